@@ -1,5 +1,5 @@
-// The main of every test program: Catch2's, after a look at whether the tests can run here at all, and with a list of the
-// cases that could not. When no case could, the program has skipped: exit 77.
+// The main of every test program: Catch2's, after a look at whether the tests can run here at all, and with a list of
+// the cases that could not. When no case could, the program has skipped: exit 77.
 #define CATCH_CONFIG_RUNNER
 #include <unistd.h>
 

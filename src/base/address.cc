@@ -39,10 +39,8 @@ Address Address::with_tail(std::uint32_t tail) const {
 
 std::string Address::text() const {
   char text[INET6_ADDRSTRLEN] = {};
-  if (is_ipv4())
-    ::inet_ntop(AF_INET, &bytes[kTail], text, sizeof text);
-  else
-    ::inet_ntop(AF_INET6, bytes.data(), text, sizeof text);
+  if (is_ipv4()) ::inet_ntop(AF_INET, &bytes[kTail], text, sizeof text);
+  else ::inet_ntop(AF_INET6, bytes.data(), text, sizeof text);
   return text;
 }
 
@@ -84,7 +82,8 @@ std::optional<AddressRange> parse_address_range(std::string_view text) {
   const std::string_view digits = text.substr(slash + 1);
   int prefix = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), prefix);
-  if (error != std::errc{} || end != digits.data() + digits.size() || prefix < 0 || prefix > family_bits) return std::nullopt;
+  if (error != std::errc{} || end != digits.data() + digits.size() || prefix < 0 || prefix > family_bits)
+    return std::nullopt;
   range.prefix = 128 - family_bits + prefix;
   return range;
 }

@@ -25,13 +25,15 @@ std::atomic<int> g_patient{0};  // waits that a further request ends
 
 void raise_event(int fd) {
   const std::uint64_t one = 1;
-  if (fd >= 0) [[maybe_unused]] const ssize_t n = ::write(fd, &one, sizeof one);
+  if (fd >= 0) [[maybe_unused]]
+    const ssize_t n = ::write(fd, &one, sizeof one);
 }
 
 // Past the log, whose lock may be held by whoever hangs; and not at all where stderr takes nothing.
 void say(std::string_view text) {
   pollfd out{STDERR_FILENO, POLLOUT, 0};
-  if (::poll(&out, 1, 0) > 0 && (out.revents & POLLOUT) != 0) [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
+  if (::poll(&out, 1, 0) > 0 && (out.revents & POLLOUT) != 0) [[maybe_unused]]
+    const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
 // Again, while this process cleans up.

@@ -1,5 +1,6 @@
-// Ctrl-C and SIGTERM as a state that every wait can watch. Whoever asks again gets out, whatever hangs: a further one ends what is
-// being waited for, if it can be ended (Patience); where nothing can, one is answered with a word, and the next ends this process.
+// Ctrl-C and SIGTERM as a state that every wait can watch. Whoever asks again gets out, whatever hangs: a further one
+// ends what is being waited for, if it can be ended (Patience); where nothing can, one is answered with a word, and the
+// next ends this process.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ namespace rose {
 
 Fd open_regular(const std::filesystem::path& path) {
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  struct stat info {};
+  struct stat info{};
   if (fd && (::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode))) fd.reset();
   return fd;
 }
@@ -29,7 +29,7 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t mos
     const int err = errno;
     return fail(ErrorKind::input, fmt::format("cannot open {}: {}", path.string(), std::strerror(err)));
   }
-  struct stat info {};
+  struct stat info{};
   if (::fstat(fd.get(), &info) == 0 && S_ISDIR(info.st_mode))
     return fail(ErrorKind::input, fmt::format("{} is a directory, a file is needed", path.string()));
   std::string content;
@@ -37,8 +37,7 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t mos
   for (;;) {
     const ssize_t n = ::read(fd.get(), buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0)
-      return fail(ErrorKind::input, fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
+    if (n < 0) return fail(ErrorKind::input, fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
     if (n == 0) return content;
     content.append(buffer.data(), static_cast<std::size_t>(n));
     if (content.size() > most)
@@ -55,7 +54,8 @@ Result<void> write_file(const std::filesystem::path& path, std::string_view cont
 Result<void> write_new_file(const std::filesystem::path& path, std::string_view content, mode_t mode) {
   Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   if (!fd && errno == EEXIST)
-    return fail(ErrorKind::usage, fmt::format("{} is there already, and is never overwritten", path.string()), "give another name with -o");
+    return fail(ErrorKind::usage, fmt::format("{} is there already, and is never overwritten", path.string()),
+                "give another name with -o");
   if (!fd) return fail_errno(ErrorKind::usage, fmt::format("cannot create {}", path.string()), errno);
   int error = write_bytes(fd.get(), content);
   if (error == 0 && ::fsync(fd.get()) != 0 && errno != EINVAL && errno != ENOTSUP) error = errno;
@@ -78,15 +78,14 @@ Result<void> write_control(const std::filesystem::path& path, std::string_view c
   Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!fd) return fail_errno(ErrorKind::environment, fmt::format("cannot open {}", path.string()), errno);
   if (::write(fd.get(), content.data(), content.size()) != static_cast<ssize_t>(content.size()))
-    return fail_errno(ErrorKind::environment,
-                      fmt::format("cannot write '{}' to {}", content, path.string()), errno);
+    return fail_errno(ErrorKind::environment, fmt::format("cannot write '{}' to {}", content, path.string()), errno);
   return {};
 }
 
 namespace {
 
-// The descriptor that a name such as /dev/stdout stands for. Those names are links in folders of the system: a file renamed
-// over one would take it away from everybody.
+// The descriptor that a name such as /dev/stdout stands for. Those names are links in folders of the system: a file
+// renamed over one would take it away from everybody.
 std::optional<int> named_descriptor(const std::filesystem::path& path) {
   const std::string name = path.lexically_normal().string();
   if (name == "/dev/stdout") return STDOUT_FILENO;
@@ -113,14 +112,15 @@ std::string own_link(const Fd& fd) { return fmt::format("/proc/self/fd/{}", fd.g
 // Whether what stands there is written to as it is. Links are not followed, so that nobody who may write to the folder
 // leads us to a device, and a pipe must be our own, or it would hand the content to whoever put it there.
 Result<bool> written_in_place(const std::filesystem::path& path) {
-  struct stat info {};
+  struct stat info{};
   if (::lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode) || S_ISLNK(info.st_mode) || S_ISDIR(info.st_mode))
     return false;
   if (S_ISBLK(info.st_mode) || S_ISSOCK(info.st_mode))
     return fail(ErrorKind::input, fmt::format("{} is a {}, a file is needed", path.string(),
                                               S_ISBLK(info.st_mode) ? "block device" : "socket"));
   if (S_ISFIFO(info.st_mode) && info.st_uid != ::geteuid())
-    return fail(ErrorKind::input, fmt::format("{} is somebody else's pipe", path.string()), "give a file or a pipe of your own");
+    return fail(ErrorKind::input, fmt::format("{} is somebody else's pipe", path.string()),
+                "give a file or a pipe of your own");
   if (::access(path.c_str(), W_OK) != 0)
     return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path.string()), errno);
   return true;
@@ -139,7 +139,9 @@ Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path, mode_t 
   ROSE_TRY(const bool in_place, written_in_place(path));
   if (in_place) return file;
   file.in_place_ = false;
-  const auto cannot = [&] { return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path.string()), errno); };
+  const auto cannot = [&] {
+    return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path.string()), errno);
+  };
   const std::filesystem::path folder = folder_of(path);
   file.fd_ = Fd(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode));
   if (file.fd_ && ::access(own_link(file.fd_).c_str(), F_OK) != 0) file.fd_.reset();
@@ -171,13 +173,15 @@ Result<void> AtomicFile::write(std::string_view bytes) {
     fd_ = Fd(::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW));
     if (!fd_) return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path_.string()), errno);
   }
-  if (const int error = write_bytes(fd_.get(), bytes); error != 0) return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path_.string()), error);
+  if (const int error = write_bytes(fd_.get(), bytes); error != 0)
+    return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path_.string()), error);
   return {};
 }
 
 Result<void> AtomicFile::resize(std::uint64_t bytes) {
   if (in_place_) return fail(ErrorKind::input, fmt::format("cannot write {}: it is no file", path_.string()));
-  if (::ftruncate(fd_.get(), static_cast<off_t>(bytes)) != 0) return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path_.string()), errno);
+  if (::ftruncate(fd_.get(), static_cast<off_t>(bytes)) != 0)
+    return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path_.string()), errno);
   return {};
 }
 
@@ -233,10 +237,11 @@ void remove_unfinished(const std::filesystem::path& folder, std::string_view pre
   for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
     const std::size_t mark = name.rfind(kUnfinished);
-    if (!name.starts_with(fmt::format(".{}", prefix)) || mark == std::string::npos || mark + kUnfinished.size() + 6 != name.size())
+    if (!name.starts_with(fmt::format(".{}", prefix)) || mark == std::string::npos ||
+        mark + kUnfinished.size() + 6 != name.size())
       continue;
     const Fd file(::open(it->path().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    struct stat info {};
+    struct stat info{};
     if (!file || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_uid != ::geteuid()) continue;
     if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(it->path().c_str());
   }
@@ -245,7 +250,8 @@ void remove_unfinished(const std::filesystem::path& folder, std::string_view pre
 Result<TemporaryFolder> TemporaryFolder::make(std::string_view prefix) {
   const char* base = std::getenv("TMPDIR");
   std::string name = fmt::format("{}/{}-XXXXXX", base != nullptr && *base != '\0' ? base : "/tmp", prefix);
-  if (::mkdtemp(name.data()) == nullptr) return fail_errno(ErrorKind::environment, fmt::format("cannot make a folder '{}'", name), errno);
+  if (::mkdtemp(name.data()) == nullptr)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot make a folder '{}'", name), errno);
   return TemporaryFolder(name);
 }
 

@@ -18,21 +18,21 @@ namespace rose {
 inline constexpr std::size_t kMostFileBytes = std::size_t{4} << 30;
 
 // ErrorKind::input when it cannot be read or is larger than `most` bytes.
-[[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path,
-                                            std::size_t most = kMostFileBytes);
+[[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path, std::size_t most = kMostFileBytes);
 
-// For reading. No descriptor when it cannot be opened or is no regular file: opening or reading a pipe or device may block, or act.
+// For reading. No descriptor when it cannot be opened or is no regular file: opening or reading a pipe or device may
+// block, or act.
 [[nodiscard]] Fd open_regular(const std::filesystem::path& path);
 
-// Writes to a fresh file in the same folder that has no name yet (0600 unless `mode` says otherwise), syncs it, names it
-// `path`, and syncs the folder: a reader sees the old file or the whole new one, and whoever is killed on the way leaves
-// nothing. What is no file is never replaced: a character device, a pipe of our own, and descriptors (/dev/stdout,
-// /dev/fd/63) are written to as they are; other kinds are refused.
-[[nodiscard]] Result<void> write_file(const std::filesystem::path& path, std::string_view content,
-                                      mode_t mode = 0600);
+// Writes to a fresh file in the same folder that has no name yet (0600 unless `mode` says otherwise), syncs it, names
+// it `path`, and syncs the folder: a reader sees the old file or the whole new one, and whoever is killed on the way
+// leaves nothing. What is no file is never replaced: a character device, a pipe of our own, and descriptors
+// (/dev/stdout, /dev/fd/63) are written to as they are; other kinds are refused.
+[[nodiscard]] Result<void> write_file(const std::filesystem::path& path, std::string_view content, mode_t mode = 0600);
 
 // The same, but only when nothing has that name yet, not even meanwhile. ErrorKind::usage when something has.
-[[nodiscard]] Result<void> write_new_file(const std::filesystem::path& path, std::string_view content, mode_t mode = 0644);
+[[nodiscard]] Result<void> write_new_file(const std::filesystem::path& path, std::string_view content,
+                                          mode_t mode = 0644);
 
 // All of `bytes`, in as many writes as it takes. 0, or errno.
 [[nodiscard]] int write_bytes(int fd, std::string_view bytes);
@@ -76,8 +76,8 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// Some file systems (NFS, 9p, FAT) know no files without a name. Removes what writers of files in `folder`, whose names begin
-// with `prefix`, left there when they were killed; those that are still at work keep theirs.
+// Some file systems (NFS, 9p, FAT) know no files without a name. Removes what writers of files in `folder`, whose names
+// begin with `prefix`, left there when they were killed; those that are still at work keep theirs.
 void remove_unfinished(const std::filesystem::path& folder, std::string_view prefix);
 
 }  // namespace rose

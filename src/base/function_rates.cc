@@ -83,10 +83,8 @@ void FunctionRates::end_stint(std::size_t index, std::int64_t now_ns, std::span<
 
 void FunctionRates::failed(std::size_t index, std::int64_t now_ns, std::span<const std::uint64_t> counts) {
   auto& function = functions_[index];
-  if (function.attached)
-    end_stint(index, now_ns, counts);
-  else
-    function.pause_ns = std::min(function.pause_ns * kPauseGrowth, to_ns(limits_.longest_pause_seconds));
+  if (function.attached) end_stint(index, now_ns, counts);
+  else function.pause_ns = std::min(function.pause_ns * kPauseGrowth, to_ns(limits_.longest_pause_seconds));
   function.failed = true;
   function.retry_ns = now_ns + function.pause_ns;
 }

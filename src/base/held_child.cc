@@ -78,8 +78,13 @@ Result<HeldChild> HeldChild::fork_held(const std::vector<std::string>& argv, Kin
 }
 
 HeldChild::HeldChild(HeldChild&& other) noexcept
-    : name_(std::move(other.name_)), kind_(other.kind_), pid_(std::exchange(other.pid_, 0)), go_(std::move(other.go_)),
-      failed_(std::move(other.failed_)), pidfd_(std::move(other.pidfd_)), errors_(std::move(other.errors_)) {}
+    : name_(std::move(other.name_)),
+      kind_(other.kind_),
+      pid_(std::exchange(other.pid_, 0)),
+      go_(std::move(other.go_)),
+      failed_(std::move(other.failed_)),
+      pidfd_(std::move(other.pidfd_)),
+      errors_(std::move(other.errors_)) {}
 
 Result<void> HeldChild::let_go() {
   if (::write(go_.get(), "g", 1) != 1) return fail_errno(ErrorKind::environment, "cannot start the command", errno);

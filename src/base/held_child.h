@@ -26,7 +26,7 @@ class HeldChild {
   ~HeldChild() { end(0); }
 
   [[nodiscard]] pid_t pid() const { return pid_; }
-  [[nodiscard]] int pidfd() const { return pidfd_.get(); }  // readable once it has ended
+  [[nodiscard]] int pidfd() const { return pidfd_.get(); }    // readable once it has ended
   [[nodiscard]] int errors() const { return errors_.get(); }  // does not block; -1 unless own_group
 
   // Executes the command. ErrorKind::usage when it cannot be executed.

@@ -1,5 +1,5 @@
-// JSON as rose writes it: keys in the order in which they were put, and valid whatever the texts hold. The one place that knows the
-// library; readers parse with Json::parse(text, nullptr, false), which throws nothing.
+// JSON as rose writes it: keys in the order in which they were put, and valid whatever the texts hold. The one place
+// that knows the library; readers parse with Json::parse(text, nullptr, false), which throws nothing.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -20,7 +20,7 @@ void LogFollower::begin_at(std::uint64_t offset) {
 }
 
 void LogFollower::begin_at_end() {
-  struct stat status {};
+  struct stat status{};
   if (!open_now() || ::fstat(file_.get(), &status) != 0) return;
   offset_ = static_cast<std::uint64_t>(status.st_size);
   // A line that is half written is a new line when it is whole.
@@ -32,7 +32,7 @@ void LogFollower::begin_at_end() {
 
 bool LogFollower::open_now() {
   file_ = open_regular(path_);
-  struct stat status {};
+  struct stat status{};
   if (!file_ || ::fstat(file_.get(), &status) != 0) return false;
   device_ = status.st_dev;
   inode_ = status.st_ino;
@@ -43,7 +43,7 @@ bool LogFollower::open_now() {
 
 // A name that is gone is not yet a new file: rotation renames first and creates later.
 bool LogFollower::replaced() const {
-  struct stat status {};
+  struct stat status{};
   return ::stat(path_.c_str(), &status) == 0 && (status.st_ino != inode_ || status.st_dev != device_);
 }
 
@@ -65,7 +65,7 @@ bool LogFollower::read(const std::function<bool(std::string_view)>& line) {
 }
 
 LogFollower::Took LogFollower::take(const std::function<bool(std::string_view)>& line, std::size_t& budget) {
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file_.get(), &status) != 0) return Took::all;
   if (static_cast<std::uint64_t>(status.st_size) < offset_) {  // truncated
     offset_ = 0;

@@ -35,7 +35,9 @@ std::string Regex::problem() const {
     case re2::RE2::ErrorRepeatArgument:
     case re2::RE2::ErrorRepeatOp: return "a '*', '+', '?' or '{' repeats nothing";
     case re2::RE2::ErrorRepeatSize: return "bad numbers in '{}'";
-    case re2::RE2::ErrorBadEscape: return fmt::format("a bad '\\' escape, or a back reference, which is not supported: '{}'", compiled_->error_arg());
+    case re2::RE2::ErrorBadEscape:
+      return fmt::format("a bad '\\' escape, or a back reference, which is not supported: '{}'",
+                         compiled_->error_arg());
     case re2::RE2::ErrorBadCharClass: return fmt::format("an unknown character class: '{}'", compiled_->error_arg());
     case re2::RE2::ErrorBadCharRange: return "a bad range in '[]'";
     case re2::RE2::ErrorBadPerlOp: return fmt::format("'{}' is not supported", compiled_->error_arg());
@@ -55,8 +57,11 @@ std::map<std::string, int> Regex::groups() const {
 bool Regex::find(std::string_view text, std::span<std::string_view> groups) const {
   if (!compiled_ || !compiled_->ok()) return false;
   std::array<re2::StringPiece, kMostGroups> found;
-  const std::size_t count = std::min({groups.size(), found.size(), static_cast<std::size_t>(compiled_->NumberOfCapturingGroups()) + 1});
-  if (!compiled_->Match({text.data(), text.size()}, 0, text.size(), re2::RE2::UNANCHORED, found.data(), static_cast<int>(count))) return false;
+  const std::size_t count =
+      std::min({groups.size(), found.size(), static_cast<std::size_t>(compiled_->NumberOfCapturingGroups()) + 1});
+  if (!compiled_->Match({text.data(), text.size()}, 0, text.size(), re2::RE2::UNANCHORED, found.data(),
+                        static_cast<int>(count)))
+    return false;
   std::fill(groups.begin(), groups.end(), std::string_view());
   for (std::size_t i = 0; i < count; ++i)
     if (found[i].data() != nullptr) groups[i] = {found[i].data(), found[i].size()};

@@ -1,5 +1,5 @@
-// Regular expressions of users: RE2's, as ECMAScript without back references and looking around. A hostile line or pattern costs time
-// in proportion to its length, and no stack.
+// Regular expressions of users: RE2's, as ECMAScript without back references and looking around. A hostile line or
+// pattern costs time in proportion to its length, and no stack.
 #pragma once
 
 #include <map>
@@ -30,8 +30,8 @@ class Regex {
   [[nodiscard]] bool found_in(std::string_view text) const;
   // Named groups, (?P<name>...), with the place that find() gives them.
   [[nodiscard]] std::map<std::string, int> groups() const;
-  // The first match anywhere in the text: the whole of it into groups[0], its nth group into groups[n] (without data where the
-  // group took no part). False: there is none, or it can't be used.
+  // The first match anywhere in the text: the whole of it into groups[0], its nth group into groups[n] (without data
+  // where the group took no part). False: there is none, or it can't be used.
   [[nodiscard]] bool find(std::string_view text, std::span<std::string_view> groups) const;
 
   static constexpr std::size_t kMostGroups = 16;  // that find() gives

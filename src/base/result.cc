@@ -12,8 +12,7 @@ namespace rose {
 Unexpected fail_errno(ErrorKind kind, std::string_view what, int err) {
   std::string message = fmt::format("{}: {}", what, std::strerror(err));
   if (err == EPERM || err == EACCES)
-    return fail(ErrorKind::environment, std::move(message),
-                "run as root, or see 'rose doctor' for what is missing");
+    return fail(ErrorKind::environment, std::move(message), "run as root, or see 'rose doctor' for what is missing");
   return fail(kind, std::move(message));
 }
 

@@ -53,23 +53,22 @@ using Unexpected = tl::unexpected<Error>;
 }  // namespace rose
 
 #define ROSE_BUG(message) ::rose::rose_bug(message, __FILE__, __LINE__)
-#define ROSE_ASSERT(condition) \
-  do {                         \
+#define ROSE_ASSERT(condition)              \
+  do {                                      \
     if (!(condition)) ROSE_BUG(#condition); \
   } while (false)
 
 // TRY(expr): unwraps a Result or returns its error from the enclosing function.
 #define ROSE_CONCAT_(a, b) a##b
 #define ROSE_CONCAT(a, b) ROSE_CONCAT_(a, b)
-#define ROSE_TRY_ASSIGN_(tmp, target, expr)                              \
-  auto tmp = (expr);                                                     \
-  if (!tmp) return ::rose::Unexpected(std::move(tmp).error());           \
+#define ROSE_TRY_ASSIGN_(tmp, target, expr)                    \
+  auto tmp = (expr);                                           \
+  if (!tmp) return ::rose::Unexpected(std::move(tmp).error()); \
   target = std::move(*tmp)
 // ROSE_TRY(auto x, f()): declares x, or returns f's error.
 #define ROSE_TRY(target, expr) ROSE_TRY_ASSIGN_(ROSE_CONCAT(rose_try_, __LINE__), target, expr)
 // ROSE_CHECK(f()): for Result<void>.
-#define ROSE_CHECK(expr)                                                     \
-  do {                                                                       \
-    if (auto rose_check_ = (expr); !rose_check_)                             \
-      return ::rose::Unexpected(std::move(rose_check_).error());             \
+#define ROSE_CHECK(expr)                                                                                    \
+  do {                                                                                                      \
+    if (auto rose_check_ = (expr); !rose_check_) return ::rose::Unexpected(std::move(rose_check_).error()); \
   } while (false)

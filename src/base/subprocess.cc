@@ -19,8 +19,8 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/units.h"
 #include "base/pipe.h"
+#include "base/units.h"
 
 namespace rose {
 namespace {
@@ -122,32 +122,29 @@ Result<pid_t> spawn_process(const std::vector<std::string>& argv, int in, int ou
   // A group of its own: a Ctrl-C at the terminal does not hit the helper that is cleaning up, and
   // a timeout ends what it started, too.
   ::posix_spawnattr_setpgroup(&plan.attributes, 0);
-  ::posix_spawnattr_setflags(&plan.attributes,
-                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  ::posix_spawnattr_setflags(&plan.attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 
   std::vector<char*> arguments;
   arguments.reserve(argv.size() + 1);
   for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   pid_t pid = 0;
-  const int error =
-      ::posix_spawnp(&pid, argv[0].c_str(), &plan.actions, &plan.attributes, arguments.data(), environ);
+  const int error = ::posix_spawnp(&pid, argv[0].c_str(), &plan.actions, &plan.attributes, arguments.data(), environ);
   if (error == ENOENT)
     return fail(ErrorKind::environment, fmt::format("cannot run '{}': it was not found", argv[0]),
-                argv[0].find('/') == std::string::npos
-                    ? fmt::format("install '{}' or add its folder to PATH", argv[0])
-                    : std::string{});
+                argv[0].find('/') == std::string::npos ? fmt::format("install '{}' or add its folder to PATH", argv[0])
+                                                       : std::string{});
   if (error != 0) return fail_errno(ErrorKind::environment, fmt::format("cannot run '{}'", argv[0]), error);
   return pid;
 }
 
 std::string describe_status(int status) {
-  if (WIFSIGNALED(status)) return fmt::format("was killed by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+  if (WIFSIGNALED(status))
+    return fmt::format("was killed by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
   return fmt::format("exited with status {}", WEXITSTATUS(status));
 }
 
-Result<Output> run_command(const std::vector<std::string>& argv, std::string_view input,
-                           std::int64_t timeout_ns) {
+Result<Output> run_command(const std::vector<std::string>& argv, std::string_view input, std::int64_t timeout_ns) {
   ROSE_ASSERT(!argv.empty());
   ROSE_TRY(Fd in, make_input(input));
   ROSE_TRY(Pipe out, make_output_pipe());
@@ -172,9 +169,8 @@ Result<Output> run_command(const std::vector<std::string>& argv, std::string_vie
     if (left <= 0) {
       kill_group(pid);
       reap(pid);
-      return fail(ErrorKind::inconclusive,
-                  fmt::format("'{}' did not end within {} and was killed", fmt::join(argv, " "),
-                              format_duration(timeout_ns)));
+      return fail(ErrorKind::inconclusive, fmt::format("'{}' did not end within {} and was killed",
+                                                       fmt::join(argv, " "), format_duration(timeout_ns)));
     }
     std::array<pollfd, 3> waits{{{process.get(), POLLIN, 0},
                                  {out.read ? out.read.get() : -1, POLLIN, 0},
@@ -324,7 +320,8 @@ class SideBySideRun {
 
 }  // namespace
 
-Result<std::vector<Ended>> run_side_by_side(const std::vector<std::vector<std::string>>& commands, const SideBySide& how) {
+Result<std::vector<Ended>> run_side_by_side(const std::vector<std::vector<std::string>>& commands,
+                                            const SideBySide& how) {
   ROSE_TRY(Fd nothing, make_input({}));
   return SideBySideRun(commands, how, std::move(nothing)).run();
 }

@@ -13,8 +13,7 @@ namespace rose {
 // The candidate nearest to `word` by edit distance, when near enough to be a slip; else "".
 [[nodiscard]] std::string closest(std::string_view word, const std::vector<std::string>& candidates);
 // "did you mean 'x'?" or "".
-[[nodiscard]] std::string did_you_mean(std::string_view word,
-                                       const std::vector<std::string>& candidates);
+[[nodiscard]] std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
 [[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
 

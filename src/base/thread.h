@@ -1,4 +1,5 @@
-// Threads that may not be had: std::thread throws, which ends whoever does not expect it. And those that nobody may keep waiting.
+// Threads that may not be had: std::thread throws, which ends whoever does not expect it. And those that nobody may
+// keep waiting.
 #pragma once
 
 #include <sched.h>
@@ -21,7 +22,8 @@ template <typename Function>
   }
 }
 
-// As long as it lives, the thread that made it runs ahead of all that is not real-time. What it does must be short, or mostly wait.
+// As long as it lives, the thread that made it runs ahead of all that is not real-time. What it does must be short, or
+// mostly wait.
 class RunsAhead {
  public:
   RunsAhead();

@@ -10,8 +10,8 @@ struct BrokenAssertion {};
 [[noreturn]] void broken_assertion() { throw BrokenAssertion{}; }
 }  // namespace
 #undef NDEBUG  // of this file: toml++ would silence TOML_ASSERT
-#define TOML_ASSERT(expr) \
-  do {                    \
+#define TOML_ASSERT(expr)            \
+  do {                               \
     if (!(expr)) broken_assertion(); \
   } while (false)
 #define TOML_EXCEPTIONS 1
@@ -31,12 +31,10 @@ struct BrokenAssertion {};
 namespace rose::toml {
 namespace {
 
-constexpr int kMostDots = 32;           // in one dotted key
+constexpr int kMostDots = 32;            // in one dotted key
 constexpr std::size_t kMostQuoted = 60;  // bytes of a value shown in a message
 
-std::string at(std::string_view file, Place place) {
-  return fmt::format("{}:{}:{}", file, place.line, place.column);
-}
+std::string at(std::string_view file, Place place) { return fmt::format("{}:{}:{}", file, place.line, place.column); }
 
 Place place_of(const ::toml::source_region& region) {
   // Tables that no text stands for (the root, parents of dotted keys) have no position.
@@ -83,8 +81,7 @@ Result<void> check_depth(std::string_view text, std::string_view file) {
         return fail(ErrorKind::input, fmt::format("{}: a key of more than {} parts", at(file, place), kMostDots));
       next();
     } else {
-      const bool name = is_digit(c) || is_alpha(c) ||
-                        c == '_' || c == '-' || c == ' ' || c == '\t';
+      const bool name = is_digit(c) || is_alpha(c) || c == '_' || c == '-' || c == ' ' || c == '\t';
       if (!name) dots = 0;
       next();
     }
@@ -175,10 +172,8 @@ void append_escaped(std::string& out, char c) {
     case '\t': out += "\\t"; return;
     case '\r': out += "\\r"; return;
     default:
-      if (byte < 0x20 || byte == 0x7f)
-        out += fmt::format("\\u{:04x}", byte);
-      else
-        out += c;
+      if (byte < 0x20 || byte == 0x7f) out += fmt::format("\\u{:04x}", byte);
+      else out += c;
   }
 }
 
@@ -362,9 +357,11 @@ bool Table::duration(std::string_view key, std::int64_t& ns, std::int64_t least_
     return false;
   }
   if (*parsed < least_ns || *parsed > most_ns) {
-    wrong(key, fmt::format("{} is out of range, {} to {} is accepted", toml::quoted(*value),
-                           least_ns > 0 && least_ns < 1'000'000 ? fmt::format("{}ms", static_cast<double>(least_ns) / 1e6) : format_duration(least_ns),
-                           format_duration(most_ns)));
+    wrong(key,
+          fmt::format("{} is out of range, {} to {} is accepted", toml::quoted(*value),
+                      least_ns > 0 && least_ns < 1'000'000 ? fmt::format("{}ms", static_cast<double>(least_ns) / 1e6)
+                                                           : format_duration(least_ns),
+                      format_duration(most_ns)));
     return false;
   }
   ns = *parsed;
@@ -389,7 +386,8 @@ bool Table::size(std::string_view key, std::uint64_t& bytes, std::uint64_t least
   return true;
 }
 
-std::optional<std::vector<std::string>> Table::texts(std::string_view key, std::string_view what, std::string_view list, bool empty_ones) {
+std::optional<std::vector<std::string>> Table::texts(std::string_view key, std::string_view what, std::string_view list,
+                                                     bool empty_ones) {
   const Value* value = get(key, Type::array, what);
   if (value == nullptr) return std::nullopt;
   if (value->items.empty()) {
@@ -399,8 +397,7 @@ std::optional<std::vector<std::string>> Table::texts(std::string_view key, std::
   std::vector<std::string> read;
   for (const Value& item : value->items) {
     std::string problem;
-    if (item.type != Type::string)
-      problem = wrong_type(item, what);
+    if (item.type != Type::string) problem = wrong_type(item, what);
     else if (item.text.empty() && !empty_ones)
       problem = fmt::format("{} is empty, some text is needed", toml::quoted(item));
     else if (item.text.find('\0') != std::string::npos)
@@ -426,7 +423,8 @@ bool Table::command(std::string_view key, std::vector<std::string>& into) {
   auto read = texts(key, what, "command", true);
   if (!read) return false;
   if (read->front().empty()) {
-    problems_->add(get(key)->items.front().place, fmt::format("{}: '' does not name a program, {} is needed", path(key), what));
+    problems_->add(get(key)->items.front().place,
+                   fmt::format("{}: '' does not name a program, {} is needed", path(key), what));
     return false;
   }
   into = *std::move(read);
@@ -457,10 +455,8 @@ std::vector<Table> Table::tables(std::string_view key, std::string_view what) {
   const Value* value = get(key, Type::array, what);
   if (value == nullptr) return list;
   for (const Value& item : value->items) {
-    if (item.type != Type::table)
-      problems_->add(item.place, fmt::format("{}: {}", path(key), wrong_type(item, what)));
-    else
-      list.emplace_back(item, path(key), *problems_);
+    if (item.type != Type::table) problems_->add(item.place, fmt::format("{}: {}", path(key), wrong_type(item, what)));
+    else list.emplace_back(item, path(key), *problems_);
   }
   return list;
 }
@@ -471,10 +467,10 @@ void Table::wrong(std::string_view key, std::string_view what, std::string hint)
 
 void Table::require(std::string_view key, std::string hint) {
   if (has(key)) return;
-  problems_->add_missing(value_->place,
-                         path_.empty() ? fmt::format("'{}' is missing", key)
-                                       : fmt::format("{}: '{}' is missing", path_, key),
-                         std::move(hint));
+  problems_->add_missing(
+      value_->place,
+      path_.empty() ? fmt::format("'{}' is missing", key) : fmt::format("{}: '{}' is missing", path_, key),
+      std::move(hint));
 }
 
 void Table::finish() {

@@ -31,12 +31,12 @@ struct Member;
 struct Value {
   Type type = Type::table;
   Place place;
-  std::string text;              // string
+  std::string text;  // string
   std::int64_t integer = 0;
   double real = 0;
   bool boolean = false;
-  std::vector<Value> items;      // array
-  std::vector<Member> members;   // table, in file order
+  std::vector<Value> items;     // array
+  std::vector<Member> members;  // table, in file order
 
   [[nodiscard]] const Member* find(std::string_view key) const;
 };
@@ -135,7 +135,8 @@ class Table {
  private:
   bool read_integer(std::string_view key, std::int64_t& into, std::int64_t least, std::int64_t most);
   // The strings of an array, which messages call a `list`; nothing when it is absent or wrong.
-  std::optional<std::vector<std::string>> texts(std::string_view key, std::string_view what, std::string_view list, bool empty_ones);
+  std::optional<std::vector<std::string>> texts(std::string_view key, std::string_view what, std::string_view list,
+                                                bool empty_ones);
 
   const Value* value_;
   std::string path_;

@@ -13,10 +13,9 @@ struct Unit {
   std::int64_t factor;
 };
 
-constexpr std::array<Unit, 4> kDurations{{
-    {"ms", 1'000'000}, {"s", 1'000'000'000}, {"m", 60'000'000'000}, {"h", 3'600'000'000'000}}};
-constexpr std::array<Unit, 4> kSizes{
-    {{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"B", 1}}};
+constexpr std::array<Unit, 4> kDurations{
+    {{"ms", 1'000'000}, {"s", 1'000'000'000}, {"m", 60'000'000'000}, {"h", 3'600'000'000'000}}};
+constexpr std::array<Unit, 4> kSizes{{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"B", 1}}};
 constexpr double kMostNs = 10'000.0 * 3'600'000'000'000.0;
 constexpr double kMostBytes = 1024.0 * (1 << 30);
 
@@ -26,8 +25,8 @@ bool split(std::string_view text, double& number, std::string_view& suffix) {
   const std::string_view digits = text.substr(0, end);
   suffix = end == std::string_view::npos ? std::string_view{} : text.substr(end);
   if (digits.empty()) return false;
-  const auto [ptr, ec] = std::from_chars(digits.data(), digits.data() + digits.size(), number,
-                                         std::chars_format::fixed);
+  const auto [ptr, ec] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), number, std::chars_format::fixed);
   return ec == std::errc{} && ptr == digits.data() + digits.size();
 }
 

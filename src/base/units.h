@@ -10,7 +10,7 @@
 namespace rose {
 
 inline constexpr std::int64_t kMillisecond = 1'000'000;  // ns
-inline constexpr std::int64_t kSecond = 1'000'000'000;  // ns
+inline constexpr std::int64_t kSecond = 1'000'000'000;   // ns
 
 // "200ms", "1.5s", "3m", "2h" -> nanoseconds. Refuses signs, missing units and more than 10,000 h;
 // the error's message names the accepted form, the caller adds where the value stood.

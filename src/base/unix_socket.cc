@@ -64,7 +64,8 @@ ssize_t receive_with_descriptors(int socket, std::span<char> bytes, SentDescript
   if (n < 0) return n;
   for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr; head = CMSG_NXTHDR(&message, head)) {
     if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
-    for (std::size_t at = 0; at + sizeof(int) <= head->cmsg_len - CMSG_LEN(0) && into.count < into.fds.size(); at += sizeof(int)) {
+    for (std::size_t at = 0; at + sizeof(int) <= head->cmsg_len - CMSG_LEN(0) && into.count < into.fds.size();
+         at += sizeof(int)) {
       int fd = -1;
       std::memcpy(&fd, CMSG_DATA(head) + at, sizeof fd);
       into.fds[into.count++] = Fd(fd);

@@ -16,8 +16,8 @@
 
 namespace rose {
 
-// An address holds 107 characters of path; a longer path is reached through a descriptor of its folder, which must stay open for
-// as long as the address is used.
+// An address holds 107 characters of path; a longer path is reached through a descriptor of its folder, which must stay
+// open for as long as the address is used.
 struct UnixAddress {
   sockaddr_un name{};
   Fd folder;
@@ -28,7 +28,8 @@ struct UnixAddress {
 // ErrorKind::input: the path names no file, its folder cannot be opened, or the file's own name is too long.
 [[nodiscard]] Result<UnixAddress> unix_address(const std::filesystem::path& socket);
 
-// Over a connected socket. None of these takes locks or memory, so that a process that was cloned from one with threads may call them too.
+// Over a connected socket. None of these takes locks or memory, so that a process that was cloned from one with threads
+// may call them too.
 
 inline constexpr std::size_t kMostSentDescriptors = 16;  // of one message
 
@@ -42,7 +43,9 @@ struct SentDescriptors {
 
 // Descriptors and a word that says what they are. False or an invalid descriptor, with errno, when that fails.
 [[nodiscard]] bool send_descriptors(int socket, std::span<const int> fds, std::uint32_t word);
-[[nodiscard]] inline bool send_descriptor(int socket, int fd, std::uint32_t word) { return send_descriptors(socket, {&fd, 1}, word); }
+[[nodiscard]] inline bool send_descriptor(int socket, int fd, std::uint32_t word) {
+  return send_descriptors(socket, {&fd, 1}, word);
+}
 // Waits as long as the socket does (SO_RCVTIMEO).
 [[nodiscard]] Fd receive_descriptor(int socket, std::uint32_t word);
 

@@ -19,7 +19,9 @@ struct Refused {
   std::string why;
 };
 
-[[noreturn]] void refuse(const YAML::Mark& mark, std::string why) { throw Refused{mark.line + 1, mark.column + 1, std::move(why)}; }
+[[noreturn]] void refuse(const YAML::Mark& mark, std::string why) {
+  throw Refused{mark.line + 1, mark.column + 1, std::move(why)};
+}
 
 std::size_t count_values(const Yaml& value) {
   std::size_t count = 1;
@@ -44,7 +46,8 @@ class Builder : public YAML::EventHandler {
     value.line = mark.line + 1;
     add(mark, std::move(value), anchor);
   }
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& text) override {
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
     Yaml value;
     value.line = mark.line + 1;
     // Plain "~" and "null" are nothing; in quotes they are words.
@@ -58,15 +61,18 @@ class Builder : public YAML::EventHandler {
     if (known == anchors_.end()) refuse(mark, "an alias inside of what it stands for");
     if (known->second.values > kMostYamlValues - std::min(values_, kMostYamlValues))
       refuse(mark, fmt::format("its aliases stand for more than {} values", kMostYamlValues));
-    if (stack_.size() + known->second.depth > kMostYamlDepth) refuse(mark, fmt::format("nested deeper than {} levels", kMostYamlDepth));
+    if (stack_.size() + known->second.depth > kMostYamlDepth)
+      refuse(mark, fmt::format("nested deeper than {} levels", kMostYamlDepth));
     values_ += known->second.values;
     place(mark, Yaml(*known->second.value));
   }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
     open(mark, Yaml::Kind::list, anchor);
   }
   void OnSequenceEnd() override { close(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
     open(mark, Yaml::Kind::map, anchor);
   }
   void OnMapEnd() override { close(); }
@@ -134,7 +140,8 @@ class Builder : public YAML::EventHandler {
       return;
     }
     if (!frame.has_key) {
-      if (value.kind == Yaml::Kind::list || value.kind == Yaml::Kind::map) refuse(mark, "a key that is a list or a map");
+      if (value.kind == Yaml::Kind::list || value.kind == Yaml::Kind::map)
+        refuse(mark, "a key that is a list or a map");
       frame.key = std::move(value.text);
       frame.key_mark = mark;
       frame.has_key = true;
@@ -147,7 +154,8 @@ class Builder : public YAML::EventHandler {
         for (Yaml& item : value.items) frame.merged.push_back(std::move(item));
       return;
     }
-    if (!frame.keys.insert(frame.key).second) refuse(frame.key_mark, fmt::format("the key '{}' is there twice", frame.key.substr(0, 60)));
+    if (!frame.keys.insert(frame.key).second)
+      refuse(frame.key_mark, fmt::format("the key '{}' is there twice", frame.key.substr(0, 60)));
     frame.value.members.emplace_back(std::move(frame.key), std::move(value));
   }
 
@@ -161,7 +169,8 @@ class Builder : public YAML::EventHandler {
 }  // namespace
 
 const Yaml* Yaml::find(std::string_view key) const {
-  const auto found = std::find_if(members.begin(), members.end(), [&](const auto& member) { return member.first == key; });
+  const auto found =
+      std::find_if(members.begin(), members.end(), [&](const auto& member) { return member.first == key; });
   return found == members.end() ? nullptr : &found->second;
 }
 
@@ -175,7 +184,8 @@ Result<Yaml> parse_yaml(std::string_view text, std::string_view file) {
     return fail(ErrorKind::input, fmt::format("{}:{}:{}: {}", file, line, column, why));
   };
   if (text.size() > kMostYamlBytes)
-    return fail(ErrorKind::input, fmt::format("{}: it has {} bytes, up to {} are read", file, text.size(), kMostYamlBytes));
+    return fail(ErrorKind::input,
+                fmt::format("{}: it has {} bytes, up to {} are read", file, text.size(), kMostYamlBytes));
   std::istringstream in{std::string(text)};
   Builder builder;
   try {

@@ -20,9 +20,9 @@ struct Yaml {
   enum class Kind { null, scalar, list, map };
   Kind kind = Kind::null;
   int line = 0;
-  int file = 0;                                     // the reader's own count, where trees of several files are put together
-  std::string text;                                 // scalar
-  std::vector<Yaml> items;                          // list
+  int file = 0;             // the reader's own count, where trees of several files are put together
+  std::string text;         // scalar
+  std::vector<Yaml> items;  // list
   std::vector<std::pair<std::string, Yaml>> members;  // map, in the file's order; keys are unique
 
   [[nodiscard]] const Yaml* find(std::string_view key) const;

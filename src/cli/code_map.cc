@@ -25,12 +25,14 @@ Result<std::vector<diagnose::CodePlace>> NodeCode::read(const std::string& binar
   ROSE_TRY(const std::vector<symbols::Place> places, file->second->places(function));
   std::vector<diagnose::CodePlace> found;
   found.reserve(places.size());
-  for (const symbols::Place& place : places) found.push_back({place.offset, kind_of(place.kind), place.name, place.loop});
+  for (const symbols::Place& place : places)
+    found.push_back({place.offset, kind_of(place.kind), place.name, place.loop});
   return found;
 }
 
 // System calls first; what is neither shows nothing outside until the next call.
-Result<std::vector<diagnose::CodePlace>> NodeCode::places_of_method(const std::string& node, const std::string& method) const {
+Result<std::vector<diagnose::CodePlace>> NodeCode::places_of_method(const std::string& node,
+                                                                    const std::string& method) const {
   if (!methods_.knows(node, method))
     return fail(ErrorKind::input, fmt::format("no run has told of the code of '{}' on '{}'", method, node), "");
   std::vector<diagnose::CodePlace> found;
@@ -38,15 +40,18 @@ Result<std::vector<diagnose::CodePlace>> NodeCode::places_of_method(const std::s
     found.push_back({site.offset, syscall ? diagnose::PlaceKind::syscall : diagnose::PlaceKind::call,
                      site.line > 0 ? fmt::format("{} (line {})", site.callee, site.line) : site.callee, site.loop});
   }
-  std::stable_partition(found.begin(), found.end(), [](const auto& place) { return place.kind == diagnose::PlaceKind::syscall; });
+  std::stable_partition(found.begin(), found.end(),
+                        [](const auto& place) { return place.kind == diagnose::PlaceKind::syscall; });
   return found;
 }
 
 Result<std::vector<diagnose::CodePlace>> NodeCode::places(std::string_view node, std::string_view function) {
   const config::Node* config = config_.find(node);
-  if (config != nullptr && jvm::is_method(*config, function)) return places_of_method(config->name, std::string(function));
+  if (config != nullptr && jvm::is_method(*config, function))
+    return places_of_method(config->name, std::string(function));
   if (config == nullptr || config->binaries.empty())
-    return fail(ErrorKind::input, fmt::format("no program of '{}' is known", node), "name it with `binary` in its [[node]]");
+    return fail(ErrorKind::input, fmt::format("no program of '{}' is known", node),
+                "name it with `binary` in its [[node]]");
   std::optional<Error> first;
   for (const std::string& binary : config->binaries) {
     const auto key = std::pair(binary, std::string(function));

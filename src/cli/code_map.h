@@ -1,4 +1,5 @@
-// What the search may know of the nodes' code: their binaries, read when first asked for; of JVMs, what the agents in them told.
+// What the search may know of the nodes' code: their binaries, read when first asked for; of JVMs, what the agents in
+// them told.
 #pragma once
 
 #include <map>
@@ -17,7 +18,8 @@ class NodeCode final : public diagnose::CodeMap {
   explicit NodeCode(const config::Config& config) : config_(config) {}
   // Methods of JVMs are known from the runs that are made.
   [[nodiscard]] jvm::CodeBook& methods() { return methods_; }
-  [[nodiscard]] Result<std::vector<diagnose::CodePlace>> places(std::string_view node, std::string_view function) override;
+  [[nodiscard]] Result<std::vector<diagnose::CodePlace>> places(std::string_view node,
+                                                                std::string_view function) override;
 
  private:
   Result<std::vector<diagnose::CodePlace>> places_of_method(const std::string& node, const std::string& method) const;
@@ -26,7 +28,8 @@ class NodeCode final : public diagnose::CodeMap {
   const config::Config& config_;
   jvm::CodeBook methods_;
   std::map<std::string, Result<symbols::CodeFile>> files_;
-  std::map<std::pair<std::string, std::string>, Result<std::vector<diagnose::CodePlace>>> known_;  // by binary and function
+  std::map<std::pair<std::string, std::string>, Result<std::vector<diagnose::CodePlace>>>
+      known_;  // by binary and function
 };
 
 }  // namespace rose::cli

@@ -19,7 +19,8 @@ void print(std::string_view text) {
 
 Result<std::int64_t> duration_option(const std::string& option, const std::string& text) {
   Result<std::int64_t> ns = parse_duration_ns(text);
-  if (!ns) return Unexpected(Error{ErrorKind::usage, fmt::format("{}: {}", option, ns.error().message), ns.error().hint});
+  if (!ns)
+    return Unexpected(Error{ErrorKind::usage, fmt::format("{}: {}", option, ns.error().message), ns.error().hint});
   return ns;
 }
 
@@ -45,8 +46,10 @@ Result<trace::Trace> load_trace(const std::filesystem::path& path) {
   if (start == "{") return trace::read_jsonl(path);
   ROSE_TRY(trace::ReadDump dump, trace::read_dump(path));
   if (dump.damage) {
-    dump.damage->hint = fmt::format("'rose dump show {} --format jsonl' prints the events before the damage; import them "
-                                    "with 'rose dump import'", path.string());
+    dump.damage->hint = fmt::format(
+        "'rose dump show {} --format jsonl' prints the events before the damage; import them "
+        "with 'rose dump import'",
+        path.string());
     return Unexpected(std::move(*dump.damage));
   }
   return std::move(dump.trace);

@@ -47,11 +47,13 @@ void print(std::string_view text);
 // An EVENTS.jsonl or a dump: told apart by the first byte. A damaged dump is an error here.
 [[nodiscard]] Result<trace::Trace> load_trace(const std::filesystem::path& path);
 
-[[nodiscard]] Result<std::optional<profile::Profile>> load_profile(const std::string& path, profile::Part part = profile::Part::all);
+[[nodiscard]] Result<std::optional<profile::Profile>> load_profile(const std::string& path,
+                                                                   profile::Part part = profile::Part::all);
 
 // Root is needed to make namespaces and cgroups and to load programs; said before anything starts.
 [[nodiscard]] Result<void> need_root(std::string_view command);
-// What traces or injects: kernel programs must see the process ids that rose sees. ErrorKind::environment in another PID namespace.
+// What traces or injects: kernel programs must see the process ids that rose sees. ErrorKind::environment in another
+// PID namespace.
 [[nodiscard]] Result<void> need_process_ids(std::string_view command);
 
 // Commands of the deployment inherit ROSE_EXE, this binary: for `"$ROSE_EXE" node restart n2` in workloads.

@@ -10,7 +10,8 @@ namespace {
 using Names = std::vector<std::string>;
 
 // The names of the nodes in a rose.toml, for awk.
-constexpr std::string_view kNodesOf = R"sh('/^[ \t]*\[/ { node = /^[ \t]*\[\[[ \t]*node[ \t]*\]\]/ } node && /^[ \t]*name[ \t]*=/ { split($0, part, /["\047]/); print part[2] }')sh";
+constexpr std::string_view kNodesOf =
+    R"sh('/^[ \t]*\[/ { node = /^[ \t]*\[\[[ \t]*node[ \t]*\]\]/ } node && /^[ \t]*name[ \t]*=/ { split($0, part, /["\047]/); print part[2] }')sh";
 
 std::vector<Option> all_options(const Command& command, bool is_top) {
   static Common nowhere;
@@ -35,7 +36,8 @@ Names positional_kinds(const Command& command, const std::function<std::string(c
 // A word for _rose_offer.
 std::string bash_kind(const Option& option) {
   if (!option.suggestions.empty()) return fmt::format("words {}", fmt::join(option.suggestions, " "));
-  if (!option.choices.empty()) return fmt::format("{} {}", option.by_commas ? "list" : "words", fmt::join(option.choices, " "));
+  if (!option.choices.empty())
+    return fmt::format("{} {}", option.by_commas ? "list" : "words", fmt::join(option.choices, " "));
   switch (option.completes) {
     case Completes::nothing: return "nothing";
     case Completes::file: return "file";
@@ -180,18 +182,23 @@ std::string bash_script(const Program& program) {
         if (name.starts_with("--")) options += (options.empty() ? "" : " ") + name;
       }
       if (is_flag(option)) continue;
-      values += fmt::format("    {}) kind='{}' many={} ;;\n", pattern, bash_kind(option), is_list(option) && !option.one_each ? 1 : 0);
+      values += fmt::format("    {}) kind='{}' many={} ;;\n", pattern, bash_kind(option),
+                            is_list(option) && !option.one_each ? 1 : 0);
     }
     std::string places;
-    for (const std::string& kind : positional_kinds(command, bash_kind)) places += fmt::format("{}'{}'", places.empty() ? "" : " ", kind);
-    commands += fmt::format("    '{}')\n      options='{}'\n      commands='{}'\n      places=({})\n      ;;\n", path, options,
-                            fmt::join(command_names(command), " "), places);
+    for (const std::string& kind : positional_kinds(command, bash_kind))
+      places += fmt::format("{}'{}'", places.empty() ? "" : " ", kind);
+    commands += fmt::format("    '{}')\n      options='{}'\n      commands='{}'\n      places=({})\n      ;;\n", path,
+                            options, fmt::join(command_names(command), " "), places);
   });
   return replaced(std::string(kBashStart), "@NODES@", kNodesOf) +
-         fmt::format("\n# What the value of an option is, if it has one; the words before it name the command.\n_rose_value() {{\n  kind='' many=0\n"
-                     "  case $1 in\n{}  esac\n}}\n\n_rose_is_command() {{\n  case $1 in\n    {}) return 0 ;;\n  esac\n  return 1\n}}\n"
-                     "\n_rose_command() {{\n  case $1 in\n{}  esac\n}}\n",
-                     values, known, commands) +
+         fmt::format(
+             "\n# What the value of an option is, if it has one; the words before it name the command.\n_rose_value() "
+             "{{\n  kind='' many=0\n"
+             "  case $1 in\n{}  esac\n}}\n\n_rose_is_command() {{\n  case $1 in\n    {}) return 0 ;;\n  esac\n  return "
+             "1\n}}\n"
+             "\n_rose_command() {{\n  case $1 in\n{}  esac\n}}\n",
+             values, known, commands) +
          std::string(kBashEnd);
 }
 
@@ -207,7 +214,8 @@ std::string zsh_text(std::string text) {
 std::string zsh_action(const Option& option) {
   if (!option.suggestions.empty()) return fmt::format("({})", fmt::join(option.suggestions, " "));
   if (!option.choices.empty())
-    return option.by_commas ? fmt::format("_sequence compadd - {}", fmt::join(option.choices, " ")) : fmt::format("({})", fmt::join(option.choices, " "));
+    return option.by_commas ? fmt::format("_sequence compadd - {}", fmt::join(option.choices, " "))
+                            : fmt::format("({})", fmt::join(option.choices, " "));
   switch (option.completes) {
     case Completes::nothing: return " ";
     case Completes::file: return "_files";
@@ -222,25 +230,33 @@ std::string zsh_action(const Option& option) {
   return " ";
 }
 
-// An option of which one occurrence takes several values. _arguments knows no such thing that ends at the next option, so
-// further values are arguments to it, for which a function of the command's looks back: _rose_more_...
-bool takes_more(const Option& option) { return !is_positional(option) && is_list(option) && !option.one_each && !option.by_commas; }
+// An option of which one occurrence takes several values. _arguments knows no such thing that ends at the next option,
+// so further values are arguments to it, for which a function of the command's looks back: _rose_more_...
+bool takes_more(const Option& option) {
+  return !is_positional(option) && is_list(option) && !option.one_each && !option.by_commas;
+}
 
 std::string zsh_more(const Command& command, const std::string& function) {
   std::string cases;
   std::string otherwise;
   bool before_program = false;
   for (const Option& option : command.options) {
-    if (takes_more(option)) cases += fmt::format("      {})\n        {}\n        return\n        ;;\n", fmt::join(names_of(option), " | "), zsh_action(option));
+    if (takes_more(option))
+      cases += fmt::format("      {})\n        {}\n        return\n        ;;\n", fmt::join(names_of(option), " | "),
+                           zsh_action(option));
     before_program = before_program || (is_positional(option) && option.completes == Completes::program);
-    if (is_positional(option) && option.completes != Completes::program) otherwise = fmt::format("  {}\n", zsh_action(option));
+    if (is_positional(option) && option.completes != Completes::program)
+      otherwise = fmt::format("  {}\n", zsh_action(option));
   }
   if (cases.empty()) return "";
-  return fmt::format("\n_rose_more{}() {{\n  local i\n{}  for ((i = CURRENT - 1; i > 1; i--)); do\n    case $words[i] in\n{}      -*) break ;;\n    esac\n  done\n{}}}\n",
-                     function.substr(5),
-                     before_program ? "  i=${words[(i)--]}\n  if ((i < CURRENT)); then\n    words=(\"${(@)words[i + 1,-1]}\")\n    ((CURRENT -= i))\n    _normal\n    return\n  fi\n"
-                                    : "",
-                     cases, otherwise);
+  return fmt::format(
+      "\n_rose_more{}() {{\n  local i\n{}  for ((i = CURRENT - 1; i > 1; i--)); do\n    case $words[i] in\n{}      -*) "
+      "break ;;\n    esac\n  done\n{}}}\n",
+      function.substr(5),
+      before_program ? "  i=${words[(i)--]}\n  if ((i < CURRENT)); then\n    words=(\"${(@)words[i + 1,-1]}\")\n    "
+                       "((CURRENT -= i))\n    _normal\n    return\n  fi\n"
+                     : "",
+      cases, otherwise);
 }
 
 // One specification for _arguments.
@@ -253,15 +269,19 @@ std::string zsh_spec(const Option& option) {
   const bool repeated = is_list(option);
   const Names names = names_of(option);
   std::string value;
-  if (!is_flag(option))
-    value = fmt::format(":{}:{}", zsh_text(value_name(option)), zsh_action(option));
+  if (!is_flag(option)) value = fmt::format(":{}:{}", zsh_text(value_name(option)), zsh_action(option));
   const std::string tail = fmt::format("[{}]{}", help, value);
   const std::string equals = is_flag(option) ? "" : "=";
   if (names.size() == 1) return shell_quoted(fmt::format("{}{}{}{}", repeated ? "*" : "", names.front(), equals, tail));
-  const std::string excludes = option.names == "-h,--help" ? "(- *)" : repeated ? "*" : fmt::format("({})", fmt::join(names, " "));
+  const std::string excludes = option.names == "-h,--help" ? "(- *)"
+                               : repeated                  ? "*"
+                                                           : fmt::format("({})", fmt::join(names, " "));
   std::string variants;
   for (const std::string& name : names)
-    variants += fmt::format("{}{}{}", variants.empty() ? "" : ",", name, is_flag(option) ? "" : name.starts_with("--") ? "=" : "+");
+    variants += fmt::format("{}{}{}", variants.empty() ? "" : ",", name,
+                            is_flag(option)          ? ""
+                            : name.starts_with("--") ? "="
+                                                     : "+");
   return fmt::format("{}{{{}}}{}", shell_quoted(excludes), variants, shell_quoted(tail));
 }
 
@@ -308,7 +328,9 @@ std::string zsh_script(const Program& program) {
       text += "\n}\n";
       return;
     }
-    text += " \\\n    '1:command:->command' \\\n    '*::argument:->argument'\n  case $state in\n    command)\n      local -a commands=(\n";
+    text +=
+        " \\\n    '1:command:->command' \\\n    '*::argument:->argument'\n  case $state in\n    command)\n      local "
+        "-a commands=(\n";
     for (const Command& inner : command.commands)
       text += "        " + shell_quoted(inner.name + ":" + replaced(inner.summary, ":", "\\:")) + "\n";
     text += "      )\n      _describe command commands\n      ;;\n    argument)\n      case $line[1] in\n";
@@ -328,9 +350,11 @@ std::string fish_quoted(std::string_view text) {
 // What follows -l NAME: does it take a value, and what is offered for it?
 std::string fish_value(const Option& option) {
   if (is_flag(option)) return "";
-  if (!option.suggestions.empty()) return " -x -a " + fish_quoted(fmt::format("{}", fmt::join(option.suggestions, " ")));
+  if (!option.suggestions.empty())
+    return " -x -a " + fish_quoted(fmt::format("{}", fmt::join(option.suggestions, " ")));
   if (!option.choices.empty())
-    return option.by_commas ? " -x -a " + fish_quoted(fmt::format("(__fish_complete_list , 'printf \"%s\\n\" {}')", fmt::join(option.choices, " ")))
+    return option.by_commas ? " -x -a " + fish_quoted(fmt::format("(__fish_complete_list , 'printf \"%s\\n\" {}')",
+                                                                  fmt::join(option.choices, " ")))
                             : " -x -a " + fish_quoted(fmt::format("{}", fmt::join(option.choices, " ")));
   switch (option.completes) {
     case Completes::nothing: return " -x";
@@ -412,21 +436,25 @@ std::string fish_script(const Program& program) {
   for_each_command(program, [&](const Command& command, const Names& words) {
     if (!words.empty()) known += fmt::format("{}'{}'", known.empty() ? "" : " ", fmt::join(words, " "));
     const std::string path = fmt::format("{}", fmt::join(words, " "));
-    const std::string here = fmt::format("complete -c rose -n {}", fish_quoted(path.empty() ? "__rose_at ''" : "__rose_at " + path));
+    const std::string here =
+        fmt::format("complete -c rose -n {}", fish_quoted(path.empty() ? "__rose_at ''" : "__rose_at " + path));
     rules += "\n";
-    for (const Command& inner : command.commands) rules += fmt::format("{} -a {} -d {}\n", here, inner.name, fish_quoted(inner.summary));
+    for (const Command& inner : command.commands)
+      rules += fmt::format("{} -a {} -d {}\n", here, inner.name, fish_quoted(inner.summary));
     for (const Option& option : all_options(command, words.empty())) {
       if (is_positional(option)) {
         if (option.completes != Completes::program) rules += here + fish_argument(option) + "\n";
         continue;
       }
       std::string names;
-      for (const std::string& name : names_of(option)) names += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+      for (const std::string& name : names_of(option))
+        names += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       rules += fmt::format("{}{}{} -d {}\n", here, names, fish_value(option), fish_quoted(option.help));
       if (takes_more(option) && (!option.choices.empty() || option.completes != Completes::nothing))
-        rules += fmt::format("complete -c rose -n {}{}\n",
-                             fish_quoted(fmt::format("__rose_at {}; and __rose_after {}", path, fmt::join(names_of(option), " "))),
-                             fish_argument(option));
+        rules += fmt::format(
+            "complete -c rose -n {}{}\n",
+            fish_quoted(fmt::format("__rose_at {}; and __rose_after {}", path, fmt::join(names_of(option), " "))),
+            fish_argument(option));
     }
   });
   return replaced(replaced(std::string(kFishStart), "@COMMANDS@", known), "@NODES@", kNodesOf) + rules;

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <deque>
 
-#include "deploy/image_files.h"
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -13,6 +12,7 @@
 #include "cli/log_evidence.h"
 #include "cli/page.h"
 #include "deploy/disk.h"
+#include "deploy/image_files.h"
 #include "diagnose/diagnose.h"
 #include "diagnose/nodes.h"
 #include "engine/ahead.h"
@@ -85,7 +85,8 @@ class ClusterRunner final : public diagnose::Runner {
     }
     options_.number = next_number_;
     next_number_ += static_cast<int>(todo.size());
-    std::vector<Result<replay::Run>> made = ahead_ == nullptr ? replay::run_side_by_side(store_, config_, todo, options_) : run_elsewhere(todo);
+    std::vector<Result<replay::Run>> made =
+        ahead_ == nullptr ? replay::run_side_by_side(store_, config_, todo, options_) : run_elsewhere(todo);
     for (std::size_t i = 0; i < made.size(); ++i) {
       if (!made[i]) {
         results[places[i]] = Unexpected(std::move(made[i]).error());
@@ -113,10 +114,14 @@ class ClusterRunner final : public diagnose::Runner {
   // Each run's logs are looked at from now on.
   void look_with(LogEvidence& logs, bool here) {
     if (here) options_.begin = [&logs](const std::filesystem::path& run_dir) { logs.begin(run_dir); };
-    options_.look = [&logs](const std::filesystem::path& run_dir, schedule::RunResult& result) { logs.look(run_dir, result); };
+    options_.look = [&logs](const std::filesystem::path& run_dir, schedule::RunResult& result) {
+      logs.look(run_dir, result);
+    };
   }
   // The next run of this schedule is this one, which was made ahead.
-  void give(const schedule::Schedule& schedule, schedule::RunResult result) { given_[schedule::fingerprint(schedule)].push_back(std::move(result)); }
+  void give(const schedule::Schedule& schedule, schedule::RunResult result) {
+    given_[schedule::fingerprint(schedule)].push_back(std::move(result));
+  }
 
   // Recorded runs that the search did not ask for.
   [[nodiscard]] std::size_t unused() const {
@@ -158,7 +163,8 @@ class ClusterRunner final : public diagnose::Runner {
     ahead_->expect(std::exchange(expected_, {}));
     Result<std::vector<engine::Done>> done = ahead_->make(todo);
     for (std::size_t i = 0; i < todo.size(); ++i)
-      made.push_back(done ? take_in((*done)[i], options_.number + static_cast<int>(i), *todo[i]) : Result<replay::Run>(Unexpected(Error(done.error()))));
+      made.push_back(done ? take_in((*done)[i], options_.number + static_cast<int>(i), *todo[i])
+                          : Result<replay::Run>(Unexpected(Error(done.error()))));
     return made;
   }
 
@@ -178,7 +184,8 @@ class ClusterRunner final : public diagnose::Runner {
   }
 
   std::optional<schedule::RunResult> next_recorded(const schedule::Schedule& schedule) {
-    if (const auto given = given_.find(schedule::fingerprint(schedule)); given != given_.end() && !given->second.empty()) {
+    if (const auto given = given_.find(schedule::fingerprint(schedule));
+        given != given_.end() && !given->second.empty()) {
       schedule::RunResult result = std::move(given->second.front());
       given->second.pop_front();
       return result;
@@ -201,13 +208,14 @@ class ClusterRunner final : public diagnose::Runner {
   int next_number_ = 1;
   std::map<std::string, std::deque<schedule::RunResult>> recorded_;  // by the schedule's fingerprint
   std::map<std::string, std::deque<schedule::RunResult>> given_;     // by fingerprint
-  std::map<std::string, schedule::RunResult> reproducing_;  // by fingerprint
+  std::map<std::string, schedule::RunResult> reproducing_;           // by fingerprint
   std::string backend_;
   double recorded_seconds_ = 0;
 };
 
 // Lanes are the deployment's nodes, as the diagnosis told the dump's hosts and addresses to them.
-std::vector<report::Source> incident_of(const diagnose::Inputs& inputs, const std::shared_ptr<const diagnose::NodeMap>& nodes) {
+std::vector<report::Source> incident_of(const diagnose::Inputs& inputs,
+                                        const std::shared_ptr<const diagnose::NodeMap>& nodes) {
   std::vector<report::Source> incident;
   for (std::size_t i = 0; i < inputs.traces.size(); ++i)
     incident.push_back({&inputs.traces[i], [nodes, i](const trace::Event& event) {
@@ -249,15 +257,17 @@ std::string rough_time(double seconds) {
 
 std::string progress_line(const diagnose::Progress& p, double seconds) {
   const std::string left = p.seconds_left > 0 ? fmt::format(" or {}", rough_time(p.seconds_left)) : "";
-  return fmt::format("diagnose: level {}, schedule {}, run {} ({:.0f} s, at most {} runs{} left, best rate {:.0f} %): {}", p.level,
-                     p.schedules, p.runs, seconds, p.runs_left, left, p.best_rate * 100, p.doing);
+  return fmt::format(
+      "diagnose: level {}, schedule {}, run {} ({:.0f} s, at most {} runs{} left, best rate {:.0f} %): {}", p.level,
+      p.schedules, p.runs, seconds, p.runs_left, left, p.best_rate * 100, p.doing);
 }
 
 Result<void> write_schedule(const std::string& file, const diagnose::Diagnosis& diagnosis) {
   const auto [low, high] = diagnosis.tally.interval();
   const std::string comment =
       fmt::format("Found by rose diagnose at level {}: {} of {} runs reproduced (95 % interval {:.2f}-{:.2f}).\n{}",
-                  diagnosis.level, diagnosis.tally.reproduced, diagnosis.tally.conclusive(), low, high, diagnose::in_words(diagnosis));
+                  diagnosis.level, diagnosis.tally.reproduced, diagnosis.tally.conclusive(), low, high,
+                  diagnose::in_words(diagnosis));
   return write_file(file, schedule::to_toml(*diagnosis.found, comment), 0644);
 }
 
@@ -266,17 +276,20 @@ int diagnosis_exit_code(const diagnose::Diagnosis& diagnosis) {
   return diagnosis.verdict == schedule::Verdict::inconclusive ? 4 : 1;
 }
 
-Result<std::string> diagnosis_page(const report::DiagnosisReport& report, const diagnose::Inputs& inputs, const ClusterRunner& runner,
-                            const replay::RunStore& store, const DiagnoseOptions& options, const config::Config& config) {
+Result<std::string> diagnosis_page(const report::DiagnosisReport& report, const diagnose::Inputs& inputs,
+                                   const ClusterRunner& runner, const replay::RunStore& store,
+                                   const DiagnoseOptions& options, const config::Config& config) {
   report::PageContext context = page_context(config.node_names());
   for (std::size_t i = 0; i < options.traces.size(); ++i)
     context.environment.emplace_back(i == 0 ? "Dump" : "", describe_dump(options.traces[i], inputs.traces[i]));
-  for (std::size_t i = 0; i < options.logs.size(); ++i) context.environment.emplace_back(i == 0 ? "Log" : "", options.logs[i]);
+  for (std::size_t i = 0; i < options.logs.size(); ++i)
+    context.environment.emplace_back(i == 0 ? "Log" : "", options.logs[i]);
   context.environment.emplace_back("Profile", options.profile.empty() ? "none" : options.profile);
   add_deployment(context, config, options.config);
-  context.environment.emplace_back("Search", fmt::format("seed {}, target rate {:.2f}, at most {} runs, {} to confirm, {} side by side",
-                                                         config.diagnose.seed, config.diagnose.target_rate, config.diagnose.max_runs,
-                                                         config.diagnose.confirm_runs, config.diagnose.jobs));
+  context.environment.emplace_back(
+      "Search", fmt::format("seed {}, target rate {:.2f}, at most {} runs, {} to confirm, {} side by side",
+                            config.diagnose.seed, config.diagnose.target_rate, config.diagnose.max_runs,
+                            config.diagnose.confirm_runs, config.diagnose.jobs));
   if (!report.backend.empty()) context.environment.emplace_back("Syscall faults by", report.backend);
   context.environment.emplace_back("Record of the runs", store.folder().parent_path().string());
 
@@ -287,12 +300,15 @@ Result<std::string> diagnosis_page(const report::DiagnosisReport& report, const 
       run = *known;
       run->trace = store.recorded_trace(run->number);
     }
-  return report::diagnosis_html(report, incident_of(inputs, std::make_shared<const diagnose::NodeMap>(std::move(nodes))), run ? &*run : nullptr,
-                                context);
+  return report::diagnosis_html(report,
+                                incident_of(inputs, std::make_shared<const diagnose::NodeMap>(std::move(nodes))),
+                                run ? &*run : nullptr, context);
 }
 
-// What is normal in the logs, and which calls the nodes make when, a run without faults tells; it is the search's control run, too.
-Result<void> compare_with_a_run(LogEvidence& logs, ClusterRunner& runner, replay::RunStore& store, const config::Config& config, diagnose::Inputs& inputs) {
+// What is normal in the logs, and which calls the nodes make when, a run without faults tells; it is the search's
+// control run, too.
+Result<void> compare_with_a_run(LogEvidence& logs, ClusterRunner& runner, replay::RunStore& store,
+                                const config::Config& config, diagnose::Inputs& inputs) {
   schedule::Schedule none;
   none.name = config.name;
   log::info("a run without faults, to see what its logs say");
@@ -316,17 +332,24 @@ Result<engine::Engine> engine_of(const DiagnoseOptions& options, config::Config&
     if (options.engine == "local") diagnose.workers = 0;
   }
   if (options.workers) diagnose.workers = *options.workers;
-  Result<engine::Engine> made = engine::Engine::make({.engine = diagnose.engine, .workers = diagnose.workers, .hosts = diagnose.hosts, .worker = diagnose.worker,
-                                                      .options = diagnose.engine_options, .apart = config.deployment.network == config::Network::host});
+  Result<engine::Engine> made = engine::Engine::make({.engine = diagnose.engine,
+                                                      .workers = diagnose.workers,
+                                                      .hosts = diagnose.hosts,
+                                                      .worker = diagnose.worker,
+                                                      .options = diagnose.engine_options,
+                                                      .apart = config.deployment.network == config::Network::host});
   // What only the file says is for the file to mend.
   if (!made && options.engine.empty() && !options.workers)
-    return Unexpected(Error{ErrorKind::input, fmt::format("{}: [diagnose]: {}", config.file.string(), made.error().message), made.error().hint});
+    return Unexpected(Error{ErrorKind::input,
+                            fmt::format("{}: [diagnose]: {}", config.file.string(), made.error().message),
+                            made.error().hint});
   return made;
 }
 
 // What workers need to have, and how to speak with them.
-Result<std::unique_ptr<engine::Fleet>> make_fleet(const DiagnoseOptions& options, const config::Config& config, const diagnose::Inputs& inputs, engine::Engine engine,
-                                                  NodeCode& code, LogEvidence* logs) {
+Result<std::unique_ptr<engine::Fleet>> make_fleet(const DiagnoseOptions& options, const config::Config& config,
+                                                  const diagnose::Inputs& inputs, engine::Engine engine, NodeCode& code,
+                                                  LogEvidence* logs) {
   // What the diagnosis reads and writes is no part of the deployment, though it may lie beside it.
   std::vector<std::filesystem::path> without = {options.out, "/proc/self/fd/1", "/proc/self/fd/2"};
   if (!options.report.empty()) without.emplace_back(options.report);
@@ -342,7 +365,8 @@ Result<std::unique_ptr<engine::Fleet>> make_fleet(const DiagnoseOptions& options
   std::error_code ignored;
   for (const config::Node& node : config.nodes)
     for (const std::string& binary : node.binaries) {
-      const std::filesystem::path inside = std::filesystem::weakly_canonical(binary, ignored).lexically_relative(tree.root);
+      const std::filesystem::path inside =
+          std::filesystem::weakly_canonical(binary, ignored).lexically_relative(tree.root);
       if (!inside.empty() && *inside.begin() != "..") continue;
       if (Result<std::string> digest = engine::digest_of(binary)) fleet.elsewhere.emplace(binary, *std::move(digest));
     }
@@ -352,11 +376,15 @@ Result<std::unique_ptr<engine::Fleet>> make_fleet(const DiagnoseOptions& options
   fleet.code_book = &code.methods();
   if (logs != nullptr) {
     fleet.logs = true;
-    fleet.seen = [logs](const std::filesystem::path& run_dir, logs::Watch::Growth growth) { logs->seen(run_dir, std::move(growth)); };
+    fleet.seen = [logs](const std::filesystem::path& run_dir, logs::Watch::Growth growth) {
+      logs->seen(run_dir, std::move(growth));
+    };
   }
-  log::info("{} worker{} of {} make{} the runs; {} files ({:.1f} MiB) travel to each", engine.workers(), engine.workers() == 1 ? "" : "s", config.diagnose.engine,
-            engine.workers() == 1 ? "s" : "", std::count_if(tree.entries.begin(), tree.entries.end(), [](const engine::Entry& entry) { return !entry.folder; }),
-            static_cast<double>(tree.bytes()) / (1 << 20));
+  log::info(
+      "{} worker{} of {} make{} the runs; {} files ({:.1f} MiB) travel to each", engine.workers(),
+      engine.workers() == 1 ? "" : "s", config.diagnose.engine, engine.workers() == 1 ? "s" : "",
+      std::count_if(tree.entries.begin(), tree.entries.end(), [](const engine::Entry& entry) { return !entry.folder; }),
+      static_cast<double>(tree.bytes()) / (1 << 20));
   return std::make_unique<engine::Fleet>(std::move(engine), std::move(tree), std::move(fleet));
 }
 
@@ -365,7 +393,8 @@ std::string where_a_profile_is(const std::string& config) {
   for (const std::filesystem::path& folder : {std::filesystem::path(), std::filesystem::path(config).parent_path()}) {
     const std::filesystem::path profile = folder / "profile.json";
     std::error_code unreadable;
-    if (std::filesystem::exists(profile, unreadable)) return fmt::format("{0} is there: --profile {0}", profile.string());
+    if (std::filesystem::exists(profile, unreadable))
+      return fmt::format("{0} is there: --profile {0}", profile.string());
   }
   return fmt::format("rose profile -c {} makes one", config);
 }
@@ -394,7 +423,8 @@ Result<Given> read_given(const DiagnoseOptions& options, const config::Config& c
     ROSE_TRY(given.logs, LogEvidence::read(options.logs, config, inputs.host_to_node));
   }
   if (!inputs.profile)
-    log::warning("no --profile: failures that are normal for this system cannot be told from the others; {}", where_a_profile_is(options.config));
+    log::warning("no --profile: failures that are normal for this system cannot be told from the others; {}",
+                 where_a_profile_is(options.config));
   return given;
 }
 
@@ -421,12 +451,14 @@ void find_limits(diagnose::Inputs& inputs) {
 
 bool can_override(const config::Config& config) {
   const auto not_ours = [](const config::Node& node) { return !node.entered_by_rose(); };
-  return config.inject.syscall != config::Backend::seccomp && std::any_of(config.nodes.begin(), config.nodes.end(), not_ours) &&
-         kernel::probe("override_return").ok;
+  return config.inject.syscall != config::Backend::seccomp &&
+         std::any_of(config.nodes.begin(), config.nodes.end(), not_ours) && kernel::probe("override_return").ok;
 }
 
-// The search, told as it goes on. A schedule is written when it is found, before it is made simpler: that may take as long again.
-Result<diagnose::Diagnosis> search(const DiagnoseOptions& options, const diagnose::Inputs& inputs, ClusterRunner& runner, std::int64_t began_ns, bool recorded) {
+// The search, told as it goes on. A schedule is written when it is found, before it is made simpler: that may take as
+// long again.
+Result<diagnose::Diagnosis> search(const DiagnoseOptions& options, const diagnose::Inputs& inputs,
+                                   ClusterRunner& runner, std::int64_t began_ns, bool recorded) {
   bool kept = false;
   Result<diagnose::Diagnosis> made = diagnose::diagnose(inputs, runner, [&](const diagnose::Progress& p) {
     if (p.found != nullptr && !kept) {
@@ -435,9 +467,10 @@ Result<diagnose::Diagnosis> search(const DiagnoseOptions& options, const diagnos
       if (const Result<void> written = write_schedule(options.out, *p.found); !written)
         log::warning("{}", written.error().message);
       else
-        log::info("found: {} of {} runs reproduce it, {} has the schedule; {} (Ctrl-C keeps it as it is)", p.found->tally.reproduced,
-                  p.found->tally.conclusive(), options.out,
-                  inputs.simplify ? fmt::format("it is made simpler now, in at most {} runs", p.runs_left) : "how often it shows is told now");
+        log::info("found: {} of {} runs reproduce it, {} has the schedule; {} (Ctrl-C keeps it as it is)",
+                  p.found->tally.reproduced, p.found->tally.conclusive(), options.out,
+                  inputs.simplify ? fmt::format("it is made simpler now, in at most {} runs", p.runs_left)
+                                  : "how often it shows is told now");
     }
     log::progress(progress_line(p, seconds_since(began_ns)));
   });
@@ -501,11 +534,13 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
     ROSE_CHECK(compare_with_a_run(*logs, runner, store, config, inputs));
   }
   Result<diagnose::Diagnosis> made = search(options, inputs, runner, began_ns, folder.has_value());
-  if (ahead && ahead->made() > 0) log::info("workers made {} runs, {} of them were asked for", ahead->made(), ahead->used());
+  if (ahead && ahead->made() > 0)
+    log::info("workers made {} runs, {} of them were asked for", ahead->made(), ahead->used());
   fleet.reset();
   ROSE_TRY(const diagnose::Diagnosis diagnosis, std::move(made));
   if (runner.unused() > 0)
-    log::info("{} recorded runs were not needed: the dump, profile or [diagnose] differ from when they were made", runner.unused());
+    log::info("{} recorded runs were not needed: the dump, profile or [diagnose] differ from when they were made",
+              runner.unused());
 
   std::string schedule_path;
   if (diagnosis.found) {
@@ -522,7 +557,8 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   report.seed = config.diagnose.seed;
   report.seconds = seconds_since(began_ns) + runner.recorded_seconds();
   report.backend = runner.backend();
-  report.recorded = std::any_of(config.nodes.begin(), config.nodes.end(), [](const config::Node& node) { return node.record; });
+  report.recorded =
+      std::any_of(config.nodes.begin(), config.nodes.end(), [](const config::Node& node) { return node.record; });
   if (folder) report.page = (*folder / "report.html").string();
   const std::string json = report::diagnosis_json(report);
   const std::string text = report::diagnosis_text(report);
@@ -531,7 +567,8 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
     ROSE_CHECK(write_file(*folder / "diagnosis.json", json));
     ROSE_CHECK(write_file(*folder / "diagnosis.txt", text));
     if (logs && diagnosis.found)
-      if (const schedule::RunResult* shown = runner.reproducing(*diagnosis.found)) report.logs = logs->beside(shown->number);
+      if (const schedule::RunResult* shown = runner.reproducing(*diagnosis.found))
+        report.logs = logs->beside(shown->number);
     ROSE_TRY(const std::string page, diagnosis_page(report, inputs, runner, store, options, config));
     ROSE_CHECK(write_file(report.page, page));
   }
@@ -546,19 +583,30 @@ Command diagnose_command() {
       .name = "diagnose",
       .summary = "Find the fault schedule that reproduces the failure in a dump or in logs",
       .description =
-          "It compares the dump with the profile, drops what is normal, ranks what is left, and tries schedules of faults against the test "
-          "deployment, from the simplest on. Each run tells it which conditions were met and which faults fired. A schedule that "
-          "reproduces the bug is confirmed with further runs until its rate is decided, written, and then made simpler as long as it "
+          "It compares the dump with the profile, drops what is normal, ranks what is left, and tries schedules of "
+          "faults against the test "
+          "deployment, from the simplest on. Each run tells it which conditions were met and which faults fired. A "
+          "schedule that "
+          "reproduces the bug is confirmed with further runs until its rate is decided, written, and then made simpler "
+          "as long as it "
           "reproduces as often.\n\n"
-          "First it makes a run without faults: a bug that shows without them is said at once. When nothing reaches the wanted rate, the "
+          "First it makes a run without faults: a bug that shows without them is said at once. When nothing reaches "
+          "the wanted rate, the "
           "best schedule is written all the same, with its rate, and the exit code is 1.\n\n"
-          "Without a dump, --log does: messages that a run without faults does not write are what a right schedule brings back, errors, "
-          "restarts, lost peers and Java's exceptions that they name are the first candidates, then the calls that come shortly before them. Logs are read "
-          "in the form they have: times and levels in any usual form, JSON, syslog, the journal's export, packed or not.\n\n"
-          "With --engine, workers elsewhere make the runs: an engine that exists (Slurm, ssh, Kubernetes, a command) starts 'rose worker', "
-          "as root, of the same version; the configuration's folder travels there. Runs are made ahead of the search, which gets them in its "
-          "own order: the same seed and verdicts give the same search with any number of workers. A worker that is lost loses nothing.\n\n"
-          "--report keeps every run; after Ctrl-C the same command with --resume goes on from there. Once a schedule is found, Ctrl-C ends "
+          "Without a dump, --log does: messages that a run without faults does not write are what a right schedule "
+          "brings back, errors, "
+          "restarts, lost peers and Java's exceptions that they name are the first candidates, then the calls that "
+          "come shortly before them. Logs are read "
+          "in the form they have: times and levels in any usual form, JSON, syslog, the journal's export, packed or "
+          "not.\n\n"
+          "With --engine, workers elsewhere make the runs: an engine that exists (Slurm, ssh, Kubernetes, a command) "
+          "starts 'rose worker', "
+          "as root, of the same version; the configuration's folder travels there. Runs are made ahead of the search, "
+          "which gets them in its "
+          "own order: the same seed and verdicts give the same search with any number of workers. A worker that is "
+          "lost loses nothing.\n\n"
+          "--report keeps every run; after Ctrl-C the same command with --resume goes on from there. Once a schedule "
+          "is found, Ctrl-C ends "
           "with it as it is, and with 0.",
       .examples = {"rose diagnose --trace dump.bin -c rose.toml --profile profile.json",
                    "rose diagnose --trace a.bin b.bin --map db-7=n1 db-8=n2 -c rose.toml --plan",
@@ -566,36 +614,77 @@ Command diagnose_command() {
                    "rose diagnose --trace dump.bin -c rose.toml --profile profile.json --engine slurm --workers 8"},
       .options =
           {
-              {.names = "--trace", .slot = &options->traces, .value = "FILE", .help = "Dumps of the failure, one a host", .completes = Completes::file},
-              {.names = "--log", .slot = &options->logs, .value = "[NODE=]FILE",
-               .help = "Logs of the failure, where there is no dump or beside it; whose, unless the path or its lines name the node", .completes = Completes::file},
-              {.names = "-c,--config", .slot = &options->config, .value = "FILE", .help = "The test deployment, its workload and oracle",
+              {.names = "--trace",
+               .slot = &options->traces,
+               .value = "FILE",
+               .help = "Dumps of the failure, one a host",
                .completes = Completes::file},
-              {.names = "--profile", .slot = &options->profile, .value = "FILE", .help = "What is normal, from 'rose profile'",
+              {.names = "--log",
+               .slot = &options->logs,
+               .value = "[NODE=]FILE",
+               .help = "Logs of the failure, where there is no dump or beside it; whose, unless the path or its lines "
+                       "name the node",
                .completes = Completes::file},
-              {.names = "-o,--output", .slot = &options->out, .value = "FILE", .help = "Where the schedule is written",
+              {.names = "-c,--config",
+               .slot = &options->config,
+               .value = "FILE",
+               .help = "The test deployment, its workload and oracle",
                .completes = Completes::file},
-              {.names = "--map", .slot = &options->map, .value = "HOST=NODE", .help = "A host of the dump is this node of the deployment"},
-              {.names = "--report", .slot = &options->report, .value = "DIR",
+              {.names = "--profile",
+               .slot = &options->profile,
+               .value = "FILE",
+               .help = "What is normal, from 'rose profile'",
+               .completes = Completes::file},
+              {.names = "-o,--output",
+               .slot = &options->out,
+               .value = "FILE",
+               .help = "Where the schedule is written",
+               .completes = Completes::file},
+              {.names = "--map",
+               .slot = &options->map,
+               .value = "HOST=NODE",
+               .help = "A host of the dump is this node of the deployment"},
+              {.names = "--report",
+               .slot = &options->report,
+               .value = "DIR",
                .help = "Write the record of all runs, their traces, the result and report.html to this folder",
                .completes = Completes::folder},
-              {.names = "--plan", .slot = &options->plan, .help = "Print what would be tried, and run nothing; needs no privilege"},
-              {.names = "--jobs", .slot = &options->jobs, .value = "N", .help = "Runs side by side",
-               .otherwise = "jobs of the configuration", .range = {{1, 64}}},
-              {.names = "--engine", .slot = &options->engine, .value = "ENGINE",
-               .help = "What starts workers that make the runs: slurm, ssh, kubernetes, or a command that starts one, such as 'rose worker'; "
+              {.names = "--plan",
+               .slot = &options->plan,
+               .help = "Print what would be tried, and run nothing; needs no privilege"},
+              {.names = "--jobs",
+               .slot = &options->jobs,
+               .value = "N",
+               .help = "Runs side by side",
+               .otherwise = "jobs of the configuration",
+               .range = {{1, 64}}},
+              {.names = "--engine",
+               .slot = &options->engine,
+               .value = "ENGINE",
+               .help = "What starts workers that make the runs: slurm, ssh, kubernetes, or a command that starts one, "
+                       "such as 'rose worker'; "
                        "local: they are made here",
                .otherwise = "engine of the configuration"},
-              {.names = "--workers", .slot = &options->workers, .value = "N", .help = "Workers to start; each makes one run at a time",
-               .otherwise = "workers of the configuration", .range = {{1, 1000}}},
+              {.names = "--workers",
+               .slot = &options->workers,
+               .value = "N",
+               .help = "Workers to start; each makes one run at a time",
+               .otherwise = "workers of the configuration",
+               .range = {{1, 1000}}},
               {.names = "--resume", .slot = &options->resume, .help = "Go on from the record in --report DIR"},
               {.names = "--keep", .slot = &options->keep, .help = "Keep all run directories"},
-              {.names = "--allow-attached", .slot = &options->allow_attached,
+              {.names = "--allow-attached",
+               .slot = &options->allow_attached,
                .help = "Allow faults on nodes that rose did not start; they may be production"},
-              {.names = "--without", .slot = &options->without, .value = "PART",
-               .help = "Leave a part of the search out, to see what it is worth", .by_commas = true, .choices = parts_of_the_search()},
+              {.names = "--without",
+               .slot = &options->without,
+               .value = "PART",
+               .help = "Leave a part of the search out, to see what it is worth",
+               .by_commas = true,
+               .choices = parts_of_the_search()},
           },
-      .files = {{"DIR/report.html", "Of --report: what must happen, the time line, all that was tried. One file that fetches nothing."},
+      .files = {{"DIR/report.html",
+                 "Of --report: what must happen, the time line, all that was tried. One file that fetches nothing."},
                 {"DIR/record.jsonl, DIR/traces/", "Of --report: every run and its trace; what --resume reads."}},
       .run = [options](const Common& common) { return run_diagnose(*options, common); },
   };

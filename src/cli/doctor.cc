@@ -16,7 +16,8 @@ kernel::Capability containers() {
   engine.name = "container_engine";
   if (const auto found = deploy::find_engine({})) {
     engine.ok = true;
-    engine.detail = fmt::format("{} runs nodes that have an image{}", found->version, found->podman ? "" : ", with network = \"host\" only");
+    engine.detail = fmt::format("{} runs nodes that have an image{}", found->version,
+                                found->podman ? "" : ", with network = \"host\" only");
   } else {
     engine.detail = found.error().message;
     engine.remedy = found.error().hint;
@@ -36,8 +37,10 @@ kernel::Capability disks(const char* name, const Result<void>& found, const char
 
 Result<int> run_doctor(const Common& common) {
   std::vector<kernel::Capability> capabilities = kernel::probe_all();
-  capabilities.push_back(disks("own_disk", deploy::Disk::check(), "crashes in which the power goes work", "crashes with `lose` are refused"));
-  capabilities.push_back(disks("slow_disk", deploy::PacedFile::check(), "a file of rose's own was as slow as it was told to be; disk-slow faults work",
+  capabilities.push_back(disks("own_disk", deploy::Disk::check(), "crashes in which the power goes work",
+                               "crashes with `lose` are refused"));
+  capabilities.push_back(disks("slow_disk", deploy::PacedFile::check(),
+                               "a file of rose's own was as slow as it was told to be; disk-slow faults work",
                                "disk-slow faults are refused"));
   capabilities.push_back(containers());
   std::string missing;
@@ -46,7 +49,8 @@ Result<int> run_doctor(const Common& common) {
   if (common.json) {
     Json list = Json::array();
     for (const kernel::Capability& c : capabilities)
-      list.push_back({{"name", c.name}, {"ok", c.ok}, {"detail", c.detail}, {"remedy", c.remedy}, {"required", c.required}});
+      list.push_back(
+          {{"name", c.name}, {"ok", c.ok}, {"detail", c.detail}, {"remedy", c.remedy}, {"required", c.required}});
     print(json_line({{"capabilities", std::move(list)}, {"ready", missing.empty()}}));
     return 0;
   }
@@ -69,7 +73,8 @@ Command doctor_command() {
       .name = "doctor",
       .summary = "What this machine can do, each capability tried for real, and how to get what is missing",
       .description =
-          "Each line is a capability: there (ok) or not (no), what was found, and for what is missing how to get it. The last line says "
+          "Each line is a capability: there (ok) or not (no), what was found, and for what is missing how to get it. "
+          "The last line says "
           "whether rose can do its job here; what is not required has a substitute. It exits with 0 either way.",
       .examples = {"rose doctor", "rose doctor --json"},
       .run = run_doctor,

@@ -71,13 +71,12 @@ struct ImportOptions {
 };
 
 void print_written(const Common& common, const std::string& out, const trace::Trace& trace) {
-  if (common.json)
-    print(json_line({{"dump", out}, {"events", trace.events.size()}, {"lost", trace.meta.lost}}));
-  else if (!common.quiet)
-    print(fmt::format("{}: {} events\n", out, trace.events.size()));
+  if (common.json) print(json_line({{"dump", out}, {"events", trace.events.size()}, {"lost", trace.meta.lost}}));
+  else if (!common.quiet) print(fmt::format("{}: {} events\n", out, trace.events.size()));
 }
 
-// Inside a run that is traced, its tracer; else the one at the usual place; else a `rose trace -c` that runs, if there is but one.
+// Inside a run that is traced, its tracer; else the one at the usual place; else a `rose trace -c` that runs, if there
+// is but one.
 Result<std::filesystem::path> tracer_to_ask() {
   if (const char* run = std::getenv("ROSE_RUN_DIR"); run != nullptr && *run != '\0') {
     std::filesystem::path socket = std::filesystem::path(run) / observe::kRunSocket;
@@ -97,18 +96,23 @@ Result<std::filesystem::path> tracer_to_ask() {
 
 // All of `bytes` to stdout, which holds nothing else.
 Result<void> to_stdout(std::string_view bytes) {
-  if (const int error = write_bytes(STDOUT_FILENO, bytes); error != 0) return fail_errno(ErrorKind::input, "cannot write the dump to stdout", error);
+  if (const int error = write_bytes(STDOUT_FILENO, bytes); error != 0)
+    return fail_errno(ErrorKind::input, "cannot write the dump to stdout", error);
   return {};
 }
 
 Result<int> dump_to_stdout(const std::filesystem::path& socket, std::int64_t after_ns, const Common& common) {
   if (common.json) return fail(ErrorKind::usage, "--json does not go with -o -: both would write to stdout");
   if (::isatty(STDOUT_FILENO) == 1)
-    return fail(ErrorKind::usage, "a dump is no text for a terminal", "send stdout to a file or a pipe, or name a file with -o");
+    return fail(ErrorKind::usage, "a dump is no text for a terminal",
+                "send stdout to a file or a pipe, or name a file with -o");
   ROSE_TRY(const std::string said, observe::request_dump(socket, to_stdout, after_ns));
   log::info(printable(said));
   if (const auto open = observe::request_recordings(socket); open && !open->all.empty())
-    log::info("{} recordings of librose-rr stay where they are: there is no room for them on stdout ('rose dump -o FILE' copies them)", open->all.size());
+    log::info(
+        "{} recordings of librose-rr stay where they are: there is no room for them on stdout ('rose dump -o FILE' "
+        "copies them)",
+        open->all.size());
   return 0;
 }
 
@@ -118,7 +122,8 @@ struct Brought {
 };
 
 // Every dump in a file of its own, or all in one.
-Result<void> keep(std::vector<Brought>& brought, const CollectCommand& options, const std::vector<trace::Trace>& traces) {
+Result<void> keep(std::vector<Brought>& brought, const CollectCommand& options,
+                  const std::vector<trace::Trace>& traces) {
   std::error_code ignored;
   const bool folder = options.out.back() == '/' || std::filesystem::is_directory(options.out, ignored);
   if (!folder) {
@@ -153,7 +158,8 @@ Result<int> collect(CollectCommand options, const Common& common) {
   if (options.out.empty()) return fail(ErrorKind::usage, "-o: the file's name is empty");
   if (!options.deadline.empty()) {
     ROSE_TRY(options.how.deadline_ns, duration_option("--deadline", options.deadline));
-    if (options.how.deadline_ns <= 0) return fail(ErrorKind::usage, "--deadline: hosts need some time to answer", "1s or more");
+    if (options.how.deadline_ns <= 0)
+      return fail(ErrorKind::usage, "--deadline: hosts need some time to answer", "1s or more");
   }
   if (!options.after.empty()) {
     ROSE_TRY(const std::int64_t after_ns, duration_option("--after", options.after));
@@ -191,18 +197,20 @@ Result<int> collect(CollectCommand options, const Common& common) {
       host["problem"] = one.from.problem.empty() ? Json(nullptr) : Json(one.from.problem);
       hosts.push_back(std::move(host));
     }
-    print(json_line({{"dump", traces.empty() ? Json(nullptr) : Json(options.out)}, {"answered", answered}, {"hosts", std::move(hosts)}}));
+    print(json_line({{"dump", traces.empty() ? Json(nullptr) : Json(options.out)},
+                     {"answered", answered},
+                     {"hosts", std::move(hosts)}}));
   } else {
     for (const Brought& one : brought) {
-      if (!one.from.problem.empty())
-        log::warning("{}: {}", printable(one.from.source), one.from.problem);
-      else if (!common.quiet)
-        print(fmt::format("{}: {} events\n", printable(one.from.source), one.events));
+      if (!one.from.problem.empty()) log::warning("{}: {}", printable(one.from.source), one.from.problem);
+      else if (!common.quiet) print(fmt::format("{}: {} events\n", printable(one.from.source), one.events));
     }
-    if (!traces.empty() && !common.quiet) print(fmt::format("{}: {} of {} answered\n", printable(options.out), answered, brought.size()));
+    if (!traces.empty() && !common.quiet)
+      print(fmt::format("{}: {} of {} answered\n", printable(options.out), answered, brought.size()));
   }
   if (traces.empty())
-    return fail(ErrorKind::environment, "no host answered: nothing is written", "see the line about each; 'ssh HOST rose dump -o -' by hand shows more");
+    return fail(ErrorKind::environment, "no host answered: nothing is written",
+                "see the line about each; 'ssh HOST rose dump -o -' by hand shows more");
   return answered == brought.size() ? 0 : exit_code(ErrorKind::inconclusive);
 }
 
@@ -233,8 +241,7 @@ Result<int> dump(const DumpOptions& options, const Common& common) {
     for (const auto& file : copied.files) recordings.push_back(file.string());
     for (const std::string& word : copied.words) log::warning("{}", word);
   }
-  if (common.json)
-    print(json_line({{"dump", options.out}, {"answer", said}, {"recordings", recordings}}));
+  if (common.json) print(json_line({{"dump", options.out}, {"answer", said}, {"recordings", recordings}}));
   else if (!common.quiet) {
     print(fmt::format("{}: {}\n", printable(options.out), printable(said)));
     for (const std::string& file : recordings) print(fmt::format("{}: a recording\n", printable(file)));
@@ -246,7 +253,8 @@ Result<int> show(const ShowOptions& options, const Common& common) {
   if (!options.profile.empty() && !options.summary)
     return fail(ErrorKind::usage, "--profile needs --summary: it says what is new against the profile");
   if (options.summary && options.format)
-    return fail(ErrorKind::usage, "--summary does not go with --format: it has a text form and, with --json, a JSON form");
+    return fail(ErrorKind::usage,
+                "--summary does not go with --format: it has a text form and, with --json, a JSON form");
   ROSE_TRY(const trace::ReadDump read, trace::read_dump(options.file));
   ROSE_TRY(const std::optional<profile::Profile> profile, load_profile(options.profile));
   report::ShowFilter filter;
@@ -264,18 +272,12 @@ Result<int> show(const ShowOptions& options, const Common& common) {
   ROSE_CHECK(report::check_filter(filter, read.trace));
   const std::string format = common.json ? "jsonl" : options.format.value_or("text");
   const profile::Profile* normal = profile ? &*profile : nullptr;
-  if (options.summary && common.json)
-    report::show_summary_json(read.trace, filter, normal, print);
-  else if (options.summary)
-    report::show_summary(read.trace, filter, normal, print);
-  else if (format == "jsonl")
-    report::show_jsonl(read.trace, filter, print);
-  else if (format == "perfetto")
-    report::show_perfetto(read.trace, filter, print);
-  else if (format == "html")
-    print(report::dump_html(read.trace, filter, options.file, page_context({})));
-  else
-    report::show_text(read.trace, filter, print);
+  if (options.summary && common.json) report::show_summary_json(read.trace, filter, normal, print);
+  else if (options.summary) report::show_summary(read.trace, filter, normal, print);
+  else if (format == "jsonl") report::show_jsonl(read.trace, filter, print);
+  else if (format == "perfetto") report::show_perfetto(read.trace, filter, print);
+  else if (format == "html") print(report::dump_html(read.trace, filter, options.file, page_context({})));
+  else report::show_text(read.trace, filter, print);
   if (format == "text" && !common.json) print(recordings_beside(options.file));
   if (read.damage) return Unexpected(*read.damage);
   return 0;
@@ -294,14 +296,18 @@ Result<std::pair<std::string, std::int64_t>> clock_option(const std::string& tex
   return std::pair(text.substr(0, equals), behind ? -ns : ns);
 }
 
-// What is merged twice is there twice: a file that is named twice, or what an earlier `rose dump merge *.bin -o all.bin` has written.
+// What is merged twice is there twice: a file that is named twice, or what an earlier `rose dump merge *.bin -o
+// all.bin` has written.
 Result<void> check_distinct(const MergeOptions& options) {
   std::error_code other;
   for (std::size_t i = 0; i < options.files.size(); ++i) {
     const std::string& file = options.files[i];
     if (std::filesystem::equivalent(file, options.out, other))
-      return fail(ErrorKind::usage, fmt::format("-o: {} is one of the dumps that are to be merged: all that it holds would be there twice", options.out),
-                  "write the merged dump to another folder, or leave it out of the list");
+      return fail(
+          ErrorKind::usage,
+          fmt::format("-o: {} is one of the dumps that are to be merged: all that it holds would be there twice",
+                      options.out),
+          "write the merged dump to another folder, or leave it out of the list");
     for (std::size_t j = 0; j < i; ++j)
       if (std::filesystem::equivalent(file, options.files[j], other))
         log::warning("{} is named twice: all that it holds is there twice", file);
@@ -337,7 +343,8 @@ Result<int> merge(const MergeOptions& options, const Common& common) {
     one["handshakes"] = clock.handshakes;
     told.push_back(std::move(one));
   }
-  print(json_line({{"dump", options.out}, {"events", merged.events.size()}, {"lost", merged.meta.lost}, {"clocks", told}}));
+  print(json_line(
+      {{"dump", options.out}, {"events", merged.events.size()}, {"lost", merged.meta.lost}, {"clocks", told}}));
   return 0;
 }
 
@@ -354,24 +361,51 @@ Command show_command() {
       .name = "show",
       .summary = "Print the events of a dump",
       .description =
-          "--summary says first what failed, how often, where, first and last. The JSON Lines of --format jsonl are lossless: 'rose dump "
-          "import' makes a dump of them. --format perfetto is for ui.perfetto.dev, --format html a page with a time line that fetches "
+          "--summary says first what failed, how often, where, first and last. The JSON Lines of --format jsonl are "
+          "lossless: 'rose dump "
+          "import' makes a dump of them. --format perfetto is for ui.perfetto.dev, --format html a page with a time "
+          "line that fetches "
           "nothing. Of a damaged dump it prints what is readable, then exits with 2.",
-      .examples = {"rose dump show dump.bin --summary --profile profile.json", "rose dump show dump.bin --format html > dump.html"},
+      .examples = {"rose dump show dump.bin --summary --profile profile.json",
+                   "rose dump show dump.bin --format html > dump.html"},
       .options =
           {
-              {.names = "file", .slot = &options->file, .value = "FILE", .help = "The dump", .required = true, .completes = Completes::file},
-              {.names = "--format", .slot = &options->format, .value = "FORMAT", .help = "How to print it", .otherwise = "text",
+              {.names = "file",
+               .slot = &options->file,
+               .value = "FILE",
+               .help = "The dump",
+               .required = true,
+               .completes = Completes::file},
+              {.names = "--format",
+               .slot = &options->format,
+               .value = "FORMAT",
+               .help = "How to print it",
+               .otherwise = "text",
                .choices = {"text", "jsonl", "perfetto", "html"}},
-              {.names = "--node", .slot = &options->node, .value = "NODE", .help = "Only events of this node", .completes = Completes::node},
-              {.names = "--type", .slot = &options->types, .value = "TYPE", .help = "Only events of these types", .by_commas = true,
+              {.names = "--node",
+               .slot = &options->node,
+               .value = "NODE",
+               .help = "Only events of this node",
+               .completes = Completes::node},
+              {.names = "--type",
+               .slot = &options->types,
+               .value = "TYPE",
+               .help = "Only events of these types",
+               .by_commas = true,
                .choices = {"scf", "af", "nd", "ps", "sys"}},
-              {.names = "--since", .slot = &options->since, .value = "T",
+              {.names = "--since",
+               .slot = &options->since,
+               .value = "T",
                .help = "From here on: 2.5s after the first event, -10s before the last, or nanoseconds"},
               {.names = "--until", .slot = &options->until, .value = "T", .help = "Up to here: as --since"},
-              {.names = "--summary", .slot = &options->summary, .help = "What failed, how often, where, instead of single events"},
-              {.names = "--profile", .slot = &options->profile, .value = "FILE",
-               .help = "With --summary: what is new against this profile, what happens more often than there, what is usual",
+              {.names = "--summary",
+               .slot = &options->summary,
+               .help = "What failed, how often, where, instead of single events"},
+              {.names = "--profile",
+               .slot = &options->profile,
+               .value = "FILE",
+               .help = "With --summary: what is new against this profile, what happens more often than there, what is "
+                       "usual",
                .completes = Completes::file},
           },
       .run = [options](const Common& common) { return show(*options, common); },
@@ -384,18 +418,33 @@ Command merge_command() {
       .name = "merge",
       .summary = "Merge dumps of several hosts by timestamp",
       .description =
-          "Tracers note when TCP handshakes arrive; from those of both ends it estimates how far the hosts' clocks are apart, and puts all "
-          "events on the first dump's time line. The offset, its error, and how many handshakes it comes from are told and kept.",
+          "Tracers note when TCP handshakes arrive; from those of both ends it estimates how far the hosts' clocks are "
+          "apart, and puts all "
+          "events on the first dump's time line. The offset, its error, and how many handshakes it comes from are told "
+          "and kept.",
       .examples = {"rose dump merge n1.bin n2.bin -o all.bin", "rose dump merge hosts/*.bin -o all.bin"},
       .options =
           {
-              {.names = "files", .slot = &options->files, .value = "FILE", .help = "Dumps or JSON Lines files", .required = true,
+              {.names = "files",
+               .slot = &options->files,
+               .value = "FILE",
+               .help = "Dumps or JSON Lines files",
+               .required = true,
                .completes = Completes::file},
-              {.names = "-o,--output", .slot = &options->out, .value = "FILE", .help = "Where the merged dump is written", .required = true,
+              {.names = "-o,--output",
+               .slot = &options->out,
+               .value = "FILE",
+               .help = "Where the merged dump is written",
+               .required = true,
                .completes = Completes::file},
-              {.names = "--clock", .slot = &options->clocks, .value = "HOST=OFFSET",
-               .help = "How far a host's clock is ahead of the first dump's, e.g. db2=+12.5ms; instead of estimating it"},
-              {.names = "--no-clock", .slot = &options->no_clock, .help = "Leave the times as they are: estimate no clock offsets"},
+              {.names = "--clock",
+               .slot = &options->clocks,
+               .value = "HOST=OFFSET",
+               .help =
+                   "How far a host's clock is ahead of the first dump's, e.g. db2=+12.5ms; instead of estimating it"},
+              {.names = "--no-clock",
+               .slot = &options->no_clock,
+               .help = "Leave the times as they are: estimate no clock offsets"},
           },
       .run = [options](const Common& common) { return merge(*options, common); },
   };
@@ -408,31 +457,61 @@ Command collect_command() {
       .summary = "Bring the windows of many hosts at once",
       .synopsis = {"HOST... [-o FILE]", "--all [--hosts FILE] [-o FILE]"},
       .description =
-          "A HOST is asked over ssh (HOST, USER@HOST) or in a pod (kubectl:[NAMESPACE/]POD[:CONTAINER]), all side by side; a folder that tracers "
-          "write to (rose trace -o /net/incidents/) gives the newest dump of each host in it. They are merged into one dump, as 'rose dump "
+          "A HOST is asked over ssh (HOST, USER@HOST) or in a pod (kubectl:[NAMESPACE/]POD[:CONTAINER]), all side by "
+          "side; a folder that tracers "
+          "write to (rose trace -o /net/incidents/) gives the newest dump of each host in it. They are merged into one "
+          "dump, as 'rose dump "
           "merge' does; into a folder (a name that ends in '/') each goes by itself.\n\n"
-          "Of each host that does not answer within the deadline it says why. It exits with 0 when all answered, with 4 when some did not (what "
+          "Of each host that does not answer within the deadline it says why. It exits with 0 when all answered, with "
+          "4 when some did not (what "
           "came is written), with 3 when none did. Recordings of librose-rr stay on their hosts.\n\n"
           "ssh is not let ask for passwords: keys, ports and users belong into its own configuration.",
-      .examples = {"rose dump collect db1 db2 db3 -o all.bin", "rose dump collect kubectl:prod/db-0 kubectl:prod/db-1 -o all.bin",
+      .examples = {"rose dump collect db1 db2 db3 -o all.bin",
+                   "rose dump collect kubectl:prod/db-0 kubectl:prod/db-1 -o all.bin",
                    "rose dump collect --all --after 10s -o /var/tmp/incident/"},
       .options =
           {
               {.names = "sources", .slot = &options->sources, .value = "HOST", .help = "Hosts, pods or folders"},
               {.names = "--all", .slot = &options->all, .help = "Those that --hosts lists"},
-              {.names = "--hosts", .slot = &options->hosts, .value = "FILE", .help = "One HOST a line; '#' begins a comment",
+              {.names = "--hosts",
+               .slot = &options->hosts,
+               .value = "FILE",
+               .help = "One HOST a line; '#' begins a comment",
                .completes = Completes::file},
-              {.names = "-o,--output", .slot = &options->out, .value = "FILE", .help = "Where the merged dump, or a folder of dumps, is written",
+              {.names = "-o,--output",
+               .slot = &options->out,
+               .value = "FILE",
+               .help = "Where the merged dump, or a folder of dumps, is written",
                .completes = Completes::file},
-              {.names = "--deadline", .slot = &options->deadline, .value = "DURATION", .help = "How long a host may take", .otherwise = "30s"},
-              {.names = "--after", .slot = &options->after, .value = "DURATION", .help = "Hosts wait this long before they write theirs"},
-              {.names = "--at-once", .slot = &options->at_once, .value = "N", .help = "Hosts to ask side by side", .otherwise = "64",
+              {.names = "--deadline",
+               .slot = &options->deadline,
+               .value = "DURATION",
+               .help = "How long a host may take",
+               .otherwise = "30s"},
+              {.names = "--after",
+               .slot = &options->after,
+               .value = "DURATION",
+               .help = "Hosts wait this long before they write theirs"},
+              {.names = "--at-once",
+               .slot = &options->at_once,
+               .value = "N",
+               .help = "Hosts to ask side by side",
+               .otherwise = "64",
                .range = {{1, 1000}}},
-              {.names = "--control", .slot = &options->how.control, .value = "SOCK", .help = "The tracers' control socket, there"},
+              {.names = "--control",
+               .slot = &options->how.control,
+               .value = "SOCK",
+               .help = "The tracers' control socket, there"},
               {.names = "--rose", .slot = &options->how.rose, .value = "PROGRAM", .help = "rose, there"},
-              {.names = "--ssh", .slot = &options->how.ssh, .value = "PROGRAM", .help = "What is run instead of ssh",
+              {.names = "--ssh",
+               .slot = &options->how.ssh,
+               .value = "PROGRAM",
+               .help = "What is run instead of ssh",
                .completes = Completes::program},
-              {.names = "--kubectl", .slot = &options->how.kubectl, .value = "PROGRAM", .help = "What is run instead of kubectl",
+              {.names = "--kubectl",
+               .slot = &options->how.kubectl,
+               .value = "PROGRAM",
+               .help = "What is run instead of kubectl",
                .completes = Completes::program},
           },
       .files = {{"/etc/rose/hosts", "The hosts that --all means, unless --hosts names another file."}},
@@ -446,14 +525,23 @@ Command import_command() {
       .name = "import",
       .summary = "Turn JSON Lines, also of other tools, into a dump",
       .description =
-          "A line is one event, as 'rose dump show --format jsonl' prints it. Fields may be null or absent. Unknown fields are left out "
+          "A line is one event, as 'rose dump show --format jsonl' prints it. Fields may be null or absent. Unknown "
+          "fields are left out "
           "with one warning, unknown types refused.",
       .examples = {"rose dump import events.jsonl -o dump.bin", "rose dump show dump.bin --format jsonl | head"},
       .options =
           {
-              {.names = "file", .slot = &options->file, .value = "EVENTS.jsonl", .help = "The events, one JSON object a line",
-               .required = true, .completes = Completes::file},
-              {.names = "-o,--output", .slot = &options->out, .value = "FILE", .help = "Where the dump is written", .required = true,
+              {.names = "file",
+               .slot = &options->file,
+               .value = "EVENTS.jsonl",
+               .help = "The events, one JSON object a line",
+               .required = true,
+               .completes = Completes::file},
+              {.names = "-o,--output",
+               .slot = &options->out,
+               .value = "FILE",
+               .help = "Where the dump is written",
+               .required = true,
                .completes = Completes::file},
           },
       .run = [options](const Common& common) { return import(*options, common); },
@@ -469,23 +557,37 @@ Command dump_command() {
       .summary = "Ask a running tracer, or those of many hosts, for the window; show, merge and import dumps",
       .synopsis = {"[--control SOCK] [-o FILE] [--after DURATION]", "show|merge|import|collect ..."},
       .description =
-          "Without a command of its own it asks the running 'rose trace' for the events it has, and writes them to a file; the tracer goes "
-          "on. The file is readable by its owner alone; '-o -' writes to stdout. Recordings that the traced processes make of themselves with "
+          "Without a command of its own it asks the running 'rose trace' for the events it has, and writes them to a "
+          "file; the tracer goes "
+          "on. The file is readable by its owner alone; '-o -' writes to stdout. Recordings that the traced processes "
+          "make of themselves with "
           "librose-rr are copied into FILE.recordings, unless it goes to stdout.",
       .examples = {"rose dump -o dump.bin --after 10s", "rose dump show dump.bin --type scf,ps --since -30s"},
       .options =
           {
-              {.names = "--control", .slot = &options->control, .value = "SOCK", .help = "The tracer's control socket",
+              {.names = "--control",
+               .slot = &options->control,
+               .value = "SOCK",
+               .help = "The tracer's control socket",
                .completes = Completes::file},
-              {.names = "-o,--output", .slot = &options->out, .value = "FILE", .help = "Where the dump is written",
+              {.names = "-o,--output",
+               .slot = &options->out,
+               .value = "FILE",
+               .help = "Where the dump is written",
                .completes = Completes::file},
-              {.names = "--after", .slot = &options->after, .value = "DURATION",
+              {.names = "--after",
+               .slot = &options->after,
+               .value = "DURATION",
                .help = "Wait this long first, so the window holds what comes after the trigger"},
-              {.names = "--all", .slot = &options->all, .help = "Of every host in /etc/rose/hosts: as 'rose dump collect --all'"},
+              {.names = "--all",
+               .slot = &options->all,
+               .help = "Of every host in /etc/rose/hosts: as 'rose dump collect --all'"},
           },
       .commands = {show_command(), merge_command(), import_command(), collect_command()},
       .environment = {{"ROSE_RUN_DIR", "Inside a run of 'rose trace -c': the tracer of this run is asked."}},
-      .files = {{"/run/rose/trace.sock", "The tracer's control socket, unless --control names another. If nobody answers there, a 'rose trace -c' that runs is asked."}},
+      .files = {{"/run/rose/trace.sock",
+                 "The tracer's control socket, unless --control names another. If nobody answers there, a 'rose trace "
+                 "-c' that runs is asked."}},
       .run = [options](const Common& common) { return dump(*options, common); },
   };
 }

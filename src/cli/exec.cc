@@ -25,19 +25,36 @@ Command exec_command() {
   auto options = std::make_shared<ExecOptions>();
   return {
       .name = "exec",
-      .summary = "Become a command whose syscalls a running schedule may change: the entry point of a container or unit",
-      .description = "It is for nodes that rose attaches to (attach = { ..., exec = true }). Without a run, or when it wants nothing of the "
-                     "node, the command is executed as it is.",
+      .summary =
+          "Become a command whose syscalls a running schedule may change: the entry point of a container or unit",
+      .description =
+          "It is for nodes that rose attaches to (attach = { ..., exec = true }). Without a run, or when it wants "
+          "nothing of the "
+          "node, the command is executed as it is.",
       .examples = {"rose exec --node n1 -- ./server --port 7000",
-                   "docker run -v $ROSE_EXEC_SOCKET:/rose.sock -v $ROSE_EXE:/rose IMAGE /rose exec --node n1 --socket /rose.sock -- ./server"},
+                   "docker run -v $ROSE_EXEC_SOCKET:/rose.sock -v $ROSE_EXE:/rose IMAGE /rose exec --node n1 --socket "
+                   "/rose.sock -- ./server"},
       .options =
           {
-              {.names = "--node", .slot = &options->node, .value = "NODE", .help = "Its name in rose.toml", .required = true,
+              {.names = "--node",
+               .slot = &options->node,
+               .value = "NODE",
+               .help = "Its name in rose.toml",
+               .required = true,
                .completes = Completes::node},
-              {.names = "--socket", .slot = &options->socket, .value = "SOCK", .help = "Where the run listens",
-               .otherwise = "ROSE_EXEC_SOCKET, which setup commands get", .completes = Completes::file},
-              {.names = "command", .slot = &options->command, .value = "CMD", .help = "The command and its arguments, after --",
-               .required = true, .rest = true, .completes = Completes::program},
+              {.names = "--socket",
+               .slot = &options->socket,
+               .value = "SOCK",
+               .help = "Where the run listens",
+               .otherwise = "ROSE_EXEC_SOCKET, which setup commands get",
+               .completes = Completes::file},
+              {.names = "command",
+               .slot = &options->command,
+               .value = "CMD",
+               .help = "The command and its arguments, after --",
+               .required = true,
+               .rest = true,
+               .completes = Completes::program},
           },
       .environment = {{"ROSE_EXEC_SOCKET", "Where the run listens, unless --socket says so."}},
       .run = [options](const Common&) { return run_exec(*options); },

@@ -24,7 +24,8 @@ namespace {
 
 constexpr std::size_t kMostLines = 100'000;  // of the logs of one run
 constexpr std::size_t kMostLineBytes = 400;
-constexpr int kAgain = 2, kMostAgain = 2;    // runs of each side, where noise is too much for those that there are; how often
+constexpr int kAgain = 2,
+              kMostAgain = 2;  // runs of each side, where noise is too much for those that there are; how often
 constexpr int kMostCallerRuns = 3;
 constexpr double kFunctionShare = 0.05;  // of a processor, for watching functions: what is not seen cannot be told
 
@@ -33,11 +34,14 @@ void tell_busy(const replay::Run& run, const replay::Asked& asked, explain::Inpu
   for (std::size_t i = 0; i < run.seen.places.size(); ++i) {
     if (!run.seen.places[i].let_go) continue;
     for (const replay::Asked::Meaning& meaning : asked.meanings[i])
-      input.limits.push_back(fmt::format("values of '{}' are not all recorded: its place in the code is come by too often to be watched all the time",
-                                         asked.questions[meaning.question].text));
+      input.limits.push_back(fmt::format(
+          "values of '{}' are not all recorded: its place in the code is come by too often to be watched all the time",
+          asked.questions[meaning.question].text));
   }
   if (run.seen.left_out > 0)
-    input.limits.push_back(fmt::format("of values that came very often, those of each node's first and last {} are compared", observe::kMostValues / 2));
+    input.limits.push_back(
+        fmt::format("of values that came very often, those of each node's first and last {} are compared",
+                    observe::kMostValues / 2));
 }
 
 // What the JVMs said of the questions: where each is read, and of what type it is.
@@ -58,9 +62,14 @@ logs::Level how_loud(const logs::Message& message, std::string_view text) {
 }
 
 void tell_contrast(const replay::Contrast& made, explain::Input& input) {
-  for (const std::string& one : made.besides_that_hit) input.limits.push_back(fmt::format("the bug shows, too, {}{}", one.starts_with("without ") ? "" : "with ", one));
-  if (made.sound_hits > 0) input.limits.push_back(fmt::format("in {} runs without faults the bug showed all the same", made.sound_hits));
-  if (made.besides == 0) input.limits.emplace_back("no run was made in which the schedule's faults fire a little earlier or later: it names no step that could be another");
+  for (const std::string& one : made.besides_that_hit)
+    input.limits.push_back(fmt::format("the bug shows, too, {}{}", one.starts_with("without ") ? "" : "with ", one));
+  if (made.sound_hits > 0)
+    input.limits.push_back(fmt::format("in {} runs without faults the bug showed all the same", made.sound_hits));
+  if (made.besides == 0)
+    input.limits.emplace_back(
+        "no run was made in which the schedule's faults fire a little earlier or later: it names no step that could be "
+        "another");
 }
 
 }  // namespace
@@ -139,8 +148,10 @@ class ComparedRuns::RunLogs {
             return;
           }
           const std::string_view text = read->text(message);
-          said.lines.push_back({written[message.line - 1], file.node, message.kind, how_loud(message, text), std::string(text.substr(0, kMostLineBytes)),
-                                fmt::format("{}/{}:{}", file.node, file.path.filename().string(), message.line), explain::said_frames(text)});
+          said.lines.push_back({written[message.line - 1], file.node, message.kind, how_loud(message, text),
+                                std::string(text.substr(0, kMostLineBytes)),
+                                fmt::format("{}/{}:{}", file.node, file.path.filename().string(), message.line),
+                                explain::said_frames(text)});
         }
       }
     }
@@ -156,11 +167,13 @@ class ComparedRuns::RunLogs {
       const bool first_life = count == 0;
       const Result<bool> overwritten = replay::each_value(path, [&](const replay::RecordedValue& value) {
         if (count == explain::kMostRecorded) {
-          said.words.push_back(fmt::format("of what {} recorded only the first {} messages were compared", node, explain::kMostRecorded));
+          said.words.push_back(fmt::format("of what {} recorded only the first {} messages were compared", node,
+                                           explain::kMostRecorded));
           return false;
         }
         ++count;
-        said.recorded.push_back({value.ts_ns, kept(node), kept(printable(value.key)), kept(explain::recorded_words(value.data)), value.record, kept(file)});
+        said.recorded.push_back({value.ts_ns, kept(node), kept(printable(value.key)),
+                                 kept(explain::recorded_words(value.data)), value.record, kept(file)});
         return true;
       });
       if (!overwritten) said.words.push_back(overwritten.error().message);
@@ -177,12 +190,14 @@ class ComparedRuns::RunLogs {
 };
 
 // Takes what a run shows out of it, and lets go of the rest: only the run that is told keeps its trace.
-void ComparedRuns::take_run(replay::Run&& run, replay::ContrastRun what, RunLogs& logs, explain::Input& input, bool& told) {
+void ComparedRuns::take_run(replay::Run&& run, replay::ContrastRun what, RunLogs& logs, explain::Input& input,
+                            bool& told) {
   using replay::ContrastRun;
   using schedule::Verdict;
   RunLogs::Said said = logs.take(run.result.number);
   if (said.cut)
-    input.limits.push_back(fmt::format("run {}: of its logs only the first {} messages were compared", run.result.number, kMostLines));
+    input.limits.push_back(
+        fmt::format("run {}: of its logs only the first {} messages were compared", run.result.number, kMostLines));
   explain::Group group = explain::Group::near;
   if (what == ContrastRun::sound) {
     if (run.result.oracle != schedule::OracleAnswer::miss) return;
@@ -197,7 +212,8 @@ void ComparedRuns::take_run(replay::Run&& run, replay::ContrastRun what, RunLogs
   input.runs.back().recorded = std::move(said.recorded);
   input.runs.back().recorded_late = std::move(said.recorded_late);
   for (std::string& word : said.words)
-    if (std::find(input.limits.begin(), input.limits.end(), word) == input.limits.end()) input.limits.push_back(std::move(word));
+    if (std::find(input.limits.begin(), input.limits.end(), word) == input.limits.end())
+      input.limits.push_back(std::move(word));
   if (told || group != explain::Group::failing) return;
   told = true;
   input.story_run = input.runs.size() - 1;
@@ -207,9 +223,13 @@ void ComparedRuns::take_run(replay::Run&& run, replay::ContrastRun what, RunLogs
   input.story = std::move(run.result);
 }
 
-ComparedRuns::ComparedRuns(const config::Config& config, const replay::Watchable& watchable, const schedule::Schedule& schedule, replay::ContrastOptions options,
-                           replay::RunStore& store)
-    : watchable_(watchable), schedule_(schedule), options_(std::move(options)), store_(store), logs_(std::make_unique<RunLogs>(config)) {
+ComparedRuns::ComparedRuns(const config::Config& config, const replay::Watchable& watchable,
+                           const schedule::Schedule& schedule, replay::ContrastOptions options, replay::RunStore& store)
+    : watchable_(watchable),
+      schedule_(schedule),
+      options_(std::move(options)),
+      store_(store),
+      logs_(std::make_unique<RunLogs>(config)) {
   replay::RunOptions& run = options_.run;
   run.tracer = replay::tracer_options(config);
   run.tracer.function_share = kFunctionShare;
@@ -217,21 +237,26 @@ ComparedRuns::ComparedRuns(const config::Config& config, const replay::Watchable
   run.profile = &watchable.functions;
   run.stacks = true;
   run.tracer_ready = [this](observe::Tracer&, const std::filesystem::path& run_dir) { logs_->began(run_dir); };
-  run.look = [this](const std::filesystem::path& run_dir, schedule::RunResult& result) { logs_->ended(run_dir, result.number); };
+  run.look = [this](const std::filesystem::path& run_dir, schedule::RunResult& result) {
+    logs_->ended(run_dir, result.number);
+  };
 }
 ComparedRuns::~ComparedRuns() = default;
 
-Result<void> ComparedRuns::add(const replay::Asked& asked, const replay::ContrastOptions& options, bool& told, Compared& out) {
+Result<void> ComparedRuns::add(const replay::Asked& asked, const replay::ContrastOptions& options, bool& told,
+                               Compared& out) {
   int shown = out.made.reproduced;
   const int wanted = shown + options.wanted;
   const auto each = [&](replay::Run&& run, replay::ContrastRun what, const std::string& words) {
     shown += run.result.verdict == schedule::Verdict::reproduced && what == replay::ContrastRun::schedule ? 1 : 0;
     const bool sound = what == replay::ContrastRun::sound;
-    const std::string_view verdict = sound ? (run.result.oracle == schedule::OracleAnswer::miss ? "sound" : "not sound") : schedule::verdict_name(run.result.verdict);
-    log::progress(fmt::format("explain: run {} ({}): {}; {} of {} failing runs", run.result.number,
-                              words, verdict, shown, wanted));
+    const std::string_view verdict = sound ? (run.result.oracle == schedule::OracleAnswer::miss ? "sound" : "not sound")
+                                           : schedule::verdict_name(run.result.verdict);
+    log::progress(fmt::format("explain: run {} ({}): {}; {} of {} failing runs", run.result.number, words, verdict,
+                              shown, wanted));
     out.run_seconds += run.result.seconds;
-    for (const observe::SeenValues::Place& place : run.seen.places) out.value_seconds += static_cast<double>(place.comings) * kernel::uprobe_seconds();
+    for (const observe::SeenValues::Place& place : run.seen.places)
+      out.value_seconds += static_cast<double>(place.comings) * kernel::uprobe_seconds();
     tell_busy(run, asked, out.input);
     take_answers(run, out.said, out.input);
     take_run(std::move(run), what, *logs_, out.input, told);
@@ -253,11 +278,13 @@ Result<Compared> ComparedRuns::make(const replay::Asked& asked, std::size_t besi
   Compared out;
   out.input.schedule = schedule_;
   out.input.unseen = watchable_.unseen;
-  for (const replay::Asked::Question& one : asked.questions) out.input.questions.push_back({one.text, one.function, one.type, one.refused, one.remarks});
+  for (const replay::Asked::Question& one : asked.questions)
+    out.input.questions.push_back({one.text, one.function, one.type, one.refused, one.remarks});
   bool told = false;
   ROSE_CHECK(add(asked, options, told, out));
   const auto comparable = [&] {
-    return told && std::any_of(out.input.runs.begin(), out.input.runs.end(), [](const explain::Run& run) { return run.group == explain::Group::sound; });
+    return told && std::any_of(out.input.runs.begin(), out.input.runs.end(),
+                               [](const explain::Run& run) { return run.group == explain::Group::sound; });
   };
   for (int again = 0; again < kMostAgain && may_add_ && comparable() && explain::needs_more_runs(out.input); ++again) {
     log::info("what differs may be noise: {} more runs of each side", kAgain);
@@ -267,7 +294,8 @@ Result<Compared> ComparedRuns::make(const replay::Asked& asked, std::size_t besi
     ROSE_CHECK(add(asked, options, told, out));
   }
   for (const replay::Asked::OfJava& one : asked.java)
-    if (out.input.questions[one.question].type.empty()) out.input.questions[one.question].refused = replay::unanswered(asked, one.question, out.said);
+    if (out.input.questions[one.question].type.empty())
+      out.input.questions[one.question].refused = replay::unanswered(asked, one.question, out.said);
   out.comparable = comparable();
   out.input.message = [this](std::uint32_t kind) { return logs_->words(kind); };
   out.input.place = [this](const std::string& node, const std::string& function) {
@@ -288,7 +316,8 @@ Result<std::vector<explain::Call>> ComparedRuns::callers(const replay::Asked& as
     ROSE_TRY(const replay::Run run, replay::run_in(store_, watchable_.config, schedule_, options));
     ++made_;
     (void)logs_->take(run.result.number);
-    log::progress(fmt::format("explain: run {} (who calls the suspects): {}", run.result.number, schedule::verdict_name(run.result.verdict)));
+    log::progress(fmt::format("explain: run {} (who calls the suspects): {}", run.result.number,
+                              schedule::verdict_name(run.result.verdict)));
     ROSE_CHECK(cancel::check());
     if (run.result.verdict != schedule::Verdict::reproduced) continue;
     std::vector<std::string> queries;

@@ -56,10 +56,8 @@ Result<int> run_help(const Program& program, const HelpOptions& options, const C
     return fail(ErrorKind::usage, "only one of a command, --man and --completion can be asked for");
   if (!options.man.empty()) {
     ROSE_TRY(const std::vector<std::string> pages, write_man_pages(program, options.man));
-    if (common.json)
-      print(json_line({{"folder", options.man}, {"pages", pages}}));
-    else if (!common.quiet)
-      print(fmt::format("{}: {} pages\n", options.man, pages.size()));
+    if (common.json) print(json_line({{"folder", options.man}, {"pages", pages}}));
+    else if (!common.quiet) print(fmt::format("{}: {} pages\n", options.man, pages.size()));
     return 0;
   }
   if (options.completion) {
@@ -83,18 +81,30 @@ Command help_command(const Program& program) {
       .name = "help",
       .summary = "Print a command's help; write man pages and completions for shells",
       .synopsis = {"[COMMAND...]", "--man DIR", "--completion bash|zsh|fish", "--json"},
-      .description = "The Debian package installs the man pages and the completions; the examples below do it without the package. --json prints "
-                     "the table of all commands and options that all of them are made from.",
+      .description =
+          "The Debian package installs the man pages and the completions; the examples below do it without the "
+          "package. --json prints "
+          "the table of all commands and options that all of them are made from.",
       .examples = {"rose help dump show", "rose help --man ~/.local/share/man/man1",
                    "rose help --completion bash > ~/.local/share/bash-completion/completions/rose",
-                   "rose help --completion zsh > ~/.zfunc/_rose", "rose help --completion fish > ~/.config/fish/completions/rose.fish"},
+                   "rose help --completion zsh > ~/.zfunc/_rose",
+                   "rose help --completion fish > ~/.config/fish/completions/rose.fish"},
       .options =
           {
-              {.names = "command", .slot = &options->command, .value = "COMMAND", .help = "The command whose help to print",
+              {.names = "command",
+               .slot = &options->command,
+               .value = "COMMAND",
+               .help = "The command whose help to print",
                .suggestions = names},
-              {.names = "--man", .slot = &options->man, .value = "DIR", .help = "Write a man page for each command into this folder",
+              {.names = "--man",
+               .slot = &options->man,
+               .value = "DIR",
+               .help = "Write a man page for each command into this folder",
                .completes = Completes::folder},
-              {.names = "--completion", .slot = &options->completion, .value = "SHELL", .help = "Print the completion script for a shell",
+              {.names = "--completion",
+               .slot = &options->completion,
+               .value = "SHELL",
+               .help = "Print the completion script for a shell",
                .choices = {"bash", "zsh", "fish"}},
           },
       .run = [options, &program](const Common& common) { return run_help(program, *options, common); },

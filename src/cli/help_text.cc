@@ -82,10 +82,8 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   for (const std::string& words : split(text, '\n'))
     for (const std::string& word : split(words, ' ')) {
       if (word.empty()) continue;
-      if (lines.empty() || lines.back().size() + 1 + word.size() > width)
-        lines.push_back(word);
-      else
-        lines.back() += " " + word;
+      if (lines.empty() || lines.back().size() + 1 + word.size() > width) lines.push_back(word);
+      else lines.back() += " " + word;
     }
   return lines;
 }
@@ -95,7 +93,8 @@ std::string option_head(const Option& option) {
   for (const std::string& name : names_of(option)) head += (head.empty() ? "" : ", ") + name;
   if (is_positional(option)) return value_name(option) + (is_list(option) ? "..." : "");
   if (!head.starts_with("-") || head.starts_with("--")) head = "    " + head;  // long names stand below each other
-  if (!is_flag(option)) head += fmt::format(" {}{}", value_name(option), is_list(option) && !option.one_each ? "..." : "");
+  if (!is_flag(option))
+    head += fmt::format(" {}{}", value_name(option), is_list(option) && !option.one_each ? "..." : "");
   return head;
 }
 
@@ -115,13 +114,15 @@ std::vector<std::string> synopsis_of(const Command& command) {
   if (!command.synopsis.empty()) return command.synopsis;
   std::string text;
   for (const Option& option : command.options)
-    if (option.required && !is_positional(option)) text += fmt::format("{} {} ", names_of(option).front(), value_name(option));
+    if (option.required && !is_positional(option))
+      text += fmt::format("{} {} ", names_of(option).front(), value_name(option));
   const bool optional = std::any_of(command.options.begin(), command.options.end(),
                                     [](const Option& o) { return !o.required && !is_positional(o); });
   if (optional) text += "[OPTION...] ";
   for (const Option& option : command.options)
-    if (is_positional(option)) text += fmt::format("{}{}{}{}{} ", option.required ? "" : "[", option.rest ? "-- " : "", value_name(option), is_list(option) ? "..." : "",
-                          option.required ? "" : "]");
+    if (is_positional(option))
+      text += fmt::format("{}{}{}{}{} ", option.required ? "" : "[", option.rest ? "-- " : "", value_name(option),
+                          is_list(option) ? "..." : "", option.required ? "" : "]");
   if (!text.empty()) text.pop_back();
   return {text};
 }
@@ -129,7 +130,8 @@ std::vector<std::string> synopsis_of(const Command& command) {
 std::vector<OptionGroup> option_groups(const Program& program, const Command& command) {
   std::vector<OptionGroup> groups;
   const auto add = [&](const std::string& heading, const Option& option) {
-    const auto found = std::find_if(groups.begin(), groups.end(), [&](const OptionGroup& g) { return g.heading == heading; });
+    const auto found =
+        std::find_if(groups.begin(), groups.end(), [&](const OptionGroup& g) { return g.heading == heading; });
     (found == groups.end() ? groups.emplace_back(OptionGroup{heading, {}}) : *found).options.push_back(option);
   };
   for (const Option& option : command.options)

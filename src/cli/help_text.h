@@ -8,8 +8,10 @@
 
 namespace rose::cli {
 
-// Lines of at most 80 characters, examples aside: those are to be copied. `words` name the command: none, the program itself.
-[[nodiscard]] std::string help_text(const Program& program, const Command& command, const std::vector<std::string>& words);
+// Lines of at most 80 characters, examples aside: those are to be copied. `words` name the command: none, the program
+// itself.
+[[nodiscard]] std::string help_text(const Program& program, const Command& command,
+                                    const std::vector<std::string>& words);
 
 // Its ways to be called, without "rose NAME": "[OPTION...] SCHEDULE".
 [[nodiscard]] std::vector<std::string> synopsis_of(const Command& command);

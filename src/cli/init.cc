@@ -22,7 +22,8 @@ Result<int> run_init(const InitOptions& options, const Common& common) {
     return fail(ErrorKind::usage, fmt::format("-o: '{}' is no file's name", options.out));
   // Also said when it is written; before anything is looked at, it costs nothing.
   if (std::filesystem::exists(std::filesystem::symlink_status(out, ignored)))
-    return fail(ErrorKind::usage, fmt::format("{} is there already, and is never overwritten", out.string()), "give another name with -o");
+    return fail(ErrorKind::usage, fmt::format("{} is there already, and is never overwritten", out.string()),
+                "give another name with -o");
   draft::Sources sources = options.sources;
   sources.compose = options.compose;
   ROSE_TRY(const draft::Draft draft, draft::make_draft(sources, out.parent_path()));
@@ -31,15 +32,21 @@ Result<int> run_init(const InitOptions& options, const Common& common) {
   if (common.json) {
     Json questions = Json::array();
     for (const draft::Question& question : draft.questions)
-      questions.push_back({{"line", question.line}, {"key", question.key}, {"question", question.text}, {"blocking", question.blocking}});
-    print(json_line({{"config", out.string()}, {"nodes", draft.nodes}, {"questions", questions}, {"doubts", draft.doubts}}));
+      questions.push_back({{"line", question.line},
+                           {"key", question.key},
+                           {"question", question.text},
+                           {"blocking", question.blocking}});
+    print(json_line(
+        {{"config", out.string()}, {"nodes", draft.nodes}, {"questions", questions}, {"doubts", draft.doubts}}));
     return 0;
   }
-  std::string text = fmt::format("{}: {} node{} ({})\n", out.string(), draft.nodes.size(), draft.nodes.size() == 1 ? "" : "s", fmt::join(draft.nodes, ", "));
+  std::string text = fmt::format("{}: {} node{} ({})\n", out.string(), draft.nodes.size(),
+                                 draft.nodes.size() == 1 ? "" : "s", fmt::join(draft.nodes, ", "));
   for (const std::string& doubt : draft.doubts) text += fmt::format("  look      {}\n", doubt);
   for (const draft::Question& question : draft.questions)
     text += fmt::format("  question  {}:{} {}: {}\n", out.string(), question.line, question.key, question.text);
-  text += fmt::format("answer the question{} in {}, then: rose profile -c {}\n", draft.questions.size() == 1 ? "" : "s", out.string(), out.string());
+  text += fmt::format("answer the question{} in {}, then: rose profile -c {}\n", draft.questions.size() == 1 ? "" : "s",
+                      out.string(), out.string());
   print(text);
   return 0;
 }
@@ -52,20 +59,49 @@ Command init_command() {
       .name = "init",
       .summary = "Write a configuration to start from, out of what runs",
       .description =
-          "Each process, unit or container that is named becomes a node of a test deployment, with its command, its variables, its user, and the "
-          "port that tells that it is up. Addresses of the nodes become placeholders, folders that they write to become empty ones of each run. "
+          "Each process, unit or container that is named becomes a node of a test deployment, with its command, its "
+          "variables, its user, and the "
+          "port that tells that it is up. Addresses of the nodes become placeholders, folders that they write to "
+          "become empty ones of each run. "
           "Nothing that runs is touched.\n\n"
-          "What cannot be known (what clients do, how the bug is seen) stands in the file as a QUESTION with an example; what may be wrong is "
-          "marked LOOK. Secrets are not copied: made-up words stand for them. When the workload is filled in, 'rose profile' works.",
-      .examples = {"rose init --pid 812 --pid 840", "rose init --unit redis-server --unit redis-server@replica -o kv.toml",
+          "What cannot be known (what clients do, how the bug is seen) stands in the file as a QUESTION with an "
+          "example; what may be wrong is "
+          "marked LOOK. Secrets are not copied: made-up words stand for them. When the workload is filled in, 'rose "
+          "profile' works.",
+      .examples = {"rose init --pid 812 --pid 840",
+                   "rose init --unit redis-server --unit redis-server@replica -o kv.toml",
                    "rose init --compose compose.yaml"},
       .options =
           {
-              {.names = "--pid", .slot = &options->sources.pids, .value = "PID", .help = "A process, with what it started", .group = "What runs", .completes = Completes::pid},
-              {.names = "--unit", .slot = &options->sources.units, .value = "UNIT", .help = "A systemd unit", .group = "What runs", .completes = Completes::unit},
-              {.names = "--container", .slot = &options->sources.containers, .value = "ID", .help = "A container, by id or name", .group = "What runs", .completes = Completes::container},
-              {.names = "--compose", .slot = &options->compose, .value = "FILE", .help = "A Compose file: its services are the nodes", .group = "What runs", .completes = Completes::file},
-              {.names = "-o,--output", .slot = &options->out, .value = "FILE", .help = "Where it is written; never overwritten", .completes = Completes::file},
+              {.names = "--pid",
+               .slot = &options->sources.pids,
+               .value = "PID",
+               .help = "A process, with what it started",
+               .group = "What runs",
+               .completes = Completes::pid},
+              {.names = "--unit",
+               .slot = &options->sources.units,
+               .value = "UNIT",
+               .help = "A systemd unit",
+               .group = "What runs",
+               .completes = Completes::unit},
+              {.names = "--container",
+               .slot = &options->sources.containers,
+               .value = "ID",
+               .help = "A container, by id or name",
+               .group = "What runs",
+               .completes = Completes::container},
+              {.names = "--compose",
+               .slot = &options->compose,
+               .value = "FILE",
+               .help = "A Compose file: its services are the nodes",
+               .group = "What runs",
+               .completes = Completes::file},
+              {.names = "-o,--output",
+               .slot = &options->out,
+               .value = "FILE",
+               .help = "Where it is written; never overwritten",
+               .completes = Completes::file},
           },
       .run = [options](const Common& common) { return run_init(*options, common); },
   };

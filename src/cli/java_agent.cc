@@ -17,7 +17,8 @@ namespace {
 constexpr const char* kAgent = "rose-jvm.so";
 constexpr const char* kInstructions = "rose-jvm.spec";
 
-// Every user's JVMs read it. The same again stays the file that it is: running JVMs have it mapped, and are known by it.
+// Every user's JVMs read it. The same again stays the file that it is: running JVMs have it mapped, and are known by
+// it.
 Result<void> put(const std::filesystem::path& path, std::string_view bytes, mode_t mode) {
   if (const auto there = read_file(path, std::size_t{64} << 20); there && *there == bytes) return {};
   ROSE_TRY(AtomicFile file, AtomicFile::create(path, mode));
@@ -31,35 +32,52 @@ Result<int> write_java_agent(const std::filesystem::path& folder, const profile:
                              const std::vector<std::string>& exceptions, const Common& common) {
   for (const std::string& name : exceptions)
     if (!jvm::looks_like_java(name) || !leaving_of(name).exception.empty())
-      return fail(ErrorKind::usage, fmt::format("--java-exceptions: '{}' names no methods of Java", name), "names are like org.x.Store.append, org.x.*");
+      return fail(ErrorKind::usage, fmt::format("--java-exceptions: '{}' names no methods of Java", name),
+                  "names are like org.x.Store.append, org.x.*");
   std::set<std::string> rare = profile::rare_methods(profile, "");
   std::erase_if(rare, [](const std::string& name) { return !leaving_of(name).exception.empty(); });
   if (rare.empty())
-    return fail(ErrorKind::input, "the profile calls no method of a JVM infrequent: there is nothing for the agent to watch",
+    return fail(ErrorKind::input,
+                "the profile calls no method of a JVM infrequent: there is nothing for the agent to watch",
                 "name methods by `functions` or `sources` in rose.toml, and profile anew");
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   const std::filesystem::path whole = std::filesystem::absolute(folder, error).lexically_normal();
   if (error || !std::filesystem::is_directory(whole, error))
-    return fail(ErrorKind::input, fmt::format("--java-agent: '{}' cannot be made: {}", folder.string(), error.message()));
-  if (rare.size() > jvm::kStateMethods) log::warning("{} methods are more than the {} that one JVM watches", rare.size(), int{jvm::kStateMethods});
+    return fail(ErrorKind::input,
+                fmt::format("--java-agent: '{}' cannot be made: {}", folder.string(), error.message()));
+  if (rare.size() > jvm::kStateMethods)
+    log::warning("{} methods are more than the {} that one JVM watches", rare.size(), int{jvm::kStateMethods});
   ROSE_CHECK(put(whole / kAgent, jvm::agent_bytes(), 0755));
-  const jvm::WatchRequest watch{.count = false, .code = false, .lasting = true, .rate = hot_rate, .functions = {}, .sources = {}, .methods = {rare.begin(), rare.end()}, .throwers = exceptions};
+  const jvm::WatchRequest watch{.count = false,
+                                .code = false,
+                                .lasting = true,
+                                .rate = hot_rate,
+                                .functions = {},
+                                .sources = {},
+                                .methods = {rare.begin(), rare.end()},
+                                .throwers = exceptions};
   ROSE_CHECK(put(whole / kInstructions, jvm::instructions({}, {}, watch), 0644));
-  const std::string options = fmt::format("-agentpath:{}={}", (whole / kAgent).string(), (whole / kInstructions).string());
+  const std::string options =
+      fmt::format("-agentpath:{}={}", (whole / kAgent).string(), (whole / kInstructions).string());
   if (common.json)
     print(json_line({{"agent", (whole / kAgent).string()}, {"options", options}, {"methods", rare.size()}}));
   else
-    print(fmt::format("{}: the agent, and instructions to watch {} methods, without those of them that return an object\n\nstart the JVMs with\n  JAVA_TOOL_OPTIONS='\"{}\"'\nthen trace them with\n"
-                      "  rose trace --pid PID --java-agent {}\n", whole.string(), rare.size(), options, whole.string()));
+    print(
+        fmt::format("{}: the agent, and instructions to watch {} methods, without those of them that return an "
+                    "object\n\nstart the JVMs with\n  JAVA_TOOL_OPTIONS='\"{}\"'\nthen trace them with\n"
+                    "  rose trace --pid PID --java-agent {}\n",
+                    whole.string(), rare.size(), options, whole.string()));
   return 0;
 }
 
 Result<std::filesystem::path> java_agent_in(const std::filesystem::path& folder) {
   std::filesystem::path agent = folder / kAgent;
   if (std::error_code error; !std::filesystem::is_regular_file(agent, error))
-    return fail(ErrorKind::input, fmt::format("--java-agent: there is no '{}'", agent.string()),
-                fmt::format("write it with 'rose trace --java-agent {} --profile profile.json', and start the JVMs with it", folder.string()));
+    return fail(
+        ErrorKind::input, fmt::format("--java-agent: there is no '{}'", agent.string()),
+        fmt::format("write it with 'rose trace --java-agent {} --profile profile.json', and start the JVMs with it",
+                    folder.string()));
   return agent;
 }
 

@@ -16,17 +16,20 @@ namespace {
 constexpr std::size_t kToldObservables = 12;
 constexpr const char* kGrowthFile = "log-growth.txt";  // when the logs of the run without faults grew
 constexpr std::size_t kMostGrowth = 64 << 20;          // bytes of it
-constexpr std::size_t kMostBeside = 200;  // runs whose logs are kept beside the failure's
+constexpr std::size_t kMostBeside = 200;               // runs whose logs are kept beside the failure's
 
-Result<logs::Input> input_of(const std::string& entry, const config::Config& config, const std::map<std::string, std::string>& host_to_node) {
+Result<logs::Input> input_of(const std::string& entry, const config::Config& config,
+                             const std::map<std::string, std::string>& host_to_node) {
   const std::size_t equals = entry.find('=');
   std::error_code ignored;
-  if (equals != std::string::npos && equals != 0 && entry.find('/') > equals && !std::filesystem::exists(entry, ignored)) {
+  if (equals != std::string::npos && equals != 0 && entry.find('/') > equals &&
+      !std::filesystem::exists(entry, ignored)) {
     std::string node = entry.substr(0, equals);
     if (const auto mapped = host_to_node.find(node); mapped != host_to_node.end()) node = mapped->second;
     if (config.find(node) == nullptr)
-      return fail(ErrorKind::usage, fmt::format("--log: there is no node '{}' in {}", node, config.file.string()),
-                  fmt::format("its nodes are {}; --map HOST=NODE tells other names", fmt::join(config.node_names(), ", ")));
+      return fail(
+          ErrorKind::usage, fmt::format("--log: there is no node '{}' in {}", node, config.file.string()),
+          fmt::format("its nodes are {}; --map HOST=NODE tells other names", fmt::join(config.node_names(), ", ")));
     return logs::Input{entry.substr(equals + 1), node};
   }
   logs::Input input{entry, ""};
@@ -46,7 +49,8 @@ Result<logs::Input> input_of(const std::string& entry, const config::Config& con
 
 }  // namespace
 
-Result<std::unique_ptr<LogEvidence>> LogEvidence::read(const std::vector<std::string>& entries, const config::Config& config,
+Result<std::unique_ptr<LogEvidence>> LogEvidence::read(const std::vector<std::string>& entries,
+                                                       const config::Config& config,
                                                        const std::map<std::string, std::string>& host_to_node) {
   std::unique_ptr<LogEvidence> made(new LogEvidence(config, host_to_node));
   std::vector<logs::Input> inputs;
@@ -68,20 +72,23 @@ Result<std::unique_ptr<LogEvidence>> LogEvidence::read(const std::vector<std::st
     log::info("{}", logs::words(source));
     if (!source.node.empty()) continue;
     if (!source.strangers.empty())
-      log::warning("{}: its lines name hosts that are no nodes ({}): --map {}=NODE says which node one is", source.path.string(),
-                   fmt::join(source.strangers, ", "), source.strangers.front());
+      log::warning("{}: its lines name hosts that are no nodes ({}): --map {}=NODE says which node one is",
+                   source.path.string(), fmt::join(source.strangers, ", "), source.strangers.front());
     else
-      log::warning("{}: no node is named for it, and its path has none: say which with --log NODE={}", source.path.string(), source.path.string());
+      log::warning("{}: no node is named for it, and its path has none: say which with --log NODE={}",
+                   source.path.string(), source.path.string());
   }
   if (messages == 0)
-    return fail(ErrorKind::input, fmt::format("the logs hold no message: {}", logs::words(made->evidence_.failure.sources.front())),
+    return fail(ErrorKind::input,
+                fmt::format("the logs hold no message: {}", logs::words(made->evidence_.failure.sources.front())),
                 "a log is text, one message a line or a JSON object a line; gzip, xz, zstd and bzip2 are unpacked");
   return made;
 }
 
 std::vector<logs::Input> LogEvidence::logs_of(const std::filesystem::path& run_dir) const {
   std::vector<logs::Input> found;
-  for (replay::NodeLogFile& file : replay::run_logs(config_, run_dir)) found.push_back({std::move(file.path), std::move(file.node)});
+  for (replay::NodeLogFile& file : replay::run_logs(config_, run_dir))
+    found.push_back({std::move(file.path), std::move(file.node)});
   return found;
 }
 
@@ -129,8 +136,10 @@ void LogEvidence::look(const std::filesystem::path& run_dir, schedule::RunResult
   // It lies with the run's logs: whoever resumes needs the same times.
   const std::filesystem::path kept = run_dir / kGrowthFile;
   if (watch == nullptr) {
-    if (const Result<std::string> text = read_file(kept, kMostGrowth)) watch = std::make_unique<logs::Watch>(logs::growth_of_text(*text, run_dir));
-  } else if (const Result<void> written = write_file(kept, logs::growth_text(watch->growth(), run_dir), 0600); !written) {
+    if (const Result<std::string> text = read_file(kept, kMostGrowth))
+      watch = std::make_unique<logs::Watch>(logs::growth_of_text(*text, run_dir));
+  } else if (const Result<void> written = write_file(kept, logs::growth_text(watch->growth(), run_dir), 0600);
+             !written) {
     log::warning("{}", written.error().message);
   }
   if (watch != nullptr) watch->apply(evidence_.normal);
@@ -144,7 +153,8 @@ std::vector<logs::Beside> LogEvidence::beside(int run) const {
 void LogEvidence::add_to(diagnose::Inputs& inputs, const trace::Trace* control) {
   evidence_.difference = logs::compare(evidence_.failure, evidence_.normal, kinds_);
   if (control != nullptr) logs::align(evidence_.failure, evidence_.normal, evidence_.difference, control->meta.end_ns);
-  evidence_.hints = logs::find_hints(evidence_.failure, evidence_.normal, evidence_.difference, diagnose::node_names_in_logs(config_, host_to_node_));
+  evidence_.hints = logs::find_hints(evidence_.failure, evidence_.normal, evidence_.difference,
+                                     diagnose::node_names_in_logs(config_, host_to_node_));
   judge_ = std::make_unique<logs::Judge>(evidence_, kinds_, how_);
   for (const trace::Trace& dump : inputs.traces) {
     dump_hosts_.insert(dump.meta.host);
@@ -158,37 +168,54 @@ std::vector<std::string> LogEvidence::notes() const {
   std::vector<std::string> out;
   std::vector<const logs::Observed*> heaviest;
   for (const logs::Observed& one : evidence_.difference.observed) heaviest.push_back(&one);
-  std::stable_sort(heaviest.begin(), heaviest.end(), [](const logs::Observed* a, const logs::Observed* b) { return a->weight > b->weight; });
+  std::stable_sort(heaviest.begin(), heaviest.end(),
+                   [](const logs::Observed* a, const logs::Observed* b) { return a->weight > b->weight; });
   const bool compared = !evidence_.normal.nodes.empty();
   for (std::size_t i = 0; i < std::min(heaviest.size(), kToldObservables); ++i) {
     const logs::Observed& one = *heaviest[i];
-    const std::string message = quote(evidence_.failure, one.node, evidence_.failure.nodes[one.node].messages[one.first]);
-    out.push_back(fmt::format("{}: {}{}", !compared ? "the log says" : one.normal == 0 ? "only the failure says" : "the failure says far more often", message,
-                              one.count > 1 ? fmt::format(", {} times", one.count) : ""));
+    const std::string message =
+        quote(evidence_.failure, one.node, evidence_.failure.nodes[one.node].messages[one.first]);
+    out.push_back(fmt::format("{}: {}{}",
+                              !compared         ? "the log says"
+                              : one.normal == 0 ? "only the failure says"
+                                                : "the failure says far more often",
+                              message, one.count > 1 ? fmt::format(", {} times", one.count) : ""));
   }
-  if (heaviest.size() > kToldObservables) out.push_back(fmt::format("{} more kinds of messages that only the failure's logs have", heaviest.size() - kToldObservables));
+  if (heaviest.size() > kToldObservables)
+    out.push_back(
+        fmt::format("{} more kinds of messages that only the failure's logs have", heaviest.size() - kToldObservables));
   std::set<std::string> unknown;
   for (const logs::Hint& hint : evidence_.hints) {
     const std::string address = hint.peer.substr(0, hint.peer.rfind(':'));
-    if (hint.kind != logs::Hint::Kind::call || address.empty() || address.starts_with("127.") || config_.nodes.size() < 2) continue;
+    if (hint.kind != logs::Hint::Kind::call || address.empty() || address.starts_with("127.") ||
+        config_.nodes.size() < 2)
+      continue;
     if (diagnose::node_of_host(address, config_, host_to_node_).empty()) unknown.insert(address);
   }
   if (!unknown.empty())
-    out.push_back(fmt::format("messages miss {}, which {} no node's: where {} a node of the incident, --map {}=NODE says which", fmt::join(unknown, ", "),
-                              unknown.size() == 1 ? "is" : "are", unknown.size() == 1 ? "it is" : "one is", *unknown.begin()));
+    out.push_back(
+        fmt::format("messages miss {}, which {} no node's: where {} a node of the incident, --map {}=NODE says which",
+                    fmt::join(unknown, ", "), unknown.size() == 1 ? "is" : "are",
+                    unknown.size() == 1 ? "it is" : "one is", *unknown.begin()));
   for (const auto& [host, node] : host_to_node_) {
     const auto speaks = [&](std::string_view text) { return text.find(host) != std::string_view::npos; };
     if (std::any_of(hosts_.begin(), hosts_.end(), speaks) || dump_hosts_.contains(host)) continue;
     if (!dump_hosts_.empty() && is_digit(host.front())) continue;  // an address: events of dumps have it
-    if (std::any_of(evidence_.hints.begin(), evidence_.hints.end(), [&](const logs::Hint& hint) { return hint.node == node || hint.peer == node || speaks(hint.peer); })) continue;
-    const auto& nodes = evidence_.failure.nodes;
-    if (std::any_of(nodes.begin(), nodes.end(), [&](const logs::NodeLog& log) {
-          return std::any_of(log.messages.begin(), log.messages.end(), [&](const logs::Message& one) { return speaks(evidence_.failure.text(one)); });
+    if (std::any_of(evidence_.hints.begin(), evidence_.hints.end(), [&](const logs::Hint& hint) {
+          return hint.node == node || hint.peer == node || speaks(hint.peer);
         }))
       continue;
-    out.push_back(fmt::format("--map {}={}: neither a line nor a finding of the logs speaks of '{}'", host, node, host));
+    const auto& nodes = evidence_.failure.nodes;
+    if (std::any_of(nodes.begin(), nodes.end(), [&](const logs::NodeLog& log) {
+          return std::any_of(log.messages.begin(), log.messages.end(),
+                             [&](const logs::Message& one) { return speaks(evidence_.failure.text(one)); });
+        }))
+      continue;
+    out.push_back(
+        fmt::format("--map {}={}: neither a line nor a finding of the logs speaks of '{}'", host, node, host));
   }
-  if (heaviest.empty() && compared) out.emplace_back("the failure's logs say nothing that the run without faults does not say, too");
+  if (heaviest.empty() && compared)
+    out.emplace_back("the failure's logs say nothing that the run without faults does not say, too");
   return out;
 }
 

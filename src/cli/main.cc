@@ -22,20 +22,30 @@ cli::Program program() {
               .name = "rose",
               .summary = "Reproduce failures of distributed systems that something outside them caused",
               .synopsis = {"COMMAND [OPTION...]"},
-              .description = "rose watches production at very low cost. From the dump of a failure it finds the faults that make it happen "
+              .description = "rose watches production at very low cost. From the dump of a failure it finds the faults "
+                             "that make it happen "
                              "again in a test deployment, and replays them as a regression test.",
-              .examples = {"rose init --unit my-database", "rose profile -c rose.toml", "rose trace --unit my-database -o dump.bin",
+              .examples = {"rose init --unit my-database", "rose profile -c rose.toml",
+                           "rose trace --unit my-database -o dump.bin",
                            "rose diagnose --trace dump.bin -c rose.toml --profile profile.json",
                            "rose replay schedule.toml -c rose.toml"},
-              .commands = {cli::init_command(), cli::profile_command(), cli::trace_command(), cli::dump_command(), cli::diagnose_command(),
-                           cli::replay_command(), cli::explain_command(), cli::doctor_command(), cli::heal_command(), cli::node_command(), cli::step_command(), cli::exec_command(),
-                           cli::worker_command()},
-              .environment = {{"TMPDIR", "Run directories are made in its folder rose-runs; /tmp/rose-runs when it is not set."},
-                              {"ROSE_CGROUP_PARENT", "The cgroup (v2) folder in which runs make theirs, where the mount's top is not rose's to use."},
-                              {"ROSE_MASK", "Names of 'rose doctor', parted by commas: capabilities to do without, so that what takes their place is "
-                                            "tried."}},
-              .files = {{"rose.toml", "The test deployment, its workload and oracle. Every key: /usr/share/doc/rose/configs/README.md."},
-                        {"schedule.toml", "Faults and the conditions under which they are injected; the same file documents it."}},
+              .commands = {cli::init_command(), cli::profile_command(), cli::trace_command(), cli::dump_command(),
+                           cli::diagnose_command(), cli::replay_command(), cli::explain_command(),
+                           cli::doctor_command(), cli::heal_command(), cli::node_command(), cli::step_command(),
+                           cli::exec_command(), cli::worker_command()},
+              .environment =
+                  {{"TMPDIR", "Run directories are made in its folder rose-runs; /tmp/rose-runs when it is not set."},
+                   {"ROSE_CGROUP_PARENT",
+                    "The cgroup (v2) folder in which runs make theirs, where the mount's top is not rose's to use."},
+                   {"ROSE_MASK",
+                    "Names of 'rose doctor', parted by commas: capabilities to do without, so that what takes their "
+                    "place is "
+                    "tried."}},
+              .files =
+                  {{"rose.toml",
+                    "The test deployment, its workload and oracle. Every key: /usr/share/doc/rose/configs/README.md."},
+                   {"schedule.toml",
+                    "Faults and the conditions under which they are injected; the same file documents it."}},
           },
       .version = ROSE_VERSION,
       .released = ROSE_RELEASED,
@@ -59,7 +69,8 @@ int run(int argc, char** argv) {
     cli::print(parsed->text);
     return 0;
   }
-  if (common.quiet && common.verbose) return complain({ErrorKind::usage, "--quiet and --verbose exclude each other", ""});
+  if (common.quiet && common.verbose)
+    return complain({ErrorKind::usage, "--quiet and --verbose exclude each other", ""});
   if (common.quiet) log::set_level(log::Level::quiet);
   if (common.verbose) log::set_level(log::Level::verbose);
   const Result<int> code = parsed->command->run(common);

@@ -66,7 +66,8 @@ std::string synopsis_line(std::string_view line) {
   std::string word;
   const auto end_word = [&] {
     if (word.empty()) return;
-    const bool typed = word.starts_with('-') || std::any_of(word.begin(), word.end(), [](unsigned char c) { return std::islower(c) != 0; });
+    const bool typed = word.starts_with('-') ||
+                       std::any_of(word.begin(), word.end(), [](unsigned char c) { return std::islower(c) != 0; });
     out += fmt::format("\\f{}{}\\fR", typed ? 'B' : 'I', roff(word));
     word.clear();
   };
@@ -89,8 +90,10 @@ std::string synopsis_line(std::string_view line) {
 std::string option_tag(const Option& option) {
   std::string tag;
   if (is_positional(option)) return fmt::format("\\fI{}\\fR{}", roff(value_name(option)), is_list(option) ? "..." : "");
-  for (const std::string& name : names_of(option)) tag += fmt::format("{}\\fB{}\\fR", tag.empty() ? "" : ", ", roff(name));
-  if (!is_flag(option)) tag += fmt::format(" \\fI{}\\fR{}", roff(value_name(option)), is_list(option) && !option.one_each ? "..." : "");
+  for (const std::string& name : names_of(option))
+    tag += fmt::format("{}\\fB{}\\fR", tag.empty() ? "" : ", ", roff(name));
+  if (!is_flag(option))
+    tag += fmt::format(" \\fI{}\\fR{}", roff(value_name(option)), is_list(option) && !option.one_each ? "..." : "");
   return tag;
 }
 
@@ -126,37 +129,46 @@ std::string man_page(const Program& program, const Command& command, const std::
   const std::string name = page_name(program, words);
   std::string summary = command.summary;
   summary.front() = lower_case(summary.front());
-  std::string text = fmt::format(".\\\" Made by 'rose help --man' from the table of options.\n.TH {} 1 {} {} {}\n", roff_argument(upper_case(name)),
-                                 "\"" + program.released + "\"", roff_argument(program.top.name + " " + program.version), roff_argument(program.top.name + " manual"));
+  std::string text =
+      fmt::format(".\\\" Made by 'rose help --man' from the table of options.\n.TH {} 1 {} {} {}\n",
+                  roff_argument(upper_case(name)), "\"" + program.released + "\"",
+                  roff_argument(program.top.name + " " + program.version), roff_argument(program.top.name + " manual"));
   text += fmt::format(".SH NAME\n{} \\- {}\n.SH SYNOPSIS\n", roff(name), roff(summary));
   bool first = true;
   for (const std::string& way : synopsis_of(command)) {
-    text += fmt::format("{}\\fB{}\\fR{}{}\n", first ? "" : ".br\n", roff(full_name(program, words)), way.empty() ? "" : " ", synopsis_line(way));
+    text += fmt::format("{}\\fB{}\\fR{}{}\n", first ? "" : ".br\n", roff(full_name(program, words)),
+                        way.empty() ? "" : " ", synopsis_line(way));
     first = false;
   }
   text += ".SH DESCRIPTION\n" + filled(command.summary + ".") + roff_paragraphs(command.description);
   if (!command.commands.empty()) {
     text += ".SH COMMANDS\n";
-    for (const Command& inner : command.commands) text += fmt::format(".TP\n\\fB{}\\fR\n{}", roff(inner.name), filled(inner.summary));
+    for (const Command& inner : command.commands)
+      text += fmt::format(".TP\n\\fB{}\\fR\n{}", roff(inner.name), filled(inner.summary));
   }
   text += ".SH OPTIONS\n";
   for (const OptionGroup& group : option_groups(program, command)) {
     if (group.heading != "Options") text += fmt::format(".SS {}\n", roff_argument(group.heading));
-    for (const Option& option : group.options) text += fmt::format(".TP\n{}\n{}", option_tag(option), filled(option_help(option)));
+    for (const Option& option : group.options)
+      text += fmt::format(".TP\n{}\n{}", option_tag(option), filled(option_help(option)));
   }
   text += ".SH EXIT STATUS\n";
-  for (const auto& [code, meaning] : program.exit_codes) text += fmt::format(".TP\n\\fB{}\\fR\n{}", code, filled(meaning));
+  for (const auto& [code, meaning] : program.exit_codes)
+    text += fmt::format(".TP\n\\fB{}\\fR\n{}", code, filled(meaning));
   text += roff_pairs("ENVIRONMENT", command.environment) + roff_pairs("FILES", command.files);
   text += ".SH EXAMPLES\n";
   for (const std::string& example : command.examples)
-    text += (&example == &command.examples.front() ? "" : ".PP\n") + fmt::format(".nf\n.RS\n{}\n.RE\n.fi\n", roff(example));
+    text +=
+        (&example == &command.examples.front() ? "" : ".PP\n") + fmt::format(".nf\n.RS\n{}\n.RE\n.fi\n", roff(example));
   return text + see_also(program, command, words);
 }
 
 Result<std::vector<std::string>> write_man_pages(const Program& program, const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) return fail(ErrorKind::usage, fmt::format("--man: cannot make the folder {}: {}", folder.string(), error.message()));
+  if (error)
+    return fail(ErrorKind::usage,
+                fmt::format("--man: cannot make the folder {}: {}", folder.string(), error.message()));
   std::vector<std::string> names;
   std::optional<Error> failed;
   for_each_command(program, [&](const Command& command, const std::vector<std::string>& words) {

@@ -19,10 +19,8 @@ Result<int> run_node(const NodeOptions& options, const Common& common) {
     return fail(ErrorKind::usage, "ROSE_RUN_DIR is not set: there is no running deployment to act on",
                 "'rose node' is for workload, incident and oracle commands, which get it from rose");
   ROSE_TRY(const std::string answer, deploy::node_request(run_dir, options.action, options.node));
-  if (common.json)
-    print(json_line({{"node", options.node}, {"action", options.action}, {"answer", answer}}));
-  else if (!common.quiet)
-    print(answer + "\n");
+  if (common.json) print(json_line({{"node", options.node}, {"action", options.action}, {"answer", answer}}));
+  else if (!common.quiet) print(answer + "\n");
   return 0;
 }
 
@@ -34,14 +32,23 @@ Command node_command() {
       .name = "node",
       .summary = "Act on a node of the running deployment; such stops are planned, never faults",
       .description =
-          "It is for workload, incident and oracle commands, which find the deployment through ROSE_RUN_DIR. start, stop, restart and kill "
+          "It is for workload, incident and oracle commands, which find the deployment through ROSE_RUN_DIR. start, "
+          "stop, restart and kill "
           "are done when it returns; status prints whether the node runs.",
       .examples = {"rose node restart n2", "rose node status n1"},
       .options =
           {
-              {.names = "action", .slot = &options->action, .value = "ACTION", .help = "What to do", .required = true,
+              {.names = "action",
+               .slot = &options->action,
+               .value = "ACTION",
+               .help = "What to do",
+               .required = true,
                .choices = {"stop", "start", "restart", "kill", "status"}},
-              {.names = "node", .slot = &options->node, .value = "NODE", .help = "Its name in rose.toml", .required = true,
+              {.names = "node",
+               .slot = &options->node,
+               .value = "NODE",
+               .help = "Its name in rose.toml",
+               .required = true,
                .completes = Completes::node},
           },
       .environment = {{"ROSE_RUN_DIR", "The run's directory; rose sets it for every command that it starts."}},

@@ -11,7 +11,8 @@ namespace rose::cli {
 bool is_flag(const Option& option) { return std::holds_alternative<bool*>(option.slot); }
 
 bool is_list(const Option& option) {
-  return std::holds_alternative<std::vector<int>*>(option.slot) || std::holds_alternative<std::vector<std::string>*>(option.slot);
+  return std::holds_alternative<std::vector<int>*>(option.slot) ||
+         std::holds_alternative<std::vector<std::string>*>(option.slot);
 }
 
 bool is_positional(const Option& option) { return !option.names.starts_with('-'); }
@@ -42,7 +43,8 @@ std::vector<std::string> command_names(const Command& command) {
 }
 
 const Command* inner_named(const Command& command, std::string_view name) {
-  const auto found = std::find_if(command.commands.begin(), command.commands.end(), [&](const Command& c) { return c.name == name; });
+  const auto found =
+      std::find_if(command.commands.begin(), command.commands.end(), [&](const Command& c) { return c.name == name; });
   return found == command.commands.end() ? nullptr : &*found;
 }
 
@@ -62,9 +64,12 @@ Result<const Command*> find_command(const Program& program, const std::vector<st
         return fail(ErrorKind::usage, fmt::format("'{}' has no commands of its own: '{}' is too much", outer, words[i]),
                     fmt::format("see '{} --help'", outer));
       const std::string near = did_you_mean(words[i], command_names(*at));
-      const std::string all = fmt::format("{}: {}", i == 0 ? "the commands are" : fmt::format("the commands of '{}' are", outer),
-                                          fmt::join(command_names(*at), ", "));
-      return fail(ErrorKind::usage, fmt::format("there is no command '{}{}'", i == 0 ? "" : outer.substr(program.top.name.size() + 1) + " ", words[i]),
+      const std::string all =
+          fmt::format("{}: {}", i == 0 ? "the commands are" : fmt::format("the commands of '{}' are", outer),
+                      fmt::join(command_names(*at), ", "));
+      return fail(ErrorKind::usage,
+                  fmt::format("there is no command '{}{}'",
+                              i == 0 ? "" : outer.substr(program.top.name.size() + 1) + " ", words[i]),
                   near.empty() ? all : near);
     }
     at = inner;
@@ -84,7 +89,8 @@ void visit_commands(const Command& command, std::vector<std::string>& words,
 }
 }  // namespace
 
-void for_each_command(const Program& program, const std::function<void(const Command&, const std::vector<std::string>&)>& visit) {
+void for_each_command(const Program& program,
+                      const std::function<void(const Command&, const std::vector<std::string>&)>& visit) {
   std::vector<std::string> words;
   visit_commands(program.top, words, visit);
 }

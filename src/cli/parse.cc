@@ -24,18 +24,28 @@ void limit_values(CLI::Option& added, const Option& option) {
   if (!option.choices.empty())
     added.check(CLI::Validator(
         [choices = option.choices](const std::string& text) {
-          return std::find(choices.begin(), choices.end(), text) != choices.end() ? "" : fmt::format("'{}' is not one of {}", text, fmt::join(choices, ", "));
+          return std::find(choices.begin(), choices.end(), text) != choices.end()
+                     ? ""
+                     : fmt::format("'{}' is not one of {}", text, fmt::join(choices, ", "));
         },
         ""));
   // Before CLI11 converts it: of what it cannot convert it says neither the option nor why.
   if (std::holds_alternative<std::vector<int>*>(option.slot))
-    added.check(CLI::Validator([](const std::string& text) { return whole_number(text).value_or(kMostInt + 1) <= kMostInt ? "" : fmt::format("'{}' is not a whole number", text); }, ""));
+    added.check(CLI::Validator(
+        [](const std::string& text) {
+          return whole_number(text).value_or(kMostInt + 1) <= kMostInt
+                     ? ""
+                     : fmt::format("'{}' is not a whole number", text);
+        },
+        ""));
   if (!option.range) return;
   added.check(CLI::Validator(
       [range = *option.range](const std::string& text) {
         const auto [least, most] = range;
         const std::optional<std::uint64_t> number = whole_number(text);
-        return number && *number >= least && *number <= most ? "" : fmt::format("'{}' is not a whole number from {} to {}", text, least, most);
+        return number && *number >= least && *number <= most
+                   ? ""
+                   : fmt::format("'{}' is not a whole number from {} to {}", text, least, most);
       },
       ""));
 }
@@ -47,10 +57,8 @@ void add_option(CLI::App& app, const Option& option) {
   }
   CLI::Option* added = std::visit(
       [&](auto* place) -> CLI::Option* {
-        if constexpr (std::is_same_v<decltype(place), bool*>)
-          return nullptr;
-        else
-          return app.add_option(option.names, *place);
+        if constexpr (std::is_same_v<decltype(place), bool*>) return nullptr;
+        else return app.add_option(option.names, *place);
       },
       option.slot);
   if (!option.value.empty()) added->type_name(option.value);
@@ -75,7 +83,8 @@ void add_command(CLI::App& app, const Command& command, const Program& program, 
 // The line as words, without the program's name.
 using Words = std::vector<std::string>;
 
-// The command that the line names, `dump show` of `rose dump show x`, and its name; the program itself when it names none.
+// The command that the line names, `dump show` of `rose dump show x`, and its name; the program itself when it names
+// none.
 std::pair<const Command*, std::string> named_by(const Program& program, const Words& words) {
   std::pair<const Command*, std::string> at{&program.top, ""};
   for (const std::string& word : words) {
@@ -128,7 +137,9 @@ std::string suggestion(const Program& program, const Words& words) {
   }
   if (const std::string inner = unknown_inner(*outer, words); !inner.empty()) {
     const std::string near = did_you_mean(inner, command_names(*outer));
-    return near.empty() ? fmt::format("the commands of 'rose {}' are: {}", outer->name, fmt::join(command_names(*outer), ", ")) : near;
+    return near.empty()
+               ? fmt::format("the commands of 'rose {}' are: {}", outer->name, fmt::join(command_names(*outer), ", "))
+               : near;
   }
   const auto [command, name] = named_by(program, words);
   const std::string near = did_you_mean(unknown_option(*command, words), long_options(*command));
@@ -154,14 +165,18 @@ std::string plain_words(const Command& command, const std::string& name, const C
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     const std::string missing = before.substr(0, before.find(" is required"));
     if (const std::optional<Option> option = option_called(missing, command.options))
-      return fmt::format("'rose {}' needs {}{}: {}", name, is_positional(*option) ? "its " : missing + " ", value_name(*option), option->help);
+      return fmt::format("'rose {}' needs {}{}: {}", name, is_positional(*option) ? "its " : missing + " ",
+                         value_name(*option), option->help);
   }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
-    if (const std::optional<Option> option = option_called(before, command.options)) return fmt::format("{}: its {} is missing", before, value_name(*option));
-    if (const std::size_t at = before.find(" was given a disallowed flag override"); at != std::string::npos) return fmt::format("--{} takes no value", before.substr(0, at));
+    if (const std::optional<Option> option = option_called(before, command.options))
+      return fmt::format("{}: its {} is missing", before, value_name(*option));
+    if (const std::size_t at = before.find(" was given a disallowed flag override"); at != std::string::npos)
+      return fmt::format("--{} takes no value", before.substr(0, at));
   }
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !rest.empty())
-    return fmt::format("'rose {}' {} '{}'", name, rest.front() == '-' ? "has no option" : "takes no further argument:", rest);
+    return fmt::format("'rose {}' {} '{}'", name,
+                       rest.front() == '-' ? "has no option" : "takes no further argument:", rest);
   return error.what();
 }
 
@@ -171,8 +186,9 @@ std::string complaint(const Program& program, const CLI::ParseError& error, cons
   if (words.front().front() == '-') {
     const std::string option = words.front().substr(0, words.front().find('='));
     Common ignored;
-    return option_called(option, common_options(ignored)) ? fmt::format("options stand behind the command: 'rose COMMAND {}'", option)
-                                                          : fmt::format("'rose' itself has no option '{}'", option);
+    return option_called(option, common_options(ignored))
+               ? fmt::format("options stand behind the command: 'rose COMMAND {}'", option)
+               : fmt::format("'rose' itself has no option '{}'", option);
   }
   const Command* outer = inner_named(program.top, words.front());
   if (outer == nullptr) return fmt::format("there is no command '{}'", words.front());
@@ -180,7 +196,8 @@ std::string complaint(const Program& program, const CLI::ParseError& error, cons
     return fmt::format("there is no command '{} {}'", outer->name, inner);
   const auto [command, name] = named_by(program, words);
   const std::string option = unknown_option(*command, words);
-  return option.empty() ? plain_words(*command, name, error) : fmt::format("'rose {}' has no option '{}'", name, option);
+  return option.empty() ? plain_words(*command, name, error)
+                        : fmt::format("'rose {}' has no option '{}'", name, option);
 }
 
 }  // namespace

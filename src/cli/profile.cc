@@ -1,11 +1,11 @@
 // rose profile: fault-free runs of the test deployment, learnt into a profile.
-#include "base/json.h"
-#include "deploy/image_files.h"
+#include "profile/profile.h"
 #include "base/cancel.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "deploy/image_files.h"
 #include "jvm/node.h"
-#include "profile/profile.h"
 #include "replay/repeat.h"
 #include "report/dump/text.h"
 
@@ -49,21 +49,27 @@ Result<int> run_profile(const ProfileOptions& options, const Common& common) {
     run_options.number = i;
     ROSE_TRY(const replay::Run made, replay::run_in(store, config, no_faults, run_options));
     if (!made.completed)
-      return fail(ErrorKind::inconclusive, fmt::format("run {} did not come to an end: {}", i, made.result.reason),
-                  made.result.directory.empty() ? "" : fmt::format("its logs are in {}", made.result.directory.string()));
+      return fail(
+          ErrorKind::inconclusive, fmt::format("run {} did not come to an end: {}", i, made.result.reason),
+          made.result.directory.empty() ? "" : fmt::format("its logs are in {}", made.result.directory.string()));
     if (!made.workload.ok()) log::warning("run {}: the workload {}", i, made.workload.note);
-    if (config.oracle && made.result.oracle == schedule::OracleAnswer::unknown) log::warning("run {}: {}", i, made.result.reason);
+    if (config.oracle && made.result.oracle == schedule::OracleAnswer::unknown)
+      log::warning("run {}: {}", i, made.result.reason);
     shown += made.result.oracle == schedule::OracleAnswer::hit ? 1 : 0;
     profile::learn(profile, made.result.trace, made.counts);
   }
   log::end_progress();
-  if (shown > 0) log::warning("the bug showed in {} of {} runs without faults: the oracle may be wrong", shown, options.runs);
+  if (shown > 0)
+    log::warning("the bug showed in {} of {} runs without faults: the oracle may be wrong", shown, options.runs);
   ROSE_CHECK(profile::write_profile(profile, options.out));
   for (const config::Node& node : config.nodes) {
     const jvm::Names methods = jvm::methods_of(node);
     if (jvm::runs_java(node) && methods.functions.empty() && methods.sources.empty())
-      log::info("{} runs a JVM, and none of its methods are named: give `functions` (\"org.x.*\") or `sources` (\"Server.java\") in its [[node]]; "
-                "rare system calls are its only context", node.name);
+      log::info(
+          "{} runs a JVM, and none of its methods are named: give `functions` (\"org.x.*\") or `sources` "
+          "(\"Server.java\") in its [[node]]; "
+          "rare system calls are its only context",
+          node.name);
   }
 
   std::uint64_t calls = 0;
@@ -81,9 +87,11 @@ Result<int> run_profile(const ProfileOptions& options, const Common& common) {
                      {"functions", profile.functions.size()},
                      {"infrequent_functions", rare}}));
   else
-    print(fmt::format("{}: {}, {:.1f} s, {}; {} of benign failures, {} of state changes, {} of {} functions infrequent\n", options.out,
-                      report::plural(static_cast<std::uint64_t>(profile.runs), "run"), profile.seconds, report::plural(calls, "syscall"),
-                      report::plural(profile.failures.size(), "kind"), report::plural(profile.state_changes.size(), "kind"), rare, profile.functions.size()));
+    print(
+        fmt::format("{}: {}, {:.1f} s, {}; {} of benign failures, {} of state changes, {} of {} functions infrequent\n",
+                    options.out, report::plural(static_cast<std::uint64_t>(profile.runs), "run"), profile.seconds,
+                    report::plural(calls, "syscall"), report::plural(profile.failures.size(), "kind"),
+                    report::plural(profile.state_changes.size(), "kind"), rare, profile.functions.size()));
   return 0;
 }
 
@@ -95,16 +103,31 @@ Command profile_command() {
       .name = "profile",
       .summary = "Learn what is normal from runs without faults",
       .description =
-          "It starts the test deployment, drives it with the workload, and learns which failures of system calls are benign here, which "
-          "state-changing calls are rare, how often each system call is made, how long connections are silent, and how often the named "
+          "It starts the test deployment, drives it with the workload, and learns which failures of system calls are "
+          "benign here, which "
+          "state-changing calls are rare, how often each system call is made, how long connections are silent, and how "
+          "often the named "
           "functions are entered. 'rose diagnose' drops from a dump what the profile has as well.\n\n"
-          "More runs teach it what does not happen in each. A run whose bug shows without faults is told: then the oracle is wrong.",
+          "More runs teach it what does not happen in each. A run whose bug shows without faults is told: then the "
+          "oracle is wrong.",
       .examples = {"rose profile -c rose.toml", "rose profile -c rose.toml -o profile.json --runs 5"},
       .options =
           {
-              {.names = "-c,--config", .slot = &options->config, .value = "FILE", .help = "The deployment", .completes = Completes::file},
-              {.names = "-o,--output", .slot = &options->out, .value = "FILE", .help = "Where the profile is written", .completes = Completes::file},
-              {.names = "--runs", .slot = &options->runs, .value = "N", .help = "How many runs to learn from", .range = {{1, 1000}}},
+              {.names = "-c,--config",
+               .slot = &options->config,
+               .value = "FILE",
+               .help = "The deployment",
+               .completes = Completes::file},
+              {.names = "-o,--output",
+               .slot = &options->out,
+               .value = "FILE",
+               .help = "Where the profile is written",
+               .completes = Completes::file},
+              {.names = "--runs",
+               .slot = &options->runs,
+               .value = "N",
+               .help = "How many runs to learn from",
+               .range = {{1, 1000}}},
               {.names = "--keep", .slot = &options->keep, .help = "Keep the run directories"},
           },
       .run = [options](const Common& common) { return run_profile(*options, common); },

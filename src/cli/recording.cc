@@ -21,43 +21,92 @@ constexpr std::int64_t kLastPatience = 60'000'000'000;
 std::vector<Option> recording_options(RecordingOptions& options) {
   const std::string group = "When to write the window (SIGUSR1, 'rose dump' and the end always do)";
   return {
-      {.names = "--dump-when", .slot = &options.when, .value = "CMD",
-       .help = "When this shell command exits 0; 1 means no, anything else that it could not tell. After a hit it must say no once before "
+      {.names = "--dump-when",
+       .slot = &options.when,
+       .value = "CMD",
+       .help = "When this shell command exits 0; 1 means no, anything else that it could not tell. After a hit it must "
+               "say no once before "
                "it counts again",
-       .group = group, .completes = Completes::file},
-      {.names = "--dump-every", .slot = &options.every, .value = "DURATION", .help = "How often --dump-when is asked", .group = group,
+       .group = group,
+       .completes = Completes::file},
+      {.names = "--dump-every",
+       .slot = &options.every,
+       .value = "DURATION",
+       .help = "How often --dump-when is asked",
+       .group = group,
        .otherwise = "5s"},
-      {.names = "--dump-timeout", .slot = &options.timeout, .value = "DURATION", .help = "How long it may take", .group = group,
+      {.names = "--dump-timeout",
+       .slot = &options.timeout,
+       .value = "DURATION",
+       .help = "How long it may take",
+       .group = group,
        .otherwise = "30s"},
-      {.names = "--dump-on-crash", .slot = &options.on_crash,
-       .help = "When a signal ended a process of a target, or a main process (one named by pid, or of -c) exited with a status other than "
+      {.names = "--dump-on-crash",
+       .slot = &options.on_crash,
+       .help = "When a signal ended a process of a target, or a main process (one named by pid, or of -c) exited with "
+               "a status other than "
                "0; stops by 'rose node' do not count",
        .group = group},
-      {.names = "--dump-on-log", .slot = &options.on_log, .value = "FILE:REGEX",
-       .help = "When a new line of this file matches (RE2: as ECMAScript without back references and looking around); the file may be "
+      {.names = "--dump-on-log",
+       .slot = &options.on_log,
+       .value = "FILE:REGEX",
+       .help = "When a new line of this file matches (RE2: as ECMAScript without back references and looking around); "
+               "the file may be "
                "rotated or come later",
-       .group = group, .one_each = true, .completes = Completes::file},
-      {.names = "--dump-together", .slot = &options.together,
-       .help = "When the tracer of another host has written one to the folder of -o, which they share, because of a trigger: what fails on "
+       .group = group,
+       .one_each = true,
+       .completes = Completes::file},
+      {.names = "--dump-together",
+       .slot = &options.together,
+       .help = "When the tracer of another host has written one to the folder of -o, which they share, because of a "
+               "trigger: what fails on "
                "one host is kept of all",
        .group = group},
-      {.names = "--after", .slot = &options.after, .value = "DURATION",
-       .help = "Write this long after the trigger, so that the window holds what came after it too", .group = group},
-      {.names = "--dump-cooldown", .slot = &options.cooldown, .value = "DURATION",
-       .help = "At most one dump by --dump-when, --dump-on-crash, --dump-on-log and --dump-together in this time", .group = group, .otherwise = "60s"},
-      {.names = "-o,--output", .slot = &options.out, .value = "FILE",
-       .help = "Where the window is written; the newest is at FILE, those before it at FILE.1, FILE.2, ...; into a folder (a name that "
+      {.names = "--after",
+       .slot = &options.after,
+       .value = "DURATION",
+       .help = "Write this long after the trigger, so that the window holds what came after it too",
+       .group = group},
+      {.names = "--dump-cooldown",
+       .slot = &options.cooldown,
+       .value = "DURATION",
+       .help = "At most one dump by --dump-when, --dump-on-crash, --dump-on-log and --dump-together in this time",
+       .group = group,
+       .otherwise = "60s"},
+      {.names = "-o,--output",
+       .slot = &options.out,
+       .value = "FILE",
+       .help = "Where the window is written; the newest is at FILE, those before it at FILE.1, FILE.2, ...; into a "
+               "folder (a name that "
                "ends in '/') each under a name of its own",
-       .group = group, .completes = Completes::file},
-      {.names = "--keep-dumps", .slot = &options.keep, .value = "N",
-       .help = "Earlier dumps to keep; in a folder, dumps of this host in all", .group = group, .range = {{0, 1000}}},
-      {.names = "--recordings", .slot = &options.recordings, .value = "[NODE=]FOLDER",
-       .help = "Recordings of librose-rr to take along with the window, into FILE.recordings/NODE; those of processes that run when it "
+       .group = group,
+       .completes = Completes::file},
+      {.names = "--keep-dumps",
+       .slot = &options.keep,
+       .value = "N",
+       .help = "Earlier dumps to keep; in a folder, dumps of this host in all",
+       .group = group,
+       .range = {{0, 1000}}},
+      {.names = "--recordings",
+       .slot = &options.recordings,
+       .value = "[NODE=]FOLDER",
+       .help = "Recordings of librose-rr to take along with the window, into FILE.recordings/NODE; those of processes "
+               "that run when it "
                "starts are found by themselves",
-       .group = group, .one_each = true, .completes = Completes::folder},
-      {.names = "--recordings-size", .slot = &options.recordings_size, .value = "SIZE",
-       .help = "How large the recordings of one dump may be together; 0B: none is taken along", .group = group, .otherwise = "256MiB"},
-      {.names = "--control", .slot = &options.control, .value = "SOCK", .help = "Control socket that 'rose dump' talks to", .group = group,
+       .group = group,
+       .one_each = true,
+       .completes = Completes::folder},
+      {.names = "--recordings-size",
+       .slot = &options.recordings_size,
+       .value = "SIZE",
+       .help = "How large the recordings of one dump may be together; 0B: none is taken along",
+       .group = group,
+       .otherwise = "256MiB"},
+      {.names = "--control",
+       .slot = &options.control,
+       .value = "SOCK",
+       .help = "Control socket that 'rose dump' talks to",
+       .group = group,
        .completes = Completes::file},
   };
 }
@@ -66,13 +115,19 @@ Result<observe::TriggerOptions> trigger_options(const RecordingOptions& options)
   observe::TriggerOptions triggers;
   triggers.oracle = options.when;
   triggers.on_crash = options.on_crash;
-  if (options.when.empty() && !options.every.empty()) return fail(ErrorKind::usage, "--dump-every needs --dump-when: the command to ask");
-  if (options.when.empty() && !options.timeout.empty()) return fail(ErrorKind::usage, "--dump-timeout needs --dump-when: the command to ask");
-  if (!options.cooldown.empty() && options.when.empty() && !options.on_crash && options.on_log.empty() && !options.together)
-    return fail(ErrorKind::usage, "--dump-cooldown needs --dump-when, --dump-on-crash, --dump-on-log or --dump-together: what is asked for is never held back");
+  if (options.when.empty() && !options.every.empty())
+    return fail(ErrorKind::usage, "--dump-every needs --dump-when: the command to ask");
+  if (options.when.empty() && !options.timeout.empty())
+    return fail(ErrorKind::usage, "--dump-timeout needs --dump-when: the command to ask");
+  if (!options.cooldown.empty() && options.when.empty() && !options.on_crash && options.on_log.empty() &&
+      !options.together)
+    return fail(ErrorKind::usage,
+                "--dump-cooldown needs --dump-when, --dump-on-crash, --dump-on-log or --dump-together: what is asked "
+                "for is never held back");
   if (!options.every.empty()) {
     ROSE_TRY(triggers.every_ns, duration_option("--dump-every", options.every));
-    if (triggers.every_ns < 10'000'000) return fail(ErrorKind::usage, fmt::format("--dump-every: {} is too often", options.every), "10ms is the least");
+    if (triggers.every_ns < 10'000'000)
+      return fail(ErrorKind::usage, fmt::format("--dump-every: {} is too often", options.every), "10ms is the least");
   }
   if (!options.timeout.empty()) {
     ROSE_TRY(triggers.oracle_timeout_ns, duration_option("--dump-timeout", options.timeout));
@@ -87,8 +142,10 @@ Result<observe::TriggerOptions> trigger_options(const RecordingOptions& options)
     std::error_code ignored;
     triggers.together = options.out;
     if (options.out.empty() || (options.out.back() != '/' && !std::filesystem::is_directory(options.out, ignored)))
-      return fail(ErrorKind::usage, fmt::format("--dump-together needs a folder that hosts share, and -o names the file '{}'", options.out),
-                  "write -o /net/incidents/ or the like");
+      return fail(
+          ErrorKind::usage,
+          fmt::format("--dump-together needs a folder that hosts share, and -o names the file '{}'", options.out),
+          "write -o /net/incidents/ or the like");
   }
   for (const std::string& text : options.on_log) {
     ROSE_TRY(triggers.logs.emplace_back(), observe::parse_log_watch("--dump-on-log", text));
@@ -100,50 +157,56 @@ Result<observe::DumpFiles> open_dump_files(const RecordingOptions& options) {
   return observe::DumpFiles::open(options.out, options.keep, host_name());
 }
 
-Result<std::shared_ptr<observe::RecordingSources>> recording_sources(const RecordingOptions& options, const std::vector<std::string>& nodes) {
+Result<std::shared_ptr<observe::RecordingSources>> recording_sources(const RecordingOptions& options,
+                                                                     const std::vector<std::string>& nodes) {
   std::uint64_t most = observe::kRecordingBytes;
   if (!options.recordings_size.empty()) {
     Result<std::uint64_t> bytes = parse_size(options.recordings_size);
-    if (!bytes) return Unexpected(Error{ErrorKind::usage, "--recordings-size: " + bytes.error().message, bytes.error().hint});
+    if (!bytes)
+      return Unexpected(Error{ErrorKind::usage, "--recordings-size: " + bytes.error().message, bytes.error().hint});
     most = *bytes;
   }
-  if (most == 0 && !options.recordings.empty()) return fail(ErrorKind::usage, "--recordings does not go with --recordings-size 0B, which takes none along");
+  if (most == 0 && !options.recordings.empty())
+    return fail(ErrorKind::usage, "--recordings does not go with --recordings-size 0B, which takes none along");
   auto sources = std::make_shared<observe::RecordingSources>(most);
   for (const std::string& text : options.recordings) {
     const std::size_t equals = text.find('=');
     const std::string node = equals == std::string::npos ? nodes.front() : text.substr(0, equals);
     const std::string folder = equals == std::string::npos ? text : text.substr(equals + 1);
-    if (node.empty() || folder.empty()) return fail(ErrorKind::usage, fmt::format("--recordings '{}' is not [NODE=]FOLDER", text));
+    if (node.empty() || folder.empty())
+      return fail(ErrorKind::usage, fmt::format("--recordings '{}' is not [NODE=]FOLDER", text));
     if (equals == std::string::npos ? nodes.size() > 1 : std::find(nodes.begin(), nodes.end(), node) == nodes.end())
-      return fail(ErrorKind::usage, equals == std::string::npos ? fmt::format("--recordings {}: of which node are they?", folder)
-                                                               : fmt::format("--recordings: no node '{}' is traced", node),
+      return fail(ErrorKind::usage,
+                  equals == std::string::npos ? fmt::format("--recordings {}: of which node are they?", folder)
+                                              : fmt::format("--recordings: no node '{}' is traced", node),
                   fmt::format("write NODE=FOLDER, NODE being one of {}", fmt::join(nodes, ", ")));
     std::error_code ignored;
     if (!std::filesystem::exists(folder, ignored)) log::info("--recordings: {} is not there yet", folder);
-    if (auto added = sources->add(node, folder, ""); !added) return Unexpected(std::move(added).error().in("--recordings"));
+    if (auto added = sources->add(node, folder, ""); !added)
+      return Unexpected(std::move(added).error().in("--recordings"));
   }
   return sources;
 }
 
-Result<std::unique_ptr<Recording>> Recording::start(const RecordingOptions& options, const std::filesystem::path& own_socket,
+Result<std::unique_ptr<Recording>> Recording::start(const RecordingOptions& options,
+                                                    const std::filesystem::path& own_socket,
                                                     const observe::TriggerOptions& triggers, observe::Tracer& tracer,
                                                     observe::DumpFiles files) {
   std::unique_ptr<Recording> recording(new Recording(tracer, std::move(files)));
-  const std::filesystem::path socket =
-      options.control.empty() ? own_socket : std::filesystem::path(options.control);
-  Result<std::unique_ptr<observe::ControlServer>> control =
-      observe::ControlServer::start(socket, [&tracer](const trace::DumpWriter::Sink& sink) -> Result<std::string> {
+  const std::filesystem::path socket = options.control.empty() ? own_socket : std::filesystem::path(options.control);
+  Result<std::unique_ptr<observe::ControlServer>> control = observe::ControlServer::start(
+      socket,
+      [&tracer](const trace::DumpWriter::Sink& sink) -> Result<std::string> {
         ROSE_TRY(const observe::DumpTotals totals, tracer.write_dump(sink, [](trace::Meta& meta) {
-                   meta.trigger = observe::Cause{observe::TriggerKind::control, "rose dump"}.text();
-                 }));
+          meta.trigger = observe::Cause{observe::TriggerKind::control, "rose dump"}.text();
+        }));
         return fmt::format("{} events, {} lost", totals.events, totals.lost);
-      }, [sources = recording->files().sources()] { return sources ? sources->open() : observe::OpenRecordings(); });
-  if (control)
-    recording->control_ = std::move(*control);
+      },
+      [sources = recording->files().sources()] { return sources ? sources->open() : observe::OpenRecordings(); });
+  if (control) recording->control_ = std::move(*control);
   else if (!options.control.empty() || control.error().kind != ErrorKind::usage)
     return Unexpected(std::move(control).error());
-  else
-    log::warning("{}; this tracer answers to SIGUSR1 only", control.error().message);
+  else log::warning("{}; this tracer answers to SIGUSR1 only", control.error().message);
   ROSE_TRY(recording->triggers_, observe::Triggers::start(triggers, tracer, recording->recorder_));
   return recording;
 }
@@ -164,11 +227,13 @@ Result<observe::WrittenDump> write_last(const std::filesystem::path& out,
     Result<observe::WrittenDump> written = write();
     std::error_code missing;
     const std::filesystem::file_status there = std::filesystem::status(out, missing);
-    const bool may_pass = !std::filesystem::exists(there) || std::filesystem::is_regular_file(there) || std::filesystem::is_directory(there);
+    const bool may_pass = !std::filesystem::exists(there) || std::filesystem::is_regular_file(there) ||
+                          std::filesystem::is_directory(there);
     if (written || !may_pass || monotonic_ns() >= until) return written;
     if (!told) {
-      log::error(written.error().message, fmt::format("nothing else holds this window: tried again for {}, or until Ctrl-C",
-                                                      format_duration(kLastPatience)));
+      log::error(written.error().message,
+                 fmt::format("nothing else holds this window: tried again for {}, or until Ctrl-C",
+                             format_duration(kLastPatience)));
     }
     told = true;
     for (int tenth = 0; tenth < 10; ++tenth) {
@@ -185,8 +250,7 @@ observe::Cause Recording::last_cause(observe::Cause otherwise) const {
   return cause;
 }
 
-void add_recorded(Json& json, const std::vector<observe::WrittenDump>& dumps,
-                  const observe::TriggerTally& tally) {
+void add_recorded(Json& json, const std::vector<observe::WrittenDump>& dumps, const observe::TriggerTally& tally) {
   json["dumps"] = Json::array();
   for (const observe::WrittenDump& dump : dumps) {
     json["dumps"].push_back({{"file", dump.file.empty() ? Json(nullptr) : Json(dump.file.string())},

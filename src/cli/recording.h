@@ -19,7 +19,7 @@ namespace rose::cli {
 struct RecordingOptions {
   std::string out = "dump.bin";
   std::string control;
-  std::string when;      // --dump-when
+  std::string when;  // --dump-when
   std::string every;
   std::string timeout;
   bool on_crash = false;
@@ -38,10 +38,11 @@ struct RecordingOptions {
 [[nodiscard]] Result<observe::TriggerOptions> trigger_options(const RecordingOptions& options);
 [[nodiscard]] Result<observe::DumpFiles> open_dump_files(const RecordingOptions& options);
 // --recordings and --recordings-size. `nodes`: the targets' names, the first of which is meant where none is given.
-[[nodiscard]] Result<std::shared_ptr<observe::RecordingSources>> recording_sources(const RecordingOptions& options, const std::vector<std::string>& nodes);
+[[nodiscard]] Result<std::shared_ptr<observe::RecordingSources>> recording_sources(
+    const RecordingOptions& options, const std::vector<std::string>& nodes);
 
-// The last dump holds what nothing else does: when it cannot be written to the file or folder `out`, as the disk is full, it
-// is tried again for a while, or until a further Ctrl-C.
+// The last dump holds what nothing else does: when it cannot be written to the file or folder `out`, as the disk is
+// full, it is tried again for a while, or until a further Ctrl-C.
 [[nodiscard]] Result<observe::WrittenDump> write_last(const std::filesystem::path& out,
                                                       const std::function<Result<observe::WrittenDump>()>& write);
 
@@ -49,7 +50,8 @@ struct RecordingOptions {
 class Recording {
  public:
   // Without --control the socket is `own_socket`; it does without one when that is taken.
-  [[nodiscard]] static Result<std::unique_ptr<Recording>> start(const RecordingOptions& options, const std::filesystem::path& own_socket,
+  [[nodiscard]] static Result<std::unique_ptr<Recording>> start(const RecordingOptions& options,
+                                                                const std::filesystem::path& own_socket,
                                                                 const observe::TriggerOptions& triggers,
                                                                 observe::Tracer& tracer, observe::DumpFiles files);
   Recording(const Recording&) = delete;
@@ -74,7 +76,6 @@ class Recording {
 };
 
 // "dumps", "left_out" and "oracle" of the result.
-void add_recorded(Json& json, const std::vector<observe::WrittenDump>& dumps,
-                  const observe::TriggerTally& tally);
+void add_recorded(Json& json, const std::vector<observe::WrittenDump>& dumps, const observe::TriggerTally& tally);
 
 }  // namespace rose::cli

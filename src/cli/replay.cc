@@ -7,7 +7,6 @@
 #include <shared_mutex>
 #include <thread>
 
-#include "deploy/image_files.h"
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -17,6 +16,7 @@
 #include "cli/command.h"
 #include "cli/page.h"
 #include "cli/replay_recording.h"
+#include "deploy/image_files.h"
 #include "inject/injector.h"
 #include "replay/alone.h"
 #include "replay/cases.h"
@@ -50,7 +50,8 @@ void conclude(report::ReplayReport& report) {
     if (run.verdict == schedule::Verdict::inconclusive && first_reason.empty()) first_reason = run.reason;
   if (report.expect_fixed && tally.reproduced > 0) {
     report.verdict = schedule::Verdict::reproduced;
-    report.reason = fmt::format("the bug still shows: in {} of {} conclusive runs", tally.reproduced, tally.conclusive());
+    report.reason =
+        fmt::format("the bug still shows: in {} of {} conclusive runs", tally.reproduced, tally.conclusive());
   } else if (report.expect_fixed && tally.inconclusive > 0) {
     report.verdict = schedule::Verdict::inconclusive;
     report.reason = fmt::format("{} of {} runs were inconclusive: {}", tally.inconclusive, tally.runs(), first_reason);
@@ -63,16 +64,18 @@ void conclude(report::ReplayReport& report) {
   } else {
     const bool reached = tally.rate() >= report.target_rate;
     report.verdict = reached ? schedule::Verdict::reproduced : schedule::Verdict::not_reproduced;
-    report.reason = fmt::format("the rate {:.2f} is {} the wanted {:.2f}", tally.rate(), reached ? "at or above" : "below",
-                                report.target_rate);
+    report.reason = fmt::format("the rate {:.2f} is {} the wanted {:.2f}", tally.rate(),
+                                reached ? "at or above" : "below", report.target_rate);
   }
 }
 
 // The first run of each kind: what is different in the ones that go otherwise is then seen side by side.
 std::vector<schedule::RunResult> telling_runs(const report::ReplayReport& report, const replay::RunStore& store) {
   std::vector<schedule::RunResult> shown;
-  for (const auto verdict : {schedule::Verdict::reproduced, schedule::Verdict::not_reproduced, schedule::Verdict::inconclusive}) {
-    const auto run = std::find_if(report.runs.begin(), report.runs.end(), [&](const auto& r) { return r.verdict == verdict; });
+  for (const auto verdict :
+       {schedule::Verdict::reproduced, schedule::Verdict::not_reproduced, schedule::Verdict::inconclusive}) {
+    const auto run =
+        std::find_if(report.runs.begin(), report.runs.end(), [&](const auto& r) { return r.verdict == verdict; });
     if (run == report.runs.end() || shown.size() == 2) continue;
     shown.push_back(*run);
     shown.back().trace = store.recorded_trace(run->number);
@@ -80,7 +83,8 @@ std::vector<schedule::RunResult> telling_runs(const report::ReplayReport& report
   return shown;
 }
 
-std::string replay_page(const report::ReplayReport& report, const replay::RunStore& store, const config::Config& config) {
+std::string replay_page(const report::ReplayReport& report, const replay::RunStore& store,
+                        const config::Config& config) {
   report::PageContext context = page_context(config.node_names());
   context.environment.emplace_back("Schedule", report.schedule_path);
   add_deployment(context, config, report.config_path);
@@ -94,11 +98,13 @@ Result<std::optional<double>> quarantine_option(const ReplayOptions& options) {
   const std::string& text = options.quarantine;
   if (text.empty()) return std::nullopt;
   if (options.expect == "fixed")
-    return fail(ErrorKind::usage, "--quarantine and --expect fixed do not go together", "a bug that shows, however seldom, is not fixed");
+    return fail(ErrorKind::usage, "--quarantine and --expect fixed do not go together",
+                "a bug that shows, however seldom, is not fixed");
   double rate = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), rate);
   if (read.ec != std::errc() || read.ptr != text.data() + text.size() || !(rate > 0 && rate <= 1))
-    return fail(ErrorKind::usage, fmt::format("--quarantine '{}' is no rate", printable(text)), "above 0, up to 1, such as 0.5");
+    return fail(ErrorKind::usage, fmt::format("--quarantine '{}' is no rate", printable(text)),
+                "above 0, up to 1, such as 0.5");
   return rate;
 }
 
@@ -142,7 +148,8 @@ report::ReplayReport blank_report(const Test& test, const Replaying& how) {
 }
 
 // Makes the runs, `jobs` of them side by side, and writes the record into `folder`.
-Result<report::ReplayReport> replay_test(const Test& test, const Replaying& how, int jobs, const std::optional<std::filesystem::path>& folder) {
+Result<report::ReplayReport> replay_test(const Test& test, const Replaying& how, int jobs,
+                                         const std::optional<std::filesystem::path>& folder) {
   ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, how.options.keep));
   ROSE_CHECK(store.start_over(test.config));
   replay::RunOptions run_options;
@@ -155,9 +162,9 @@ Result<report::ReplayReport> replay_test(const Test& test, const Replaying& how,
   report::ReplayReport report = blank_report(test, how);
   const std::string who = how.several ? "replay: " + test.what.name : "replay";
   const auto each = [&](const replay::Run& made, const schedule::Tally& tally) {
-    log::progress(fmt::format("{}: run {} of {}: {} ({}); {} reproduced, {} not, {} inconclusive", who, made.result.number, runs,
-                              schedule::verdict_name(made.result.verdict), made.result.reason, tally.reproduced, tally.not_reproduced,
-                              tally.inconclusive));
+    log::progress(fmt::format("{}: run {} of {}: {} ({}); {} reproduced, {} not, {} inconclusive", who,
+                              made.result.number, runs, schedule::verdict_name(made.result.verdict), made.result.reason,
+                              tally.reproduced, tally.not_reproduced, tally.inconclusive));
     if (how.common.verbose) log::debug("faults:\n{}", report::fault_table(test.schedule, made.result));
   };
   ROSE_TRY(replay::Repeated repeated, replay::repeat(test.config, test.schedule, runs, jobs, run_options, store, each));
@@ -174,14 +181,19 @@ Result<report::ReplayReport> replay_test(const Test& test, const Replaying& how,
   }
   if (const schedule::RunResult* recorded = report.recorded_run()) {
     for (const auto& path : recorded->recordings)
-      if (std::string command = replay::alone_command(test.config, recorded->directory, path); !command.empty()) report.alone.push_back(std::move(command));
+      if (std::string command = replay::alone_command(test.config, recorded->directory, path); !command.empty())
+        report.alone.push_back(std::move(command));
   }
   for (const auto& [note, times] : failed_workloads)
-    log::info("{}the workload {} in {} of {} runs", how.several ? test.what.name + ": " : "", note, times, report.runs.size());
-  const int failed = std::accumulate(failed_workloads.begin(), failed_workloads.end(), 0, [](int sum, const auto& one) { return sum + one.second; });
+    log::info("{}the workload {} in {} of {} runs", how.several ? test.what.name + ": " : "", note, times,
+              report.runs.size());
+  const int failed = std::accumulate(failed_workloads.begin(), failed_workloads.end(), 0,
+                                     [](int sum, const auto& one) { return sum + one.second; });
   if (report.expect_fixed && failed > 0 && static_cast<std::size_t>(failed) == report.runs.size())
-    log::warning("{}the workload failed in every run: that the bug stayed away may only mean that nothing was driven; see that it works without faults",
-                 how.several ? test.what.name + ": " : "");
+    log::warning(
+        "{}the workload failed in every run: that the bug stayed away may only mean that nothing was driven; see that "
+        "it works without faults",
+        how.several ? test.what.name + ": " : "");
   conclude(report);
   if (folder) {
     ROSE_CHECK(write_file(*folder / "replay.json", report::replay_json(report)));
@@ -235,7 +247,8 @@ std::vector<report::SuiteEntry> replay_all(const std::vector<Test>& tests, const
         entry.error = std::move(made).error();
       }
       const std::lock_guard lock(said);
-      log::info("{} of {}: {}: {}", ++done, tests.size(), entry.name, entry.error ? entry.error->message : entry.report.reason);
+      log::info("{} of {}: {}: {}", ++done, tests.size(), entry.name,
+                entry.error ? entry.error->message : entry.report.reason);
     }
   };
   std::vector<std::thread> others;
@@ -270,17 +283,29 @@ Result<void> check_use(const ReplayOptions& options) {
     return fail(ErrorKind::usage, fmt::format("{} and {} do not go together", what, other), "see 'rose replay --help'");
   };
   if (options.alone.recording.empty()) {
-    if (!options.alone.node.empty()) return fail(ErrorKind::usage, "--node is for --recording", "a schedule says itself which nodes its faults hit");
-    if (!options.alone.patience.empty()) return fail(ErrorKind::usage, "--patience is for --recording", "see 'rose replay --help'");
-    if (options.places.empty()) return fail(ErrorKind::usage, "what is to be replayed?", "a schedule, a folder of schedules, or --recording FILE -- CMD");
+    if (!options.alone.node.empty())
+      return fail(ErrorKind::usage, "--node is for --recording", "a schedule says itself which nodes its faults hit");
+    if (!options.alone.patience.empty())
+      return fail(ErrorKind::usage, "--patience is for --recording", "see 'rose replay --help'");
+    if (options.places.empty())
+      return fail(ErrorKind::usage, "what is to be replayed?",
+                  "a schedule, a folder of schedules, or --recording FILE -- CMD");
     return {};
   }
-  const std::pair<std::string_view, bool> given[] = {
-      {"--config", options.config != "rose.toml"}, {"--filter", !options.filter.empty()}, {"--exclude", !options.exclude.empty()},
-      {"--runs", options.runs.has_value()}, {"--jobs", options.jobs.has_value()}, {"--expect", options.expect != "bug"},
-      {"--quarantine", !options.quarantine.empty()}, {"--junit", !options.junit.empty()}, {"--tap", !options.tap.empty()},
-      {"--report", !options.report.empty()}, {"--stacks", options.stacks}, {"--no-stacks", options.no_stacks},
-      {"--keep", options.keep}, {"--allow-attached", options.allow_attached}};
+  const std::pair<std::string_view, bool> given[] = {{"--config", options.config != "rose.toml"},
+                                                     {"--filter", !options.filter.empty()},
+                                                     {"--exclude", !options.exclude.empty()},
+                                                     {"--runs", options.runs.has_value()},
+                                                     {"--jobs", options.jobs.has_value()},
+                                                     {"--expect", options.expect != "bug"},
+                                                     {"--quarantine", !options.quarantine.empty()},
+                                                     {"--junit", !options.junit.empty()},
+                                                     {"--tap", !options.tap.empty()},
+                                                     {"--report", !options.report.empty()},
+                                                     {"--stacks", options.stacks},
+                                                     {"--no-stacks", options.no_stacks},
+                                                     {"--keep", options.keep},
+                                                     {"--allow-attached", options.allow_attached}};
   for (const auto& [name, is] : given)
     if (is) return no(name, "--recording");
   return {};
@@ -293,7 +318,9 @@ Result<int> run_replay(const ReplayOptions& options, const Common& common) {
     alone.command = options.places;
     return replay_recording(std::move(alone), common);
   }
-  if (options.stacks && options.no_stacks) return fail(ErrorKind::usage, "--stacks and --no-stacks do not go together", "stacks are told unless --no-stacks is given");
+  if (options.stacks && options.no_stacks)
+    return fail(ErrorKind::usage, "--stacks and --no-stacks do not go together",
+                "stacks are told unless --no-stacks is given");
   const replay::CaseQuery query{options.places, options.config, options.filter, options.exclude};
   ROSE_TRY(const std::optional<double> quarantine, quarantine_option(options));
   ROSE_TRY(const std::vector<replay::Case> cases, replay::find_cases(query));
@@ -319,18 +346,28 @@ Command replay_command() {
   return {
       .name = "replay",
       .summary = "Run schedules again and report their replay rates; or one node alone, from its recording",
-      .synopsis = {"SCHEDULE|FOLDER... [OPTION...]", "--recording FILE [--node NODE] [--patience DURATION] -- CMD [ARG...]"},
+      .synopsis = {"SCHEDULE|FOLDER... [OPTION...]",
+                   "--recording FILE [--node NODE] [--patience DURATION] -- CMD [ARG...]"},
       .description =
-          "It runs the schedule against the test deployment again and again, and says for each fault how often it was requested and fired, "
+          "It runs the schedule against the test deployment again and again, and says for each fault how often it was "
+          "requested and fired, "
           "and how often the bug showed in the runs that could tell.\n\n"
-          "With --expect bug it exits with 0 when the rate reaches target_rate. With --expect fixed, for the patched build, it exits with 0 "
-          "when the bug did not show in any run and every planned fault fired; it states the upper bound of the rate that remains.\n\n"
-          "Several schedules are a test suite. A folder stands for all schedules in it and below it; each is replayed with the configuration "
-          "beside it, or the nearest above it in that folder, when -c names a file without a slash. All are read and checked before the first "
-          "one runs. The exit code is 0 when all passed, 1 when one failed, 4 when none failed but one could not tell.\n\n"
-          "With --recording it runs a program that is linked with librose-rr alone, perhaps under gdb or valgrind: messages, times, chances and the "
-          "order of locks come from what the node recorded (see rose_rr.h). It needs no privilege and no configuration. The exit code is 0 when "
-          "the recording was replayed to its end, or to where a kill cut it off, however the command then ended; 1 when it went otherwise, "
+          "With --expect bug it exits with 0 when the rate reaches target_rate. With --expect fixed, for the patched "
+          "build, it exits with 0 "
+          "when the bug did not show in any run and every planned fault fired; it states the upper bound of the rate "
+          "that remains.\n\n"
+          "Several schedules are a test suite. A folder stands for all schedules in it and below it; each is replayed "
+          "with the configuration "
+          "beside it, or the nearest above it in that folder, when -c names a file without a slash. All are read and "
+          "checked before the first "
+          "one runs. The exit code is 0 when all passed, 1 when one failed, 4 when none failed but one could not "
+          "tell.\n\n"
+          "With --recording it runs a program that is linked with librose-rr alone, perhaps under gdb or valgrind: "
+          "messages, times, chances and the "
+          "order of locks come from what the node recorded (see rose_rr.h). It needs no privilege and no "
+          "configuration. The exit code is 0 when "
+          "the recording was replayed to its end, or to where a kill cut it off, however the command then ended; 1 "
+          "when it went otherwise, "
           "with the record where it did; 2 when the recording cannot be replayed.",
       .examples = {"rose replay schedule.toml -c rose.toml --runs 10",
                    "rose replay schedule.toml -c rose.toml --expect fixed --junit replay.xml",
@@ -338,47 +375,102 @@ Command replay_command() {
                    "rose replay --recording n1/recording.1.rr -- gdb --args ./server --id 1"},
       .options =
           {
-              {.names = "schedule", .slot = &options->places, .value = "SCHEDULE|FOLDER", .help = "Schedules, and folders that hold some; with --recording: the command, after --",
+              {.names = "schedule",
+               .slot = &options->places,
+               .value = "SCHEDULE|FOLDER",
+               .help = "Schedules, and folders that hold some; with --recording: the command, after --",
                .completes = Completes::file},
-              {.names = "--recording", .slot = &options->alone.recording, .value = "FILE",
-               .help = "Replay one node alone from this recording of librose-rr; of a folder, from the newest in it", .completes = Completes::file},
-              {.names = "--node", .slot = &options->alone.node, .value = "NODE", .help = "Of --recording: the recording must be of this node; "
-               "in a folder, the one whose recording is taken", .completes = Completes::node},
-              {.names = "--patience", .slot = &options->alone.patience, .value = "DURATION",
-               .help = "Of --recording: it has diverged when the command is idle for as long and nothing of the recording moves", .otherwise = "10s"},
-              {.names = "-c,--config", .slot = &options->config, .value = "FILE",
-               .help = "The deployment; without a slash in the name, each schedule of a folder may have its own", .completes = Completes::file},
-              {.names = "--filter", .slot = &options->filter, .value = "GLOB",
-               .help = "Only schedules whose name or path matches", .one_each = true},
-              {.names = "--exclude", .slot = &options->exclude, .value = "GLOB", .help = "None of these", .one_each = true},
-              {.names = "--runs", .slot = &options->runs, .value = "N", .help = "How many runs",
-               .otherwise = "confirm_runs of the configuration", .range = {{1, 100000}}},
-              {.names = "--jobs", .slot = &options->jobs, .value = "N", .help = "Runs side by side; of several schedules: schedules side by side",
-               .otherwise = "jobs of the configuration; 1 for several schedules", .range = {{1, 64}}},
-              {.names = "--expect", .slot = &options->expect, .value = "WHAT",
+              {.names = "--recording",
+               .slot = &options->alone.recording,
+               .value = "FILE",
+               .help = "Replay one node alone from this recording of librose-rr; of a folder, from the newest in it",
+               .completes = Completes::file},
+              {.names = "--node",
+               .slot = &options->alone.node,
+               .value = "NODE",
+               .help = "Of --recording: the recording must be of this node; "
+                       "in a folder, the one whose recording is taken",
+               .completes = Completes::node},
+              {.names = "--patience",
+               .slot = &options->alone.patience,
+               .value = "DURATION",
+               .help = "Of --recording: it has diverged when the command is idle for as long and nothing of the "
+                       "recording moves",
+               .otherwise = "10s"},
+              {.names = "-c,--config",
+               .slot = &options->config,
+               .value = "FILE",
+               .help = "The deployment; without a slash in the name, each schedule of a folder may have its own",
+               .completes = Completes::file},
+              {.names = "--filter",
+               .slot = &options->filter,
+               .value = "GLOB",
+               .help = "Only schedules whose name or path matches",
+               .one_each = true},
+              {.names = "--exclude",
+               .slot = &options->exclude,
+               .value = "GLOB",
+               .help = "None of these",
+               .one_each = true},
+              {.names = "--runs",
+               .slot = &options->runs,
+               .value = "N",
+               .help = "How many runs",
+               .otherwise = "confirm_runs of the configuration",
+               .range = {{1, 100000}}},
+              {.names = "--jobs",
+               .slot = &options->jobs,
+               .value = "N",
+               .help = "Runs side by side; of several schedules: schedules side by side",
+               .otherwise = "jobs of the configuration; 1 for several schedules",
+               .range = {{1, 64}}},
+              {.names = "--expect",
+               .slot = &options->expect,
+               .value = "WHAT",
                .help = "bug: exit 0 when it reproduces; fixed: exit 0 when it never shows although every fault fired",
                .choices = {"bug", "fixed"}},
-              {.names = "--quarantine", .slot = &options->quarantine, .value = "RATE",
-               .help = "A schedule that reproduces at this rate or above, but below target_rate, is flaky: told, and no failure"},
-              {.names = "--junit", .slot = &options->junit, .value = "FILE",
-               .help = "Write a JUnit report: one test case for each schedule, one a run", .completes = Completes::file},
-              {.names = "--tap", .slot = &options->tap, .value = "FILE",
-               .help = "Write a report in the Test Anything Protocol, version 14: one line a schedule", .completes = Completes::file},
-              {.names = "--report", .slot = &options->report, .value = "DIR",
+              {.names = "--quarantine",
+               .slot = &options->quarantine,
+               .value = "RATE",
+               .help = "A schedule that reproduces at this rate or above, but below target_rate, is flaky: told, and "
+                       "no failure"},
+              {.names = "--junit",
+               .slot = &options->junit,
+               .value = "FILE",
+               .help = "Write a JUnit report: one test case for each schedule, one a run",
+               .completes = Completes::file},
+              {.names = "--tap",
+               .slot = &options->tap,
+               .value = "FILE",
+               .help = "Write a report in the Test Anything Protocol, version 14: one line a schedule",
+               .completes = Completes::file},
+              {.names = "--report",
+               .slot = &options->report,
+               .value = "DIR",
                .help = "Write the record of all runs, their traces and results, and report.html to this folder",
                .completes = Completes::folder},
-              {.names = "--stacks", .slot = &options->stacks,
-               .help = "Tell where in the code the threads were that each fault hit, the first few times it fired: in the table, the report and "
+              {.names = "--stacks",
+               .slot = &options->stacks,
+               .help = "Tell where in the code the threads were that each fault hit, the first few times it fired: in "
+                       "the table, the report and "
                        "--json. This is so anyway"},
-              {.names = "--no-stacks", .slot = &options->no_stacks, .help = "Do not look at the stacks of the threads that faults hit"},
+              {.names = "--no-stacks",
+               .slot = &options->no_stacks,
+               .help = "Do not look at the stacks of the threads that faults hit"},
               {.names = "--keep", .slot = &options->keep, .help = "Keep all run directories"},
-              {.names = "--allow-attached", .slot = &options->allow_attached,
+              {.names = "--allow-attached",
+               .slot = &options->allow_attached,
                .help = "Allow faults on nodes that rose did not start; they may be production"},
           },
-      .environment = {{"ROSE_RR", "Set for the command: replay:FILE. record:FILE has a program that is linked with librose-rr record itself."},
-                      {"ROSE_RR_WINDOW, ROSE_RR_KEEP", "Read by such a program: the bytes that its window holds (16MiB), how many recordings of a %n in FILE stay (8)."}},
-      .files = {{"DIR/report.html", "Of --report: the rate, and the time line of a run of each verdict. One file that fetches nothing. Of "
-                                    "several schedules each has its own, in DIR/NAME."}},
+      .environment = {{"ROSE_RR",
+                       "Set for the command: replay:FILE. record:FILE has a program that is linked with librose-rr "
+                       "record itself."},
+                      {"ROSE_RR_WINDOW, ROSE_RR_KEEP",
+                       "Read by such a program: the bytes that its window holds (16MiB), how many recordings of a %n "
+                       "in FILE stay (8)."}},
+      .files = {{"DIR/report.html",
+                 "Of --report: the rate, and the time line of a run of each verdict. One file that fetches nothing. Of "
+                 "several schedules each has its own, in DIR/NAME."}},
       .run = [options](const Common& common) { return run_replay(*options, common); },
   };
 }

@@ -1,4 +1,5 @@
-// rose replay --recording: the part of the command that runs one node alone. And what is said of recordings beside a dump.
+// rose replay --recording: the part of the command that runs one node alone. And what is said of recordings beside a
+// dump.
 #pragma once
 
 #include <filesystem>

@@ -53,15 +53,27 @@ Command step_command() {
       .summary = "From inside a workload: wait until the schedule's order lets this step happen",
       .synopsis = {"NAME", "NAME -- CMD [ARG...]"},
       .description =
-          "A schedule's `order` names steps of the workload beside events and faults: order = \"written * cut * read\". 'rose step read' in the "
-          "workload's script returns when all that the order puts before it has come; the step has then happened. With a command it is run once "
-          "it is the step's turn, and the step has happened when the command has ended, whatever its exit status, which is passed on.\n\n"
-          "A step happens once. One that never gets its turn waits until the run ends, which then says what it waited for.",
+          "A schedule's `order` names steps of the workload beside events and faults: order = \"written * cut * "
+          "read\". 'rose step read' in the "
+          "workload's script returns when all that the order puts before it has come; the step has then happened. With "
+          "a command it is run once "
+          "it is the step's turn, and the step has happened when the command has ended, whatever its exit status, "
+          "which is passed on.\n\n"
+          "A step happens once. One that never gets its turn waits until the run ends, which then says what it waited "
+          "for.",
       .examples = {"rose step written", "rose step read -- ./client get key"},
       .options =
           {
-              {.names = "name", .slot = &options->name, .value = "NAME", .help = "The step's name in `order`", .required = true},
-              {.names = "command", .slot = &options->command, .value = "CMD", .help = "After --: what the step is", .rest = true,
+              {.names = "name",
+               .slot = &options->name,
+               .value = "NAME",
+               .help = "The step's name in `order`",
+               .required = true},
+              {.names = "command",
+               .slot = &options->command,
+               .value = "CMD",
+               .help = "After --: what the step is",
+               .rest = true,
                .completes = Completes::program},
           },
       .environment = {{"ROSE_RUN_DIR", "The run's directory; rose sets it for every command that it starts."}},

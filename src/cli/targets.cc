@@ -20,8 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 observe::Target& node_named(std::vector<observe::Target>& targets, const std::string& name) {
-  const auto found = std::find_if(targets.begin(), targets.end(),
-                                  [&](const observe::Target& target) { return target.node == name; });
+  const auto found =
+      std::find_if(targets.begin(), targets.end(), [&](const observe::Target& target) { return target.node == name; });
   if (found != targets.end()) return *found;
   targets.emplace_back().node = name;
   return targets.back();
@@ -31,7 +31,8 @@ Result<void> add_pid(observe::Target& target, const std::string& option, const s
   pid_t pid = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
   if (error != std::errc{} || end != text.data() + text.size() || pid <= 0)
-    return fail(ErrorKind::usage, fmt::format("{}: '{}' is not a process id", option, text), "a process id is a positive number");
+    return fail(ErrorKind::usage, fmt::format("{}: '{}' is not a process id", option, text),
+                "a process id is a positive number");
   if (!fs::exists(fmt::format("/proc/{}", pid)))
     return fail(ErrorKind::usage, fmt::format("{}: there is no process {}", option, pid));
   target.pids.push_back(pid);
@@ -53,7 +54,8 @@ Result<void> add_cgroup(observe::Target& target, const std::string& option, cons
 
 // A node may be several containers of one name.
 void add_label(observe::Target& target, std::string label) {
-  if (std::find(target.labels.begin(), target.labels.end(), label) == target.labels.end()) target.labels.push_back(std::move(label));
+  if (std::find(target.labels.begin(), target.labels.end(), label) == target.labels.end())
+    target.labels.push_back(std::move(label));
 }
 
 Result<void> add_located(observe::Target& target, const std::string& option, Result<deploy::Located> located) {
@@ -68,17 +70,20 @@ Result<void> add_located(observe::Target& target, const std::string& option, Res
     target.pids.push_back(located->pid);
     return {};
   }
-  if (!fs::exists(located->cgroup, error)) log::info("{} does not run: traced from its start", located->cgroup.filename().string());
+  if (!fs::exists(located->cgroup, error))
+    log::info("{} does not run: traced from its start", located->cgroup.filename().string());
   target.cgroups.push_back(located->cgroup);
   return {};
 }
 
-Result<void> add_one(observe::Target& target, const std::string& option, std::string_view kind, const std::string& value) {
+Result<void> add_one(observe::Target& target, const std::string& option, std::string_view kind,
+                     const std::string& value) {
   if (kind == "pid") return add_pid(target, option, value);
   if (kind == "cgroup") return add_cgroup(target, option, value);
   ROSE_TRY(const fs::path mount, kernel::cgroup2_mount());
   if (kind == "unit") add_label(target, "unit:" + printable(value));
-  return add_located(target, option, kind == "unit" ? deploy::locate_unit(value, mount) : deploy::locate_container(value, mount));
+  return add_located(target, option,
+                     kind == "unit" ? deploy::locate_unit(value, mount) : deploy::locate_container(value, mount));
 }
 
 }  // namespace
@@ -94,10 +99,15 @@ Result<std::vector<std::string>> resolve_labels(const TargetOptions& options) {
   for (const std::string& label : options.labels) {
     const std::size_t equals = label.find('=');
     const auto in_key = [](char c) { return is_name_char(c) || c == '/'; };
-    if (equals == std::string::npos || equals == 0 || equals + 1 == label.size() || label.size() > deploy::kLongestLabel ||
-        !std::all_of(label.begin(), label.begin() + static_cast<std::ptrdiff_t>(equals), in_key) || printable(label) != label)
-      return fail(ErrorKind::usage, fmt::format("--label: '{}' is no label", printable(label)),
-                  fmt::format("write KEY=VALUE: cluster=east; letters, digits, '-', '_', '.' and '/' in the key, {} characters at most", deploy::kLongestLabel));
+    if (equals == std::string::npos || equals == 0 || equals + 1 == label.size() ||
+        label.size() > deploy::kLongestLabel ||
+        !std::all_of(label.begin(), label.begin() + static_cast<std::ptrdiff_t>(equals), in_key) ||
+        printable(label) != label)
+      return fail(
+          ErrorKind::usage, fmt::format("--label: '{}' is no label", printable(label)),
+          fmt::format(
+              "write KEY=VALUE: cluster=east; letters, digits, '-', '_', '.' and '/' in the key, {} characters at most",
+              deploy::kLongestLabel));
     labels.push_back(label.substr(0, equals) + ":" + label.substr(equals + 1));
   }
   return labels;
@@ -105,10 +115,14 @@ Result<std::vector<std::string>> resolve_labels(const TargetOptions& options) {
 
 Result<std::vector<observe::Target>> resolve_targets(const TargetOptions& options) {
   std::vector<observe::Target> targets;
-  for (const int pid : options.pids) ROSE_CHECK(add_one(node_named(targets, host_name()), "--pid", "pid", std::to_string(pid)));
-  for (const std::string& path : options.cgroups) ROSE_CHECK(add_one(node_named(targets, host_name()), "--cgroup", "cgroup", path));
-  for (const std::string& unit : options.units) ROSE_CHECK(add_one(node_named(targets, host_name()), "--unit", "unit", unit));
-  for (const std::string& id : options.containers) ROSE_CHECK(add_one(node_named(targets, host_name()), "--container", "container", id));
+  for (const int pid : options.pids)
+    ROSE_CHECK(add_one(node_named(targets, host_name()), "--pid", "pid", std::to_string(pid)));
+  for (const std::string& path : options.cgroups)
+    ROSE_CHECK(add_one(node_named(targets, host_name()), "--cgroup", "cgroup", path));
+  for (const std::string& unit : options.units)
+    ROSE_CHECK(add_one(node_named(targets, host_name()), "--unit", "unit", unit));
+  for (const std::string& id : options.containers)
+    ROSE_CHECK(add_one(node_named(targets, host_name()), "--container", "container", id));
   for (const std::string& entry : options.nodes) {
     const std::size_t equals = entry.find('=');
     const std::size_t colon = entry.find(':', equals == std::string::npos ? 0 : equals);

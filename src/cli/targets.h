@@ -14,8 +14,8 @@ struct TargetOptions {
   std::vector<std::string> cgroups;
   std::vector<std::string> units;
   std::vector<std::string> containers;
-  std::vector<std::string> nodes;  // NAME=pid:PID, NAME=cgroup:PATH, NAME=unit:UNIT, NAME=container:ID
-  std::vector<std::string> labels; // KEY=VALUE, of all of them
+  std::vector<std::string> nodes;   // NAME=pid:PID, NAME=cgroup:PATH, NAME=unit:UNIT, NAME=container:ID
+  std::vector<std::string> labels;  // KEY=VALUE, of all of them
 
   [[nodiscard]] bool empty() const {
     return pids.empty() && cgroups.empty() && units.empty() && containers.empty() && nodes.empty();

@@ -36,7 +36,8 @@ namespace rose::cli {
 namespace {
 
 // Production pays for entries all year: a function that is entered so often a second is none of the rare ones.
-// With a profile: so many times what that calls infrequent. Runs of -c are short, and only all functions together count.
+// With a profile: so many times what that calls infrequent. Runs of -c are short, and only all functions together
+// count.
 constexpr double kHotFunctionRate = 100;
 constexpr double kHotFunctionShare = 50;
 
@@ -87,8 +88,8 @@ Result<void> override_options(const TraceOptions& options, observe::TracerOption
 
 Json event_counts(const observe::DumpTotals& totals) {
   Json json;
-  for (const auto type : {trace::EventType::scf, trace::EventType::af, trace::EventType::nd, trace::EventType::ps,
-                          trace::EventType::sys})
+  for (const auto type :
+       {trace::EventType::scf, trace::EventType::af, trace::EventType::nd, trace::EventType::ps, trace::EventType::sys})
     json[std::string(trace::type_name(type))] = totals.by_type[static_cast<std::size_t>(type)];
   return json;
 }
@@ -99,13 +100,15 @@ void print_result(const Common& common, Json json, const std::string& headline) 
     return;
   }
   std::string counts;
-  for (const auto& [type, count] : json["events"].items()) counts += fmt::format(" {} {}", count.get<std::uint64_t>(), type);
-  print(fmt::format("{}{}:{}; {} lost\n", headline, json["dump"].get<std::string>(), counts, json["lost"].get<std::uint64_t>()));
+  for (const auto& [type, count] : json["events"].items())
+    counts += fmt::format(" {} {}", count.get<std::uint64_t>(), type);
+  print(fmt::format("{}{}:{}; {} lost\n", headline, json["dump"].get<std::string>(), counts,
+                    json["lost"].get<std::uint64_t>()));
 }
 
 // Would root be let into this folder without privilege? ACLs may say yes where this says no, never the other way round.
 bool open_to_root(const std::filesystem::path& file) {
-  struct stat folder {};
+  struct stat folder{};
   std::error_code ignored;
   const auto parent = std::filesystem::is_directory(file, ignored) ? file
                       : file.has_parent_path()                     ? file.parent_path()
@@ -116,16 +119,18 @@ bool open_to_root(const std::filesystem::path& file) {
   return (folder.st_mode & S_IWOTH) != 0;
 }
 
-// A tracer runs all year: once attached, it keeps what it still needs, and what it executes gets no more. But -- CMD was
-// made before and keeps everything, and --dump-when asks with all that its author could do by hand.
-Result<void> give_up_privileges(observe::Tracer& tracer, const RecordingOptions& recording, bool has_command, bool has_recordings) {
+// A tracer runs all year: once attached, it keeps what it still needs, and what it executes gets no more. But -- CMD
+// was made before and keeps everything, and --dump-when asks with all that its author could do by hand.
+Result<void> give_up_privileges(observe::Tracer& tracer, const RecordingOptions& recording, bool has_command,
+                                bool has_recordings) {
   kernel::Capabilities keep = tracer.still_needed();
   auto commands = kernel::Commands::as_weak;
   if (::geteuid() == 0) {
     // Root without privilege is one user among others.
     if (!open_to_root(recording.out) || (!recording.control.empty() && !open_to_root(recording.control)))
       keep.add(CAP_DAC_OVERRIDE);
-    // Logs are their servers' own, and rotated ones come later; recordings are their processes' own, and later lives make new ones.
+    // Logs are their servers' own, and rotated ones come later; recordings are their processes' own, and later lives
+    // make new ones.
     if (!recording.on_log.empty() || has_recordings) keep.add(CAP_DAC_READ_SEARCH);
     if (has_command || !recording.when.empty()) keep.add(CAP_KILL);
     if (!recording.when.empty()) commands = kernel::Commands::as_root;
@@ -136,7 +141,8 @@ Result<void> give_up_privileges(observe::Tracer& tracer, const RecordingOptions&
   return {};
 }
 
-// What the profile calls infrequent on the node. A name that the profile does not know is a host's, which may run any of its nodes.
+// What the profile calls infrequent on the node. A name that the profile does not know is a host's, which may run any
+// of its nodes.
 std::vector<observe::ProfiledFunction> rare_functions(const profile::Profile& profile, const std::string& node) {
   std::vector<observe::ProfiledFunction> functions;
   for (const auto& [function, binary] : profile::rare_functions(profile, profile.syscalls.contains(node) ? node : ""))
@@ -155,15 +161,18 @@ Result<int> trace_running(const TraceOptions& options, const Common& common) {
   tracer_options.hot_function_rate = kHotFunctionRate;
   ROSE_TRY(const observe::TriggerOptions triggers, trigger_options(options.recording));
   if (duration_ns != 0 && triggers.after_ns >= duration_ns)
-    return fail(ErrorKind::usage, fmt::format("--after {} is not shorter than --duration {}", options.recording.after, options.duration));
+    return fail(ErrorKind::usage,
+                fmt::format("--after {} is not shorter than --duration {}", options.recording.after, options.duration));
   ROSE_TRY(observe::DumpFiles files, open_dump_files(options.recording));
   ROSE_TRY(const std::optional<profile::Profile> profile, load_profile(options.profile, profile::Part::functions));
   if (profile) tracer_options.hot_function_rate = kHotFunctionShare * profile->infrequent_below;
   ROSE_TRY(std::vector<observe::Target> targets, resolve_targets(options.targets));
   if (const std::size_t unnamed = options.targets.units.size() + options.targets.containers.size(); unnamed > 1)
-    log::info("{} units and containers are one node, '{}'; --node NAME=container:ID or NAME=unit:UNIT tells them apart", unnamed, host_name());
+    log::info("{} units and containers are one node, '{}'; --node NAME=container:ID or NAME=unit:UNIT tells them apart",
+              unnamed, host_name());
   // A cgroup is the same everywhere; a process's number is not.
-  const bool by_number = std::any_of(targets.begin(), targets.end(), [](const observe::Target& target) { return !target.pids.empty(); });
+  const bool by_number =
+      std::any_of(targets.begin(), targets.end(), [](const observe::Target& target) { return !target.pids.empty(); });
   if (by_number || !options.command.empty()) ROSE_CHECK(need_process_ids("trace"));
   std::optional<HeldChild> command;
   if (!options.command.empty()) {
@@ -186,7 +195,8 @@ Result<int> trace_running(const TraceOptions& options, const Common& common) {
   if (!options.java_agent.empty()) {
     ROSE_TRY(std::filesystem::path agent, java_agent_in(options.java_agent));
     if (!observe::any_maps(targets, agent))
-      log::warning("no traced process has loaded '{}' so far: methods of JVMs are seen once one is started with it", agent.string());
+      log::warning("no traced process has loaded '{}' so far: methods of JVMs are seen once one is started with it",
+                   agent.string());
     tracer_options.method_agents = {std::move(agent)};
   }
   ROSE_CHECK(cancel::install(true));
@@ -226,20 +236,22 @@ Result<int> trace_running(const TraceOptions& options, const Common& common) {
   if (command && !ended) end_command();
   if (command) log::info("{}", how);
   Json result = {{"dump", last.file.string()},
-                                   {"events", event_counts(last.size)},
-                                   {"lost", last.size.lost},
-                                   {"suppressed", last.size.suppressed},
-                                   {"seconds", static_cast<double>(monotonic_ns() - began) / 1e9}};
+                 {"events", event_counts(last.size)},
+                 {"lost", last.size.lost},
+                 {"suppressed", last.size.suppressed},
+                 {"seconds", static_cast<double>(monotonic_ns() - began) / 1e9}};
   add_recorded(result, recording->files().written(), recording->tally());
   print_result(common, std::move(result), "");
   return 0;
 }
 
-// The incident runs in the run directory; a script that is named at its beginning, relative to here, is meant from here.
+// The incident runs in the run directory; a script that is named at its beginning, relative to here, is meant from
+// here.
 std::string from_here(const std::string& incident) {
   const std::size_t end = std::min(incident.find_first_of(" \t\n;&|<>()$`'\"\\*?["), incident.size());
   const std::string script = incident.substr(0, end);
-  const bool whole = end == incident.size() || std::string_view(" \t\n;&|<>").find(incident[end]) != std::string_view::npos;
+  const bool whole =
+      end == incident.size() || std::string_view(" \t\n;&|<>").find(incident[end]) != std::string_view::npos;
   std::error_code ignored;
   if (!whole || script.find('/') == std::string::npos || script.front() == '/' ||
       !std::filesystem::is_regular_file(script, ignored))
@@ -253,13 +265,15 @@ Result<void> check_incident(const std::string& incident) {
   if (script.find_first_of("$`'\"\\*?[={") != std::string::npos) return {};
   if (script.find('/') == std::string::npos) {
     if (!is_program(script) || !program_in_path(script).empty()) return {};
-    return fail(ErrorKind::usage, fmt::format("--incident: '{}' is no command", script), fmt::format("for the file here write './{}'", script));
+    return fail(ErrorKind::usage, fmt::format("--incident: '{}' is no command", script),
+                fmt::format("for the file here write './{}'", script));
   }
   if (::access(script.c_str(), X_OK) == 0 && !std::filesystem::is_directory(script)) return {};
   const bool there = std::filesystem::exists(script);
   // What the shell finds relative to the run directory only the run can tell.
   if (!there && script.front() != '/' && !script.starts_with("./") && !script.starts_with("../")) return {};
-  return fail(ErrorKind::usage, fmt::format("--incident: {} {}", script, there ? "cannot be executed" : "does not exist"),
+  return fail(ErrorKind::usage,
+              fmt::format("--incident: {} {}", script, there ? "cannot be executed" : "does not exist"),
               there ? fmt::format("chmod +x {}, or name its interpreter: sh {}", script, script)
                     : "it is looked up from here, and runs in the run directory");
 }
@@ -292,25 +306,27 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
   run_options.tracer_ready = [&](observe::Tracer& tracer, const std::filesystem::path& run_dir) {
     for (const config::Node& node : config.nodes) {
       if (!node.record) continue;
-      if (auto added = sources->add(node.name, run_dir / node.name, deploy::kRecordingName); !added) log::warning("{}", added.error().message);
+      if (auto added = sources->add(node.name, run_dir / node.name, deploy::kRecordingName); !added)
+        log::warning("{}", added.error().message);
     }
     files.take_along(sources);
     // In the run's folder, so that any number of them go side by side.
     const std::filesystem::path socket = run_dir / observe::kRunSocket;
     Result<std::unique_ptr<Recording>> started = Recording::start(options.recording, socket, triggers, tracer, files);
-    if (started)
-      recording = std::move(*started);
-    else
-      recording_error = std::move(started).error();
-    log::info("tracing {} {} of {}; ready", config.nodes.size(), config.nodes.size() == 1 ? "node" : "nodes", config.name);
-    if (recording && options.recording.control.empty()) log::debug("'rose dump --control {}' writes what this tracer has", socket.string());
+    if (started) recording = std::move(*started);
+    else recording_error = std::move(started).error();
+    log::info("tracing {} {} of {}; ready", config.nodes.size(), config.nodes.size() == 1 ? "node" : "nodes",
+              config.name);
+    if (recording && options.recording.control.empty())
+      log::debug("'rose dump --control {}' writes what this tracer has", socket.string());
   };
   run_options.tracer_gone = [&] {
     if (recording) recording->stop();
   };
 
   // What nodes recorded lies in the run's directory: whoever asked for it wants to have it, whatever the oracle says.
-  const bool records = std::any_of(config.nodes.begin(), config.nodes.end(), [](const config::Node& node) { return node.record; });
+  const bool records =
+      std::any_of(config.nodes.begin(), config.nodes.end(), [](const config::Node& node) { return node.record; });
   ROSE_TRY(replay::RunStore store, replay::RunStore::open(std::nullopt, options.keep || records));
   schedule::Schedule no_faults;
   no_faults.name = config.name;
@@ -331,15 +347,14 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
 
   // No fault is planned here: the oracle alone decides.
   const schedule::Verdict verdict = made.result.verdict;
-  Json result = {
-      {"verdict", schedule::verdict_name(verdict)},
-      {"dump", last.file.string()},
-      {"events", event_counts(last.size)},
-      {"lost", last.size.lost},
-      {"seconds", made.result.seconds},
-      {"reason", made.result.reason},
-      {"workload", made.workload.note},
-      {"incident", made.incident ? Json(made.incident->note) : Json(nullptr)}};
+  Json result = {{"verdict", schedule::verdict_name(verdict)},
+                 {"dump", last.file.string()},
+                 {"events", event_counts(last.size)},
+                 {"lost", last.size.lost},
+                 {"seconds", made.result.seconds},
+                 {"reason", made.result.reason},
+                 {"workload", made.workload.note},
+                 {"incident", made.incident ? Json(made.incident->note) : Json(nullptr)}};
   add_recorded(result, files.written(), recording ? recording->tally() : observe::TriggerTally{});
   std::string text = fmt::format("{}: {}\n", schedule::verdict_name(verdict), made.result.reason);
   if (records) {
@@ -374,10 +389,12 @@ Result<int> list_noise(TraceOptions options) {
 // What JVMs that rose will trace are to be started with.
 Result<int> write_agent(const TraceOptions& options, const Common& common) {
   if (options.profile.empty())
-    return fail(ErrorKind::usage, "--java-agent without targets writes the agent, and needs --profile: it says which methods are watched",
+    return fail(ErrorKind::usage,
+                "--java-agent without targets writes the agent, and needs --profile: it says which methods are watched",
                 "name what to trace, or give a profile");
   ROSE_TRY(const std::optional<profile::Profile> profile, load_profile(options.profile, profile::Part::functions));
-  return write_java_agent(options.java_agent, *profile, kHotFunctionShare * profile->infrequent_below, options.java_exceptions, common);
+  return write_java_agent(options.java_agent, *profile, kHotFunctionShare * profile->infrequent_below,
+                          options.java_exceptions, common);
 }
 
 Result<int> run_trace(const TraceOptions& options, const Common& common) {
@@ -385,15 +402,18 @@ Result<int> run_trace(const TraceOptions& options, const Common& common) {
   const bool deployment = !options.config.empty();
   const int chosen = (deployment ? 1 : 0) + (options.command.empty() ? 0 : 1) + (options.targets.empty() ? 0 : 1);
   if (deployment && !options.java_agent.empty())
-    return fail(ErrorKind::usage, "--java-agent does not go with -c rose.toml: there, nodes' JVMs have the agent from rose");
+    return fail(ErrorKind::usage,
+                "--java-agent does not go with -c rose.toml: there, nodes' JVMs have the agent from rose");
   if (chosen == 0 && !options.java_agent.empty()) return write_agent(options, common);
   if (!options.java_exceptions.empty())
-    return fail(ErrorKind::usage, "--java-exceptions goes with --java-agent without targets, which writes the agent's instructions");
+    return fail(ErrorKind::usage,
+                "--java-exceptions goes with --java-agent without targets, which writes the agent's instructions");
   if (chosen == 0)
     return fail(ErrorKind::usage, "nothing to trace",
                 "name it: --pid, --cgroup, --unit, --container, --node NAME=..., -c rose.toml, or -- CMD ARG...");
   if (chosen > 1)
-    return fail(ErrorKind::usage, "only one of -c rose.toml, running targets (--pid, --cgroup, ...) and -- CMD can be traced");
+    return fail(ErrorKind::usage,
+                "only one of -c rose.toml, running targets (--pid, --cgroup, ...) and -- CMD can be traced");
   if (!deployment && !options.incident.empty())
     return fail(ErrorKind::usage, "--incident needs -c rose.toml: it runs beside the deployment's workload");
   if (deployment && !options.duration.empty())
@@ -403,7 +423,8 @@ Result<int> run_trace(const TraceOptions& options, const Common& common) {
   if (!options.functions.empty() && options.binaries.empty())
     return fail(ErrorKind::usage, "--function needs --binary: the file its functions are in");
   if (!options.binaries.empty() && options.functions.empty() && options.profile.empty())
-    return fail(ErrorKind::usage, "--binary without --function: nothing is looked for in it", "name functions, or give a --profile");
+    return fail(ErrorKind::usage, "--binary without --function: nothing is looked for in it",
+                "name functions, or give a --profile");
   return deployment ? trace_deployment(options, common) : trace_running(options, common);
 }
 
@@ -416,74 +437,158 @@ Command trace_command() {
   Command command = {
       .name = "trace",
       .summary = "Record what fails in running systems, in a window that 'rose dump' writes",
-      .synopsis = {"(--pid PID... | --cgroup PATH... | --unit UNIT... | --container ID... | --node NAME=WHAT...) [OPTION...]",
-                   "-c rose.toml [--incident CMD] [OPTION...]", "[OPTION...] -- CMD [ARG...]", "--java-agent DIR --profile FILE"},
+      .synopsis =
+          {"(--pid PID... | --cgroup PATH... | --unit UNIT... | --container ID... | --node NAME=WHAT...) [OPTION...]",
+           "-c rose.toml [--incident CMD] [OPTION...]", "[OPTION...] -- CMD [ARG...]",
+           "--java-agent DIR --profile FILE"},
       .description =
-          "It runs beside a system in production, at very low cost, and keeps the last events in memory: system calls that failed, "
-          "connections that fell silent, processes that crashed, exited or were paused, rare state-changing calls, and rare functions. It "
-          "prints one line when it is ready. SIGUSR1, 'rose dump' and the triggers below write the window and go on; SIGINT and SIGTERM "
+          "It runs beside a system in production, at very low cost, and keeps the last events in memory: system calls "
+          "that failed, "
+          "connections that fell silent, processes that crashed, exited or were paused, rare state-changing calls, and "
+          "rare functions. It "
+          "prints one line when it is ready. SIGUSR1, 'rose dump' and the triggers below write the window and go on; "
+          "SIGINT and SIGTERM "
           "write it and end.\n\n"
-          "Units, containers and cgroups are followed by path, through restarts, and may be named before they run. --pid follows a "
+          "Units, containers and cgroups are followed by path, through restarts, and may be named before they run. "
+          "--pid follows a "
           "process and its descendants. Targets without a name of their own are one node, named after the host.\n\n"
-          "With -c it stands in for production: it starts the deployment and its workload, traces every node, runs the incident beside "
+          "With -c it stands in for production: it starts the deployment and its workload, traces every node, runs the "
+          "incident beside "
           "the workload, asks the oracle at the end, and always writes the dump.\n\n"
-          "Root is not needed to trace what runs: CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN do. What is no longer needed once it is "
+          "Root is not needed to trace what runs: CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN do. What is no longer needed "
+          "once it is "
           "attached is given up.",
-      .examples = {"rose trace --unit my-database -o dump.bin", "rose trace --pid $(pidof redis-server) -o dump.bin --dump-on-crash",
+      .examples = {"rose trace --unit my-database -o dump.bin",
+                   "rose trace --pid $(pidof redis-server) -o dump.bin --dump-on-crash",
                    "rose trace -c rose.toml --incident ./incident.sh -o dump.bin"},
       .options =
           {
-              {.names = "--pid", .slot = &targets.pids, .value = "PID", .help = "Processes and their descendants", .group = what,
+              {.names = "--pid",
+               .slot = &targets.pids,
+               .value = "PID",
+               .help = "Processes and their descendants",
+               .group = what,
                .completes = Completes::pid},
-              {.names = "--cgroup", .slot = &targets.cgroups, .value = "PATH",
-               .help = "Everything in these cgroups (v2), also once they are made again", .group = what, .completes = Completes::folder},
-              {.names = "--unit", .slot = &targets.units, .value = "UNIT",
-               .help = "systemd units, running or not yet; followed through restarts", .group = what, .completes = Completes::unit},
-              {.names = "--container", .slot = &targets.containers, .value = "ID",
-               .help = "Containers: an id or its beginning (docker, podman, containerd, CRI-O), a name, or pod:UID", .group = what,
+              {.names = "--cgroup",
+               .slot = &targets.cgroups,
+               .value = "PATH",
+               .help = "Everything in these cgroups (v2), also once they are made again",
+               .group = what,
+               .completes = Completes::folder},
+              {.names = "--unit",
+               .slot = &targets.units,
+               .value = "UNIT",
+               .help = "systemd units, running or not yet; followed through restarts",
+               .group = what,
+               .completes = Completes::unit},
+              {.names = "--container",
+               .slot = &targets.containers,
+               .value = "ID",
+               .help = "Containers: an id or its beginning (docker, podman, containerd, CRI-O), a name, or pod:UID",
+               .group = what,
                .completes = Completes::container},
-              {.names = "--node", .slot = &targets.nodes, .value = "NAME=WHAT",
-               .help = "A node by name: NAME=pid:PID, cgroup:PATH, unit:UNIT or container:ID", .group = what},
-              {.names = "--label", .slot = &targets.labels, .value = "KEY=VALUE",
-               .help = "What else the nodes are called, for who reads the dump: cluster=east. Units, and the names of containers and pods, are in it anyway", .group = what,
+              {.names = "--node",
+               .slot = &targets.nodes,
+               .value = "NAME=WHAT",
+               .help = "A node by name: NAME=pid:PID, cgroup:PATH, unit:UNIT or container:ID",
+               .group = what},
+              {.names = "--label",
+               .slot = &targets.labels,
+               .value = "KEY=VALUE",
+               .help = "What else the nodes are called, for who reads the dump: cluster=east. Units, and the names of "
+                       "containers and pods, are in it anyway",
+               .group = what,
                .one_each = true},
-              {.names = "-c,--config", .slot = &options->config, .value = "FILE",
-               .help = "Start this deployment and its workload, and trace every node", .group = what, .completes = Completes::file},
-              {.names = "--incident", .slot = &options->incident, .value = "CMD",
-               .help = "With -c: a shell command beside the workload that makes the failure happen, in the run directory", .group = what,
+              {.names = "-c,--config",
+               .slot = &options->config,
+               .value = "FILE",
+               .help = "Start this deployment and its workload, and trace every node",
+               .group = what,
                .completes = Completes::file},
-              {.names = "command", .slot = &options->command, .value = "CMD", .help = "After --: start this command and trace it",
-               .group = what, .completes = Completes::program},
-              {.names = "--profile", .slot = &options->profile, .value = "FILE",
-               .help = "Watch the functions that this profile calls infrequent: those of the node of that name, of all nodes where it knows none",
+              {.names = "--incident",
+               .slot = &options->incident,
+               .value = "CMD",
+               .help =
+                   "With -c: a shell command beside the workload that makes the failure happen, in the run directory",
+               .group = what,
                .completes = Completes::file},
-              {.names = "--binary", .slot = &options->binaries, .value = "FILE",
+              {.names = "command",
+               .slot = &options->command,
+               .value = "CMD",
+               .help = "After --: start this command and trace it",
+               .group = what,
+               .completes = Completes::program},
+              {.names = "--profile",
+               .slot = &options->profile,
+               .value = "FILE",
+               .help = "Watch the functions that this profile calls infrequent: those of the node of that name, of all "
+                       "nodes where it knows none",
+               .completes = Completes::file},
+              {.names = "--binary",
+               .slot = &options->binaries,
+               .value = "FILE",
                .help = "Files whose functions --function names, or --profile where its own path is not on this host",
                .completes = Completes::file},
-              {.names = "--function", .slot = &options->functions, .value = "NAME", .help = "Functions to watch: names or globs"},
-              {.names = "--java-agent", .slot = &options->java_agent, .value = "DIR",
-               .help = "Methods of JVMs that were started with the agent in this folder. Without targets: write the agent there, for the methods "
-                       "that --profile calls infrequent and that return no object, and say how JVMs are started with it",
+              {.names = "--function",
+               .slot = &options->functions,
+               .value = "NAME",
+               .help = "Functions to watch: names or globs"},
+              {.names = "--java-agent",
+               .slot = &options->java_agent,
+               .value = "DIR",
+               .help =
+                   "Methods of JVMs that were started with the agent in this folder. Without targets: write the agent "
+                   "there, for the methods "
+                   "that --profile calls infrequent and that return no object, and say how JVMs are started with it",
                .completes = Completes::folder},
-              {.names = "--java-exceptions", .slot = &options->java_exceptions, .value = "NAME",
-               .help = "Where the agent is written: exceptions that leave these methods (names or globs) are told, too"},
-              {.names = "--window", .slot = &options->window, .value = "N", .help = "Events to keep", .otherwise = "1000000",
+              {.names = "--java-exceptions",
+               .slot = &options->java_exceptions,
+               .value = "NAME",
+               .help =
+                   "Where the agent is written: exceptions that leave these methods (names or globs) are told, too"},
+              {.names = "--window",
+               .slot = &options->window,
+               .value = "N",
+               .help = "Events to keep",
+               .otherwise = "1000000",
                .range = {{1000, trace::kMostWindow}}},
-              {.names = "--memory", .slot = &options->memory, .value = "SIZE", .help = "Memory to keep them in", .otherwise = "64MiB"},
-              {.names = "--interface", .slot = &options->interfaces, .value = "IF",
-               .help = "Watch the network here instead of at the targets' sockets", .completes = Completes::interface},
-              {.names = "--network-delay", .slot = &options->network_delay, .value = "DURATION",
-               .help = "Silence of a connection that counts", .otherwise = "5s"},
-              {.names = "--pause", .slot = &options->pause, .value = "DURATION", .help = "Pause of a process that counts", .otherwise = "3s"},
-              {.names = "--duration", .slot = &options->duration, .value = "DURATION", .help = "End by itself after this long"},
+              {.names = "--memory",
+               .slot = &options->memory,
+               .value = "SIZE",
+               .help = "Memory to keep them in",
+               .otherwise = "64MiB"},
+              {.names = "--interface",
+               .slot = &options->interfaces,
+               .value = "IF",
+               .help = "Watch the network here instead of at the targets' sockets",
+               .completes = Completes::interface},
+              {.names = "--network-delay",
+               .slot = &options->network_delay,
+               .value = "DURATION",
+               .help = "Silence of a connection that counts",
+               .otherwise = "5s"},
+              {.names = "--pause",
+               .slot = &options->pause,
+               .value = "DURATION",
+               .help = "Pause of a process that counts",
+               .otherwise = "3s"},
+              {.names = "--duration",
+               .slot = &options->duration,
+               .value = "DURATION",
+               .help = "End by itself after this long"},
               {.names = "--keep", .slot = &options->keep, .help = "With -c: keep the run directory"},
-              {.names = "--noise", .slot = &options->noise, .value = "RULE",
-               .help = "Failures that are expected, so counted and not recorded: CALL:ERROR adds to the built-in list ('*:ENOENT': every "
+              {.names = "--noise",
+               .slot = &options->noise,
+               .value = "RULE",
+               .help = "Failures that are expected, so counted and not recorded: CALL:ERROR adds to the built-in list "
+                       "('*:ENOENT': every "
                        "call), -CALL:ERROR takes out, none clears it, list prints it",
                .one_each = true},
           },
       .environment = {{"XDG_RUNTIME_DIR", "Where the control socket of a user other than root is made."}},
-      .files = {{"/run/rose/trace.sock", "The control socket that 'rose dump' talks to, unless --control names another. With -c it is trace.sock in the run's folder."}},
+      .files = {{"/run/rose/trace.sock",
+                 "The control socket that 'rose dump' talks to, unless --control names another. With -c it is "
+                 "trace.sock in the run's folder."}},
       .run = [options](const Common& common) { return run_trace(*options, common); },
   };
   for (Option& option : recording_options(options->recording)) command.options.push_back(std::move(option));

@@ -12,7 +12,8 @@ namespace {
 
 Result<int> run_worker() {
   if (::isatty(STDIN_FILENO) != 0 || ::isatty(STDOUT_FILENO) != 0)
-    return fail(ErrorKind::usage, "a worker speaks with 'rose diagnose' on its standard input and output, not with a terminal",
+    return fail(ErrorKind::usage,
+                "a worker speaks with 'rose diagnose' on its standard input and output, not with a terminal",
                 "'rose diagnose --engine' starts it");
   ROSE_CHECK(cancel::install());
   export_own_name();
@@ -37,10 +38,13 @@ Command worker_command() {
       .name = "worker",
       .summary = "Make runs for a diagnosis elsewhere; what its engine starts",
       .description =
-          "'rose diagnose --engine' has workers started where there is room: by srun, ssh, kubectl or a command. A worker reads what to do from "
-          "its standard input: the folder of the configuration once, then schedule after schedule. It makes a run of each and writes what came of "
+          "'rose diagnose --engine' has workers started where there is room: by srun, ssh, kubectl or a command. A "
+          "worker reads what to do from "
+          "its standard input: the folder of the configuration once, then schedule after schedule. It makes a run of "
+          "each and writes what came of "
           "it, traces included, to its standard output. When its input ends it ends its run, undoes it, and ends.\n\n"
-          "It needs what runs need: root, and the kernel features that 'rose doctor' lists. What a worker that was killed has left on its "
+          "It needs what runs need: root, and the kernel features that 'rose doctor' lists. What a worker that was "
+          "killed has left on its "
           "host, the next one undoes, as 'rose heal' does.",
       .examples = {"rose diagnose --trace dump.bin -c rose.toml --engine 'rose worker' --workers 2",
                    "rose diagnose --trace dump.bin -c rose.toml --engine 'lxc exec lab -- rose worker'"},

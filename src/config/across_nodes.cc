@@ -33,8 +33,9 @@ void ConfigReader::check_named_nodes() {
     if (std::find(variables.begin(), variables.end(), named.name) != variables.end()) continue;
     std::string accepted;
     for (const std::string& one : variables) accepted += fmt::format("{}${{ip_{}}}", accepted.empty() ? "" : ", ", one);
-    problems_.add(named.place, fmt::format("{}: {} names no node, accepted are {}", named.key,
-                                           toml::quoted("${ip_" + named.name + "}"), accepted),
+    problems_.add(named.place,
+                  fmt::format("{}: {} names no node, accepted are {}", named.key,
+                              toml::quoted("${ip_" + named.name + "}"), accepted),
                   "a '-' or '.' in a node's name becomes '_'");
   }
 }
@@ -53,27 +54,29 @@ void ConfigReader::assign_addresses() {
     const auto wrong = [&](std::string_view why) {
       problems_.add(places_[i].ip, fmt::format("node.ip: '{}' {}", node.ip, why));
     };
-    const std::string range = fmt::format("{} to {} are accepted", subnet.text(subnet.network() + 1),
-                                          subnet.text(subnet.client() - 1));
+    const std::string range =
+        fmt::format("{} to {} are accepted", subnet.text(subnet.network() + 1), subnet.text(subnet.client() - 1));
     if (!address || !subnet.contains(*address))
       wrong(fmt::format("is not in the subnet {}, {}", config_.deployment.subnet, range));
     else if (address->tail() == subnet.network() || address->tail() == subnet.last())
       wrong(fmt::format("is the {} address of {}, {}",
-                        address->tail() == subnet.network() ? "network" : address->is_ipv4() ? "broadcast" : "last",
+                        address->tail() == subnet.network() ? "network"
+                        : address->is_ipv4()                ? "broadcast"
+                                                            : "last",
                         config_.deployment.subnet, range));
-    else if (address->tail() == subnet.client())
-      wrong(fmt::format("is the client's address, {}", range));
+    else if (address->tail() == subnet.client()) wrong(fmt::format("is the client's address, {}", range));
     else if (const auto [it, fresh] = taken.emplace(address->tail(), &node); !fresh)
       wrong(fmt::format("is taken by node '{}', addresses must differ", it->second->name));
-    else
-      node.ip = address->text();  // an IPv6 address has many spellings
+    else node.ip = address->text();  // an IPv6 address has many spellings
   }
   if (problems_.any()) return;
   const std::size_t room = subnet.last() - subnet.network() - 2;  // not the first, the last and the client's
   if (wanted > room) {
-    problems_.add(subnet_place_, fmt::format("deployment.subnet: '{}' has room for {} nodes, {} are configured",
-                                             config_.deployment.subnet, room, wanted),
-                  fmt::format("give a larger subnet, such as \"{}\"", subnet.is_ipv4() ? "10.77.0.0/16" : "fd00:77::/64"));
+    problems_.add(
+        subnet_place_,
+        fmt::format("deployment.subnet: '{}' has room for {} nodes, {} are configured", config_.deployment.subnet, room,
+                    wanted),
+        fmt::format("give a larger subnet, such as \"{}\"", subnet.is_ipv4() ? "10.77.0.0/16" : "fd00:77::/64"));
     return;
   }
   std::uint32_t next = subnet.network() + 1;

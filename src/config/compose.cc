@@ -19,7 +19,8 @@ constexpr std::size_t kMostServices = 200;
 
 // "1m30s", "500ms"
 std::optional<std::int64_t> duration_of(std::string_view text) {
-  static const std::map<std::string_view, std::int64_t> units = {{"us", 1000}, {"ms", kMillisecond}, {"s", kSecond}, {"m", 60 * kSecond}, {"h", 3600 * kSecond}};
+  static const std::map<std::string_view, std::int64_t> units = {
+      {"us", 1000}, {"ms", kMillisecond}, {"s", kSecond}, {"m", 60 * kSecond}, {"h", 3600 * kSecond}};
   std::int64_t total = 0;
   if (text.empty()) return std::nullopt;
   while (!text.empty()) {
@@ -30,7 +31,8 @@ std::optional<std::int64_t> duration_of(std::string_view text) {
     std::size_t letters = 0;
     while (letters < text.size() && is_alpha(text[letters])) ++letters;
     const auto unit = units.find(text.substr(0, letters));
-    if (unit == units.end()) return number == 0 && letters == 0 && text.empty() ? std::optional<std::int64_t>(total) : std::nullopt;
+    if (unit == units.end())
+      return number == 0 && letters == 0 && text.empty() ? std::optional<std::int64_t>(total) : std::nullopt;
     total += static_cast<std::int64_t>(number * static_cast<double>(unit->second));
     text.remove_prefix(letters);
   }
@@ -55,7 +57,8 @@ void ComposeReader::each(const Yaml& map, const Keys& readers, const std::string
       std::vector<std::string> known;
       for (const auto& [one, unused] : readers) known.push_back(one);
       const std::string near = did_you_mean(key, known);
-      refuse(member, fmt::format("{}: rose does not know '{}'", whose, key), near.empty() ? fmt::format("known are {}", fmt::join(known, ", ")) : near);
+      refuse(member, fmt::format("{}: rose does not know '{}'", whose, key),
+             near.empty() ? fmt::format("known are {}", fmt::join(known, ", ")) : near);
     }
     reader->second(member, key);
   }
@@ -106,7 +109,8 @@ std::vector<std::string> ComposeReader::command(const Yaml& value, std::string_v
 }
 
 // {A: 1}, or ["A=1"]; "A" alone is without a value.
-std::vector<std::pair<std::string, std::optional<std::string>>> ComposeReader::pairs(const Yaml& value, std::string_view key) {
+std::vector<std::pair<std::string, std::optional<std::string>>> ComposeReader::pairs(const Yaml& value,
+                                                                                     std::string_view key) {
   std::vector<std::pair<std::string, std::optional<std::string>>> found;
   if (value.is_map()) {
     for (const auto& [name, member] : value.members) {
@@ -132,18 +136,23 @@ Result<ComposeNodes> ComposeReader::read() {
   try {
     const Yaml& root = project_.root;
     const Yaml* services = root.is_map() ? root.find("services") : nullptr;
-    if (services == nullptr || !services->is_map() || services->members.empty()) refuse(root, "there are no 'services'", "a Compose file is a map that names them under 'services:'");
-    if (services->members.size() > kMostServices) refuse(*services, fmt::format("{} services, up to {} are accepted", services->members.size(), kMostServices));
-    for (const auto& [name, where] : project_.without_value) warn(fmt::format("the variable {} ({}) has no value: nothing stands for it, as Compose has it", name, where));
+    if (services == nullptr || !services->is_map() || services->members.empty())
+      refuse(root, "there are no 'services'", "a Compose file is a map that names them under 'services:'");
+    if (services->members.size() > kMostServices)
+      refuse(*services, fmt::format("{} services, up to {} are accepted", services->members.size(), kMostServices));
+    for (const auto& [name, where] : project_.without_value)
+      warn(fmt::format("the variable {} ({}) has no value: nothing stands for it, as Compose has it", name, where));
     const Known fine = [](const Yaml&, const std::string&) {};
-    each(root, {{"services", fine},
-                {"version", fine},
-                {"name", fine},
-                {"volumes", [this](const Yaml& value, const std::string&) { read_volumes_of_file(value); }},
-                {"networks", [this](const Yaml& value, const std::string&) { read_networks_of_file(value); }},
-                {"secrets", [this](const Yaml& value, const std::string& key) { read_handed_of_file(value, key, secrets_); }},
-                {"configs", [this](const Yaml& value, const std::string& key) { read_handed_of_file(value, key, configs_); }}},
-         "the top of the file");
+    each(
+        root,
+        {{"services", fine},
+         {"version", fine},
+         {"name", fine},
+         {"volumes", [this](const Yaml& value, const std::string&) { read_volumes_of_file(value); }},
+         {"networks", [this](const Yaml& value, const std::string&) { read_networks_of_file(value); }},
+         {"secrets", [this](const Yaml& value, const std::string& key) { read_handed_of_file(value, key, secrets_); }},
+         {"configs", [this](const Yaml& value, const std::string& key) { read_handed_of_file(value, key, configs_); }}},
+        "the top of the file");
     for (const auto& [name, value] : services->members) {
       if (!value.is_map()) refuse(value, fmt::format("service '{}' is no map", name));
       if (is_started(name, value)) read_service(name, value);
@@ -155,7 +164,10 @@ Result<ComposeNodes> ComposeReader::read() {
     check_networks();
     make_replicas();
   } catch (const Wrong& wrong) {
-    return fail(ErrorKind::input, fmt::format("{}:{}: {}", project_.files[static_cast<std::size_t>(wrong.file)].string(), std::max(wrong.line, 1), wrong.what), wrong.hint);
+    return fail(ErrorKind::input,
+                fmt::format("{}:{}: {}", project_.files[static_cast<std::size_t>(wrong.file)].string(),
+                            std::max(wrong.line, 1), wrong.what),
+                wrong.hint);
   }
   return std::move(found_);
 }
@@ -170,7 +182,8 @@ bool ComposeReader::is_started(const std::string& name, const Yaml& value) {
   for (const std::string& one : wanted)
     if (one == "*" || std::find(own.begin(), own.end(), one) != own.end()) return true;
   left_out_.insert(name);
-  say(fmt::format("service {} has the profile {}, and is no node: COMPOSE_PROFILES={} starts it", name, fmt::join(own, ", "), own.front()));
+  say(fmt::format("service {} has the profile {}, and is no node: COMPOSE_PROFILES={} starts it", name,
+                  fmt::join(own, ", "), own.front()));
   return false;
 }
 
@@ -178,35 +191,48 @@ void ComposeReader::read_networks_of_file(const Yaml& value) {
   for (const auto& [name, network] : value.members) {
     const std::string& named = name;
     networks_declared_.insert(name);
-    if (network.kind != Yaml::Kind::null && !network.is_map()) refuse(network, fmt::format("network '{}' is no map", name));
+    if (network.kind != Yaml::Kind::null && !network.is_map())
+      refuse(network, fmt::format("network '{}' is no map", name));
     const Known fine = [](const Yaml&, const std::string&) {};
     const Known none = [&](const Yaml&, const std::string& key) {
-      say(fmt::format("network '{}' has '{}', which has no effect: all nodes are in the run's own network", named, key));
+      say(fmt::format("network '{}' has '{}', which has no effect: all nodes are in the run's own network", named,
+                      key));
     };
-    each(network, {{"name", fine},
-                   {"labels", fine},
-                   {"attachable", fine},
-                   {"enable_ipv4", fine},
-                   {"internal", none},
-                   {"enable_ipv6", none},
-                   {"driver_opts", none},
-                   {"driver", [&](const Yaml& member, const std::string& key) { if (member.text != "bridge" && member.text != "default") none(member, key); }},
-                   {"external", [&](const Yaml& member, const std::string& key) {
-                      if (member.is_map() || truth(member, key)) warn(fmt::format("network '{}' is external: what else is in it is not reached from a run, whose network is its own", named));
-                    }},
-                   {"ipam", [&](const Yaml& member, const std::string& key) {
-                      const Yaml* configs = member.find("config");
-                      for (const Yaml& one : configs == nullptr ? std::vector<Yaml>{} : configs->items)
-                        if (const std::string subnet = one.scalar("subnet"); !subnet.empty()) subnets_.try_emplace(named, subnet);
-                      if (!subnets_.contains(named)) none(member, key);
-                    }}},
+    each(network,
+         {{"name", fine},
+          {"labels", fine},
+          {"attachable", fine},
+          {"enable_ipv4", fine},
+          {"internal", none},
+          {"enable_ipv6", none},
+          {"driver_opts", none},
+          {"driver",
+           [&](const Yaml& member, const std::string& key) {
+             if (member.text != "bridge" && member.text != "default") none(member, key);
+           }},
+          {"external",
+           [&](const Yaml& member, const std::string& key) {
+             if (member.is_map() || truth(member, key))
+               warn(fmt::format(
+                   "network '{}' is external: what else is in it is not reached from a run, whose network is its own",
+                   named));
+           }},
+          {"ipam",
+           [&](const Yaml& member, const std::string& key) {
+             const Yaml* configs = member.find("config");
+             for (const Yaml& one : configs == nullptr ? std::vector<Yaml>{} : configs->items)
+               if (const std::string subnet = one.scalar("subnet"); !subnet.empty())
+                 subnets_.try_emplace(named, subnet);
+             if (!subnets_.contains(named)) none(member, key);
+           }}},
          fmt::format("network '{}'", name));
   }
 }
 
 // Those of the mount that its file system knows. Devices and set-user-ID programs never work there.
 std::string ComposeReader::tmpfs_options(const Yaml& value, const std::string& volume, const std::string& all) {
-  static constexpr std::array kKnown = std::to_array<std::string_view>({"size", "mode", "uid", "gid", "nr_inodes", "nr_blocks"});
+  static constexpr std::array kKnown =
+      std::to_array<std::string_view>({"size", "mode", "uid", "gid", "nr_inodes", "nr_blocks"});
   static constexpr std::array kWithout = std::to_array<std::string_view>({"", "rw", "nodev", "nosuid", "noatime"});
   std::vector<std::string> known;
   for (const std::string& option : split(all, ',')) {
@@ -216,7 +242,8 @@ std::string ComposeReader::tmpfs_options(const Yaml& value, const std::string& v
       continue;
     }
     if (std::find(kKnown.begin(), kKnown.end(), option.substr(0, option.find('='))) == kKnown.end())
-      refuse(value, fmt::format("volume '{}' is mounted with '{}'", volume, option), "known are size, mode, uid, gid, nr_inodes, nr_blocks, nodev, nosuid and noexec");
+      refuse(value, fmt::format("volume '{}' is mounted with '{}'", volume, option),
+             "known are size, mode, uid, gid, nr_inodes, nr_blocks, nodev, nosuid and noexec");
     known.push_back(option);
   }
   return fmt::format("{}", fmt::join(known, ","));
@@ -226,48 +253,66 @@ void ComposeReader::read_volumes_of_file(const Yaml& value) {
   for (const auto& [name, volume] : value.members) {
     const std::string& named = name;
     if (name.empty() || name.front() == '.' || !std::all_of(name.begin(), name.end(), is_name_char))
-      refuse(volume, fmt::format("'{}' is no name for a volume", name), "letters, digits, '.', '_' and '-' are, no '.' in front");
+      refuse(volume, fmt::format("'{}' is no name for a volume", name),
+             "letters, digits, '.', '_' and '-' are, no '.' in front");
     if (volume.kind != Yaml::Kind::null && !volume.is_map()) refuse(volume, fmt::format("volume '{}' is no map", name));
     volumes_[name] = {};
     const Known fine = [](const Yaml&, const std::string&) {};
-    each(volume, {{"name", fine},
-                  {"labels", fine},
-                  {"external", [&](const Yaml& member, const std::string& key) {
-                     if (member.is_map() || truth(member, key)) warn(fmt::format("volume '{}' is external: each run has an empty one of its own instead", named));
-                   }},
-                  {"driver", [&](const Yaml& member, const std::string& key) {
-                     if (const std::string driver = text(member, key); driver != "local")
-                       refuse(member, fmt::format("volume '{}' has the driver '{}': each run has volumes of its own, by the driver local", named, driver));
-                   }},
-                  {"driver_opts", [&](const Yaml& member, const std::string&) {
-                     const std::string type = member.scalar("type");
-                     const std::string how = member.scalar("o");
-                     if (type == "tmpfs") {
-                       volumes_[named].tmpfs = tmpfs_options(member, named, how);
-                       return;
-                     }
-                     if (how != "bind" && !how.starts_with("bind,"))
-                       refuse(member, fmt::format("volume '{}' is of type '{}': each run has volumes of its own", named, type), "known are type: tmpfs, and o: bind with a device");
-                     volumes_[named].folder = path(member.scalar("device"));
-                   }}},
+    each(volume,
+         {{"name", fine},
+          {"labels", fine},
+          {"external",
+           [&](const Yaml& member, const std::string& key) {
+             if (member.is_map() || truth(member, key))
+               warn(fmt::format("volume '{}' is external: each run has an empty one of its own instead", named));
+           }},
+          {"driver",
+           [&](const Yaml& member, const std::string& key) {
+             if (const std::string driver = text(member, key); driver != "local")
+               refuse(
+                   member,
+                   fmt::format("volume '{}' has the driver '{}': each run has volumes of its own, by the driver local",
+                               named, driver));
+           }},
+          {"driver_opts",
+           [&](const Yaml& member, const std::string&) {
+             const std::string type = member.scalar("type");
+             const std::string how = member.scalar("o");
+             if (type == "tmpfs") {
+               volumes_[named].tmpfs = tmpfs_options(member, named, how);
+               return;
+             }
+             if (how != "bind" && !how.starts_with("bind,"))
+               refuse(member, fmt::format("volume '{}' is of type '{}': each run has volumes of its own", named, type),
+                      "known are type: tmpfs, and o: bind with a device");
+             volumes_[named].folder = path(member.scalar("device"));
+           }}},
          fmt::format("volume '{}'", name));
   }
 }
 
-void ComposeReader::read_handed_of_file(const Yaml& value, const std::string& kind, std::map<std::string, Handed>& into) {
+void ComposeReader::read_handed_of_file(const Yaml& value, const std::string& kind,
+                                        std::map<std::string, Handed>& into) {
   for (const auto& [name, one] : value.members) {
     Handed handed;
     const Known fine = [](const Yaml&, const std::string&) {};
-    each(one, {{"name", fine},
-               {"labels", fine},
-               {"file", [&](const Yaml& member, const std::string& key) { handed.file = path(text(member, key)); }},
-               {"content", [&](const Yaml& member, const std::string& key) { handed.content = text(member, key); }},
-               {"environment", [&](const Yaml& member, const std::string& key) {
-                  const std::string variable = text(member, key);
-                  handed.content = lookup_(variable);
-                  if (!handed.content) refuse(member, fmt::format("{} '{}' is the variable {}, which has no value", kind, name, variable), "set it, or write it into .env beside the Compose file");
-                }},
-               {"external", [&](const Yaml& member, const std::string& key) { if (member.is_map() || truth(member, key)) handed.external = &member; }}},
+    each(one,
+         {{"name", fine},
+          {"labels", fine},
+          {"file", [&](const Yaml& member, const std::string& key) { handed.file = path(text(member, key)); }},
+          {"content", [&](const Yaml& member, const std::string& key) { handed.content = text(member, key); }},
+          {"environment",
+           [&](const Yaml& member, const std::string& key) {
+             const std::string variable = text(member, key);
+             handed.content = lookup_(variable);
+             if (!handed.content)
+               refuse(member, fmt::format("{} '{}' is the variable {}, which has no value", kind, name, variable),
+                      "set it, or write it into .env beside the Compose file");
+           }},
+          {"external",
+           [&](const Yaml& member, const std::string& key) {
+             if (member.is_map() || truth(member, key)) handed.external = &member;
+           }}},
          fmt::format("{} '{}'", kind, name));
     into[name] = std::move(handed);
   }
@@ -277,24 +322,30 @@ void ComposeReader::read_handed_of_file(const Yaml& value, const std::string& ki
 
 void ComposeReader::check_networks() {
   for (std::size_t i = 1; i < networks_.size(); ++i)
-    if (networks_[i] != networks_[0]) say("services have networks of their own: here all nodes are in one, and reach each other");
+    if (networks_[i] != networks_[0])
+      say("services have networks of their own: here all nodes are in one, and reach each other");
 }
 
 void ComposeReader::check_dependencies() {
   std::map<std::string, const Node*> known;
   for (Node& node : found_.nodes) {
-    std::erase_if(node.container->after, [&](const Dependency& one) { return one.optional && left_out_.contains(one.node); });
+    std::erase_if(node.container->after,
+                  [&](const Dependency& one) { return one.optional && left_out_.contains(one.node); });
     known[node.name] = &node;
   }
-  const auto wrong = [&](const Dependency& one, std::string what, std::string hint = {}) { throw Wrong{one.file, one.line, std::move(what), std::move(hint)}; };
+  const auto wrong = [&](const Dependency& one, std::string what, std::string hint = {}) {
+    throw Wrong{one.file, one.line, std::move(what), std::move(hint)};
+  };
   for (const Node& node : found_.nodes)
     for (const Dependency& one : node.container->after) {
       if (!known.contains(one.node)) {
         const bool profile = left_out_.contains(one.node);
-        wrong(one, fmt::format("'{}' depends on '{}', which is no service that is started", node.name, one.node), profile ? "it has a profile: COMPOSE_PROFILES names those that are started" : "");
+        wrong(one, fmt::format("'{}' depends on '{}', which is no service that is started", node.name, one.node),
+              profile ? "it has a profile: COMPOSE_PROFILES names those that are started" : "");
       }
       if (one.when == Dependency::When::healthy && !known[one.node]->container->health)
-        wrong(one, fmt::format("'{}' waits for '{}' to be healthy, which has no healthcheck", node.name, one.node), "that of an image is not run: write it into the Compose file");
+        wrong(one, fmt::format("'{}' waits for '{}' to be healthy, which has no healthcheck", node.name, one.node),
+              "that of an image is not run: write it into the Compose file");
     }
   // In turns: whoever depends only on those that stand already is next.
   std::set<std::string> standing;
@@ -302,13 +353,16 @@ void ComposeReader::check_dependencies() {
     more = false;
     for (const Node& node : found_.nodes) {
       const auto& after = node.container->after;
-      if (standing.contains(node.name) || !std::all_of(after.begin(), after.end(), [&](const Dependency& one) { return standing.contains(one.node); })) continue;
+      if (standing.contains(node.name) ||
+          !std::all_of(after.begin(), after.end(), [&](const Dependency& one) { return standing.contains(one.node); }))
+        continue;
       standing.insert(node.name);
       more = true;
     }
   }
   for (const Node& node : found_.nodes)
-    if (!standing.contains(node.name)) throw Wrong{0, node.line, fmt::format("'{}' depends on itself, by way of others", node.name), ""};
+    if (!standing.contains(node.name))
+      throw Wrong{0, node.line, fmt::format("'{}' depends on itself, by way of others", node.name), ""};
 }
 
 // Each replica is a node; the service's name stands for all of them.
@@ -333,7 +387,8 @@ void ComposeReader::make_replicas() {
       all.push_back(std::move(node));
       continue;
     }
-    say(fmt::format("service {} has {} replicas: the nodes {}-1 to {}-{}", node.name, many->second, node.name, node.name, many->second));
+    say(fmt::format("service {} has {} replicas: the nodes {}-1 to {}-{}", node.name, many->second, node.name,
+                    node.name, many->second));
     for (int n = 1; n <= many->second; ++n) {
       Node one = node;
       one.name = fmt::format("{}-{}", node.name, n);
@@ -345,7 +400,8 @@ void ComposeReader::make_replicas() {
   found_.nodes = std::move(all);
 }
 
-Result<ComposeNodes> read_compose(std::string_view text, const std::filesystem::path& file, const compose::Lookup& lookup, const std::vector<std::filesystem::path>& further) {
+Result<ComposeNodes> read_compose(std::string_view text, const std::filesystem::path& file,
+                                  const compose::Lookup& lookup, const std::vector<std::filesystem::path>& further) {
   // Compose's own variable, in case a file asks for it.
   const compose::Lookup all = [&](const std::string& name) -> std::optional<std::string> {
     if (auto value = lookup(name)) return value;
@@ -360,7 +416,8 @@ Result<ComposeNodes> read_compose_files(const std::vector<std::filesystem::path>
   const std::filesystem::path& file = files.front();
   ROSE_TRY(const std::string text, read_file(file, kMostYamlBytes));
   compose::Variables own;
-  if (const auto dot_env = read_file(file.parent_path() / ".env", kMostYamlBytes)) own = compose::read_dot_env(*dot_env);
+  if (const auto dot_env = read_file(file.parent_path() / ".env", kMostYamlBytes))
+    own = compose::read_dot_env(*dot_env);
   const compose::Lookup lookup = [&own](const std::string& name) -> std::optional<std::string> {
     if (const char* value = std::getenv(name.c_str()); value != nullptr) return value;
     for (auto at = own.rbegin(); at != own.rend(); ++at)
@@ -369,10 +426,12 @@ Result<ComposeNodes> read_compose_files(const std::vector<std::filesystem::path>
   };
   ROSE_TRY(ComposeNodes found, read_compose(text, file, lookup, {files.begin() + 1, files.end()}));
   // Which Compose reads by itself where no file is named.
-  const std::filesystem::path override_file = file.parent_path() / fmt::format("{}.override{}", file.stem().string(), file.extension().string());
+  const std::filesystem::path override_file =
+      file.parent_path() / fmt::format("{}.override{}", file.stem().string(), file.extension().string());
   std::error_code error;
   if (files.size() == 1 && std::filesystem::exists(override_file, error))
-    found.warnings.push_back(fmt::format("{0} is beside it, and is not read: compose = [\"{1}\", \"{0}\"] reads both", override_file.filename().string(), file.filename().string()));
+    found.warnings.push_back(fmt::format("{0} is beside it, and is not read: compose = [\"{1}\", \"{0}\"] reads both",
+                                         override_file.filename().string(), file.filename().string()));
   return found;
 }
 

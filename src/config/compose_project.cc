@@ -23,7 +23,9 @@ struct Refusal {
   std::string hint;
 };
 
-[[noreturn]] void refuse(const Yaml& at, std::string what, std::string hint = {}) { throw Refusal{at.file, at.line, std::move(what), std::move(hint)}; }
+[[noreturn]] void refuse(const Yaml& at, std::string what, std::string hint = {}) {
+  throw Refusal{at.file, at.line, std::move(what), std::move(hint)};
+}
 
 Yaml* member_of(Yaml& map, std::string_view key) {
   for (auto& [name, value] : map.members)
@@ -43,7 +45,8 @@ void drop(Yaml& map, std::string_view key) {
 // Maps that may also be written as lists: of NAME=VALUE, NAME:VALUE, or of names alone.
 enum class Pairs { none, equals, colon, names };
 Pairs pairs_of(std::string_view key) {
-  static const std::set<std::string_view> with_equals = {"environment", "labels", "args", "sysctls", "annotations", "additional_contexts"};
+  static const std::set<std::string_view> with_equals = {"environment", "labels",      "args",
+                                                         "sysctls",     "annotations", "additional_contexts"};
   if (with_equals.contains(key)) return Pairs::equals;
   if (key == "extra_hosts") return Pairs::colon;
   if (key == "depends_on" || key == "networks") return Pairs::names;
@@ -60,7 +63,8 @@ Yaml as_map(const Yaml& list, Pairs how) {
     value.line = item.line;
     value.file = item.file;
     std::string name = item.text;
-    const std::size_t between = how == Pairs::names ? std::string::npos : item.text.find_first_of(how == Pairs::colon ? "=:" : "=");
+    const std::size_t between =
+        how == Pairs::names ? std::string::npos : item.text.find_first_of(how == Pairs::colon ? "=:" : "=");
     if (between != std::string::npos) {
       name = item.text.substr(0, between);
       value.kind = Yaml::Kind::scalar;
@@ -83,9 +87,11 @@ Yaml as_list(const Yaml& value) {
 
 class ProjectReader {
  public:
-  ProjectReader(const std::filesystem::path& file, const Lookup& lookup) : folder_(file.parent_path()), lookup_(lookup) {}
+  ProjectReader(const std::filesystem::path& file, const Lookup& lookup)
+      : folder_(file.parent_path()), lookup_(lookup) {}
 
-  Result<Project> read(std::string_view text, const std::filesystem::path& file, const std::vector<std::filesystem::path>& further) {
+  Result<Project> read(std::string_view text, const std::filesystem::path& file,
+                       const std::vector<std::filesystem::path>& further) {
     project_.files.push_back(file);
     auto parsed = parse_yaml(text, file.string());
     if (!parsed) return Unexpected(std::move(parsed).error());
@@ -95,7 +101,10 @@ class ProjectReader {
       for (const std::filesystem::path& one : further) *parsed = merged(*parsed, load(first, one, lookup_));
       project_.root = whole(std::move(*parsed), folder_, lookup_, 0);
     } catch (const Refusal& refusal) {
-      return fail(ErrorKind::input, fmt::format("{}:{}: {}", project_.files[static_cast<std::size_t>(refusal.file)].string(), std::max(refusal.line, 1), refusal.what), refusal.hint);
+      return fail(ErrorKind::input,
+                  fmt::format("{}:{}: {}", project_.files[static_cast<std::size_t>(refusal.file)].string(),
+                              std::max(refusal.line, 1), refusal.what),
+                  refusal.hint);
     }
     return std::move(project_);
   }
@@ -108,10 +117,14 @@ class ProjectReader {
       std::vector<std::string> without;
       std::string text = interpolated(value.text, lookup, without);
       for (const std::string& name : without) {
-        if (value.text.find("${" + name + ":?") != std::string::npos || value.text.find("${" + name + "?") != std::string::npos)
-          refuse(value, fmt::format("the variable {} is needed and has no value", name), "set it, or write it into .env beside the Compose file");
-        if (std::none_of(project_.without_value.begin(), project_.without_value.end(), [&](const auto& one) { return one.first == name; }))
-          project_.without_value.emplace_back(name, fmt::format("{}:{}", project_.files[static_cast<std::size_t>(file)].string(), value.line));
+        if (value.text.find("${" + name + ":?") != std::string::npos ||
+            value.text.find("${" + name + "?") != std::string::npos)
+          refuse(value, fmt::format("the variable {} is needed and has no value", name),
+                 "set it, or write it into .env beside the Compose file");
+        if (std::none_of(project_.without_value.begin(), project_.without_value.end(),
+                         [&](const auto& one) { return one.first == name; }))
+          project_.without_value.emplace_back(
+              name, fmt::format("{}:{}", project_.files[static_cast<std::size_t>(file)].string(), value.line));
       }
       value.text = std::move(text);
     }
@@ -144,7 +157,8 @@ class ProjectReader {
     return root;
   }
 
-  void include_one(Yaml& root, const Yaml& entry, const std::filesystem::path& folder, const Lookup& lookup, std::size_t depth) {
+  void include_one(Yaml& root, const Yaml& entry, const std::filesystem::path& folder, const Lookup& lookup,
+                   std::size_t depth) {
     if (depth >= kMostDepthOfFiles) refuse(entry, "files include each other too deeply");
     std::vector<std::string> paths;
     std::filesystem::path home;
@@ -152,10 +166,14 @@ class ProjectReader {
     if (entry.is_scalar()) paths.push_back(entry.text);
     for (const auto& [key, value] : entry.members) {
       const Yaml list = as_list(value);
-      if (key == "path") for (const Yaml& item : list.items) paths.push_back(item.text);
+      if (key == "path")
+        for (const Yaml& item : list.items) paths.push_back(item.text);
       else if (key == "project_directory") home = path_from(folder, value.text);
-      else if (key == "env_file") for (const Yaml& item : list.items) env_files.push_back(path_from(folder, item.text));
-      else refuse(value, fmt::format("rose does not know '{}' of an include", key), "known are path, project_directory and env_file");
+      else if (key == "env_file")
+        for (const Yaml& item : list.items) env_files.push_back(path_from(folder, item.text));
+      else
+        refuse(value, fmt::format("rose does not know '{}' of an include", key),
+               "known are path, project_directory and env_file");
     }
     if (paths.empty()) refuse(entry, "an include without a path");
     const std::filesystem::path first = path_from(folder, paths.front());
@@ -188,7 +206,9 @@ class ProjectReader {
         }
         there->kind = Yaml::Kind::map;
         for (auto& [name, value] : members.members) {
-          if (key == "services" && there->find(name) != nullptr) refuse(*there->find(name), fmt::format("service '{}' is also in {}, which is included", name, first.string()));
+          if (key == "services" && there->find(name) != nullptr)
+            refuse(*there->find(name),
+                   fmt::format("service '{}' is also in {}, which is included", name, first.string()));
           if (there->find(name) == nullptr) there->members.emplace_back(name, std::move(value));
         }
       }
@@ -202,13 +222,15 @@ class ProjectReader {
     for (auto& [name, service] : services->members) service = extended(before, name, service, folder, lookup, 0);
   }
 
-  Yaml extended(const Yaml& services, const std::string& name, const Yaml& service, const std::filesystem::path& folder, const Lookup& lookup, std::size_t depth) {
+  Yaml extended(const Yaml& services, const std::string& name, const Yaml& service, const std::filesystem::path& folder,
+                const Lookup& lookup, std::size_t depth) {
     const Yaml* extends = service.is_map() ? service.find("extends") : nullptr;
     if (extends == nullptr) return service;
     if (depth >= kMostExtended) refuse(*extends, fmt::format("service '{}' extends itself, by way of others", name));
     std::string base = extends->is_scalar() ? extends->text : extends->scalar("service");
     for (const auto& [key, value] : extends->members)
-      if (key != "service" && key != "file") refuse(value, fmt::format("rose does not know '{}' of 'extends'", key), "known are service and file");
+      if (key != "service" && key != "file")
+        refuse(value, fmt::format("rose does not know '{}' of 'extends'", key), "known are service and file");
     if (base.empty()) refuse(*extends, "'extends': the name of a service is needed");
     Yaml under;
     if (const std::string file = extends->is_map() ? extends->scalar("file") : ""; !file.empty()) {
@@ -221,7 +243,8 @@ class ProjectReader {
       absolute_service(under, path.parent_path());
     } else {
       const Yaml* found = services.find(base);
-      if (found == nullptr) refuse(*extends, fmt::format("'{}' extends '{}', which is no service of this file", name, base));
+      if (found == nullptr)
+        refuse(*extends, fmt::format("'{}' extends '{}', which is no service of this file", name, base));
       under = extended(services, base, *found, folder, lookup, depth + 1);
     }
     Yaml own = service;
@@ -254,7 +277,8 @@ class ProjectReader {
           if (Yaml* source = member_of(volume, "source")) absolute(*source, folder);
         } else if (volume.is_scalar() && is_folder(volume.text)) {
           const std::size_t colon = volume.text.find(':');
-          if (colon != std::string::npos) volume.text = path_from(folder, volume.text.substr(0, colon)) + volume.text.substr(colon);
+          if (colon != std::string::npos)
+            volume.text = path_from(folder, volume.text.substr(0, colon)) + volume.text.substr(colon);
         }
       }
   }
@@ -281,17 +305,21 @@ Result<std::string> small_file(const std::filesystem::path& path) {
 
 std::string path_from(const std::filesystem::path& folder, const std::string& text) {
   if (text.starts_with("~/"))
-    if (const char* home = std::getenv("HOME"); home != nullptr) return (std::filesystem::path(home) / text.substr(2)).lexically_normal().string();
+    if (const char* home = std::getenv("HOME"); home != nullptr)
+      return (std::filesystem::path(home) / text.substr(2)).lexically_normal().string();
   std::string path = (folder / text).lexically_normal().string();
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
 }
 
 bool is_remote(std::string_view context) {
-  return context.find("://") != std::string_view::npos || context.starts_with("git@") || context.starts_with("github.com/");
+  return context.find("://") != std::string_view::npos || context.starts_with("git@") ||
+         context.starts_with("github.com/");
 }
 
-bool is_folder(std::string_view source) { return source.starts_with('/') || source.starts_with('.') || source.starts_with('~'); }
+bool is_folder(std::string_view source) {
+  return source.starts_with('/') || source.starts_with('.') || source.starts_with('~');
+}
 
 std::string target_of(const Yaml& value) {
   if (value.is_map()) return value.scalar("target");
@@ -302,7 +330,8 @@ std::string target_of(const Yaml& value) {
 Yaml merged(const Yaml& base, const Yaml& own, std::string_view key) {
   if (own.kind == Yaml::Kind::null) return base;
   if (base.kind == Yaml::Kind::null || key == "command" || key == "entrypoint" || key == "test") return own;
-  if (const Pairs how = pairs_of(key); how != Pairs::none && (base.is_list() || own.is_list()) && !base.is_scalar() && !own.is_scalar()) {
+  if (const Pairs how = pairs_of(key);
+      how != Pairs::none && (base.is_list() || own.is_list()) && !base.is_scalar() && !own.is_scalar()) {
     // A name without a value stands for the variable of that name, so it replaces what was said.
     Yaml both = base.is_list() ? as_map(base, how) : base;
     for (const auto& [name, value] : (own.is_list() ? as_map(own, how) : own).members) {
@@ -321,17 +350,20 @@ Yaml merged(const Yaml& base, const Yaml& own, std::string_view key) {
     }
     return both;
   }
-  const bool lists = (base.is_list() && own.is_list()) || key == "env_file" || key == "tmpfs" || key == "dns" || key == "dns_search" || key == "label_file";
+  const bool lists = (base.is_list() && own.is_list()) || key == "env_file" || key == "tmpfs" || key == "dns" ||
+                     key == "dns_search" || key == "label_file";
   if (!lists || base.is_map() || own.is_map()) return own;
   Yaml both = as_list(base);
   for (const Yaml& item : as_list(own).items) {
-    if (key == "volumes" || key == "devices") std::erase_if(both.items, [&](const Yaml& one) { return target_of(one) == target_of(item); });
+    if (key == "volumes" || key == "devices")
+      std::erase_if(both.items, [&](const Yaml& one) { return target_of(one) == target_of(item); });
     both.items.push_back(item);
   }
   return both;
 }
 
-Result<Project> read_project(std::string_view text, const std::filesystem::path& file, const std::vector<std::filesystem::path>& further, const Lookup& lookup) {
+Result<Project> read_project(std::string_view text, const std::filesystem::path& file,
+                             const std::vector<std::filesystem::path>& further, const Lookup& lookup) {
   return ProjectReader(file, lookup).read(text, file, further);
 }
 

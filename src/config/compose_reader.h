@@ -1,5 +1,5 @@
-// Of compose.h's reader, which two files share: compose.cc reads what stands at the top of the file and puts the services together,
-// compose_service.cc reads one service.
+// Of compose.h's reader, which two files share: compose.cc reads what stands at the top of the file and puts the
+// services together, compose_service.cc reads one service.
 #pragma once
 
 #include <filesystem>
@@ -38,7 +38,9 @@ class ComposeReader {
   using Known = std::function<void(const Yaml&, const std::string&)>;
   using Keys = std::map<std::string, Known>;
 
-  [[noreturn]] static void refuse(const Yaml& at, std::string what, std::string hint = {}) { throw Wrong{at.file, at.line, std::move(what), std::move(hint)}; }
+  [[noreturn]] static void refuse(const Yaml& at, std::string what, std::string hint = {}) {
+    throw Wrong{at.file, at.line, std::move(what), std::move(hint)};
+  }
   void say(std::string word) { add(found_.words, std::move(word)); }
   void warn(std::string word) { add(found_.warnings, std::move(word)); }
   static void add(std::vector<std::string>& to, std::string word);
@@ -71,7 +73,9 @@ class ComposeReader {
     std::optional<Restart> deployed_restart;  // of `deploy`, which counts before `restart`
     std::string domain;
     Container& container() { return *node.container; }
-    void option(const std::string& flag, std::string word) { container().options.insert(container().options.end(), {flag, std::move(word)}); }
+    void option(const std::string& flag, std::string word) {
+      container().options.insert(container().options.end(), {flag, std::move(word)});
+    }
   };
   void read_service(const std::string& name, const Yaml& value);
   Keys service_keys(Service& service);
@@ -81,7 +85,8 @@ class ComposeReader {
   void read_environment(const Yaml& value, Service& service);
   void read_env_files(const Yaml& value, Service& service);
   void read_volume(const Yaml& value, Service& service);
-  void read_bind(const Yaml& value, std::string source, const std::string& target, const std::string& options, Service& service);
+  void read_bind(const Yaml& value, std::string source, const std::string& target, const std::string& options,
+                 Service& service);
   void read_depends(const Yaml& value, Container& container);
   void read_links(const Yaml& value, Container& container);
   void read_health(const Yaml& value, Container& container);
@@ -92,7 +97,8 @@ class ComposeReader {
   void read_limits(const Yaml& value, Container& container);
   void read_deploy(const Yaml& value, Service& service);
   void read_resources(const Yaml& value, Service& service);
-  void read_handed(const Yaml& value, const std::string& kind, const std::map<std::string, Handed>& all, Container& container);
+  void read_handed(const Yaml& value, const std::string& kind, const std::map<std::string, Handed>& all,
+                   Container& container);
 
   const std::filesystem::path folder_;
   const compose::Project project_;
@@ -104,13 +110,14 @@ class ComposeReader {
   };
   std::map<std::string, Volume> volumes_;  // declared
   std::set<std::string> networks_declared_;
-  std::map<std::string, std::string> subnets_;   // of networks
-  std::string addressed_;                        // the network whose addresses nodes have
+  std::map<std::string, std::string> subnets_;  // of networks
+  std::string addressed_;                       // the network whose addresses nodes have
   std::map<std::string, Handed> secrets_, configs_;
   std::set<std::string> left_out_;               // services that are not started
   std::map<std::string, int> replicas_;          // of services with more than one
   std::vector<std::set<std::string>> networks_;  // of each node
-  std::map<std::string, std::vector<std::pair<std::string, std::string>>> linked_names_;  // of a service: names, and who knows it by them
+  std::map<std::string, std::vector<std::pair<std::string, std::string>>>
+      linked_names_;  // of a service: names, and who knows it by them
 };
 
 // What rose would replace stays as Compose has it.

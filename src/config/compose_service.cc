@@ -30,7 +30,9 @@ std::string image_part(std::string_view text) {
 }
 
 // Of macOS, where folders are shared with a virtual machine.
-bool means_nothing_here(std::string_view option) { return option == "cached" || option == "delegated" || option == "consistent"; }
+bool means_nothing_here(std::string_view option) {
+  return option == "cached" || option == "delegated" || option == "consistent";
+}
 
 }  // namespace
 
@@ -45,43 +47,63 @@ ComposeReader::Keys ComposeReader::run_keys(Service& service) {
   Container& container = service.container();
   Node& node = service.node;
   return {
-      {"image", [&container](const Yaml& member, const std::string& key) {
+      {"image",
+       [&container](const Yaml& member, const std::string& key) {
          container.image = text(member, key);
-         if (container.image.empty()) refuse(member, "'image' is empty", "its variable has no value: set it, or write it into .env beside the Compose file");
+         if (container.image.empty())
+           refuse(member, "'image' is empty",
+                  "its variable has no value: set it, or write it into .env beside the Compose file");
        }},
       {"build", [this, &container](const Yaml& member, const std::string&) { read_build(member, container); }},
-      {"command", [&node](const Yaml& member, const std::string& key) { if (member.kind != Yaml::Kind::null) node.command = command(member, key); }},
-      {"entrypoint", [&container](const Yaml& member, const std::string& key) { if (member.kind != Yaml::Kind::null) container.entrypoint = command(member, key); }},
+      {"command",
+       [&node](const Yaml& member, const std::string& key) {
+         if (member.kind != Yaml::Kind::null) node.command = command(member, key);
+       }},
+      {"entrypoint",
+       [&container](const Yaml& member, const std::string& key) {
+         if (member.kind != Yaml::Kind::null) container.entrypoint = command(member, key);
+       }},
       {"environment", [this, &service](const Yaml& member, const std::string&) { read_environment(member, service); }},
       {"env_file", [this, &service](const Yaml& member, const std::string&) { read_env_files(member, service); }},
-      {"volumes", [this, &service](const Yaml& member, const std::string&) {
+      {"volumes",
+       [this, &service](const Yaml& member, const std::string&) {
          if (!member.is_list()) refuse(member, "'volumes': a list is needed");
          for (const Yaml& item : member.items) read_volume(item, service);
        }},
-      {"secrets", [this, &container](const Yaml& member, const std::string& key) { read_handed(member, key, secrets_, container); }},
-      {"configs", [this, &container](const Yaml& member, const std::string& key) { read_handed(member, key, configs_, container); }},
+      {"secrets", [this, &container](const Yaml& member,
+                                     const std::string& key) { read_handed(member, key, secrets_, container); }},
+      {"configs", [this, &container](const Yaml& member,
+                                     const std::string& key) { read_handed(member, key, configs_, container); }},
       {"depends_on", [this, &container](const Yaml& member, const std::string&) { read_depends(member, container); }},
       {"links", [this, &container](const Yaml& member, const std::string&) { read_links(member, container); }},
       {"healthcheck", [this, &container](const Yaml& member, const std::string&) { read_health(member, container); }},
       {"restart", [this, &node](const Yaml& member, const std::string&) { read_restart(member, node); }},
       {"networks", [this, &service](const Yaml& member, const std::string&) { read_networks(member, service); }},
-      {"network_mode", [this, &service](const Yaml& member, const std::string&) { read_network_mode(member, service); }},
+      {"network_mode",
+       [this, &service](const Yaml& member, const std::string&) { read_network_mode(member, service); }},
       {"deploy", [this, &service](const Yaml& member, const std::string&) { read_deploy(member, service); }},
       {"scale", [&service](const Yaml& member, const std::string& key) { service.replicas = number(member, key, 0); }},
       {"ulimits", [this, &container](const Yaml& member, const std::string&) { read_limits(member, container); }},
       {"user", [&node](const Yaml& member, const std::string& key) { node.user = text(member, key); }},
-      {"hostname", [&container](const Yaml& member, const std::string& key) { container.hostname = text(member, key); }},
+      {"hostname",
+       [&container](const Yaml& member, const std::string& key) { container.hostname = text(member, key); }},
       {"domainname", [&service](const Yaml& member, const std::string& key) { service.domain = text(member, key); }},
-      {"container_name", [&container](const Yaml& member, const std::string& key) {
+      {"container_name",
+       [&container](const Yaml& member, const std::string& key) {
          if (std::string name = text(member, key); !name.empty()) container.aliases.push_back(std::move(name));
        }},
-      {"stop_signal", [&container](const Yaml& member, const std::string& key) { container.stop_signal = text(member, key); }},
-      {"stop_grace_period", [&container](const Yaml& member, const std::string& key) { container.stop_grace_ns = duration(member, key); }},
-      {"pull_policy", [&container](const Yaml& member, const std::string& key) {
+      {"stop_signal",
+       [&container](const Yaml& member, const std::string& key) { container.stop_signal = text(member, key); }},
+      {"stop_grace_period",
+       [&container](const Yaml& member, const std::string& key) { container.stop_grace_ns = duration(member, key); }},
+      {"pull_policy",
+       [&container](const Yaml& member, const std::string& key) {
          const std::string policy = text(member, key);
          // Of a build, the engine's cache says what is to be done.
          if (policy == "missing" || policy == "if_not_present" || policy == "build") return;
-         if (policy != "always" && policy != "never") refuse(member, fmt::format("'pull_policy': '{}' was found", policy), "known are missing, always, never and build");
+         if (policy != "always" && policy != "never")
+           refuse(member, fmt::format("'pull_policy': '{}' was found", policy),
+                  "known are missing, always, never and build");
          container.pull = policy;
        }},
   };
@@ -106,7 +128,8 @@ ComposeReader::Keys ComposeReader::option_keys(Service& service) {
   };
   const auto pair_option = [&service](std::string flag, char between) -> Known {
     return [&service, flag, between](const Yaml& member, const std::string& key) {
-      for (const auto& [left, right] : pairs(member, key)) service.option(flag, right ? fmt::format("{}{}{}", left, between, *right) : left);
+      for (const auto& [left, right] : pairs(member, key))
+        service.option(flag, right ? fmt::format("{}{}{}", left, between, *right) : left);
     };
   };
   // Those whose neighbours of the same machine would be meant.
@@ -114,7 +137,8 @@ ComposeReader::Keys ComposeReader::option_keys(Service& service) {
     return [&service, flag](const Yaml& member, const std::string& key) {
       const std::string word = text(member, key);
       if (word.starts_with("service:") || word.starts_with("container:"))
-        refuse(member, fmt::format("'{}': '{}' shares that of another container, which rose does not do", key, word), "host, private and shareable are possible");
+        refuse(member, fmt::format("'{}': '{}' shares that of another container, which rose does not do", key, word),
+               "host, private and shareable are possible");
       if (!word.empty()) service.option(flag, word);
     };
   };
@@ -153,8 +177,10 @@ ComposeReader::Keys ComposeReader::option_keys(Service& service) {
       {"sysctls", pair_option("--sysctl", '=')},
       {"labels", pair_option("--label", '=')},
       {"annotations", pair_option("--annotation", '=')},
-      {"extra_hosts", [&service](const Yaml& member, const std::string& key) {
-         for (auto& [host, address] : pairs(member, key)) service.option("--add-host", address ? fmt::format("{}:{}", host, *address) : host);
+      {"extra_hosts",
+       [&service](const Yaml& member, const std::string& key) {
+         for (auto& [host, address] : pairs(member, key))
+           service.option("--add-host", address ? fmt::format("{}:{}", host, *address) : host);
        }},
   };
 }
@@ -165,7 +191,8 @@ ComposeReader::Keys ComposeReader::keys_without_effect() {
   };
   const Known fine = [](const Yaml&, const std::string&) {};
   const Known no_hooks = [](const Yaml& member, const std::string& key) {
-    refuse(member, fmt::format("'{}': commands beside the service's own are not run", key), "run them by the workload or the service's command");
+    refuse(member, fmt::format("'{}': commands beside the service's own are not run", key),
+           "run them by the workload or the service's command");
   };
   return {
       {"ports", left_out("ports are not published: nodes are reached at their addresses (ROSE_IP_<node>)")},
@@ -177,16 +204,27 @@ ComposeReader::Keys ComposeReader::keys_without_effect() {
       {"cgroup_parent", left_out("'cgroup_parent' has no effect: nodes are in the run's cgroups")},
       {"storage_opt", left_out("'storage_opt' has no effect: it is the engine's storage")},
       {"label_file", left_out("'label_file' has no effect in a run")},
-      {"runtime", [this](const Yaml& member, const std::string& key) {
-         warn(fmt::format("'runtime: {}' is the engine's to choose: [deployment] engine = [\"podman\", \"--runtime={}\"]", text(member, key), text(member, key)));
+      {"runtime",
+       [this](const Yaml& member, const std::string& key) {
+         warn(fmt::format(
+             "'runtime: {}' is the engine's to choose: [deployment] engine = [\"podman\", \"--runtime={}\"]",
+             text(member, key), text(member, key)));
        }},
       {"expose", fine},
       {"profiles", fine},
       {"attach", fine},
       {"develop", fine},
-      {"volumes_from", [](const Yaml& member, const std::string&) { refuse(member, "'volumes_from': volumes of other containers are not taken over", "name the volumes in both services"); }},
-      {"external_links", [](const Yaml& member, const std::string&) { refuse(member, "'external_links': a run has a network of its own, without what else runs on this machine"); }},
-      {"gpus", [this](const Yaml&, const std::string&) { warn("'gpus' has no effect: name the devices under 'devices'"); }},
+      {"volumes_from",
+       [](const Yaml& member, const std::string&) {
+         refuse(member, "'volumes_from': volumes of other containers are not taken over",
+                "name the volumes in both services");
+       }},
+      {"external_links",
+       [](const Yaml& member, const std::string&) {
+         refuse(member, "'external_links': a run has a network of its own, without what else runs on this machine");
+       }},
+      {"gpus",
+       [this](const Yaml&, const std::string&) { warn("'gpus' has no effect: name the devices under 'devices'"); }},
       {"post_start", no_hooks},
       {"pre_stop", no_hooks},
   };
@@ -203,11 +241,15 @@ void ComposeReader::read_service(const std::string& name, const Yaml& value) {
   Container& container = service.container();
   for (auto& [variable, setting] : service.from_files) node.env.emplace(variable, std::move(setting));
   if (service.deployed_restart) node.restart = service.deployed_restart;
-  if (!service.domain.empty()) container.hostname = fmt::format("{}.{}", container.hostname.empty() ? name : container.hostname, service.domain);
-  if (container.image.empty() && container.build.empty()) refuse(value, fmt::format("service '{}' has neither 'image' nor 'build'", name));
-  if (container.image.empty()) container.image = fmt::format("localhost/rose-{}-{}", image_part(folder_.filename().string()), image_part(name));
+  if (!service.domain.empty())
+    container.hostname = fmt::format("{}.{}", container.hostname.empty() ? name : container.hostname, service.domain);
+  if (container.image.empty() && container.build.empty())
+    refuse(value, fmt::format("service '{}' has neither 'image' nor 'build'", name));
+  if (container.image.empty())
+    container.image = fmt::format("localhost/rose-{}-{}", image_part(folder_.filename().string()), image_part(name));
   const int replicas = service.replicas.value_or(1);
-  if (replicas > kMostReplicas) refuse(value, fmt::format("service '{}' has {} replicas, up to {} are accepted", name, replicas, kMostReplicas));
+  if (replicas > kMostReplicas)
+    refuse(value, fmt::format("service '{}' has {} replicas, up to {} are accepted", name, replicas, kMostReplicas));
   if (replicas == 0) {
     left_out_.insert(name);
     say(fmt::format("service {} has no replicas, and is no node", name));
@@ -246,12 +288,15 @@ void ComposeReader::read_env_files(const Yaml& value, Service& service) {
   }
 }
 
-void ComposeReader::read_bind(const Yaml& value, std::string source, const std::string& target, const std::string& options, Service& service) {
+void ComposeReader::read_bind(const Yaml& value, std::string source, const std::string& target,
+                              const std::string& options, Service& service) {
   source = path(source);
-  if (source.find(':') != std::string::npos || target.find(':') != std::string::npos) refuse(value, "a volume whose path has a ':'");
+  if (source.find(':') != std::string::npos || target.find(':') != std::string::npos)
+    refuse(value, "a volume whose path has a ':'");
   std::error_code error;
   if (options.find("ro") == std::string::npos && std::filesystem::is_directory(source, error))
-    say(fmt::format("{} is a folder of this machine: all runs share it, and find what earlier ones left in it", source));
+    say(fmt::format("{} is a folder of this machine: all runs share it, and find what earlier ones left in it",
+                    source));
   service.container().volumes.push_back(fmt::format("{}:{}{}", kept(source), kept(target), options));
 }
 
@@ -261,58 +306,73 @@ void ComposeReader::read_volume(const Yaml& value, Service& service) {
   if (value.is_map()) {
     const Known fine = [](const Yaml&, const std::string&) {};
     std::vector<std::string> words;
-    each(value, {{"type", [&](const Yaml& member, const std::string& key) { type = text(member, key); }},
-                 {"source", [&](const Yaml& member, const std::string& key) { source = text(member, key); }},
-                 {"target", [&](const Yaml& member, const std::string& key) { target = text(member, key); }},
-                 {"read_only", [&](const Yaml& member, const std::string& key) { if (truth(member, key)) words.emplace_back("ro"); }},
-                 {"consistency", fine},
-                 {"bind", [&](const Yaml& member, const std::string&) {
-                    if (const Yaml* create = member.find("create_host_path")) made = truth(*create, "create_host_path");
-                    if (const std::string label = member.scalar("selinux"); !label.empty()) words.push_back(label);
-                    if (const std::string spread = member.scalar("propagation"); !spread.empty()) words.push_back(spread);
-                  }},
-                 {"volume", [&](const Yaml& member, const std::string&) {
-                    if (const Yaml* part = member.find("subpath")) refuse(*part, "'subpath': a run's volumes begin empty, and are mounted as a whole");
-                    if (const Yaml* copy = member.find("nocopy"); copy != nullptr && truth(*copy, "nocopy")) words.emplace_back("nocopy");
-                  }},
-                 {"tmpfs", [&](const Yaml& member, const std::string&) {
-                    if (const std::string size = member.scalar("size"); !size.empty()) tmpfs += ",size=" + size;
-                    if (const std::string mode = member.scalar("mode"); !mode.empty()) tmpfs += ",mode=" + mode;
-                  }}},
+    each(value,
+         {{"type", [&](const Yaml& member, const std::string& key) { type = text(member, key); }},
+          {"source", [&](const Yaml& member, const std::string& key) { source = text(member, key); }},
+          {"target", [&](const Yaml& member, const std::string& key) { target = text(member, key); }},
+          {"read_only",
+           [&](const Yaml& member, const std::string& key) {
+             if (truth(member, key)) words.emplace_back("ro");
+           }},
+          {"consistency", fine},
+          {"bind",
+           [&](const Yaml& member, const std::string&) {
+             if (const Yaml* create = member.find("create_host_path")) made = truth(*create, "create_host_path");
+             if (const std::string label = member.scalar("selinux"); !label.empty()) words.push_back(label);
+             if (const std::string spread = member.scalar("propagation"); !spread.empty()) words.push_back(spread);
+           }},
+          {"volume",
+           [&](const Yaml& member, const std::string&) {
+             if (const Yaml* part = member.find("subpath"))
+               refuse(*part, "'subpath': a run's volumes begin empty, and are mounted as a whole");
+             if (const Yaml* copy = member.find("nocopy"); copy != nullptr && truth(*copy, "nocopy"))
+               words.emplace_back("nocopy");
+           }},
+          {"tmpfs",
+           [&](const Yaml& member, const std::string&) {
+             if (const std::string size = member.scalar("size"); !size.empty()) tmpfs += ",size=" + size;
+             if (const std::string mode = member.scalar("mode"); !mode.empty()) tmpfs += ",mode=" + mode;
+           }}},
          "a volume");
     if (type == "tmpfs") {
       service.option("--tmpfs", tmpfs.empty() ? target : target + ":" + tmpfs.substr(1));
       return;
     }
-    if (type != "bind" && type != "volume") refuse(value, fmt::format("a volume of type '{}', bind, volume or tmpfs is needed", type));
+    if (type != "bind" && type != "volume")
+      refuse(value, fmt::format("a volume of type '{}', bind, volume or tmpfs is needed", type));
     if (!words.empty()) options = fmt::format(":{}", fmt::join(words, ","));
   } else {
     const std::vector<std::string> parts = split(text(value, "volumes"), ':');
-    if (parts.size() > 3) refuse(value, fmt::format("'{}' is no volume: SOURCE:TARGET[:OPTIONS] is needed", value.text));
+    if (parts.size() > 3)
+      refuse(value, fmt::format("'{}' is no volume: SOURCE:TARGET[:OPTIONS] is needed", value.text));
     target = parts.size() > 1 ? parts[1] : parts[0];
     source = parts.size() > 1 ? parts[0] : "";
     std::vector<std::string> words;
     for (const std::string& option : parts.size() > 2 ? split(parts[2], ',') : std::vector<std::string>{}) {
       if (means_nothing_here(option)) continue;
-      if (const std::string problem = volume_option_problem(option); !problem.empty()) refuse(value, "a volume with " + problem);
+      if (const std::string problem = volume_option_problem(option); !problem.empty())
+        refuse(value, "a volume with " + problem);
       words.push_back(option);
     }
     if (!words.empty()) options = fmt::format(":{}", fmt::join(words, ","));
     type = compose::is_folder(source) ? "bind" : "volume";
   }
-  if (!target.starts_with('/')) refuse(value, fmt::format("'{}' is no place in a container: an absolute path is needed", target));
+  if (!target.starts_with('/'))
+    refuse(value, fmt::format("'{}' is no place in a container: an absolute path is needed", target));
   if (source.empty()) {
     service.option("--volume", target);
     return;
   }
   if (type == "bind") {
     std::error_code error;
-    if (!made && !std::filesystem::exists(path(source), error)) refuse(value, fmt::format("{} does not exist, and is not to be made", path(source)));
+    if (!made && !std::filesystem::exists(path(source), error))
+      refuse(value, fmt::format("{} does not exist, and is not to be made", path(source)));
     read_bind(value, source, target, options, service);
     return;
   }
   const auto declared = volumes_.find(source);
-  if (declared == volumes_.end()) refuse(value, fmt::format("the volume '{}' is not declared", source), "name it under 'volumes:' at the top");
+  if (declared == volumes_.end())
+    refuse(value, fmt::format("the volume '{}' is not declared", source), "name it under 'volumes:' at the top");
   if (!declared->second.folder.empty()) {
     read_bind(value, declared->second.folder, target, options, service);
     return;
@@ -322,26 +382,41 @@ void ComposeReader::read_volume(const Yaml& value, Service& service) {
 }
 
 // A file of this machine is mounted; what the Compose file itself says is written for each run.
-void ComposeReader::read_handed(const Yaml& value, const std::string& kind, const std::map<std::string, Handed>& all, Container& container) {
+void ComposeReader::read_handed(const Yaml& value, const std::string& kind, const std::map<std::string, Handed>& all,
+                                Container& container) {
   if (!value.is_list()) refuse(value, fmt::format("'{}': a list is needed", kind));
   for (const Yaml& item : value.items) {
     std::string source = item.is_scalar() ? item.text : "";
     std::string target;
     std::string mode;
-    each(item, {{"source", [&](const Yaml& member, const std::string& key) { source = text(member, key); }},
-                {"target", [&](const Yaml& member, const std::string& key) { target = text(member, key); }},
-                {"mode", [&](const Yaml& member, const std::string& key) { mode = text(member, key); }},
-                {"uid", [&](const Yaml&, const std::string&) { say(fmt::format("'uid' of {} has no effect: they are readable to all", kind)); }},
-                {"gid", [&](const Yaml&, const std::string&) { say(fmt::format("'gid' of {} has no effect: they are readable to all", kind)); }}},
+    each(item,
+         {{"source", [&](const Yaml& member, const std::string& key) { source = text(member, key); }},
+          {"target", [&](const Yaml& member, const std::string& key) { target = text(member, key); }},
+          {"mode", [&](const Yaml& member, const std::string& key) { mode = text(member, key); }},
+          {"uid",
+           [&](const Yaml&, const std::string&) {
+             say(fmt::format("'uid' of {} has no effect: they are readable to all", kind));
+           }},
+          {"gid",
+           [&](const Yaml&, const std::string&) {
+             say(fmt::format("'gid' of {} has no effect: they are readable to all", kind));
+           }}},
          fmt::format("one of '{}'", kind));
     const auto found = all.find(source);
-    if (found == all.end()) refuse(item, fmt::format("'{}' is not declared", source), fmt::format("name it under '{}:' at the top", kind));
+    if (found == all.end())
+      refuse(item, fmt::format("'{}' is not declared", source), fmt::format("name it under '{}:' at the top", kind));
     if (found->second.external != nullptr)
-      refuse(*found->second.external, fmt::format("{} '{}' is external: it is the swarm's, and not to be had here", kind, source), "say 'file: PATH' in a copy of the Compose file");
+      refuse(*found->second.external,
+             fmt::format("{} '{}' is external: it is the swarm's, and not to be had here", kind, source),
+             "say 'file: PATH' in a copy of the Compose file");
     if (target.empty()) target = kind == "secrets" ? "/run/secrets/" + source : "/" + source;
     if (!target.starts_with('/')) target = "/run/secrets/" + target;
-    if (found->second.content) container.files.push_back({target, *found->second.content, mode.empty() ? 0444 : static_cast<unsigned>(std::strtoul(mode.c_str(), nullptr, 8)) & 0777});
-    else if (!found->second.file.empty()) container.volumes.push_back(fmt::format("{}:{}:ro", kept(found->second.file), kept(target)));
+    if (found->second.content)
+      container.files.push_back(
+          {target, *found->second.content,
+           mode.empty() ? 0444 : static_cast<unsigned>(std::strtoul(mode.c_str(), nullptr, 8)) & 0777});
+    else if (!found->second.file.empty())
+      container.volumes.push_back(fmt::format("{}:{}:ro", kept(found->second.file), kept(target)));
     else refuse(item, fmt::format("{} '{}' says neither 'file', 'environment' nor 'content'", kind, source));
   }
 }
@@ -349,19 +424,25 @@ void ComposeReader::read_handed(const Yaml& value, const std::string& kind, cons
 void ComposeReader::read_depends(const Yaml& value, Container& container) {
   if (!value.is_map()) {
     if (!value.is_list()) refuse(value, "'depends_on': a list or a map is needed");
-    for (const Yaml& item : value.items) container.after.push_back({text(item, "depends_on"), Dependency::When::started, item.line, item.file, false});
+    for (const Yaml& item : value.items)
+      container.after.push_back({text(item, "depends_on"), Dependency::When::started, item.line, item.file, false});
     return;
   }
   for (const auto& [name, how] : value.members) {
     Dependency dependency{name, Dependency::When::started, how.line, how.file, false};
-    each(how, {{"required", [&](const Yaml& member, const std::string& key) { dependency.optional = !truth(member, key); }},
-               {"restart", [](const Yaml& member, const std::string& key) { (void)truth(member, key); }},  // by Compose's own commands only
-               {"condition", [&](const Yaml& member, const std::string& key) {
-                  const std::string word = text(member, key);
-                  if (word == "service_healthy") dependency.when = Dependency::When::healthy;
-                  else if (word == "service_completed_successfully") dependency.when = Dependency::When::completed;
-                  else if (word != "service_started") refuse(member, fmt::format("unknown condition '{}'", word), "known are service_started, service_healthy and service_completed_successfully");
-                }}},
+    each(how,
+         {{"required", [&](const Yaml& member, const std::string& key) { dependency.optional = !truth(member, key); }},
+          {"restart", [](const Yaml& member,
+                         const std::string& key) { (void)truth(member, key); }},  // by Compose's own commands only
+          {"condition",
+           [&](const Yaml& member, const std::string& key) {
+             const std::string word = text(member, key);
+             if (word == "service_healthy") dependency.when = Dependency::When::healthy;
+             else if (word == "service_completed_successfully") dependency.when = Dependency::When::completed;
+             else if (word != "service_started")
+               refuse(member, fmt::format("unknown condition '{}'", word),
+                      "known are service_started, service_healthy and service_completed_successfully");
+           }}},
          "a dependency");
     container.after.push_back(dependency);
   }
@@ -373,7 +454,8 @@ void ComposeReader::read_links(const Yaml& value, Container& container) {
   for (const Yaml& item : value.items) {
     const std::string link = text(item, "links");
     const std::string other = link.substr(0, link.find(':'));
-    if (std::none_of(container.after.begin(), container.after.end(), [&](const Dependency& one) { return one.node == other; }))
+    if (std::none_of(container.after.begin(), container.after.end(),
+                     [&](const Dependency& one) { return one.node == other; }))
       container.after.push_back({other, Dependency::When::started, item.line, item.file, false});
     if (other.size() < link.size()) linked_names_[other].emplace_back(link.substr(other.size() + 1), "");
   }
@@ -382,28 +464,35 @@ void ComposeReader::read_links(const Yaml& value, Container& container) {
 void ComposeReader::read_health(const Yaml& value, Container& container) {
   Health health;
   bool disabled = false;
-  each(value, {{"test", [&](const Yaml& member, const std::string& key) {
-                  if (member.is_scalar()) {
-                    if (member.text == "NONE") disabled = true;
-                    health.test = {"/bin/sh", "-c", member.text};
-                    return;
-                  }
-                  std::vector<std::string> words = texts(member, key);
-                  const std::string how = words.empty() ? "" : words.front();
-                  if (how == "NONE") disabled = true;
-                  else if (how == "CMD" && words.size() > 1) health.test.assign(words.begin() + 1, words.end());
-                  else if (how == "CMD-SHELL" && words.size() == 2) health.test = {"/bin/sh", "-c", words[1]};
-                  else refuse(member, "'test': a line, or a list that begins with CMD, CMD-SHELL or NONE is needed");
-                }},
-               {"interval", [&](const Yaml& member, const std::string& key) { health.interval_ns = duration(member, key); }},
-               {"timeout", [&](const Yaml& member, const std::string& key) { health.timeout_ns = duration(member, key); }},
-               {"start_period", [&](const Yaml& member, const std::string& key) { health.start_period_ns = duration(member, key); }},
-               {"start_interval", [](const Yaml& member, const std::string& key) { (void)duration(member, key); }},  // of our own choice, as short as it may be
-               {"disable", [&](const Yaml& member, const std::string& key) { disabled = truth(member, key); }},
-               {"retries", [&](const Yaml& member, const std::string& key) { health.retries = number(member, key, 1); }}},
+  each(value,
+       {{"test",
+         [&](const Yaml& member, const std::string& key) {
+           if (member.is_scalar()) {
+             if (member.text == "NONE") disabled = true;
+             health.test = {"/bin/sh", "-c", member.text};
+             return;
+           }
+           std::vector<std::string> words = texts(member, key);
+           const std::string how = words.empty() ? "" : words.front();
+           if (how == "NONE") disabled = true;
+           else if (how == "CMD" && words.size() > 1) health.test.assign(words.begin() + 1, words.end());
+           else if (how == "CMD-SHELL" && words.size() == 2) health.test = {"/bin/sh", "-c", words[1]};
+           else refuse(member, "'test': a line, or a list that begins with CMD, CMD-SHELL or NONE is needed");
+         }},
+        {"interval", [&](const Yaml& member, const std::string& key) { health.interval_ns = duration(member, key); }},
+        {"timeout", [&](const Yaml& member, const std::string& key) { health.timeout_ns = duration(member, key); }},
+        {"start_period",
+         [&](const Yaml& member, const std::string& key) { health.start_period_ns = duration(member, key); }},
+        {"start_interval",
+         [](const Yaml& member, const std::string& key) {
+           (void)duration(member, key);
+         }},  // of our own choice, as short as it may be
+        {"disable", [&](const Yaml& member, const std::string& key) { disabled = truth(member, key); }},
+        {"retries", [&](const Yaml& member, const std::string& key) { health.retries = number(member, key, 1); }}},
        "a healthcheck");
   if (disabled) return;
-  if (health.test.empty()) refuse(value, "a healthcheck without 'test': that of the image is not run", "write it into the Compose file");
+  if (health.test.empty())
+    refuse(value, "a healthcheck without 'test': that of the image is not run", "write it into the Compose file");
   container.health = std::move(health);
 }
 
@@ -416,10 +505,12 @@ void ComposeReader::read_restart(const Yaml& value, Node& node) {
     if (word.size() > 10) {
       const std::string_view count = std::string_view(word).substr(std::min<std::size_t>(11, word.size()));
       const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), policy.max);
-      if (word[10] != ':' || error != std::errc() || end != count.data() + count.size() || policy.max < 0) refuse(value, fmt::format("unknown restart policy '{}'", word));
+      if (word[10] != ':' || error != std::errc() || end != count.data() + count.size() || policy.max < 0)
+        refuse(value, fmt::format("unknown restart policy '{}'", word));
     }
   } else if (word != "always" && word != "unless-stopped") {
-    refuse(value, fmt::format("unknown restart policy '{}'", word), "known are no, always, unless-stopped and on-failure");
+    refuse(value, fmt::format("unknown restart policy '{}'", word),
+           "known are no, always, unless-stopped and on-failure");
   }
   node.restart = policy;
 }
@@ -429,7 +520,9 @@ void ComposeReader::read_build(const Yaml& value, Container& container) {
   std::string dockerfile;
   std::vector<std::string> words;
   if (value.is_scalar()) context = text(value, "build");
-  const auto add = [&words](std::string flag, std::string word) { words.insert(words.end(), {std::move(flag), std::move(word)}); };
+  const auto add = [&words](std::string flag, std::string word) {
+    words.insert(words.end(), {std::move(flag), std::move(word)});
+  };
   const auto each_pair = [&](std::string flag, char between) -> Known {
     return [&, flag, between](const Yaml& member, const std::string& key) {
       for (const auto& [name, argument] : pairs(member, key)) {
@@ -438,35 +531,47 @@ void ComposeReader::read_build(const Yaml& value, Container& container) {
       }
     };
   };
-  const auto one = [&](std::string flag) -> Known { return [&, flag](const Yaml& member, const std::string& key) { add(flag, text(member, key)); }; };
-  const auto when_true = [&](std::string flag) -> Known {
-    return [&, flag](const Yaml& member, const std::string& key) { if (truth(member, key)) words.push_back(flag); };
+  const auto one = [&](std::string flag) -> Known {
+    return [&, flag](const Yaml& member, const std::string& key) { add(flag, text(member, key)); };
   };
-  const Known none = [this](const Yaml&, const std::string& key) { say(fmt::format("'{}' of a build has no effect: the engine has its own cache", key)); };
-  each(value, {{"context", [&](const Yaml& member, const std::string& key) { context = text(member, key); }},
-               {"dockerfile", [&](const Yaml& member, const std::string& key) { dockerfile = text(member, key); }},
-               {"target", one("--target")},
-               {"args", each_pair("--build-arg", '=')},
-               {"labels", each_pair("--label", '=')},
-               {"additional_contexts", each_pair("--build-context", '=')},
-               {"extra_hosts", each_pair("--add-host", ':')},
-               {"network", one("--network")},
-               {"shm_size", one("--shm-size")},
-               {"isolation", one("--isolation")},
-               {"no_cache", when_true("--no-cache")},
-               {"pull", when_true("--pull")},
-               {"tags", [&](const Yaml& member, const std::string& key) { for (std::string& tag : texts(member, key)) add("--tag", std::move(tag)); }},
-               {"platforms", [&](const Yaml& member, const std::string& key) {
-                  if (texts(member, key).size() == 1) add("--platform", texts(member, key).front());
-                  else say("'platforms' of a build has no effect: it is built for this machine");
-                }},
-               {"cache_from", none},
-               {"cache_to", none}},
+  const auto when_true = [&](std::string flag) -> Known {
+    return [&, flag](const Yaml& member, const std::string& key) {
+      if (truth(member, key)) words.push_back(flag);
+    };
+  };
+  const Known none = [this](const Yaml&, const std::string& key) {
+    say(fmt::format("'{}' of a build has no effect: the engine has its own cache", key));
+  };
+  each(value,
+       {{"context", [&](const Yaml& member, const std::string& key) { context = text(member, key); }},
+        {"dockerfile", [&](const Yaml& member, const std::string& key) { dockerfile = text(member, key); }},
+        {"target", one("--target")},
+        {"args", each_pair("--build-arg", '=')},
+        {"labels", each_pair("--label", '=')},
+        {"additional_contexts", each_pair("--build-context", '=')},
+        {"extra_hosts", each_pair("--add-host", ':')},
+        {"network", one("--network")},
+        {"shm_size", one("--shm-size")},
+        {"isolation", one("--isolation")},
+        {"no_cache", when_true("--no-cache")},
+        {"pull", when_true("--pull")},
+        {"tags",
+         [&](const Yaml& member, const std::string& key) {
+           for (std::string& tag : texts(member, key)) add("--tag", std::move(tag));
+         }},
+        {"platforms",
+         [&](const Yaml& member, const std::string& key) {
+           if (texts(member, key).size() == 1) add("--platform", texts(member, key).front());
+           else say("'platforms' of a build has no effect: it is built for this machine");
+         }},
+        {"cache_from", none},
+        {"cache_to", none}},
        "a build");
   // The path of the Dockerfile starts in the context.
   const bool remote = compose::is_remote(context);
   const std::string folder = remote ? context : path(context);
-  if (!dockerfile.empty()) add("--file", remote ? dockerfile : (std::filesystem::path(folder) / dockerfile).lexically_normal().string());
+  if (!dockerfile.empty())
+    add("--file", remote ? dockerfile : (std::filesystem::path(folder) / dockerfile).lexically_normal().string());
   words.push_back(folder);
   container.build = std::move(words);
 }
@@ -486,25 +591,29 @@ void ComposeReader::read_networks(const Yaml& value, Service& service) {
       const auto parsed = parse_address(wanted);
       if (!parsed) refuse(member, fmt::format("'{}': '{}' is no address", key, wanted));
       // A node has one address, of the one network whose subnet the run takes over.
-      const bool has_it = subnet != subnets_.end() && (addressed_.empty() || addressed_ == network) && parsed->is_ipv4() == (subnet->second.find('.') != std::string::npos);
+      const bool has_it = subnet != subnets_.end() && (addressed_.empty() || addressed_ == network) &&
+                          parsed->is_ipv4() == (subnet->second.find('.') != std::string::npos);
       if (!has_it) {
-        warn(fmt::format("{} {} of network '{}' is not kept: nodes have addresses of the run's subnet", key, wanted, network));
+        warn(fmt::format("{} {} of network '{}' is not kept: nodes have addresses of the run's subnet", key, wanted,
+                         network));
         return;
       }
       addressed_ = network;
       found_.subnet = subnet->second;
       service.node.ip = wanted;
     };
-    each(how, {{"aliases", [&](const Yaml& member, const std::string& key) {
-                  for (std::string& alias : texts(member, key)) service.container().aliases.push_back(std::move(alias));
-                }},
-               {"ipv4_address", address},
-               {"ipv6_address", address},
-               {"mac_address", fine},
-               {"link_local_ips", fine},
-               {"interface_name", fine},
-               {"gw_priority", fine},
-               {"priority", fine}},
+    each(how,
+         {{"aliases",
+           [&](const Yaml& member, const std::string& key) {
+             for (std::string& alias : texts(member, key)) service.container().aliases.push_back(std::move(alias));
+           }},
+          {"ipv4_address", address},
+          {"ipv6_address", address},
+          {"mac_address", fine},
+          {"link_local_ips", fine},
+          {"interface_name", fine},
+          {"gw_priority", fine},
+          {"priority", fine}},
          "a service's network");
   }
 }
@@ -515,9 +624,11 @@ void ComposeReader::read_network_mode(const Yaml& value, Service& service) {
   if (mode == "host") {
     service.container().host_network = true;
   } else if (mode == "none") {
-    warn(fmt::format("service {} has 'network_mode: none': here it is in the run's network as all nodes are", service.node.name));
+    warn(fmt::format("service {} has 'network_mode: none': here it is in the run's network as all nodes are",
+                     service.node.name));
   } else {
-    refuse(value, fmt::format("'network_mode': '{}' shares the network of another container, and each node has its own", mode),
+    refuse(value,
+           fmt::format("'network_mode': '{}' shares the network of another container, and each node has its own", mode),
            "let it have a network of its own, and speak to the other by its name");
   }
 }
@@ -530,40 +641,56 @@ void ComposeReader::read_limits(const Yaml& value, Container& container) {
     }
     const Yaml* soft = limit.find("soft");
     const Yaml* hard = limit.find("hard");
-    if (soft == nullptr || hard == nullptr) refuse(limit, fmt::format("ulimit '{}': a number, or 'soft' and 'hard' are needed", name));
+    if (soft == nullptr || hard == nullptr)
+      refuse(limit, fmt::format("ulimit '{}': a number, or 'soft' and 'hard' are needed", name));
     container.limits.push_back(fmt::format("{}={}:{}", name, text(*soft, "soft"), text(*hard, "hard")));
   }
 }
 
 void ComposeReader::read_deploy(const Yaml& value, Service& service) {
-  const Known swarm = [this](const Yaml&, const std::string& key) { say(fmt::format("'{}' of 'deploy' has no effect: it is a swarm's", key)); };
-  each(value, {{"replicas", [&](const Yaml& member, const std::string& key) { if (!service.replicas) service.replicas = number(member, key, 0); }},
-               {"mode", [&](const Yaml& member, const std::string& key) {
-                  if (const std::string mode = text(member, key); mode != "replicated" && mode != "global")
-                    refuse(member, fmt::format("'mode': '{}' was found", mode), "known are replicated and global (one, as there is one machine)");
-                }},
-               {"resources", [&](const Yaml& member, const std::string&) { read_resources(member, service); }},
-               {"restart_policy", [&](const Yaml& member, const std::string&) {
-                  Restart policy{kEngineDelay, kAlways, false};
-                  bool never = false;
-                  each(member, {{"condition", [&](const Yaml& one, const std::string& key) {
-                                   const std::string word = text(one, key);
-                                   never = word == "none";
-                                   policy.only_failures = word == "on-failure";
-                                   if (!never && !policy.only_failures && word != "any") refuse(one, fmt::format("unknown condition '{}'", word), "known are none, on-failure and any");
-                                 }},
-                                {"delay", [&](const Yaml& one, const std::string& key) { policy.delay_ns = std::max(duration(one, key), kEngineDelay); }},
-                                {"max_attempts", [&](const Yaml& one, const std::string& key) { policy.max = number(one, key, 0); }},
-                                {"window", [](const Yaml& one, const std::string& key) { (void)duration(one, key); }}},
-                       "a restart policy");
-                  if (never) policy.max = 0;
-                  service.deployed_restart = policy;
-                }},
-               {"labels", swarm},
-               {"placement", swarm},
-               {"update_config", swarm},
-               {"rollback_config", swarm},
-               {"endpoint_mode", swarm}},
+  const Known swarm = [this](const Yaml&, const std::string& key) {
+    say(fmt::format("'{}' of 'deploy' has no effect: it is a swarm's", key));
+  };
+  each(value,
+       {{"replicas",
+         [&](const Yaml& member, const std::string& key) {
+           if (!service.replicas) service.replicas = number(member, key, 0);
+         }},
+        {"mode",
+         [&](const Yaml& member, const std::string& key) {
+           if (const std::string mode = text(member, key); mode != "replicated" && mode != "global")
+             refuse(member, fmt::format("'mode': '{}' was found", mode),
+                    "known are replicated and global (one, as there is one machine)");
+         }},
+        {"resources", [&](const Yaml& member, const std::string&) { read_resources(member, service); }},
+        {"restart_policy",
+         [&](const Yaml& member, const std::string&) {
+           Restart policy{kEngineDelay, kAlways, false};
+           bool never = false;
+           each(member,
+                {{"condition",
+                  [&](const Yaml& one, const std::string& key) {
+                    const std::string word = text(one, key);
+                    never = word == "none";
+                    policy.only_failures = word == "on-failure";
+                    if (!never && !policy.only_failures && word != "any")
+                      refuse(one, fmt::format("unknown condition '{}'", word), "known are none, on-failure and any");
+                  }},
+                 {"delay",
+                  [&](const Yaml& one, const std::string& key) {
+                    policy.delay_ns = std::max(duration(one, key), kEngineDelay);
+                  }},
+                 {"max_attempts", [&](const Yaml& one, const std::string& key) { policy.max = number(one, key, 0); }},
+                 {"window", [](const Yaml& one, const std::string& key) { (void)duration(one, key); }}},
+                "a restart policy");
+           if (never) policy.max = 0;
+           service.deployed_restart = policy;
+         }},
+        {"labels", swarm},
+        {"placement", swarm},
+        {"update_config", swarm},
+        {"rollback_config", swarm},
+        {"endpoint_mode", swarm}},
        "'deploy'");
 }
 
@@ -572,15 +699,25 @@ void ComposeReader::read_resources(const Yaml& value, Service& service) {
     return [&service, flag](const Yaml& member, const std::string& key) { service.option(flag, text(member, key)); };
   };
   const Known devices = [&](const Yaml&, const std::string& key) {
-    warn(fmt::format("service {} asks for '{}' by 'deploy', which has no effect: name the devices under 'devices'", service.node.name, key));
+    warn(fmt::format("service {} asks for '{}' by 'deploy', which has no effect: name the devices under 'devices'",
+                     service.node.name, key));
   };
   const Known fine = [](const Yaml&, const std::string&) {};  // what is left free for it by a scheduler
-  each(value, {{"limits", [&](const Yaml& member, const std::string&) {
-                  each(member, {{"cpus", option("--cpus")}, {"memory", option("--memory")}, {"pids", option("--pids-limit")}}, "limits");
-                }},
-               {"reservations", [&](const Yaml& member, const std::string&) {
-                  each(member, {{"cpus", fine}, {"memory", option("--memory-reservation")}, {"devices", devices}, {"generic_resources", devices}}, "reservations");
-                }}},
+  each(value,
+       {{"limits",
+         [&](const Yaml& member, const std::string&) {
+           each(member, {{"cpus", option("--cpus")}, {"memory", option("--memory")}, {"pids", option("--pids-limit")}},
+                "limits");
+         }},
+        {"reservations",
+         [&](const Yaml& member, const std::string&) {
+           each(member,
+                {{"cpus", fine},
+                 {"memory", option("--memory-reservation")},
+                 {"devices", devices},
+                 {"generic_resources", devices}},
+                "reservations");
+         }}},
        "'resources'");
 }
 

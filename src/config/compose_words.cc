@@ -54,7 +54,9 @@ std::string interpolate(std::string_view text, const Lookup& lookup, std::vector
     if (form.starts_with('-')) out += has ? *value : interpolate(form.substr(1), lookup, unresolved, depth + 1);
     else if (form.starts_with('+')) out += has ? interpolate(form.substr(1), lookup, unresolved, depth + 1) : "";
     else if (has) out += *value;
-    else if (!value && std::find(unresolved.begin(), unresolved.end(), name) == unresolved.end() && unresolved.size() < kMostOfOne) unresolved.push_back(name);
+    else if (!value && std::find(unresolved.begin(), unresolved.end(), name) == unresolved.end() &&
+             unresolved.size() < kMostOfOne)
+      unresolved.push_back(name);
     text.remove_prefix(end);
   }
   return out;
@@ -104,9 +106,11 @@ Variables read_dot_env(std::string_view text) {
     while (line.ends_with('\r') || line.ends_with(' ')) line.remove_suffix(1);
     if (line.starts_with("export ")) line.remove_prefix(7);
     const std::size_t equals = line.find('=');
-    if (line.starts_with('#') || equals == std::string_view::npos || equals == 0 || variables.size() >= kMostOfOne) continue;
+    if (line.starts_with('#') || equals == std::string_view::npos || equals == 0 || variables.size() >= kMostOfOne)
+      continue;
     std::string value(line.substr(equals + 1));
-    if (value.size() >= 2 && (value.front() == '"' || value.front() == '\'') && value.back() == value.front()) value = value.substr(1, value.size() - 2);
+    if (value.size() >= 2 && (value.front() == '"' || value.front() == '\'') && value.back() == value.front())
+      value = value.substr(1, value.size() - 2);
     variables.emplace_back(line.substr(0, equals), std::move(value));
   }
   return variables;

@@ -16,7 +16,8 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 using Lookup = std::function<std::optional<std::string>(const std::string&)>;
 
 // "${TAG:-7}", "$TAG", "$$"; names without a value go to `unresolved`.
-[[nodiscard]] std::string interpolated(std::string_view text, const Lookup& lookup, std::vector<std::string>& unresolved);
+[[nodiscard]] std::string interpolated(std::string_view text, const Lookup& lookup,
+                                       std::vector<std::string>& unresolved);
 
 // "a b 'c d'" as words, with quotes as a shell has them.
 [[nodiscard]] std::vector<std::string> shell_words(std::string_view text);

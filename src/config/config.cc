@@ -54,7 +54,8 @@ bool ConfigReader::check_placeholders(const std::string& text, toml::Place place
 
 bool ConfigReader::read_command(toml::Table& table, std::string_view key, Where where, Command& into) {
   // `rose init` asks what it cannot know. An answer that is missing is no mistake of the file's form.
-  if (const toml::Value* value = table.get(key); value != nullptr && value->type == toml::Type::string && value->text == "?") {
+  if (const toml::Value* value = table.get(key);
+      value != nullptr && value->type == toml::Type::string && value->text == "?") {
     table.wrong(key, "the question mark that 'rose init' left is still there, a command is needed",
                 "the comment above it says what is asked, and shows an example");
     return false;
@@ -114,7 +115,8 @@ void ConfigReader::read_engine(toml::Table& table) {
   if (engine.empty()) return;
   if (engine.front().empty())
     table.wrong("engine", "an empty name was found, \"podman\", \"docker\" or the path of one is needed");
-  else if (std::any_of(engine.begin(), engine.end(), [](const std::string& word) { return word.find_first_of("\t\n") != std::string::npos; }))
+  else if (std::any_of(engine.begin(), engine.end(),
+                       [](const std::string& word) { return word.find_first_of("\t\n") != std::string::npos; }))
     table.wrong("engine", "a word with a tab or line break is not accepted");
   else if (engine.front().find('/') != std::string::npos)
     engine.front() = (config_.directory / engine.front()).lexically_normal().string();
@@ -136,7 +138,8 @@ void ConfigReader::read_services(toml::Table& table) {
     files.push_back((config_.directory / name).lexically_normal());
     std::error_code unreadable;
     if (std::filesystem::exists(files.back(), unreadable) || unreadable) continue;
-    table.wrong("compose", fmt::format("there is no file {}", files.back().string()), "relative paths start at the folder of the configuration file");
+    table.wrong("compose", fmt::format("there is no file {}", files.back().string()),
+                "relative paths start at the folder of the configuration file");
     return;
   }
   const std::filesystem::path file = files.front();
@@ -157,9 +160,12 @@ void ConfigReader::read_services(toml::Table& table) {
   take_subnet(table, services->subnet);
   for (Node& node : services->nodes) {
     if (node.container->host_network && config_.deployment.network != Network::host)
-      table.wrong("compose", fmt::format("line {}: service '{}' has 'network_mode: host', and each node has a network of its own here; say network = \"host\" in [deployment] if "
-                                         "its services cannot do without", node.line, node.name));
-    if (const std::string problem = name_problem(node.name, true); !problem.empty()) table.wrong("compose", fmt::format("line {}: {}", node.line, problem));
+      table.wrong("compose", fmt::format("line {}: service '{}' has 'network_mode: host', and each node has a network "
+                                         "of its own here; say network = \"host\" in [deployment] if "
+                                         "its services cannot do without",
+                                         node.line, node.name));
+    if (const std::string problem = name_problem(node.name, true); !problem.empty())
+      table.wrong("compose", fmt::format("line {}: {}", node.line, problem));
     if (node.container->health) {
       const Health& health = *node.container->health;
       node.ready = Ready();
@@ -174,7 +180,8 @@ void ConfigReader::read_services(toml::Table& table) {
 // Addresses that a Compose file gives are kept, so that commands that name them are right.
 void ConfigReader::take_subnet(toml::Table& table, const std::string& subnet) {
   if (subnet.empty() || table.has("subnet") || config_.deployment.network == Network::host) return;
-  if (const auto parsed = parse_subnet(subnet); !parsed) table.wrong("compose", fmt::format("its subnet: {}", parsed.error()));
+  if (const auto parsed = parse_subnet(subnet); !parsed)
+    table.wrong("compose", fmt::format("its subnet: {}", parsed.error()));
   else config_.deployment.subnet = subnet;
 }
 
@@ -242,7 +249,8 @@ void ConfigReader::read_options() {
       if (list->items.empty()) table->wrong("levels", fmt::format("the list is empty, {} is needed", levels));
       for (const toml::Value& item : list->items) {
         if (item.type != toml::Type::integer || item.integer < 1 || item.integer > 3) {
-          problems_.add(item.place, fmt::format("diagnose.levels: {} was found, {} is needed", toml::quoted(item), levels));
+          problems_.add(item.place,
+                        fmt::format("diagnose.levels: {} was found, {} is needed", toml::quoted(item), levels));
           break;
         }
         if (std::find(chosen.begin(), chosen.end(), item.integer) != chosen.end()) {
@@ -258,8 +266,7 @@ void ConfigReader::read_options() {
   if (auto table = root_.table("inject")) {
     std::size_t backend = 0;
     if (table->one_of("syscall", {"auto", "override", "seccomp"}, backend))
-      config_.inject.syscall =
-          std::array{Backend::automatic, Backend::override_return, Backend::seccomp}[backend];
+      config_.inject.syscall = std::array{Backend::automatic, Backend::override_return, Backend::seccomp}[backend];
     table->finish();
   }
 }
@@ -278,7 +285,8 @@ void ConfigReader::read_log_forms() {
     std::string zone;
     if (table.string("zone", zone)) {
       form.zone_ns = logs::read_zone(zone);
-      if (!form.zone_ns) table.wrong("zone", fmt::format("{} is not a time zone such as \"+02:00\" or \"UTC\"", toml::quoted(zone)));
+      if (!form.zone_ns)
+        table.wrong("zone", fmt::format("{} is not a time zone such as \"+02:00\" or \"UTC\"", toml::quoted(zone)));
     }
     table.finish();
     if (form.pattern.empty() && !form.time.empty() && !table.has("pattern"))
@@ -304,7 +312,8 @@ std::vector<std::string> Config::node_names() const {
 Result<Config> read_config(const std::filesystem::path& path) {
   Result<std::string> text = read_file(path, toml::kMostBytes);
   std::error_code unreadable;
-  if (!text && !std::filesystem::exists(path, unreadable)) text.error().hint = "name the test deployment's file with -c; 'rose init' writes one out of what runs";
+  if (!text && !std::filesystem::exists(path, unreadable))
+    text.error().hint = "name the test deployment's file with -c; 'rose init' writes one out of what runs";
   if (!text) return Unexpected(std::move(text).error());
   ROSE_TRY(Config config, parse_config(*text, path.string(), path.parent_path()));
   config.file = path;

@@ -23,26 +23,26 @@ enum class Backend { automatic, override_return, seccomp };
 using Command = std::vector<std::string>;  // argv, never a shell line; not empty once parsed
 
 struct Ready {
-  std::optional<std::uint16_t> tcp;      // the node's own address accepts a connection
-  std::optional<std::string> log;        // RE2, searched in stdout.log and stderr.log
-  std::optional<Command> command;        // exit 0 means ready
-  bool health = false;                   // its container's health check passes
+  std::optional<std::uint16_t> tcp;  // the node's own address accepts a connection
+  std::optional<std::string> log;    // RE2, searched in stdout.log and stderr.log
+  std::optional<Command> command;    // exit 0 means ready
+  bool health = false;               // its container's health check passes
   std::int64_t timeout_ns = 30 * kSecond;
 };
 
 struct Restart {
   std::int64_t delay_ns = kSecond;
-  int max = 5;  // restarts a run; 0 means none
+  int max = 5;                 // restarts a run; 0 means none
   bool only_failures = false;  // not after an exit with status 0
 };
 
 // A system started by `setup`; exactly one is set.
 struct Attach {
-  std::optional<std::string> pid_file;   // relative to the run directory
+  std::optional<std::string> pid_file;  // relative to the run directory
   std::optional<std::string> container;
   std::optional<std::string> unit;
   std::optional<std::string> cgroup;
-  bool exec = false;           // its processes come in through `rose exec`: syscalls can be watched and changed
+  bool exec = false;  // its processes come in through `rose exec`: syscalls can be watched and changed
 };
 
 // What a Compose file says of a service beside its command.
@@ -57,12 +57,12 @@ struct Dependency {
   enum class When { started, healthy, completed };
   std::string node;
   When when = When::started;
-  int line = 0;  // of the Compose file
-  int file = 0;  // which of its files
+  int line = 0;           // of the Compose file
+  int file = 0;           // which of its files
   bool optional = false;  // fine when it is not started
 };
 struct HandedFile {
-  std::string place;    // in the container
+  std::string place;  // in the container
   std::string content;
   unsigned mode = 0444;
 };
@@ -70,46 +70,51 @@ struct HandedFile {
 // A node that runs in a container, which rose has an engine make.
 struct Container {
   std::string image;
-  std::map<std::string, std::string> programs;  // place in the container -> file here: what was taken out of the image to be looked into
-  std::optional<Command> entrypoint;   // instead of the image's, whose command then does not count either
-  std::vector<std::string> options;    // further words of the engine's `create`
-  std::vector<std::string> aliases;    // further names by which others know it
+  std::map<std::string, std::string>
+      programs;  // place in the container -> file here: what was taken out of the image to be looked into
+  std::optional<Command> entrypoint;  // instead of the image's, whose command then does not count either
+  std::vector<std::string> options;   // further words of the engine's `create`
+  std::vector<std::string> aliases;   // further names by which others know it
   // Of Compose alone:
   bool service = false;
-  Command build;                       // further words of the engine's `build`; empty: the image is there, or pulled
-  std::vector<std::string> limits;     // "nofile=1024:1024"
-  std::string hostname, stop_signal;   // "": the node's name, the image's
-  std::int64_t stop_grace_ns = 0;      // 0: the usual
-  std::string pull;                    // "": when it is missing; "always": once a command; "never"
-  std::vector<HandedFile> files;       // secrets and configs that the file itself says
-  bool host_network = false;           // asked for: [deployment] network must say so too
+  Command build;                      // further words of the engine's `build`; empty: the image is there, or pulled
+  std::vector<std::string> limits;    // "nofile=1024:1024"
+  std::string hostname, stop_signal;  // "": the node's name, the image's
+  std::int64_t stop_grace_ns = 0;     // 0: the usual
+  std::string pull;                   // "": when it is missing; "always": once a command; "never"
+  std::vector<HandedFile> files;      // secrets and configs that the file itself says
+  bool host_network = false;          // asked for: [deployment] network must say so too
   std::optional<Health> health;
-  std::vector<Dependency> after;       // it is started once these are
-  std::map<std::string, std::string> tmpfs;  // of the named volumes those that are held in memory, with their mount's options: "size=64m", or ""
-  std::vector<std::string> volumes;    // "SOURCE:TARGET[:OPTIONS]": a folder (absolute once parsed, or with ${dir}) or a named volume of the run
+  std::vector<Dependency> after;  // it is started once these are
+  std::map<std::string, std::string>
+      tmpfs;  // of the named volumes those that are held in memory, with their mount's options: "size=64m", or ""
+  std::vector<std::string> volumes;  // "SOURCE:TARGET[:OPTIONS]": a folder (absolute once parsed, or with ${dir}) or a
+                                     // named volume of the run
 };
 
 struct Node {
   std::string name;
-  std::string ip;              // netns: assigned from the subnet when absent in the file; host: as given or ""
-  Command command;             // empty when attach is set; of a container: "" when it is the image's own
+  std::string ip;   // netns: assigned from the subnet when absent in the file; host: as given or ""
+  Command command;  // empty when attach is set; of a container: "" when it is the image's own
   std::map<std::string, std::string> env;
   std::optional<Ready> ready;
   std::optional<Restart> restart;
-  std::string user;            // "": as rose; of a container as its engine takes it ("redis", "999:999"), "": the image's
-  std::vector<std::string> binaries;   // resolved against the file; default command[0]
+  std::string user;  // "": as rose; of a container as its engine takes it ("redis", "999:999"), "": the image's
+  std::vector<std::string> binaries;  // resolved against the file; default command[0]
   std::vector<std::string> sources;
-  std::vector<std::string> functions;  // names or globs
-  bool exceptions = false;             // those that leave the JVM's methods among these are events, too
-  std::vector<std::string> logs;       // files in the node's folder, besides stdout.log and stderr.log
-  bool record = false;                 // its program is linked with librose-rr, and records itself
-  std::vector<std::string> record_libc;  // these sources of the C library are recorded, of any program: "time", "random", ...; then `record` is set
+  std::vector<std::string> functions;    // names or globs
+  bool exceptions = false;               // those that leave the JVM's methods among these are events, too
+  std::vector<std::string> logs;         // files in the node's folder, besides stdout.log and stderr.log
+  bool record = false;                   // its program is linked with librose-rr, and records itself
+  std::vector<std::string> record_libc;  // these sources of the C library are recorded, of any program: "time",
+                                         // "random", ...; then `record` is set
   std::optional<Attach> attach;
   std::optional<Container> container;
-  int line = 0;                // where [[node]] stands, for later messages
+  int line = 0;  // where [[node]] stands, for later messages
 
-  // Is rose there before the node's first instruction, because rose starts it or its processes come in through `rose exec`? Only of
-  // such nodes can every kernel see and change the calls; the override backend, where a kernel has it, can of any node.
+  // Is rose there before the node's first instruction, because rose starts it or its processes come in through `rose
+  // exec`? Only of such nodes can every kernel see and change the calls; the override backend, where a kernel has it,
+  // can of any node.
   [[nodiscard]] bool entered_by_rose() const { return !attach || attach->exec; }
 };
 
@@ -139,11 +144,11 @@ struct ProfileOptions {
 };
 
 struct TraceOptions {
-  std::uint64_t window = 1'000'000;             // events
+  std::uint64_t window = 1'000'000;                // events
   std::uint64_t memory = std::uint64_t{64} << 20;  // bytes
   std::int64_t network_delay_ns = 5 * kSecond;
   std::int64_t pause_ns = 3 * kSecond;
-  std::vector<std::string> noise;               // rules that change the list of expected failures
+  std::vector<std::string> noise;  // rules that change the list of expected failures
 };
 
 struct DiagnoseOptions {

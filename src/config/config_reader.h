@@ -1,5 +1,6 @@
-// How a configuration is read: the one reader of its tables, whose work stands in several files. The deployment, and what is asked of it,
-// in config.cc; [[node]] in read_nodes.cc; what must agree between nodes in across_nodes.cc. Inside this room only.
+// How a configuration is read: the one reader of its tables, whose work stands in several files. The deployment, and
+// what is asked of it, in config.cc; [[node]] in read_nodes.cc; what must agree between nodes in across_nodes.cc.
+// Inside this room only.
 #pragma once
 
 #include <filesystem>

@@ -18,7 +18,8 @@ constexpr std::string_view kIpOf = "ip_";  // ${ip_n1}: the address of node n1
 
 }  // namespace
 
-std::optional<PlaceholderProblem> placeholder_problem(std::string_view text, Where where, std::vector<std::string>& named) {
+std::optional<PlaceholderProblem> placeholder_problem(std::string_view text, Where where,
+                                                      std::vector<std::string>& named) {
   const std::vector<std::string>& known = placeholders(where);
   for (std::size_t i = text.find("${"); i != std::string_view::npos; i = text.find("${", i + 2)) {
     if (i > 0 && text[i - 1] == '$') continue;  // "$${" stands for "${"
@@ -33,9 +34,9 @@ std::optional<PlaceholderProblem> placeholder_problem(std::string_view text, Whe
     for (const std::string& one : known) accepted += fmt::format("${{{}}}, ", one);
     accepted += "${ip_NODE}";
     if (end == std::string_view::npos)
-      return PlaceholderProblem{fmt::format("{} has a '${{' without '}}', accepted placeholders are {}",
-                                            toml::quoted(text), accepted),
-                                "for a shell's variable write $NAME or $${NAME}"};
+      return PlaceholderProblem{
+          fmt::format("{} has a '${{' without '}}', accepted placeholders are {}", toml::quoted(text), accepted),
+          "for a shell's variable write $NAME or $${NAME}"};
     const std::vector<std::string>& all = placeholders(Where::node);
     if (std::find(all.begin(), all.end(), name) != all.end())
       return PlaceholderProblem{

@@ -16,6 +16,7 @@ struct PlaceholderProblem {
 };
 
 // What is wrong with the ${...} in `text`. The nodes that ${ip_...} names go to `named`: not all may be known yet.
-std::optional<PlaceholderProblem> placeholder_problem(std::string_view text, Where where, std::vector<std::string>& named);
+std::optional<PlaceholderProblem> placeholder_problem(std::string_view text, Where where,
+                                                      std::vector<std::string>& named);
 
 }  // namespace rose::config

@@ -19,8 +19,10 @@ constexpr std::size_t kMostName = 63;
 // Makes a relative source absolute. What is wrong with it otherwise.
 std::optional<std::string> resolve_volume(std::string& text, const std::filesystem::path& directory) {
   const std::vector<std::string> parts = split(text, ':');
-  if (parts.size() < 2 || parts.size() > 3 || parts[0].empty()) return "is no volume: SOURCE:TARGET or SOURCE:TARGET:OPTIONS is needed";
-  if (!parts[1].starts_with('/')) return fmt::format("has '{}' for a place in the container, an absolute path is needed", parts[1]);
+  if (parts.size() < 2 || parts.size() > 3 || parts[0].empty())
+    return "is no volume: SOURCE:TARGET or SOURCE:TARGET:OPTIONS is needed";
+  if (!parts[1].starts_with('/'))
+    return fmt::format("has '{}' for a place in the container, an absolute path is needed", parts[1]);
   if (parts.size() == 3)
     for (const std::string& option : split(parts[2], ','))
       if (std::string problem = volume_option_problem(option); !problem.empty()) return "has " + problem;
@@ -32,7 +34,8 @@ std::optional<std::string> resolve_volume(std::string& text, const std::filesyst
   } else if (source.starts_with('.') || source.find('/') != std::string::npos) {
     source = (directory / source).lexically_normal().string();
   } else if (!std::all_of(source.begin(), source.end(), is_name_char)) {
-    return fmt::format("has the source '{}': a path, or the name of a volume of letters, digits, '_', '.' and '-' is needed", source);
+    return fmt::format(
+        "has the source '{}': a path, or the name of a volume of letters, digits, '_', '.' and '-' is needed", source);
   }
   text = source + text.substr(parts[0].size());
   return std::nullopt;
@@ -60,9 +63,10 @@ std::string name_problem(const std::string& name, bool service) {
   const bool shape = name.size() <= kMostName && (is_alpha(name[0]) || is_digit(name[0])) &&
                      std::all_of(name.begin(), name.end(), is_name_char);
   if (!shape)
-    return fmt::format("{} is not a node name: up to {} letters, digits, '_', '.', '-' are accepted, the first a "
-                       "letter or digit",
-                       toml::quoted(name), kMostName);
+    return fmt::format(
+        "{} is not a node name: up to {} letters, digits, '_', '.', '-' are accepted, the first a "
+        "letter or digit",
+        toml::quoted(name), kMostName);
   if (name == "client" && !service) return "'client' is the name of rose's own namespace, another one is needed";
   return {};
 }
@@ -70,7 +74,9 @@ std::string name_problem(const std::string& name, bool service) {
 static void read_exceptions(toml::Table& table, Node& node) {
   if (!table.boolean("exceptions", node.exceptions) || !node.exceptions) return;
   if (node.functions.empty() && node.sources.empty())
-    table.wrong("exceptions", "'exceptions' tells of those that leave the methods that `functions` or `sources` name: name some, as in functions = [\"org.x.*\"]");
+    table.wrong("exceptions",
+                "'exceptions' tells of those that leave the methods that `functions` or `sources` name: name some, as "
+                "in functions = [\"org.x.*\"]");
 }
 
 // What Compose does not know of.
@@ -79,7 +85,8 @@ void ConfigReader::add_to_service(toml::Table& table, Node& node, NodePlaces& pl
   table.string("name", name);
   if (table.string("ip", node.ip)) {
     places.ip = table.place("ip");
-    if (!parse_address(node.ip)) table.wrong("ip", fmt::format("{} is not an IP address such as \"10.77.0.1\"", toml::quoted(node.ip)));
+    if (!parse_address(node.ip))
+      table.wrong("ip", fmt::format("{} is not an IP address such as \"10.77.0.1\"", toml::quoted(node.ip)));
   }
   read_ready(table, node);
   read_binaries(table, node);
@@ -144,11 +151,13 @@ void ConfigReader::read_node(toml::Table& table) {
   read_attach(table, node);
   read_container(table, node);
   if ((has_command || has_image) && has_attach)
-    table.wrong("attach", fmt::format("'{}' and 'attach' were both found, exactly one is needed", has_command ? "command" : "image"));
+    table.wrong("attach", fmt::format("'{}' and 'attach' were both found, exactly one is needed",
+                                      has_command ? "command" : "image"));
   else if (!has_command && !has_attach && !has_image)
-    problems_.add_missing(table.place(), "node: 'command' is missing",
-                          "a node has a command, an image, or attach = { pid_file | container | unit | cgroup = \"...\" } for "
-                          "a system started by setup");
+    problems_.add_missing(
+        table.place(), "node: 'command' is missing",
+        "a node has a command, an image, or attach = { pid_file | container | unit | cgroup = \"...\" } for "
+        "a system started by setup");
 
   if (table.string("ip", node.ip) && !parse_address(node.ip))
     table.wrong("ip", fmt::format("{} is not an IP address such as \"10.77.0.1\"", toml::quoted(node.ip)));
@@ -172,7 +181,8 @@ void ConfigReader::read_node(toml::Table& table) {
   read_exceptions(table, node);
   read_logs(table, node);
   const bool says_record = table.boolean("record", node.record);
-  if (says_record && !node.record && table.has("record_libc")) table.wrong("record_libc", "'record' is false: what is recorded of the C library is a recording, too");
+  if (says_record && !node.record && table.has("record_libc"))
+    table.wrong("record_libc", "'record' is false: what is recorded of the C library is a recording, too");
   read_record_libc(table, node);
   if (node.record && node.env.contains("ROSE_RR") && !says_record)
     table.wrong("record_libc", "'record_libc' sets ROSE_RR, which 'env' sets too: one of them is needed");
@@ -189,23 +199,26 @@ void ConfigReader::read_record_libc(toml::Table& table, Node& node) {
   static constexpr std::string_view kSources[] = {"time", "random", "pid", "hostname", "ready"};
   for (std::size_t i = 0; i < node.record_libc.size(); ++i)
     if (std::find(std::begin(kSources), std::end(kSources), node.record_libc[i]) == std::end(kSources))
-      problems_.add(list.items[i].place, fmt::format("{}[{}]: {} is no source that can be recorded", table.path("record_libc"), i, toml::quoted(node.record_libc[i])),
+      problems_.add(list.items[i].place,
+                    fmt::format("{}[{}]: {} is no source that can be recorded", table.path("record_libc"), i,
+                                toml::quoted(node.record_libc[i])),
                     fmt::format("known are {}", fmt::join(kSources, ", ")));
-  if (node.container) table.wrong("record_libc", "'record_libc' is for programs of this machine: a container may have another C library");
+  if (node.container)
+    table.wrong("record_libc", "'record_libc' is for programs of this machine: a container may have another C library");
   node.record = node.record || !node.record_libc.empty();
 }
 
 void ConfigReader::read_user(toml::Table& table, Node& node) {
   if (!table.string("user", node.user)) return;
-  const auto letters = [](std::string_view text) {
-    return std::all_of(text.begin(), text.end(), is_name_char);
-  };
+  const auto letters = [](std::string_view text) { return std::all_of(text.begin(), text.end(), is_name_char); };
   if (node.container) {
     const std::size_t colon = node.user.find(':');
     const std::string_view user = std::string_view(node.user).substr(0, colon);
-    const std::string_view group = colon == std::string::npos ? std::string_view("x") : std::string_view(node.user).substr(colon + 1);
+    const std::string_view group =
+        colon == std::string::npos ? std::string_view("x") : std::string_view(node.user).substr(colon + 1);
     if (user.empty() || group.empty() || !letters(user) || !letters(group))
-      table.wrong("user", fmt::format("{} is not a user of a container such as \"redis\", \"999\" or \"999:999\"", toml::quoted(node.user)));
+      table.wrong("user", fmt::format("{} is not a user of a container such as \"redis\", \"999\" or \"999:999\"",
+                                      toml::quoted(node.user)));
   } else if (node.user.size() > 32 || !(is_alpha(node.user[0]) || node.user[0] == '_') || !letters(node.user)) {
     table.wrong("user", fmt::format("{} is not a user name such as \"nobody\"", toml::quoted(node.user)));
   }
@@ -215,7 +228,10 @@ void ConfigReader::read_container(toml::Table& table, Node& node) {
   Container container;
   if (table.string("image", container.image))
     if (container.image.starts_with('-') || container.image.find_first_of(" \t\n") != std::string::npos)
-      table.wrong("image", fmt::format("{} is not the name of an image such as \"docker.io/library/redis:7\" or \"localhost/kv:1\"", toml::quoted(container.image)));
+      table.wrong(
+          "image",
+          fmt::format("{} is not the name of an image such as \"docker.io/library/redis:7\" or \"localhost/kv:1\"",
+                      toml::quoted(container.image)));
   if (table.strings("volumes", container.volumes)) {
     const toml::Value& list = *table.get("volumes");
     for (std::size_t i = 0; i < container.volumes.size(); ++i) {
@@ -230,8 +246,9 @@ void ConfigReader::read_container(toml::Table& table, Node& node) {
   read_engine_options(table, container);
   if (table.strings("aliases", container.aliases))
     for (const std::string& alias : container.aliases)
-      if (alias.empty() || alias.size() > 253 ||
-          !std::all_of(alias.begin(), alias.end(), [](char c) { return is_alpha(c) || is_digit(c) || c == '.' || c == '-' || c == '_'; }))
+      if (alias.empty() || alias.size() > 253 || !std::all_of(alias.begin(), alias.end(), [](char c) {
+            return is_alpha(c) || is_digit(c) || c == '.' || c == '-' || c == '_';
+          }))
         table.wrong("aliases", fmt::format("{} is not a host's name such as \"db.example.org\"", toml::quoted(alias)));
   if (table.has("image")) {
     node.container = std::move(container);
@@ -246,13 +263,18 @@ void ConfigReader::read_engine_options(toml::Table& table, Container& container)
   if (!table.strings("options", container.options) || container.options.empty()) return;
   const toml::Value& list = *table.get("options");
   if (!container.options.front().starts_with('-'))
-    problems_.add(list.items[0].place, fmt::format("{}[0]: {} is no option of the engine's 'create'", table.path("options"), toml::quoted(container.options.front())),
+    problems_.add(list.items[0].place,
+                  fmt::format("{}[0]: {} is no option of the engine's 'create'", table.path("options"),
+                              toml::quoted(container.options.front())),
                   R"(each word by itself, such as ["--cap-add", "NET_ADMIN"])");
   for (std::size_t i = 0; i < container.options.size(); ++i) {
     const std::string_view option = std::string_view(container.options[i]).substr(0, container.options[i].find('='));
-    for (const std::string_view ours : {"--name", "--network", "--net", "--entrypoint", "--rm", "--detach", "-d", "--log-driver", "--pod", "--restart", "--hostname", "-h"})
+    for (const std::string_view ours : {"--name", "--network", "--net", "--entrypoint", "--rm", "--detach", "-d",
+                                        "--log-driver", "--pod", "--restart", "--hostname", "-h"})
       if (option == ours)
-        problems_.add(list.items[i].place, fmt::format("{}[{}]: {} is said by rose itself", table.path("options"), i, toml::quoted(container.options[i])),
+        problems_.add(list.items[i].place,
+                      fmt::format("{}[{}]: {} is said by rose itself", table.path("options"), i,
+                                  toml::quoted(container.options[i])),
                       "nodes have names, networks, logs and restarts as the other keys say");
   }
 }
@@ -263,14 +285,16 @@ void ConfigReader::read_env(toml::Table& table, Node& node) {
   for (const toml::Member& member : table.get("env")->members) {
     const std::string& key = member.key;
     const std::string path = env->path(key);
-    const bool shape = !key.empty() && !is_digit(key[0]) &&
-                       std::all_of(key.begin(), key.end(), [](char c) { return is_alpha(c) || is_digit(c) || c == '_'; });
+    const bool shape = !key.empty() && !is_digit(key[0]) && std::all_of(key.begin(), key.end(), [](char c) {
+      return is_alpha(c) || is_digit(c) || c == '_';
+    });
     if (!shape) {
       problems_.add(member.place, fmt::format("node.env: {} is not a variable's name: letters, digits and '_' are "
                                               "accepted, the first not a digit",
                                               toml::quoted(key)));
     } else if (member.value.type != toml::Type::string) {
-      problems_.add(member.value.place, fmt::format("{}: {} was found, a string is needed", path, toml::quoted(member.value)),
+      problems_.add(member.value.place,
+                    fmt::format("{}: {} was found, a string is needed", path, toml::quoted(member.value)),
                     "values of variables are strings: write them in quotes");
     } else if (member.value.text.find('\0') != std::string::npos) {
       problems_.add(member.value.place, fmt::format("{}: {} contains a NUL character, which is not accepted", path,
@@ -289,8 +313,8 @@ void ConfigReader::read_ready(toml::Table& table, Node& node) {
   if (ready_table->integer("tcp", port, 1, 65535)) ready.tcp = port;
   if (ready_table->string("log", ready.log))
     if (const std::string problem = Regex(*ready.log).problem(); !problem.empty())
-      ready_table->wrong("log", fmt::format("{} is not a regular expression (RE2): {}",
-                                            toml::quoted(*ready.log), problem));
+      ready_table->wrong("log",
+                         fmt::format("{} is not a regular expression (RE2): {}", toml::quoted(*ready.log), problem));
   read_command(*ready_table, "command", Where::node, ready.command);
   ready_table->duration("timeout", ready.timeout_ns, kMillisecond, kDay);
   ready_table->finish();
@@ -300,9 +324,10 @@ void ConfigReader::read_ready(toml::Table& table, Node& node) {
   if (found.empty())
     problems_.add_missing(ready_table->place(), "node.ready: one of 'tcp', 'log', 'command' is missing");
   else if (found.size() > 1)
-    problems_.add(ready_table->place(),
-                  fmt::format("node.ready: '{}' and '{}' were both found, exactly one of 'tcp', 'log', 'command' is needed",
-                              found[0], found[1]));
+    problems_.add(
+        ready_table->place(),
+        fmt::format("node.ready: '{}' and '{}' were both found, exactly one of 'tcp', 'log', 'command' is needed",
+                    found[0], found[1]));
   node.ready = std::move(ready);
 }
 
@@ -355,13 +380,12 @@ void ConfigReader::read_binaries(toml::Table& table, Node& node) {
     if (name.find("${") != std::string::npos) {
       // A program that exists only in the run cannot be looked into beforehand.
       if (value != nullptr)
-        table.wrong("binary", fmt::format("{} has a placeholder, only ${{config_dir}} is accepted here", toml::quoted(name)));
+        table.wrong("binary",
+                    fmt::format("{} has a placeholder, only ${{config_dir}} is accepted here", toml::quoted(name)));
       continue;
     }
-    if (name.find('/') != std::string::npos)
-      name = (config_.directory / name).lexically_normal().string();
-    else
-      name = locate(name, value != nullptr ? config_.directory : std::filesystem::path{}, node);
+    if (name.find('/') != std::string::npos) name = (config_.directory / name).lexically_normal().string();
+    else name = locate(name, value != nullptr ? config_.directory : std::filesystem::path{}, node);
     node.binaries.push_back(name);
   }
 }
@@ -374,9 +398,11 @@ void ConfigReader::read_logs(toml::Table& table, Node& node) {
     const std::filesystem::path file = std::filesystem::path(node.logs[i]).lexically_normal();
     const bool inside = file.is_relative() && file.has_filename() && file != "." && *file.begin() != "..";
     if (!inside || node.logs[i].find("${") != std::string::npos)
-      problems_.add(list.items[i].place, fmt::format("{}: {} is not a file in the node's folder, such as \"server.log\" or \"log/server.log\"",
-                                                     table.path("logs"), toml::quoted(node.logs[i])),
-                    "stdout.log and stderr.log are read anyway");
+      problems_.add(
+          list.items[i].place,
+          fmt::format("{}: {} is not a file in the node's folder, such as \"server.log\" or \"log/server.log\"",
+                      table.path("logs"), toml::quoted(node.logs[i])),
+          "stdout.log and stderr.log are read anyway");
     node.logs[i] = file.string();
   }
 }

@@ -1,5 +1,6 @@
-// Deployment's implementation, which four files share: deployment.cc makes, starts and ends it, monitor.cc follows its processes on
-// a thread of its own, node_control.cc acts on single nodes, container_nodes.cc has the engine make containers.
+// Deployment's implementation, which four files share: deployment.cc makes, starts and ends it, monitor.cc follows its
+// processes on a thread of its own, node_control.cc acts on single nodes, container_nodes.cc has the engine make
+// containers.
 #pragma once
 
 #include <sys/epoll.h>
@@ -13,6 +14,7 @@
 #include <thread>
 
 #include "base/cancel.h"
+#include "base/units.h"
 #include "deploy/command.h"
 #include "deploy/container_launch.h"
 #include "deploy/control.h"
@@ -22,30 +24,29 @@
 #include "deploy/launch.h"
 #include "deploy/network.h"
 #include "deploy/ready.h"
-#include "base/units.h"
 
 namespace rose::deploy {
 
-inline constexpr const char* kEnterFolders = ".rose-enter";    // in the run's folder: one a container
-constexpr std::int64_t kKillTimeout = 10 * kSecond;  // from SIGKILL to the end
+inline constexpr const char* kEnterFolders = ".rose-enter";  // in the run's folder: one a container
+constexpr std::int64_t kKillTimeout = 10 * kSecond;          // from SIGKILL to the end
 
 // Of a node in a container.
 struct ContainerState {
   ContainerSpec spec;
-  std::vector<std::string> argv;       // image's entry point and command, or the configuration's
+  std::vector<std::string> argv;  // image's entry point and command, or the configuration's
   int stop_signal = 0;
   std::vector<std::filesystem::path> folders;  // of the run's that are mounted: they become its user's
-  std::vector<std::string> making;  // the engine's command
-  bool made = false;                // or is being made
+  std::vector<std::string> making;             // the engine's command
+  bool made = false;                           // or is being made
 };
 
 struct NodeState {
   const config::Node* config = nullptr;
   std::optional<Credentials> user;
-  LaunchSpec spec;  // all but file and notified_syscalls, which are looked up late
-  Fd events;        // its cgroup.events; the monitor's
-  std::unique_ptr<ContainerState> container;  // null: it runs on this machine as it is
-  EngineChild engine;  // beside its container; the monitor's
+  LaunchSpec spec;                              // all but file and notified_syscalls, which are looked up late
+  Fd events;                                    // its cgroup.events; the monitor's
+  std::unique_ptr<ContainerState> container;    // null: it runs on this machine as it is
+  EngineChild engine;                           // beside its container; the monitor's
   std::optional<Result<ContainerLaunch>> held;  // its container waits to be let run, for its first start
 
   // One `rose node` request at a time.
@@ -64,12 +65,12 @@ struct NodeState {
   bool planned = false;            // ends are planned, and not followed by a restart
   bool paused = false;
   bool main_paused = false;
-  std::int64_t attach_at_ns = 0;   // when to look for an attached one again
-  std::optional<Error> failure;    // it could not be started
-  std::optional<Error> unattached; // why it was not attached to, the last time it was looked for
-  int end_status = 0;              // its exit status then, 128 + signal where it was killed
-  std::string end_note;            // how it ended last; "" while it runs or is about to
-  std::vector<LogStart> logs;      // of the current incarnation
+  std::int64_t attach_at_ns = 0;    // when to look for an attached one again
+  std::optional<Error> failure;     // it could not be started
+  std::optional<Error> unattached;  // why it was not attached to, the last time it was looked for
+  int end_status = 0;               // its exit status then, 128 + signal where it was killed
+  std::string end_note;             // how it ended last; "" while it runs or is about to
+  std::vector<LogStart> logs;       // of the current incarnation
 };
 
 class Cluster final : public Deployment {
@@ -218,8 +219,8 @@ class Cluster final : public Deployment {
   std::optional<Engine> engine_;                // of containers
   std::vector<std::string> holders_;            // containers that only hold a node's network
   std::string holder_image_;
-  std::vector<std::string> run_volumes_;        // of the engine's, the run's own
-  std::set<std::string> shared_volumes_;        // of those: several nodes'
+  std::vector<std::string> run_volumes_;  // of the engine's, the run's own
+  std::set<std::string> shared_volumes_;  // of those: several nodes'
   std::atomic<unsigned> commands_{0};
   std::atomic<bool> stopping_{false};
   bool started_ = false;

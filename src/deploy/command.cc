@@ -21,8 +21,13 @@ constexpr std::int64_t kAskedAgain = kSecond / 20;  // from a further Ctrl-C unt
 
 class Beside : public RunningCommand {
  public:
-  Beside(Fd pidfd, std::filesystem::path folder, const CommandLimits& limits, std::int64_t started_ns, std::unique_ptr<cancel::Patience> patience)
-      : pidfd_(std::move(pidfd)), folder_(std::move(folder)), limits_(limits), started_ns_(started_ns), patience_(std::move(patience)) {}
+  Beside(Fd pidfd, std::filesystem::path folder, const CommandLimits& limits, std::int64_t started_ns,
+         std::unique_ptr<cancel::Patience> patience)
+      : pidfd_(std::move(pidfd)),
+        folder_(std::move(folder)),
+        limits_(limits),
+        started_ns_(started_ns),
+        patience_(std::move(patience)) {}
   Beside(const Beside&) = delete;
   Beside& operator=(const Beside&) = delete;
   ~Beside() override { kill(); }
@@ -46,7 +51,8 @@ class Beside : public RunningCommand {
       std::int64_t left = until - monotonic_ns();
       if (asked) left = std::min(left, kAskedAgain);
       pollfd waits[2] = {{pidfd_.get(), POLLIN, 0}, {asked ? -1 : cancel::fd(), POLLIN, 0}};
-      const timespec ts{std::max<std::int64_t>(left, 0) / 1'000'000'000, std::max<std::int64_t>(left, 0) % 1'000'000'000};
+      const timespec ts{std::max<std::int64_t>(left, 0) / 1'000'000'000,
+                        std::max<std::int64_t>(left, 0) % 1'000'000'000};
       const int ready = ::ppoll(waits, 2, &ts, nullptr);
       if (ready < 0) continue;  // EINTR
       if (waits[0].revents != 0) break;
@@ -85,14 +91,11 @@ class Beside : public RunningCommand {
     result_.cancelled = cancelled;
     result_.signalled = info.si_code != CLD_EXITED;
     result_.code = info.si_status;
-    if (timed_out)
-      result_.note = fmt::format("timed out after {}", format_duration(limits_.timeout_ns));
-    else if (cancelled)
-      result_.note = "interrupted";
+    if (timed_out) result_.note = fmt::format("timed out after {}", format_duration(limits_.timeout_ns));
+    else if (cancelled) result_.note = "interrupted";
     else if (result_.signalled)
       result_.note = fmt::format("was killed by signal {} ({})", result_.code, ::strsignal(result_.code));
-    else
-      result_.note = fmt::format("exited with status {}", result_.code);
+    else result_.note = fmt::format("exited with status {}", result_.code);
     if (!(limits_.leave_descendants && result_.ok()))
       if (auto destroyed = cgroup::destroy(folder_); !destroyed) log::warning(destroyed.error().message);
     done_ = true;

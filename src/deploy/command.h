@@ -12,8 +12,8 @@ namespace rose::deploy {
 
 struct CommandLimits {
   std::int64_t timeout_ns = 0;
-  std::int64_t after_cancel_ns = 0; // what it still gets after Ctrl-C (teardown runs then too), until a further one
-  bool leave_descendants = false; // after success, what it started lives on (setup may start the system)
+  std::int64_t after_cancel_ns = 0;  // what it still gets after Ctrl-C (teardown runs then too), until a further one
+  bool leave_descendants = false;    // after success, what it started lives on (setup may start the system)
 };
 
 // `spec.cgroup` is made here and removed with the command, unless descendants are left.

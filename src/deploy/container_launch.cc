@@ -91,7 +91,8 @@ Result<ContainerLaunch> ContainerLaunch::prepare(const ContainerStart& start) {
   ::unlink(path.c_str());
   Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   // Whatever user the image has; the folder that leads here is closed to everybody else.
-  if (!socket || ::bind(socket.get(), address.get(), UnixAddress::size()) != 0 || ::chmod(path.c_str(), 0666) != 0 || ::listen(socket.get(), 1) != 0)
+  if (!socket || ::bind(socket.get(), address.get(), UnixAddress::size()) != 0 || ::chmod(path.c_str(), 0666) != 0 ||
+      ::listen(socket.get(), 1) != 0)
     return fail_errno(ErrorKind::environment, fmt::format("{}: cannot listen at {}", start.what, path.string()), errno);
 
   LaunchSpec engine;
@@ -123,12 +124,15 @@ Result<void> ContainerLaunch::meet(const ContainerStart& start, const Fd& socket
     if (visitor_) break;
     const int status = engine_.reap();
     if (start.makes && status == kEngineRefused)
-      return fail(ErrorKind::environment, fmt::format("{}: cannot make its container: {}", what_, tail(start.engine_log, 1)));
+      return fail(ErrorKind::environment,
+                  fmt::format("{}: cannot make its container: {}", what_, tail(start.engine_log, 1)));
     if (status >= 0)
-      return fail(ErrorKind::inconclusive, fmt::format("{}: its container does not start: the engine exited with status {}", what_, status),
+      return fail(ErrorKind::inconclusive,
+                  fmt::format("{}: its container does not start: the engine exited with status {}", what_, status),
                   fmt::format("it said: {}", tail(start.engine_log, 3)));
     if (monotonic_ns() >= until)
-      return fail(ErrorKind::inconclusive, fmt::format("{}: its container did not start within {}", what_, format_duration(patience)));
+      return fail(ErrorKind::inconclusive,
+                  fmt::format("{}: its container did not start within {}", what_, format_duration(patience)));
     ROSE_CHECK(cancel::check());
     pollfd waits[2] = {{socket.get(), POLLIN, 0}, {engine_.fd(), POLLIN, 0}};
     (void)::poll(waits, 2, 200);
@@ -145,17 +149,20 @@ Result<void> ContainerLaunch::meet(const ContainerStart& start, const Fd& socket
   ROSE_CHECK(come_here(start.cgroup));
   for (const std::filesystem::path& folder : start.folders)
     if (::chown(folder.c_str(), uid_, gid_) != 0)
-      return fail_errno(ErrorKind::environment, fmt::format("{}: cannot give {} to its user", what_, folder.string()), errno);
+      return fail_errno(ErrorKind::environment, fmt::format("{}: cannot give {} to its user", what_, folder.string()),
+                        errno);
   // What the node opens by name (/dev/stdout) must be its user's.
   ROSE_TRY(const Fd out, open_log(start.stdout_log, nullptr));
   ROSE_TRY(const Fd err, open_log(start.stderr_log, nullptr));
   for (const Fd* fd : {&out, &err})
-    if (::fchown(fd->get(), uid_, gid_) != 0) return fail_errno(ErrorKind::environment, fmt::format("{}: cannot give its log to its user", what_), errno);
+    if (::fchown(fd->get(), uid_, gid_) != 0)
+      return fail_errno(ErrorKind::environment, fmt::format("{}: cannot give its log to its user", what_), errno);
   return hand_over(start, out, err);
 }
 
-// Into the node's cgroup, where the engine has not put it there. With v2 the engine's limits are those of the cgroup that it leaves: it takes
-// them along, into a folder below the node's, so that limits of faults, which are the node's own, come and go beside them.
+// Into the node's cgroup, where the engine has not put it there. With v2 the engine's limits are those of the cgroup
+// that it leaves: it takes them along, into a folder below the node's, so that limits of faults, which are the node's
+// own, come and go beside them.
 Result<void> ContainerLaunch::come_here(const std::filesystem::path& cgroup) const {
   const std::filesystem::path there = kernel::cgroup_folder_of(pid_);
   if (is_within(there, cgroup)) return {};
@@ -180,7 +187,8 @@ Result<void> ContainerLaunch::hand_over(const ContainerStart& start, const Fd& o
   head.state = ROSE_ENTER_PREPARING;
   head.listener = -1;
   const auto notified = [&start](long number) {
-    return std::find(start.notified_syscalls.begin(), start.notified_syscalls.end(), number) != start.notified_syscalls.end();
+    return std::find(start.notified_syscalls.begin(), start.notified_syscalls.end(), number) !=
+           start.notified_syscalls.end();
   };
   head.may_call = !notified(SYS_futex) && !notified(SYS_recvfrom) && start.notified_clocks == ClockCalls::none ? 1 : 0;
   head.filter_at = static_cast<std::uint32_t>(block.size());
@@ -204,7 +212,8 @@ Result<void> ContainerLaunch::hand_over(const ContainerStart& start, const Fd& o
   if (!memory || ::ftruncate(memory.get(), static_cast<off_t>(block.size())) != 0)
     return fail_errno(ErrorKind::environment, fmt::format("{}: cannot make shared memory", what_), errno);
   void* mapped = ::mmap(nullptr, block.size(), PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
-  if (mapped == MAP_FAILED) return fail_errno(ErrorKind::environment, fmt::format("{}: cannot map memory", what_), errno);
+  if (mapped == MAP_FAILED)
+    return fail_errno(ErrorKind::environment, fmt::format("{}: cannot map memory", what_), errno);
   std::memcpy(mapped, block.data(), block.size());
   page_ = static_cast<rose_enter_page*>(mapped);
   page_size_ = block.size();
@@ -233,15 +242,19 @@ Result<void> ContainerLaunch::failure() const {
   if (err == 0) return {};
   switch (page_->stage) {
     case ROSE_ENTER_FIND:
-      return fail(ErrorKind::input, fmt::format("{}: the image has no command '{}': {}", what_, program_, std::strerror(err)),
-                  program_.find('/') == std::string::npos ? "without a slash it is looked for in the container's PATH" : "the path is one in the container");
+      return fail(ErrorKind::input,
+                  fmt::format("{}: the image has no command '{}': {}", what_, program_, std::strerror(err)),
+                  program_.find('/') == std::string::npos ? "without a slash it is looked for in the container's PATH"
+                                                          : "the path is one in the container");
     case ROSE_ENTER_FILTER:
-      return fail_errno(ErrorKind::environment, fmt::format("{}: cannot install a seccomp filter in its container", what_), err);
+      return fail_errno(ErrorKind::environment,
+                        fmt::format("{}: cannot install a seccomp filter in its container", what_), err);
     case ROSE_ENTER_EXEC:
-      return fail(ErrorKind::input, fmt::format("{}: cannot execute {} in its container: {}", what_, program_, std::strerror(err)),
-                  err == ENOENT ? "the interpreter that its first line names, or its dynamic loader, is not in the image" : "");
-    default:
-      return fail_errno(ErrorKind::environment, fmt::format("{}: cannot prepare its container", what_), err);
+      return fail(
+          ErrorKind::input,
+          fmt::format("{}: cannot execute {} in its container: {}", what_, program_, std::strerror(err)),
+          err == ENOENT ? "the interpreter that its first line names, or its dynamic loader, is not in the image" : "");
+    default: return fail_errno(ErrorKind::environment, fmt::format("{}: cannot prepare its container", what_), err);
   }
 }
 

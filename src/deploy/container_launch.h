@@ -1,5 +1,5 @@
-// Starting a container that the engine has made: its entry point (deploy/enter) meets rose at a socket, and is held before its execve
-// until the caller has made its arrangements, as Launch holds a process of this machine.
+// Starting a container that the engine has made: its entry point (deploy/enter) meets rose at a socket, and is held
+// before its execve until the caller has made its arrangements, as Launch holds a process of this machine.
 #pragma once
 
 #include <sys/types.h>
@@ -20,7 +20,8 @@ struct rose_enter_page;
 
 namespace rose::deploy {
 
-// The engine's own command beside a running container, a child of ours: its end tells how the container's main process ended.
+// The engine's own command beside a running container, a child of ours: its end tells how the container's main process
+// ended.
 class EngineChild {
  public:
   EngineChild() = default;
@@ -45,10 +46,10 @@ struct ContainerStart {
   bool makes = false;               // the latter
   std::filesystem::path enter;      // the folder with the entry point; the socket is made in it
   std::vector<std::string> argv;
-  std::map<std::string, std::string> env;     // beside the container's own
+  std::map<std::string, std::string> env;  // beside the container's own
   std::string stdout_log, stderr_log;
-  std::string engine_log;           // what the engine says
-  std::filesystem::path cgroup;     // the node's
+  std::string engine_log;        // what the engine says
+  std::filesystem::path cgroup;  // the node's
   std::filesystem::path engine_cgroup;
   std::vector<std::filesystem::path> folders;  // are given to the container's user
   std::vector<int> notified_syscalls;
@@ -60,8 +61,8 @@ struct ContainerStart {
 
 class ContainerLaunch {
  public:
-  // Returns when the entry point waits. It is killed when this is destroyed before release() has said that it runs. Errors are
-  // `input` (the engine refuses, or the command is not in the image), `inconclusive` or `environment`.
+  // Returns when the entry point waits. It is killed when this is destroyed before release() has said that it runs.
+  // Errors are `input` (the engine refuses, or the command is not in the image), `inconclusive` or `environment`.
   [[nodiscard]] static Result<ContainerLaunch> prepare(const ContainerStart& start);
   ContainerLaunch(ContainerLaunch&& other) noexcept;
   ContainerLaunch& operator=(ContainerLaunch&&) = delete;

@@ -25,22 +25,27 @@ namespace {
 
 constexpr std::size_t kMadeAtOnce = 8;
 constexpr std::int64_t kRemoveTimeout = 60 * kSecond;
-constexpr std::int64_t kCompletes = 600 * kSecond;     // a service that others wait for
-constexpr std::int64_t kSettleTimeout = 5 * kSecond;  // from the last container's end until the engine's helpers have gone
+constexpr std::int64_t kCompletes = 600 * kSecond;  // a service that others wait for
+constexpr std::int64_t kSettleTimeout =
+    5 * kSecond;  // from the last container's end until the engine's helpers have gone
 
 // What tells of this machine's folders and files means nothing in a container.
 bool means_something_inside(const std::string& variable) {
-  return variable == "ROSE_NODE" || variable == "ROSE_NODES" || variable == "ROSE_IP" || variable == "ROSE_RUN" || variable.starts_with("ROSE_IP_");
+  return variable == "ROSE_NODE" || variable == "ROSE_NODES" || variable == "ROSE_IP" || variable == "ROSE_RUN" ||
+         variable.starts_with("ROSE_IP_");
 }
 
 bool mentions(const config::Node& node, std::string_view placeholder) {
-  return std::any_of(node.command.begin(), node.command.end(), [&](const std::string& word) { return word.find(placeholder) != std::string::npos; }) ||
-         std::any_of(node.env.begin(), node.env.end(), [&](const auto& entry) { return entry.second.find(placeholder) != std::string::npos; });
+  return std::any_of(node.command.begin(), node.command.end(),
+                     [&](const std::string& word) { return word.find(placeholder) != std::string::npos; }) ||
+         std::any_of(node.env.begin(), node.env.end(),
+                     [&](const auto& entry) { return entry.second.find(placeholder) != std::string::npos; });
 }
 
 Result<int> stop_signal(const std::string& text) {
   if (text.empty()) return SIGTERM;
-  const std::string name = text.starts_with("SIG") || (text.front() >= '0' && text.front() <= '9') ? text : "SIG" + text;
+  const std::string name =
+      text.starts_with("SIG") || (text.front() >= '0' && text.front() <= '9') ? text : "SIG" + text;
   if (const auto number = kernel::signal_number(name)) return *number;
   int number = 0;
   for (const char c : name) number = c >= '0' && c <= '9' && number < 1000 ? number * 10 + (c - '0') : -1000;
@@ -51,7 +56,8 @@ Result<int> stop_signal(const std::string& text) {
 }  // namespace
 
 bool Cluster::has_containers() const {
-  return std::any_of(config_.nodes.begin(), config_.nodes.end(), [](const config::Node& node) { return node.container.has_value(); });
+  return std::any_of(config_.nodes.begin(), config_.nodes.end(),
+                     [](const config::Node& node) { return node.container.has_value(); });
 }
 
 Result<void> Cluster::make_containers() {
@@ -61,17 +67,20 @@ Result<void> Cluster::make_containers() {
   }
   ROSE_CHECK(cgroup::make(cgroup_ / kEngineCgroup));
   const std::filesystem::path folders = run_dir_ / kEnterFolders;
-  if (::mkdir(folders.c_str(), 0700) != 0 && errno != EEXIST) return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folders.string()), errno);
+  if (::mkdir(folders.c_str(), 0700) != 0 && errno != EEXIST)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folders.string()), errno);
   std::vector<std::size_t> later;
   for (const NodeInfo& info : infos_) {
     ROSE_CHECK(cancel::check());
     if (!config_.nodes[info.index].container) continue;
-    if (auto planned = plan_container(info.index); !planned) return Unexpected(std::move(planned).error().in("node " + info.name));
+    if (auto planned = plan_container(info.index); !planned)
+      return Unexpected(std::move(planned).error().in("node " + info.name));
     if (!made_by_start(info.index)) later.push_back(info.index);
   }
   // Two of podman's commands that need one volume may both make it, and the second fails.
   for (const std::string& volume : shared_volumes_) {
-    ROSE_TRY([[maybe_unused]] const std::string made, ask_engine(make_volume_words(*engine_, volume), fmt::format("make volume {}", volume), kRemoveTimeout));
+    ROSE_TRY([[maybe_unused]] const std::string made,
+             ask_engine(make_volume_words(*engine_, volume), fmt::format("make volume {}", volume), kRemoveTimeout));
   }
   // Engines make several at once in hardly more time than one.
   for (std::size_t first = 0; first < later.size(); first += kMadeAtOnce) {
@@ -82,7 +91,8 @@ Result<void> Cluster::make_containers() {
     for (std::size_t i = first; i < end; ++i) {
       ContainerState& container = *states_[later[i]]->container;
       container.made = true;
-      makers.emplace_back([&, i] { made[i - first] = ask_engine(container.making, "make its container", kMakeTimeout); });
+      makers.emplace_back(
+          [&, i] { made[i - first] = ask_engine(container.making, "make its container", kMakeTimeout); });
     }
     for (std::thread& maker : makers) maker.join();
     for (std::size_t i = first; i < end; ++i)
@@ -94,10 +104,12 @@ Result<void> Cluster::make_containers() {
 // It waits for no other node's health or end.
 bool Cluster::starts_at_once(std::size_t node) const {
   const auto& after = config_.nodes[node].container->after;
-  return std::all_of(after.begin(), after.end(), [](const config::Dependency& one) { return one.when == config::Dependency::When::started; });
+  return std::all_of(after.begin(), after.end(),
+                     [](const config::Dependency& one) { return one.when == config::Dependency::When::started; });
 }
 
-// Each of podman's commands loads and locks all that it knows: one that makes and starts takes less than two. Docker's are short.
+// Each of podman's commands loads and locks all that it knows: one that makes and starts takes less than two. Docker's
+// are short.
 bool Cluster::made_by_start(std::size_t node) const { return engine_->podman && starts_at_once(node); }
 
 // What is known before its image is.
@@ -122,26 +134,31 @@ ContainerSpec Cluster::named_spec(std::size_t node) const {
   spec.options = config.container->options;
   spec.limits = config.container->limits;
   for (const std::string& limit : inherited_limits())
-    if (std::none_of(spec.limits.begin(), spec.limits.end(), [&](const std::string& own) { return own.substr(0, own.find('=')) == limit.substr(0, limit.find('=')); }))
+    if (std::none_of(spec.limits.begin(), spec.limits.end(), [&](const std::string& own) {
+          return own.substr(0, own.find('=')) == limit.substr(0, limit.find('='));
+        }))
       spec.limits.push_back(limit);
   spec.enter = run_dir_ / kEnterFolders / info.name;
   return spec;
 }
 
-// With docker, whose containers enter no network namespace but another container's: before the network is made, so that it is made of these.
+// With docker, whose containers enter no network namespace but another container's: before the network is made, so that
+// it is made of these.
 Result<void> Cluster::make_holders(std::vector<Network::Member>& members) {
   if (!has_containers()) return {};
   ROSE_TRY(engine_, find_engine(config_.deployment.engine));
   if (engine_->podman) return {};
   const std::filesystem::path folders = run_dir_ / kEnterFolders;
-  if (::mkdir(folders.c_str(), 0700) != 0) return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folders.string()), errno);
+  if (::mkdir(folders.c_str(), 0700) != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folders.string()), errno);
   // A tar file of nothing.
   const std::filesystem::path archive = folders / "empty.tar";
   ROSE_CHECK(write_file(archive, std::string(1024, '\0'), 0600));
   const std::string image = identity_.id() + "-network";
   ROSE_CHECK(identity_.note("engine", undo_line(remove_image_words(*engine_, image))));
   holder_image_ = image;
-  ROSE_TRY([[maybe_unused]] const std::string imported, ask_engine(holder_image_words(*engine_, archive.string(), image), "make an empty image", kMakeTimeout));
+  ROSE_TRY([[maybe_unused]] const std::string imported,
+           ask_engine(holder_image_words(*engine_, archive.string(), image), "make an empty image", kMakeTimeout));
   std::vector<std::size_t> which;
   for (const NodeInfo& info : infos_) {
     if (!config_.nodes[info.index].container) continue;
@@ -151,7 +168,9 @@ Result<void> Cluster::make_holders(std::vector<Network::Member>& members) {
     ROSE_CHECK(identity_.note("engine", undo_line(remove_words(*engine_, {spec.holder}))));
     holders_.push_back(spec.holder);
     which.push_back(info.index);
-    ROSE_TRY([[maybe_unused]] const std::string made, ask_engine(holder_words(*engine_, spec, image), fmt::format("make the network of node {}", info.name), kMakeTimeout));
+    ROSE_TRY([[maybe_unused]] const std::string made,
+             ask_engine(holder_words(*engine_, spec, image), fmt::format("make the network of node {}", info.name),
+                        kMakeTimeout));
   }
   ROSE_TRY(const std::vector<pid_t> pids, start_holders(*engine_, holders_));
   for (std::size_t i = 0; i < which.size(); ++i) members[which[i]].holder = pids[i];
@@ -166,13 +185,17 @@ Result<void> Cluster::plan_container(std::size_t node) {
   ROSE_TRY(const Image image, have_image(*engine_, *config.container, config_.deployment.setup.has_value()));
   state.container = std::make_unique<ContainerState>();
   ContainerState& container = *state.container;
-  ROSE_TRY(container.stop_signal, stop_signal(config.container->stop_signal.empty() ? image.stop_signal : config.container->stop_signal));
+  ROSE_TRY(container.stop_signal,
+           stop_signal(config.container->stop_signal.empty() ? image.stop_signal : config.container->stop_signal));
   const auto& entrypoint = config.container->entrypoint;
   container.argv = entrypoint ? expand(*entrypoint, facts_, infos_, &info) : image.entrypoint;
-  const std::vector<std::string> further = !config.command.empty() ? state.spec.argv : entrypoint ? std::vector<std::string>{} : image.command;
+  const std::vector<std::string> further = !config.command.empty() ? state.spec.argv
+                                           : entrypoint            ? std::vector<std::string>{}
+                                                                   : image.command;
   container.argv.insert(container.argv.end(), further.begin(), further.end());
   if (container.argv.empty())
-    return fail(ErrorKind::input, fmt::format("image '{}' names no command", config.container->image), "say what it runs: command = [...]");
+    return fail(ErrorKind::input, fmt::format("image '{}' names no command", config.container->image),
+                "say what it runs: command = [...]");
 
   container.spec = named_spec(node);
   ContainerSpec& spec = container.spec;
@@ -197,7 +220,8 @@ Result<void> Cluster::place_folders(std::size_t node) {
   if (mentions(config, "${config_dir}")) volumes.push_back(fmt::format("{0}:{0}:ro", config_.directory.string()));
   // What observers set there: the agent in a JVM has its files in the run's folder.
   for (const auto& [name, value] : states_[node]->spec.env)
-    if (!name.starts_with("ROSE_") && !config.env.contains(name) && value.find(run_dir_.string()) != std::string::npos) {
+    if (!name.starts_with("ROSE_") && !config.env.contains(name) &&
+        value.find(run_dir_.string()) != std::string::npos) {
       volumes.push_back(fmt::format("{0}:{0}", run_dir_.string()));
       break;
     }
@@ -239,7 +263,8 @@ Result<void> Cluster::place_folders(std::size_t node) {
       ROSE_CHECK(note_volume(own));
       volume = own + volume.substr(parts.front().size());
     } else if (!std::filesystem::exists(source, error)) {
-      return fail(ErrorKind::input, fmt::format("its volume {} does not exist", source.string()), "relative paths start at the folder of the configuration file");
+      return fail(ErrorKind::input, fmt::format("its volume {} does not exist", source.string()),
+                  "relative paths start at the folder of the configuration file");
     }
   }
   ROSE_CHECK(write_handed(node, volumes));
@@ -250,7 +275,8 @@ Result<void> Cluster::place_folders(std::size_t node) {
   return {};
 }
 
-// Engines differ in what they make of a volume's size; here all nodes that share it have the same file system. Its files stay in the run's folder.
+// Engines differ in what they make of a volume's size; here all nodes that share it have the same file system. Its
+// files stay in the run's folder.
 Result<std::filesystem::path> Cluster::memory_volume(const std::string& name, const std::string& options) {
   const std::filesystem::path folder = run_dir_ / "volumes" / name;
   if (std::find(volumes_.begin(), volumes_.end(), folder) != volumes_.end()) return folder;
@@ -268,7 +294,8 @@ Result<void> Cluster::write_handed(std::size_t node, std::vector<std::string>& v
   const std::vector<config::HandedFile>& files = config_.nodes[node].container->files;
   if (files.empty()) return {};
   const std::filesystem::path folder = run_dir_ / kEnterFolders / (infos_[node].name + ".files");
-  if (::mkdir(folder.c_str(), 0755) != 0) return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folder.string()), errno);
+  if (::mkdir(folder.c_str(), 0755) != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folder.string()), errno);
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::filesystem::path file = folder / std::to_string(i);
     ROSE_CHECK(write_file(file, files[i].content, static_cast<mode_t>(files[i].mode)));
@@ -314,14 +341,15 @@ void Cluster::remove_containers() {
   }
   names.insert(names.end(), holders_.begin(), holders_.end());
   if (!names.empty()) remove(remove_words(*engine_, names), "remove the run's containers");
-  for (const std::string& volume : run_volumes_) remove(remove_volume_words(*engine_, volume), fmt::format("remove volume {}", volume));
+  for (const std::string& volume : run_volumes_)
+    remove(remove_volume_words(*engine_, volume), fmt::format("remove volume {}", volume));
   if (!holder_image_.empty()) remove(remove_image_words(*engine_, holder_image_), "remove an image");
   std::error_code ignored;
   std::filesystem::remove_all(run_dir_ / kEnterFolders, ignored);
 }
 
-// Engines take a while to start a container. So that nodes begin as close to each other as processes do, all that need not wait
-// for another one's health or end are brought to their entry points side by side.
+// Engines take a while to start a container. So that nodes begin as close to each other as processes do, all that need
+// not wait for another one's health or end are brought to their entry points side by side.
 void Cluster::hold_containers() {
   std::vector<std::pair<std::size_t, ContainerStart>> starts;
   on_monitor([&] {
@@ -329,7 +357,8 @@ void Cluster::hold_containers() {
       NodeState& state = *states_[info.index];
       if (!state.container) continue;
       if (!starts_at_once(info.index)) continue;
-      state.spec.notified_syscalls = observer_ != nullptr ? observer_->notified_syscalls(info.index) : std::vector<int>{};
+      state.spec.notified_syscalls =
+          observer_ != nullptr ? observer_->notified_syscalls(info.index) : std::vector<int>{};
       state.spec.notified_clocks = observer_ != nullptr ? observer_->notified_clocks(info.index) : ClockCalls::none;
       starts.emplace_back(info.index, container_start(info.index));
     }
@@ -337,7 +366,9 @@ void Cluster::hold_containers() {
   for (std::size_t first = 0; first < starts.size() && !cancel::requested(); first += kMadeAtOnce) {
     std::vector<std::thread> starters;
     for (std::size_t i = first; i < std::min(starts.size(), first + kMadeAtOnce); ++i) {
-      const auto hold = [this, &starts, i] { states_[starts[i].first]->held.emplace(ContainerLaunch::prepare(starts[i].second)); };
+      const auto hold = [this, &starts, i] {
+        states_[starts[i].first]->held.emplace(ContainerLaunch::prepare(starts[i].second));
+      };
       if (auto thread = start_thread(hold)) starters.push_back(*std::move(thread));
       else hold();
     }
@@ -369,7 +400,8 @@ Result<void> Cluster::await_completed(std::size_t node) {
         break;
       }
     }
-    if (monotonic_ns() >= until) return Unexpected(not_ready(node, fmt::format("did not complete within {}", format_duration(kCompletes))));
+    if (monotonic_ns() >= until)
+      return Unexpected(not_ready(node, fmt::format("did not complete within {}", format_duration(kCompletes))));
     if (!cancel::sleep(20 * kMillisecond)) return cancel::check();
   }
   std::unique_lock lock(mutex_);
@@ -390,7 +422,9 @@ std::vector<std::size_t> Cluster::start_order() const {
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (stands(names[i])) continue;
       const auto& container = config_.nodes[i].container;
-      if (container && !std::all_of(container->after.begin(), container->after.end(), [&](const auto& one) { return stands(one.node); })) continue;
+      if (container && !std::all_of(container->after.begin(), container->after.end(),
+                                    [&](const auto& one) { return stands(one.node); }))
+        continue;
       order.push_back(i);
       break;
     }
@@ -402,7 +436,8 @@ std::vector<std::size_t> Cluster::start_order() const {
 config::Command Cluster::health_command(std::size_t node) const {
   config::Command words = engine_->command;
   words.insert(words.end(), {"exec", states_[node]->container->spec.name});
-  for (const std::string& word : config_.nodes[node].container->health->test) words.push_back(replaced(word, "${", "$${"));
+  for (const std::string& word : config_.nodes[node].container->health->test)
+    words.push_back(replaced(word, "${", "$${"));
   return words;
 }
 

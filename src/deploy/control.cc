@@ -87,20 +87,23 @@ Result<std::unique_ptr<ControlServer>> ControlServer::create(const std::filesyst
   server->listener_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   server->quit_ = Fd(::eventfd(0, EFD_CLOEXEC));
   if (!server->listener_ || !server->quit_)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot open the control socket in {}", run_dir.string()), errno);
+    return fail_errno(ErrorKind::environment, fmt::format("cannot open the control socket in {}", run_dir.string()),
+                      errno);
   ROSE_TRY(const UnixAddress address, unix_address(run_dir / kControlSocket));
   // Before the bind, which makes the file with this mode.
   ::fchmod(server->listener_.get(), 0600);
   if (::bind(server->listener_.get(), address.get(), address.size()) != 0 ||
       ::chmod((run_dir / kControlSocket).c_str(), 0600) != 0 || ::listen(server->listener_.get(), 16) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", (run_dir / kControlSocket).string()), errno);
+    return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", (run_dir / kControlSocket).string()),
+                      errno);
   ROSE_TRY(server->thread_, start_thread([raw = server.get()] { raw->accept_all(); }));
   return server;
 }
 
 ControlServer::~ControlServer() {
   const std::uint64_t one = 1;
-  if (quit_) [[maybe_unused]] const ssize_t n = ::write(quit_.get(), &one, sizeof one);
+  if (quit_) [[maybe_unused]]
+    const ssize_t n = ::write(quit_.get(), &one, sizeof one);
   if (thread_.joinable()) thread_.join();
   for (Connection& connection : connections_) connection.thread.join();
   if (thread_.get_id() == std::thread::id() && listener_) ::unlink((run_dir_ / kControlSocket).c_str());
@@ -151,10 +154,8 @@ void ControlServer::serve(Fd connection) {
   }
   const std::size_t space = line.find(' ');
   const auto answer = handler_(line.substr(0, space), space == std::string::npos ? "" : line.substr(space + 1));
-  if (answer)
-    send_all(connection.get(), fmt::format("ok\t{}\n", field(*answer)));
-  else
-    send_all(connection.get(), error_answer(answer.error()));
+  if (answer) send_all(connection.get(), fmt::format("ok\t{}\n", field(*answer)));
+  else send_all(connection.get(), error_answer(answer.error()));
 }
 
 Result<void> step_request(const std::filesystem::path& run_dir, std::string_view step, bool done) {
@@ -164,7 +165,8 @@ Result<void> step_request(const std::filesystem::path& run_dir, std::string_view
 
 Result<std::string> node_request(const std::filesystem::path& run_dir, std::string_view action, std::string_view node) {
   constexpr const char* kHint =
-      "'rose node' and 'rose step' work inside a workload, incident, oracle or ready command of a run, where ROSE_RUN_DIR is set";
+      "'rose node' and 'rose step' work inside a workload, incident, oracle or ready command of a run, where "
+      "ROSE_RUN_DIR is set";
   if (action.size() + node.size() + 2 > kMostRequestBytes || node.find('\n') != std::string_view::npos)
     return fail(ErrorKind::usage, "the name is too long or has a line break in it");
   Result<UnixAddress> address = unix_address(run_dir / kControlSocket);
@@ -174,8 +176,8 @@ Result<std::string> node_request(const std::filesystem::path& run_dir, std::stri
   if (::connect(socket.get(), address->get(), address->size()) != 0) {
     const int err = errno;
     if (err == EACCES || err == EPERM) return fail_errno(ErrorKind::environment, "cannot reach the deployment", err);
-    return fail(ErrorKind::usage,
-                fmt::format("no deployment runs in '{}' ({})", run_dir.string(), std::strerror(err)), kHint);
+    return fail(ErrorKind::usage, fmt::format("no deployment runs in '{}' ({})", run_dir.string(), std::strerror(err)),
+                kHint);
   }
   send_all(socket.get(), fmt::format("{} {}\n", action, node));
   std::string line;

@@ -25,8 +25,8 @@
 namespace rose::deploy {
 namespace {
 
-constexpr std::int64_t kStopGrace = 2 * kSecond;              // at the end of a run
-constexpr std::int64_t kCancelledGrace = kSecond / 2;         // after Ctrl-C
+constexpr std::int64_t kStopGrace = 2 * kSecond;       // at the end of a run
+constexpr std::int64_t kCancelledGrace = kSecond / 2;  // after Ctrl-C
 constexpr std::int64_t kSetupTimeout = 600 * kSecond;
 constexpr std::int64_t kTeardownTimeout = 120 * kSecond;
 constexpr std::int64_t kTeardownAfterCancel = 30 * kSecond;  // it undoes what setup did, but Ctrl-C must end rose
@@ -37,8 +37,8 @@ constexpr std::int64_t kPoll = 20 * kMillisecond;
 bool may_search(const struct stat& info, const Credentials& user) {
   if (user.uid == 0) return true;
   if (info.st_uid == user.uid) return (info.st_mode & S_IXUSR) != 0;
-  const bool member = info.st_gid == user.gid ||
-                      std::find(user.groups.begin(), user.groups.end(), info.st_gid) != user.groups.end();
+  const bool member =
+      info.st_gid == user.gid || std::find(user.groups.begin(), user.groups.end(), info.st_gid) != user.groups.end();
   return (info.st_mode & (member ? S_IXGRP : S_IXOTH)) != 0;
 }
 
@@ -133,14 +133,16 @@ Result<void> Cluster::make_folders() {
         return fail_errno(ErrorKind::environment, fmt::format("cannot give {} to {}", info.dir.string(), node.user),
                           errno);
       // Its folder is of no use to it unless it can be reached.
-      struct stat above {};
+      struct stat above{};
       if (::stat(run_dir_.c_str(), &above) == 0 && !may_search(above, *state->user))
         ::chmod(run_dir_.c_str(), (above.st_mode & 07777) | 0111);
       for (std::filesystem::path folder = run_dir_.parent_path(); folder != folder.root_path();
            folder = folder.parent_path())
         if (::stat(folder.c_str(), &above) == 0 && !may_search(above, *state->user))
-          log::warning("node {}: user {} cannot reach its folder {} by path, {} is closed to it: open that one (chmod o+x), or have runs elsewhere (--report, or TMPDIR without it)", node.name, node.user,
-                       info.dir.string(), folder.string());
+          log::warning(
+              "node {}: user {} cannot reach its folder {} by path, {} is closed to it: open that one (chmod o+x), or "
+              "have runs elsewhere (--report, or TMPDIR without it)",
+              node.name, node.user, info.dir.string(), folder.string());
     }
     info.logs = {info.dir / "stdout.log", info.dir / "stderr.log"};
     for (const std::string& file : node.logs) info.logs.push_back(info.dir / file);
@@ -184,9 +186,11 @@ Result<void> Cluster::check_commands() {
   for (const NodeInfo& info : infos_) {
     NodeState& state = *states_[info.index];
     if (state.config->attach || state.config->container) continue;
-    ROSE_TRY(state.spec.file, find_program(state.spec.argv.front(), config_.directory, state.spec.env, state.spec.what));
+    ROSE_TRY(state.spec.file,
+             find_program(state.spec.argv.front(), config_.directory, state.spec.env, state.spec.what));
     if (!state.config->record_libc.empty())
-      if (auto takes = check_takes_recorder(state.spec.file); !takes) return Unexpected(std::move(takes).error().in(state.spec.what + ": record_libc"));
+      if (auto takes = check_takes_recorder(state.spec.file); !takes)
+        return Unexpected(std::move(takes).error().in(state.spec.what + ": record_libc"));
     // Programs look for themselves by argv[0], and the node's folder is not where the path starts.
     if (state.spec.argv.front().find('/') != std::string::npos) state.spec.argv.front() = state.spec.file;
   }
@@ -274,10 +278,8 @@ void Cluster::add_observers_variables() {
   for (const NodeInfo& info : infos_) {
     NodeState& state = *states_[info.index];
     for (const auto& [name, value] : observer_->environment(info.index, state.spec.env)) {
-      if (state.config->attach)
-        setup_variables_[fmt::format("ROSE_{}_{}", name, variable_name(info.name))] = value;
-      else
-        state.spec.env[name] = value;
+      if (state.config->attach) setup_variables_[fmt::format("ROSE_{}_{}", name, variable_name(info.name))] = value;
+      else state.spec.env[name] = value;
     }
   }
 }
@@ -292,7 +294,8 @@ Result<void> Cluster::run_setup() {
   if (!result.ok()) {
     const std::string last = tail(run_dir_ / "setup.log", 10);
     std::string hint = last.empty() ? "" : fmt::format("last lines of setup.log:\n{}", last);
-    if (const std::string word = misplaced_word(*config_.deployment.setup, facts_.config_dir, run_dir_); !word.empty()) hint += (hint.empty() ? "" : "\n") + word;
+    if (const std::string word = misplaced_word(*config_.deployment.setup, facts_.config_dir, run_dir_); !word.empty())
+      hint += (hint.empty() ? "" : "\n") + word;
     return fail(ErrorKind::inconclusive, fmt::format("setup {}", result.note), hint);
   }
   return {};
@@ -350,7 +353,9 @@ Result<std::unique_ptr<Probe>> Cluster::make_probe(std::size_t node) {
   if (ready.health) {
     const config::Command command = health_command(node);
     const std::int64_t timeout_ns = config_.nodes[node].container->health->timeout_ns;
-    return command_probe(command, [this, command, timeout_ns, &info] { return spawn_as(command, "health-" + info.name, {.timeout_ns = timeout_ns}, nullptr); });
+    return command_probe(command, [this, command, timeout_ns, &info] {
+      return spawn_as(command, "health-" + info.name, {.timeout_ns = timeout_ns}, nullptr);
+    });
   }
   if (ready.tcp) return tcp_probe(client_netns_fd(), reachable_ip(info), *ready.tcp);
   if (ready.log) {
@@ -370,8 +375,10 @@ Result<std::unique_ptr<Probe>> Cluster::make_probe(std::size_t node) {
 Error Cluster::not_ready(std::size_t node, std::string message) const {
   const NodeInfo& info = infos_[node];
   const auto [log, last] = last_words(info.dir);
-  std::string hint = last.empty() ? fmt::format("node {} printed nothing", info.name) : fmt::format("last lines of {}/{}:\n{}", info.name, log, last);
-  if (const std::string word = misplaced_word(states_[node]->config->command, facts_.config_dir, info.dir); !word.empty() && !states_[node]->config->container)
+  std::string hint = last.empty() ? fmt::format("node {} printed nothing", info.name)
+                                  : fmt::format("last lines of {}/{}:\n{}", info.name, log, last);
+  if (const std::string word = misplaced_word(states_[node]->config->command, facts_.config_dir, info.dir);
+      !word.empty() && !states_[node]->config->container)
     hint += "\n" + word;
   return {ErrorKind::inconclusive, fmt::format("node {} {}", info.name, message), hint};
 }
@@ -427,7 +434,8 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which) {
           std::lock_guard lock(mutex_);
           if (state.unattached) return Unexpected(*state.unattached);
           // The time is the node's: that a busy machine has not looked for it yet is not its fault.
-          if (monotonic_ns() >= it->until_ns + kAttachTimeout) return Unexpected(not_ready(node, "was not looked for in time"));
+          if (monotonic_ns() >= it->until_ns + kAttachTimeout)
+            return Unexpected(not_ready(node, "was not looked for in time"));
           ++it;
           continue;
         }
@@ -459,8 +467,7 @@ void Cluster::resume_attached() {
     const bool main = states_[i]->main_paused;
     lock.unlock();
     for (const Scope scope : {Scope::all, Scope::main})
-      if (scope == Scope::all ? all : main)
-        undo(resume(i, scope));
+      if (scope == Scope::all ? all : main) undo(resume(i, scope));
   }
 }
 
@@ -504,7 +511,8 @@ void Cluster::end_nodes() {
     // Until the monitor has seen and told all ends.
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, std::chrono::seconds(has_containers() ? 15 : 5), [&] {
-      return std::all_of(own.begin(), own.end(), [&](std::size_t i) { return states_[i]->pid == 0 && !states_[i]->ending; });
+      return std::all_of(own.begin(), own.end(),
+                         [&](std::size_t i) { return states_[i]->pid == 0 && !states_[i]->ending; });
     });
   }
   on_monitor([&] {

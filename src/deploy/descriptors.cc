@@ -27,13 +27,15 @@ bool DescriptorLimits::may_be_raised() {
   return soft_only;
 }
 
-Result<DescriptorLimits::Change> DescriptorLimits::change(pid_t pid, std::optional<std::uint64_t> limit, const Note& note) {
+Result<DescriptorLimits::Change> DescriptorLimits::change(pid_t pid, std::optional<std::uint64_t> limit,
+                                                          const Note& note) {
   const auto stat = kernel::process_stat(pid);
   rlimit now{};
   if (!stat || stat->state == 'Z') return Change::none;
   if (::prlimit(pid, RLIMIT_NOFILE, nullptr, &now) != 0) {
     if (errno == ESRCH) return Change::none;  // it has ended
-    return fail_errno(ErrorKind::environment, fmt::format("cannot see how many descriptors process {} may have", pid), errno);  // of another user
+    return fail_errno(ErrorKind::environment, fmt::format("cannot see how many descriptors process {} may have", pid),
+                      errno);  // of another user
   }
   const bool soft_only = may_be_raised();
   const auto key = [soft_only](const rlimit& one) { return soft_only ? one.rlim_cur : one.rlim_max; };
@@ -43,7 +45,9 @@ Result<DescriptorLimits::Change> DescriptorLimits::change(pid_t pid, std::option
     const auto parent = inherited_.find(key(now));
     if (!limit && parent == inherited_.end()) return Change::none;
     made = Change::first;
-    const Known fresh = parent == inherited_.end() ? Known{now, now} : Known{parent->second, {std::min(parent->second.rlim_cur, key(now)), now.rlim_max}};
+    const Known fresh = parent == inherited_.end()
+                            ? Known{now, now}
+                            : Known{parent->second, {std::min(parent->second.rlim_cur, key(now)), now.rlim_max}};
     found = known_.emplace(std::pair{pid, stat->start_ticks}, fresh).first;
   }
   Known& one = found->second;
@@ -51,7 +55,8 @@ Result<DescriptorLimits::Change> DescriptorLimits::change(pid_t pid, std::option
   const bool own = !same(now, one.set);
   rlimit wanted = one.before;
   if (limit) {
-    wanted = {std::min<rlim_t>(wanted.rlim_cur, *limit), soft_only ? now.rlim_max : std::min<rlim_t>(wanted.rlim_max, *limit)};
+    wanted = {std::min<rlim_t>(wanted.rlim_cur, *limit),
+              soft_only ? now.rlim_max : std::min<rlim_t>(wanted.rlim_max, *limit)};
     if (own) wanted.rlim_cur = std::min(wanted.rlim_cur, now.rlim_cur);
   } else if (own) {
     if (now.rlim_cur != one.set.rlim_cur) wanted.rlim_cur = now.rlim_cur;
@@ -60,23 +65,28 @@ Result<DescriptorLimits::Change> DescriptorLimits::change(pid_t pid, std::option
   if (soft_only) wanted.rlim_max = now.rlim_max;
   if (same(now, wanted)) return Change::none;
   if (limit) {
-    ROSE_CHECK(note(fmt::format("{} {} {} {} {}", pid, stat->start_ticks, one.before.rlim_cur, one.before.rlim_max, key(wanted))));
+    ROSE_CHECK(note(
+        fmt::format("{} {} {} {} {}", pid, stat->start_ticks, one.before.rlim_cur, one.before.rlim_max, key(wanted))));
     inherited_[key(wanted)] = one.before;
   }
   rlimit after{};
   if (::prlimit(pid, RLIMIT_NOFILE, &wanted, nullptr) != 0 || ::prlimit(pid, RLIMIT_NOFILE, nullptr, &after) != 0) {
     if (errno == ESRCH) return Change::none;
-    return fail_errno(ErrorKind::environment, fmt::format("cannot change how many descriptors process {} may have", pid), errno);
+    return fail_errno(ErrorKind::environment,
+                      fmt::format("cannot change how many descriptors process {} may have", pid), errno);
   }
   if (!same(after, wanted))
-    return fail(ErrorKind::environment, fmt::format("process {} may have {} descriptors instead of {}", pid, after.rlim_cur, wanted.rlim_cur));
+    return fail(ErrorKind::environment,
+                fmt::format("process {} may have {} descriptors instead of {}", pid, after.rlim_cur, wanted.rlim_cur));
   one.set = wanted;
   return made;
 }
 
-Result<std::size_t> DescriptorLimits::apply(const List& list, std::optional<std::uint64_t> limit, const Note& note, bool once) {
+Result<std::size_t> DescriptorLimits::apply(const List& list, std::optional<std::uint64_t> limit, const Note& note,
+                                            bool once) {
   std::size_t changed = 0;
-  // Until nobody is found any more: a process that is being made at this moment is in no list yet, with what its parent had.
+  // Until nobody is found any more: a process that is being made at this moment is in no list yet, with what its parent
+  // had.
   int quiet = 0;
   for (int round = 0; round < kMostRounds && quiet < 3; ++round) {
     bool any = false;
@@ -104,12 +114,14 @@ std::size_t restore_descriptors(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) {
     std::istringstream in(note);
     Line line;
-    if (in >> line.pid >> line.start >> line.before.rlim_cur >> line.before.rlim_max >> line.set && line.pid > 0) lines.push_back(line);
+    if (in >> line.pid >> line.start >> line.before.rlim_cur >> line.before.rlim_max >> line.set && line.pid > 0)
+      lines.push_back(line);
   }
   std::size_t count = 0;
   const auto restore = [&](pid_t pid, const Line& line) {
     rlimit now{};
-    if (::prlimit(pid, RLIMIT_NOFILE, nullptr, &now) != 0 || (now.rlim_max != line.set && now.rlim_cur != line.set)) return;
+    if (::prlimit(pid, RLIMIT_NOFILE, nullptr, &now) != 0 || (now.rlim_max != line.set && now.rlim_cur != line.set))
+      return;
     rlimit wanted = line.before;
     if (now.rlim_cur < line.set) wanted.rlim_cur = now.rlim_cur;  // its own doing
     if (::prlimit(pid, RLIMIT_NOFILE, &wanted, nullptr) == 0) ++count;

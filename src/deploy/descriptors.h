@@ -24,11 +24,12 @@ class DescriptorLimits {
   using List = std::function<std::vector<pid_t>()>;
   using Note = std::function<Result<void>(const std::string& value)>;
 
-  // Every process may have at most `limit`; children inherit it. Nothing: all have again what they had. Returns how many were changed
-  // for the first time. `once`: looks once, not until nobody is found any more.
-  [[nodiscard]] Result<std::size_t> apply(const List& list, std::optional<std::uint64_t> limit, const Note& note, bool once = false);
-  // Without CAP_SYS_RESOURCE a hard limit cannot be given back, so only the soft one is lowered. A process may raise that itself (Go's
-  // runtime and JVMs do when they start): apply() has to be called again now and then.
+  // Every process may have at most `limit`; children inherit it. Nothing: all have again what they had. Returns how
+  // many were changed for the first time. `once`: looks once, not until nobody is found any more.
+  [[nodiscard]] Result<std::size_t> apply(const List& list, std::optional<std::uint64_t> limit, const Note& note,
+                                          bool once = false);
+  // Without CAP_SYS_RESOURCE a hard limit cannot be given back, so only the soft one is lowered. A process may raise
+  // that itself (Go's runtime and JVMs do when they start): apply() has to be called again now and then.
   [[nodiscard]] static bool may_be_raised();
 
  private:

@@ -27,8 +27,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr unsigned long kDiskFlags = MS_NOSUID | MS_NODEV;
-// What the kernel would write of its own accord is left out as far as it lets us: the journal is written when somebody syncs, and a
-// rename syncs nothing. (Other file systems promise no more.) Dirty pages older than vm.dirty_expire_centisecs are still written.
+// What the kernel would write of its own accord is left out as far as it lets us: the journal is written when somebody
+// syncs, and a rename syncs nothing. (Other file systems promise no more.) Dirty pages older than
+// vm.dirty_expire_centisecs are still written.
 constexpr const char* kMountOptions = "commit=3600,noauto_da_alloc,noinit_itable";
 constexpr off_t kImageBytes = off_t{8} << 30;  // sparse
 constexpr std::size_t kSector = 512;
@@ -79,10 +80,11 @@ std::map<std::string, FileState> files_of(const fs::path& folder) {
   std::map<std::string, FileState> all;
   std::error_code bad;
   for (fs::recursive_directory_iterator at(folder, bad), end; !bad && at != end; at.increment(bad)) {
-    struct stat info {};
+    struct stat info{};
     if (::lstat(at->path().c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
-    all.emplace(at->path().lexically_relative(folder).string(),
-                FileState{static_cast<std::uint64_t>(info.st_size), info.st_mtim.tv_sec * kSecond + info.st_mtim.tv_nsec});
+    all.emplace(
+        at->path().lexically_relative(folder).string(),
+        FileState{static_cast<std::uint64_t>(info.st_size), info.st_mtim.tv_sec * kSecond + info.st_mtim.tv_nsec});
   }
   return all;
 }
@@ -91,7 +93,7 @@ std::map<std::string, FileState> files_of(const fs::path& folder) {
 bool tear(const fs::path& whole, const fs::path& on_disk, const Torn& torn) {
   const Fd from(::open(whole.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   const Fd to(::open(on_disk.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-  struct stat info {};
+  struct stat info{};
   if (!from || !to || ::fstat(from.get(), &info) != 0) return false;
   const std::uint64_t size = std::min(static_cast<std::uint64_t>(info.st_size), kMostTorn);
   std::vector<std::uint64_t> differ;
@@ -101,7 +103,9 @@ bool tear(const fs::path& whole, const fs::path& on_disk, const Torn& torn) {
     if (read_at(to.get(), there, kSector, at) < n || std::memcmp(written, there, n) != 0) differ.push_back(at);
   }
   const double share = torn.share;
-  const auto kept = [&](std::size_t count) { return static_cast<std::size_t>(std::floor(static_cast<double>(count) * share)); };
+  const auto kept = [&](std::size_t count) {
+    return static_cast<std::size_t>(std::floor(static_cast<double>(count) * share));
+  };
   bool any = false;
   for (std::size_t i = 0; i < differ.size(); ++i) {
     const bool keep = torn.in_order ? i < kept(differ.size()) : kept(i + 1) > kept(i);
@@ -115,20 +119,26 @@ bool tear(const fs::path& whole, const fs::path& on_disk, const Torn& torn) {
 }  // namespace
 
 Result<void> Disk::check() {
-  const std::string hint = "power is lost on an ext4 file system on a loop device: the kernel's modules loop and ext4, and mke2fs (package e2fsprogs), are needed";
-  if (::access("/dev/loop-control", R_OK | W_OK) != 0) return fail(ErrorKind::environment, fmt::format("there are no loop devices: /dev/loop-control: {}", std::strerror(errno)), hint);
+  const std::string hint =
+      "power is lost on an ext4 file system on a loop device: the kernel's modules loop and ext4, and mke2fs (package "
+      "e2fsprogs), are needed";
+  if (::access("/dev/loop-control", R_OK | W_OK) != 0)
+    return fail(ErrorKind::environment,
+                fmt::format("there are no loop devices: /dev/loop-control: {}", std::strerror(errno)), hint);
   if (const auto made = run_command({mke2fs(), "-V"}, {}, kFormatTimeout); !made || made->exit_code != 0)
     return fail(ErrorKind::environment, "mke2fs cannot be run", hint);
   return {};
 }
 
-Result<Disk> Disk::make(const fs::path& folder, const std::string& id, const std::vector<std::string>& outside, bool paced) {
+Result<Disk> Disk::make(const fs::path& folder, const std::string& id, const std::vector<std::string>& outside,
+                        bool paced) {
   static std::atomic<unsigned> made{0};
   Disk disk;
   disk.folder_ = folder;
   disk.id_ = id;
-  struct stat was {};
-  if (::stat(folder.c_str(), &was) != 0) return fail_errno(ErrorKind::environment, fmt::format("cannot look at {}", folder.string()), errno);
+  struct stat was{};
+  if (::stat(folder.c_str(), &was) != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot look at {}", folder.string()), errno);
   const fs::path file = folder.parent_path() / fmt::format(".{}.{}.disk", id, made++);
   disk.image_ = Fd(::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!disk.image_) return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", file.string()), errno);
@@ -136,14 +146,18 @@ Result<Disk> Disk::make(const fs::path& folder, const std::string& id, const std
   if (::ftruncate(disk.image_.get(), kImageBytes) != 0) {
     formatted = fail_errno(ErrorKind::environment, fmt::format("cannot give {} its size", file.string()), errno);
   } else {
-    const auto output = run_command({mke2fs(), "-q", "-F", "-t", "ext4", "-m", "0", "-J", "size=16", "-E",
-                                     fmt::format("nodiscard,lazy_itable_init=1,lazy_journal_init=1,root_owner={}:{}", was.st_uid, was.st_gid), file.string()},
-                                    {}, kFormatTimeout);
+    const auto output = run_command(
+        {mke2fs(), "-q", "-F", "-t", "ext4", "-m", "0", "-J", "size=16", "-E",
+         fmt::format("nodiscard,lazy_itable_init=1,lazy_journal_init=1,root_owner={}:{}", was.st_uid, was.st_gid),
+         file.string()},
+        {}, kFormatTimeout);
     if (!output) formatted = Unexpected(output.error());
     else if (output->exit_code != 0)
-      formatted = fail(ErrorKind::environment, fmt::format("mke2fs cannot make a file system: {}", output->err.substr(0, output->err.find('\n'))));
+      formatted = fail(ErrorKind::environment, fmt::format("mke2fs cannot make a file system: {}",
+                                                           output->err.substr(0, output->err.find('\n'))));
   }
-  if (::unlink(file.c_str()) != 0 && formatted) formatted = fail_errno(ErrorKind::environment, fmt::format("cannot remove {}", file.string()), errno);
+  if (::unlink(file.c_str()) != 0 && formatted)
+    formatted = fail_errno(ErrorKind::environment, fmt::format("cannot remove {}", file.string()), errno);
   if (!formatted) return Unexpected(std::move(formatted).error());
   if (paced) {
     ROSE_TRY(disk.paced_, PacedFile::make(file, disk.image_.get()));
@@ -160,18 +174,21 @@ Result<Disk> Disk::make(const fs::path& folder, const std::string& id, const std
   if (::chmod(folder.c_str(), was.st_mode & 07777) != 0)
     return fail_errno(ErrorKind::environment, fmt::format("cannot set the mode of {}", folder.string()), errno);
   const Fd top(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!top || ::syncfs(top.get()) != 0) return fail_errno(ErrorKind::environment, fmt::format("cannot sync the file system at {}", folder.string()), errno);
+  if (!top || ::syncfs(top.get()) != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot sync the file system at {}", folder.string()), errno);
   return disk;
 }
 
 Result<void> Disk::mount() const {
   ROSE_TRY(const LoopDevice device, attach_loop(paced_ ? paced_->fd() : image_.get(), id_, paced_ != nullptr));
   if (::mount(device.path.c_str(), folder_.c_str(), "ext4", kDiskFlags, kMountOptions) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot mount {} at {}", device.path, folder_.string()), errno);
+    return fail_errno(ErrorKind::environment, fmt::format("cannot mount {} at {}", device.path, folder_.string()),
+                      errno);
   for (const Outside& one : outside_) {
     const fs::path at = folder_ / one.name;
     const Fd made(::open(at.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
-    if (!made || ::mount(fmt::format("/proc/self/fd/{}", one.fd.get()).c_str(), at.c_str(), nullptr, MS_BIND, nullptr) != 0)
+    if (!made ||
+        ::mount(fmt::format("/proc/self/fd/{}", one.fd.get()).c_str(), at.c_str(), nullptr, MS_BIND, nullptr) != 0)
       return fail_errno(ErrorKind::environment, fmt::format("cannot keep {} as it is", at.string()), errno);
   }
   return {};
@@ -192,7 +209,9 @@ Result<PowerLoss> Disk::lose(const Torn& torn) const {
     }
   }
   std::uint32_t how = kNoFlush;
-  if (::ioctl(top.get(), kShutdown, &how) != 0) return fail_errno(ErrorKind::environment, fmt::format("cannot shut the file system at {} down", folder_.string()), errno);
+  if (::ioctl(top.get(), kShutdown, &how) != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot shut the file system at {} down", folder_.string()),
+                      errno);
   if (::umount2(folder_.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0)
     return fail_errno(ErrorKind::environment, fmt::format("cannot unmount {}", folder_.string()), errno);
   // On another device: to the kernel, the old one is in use as long as somebody has a file of it open.
@@ -201,7 +220,7 @@ Result<PowerLoss> Disk::lose(const Torn& torn) const {
   PowerLoss loss;
   for (const auto& [name, state] : before) {
     if (torn.share > 0 && tear(whole / name, folder_ / name, torn)) ++loss.torn;
-    struct stat info {};
+    struct stat info{};
     if (::lstat((folder_ / name).c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
       ++loss.gone;
       loss.bytes += state.size;

@@ -1,5 +1,6 @@
-// A disk of a node's own, so that its power can go: what was written and not synced is gone then, as the kernel's own ext4 has it; or so
-// that it can be slow. The file system is on a loop device over a file without a name, so nothing of it outlives rose, however that ends.
+// A disk of a node's own, so that its power can go: what was written and not synced is gone then, as the kernel's own
+// ext4 has it; or so that it can be slow. The file system is on a loop device over a file without a name, so nothing of
+// it outlives rose, however that ends.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,7 @@ struct Torn {
 };
 
 struct PowerLoss {
-  std::size_t gone = 0;     // files that had never been synced
+  std::size_t gone = 0;  // files that had never been synced
   std::size_t shorter = 0;
   std::size_t older = 0;    // as long as before, but written since
   std::size_t torn = 0;     // of those, where some of the unsynced sectors are there
@@ -34,11 +35,11 @@ class Disk {
   // Can this machine have one? ErrorKind::environment with what it lacks.
   [[nodiscard]] static Result<void> check();
 
-  // In place of a folder, with its owner and mode. Of the files in it, `outside` go on being where they are, as what a console
-  // shows is not on the disk; all others are hidden. `id` is the deployment's: volume::dissolve takes the disk away by it. `paced`: it
-  // can be slow.
-  [[nodiscard]] static Result<Disk> make(const std::filesystem::path& folder, const std::string& id, const std::vector<std::string>& outside,
-                                         bool paced = false);
+  // In place of a folder, with its owner and mode. Of the files in it, `outside` go on being where they are, as what a
+  // console shows is not on the disk; all others are hidden. `id` is the deployment's: volume::dissolve takes the disk
+  // away by it. `paced`: it can be slow.
+  [[nodiscard]] static Result<Disk> make(const std::filesystem::path& folder, const std::string& id,
+                                         const std::vector<std::string>& outside, bool paced = false);
 
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 

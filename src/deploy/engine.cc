@@ -50,16 +50,20 @@ Result<Engine> try_engine(const config::Command& words) {
   Engine engine;
   engine.command = words;
   ROSE_TRY(engine.command.front(), find_program(words.front(), "/", inherited(), "engine"));
-  ROSE_TRY(const std::string answer, ask_engine(joined(engine.command, {"--version"}), "ask it for its version", kEngineAnswer));
+  ROSE_TRY(const std::string answer,
+           ask_engine(joined(engine.command, {"--version"}), "ask it for its version", kEngineAnswer));
   engine.version = answer.substr(0, answer.find('\n'));
   std::string lower = engine.version;
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   engine.podman = lower.find("podman") != std::string::npos;
   if (!engine.podman && lower.find("docker") == std::string::npos)
-    return fail(ErrorKind::input, fmt::format("{} is neither podman nor docker: it says '{}'", words.front(), printable(engine.version.substr(0, 80))));
+    return fail(ErrorKind::input, fmt::format("{} is neither podman nor docker: it says '{}'", words.front(),
+                                              printable(engine.version.substr(0, 80))));
   // The client alone is of no use.
   if (!engine.podman) {
-    auto server = ask_engine(joined(engine.command, {"version", "--format", "{{.Server.Version}}"}), "reach docker's daemon", kEngineAnswer);
+    auto server = ask_engine(joined(engine.command, {"version", "--format", "{{.Server.Version}}"}),
+                             "reach docker's daemon", kEngineAnswer);
     if (!server) return Unexpected(std::move(server).error());
   }
   return engine;
@@ -89,7 +93,8 @@ std::vector<std::string> strings_of(const Json& value) {
 // How it and others are called.
 void add_names(const ContainerSpec& spec, std::vector<std::string>& words) {
   if (!spec.hostname.empty()) words.insert(words.end(), {"--hostname", spec.hostname});
-  for (const auto& [name, address] : spec.hosts) words.insert(words.end(), {"--add-host", fmt::format("{}:{}", name, address)});
+  for (const auto& [name, address] : spec.hosts)
+    words.insert(words.end(), {"--add-host", fmt::format("{}:{}", name, address)});
 }
 
 std::string string_of(const Json& map, const char* key) {
@@ -104,7 +109,10 @@ Result<std::string> ask_engine(const std::vector<std::string>& words, std::strin
   if (!output) return Unexpected(std::move(output).error().in(fmt::format("cannot {}", what)));
   if (output->exit_code == 0) return std::move(output->out);
   const std::string why = last_words(output->err);
-  return fail(ErrorKind::environment, fmt::format("cannot {}: {}", what, why.empty() ? fmt::format("{} exited with status {}", words.front(), output->exit_code) : why));
+  return fail(
+      ErrorKind::environment,
+      fmt::format("cannot {}: {}", what,
+                  why.empty() ? fmt::format("{} exited with status {}", words.front(), output->exit_code) : why));
 }
 
 // What was found stays true as long as this process lives; what was not is looked for again.
@@ -141,15 +149,21 @@ Result<Image> look_at_image(const Engine& engine, const std::string& image, cons
   static std::set<std::string> fetched;  // under have_image's lock
   const std::vector<std::string> look = joined(engine.command, {"image", "inspect", image});
   if (policy == "always" && fetched.insert(image).second)
-    if (auto pulled = ask_engine(joined(engine.command, {"pull", "--quiet", image}), fmt::format("get image '{}'", image), kPull); !pulled)
+    if (auto pulled =
+            ask_engine(joined(engine.command, {"pull", "--quiet", image}), fmt::format("get image '{}'", image), kPull);
+        !pulled)
       return fail(ErrorKind::input, pulled.error().message, "the Compose file says 'pull_policy: always'");
   auto known = ask_engine(look, fmt::format("look at image '{}'", image), kEngineAnswer);
-  if (!known && policy == "never") return fail(ErrorKind::input, fmt::format("image '{}' is not here, and the Compose file says 'pull_policy: never'", image));
+  if (!known && policy == "never")
+    return fail(ErrorKind::input,
+                fmt::format("image '{}' is not here, and the Compose file says 'pull_policy: never'", image));
   if (!known) {
     log::info("image '{}' is not here: it is pulled", image);
-    auto pulled = ask_engine(joined(engine.command, {"pull", "--quiet", image}), fmt::format("get image '{}'", image), kPull);
+    auto pulled =
+        ask_engine(joined(engine.command, {"pull", "--quiet", image}), fmt::format("get image '{}'", image), kPull);
     if (!pulled)
-      return fail(ErrorKind::input, pulled.error().message, fmt::format("'{} images' names those that are here", engine.command.front()));
+      return fail(ErrorKind::input, pulled.error().message,
+                  fmt::format("'{} images' names those that are here", engine.command.front()));
     ROSE_TRY(known, ask_engine(look, fmt::format("look at image '{}'", image), kEngineAnswer));
   }
   return parse_image(*known);
@@ -165,7 +179,8 @@ Result<Image> have_image(const Engine& engine, const config::Container& containe
     std::vector<std::string> words = joined(engine.command, {"build", "--tag", container.image});
     words.insert(words.end(), container.build.begin(), container.build.end());
     auto made = ask_engine(words, fmt::format("build image '{}'", container.image), kPull);
-    if (!made) return fail(ErrorKind::input, made.error().message, fmt::format("'{}' tells more", fmt::join(words, " ")));
+    if (!made)
+      return fail(ErrorKind::input, made.error().message, fmt::format("'{}' tells more", fmt::join(words, " ")));
     built.insert(container.image);
   }
   const std::pair<std::vector<std::string>, std::string> key{engine.command, container.image};
@@ -175,7 +190,8 @@ Result<Image> have_image(const Engine& engine, const config::Container& containe
   return image;
 }
 
-std::vector<std::string> holder_image_words(const Engine& engine, const std::string& archive, const std::string& image) {
+std::vector<std::string> holder_image_words(const Engine& engine, const std::string& archive,
+                                            const std::string& image) {
   return joined(engine.command, {"import", archive, image});
 }
 
@@ -184,28 +200,36 @@ std::vector<std::string> remove_image_words(const Engine& engine, const std::str
 }
 
 std::vector<std::string> holder_words(const Engine& engine, const ContainerSpec& spec, const std::string& image) {
-  std::vector<std::string> words = joined(engine.command, {"create", "--name", spec.holder, "--label", "rose=" + spec.run, "--log-driver", "none", "--network", "none"});
+  std::vector<std::string> words = joined(
+      engine.command,
+      {"create", "--name", spec.holder, "--label", "rose=" + spec.run, "--log-driver", "none", "--network", "none"});
   add_names(spec, words);
   for (std::size_t i = 0; i + 1 < spec.options.size(); ++i)
     if (spec.options[i] == "--add-host") words.insert(words.end(), {"--add-host", spec.options[i + 1]});
   for (const std::string& limit : spec.limits) words.insert(words.end(), {"--ulimit", limit});
-  words.insert(words.end(), {"--volume", fmt::format("{}:{}:ro", spec.enter.string(), ROSE_ENTER_FOLDER), "--security-opt", "label=disable", "--cap-drop", "ALL",
-                             "--entrypoint", fmt::format("{}/{}", ROSE_ENTER_FOLDER, ROSE_ENTER_PROGRAM), image, ROSE_ENTER_HOLD});
+  words.insert(words.end(), {"--volume", fmt::format("{}:{}:ro", spec.enter.string(), ROSE_ENTER_FOLDER),
+                             "--security-opt", "label=disable", "--cap-drop", "ALL", "--entrypoint",
+                             fmt::format("{}/{}", ROSE_ENTER_FOLDER, ROSE_ENTER_PROGRAM), image, ROSE_ENTER_HOLD});
   return words;
 }
 
 Result<std::vector<pid_t>> start_holders(const Engine& engine, const std::vector<std::string>& names) {
   std::vector<std::string> words = joined(engine.command, {"start"});
   words.insert(words.end(), names.begin(), names.end());
-  ROSE_TRY([[maybe_unused]] const std::string started, ask_engine(words, "start the containers that hold the nodes' networks", kPull));
+  ROSE_TRY([[maybe_unused]] const std::string started,
+           ask_engine(words, "start the containers that hold the nodes' networks", kPull));
   words = joined(engine.command, {"inspect", "--format", "{{.State.Pid}}"});
   words.insert(words.end(), names.begin(), names.end());
-  ROSE_TRY(const std::string told, ask_engine(words, "ask for the containers that hold the nodes' networks", kEngineAnswer));
+  ROSE_TRY(const std::string told,
+           ask_engine(words, "ask for the containers that hold the nodes' networks", kEngineAnswer));
   std::vector<pid_t> pids;
   for (const std::string& line : split(told, '\n'))
     if (const long pid = std::strtol(line.c_str(), nullptr, 10); pid > 0) pids.push_back(static_cast<pid_t>(pid));
   if (pids.size() != names.size())
-    return fail(ErrorKind::environment, fmt::format("of {} containers that hold the nodes' networks, {} run on this machine", names.size(), pids.size()), "the engine's daemon has to run on this machine");
+    return fail(ErrorKind::environment,
+                fmt::format("of {} containers that hold the nodes' networks, {} run on this machine", names.size(),
+                            pids.size()),
+                "the engine's daemon has to run on this machine");
   return pids;
 }
 
@@ -217,7 +241,8 @@ Result<std::vector<std::string>> making_words(const Engine& engine, const Contai
   if (!spec.holder.empty()) {
     add({"--network", "container:" + spec.holder});
   } else {
-    if (!spec.netns.empty() && !engine.podman) return fail(ErrorKind::input, "docker enters no network namespace but a container's");
+    if (!spec.netns.empty() && !engine.podman)
+      return fail(ErrorKind::input, "docker enters no network namespace but a container's");
     if (!spec.netns.empty()) add({"--network", "ns:" + spec.netns});
     else add({"--network", "host"});
     add_names(spec, words);

@@ -50,20 +50,13 @@ std::string expand(std::string_view text, const RunFacts& facts, const std::vect
     if (close == std::string_view::npos) break;
     const std::string_view name = text.substr(open + 2, close - open - 2);
     out += text.substr(0, open);
-    if (name == "ips")
-      out += join_ips(nodes);
-    else if (name == "run_dir")
-      out += facts.run_dir.string();
-    else if (name == "config_dir")
-      out += facts.config_dir.string();
-    else if (name == "node" && node != nullptr)
-      out += node->name;
-    else if (name == "ip" && node != nullptr)
-      out += reachable_ip(*node);
-    else if (name == "dir" && node != nullptr)
-      out += node->dir.string();
-    else if (const NodeInfo* other = node_of_variable(name, nodes))
-      out += reachable_ip(*other);
+    if (name == "ips") out += join_ips(nodes);
+    else if (name == "run_dir") out += facts.run_dir.string();
+    else if (name == "config_dir") out += facts.config_dir.string();
+    else if (name == "node" && node != nullptr) out += node->name;
+    else if (name == "ip" && node != nullptr) out += reachable_ip(*node);
+    else if (name == "dir" && node != nullptr) out += node->dir.string();
+    else if (const NodeInfo* other = node_of_variable(name, nodes)) out += reachable_ip(*other);
     else {
       // Only the "${": what follows may hold a placeholder of ours, as in "${x:-${ip}}".
       out += "${";
@@ -129,30 +122,38 @@ Result<std::string> find_program(const std::string& name, const std::filesystem:
   if (name.find('/') == std::string::npos) {
     std::string path = program_in(search_path(variables), name);
     if (!path.empty()) return path;
-    return fail(ErrorKind::input, fmt::format("{}: command '{}' is not in PATH ({})", what, name,
-                                              search_path(variables)),
-                is_program((directory / name).string())
-                    ? fmt::format("for the one beside the configuration write './{}'", name)
-                    : "install it, or give its path");
+    return fail(
+        ErrorKind::input, fmt::format("{}: command '{}' is not in PATH ({})", what, name, search_path(variables)),
+        is_program((directory / name).string()) ? fmt::format("for the one beside the configuration write './{}'", name)
+                                                : "install it, or give its path");
   }
   const std::string path = (directory / name).lexically_normal().string();
   if (is_program(path)) return path;
-  struct stat info {};
+  struct stat info{};
   if (::stat(path.c_str(), &info) != 0)
     return fail(ErrorKind::input, fmt::format("{}: command {} cannot be found: {}", what, path, std::strerror(errno)),
                 name.front() == '/' ? "" : "relative paths start at the folder of the configuration file");
-  return fail(ErrorKind::input, fmt::format("{}: command {} is {}", what, path,
-                                            S_ISREG(info.st_mode) ? "not executable" : "not a regular file"),
-              S_ISREG(info.st_mode) ? fmt::format("chmod +x {}", path) : "");
+  return fail(
+      ErrorKind::input,
+      fmt::format("{}: command {} is {}", what, path, S_ISREG(info.st_mode) ? "not executable" : "not a regular file"),
+      S_ISREG(info.st_mode) ? fmt::format("chmod +x {}", path) : "");
 }
 
-std::string misplaced_word(const config::Command& command, const std::filesystem::path& config_dir, const std::filesystem::path& ran_in) {
+std::string misplaced_word(const config::Command& command, const std::filesystem::path& config_dir,
+                           const std::filesystem::path& ran_in) {
   for (std::size_t i = 1; i < command.size(); ++i) {
     const std::string& word = command[i];
     std::error_code unreadable;
-    if (word.empty() || word.size() > 4096 || word.front() == '/' || word.front() == '-' || word.find("${") != std::string::npos) continue;
-    if (!std::filesystem::is_regular_file(config_dir / word, unreadable) || std::filesystem::exists(ran_in / word, unreadable)) continue;
-    return fmt::format("'{0}' names no file in {1}, where the command ran, but one beside the configuration: for that write '${{config_dir}}/{0}'", word, ran_in.string());
+    if (word.empty() || word.size() > 4096 || word.front() == '/' || word.front() == '-' ||
+        word.find("${") != std::string::npos)
+      continue;
+    if (!std::filesystem::is_regular_file(config_dir / word, unreadable) ||
+        std::filesystem::exists(ran_in / word, unreadable))
+      continue;
+    return fmt::format(
+        "'{0}' names no file in {1}, where the command ran, but one beside the configuration: for that write "
+        "'${{config_dir}}/{0}'",
+        word, ran_in.string());
   }
   return {};
 }

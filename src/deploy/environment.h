@@ -52,8 +52,8 @@ void offer_program(Variables& variables, const std::filesystem::path& folder, st
 [[nodiscard]] Result<std::string> find_program(const std::string& name, const std::filesystem::path& directory,
                                                const Variables& variables, std::string_view what);
 
-// Only a command's first word is taken relative to the configuration's folder. Of a command that went wrong: the word behind it that
-// names a file there, and none in the folder that it ran in; "" where there is none.
+// Only a command's first word is taken relative to the configuration's folder. Of a command that went wrong: the word
+// behind it that names a file there, and none in the folder that it ran in; "" where there is none.
 [[nodiscard]] std::string misplaced_word(const config::Command& command, const std::filesystem::path& config_dir,
                                          const std::filesystem::path& ran_in);
 

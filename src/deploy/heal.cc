@@ -48,15 +48,15 @@ std::vector<std::string> names_in(const std::filesystem::path& folder, bool dire
 }
 
 ino_t netns_inode(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   return ::stat(path.c_str(), &info) == 0 ? info.st_ino : 0;
 }
 
-// Those in the network namespace that stands at `path`, each with a descriptor taken before it was looked at, so that its number
-// cannot change hands. None in the machine's own namespace, whatever its name.
+// Those in the network namespace that stands at `path`, each with a descriptor taken before it was looked at, so that
+// its number cannot change hands. None in the machine's own namespace, whatever its name.
 std::vector<std::pair<pid_t, Fd>> processes_in_netns(const std::string& path) {
   std::vector<std::pair<pid_t, Fd>> found;
-  struct statfs filesystem {};
+  struct statfs filesystem{};
   if (::statfs(path.c_str(), &filesystem) != 0 || filesystem.f_type != NSFS_MAGIC) return found;
   const ino_t inode = netns_inode(path);
   if (inode == netns_inode("/proc/self/ns/net") || inode == netns_inode("/proc/1/ns/net")) return found;
@@ -101,10 +101,13 @@ class Healer {
     }
     // Docker removes no volume or image of a container that is still there.
     std::vector<std::string> lines = dead.all("engine");
-    std::stable_partition(lines.begin(), lines.end(), [](const std::string& line) { return line.find("\tvolume\t") == std::string::npos && line.find("\timage\t") == std::string::npos; });
+    std::stable_partition(lines.begin(), lines.end(), [](const std::string& line) {
+      return line.find("\tvolume\t") == std::string::npos && line.find("\timage\t") == std::string::npos;
+    });
     for (const std::string& line : lines) engine(undo_words(line, dead.id), dead.id);
     if (const std::size_t count = restore_descriptors(dead.all("descriptors")); count > 0)
-      healed.undone.push_back(fmt::format("{} process{}: may have as many descriptors as before again", count, count == 1 ? "" : "es"));
+      healed.undone.push_back(
+          fmt::format("{} process{}: may have as many descriptors as before again", count, count == 1 ? "" : "es"));
     for (const std::string& folder : dead.all("controller")) {
       if (std::filesystem::path(folder).filename().native().starts_with(dead.id)) controller_folder(folder);
     }
@@ -114,19 +117,22 @@ class Healer {
       if (id_of(name) == dead.id) netns(name, false);
     for (const std::string& folder : dead.all("images")) {
       std::error_code error;
-      if (std::filesystem::path(folder).filename() == dead.id + "-images" && std::filesystem::is_directory(std::filesystem::symlink_status(folder, error)))
-        if (std::filesystem::remove_all(folder, error); !error) healed.undone.push_back(fmt::format("folder {}: removed", folder));
+      if (std::filesystem::path(folder).filename() == dead.id + "-images" &&
+          std::filesystem::is_directory(std::filesystem::symlink_status(folder, error)))
+        if (std::filesystem::remove_all(folder, error); !error)
+          healed.undone.push_back(fmt::format("folder {}: removed", folder));
     }
     for (const std::string& folder : dead.all("run_dir")) {
       const std::filesystem::path socket = std::filesystem::path(folder) / kControlSocket;
-      if (::unlink(socket.c_str()) == 0) healed.undone.push_back(fmt::format("control socket {}: removed", socket.string()));
+      if (::unlink(socket.c_str()) == 0)
+        healed.undone.push_back(fmt::format("control socket {}: removed", socket.string()));
     }
   }
 
   // With `all`, on request, what runs in it is ended. Otherwise it is not rose's: those of rose were in its cgroup.
   void netns(const std::string& name, bool all) {
     const std::string path = fmt::format("{}/{}", kNetnsFolder, name);
-    struct stat info {};
+    struct stat info{};
     if (::lstat(path.c_str(), &info) != 0) return;
     const auto inside = processes_in_netns(path);
     std::size_t count = 0;
@@ -158,10 +164,8 @@ class Healer {
         if (entry.is_directory(error) && entry.path() != engine) (void)cgroup::kill(entry.path());
       (void)cgroup::wait_empty(engine, kEngineSettles);
     }
-    if (auto destroyed = cgroup::destroy(folder); !destroyed)
-      healed.failed.push_back(destroyed.error().message);
-    else
-      healed.undone.push_back(fmt::format("{}: {}removed", label, ended_text(count)));
+    if (auto destroyed = cgroup::destroy(folder); !destroyed) healed.failed.push_back(destroyed.error().message);
+    else healed.undone.push_back(fmt::format("{}: {}removed", label, ended_text(count)));
   }
 
  private:
@@ -170,8 +174,7 @@ class Healer {
     if (!std::filesystem::is_directory(folder)) return;
     if (auto removed = kernel::dissolve(folder, folder.parent_path()); !removed)
       healed.failed.push_back(removed.error().message);
-    else
-      healed.undone.push_back(fmt::format("cgroup {}: removed", folder.string()));
+    else healed.undone.push_back(fmt::format("cgroup {}: removed", folder.string()));
   }
 
   // What it had an engine make. Its processes have been ended.
@@ -195,10 +198,8 @@ class Healer {
 
   void volume(const std::filesystem::path& folder, const std::string& id) {
     if (!volume::is_mounted(folder, id)) return;
-    if (auto plain = volume::dissolve(folder, id); !plain)
-      healed.failed.push_back(plain.error().message);
-    else
-      healed.undone.push_back(fmt::format("file system at {}: unmounted, its files put back", folder.string()));
+    if (auto plain = volume::dissolve(folder, id); !plain) healed.failed.push_back(plain.error().message);
+    else healed.undone.push_back(fmt::format("file system at {}: unmounted, its files put back", folder.string()));
   }
 
   // What was done to processes that are not rose's own: they live on, running.
@@ -208,10 +209,13 @@ class Healer {
       if (key == "frozen") frozen.insert(value);
       if (key == "thawed") frozen.erase(value);
     }
-    std::erase_if(frozen, [](const std::string& folder) { return !std::filesystem::is_directory(folder) || !cgroup::frozen(folder); });
+    std::erase_if(frozen, [](const std::string& folder) {
+      return !std::filesystem::is_directory(folder) || !cgroup::frozen(folder);
+    });
     for (const std::string& value : dead.all("stopped"))
       if (const auto pid = still_there(value)) resume(*pid, false);
-    // The kernel stops a process there and then, ahead of any note: whoever stands still now, and did not before rose came.
+    // The kernel stops a process there and then, ahead of any note: whoever stands still now, and did not before rose
+    // came.
     std::set<pid_t> stood;
     for (const std::string& value : dead.all("stood"))
       if (const auto pid = still_there(value)) stood.insert(*pid);
@@ -221,8 +225,7 @@ class Healer {
     for (const std::string& folder : frozen) {
       if (auto thawed = cgroup::freeze(folder, false))
         healed.undone.push_back(fmt::format("cgroup {}: thawed", folder));
-      else
-        healed.failed.push_back(thawed.error().message);
+      else healed.failed.push_back(thawed.error().message);
     }
   }
 
@@ -243,7 +246,8 @@ void note_living(const Registration& registration, Healed& healed) {
     const auto values = registration.all(key);
     return values.empty() ? std::string("unknown") : values.back();
   };
-  healed.alive.push_back(fmt::format("{}: belongs to the running process {}, run directory {}", registration.id, of("owner"), of("run_dir")));
+  healed.alive.push_back(fmt::format("{}: belongs to the running process {}, run directory {}", registration.id,
+                                     of("owner"), of("run_dir")));
 }
 
 // On request: whatever is called so, and what begins so when it is the name of a deployment.
@@ -263,7 +267,8 @@ Result<Healed> heal(const std::vector<std::string>& names, bool forget) {
       return fail(ErrorKind::usage, fmt::format("'{}' is not the name of something of rose's", name),
                   "names begin with rose-, as 'rose heal' lists them");
   if (::geteuid() != 0)
-    return fail(ErrorKind::environment, "heal needs root: it removes namespaces and ends processes", "run it with sudo");
+    return fail(ErrorKind::environment, "heal needs root: it removes namespaces and ends processes",
+                "run it with sudo");
   Healer healer(forget);
   ROSE_TRY(const std::filesystem::path base, cgroup::base());
   // Names before locks: what is made after this look is not among them, what was made before it has its lock.

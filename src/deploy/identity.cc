@@ -29,8 +29,8 @@ constexpr std::size_t kMostRecordBytes = std::size_t{1} << 20;
 
 constexpr std::int64_t kOrphans = 2 * kSecond;
 
-// A child that a killed rose had just forked holds its lock until it comes to its execve, or learns of that. Of an owner that this
-// process cannot see, for it is in another PID namespace, nothing more is known in the end.
+// A child that a killed rose had just forked holds its lock until it comes to its execve, or learns of that. Of an
+// owner that this process cannot see, for it is in another PID namespace, nothing more is known in the end.
 bool owner_is_gone(const Registration& one) {
   const std::vector<std::string> owner = one.all("owner");
   pid_t pid = 0;
@@ -53,7 +53,7 @@ std::string lock_path(std::string_view id) { return fmt::format("{}/{}{}", kLock
 Result<Identity> Identity::create() {
   if (::mkdir(kLockFolder, 0700) != 0 && errno != EEXIST)
     return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", kLockFolder), errno);
-  struct stat info {};
+  struct stat info{};
   if (::lstat(kLockFolder, &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != ::geteuid())
     return fail(ErrorKind::environment, fmt::format("{} is not a folder of the user who runs rose", kLockFolder),
                 "run as root");
@@ -78,8 +78,7 @@ Result<Identity> Identity::create() {
     // The id is taken, or a heal took the file for a leftover: try another.
     identity.fd_.reset();
   }
-  return fail(ErrorKind::environment, fmt::format("cannot make a lock file in {}", kLockFolder),
-              "run 'rose heal'");
+  return fail(ErrorKind::environment, fmt::format("cannot make a lock file in {}", kLockFolder), "run 'rose heal'");
 }
 
 Identity::~Identity() { release(); }
@@ -121,7 +120,7 @@ std::vector<Registration> registrations() {
           one.notes.emplace_back(line.substr(0, tab), line.substr(tab + 1));
     if (alive && owner_is_gone(one)) alive = !lock_soon(fd.get());
     // Its owner may have undone everything between the open and the lock.
-    struct stat info {};
+    struct stat info{};
     if (!alive && (::fstat(fd.get(), &info) != 0 || info.st_nlink == 0)) continue;
     one.alive = alive;
     if (!alive) one.lock = std::move(fd);

@@ -44,7 +44,7 @@ struct Registration {
   bool alive = false;  // its owner holds the lock
   std::vector<std::pair<std::string, std::string>> notes;
   [[nodiscard]] std::vector<std::string> all(std::string_view key) const;  // values of the notes with this key
-  Fd lock;             // held by us now when it is not alive, so that two heals do not meet
+  Fd lock;  // held by us now when it is not alive, so that two heals do not meet
 };
 // By id; unreadable files are skipped. Files that a killed rose left half made are removed.
 [[nodiscard]] std::vector<Registration> registrations();

@@ -41,29 +41,35 @@ class Taken final : public ImageFiles {
 Result<std::unique_ptr<Taken>> make_folder() {
   ROSE_TRY(Identity identity, Identity::create());
   const char* above = std::getenv("TMPDIR");
-  const std::filesystem::path folder = std::filesystem::path(above != nullptr && *above == '/' ? above : "/tmp") / (identity.id() + "-images");
+  const std::filesystem::path folder =
+      std::filesystem::path(above != nullptr && *above == '/' ? above : "/tmp") / (identity.id() + "-images");
   ROSE_CHECK(identity.note("images", folder.string()));
-  if (::mkdir(folder.c_str(), 0700) != 0) return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folder.string()), errno);
+  if (::mkdir(folder.c_str(), 0700) != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folder.string()), errno);
   return std::make_unique<Taken>(std::move(identity), folder);
 }
 
 // A container that never runs, out of which files are copied.
 class Source {
  public:
-  static Result<std::unique_ptr<Source>> make(const Engine& engine, const config::Container& container, Identity& identity, std::size_t number) {
+  static Result<std::unique_ptr<Source>> make(const Engine& engine, const config::Container& container,
+                                              Identity& identity, std::size_t number) {
     auto source = std::unique_ptr<Source>(new Source(engine, fmt::format("{}-image{}", identity.id(), number)));
     ROSE_TRY(source->image_, have_image(engine, container, true));
     ROSE_CHECK(identity.note("engine", undo_line(remove_words(engine, {source->name_}))));
     std::vector<std::string> words = engine.command;
     // A command it must have, though it is never asked to run.
-    words.insert(words.end(), {"create", "--name", source->name_, "--label", "rose=" + identity.id(), "--network", "none", "--entrypoint", "/rose", container.image});
-    ROSE_TRY([[maybe_unused]] const std::string made, ask_engine(words, fmt::format("look into image '{}'", container.image), kTakeOut));
+    words.insert(words.end(), {"create", "--name", source->name_, "--label", "rose=" + identity.id(), "--network",
+                               "none", "--entrypoint", "/rose", container.image});
+    ROSE_TRY([[maybe_unused]] const std::string made,
+             ask_engine(words, fmt::format("look into image '{}'", container.image), kTakeOut));
     return source;
   }
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
   ~Source() {
-    if (auto removed = ask_engine(remove_words(engine_, {name_}), "remove a container", kTakeOut); !removed) log::warning("{}", removed.error().message);
+    if (auto removed = ask_engine(remove_words(engine_, {name_}), "remove a container", kTakeOut); !removed)
+      log::warning("{}", removed.error().message);
   }
   const Image& image() const { return image_; }
 
@@ -80,7 +86,8 @@ class Source {
         return false;
       }
       if (!std::filesystem::is_symlink(to, ignored)) return std::filesystem::is_regular_file(to, ignored);
-      path = join_path(std::filesystem::path(path).parent_path().string(), std::filesystem::read_symlink(to, ignored).string());
+      path = join_path(std::filesystem::path(path).parent_path().string(),
+                       std::filesystem::read_symlink(to, ignored).string());
     }
     return false;
   }
@@ -111,7 +118,8 @@ Result<std::unique_ptr<ImageFiles>> take_programs_out(config::Config& config) {
   ROSE_TRY(const Engine engine, find_engine(config.deployment.engine));
   ROSE_TRY(std::unique_ptr<Taken> taken, make_folder());
   std::map<std::string, std::unique_ptr<Source>> sources;
-  std::map<std::pair<std::string, std::string>, std::pair<std::string, std::string>> known;  // image and name: file and place
+  std::map<std::pair<std::string, std::string>, std::pair<std::string, std::string>>
+      known;  // image and name: file and place
   for (config::Node& node : config.nodes) {
     if (!wants(node)) continue;
     const std::string& image = node.container->image;
@@ -124,17 +132,19 @@ Result<std::unique_ptr<ImageFiles>> take_programs_out(config::Config& config) {
     std::vector<std::string> names = std::move(node.binaries);
     node.binaries.clear();
     if (names.empty()) {
-      const std::vector<std::string>& argv = node.container->entrypoint && !node.container->entrypoint->empty() ? *node.container->entrypoint
+      const std::vector<std::string>& argv = node.container->entrypoint && !node.container->entrypoint->empty()
+                                                 ? *node.container->entrypoint
                                              : !source->image().entrypoint.empty() ? source->image().entrypoint
-                                             : !node.command.empty()             ? node.command
-                                                                                 : source->image().command;
+                                             : !node.command.empty()               ? node.command
+                                                                                   : source->image().command;
       if (!argv.empty()) names.push_back(argv.front());
     }
     for (const std::string& name : names) {
       auto [at, fresh] = known.try_emplace({image, name});
       if (fresh) {
         const std::filesystem::path folder = taken->folder() / std::to_string(known.size());
-        if (::mkdir(folder.c_str(), 0755) != 0) return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folder.string()), errno);
+        if (::mkdir(folder.c_str(), 0755) != 0)
+          return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folder.string()), errno);
         const std::filesystem::path file = folder / std::filesystem::path(name).filename();
         for (const std::string& place : places(name, source->image())) {
           ROSE_TRY(const bool there, source->take(place, file));
@@ -144,8 +154,10 @@ Result<std::unique_ptr<ImageFiles>> take_programs_out(config::Config& config) {
         }
       }
       if (at->second.first.empty())
-        return fail(ErrorKind::input, fmt::format("node {}: image '{}' has no file '{}' to look for functions in", node.name, image, name),
-                    "name the executables and shared libraries with `binary`, by their paths in the image");
+        return fail(
+            ErrorKind::input,
+            fmt::format("node {}: image '{}' has no file '{}' to look for functions in", node.name, image, name),
+            "name the executables and shared libraries with `binary`, by their paths in the image");
       node.binaries.push_back(at->second.first);
       node.container->programs[at->second.second] = at->second.first;
     }

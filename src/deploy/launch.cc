@@ -37,10 +37,10 @@ namespace rose::deploy {
 // Shared with the child. The child may make no system call between its filter and its execve (any
 // could be one of the notified), so they meet in memory.
 struct Launch::Meeting {
-  std::uint32_t state;     // kPreparing...
-  std::int32_t listener;   // descriptor number in the child, -1: none
-  std::int32_t stage;      // where the child failed
-  std::int32_t error;      // and its errno
+  std::uint32_t state;    // kPreparing...
+  std::int32_t listener;  // descriptor number in the child, -1: none
+  std::int32_t stage;     // where the child failed
+  std::int32_t error;     // and its errno
 };
 
 // Everything the child needs, prepared before the clone: after it other threads' locks (malloc's
@@ -74,7 +74,14 @@ constexpr std::uint32_t kReleased = 2;
 constexpr std::uint32_t kHeld = 3;  // until rose has moved it to its cgroup
 
 enum Stage : std::int32_t {
-  kSession, kNetwork, kDirectory, kDescriptors, kUser, kCapabilities, kFilter, kExec,
+  kSession,
+  kNetwork,
+  kDirectory,
+  kDescriptors,
+  kUser,
+  kCapabilities,
+  kFilter,
+  kExec,
 };
 
 const char* stage_name(int stage) {
@@ -105,7 +112,8 @@ Fd raise(Fd fd) {
   return Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 10));
 }
 
-constexpr const char* kLogHint = "the node's output goes there: a node that wants a file or pipe of its own gives it another name";
+constexpr const char* kLogHint =
+    "the node's output goes there: a node that wants a file or pipe of its own gives it another name";
 
 void wake(std::uint32_t* state) { ::syscall(SYS_futex, state, FUTEX_WAKE, 1, nullptr, nullptr, 0); }
 
@@ -167,11 +175,10 @@ ROSE_CHILD void Launch::run_child(const Plan& plan, Meeting* meeting) {
 
   if (plan.filter != nullptr) {
     const unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
-    long listener = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
-                              plan.filter);
+    long listener =
+        ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, plan.filter);
     // Before Linux 5.19.
-    if (listener < 0 && errno == EINVAL)
-      listener = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, plan.filter);
+    if (listener < 0 && errno == EINVAL) listener = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, plan.filter);
     if (listener < 0) give_up(kFilter);
     meeting->listener = static_cast<std::int32_t>(listener);
   }
@@ -195,8 +202,8 @@ ROSE_CHILD void Launch::run_child(const Plan& plan, Meeting* meeting) {
   __builtin_unreachable();
 }
 
-// The folder belongs to the node's user, who may have put anything there under this name since the last start: a pipe, which would
-// hold rose up, or a link to a file that is not the user's.
+// The folder belongs to the node's user, who may have put anything there under this name since the last start: a pipe,
+// which would hold rose up, or a link to a file that is not the user's.
 Result<Fd> open_log(const std::string& path, const Credentials* user) {
   constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
   Fd fd(::open(path.c_str(), kFlags | O_CREAT | O_EXCL, 0644));
@@ -207,13 +214,14 @@ Result<Fd> open_log(const std::string& path, const Credentials* user) {
   }
   if (errno == EEXIST) fd = Fd(::open(path.c_str(), kFlags));
   const int err = errno;
-  struct stat info {};
+  struct stat info{};
   const bool there = fd && ::fstat(fd.get(), &info) == 0;
   if (err == ELOOP || err == ENXIO || (there && !S_ISREG(info.st_mode)))
     return fail(ErrorKind::inconclusive, fmt::format("{} is not a regular file any more", path), kLogHint);
   if (!there) return fail_errno(ErrorKind::environment, fmt::format("cannot open {}", path), err);
   if (user != nullptr && info.st_uid != user->uid)
-    return fail(ErrorKind::inconclusive, fmt::format("{} belongs to user {}, not to the node's", path, info.st_uid), kLogHint);
+    return fail(ErrorKind::inconclusive, fmt::format("{} belongs to user {}, not to the node's", path, info.st_uid),
+                kLogHint);
   ::fcntl(fd.get(), F_SETFL, O_APPEND);  // what the node writes there need not know of our caution
   return raise(std::move(fd));
 }
@@ -244,7 +252,7 @@ struct ClockCall {
   long number;
   struct Test {
     unsigned argument;
-    std::uint32_t mask;  // of its lower half
+    std::uint32_t mask;                 // of its lower half
     std::vector<std::uint32_t> values;  // none: anything but 0
   };
   std::vector<Test> tests;
@@ -274,20 +282,24 @@ void add_clock_calls(std::vector<sock_filter>& program, ClockCalls which) {
     body.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF));
     for (auto test = call.tests.rbegin(); test != call.tests.rend(); ++test) {
       std::vector<sock_filter> part = {
-          BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offsetof(seccomp_data, args) + 8 * test->argument)),
+          BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                   static_cast<std::uint32_t>(offsetof(seccomp_data, args) + 8 * test->argument)),
           BPF_STMT(BPF_ALU | BPF_AND | BPF_K, test->mask),
       };
       const std::size_t values = test->values.size();
-      if (values == 0) part.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, static_cast<unsigned char>(body.size()), 0));
+      if (values == 0)
+        part.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, static_cast<unsigned char>(body.size()), 0));
       for (std::size_t i = 0; i < values; ++i) {
         const auto hit = static_cast<unsigned char>(values - 1 - i);
         const bool last = i + 1 == values;
-        part.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, test->values[i], hit, static_cast<unsigned char>(last ? body.size() : 0)));
+        part.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, test->values[i], hit,
+                                static_cast<unsigned char>(last ? body.size() : 0)));
       }
       body.insert(body.begin(), part.begin(), part.end());
     }
     program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)));
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(call.number), 0, static_cast<unsigned char>(body.size())));
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(call.number), 0,
+                               static_cast<unsigned char>(body.size())));
     program.insert(program.end(), body.begin(), body.end());
   }
 }

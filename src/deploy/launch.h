@@ -34,17 +34,18 @@ struct LaunchSpec {
   std::string stderr_log;
   std::string cgroup;
   int netns = -1;
-  const Credentials* user = nullptr;   // null: as rose
+  const Credentials* user = nullptr;  // null: as rose
   std::vector<int> notified_syscalls;
   ClockCalls notified_clocks = ClockCalls::none;  // with neither there is no filter
 };
 
-// A node's log file, appended to, made when absent; it is `user`'s where that is given. ErrorKind::inconclusive when the node has put
-// something else there.
+// A node's log file, appended to, made when absent; it is `user`'s where that is given. ErrorKind::inconclusive when
+// the node has put something else there.
 [[nodiscard]] Result<Fd> open_log(const std::string& path, const Credentials* user);
 
 // The filter: x86-64 calls with these numbers are notified, and those about clocks, all else is allowed.
-[[nodiscard]] std::vector<sock_filter> notify_filter(const std::vector<int>& syscalls, ClockCalls clocks = ClockCalls::none);
+[[nodiscard]] std::vector<sock_filter> notify_filter(const std::vector<int>& syscalls,
+                                                     ClockCalls clocks = ClockCalls::none);
 
 class Launch {
  public:

@@ -21,27 +21,41 @@ Result<std::filesystem::path> place_libc_recorder(const std::filesystem::path& f
   ROSE_CHECK(write_file(file, ROSE_EMBEDDED(rose_libc_recorder), 0755));
   return file;
 #else
-  return fail(ErrorKind::environment, fmt::format("cannot make {}: this build of rose has sanitizers, and no library that records calls of the C library", (folder / kLibcRecorderName).string()));
+  return fail(
+      ErrorKind::environment,
+      fmt::format(
+          "cannot make {}: this build of rose has sanitizers, and no library that records calls of the C library",
+          (folder / kLibcRecorderName).string()));
 #endif
 }
 
 Result<void> check_takes_recorder(const std::filesystem::path& program) {
   const Fd file = open_regular(program);
   Elf64_Ehdr head;
-  if (!file || ::pread(file.get(), &head, sizeof head, 0) != static_cast<ssize_t>(sizeof head) || std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
+  if (!file || ::pread(file.get(), &head, sizeof head, 0) != static_cast<ssize_t>(sizeof head) ||
+      std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
     return {};  // a script: its interpreter is told apart by nobody
   const char* hint = "record with librose-rr what matters to it: rose_rr.h";
   if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != EM_X86_64)
-    return fail(ErrorKind::input, fmt::format("{} is no 64-bit program for x86-64: its calls of the C library cannot be recorded", program.string()), hint);
+    return fail(ErrorKind::input,
+                fmt::format("{} is no 64-bit program for x86-64: its calls of the C library cannot be recorded",
+                            program.string()),
+                hint);
   for (unsigned i = 0; i < head.e_phnum; ++i) {
     Elf64_Phdr part;
-    if (::pread(file.get(), &part, sizeof part, static_cast<off_t>(head.e_phoff + std::uint64_t{i} * sizeof part)) != static_cast<ssize_t>(sizeof part)) break;
+    if (::pread(file.get(), &part, sizeof part, static_cast<off_t>(head.e_phoff + std::uint64_t{i} * sizeof part)) !=
+        static_cast<ssize_t>(sizeof part))
+      break;
     if (part.p_type == PT_INTERP) return {};
   }
-  return fail(ErrorKind::input, fmt::format("{} is linked statically: its calls of the C library cannot be recorded from outside", program.string()), hint);
+  return fail(ErrorKind::input,
+              fmt::format("{} is linked statically: its calls of the C library cannot be recorded from outside",
+                          program.string()),
+              hint);
 }
 
-void add_libc_recorder(std::map<std::string, std::string>& env, const std::filesystem::path& library, const std::vector<std::string>& sources) {
+void add_libc_recorder(std::map<std::string, std::string>& env, const std::filesystem::path& library,
+                       const std::vector<std::string>& sources) {
   std::string& preload = env["LD_PRELOAD"];
   preload = preload.empty() ? library.string() : library.string() + ":" + preload;
   env["ROSE_RR_LIBC"] = fmt::format("{}", fmt::join(sources, ","));

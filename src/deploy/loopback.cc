@@ -53,7 +53,7 @@ Result<OpenLoopback> OpenLoopback::open() {
   Fd lock(::open(loopback_file().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!lock || ::flock(lock.get(), LOCK_EX) != 0)
     return fail_errno(ErrorKind::environment, fmt::format("cannot lock {}", loopback_file()), errno);
-  struct stat info {};
+  struct stat info{};
   if (::fstat(lock.get(), &info) == 0 && info.st_size == 0) {
     std::vector<std::pair<std::string, std::string>> wanted{{"route_localnet", "1"}, {"accept_local", "1"}};
     // The stricter of the two counts, but 2 ("any route back will do") is the larger number.
@@ -64,7 +64,8 @@ Result<OpenLoopback> OpenLoopback::open() {
       return fail_errno(ErrorKind::environment, fmt::format("cannot write {}", loopback_file()), errno);
     for (const auto& [name, value] : wanted) ROSE_CHECK(set(name, value));
   }
-  if (::flock(lock.get(), LOCK_SH) != 0) return fail_errno(ErrorKind::environment, fmt::format("cannot lock {}", loopback_file()), errno);
+  if (::flock(lock.get(), LOCK_SH) != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot lock {}", loopback_file()), errno);
   return OpenLoopback(std::move(lock));
 }
 

@@ -1,6 +1,6 @@
-// The host's loopback interface, set so that packets which bad links have held back may come in there: they lack the route that they
-// left with, so the kernel would take their addresses for forged ones. Shared by all runs of a machine: the first sets it, the last gives
-// back what it found, and heal() does so when rose was killed.
+// The host's loopback interface, set so that packets which bad links have held back may come in there: they lack the
+// route that they left with, so the kernel would take their addresses for forged ones. Shared by all runs of a machine:
+// the first sets it, the last gives back what it found, and heal() does so when rose was killed.
 #pragma once
 
 #include <memory>

@@ -29,7 +29,7 @@ constexpr std::int64_t kFrozenPoll = 50 * kMillisecond;
 constexpr int kMostLooks = 1'000;  // for who leads, while processes hand over to each other
 
 std::uint64_t file_size(const std::filesystem::path& path) {
-  struct stat info {};
+  struct stat info{};
   return ::stat(path.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
 }
 
@@ -77,11 +77,13 @@ int Cluster::next_timeout_ms() const {
   std::lock_guard lock(mutex_);
   std::int64_t next = -1;
   for (const auto& state : states_)
-    for (const std::int64_t at : {stopping_ ? 0 : state->restart_at_ns, stopping_ ? 0 : state->attach_at_ns, state->engine_due_ns})
+    for (const std::int64_t at :
+         {stopping_ ? 0 : state->restart_at_ns, stopping_ ? 0 : state->attach_at_ns, state->engine_due_ns})
       if (at != 0 && (next < 0 || at < next)) next = at;
   if (next < 0) return -1;
   // Rounded up: woken early it would only spin.
-  return static_cast<int>(std::clamp<std::int64_t>((next - monotonic_ns() + kMillisecond - 1) / kMillisecond, 0, 60'000));
+  return static_cast<int>(
+      std::clamp<std::int64_t>((next - monotonic_ns() + kMillisecond - 1) / kMillisecond, 0, 60'000));
 }
 
 void Cluster::run_timers() {
@@ -114,8 +116,7 @@ void Cluster::run_timers() {
       if (look) state.attach_at_ns = 0;
     }
     if (restart)
-      if (auto launched = launch(i); !launched && !stopping_)
-        log::warning("restart of {}", launched.error().message);
+      if (auto launched = launch(i); !launched && !stopping_) log::warning("restart of {}", launched.error().message);
     if (!look) continue;
     if (auto attached = attach(i); !attached) {
       std::lock_guard lock(mutex_);
@@ -247,8 +248,9 @@ Result<void> Cluster::let_run(std::size_t node, Result<Held> prepared) {
 Result<void> Cluster::attach(std::size_t node) {
   NodeState& state = *states_[node];
   NodeInfo& info = infos_[node];
-  ROSE_TRY(Attached found, find_attached(*state.config->attach, run_dir_)
-                               .map_error([&](Error error) { return std::move(error).in("node " + info.name); }));
+  ROSE_TRY(Attached found, find_attached(*state.config->attach, run_dir_).map_error([&](Error error) {
+    return std::move(error).in("node " + info.name);
+  }));
   const std::filesystem::path own = cgroup_ / ("rose-" + info.name);
   if (found.cgroup.string().starts_with(cgroup_.string() + "/") && found.cgroup != own) {
     // Twice: what was forked meanwhile is a descendant too.
@@ -263,12 +265,12 @@ Result<void> Cluster::attach(std::size_t node) {
     Error error = Error(fit.error()).in("node " + info.name);
     std::lock_guard lock(mutex_);
     // Come again, but not to be had: while nobody waits for its readiness, nobody else would say so.
-    if (state.starts > 0 && (!state.unattached || state.unattached->message != error.message)) log::warning("{}", error.message);
+    if (state.starts > 0 && (!state.unattached || state.unattached->message != error.message))
+      log::warning("{}", error.message);
     return Unexpected(std::move(error));
   }
   Fd pidfd = kernel::open_pidfd(found.pid);
-  if (!pidfd)
-    return fail(ErrorKind::inconclusive, fmt::format("node {}: process {} has ended", info.name, found.pid));
+  if (!pidfd) return fail(ErrorKind::inconclusive, fmt::format("node {}: process {} has ended", info.name, found.pid));
   {
     std::lock_guard lock(mutex_);
     info.cgroup = found.cgroup;
@@ -367,8 +369,8 @@ void Cluster::engine_ended(std::size_t node, bool late) {
 bool Cluster::adopt_leader(std::size_t node) {
   NodeState& state = *states_[node];
   if (state.config->attach) return false;
-  // Who ends while it is looked at may have left another one behind, that was not there when the list was made: nobody leads only where
-  // nobody is.
+  // Who ends while it is looked at may have left another one behind, that was not there when the list was made: nobody
+  // leads only where nobody is.
   for (int attempt = 0; attempt < kMostLooks; ++attempt) {
     const std::vector<pid_t> here = cgroup::processes(infos_[node].cgroup);
     if (here.empty()) return false;
@@ -408,7 +410,8 @@ void Cluster::finish_end(std::size_t node, EndInfo end) {
     state.end_note = describe(end);
     state.end_status = end.signalled ? 128 + end.code : end.code;
     const auto& policy = state.config->restart;
-    if (!end.planned && policy && state.restarts < policy->max && !(policy->only_failures && state.end_status == 0)) state.restart_at_ns = monotonic_ns() + policy->delay_ns;
+    if (!end.planned && policy && state.restarts < policy->max && !(policy->only_failures && state.end_status == 0))
+      state.restart_at_ns = monotonic_ns() + policy->delay_ns;
     if (state.config->attach && !stopping_) state.attach_at_ns = monotonic_ns() + kAttachPoll;
     // Zero means none.
     if (state.restart_at_ns != 0) state.restart_at_ns = std::max<std::int64_t>(state.restart_at_ns, 1);

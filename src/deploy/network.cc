@@ -50,7 +50,8 @@ Result<void> prepare_netns_folder() {
   if (::mount("", kNetnsFolder, "none", MS_SHARED | MS_REC, nullptr) == 0) return {};
   Fd folder(::open(kNetnsFolder, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return environment(fmt::format("open {}", kNetnsFolder), errno);
-  for (const std::int64_t limit = monotonic_ns() + kLockPatience; ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0; ::usleep(10'000))
+  for (const std::int64_t limit = monotonic_ns() + kLockPatience; ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0;
+       ::usleep(10'000))
     if (errno != EWOULDBLOCK || monotonic_ns() > limit) return environment(fmt::format("lock {}", kNetnsFolder), errno);
   if (::mount("", kNetnsFolder, "none", MS_SHARED | MS_REC, nullptr) == 0) return {};
   if (errno != EINVAL) return environment(fmt::format("share the mounts in {}", kNetnsFolder), errno);
@@ -64,7 +65,8 @@ Result<void> prepare_netns_folder() {
 // work as ever. The kernel resolves this path by the calling thread's namespace.
 void calm_ipv6() {
   Fd fd(::open("/proc/sys/net/ipv6/conf/default/addr_gen_mode", O_WRONLY | O_CLOEXEC));
-  if (fd) [[maybe_unused]] const ssize_t n = ::write(fd.get(), "1", 1);
+  if (fd) [[maybe_unused]]
+    const ssize_t n = ::write(fd.get(), "1", 1);
 }
 
 }  // namespace
@@ -88,8 +90,10 @@ void in_netns(int netns_fd, const std::function<void()>& work) {
 Result<Fd> make_netns(const std::string& name) {
   ROSE_CHECK(prepare_netns_folder());
   const std::string path = fmt::format("{}/{}", kNetnsFolder, name);
-  { Fd file(::open(path.c_str(), O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0));
-    if (!file) return environment(fmt::format("make {}", path), errno); }
+  {
+    Fd file(::open(path.c_str(), O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0));
+    if (!file) return environment(fmt::format("make {}", path), errno);
+  }
   Result<Fd> made = fail(ErrorKind::bug, "no namespace");
   auto inside = start_thread([&] {
     if (::unshare(CLONE_NEWNET) != 0) {
@@ -118,8 +122,10 @@ Result<Fd> make_netns(const std::string& name) {
 Result<Fd> adopt_netns(const std::string& name, pid_t holder) {
   ROSE_CHECK(prepare_netns_folder());
   const std::string path = fmt::format("{}/{}", kNetnsFolder, name);
-  { Fd file(::open(path.c_str(), O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0));
-    if (!file) return environment(fmt::format("make {}", path), errno); }
+  {
+    Fd file(::open(path.c_str(), O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0));
+    if (!file) return environment(fmt::format("make {}", path), errno);
+  }
   const std::string theirs = fmt::format("/proc/{}/ns/net", holder);
   Fd fd(::open(theirs.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd || ::mount(theirs.c_str(), path.c_str(), "none", MS_BIND, nullptr) != 0) {
@@ -201,9 +207,11 @@ Result<std::unique_ptr<Network>> Network::create(const std::string& client_netns
         if (address.is_ipv4() == client_address.is_ipv4())
           if (const int err = netlink.add_default_route(client_address); err != 0)
             return environment(fmt::format("add a default route in {}", members[i].netns), err);
-        // There is no way out of the deployment: a name server there would never answer, and each look-up of a name (JVMs make
-        // several as they start) would take ten seconds. A kernel without rules for routes lets them wait.
-        if (const int err = netlink.prohibit_port_by_default_route(address.is_ipv4() ? AF_INET : AF_INET6, kNameServerPort); err != 0)
+        // There is no way out of the deployment: a name server there would never answer, and each look-up of a name
+        // (JVMs make several as they start) would take ten seconds. A kernel without rules for routes lets them wait.
+        if (const int err =
+                netlink.prohibit_port_by_default_route(address.is_ipv4() ? AF_INET : AF_INET6, kNameServerPort);
+            err != 0)
           log::debug("look-ups of names wait in {}: {}", members[i].netns, std::strerror(err));
         return {};
       }();

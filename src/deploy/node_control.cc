@@ -15,7 +15,7 @@
 namespace rose::deploy {
 namespace {
 
-constexpr std::int64_t kPlannedStopGrace = 10 * kSecond;      // rose node stop
+constexpr std::int64_t kPlannedStopGrace = 10 * kSecond;  // rose node stop
 
 }  // namespace
 
@@ -92,7 +92,8 @@ Result<void> Cluster::resume(std::size_t node, Scope scope) {
   const bool down = state.pid == 0;
   lock.unlock();
   if (scope == Scope::all && !folder.empty()) {
-    if (std::error_code error; !std::filesystem::exists(folder, error)) return {};  // an attached one's, gone with all that was in it
+    if (std::error_code error; !std::filesystem::exists(folder, error))
+      return {};  // an attached one's, gone with all that was in it
     ROSE_CHECK(cgroup::freeze(folder, false));
     if (state.config->attach) ROSE_CHECK(identity_.note("thawed", folder.string()));
     wake();  // a restart may have waited for this
@@ -171,14 +172,16 @@ Result<void> Cluster::stop_node(std::size_t node, int number) {
       state.restart_at_ns = 0;
     }
     if (tell) tell_planned(node, true);
-    if (number == SIGKILL)
-      sent = cgroup::kill(infos_[node].cgroup);
-    else
-      terminate(node);  // no matter when it heeds no signal: it is killed below
+    if (number == SIGKILL) sent = cgroup::kill(infos_[node].cgroup);
+    else terminate(node);  // no matter when it heeds no signal: it is killed below
   });
   ROSE_CHECK(sent);
   if (number == SIGKILL || heeds_its_end(node))
-    if (wait_down(node, number == SIGKILL ? kKillTimeout : state.config->container && state.config->container->stop_grace_ns > 0 ? state.config->container->stop_grace_ns : kPlannedStopGrace)) return {};
+    if (wait_down(node, number == SIGKILL ? kKillTimeout
+                        : state.config->container && state.config->container->stop_grace_ns > 0
+                            ? state.config->container->stop_grace_ns
+                            : kPlannedStopGrace))
+      return {};
   if (stopping_) return fail(ErrorKind::cancelled, "the run is ending");
   ROSE_CHECK(cgroup::kill(infos_[node].cgroup));
   if (wait_down(node, kKillTimeout)) return {};
@@ -208,7 +211,8 @@ Result<void> Cluster::start_node(std::size_t node) {
 
 Result<std::string> Cluster::step(const std::string& name, bool done) {
   if (!on_step_)
-    return fail(ErrorKind::usage, "this run's schedule has no `order`, so no step waits for anything", "write order = \"...\" into the schedule");
+    return fail(ErrorKind::usage, "this run's schedule has no `order`, so no step waits for anything",
+                "write order = \"...\" into the schedule");
   ROSE_CHECK(on_step_(name, done));
   return name;
 }

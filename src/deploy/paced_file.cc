@@ -126,7 +126,7 @@ class PaceServer {
         return answer(head.unique, 0, &out, sizeof out);
       }
       case FUSE_GETATTR: {
-        struct stat info {};
+        struct stat info{};
         ::fstat(kBacking, &info);
         fuse_attr_out out{};
         out.attr_valid = 3600;
@@ -157,20 +157,18 @@ class PaceServer {
         // What is on the disk is in the file behind it: that it outlives the machine, nobody asks.
         return wait(head, 0, 0, 0);
       case FUSE_RELEASE:
-      case FUSE_DESTROY:
-        return answer(head.unique, 0, nullptr, 0);
+      case FUSE_DESTROY: return answer(head.unique, 0, nullptr, 0);
       case FUSE_FORGET:
       case FUSE_BATCH_FORGET:
-      case FUSE_INTERRUPT:
-        return;
-      default:
-        return answer(head.unique, ENOSYS, nullptr, 0);
+      case FUSE_INTERRUPT: return;
+      default: return answer(head.unique, ENOSYS, nullptr, 0);
     }
   }
 
   int write_all(std::uint64_t offset, std::uint32_t size) {
     for (std::uint32_t done = 0; done < size;) {
-      const ssize_t n = ::pwrite(kBacking, buffer_ + kWriteDataAt + done, size - done, static_cast<off_t>(offset + done));
+      const ssize_t n =
+          ::pwrite(kBacking, buffer_ + kWriteDataAt + done, size - done, static_cast<off_t>(offset + done));
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) return n < 0 ? errno : EIO;
       done += static_cast<std::uint32_t>(n);
@@ -183,7 +181,8 @@ class PaceServer {
     if (limited()) {
       const std::uint64_t now = time_ns(), rate = load_word(shared_->rate);
       busy_until_ = std::max(busy_until_, now) + load_word(shared_->interval_ns);
-      if (rate != 0) busy_until_ += static_cast<std::uint64_t>(static_cast<double>(size) * 1e9 / static_cast<double>(rate));
+      if (rate != 0)
+        busy_until_ += static_cast<std::uint64_t>(static_cast<double>(size) * 1e9 / static_cast<double>(rate));
       one.due = busy_until_ + load_word(shared_->delay_ns);
       __atomic_fetch_add(&shared_->requests, 1, __ATOMIC_RELAXED);
       __atomic_fetch_add(&shared_->bytes, size, __ATOMIC_RELAXED);
@@ -211,7 +210,8 @@ class PaceServer {
   void finish(const Pending& one) {
     if (one.opcode == FUSE_READ && one.error == 0) {
       const ssize_t got = ::pread(kBacking, buffer_, one.size, static_cast<off_t>(one.offset));
-      return got < 0 ? answer(one.unique, errno, nullptr, 0) : answer(one.unique, 0, buffer_, static_cast<std::size_t>(got));
+      return got < 0 ? answer(one.unique, errno, nullptr, 0)
+                     : answer(one.unique, 0, buffer_, static_cast<std::size_t>(got));
     }
     const fuse_write_out out{one.size, 0};
     answer(one.unique, one.error, &out, one.opcode == FUSE_WRITE ? sizeof out : 0);
@@ -235,7 +235,8 @@ class PaceServer {
 // The child's whole life. Descriptors of rose's that it kept open would outlive rose.
 [[noreturn]] void serve(PaceServer& server, int fuse, int backing, int socket) {
   constexpr int kAside = 64;
-  const int own[3] = {::fcntl(fuse, F_DUPFD, kAside), ::fcntl(backing, F_DUPFD, kAside), ::fcntl(socket, F_DUPFD, kAside)};
+  const int own[3] = {::fcntl(fuse, F_DUPFD, kAside), ::fcntl(backing, F_DUPFD, kAside),
+                      ::fcntl(socket, F_DUPFD, kAside)};
   const int null = ::open("/dev/null", O_RDWR);
   for (int fd = 0; fd < 3; ++fd)
     if (null < 0 || ::dup2(null, fd) != fd || own[fd] < 0 || ::dup2(own[fd], PaceServer::kFuse + fd) < 0) ::_exit(1);
@@ -269,7 +270,8 @@ Result<std::unique_ptr<PacedFile>> PacedFile::make(const std::filesystem::path& 
   const Fd theirs(ends[1]);
   if (const Fd file(::open(point.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600)); !file)
     return failed(fmt::format("cannot make {}", point.string()));
-  const std::string options = fmt::format("fd={},rootmode={:o},user_id={},group_id={}", fuse.get(), kFileMode, ::geteuid(), ::getegid());
+  const std::string options =
+      fmt::format("fd={},rootmode={:o},user_id={},group_id={}", fuse.get(), kFileMode, ::geteuid(), ::getegid());
   if (::mount("rose-disk", point.c_str(), "fuse.rose", MS_NOSUID | MS_NODEV | MS_NOEXEC, options.c_str()) != 0) {
     const int error = errno;
     ::unlink(point.c_str());
@@ -288,14 +290,17 @@ Result<std::unique_ptr<PacedFile>> PacedFile::make(const std::filesystem::path& 
   int opened = forked;
   if (forked == 0) {
     paced->file_ = Fd(::open(point.c_str(), O_RDWR | O_CLOEXEC));
-    // The kernel asks how large it is when somebody wants to know. A loop device of an older kernel does not: it takes what is known.
-    struct stat info {};
+    // The kernel asks how large it is when somebody wants to know. A loop device of an older kernel does not: it takes
+    // what is known.
+    struct stat info{};
     opened = paced->file_ && ::fstat(paced->file_.get(), &info) == 0 ? 0 : errno;
   }
   // It is known by its descriptor alone, so nothing of it has to be found and undone after a kill.
   (void)::umount2(point.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW);
   ::unlink(point.c_str());
-  if (opened != 0) return fail_errno(ErrorKind::environment, forked != 0 ? "cannot start who serves a slow disk" : "cannot open a FUSE file", opened);
+  if (opened != 0)
+    return fail_errno(ErrorKind::environment,
+                      forked != 0 ? "cannot start who serves a slow disk" : "cannot open a FUSE file", opened);
   return paced;
 }
 
@@ -323,19 +328,22 @@ PacedFile::Told PacedFile::told() const { return {load_word(shared_->requests), 
 Result<void> PacedFile::check() {
   const auto lacks = [](const std::string& what) {
     return fail(ErrorKind::environment, what,
-                "a slow disk is a file that rose serves to the kernel: the kernel's module fuse and /dev/fuse are needed (modprobe fuse; in a container: "
+                "a slow disk is a file that rose serves to the kernel: the kernel's module fuse and /dev/fuse are "
+                "needed (modprobe fuse; in a container: "
                 "--device /dev/fuse, or --privileged)");
   };
   char name[] = "/tmp/rose-pace-XXXXXX";
   if (::mkdtemp(name) == nullptr) return fail_errno(ErrorKind::environment, "cannot make a folder in /tmp", errno);
   const Fd backing(static_cast<int>(::memfd_create("rose-pace", MFD_CLOEXEC)));
   const auto tried = [&]() -> Result<void> {
-    if (!backing || ::pwrite(backing.get(), "rose", 4, 0) != 4) return fail_errno(ErrorKind::environment, "no memory for a file", errno);
+    if (!backing || ::pwrite(backing.get(), "rose", 4, 0) != 4)
+      return fail_errno(ErrorKind::environment, "no memory for a file", errno);
     ROSE_TRY(const auto paced, make(std::filesystem::path(name) / "file", backing.get()));
     paced->set({.rate = 0, .iops = 0, .delay_ns = 1'000'000});
     const std::int64_t began = monotonic_ns();
     char text[4] = {};
-    if (::pread(paced->fd(), text, 4, 0) != 4 || std::memcmp(text, "rose", 4) != 0) return fail_errno(ErrorKind::environment, "a FUSE file cannot be read", errno);
+    if (::pread(paced->fd(), text, 4, 0) != 4 || std::memcmp(text, "rose", 4) != 0)
+      return fail_errno(ErrorKind::environment, "a FUSE file cannot be read", errno);
     if (monotonic_ns() - began < 1'000'000) return fail(ErrorKind::environment, "a FUSE file was read before its time");
     return {};
   }();

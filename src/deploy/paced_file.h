@@ -1,8 +1,10 @@
-// A file whose every read, write and sync takes as long as is asked: what the image of a slow disk lies on. The kernel hands the requests
-// to a process of rose's (FUSE), which does them at once on the file behind it, and answers when their time has come. Of the kernel's own
-// means, the blkio controller slows what a cgroup does and neither a v1 node's buffered writes nor a journal's, and dm-delay is in few kernels.
+// A file whose every read, write and sync takes as long as is asked: what the image of a slow disk lies on. The kernel
+// hands the requests to a process of rose's (FUSE), which does them at once on the file behind it, and answers when
+// their time has come. Of the kernel's own means, the blkio controller slows what a cgroup does and neither a v1 node's
+// buffered writes nor a journal's, and dm-delay is in few kernels.
 //
-// That process lives as long as the file is in use, and answers at once when rose is gone: what rose leaves behind is as quick as ever.
+// That process lives as long as the file is in use, and answers at once when rose is gone: what rose leaves behind is
+// as quick as ever.
 #pragma once
 
 #include <sys/types.h>
@@ -16,8 +18,8 @@
 
 namespace rose::deploy {
 
-// Requests are done one after the other, each as long as its bytes and its being one take; each is answered `delay_ns` later, however
-// many others wait for theirs. 0: no limit.
+// Requests are done one after the other, each as long as its bytes and its being one take; each is answered `delay_ns`
+// later, however many others wait for theirs. 0: no limit.
 struct Pace {
   std::uint64_t rate = 0;  // bytes a second
   double iops = 0;         // requests a second

@@ -58,14 +58,11 @@ class TcpProbe : public Probe {
       return;
     }
     // A socket belongs to the namespace it was made in; the rest can be done from anywhere.
-    in_netns(netns_fd_, [&] {
-      socket_ = Fd(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    });
+    in_netns(netns_fd_,
+             [&] { socket_ = Fd(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); });
     if (!socket_) return;
-    if (::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), size) == 0)
-      connected_ = true;
-    else if (errno != EINPROGRESS)
-      socket_.reset();
+    if (::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), size) == 0) connected_ = true;
+    else if (errno != EINPROGRESS) socket_.reset();
   }
 
   int netns_fd_;
@@ -129,8 +126,9 @@ class LogProbe : public Probe {
   std::vector<Log> logs_;
 };
 
-// A command that was told no rests this many times as long as it took, so that questions (an interpreter's start, a JVM's) don't take
-// the processors from the nodes that they wait for; but a deployment does not wait for its answer longer than that.
+// A command that was told no rests this many times as long as it took, so that questions (an interpreter's start, a
+// JVM's) don't take the processors from the nodes that they wait for; but a deployment does not wait for its answer
+// longer than that.
 constexpr std::int64_t kRestPerQuestion = 3;
 constexpr std::int64_t kLongestRest = 500 * kMillisecond;
 
@@ -176,7 +174,8 @@ std::unique_ptr<Probe> tcp_probe(int netns_fd, const std::string& ip, std::uint1
 Result<std::unique_ptr<Probe>> log_probe(const std::string& pattern, std::vector<LogStart> logs) {
   Regex compiled(pattern);
   if (const std::string problem = compiled.problem(); !problem.empty())
-    return fail(ErrorKind::input, fmt::format("'{}' is not a regular expression: {}", pattern, problem), std::string(kRegexForm));
+    return fail(ErrorKind::input, fmt::format("'{}' is not a regular expression: {}", pattern, problem),
+                std::string(kRegexForm));
   return std::unique_ptr<Probe>(std::make_unique<LogProbe>(pattern, std::move(compiled), std::move(logs)));
 }
 
@@ -186,7 +185,7 @@ std::unique_ptr<Probe> command_probe(const config::Command& command, SpawnReady 
 
 std::string tail(const std::filesystem::path& path, std::size_t lines, std::size_t most) {
   const Fd fd = open_regular(path);
-  struct stat info {};
+  struct stat info{};
   if (!fd || ::fstat(fd.get(), &info) != 0) return {};
   const auto size = static_cast<std::uint64_t>(info.st_size);
   std::string text(std::min<std::uint64_t>(size, most), '\0');

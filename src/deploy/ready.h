@@ -41,7 +41,8 @@ struct LastWords {
   std::string log;
   std::string text;  // "": it printed nothing
 };
-// Of a node's folder: its errors, else its output. That a JVM has loaded the agent, which it says on stderr, is no error.
+// Of a node's folder: its errors, else its output. That a JVM has loaded the agent, which it says on stderr, is no
+// error.
 [[nodiscard]] LastWords last_words(const std::filesystem::path& node);
 
 }  // namespace rose::deploy

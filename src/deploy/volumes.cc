@@ -28,10 +28,8 @@ constexpr std::int64_t kCopyTimeout = 600 * kSecond;
 std::string escaped(const std::string& path) {
   std::string text;
   for (const char c : path) {
-    if (c == ' ' || c == '\t' || c == '\n' || c == '\\')
-      text += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
-    else
-      text += c;
+    if (c == ' ' || c == '\t' || c == '\n' || c == '\\') text += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
+    else text += c;
   }
   return text;
 }
@@ -39,18 +37,24 @@ std::string escaped(const std::string& path) {
 Result<void> remount(const std::filesystem::path& folder, const std::string& id, std::uint64_t bytes) {
   const std::string size = fmt::format("size={}", bytes);
   if (::mount(id.c_str(), folder.c_str(), "tmpfs", MS_REMOUNT | kMountFlags, size.c_str()) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot change the size of the file system at {}", folder.string()), errno);
+    return fail_errno(ErrorKind::environment,
+                      fmt::format("cannot change the size of the file system at {}", folder.string()), errno);
   return {};
 }
 
 }  // namespace
 
 Result<void> make(const std::filesystem::path& folder, const std::string& id, const std::string& options) {
-  struct stat was {};
-  if (::stat(folder.c_str(), &was) != 0) return fail_errno(ErrorKind::environment, fmt::format("cannot look at {}", folder.string()), errno);
-  const std::string all = fmt::format("mode={:o},uid={},gid={}{}{}", was.st_mode & 07777, was.st_uid, was.st_gid, options.empty() ? "" : ",", options);
+  struct stat was{};
+  if (::stat(folder.c_str(), &was) != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot look at {}", folder.string()), errno);
+  const std::string all = fmt::format("mode={:o},uid={},gid={}{}{}", was.st_mode & 07777, was.st_uid, was.st_gid,
+                                      options.empty() ? "" : ",", options);
   if (::mount(id.c_str(), folder.c_str(), "tmpfs", kMountFlags, all.c_str()) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot mount a tmpfs at {}{}{}", folder.string(), options.empty() ? "" : " with ", options), errno);
+    return fail_errno(
+        ErrorKind::environment,
+        fmt::format("cannot mount a tmpfs at {}{}{}", folder.string(), options.empty() ? "" : " with ", options),
+        errno);
   return {};
 }
 
@@ -59,7 +63,8 @@ static bool is_disk_of(const std::string& device, const std::string& id) {
   if (!device.starts_with("/dev/loop")) return false;
   const Fd loop(::open(device.c_str(), O_RDONLY | O_CLOEXEC));
   loop_info64 info{};
-  return loop && ::ioctl(loop.get(), LOOP_GET_STATUS64, &info) == 0 && reinterpret_cast<const char*>(info.lo_file_name) == id.substr(0, LO_NAME_SIZE - 1);
+  return loop && ::ioctl(loop.get(), LOOP_GET_STATUS64, &info) == 0 &&
+         reinterpret_cast<const char*>(info.lo_file_name) == id.substr(0, LO_NAME_SIZE - 1);
 }
 
 bool is_mounted(const std::filesystem::path& folder, const std::string& id) {
@@ -72,15 +77,17 @@ bool is_mounted(const std::filesystem::path& folder, const std::string& id) {
     const auto before = split(std::string_view(line).substr(0, type), ' ');
     const auto after = split(std::string_view(line).substr(type + 3), ' ');
     if (before.size() < 5 || after.size() < 2 || before[4] != point) continue;
-    if ((after[0] == "tmpfs" && after[1] == id) || (after[0] == "ext4" && is_disk_of(std::string(after[1]), id))) return true;
+    if ((after[0] == "tmpfs" && after[1] == id) || (after[0] == "ext4" && is_disk_of(std::string(after[1]), id)))
+      return true;
   }
   return false;
 }
 
 Result<Room> room(const std::filesystem::path& folder) {
-  struct statfs status {};
+  struct statfs status{};
   if (::statfs(folder.c_str(), &status) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot look at the file system at {}", folder.string()), errno);
+    return fail_errno(ErrorKind::environment, fmt::format("cannot look at the file system at {}", folder.string()),
+                      errno);
   const auto block = static_cast<std::uint64_t>(status.f_bsize);
   return Room{status.f_blocks * block, (status.f_blocks - status.f_bfree) * block};
 }
@@ -98,22 +105,26 @@ Result<Room> fill(const std::filesystem::path& folder, const std::string& id) {
     if (after.bytes == bytes) return after;
   }
   if (!done) return Unexpected(std::move(done).error());
-  return fail(ErrorKind::inconclusive, fmt::format("the file system at {} does not get full: its files change too fast", folder.string()));
+  return fail(ErrorKind::inconclusive,
+              fmt::format("the file system at {} does not get full: its files change too fast", folder.string()));
 }
 
 Result<void> resize(const std::filesystem::path& folder, const std::string& id, std::uint64_t bytes) {
   ROSE_CHECK(remount(folder, id, bytes));
   ROSE_TRY(const Room now, room(folder));
   if (now.bytes < bytes)
-    return fail(ErrorKind::environment, fmt::format("the file system at {} has {} bytes instead of {}", folder.string(), now.bytes, bytes));
+    return fail(ErrorKind::environment,
+                fmt::format("the file system at {} has {} bytes instead of {}", folder.string(), now.bytes, bytes));
   return {};
 }
 
 Result<void> copy_files(const std::filesystem::path& from, const std::filesystem::path& to) {
   auto output = run_command({"cp", "-a", "--sparse=auto", "--", from.string(), to.string()}, {}, kCopyTimeout);
-  if (!output) return Unexpected(std::move(output).error().in(fmt::format("the files at {} cannot be copied", from.string())));
+  if (!output)
+    return Unexpected(std::move(output).error().in(fmt::format("the files at {} cannot be copied", from.string())));
   if (output->exit_code == 0) return {};
-  return fail(ErrorKind::environment, fmt::format("the files at {} cannot be copied: {}", from.string(), output->err.substr(0, output->err.find('\n'))));
+  return fail(ErrorKind::environment, fmt::format("the files at {} cannot be copied: {}", from.string(),
+                                                  output->err.substr(0, output->err.find('\n'))));
 }
 
 Result<void> dissolve(const std::filesystem::path& folder, const std::string& id) {
@@ -123,14 +134,17 @@ Result<void> dissolve(const std::filesystem::path& folder, const std::string& id
   std::error_code bad;
   std::filesystem::remove_all(copy, bad);
   Result<void> copied = copy_files(folder, copy);
-  if (::umount2(folder.c_str(), UMOUNT_NOFOLLOW) != 0 && (errno != EBUSY || ::umount2(folder.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0))
+  if (::umount2(folder.c_str(), UMOUNT_NOFOLLOW) != 0 &&
+      (errno != EBUSY || ::umount2(folder.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0))
     return fail_errno(ErrorKind::environment, fmt::format("cannot unmount {}", folder.string()), errno);
   // What stayed outside of a disk (deploy/disk.h) was copied too.
   if (copied)
-    for (const auto& entry : std::filesystem::directory_iterator(folder, bad)) std::filesystem::remove(entry.path(), bad);
+    for (const auto& entry : std::filesystem::directory_iterator(folder, bad))
+      std::filesystem::remove(entry.path(), bad);
   // What could be copied is worth having, whatever is missing.
   if (std::filesystem::exists(copy, bad) && ::rename(copy.c_str(), folder.c_str()) != 0 && copied)
-    copied = fail_errno(ErrorKind::environment, fmt::format("cannot put {} back; its files are in {}", folder.string(), copy.string()), errno);
+    copied = fail_errno(ErrorKind::environment,
+                        fmt::format("cannot put {} back; its files are in {}", folder.string(), copy.string()), errno);
   return copied;
 }
 

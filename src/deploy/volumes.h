@@ -1,4 +1,5 @@
-// File systems of a run's own, so that one of them can be full while the machine's are not. Their source is the deployment's id.
+// File systems of a run's own, so that one of them can be full while the machine's are not. Their source is the
+// deployment's id.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,10 @@
 
 namespace rose::deploy::volume {
 
-// A tmpfs over an empty folder, with its owner and mode. `options`: further ones of tmpfs(5), "size=64m,mode=0700"; they count more.
-[[nodiscard]] Result<void> make(const std::filesystem::path& folder, const std::string& id, const std::string& options = {});
+// A tmpfs over an empty folder, with its owner and mode. `options`: further ones of tmpfs(5), "size=64m,mode=0700";
+// they count more.
+[[nodiscard]] Result<void> make(const std::filesystem::path& folder, const std::string& id,
+                                const std::string& options = {});
 // It, or a Disk (deploy/disk.h), of this id.
 [[nodiscard]] bool is_mounted(const std::filesystem::path& folder, const std::string& id);
 
@@ -25,7 +28,8 @@ struct Room {
 
 // All that is in the one, as the other, which is not there yet; a copy that fails leaves there what it could copy.
 [[nodiscard]] Result<void> copy_files(const std::filesystem::path& from, const std::filesystem::path& to);
-// Plain files in a plain folder instead, whoever has some of them open; the file system goes. Nothing when there is none.
+// Plain files in a plain folder instead, whoever has some of them open; the file system goes. Nothing when there is
+// none.
 [[nodiscard]] Result<void> dissolve(const std::filesystem::path& folder, const std::string& id);
 
 }  // namespace rose::deploy::volume

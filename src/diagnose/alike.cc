@@ -14,10 +14,10 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kFewDoings = 4;     // that the profile knows: fewer are chance
-constexpr double kAlikeEnough = 0.5;      // of what the host does
-constexpr double kAsAlike = 0.05;         // so close in share, two nodes are replicas for this
-constexpr std::size_t kMostDoings = 4096; // kept of one host
+constexpr std::size_t kFewDoings = 4;      // that the profile knows: fewer are chance
+constexpr double kAlikeEnough = 0.5;       // of what the host does
+constexpr double kAsAlike = 0.05;          // so close in share, two nodes are replicas for this
+constexpr std::size_t kMostDoings = 4096;  // kept of one host
 constexpr int kFirstClientPort = 32768;
 
 // Folders differ between deployments; the name of what a call is made on mostly does not.
@@ -25,9 +25,11 @@ std::string doing_of_call(std::string_view syscall, std::string_view path) {
   return fmt::format("{} {}", syscall, path.empty() ? std::string{} : profile::tail_pattern(path, 1));
 }
 
-// Whom a call is made to, among those that belong together: who leads is known by who comes to whom. Ports of clients are chance.
+// Whom a call is made to, among those that belong together: who leads is known by who comes to whom. Ports of clients
+// are chance.
 std::string doing_to(std::string_view syscall, int port) {
-  return port > 0 && port < kFirstClientPort ? fmt::format("{} to one of them at port {}", syscall, port) : fmt::format("{} to one of them", syscall);
+  return port > 0 && port < kFirstClientPort ? fmt::format("{} to one of them at port {}", syscall, port)
+                                             : fmt::format("{} to one of them", syscall);
 }
 // And what is done to the other one.
 std::string doing_by(std::string_view syscall, int port) { return doing_to(syscall, port) + ", done to it"; }
@@ -92,19 +94,23 @@ class Doings {
       if (rate.count == 0) each(rate.node, rate.function + "()", true);
   }
 
-  [[nodiscard]] std::uint32_t of(const std::string& doing) { return numbers_.try_emplace(doing, static_cast<std::uint32_t>(numbers_.size())).first->second; }
+  [[nodiscard]] std::uint32_t of(const std::string& doing) {
+    return numbers_.try_emplace(doing, static_cast<std::uint32_t>(numbers_.size())).first->second;
+  }
   [[nodiscard]] bool known(std::uint32_t doing) const { return doing < nodes_.size(); }
   // Which nodes do it.
   [[nodiscard]] const std::vector<bool>& nodes(std::uint32_t doing) const { return nodes_[doing]; }
   // What few nodes do tells them apart.
-  static double weight(const std::vector<bool>& by) { return 1.0 / static_cast<double>(std::max<std::ptrdiff_t>(1, std::count(by.begin(), by.end(), true))); }
+  static double weight(const std::vector<bool>& by) {
+    return 1.0 / static_cast<double>(std::max<std::ptrdiff_t>(1, std::count(by.begin(), by.end(), true)));
+  }
   // Of all that a node does.
   [[nodiscard]] double all(std::size_t node) const { return all_[node]; }
 
  private:
   std::unordered_map<std::string, std::uint32_t> numbers_;
   std::vector<std::vector<bool>> nodes_;
-  std::size_t done_ = 0;       // of them: done without faults
+  std::size_t done_ = 0;  // of them: done without faults
   std::vector<double> all_;
 };
 
@@ -126,13 +132,16 @@ Among doings_among(const Inputs& inputs) {
   for (const trace::Trace& trace : inputs.traces)
     for (const std::string& entry : trace.meta.addresses)
       if (const std::size_t equals = entry.rfind('='); equals != std::string::npos)
-        addresses.add(plain_address(std::string_view(entry).substr(equals + 1)), number_of(std::string_view(entry).substr(0, equals)));
+        addresses.add(plain_address(std::string_view(entry).substr(equals + 1)),
+                      number_of(std::string_view(entry).substr(0, equals)));
   Among found;
   for (const trace::Trace& trace : inputs.traces) {
     std::set<std::pair<std::uint64_t, trace::StringId>> seen;  // each call of a host to a peer once
     for (const trace::Event& event : trace.events) {
       if (event.type != trace::EventType::sys || event.peer == 0 || event.node == 0) continue;
-      if (!seen.emplace((std::uint64_t{event.node} << 16) | static_cast<std::uint16_t>(event.syscall), event.peer).second) continue;
+      if (!seen.emplace((std::uint64_t{event.node} << 16) | static_cast<std::uint16_t>(event.syscall), event.peer)
+               .second)
+        continue;
       const Endpoint peer = parse_endpoint(trace.str(event.peer));
       const int other = addresses.owner(peer.address);
       if (other < 0 || names[static_cast<std::size_t>(other)] == trace.str(event.node)) continue;
@@ -149,13 +158,13 @@ Among doings_among(const Inputs& inputs) {
 
 struct Host {
   std::vector<std::uint32_t> doings;
-  std::vector<bool> has;       // by doing
+  std::vector<bool> has;  // by doing
   std::uint64_t failures = 0;
-  std::int64_t fault_ts = 0;   // its last process or network fault: hosts of the last incident are to be different nodes
+  std::int64_t fault_ts = 0;  // its last process or network fault: hosts of the last incident are to be different nodes
 };
 
-std::map<std::string, Host, std::less<>> doings_of_hosts(const Inputs& inputs, const std::vector<std::string>& names, Doings& doings,
-                                                         const Among& among) {
+std::map<std::string, Host, std::less<>> doings_of_hosts(const Inputs& inputs, const std::vector<std::string>& names,
+                                                         Doings& doings, const Among& among) {
   std::map<std::string, Host, std::less<>> hosts;
   const auto does = [](Host& host, std::uint32_t doing) {
     if (doing >= host.has.size()) host.has.resize(doing + 1);
@@ -171,21 +180,24 @@ std::map<std::string, Host, std::less<>> doings_of_hosts(const Inputs& inputs, c
   for (const trace::Trace& trace : inputs.traces) {
     std::vector<Host*> host_of(trace.strings.size() + 1, nullptr);
     for (std::size_t id = 1; id < host_of.size(); ++id)
-      if (const auto it = hosts.find(trace.str(static_cast<trace::StringId>(id))); it != hosts.end()) host_of[id] = &it->second;
+      if (const auto it = hosts.find(trace.str(static_cast<trace::StringId>(id))); it != hosts.end())
+        host_of[id] = &it->second;
     std::unordered_map<std::uint64_t, std::uint32_t> numbers;  // one string is made of each call and path
     for (const trace::Event& event : trace.events) {
       Host* host = event.node < host_of.size() ? host_of[event.node] : nullptr;
       if (host == nullptr) continue;
       if (event.type == trace::EventType::scf || event.type == trace::EventType::ps) ++host->failures;
-      if (event.type == trace::EventType::nd || (event.type == trace::EventType::ps && event.state != trace::ProcessState::started &&
-                                                 event.state != trace::ProcessState::exited && (event.flags & trace::kPlanned) == 0))
+      if (event.type == trace::EventType::nd ||
+          (event.type == trace::EventType::ps && event.state != trace::ProcessState::started &&
+           event.state != trace::ProcessState::exited && (event.flags & trace::kPlanned) == 0))
         host->fault_ts = std::max(host->fault_ts, event.ts_ns);
       if (host->doings.size() >= kMostDoings) continue;
       const bool failed = event.type == trace::EventType::scf;
       const bool call = failed || event.type == trace::EventType::sys;
       if (!call && event.type != trace::EventType::af) continue;
-      const std::uint64_t key = call ? (static_cast<std::uint64_t>(static_cast<std::uint16_t>(event.syscall)) << 32) | event.path
-                                     : (std::uint64_t{1} << 48) | event.function;
+      const std::uint64_t key =
+          call ? (static_cast<std::uint64_t>(static_cast<std::uint16_t>(event.syscall)) << 32) | event.path
+               : (std::uint64_t{1} << 48) | event.function;
       const auto [number, fresh] = numbers.try_emplace(key, 0);
       if (fresh)
         number->second = doings.of(call ? doing_of_call(kernel::syscall_name(event.syscall), trace.str(event.path))
@@ -202,7 +214,9 @@ std::map<std::string, Host, std::less<>> doings_of_hosts(const Inputs& inputs, c
 // Of what a host does, what a node does too; and of what that does, what the host does.
 struct Likeness {
   double share = 0, covered = 0;
-  [[nodiscard]] double both() const { return share + covered > 0 ? 2 * share * covered / (share + covered) : 0; }  // harmonic mean
+  [[nodiscard]] double both() const {
+    return share + covered > 0 ? 2 * share * covered / (share + covered) : 0;
+  }  // harmonic mean
 };
 
 // The nodes that a host may be. None: it does too much that no node does.
@@ -210,7 +224,8 @@ std::vector<int> nodes_like(const std::vector<Likeness>& nodes, const std::vecto
   double best = 0;
   for (const Likeness& node : nodes) best = std::max(best, node.share);
   if (best < kAlikeEnough) return {};
-  // Of those that do all that the host does, the ones that do least besides: a follower serves as its leader does, and connects, too.
+  // Of those that do all that the host does, the ones that do least besides: a follower serves as its leader does, and
+  // connects, too.
   double most = 0;
   for (const Likeness& node : nodes)
     if (node.share >= best - kAsAlike) most = std::max(most, node.covered);
@@ -219,16 +234,18 @@ std::vector<int> nodes_like(const std::vector<Likeness>& nodes, const std::vecto
     if (nodes[i].share >= best - kAsAlike && nodes[i].covered >= most - kAsAlike) like.push_back(static_cast<int>(i));
     if (nodes[i].share >= kAlikeEnough && !of_mate[i]) apart.push_back(static_cast<int>(i));
   }
-  // Who connects to a host is another node than that. A follower that took over does what its leader did, and has a place of its own: then
-  // it is the one that is nearest to what it does, all in all.
+  // Who connects to a host is another node than that. A follower that took over does what its leader did, and has a
+  // place of its own: then it is the one that is nearest to what it does, all in all.
   const auto at = [](int node) { return static_cast<std::size_t>(node); };
   if (apart.empty() || std::any_of(like.begin(), like.end(), [&](int node) { return !of_mate[at(node)]; })) return like;
-  return {*std::max_element(apart.begin(), apart.end(), [&](int x, int y) { return nodes[at(x)].both() < nodes[at(y)].both(); })};
+  return {*std::max_element(apart.begin(), apart.end(),
+                            [&](int x, int y) { return nodes[at(x)].both() < nodes[at(y)].both(); })};
 }
 
 }  // namespace
 
-std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::string>& names, const std::vector<bool>& taken) {
+std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::string>& names,
+                              const std::vector<bool>& taken) {
   std::vector<Alike> found;
   if (!inputs.profile || names.empty()) return found;
   const Among among = doings_among(inputs);
@@ -258,14 +275,17 @@ std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::strin
     }
     if (told < least_told || all <= 0) return false;
     std::vector<Likeness> likeness(nodes);
-    for (std::size_t i = 0; i < nodes; ++i) likeness[i] = {shares[i] / all, doings.all(i) > 0 ? shares[i] / doings.all(i) : 0};
+    for (std::size_t i = 0; i < nodes; ++i)
+      likeness[i] = {shares[i] / all, doings.all(i) > 0 ? shares[i] / doings.all(i) : 0};
     std::vector<bool> of_mate(nodes);
     if (const auto mates = among.mates.find(name); mates != among.mates.end())
       for (const Alike& other : found)
         if (mates->second.contains(other.host)) of_mate[static_cast<std::size_t>(other.node)] = true;
     Alike alike{name, -1, 0, nodes_like(likeness, of_mate)};
     if (alike.like.empty()) return false;
-    const auto fewer = [&](int x, int y) { return players[static_cast<std::size_t>(x)] < players[static_cast<std::size_t>(y)]; };
+    const auto fewer = [&](int x, int y) {
+      return players[static_cast<std::size_t>(x)] < players[static_cast<std::size_t>(y)];
+    };
     alike.node = *std::min_element(alike.like.begin(), alike.like.end(), fewer);
     alike.share = likeness[static_cast<std::size_t>(alike.node)].share;
     if (only_free && players[static_cast<std::size_t>(alike.node)] > 0) return false;
@@ -276,9 +296,11 @@ std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::strin
   std::vector<std::string> strangers;
   for (const auto& [most, name] : order)
     if (!match(name, kFewDoings, false)) strangers.push_back(name);
-  // Of some programs there is little to tell. Then a host is taken for a node that nobody else plays, the last incident's first.
+  // Of some programs there is little to tell. Then a host is taken for a node that nobody else plays, the last
+  // incident's first.
   std::erase_if(strangers, [&](const std::string& name) { return match(name, 1, true); });
-  // And a window that begins late holds little of any host: what fails there is left out only where it does what no node does.
+  // And a window that begins late holds little of any host: what fails there is left out only where it does what no
+  // node does.
   for (const std::string& name : strangers) match(name, 1, false);
   return found;
 }

@@ -12,7 +12,8 @@ std::vector<std::string> places_in_words(const schedule::Schedule& schedule, Cod
     for (const schedule::Condition& condition : fault.when) {
       if (condition.kind != schedule::ConditionKind::function || condition.offset.value_or(0) == 0) continue;
       const std::string where = fmt::format("{}+{:#x}", condition.function, *condition.offset);
-      const Result<std::vector<CodePlace>> places = code->places(condition.node.empty() ? fault.node : condition.node, condition.function);
+      const Result<std::vector<CodePlace>> places =
+          code->places(condition.node.empty() ? fault.node : condition.node, condition.function);
       if (!places || !told.insert(where).second) continue;
       for (const CodePlace& place : *places) {
         if (place.offset != *condition.offset) continue;

@@ -12,28 +12,34 @@ using schedule::Tally;
 using schedule::Verdict;
 
 namespace {
-constexpr std::size_t kMostMissing = 3;   // messages that are told
-constexpr std::int64_t kFarSooner = 4;    // times
+constexpr std::size_t kMostMissing = 3;  // messages that are told
+constexpr std::int64_t kFarSooner = 4;   // times
 }  // namespace
 
 bool workload_broke_off(const Diagnosis& diagnosis, const Tried& tried) {
   const std::int64_t incident = diagnosis.plan.end_ts - diagnosis.plan.begin_ts;
-  return tried.longest_hit_ns > 0 && diagnosis.workload_ns >= kSecond && kFarSooner * tried.longest_hit_ns < std::min(diagnosis.workload_ns, 2 * incident);
+  return tried.longest_hit_ns > 0 && diagnosis.workload_ns >= kSecond &&
+         kFarSooner * tried.longest_hit_ns < std::min(diagnosis.workload_ns, 2 * incident);
 }
 
 bool looks_alike(const Inputs& inputs, const Diagnosis& diagnosis, const Tried& tried) {
   if (!inputs.only_logs()) return ends_missing(diagnosis.plan, tried).empty();
-  return messages_missing(inputs.log_observables, diagnosis, tried).words.empty() && !workload_broke_off(diagnosis, tried);
+  return messages_missing(inputs.log_observables, diagnosis, tried).words.empty() &&
+         !workload_broke_off(diagnosis, tried);
 }
 
 void Conclusion::nothing_to_try() {
   d_.verdict = Verdict::inconclusive;
-  d_.reason = d_.plan.failures == 0
-                  ? std::string(inputs_.said.empty() ? "the dump holds no failure: nothing failed, fell silent or ended in its window"
-                                                     : "neither the logs nor the run without faults hold anything to try: no message names a "
-                                                       "failure, and no call of the nodes comes before one")
-                  : fmt::format("nothing in the dump looks like a fault: all {} failures are normal or belong to no node; see "
-                                "'rose diagnose --plan'", d_.plan.failures);
+  d_.reason =
+      d_.plan.failures == 0
+          ? std::string(inputs_.said.empty()
+                            ? "the dump holds no failure: nothing failed, fell silent or ended in its window"
+                            : "neither the logs nor the run without faults hold anything to try: no message names a "
+                              "failure, and no call of the nodes comes before one")
+          : fmt::format(
+                "nothing in the dump looks like a fault: all {} failures are normal or belong to no node; see "
+                "'rose diagnose --plan'",
+                d_.plan.failures);
 }
 
 std::string Conclusion::ended_early() const {
@@ -53,24 +59,32 @@ std::string Conclusion::consequence(const Schedule& schedule) const {
   return why;
 }
 
-// An oracle that takes more than one failure for the bug has perhaps found another one. "" where nothing speaks for that.
+// An oracle that takes more than one failure for the bug has perhaps found another one. "" where nothing speaks for
+// that.
 std::string Conclusion::missing_messages(const Tried& found) const {
   auto [missing, of] = messages_missing(inputs_.log_observables, d_, found);
   if (of == 0 && inputs_.only_logs())
-    return "But the failure's logs say nothing that a run without faults does not say: only the oracle tells that this is the same failure.";
+    return "But the failure's logs say nothing that a run without faults does not say: only the oracle tells that this "
+           "is the same failure.";
   if (missing.empty()) return {};
   const std::size_t all = missing.size();
   if (all > kMostMissing) missing.resize(kMostMissing);
-  return fmt::format("But of what the failure's logs say of it {} came back in these runs ({}{}{}): this may be another failure, which the oracle takes for that one.",
-                     all == of ? "none" : fmt::format("only {} of {} messages", of - all, of), all == of ? "" : "not: ",
-                     fmt::join(missing, "; "), all > kMostMissing ? fmt::format("; and {} more", all - kMostMissing) : "");
+  return fmt::format(
+      "But of what the failure's logs say of it {} came back in these runs ({}{}{}): this may be another failure, "
+      "which the oracle takes for that one.",
+      all == of ? "none" : fmt::format("only {} of {} messages", of - all, of),
+      all == of ? "" : "not: ", fmt::join(missing, "; "),
+      all > kMostMissing ? fmt::format("; and {} more", all - kMostMissing) : "");
 }
 
 std::string Conclusion::missing_ends(const Tried& found) const {
   if (inputs_.only_logs()) return {};
   const std::vector<std::string> missing = ends_missing(d_.plan, found);
   if (missing.empty()) return {};
-  return fmt::format("But in production {}; in these runs it did not: this may be another failure, which the oracle takes for that one.", fmt::join(missing, ", and "));
+  return fmt::format(
+      "But in production {}; in these runs it did not: this may be another failure, which the oracle takes for that "
+      "one.",
+      fmt::join(missing, ", and "));
 }
 
 // Ends of processes that were their own doing: to repeat them says nothing of what made the program do so.
@@ -78,7 +92,9 @@ std::string Conclusion::ended_themselves(const Schedule& schedule) const {
   for (const Fault& fault : schedule.faults)
     for (const Candidate& c : d_.plan.candidates)
       if (c.fault.id == fault.id && c.own_end && !c.symptom && fault.kind == FaultKind::crash)
-        return fmt::format("But {} ended itself in production ({}): the schedule repeats that end. What made it do so is not known.", c.node, c.why);
+        return fmt::format(
+            "But {} ended itself in production ({}): the schedule repeats that end. What made it do so is not known.",
+            c.node, c.why);
   return {};
 }
 
@@ -86,23 +102,32 @@ Remarks Conclusion::remarks(const Found& end) const {
   Remarks told;
   told.places = places_in_words(end.lead.schedule, inputs_.code);
   const auto [low, high] = d_.tally.interval();
-  told.rate = fmt::format("The bug then shows in {} of {} runs ({}; with 95 % confidence between {} and {}).", d_.tally.reproduced,
-                          d_.tally.conclusive(), percent(d_.tally.rate()), percent(low), percent(high));
-  if (d_.control_runs > 0) told.rate += fmt::format(" Without faults it showed in {} of {}.", d_.control_hits, d_.control_runs);
+  told.rate =
+      fmt::format("The bug then shows in {} of {} runs ({}; with 95 % confidence between {} and {}).",
+                  d_.tally.reproduced, d_.tally.conclusive(), percent(d_.tally.rate()), percent(low), percent(high));
+  if (d_.control_runs > 0)
+    told.rate += fmt::format(" Without faults it showed in {} of {}.", d_.control_hits, d_.control_runs);
   if (const std::string why = consequence(end.lead.schedule); !why.empty())
-    told.doubts.push_back(fmt::format("But in the dump this looks like a consequence, not a cause ({}). What came before it was tried and did "
-                                      "not show the bug; if the oracle asks for this consequence itself, it proves nothing.", why));
-  if (std::string missing = missing_messages(d_.tried[end.lead.tried]); !missing.empty()) told.doubts.push_back(std::move(missing));
+    told.doubts.push_back(fmt::format(
+        "But in the dump this looks like a consequence, not a cause ({}). What came before it was tried and did "
+        "not show the bug; if the oracle asks for this consequence itself, it proves nothing.",
+        why));
+  if (std::string missing = missing_messages(d_.tried[end.lead.tried]); !missing.empty())
+    told.doubts.push_back(std::move(missing));
   const Tried& tried = d_.tried[end.lead.tried];
   if (std::string missing = missing_ends(tried); !missing.empty()) told.doubts.push_back(std::move(missing));
   if (workload_broke_off(d_, tried))
-    told.doubts.push_back(fmt::format("But in these runs the workload was over after {} at most, without faults it takes {}: perhaps the oracle only misses what the workload "
-                                      "did not get to do.", format_duration(rounded(tried.longest_hit_ns)), format_duration(rounded(d_.workload_ns))));
+    told.doubts.push_back(
+        fmt::format("But in these runs the workload was over after {} at most, without faults it takes {}: perhaps the "
+                    "oracle only misses what the workload "
+                    "did not get to do.",
+                    format_duration(rounded(tried.longest_hit_ns)), format_duration(rounded(d_.workload_ns))));
   if (std::string ends = ended_themselves(end.lead.schedule); !ends.empty()) told.doubts.push_back(std::move(ends));
   if (end.dropped > 0)
     told.simpler.push_back(fmt::format("It shows without {} other fault{} of the dump, so {} left out.", end.dropped,
                                        end.dropped == 1 ? "" : "s", end.dropped == 1 ? "that one was" : "those were"));
-  if (!end.changes.empty()) told.simpler.push_back(fmt::format("Made simpler at the same rate: {}.", fmt::join(end.changes, "; ")));
+  if (!end.changes.empty())
+    told.simpler.push_back(fmt::format("Made simpler at the same rate: {}.", fmt::join(end.changes, "; ")));
   return told;
 }
 
@@ -110,7 +135,8 @@ void Conclusion::conclude(const std::optional<Found>& end) {
   if (end) {
     const Lead& lead = end->lead;
     // Further runs may belie the test.
-    d_.target_reached = lead.accepted && !(end->rate_told && d_.tally.interval().second < inputs_.config->diagnose.target_rate);
+    d_.target_reached =
+        lead.accepted && !(end->rate_told && d_.tally.interval().second < inputs_.config->diagnose.target_rate);
     d_.verdict = d_.target_reached ? Verdict::reproduced : Verdict::not_reproduced;
     d_.level = lead.level;
     if (lead.accepted) d_.schedules = lead.schedules;
@@ -118,23 +144,28 @@ void Conclusion::conclude(const std::optional<Found>& end) {
     d_.confirm_runs = d_.tested.runs();
     d_.found = lead.schedule;
     d_.remarks = remarks(*end);
-    const std::string rate = end->rate_told ? fmt::format("{} of {} runs made to tell its rate ({})", d_.tally.reproduced,
-                                                            d_.tally.conclusive(), percent(d_.tally.rate()))
-                                              : fmt::format("{} of {} confirming runs ({})", d_.tally.reproduced, d_.tally.conclusive(),
-                                                            percent(d_.tally.rate()));
-    if (d_.target_reached)
-      d_.reason = fmt::format("the schedule reproduces the bug in {}", rate);
+    const std::string rate = end->rate_told
+                                 ? fmt::format("{} of {} runs made to tell its rate ({})", d_.tally.reproduced,
+                                               d_.tally.conclusive(), percent(d_.tally.rate()))
+                                 : fmt::format("{} of {} confirming runs ({})", d_.tally.reproduced,
+                                               d_.tally.conclusive(), percent(d_.tally.rate()));
+    if (d_.target_reached) d_.reason = fmt::format("the schedule reproduces the bug in {}", rate);
     else if (d_.interrupted)
       d_.reason = fmt::format("interrupted; the best schedule until then reproduced the bug in {}", rate);
     else
-      d_.reason = fmt::format("no schedule reached the target rate of {}; the best reproduced the bug in {}{}{}", percent(inputs_.config->diagnose.target_rate),
-                              end->rate_told ? fmt::format("{} of {} confirming runs, and in ", d_.tested.reproduced, d_.tested.conclusive()) : "", rate, ended_early());
+      d_.reason = fmt::format("no schedule reached the target rate of {}; the best reproduced the bug in {}{}{}",
+                              percent(inputs_.config->diagnose.target_rate),
+                              end->rate_told ? fmt::format("{} of {} confirming runs, and in ", d_.tested.reproduced,
+                                                           d_.tested.conclusive())
+                                             : "",
+                              rate, ended_early());
   } else {
     conclude_without();
   }
   if (d_.control_hits > 0 && !noted_)
-    d_.plan.notes.push_back(fmt::format("the bug showed in {} of {} runs in which no fault had fired: it may come without faults, rarely",
-                                        d_.control_hits, d_.control_runs));
+    d_.plan.notes.push_back(
+        fmt::format("the bug showed in {} of {} runs in which no fault had fired: it may come without faults, rarely",
+                    d_.control_hits, d_.control_runs));
   noted_ = noted_ || d_.control_hits > 0;
 }
 
@@ -144,16 +175,19 @@ void Conclusion::conclude_without() {
     if (tried.level > 0) conclusive_runs += tried.tally.conclusive();
   if (d_.schedules == 0) {
     d_.verdict = Verdict::inconclusive;
-    d_.reason = lab_.left() <= 0
-                    ? std::string("max_runs left no run for a schedule after the runs without faults")
-                    : std::string("no schedule was tried: the levels asked for had nothing to propose; level 3 goes on from what "
-                                  "level 2 reached");
+    d_.reason =
+        lab_.left() <= 0
+            ? std::string("max_runs left no run for a schedule after the runs without faults")
+            : std::string(
+                  "no schedule was tried: the levels asked for had nothing to propose; level 3 goes on from what "
+                  "level 2 reached");
   } else if (d_.interrupted) {
     d_.verdict = Verdict::inconclusive;
     d_.reason = fmt::format("interrupted; none of the {} schedules tried until then reproduced the bug", d_.schedules);
   } else if (conclusive_runs == 0) {
     d_.verdict = Verdict::inconclusive;
-    d_.reason = fmt::format("no run of the {} schedules tried could be judged; the last one: {}", d_.schedules, d_.tried.back().note);
+    d_.reason = fmt::format("no run of the {} schedules tried could be judged; the last one: {}", d_.schedules,
+                            d_.tried.back().note);
   } else {
     d_.verdict = Verdict::not_reproduced;
     d_.reason = fmt::format("none of the {} schedules tried reproduced the bug{}", d_.schedules, ended_early());

@@ -48,10 +48,12 @@ Result<void> Confirmation::narrow_down(Lead& lead, std::optional<Lead>* other) {
     }
     if (const std::size_t room = lab_.room(); room > 0) {
       std::vector<Schedule> next = forecast_narrowing(narrower, room);
-      if (next.size() < room) next.insert(next.end(), std::min(room - next.size(), std::size_t{8}), part->schedule);  // and then it is tested
+      if (next.size() < room)
+        next.insert(next.end(), std::min(room - next.size(), std::size_t{8}), part->schedule);  // and then it is tested
       lab_.expect(std::move(next));
     }
-    ROSE_TRY(std::vector<Lab::Made> made, lab_.run({entry.index}, fmt::format("narrowing down: {}", short_words(part->schedule))));
+    ROSE_TRY(std::vector<Lab::Made> made,
+             lab_.run({entry.index}, fmt::format("narrowing down: {}", short_words(part->schedule))));
     const bool hit = made[0].result.verdict == Verdict::reproduced;
     std::set<std::string> fired;
     for (const schedule::FaultOutcome& outcome : made[0].result.faults)
@@ -82,10 +84,13 @@ Result<void> Confirmation::test(Lead& lead, bool strict, bool may_wait) {
     }
     int batch = std::min(lab_.jobs(), lab_.left());
     // Not more side by side than a schedule that never misses needs.
-    if (lead.tally.not_reproduced == 0) batch = std::min(batch, std::max(1, rate_test.perfect() - lead.tally.reproduced));
+    if (lead.tally.not_reproduced == 0)
+      batch = std::min(batch, std::max(1, rate_test.perfect() - lead.tally.reproduced));
     // A run that missed has to be made up for by a few that hit.
     const int more = rate_test.perfect() - lead.tally.reproduced + 3 * lead.tally.not_reproduced - batch;
-    expect_more(lead, more, [&](std::size_t room, std::vector<Schedule>& next) { forecast_end(Simplifier(lead.schedule, lead.fired), lead.tally, room, next); });
+    expect_more(lead, more, [&](std::size_t room, std::vector<Schedule>& next) {
+      forecast_end(Simplifier(lead.schedule, lead.fired), lead.tally, room, next);
+    });
     ROSE_CHECK(repeat(lead, batch, fmt::format("confirming, run {}", lead.tally.conclusive() + 1), series));
     lead.tally = series.tally();
     lab_.testing_rate = lead.tally.rate();
@@ -105,8 +110,8 @@ double Confirmation::hope(const Lead& lead) const {
   const int runs = lead.tally.conclusive() + 1;
   double sum = 0;
   for (int hits = 0; hits <= lead.tally.reproduced; ++hits)
-    sum += std::exp(std::lgamma(runs + 1.0) - std::lgamma(hits + 1.0) - std::lgamma(runs - hits + 1.0) + hits * std::log(target) +
-                    (runs - hits) * std::log1p(-target));
+    sum += std::exp(std::lgamma(runs + 1.0) - std::lgamma(hits + 1.0) - std::lgamma(runs - hits + 1.0) +
+                    hits * std::log(target) + (runs - hits) * std::log1p(-target));
   return sum;
 }
 
@@ -124,23 +129,26 @@ Result<void> Confirmation::compare_with_controls(Lead& lead) {
   }
   if (chance() <= kByChance) return {};
   lead.accepted = false;
-  d_.tried[lead.tried].note += fmt::format("; without faults the bug shows in {} of {} runs, which may be as often", d_.control_hits, d_.control_runs);
+  d_.tried[lead.tried].note += fmt::format("; without faults the bug shows in {} of {} runs, which may be as often",
+                                           d_.control_hits, d_.control_runs);
   return {};
 }
 
 // How it will be made simpler, where each idea takes so many runs that hit; then its rate is told.
-void Confirmation::forecast_end(const Simplifier& simplifier, const Tally& found, std::size_t room, std::vector<Schedule>& next) const {
+void Confirmation::forecast_end(const Simplifier& simplifier, const Tally& found, std::size_t room,
+                                std::vector<Schedule>& next) const {
   const int gate = static_cast<int>(std::ceil(kAsGood / -std::log(kWorseShare)));
   if (inputs_.simplify && found.not_reproduced <= found.reproduced)
     forecast_simplifying(simplifier, gate, options_.confirm_runs, room, next);
   else
-    next.insert(next.end(), std::min(room - next.size(), static_cast<std::size_t>(options_.confirm_runs)), simplifier.current());
+    next.insert(next.end(), std::min(room - next.size(), static_cast<std::size_t>(options_.confirm_runs)),
+                simplifier.current());
 }
 
 Result<void> Confirmation::repeat(Lead& lead, int runs, const std::string& doing, Series& series) {
   lab_.level = lead.level;
   ROSE_TRY(std::vector<Lab::Made> made, lab_.run(std::vector<std::size_t>(static_cast<std::size_t>(runs), lead.tried),
-                                                  fmt::format("{}: {}", doing, short_words(lead.schedule))));
+                                                 fmt::format("{}: {}", doing, short_words(lead.schedule))));
   for (const Lab::Made& one : made) {
     series.add(one.result, lead.schedule);
     lead.remember(one.result);

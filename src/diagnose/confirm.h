@@ -1,5 +1,5 @@
-// Runs of a schedule that showed the bug: it is narrowed down to the faults that count, and tested against the target rate and against
-// runs without faults. Inside this room.
+// Runs of a schedule that showed the bug: it is narrowed down to the faults that count, and tested against the target
+// rate and against runs without faults. Inside this room.
 #pragma once
 
 #include <algorithm>
@@ -20,12 +20,12 @@ class Confirmation {
   Confirmation(const Inputs& inputs, Lab& lab, Diagnosis& diagnosis)
       : inputs_(inputs), options_(inputs.config->diagnose), lab_(lab), d_(diagnosis) {}
 
-  // Of many faults, or many calls, those that count: by halves, a run each. `doubts`: a part that shows another failure, as far as the
-  // evidence tells, is gone on from only where no part shows this one.
+  // Of many faults, or many calls, those that count: by halves, a run each. `doubts`: a part that shows another
+  // failure, as far as the evidence tells, is gone on from only where no part shows this one.
   [[nodiscard]] Result<void> narrow(Lead& lead, bool doubts);
-  // Fresh runs, until the sequential test knows; none of those in which it was found counts. `strict`: something surer than what was
-  // accepted is looked for, so a few misses end it.
-  // `may_wait`: where there is little hope left, it waits, and goes on from there when it is tested again.
+  // Fresh runs, until the sequential test knows; none of those in which it was found counts. `strict`: something surer
+  // than what was accepted is looked for, so a few misses end it. `may_wait`: where there is little hope left, it
+  // waits, and goes on from there when it is tested again.
   [[nodiscard]] Result<void> test(Lead& lead, bool strict, bool may_wait);
   // How likely it reaches the target, after what its test showed.
   [[nodiscard]] double hope(const Lead& lead) const;
@@ -44,7 +44,8 @@ class Confirmation {
     lab_.expect(std::move(next));
   }
   // How it will be made simpler, where each idea takes so many runs that hit; then its rate is told.
-  void forecast_end(const Simplifier& simplifier, const schedule::Tally& found, std::size_t room, std::vector<Schedule>& next) const;
+  void forecast_end(const Simplifier& simplifier, const schedule::Tally& found, std::size_t room,
+                    std::vector<Schedule>& next) const;
 
  private:
   // `other`: parts that show another failure don't count, and the first of them is kept there; nullptr: they count.

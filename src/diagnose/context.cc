@@ -48,7 +48,8 @@ std::optional<ContextEvent> context_event(const trace::Trace& trace, const trace
       condition.call.peer = fmt::format("*:{}", port);
   // Failed tries do not count, but a connect may well succeed only later.
   if (info->sockaddr < 0) condition.result = "ok";
-  found.key = fmt::format("s {} {} {}", condition.call.syscall, condition.call.path.value_or(""), condition.call.peer.value_or(""));
+  found.key = fmt::format("s {} {} {}", condition.call.syscall, condition.call.path.value_or(""),
+                          condition.call.peer.value_or(""));
   return found;
 }
 
@@ -84,7 +85,9 @@ ContextIndex::ContextIndex(const Inputs& inputs, const NodeMap& nodes)
   for (std::size_t source = 0; source < inputs.traces.size(); ++source) {
     const trace::Trace& trace = inputs.traces[source];
     // Equal strings mean an equal condition: globs are made once, not once an event.
-    std::map<std::tuple<int, EventType, int, trace::StringId, trace::StringId, trace::StringId, trace::StringId>, std::size_t> known;
+    std::map<std::tuple<int, EventType, int, trace::StringId, trace::StringId, trace::StringId, trace::StringId>,
+             std::size_t>
+        known;
     for (const trace::Event& event : trace.events) {
       if (event.type != EventType::af && event.type != EventType::sys) continue;
       const int node = nodes.of(source, event);
@@ -92,8 +95,9 @@ ContextIndex::ContextIndex(const Inputs& inputs, const NodeMap& nodes)
       const auto at = static_cast<std::size_t>(node);
       if (first == 0 || event.ts_ns < first) first = event.ts_ns;
       last = std::max(last, event.ts_ns);
-      const auto [it, fresh] = known.try_emplace(
-          std::tuple(node, event.type, static_cast<int>(event.syscall), event.path, event.path2, event.peer, event.function), kNone);
+      const auto [it, fresh] = known.try_emplace(std::tuple(node, event.type, static_cast<int>(event.syscall),
+                                                            event.path, event.path2, event.peer, event.function),
+                                                 kNone);
       if (fresh) {
         if (std::optional<ContextEvent> made = context_event(trace, event, nodes.name(node))) {
           const auto [kind, first_of_key] = by_key[at].try_emplace(made->key, kinds_[at].size());
@@ -113,7 +117,8 @@ ContextIndex::ContextIndex(const Inputs& inputs, const NodeMap& nodes)
       }
       if (it->second == kNone) continue;
       kinds_[at][it->second].count += std::max<std::uint32_t>(1, event.count);
-      const auto [host, new_host] = hosts.try_emplace(std::string_view(trace.str(event.node)), static_cast<std::uint32_t>(hosts.size()));
+      const auto [host, new_host] =
+          hosts.try_emplace(std::string_view(trace.str(event.node)), static_cast<std::uint32_t>(hosts.size()));
       seen_[at].push_back({event.ts_ns, static_cast<std::uint32_t>(it->second), host->second});
     }
   }
@@ -125,7 +130,8 @@ ContextIndex::ContextIndex(const Inputs& inputs, const NodeMap& nodes)
   }
 }
 
-std::vector<ContextEvent> ContextIndex::before(int node, std::int64_t since, std::int64_t until, std::size_t most) const {
+std::vector<ContextEvent> ContextIndex::before(int node, std::int64_t since, std::int64_t until,
+                                               std::size_t most) const {
   std::vector<ContextEvent> events;
   if (node < 0) return events;
   const std::vector<Kind>& kinds = kinds_[static_cast<std::size_t>(node)];

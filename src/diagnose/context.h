@@ -17,7 +17,8 @@ namespace rose::diagnose {
 struct ContextEvent {
   schedule::Condition condition;  // its first occurrence
   std::string key;                // events of one key are the same event, seen again
-  std::uint64_t occurrence = 1;   // which one of its key on its host, counted since the dump's beginning or the fault before
+  std::uint64_t occurrence =
+      1;  // which one of its key on its host, counted since the dump's beginning or the fault before
   std::int64_t ts_ns = 0;
 };
 
@@ -33,7 +34,8 @@ class ContextIndex {
   ContextIndex(const Inputs& inputs, const NodeMap& nodes);
 
   // The events of `node` in (since, until], the latest first; frequent ones are left out.
-  [[nodiscard]] std::vector<ContextEvent> before(int node, std::int64_t since, std::int64_t until, std::size_t most) const;
+  [[nodiscard]] std::vector<ContextEvent> before(int node, std::int64_t since, std::int64_t until,
+                                                 std::size_t most) const;
 
  private:
   struct Seen {
@@ -44,7 +46,7 @@ class ContextIndex {
   struct Kind {
     ContextEvent event;
     std::uint64_t count = 0;
-    bool frequent = false;   // the profile says so, or this dump
+    bool frequent = false;  // the profile says so, or this dump
   };
   std::vector<std::vector<Kind>> kinds_;  // by node
   std::vector<std::vector<Seen>> seen_;   // by node, by time

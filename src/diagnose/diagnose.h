@@ -28,10 +28,10 @@ namespace rose::diagnose {
 
 // Something that the evidence has and fault-free runs have not: a right schedule brings it back.
 struct Observable {
-  std::string key;              // as signs_of() names what a run shows; of logs, as RunResult::shown does
+  std::string key;  // as signs_of() names what a run shows; of logs, as RunResult::shown does
   std::string node;
   std::int64_t first_ts = 0;
-  std::string words{};          // of a message that tells of something that went wrong: where it stands, and its text; else ""
+  std::string words{};  // of a message that tells of something that went wrong: where it stands, and its text; else ""
 };
 
 // What is known of events that stand for messages of logs.
@@ -42,49 +42,49 @@ struct Said {
     std::int64_t since_ns = 0;  // it may have come at any moment from here to the event's own; 0: it came then
     bool guessed = false;       // no message tells of it
   };
-  std::size_t trace = 0;        // index into Inputs::traces
+  std::size_t trace = 0;             // index into Inputs::traces
   std::map<std::size_t, Of> events;  // by index
 };
 
 // An exception that a log tells of.
 struct ToldException {
-  std::string node;             // of the deployment
+  std::string node;                        // of the deployment
   std::int64_t first_ts = 0, last_ts = 0;  // of its messages
   std::uint64_t count = 0;
-  double weight = 0;            // 0..1: how plainly the logs say it
-  std::string words;            // which message, and which frame of its stack
-  std::vector<ThrowSite> sites; // where it can be thrown; not empty
-  std::uint64_t visits = 0;     // of the first site's method until then, by the run without faults; 0: not known
+  double weight = 0;             // 0..1: how plainly the logs say it
+  std::string words;             // which message, and which frame of its stack
+  std::vector<ThrowSite> sites;  // where it can be thrown; not empty
+  std::uint64_t visits = 0;      // of the first site's method until then, by the run without faults; 0: not known
 };
 
 // A clock that was set, as a log's times tell.
 struct ToldClockStep {
-  std::string node;             // of the deployment
-  std::int64_t at_ns = 0;       // on the clock as it was before
-  std::int64_t duration_ns = 0; // until it was set right again; 0: not seen
-  std::int64_t change_ns = 0;   // negative: back
-  double weight = 0;            // 0..1
+  std::string node;              // of the deployment
+  std::int64_t at_ns = 0;        // on the clock as it was before
+  std::int64_t duration_ns = 0;  // until it was set right again; 0: not seen
+  std::int64_t change_ns = 0;    // negative: back
+  double weight = 0;             // 0..1
   std::string words;
-  bool all_along = false;       // it is said to be wrong at that time, and may have been from the beginning
-  bool either_way = false;      // or by as much the other way
+  bool all_along = false;   // it is said to be wrong at that time, and may have been from the beginning
+  bool either_way = false;  // or by as much the other way
 };
 
 struct Inputs {
   std::vector<trace::Trace> traces;
   std::optional<profile::Profile> profile;
-  const config::Config* config = nullptr;               // nodes and [diagnose]
-  std::map<std::string, std::string> host_to_node;      // --map
-  bool simplify = true;                                 // make the found schedule simpler before it is reported
-  bool power = false;                                   // where the runs are made, nodes' disks can lose their power
-  std::set<schedule::FaultKind> limits;                 // ... these kinds of limits can be set,
-  bool overrides = false;                               // and the kernel can answer calls of nodes that rose does not start
-  CodeMap* code = nullptr;                              // the nodes' code, for level 3; may be nullptr
-  std::vector<Said> said;                               // these five come from logs: from_logs.h
+  const config::Config* config = nullptr;           // nodes and [diagnose]
+  std::map<std::string, std::string> host_to_node;  // --map
+  bool simplify = true;                             // make the found schedule simpler before it is reported
+  bool power = false;                               // where the runs are made, nodes' disks can lose their power
+  std::set<schedule::FaultKind> limits;             // ... these kinds of limits can be set,
+  bool overrides = false;                           // and the kernel can answer calls of nodes that rose does not start
+  CodeMap* code = nullptr;                          // the nodes' code, for level 3; may be nullptr
+  std::vector<Said> said;                           // these five come from logs: from_logs.h
   std::vector<ToldException> exceptions;
   std::vector<ToldClockStep> clock_steps;
   std::vector<Observable> log_observables;
   std::vector<std::string> log_notes;
-  std::set<std::string> without;                        // parts of the search that are left out, to see what they are worth
+  std::set<std::string> without;  // parts of the search that are left out, to see what they are worth
 
   // There is no dump.
   [[nodiscard]] bool only_logs() const { return !said.empty() && said.size() == traces.size(); }
@@ -99,36 +99,37 @@ struct Part {
 
 // A fault that the dump suggests.
 struct Candidate {
-  int rank = 0;                 // 1 is the likeliest
+  int rank = 0;  // 1 is the likeliest
   schedule::FaultKind kind = schedule::FaultKind::syscall;
-  std::string node;             // of the deployment
-  std::string syscall, error;   // "" where they do not apply
-  std::string path, peer;       // patterns
-  std::uint64_t count = 0;      // events it stands for
+  std::string node;            // of the deployment
+  std::string syscall, error;  // "" where they do not apply
+  std::string path, peer;      // patterns
+  std::uint64_t count = 0;     // events it stands for
   std::int64_t first_ts = 0;
-  std::string why;              // for people: why it is a candidate and why here
-  schedule::Fault fault;        // level 1's guess
-  bool symptom = false;         // explained by an earlier fault; ranked last
+  std::string why;                            // for people: why it is a candidate and why here
+  schedule::Fault fault;                      // level 1's guess
+  bool symptom = false;                       // explained by an earlier fault; ranked last
   std::vector<schedule::Fault> alternatives;  // other shapes of the same fault, tried after `fault`
-  std::optional<schedule::Fault> other_length; // it still was so when the dump was written: to the end of the run, or for as long as was seen
-  std::int64_t last_ts = 0;     // of its events; for pauses and partitions, their end
+  std::optional<schedule::Fault>
+      other_length;  // it still was so when the dump was written: to the end of the run, or for as long as was seen
+  std::int64_t last_ts = 0;         // of its events; for pauses and partitions, their end
   std::vector<std::int64_t> again;  // SCF: when further incidents of it began, by time
-  std::int64_t since_ts = 0;    // logs tell only that it came between this and first_ts; 0: it came at first_ts
-  bool profiled = false;        // the profile has it too, but far rarer
-  int ordinariness = 0;         // SCF: 0 disk and resource errors, 1 others, 2 everyday ones, 3 usual noise
-  bool own_end = false;         // PS: the process ended itself
-  bool partly = false;          // PS: others of its node lived on
-  bool stepped = false;         // clock: it was set at first_ts; else it was wrong all the time
-  bool complained = false;      // clock: a program says that it is wrong
-  bool blocked = false;         // PS: it waited for a disk
-  bool out_of_memory = false;   // PS: the kernel ended it for its memory
-  bool follows = false;         // SCF: it always comes right after a start of its node, or a worse failure
-  double usual = 1;             // less: it ends, stands still or fails like that all the time
-  bool first = false;           // a disk error before all other faults
-  bool fatal = false;           // SCF: its node ended itself right after it
-  double said = 1;              // how plainly the evidence says it: less than one of what only logs tell
-  bool guessed = false;         // nothing says it: it is only near what logs say
-  double weight = 0;            // believed chance that it is (part of) the cause; those of a plan add up to one
+  std::int64_t since_ts = 0;        // logs tell only that it came between this and first_ts; 0: it came at first_ts
+  bool profiled = false;            // the profile has it too, but far rarer
+  int ordinariness = 0;             // SCF: 0 disk and resource errors, 1 others, 2 everyday ones, 3 usual noise
+  bool own_end = false;             // PS: the process ended itself
+  bool partly = false;              // PS: others of its node lived on
+  bool stepped = false;             // clock: it was set at first_ts; else it was wrong all the time
+  bool complained = false;          // clock: a program says that it is wrong
+  bool blocked = false;             // PS: it waited for a disk
+  bool out_of_memory = false;       // PS: the kernel ended it for its memory
+  bool follows = false;             // SCF: it always comes right after a start of its node, or a worse failure
+  double usual = 1;                 // less: it ends, stands still or fails like that all the time
+  bool first = false;               // a disk error before all other faults
+  bool fatal = false;               // SCF: its node ended itself right after it
+  double said = 1;                  // how plainly the evidence says it: less than one of what only logs tell
+  bool guessed = false;             // nothing says it: it is only near what logs say
+  double weight = 0;                // believed chance that it is (part of) the cause; those of a plan add up to one
 };
 
 struct Discarded {
@@ -137,18 +138,18 @@ struct Discarded {
 };
 
 struct Plan {
-  std::vector<Candidate> candidates;            // in the paper's order: see by_rank()
+  std::vector<Candidate> candidates;  // in the paper's order: see by_rank()
   std::vector<Observable> observables;
   std::vector<Discarded> discarded;
-  std::vector<schedule::Schedule> schedules;    // what level 1 would try, likeliest first
-  std::vector<std::string> schedule_whys;       // one a schedule: why it is tried
-  std::uint64_t failures = 0;                   // SCF, ND and PS events considered
-  double discarded_share = 0;                   // of `failures`
-  std::vector<std::string> notes;               // hosts that could not be matched, lost events, ...
+  std::vector<schedule::Schedule> schedules;       // what level 1 would try, likeliest first
+  std::vector<std::string> schedule_whys;          // one a schedule: why it is tried
+  std::uint64_t failures = 0;                      // SCF, ND and PS events considered
+  double discarded_share = 0;                      // of `failures`
+  std::vector<std::string> notes;                  // hosts that could not be matched, lost events, ...
   std::vector<std::vector<std::string>> replicas;  // nodes of which a host of production may be any
-  std::int64_t begin_ts = 0;                    // of the merged dumps
+  std::int64_t begin_ts = 0;                       // of the merged dumps
   std::int64_t end_ts = 0;
-  std::int64_t workload_ts = 0;                 // 0: unknown; the first fault is tried at several points
+  std::int64_t workload_ts = 0;  // 0: unknown; the first fault is tried at several points
 };
 
 // `workload_ns`: how long the workload takes in the test deployment, once a run has shown it; 0: unknown.
@@ -169,7 +170,8 @@ class Runner {
     for (const schedule::Schedule* schedule : schedules) results.push_back(run(*schedule));
     return results;
   }
-  // Of what the search will likely ask for after the next runs, so much is of use to a runner that makes runs ahead; 0: none is.
+  // Of what the search will likely ask for after the next runs, so much is of use to a runner that makes runs ahead; 0:
+  // none is.
   [[nodiscard]] virtual int room() const { return 0; }
   // That, the likeliest first. Before run() or run_all().
   virtual void expect(std::vector<schedule::Schedule> next) { static_cast<void>(next); }
@@ -179,7 +181,7 @@ struct Tried {
   schedule::Schedule schedule;
   int level = 1;
   schedule::Tally tally;
-  std::string note;  // why it was tried and what it showed
+  std::string note;                      // why it was tried and what it showed
   std::set<std::string> brought_back{};  // of the evidence's observables, by runs that showed the bug
   bool traced = false;                   // some of them were, so that of dumps' observables some could come back
   std::int64_t longest_hit_ns = 0;       // of those runs' workloads; 0: not known
@@ -194,31 +196,31 @@ struct NotTried {
 
 // What there is to say of the schedule that was found, a sentence or more each.
 struct Remarks {
-  std::vector<std::string> places;     // what stands at the offsets that it names
-  std::string rate;                    // how often the bug then shows
-  std::vector<std::string> doubts;     // what speaks against it
-  std::vector<std::string> simpler;    // what was left out
+  std::vector<std::string> places;   // what stands at the offsets that it names
+  std::string rate;                  // how often the bug then shows
+  std::vector<std::string> doubts;   // what speaks against it
+  std::vector<std::string> simpler;  // what was left out
 };
 
 struct Diagnosis {
   schedule::Verdict verdict = schedule::Verdict::inconclusive;
   bool target_reached = false;
   int level = 0;
-  int schedules = 0;      // tried before the found one was confirmed, itself included
-  int runs = 0;           // all of them, those without faults included
-  int control_runs = 0;   // of `runs`: without faults
-  int control_hits = 0;   // of those: the bug showed
-  int confirm_runs = 0;   // of `runs`: of the test that accepted the found schedule, or gave it up
-  int simplify_runs = 0;  // of `runs`: made after a schedule had reached the target, to make it simpler
-  int rate_runs = 0;      // of `runs`: made last, for the rate alone: they chose nothing
-  schedule::Tally tested; // the test's
-  schedule::Tally tally;  // the rate's: of rate_runs; of the test's where no run was left for them
+  int schedules = 0;       // tried before the found one was confirmed, itself included
+  int runs = 0;            // all of them, those without faults included
+  int control_runs = 0;    // of `runs`: without faults
+  int control_hits = 0;    // of those: the bug showed
+  int confirm_runs = 0;    // of `runs`: of the test that accepted the found schedule, or gave it up
+  int simplify_runs = 0;   // of `runs`: made after a schedule had reached the target, to make it simpler
+  int rate_runs = 0;       // of `runs`: made last, for the rate alone: they chose nothing
+  schedule::Tally tested;  // the test's
+  schedule::Tally tally;   // the rate's: of rate_runs; of the test's where no run was left for them
   std::optional<schedule::Schedule> found;  // the best, also below the target
   Remarks remarks;
-  std::string reason;     // one sentence, also when nothing was found
+  std::string reason;                    // one sentence, also when nothing was found
   std::set<std::string> without_faults;  // of the logs' observables, those that runs in which nothing fired show, too
-  bool interrupted = false;  // before its end: this is what was known by then
-  std::int64_t workload_ns = 0;  // how long it takes without faults; 0: not known
+  bool interrupted = false;              // before its end: this is what was known by then
+  std::int64_t workload_ns = 0;          // how long it takes without faults; 0: not known
   Plan plan;
   std::vector<Tried> tried;
   std::vector<NotTried> next;  // of a search that did not reach the target: what it would try next, the likeliest first
@@ -235,9 +237,9 @@ struct Progress {
   int runs = 0;
   int runs_left = 0;  // at most
   double best_rate = 0;
-  double seconds_left = 0;  // at most, by what runs took so far; 0: not known yet
+  double seconds_left = 0;           // at most, by what runs took so far; 0: not known yet
   const Diagnosis* found = nullptr;  // a schedule has reached the target; the runs left only make it simpler
-  std::string doing;  // "trying: fail openat(*/snapshot.*) on n2 with EIO", "confirming 3/10"
+  std::string doing;                 // "trying: fail openat(*/snapshot.*) on n2 with EIO", "confirming 3/10"
 };
 
 [[nodiscard]] Result<Diagnosis> diagnose(const Inputs& inputs, Runner& runner,

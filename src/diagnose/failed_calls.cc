@@ -19,19 +19,16 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kWithStart = 60 * kSecond;      // a dump of a run begins this soon before its nodes
-constexpr std::size_t kMostNoted = 32;                 // times of one kind of failure
-constexpr std::size_t kMostKinds = 100'000;            // of calls that succeeded
+constexpr std::int64_t kWithStart = 60 * kSecond;  // a dump of a run begins this soon before its nodes
+constexpr std::size_t kMostNoted = 32;             // times of one kind of failure
+constexpr std::size_t kMostKinds = 100'000;        // of calls that succeeded
 
 // Why a failed call is left out; each with its words.
 enum class LeftOut : std::uint8_t { nameless, impossible, internal, answer, own_folder, last_breath, planned };
 constexpr std::array<std::string_view, 7> kLeftOut = {
-    "failed calls that the dump does not name",
-    "calls that no fault can be injected into",
-    "codes inside the kernel that programs never see",
-    "answers, not failures: a name that is no symbolic link",
-    "the folders that a test run made for itself",
-    "failures of a node within 2s of its own end",
+    "failed calls that the dump does not name",        "calls that no fault can be injected into",
+    "codes inside the kernel that programs never see", "answers, not failures: a name that is no symbolic link",
+    "the folders that a test run made for itself",     "failures of a node within 2s of its own end",
     "connection errors that a planned stop explains",
 };
 
@@ -62,8 +59,10 @@ using SameCall = std::tuple<int, std::int16_t, std::uint32_t, std::int32_t, std:
 struct SameCallHash {
   std::size_t operator()(const SameCall& c) const {
     const auto [node, call, pattern, pid, fd] = c;
-    std::uint64_t h = (static_cast<std::uint64_t>(static_cast<std::uint32_t>(node)) << 32 | pattern) * 0x9e3779b97f4a7c15ULL;
-    h ^= (static_cast<std::uint64_t>(static_cast<std::uint32_t>(pid)) << 32 | static_cast<std::uint32_t>(fd)) + static_cast<std::uint16_t>(call);
+    std::uint64_t h =
+        (static_cast<std::uint64_t>(static_cast<std::uint32_t>(node)) << 32 | pattern) * 0x9e3779b97f4a7c15ULL;
+    h ^= (static_cast<std::uint64_t>(static_cast<std::uint32_t>(pid)) << 32 | static_cast<std::uint32_t>(fd)) +
+         static_cast<std::uint16_t>(call);
     h ^= h >> 29;
     return static_cast<std::size_t>(h * 0xbf58476d1ce4e5b9ULL);
   }
@@ -72,7 +71,8 @@ struct SameCallHash {
 // Nothing for calls whose successes a dump does not hold.
 std::optional<SameCall> same_call(int node, const Event& event, std::string_view call, std::uint32_t pattern) {
   const kernel::SyscallInfo* info = kernel::find_syscall(event.syscall);
-  if (info == nullptr || !info->state_changing || call.starts_with("open")) return std::nullopt;  // opens: only some of them
+  if (info == nullptr || !info->state_changing || call.starts_with("open"))
+    return std::nullopt;  // opens: only some of them
   if (call.starts_with("accept")) return SameCall{node, event.syscall, 0, event.pid, event.fd};
   if (pattern == 0) return std::nullopt;
   return SameCall{node, event.syscall, pattern, 0, 0};
@@ -109,7 +109,9 @@ bool run_folder(std::string_view path, const config::Config& config) {
   std::string_view rest = path.substr(at + kMark.size());
   while (rest.ends_with('/')) rest.remove_suffix(1);
   const std::string_view unique = rest.substr(0, rest.find('/'));
-  if (unique.size() != 6 || !std::all_of(unique.begin(), unique.end(), [](unsigned char c) { return std::isalnum(c) != 0; })) return false;
+  if (unique.size() != 6 ||
+      !std::all_of(unique.begin(), unique.end(), [](unsigned char c) { return std::isalnum(c) != 0; }))
+    return false;
   rest.remove_prefix(unique.size());
   return rest.empty() || config.find(rest.substr(1)) != nullptr;
 }
@@ -131,7 +133,10 @@ bool seen_from_start(const Facts& facts, int node) {
 class Reader {
  public:
   Reader(const Given& given, const Causes& causes)
-      : given_(given), causes_(causes), service_ports_(service_ports(given.config())), call_names_(static_cast<std::size_t>(kernel::kMostSyscalls)) {
+      : given_(given),
+        causes_(causes),
+        service_ports_(service_ports(given.config())),
+        call_names_(static_cast<std::size_t>(kernel::kMostSyscalls)) {
     for (std::size_t s = 0; s < given.inputs.traces.size(); ++s) read(s);
   }
 
@@ -155,7 +160,10 @@ class Reader {
   class Texts {
    public:
     Texts(Reader& reader, const trace::Trace& trace)
-        : reader_(reader), trace_(trace), pattern_of_(trace.strings.size() + 1, UINT32_MAX), own_of_(trace.strings.size() + 1, -1),
+        : reader_(reader),
+          trace_(trace),
+          pattern_of_(trace.strings.size() + 1, UINT32_MAX),
+          own_of_(trace.strings.size() + 1, -1),
           peer_of_(trace.strings.size() + 1, -1) {}
 
     std::uint32_t pattern(trace::StringId id) {
@@ -214,7 +222,8 @@ class Reader {
     if (const std::optional<SameCall> same = same_call(node, event, call, pattern); same && done_.size() < kMostKinds)
       done_[*same].emplace_back(event.ts_ns, weight_of(event));
     const bool renames = call.starts_with("rename");
-    if (renames || call.starts_with("open") || call == "creat") made_.try_emplace(file(node, renames ? texts.pattern(event.path2) : pattern), event.ts_ns);
+    if (renames || call.starts_with("open") || call == "creat")
+      made_.try_emplace(file(node, renames ? texts.pattern(event.path2) : pattern), event.ts_ns);
   }
 
   void failure(const trace::Trace& trace, const Event& event, int node, bool searched, Texts& texts) {
@@ -285,7 +294,8 @@ class Reader {
     peer.address = std::string(endpoint.address);
     peer.node = given_.nodes.of_address(endpoint.address);
     // Linux takes ephemeral ports from 32768 up unless it is told otherwise.
-    if (endpoint.port < 32768 || service_ports_.contains(static_cast<std::uint16_t>(endpoint.port))) peer.port = endpoint.port;
+    if (endpoint.port < 32768 || service_ports_.contains(static_cast<std::uint16_t>(endpoint.port)))
+      peer.port = endpoint.port;
     peer.id = peer_texts_.id(fmt::format("{}:{}", peer.node >= 0 ? given_.name(peer.node) : peer.address, peer.port));
     return peer;
   }
@@ -320,7 +330,9 @@ class Reader {
     return name;
   }
 
-  static std::uint64_t file(int node, std::uint32_t path) { return static_cast<std::uint64_t>(static_cast<std::uint32_t>(node)) << 32 | path; }
+  static std::uint64_t file(int node, std::uint32_t path) {
+    return static_cast<std::uint64_t>(static_cast<std::uint32_t>(node)) << 32 | path;
+  }
 
   const Given& given_;
   const Causes& causes_;
@@ -328,12 +340,13 @@ class Reader {
   Interner patterns_;
   Interner peer_texts_;
   std::vector<FailedCall> groups_;
-  std::vector<ScfKey> keys_;                                     // of the groups
+  std::vector<ScfKey> keys_;  // of the groups
   std::unordered_map<ScfKey, std::size_t, ScfHash> index_;
   std::unordered_map<ScfKey, std::int64_t, ScfHash> succeeded_;  // the last success of the same call
-  std::unordered_map<SameCall, std::vector<std::pair<std::int64_t, std::uint64_t>>, SameCallHash> done_;  // when how many such calls succeeded
-  std::unordered_map<std::uint64_t, std::int64_t> made_;         // by node and path pattern: when such a file was first made
-  std::unordered_map<int, bool> connection_;                     // (err, syscall, has peer) -> is it a connection error
+  std::unordered_map<SameCall, std::vector<std::pair<std::int64_t, std::uint64_t>>, SameCallHash>
+      done_;                                              // when how many such calls succeeded
+  std::unordered_map<std::uint64_t, std::int64_t> made_;  // by node and path pattern: when such a file was first made
+  std::unordered_map<int, bool> connection_;              // (err, syscall, has peer) -> is it a connection error
   std::vector<std::string> call_names_;
   std::array<std::uint64_t, kLeftOut.size()> left_out_{};
   std::map<std::string, std::uint64_t> strangers_;
@@ -341,6 +354,8 @@ class Reader {
 
 }  // namespace
 
-FailedCalls read_failed_calls(const Given& given, const Facts& facts, const Causes& causes) { return Reader(given, causes).result(facts); }
+FailedCalls read_failed_calls(const Given& given, const Facts& facts, const Causes& causes) {
+  return Reader(given, causes).result(facts);
+}
 
 }  // namespace rose::diagnose

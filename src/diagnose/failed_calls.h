@@ -1,5 +1,5 @@
-// Failed calls of all dumps, in groups: those that are told apart by nothing but their time; and what calls that succeeded
-// tell of them. Inside this room only.
+// Failed calls of all dumps, in groups: those that are told apart by nothing but their time; and what calls that
+// succeeded tell of them. Inside this room only.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace rose::diagnose {
 
 struct Peer {
   int node = NodeMap::kNone;
-  int port = 0;            // 0: ephemeral or unknown
-  std::uint32_t id = 0;    // of its text; 0: there is none
+  int port = 0;          // 0: ephemeral or unknown
+  std::uint32_t id = 0;  // of its text; 0: there is none
   std::string address;
 };
 
@@ -23,7 +23,7 @@ struct FailedCall {
   int node = 0;
   std::int16_t syscall = 0;
   std::int16_t err = 0;
-  std::string pattern;     // of its path
+  std::string pattern;  // of its path
   Peer peer;
   const Cause* cause = nullptr;  // that explains it
   const trace::Trace* trace = nullptr;
@@ -31,12 +31,12 @@ struct FailedCall {
   std::uint64_t count = 0;
   std::int64_t first_ts = 0;
   std::int64_t last_ts = 0;
-  bool nameless = true;    // every event on an unlinked or cut path
-  bool searched = true;    // every event is a step of a search in one folder after the other
+  bool nameless = true;             // every event on an unlinked or cut path
+  bool searched = true;             // every event is a step of a search in one folder after the other
   std::vector<std::int64_t> times;  // of its first events, some dozens
-  bool recovered = false;  // the same call succeeded afterwards
-  bool newborn = false;    // on a file that was made only after the workload began
-  std::uint64_t nth = 0;   // of its node's calls of that kind since the node's start; 0: the dump does not tell
+  bool recovered = false;           // the same call succeeded afterwards
+  bool newborn = false;             // on a file that was made only after the workload began
+  std::uint64_t nth = 0;  // of its node's calls of that kind since the node's start; 0: the dump does not tell
 };
 
 struct FailedCalls {

@@ -14,8 +14,9 @@ namespace {
 constexpr double kCameBack = 0.7;     // of an observable's priority is left after a miss that brought it back
 constexpr double kConsequence = 0.5;  // of the belief in a fault is left when it shows in a run that did not inject it
 constexpr double kLeastBelief = 0.1;  // whatever runs say: they may have hit another bug
-constexpr std::size_t kFewCameBack = 4;  // one of so many messages: what most failures make a system say, this one's own words are not among it
-constexpr double kUnrelated = 0.5;    // of the belief stays where everything that could tell came back
+constexpr std::size_t kFewCameBack =
+    4;  // one of so many messages: what most failures make a system say, this one's own words are not among it
+constexpr double kUnrelated = 0.5;  // of the belief stays where everything that could tell came back
 
 }  // namespace
 
@@ -39,11 +40,14 @@ std::set<std::string> signs_of(const trace::Trace& trace) {
   return found;
 }
 
-MissingMessages messages_missing(const std::vector<Observable>& of_logs, const Diagnosis& diagnosis, const Tried& tried) {
+MissingMessages messages_missing(const std::vector<Observable>& of_logs, const Diagnosis& diagnosis,
+                                 const Tried& tried) {
   std::vector<const Observable*> wanted;
   for (const std::int64_t since : {diagnosis.plan.workload_ts, std::int64_t{0}}) {
     for (const Observable& one : of_logs)
-      if (!one.words.empty() && !diagnosis.without_faults.contains(one.key) && (since == 0 || one.first_ts == 0 || one.first_ts >= since)) wanted.push_back(&one);
+      if (!one.words.empty() && !diagnosis.without_faults.contains(one.key) &&
+          (since == 0 || one.first_ts == 0 || one.first_ts >= since))
+        wanted.push_back(&one);
     if (!wanted.empty()) break;
   }
   MissingMessages missing;
@@ -55,11 +59,13 @@ MissingMessages messages_missing(const std::vector<Observable>& of_logs, const D
     of_node[one->node] |= back;
   }
   const std::size_t back = missing.of - missing.words.size();
-  // Whom the failed calls hit said something in production, and nothing of it here: others say the same of many a failure.
-  const bool silent = std::any_of(tried.schedule.faults.begin(), tried.schedule.faults.end(), [&](const schedule::Fault& fault) {
-    const auto own = of_node.find(fault.node);
-    return fault.kind == schedule::FaultKind::syscall && own != of_node.end() && !own->second;
-  });
+  // Whom the failed calls hit said something in production, and nothing of it here: others say the same of many a
+  // failure.
+  const bool silent =
+      std::any_of(tried.schedule.faults.begin(), tried.schedule.faults.end(), [&](const schedule::Fault& fault) {
+        const auto own = of_node.find(fault.node);
+        return fault.kind == schedule::FaultKind::syscall && own != of_node.end() && !own->second;
+      });
   if (!silent && kFewCameBack * back >= missing.of) missing.words.clear();
   return missing;
 }
@@ -69,8 +75,12 @@ std::vector<std::string> ends_missing(const Plan& plan, const Tried& tried) {
   if (!tried.traced) return missing;
   for (const Candidate& c : plan.candidates) {
     if (c.kind != schedule::FaultKind::crash || !c.own_end || c.partly || c.usual < 1) continue;
-    const auto ends_it = [&](const schedule::Fault& fault) { return fault.id == c.fault.id; };  // another kill of the node is not that end
-    if (std::any_of(tried.schedule.faults.begin(), tried.schedule.faults.end(), ends_it) || tried.brought_back.contains(sign_of_end(c.node))) return {};
+    const auto ends_it = [&](const schedule::Fault& fault) {
+      return fault.id == c.fault.id;
+    };  // another kill of the node is not that end
+    if (std::any_of(tried.schedule.faults.begin(), tried.schedule.faults.end(), ends_it) ||
+        tried.brought_back.contains(sign_of_end(c.node)))
+      return {};
     missing.push_back(c.why.substr(0, c.why.find(';')));
   }
   return missing;
@@ -109,11 +119,13 @@ double Feedback::share(const std::set<std::string>& signs) const {
 
 void Feedback::missed(const schedule::Schedule& schedule, const std::set<std::string>& signs) {
   // All of them back, and the bug not: it is the right place at another moment, not another place.
-  const bool all = std::all_of(wanted_.begin(), wanted_.end(), [&](const Wanted& wanted) { return signs.contains(wanted.observable.key); });
+  const bool all = std::all_of(wanted_.begin(), wanted_.end(),
+                               [&](const Wanted& wanted) { return signs.contains(wanted.observable.key); });
   for (Wanted& wanted : wanted_)
     if (!all && signs.contains(wanted.observable.key)) wanted.priority *= kCameBack;
   for (Known& known : known_)
-    if (!known.key.empty() && signs.contains(known.key) && schedule.find(known.fault) == nullptr && !schedule.faults.empty())
+    if (!known.key.empty() && signs.contains(known.key) && schedule.find(known.fault) == nullptr &&
+        !schedule.faults.empty())
       known.consequence = std::max(kLeastBelief, known.consequence * kConsequence);
 }
 

@@ -1,6 +1,6 @@
-// What runs show besides the oracle's word. Observables of the evidence that come back in a miss are not what is missing:
-// they are wanted less, and so are candidates whose traces they are; those that never came back are wanted more (ANDURIL,
-// section 5.2, algorithm 2).
+// What runs show besides the oracle's word. Observables of the evidence that come back in a miss are not what is
+// missing: they are wanted less, and so are candidates whose traces they are; those that never came back are wanted
+// more (ANDURIL, section 5.2, algorithm 2).
 #pragma once
 
 #include <map>
@@ -17,15 +17,18 @@ namespace rose::diagnose {
 [[nodiscard]] std::string sign_of_call(std::string_view node, std::string_view syscall, std::string_view error);
 [[nodiscard]] std::string sign_of_end(std::string_view node);
 
-// Of the messages that tell what went wrong, and that only the failure's logs have, those that runs which showed the bug did not bring back.
-// What runs without faults say, too, and what was said before the workload began, tells nothing of it.
+// Of the messages that tell what went wrong, and that only the failure's logs have, those that runs which showed the
+// bug did not bring back. What runs without faults say, too, and what was said before the workload began, tells nothing
+// of it.
 struct MissingMessages {
   std::vector<std::string> words;  // empty where enough came back, or there are none
   std::size_t of = 0;
 };
-[[nodiscard]] MissingMessages messages_missing(const std::vector<Observable>& of_logs, const Diagnosis& diagnosis, const Tried& tried);
+[[nodiscard]] MissingMessages messages_missing(const std::vector<Observable>& of_logs, const Diagnosis& diagnosis,
+                                               const Tried& tried);
 
-// Of the nodes that ended themselves in production, in words; nothing where one did so in runs that showed the bug, or it is not known.
+// Of the nodes that ended themselves in production, in words; nothing where one did so in runs that showed the bug, or
+// it is not known.
 [[nodiscard]] std::vector<std::string> ends_missing(const Plan& plan, const Tried& tried);
 
 class Feedback {
@@ -45,15 +48,15 @@ class Feedback {
     Observable observable;
     double priority = 1;
   };
-  struct Follows {            // an observable of a candidate
+  struct Follows {  // an observable of a candidate
     std::size_t wanted = 0;
     double nearness = 0;
   };
   struct Known {
     std::string fault;
-    std::string key;          // as which it would show by itself; "" never
+    std::string key;  // as which it would show by itself; "" never
     std::vector<Follows> follows;
-    double consequence = 1;   // falls when it shows in runs that did not inject it
+    double consequence = 1;  // falls when it shows in runs that did not inject it
   };
   std::vector<Wanted> wanted_;
   std::vector<Known> known_;

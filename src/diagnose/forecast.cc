@@ -54,8 +54,8 @@ namespace {
 
 // `take`: the next schedule, and the try that it is of (null: another run of what missed); false: enough.
 template <class Take>
-void play_on(const World& world, const Lab& lab, const Moves& moves, const std::vector<UnderWay>& under_way, const std::vector<Retry>& retries, int again,
-             std::size_t rounds, Take take) {
+void play_on(const World& world, const Lab& lab, const Moves& moves, const std::vector<UnderWay>& under_way,
+             const std::vector<Retry>& retries, int again, std::size_t rounds, Take take) {
   Moves played;
   std::vector<Peeked> peeks;
   const auto peek = [&](Move& move) {
@@ -123,8 +123,9 @@ void play_on(const World& world, const Lab& lab, const Moves& moves, const std::
 
 }  // namespace
 
-std::vector<Schedule> forecast_misses(const World& world, const Lab& lab, const Moves& moves, const std::vector<UnderWay>& under_way,
-                                      const std::vector<Retry>& retries, int again, std::size_t room) {
+std::vector<Schedule> forecast_misses(const World& world, const Lab& lab, const Moves& moves,
+                                      const std::vector<UnderWay>& under_way, const std::vector<Retry>& retries,
+                                      int again, std::size_t room) {
   std::vector<Schedule> next;
   if (room == 0) return next;
   play_on(world, lab, moves, under_way, retries, again, 8 * room + 64, [&](const Schedule& schedule, const Try*) {
@@ -165,7 +166,8 @@ std::vector<Schedule> forecast_narrowing(const Narrower& narrower, std::size_t r
   return next;
 }
 
-void forecast_simplifying(const Simplifier& simplifier, int gate, int confirm, std::size_t room, std::vector<Schedule>& next) {
+void forecast_simplifying(const Simplifier& simplifier, int gate, int confirm, std::size_t room,
+                          std::vector<Schedule>& next) {
   std::deque<Simplifier> branches{simplifier};
   std::set<std::string> seen;
   for (std::size_t looked = 0; looked < kMostBranches && !branches.empty() && next.size() < room; ++looked) {

@@ -1,5 +1,5 @@
-// What the search will likely ask for next: it is played on, with copies of what it goes by, as if runs showed what they mostly show. Changes
-// nothing of the search itself. Inside this room.
+// What the search will likely ask for next: it is played on, with copies of what it goes by, as if runs showed what
+// they mostly show. Changes nothing of the search itself. Inside this room.
 #pragma once
 
 #include <cstddef>
@@ -24,14 +24,18 @@ struct UnderWay {
   const Try* what = nullptr;
 };
 // After misses: the next tries of the moves. `again`: so many may be run once more.
-[[nodiscard]] std::vector<schedule::Schedule> forecast_misses(const World& world, const Lab& lab, const Moves& moves, const std::vector<UnderWay>& under_way,
-                                                              const std::vector<Retry>& retries, int again, std::size_t room);
+[[nodiscard]] std::vector<schedule::Schedule> forecast_misses(const World& world, const Lab& lab, const Moves& moves,
+                                                              const std::vector<UnderWay>& under_way,
+                                                              const std::vector<Retry>& retries, int again,
+                                                              std::size_t room);
 // What the moves would try next that was not tried yet; of a search that has no more runs to make.
-[[nodiscard]] std::vector<NotTried> next_ideas(const World& world, const Lab& lab, const Moves& moves, std::size_t most);
+[[nodiscard]] std::vector<NotTried> next_ideas(const World& world, const Lab& lab, const Moves& moves,
+                                               std::size_t most);
 // After either answer, and those after that.
 [[nodiscard]] std::vector<schedule::Schedule> forecast_narrowing(const Narrower& narrower, std::size_t room);
 // The same of simplification, where each idea takes `gate` runs; in the end come `confirm` runs of what is left.
-void forecast_simplifying(const Simplifier& simplifier, int gate, int confirm, std::size_t room, std::vector<schedule::Schedule>& next);
+void forecast_simplifying(const Simplifier& simplifier, int gate, int confirm, std::size_t room,
+                          std::vector<schedule::Schedule>& next);
 
 // A run that showed nothing, though all came that was planned.
 [[nodiscard]] schedule::RunResult plain_miss(const schedule::Schedule& schedule);

@@ -31,16 +31,20 @@ std::string path_glob(std::string_view path, std::string_view node, bool wide) {
   // A name that is all number says nothing without its folder.
   std::string found = glob(parts);
   const auto letters = [](std::string_view text) {
-    return std::count_if(text.begin(), text.end(), [](char c) { return c != '*' && c != '/' && c != '.' && c != '-' && c != '_'; });
+    return std::count_if(text.begin(), text.end(),
+                         [](char c) { return c != '*' && c != '/' && c != '.' && c != '-' && c != '_'; });
   };
   if (parts == 1 && letters(found) < 2) found = glob(2);
   return found;
 }
 
-std::int64_t longest_workload(const config::Config& config) { return config.workload ? config.workload->timeout_ns : 60 * kSecond; }
+std::int64_t longest_workload(const config::Config& config) {
+  return config.workload ? config.workload->timeout_ns : 60 * kSecond;
+}
 
 schedule::Condition elapsed(std::int64_t ns) {
-  return schedule::Condition::elapsed(std::max(kTimeStep, ns / kTimeStep * kTimeStep));  // down: rather armed too early than too late
+  return schedule::Condition::elapsed(
+      std::max(kTimeStep, ns / kTimeStep * kTimeStep));  // down: rather armed too early than too late
 }
 
 std::vector<schedule::Condition> after_ns(std::int64_t ns) {

@@ -15,7 +15,8 @@ std::string ids_of(const schedule::Schedule& schedule) {
 }
 
 bool nothing_fired(const schedule::RunResult& result) {
-  return std::none_of(result.faults.begin(), result.faults.end(), [](const schedule::FaultOutcome& outcome) { return outcome.fired; });
+  return std::none_of(result.faults.begin(), result.faults.end(),
+                      [](const schedule::FaultOutcome& outcome) { return outcome.fired; });
 }
 
 }  // namespace
@@ -39,13 +40,17 @@ Result<std::vector<Lab::Made>> Lab::run(const std::vector<std::size_t>& tried, c
   return all;
 }
 
-Result<std::vector<Lab::Made>> Lab::run_judged(const std::vector<std::size_t>& tried, const std::string& doing, const std::set<std::size_t>& once) {
+Result<std::vector<Lab::Made>> Lab::run_judged(const std::vector<std::size_t>& tried, const std::string& doing,
+                                               const std::set<std::size_t>& once) {
   ROSE_TRY(std::vector<Made> all, run(tried, doing));
   // What shows the bug comes first.
-  if (std::any_of(all.begin(), all.end(), [](const Made& made) { return made.result.oracle == schedule::OracleAnswer::hit; })) return all;
+  if (std::any_of(all.begin(), all.end(),
+                  [](const Made& made) { return made.result.oracle == schedule::OracleAnswer::hit; }))
+    return all;
   std::vector<std::size_t> unclear;
   for (std::size_t i = 0; i < all.size(); ++i)
-    if (all[i].armed && all[i].result.oracle == schedule::OracleAnswer::unknown && !once.contains(tried[i])) unclear.push_back(i);
+    if (all[i].armed && all[i].result.oracle == schedule::OracleAnswer::unknown && !once.contains(tried[i]))
+      unclear.push_back(i);
   if (static_cast<int>(unclear.size()) > left()) unclear.resize(static_cast<std::size_t>(std::max(0, left())));
   if (unclear.empty()) return all;
   std::vector<std::size_t> again;
@@ -65,7 +70,8 @@ Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> resul
     if (!unarmable || entry.schedule.faults.empty() || (!armed_any_ && ++unarmable_in_a_row_ >= kMostUnarmable))
       return Unexpected(std::move(result).error());
     entry.tally.add(schedule::Verdict::inconclusive);
-    if (entry.note.find(result.error().message) == std::string::npos) entry.note += fmt::format("; {}", result.error().message);
+    if (entry.note.find(result.error().message) == std::string::npos)
+      entry.note += fmt::format("; {}", result.error().message);
     Made made;
     made.armed = false;
     made.result.reason = result.error().message;

@@ -25,19 +25,23 @@ class Lab {
   [[nodiscard]] Entry enter(const schedule::Schedule& schedule, int level, std::string why);
 
   struct Made {
-    bool armed = true;      // false: the deployment cannot run this schedule, and no run was made
+    bool armed = true;  // false: the deployment cannot run this schedule, and no run was made
     schedule::RunResult result;
   };
   // One run of each, side by side; no more than left(). Errors end the diagnosis.
   [[nodiscard]] Result<std::vector<Made>> run(const std::vector<std::size_t>& tried, const std::string& doing);
-  // The same, and once more where the oracle could not tell, unless another of them shows the bug, or it is one of `once`.
+  // The same, and once more where the oracle could not tell, unless another of them shows the bug, or it is one of
+  // `once`.
   [[nodiscard]] Result<std::vector<Made>> run_judged(const std::vector<std::size_t>& tried, const std::string& doing,
                                                      const std::set<std::size_t>& once);
 
   [[nodiscard]] bool knows(const schedule::Schedule& schedule) const { return knows(schedule::fingerprint(schedule)); }
   [[nodiscard]] bool knows(const std::string& fingerprint) const { return known_.contains(fingerprint); }
-  // For runners that make runs ahead: so many schedules are worth telling, and these are what will likely be asked for after the next run().
-  [[nodiscard]] std::size_t room() const { return static_cast<std::size_t>(std::max(0, std::min(runner_.room(), left()))); }
+  // For runners that make runs ahead: so many schedules are worth telling, and these are what will likely be asked for
+  // after the next run().
+  [[nodiscard]] std::size_t room() const {
+    return static_cast<std::size_t>(std::max(0, std::min(runner_.room(), left())));
+  }
   void expect(std::vector<schedule::Schedule> next) { runner_.expect(std::move(next)); }
 
   [[nodiscard]] int left() const { return inputs_.config->diagnose.max_runs - d_.runs; }
@@ -45,7 +49,9 @@ class Lab {
   // How long a run of the schedule takes, against the mean of all; in halves, so that chance does not decide an order.
   [[nodiscard]] double cost(const schedule::Schedule& schedule) const;
 
-  [[nodiscard]] double seconds_a_run() const { return all_seconds_.second == 0 ? 0 : all_seconds_.first / all_seconds_.second; }
+  [[nodiscard]] double seconds_a_run() const {
+    return all_seconds_.second == 0 ? 0 : all_seconds_.first / all_seconds_.second;
+  }
 
   // What the progress tells besides.
   int level = 1;
@@ -62,7 +68,7 @@ class Lab {
   Runner& runner_;
   const std::function<void(const Progress&)>& progress_;
   Diagnosis& d_;
-  std::map<std::string, std::size_t> known_;  // by fingerprint: index into d_.tried
+  std::map<std::string, std::size_t> known_;               // by fingerprint: index into d_.tried
   std::map<std::string, std::pair<double, int>> seconds_;  // by the ids of the faults: in all, of how many runs
   std::pair<double, int> all_seconds_;
   bool armed_any_ = false;

@@ -13,11 +13,11 @@ namespace rose::diagnose {
 struct Lead {
   Schedule schedule;
   int level = 1;
-  int schedules = 0;             // tried until then
-  std::size_t tried = 0;         // index into Diagnosis::tried
-  schedule::Tally tally;         // of the test
-  schedule::Series series;       // the same, run by run
-  int ticket = 0;                // which of the search's tests it is; 0: not tested yet
+  int schedules = 0;        // tried until then
+  std::size_t tried = 0;    // index into Diagnosis::tried
+  schedule::Tally tally;    // of the test
+  schedule::Series series;  // the same, run by run
+  int ticket = 0;           // which of the search's tests it is; 0: not tested yet
   bool accepted = false;
   bool waits = false;            // its test is not over, and there is little hope for it: others come first
   std::set<std::string> fired;   // faults that fired in runs that reproduced

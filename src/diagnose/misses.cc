@@ -32,7 +32,8 @@ void Misses::take(Missed& missed) {
   missed.yield *= 1 - kShows;
 }
 
-std::vector<Retry> Misses::retries(const std::vector<Tried>& tried, const std::function<bool(std::size_t)>& running) const {
+std::vector<Retry> Misses::retries(const std::vector<Tried>& tried,
+                                   const std::function<bool(std::size_t)>& running) const {
   std::vector<Retry> all;
   for (const Missed& missed : all_)
     if (!running(missed.tried) && tried[missed.tried].tally.reproduced == 0)

@@ -1,5 +1,5 @@
-// Schedules that missed. A miss is no proof, for chance may have missed the bug: they may be run again, by turns with what is new; how
-// much that promises falls with each. Inside this room.
+// Schedules that missed. A miss is no proof, for chance may have missed the bug: they may be run again, by turns with
+// what is new; how much that promises falls with each. Inside this room.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,8 @@ class Misses {
   // It is run again.
   static void take(Missed& missed);
   // All that are not running, for a forecast.
-  [[nodiscard]] std::vector<Retry> retries(const std::vector<Tried>& tried, const std::function<bool(std::size_t)>& running) const;
+  [[nodiscard]] std::vector<Retry> retries(const std::vector<Tried>& tried,
+                                           const std::function<bool(std::size_t)>& running) const;
 
  private:
   std::vector<Missed> all_;

@@ -1,5 +1,6 @@
 // A move is one way to go on with some candidates: fail the nth call, wait for a context, stop at a place, arm many at
-// once. It says what it would try next and how likely that is to show the bug; the scheduler compares. Inside this room.
+// once. It says what it would try next and how likely that is to show the bug; the scheduler compares. Inside this
+// room.
 #pragma once
 
 #include <functional>
@@ -25,11 +26,11 @@ struct World {
   const Inputs* inputs = nullptr;
   const config::Config* config = nullptr;
   Plan plan;
-  std::int64_t workload_ns = 0;         // how long the workload takes without faults; 0: not known yet
+  std::int64_t workload_ns = 0;  // how long the workload takes without faults; 0: not known yet
   Survey survey;
   std::optional<ContextIndex> contexts;
   std::map<std::string, int> node_numbers;
-  std::set<std::string> moments;        // at which process and network faults came, and showed nothing
+  std::set<std::string> moments;  // at which process and network faults came, and showed nothing
 
   std::set<std::string, std::less<>> in_vain;  // faults that came among many in a run that showed nothing
 
@@ -45,13 +46,13 @@ struct World {
 
 struct Try {
   schedule::Schedule schedule;
-  std::string why;          // "all process and network faults, as they were seen"
+  std::string why;  // "all process and network faults, as they were seen"
   int level = 1;
-  double yield = 0;         // believed chance that the run shows the bug, were the belief in its candidates not changed since
-  bool again = false;       // another run of a schedule that missed: a miss is no proof
-  bool look = false;        // it only counts; that its faults do not fire is meant so
-  bool many = false;        // its faults need not belong together: a hit is narrowed down before it is confirmed
-  std::string moment;       // at which it is expected to come; "" unknown
+  double yield = 0;  // believed chance that the run shows the bug, were the belief in its candidates not changed since
+  bool again = false;  // another run of a schedule that missed: a miss is no proof
+  bool look = false;   // it only counts; that its faults do not fire is meant so
+  bool many = false;   // its faults need not belong together: a hit is narrowed down before it is confirmed
+  std::string moment;  // at which it is expected to come; "" unknown
 };
 
 // What a run showed, as far as moves learn from it.
@@ -79,7 +80,8 @@ class Move {
   // That one of them is made; false: the move would not try it any more.
   [[nodiscard]] virtual bool take_one(const Try& wanted) {
     const NextTry next = peek();
-    if (next == nullptr || schedule::fingerprint(next->schedule) != schedule::fingerprint(wanted.schedule)) return false;
+    if (next == nullptr || schedule::fingerprint(next->schedule) != schedule::fingerprint(wanted.schedule))
+      return false;
     take();
     return true;
   }
@@ -111,8 +113,8 @@ struct Offspring {
 [[nodiscard]] std::unique_ptr<Move> plain_move(const World& world, std::vector<Try> tries);
 // When a fault may come of which nothing says when it came, since the workload began: the likeliest first.
 [[nodiscard]] std::vector<std::int64_t> points_of_workload(std::int64_t length_ns);
-// A schedule that showed the bug too rarely, and begins at a time: at the other points of the workload. At a time when a slow machine is
-// not ready yet, or is done already, the same faults meet something else.
+// A schedule that showed the bug too rarely, and begins at a time: at the other points of the workload. At a time when
+// a slow machine is not ready yet, or is done already, the same faults meet something else.
 [[nodiscard]] std::vector<Try> other_times(const World& world, const schedule::Schedule& lead);
 // The same with pauses and cuts longer whose length only logs tell, or leave open.
 [[nodiscard]] std::vector<Try> other_lengths(const World& world, const schedule::Schedule& lead);
@@ -124,22 +126,22 @@ struct Offspring {
 [[nodiscard]] std::unique_ptr<Move> call_group_move(const World& world);
 // Level 2: the nth matching call, by ranges and by single ones.
 [[nodiscard]] Moves nth_moves(const World& world);
-[[nodiscard]] std::unique_ptr<Move> nth_move(const World& world, const schedule::Schedule& base, const std::string& id, double belief,
-                                             std::string why);
+[[nodiscard]] std::unique_ptr<Move> nth_move(const World& world, const schedule::Schedule& base, const std::string& id,
+                                             double belief, std::string why);
 // Levels 1 and 2: shapes that the evidence only hints at.
 [[nodiscard]] std::vector<Try> rare_tries(const World& world);
 // Level 1: the real limits behind calls that fail for want of something, ends for want of memory, and waits for disks.
 // `lead`: a schedule that showed the bug, but too rarely; with it only those behind its faults, in their place.
 [[nodiscard]] std::vector<Try> limit_tries(const World& world, const schedule::Schedule* lead = nullptr);
-// Level 2: what happened before, and on level 3 where after that. `lead`: a schedule that showed the bug, but too rarely;
-// with it only its faults are gone on from.
+// Level 2: what happened before, and on level 3 where after that. `lead`: a schedule that showed the bug, but too
+// rarely; with it only its faults are gone on from.
 [[nodiscard]] Moves context_moves(const World& world, const schedule::Schedule* lead = nullptr);
 // Levels 1 and 2: what no log tells came before what one tells.
 [[nodiscard]] Moves before_moves(const World& world);
 [[nodiscard]] std::vector<Try> call_context_tries(const World& world);
 // Level 3. `fired`: the fault of `reached`, or the alternative of it, that came.
-[[nodiscard]] std::unique_ptr<Move> place_move(const World& world, const schedule::Schedule& reached, const std::string& fired,
-                                               double belief);
+[[nodiscard]] std::unique_ptr<Move> place_move(const World& world, const schedule::Schedule& reached,
+                                               const std::string& fired, double belief);
 // What place moves want to know beforehand: in one context, and in those that come first.
 [[nodiscard]] std::vector<Question> place_questions_ahead(const World& world);
 [[nodiscard]] std::vector<Question> place_questions(const World& world, const schedule::Fault& fault);
@@ -165,11 +167,12 @@ class Lab;
 [[nodiscard]] const schedule::FaultOutcome* outcome_of(const schedule::RunResult& result, std::string_view id);
 // Waits for nothing but times.
 [[nodiscard]] bool by_the_clock(const schedule::Fault& fault);
-// As long after the workload began as production showed it, but not in its second half; at once where that is not known.
+// As long after the workload began as production showed it, but not in its second half; at once where that is not
+// known.
 [[nodiscard]] std::vector<schedule::Condition> when_seen(const World& world, const Candidate& candidate);
 [[nodiscard]] std::string context_words(const schedule::Condition& condition);
-// Can this node's calls be made to fail? The kernel's override can answer calls of any process; all else is done to nodes that rose
-// starts: config::Node::entered_by_rose(), as the injector asks.
+// Can this node's calls be made to fail? The kernel's override can answer calls of any process; all else is done to
+// nodes that rose starts: config::Node::entered_by_rose(), as the injector asks.
 [[nodiscard]] bool can_fail_calls(const Inputs& inputs, std::string_view node);
 // Can they be held up, or done in part? Userspace does that.
 [[nodiscard]] bool can_hold_calls(const Inputs& inputs, std::string_view node);

@@ -15,13 +15,17 @@ std::string unit_name(const Fault& fault) { return fault.group.empty() ? fault.i
 
 }  // namespace
 
-Narrower::Narrower(Schedule schedule, const std::set<std::string>& fired, const std::map<std::string, double>& believed) : whole_(std::move(schedule)) {
+Narrower::Narrower(Schedule schedule, const std::set<std::string>& fired, const std::map<std::string, double>& believed)
+    : whole_(std::move(schedule)) {
   for (const Fault& fault : whole_.faults)
-    if (fired.contains(fault.id) && std::find(sure_.begin(), sure_.end(), unit_name(fault)) == sure_.end()) sure_.push_back(unit_name(fault));
+    if (fired.contains(fault.id) && std::find(sure_.begin(), sure_.end(), unit_name(fault)) == sure_.end())
+      sure_.push_back(unit_name(fault));
   std::map<std::string, double> belief;
   for (const Fault& fault : whole_.faults)
-    if (const auto known = believed.find(fault.id); known != believed.end()) belief[unit_name(fault)] = std::max(belief[unit_name(fault)], known->second);
-  std::stable_sort(sure_.begin(), sure_.end(), [&](const std::string& a, const std::string& b) { return belief[a] > belief[b]; });
+    if (const auto known = believed.find(fault.id); known != believed.end())
+      belief[unit_name(fault)] = std::max(belief[unit_name(fault)], known->second);
+  std::stable_sort(sure_.begin(), sure_.end(),
+                   [&](const std::string& a, const std::string& b) { return belief[a] > belief[b]; });
   believed_ = sure_;
 }
 
@@ -67,7 +71,9 @@ std::optional<Narrower::Part> Narrower::next() {
   asked_last_ = first_ == last_ ? last_ : (first_ + last_) / 2;
   fault.count = first_;
   fault.times = asked_last_ - first_ + 1;
-  return Part{std::move(one), fmt::format("{} {} to {}", fault.kind == schedule::FaultKind::exception ? "visits" : "calls", first_, asked_last_)};
+  return Part{std::move(one),
+              fmt::format("{} {} to {}", fault.kind == schedule::FaultKind::exception ? "visits" : "calls", first_,
+                          asked_last_)};
 }
 
 void Narrower::learn(bool shows, const std::set<std::string>& fired) {
@@ -85,7 +91,8 @@ void Narrower::learn(bool shows, const std::set<std::string>& fired) {
   if (shows) {
     Units came;
     for (const std::string& unit : asked_)
-      if (fired.empty() || std::any_of(whole_.faults.begin(), whole_.faults.end(), [&](const Fault& f) { return unit_name(f) == unit && fired.contains(f.id); }))
+      if (fired.empty() || std::any_of(whole_.faults.begin(), whole_.faults.end(),
+                                       [&](const Fault& f) { return unit_name(f) == unit && fired.contains(f.id); }))
         came.push_back(unit);
     sure_ = believed_ = came.empty() ? asked_ : came;
     parts_.clear();
@@ -120,7 +127,8 @@ void Narrower::plan_parts() {
 double narrowing_runs(const Schedule& schedule) {
   const std::size_t faults = schedule.faults.size();
   const int calls = faults == 1 && hits_by_count(schedule.faults[0].kind) ? schedule.faults[0].times : 1;
-  return std::log2(static_cast<double>(std::max({std::size_t{1}, faults, static_cast<std::size_t>(std::max(1, calls))})));
+  return std::log2(
+      static_cast<double>(std::max({std::size_t{1}, faults, static_cast<std::size_t>(std::max(1, calls))})));
 }
 
 }  // namespace rose::diagnose

@@ -1,5 +1,5 @@
-// Of many faults that showed the bug together, or a range of calls, the few that count: by halves, and where halves fail by
-// ever smaller parts (A. Zeller, R. Hildebrandt, IEEE TSE 28, 2002). Knows nothing of runs.
+// Of many faults that showed the bug together, or a range of calls, the few that count: by halves, and where halves
+// fail by ever smaller parts (A. Zeller, R. Hildebrandt, IEEE TSE 28, 2002). Knows nothing of runs.
 #pragma once
 
 #include <map>
@@ -18,8 +18,10 @@ class Narrower {
     schedule::Schedule schedule;
     std::string what;
   };
-  // `fired`: ids of those that fired in the run that showed the bug. `believed`: how much, by id; where several show it, the likeliest is told.
-  Narrower(schedule::Schedule schedule, const std::set<std::string>& fired, const std::map<std::string, double>& believed = {});
+  // `fired`: ids of those that fired in the run that showed the bug. `believed`: how much, by id; where several show
+  // it, the likeliest is told.
+  Narrower(schedule::Schedule schedule, const std::set<std::string>& fired,
+           const std::map<std::string, double>& believed = {});
 
   // The next part to run; nothing when it is narrow enough.
   [[nodiscard]] std::optional<Part> next();
@@ -33,7 +35,7 @@ class Narrower {
   void plan_parts();
 
   schedule::Schedule whole_;
-  Units sure_;       // showed the bug together
+  Units sure_;  // showed the bug together
   // First by halves alone: where the first half does not show it, the second is believed to, and seen at the end.
   Units believed_;
   bool halving_ = true;
@@ -44,7 +46,7 @@ class Narrower {
   // The range of calls of the one that is left.
   bool ranging_ = false;
   bool ended_ = false;
-  int first_ = 0, last_ = 0;       // believed
+  int first_ = 0, last_ = 0;  // believed
   int sure_first_ = 0, sure_last_ = 0;
   int asked_last_ = 0;
 };

@@ -38,7 +38,8 @@ bool echoes(const Cluster& cluster, const Silence& silence) {
                      [&](const Silence& other) { return edge_of(other) == edge_of(silence); });
 }
 
-// An idle connection falls silent before a cut begins: a busy one of the same two nodes, which end their silence together, spoke until then.
+// An idle connection falls silent before a cut begins: a busy one of the same two nodes, which end their silence
+// together, spoke until then.
 std::vector<Silence> since_busy(std::vector<Silence> silences) {
   std::map<std::tuple<int, int, std::uint16_t>, std::vector<Silence*>> of;
   for (Silence& one : silences)
@@ -46,10 +47,12 @@ std::vector<Silence> since_busy(std::vector<Silence> silences) {
   for (auto& [pair, each] : of) {
     std::stable_sort(each.begin(), each.end(), [](const Silence* a, const Silence* b) { return a->end < b->end; });
     for (std::size_t i = 0; i < each.size(); ++i)
-      for (std::size_t j = i + 1; j < std::min(each.size(), i + kMostConnections) && each[j]->end - each[i]->end <= kTogether; ++j) {
+      for (std::size_t j = i + 1;
+           j < std::min(each.size(), i + kMostConnections) && each[j]->end - each[i]->end <= kTogether; ++j) {
         Silence& idle = each[i]->packets < each[j]->packets ? *each[i] : *each[j];
         const Silence& busy = &idle == each[i] ? *each[j] : *each[i];
-        if (busy.packets >= kBusier * std::max<std::uint64_t>(idle.packets, 1) && busy.start < idle.end) idle.start = std::max(idle.start, busy.start);
+        if (busy.packets >= kBusier * std::max<std::uint64_t>(idle.packets, 1) && busy.start < idle.end)
+          idle.start = std::max(idle.start, busy.start);
       }
   }
   return silences;
@@ -193,9 +196,8 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::vector
 std::vector<Cut> find_cuts(std::vector<Silence> silences, const std::vector<bool>& watched) {
   std::vector<Cut> cuts;
   for (const Cluster& cluster : cluster_by_time(std::move(silences))) cover(cluster, watched, cuts);
-  std::stable_sort(cuts.begin(), cuts.end(), [](const Cut& a, const Cut& b) {
-    return a.start != b.start ? a.start < b.start : a.node < b.node;
-  });
+  std::stable_sort(cuts.begin(), cuts.end(),
+                   [](const Cut& a, const Cut& b) { return a.start != b.start ? a.start < b.start : a.node < b.node; });
   return cuts;
 }
 

@@ -11,7 +11,7 @@ namespace rose::diagnose {
 
 // Nothing arrived from `src` at `dst` in [start, end].
 struct Silence {
-  int src = -1;               // -1: unknown, the nodes share one address
+  int src = -1;  // -1: unknown, the nodes share one address
   int dst = -1;
   std::int64_t start = 0;
   std::int64_t end = 0;
@@ -26,19 +26,19 @@ struct Silence {
 
 struct Cut {
   int node = -1;
-  std::vector<int> peers;     // ascending; empty: unknown, all others
-  bool all_others = false;    // `peers` are all other nodes
+  std::vector<int> peers;   // ascending; empty: unknown, all others
+  bool all_others = false;  // `peers` are all other nodes
   schedule::Direction direction = schedule::Direction::both;
   std::vector<std::uint16_t> ports;
-  std::int64_t start = 0;     // the earliest of its silences
+  std::int64_t start = 0;  // the earliest of its silences
   std::int64_t end = 0;
   std::int64_t duration = 0;  // the median of its silences; of calls alone, from the first to the last
   std::uint64_t events = 0;
-  bool silent = false;        // some packets were missed
-  bool open = false;          // most of its silences were not over when the dump was written
-  std::uint64_t calls = 0;    // that failed,
-  std::vector<int> failed_at; // on these nodes, ascending
-  double plain = 0;           // of the plainest
+  bool silent = false;         // some packets were missed
+  bool open = false;           // most of its silences were not over when the dump was written
+  std::uint64_t calls = 0;     // that failed,
+  std::vector<int> failed_at;  // on these nodes, ascending
+  double plain = 0;            // of the plainest
 };
 
 // `watched`: nodes whose arrivals a tracer saw; a direction counts as open only if someone looked.

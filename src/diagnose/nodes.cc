@@ -41,7 +41,8 @@ std::pair<std::string, std::string> split_address(const std::string& entry) {
 }  // namespace
 
 std::string_view plain_address(std::string_view address) {
-  if (address.size() >= 2 && address.front() == '[' && address.back() == ']') address = address.substr(1, address.size() - 2);
+  if (address.size() >= 2 && address.front() == '[' && address.back() == ']')
+    address = address.substr(1, address.size() - 2);
   if (address.starts_with("::ffff:") && address.find('.') != std::string_view::npos) address.remove_prefix(7);
   return address;
 }
@@ -74,7 +75,7 @@ using ByText = std::map<std::string, int, std::less<>>;
 
 // What the dumps speak of.
 struct Spoken {
-  std::set<std::string> names;      // of nodes and hosts
+  std::set<std::string> names;  // of nodes and hosts
   std::set<std::string> addresses;
 };
 
@@ -111,7 +112,8 @@ void speak(const trace::Trace& trace, Spoken& spoken) {
 }
 
 // What the user says holds.
-Result<void> take_said(const Inputs& inputs, const std::vector<std::string>& names, const Spoken& spoken, ByText& by_name, ByText& by_address) {
+Result<void> take_said(const Inputs& inputs, const std::vector<std::string>& names, const Spoken& spoken,
+                       ByText& by_name, ByText& by_address) {
   std::vector<std::string> known(spoken.names.begin(), spoken.names.end());
   known.erase(std::remove(known.begin(), known.end(), std::string{}), known.end());
   for (const auto& [host, node] : inputs.host_to_node) {
@@ -137,7 +139,8 @@ Result<void> take_said(const Inputs& inputs, const std::vector<std::string>& nam
       if (trace.meta.host != host && trace.meta.node != host) continue;
       const std::vector<std::string> of_trace = trace::node_names(trace);
       if (of_trace.size() > 1)
-        return fail(ErrorKind::input, fmt::format("--map {}={}: the dump of host '{}' holds several nodes", host, node, host),
+        return fail(ErrorKind::input,
+                    fmt::format("--map {}={}: the dump of host '{}' holds several nodes", host, node, host),
                     fmt::format("name one of them: {}", quoted_list(of_trace)));
       if (of_trace.size() == 1) by_name[of_trace[0]] = index;
       taken = true;
@@ -154,32 +157,43 @@ Result<void> take_said(const Inputs& inputs, const std::vector<std::string>& nam
   return {};
 }
 
-// By the unit, service, pod or container that a host's tracer saw, where one of them is called like a node, and no other host has one of that name.
-void match_labels(const Inputs& inputs, const std::vector<std::string>& names, const Spoken& spoken, ByText& by_name, std::vector<std::string>& notes) {
-  static constexpr std::array<std::string_view, 4> kNaming = {"service", "pod", "name", "unit"};  // what others say is said of many nodes
-  std::map<std::string, std::map<int, std::string>> claims;  // by host: which nodes it may be, and by what
+// By the unit, service, pod or container that a host's tracer saw, where one of them is called like a node, and no
+// other host has one of that name.
+void match_labels(const Inputs& inputs, const std::vector<std::string>& names, const Spoken& spoken, ByText& by_name,
+                  std::vector<std::string>& notes) {
+  static constexpr std::array<std::string_view, 4> kNaming = {"service", "pod", "name",
+                                                              "unit"};  // what others say is said of many nodes
+  std::map<std::string, std::map<int, std::string>> claims;             // by host: which nodes it may be, and by what
   for (const trace::Trace& trace : inputs.traces)
     for (const std::string& line : trace.meta.labels) {
       const std::optional<trace::Label> label = trace::to_label(line);
-      if (!label || !spoken.names.contains(label->node) || std::find(kNaming.begin(), kNaming.end(), label->key) == kNaming.end()) continue;
+      if (!label || !spoken.names.contains(label->node) ||
+          std::find(kNaming.begin(), kNaming.end(), label->key) == kNaming.end())
+        continue;
       std::string_view value = label->value;
       if (value.ends_with(".service")) value.remove_suffix(std::string_view(".service").size());
       for (std::size_t i = 0; i < names.size(); ++i)
-        if (short_name(names[i]) == short_name(value)) claims[label->node].emplace(static_cast<int>(i), fmt::format("{} {}", label->key, label->value));
+        if (short_name(names[i]) == short_name(value))
+          claims[label->node].emplace(static_cast<int>(i), fmt::format("{} {}", label->key, label->value));
     }
   for (const auto& [host, nodes] : claims) {
     const auto& [node, why] = *nodes.begin();
-    const bool wanted = std::any_of(claims.begin(), claims.end(), [&](const auto& other) { return other.first != host && other.second.contains(node); }) ||
-                        std::any_of(by_name.begin(), by_name.end(), [&](const auto& entry) { return entry.second == node; });
+    const bool wanted =
+        std::any_of(claims.begin(), claims.end(),
+                    [&](const auto& other) { return other.first != host && other.second.contains(node); }) ||
+        std::any_of(by_name.begin(), by_name.end(), [&](const auto& entry) { return entry.second == node; });
     if (nodes.size() > 1 || wanted || by_name.contains(host)) continue;
     by_name[host] = node;
-    notes.push_back(fmt::format("'{}' of the dump was taken for node '{}': its tracer saw {}; say --map {}=NODE if that is wrong", host,
-                                names[static_cast<std::size_t>(node)], why, host));
+    notes.push_back(
+        fmt::format("'{}' of the dump was taken for node '{}': its tracer saw {}; say --map {}=NODE if that is wrong",
+                    host, names[static_cast<std::size_t>(node)], why, host));
   }
 }
 
-// By name; then by the address that the dump's header gives; then by what the host is called otherwise; then by the first label of the name.
-void match_names(const Inputs& inputs, const std::vector<std::string>& names, const std::vector<std::string>& test_addresses, const Spoken& spoken, ByText& by_name,
+// By name; then by the address that the dump's header gives; then by what the host is called otherwise; then by the
+// first label of the name.
+void match_names(const Inputs& inputs, const std::vector<std::string>& names,
+                 const std::vector<std::string>& test_addresses, const Spoken& spoken, ByText& by_name,
                  std::vector<std::string>& notes) {
   for (const std::string& name : spoken.names) {
     if (by_name.contains(name)) continue;
@@ -191,7 +205,9 @@ void match_names(const Inputs& inputs, const std::vector<std::string>& names, co
       const auto [name, address] = split_address(entry);
       if (address.empty() || !spoken.names.contains(name) || by_name.contains(name)) continue;
       for (int i = 0; i < static_cast<int>(names.size()); ++i)
-        if (!test_addresses[static_cast<std::size_t>(i)].empty() && test_addresses[static_cast<std::size_t>(i)] == address) by_name[name] = i;
+        if (!test_addresses[static_cast<std::size_t>(i)].empty() &&
+            test_addresses[static_cast<std::size_t>(i)] == address)
+          by_name[name] = i;
     }
   }
   match_labels(inputs, names, spoken, by_name, notes);
@@ -199,7 +215,8 @@ void match_names(const Inputs& inputs, const std::vector<std::string>& names, co
     if (by_name.contains(name) || name.empty()) continue;
     int match = NodeMap::kNone;
     for (int i = 0; i < static_cast<int>(names.size()); ++i)
-      if (short_name(names[static_cast<std::size_t>(i)]) == short_name(name)) match = match == NodeMap::kNone ? i : NodeMap::kShared;
+      if (short_name(names[static_cast<std::size_t>(i)]) == short_name(name))
+        match = match == NodeMap::kNone ? i : NodeMap::kShared;
     const bool ambiguous = std::any_of(spoken.names.begin(), spoken.names.end(), [&](const std::string& other) {
       return other != name && short_name(other) == short_name(name);
     });
@@ -208,8 +225,8 @@ void match_names(const Inputs& inputs, const std::vector<std::string>& names, co
 }
 
 // By elimination, when there is no choice; then by what they do, as many hosts may play one node. The rest is told.
-void match_left(const Inputs& inputs, const std::vector<std::string>& names, const Spoken& spoken, ByText& by_name, std::vector<std::string>& notes,
-                std::set<std::vector<int>>& replicas) {
+void match_left(const Inputs& inputs, const std::vector<std::string>& names, const Spoken& spoken, ByText& by_name,
+                std::vector<std::string>& notes, std::set<std::vector<int>>& replicas) {
   std::vector<std::string> left;
   for (const std::string& name : spoken.names)
     if (!by_name.contains(name)) left.push_back(name);
@@ -219,9 +236,10 @@ void match_left(const Inputs& inputs, const std::vector<std::string>& names, con
       free.push_back(i);
   if (left.size() == 1 && free.size() == 1) {
     by_name[left[0]] = free[0];
-    notes.push_back(fmt::format("'{}' of the dump was taken for node '{}', the only ones left without a match; say "
-                                     "--map {}=NODE if that is wrong",
-                                     left[0], names[static_cast<std::size_t>(free[0])], left[0]));
+    notes.push_back(
+        fmt::format("'{}' of the dump was taken for node '{}', the only ones left without a match; say "
+                    "--map {}=NODE if that is wrong",
+                    left[0], names[static_cast<std::size_t>(free[0])], left[0]));
     left.clear();
     free.clear();
   }
@@ -231,11 +249,13 @@ void match_left(const Inputs& inputs, const std::vector<std::string>& names, con
     by_name[alike.host] = alike.node;
     const bool replica = alike.like.size() > 1;
     if (replica) replicas.insert(alike.like);
-    notes.push_back(fmt::format("'{}' of the dump was taken for node '{}': {:.0f} % of what it does is what the profile shows of {}; say "
-                                     "--map {}=NODE if that is wrong",
-                                     alike.host, names[static_cast<std::size_t>(alike.node)], alike.share * 100,
-                                     replica ? std::string("that node and its like, which are tried in its place") : "'" + names[static_cast<std::size_t>(alike.node)] + "'",
-                                     alike.host));
+    notes.push_back(fmt::format(
+        "'{}' of the dump was taken for node '{}': {:.0f} % of what it does is what the profile shows of {}; say "
+        "--map {}=NODE if that is wrong",
+        alike.host, names[static_cast<std::size_t>(alike.node)], alike.share * 100,
+        replica ? std::string("that node and its like, which are tried in its place")
+                : "'" + names[static_cast<std::size_t>(alike.node)] + "'",
+        alike.host));
     std::erase(left, alike.host);
     std::erase(free, alike.node);
   }
@@ -244,11 +264,10 @@ void match_left(const Inputs& inputs, const std::vector<std::string>& names, con
     for (const int i : free) nodes.push_back(names[static_cast<std::size_t>(i)]);
     std::vector<std::string> named;
     for (const std::string& name : left) named.push_back(name.empty() ? std::string("(no name)") : name);
-    notes.push_back(fmt::format("could not match {} of the dump to a node of the deployment, its events are left out; {}",
-                                     quoted_list(named),
-                                     nodes.empty() ? fmt::format("say which node it is with --map {}=NODE", named[0])
-                                                   : fmt::format("say which of {} it is with --map {}=NODE",
-                                                                 quoted_list(nodes), named[0])));
+    notes.push_back(fmt::format(
+        "could not match {} of the dump to a node of the deployment, its events are left out; {}", quoted_list(named),
+        nodes.empty() ? fmt::format("say which node it is with --map {}=NODE", named[0])
+                      : fmt::format("say which of {} it is with --map {}=NODE", quoted_list(nodes), named[0])));
   }
 }
 
@@ -261,9 +280,8 @@ Result<NodeMap> NodeMap::make(const Inputs& inputs) {
   for (const config::Node& node : config.nodes) map.names_.push_back(node.name);
   map.watched_.assign(map.names_.size(), false);
   for (const config::Node& node : config.nodes) {
-    const bool shared = std::any_of(config.nodes.begin(), config.nodes.end(), [&](const config::Node& other) {
-      return &other != &node && other.ip == node.ip;
-    });
+    const bool shared = std::any_of(config.nodes.begin(), config.nodes.end(),
+                                    [&](const config::Node& other) { return &other != &node && other.ip == node.ip; });
     map.test_addresses_.push_back(shared ? std::string{} : node.ip);
   }
   Spoken spoken;
@@ -309,7 +327,8 @@ Result<NodeMap> NodeMap::make(const Inputs& inputs) {
     for (std::size_t id = 1; id < source.by_string.size(); ++id)
       if (const auto it = map.by_name_.find(trace.str(static_cast<trace::StringId>(id))); it != map.by_name_.end())
         source.by_string[id] = it->second;
-    if (const auto it = map.by_name_.find(source.default_name); it != map.by_name_.end()) source.default_node = it->second;
+    if (const auto it = map.by_name_.find(source.default_name); it != map.by_name_.end())
+      source.default_node = it->second;
     for (const trace::Event& event : trace.events) {
       const int node = map.of(s, event);
       if (node < 0) continue;

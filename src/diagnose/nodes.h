@@ -43,15 +43,15 @@ class NodeMap {
 
  private:
   struct Source {
-    std::string default_name;            // for events without a node
+    std::string default_name;  // for events without a node
     int default_node = kNone;
-    std::vector<int> by_string;          // StringId -> node
+    std::vector<int> by_string;  // StringId -> node
   };
 
   std::vector<std::string> names_;
   std::vector<std::string> test_addresses_;
   std::vector<Source> sources_;
-  std::map<std::string, int, std::less<>> by_name_;     // of the dumps
+  std::map<std::string, int, std::less<>> by_name_;  // of the dumps
   std::map<std::string, int, std::less<>> by_address_;
   std::vector<bool> watched_;
   std::vector<std::vector<std::string>> replicas_;

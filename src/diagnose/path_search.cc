@@ -14,7 +14,8 @@ constexpr std::size_t kFewestFolders = 3;
 constexpr std::int64_t kNextFolder = 100'000'000;  // ns, from one to the next
 
 bool may_be_step(const trace::Event& event) {
-  return event.type == trace::EventType::scf && event.path != 0 && (event.err == ENOENT || event.err == EACCES || event.err == ENOTDIR) &&
+  return event.type == trace::EventType::scf && event.path != 0 &&
+         (event.err == ENOENT || event.err == EACCES || event.err == ENOTDIR) &&
          lookup_call(kernel::syscall_name(event.syscall));
 }
 
@@ -24,8 +25,8 @@ std::string_view name_in(std::string_view path) { return path.substr(path.rfind(
 struct Looking {
   std::string_view name;
   std::int64_t last_ns = 0;
-  std::vector<std::size_t> steps;      // events
-  std::set<trace::StringId> folders;   // by the paths in them
+  std::vector<std::size_t> steps;     // events
+  std::set<trace::StringId> folders;  // by the paths in them
   bool system = false;
 };
 

@@ -7,8 +7,9 @@
 
 namespace rose::diagnose {
 
-// By event: whether it is a failed step of such a search. That a folder does not have the name, or may not be looked into, is no fault then.
-// A search passes a folder of the system; where an application looks for its own file on each of its disks, that fails indeed.
+// By event: whether it is a failed step of such a search. That a folder does not have the name, or may not be looked
+// into, is no fault then. A search passes a folder of the system; where an application looks for its own file on each
+// of its disks, that fails indeed.
 [[nodiscard]] std::vector<bool> search_steps(const trace::Trace& trace);
 
 }  // namespace rose::diagnose

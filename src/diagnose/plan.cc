@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "diagnose/forms.h"
 #include "diagnose/extract.h"
+#include "diagnose/forms.h"
 #include "diagnose/move.h"
 #include "diagnose/nodes.h"
 
@@ -14,11 +14,11 @@ Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns) {
   const std::int64_t timeout = longest_workload(*inputs.config);
   Plan plan = extract(inputs, nodes, workload_ns > 0 ? std::min(workload_ns, timeout) : timeout);
   for (const config::Node& node : inputs.config->nodes)
-    if (!can_fail_calls(inputs, node.name) && std::any_of(plan.candidates.begin(), plan.candidates.end(), [&](const Candidate& c) {
-          return c.node == node.name && c.kind == schedule::FaultKind::syscall;
-        }))
-      plan.notes.push_back(fmt::format("{} is not started by rose, so its calls can't be made to fail: such candidates are not tried",
-                                       node.name));
+    if (!can_fail_calls(inputs, node.name) &&
+        std::any_of(plan.candidates.begin(), plan.candidates.end(),
+                    [&](const Candidate& c) { return c.node == node.name && c.kind == schedule::FaultKind::syscall; }))
+      plan.notes.push_back(fmt::format(
+          "{} is not started by rose, so its calls can't be made to fail: such candidates are not tried", node.name));
   World world;
   world.inputs = &inputs;
   world.config = inputs.config;

@@ -83,7 +83,8 @@ Result<void> Refinement::simplify(Found& end, const Lead& found) {
 
 // Does it show the bug as often as the found one, or clearly more rarely? A sequential test, once more. The burden of
 // proof lies with faults: what has nothing to do with the failure must not stay.
-Result<bool> Refinement::as_good(Lead& simpler, const Tally& found, bool drops_faults, int until, const Simplifier& simplifier) {
+Result<bool> Refinement::as_good(Lead& simpler, const Tally& found, bool drops_faults, int until,
+                                 const Simplifier& simplifier) {
   const double rate = (found.reproduced + 1.0) / (found.conclusive() + 2.0);
   const double worse = rate * kWorseShare;
   const double hit = std::log(rate / worse);
@@ -121,8 +122,11 @@ Result<void> Refinement::tell_rate(Found& end) {
   if (end.lead.tally.conclusive() == 0) return {};  // nothing could be judged: no more will be
   while (d_.rate_runs < options_.confirm_runs && lab_.left() > 0 && series.tally().inconclusive < kMostInconclusive) {
     const int batch = std::min({lab_.jobs(), lab_.left(), options_.confirm_runs - d_.rate_runs});
-    runs_.expect_more(end.lead, options_.confirm_runs - d_.rate_runs - batch, [](std::size_t, std::vector<Schedule>&) {});
-    ROSE_CHECK(runs_.repeat(end.lead, batch, fmt::format("how often does it show, {}/{}", d_.rate_runs + 1, options_.confirm_runs), series));
+    runs_.expect_more(end.lead, options_.confirm_runs - d_.rate_runs - batch,
+                      [](std::size_t, std::vector<Schedule>&) {});
+    ROSE_CHECK(runs_.repeat(end.lead, batch,
+                            fmt::format("how often does it show, {}/{}", d_.rate_runs + 1, options_.confirm_runs),
+                            series));
     d_.rate_runs += batch;
   }
   end.rate_told = series.tally().conclusive() > 0;

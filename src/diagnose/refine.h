@@ -35,7 +35,8 @@ class Refinement {
  private:
   void drop_needless(Found& end, const Lead& found);
   [[nodiscard]] Result<void> simplify(Found& end, const Lead& found);
-  [[nodiscard]] Result<bool> as_good(Lead& simpler, const schedule::Tally& found, bool drops_faults, int until, const Simplifier& simplifier);
+  [[nodiscard]] Result<bool> as_good(Lead& simpler, const schedule::Tally& found, bool drops_faults, int until,
+                                     const Simplifier& simplifier);
   [[nodiscard]] Result<void> tell_rate(Found& end);
 
   const Inputs& inputs_;

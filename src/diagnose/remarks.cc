@@ -18,8 +18,10 @@ std::string in_words(const Diagnosis& diagnosis) {
 
 std::string in_words(const Tried& tried) {
   const std::vector<schedule::Fault>& faults = tried.schedule.faults;
-  if (faults.empty() || !std::all_of(faults.begin(), faults.end(), is_counter)) return schedule::in_words(tried.schedule);
-  return fmt::format("no fault: {} {} counted", faults.size(), faults.size() == 1 ? "call or function is" : "calls and functions are");
+  if (faults.empty() || !std::all_of(faults.begin(), faults.end(), is_counter))
+    return schedule::in_words(tried.schedule);
+  return fmt::format("no fault: {} {} counted", faults.size(),
+                     faults.size() == 1 ? "call or function is" : "calls and functions are");
 }
 
 }  // namespace rose::diagnose

@@ -1,5 +1,6 @@
-// The search: a control run, a survey (surveyor.h), then the best try of all moves, again and again; hits are narrowed down and tested
-// (confirm.h), those below the target are gone on from, what is found is made simpler and its rate told (refine.h).
+// The search: a control run, a survey (surveyor.h), then the best try of all moves, again and again; hits are narrowed
+// down and tested (confirm.h), those below the target are gone on from, what is found is made simpler and its rate told
+// (refine.h).
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -40,7 +41,8 @@ class Search {
 
   Result<Diagnosis> run() {
     Result<void> ended = go();
-    if (!ended && (ended.error().kind != ErrorKind::cancelled || !interrupted())) return Unexpected(std::move(ended).error());
+    if (!ended && (ended.error().kind != ErrorKind::cancelled || !interrupted()))
+      return Unexpected(std::move(ended).error());
     return std::move(d_);
   }
 
@@ -61,7 +63,9 @@ class Search {
     if (!leads_.empty()) {
       if (!reached) std::stable_sort(leads_.begin(), leads_.end(), better);
       Lead best = reached ? leads_.back() : leads_.front();
-      if (reached) as_found_ = Found{.lead = best};  // what is told, should somebody not want to wait for something surer or simpler
+      if (reached)
+        as_found_ =
+            Found{.lead = best};  // what is told, should somebody not want to wait for something surer or simpler
       if (reached) ROSE_CHECK(more_alike(best));
       if (reached && best.tally.rate() < kSureRate) ROSE_CHECK(surer(best));
       ROSE_CHECK(finish(best));
@@ -81,8 +85,10 @@ class Search {
     if (as_found_) {  // told already
       const std::optional<Found> simpler = simpler_by_then();
       conclusion_.conclude(simpler ? simpler : as_found_);
-      d_.plan.notes.push_back(simpler ? "interrupted after the schedule had been found: it is as simple as it had become by then, and its rate is that of the runs made of it"
-                                      : "interrupted after the schedule had been found: it was not made simpler, and its rate is that of the test that it passed");
+      d_.plan.notes.push_back(simpler ? "interrupted after the schedule had been found: it is as simple as it had "
+                                        "become by then, and its rate is that of the runs made of it"
+                                      : "interrupted after the schedule had been found: it was not made simpler, and "
+                                        "its rate is that of the test that it passed");
       return true;
     }
     Lead best;
@@ -96,7 +102,9 @@ class Search {
       lead.tally = tried.tally;
       if (best.schedule.faults.empty() || better(lead, best)) best = std::move(lead);
     }
-    if (std::none_of(d_.tried.begin(), d_.tried.end(), [](const Tried& tried) { return tried.level > 0 && tried.tally.runs() > 0; })) return false;
+    if (std::none_of(d_.tried.begin(), d_.tried.end(),
+                     [](const Tried& tried) { return tried.level > 0 && tried.tally.runs() > 0; }))
+      return false;
     d_.next = next_ideas(world_, lab_, moves_, kMostNext);
     if (best.schedule.faults.empty()) {
       conclusion_.conclude({});
@@ -132,15 +140,17 @@ class Search {
         ROSE_TRY(std::vector<Schedule> next, after_controls(room));
         lab_.expect(std::move(next));
       }
-      ROSE_TRY(std::vector<Lab::Made> made, lab_.run({index}, attempt == 0 ? "control run without faults" : "control run without faults, again"));
+      ROSE_TRY(std::vector<Lab::Made> made,
+               lab_.run({index}, attempt == 0 ? "control run without faults" : "control run without faults, again"));
       result = std::move(made[0].result);
       if (result.verdict != Verdict::inconclusive) break;
     }
     d_.tried[index].note += fmt::format(": {}", result.reason);
     d_.verdict = Verdict::inconclusive;
     if (result.verdict == Verdict::reproduced || result.oracle == OracleAnswer::hit) {
-      d_.reason = "the bug shows without faults: the oracle found it in a control run, so no fault can be told to cause it; "
-                  "see whether the oracle looks at what this run left, or whether the workload alone is enough";
+      d_.reason =
+          "the bug shows without faults: the oracle found it in a control run, so no fault can be told to cause it; "
+          "see whether the oracle looks at what this run left, or whether the workload alone is enough";
       return false;
     }
     if (result.verdict == Verdict::inconclusive) {
@@ -232,7 +242,7 @@ class Search {
   enum class Purpose { reach, alike, surer };
 
   struct Trial {
-    Move* move = nullptr;   // nullptr: another run of what missed
+    Move* move = nullptr;  // nullptr: another run of what missed
     Try what;
     std::size_t tried = 0;  // index into d_.tried
     bool runs = true;       // false: it was made before
@@ -281,7 +291,9 @@ class Search {
           continue;
         }
         if (doubtful(trial)) {
-          d_.tried[trial.tried].note += "; it may be another failure, for nothing came back of what the evidence shows of this one, or the workload was over far too soon: others come first";
+          d_.tried[trial.tried].note +=
+              "; it may be another failure, for nothing came back of what the evidence shows of this one, or the "
+              "workload was over far too soon: others come first";
           doubted_.push_back(std::move(trial));
           continue;
         }
@@ -295,10 +307,14 @@ class Search {
   // A test that waits, when nothing promises more than the rest of its runs.
   Lead* worth_going_on() {
     if (waiting_.empty() || purpose_ == Purpose::surer) return nullptr;
-    const auto best = std::max_element(waiting_.begin(), waiting_.end(), [&](const Lead& a, const Lead& b) { return worth_of_test(a) < worth_of_test(b); });
+    const auto best = std::max_element(waiting_.begin(), waiting_.end(), [&](const Lead& a, const Lead& b) {
+      return worth_of_test(a) < worth_of_test(b);
+    });
     if (confirmation_.tests() >= kMostTests) return &*best;
     for (const std::unique_ptr<Move>& move : moves_)
-      if (const NextTry t = move->peek(); t != nullptr && world_.level(t->level) && worth_of(world_, lab_, *t) > worth_of_test(*best)) return nullptr;
+      if (const NextTry t = move->peek();
+          t != nullptr && world_.level(t->level) && worth_of(world_, lab_, *t) > worth_of_test(*best))
+        return nullptr;
     return &*best;
   }
   [[nodiscard]] double worth_of_test(const Lead& lead) const {
@@ -322,10 +338,14 @@ class Search {
           most_worth = worth;
         }
       }
-      const auto running = [&](std::size_t tried) { return std::any_of(batch.begin(), batch.end(), [&](const Trial& one) { return one.tried == tried; }); };
+      const auto running = [&](std::size_t tried) {
+        return std::any_of(batch.begin(), batch.end(), [&](const Trial& one) { return one.tried == tried; });
+      };
       // What missed is no surer than what was accepted.
-      Misses::Missed* missed = again_ < kMostAgain && purpose_ != Purpose::surer ? misses_.best(d_.tried, running) : nullptr;
-      if (missed != nullptr && (best == nullptr || missed->yield / lab_.cost(d_.tried[missed->tried].schedule) > most_worth)) {
+      Misses::Missed* missed =
+          again_ < kMostAgain && purpose_ != Purpose::surer ? misses_.best(d_.tried, running) : nullptr;
+      if (missed != nullptr &&
+          (best == nullptr || missed->yield / lab_.cost(d_.tried[missed->tried].schedule) > most_worth)) {
         batch.push_back(another_run(*missed));
         ++runs;
         continue;
@@ -365,13 +385,15 @@ class Search {
     for (const std::unique_ptr<Move>& move : moves_) {
       if (in_window.contains(move.get())) continue;
       for (const NextTry& t : move->peek_all())
-        if (world_.level(t->level) && unsure(world_, *t) && !lab_.knows(t->schedule)) others.emplace_back(worth_of(world_, lab_, *t), Alternative{move.get(), *t});
+        if (world_.level(t->level) && unsure(world_, *t) && !lab_.knows(t->schedule))
+          others.emplace_back(worth_of(world_, lab_, *t), Alternative{move.get(), *t});
     }
     std::stable_sort(others.begin(), others.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<Alternative> all{{&best, *first}};
     std::set<std::string> alike{schedule::fingerprint(first->schedule)};
     for (auto& [worth, other] : others)
-      if (all.size() < window_.size() && alike.insert(schedule::fingerprint(other.what.schedule)).second) all.push_back(std::move(other));
+      if (all.size() < window_.size() && alike.insert(schedule::fingerprint(other.what.schedule)).second)
+        all.push_back(std::move(other));
     if (all.size() < 2) return std::nullopt;
     Trial trial;
     trial.what = in_one(all, inputs_.config->name);
@@ -384,7 +406,8 @@ class Search {
     return trial;
   }
 
-  // What came first is what was tried, as if it had been alone; what waited in vain would have, too; what was withdrawn is not tried yet.
+  // What came first is what was tried, as if it had been alone; what waited in vain would have, too; what was withdrawn
+  // is not tried yet.
   void take_first(Trial& trial) {
     const std::vector<Alternative> all = std::exchange(trial.alternatives, {});
     const std::size_t first = first_of(all, trial.result);
@@ -393,9 +416,11 @@ class Search {
       const Try& t = all[i].what;
       const std::size_t entry = lab_.enter(t.schedule, t.level, t.why).index;
       RunResult& known = shown_[entry] = as_if_alone(all, i, trial.result);
-      d_.tried[entry].note += first < all.size() ? fmt::format("; it came first of {} alternatives: {}", all.size(), known.reason)
-                                                 : fmt::format("; it did not come, as one of {} alternatives", all.size());
-      // What it would try now may be something else, by what others have learnt meanwhile: then it finds this when its turn comes.
+      d_.tried[entry].note += first < all.size()
+                                  ? fmt::format("; it came first of {} alternatives: {}", all.size(), known.reason)
+                                  : fmt::format("; it did not come, as one of {} alternatives", all.size());
+      // What it would try now may be something else, by what others have learnt meanwhile: then it finds this when its
+      // turn comes.
       const bool same = all[i].move->take_one(t);
       if (i == first) {
         known.trace = std::move(trial.result.trace);
@@ -436,29 +461,34 @@ class Search {
     if (const std::size_t room = lab_.room(); room > 0) lab_.expect(after_misses(batch, room));
     const Try& first = batch[0].what;
     lab_.level = first.level;
-    const std::string doing =
-        fmt::format("{}: {}{}", first.again ? "trying again" : "trying", first.look ? first.why : short_words(first.schedule),
-                    batch.size() > 1 ? fmt::format(" (and {} more beside it)", batch.size() - 1) : "");
+    const std::string doing = fmt::format(
+        "{}: {}{}", first.again ? "trying again" : "trying", first.look ? first.why : short_words(first.schedule),
+        batch.size() > 1 ? fmt::format(" (and {} more beside it)", batch.size() - 1) : "");
     ROSE_TRY(std::vector<Lab::Made> made, first.look ? lab_.run(todo, doing) : lab_.run_judged(todo, doing, once));
     for (std::size_t i = 0; i < batch.size(); ++i) {
       batch[i].armed = made[i].armed;
       batch[i].result = std::move(made[i].result);
       Tried& entry = d_.tried[batch[i].tried];
       const std::string& reason = batch[i].result.reason;
-      if (!reason.empty() && !batch[i].what.look && entry.note.find(reason) == std::string::npos) entry.note += fmt::format("; {}", reason);
+      if (!reason.empty() && !batch[i].what.look && entry.note.find(reason) == std::string::npos)
+        entry.note += fmt::format("; {}", reason);
     }
     return {};
   }
 
   std::vector<Schedule> after_misses(const std::vector<Trial>& batch, std::size_t room) const {
     std::vector<UnderWay> under_way;
-    const auto running = [&](std::size_t tried) { return std::any_of(batch.begin(), batch.end(), [&](const Trial& one) { return one.tried == tried; }); };
+    const auto running = [&](std::size_t tried) {
+      return std::any_of(batch.begin(), batch.end(), [&](const Trial& one) { return one.tried == tried; });
+    };
     std::vector<Retry> retries = misses_.retries(d_.tried, running);
     for (const Trial& trial : batch) {
       if (trial.move != nullptr) under_way.push_back({trial.move, &trial.what});
-      if (!trial.what.look && !trial.what.again) retries.push_back({&trial.what.schedule, trial.what.yield * kAgain, 1});
+      if (!trial.what.look && !trial.what.again)
+        retries.push_back({&trial.what.schedule, trial.what.yield * kAgain, 1});
     }
-    return forecast_misses(world_, lab_, moves_, under_way, retries, purpose_ != Purpose::surer ? kMostAgain - again_ : 0, room);
+    return forecast_misses(world_, lab_, moves_, under_way, retries,
+                           purpose_ != Purpose::surer ? kMostAgain - again_ : 0, room);
   }
 
   void learn(Trial& trial) {
@@ -473,7 +503,8 @@ class Search {
         shown.observables = feedback_->share(signs);
         if (trial.result.oracle == OracleAnswer::miss) feedback_->missed(trial.what.schedule, signs);
         world_.belief = feedback_->belief();
-        for (const auto& [id, factor] : lead_belief_) world_.belief[id] = factor * (world_.belief.contains(id) ? world_.belief[id] : 1);
+        for (const auto& [id, factor] : lead_belief_)
+          world_.belief[id] = factor * (world_.belief.contains(id) ? world_.belief[id] : 1);
       }
       remember_miss(trial, shown.observables);
       if (trial.what.many && trial.result.oracle == OracleAnswer::miss)
@@ -488,7 +519,8 @@ class Search {
     }
     if (!trial.runs) return;
     const std::vector<schedule::FaultOutcome>& came = trial.result.faults;
-    if (trial.armed && !trial.what.look && trial.result.oracle == OracleAnswer::miss && std::none_of(came.begin(), came.end(), [](const schedule::FaultOutcome& one) { return one.fired; }))
+    if (trial.armed && !trial.what.look && trial.result.oracle == OracleAnswer::miss &&
+        std::none_of(came.begin(), came.end(), [](const schedule::FaultOutcome& one) { return one.fired; }))
       window_.nothing_fired();
     trace::Trace trace = std::exchange(trial.result.trace, {});
     known = trial.result;
@@ -497,22 +529,26 @@ class Search {
 
   void remember_miss(const Trial& trial, double observables) {
     // Not asked again yet, for another one showed the bug.
-    const bool unclear = trial.armed && !trial.what.many && trial.result.oracle == OracleAnswer::unknown && d_.tried[trial.tried].tally.runs() == 1;
+    const bool unclear = trial.armed && !trial.what.many && trial.result.oracle == OracleAnswer::unknown &&
+                         d_.tried[trial.tried].tally.runs() == 1;
     if ((trial.result.verdict != Verdict::not_reproduced && !unclear) || trial.what.look || trial.what.again) return;
     // A message that the failed call itself brings back says nothing of the moment.
     if (inputs_.only_logs()) observables = 0;
     std::string moment = schedule::fingerprint(trial.what.schedule);
     if (world_.uses("moments"))
       if (std::optional<std::string> found = moment_of(trial.what.schedule, trial.result)) moment = *std::move(found);
-    misses_.add(std::move(moment), trial.tried, trial.what.level, trial.what.yield * kAgain * (1 + kAgainSigns * observables));
+    misses_.add(std::move(moment), trial.tried, trial.what.level,
+                trial.what.yield * kAgain * (1 + kAgainSigns * observables));
   }
 
   // --- a schedule that showed the bug
 
-  // The run brought nothing back that logs tell, where they are all there is, or kept the workload from its work; or no node ended itself,
-  // as one did in the dump: it may have been another failure. For some runs others come first, and what messages name before what is guessed.
+  // The run brought nothing back that logs tell, where they are all there is, or kept the workload from its work; or no
+  // node ended itself, as one did in the dump: it may have been another failure. For some runs others come first, and
+  // what messages name before what is guessed.
   bool doubtful(const Trial& trial) {
-    if (!world_.uses("doubt") || purpose_ == Purpose::surer || looks_alike(inputs_, d_, d_.tried[trial.tried])) return false;
+    if (!world_.uses("doubt") || purpose_ == Purpose::surer || looks_alike(inputs_, d_, d_.tried[trial.tried]))
+      return false;
     if (doubted_until_ == 0) {
       doubted_until_ = d_.runs + std::min(kMostOthers, lab_.left() / 3);
       for (const Candidate& c : d_.plan.candidates)
@@ -551,7 +587,8 @@ class Search {
     ++tests_alike_[ids];
     ROSE_CHECK(confirmation_.test(lead, purpose_ == Purpose::surer, purpose_ != Purpose::surer));
     if (!lead.waits) return tested(std::move(lead), true);
-    d_.tried[lead.tried].note += fmt::format("; {} of {} confirming runs: what promises more comes first", lead.tally.reproduced, lead.tally.conclusive());
+    d_.tried[lead.tried].note += fmt::format("; {} of {} confirming runs: what promises more comes first",
+                                             lead.tally.reproduced, lead.tally.conclusive());
     go_on_from(lead);
     waiting_.push_back(std::move(lead));
     return false;
@@ -561,7 +598,8 @@ class Search {
     leads_.push_back(std::move(lead));
     const Lead& last = leads_.back();
     if (last.accepted) return true;
-    d_.tried[last.tried].note += fmt::format("; below the target: {} of {} confirming runs", last.tally.reproduced, last.tally.conclusive());
+    d_.tried[last.tried].note +=
+        fmt::format("; below the target: {} of {} confirming runs", last.tally.reproduced, last.tally.conclusive());
     if (go_on && last.tally.reproduced > 0) go_on_from(last);
     return false;
   }
@@ -573,13 +611,16 @@ class Search {
       world_.belief[fault.id] = kLeadBelief;
     }
     if (world_.level(1))
-      for (std::vector<Try>& tries : std::vector{other_times(world_, lead.schedule), other_lengths(world_, lead.schedule), limit_tries(world_, &lead.schedule)})
+      for (std::vector<Try>& tries :
+           std::vector{other_times(world_, lead.schedule), other_lengths(world_, lead.schedule),
+                       limit_tries(world_, &lead.schedule)})
         if (!tries.empty()) moves_.push_back(plain_move(world_, std::move(tries)));
     if (world_.level(2)) {
       for (std::unique_ptr<Move>& move : context_moves(world_, &lead.schedule)) moves_.push_back(std::move(move));
       for (const Fault& fault : lead.schedule.faults)
         if (hits_by_count(fault.kind) && fault.count == 1)
-          if (std::unique_ptr<Move> move = nth_move(world_, lead.schedule, fault.id, kLead * kShareNth, "it showed the bug, but too rarely"))
+          if (std::unique_ptr<Move> move =
+                  nth_move(world_, lead.schedule, fault.id, kLead * kShareNth, "it showed the bug, but too rarely"))
             moves_.push_back(std::move(move));
     }
     if (!world_.level(3)) return;
@@ -589,22 +630,25 @@ class Search {
       // Another time leads to the same calls.
       if (by_the_clock(fault) && !moved_from_time_.insert(fault.id).second) continue;
       const double belief = kLead * kSharePlace * (any_timed && !by_the_clock(fault) ? kBesideTimed : 1);
-      if (std::unique_ptr<Move> move = place_move(world_, lead.schedule, fault.id, belief)) moves_.push_back(std::move(move));
+      if (std::unique_ptr<Move> move = place_move(world_, lead.schedule, fault.id, belief))
+        moves_.push_back(std::move(move));
     }
   }
 
-  // What was accepted may be another failure: a node ended itself in production, and in no run of it. One in which it does is looked for.
+  // What was accepted may be another failure: a node ended itself in production, and in no run of it. One in which it
+  // does is looked for.
   Result<void> more_alike(Lead& found) {
     const auto alike = [&](const Lead& lead) { return looks_alike(inputs_, d_, d_.tried[lead.tried]); };
     if (!world_.uses("doubt") || inputs_.only_logs() || alike(found)) return {};
     doubted_.clear();
     std::erase_if(waiting_, [&](const Lead& lead) { return !alike(lead); });
-    return look_for(Purpose::alike, std::max(0, std::min(kMostAlike, lab_.left() - options_.confirm_runs)), found, alike,
-                    ", but it may be another failure: then one was found that is more like production's");
+    return look_for(Purpose::alike, std::max(0, std::min(kMostAlike, lab_.left() - options_.confirm_runs)), found,
+                    alike, ", but it may be another failure: then one was found that is more like production's");
   }
 
-  // What was accepted although it missed at times hangs by a moment that its times do not always hit, and hits more rarely
-  // where the machine is busier or slower. Waiting for what happens there, or for nothing, is surer: that is looked for.
+  // What was accepted although it missed at times hangs by a moment that its times do not always hit, and hits more
+  // rarely where the machine is busier or slower. Waiting for what happens there, or for nothing, is surer: that is
+  // looked for.
   Result<void> surer(Lead& found) {
     if (!world_.uses("surer") || std::exchange(looked_for_surer_, true)) return {};
     Misses misses = std::exchange(misses_, {});
@@ -612,24 +656,30 @@ class Search {
     doubted_.clear();
     go_on_from(found);
     if (world_.level(1))
-      if (std::vector<Try> tries = untimed(found); !tries.empty()) moves_.push_back(plain_move(world_, std::move(tries)));
+      if (std::vector<Try> tries = untimed(found); !tries.empty())
+        moves_.push_back(plain_move(world_, std::move(tries)));
     // No more runs than its misses would cost whoever runs it.
     const double worth = std::ceil(kRunsToCome * (1 / std::max(found.tally.rate(), 0.01) - 1));
-    const int most = std::min(static_cast<int>(std::min<double>(kMostSurer, worth)), lab_.left() - options_.confirm_runs);
-    ROSE_CHECK(look_for(Purpose::surer, most, found, [&](const Lead& lead) { return better(lead, found); }, ", then a surer one was found"));
+    const int most =
+        std::min(static_cast<int>(std::min<double>(kMostSurer, worth)), lab_.left() - options_.confirm_runs);
+    ROSE_CHECK(look_for(
+        Purpose::surer, most, found, [&](const Lead& lead) { return better(lead, found); },
+        ", then a surer one was found"));
     misses_ = std::move(misses);
     return {};
   }
 
   // Searches on for that many runs at most. What fits takes the place of what was found.
-  Result<void> look_for(Purpose purpose, int most, Lead& found, const std::function<bool(const Lead&)>& fits, std::string_view then) {
+  Result<void> look_for(Purpose purpose, int most, Lead& found, const std::function<bool(const Lead&)>& fits,
+                        std::string_view then) {
     purpose_ = purpose;
     until_ = d_.runs + most;
     while (left() > 0) {
       ROSE_TRY(const bool reached, search());
       if (!reached) break;
       if (!fits(leads_.back())) continue;
-      d_.tried[found.tried].note += fmt::format("; accepted with {} of {}{}", found.tally.reproduced, found.tally.conclusive(), then);
+      d_.tried[found.tried].note +=
+          fmt::format("; accepted with {} of {}{}", found.tally.reproduced, found.tally.conclusive(), then);
       found = leads_.back();
       as_found_ = Found{.lead = found};
       break;
@@ -682,23 +732,23 @@ class Search {
   World world_;
   std::optional<Feedback> feedback_;
   Moves moves_;
-  std::map<std::size_t, RunResult> shown_;       // what the last run of each showed, without its trace
+  std::map<std::size_t, RunResult> shown_;  // what the last run of each showed, without its trace
   Misses misses_;
   Window window_;
   int again_ = 0;
   std::vector<Lead> leads_;
-  std::vector<Lead> waiting_;                    // whose test is not over
-  std::vector<Trial> doubted_;                   // not tested yet: they may show another failure
-  int doubted_until_ = 0;                        // runs, while others come before them; 0: there were none
-  std::set<std::string> tested_;                 // moments
+  std::vector<Lead> waiting_;     // whose test is not over
+  std::vector<Trial> doubted_;    // not tested yet: they may show another failure
+  int doubted_until_ = 0;         // runs, while others come before them; 0: there were none
+  std::set<std::string> tested_;  // moments
   std::map<std::set<std::string>, int> tests_alike_;
-  std::set<std::string> moved_from_time_;       // faults that showed the bug at a time, and were moved on to calls
+  std::set<std::string> moved_from_time_;  // faults that showed the bug at a time, and were moved on to calls
   std::map<std::string, double> lead_belief_;
   bool looked_for_surer_ = false;
   Purpose purpose_ = Purpose::reach;
-  int until_ = 0;                                // runs, where something was reached already
+  int until_ = 0;  // runs, where something was reached already
   std::optional<Found> final_;
-  std::optional<Found> as_found_;                // before it was made simpler
+  std::optional<Found> as_found_;  // before it was made simpler
 };
 
 }  // namespace

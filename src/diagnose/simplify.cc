@@ -14,7 +14,9 @@ constexpr std::int64_t kShortest = kSecond;  // pauses and partitions are not ma
 // What is just long enough here is too short on a machine that is slower or busier.
 constexpr std::int64_t kMarginNumerator = 4, kMarginDenominator = 3;
 
-bool same_unit(const Fault& fault, const std::string& unit) { return fault.group.empty() ? fault.id == unit : fault.group == unit; }
+bool same_unit(const Fault& fault, const std::string& unit) {
+  return fault.group.empty() ? fault.id == unit : fault.group == unit;
+}
 std::string unit_of(const Fault& fault) { return fault.group.empty() ? fault.id : fault.group; }
 
 // Alternatives of one group are changed alike: they are one fault on several nodes.
@@ -39,7 +41,8 @@ Schedule without_units(Schedule schedule, const std::vector<std::string>& units)
 
 std::string list_of(const std::vector<std::string>& words) {
   std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i) text += fmt::format("{}{}", i == 0 ? "" : i + 1 == words.size() ? " and " : ", ", words[i]);
+  for (std::size_t i = 0; i < words.size(); ++i)
+    text += fmt::format("{}{}", i == 0 ? "" : i + 1 == words.size() ? " and " : ", ", words[i]);
   return text;
 }
 
@@ -48,7 +51,10 @@ std::string words_of(const Condition& c) {
     case ConditionKind::elapsed: return format_duration(c.elapsed_ns);
     case ConditionKind::function: return c.function;
     case ConditionKind::syscall:
-      return fmt::format("{}({})", c.call.syscall, c.call.path ? *c.call.path : c.call.peer ? *c.call.peer : std::string{});
+      return fmt::format("{}({})", c.call.syscall,
+                         c.call.path   ? *c.call.path
+                         : c.call.peer ? *c.call.peer
+                                       : std::string{});
     case ConditionKind::log: return fmt::format("the log line \"{}\"", c.log);
     case ConditionKind::process_state: return fmt::format("a process that {}", c.state);
     case ConditionKind::role: return fmt::format("the role {}", c.role.empty() ? c.function : c.role);
@@ -58,12 +64,16 @@ std::string words_of(const Condition& c) {
 
 // 12.7 s says more than anybody knows: whole seconds from 2 s up, halves below.
 std::int64_t readable(std::int64_t ns) {
-  const std::int64_t step = ns >= 60 * kSecond ? 10 * kSecond : ns >= 20 * kSecond ? 5 * kSecond : ns >= 2 * kSecond ? kSecond : kSecond / 2;
+  const std::int64_t step = ns >= 60 * kSecond   ? 10 * kSecond
+                            : ns >= 20 * kSecond ? 5 * kSecond
+                            : ns >= 2 * kSecond  ? kSecond
+                                                 : kSecond / 2;
   return std::max(step, (ns + step / 2) / step * step);
 }
 
 std::string lasts(const Fault& fault, std::int64_t before) {
-  return fmt::format("{} lasts {} instead of {}", fault.id, format_duration(fault.duration_ns), format_duration(before));
+  return fmt::format("{} lasts {} instead of {}", fault.id, format_duration(fault.duration_ns),
+                     format_duration(before));
 }
 
 void make_readable(std::vector<Condition>& conditions) {
@@ -87,15 +97,14 @@ Schedule without(const Schedule& schedule, const std::string& id) {
     if (it != fault.after.end()) {
       fault.after.erase(it);
       for (const std::string& before : gone.after)
-        if (std::find(fault.after.begin(), fault.after.end(), before) == fault.after.end()) fault.after.push_back(before);
+        if (std::find(fault.after.begin(), fault.after.end(), before) == fault.after.end())
+          fault.after.push_back(before);
       // Only times add up; other conditions of the gone fault go with it.
       const bool timed = gone.when.size() == 1 && gone.when[0].kind == ConditionKind::elapsed;
       const bool fault_timed = !fault.when.empty() && fault.when[0].kind == ConditionKind::elapsed;
       const bool process_fault = !hits_by_count(fault.kind);
-      if (timed && fault_timed)
-        fault.when[0].elapsed_ns += gone.when[0].elapsed_ns;
-      else if (timed && process_fault)
-        fault.when.insert(fault.when.begin(), gone.when[0]);
+      if (timed && fault_timed) fault.when[0].elapsed_ns += gone.when[0].elapsed_ns;
+      else if (timed && process_fault) fault.when.insert(fault.when.begin(), gone.when[0]);
     }
     smaller.faults.push_back(std::move(fault));
   }
@@ -134,7 +143,8 @@ void Simplifier::plan_drops(const std::set<std::string>& fired) {
     Step step;
     step.drops_faults = true;
     step.change = [idle](const Schedule& from) -> std::optional<Changed> {
-      Changed changed{from, fmt::format("without {}, which never had {} turn", list_of(idle), idle.size() == 1 ? "its" : "their")};
+      Changed changed{
+          from, fmt::format("without {}, which never had {} turn", list_of(idle), idle.size() == 1 ? "its" : "their")};
       for (const std::string& id : idle) changed.schedule = without(changed.schedule, id);
       for (Fault& fault : changed.schedule.faults)
         if (!fault.group.empty() && std::count_if(changed.schedule.faults.begin(), changed.schedule.faults.end(),
@@ -178,8 +188,9 @@ void Simplifier::plan_details() {
     const Fault& first = *first_of(current_, unit);
     if (hits_by_count(first.kind) && first.times != 1)
       unlikely.push_back({change(unit, [](Fault& fault) -> std::optional<std::string> {
-        std::string what = fmt::format("{} {} instead of {}", fault.id, fault.kind == FaultKind::exception ? "is thrown once" : "fails one call",
-                                       fault.times < 0 ? std::string("all from there on") : fmt::format("{}", fault.times));
+        std::string what = fmt::format(
+            "{} {} instead of {}", fault.id, fault.kind == FaultKind::exception ? "is thrown once" : "fails one call",
+            fault.times < 0 ? std::string("all from there on") : fmt::format("{}", fault.times));
         fault.times = 1;
         return what;
       })});
@@ -192,15 +203,14 @@ void Simplifier::plan_details() {
         fault.when.erase(it);
         return fmt::format("{} does not wait for {}", fault.id, words_of(gone));
       })};
-      if (i + 1 < first.when.size())
-        likely.push_back(std::move(step));
-      else
-        unlikely.push_back(std::move(step));
+      if (i + 1 < first.when.size()) likely.push_back(std::move(step));
+      else unlikely.push_back(std::move(step));
     }
     for (std::size_t i = 0; i < first.after.size(); ++i)
       unlikely.push_back({change(unit, [i](Fault& fault) -> std::optional<std::string> {
         // Without the fault before it a time would count from elsewhere: that is another schedule, no simpler one.
-        if (!fault.when.empty() ? fault.when[0].kind == ConditionKind::elapsed : !hits_by_count(fault.kind)) return std::nullopt;
+        if (!fault.when.empty() ? fault.when[0].kind == ConditionKind::elapsed : !hits_by_count(fault.kind))
+          return std::nullopt;
         if (i >= fault.after.size()) return std::nullopt;
         std::string what = fmt::format("{} does not wait for {}", fault.id, fault.after[i]);
         fault.after.erase(fault.after.begin() + static_cast<std::ptrdiff_t>(i));
@@ -224,7 +234,8 @@ void Simplifier::plan_details() {
       make_readable(fault.when);
       make_readable(fault.until);
       // Up: a silence a little too short shows nothing.
-      if (fault.duration_ns >= kShortest && readable(fault.duration_ns) >= fault.duration_ns) fault.duration_ns = readable(fault.duration_ns);
+      if (fault.duration_ns >= kShortest && readable(fault.duration_ns) >= fault.duration_ns)
+        fault.duration_ns = readable(fault.duration_ns);
     }
     return changed;
   }});
@@ -255,7 +266,8 @@ void Simplifier::leave_margins() {
     for (Fault& fault : current_.faults) {
       if (!same_unit(fault, unit)) continue;
       fault.duration_ns = longer;
-      const auto told = std::find_if(changes_.begin(), changes_.end(), [&](const std::string& what) { return what.starts_with(fault.id + " lasts "); });
+      const auto told = std::find_if(changes_.begin(), changes_.end(),
+                                     [&](const std::string& what) { return what.starts_with(fault.id + " lasts "); });
       if (told != changes_.end()) *told = lasts(fault, seen);
     }
   }

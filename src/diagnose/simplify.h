@@ -1,5 +1,6 @@
-// Simpler forms of a schedule that reproduces: fewer faults, fewer conditions, shorter, rounder, wider. Proposes one at a
-// time, as many changes at once as are likely to hold, and goes on from what the runs made of it; knows nothing of runs.
+// Simpler forms of a schedule that reproduces: fewer faults, fewer conditions, shorter, rounder, wider. Proposes one at
+// a time, as many changes at once as are likely to hold, and goes on from what the runs made of it; knows nothing of
+// runs.
 #pragma once
 
 #include <deque>
@@ -18,15 +19,16 @@ class Simplifier {
  public:
   struct Idea {
     schedule::Schedule schedule;
-    std::string what;           // "without pause-n2", "cut-n1 lasts 6s instead of 12s"
+    std::string what;  // "without pause-n2", "cut-n1 lasts 6s instead of 12s"
     bool drops_faults = false;
   };
 
   // `fired`: ids of faults that fired in runs that reproduced. `faults_only`: nothing but faults is taken away.
   Simplifier(schedule::Schedule schedule, const std::set<std::string>& fired, bool faults_only = false);
 
-  // The next simpler form of the schedule accepted last; nothing when there is none left. Then current() has its margins: a fault that
-  // has been made as short as shows the bug lasts a third longer again, which needs no run: longer ones showed it before.
+  // The next simpler form of the schedule accepted last; nothing when there is none left. Then current() has its
+  // margins: a fault that has been made as short as shows the bug lasts a third longer again, which needs no run:
+  // longer ones showed it before.
   [[nodiscard]] std::optional<Idea> next();
   // Does the last one still reproduce? True makes it the one to go on from.
   void learn(bool reproduces);
@@ -43,7 +45,7 @@ class Simplifier {
   using Change = std::function<std::optional<Changed>(const schedule::Schedule&)>;
   struct Step {
     Change change;
-    bool again = false;         // once more after it was accepted
+    bool again = false;  // once more after it was accepted
     bool drops_faults = false;
     bool goes_on = false;       // the change accepted before was the first part of this one
     std::string shortens = {};  // the fault or group that lasts less long
@@ -63,7 +65,7 @@ class Simplifier {
   schedule::Schedule asked_schedule_;
   std::vector<std::string> changes_;
   bool faults_only_ = false;
-  bool detailed_ = false;  // plan_details() was called
+  bool detailed_ = false;                     // plan_details() was called
   std::map<std::string, std::int64_t> seen_;  // how long a fault or group lasted before it was made shorter
   std::set<std::string> edges_;               // of those: still shorter, it did not show the bug
 };

@@ -10,11 +10,11 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostStops = 16;       // after one context
-constexpr std::size_t kFirstKnown = 4;       // of the calls known to follow, before the general ones
-constexpr std::size_t kOwnFiles = 2;         // files of the context whose writes are looked at
-constexpr int kMostCount = 3;                // of one kind
-constexpr std::uint64_t kFewTimes = 4;       // so often at most after the context: all of them may be one change
+constexpr std::size_t kMostStops = 16;             // after one context
+constexpr std::size_t kFirstKnown = 4;             // of the calls known to follow, before the general ones
+constexpr std::size_t kOwnFiles = 2;               // files of the context whose writes are looked at
+constexpr int kMostCount = 3;                      // of one kind
+constexpr std::uint64_t kFewTimes = 4;             // so often at most after the context: all of them may be one change
 constexpr std::int64_t kFollows = 10'000'000'000;  // later ones have little to do with the context
 
 // The state-changing calls of `node` that follow where its conditions were met in order; of a context
@@ -67,14 +67,15 @@ CallMatch call_of(const char* syscall) {
 // Writes are too many to be traced, yet what they leave unfinished matters; and what follows only
 // after other faults no run without faults can show.
 std::vector<Stop> general_stops() {
-  return {{call_of("write"), 1},   {call_of("write"), 2},  {call_of("f*sync"), 1},     {call_of("rename*"), 1},
-          {call_of("unlink*"), 1}, {call_of("openat"), 1}, {call_of("pwrite64"), 1}, {call_of("pwrite64"), 2},
-          {call_of("write"), 3}};
+  return {{call_of("write"), 1},    {call_of("write"), 2},    {call_of("f*sync"), 1},
+          {call_of("rename*"), 1},  {call_of("unlink*"), 1},  {call_of("openat"), 1},
+          {call_of("pwrite64"), 1}, {call_of("pwrite64"), 2}, {call_of("write"), 3}};
 }
 
 // Of what is kept when the node is gone.
 bool lasting(std::string_view syscall) {
-  return syscall.find("write") != std::string_view::npos || syscall == "rename*" || syscall == "unlink*" || syscall == "ftruncate";
+  return syscall.find("write") != std::string_view::npos || syscall == "rename*" || syscall == "unlink*" ||
+         syscall == "ftruncate";
 }
 
 bool same(const Stop& a, const Stop& b) { return a.call == b.call && a.count == b.count; }
@@ -93,8 +94,8 @@ Stops::Stops(const trace::Trace* control, const Fault& moved) {
     }
     own_ = kinds_.size();
   }
-  for (const char* syscall : {"write", "pwrite64", "writev", "pwritev*", "sendto", "sendm*", "f*sync", "rename*", "unlink*", "openat",
-                              "ftruncate"})
+  for (const char* syscall : {"write", "pwrite64", "writev", "pwritev*", "sendto", "sendm*", "f*sync", "rename*",
+                              "unlink*", "openat", "ftruncate"})
     kinds_.push_back(call_of(syscall));
   // A node that dies while it waits dies as it does before; one that stands still misses what it waits for.
   if (moved.kind == FaultKind::pause)
@@ -112,7 +113,8 @@ void Stops::looked(const std::vector<Seen>& seen) {
   std::vector<std::size_t> order;  // of the kinds that follow, the soonest first
   for (std::size_t i = own_; i < kinds_.size(); ++i)
     if (seen[i].times > 0) order.push_back(i);
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return seen[a].after_ns < seen[b].after_ns; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return seen[a].after_ns < seen[b].after_ns; });
   const auto take_kind = [&](std::size_t i, int count) {
     if (seen[i].times >= static_cast<std::uint64_t>(count)) take({kinds_[i], count});
   };
@@ -121,9 +123,8 @@ void Stops::looked(const std::vector<Seen>& seen) {
   };
   // The control run names its calls better than by their kind.
   const auto named = [&](std::size_t i, int count) {
-    return std::count_if(known_.begin(), known_.end(), [&](const Stop& stop) {
-             return glob_match(kinds_[i].syscall, stop.call.syscall);
-           }) >= count;
+    return std::count_if(known_.begin(), known_.end(),
+                         [&](const Stop& stop) { return glob_match(kinds_[i].syscall, stop.call.syscall); }) >= count;
   };
   // Right behind the call that the context ends with is where level 2 has been.
   const auto late = [&](std::size_t i, int count) { return count == 1 && at_call_ && i == order.front(); };

@@ -43,10 +43,10 @@ class Stops {
   void take(const Stop& stop);
   void take_known(std::size_t from, std::size_t to);
 
-  std::vector<Stop> known_;                   // the control run's
-  std::vector<schedule::CallMatch> kinds_;    // those on the context's own files first
-  std::size_t own_ = 0;                       // so many of them
-  bool at_call_ = false;                      // the context ends with a call: a stop right behind it is level 2's
+  std::vector<Stop> known_;                 // the control run's
+  std::vector<schedule::CallMatch> kinds_;  // those on the context's own files first
+  std::size_t own_ = 0;                     // so many of them
+  bool at_call_ = false;                    // the context ends with a call: a stop right behind it is level 2's
   std::deque<Stop> stops_;
   std::vector<Stop> taken_;
 };

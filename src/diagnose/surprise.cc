@@ -17,13 +17,13 @@ bool in(const std::array<std::string_view, N>& words, std::string_view word) {
 
 bool socket_call(std::string_view syscall) {
   static constexpr std::array<std::string_view, 14> kCalls{
-      "connect", "accept",   "accept4",  "sendto",     "recvfrom",   "sendmsg",    "recvmsg",
+      "connect",  "accept",   "accept4",  "sendto",     "recvfrom",   "sendmsg",     "recvmsg",
       "shutdown", "sendmmsg", "recvmmsg", "getsockopt", "setsockopt", "getpeername", "getsockname"};
   return in(kCalls, syscall);
 }
 
 bool data_call(std::string_view syscall) {
-  static constexpr std::array<std::string_view, 10> kCalls{"read",     "write",  "readv",  "writev", "pread64",
+  static constexpr std::array<std::string_view, 10> kCalls{"read",     "write",  "readv",   "writev",   "pread64",
                                                            "pwrite64", "preadv", "pwritev", "sendfile", "splice"};
   return in(kCalls, syscall);
 }
@@ -49,15 +49,15 @@ bool lasting_error(int err) { return err == ENOSPC || err == EDQUOT || err == ER
 
 bool connection_error(int err, std::string_view syscall, bool has_peer) {
   // A connection that could not be made fails in many ways: EINVAL on the second try, EALREADY, ...
-  if (syscall == "connect" && !resource_error(err) && err != EADDRNOTAVAIL && err != EBADF && err != ENOENT) return true;
+  if (syscall == "connect" && !resource_error(err) && err != EADDRNOTAVAIL && err != EBADF && err != ENOENT)
+    return true;
   switch (err) {
     case EPIPE:
     case ECONNRESET: return true;  // of sockets and pipes only, whatever the call
-    case EINVAL:   // what a blackhole route makes of a datagram
+    case EINVAL:                   // what a blackhole route makes of a datagram
       return has_peer && kernel::sends_datagrams(syscall);
-    case EPERM:    // what a packet filter makes of a dropped packet
-    case EACCES:
-      return has_peer && socket_call(syscall);
+    case EPERM:  // what a packet filter makes of a dropped packet
+    case EACCES: return has_peer && socket_call(syscall);
     case ECONNREFUSED:
     case ECONNABORTED:
     case ETIMEDOUT:
@@ -73,8 +73,8 @@ bool connection_error(int err, std::string_view syscall, bool has_peer) {
 }
 
 bool system_path(std::string_view path) {
-  static constexpr std::array<std::string_view, 8> kRoots{"/proc/", "/sys/", "/dev/", "/etc/", "/usr/",
-                                                          "/lib/",  "/lib64/", "/bin/"};
+  static constexpr std::array<std::string_view, 8> kRoots{"/proc/", "/sys/", "/dev/",   "/etc/",
+                                                          "/usr/",  "/lib/", "/lib64/", "/bin/"};
   return std::any_of(kRoots.begin(), kRoots.end(), [&](std::string_view root) { return path.starts_with(root); });
 }
 
@@ -103,7 +103,7 @@ bool usual_noise(int err, std::string_view syscall, std::string_view path) {
     case ENOTSOCK:
     case ENOPROTOOPT: return true;
     case EINVAL: return syscall == "readlink" || syscall == "readlinkat" || syscall == "prctl" || syscall == "ioctl";
-    case ETIMEDOUT: return !connection_error(err, syscall, false);  // futex and its like: a timed wait
+    case ETIMEDOUT: return !connection_error(err, syscall, false);   // futex and its like: a timed wait
     case EEXIST: return syscall == "mkdir" || syscall == "mkdirat";  // as with `mkdir -p`: any second start does it
     case EBADF: return syscall == "close" || syscall == "fcntl";
     case EPERM: return !lookup_call(syscall) && !data_call(syscall) && path.empty() && !socket_call(syscall);
@@ -111,17 +111,17 @@ bool usual_noise(int err, std::string_view syscall, std::string_view path) {
     case ENOTDIR:
     case EACCES:
       return lookup_call(syscall) && (system_path(path) || path.find("/.git") != std::string_view::npos ||
-                                      path.find("locale") != std::string_view::npos ||
-                                      path.ends_with(".so") || path.find(".so.") != std::string_view::npos ||
-                                      path.ends_with(".pyc") || path.find("__pycache__") != std::string_view::npos ||
-                                      syscall == "execve");
+                                      path.find("locale") != std::string_view::npos || path.ends_with(".so") ||
+                                      path.find(".so.") != std::string_view::npos || path.ends_with(".pyc") ||
+                                      path.find("__pycache__") != std::string_view::npos || syscall == "execve");
     default: return false;
   }
 }
 
 int ordinariness(int err, std::string_view syscall, std::string_view path, bool has_peer) {
   if (usual_noise(err, syscall, path)) return 3;
-  // Where descriptors or memory run out, what the kernel tells of itself can't be read either; that is no cause of anything.
+  // Where descriptors or memory run out, what the kernel tells of itself can't be read either; that is no cause of
+  // anything.
   const bool kernels_own = path.starts_with("/proc/") || path.starts_with("/sys/");
   if (resource_error(err) && !connection_error(err, syscall, has_peer)) return kernels_own ? 2 : 0;
   switch (err) {
@@ -140,7 +140,7 @@ int ordinariness(int err, std::string_view syscall, std::string_view path, bool 
 
 bool lookup_call(std::string_view syscall) {
   static constexpr std::array<std::string_view, 17> kCalls{
-      "open",     "openat",    "openat2",    "stat",   "lstat",      "newfstatat", "statx", "access", "faccessat",
+      "open",       "openat",   "openat2",    "stat",   "lstat",    "newfstatat", "statx", "access",  "faccessat",
       "faccessat2", "readlink", "readlinkat", "execve", "execveat", "statfs",     "chdir", "getxattr"};
   return in(kCalls, syscall);
 }

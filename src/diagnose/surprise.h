@@ -6,7 +6,8 @@
 
 namespace rose::diagnose {
 
-// A file system or resource that fails, or may: besides kernel::resource_error() EACCES, ENOBUFS, ... which may mean something else.
+// A file system or resource that fails, or may: besides kernel::resource_error() EACCES, ENOBUFS, ... which may mean
+// something else.
 [[nodiscard]] bool resource_error(int err);
 // What does not go by before somebody makes room: a full disk, no descriptors left.
 [[nodiscard]] bool lasting_error(int err);

@@ -81,9 +81,11 @@ std::optional<Answer> read_answer(const Question& question, const schedule::Faul
   return answer;
 }
 
-std::optional<std::string> moment_in(const trace::Trace& trace, std::string_view node, const std::vector<Condition>& when) {
+std::optional<std::string> moment_in(const trace::Trace& trace, std::string_view node,
+                                     const std::vector<Condition>& when) {
   if (when.empty() || when.back().kind == ConditionKind::elapsed) return std::nullopt;
-  if (std::any_of(when.begin(), when.end(), [](const Condition& c) { return c.offset.value_or(0) != 0 || !c.node.empty(); }))
+  if (std::any_of(when.begin(), when.end(),
+                  [](const Condition& c) { return c.offset.value_or(0) != 0 || !c.node.empty(); }))
     return std::nullopt;
   std::size_t met = 0;
   int seen = 0;
@@ -119,12 +121,17 @@ std::optional<std::string> moment_of(const schedule::Schedule& schedule, const s
   schedule::Schedule plain = schedule;
   std::string moments;
   for (Fault& fault : plain.faults) {
-    const auto outcome = std::find_if(result.faults.begin(), result.faults.end(), [&](const schedule::FaultOutcome& o) { return o.id == fault.id; });
-    const bool waits = std::any_of(fault.when.begin(), fault.when.end(), [](const Condition& c) { return c.kind != ConditionKind::elapsed; });
+    const auto outcome = std::find_if(result.faults.begin(), result.faults.end(),
+                                      [&](const schedule::FaultOutcome& o) { return o.id == fault.id; });
+    const bool waits = std::any_of(fault.when.begin(), fault.when.end(),
+                                   [](const Condition& c) { return c.kind != ConditionKind::elapsed; });
     if (!waits) continue;
     const Condition& last = fault.when.back();
-    const bool shows = (last.kind == ConditionKind::function && last.offset.value_or(0) == 0) || last.kind == ConditionKind::syscall;
-    if (outcome == result.faults.end() || !outcome->fired || !shows || !last.node.empty() || fault.node.starts_with('@')) return std::nullopt;
+    const bool shows =
+        (last.kind == ConditionKind::function && last.offset.value_or(0) == 0) || last.kind == ConditionKind::syscall;
+    if (outcome == result.faults.end() || !outcome->fired || !shows || !last.node.empty() ||
+        fault.node.starts_with('@'))
+      return std::nullopt;
     const std::int64_t until = trace.meta.workload_ts + outcome->fired_ns + kSlack;
     std::uint64_t times = 0;
     for (const trace::Event& event : trace.events) {

@@ -1,5 +1,6 @@
-// What the test deployment does, as a value: how often the nodes make the calls and enter the places that the search may
-// want to use, and after what. It comes from fault-free runs in which conditions are armed that can't be met, only counted.
+// What the test deployment does, as a value: how often the nodes make the calls and enter the places that the search
+// may want to use, and after what. It comes from fault-free runs in which conditions are armed that can't be met, only
+// counted.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ struct Answer {
   bool context_met = true;
   std::int64_t context_ns = 0;  // since the workload began
   std::uint64_t times = 0;
-  std::int64_t first_ns = 0;    // since the workload began; of times = 0 nothing
+  std::int64_t first_ns = 0;  // since the workload began; of times = 0 nothing
 };
 
 struct Survey {
@@ -39,8 +40,8 @@ struct Survey {
 
 [[nodiscard]] std::string key_of(const Question& question);
 
-// Nodes make the first such call, or come by there, ahead of the workload, and others later. What failed in production, long after its
-// start, was hardly the first one.
+// Nodes make the first such call, or come by there, ahead of the workload, and others later. What failed in production,
+// long after its start, was hardly the first one.
 [[nodiscard]] bool comes_at_start(const Survey& survey, const schedule::Fault& fault);
 
 // A call, as something to be counted.
@@ -62,6 +63,7 @@ struct Survey {
 
 // The same of a run: equal keys mean schedules whose faults came at the same moments, and so did the same. Nothing: a
 // fault waits for what a trace does not show.
-[[nodiscard]] std::optional<std::string> moment_of(const schedule::Schedule& schedule, const schedule::RunResult& result);
+[[nodiscard]] std::optional<std::string> moment_of(const schedule::Schedule& schedule,
+                                                   const schedule::RunResult& result);
 
 }  // namespace rose::diagnose

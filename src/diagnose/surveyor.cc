@@ -41,14 +41,19 @@ Counting counting(const World& world, std::vector<Question> questions) {
 // False: the deployment cannot count these.
 Result<bool> count(World& world, Lab& lab, std::vector<Question> questions) {
   const auto [schedule, asked] = counting(world, std::move(questions));
-  const std::size_t index = lab.enter(schedule, 0, fmt::format("a survey: how often {} calls and places come by without faults", asked.size())).index;
-  ROSE_TRY(std::vector<Lab::Made> made, lab.run({index}, fmt::format("a survey without faults: {} calls and places are counted", asked.size())));
+  const std::size_t index =
+      lab.enter(schedule, 0,
+                fmt::format("a survey: how often {} calls and places come by without faults", asked.size()))
+          .index;
+  ROSE_TRY(std::vector<Lab::Made> made,
+           lab.run({index}, fmt::format("a survey without faults: {} calls and places are counted", asked.size())));
   if (!made[0].armed) return false;
   RunResult& result = made[0].result;
   if (result.oracle == OracleAnswer::unknown) return true;  // nothing is known then; another would hardly fare better
   for (const auto& [id, question] : asked)
     if (const schedule::FaultOutcome* outcome = outcome_of(result, id))
-      if (const std::optional<Answer> answer = read_answer(question, *outcome)) world.survey.answers.emplace(key_of(question), *answer);
+      if (const std::optional<Answer> answer = read_answer(question, *outcome))
+        world.survey.answers.emplace(key_of(question), *answer);
   world.survey.made = true;
   if (!result.trace.events.empty()) world.survey.trace = std::move(result.trace);
   return true;

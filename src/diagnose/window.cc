@@ -39,7 +39,8 @@ Try in_one(const std::vector<Alternative>& alternatives, const std::string& name
 
 std::size_t first_of(const std::vector<Alternative>& alternatives, const RunResult& result) {
   for (std::size_t i = 0; i < alternatives.size(); ++i)
-    if (const FaultOutcome* outcome = outcome_of(result, alternative_id(i)); outcome != nullptr && outcome->fired) return i;
+    if (const FaultOutcome* outcome = outcome_of(result, alternative_id(i)); outcome != nullptr && outcome->fired)
+      return i;
   return alternatives.size();
 }
 

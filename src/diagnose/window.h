@@ -1,7 +1,7 @@
-// A window of alternatives (ANDURIL, SOSP'24, section 5.2.5): once a run fired nothing, the next tries of which the survey does not
-// say that they come by are armed together, as one group; the first that comes fires, and the others are withdrawn. It doubles with each
-// run that fired nothing, so that of n such tries few runs more than log n are lost. What surely comes has its run to itself.
-// Inside this room.
+// A window of alternatives (ANDURIL, SOSP'24, section 5.2.5): once a run fired nothing, the next tries of which the
+// survey does not say that they come by are armed together, as one group; the first that comes fires, and the others
+// are withdrawn. It doubles with each run that fired nothing, so that of n such tries few runs more than log n are
+// lost. What surely comes has its run to itself. Inside this room.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +32,7 @@ struct Alternative {
 // Which of them came; as many as there are: none.
 [[nodiscard]] std::size_t first_of(const std::vector<Alternative>& alternatives, const RunResult& result);
 // What the run of them shows of this one, as if it had been alone; without the trace.
-[[nodiscard]] RunResult as_if_alone(const std::vector<Alternative>& alternatives, std::size_t which, const RunResult& result);
+[[nodiscard]] RunResult as_if_alone(const std::vector<Alternative>& alternatives, std::size_t which,
+                                    const RunResult& result);
 
 }  // namespace rose::diagnose

@@ -18,10 +18,11 @@ using schedule::OracleAnswer;
 using schedule::RunResult;
 using schedule::Schedule;
 
-// A fault that hits the nth call or visit of a place, and `times` of them in a row; without conditions it is armed from the start.
+// A fault that hits the nth call or visit of a place, and `times` of them in a row; without conditions it is armed from
+// the start.
 inline bool hits_by_count(FaultKind kind) { return kind == FaultKind::syscall || kind == FaultKind::exception; }
 
-[[nodiscard]] std::string percent(double share);                  // "80 %"
+[[nodiscard]] std::string percent(double share);  // "80 %"
 // In a line of progress: "crash of n2", "3 faults: cut, crash-n1, pause-n2".
 [[nodiscard]] std::string short_words(const Schedule& schedule);
 

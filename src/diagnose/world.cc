@@ -49,7 +49,8 @@ std::vector<const Candidate*> by_weight(const Plan& plan) {
   std::vector<const Candidate*> all;
   all.reserve(plan.candidates.size());
   for (const Candidate& c : plan.candidates) all.push_back(&c);
-  std::stable_sort(all.begin(), all.end(), [](const Candidate* a, const Candidate* b) { return a->weight > b->weight; });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Candidate* a, const Candidate* b) { return a->weight > b->weight; });
   return all;
 }
 
@@ -75,6 +76,8 @@ bool can_hold_calls(const Inputs& inputs, std::string_view name) {
   return node == nullptr || node->entered_by_rose();
 }
 
-bool can_fail_calls(const Inputs& inputs, std::string_view node) { return inputs.overrides || can_hold_calls(inputs, node); }
+bool can_fail_calls(const Inputs& inputs, std::string_view node) {
+  return inputs.overrides || can_hold_calls(inputs, node);
+}
 
 }  // namespace rose::diagnose

@@ -9,8 +9,7 @@ namespace rose::draft {
 namespace {
 
 std::optional<std::uint16_t> port_number(std::string_view text) {
-  if (text.empty() || text.size() > 5 || !std::all_of(text.begin(), text.end(), is_digit))
-    return std::nullopt;
+  if (text.empty() || text.size() > 5 || !std::all_of(text.begin(), text.end(), is_digit)) return std::nullopt;
   const int value = std::stoi(std::string(text));
   return value >= 1 && value <= 65535 ? std::optional(static_cast<std::uint16_t>(value)) : std::nullopt;
 }
@@ -32,8 +31,9 @@ bool is_loopback_address(std::string_view address) {
 
 // Of options and variables that name somebody else.
 bool names_peer(std::string_view option) {
-  for (const std::string_view word : {"peer", "join", "master", "replica", "slave", "primary", "leader", "seed", "contact",
-                                      "upstream", "server", "connect", "cluster", "zookeeper", "broker", "remote", "backend", "db"})
+  for (const std::string_view word :
+       {"peer", "join", "master", "replica", "slave", "primary", "leader", "seed", "contact", "upstream", "server",
+        "connect", "cluster", "zookeeper", "broker", "remote", "backend", "db"})
     if (option.find(word) != std::string_view::npos) return true;
   return false;
 }
@@ -51,7 +51,10 @@ std::size_t address_at(std::string_view text, std::size_t i, const std::vector<s
   host = std::string(text.substr(i, end - i));
   if (std::count(host.begin(), host.end(), '.') == 3 && parse_address(host)) {
     // "10.0.0.0/8" is a range and no address.
-    return end < text.size() && text[end] == '/' && end + 1 < text.size() && text[end + 1] >= '0' && text[end + 1] <= '9' ? 0 : end;
+    return end < text.size() && text[end] == '/' && end + 1 < text.size() && text[end + 1] >= '0' &&
+                   text[end + 1] <= '9'
+               ? 0
+               : end;
   }
   return std::find(names.begin(), names.end(), host) != names.end() ? end : 0;
 }
@@ -73,8 +76,7 @@ std::vector<FoundAddress> find_addresses(std::string_view text, const std::vecto
       // On to the next beginning: behind this name.
       if (is_name_char(text[i]))
         while (i < text.size() && is_name_char(text[i])) ++i;
-      else
-        ++i;
+      else ++i;
       continue;
     }
     FoundAddress address{i, end, std::move(host), std::nullopt};
@@ -132,7 +134,8 @@ std::string AddressBook::placeholder(std::size_t from, std::size_t node) const {
 }
 
 // Without a port: an address that a single node has, or the one that this node itself listens at.
-std::optional<std::size_t> AddressBook::bare_owner(std::size_t from, const std::string& option, const std::string& host) const {
+std::optional<std::size_t> AddressBook::bare_owner(std::size_t from, const std::string& option,
+                                                   const std::string& host) const {
   const Seen& self = (*seen_)[from];
   std::vector<std::size_t> fit;
   for (std::size_t i = 0; i < seen_->size(); ++i)
@@ -145,7 +148,9 @@ bool AddressBook::listens_there(std::size_t node, const std::string& host) const
   const Seen& self = (*seen_)[node];
   const std::string text = canonical(host);
   const bool name = !parse_address(host);
-  const auto here = [&](const Listen& listen) { return listen.address == text || (name && is_loopback_address(listen.address)); };
+  const auto here = [&](const Listen& listen) {
+    return listen.address == text || (name && is_loopback_address(listen.address));
+  };
   return std::any_of(self.tcp.begin(), self.tcp.end(), here) || std::any_of(self.udp.begin(), self.udp.end(), here);
 }
 
@@ -159,18 +164,24 @@ std::string AddressBook::rewrite_text(std::size_t from, const std::string& optio
     const auto whose = port ? owner(from, found.host, *port) : bare_owner(from, option, found.host);
     const std::string spelled = text.substr(found.begin, found.end - found.begin);
     const std::string shown = port ? fmt::format("{}:{}", spelled, *port) : spelled;
-    const std::string of = option.empty() ? "" : fmt::format(" of {}", option.back() == '=' ? option.substr(0, option.size() - 1) : option);
+    const std::string of =
+        option.empty() ? ""
+                       : fmt::format(" of {}", option.back() == '=' ? option.substr(0, option.size() - 1) : option);
     if (whose) {
       out += text.substr(at, found.begin - at) + placeholder(from, *whose);
       at = found.end;
       result.own = result.own || *whose == from;
       std::string change = fmt::format("{}: {} ({})", shown, placeholder(from, *whose), (*names_)[*whose]);
-      if (std::find(result.changes.begin(), result.changes.end(), change) == result.changes.end()) result.changes.push_back(std::move(change));
-    } else if (std::any_of(seen_->begin(), seen_->end(), [&](const Seen& node) { return local(found.host, (*seen_)[from], node); })) {
-      result.doubts.push_back(port ? fmt::format("{}{} was kept: none of these nodes listens there, or several do", shown, of)
-                                   : fmt::format("{}{} was kept: it may mean this node or another", shown, of));
+      if (std::find(result.changes.begin(), result.changes.end(), change) == result.changes.end())
+        result.changes.push_back(std::move(change));
+    } else if (std::any_of(seen_->begin(), seen_->end(),
+                           [&](const Seen& node) { return local(found.host, (*seen_)[from], node); })) {
+      result.doubts.push_back(
+          port ? fmt::format("{}{} was kept: none of these nodes listens there, or several do", shown, of)
+               : fmt::format("{}{} was kept: it may mean this node or another", shown, of));
     } else if (port || (found.begin == 0 && found.end == text.size())) {
-      result.doubts.push_back(fmt::format("{}{} was kept: it is none of these nodes, and cannot be reached from their network", shown, of));
+      result.doubts.push_back(
+          fmt::format("{}{} was kept: it is none of these nodes, and cannot be reached from their network", shown, of));
     }
   }
   return out + text.substr(at);
@@ -186,7 +197,8 @@ void AddressBook::rewrite(std::size_t from, Words& words, Rewritten& result) con
   }
 }
 
-std::string AddressBook::rewrite(std::size_t from, std::string_view name, const std::string& value, Rewritten& result) const {
+std::string AddressBook::rewrite(std::size_t from, std::string_view name, const std::string& value,
+                                 Rewritten& result) const {
   return rewrite_text(from, lower_case(name), value, std::nullopt, result);
 }
 

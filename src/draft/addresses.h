@@ -29,8 +29,8 @@ struct Rewritten {
 class AddressBook {
  public:
   // `variables` are the nodes' names as variables have them, in the order of `seen`. Both must outlive this.
-  AddressBook(const std::vector<Seen>& seen, const std::vector<std::string>& names, const std::vector<std::string>& variables,
-              const Host& host)
+  AddressBook(const std::vector<Seen>& seen, const std::vector<std::string>& names,
+              const std::vector<std::string>& variables, const Host& host)
       : seen_(&seen), names_(&names), variables_(&variables), host_(&host) {}
 
   // The node that listens at `address`:`port`, as seen from node `from`; nothing when none does or several might.
@@ -45,13 +45,15 @@ class AddressBook {
 
   void rewrite(std::size_t from, Words& words, Rewritten& result) const;
   // A variable's value; `name` is its name.
-  [[nodiscard]] std::string rewrite(std::size_t from, std::string_view name, const std::string& value, Rewritten& result) const;
+  [[nodiscard]] std::string rewrite(std::size_t from, std::string_view name, const std::string& value,
+                                    Rewritten& result) const;
 
  private:
   [[nodiscard]] std::string rewrite_text(std::size_t from, const std::string& option, const std::string& text,
                                          std::optional<std::uint16_t> next_port, Rewritten& result) const;
   [[nodiscard]] bool local(std::string_view address, const Seen& from, const Seen& node) const;
-  [[nodiscard]] std::optional<std::size_t> bare_owner(std::size_t from, const std::string& option, const std::string& host) const;
+  [[nodiscard]] std::optional<std::size_t> bare_owner(std::size_t from, const std::string& option,
+                                                      const std::string& host) const;
   const std::vector<Seen>* seen_;
   const std::vector<std::string>* names_;
   const std::vector<std::string>* variables_;

@@ -4,15 +4,15 @@
 #include <charconv>
 #include <set>
 
-#include "base/ascii.h"
 #include "base/address.h"
+#include "base/ascii.h"
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "base/toml.h"
 #include "base/units.h"
+#include "base/yaml.h"
 #include "draft/net_tables.h"
 #include "draft/systems.h"
-#include "base/yaml.h"
 
 namespace rose::draft {
 namespace {
@@ -31,7 +31,8 @@ bool name_letter(char c) { return is_alpha(c) || is_digit(c) || c == '_'; }
 
 // As engines have it.
 bool is_container_name(std::string_view name) {
-  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return name_letter(c) || c == '-' || c == '.'; });
+  return !name.empty() &&
+         std::all_of(name.begin(), name.end(), [](char c) { return name_letter(c) || c == '-' || c == '.'; });
 }
 
 class ComposeReader {
@@ -44,17 +45,21 @@ class ComposeReader {
     if (services == nullptr || !services->is_map() || services->members.empty())
       return wrong(root, "there are no 'services'", "a Compose file names them under 'services:'");
     if (services->members.size() > kMostServices)
-      return wrong(*services, fmt::format("{} services, up to {} are drafted", services->members.size(), kMostServices));
+      return wrong(*services,
+                   fmt::format("{} services, up to {} are drafted", services->members.size(), kMostServices));
     for (const auto& [name, value] : services->members) {
       if (!value.is_map()) return wrong(value, fmt::format("service '{}' is no map", name.substr(0, 60)));
-      if (!is_container_name(name)) return wrong(value, fmt::format("service '{}': a name has letters, digits, '_', '-' and '.'", name.substr(0, 60)));
+      if (!is_container_name(name))
+        return wrong(value,
+                     fmt::format("service '{}': a name has letters, digits, '_', '-' and '.'", name.substr(0, 60)));
       read_service(name, value);
     }
     mark_one_shots(*services);
     if (root.find("include") != nullptr) file_.not_followed.push_back("include");
     if (const Yaml* volumes = root.find("volumes"); volumes != nullptr && volumes->is_map())
       for (const auto& [name, value] : volumes->members)
-        if (value.is_map() && (value.find("external") != nullptr || value.find("name") != nullptr)) file_.shared_volumes.push_back(name);
+        if (value.is_map() && (value.find("external") != nullptr || value.find("name") != nullptr))
+          file_.shared_volumes.push_back(name);
     return std::move(file_);
   }
 
@@ -92,7 +97,9 @@ std::optional<PublishedPort> read_port(std::string text) {
   PublishedPort port;
   const std::size_t last = text.rfind(':');
   const auto first_of_range = [](std::string_view range) { return range.substr(0, range.find('-')); };
-  if (!whole_number(first_of_range(std::string_view(text).substr(last == std::string::npos ? 0 : last + 1)), port.target)) return std::nullopt;
+  if (!whole_number(first_of_range(std::string_view(text).substr(last == std::string::npos ? 0 : last + 1)),
+                    port.target))
+    return std::nullopt;
   if (last == std::string::npos) return port;
   const std::string before = text.substr(0, last);
   const std::size_t colon = before.rfind(':');
@@ -172,22 +179,26 @@ void ComposeReader::read_service(const std::string& name, const Yaml& value) {
     for (const auto& [key, unused] : environment->members)
       if (service.environment.size() < kMostOfOne) service.environment.push_back(key);
     for (const Yaml& item : environment->items)
-      if (item.is_scalar() && service.environment.size() < kMostOfOne) service.environment.push_back(item.text.substr(0, item.text.find('=')));
+      if (item.is_scalar() && service.environment.size() < kMostOfOne)
+        service.environment.push_back(item.text.substr(0, item.text.find('=')));
   }
   read_ports(value.find("ports"), service);
   if (const Yaml* expose = value.find("expose"); expose != nullptr)
     for (const Yaml& item : expose->items)
-      if (std::uint16_t port = 0; whole_number(item.text, port) && service.expose.size() < kMostOfOne) service.expose.push_back(port);
+      if (std::uint16_t port = 0; whole_number(item.text, port) && service.expose.size() < kMostOfOne)
+        service.expose.push_back(port);
   read_volumes(value.find("volumes"), service);
   read_depends(value.find("depends_on"), service);
   if (const Yaml* health = value.find("healthcheck"); health != nullptr && health->is_map())
     service.health = health->find("test") != nullptr && health->scalar("disable") != "true";
   if (const Yaml* networks = value.find("networks"); networks != nullptr)
     for (const auto& [network, how] : networks->members)
-      if (const std::string address = resolved(how, "ipv4_address"); parse_address(address) && service.address.empty()) service.address = address;
+      if (const std::string address = resolved(how, "ipv4_address"); parse_address(address) && service.address.empty())
+        service.address = address;
   if (const Yaml* profiles = value.find("profiles"); profiles != nullptr) service.profiled = !profiles->items.empty();
   std::string replicas = resolved(value, "scale");
-  if (const Yaml* deploy = value.find("deploy"); deploy != nullptr && replicas.empty()) replicas = resolved(*deploy, "replicas");
+  if (const Yaml* deploy = value.find("deploy"); deploy != nullptr && replicas.empty())
+    replicas = resolved(*deploy, "replicas");
   if (int count = 0; whole_number(replicas, count)) service.replicas = std::clamp(count, 0, kMostReplicas);
   for (const char* key : {"extends", "env_file"})
     if (value.find(key) != nullptr) service.not_followed.emplace_back(key);
@@ -206,7 +217,9 @@ std::string joined_list(const std::vector<std::string>& texts) { return fmt::for
 void describe_service(const Service& service, NodeDraft& node) {
   const std::string title = node.system != nullptr ? std::string(node.system->title()) : "a service";
   node.about.push_back(fmt::format("{}: {}, from line {}: {}", node.name, title, service.line,
-                                   service.build ? "built by the file" : service.image.empty() ? "no image" : fmt::format("image {}", service.image)));
+                                   service.build           ? "built by the file"
+                                   : service.image.empty() ? "no image"
+                                                           : fmt::format("image {}", service.image)));
   std::string line;
   if (!service.depends_on.empty()) line += fmt::format("Starts behind {}. ", joined_list(service.depends_on));
   if (service.restart == "always" || service.restart == "unless-stopped" || service.restart.starts_with("on-failure"))
@@ -215,30 +228,46 @@ void describe_service(const Service& service, NodeDraft& node) {
   if (!line.empty()) node.about.push_back(line);
   for (const Mount& mount : service.mounts)
     if (mount.type == "bind" && mount.writable)
-      node.doubts.push_back(fmt::format("{} is a folder of this machine, mounted at {} and writable: what runs shares it, and it keeps its content from run to run. "
-                                        "A volume would be empty in each", mount.source, mount.target));
+      node.doubts.push_back(
+          fmt::format("{} is a folder of this machine, mounted at {} and writable: what runs shares it, and it keeps "
+                      "its content from run to run. "
+                      "A volume would be empty in each",
+                      mount.source, mount.target));
   if (!service.container_name.empty())
-    node.doubts.push_back(fmt::format("container_name: {} is the same in every project: it cannot be started while another has that name", service.container_name));
+    node.doubts.push_back(
+        fmt::format("container_name: {} is the same in every project: it cannot be started while another has that name",
+                    service.container_name));
   for (const PublishedPort& port : service.ports)
-    if (port.host != 0) node.doubts.push_back(fmt::format("it publishes port {} of this machine: stop what has it before a run", port.host));
-  for (const std::string& what : service.not_followed) node.about.push_back(fmt::format("(Its '{}' was not looked at.)", what));
+    if (port.host != 0)
+      node.doubts.push_back(
+          fmt::format("it publishes port {} of this machine: stop what has it before a run", port.host));
+  for (const std::string& what : service.not_followed)
+    node.about.push_back(fmt::format("(Its '{}' was not looked at.)", what));
   if (service.host_network) node.doubts.push_back("it shares this machine's network: its ports must be free");
 }
 
 // How it is seen to be up.
-void choose_service_ready(const Service& service, const ComposeTool& tool, const std::string& container, NodeDraft& node) {
-  const auto published = std::find_if(service.ports.begin(), service.ports.end(), [](const PublishedPort& port) { return port.host != 0; });
-  const std::uint16_t inner = !service.ports.empty() ? service.ports.front().target : !service.expose.empty() ? service.expose.front()
-                              : node.system != nullptr ? node.system->usual_port() : 0;
+void choose_service_ready(const Service& service, const ComposeTool& tool, const std::string& container,
+                          NodeDraft& node) {
+  const auto published = std::find_if(service.ports.begin(), service.ports.end(),
+                                      [](const PublishedPort& port) { return port.host != 0; });
+  const std::uint16_t inner = !service.ports.empty()    ? service.ports.front().target
+                              : !service.expose.empty() ? service.expose.front()
+                              : node.system != nullptr  ? node.system->usual_port()
+                                                        : 0;
   if (service.health) {
     if (tool.engine == "podman")
-      node.ready = fmt::format("{{ command = [\"podman\", \"healthcheck\", \"run\", {}], timeout = \"120s\" }}", toml::literal(container));
+      node.ready = fmt::format("{{ command = [\"podman\", \"healthcheck\", \"run\", {}], timeout = \"120s\" }}",
+                               toml::literal(container));
     else
-      node.ready = fmt::format("{{ command = [\"sh\", \"-c\", {}], timeout = \"120s\" }}",
-                               toml::literal(fmt::format("test \"$(docker inspect -f '{{{{.State.Health.Status}}}}' {})\" = healthy", shell_word(escaped(container)))));
+      node.ready = fmt::format(
+          "{{ command = [\"sh\", \"-c\", {}], timeout = \"120s\" }}",
+          toml::literal(fmt::format("test \"$(docker inspect -f '{{{{.State.Health.Status}}}}' {})\" = healthy",
+                                    shell_word(escaped(container)))));
   } else if (!service.address.empty() && inner != 0) {
     node.ready = fmt::format("{{ tcp = {}, timeout = \"120s\" }}", inner);
-  } else if (published != service.ports.end() && (published->address.empty() || published->address == "0.0.0.0" || published->address == "127.0.0.1")) {
+  } else if (published != service.ports.end() &&
+             (published->address.empty() || published->address == "0.0.0.0" || published->address == "127.0.0.1")) {
     node.ready = fmt::format("{{ tcp = {}, timeout = \"120s\" }}", published->host);
   }
   node.port = inner;
@@ -259,7 +288,8 @@ ComposeTool compose_tool() {
   };
   // The client alone is of no use.
   if (works({"docker", "compose", "version"}) && works({"docker", "info"})) return {};
-  if (works({"podman", "--version"}) && works({"podman-compose", "--version"})) return {{"podman-compose"}, "podman", '_', false, true};
+  if (works({"podman", "--version"}) && works({"podman-compose", "--version"}))
+    return {{"podman-compose"}, "podman", '_', false, true};
   if (works({"nerdctl", "compose", "version"})) return {{"nerdctl", "compose"}, "nerdctl", '-', false, true};
   ComposeTool none;
   none.works = false;
@@ -274,7 +304,10 @@ Drafted draft_compose(const ComposeFile& file, const std::string& path, const Co
   std::vector<std::string> left;
   for (const Service& service : file.services) {
     if (service.profiled || service.one_shot || service.replicas == 0) {
-      left.push_back(fmt::format("{} ({})", service.name, service.profiled ? "has a profile" : service.one_shot ? "ends by itself before others start" : "no replicas"));
+      left.push_back(fmt::format("{} ({})", service.name,
+                                 service.profiled   ? "has a profile"
+                                 : service.one_shot ? "ends by itself before others start"
+                                                    : "no replicas"));
       continue;
     }
     for (int number = 1; number <= service.replicas; ++number) {
@@ -303,23 +336,37 @@ Drafted draft_compose(const ComposeFile& file, const std::string& path, const Co
 
   Surroundings& around = drafted.around;
   around.network = "host";
-  around.about.push_back(fmt::format("The file stays as it is: each run brings it up as the project {}, with networks and volumes of its own, and takes them away in the end.", project));
-  if (!tool.works) around.about.push_back("LOOK: neither 'docker compose' with a running docker, podman-compose nor nerdctl was found here; docker's is named.");
+  around.about.push_back(
+      fmt::format("The file stays as it is: each run brings it up as the project {}, with networks and volumes of its "
+                  "own, and takes them away in the end.",
+                  project));
+  if (!tool.works)
+    around.about.push_back(
+        "LOOK: neither 'docker compose' with a running docker, podman-compose nor nerdctl was found here; docker's is "
+        "named.");
   if (!left.empty()) around.about.push_back(fmt::format("No nodes: {}.", joined_list(left)));
   if (!file.shared_volumes.empty())
-    around.about.push_back(fmt::format("LOOK: the volumes {} are external or have a name of their own: a run shares them with what runs.", joined_list(file.shared_volumes)));
-  if (!file.unresolved.empty()) around.about.push_back(fmt::format("LOOK: these variables have no value here: {}.", joined_list(file.unresolved)));
-  for (const std::string& what : file.not_followed) around.about.push_back(fmt::format("LOOK: '{}' was not followed: services that it brings are missing below.", what));
+    around.about.push_back(
+        fmt::format("LOOK: the volumes {} are external or have a name of their own: a run shares them with what runs.",
+                    joined_list(file.shared_volumes)));
+  if (!file.unresolved.empty())
+    around.about.push_back(fmt::format("LOOK: these variables have no value here: {}.", joined_list(file.unresolved)));
+  for (const std::string& what : file.not_followed)
+    around.about.push_back(
+        fmt::format("LOOK: '{}' was not followed: services that it brings are missing below.", what));
   std::vector<std::string> base = tool.command;
-  for (const std::string& word : {std::string("-p"), project, std::string("-f"), "${config_dir}/" + escaped(path)}) base.push_back(word);
+  for (const std::string& word : {std::string("-p"), project, std::string("-f"), "${config_dir}/" + escaped(path)})
+    base.push_back(word);
   if (path.starts_with('/')) base.back() = escaped(path);
   around.setup = around.teardown = base;
   around.setup.insert(around.setup.end(), {"up", "-d"});
   if (tool.waits) around.setup.emplace_back("--wait");
   around.teardown.insert(around.teardown.end(), {"down", "-v"});
-  around.next = {"'rose diagnose' and 'rose replay' ask for --allow-attached: the containers are those that setup starts. Syscall faults need the "
-                 "containers' commands started by 'rose exec' (attach = { ..., exec = true }).",
-                 "Runs go one after the other: the project's name is taken while one lasts."};
+  around.next = {
+      "'rose diagnose' and 'rose replay' ask for --allow-attached: the containers are those that setup starts. Syscall "
+      "faults need the "
+      "containers' commands started by 'rose exec' (attach = { ..., exec = true }).",
+      "Runs go one after the other: the project's name is taken while one lasts."};
   return drafted;
 }
 

@@ -1,5 +1,5 @@
-// Compose files: services as plain data, and the nodes that they are. The file itself stays as it is: setup brings it up as
-// a project of its own. Pure, apart from compose_tool.
+// Compose files: services as plain data, and the nodes that they are. The file itself stays as it is: setup brings it
+// up as a project of its own. Pure, apart from compose_tool.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace rose::draft {
 struct PublishedPort {
   std::uint16_t host = 0;  // 0: one that the engine chooses
   std::uint16_t target = 0;
-  std::string address;     // of the host it is bound to; "" all
+  std::string address;  // of the host it is bound to; "" all
 };
 
 struct Service {
@@ -28,18 +28,18 @@ struct Service {
   std::string image;
   bool build = false;
   std::string container_name;
-  std::vector<std::string> command;       // one word when the file has it as a string
-  std::vector<std::string> environment;   // names alone
-  std::vector<PublishedPort> ports;       // TCP
+  std::vector<std::string> command;      // one word when the file has it as a string
+  std::vector<std::string> environment;  // names alone
+  std::vector<PublishedPort> ports;      // TCP
   std::vector<std::uint16_t> expose;
   std::vector<Mount> mounts;
   std::vector<std::string> depends_on;
   std::string restart;
-  std::string address;                    // a fixed one in a network
+  std::string address;  // a fixed one in a network
   bool health = false;
   bool host_network = false;
-  bool profiled = false;                  // not started unless its profile is named
-  bool one_shot = false;                  // others wait for its successful end
+  bool profiled = false;  // not started unless its profile is named
+  bool one_shot = false;  // others wait for its successful end
   int replicas = 1;
   std::vector<std::string> not_followed;  // "extends", "env_file", ...: what was not looked at
 };
@@ -62,9 +62,9 @@ using compose::read_dot_env;
 struct ComposeTool {
   std::vector<std::string> command = {"docker", "compose"};
   std::string engine = "docker";
-  char separator = '-';   // project-service-1
-  bool waits = true;      // knows `up --wait`
-  bool works = true;      // was tried
+  char separator = '-';  // project-service-1
+  bool waits = true;     // knows `up --wait`
+  bool works = true;     // was tried
 };
 [[nodiscard]] ComposeTool compose_tool();
 

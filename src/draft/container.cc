@@ -60,7 +60,8 @@ std::vector<Mount> read_mounts(const Json& json) {
   std::vector<Mount> mounts;
   if (!json.is_array()) return mounts;
   for (const Json& one : json) {
-    Mount mount{text_in(member(one, "Type")), text_in(member(one, "Source")), text_in(member(one, "Destination")), true};
+    Mount mount{text_in(member(one, "Type")), text_in(member(one, "Source")), text_in(member(one, "Destination")),
+                true};
     if (member(one, "RW").is_boolean()) mount.writable = member(one, "RW").get<bool>();
     if (mount.type == "volume" && !text_in(member(one, "Name")).empty()) mount.source = text_in(member(one, "Name"));
     if (!mount.target.empty()) mounts.push_back(std::move(mount));
@@ -71,7 +72,8 @@ std::vector<Mount> read_mounts(const Json& json) {
 std::optional<std::string> ask_engine(const std::vector<std::string>& argv) {
   const auto answer = run_command(argv, {}, kAskEngineTimeout);
   if (!answer || answer->exit_code != 0) {
-    log::debug("{} {} does not tell: {}", argv[0], argv[1], answer ? answer->err.substr(0, 200) : answer.error().message);
+    log::debug("{} {} does not tell: {}", argv[0], argv[1],
+               answer ? answer->err.substr(0, 200) : answer.error().message);
     return std::nullopt;
   }
   return answer->out;
@@ -113,9 +115,12 @@ void add_mounts(Fresh& fresh) {
       node.volumes.push_back(escaped(mount.source + ":" + mount.target) + ":ro");
     } else {
       const bool named = mount.type == "volume" && is_volume_name(mount.source);
-      node.volumes.push_back(fmt::format("{}:{}{}", named ? mount.source : fmt::format("{}-{}", node.name, node.volumes.size() + 1), escaped(mount.target), mount.writable ? "" : ":ro"));
-      node.changes.push_back(fmt::format("{} {} at {}: a volume of the run's own, empty but for what the image has there", mount.type == "bind" ? "the folder" : "the volume",
-                                         mount.source, mount.target));
+      node.volumes.push_back(
+          fmt::format("{}:{}{}", named ? mount.source : fmt::format("{}-{}", node.name, node.volumes.size() + 1),
+                      escaped(mount.target), mount.writable ? "" : ":ro"));
+      node.changes.push_back(
+          fmt::format("{} {} at {}: a volume of the run's own, empty but for what the image has there",
+                      mount.type == "bind" ? "the folder" : "the volume", mount.source, mount.target));
     }
   }
 }
@@ -128,7 +133,8 @@ void add_environment(Fresh& fresh, Rewritten& rewritten) {
       continue;
     }
     const std::string masked = fresh.secrets.masked(name, value);
-    fresh.node.env.push_back({name, fresh.book.rewrite(fresh.self, name, escaped(masked), rewritten), masked != value ? "looked like a secret: a made-up one" : ""});
+    fresh.node.env.push_back({name, fresh.book.rewrite(fresh.self, name, escaped(masked), rewritten),
+                              masked != value ? "looked like a secret: a made-up one" : ""});
   }
 }
 
@@ -162,11 +168,13 @@ void make_fresh(Fresh& fresh) {
   std::erase_if(node.aliases, [](const std::string& alias) { return !is_volume_name(alias); });  // the same letters
   if (!container.user.empty()) node.user = container.user;
   if (!container.folder.empty()) node.options.insert(node.options.end(), {"--workdir", container.folder});
-  for (const std::string& capability : container.capabilities) node.options.insert(node.options.end(), {"--cap-add", capability});
+  for (const std::string& capability : container.capabilities)
+    node.options.insert(node.options.end(), {"--cap-add", capability});
   if (container.memory > 0) node.options.insert(node.options.end(), {"--memory", std::to_string(container.memory)});
   if (!container.restart.empty() && container.restart != "no") {
     node.restart = "{ delay = \"100ms\", max = 5 }";
-    node.restart_note = fmt::format("the engine's --restart {}{}", container.restart, container.restart == "on-failure" ? "; here after every end" : "");
+    node.restart_note = fmt::format("the engine's --restart {}{}", container.restart,
+                                    container.restart == "on-failure" ? "; here after every end" : "");
   }
   Rewritten rewritten;
   add_environment(fresh, rewritten);
@@ -176,9 +184,13 @@ void make_fresh(Fresh& fresh) {
   node.command = words_of(fresh, container.args, rewritten);
   node.changes.insert(node.changes.end(), rewritten.changes.begin(), rewritten.changes.end());
   node.doubts.insert(node.doubts.end(), rewritten.doubts.begin(), rewritten.doubts.end());
-  if (container.privileged) node.doubts.push_back("it is privileged; the fresh one is not: options = [\"--privileged\"] if it needs that");
-  if (container.host_network) node.doubts.push_back("it shares the host's network; the fresh one has an address of its own");
-  const auto fit = [](const std::vector<std::string>& words) { return words.size() <= kMostRunWords && std::all_of(words.begin(), words.end(), fits_toml); };
+  if (container.privileged)
+    node.doubts.push_back("it is privileged; the fresh one is not: options = [\"--privileged\"] if it needs that");
+  if (container.host_network)
+    node.doubts.push_back("it shares the host's network; the fresh one has an address of its own");
+  const auto fit = [](const std::vector<std::string>& words) {
+    return words.size() <= kMostRunWords && std::all_of(words.begin(), words.end(), fits_toml);
+  };
   if (fit(node.command) && fit(node.entrypoint) && fit(node.options)) return;
   node.doubts.push_back("what it was started with cannot be written in TOML: it is the image's own command here");
   node.command.clear();
@@ -187,10 +199,12 @@ void make_fresh(Fresh& fresh) {
 }
 
 void describe_container(NodeDraft& node, const Container& container, const Seen& seen, std::string_view title) {
-  node.about.push_back(fmt::format("{}: {}, from container {} (image {})", node.name, title, container.name.empty() ? container.id.substr(0, 12) : container.name,
+  node.about.push_back(fmt::format("{}: {}, from container {} (image {})", node.name, title,
+                                   container.name.empty() ? container.id.substr(0, 12) : container.name,
                                    container.image.empty() ? "unknown" : container.image));
   std::string ports;
-  for (const Listen& listen : seen.tcp) ports += fmt::format("{}{}:{}", ports.empty() ? "" : ", ", listen.address, listen.port);
+  for (const Listen& listen : seen.tcp)
+    ports += fmt::format("{}{}:{}", ports.empty() ? "" : ", ", listen.address, listen.port);
   if (!ports.empty()) node.about.push_back(fmt::format("Listens at {}.", ports));
   for (const std::string& unread : seen.unread) node.doubts.push_back("could not be read: " + unread);
 }
@@ -220,12 +234,14 @@ Result<Container> read_container(std::string_view json, std::string_view image_j
     // Podman joins an entry point's words; so is the image's compared.
     const auto own = texts_in(member(image, "Entrypoint"));
     const std::string joined = fmt::format("{}", fmt::join(own, " "));
-    if (entrypoint != own && !(entrypoint.size() == 1 && entrypoint.front() == joined) && !entrypoint.empty()) container.entrypoint = entrypoint;
+    if (entrypoint != own && !(entrypoint.size() == 1 && entrypoint.front() == joined) && !entrypoint.empty())
+      container.entrypoint = entrypoint;
     if (!container.entrypoint && container.args == texts_in(member(image, "Cmd"))) container.args.clear();
   }
   const Variables defaults = read_environment(member(image, "Env"));
   for (auto& variable : read_environment(member(config, "Env")))
-    if (std::find(defaults.begin(), defaults.end(), variable) == defaults.end()) container.env.push_back(std::move(variable));
+    if (std::find(defaults.begin(), defaults.end(), variable) == defaults.end())
+      container.env.push_back(std::move(variable));
   container.user = text_in(member(config, "User"));
   if (container.user == text_in(member(image, "User"))) container.user.clear();
   container.folder = text_in(member(config, "WorkingDir"));
@@ -236,21 +252,26 @@ Result<Container> read_container(std::string_view json, std::string_view image_j
   const Json& networks = member(network, "Networks");
   if (networks.is_object())
     for (const Json& one : networks)
-      if (const std::string address = text_in(member(one, "IPAddress")); !address.empty()) container.addresses.push_back(address);
+      if (const std::string address = text_in(member(one, "IPAddress")); !address.empty())
+        container.addresses.push_back(address);
   if (const std::string address = text_in(member(network, "IPAddress"));
-      !address.empty() && std::find(container.addresses.begin(), container.addresses.end(), address) == container.addresses.end())
+      !address.empty() &&
+      std::find(container.addresses.begin(), container.addresses.end(), address) == container.addresses.end())
     container.addresses.push_back(address);
   if (networks.is_object())
     for (const Json& one : networks)
       for (std::string& alias : texts_in(member(one, "Aliases")))
-        if (!container.id.starts_with(alias) && std::find(container.aliases.begin(), container.aliases.end(), alias) == container.aliases.end()) container.aliases.push_back(std::move(alias));
+        if (!container.id.starts_with(alias) &&
+            std::find(container.aliases.begin(), container.aliases.end(), alias) == container.aliases.end())
+          container.aliases.push_back(std::move(alias));
   container.capabilities = texts_in(member(host, "CapAdd"));
   if (member(host, "Memory").is_number_unsigned()) container.memory = member(host, "Memory").get<std::uint64_t>();
   container.privileged = member(host, "Privileged").is_boolean() && member(host, "Privileged").get<bool>();
   container.host_network = text_in(member(host, "NetworkMode")) == "host";
   container.restart = text_in(member(member(host, "RestartPolicy"), "Name"));
   container.health = member(config, "Healthcheck").is_object();
-  if (member(member(root, "State"), "Pid").is_number_integer()) container.pid = member(member(root, "State"), "Pid").get<pid_t>();
+  if (member(member(root, "State"), "Pid").is_number_integer())
+    container.pid = member(member(root, "State"), "Pid").get<pid_t>();
   return container;
 }
 
@@ -266,7 +287,8 @@ Result<Container> ask_container(const std::string& what) {
     auto container = read_container(*json, image_json.value_or(""), tool);
     if (!container) return Unexpected(std::move(container).error().in(option));
     if (container->pid <= 0)
-      return fail(ErrorKind::usage, fmt::format("{}: it does not run", option), "a draft is made of what runs: start it");
+      return fail(ErrorKind::usage, fmt::format("{}: it does not run", option),
+                  "a draft is made of what runs: start it");
     return container;
   }
   // Known by its cgroup alone.
@@ -281,19 +303,25 @@ Result<Container> ask_container(const std::string& what) {
   Container container;
   container.id = what;
   container.name = what;
-  container.pid = located->cgroup.empty() ? located->pid : deploy::leading_process(deploy::cgroup::processes(located->cgroup));
-  if (container.pid <= 0) return fail(ErrorKind::usage, fmt::format("{}: it has no process", option), "a draft is made of what runs: start it");
+  container.pid =
+      located->cgroup.empty() ? located->pid : deploy::leading_process(deploy::cgroup::processes(located->cgroup));
+  if (container.pid <= 0)
+    return fail(ErrorKind::usage, fmt::format("{}: it has no process", option),
+                "a draft is made of what runs: start it");
   return container;
 }
 
-Drafted draft_containers(const std::vector<Container>& containers, const std::vector<Seen>& seen, const Host&, Secrets& secrets) {
+Drafted draft_containers(const std::vector<Container>& containers, const std::vector<Seen>& seen, const Host&,
+                         Secrets& secrets) {
   Drafted drafted;
   std::vector<const System*> systems;
   std::vector<Seen> facts = seen;
   for (std::size_t i = 0; i < containers.size(); ++i) {
     const System* system = find_system(seen[i]);
     systems.push_back(system != nullptr ? system : find_system_of_image(containers[i].image));
-    if (!containers[i].host_network && !containers[i].addresses.empty()) facts[i].addresses.insert(facts[i].addresses.end(), containers[i].addresses.begin(), containers[i].addresses.end());
+    if (!containers[i].host_network && !containers[i].addresses.empty())
+      facts[i].addresses.insert(facts[i].addresses.end(), containers[i].addresses.begin(),
+                                containers[i].addresses.end());
     facts[i].unit = Unit{};
     facts[i].unit->name = containers[i].name + ".container";  // gives the node its name
   }
@@ -311,16 +339,22 @@ Drafted draft_containers(const std::vector<Container>& containers, const std::ve
     node.variable = variables[i];
     node.system = systems[i];
     describe_container(node, container, seen[i], node.system != nullptr ? node.system->title() : "a container");
-    const auto outside = std::find_if(seen[i].tcp.begin(), seen[i].tcp.end(), [](const Listen& listen) { return !listen.address.starts_with("127.") && listen.address != "::1"; });
+    const auto outside = std::find_if(seen[i].tcp.begin(), seen[i].tcp.end(), [](const Listen& listen) {
+      return !listen.address.starts_with("127.") && listen.address != "::1";
+    });
     if (outside != seen[i].tcp.end()) {
       node.port = outside->port;
-      const bool usual = node.system != nullptr && std::any_of(seen[i].tcp.begin(), seen[i].tcp.end(), [&](const Listen& listen) { return listen.port == node.system->usual_port(); });
+      const bool usual = node.system != nullptr &&
+                         std::any_of(seen[i].tcp.begin(), seen[i].tcp.end(),
+                                     [&](const Listen& listen) { return listen.port == node.system->usual_port(); });
       if (usual) node.port = node.system->usual_port();
     }
     if (container.tool != "podman" && container.tool != "docker") {
       node.attach = fmt::format("{{ container = {} }}", toml::literal(container.id));
-      node.doubts.push_back("neither podman nor docker tells how it is started: this is the running container itself, and faults would strike it. "
-                            "Let [deployment] setup start another one for the test, and name that");
+      node.doubts.push_back(
+          "neither podman nor docker tells how it is started: this is the running container itself, and faults would "
+          "strike it. "
+          "Let [deployment] setup start another one for the test, and name that");
       drafted.nodes.push_back(std::move(node));
       continue;
     }
@@ -330,20 +364,30 @@ Drafted draft_containers(const std::vector<Container>& containers, const std::ve
     if (node.port == 0 && !seen[i].tcp.empty()) {
       // At its loopback address alone: that serves others only where the command says it, and so says ${ip} now.
       const Listen& first = seen[i].tcp.front();
-      if (std::any_of(node.command.begin(), node.command.end(), [](const std::string& word) { return word.find("${ip}") != std::string::npos; })) node.port = first.port;
-      else node.doubts.push_back(fmt::format("it listens at {}:{} alone, which its command does not say: other nodes do not reach it there", first.address, first.port));
+      if (std::any_of(node.command.begin(), node.command.end(),
+                      [](const std::string& word) { return word.find("${ip}") != std::string::npos; }))
+        node.port = first.port;
+      else
+        node.doubts.push_back(
+            fmt::format("it listens at {}:{} alone, which its command does not say: other nodes do not reach it there",
+                        first.address, first.port));
     }
     if (node.port != 0) node.ready = fmt::format("{{ tcp = {}, timeout = \"60s\" }}", node.port);
     drafted.nodes.push_back(std::move(node));
   }
   if (tools.empty()) {
     drafted.around.network = "host";
-    drafted.around.next = {"'rose diagnose' and 'rose replay' ask for --allow-attached. Syscall faults need the containers' commands started by 'rose exec' (attach = { ..., exec = true })."};
+    drafted.around.next = {
+        "'rose diagnose' and 'rose replay' ask for --allow-attached. Syscall faults need the containers' commands "
+        "started by 'rose exec' (attach = { ..., exec = true })."};
     return drafted;
   }
   drafted.around.engine = *tools.begin();
-  drafted.around.about.push_back("Each run has fresh containers of the same images, in a network of their own; the running ones are left alone.");
-  if (tools.size() > 1) drafted.around.about.push_back("LOOK: these containers belong to more than one engine; one makes all nodes, and has to have their images.");
+  drafted.around.about.push_back(
+      "Each run has fresh containers of the same images, in a network of their own; the running ones are left alone.");
+  if (tools.size() > 1)
+    drafted.around.about.push_back(
+        "LOOK: these containers belong to more than one engine; one makes all nodes, and has to have their images.");
   return drafted;
 }
 

@@ -1,5 +1,5 @@
-// Containers, as `docker inspect` and its like describe them, and the nodes that are made of them: fresh ones of the same
-// image, in a network of their own, so that nothing is done to what runs.
+// Containers, as `docker inspect` and its like describe them, and the nodes that are made of them: fresh ones of the
+// same image, in a network of their own, so that nothing is done to what runs.
 #pragma once
 
 #include <sys/types.h>
@@ -25,7 +25,7 @@ struct Mount {
 };
 
 struct Container {
-  std::string tool;    // "docker"; "" when none tells of it
+  std::string tool;  // "docker"; "" when none tells of it
   std::string id;
   std::string name;
   std::string image;
@@ -33,16 +33,16 @@ struct Container {
   std::optional<std::vector<std::string>> entrypoint;  // when it is not the image's
   Variables env;                                       // that the image does not set to the same
   std::string user;
-  std::string folder;                                  // working directory, when not the image's
-  std::vector<std::string> aliases;                    // further names by which others know it
+  std::string folder;                // working directory, when not the image's
+  std::vector<std::string> aliases;  // further names by which others know it
   std::vector<Mount> mounts;
   std::vector<std::string> addresses;
-  std::vector<std::string> capabilities;               // added ones
-  std::uint64_t memory = 0;                            // bytes, 0: no limit
+  std::vector<std::string> capabilities;  // added ones
+  std::uint64_t memory = 0;               // bytes, 0: no limit
   bool privileged = false;
   bool host_network = false;
   bool health = false;
-  std::string restart;                                 // "always", ...; "" or "no": never
+  std::string restart;  // "always", ...; "" or "no": never
   pid_t pid = 0;
 };
 
@@ -57,6 +57,7 @@ struct Drafted {
   std::vector<NodeDraft> nodes;
   Surroundings around;
 };
-[[nodiscard]] Drafted draft_containers(const std::vector<Container>& containers, const std::vector<Seen>& seen, const Host& host, Secrets& secrets);
+[[nodiscard]] Drafted draft_containers(const std::vector<Container>& containers, const std::vector<Seen>& seen,
+                                       const Host& host, Secrets& secrets);
 
 }  // namespace rose::draft

@@ -38,7 +38,9 @@ struct Target {
 Result<Target> target_of_pid(int pid) {
   const std::string option = fmt::format("--pid {}", pid);
   const auto stat = kernel::process_stat(pid);
-  if (pid <= 0 || !stat) return fail(ErrorKind::usage, fmt::format("{}: there is no such process", option), "name one that runs: 'pgrep -a redis' lists them");
+  if (pid <= 0 || !stat)
+    return fail(ErrorKind::usage, fmt::format("{}: there is no such process", option),
+                "name one that runs: 'pgrep -a redis' lists them");
   Target target;
   target.main = first_of_its_kind(pid);
   target.origin = fmt::format("pid {}", target.main);
@@ -62,7 +64,8 @@ Result<Target> target_of_unit(const std::string& name) {
   target.unit = ask_unit(name);
   if (!located->cgroup.empty()) target.members = deploy::cgroup::processes(located->cgroup);
   target.main = located->pid > 0 ? located->pid : deploy::leading_process(target.members);
-  if (target.main <= 0) return fail(ErrorKind::usage, fmt::format("{}: it does not run", option), "a draft is made of what runs: start it");
+  if (target.main <= 0)
+    return fail(ErrorKind::usage, fmt::format("{}: it does not run", option), "a draft is made of what runs: start it");
   if (!target.unit) {
     // Its name is all that is known.
     target.unit = Unit{};
@@ -99,7 +102,8 @@ Result<Draft> draft_processes(const Sources& sources) {
   for (std::size_t i = 0; i < targets.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (targets[i].main == targets[j].main)
-        return fail(ErrorKind::usage, fmt::format("process {} is named twice: {} and {} are one node", targets[i].main, targets[j].origin, targets[i].origin));
+        return fail(ErrorKind::usage, fmt::format("process {} is named twice: {} and {} are one node", targets[i].main,
+                                                  targets[j].origin, targets[i].origin));
   share_out(targets);
   std::vector<Seen> seen;
   std::vector<std::string> origins;
@@ -117,7 +121,8 @@ Result<Draft> draft_processes(const Sources& sources) {
   std::string watch = "In production: rose trace";
   for (std::size_t i = 0; i < nodes.size(); ++i)
     watch += fmt::format(" --node {}={}", nodes[i].name,
-                         i < sources.pids.size() ? fmt::format("pid:{}", targets[i].main) : fmt::format("unit:{}", targets[i].unit->name));
+                         i < sources.pids.size() ? fmt::format("pid:{}", targets[i].main)
+                                                 : fmt::format("unit:{}", targets[i].unit->name));
   around.next = {watch + " -o dump.bin"};
   return write_draft(origins, nodes, around, example_for(nodes), host);
 }
@@ -129,7 +134,8 @@ Result<Draft> draft_running_containers(const Sources& sources) {
   for (const std::string& what : sources.containers) {
     ROSE_TRY(Container container, ask_container(what));
     for (const Container& other : containers)
-      if (other.pid == container.pid) return fail(ErrorKind::usage, fmt::format("--container {}: it is named twice", what));
+      if (other.pid == container.pid)
+        return fail(ErrorKind::usage, fmt::format("--container {}: it is named twice", what));
     const std::string origin = fmt::format("container {}", container.name);
     auto one = inspect_inside(container.pid, kernel::with_descendants({container.pid}), origin);
     if (!one) return Unexpected(std::move(one).error());
@@ -153,7 +159,8 @@ std::string path_from(const std::filesystem::path& file, const std::filesystem::
 }
 
 Result<Draft> draft_compose_file(const std::filesystem::path& path, const std::filesystem::path& folder) {
-  if (!fits_toml(path.string())) return fail(ErrorKind::usage, "--compose: its name is not UTF-8, which TOML cannot hold");
+  if (!fits_toml(path.string()))
+    return fail(ErrorKind::usage, "--compose: its name is not UTF-8, which TOML cannot hold");
   auto text = read_file(path, kMostYamlBytes);
   if (!text) return Unexpected(std::move(text).error().in("--compose"));
   // Compose takes variables from the environment, then from .env beside the file.
@@ -167,12 +174,17 @@ Result<Draft> draft_compose_file(const std::filesystem::path& path, const std::f
   ROSE_TRY(const ComposeFile file, parse_compose(*text, path.string(), lookup));
   // What rose cannot take is brought up by Compose, and attached to.
   const auto taken = config::read_compose_files({std::filesystem::absolute(path).lexically_normal()});
-  Drafted drafted = taken ? draft_services(file, *taken, path_from(path, folder)) : draft_compose(file, path_from(path, folder), compose_tool());
+  Drafted drafted = taken ? draft_services(file, *taken, path_from(path, folder))
+                          : draft_compose(file, path_from(path, folder), compose_tool());
   if (!taken)
-    drafted.around.about.push_back(fmt::format("LOOK: rose does not make nodes of the file itself: {}. With that mended, [deployment] compose is a better way: each run has containers of its own, "
-                                               "and syscall faults need no change of the images.", taken.error().message));
+    drafted.around.about.push_back(
+        fmt::format("LOOK: rose does not make nodes of the file itself: {}. With that mended, [deployment] compose is "
+                    "a better way: each run has containers of its own, "
+                    "and syscall faults need no change of the images.",
+                    taken.error().message));
   if (drafted.nodes.empty())
-    return fail(ErrorKind::input, fmt::format("{}: none of its services is started by 'up'", path.string()), "services with 'profiles' are not");
+    return fail(ErrorKind::input, fmt::format("{}: none of its services is started by 'up'", path.string()),
+                "services with 'profiles' are not");
   Host host = inspect_host();
   // Examples run their tools inside of containers.
   for (const NodeDraft& node : drafted.nodes)
@@ -187,7 +199,9 @@ Result<void> check_draft(const Draft& draft, const std::filesystem::path& folder
   for (std::size_t at = answered.find("= \"?\"\n"); at != std::string::npos; at = answered.find("= \"?\"\n", at))
     answered.replace(at, 6, "= [\"true\"]\n");
   const auto config = config::parse_config(answered, "the draft", folder.empty() ? "." : folder);
-  if (!config) return fail(ErrorKind::bug, fmt::format("the draft is no valid configuration: {}", config.error().message), "please report this");
+  if (!config)
+    return fail(ErrorKind::bug, fmt::format("the draft is no valid configuration: {}", config.error().message),
+                "please report this");
   return {};
 }
 
@@ -198,10 +212,12 @@ Result<Draft> make_draft(const Sources& sources, const std::filesystem::path& fo
     return fail(ErrorKind::usage, "nothing says what the configuration is to be drafted from",
                 "name what runs: --pid PID..., --unit UNIT..., --container ID... or --compose FILE");
   if (kinds > 1)
-    return fail(ErrorKind::usage, "processes, containers and a Compose file do not make one deployment: they live in different networks",
+    return fail(ErrorKind::usage,
+                "processes, containers and a Compose file do not make one deployment: they live in different networks",
                 "draft them one by one, with -o for each, and put together what belongs together");
-  auto draft = processes ? draft_processes(sources)
-                         : sources.compose.empty() ? draft_running_containers(sources) : draft_compose_file(sources.compose, folder);
+  auto draft = processes                 ? draft_processes(sources)
+               : sources.compose.empty() ? draft_running_containers(sources)
+                                         : draft_compose_file(sources.compose, folder);
   if (!draft) return draft;
   ROSE_CHECK(check_draft(*draft, folder));
   return draft;

@@ -28,7 +28,7 @@ struct Remote {
 
 // A word of a command line that is a path: what is there.
 struct PathFact {
-  std::string absolute;   // with the process's working directory in front when it was relative
+  std::string absolute;  // with the process's working directory in front when it was relative
   bool folder = false;
   bool writable = false;  // by the process's user, and not only because that is root
 };
@@ -38,11 +38,11 @@ using Variables = std::vector<std::pair<std::string, std::string>>;  // as in th
 struct Process {
   pid_t pid = 0;
   std::vector<std::string> argv;
-  std::string exe;    // resolved; "" when it could not be read
+  std::string exe;       // resolved; "" when it could not be read
   bool deleted = false;  // the file was replaced or removed since
   std::string cwd;
   Variables env;
-  std::string user;   // "" when it is root, or has no name
+  std::string user;  // "" when it is root, or has no name
 };
 
 // An address in a configuration file.
@@ -68,7 +68,7 @@ struct Unit {
   std::vector<std::string> command;  // ExecStart, split at spaces: systemd tells no quotes
   std::string restart;               // "always", "on-failure", ...; "" or "no": never
   std::int64_t restart_delay_ns = 0;
-  std::int64_t restarts = 0;         // StartLimitBurst; 0: unknown
+  std::int64_t restarts = 0;  // StartLimitBurst; 0: unknown
   std::string pid_file;
   std::vector<std::string> folders;  // of its own, absolute: state, cache, logs, runtime
   std::vector<std::string> environment_files;
@@ -78,25 +78,26 @@ struct Unit {
 struct Seen {
   std::string origin;  // "pid 812", "unit redis-server.service"
   Process main;
-  bool title = false;                // it wrote something else over its command line
-  std::optional<Process> program;    // what does the work, when the main process is a shell or another wrapper
+  bool title = false;              // it wrote something else over its command line
+  std::optional<Process> program;  // what does the work, when the main process is a shell or another wrapper
   std::optional<Unit> unit;
-  std::string started_by;            // the script it came from, when there is one: "/opt/x/start.sh (pid 80)"
-  std::string runtime;               // "Java", "Python", ... : methods are no functions of a file
+  std::string started_by;  // the script it came from, when there is one: "/opt/x/start.sh (pid 80)"
+  std::string runtime;     // "Java", "Python", ... : methods are no functions of a file
   std::size_t processes = 1;
-  std::vector<Listen> tcp;           // sorted by port
+  std::vector<Listen> tcp;  // sorted by port
   std::vector<Listen> udp;
   std::vector<Remote> remotes;
-  std::vector<std::string> written;  // what it writes, absolute: regular files open for writing, Unix sockets it listens at, pid files
+  std::vector<std::string>
+      written;  // what it writes, absolute: regular files open for writing, Unix sockets it listens at, pid files
   std::vector<std::string> sockets;  // those of them that are sockets
   std::vector<std::string> needed;   // files it has mapped as code
   std::vector<Settings> settings;
   std::map<std::string, PathFact> paths;  // words of the command line, as spelled, that exist as paths
   std::vector<std::string> addresses;     // of its network namespace, loopback among them
-  std::string network;               // names its network namespace; those of one namespace share addresses and ports
-  std::vector<std::string> output;   // where stdout and stderr go, in words
-  std::optional<std::size_t> functions;   // that its program's file names; absent: not looked for
-  std::vector<std::string> unread;   // what could not be read, and why
+  std::string network;              // names its network namespace; those of one namespace share addresses and ports
+  std::vector<std::string> output;  // where stdout and stderr go, in words
+  std::optional<std::size_t> functions;  // that its program's file names; absent: not looked for
+  std::vector<std::string> unread;       // what could not be read, and why
 };
 
 // The machine.

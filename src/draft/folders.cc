@@ -12,27 +12,32 @@ namespace rose::draft {
 namespace {
 
 bool mentions(std::string_view option, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return option.find(word) != std::string_view::npos; });
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return option.find(word) != std::string_view::npos; });
 }
 
 // Programs, libraries and settings; nobody's data is there.
 bool system_path(std::string_view path) {
-  static const std::vector<std::string> folders = {"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/proc", "/sys", "/dev", "/boot"};
-  return path == "/" || std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) { return is_below(path, folder); });
+  static const std::vector<std::string> folders = {"/usr", "/bin",  "/sbin", "/lib", "/lib64",
+                                                   "/etc", "/proc", "/sys",  "/dev", "/boot"};
+  return path == "/" ||
+         std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) { return is_below(path, folder); });
 }
 
 // Folders that many programs share: what is one's own begins below them.
 bool shared_folder(std::string_view path) {
   static const std::set<std::string, std::less<>> folders = {
-      "/", "/var", "/var/lib", "/var/log", "/var/cache", "/var/spool", "/var/run", "/var/tmp", "/var/local", "/run", "/tmp", "/opt",
-      "/srv", "/home", "/root", "/mnt", "/media", "/data", "/dev", "/dev/shm", "/run/user", "/usr", "/usr/local", "/usr/local/var", "/etc"};
+      "/",    "/var",     "/var/lib",  "/var/log", "/var/cache", "/var/spool",     "/var/run", "/var/tmp", "/var/local",
+      "/run", "/tmp",     "/opt",      "/srv",     "/home",      "/root",          "/mnt",     "/media",   "/data",
+      "/dev", "/dev/shm", "/run/user", "/usr",     "/usr/local", "/usr/local/var", "/etc"};
   if (folders.contains(path)) return true;
   // Somebody's home is as shared.
   return path.starts_with("/home/") && path.find('/', 6) == std::string_view::npos;
 }
 
 bool has_written_below(const Seen& seen, const std::string& folder) {
-  return std::any_of(seen.written.begin(), seen.written.end(), [&](const std::string& path) { return is_below(path, folder); });
+  return std::any_of(seen.written.begin(), seen.written.end(),
+                     [&](const std::string& path) { return is_below(path, folder); });
 }
 
 std::string leaf_for(const std::string& path, const Moved& moved) {
@@ -40,7 +45,8 @@ std::string leaf_for(const std::string& path, const Moved& moved) {
   std::replace_if(leaf.begin(), leaf.end(), [](char c) { return !is_name_char(c); }, '_');
   if (leaf.empty() || leaf.front() == '.' || leaf == "stdout.log" || leaf == "stderr.log") leaf = "data" + leaf;
   const auto taken = [&](const std::string& name) {
-    return std::any_of(moved.places.begin(), moved.places.end(), [&](const auto& place) { return place.second == "${dir}/" + name; });
+    return std::any_of(moved.places.begin(), moved.places.end(),
+                       [&](const auto& place) { return place.second == "${dir}/" + name; });
   };
   std::string name = leaf;
   for (int n = 2; taken(name); ++n) name = fmt::format("{}{}", leaf, n);
@@ -86,8 +92,10 @@ std::string new_place(const std::string& path, const Moved& moved) {
 
 // A file that is there and that it only reads: it is not in the run's empty folder, though its folder moves there.
 bool only_read(const Seen& seen, const Moved& moved, const std::string& path) {
-  if (moved.places.contains(path) || std::find(seen.written.begin(), seen.written.end(), path) != seen.written.end()) return false;
-  return std::any_of(seen.paths.begin(), seen.paths.end(), [&](const auto& each) { return !each.second.folder && each.second.absolute == path; });
+  if (moved.places.contains(path) || std::find(seen.written.begin(), seen.written.end(), path) != seen.written.end())
+    return false;
+  return std::any_of(seen.paths.begin(), seen.paths.end(),
+                     [&](const auto& each) { return !each.second.folder && each.second.absolute == path; });
 }
 
 // Folders and jars of a JVM, parted by colons: "classes:lib/*".
@@ -100,7 +108,9 @@ std::string absolute_class_path(const Seen& seen, std::string_view value) {
   std::string out;
   for (const std::string& part : split(value, ':')) {
     const bool relative = !part.empty() && part.front() != '/' && !seen.main.cwd.empty();
-    out += (relative ? trimmed_path(std::filesystem::path(seen.main.cwd + "/" + part).lexically_normal().string()) : part) + ":";
+    out += (relative ? trimmed_path(std::filesystem::path(seen.main.cwd + "/" + part).lexically_normal().string())
+                     : part) +
+           ":";
   }
   out.pop_back();
   return out;
@@ -116,11 +126,14 @@ bool is_below(std::string_view path, std::string_view folder) {
 bool says_path(const Seen& seen, const Words& words, std::size_t i, std::string_view part) {
   if (part.find('/') != std::string_view::npos) return true;
   const std::string option = words.option_of(i);
-  if (option == "-c" || option == "-f" || option == "-d" || mentions(option, {"dir", "data", "file", "path", "conf", "log", "root", "home", "jar"})) return true;
+  if (option == "-c" || option == "-f" || option == "-d" ||
+      mentions(option, {"dir", "data", "file", "path", "conf", "log", "root", "home", "jar"}))
+    return true;
   // The script of a shell or another runtime.
   if ((seen.runtime.empty() && !seen.program) || !split_word(words[i].text).option.empty()) return false;
   if (i == 1 || !words[i - 1].text.starts_with('-')) return true;
-  // Behind an option, which may take no value (`python3 -u server.py`), a file that is there; but for the name of a module.
+  // Behind an option, which may take no value (`python3 -u server.py`), a file that is there; but for the name of a
+  // module.
   const auto fact = seen.paths.find(std::string(part));
   return words[i - 1].text != "-m" && fact != seen.paths.end() && !fact->second.folder;
 }
@@ -131,8 +144,10 @@ Moved find_places(const Seen& seen, const Words& words, const Variables& variabl
   std::map<std::string, Named> own;
   for (const Named& named : named_paths(seen, words, variables)) {
     const auto fact = seen.paths.find(named.path);
-    const bool tells_data = (named.option == "--dir" || mentions(named.option, {"data", "wal", "stor", "dbpath", "db-path", "state", "journal", "log", "spool"})) &&
-                            !mentions(named.option, {"conf", "etc", "plugin", "module", "lib", "template", "cert", "ssl", "tls", "class"});
+    const bool tells_data =
+        (named.option == "--dir" ||
+         mentions(named.option, {"data", "wal", "stor", "dbpath", "db-path", "state", "journal", "log", "spool"})) &&
+        !mentions(named.option, {"conf", "etc", "plugin", "module", "lib", "template", "cert", "ssl", "tls", "class"});
     if (fact == seen.paths.end()) {
       // A pid file or socket need not be there now.
       if (named.path.starts_with('/') && mentions(named.option, {"pidfile", "pid-file", "pid_file", "socket"}))
@@ -144,7 +159,8 @@ Moved find_places(const Seen& seen, const Words& words, const Variables& variabl
     if (!seen.main.exe.empty() && is_below(seen.main.exe, path)) continue;
     const bool written = has_written_below(seen, path);
     const bool file_of_its_own = mentions(named.option, {"pid", "log", "sock"});
-    if (written || (fact->second.writable && (fact->second.folder ? tells_data : file_of_its_own))) own.emplace(path, named);
+    if (written || (fact->second.writable && (fact->second.folder ? tells_data : file_of_its_own)))
+      own.emplace(path, named);
   }
   for (const auto& [path, named] : own) {
     if (!new_place(path, moved).empty()) continue;
@@ -186,7 +202,8 @@ void move_words(const Seen& seen, Words& words, Moved& moved) {
     for (const std::string& part : values_of(split.value)) {
       const auto fact = says_path(seen, words, i, part) ? seen.paths.find(part) : seen.paths.end();
       const std::string absolute = fact == seen.paths.end() ? part : fact->second.absolute;
-      std::string place = absolute.starts_with('/') && !only_read(seen, moved, absolute) ? new_place(absolute, moved) : "";
+      std::string place =
+          absolute.starts_with('/') && !only_read(seen, moved, absolute) ? new_place(absolute, moved) : "";
       if (place.empty() && absolute != part) {
         place = escaped(absolute);
         moved.changes.push_back(fmt::format("{}: {} (it runs in {})", part, absolute, seen.main.cwd));
@@ -231,11 +248,11 @@ Covers find_covers(const Seen& seen, const Words& words, const Moved& moved) {
     const bool single = cover == path && shared_folder(path.substr(0, std::max<std::size_t>(path.rfind('/'), 1)));
     if (single && std::find(seen.sockets.begin(), seen.sockets.end(), path) != seen.sockets.end())
       covers.uncovered.push_back(path);
-    else
-      chosen.insert(cover);
+    else chosen.insert(cover);
   }
   for (const std::string& path : chosen) {
-    const bool inside = std::any_of(chosen.begin(), chosen.end(), [&](const std::string& other) { return other != path && is_below(path, other); });
+    const bool inside = std::any_of(chosen.begin(), chosen.end(),
+                                    [&](const std::string& other) { return other != path && is_below(path, other); });
     if (!inside) covers.paths.push_back(path);
   }
   return covers;

@@ -71,27 +71,53 @@ std::optional<uid_t> uid_of(pid_t pid) {
   const std::size_t at = status->find("\nUid:");
   unsigned real = 0;
   unsigned effective = 0;
-  if (at == std::string::npos || std::sscanf(status->c_str() + at, "\nUid: %u %u", &real, &effective) != 2) return std::nullopt;
+  if (at == std::string::npos || std::sscanf(status->c_str() + at, "\nUid: %u %u", &real, &effective) != 2)
+    return std::nullopt;
   return effective;
 }
 
 const std::string& variable(const Variables& variables, std::string_view name) {
   static const std::string none;
-  const auto found = std::find_if(variables.begin(), variables.end(), [&](const auto& each) { return each.first == name; });
+  const auto found =
+      std::find_if(variables.begin(), variables.end(), [&](const auto& each) { return each.first == name; });
   return found == variables.end() ? none : found->second;
 }
 
 // Shells and what else only starts something.
 bool is_wrapper(std::string_view exe) {
-  static const std::set<std::string, std::less<>> names = {"sh", "bash", "dash", "ash", "ksh", "zsh", "busybox", "sudo", "su", "runuser", "setpriv",
-                                                           "tini", "dumb-init", "catatonit", "runsv", "nohup", "timeout", "env", "start-stop-daemon",
-                                                           "unshare", "gosu", "su-exec", "s6-supervise", "daemonize", "setsid"};
+  static const std::set<std::string, std::less<>> names = {"sh",
+                                                           "bash",
+                                                           "dash",
+                                                           "ash",
+                                                           "ksh",
+                                                           "zsh",
+                                                           "busybox",
+                                                           "sudo",
+                                                           "su",
+                                                           "runuser",
+                                                           "setpriv",
+                                                           "tini",
+                                                           "dumb-init",
+                                                           "catatonit",
+                                                           "runsv",
+                                                           "nohup",
+                                                           "timeout",
+                                                           "env",
+                                                           "start-stop-daemon",
+                                                           "unshare",
+                                                           "gosu",
+                                                           "su-exec",
+                                                           "s6-supervise",
+                                                           "daemonize",
+                                                           "setsid"};
   return names.contains(exe.substr(exe.rfind('/') + 1));
 }
 
 // The language of what it runs, where that is not its own code. A shell only starts something.
 std::string runtime_of(std::string_view exe, const std::vector<std::string>& mapped) {
-  if (std::any_of(mapped.begin(), mapped.end(), [](const std::string& file) { return symbols::language_run_by(file) == "Java"; })) return "Java";
+  if (std::any_of(mapped.begin(), mapped.end(),
+                  [](const std::string& file) { return symbols::language_run_by(file) == "Java"; }))
+    return "Java";
   return is_wrapper(exe) ? std::string() : std::string(symbols::language_run_by(exe));
 }
 
@@ -106,9 +132,12 @@ std::optional<Process> look_at_process(pid_t pid, bool& title, std::vector<std::
   int error = 0;
   process.exe = link_target(proc_file(pid, "exe"), &error);
   process.deleted = take_suffix(process.exe, " (deleted)");
-  if (error != 0 && error != ENOENT) unread.push_back(fmt::format("its program (/proc/{}/exe: {})", pid, reason(error)));
+  if (error != 0 && error != ENOENT)
+    unread.push_back(fmt::format("its program (/proc/{}/exe: {})", pid, reason(error)));
   process.cwd = link_target(proc_file(pid, "cwd"), &error);
-  if (error != 0) unread.push_back(fmt::format("its working directory (/proc/{}/cwd: {}); relative paths stay as they are", pid, reason(error)));
+  if (error != 0)
+    unread.push_back(
+        fmt::format("its working directory (/proc/{}/cwd: {}); relative paths stay as they are", pid, reason(error)));
   CommandLine command = read_command_line(*line);
   // A program whose path holds spaces, and which has no arguments.
   title = command.title && !is_program(command.words.front());
@@ -124,7 +153,8 @@ std::optional<Process> look_at_process(pid_t pid, bool& title, std::vector<std::
   const auto uid = uid_of(pid);
   if (!uid) return std::nullopt;
   process.user = user_name(*uid);
-  if (*uid != 0 && process.user.empty()) unread.push_back(fmt::format("the name of its user {}: it has none here, and runs as root in a run", *uid));
+  if (*uid != 0 && process.user.empty())
+    unread.push_back(fmt::format("the name of its user {}: it has none here, and runs as root in a run", *uid));
   return process;
 }
 
@@ -154,13 +184,16 @@ void look_at_descriptors(pid_t pid, Open& open, std::size_t& budget, std::vector
     }
     const bool standard = std::strcmp(entry->d_name, "1") == 0 || std::strcmp(entry->d_name, "2") == 0;
     if (!target.starts_with('/') || standard || take_suffix(target, " (deleted)")) continue;
-    if (target.starts_with("/dev/") || target.starts_with("/proc/") || target.starts_with("/sys/") || target.starts_with("/memfd:")) continue;
+    if (target.starts_with("/dev/") || target.starts_with("/proc/") || target.starts_with("/sys/") ||
+        target.starts_with("/memfd:"))
+      continue;
     const auto info = read_file(fmt::format("/proc/{}/fdinfo/{}", pid, entry->d_name), 1 << 20);
     unsigned flags = 0;
     const std::size_t at = info ? info->find("flags:") : std::string::npos;
     if (at == std::string::npos || std::sscanf(info->c_str() + at, "flags: %o", &flags) != 1) continue;
-    struct stat file {};
-    if ((flags & O_ACCMODE) != O_RDONLY && ::stat(target.c_str(), &file) == 0 && S_ISREG(file.st_mode)) open.written.insert(target);
+    struct stat file{};
+    if ((flags & O_ACCMODE) != O_RDONLY && ::stat(target.c_str(), &file) == 0 && S_ISREG(file.st_mode))
+      open.written.insert(target);
   }
   ::closedir(directory);
 }
@@ -171,7 +204,8 @@ void look_at_network(pid_t pid, const Open& open, Seen& seen) {
   for (const char* table : {"net/tcp", "net/tcp6", "net/udp", "net/udp6"}) {
     const auto text = read_file(proc_file(pid, table), kMostTableBytes);
     if (!text) {
-      if (!std::string_view(table).ends_with('6')) seen.unread.push_back(fmt::format("its sockets ({})", text.error().message));
+      if (!std::string_view(table).ends_with('6'))
+        seen.unread.push_back(fmt::format("its sockets ({})", text.error().message));
       continue;
     }
     const bool udp = std::string_view(table).find("udp") != std::string_view::npos;
@@ -188,15 +222,19 @@ void look_at_network(pid_t pid, const Open& open, Seen& seen) {
       }
     });
   }
-  const auto by_port = [](const Listen& a, const Listen& b) { return std::tie(a.port, a.address) < std::tie(b.port, b.address); };
+  const auto by_port = [](const Listen& a, const Listen& b) {
+    return std::tie(a.port, a.address) < std::tie(b.port, b.address);
+  };
   for (auto* listens : {&seen.tcp, &seen.udp}) {
     std::sort(listens->begin(), listens->end(), by_port);
     listens->erase(std::unique(listens->begin(), listens->end()), listens->end());
   }
   for (const Socket& socket : own) {
-    const bool accepted = std::any_of(seen.tcp.begin(), seen.tcp.end(), [&](const Listen& listen) { return listen.port == socket.port; });
+    const bool accepted =
+        std::any_of(seen.tcp.begin(), seen.tcp.end(), [&](const Listen& listen) { return listen.port == socket.port; });
     const Remote remote{socket.remote, socket.remote_port};
-    if (!accepted && remote.port != 0 && std::find(seen.remotes.begin(), seen.remotes.end(), remote) == seen.remotes.end() && seen.remotes.size() < 1000)
+    if (!accepted && remote.port != 0 &&
+        std::find(seen.remotes.begin(), seen.remotes.end(), remote) == seen.remotes.end() && seen.remotes.size() < 1000)
       seen.remotes.push_back(remote);
   }
   if (const auto text = read_file(proc_file(pid, "net/unix"), kMostTableBytes))
@@ -205,7 +243,8 @@ void look_at_network(pid_t pid, const Open& open, Seen& seen) {
       const std::string path = read_unix_line(line, inode);
       if (!path.empty() && open.sockets.contains(inode)) seen.sockets.push_back(path);
     });
-  if (const auto text = read_file(proc_file(pid, "net/fib_trie"), kMostTableBytes)) seen.addresses = read_fib_trie(*text);
+  if (const auto text = read_file(proc_file(pid, "net/fib_trie"), kMostTableBytes))
+    seen.addresses = read_fib_trie(*text);
   if (const auto text = read_file(proc_file(pid, "net/if_inet6"), kMostTableBytes))
     for (std::string& address : read_if_inet6(*text)) seen.addresses.push_back(std::move(address));
   seen.network = link_target(proc_file(pid, "ns/net"));
@@ -217,7 +256,9 @@ std::vector<std::string> mapped_code(pid_t pid) {
     each_line(*text, [&](std::string_view line) {
       const std::size_t path = line.find('/');
       const std::size_t space = line.find(' ');
-      if (path == std::string_view::npos || space == std::string_view::npos || line.size() < space + 4 || line[space + 3] != 'x') return;
+      if (path == std::string_view::npos || space == std::string_view::npos || line.size() < space + 4 ||
+          line[space + 3] != 'x')
+        return;
       files.insert(std::string(line.substr(path)));
     });
   return {files.begin(), files.end()};
@@ -229,13 +270,15 @@ std::vector<std::string> look_at_output(const Process& process) {
   for (const int fd : {1, 2}) {
     const std::string link = fmt::format("/proc/{}/fd/{}", process.pid, fd);
     std::string target = link_target(link);
-    struct stat info {};
+    struct stat info{};
     const bool known = ::stat(link.c_str(), &info) == 0;
     // systemd says which socket is the journal's.
-    if (known && variable(process.env, "JOURNAL_STREAM") == fmt::format("{}:{}", info.st_dev, info.st_ino)) target = "the journal";
+    if (known && variable(process.env, "JOURNAL_STREAM") == fmt::format("{}:{}", info.st_dev, info.st_ino))
+      target = "the journal";
     else if (target.starts_with("pipe:")) target = "a pipe";
     else if (target.starts_with("socket:")) target = "a socket (the journal's, perhaps)";
-    if (!target.empty() && target != "/dev/null") where[target] += where[target].empty() ? (fd == 1 ? "stdout" : "stderr") : " and stderr";
+    if (!target.empty() && target != "/dev/null")
+      where[target] += where[target].empty() ? (fd == 1 ? "stdout" : "stderr") : " and stderr";
   }
   std::vector<std::string> lines;
   for (const auto& [target, streams] : where)
@@ -251,10 +294,11 @@ void add_path(Seen& seen, const std::string& word, uid_t uid) {
   const bool relative = word.front() != '/';
   if (relative && (seen.main.cwd.empty() || word.front() == '-')) return;
   const std::string absolute = relative ? fs::path(seen.main.cwd + "/" + word).lexically_normal().string() : word;
-  struct stat info {};
+  struct stat info{};
   if (::stat(absolute.c_str(), &info) != 0) return;
   // A word such as "data" or "7" is a path only where one would say so.
-  if (relative && word.find('/') == std::string::npos && word.find('.') == std::string::npos && !S_ISDIR(info.st_mode)) return;
+  if (relative && word.find('/') == std::string::npos && word.find('.') == std::string::npos && !S_ISDIR(info.st_mode))
+    return;
   PathFact fact;
   fact.absolute = absolute;
   fact.folder = S_ISDIR(info.st_mode);
@@ -271,17 +315,20 @@ void look_at_paths(Seen& seen) {
     const std::string& name = words.front();
     std::string program = name;
     if (name.find('/') == std::string::npos) program = program_in(variable(seen.main.env, "PATH"), name);
-    else if (!name.starts_with('/')) program = seen.main.cwd.empty() ? "" : fs::path(seen.main.cwd + "/" + name).lexically_normal().string();
+    else if (!name.starts_with('/'))
+      program = seen.main.cwd.empty() ? "" : fs::path(seen.main.cwd + "/" + name).lexically_normal().string();
     std::error_code ignored;
     const bool same = seen.main.exe.empty() || fs::equivalent(program, seen.main.exe, ignored);
-    if (!program.empty() && is_program(program) && (same || seen.program || words != argv)) seen.paths[name] = {program, false, false};
+    if (!program.empty() && is_program(program) && (same || seen.program || words != argv))
+      seen.paths[name] = {program, false, false};
     for (std::size_t i = 1; i < words.size(); ++i) {
       const bool value = i > 1 || !words[i].starts_with('-');
       const Split split_of = split_word(words[i]);
       for (const std::string& part : split(split_of.value, ',')) {
         // Without a slash, a relative path only behind an option or as the script of a runtime.
-        const bool likely = part.find('/') != std::string::npos || (i > 1 && words[i - 1].starts_with('-')) || !split_of.option.empty() ||
-                            (!seen.runtime.empty() && value) || (is_wrapper(seen.main.exe) && value);
+        const bool likely = part.find('/') != std::string::npos || (i > 1 && words[i - 1].starts_with('-')) ||
+                            !split_of.option.empty() || (!seen.runtime.empty() && value) ||
+                            (is_wrapper(seen.main.exe) && value);
         if (likely) add_path(seen, part, uid);
       }
     }
@@ -295,7 +342,8 @@ void look_at_paths(Seen& seen) {
   }
   if (seen.unit) add_words(seen.unit->command);
   for (const auto& [name, value] : seen.main.env)
-    if (value.starts_with('/') && value.size() < 4096 && name != "PATH" && name != "PWD" && name != "OLDPWD" && name != "HOME")
+    if (value.starts_with('/') && value.size() < 4096 && name != "PATH" && name != "PWD" && name != "OLDPWD" &&
+        name != "HOME")
       for (const std::string& part : split(value, ',')) add_path(seen, part, uid);
 }
 
@@ -303,7 +351,7 @@ void look_at_paths(Seen& seen) {
 
 // A file that holds nothing but this process's number.
 bool is_pid_file(const std::string& path, pid_t pid) {
-  struct stat info {};
+  struct stat info{};
   if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > 32) return false;
   auto content = read_file(path, 64);
   if (!content) return false;
@@ -333,14 +381,17 @@ void look_at_settings(Seen& seen) {
   for (const auto& [word, fact] : seen.paths)
     if (!fact.folder && fact.absolute != seen.main.exe && !is_program(fact.absolute)) files.insert(fact.absolute);
   for (const std::string& file : seen.written) files.erase(file);  // its log names addresses, too
-  if (const System* system = find_system(seen); system != nullptr && files.empty() && !system->usual_settings().empty() &&
+  if (const System* system = find_system(seen); system != nullptr && files.empty() &&
+                                                !system->usual_settings().empty() &&
                                                 ::access(std::string(system->usual_settings()).c_str(), F_OK) == 0)
     files.emplace(system->usual_settings());
   const std::vector<std::string> names = inspect_host().names;
   const auto uid = uid_of(seen.main.pid).value_or(0);
   for (const std::string& file : files) {
-    struct stat info {};
-    if (::stat(file.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || static_cast<std::size_t>(info.st_size) > kMostSettingsBytes) continue;
+    struct stat info{};
+    if (::stat(file.c_str(), &info) != 0 || !S_ISREG(info.st_mode) ||
+        static_cast<std::size_t>(info.st_size) > kMostSettingsBytes)
+      continue;
     const auto text = read_file(file, kMostSettingsBytes);
     if (!text) {
       seen.unread.push_back(fmt::format("what it names ({})", text.error().message));
@@ -351,7 +402,8 @@ void look_at_settings(Seen& seen) {
   // Folders that it may write to, though nothing is open there now. To root, all are.
   for (const Settings& settings : seen.settings)
     for (const std::string& path : settings.paths)
-      if (struct stat info {}; uid != 0 && ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == uid)
+      if (struct stat info{};
+          uid != 0 && ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == uid)
         seen.written.push_back(fs::path(path).lexically_normal().string());
 }
 
@@ -386,7 +438,8 @@ std::string script_above(pid_t pid) {
   const CommandLine command = read_command_line(*line);
   // A login shell has no script.
   for (std::size_t i = 1; i < command.words.size(); ++i)
-    if (!command.words[i].starts_with('-') && !command.words[i].starts_with("/dev/") && command.words[i].find('/') != std::string::npos && command.words[i].find(' ') == std::string::npos)
+    if (!command.words[i].starts_with('-') && !command.words[i].starts_with("/dev/") &&
+        command.words[i].find('/') != std::string::npos && command.words[i].find(' ') == std::string::npos)
       return fmt::format("{} (pid {})", command.words[i], stat->ppid);
   return "";
 }
@@ -451,14 +504,16 @@ Error ended_meanwhile(const std::string& origin) {
 Result<Seen> begin_look(pid_t main, const std::string& origin) {
   const auto stat = kernel::process_stat(main);
   if (!stat) return fail(ErrorKind::usage, fmt::format("{}: there is no process {}", origin, main));
-  if (stat->state == 'Z' || stat->state == 'X') return fail(ErrorKind::usage, fmt::format("{}: process {} has ended", origin, main));
+  if (stat->state == 'Z' || stat->state == 'X')
+    return fail(ErrorKind::usage, fmt::format("{}: process {} has ended", origin, main));
   Seen seen;
   seen.origin = origin;
   auto process = look_at_process(main, seen.title, seen.unread);
   if (!process) return Unexpected(ended_meanwhile(origin));
   seen.main = std::move(*process);
   if (seen.main.argv.empty() && seen.main.exe.empty())
-    return fail(ErrorKind::usage, fmt::format("{}: process {} is the kernel's own", origin, main), "name a program's process");
+    return fail(ErrorKind::usage, fmt::format("{}: process {} is the kernel's own", origin, main),
+                "name a program's process");
   return seen;
 }
 
@@ -479,16 +534,18 @@ Descriptors look_at_members(pid_t main, const std::vector<pid_t>& members, Seen&
     open.all.sockets.insert(one.sockets.begin(), one.sockets.end());
     open.all.written.insert(one.written.begin(), one.written.end());
   }
-  if (budget == 0) seen.unread.push_back(fmt::format("all of its open files: there are more than {}", kMostDescriptors));
+  if (budget == 0)
+    seen.unread.push_back(fmt::format("all of its open files: there are more than {}", kMostDescriptors));
   look_at_network(main, open.all, seen);
   return open;
 }
 
 // Another root: its paths mean nothing here. (A service's private /tmp is another mount namespace, but the same root.)
 bool has_other_root(pid_t pid) {
-  struct stat own {};
-  struct stat its {};
-  return ::stat("/", &own) == 0 && ::stat(proc_file(pid, "root/.").c_str(), &its) == 0 && (own.st_dev != its.st_dev || own.st_ino != its.st_ino);
+  struct stat own{};
+  struct stat its{};
+  return ::stat("/", &own) == 0 && ::stat(proc_file(pid, "root/.").c_str(), &its) == 0 &&
+         (own.st_dev != its.st_dev || own.st_ino != its.st_ino);
 }
 
 }  // namespace
@@ -499,13 +556,17 @@ Result<Seen> inspect_inside(pid_t main, const std::vector<pid_t>& members, const
   return seen;
 }
 
-Result<Seen> inspect(pid_t main, const std::vector<pid_t>& members, std::optional<Unit> unit, const std::string& origin) {
+Result<Seen> inspect(pid_t main, const std::vector<pid_t>& members, std::optional<Unit> unit,
+                     const std::string& origin) {
   const auto before = kernel::process_stat(main);
   ROSE_TRY(Seen seen, begin_look(main, origin));
   if (has_other_root(main)) {
     const std::string id = container_of(main);
-    return fail(ErrorKind::usage, fmt::format("{}: process {} has a root directory of its own, its files are not this machine's", origin, main),
-                id.empty() ? "a container is drafted with --container" : fmt::format("it runs in a container: --container {}", id.substr(0, 12)));
+    return fail(
+        ErrorKind::usage,
+        fmt::format("{}: process {} has a root directory of its own, its files are not this machine's", origin, main),
+        id.empty() ? "a container is drafted with --container"
+                   : fmt::format("it runs in a container: --container {}", id.substr(0, 12)));
   }
   seen.unit = std::move(unit);
   seen.needed = mapped_code(main);
@@ -536,7 +597,8 @@ Result<Seen> inspect(pid_t main, const std::vector<pid_t>& members, std::optiona
   look_at_settings(seen);
   find_pid_files(seen);
   const auto now = kernel::process_stat(main);
-  if (!now || !before || now->start_ticks != before->start_ticks || now->state == 'Z') return Unexpected(ended_meanwhile(origin));
+  if (!now || !before || now->start_ticks != before->start_ticks || now->state == 'Z')
+    return Unexpected(ended_meanwhile(origin));
   return seen;
 }
 
@@ -546,11 +608,14 @@ Host inspect_host() {
   Host host;
   host.names = {"localhost"};
   std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0' && host.names.front() != name.data()) host.names.emplace_back(name.data());
-  for (const char* tool : {"redis-cli", "psql", "curl", "etcdctl", "bash", "mosquitto_pub", "docker", "podman", "podman-compose", "nerdctl"})
+  if (::gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0' && host.names.front() != name.data())
+    host.names.emplace_back(name.data());
+  for (const char* tool : {"redis-cli", "psql", "curl", "etcdctl", "bash", "mosquitto_pub", "docker", "podman",
+                           "podman-compose", "nerdctl"})
     if (!program_in_path(tool).empty()) host.tools.emplace_back(tool);
   for (char** entry = environ; *entry != nullptr; ++entry)
-    if (const char* equals = std::strchr(*entry, '=')) host.environment.emplace_back(std::string(static_cast<const char*>(*entry), equals), equals + 1);
+    if (const char* equals = std::strchr(*entry, '='))
+      host.environment.emplace_back(std::string(static_cast<const char*>(*entry), equals), equals + 1);
   return host;
 }
 

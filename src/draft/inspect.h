@@ -1,5 +1,5 @@
-// Looks at a running process through /proc: what it was started with, what it has open, where it listens. Asks for no more
-// than reading its files there, and says what it may not read. The process may end at any moment.
+// Looks at a running process through /proc: what it was started with, what it has open, where it listens. Asks for no
+// more than reading its files there, and says what it may not read. The process may end at any moment.
 #pragma once
 
 #include <sys/types.h>
@@ -14,7 +14,8 @@
 namespace rose::draft {
 
 // `members`: all processes of the node, `main` among them. ErrorKind::usage when it ended or is no program.
-[[nodiscard]] Result<Seen> inspect(pid_t main, const std::vector<pid_t>& members, std::optional<Unit> unit, const std::string& origin);
+[[nodiscard]] Result<Seen> inspect(pid_t main, const std::vector<pid_t>& members, std::optional<Unit> unit,
+                                   const std::string& origin);
 
 // The same in a container: where it listens, what it connects to, what it was started with. Its paths are its own.
 [[nodiscard]] Result<Seen> inspect_inside(pid_t main, const std::vector<pid_t>& members, const std::string& origin);

@@ -40,10 +40,8 @@ bool read_endpoint(std::string_view text, std::string& address, std::uint16_t& p
     if (!read_number(text.substr(i * 8, 8), 16, word)) return false;
     std::memcpy(bytes.data() + i * 4, &word, 4);
   }
-  if (colon == 8)
-    parsed = Address::ipv4({bytes[0], bytes[1], bytes[2], bytes[3]});
-  else
-    parsed.bytes = bytes;
+  if (colon == 8) parsed = Address::ipv4({bytes[0], bytes[1], bytes[2], bytes[3]});
+  else parsed.bytes = bytes;
   address = parsed.text();
   return read_number(text.substr(colon + 1), 16, port);
 }
@@ -69,7 +67,9 @@ std::string read_unix_line(std::string_view line, std::uint64_t& inode) {
   const auto words = columns(line, 8);
   std::uint32_t flags = 0;
   constexpr std::uint32_t kAccepts = 0x10000;
-  if (words.size() < 8 || !read_number(words[3], 16, flags) || (flags & kAccepts) == 0 || !read_number(words[6], 10, inode)) return "";
+  if (words.size() < 8 || !read_number(words[3], 16, flags) || (flags & kAccepts) == 0 ||
+      !read_number(words[6], 10, inode))
+    return "";
   return words[7].starts_with('/') ? std::string(words[7]) : "";
 }
 

@@ -10,11 +10,11 @@
 namespace rose::draft {
 
 struct Socket {
-  std::string address;         // its own
+  std::string address;  // its own
   std::uint16_t port = 0;
   std::string remote;
   std::uint16_t remote_port = 0;
-  int state = 0;               // as the kernel numbers them: 1 established, 2 SYN sent, 10 listening
+  int state = 0;  // as the kernel numbers them: 1 established, 2 SYN sent, 10 listening
   std::uint64_t inode = 0;
 };
 // A line of net/tcp, tcp6, udp or udp6; false: it is none (the heading).

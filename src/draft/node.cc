@@ -27,10 +27,8 @@ std::string as_node_name(std::string_view text) {
   for (const char c : text.substr(0, 24)) {
     const char low = lower_case(c);
     const bool fits = is_lower(low) || is_digit(low) || low == '_' || low == '-';
-    if (fits && !(name.empty() && (low == '_' || low == '-')))
-      name += low;
-    else if (!name.empty() && name.back() != '-')
-      name += '-';
+    if (fits && !(name.empty() && (low == '_' || low == '-'))) name += low;
+    else if (!name.empty() && name.back() != '-') name += '-';
   }
   while (!name.empty() && name.back() == '-') name.pop_back();
   return name.empty() ? "node" : name;
@@ -68,15 +66,70 @@ std::string runs_what(const Seen& seen) {
 
 // Variables that belong to whoever logged in or to systemd, not to the program.
 bool is_session_variable(std::string_view name) {
-  static const std::set<std::string, std::less<>> names = {
-      "_", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "PWD", "OLDPWD", "SHLVL", "LANG", "LANGUAGE", "MAIL", "HOSTNAME", "DISPLAY", "COLORTERM",
-      "LS_COLORS", "LESSOPEN", "LESSCLOSE", "LESS", "PAGER", "EDITOR", "VISUAL", "PS1", "PS2", "HISTFILE", "HISTSIZE", "HISTCONTROL", "INVOCATION_ID",
-      "JOURNAL_STREAM", "NOTIFY_SOCKET", "MAINPID", "MANAGERPID", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "WATCHDOG_PID", "WATCHDOG_USEC",
-      "PIDFILE", "TMUX", "TMUX_PANE", "STY", "WINDOW", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "PATH", "DEBIAN_FRONTEND", "CREDENTIALS_DIRECTORY",
-      "CONFIGURATION_DIRECTORY", "RUNTIME_DIRECTORY", "STATE_DIRECTORY", "CACHE_DIRECTORY", "LOGS_DIRECTORY", "SYSTEMD_EXEC_PID", "MEMORY_PRESSURE_WATCH",
-      "MEMORY_PRESSURE_WRITE", "COLUMNS", "LINES", "XPC_FLAGS", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "VTE_VERSION"};
+  static const std::set<std::string, std::less<>> names = {"_",
+                                                           "HOME",
+                                                           "USER",
+                                                           "LOGNAME",
+                                                           "SHELL",
+                                                           "TERM",
+                                                           "PWD",
+                                                           "OLDPWD",
+                                                           "SHLVL",
+                                                           "LANG",
+                                                           "LANGUAGE",
+                                                           "MAIL",
+                                                           "HOSTNAME",
+                                                           "DISPLAY",
+                                                           "COLORTERM",
+                                                           "LS_COLORS",
+                                                           "LESSOPEN",
+                                                           "LESSCLOSE",
+                                                           "LESS",
+                                                           "PAGER",
+                                                           "EDITOR",
+                                                           "VISUAL",
+                                                           "PS1",
+                                                           "PS2",
+                                                           "HISTFILE",
+                                                           "HISTSIZE",
+                                                           "HISTCONTROL",
+                                                           "INVOCATION_ID",
+                                                           "JOURNAL_STREAM",
+                                                           "NOTIFY_SOCKET",
+                                                           "MAINPID",
+                                                           "MANAGERPID",
+                                                           "LISTEN_PID",
+                                                           "LISTEN_FDS",
+                                                           "LISTEN_FDNAMES",
+                                                           "WATCHDOG_PID",
+                                                           "WATCHDOG_USEC",
+                                                           "PIDFILE",
+                                                           "TMUX",
+                                                           "TMUX_PANE",
+                                                           "STY",
+                                                           "WINDOW",
+                                                           "XAUTHORITY",
+                                                           "DBUS_SESSION_BUS_ADDRESS",
+                                                           "PATH",
+                                                           "DEBIAN_FRONTEND",
+                                                           "CREDENTIALS_DIRECTORY",
+                                                           "CONFIGURATION_DIRECTORY",
+                                                           "RUNTIME_DIRECTORY",
+                                                           "STATE_DIRECTORY",
+                                                           "CACHE_DIRECTORY",
+                                                           "LOGS_DIRECTORY",
+                                                           "SYSTEMD_EXEC_PID",
+                                                           "MEMORY_PRESSURE_WATCH",
+                                                           "MEMORY_PRESSURE_WRITE",
+                                                           "COLUMNS",
+                                                           "LINES",
+                                                           "XPC_FLAGS",
+                                                           "TERM_PROGRAM",
+                                                           "TERM_PROGRAM_VERSION",
+                                                           "VTE_VERSION"};
   if (names.contains(name)) return true;
-  for (const std::string_view prefix : {"SSH_", "SUDO_", "XDG_", "LC_", "ROSE_", "BASH_FUNC_", "GPG_", "BYOBU_", "SYSTEMD_"})
+  for (const std::string_view prefix :
+       {"SSH_", "SUDO_", "XDG_", "LC_", "ROSE_", "BASH_FUNC_", "GPG_", "BYOBU_", "SYSTEMD_"})
     if (name.starts_with(prefix)) return true;
   return false;
 }
@@ -86,8 +139,10 @@ std::string unwritable(const std::vector<std::string>& words) {
   if (words.empty() || words.front().empty()) return "its command line is empty";
   if (words.size() > kMostWords) return fmt::format("its command line has {} words", words.size());
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i].size() > kMostWordBytes) return fmt::format("word {} of its command line has {} bytes", i + 1, words[i].size());
-    if (!fits_toml(words[i])) return fmt::format("word {} of its command line is not UTF-8, which TOML cannot hold", i + 1);
+    if (words[i].size() > kMostWordBytes)
+      return fmt::format("word {} of its command line has {} bytes", i + 1, words[i].size());
+    if (!fits_toml(words[i]))
+      return fmt::format("word {} of its command line is not UTF-8, which TOML cannot hold", i + 1);
   }
   return "";
 }
@@ -102,8 +157,10 @@ std::vector<std::string> first_words(Making& making) {
     words.clear();
     if (seen.unit && !seen.unit->command.empty()) {
       words = seen.unit->command;
-      making.node.changes.push_back(fmt::format("it wrote \"{}\" over its command line: this one is the unit's ExecStart (split at spaces: "
-                                                "systemd tells no quotes)", seen.main.argv.front()));
+      making.node.changes.push_back(
+          fmt::format("it wrote \"{}\" over its command line: this one is the unit's ExecStart (split at spaces: "
+                      "systemd tells no quotes)",
+                      seen.main.argv.front()));
     } else if (making.node.system != nullptr && !seen.program) {
       if (auto recovered = making.node.system->recover(making)) words = std::move(*recovered);
     }
@@ -149,11 +206,13 @@ void mask_words(Making& making, std::vector<std::string>& words, Secrets& secret
     ++masked;
   }
   if (masked > 0)
-    making.node.changes.push_back(fmt::format("{} that looked like a secret: a made-up one (rose-secret-...), the same wherever it was the same",
-                                              masked == 1 ? "a word" : fmt::format("{} words", masked)));
+    making.node.changes.push_back(
+        fmt::format("{} that looked like a secret: a made-up one (rose-secret-...), the same wherever it was the same",
+                    masked == 1 ? "a word" : fmt::format("{} words", masked)));
 }
 
-// Runs the command where empty folders, and copies of configuration files that name the run's addresses, lie over what runs has.
+// Runs the command where empty folders, and copies of configuration files that name the run's addresses, lie over what
+// runs has.
 void cover(Making& making, const Covers& covers, const std::vector<std::pair<std::string, Patch>>& patches) {
   if (covers.paths.empty() && patches.empty()) return;
   NodeDraft& node = making.node;
@@ -167,21 +226,26 @@ void cover(Making& making, const Covers& covers, const std::vector<std::pair<std
   }
   if (!covers.paths.empty()) {
     // "${1%/*}" is the shell's.
-    script += escaped("while [ \"$1\" != -- ]; do\n"
-                      "  if [ -d \"$1\" ]; then mkdir -p \"over$1\"; else mkdir -p \"over${1%/*}\"; : >> \"over$1\"; fi\n");
+    script += escaped(
+        "while [ \"$1\" != -- ]; do\n"
+        "  if [ -d \"$1\" ]; then mkdir -p \"over$1\"; else mkdir -p \"over${1%/*}\"; : >> \"over$1\"; fi\n");
     if (!node.user.empty()) script += fmt::format("  chown {} \"over$1\"\n", node.user);
     script += "  mount --bind \"over$1\" \"$1\"; shift\ndone\nshift\n";
   }
   // unshare and mount are root's to do: the user changes behind them.
-  script += node.user.empty() ? "exec \"$@\"" : fmt::format("exec setpriv --reuid {0} --regid \"$(id -g {0})\" --init-groups \"$@\"", node.user);
+  script += node.user.empty()
+                ? "exec \"$@\""
+                : fmt::format("exec setpriv --reuid {0} --regid \"$(id -g {0})\" --init-groups \"$@\"", node.user);
   std::vector<std::string> front = {"unshare", "--mount", "sh", "-ec", script, "sh"};
   for (const std::string& path : covers.paths) front.push_back(escaped(path));
   if (!covers.paths.empty()) front.push_back("--");
   if (node.binary.empty()) node.binary = making.words[0].text;
   making.words.prepend(std::move(front));
   if (!covers.paths.empty())
-    node.changes.push_back(fmt::format("it writes to {}, which its command line does not name: in a run, empty ones of the run's folder lie over "
-                                       "them, for this node alone (unshare, mount --bind)", fmt::join(covers.paths, ", ")));
+    node.changes.push_back(fmt::format(
+        "it writes to {}, which its command line does not name: in a run, empty ones of the run's folder lie over "
+        "them, for this node alone (unshare, mount --bind)",
+        fmt::join(covers.paths, ", ")));
   if (!node.user.empty()) {
     node.changes.push_back(fmt::format("user {}: by setpriv, for mount is root's to do", node.user));
     node.user.clear();
@@ -202,7 +266,8 @@ void add_variables(Making& making, const Moved& moved, Secrets& secrets, Rewritt
       continue;
     }
     // Of two with one name, programs see the first.
-    if (std::any_of(node.env.begin(), node.env.end(), [&](const Variable& known) { return known.name == name; })) continue;
+    if (std::any_of(node.env.begin(), node.env.end(), [&](const Variable& known) { return known.name == name; }))
+      continue;
     if (!is_variable_name(name)) {
       ++others;
     } else if (node.env.size() >= kMostVariables) {
@@ -226,7 +291,8 @@ void add_variables(Making& making, const Moved& moved, Secrets& secrets, Rewritt
     }
   }
   if (inherited > 0)
-    node.env_left.push_back(fmt::format("{} that 'rose init' found in its own environment, too: nodes inherit rose's", inherited == 1 ? "one" : std::to_string(inherited)));
+    node.env_left.push_back(fmt::format("{} that 'rose init' found in its own environment, too: nodes inherit rose's",
+                                        inherited == 1 ? "one" : std::to_string(inherited)));
   if (others > 0) node.env_left.push_back(fmt::format("{} whose names are none", others));
 }
 
@@ -237,40 +303,50 @@ void choose_ready(Making& making) {
   NodeDraft& node = making.node;
   const Seen& seen = making.seen();
   if (seen.tcp.empty()) {
-    if (node.ready.empty()) node.doubts.push_back("it listens at no TCP port: 'ready' could wait for a line of its log, { log = \"...\" }, or a command");
+    if (node.ready.empty())
+      node.doubts.push_back(
+          "it listens at no TCP port: 'ready' could wait for a line of its log, { log = \"...\" }, or a command");
     return;
   }
   const bool told = making.reachable;
-  const auto open = std::find_if(seen.tcp.begin(), seen.tcp.end(), [&](const Listen& listen) { return told || is_wild(listen); });
+  const auto open =
+      std::find_if(seen.tcp.begin(), seen.tcp.end(), [&](const Listen& listen) { return told || is_wild(listen); });
   if (open == seen.tcp.end()) {
-    node.doubts.push_back(fmt::format(
-        "it listens at {} alone, which its command line does not say: in a run nobody reaches it there. Its configuration file (a copy of it) must "
-        "name 0.0.0.0; then ready = {{ tcp = {} }}", fmt::format("{}:{}", seen.tcp.front().address, seen.tcp.front().port), seen.tcp.front().port));
+    node.doubts.push_back(
+        fmt::format("it listens at {} alone, which its command line does not say: in a run nobody reaches it there. "
+                    "Its configuration file (a copy of it) must "
+                    "name 0.0.0.0; then ready = {{ tcp = {} }}",
+                    fmt::format("{}:{}", seen.tcp.front().address, seen.tcp.front().port), seen.tcp.front().port));
     return;
   }
   if (node.port == 0) node.port = open->port;
-  const bool known = std::any_of(seen.tcp.begin(), seen.tcp.end(), [&](const Listen& listen) { return listen.port == node.port; });
+  const bool known =
+      std::any_of(seen.tcp.begin(), seen.tcp.end(), [&](const Listen& listen) { return listen.port == node.port; });
   if (node.ready.empty()) node.ready = fmt::format("{{ tcp = {}, timeout = \"30s\" }}", known ? node.port : open->port);
 }
 
 void describe(Making& making) {
   const Seen& seen = making.seen();
   NodeDraft& node = making.node;
-  std::string what = node.system != nullptr ? std::string(node.system->title()) : seen.main.exe.empty() ? "a program" : base_name(seen.main.exe);
+  std::string what = node.system != nullptr  ? std::string(node.system->title())
+                     : seen.main.exe.empty() ? "a program"
+                                             : base_name(seen.main.exe);
   std::string line = fmt::format("{}: {}", node.name, what);
   line += fmt::format(", from {}", seen.origin);
   if (seen.processes > 1) line += fmt::format(", {} processes", seen.processes);
   node.about.push_back(line);
   if (seen.program)
-    node.about.push_back(fmt::format("Started by {}; what works is {} (pid {}).", base_name(seen.main.argv.empty() ? "" : seen.main.argv.front()),
-                                     seen.program->exe, seen.program->pid));
+    node.about.push_back(fmt::format("Started by {}; what works is {} (pid {}).",
+                                     base_name(seen.main.argv.empty() ? "" : seen.main.argv.front()), seen.program->exe,
+                                     seen.program->pid));
   if (!seen.started_by.empty())
     node.about.push_back(fmt::format("It was started by {}, which may have prepared something.", seen.started_by));
   const auto list = [](const std::vector<Listen>& listens) {
     std::string text;
     for (std::size_t i = 0; i < listens.size() && i < 12; ++i) {
       const bool six = listens[i].address.find(':') != std::string::npos;
-      text += fmt::format("{}{}{}{}:{}", text.empty() ? "" : ", ", six ? "[" : "", listens[i].address, six ? "]" : "", listens[i].port);
+      text += fmt::format("{}{}{}{}:{}", text.empty() ? "" : ", ", six ? "[" : "", listens[i].address, six ? "]" : "",
+                          listens[i].port);
     }
     if (listens.size() > 12) text += fmt::format(" and {} more", listens.size() - 12);
     return text;
@@ -282,12 +358,15 @@ void describe(Making& making) {
   for (const std::string& path : seen.written)
     if (path.find("log") != std::string::npos && logs.size() < 4) logs.push_back(path);
   if (!logs.empty())
-    node.about.push_back(fmt::format("Writes what may be logs: {} ('rose trace --dump-on-log' watches them in production).", fmt::join(logs, ", ")));
+    node.about.push_back(fmt::format(
+        "Writes what may be logs: {} ('rose trace --dump-on-log' watches them in production).", fmt::join(logs, ", ")));
   if (!seen.runtime.empty())
-    node.about.push_back(fmt::format("It runs {}: calls, connections and processes are seen, the program's own {} are not functions of a file.", seen.runtime,
-                                     seen.runtime == "Java" ? "methods" : "functions"));
+    node.about.push_back(fmt::format(
+        "It runs {}: calls, connections and processes are seen, the program's own {} are not functions of a file.",
+        seen.runtime, seen.runtime == "Java" ? "methods" : "functions"));
   for (const std::string& line_of : seen.unread) node.doubts.push_back("could not be read: " + line_of);
-  if (seen.main.deleted) node.doubts.push_back(fmt::format("{} was replaced or removed since it was started", seen.main.exe));
+  if (seen.main.deleted)
+    node.doubts.push_back(fmt::format("{} was replaced or removed since it was started", seen.main.exe));
 }
 
 void add_restart(Making& making) {
@@ -301,9 +380,11 @@ void add_restart(Making& making) {
     node.restart_note = "its unit does not start it again";
     return;
   }
-  node.restart = fmt::format("{{ delay = \"{}\", max = {} }}", format_duration(std::max<std::int64_t>(unit->restart_delay_ns, 1'000'000)),
+  node.restart = fmt::format("{{ delay = \"{}\", max = {} }}",
+                             format_duration(std::max<std::int64_t>(unit->restart_delay_ns, 1'000'000)),
                              unit->restarts > 0 && unit->restarts <= 1000 ? unit->restarts : 5);
-  node.restart_note = fmt::format("the unit's Restart={}{}", unit->restart, unit->restart == "always" ? "" : "; here after every end");
+  node.restart_note =
+      fmt::format("the unit's Restart={}{}", unit->restart, unit->restart == "always" ? "" : "; here after every end");
 }
 
 NodeDraft draft_node(Making making, Secrets& secrets) {
@@ -312,8 +393,9 @@ NodeDraft draft_node(Making making, Secrets& secrets) {
   describe(making);
   add_restart(making);
   if (seen.functions && seen.runtime.empty())
-    making.node.functions = *seen.functions == 0 ? "its program has no symbols: no function of it can be named"
-                                                 : fmt::format("{} functions of it can be named: functions = [\"...\"]", *seen.functions);
+    making.node.functions =
+        *seen.functions == 0 ? "its program has no symbols: no function of it can be named"
+                             : fmt::format("{} functions of it can be named: functions = [\"...\"]", *seen.functions);
   if (seen.program && fits_toml(seen.program->exe)) making.node.binary = seen.program->exe;
   std::vector<std::string> words = first_words(making);
   if (words.empty()) {
@@ -342,7 +424,8 @@ NodeDraft draft_node(Making making, Secrets& secrets) {
   Covers covers = making.places_known ? Covers{} : find_covers(seen, making.words, moved);
   std::erase_if(covers.paths, [&](const std::string& path) {
     if (fits_toml(path)) return false;
-    making.node.doubts.push_back(fmt::format("it writes to {}, whose name TOML cannot hold: a run would write there, too", path));
+    making.node.doubts.push_back(
+        fmt::format("it writes to {}, whose name TOML cannot hold: a run would write there, too", path));
     return true;
   });
   std::vector<std::pair<std::string, Patch>> patches;
@@ -357,7 +440,9 @@ NodeDraft draft_node(Making making, Secrets& secrets) {
   node.changes.insert(node.changes.end(), rewritten.changes.begin(), rewritten.changes.end());
   node.doubts.insert(node.doubts.end(), rewritten.doubts.begin(), rewritten.doubts.end());
   for (const std::string& path : covers.uncovered)
-    node.doubts.push_back(fmt::format("its socket {} is in a folder that everybody uses, and would be taken from what runs: give it another place", path));
+    node.doubts.push_back(fmt::format(
+        "its socket {} is in a folder that everybody uses, and would be taken from what runs: give it another place",
+        path));
   node.folders = moved.folders;
   choose_ready(making);
   if (adapts) making.node.system->finish(making);
@@ -369,9 +454,8 @@ NodeDraft draft_node(Making making, Secrets& secrets) {
 }  // namespace
 
 bool is_variable_name(std::string_view name) {
-  return !name.empty() && !(name[0] >= '0' && name[0] <= '9') && std::all_of(name.begin(), name.end(), [](char c) {
-    return is_alpha(c) || is_digit(c) || c == '_';
-  });
+  return !name.empty() && !(name[0] >= '0' && name[0] <= '9') &&
+         std::all_of(name.begin(), name.end(), [](char c) { return is_alpha(c) || is_digit(c) || c == '_'; });
 }
 
 std::vector<std::string> node_names(const std::vector<Seen>& seen, const std::vector<const System*>& systems) {
@@ -386,7 +470,8 @@ std::vector<std::string> node_names(const std::vector<Seen>& seen, const std::ve
     } else {
       if (!one.runtime.empty()) base = runs_what(one);
       if (base.empty()) base = base_name((one.program ? *one.program : one.main).exe);
-      if (base.empty() && !one.main.argv.empty()) base = base_name(one.main.argv.front().substr(0, one.main.argv.front().find(' ')));
+      if (base.empty() && !one.main.argv.empty())
+        base = base_name(one.main.argv.front().substr(0, one.main.argv.front().find(' ')));
     }
     bases.push_back(as_node_name(base));
   }

@@ -52,7 +52,8 @@ double entropy(std::string_view text) {  // bits a character
   for (const char c : text) counts[static_cast<unsigned char>(c)] += 1;
   double bits = 0;
   for (const double count : counts)
-    if (count > 0) bits -= count / static_cast<double>(text.size()) * std::log2(count / static_cast<double>(text.size()));
+    if (count > 0)
+      bits -= count / static_cast<double>(text.size()) * std::log2(count / static_cast<double>(text.size()));
   return bits;
 }
 
@@ -82,7 +83,8 @@ bool names_secret(std::string_view name) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::string& part = parts[i];
     // "password_file": the path is none, and has_key_name's values are looked at by their form.
-    if (is_one_of(part, {"file", "path", "dir", "directory", "ttl", "timeout", "length", "policy", "type"}) && i + 1 == parts.size())
+    if (is_one_of(part, {"file", "path", "dir", "directory", "ttl", "timeout", "length", "policy", "type"}) &&
+        i + 1 == parts.size())
       return false;
   }
   for (const std::string& part : parts) {
@@ -98,8 +100,8 @@ bool names_secret(std::string_view name) {
 }
 
 bool is_token(std::string_view value) {
-  for (const std::string_view prefix : {"ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "xoxa-", "sk_live_",
-                                        "sk-", "AKIA", "ASIA", "AIza", "hvs.", "eyJ"})
+  for (const std::string_view prefix : {"ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "xoxa-",
+                                        "sk_live_", "sk-", "AKIA", "ASIA", "AIza", "hvs.", "eyJ"})
     if (value.size() >= prefix.size() + 14 && value.starts_with(prefix) &&
         std::all_of(value.begin(), value.end(), is_name_char))
       return true;
@@ -144,7 +146,8 @@ std::string Secrets::masked_words(std::string_view text) {
     const std::string_view word = text.substr(0, end);
     text.remove_prefix(end);
     const std::size_t equals = word.find('=');
-    if (equals != std::string_view::npos && names_secret(word.substr(0, equals)) && !plain_value(word.substr(equals + 1))) {
+    if (equals != std::string_view::npos && names_secret(word.substr(0, equals)) &&
+        !plain_value(word.substr(equals + 1))) {
       out += word.substr(0, equals + 1);
       out += stand_in(word.substr(equals + 1));
     } else if (!option.empty() && !word.starts_with('-') && !plain_value(word)) {
@@ -166,11 +169,12 @@ std::string Secrets::masked(std::string_view name, std::string_view value) {
     // A number of tokens is no token; a password may well be a number.
     const auto parts = name_parts(name);
     const bool counts = all_numbers(value) && std::none_of(parts.begin(), parts.end(), [](const std::string& part) {
-      return part.find("pass") != std::string::npos || part == "pwd" || part == "pw";
-    });
+                          return part.find("pass") != std::string::npos || part == "pwd" || part == "pw";
+                        });
     if (!counts && value.find("://") == std::string_view::npos) return stand_in(value);
   }
-  if (!name.empty() && !spaces && has_key_name(name) && value.size() >= 12 && value.find_first_of("/.:,") == std::string_view::npos)
+  if (!name.empty() && !spaces && has_key_name(name) && value.size() >= 12 &&
+      value.find_first_of("/.:,") == std::string_view::npos)
     return stand_in(value);
   if (is_token(value)) return stand_in(value);
   return masked_words(masked_url(value));

@@ -36,9 +36,11 @@ NodeDraft node_of(const config::Node& taken, const Service* service, const std::
   // What is built has a name of rose's, which says nothing.
   if (service != nullptr && !service->image.empty()) node.system = find_system_of_image(service->image);
   const std::string title = node.system != nullptr ? std::string(node.system->title()) : "a service";
-  node.about.push_back(fmt::format("{}: {}, from line {}: {}", taken.name, title, taken.line, container.build.empty() ? "image " + container.image : "built as the file says"));
+  node.about.push_back(fmt::format("{}: {}, from line {}: {}", taken.name, title, taken.line,
+                                   container.build.empty() ? "image " + container.image : "built as the file says"));
   if (taken.restart)
-    node.about.push_back(taken.restart->only_failures ? "Started again when it fails, as the file says." : "Started again whenever it ends, as the file says.");
+    node.about.push_back(taken.restart->only_failures ? "Started again when it fails, as the file says."
+                                                      : "Started again whenever it ends, as the file says.");
   node.port = service != nullptr ? port_of(*service, node.system) : 0;
   if (completing.contains(taken.name)) node.ready_note = "it ends by itself, and others wait for that: no 'ready'";
   else if (container.health) node.ready_note = "it is ready when its health check passes";
@@ -46,7 +48,10 @@ NodeDraft node_of(const config::Node& taken, const Service* service, const std::
   for (const std::string& volume : container.volumes) {
     const std::string source = volume.substr(0, volume.find(':'));
     if (source.starts_with('/') && !volume.ends_with(":ro") && volume.find(":ro,") == std::string::npos)
-      node.doubts.push_back(fmt::format("{} is of this machine, and writable in the container: where it exists, all runs share it, and find what earlier ones left. A volume is empty in each run", source));
+      node.doubts.push_back(
+          fmt::format("{} is of this machine, and writable in the container: where it exists, all runs share it, and "
+                      "find what earlier ones left. A volume is empty in each run",
+                      source));
   }
   return node;
 }
@@ -67,9 +72,14 @@ Drafted draft_services(const ComposeFile& file, const config::ComposeNodes& take
   Surroundings& around = drafted.around;
   around.network = host ? "host" : "netns";
   around.compose = path;
-  around.about.push_back("The Compose file stays as it is. In each run its services are nodes, in containers of the run's own, with volumes and a network of their own; podman or "
-                         "docker makes them. A [[node]] with the name of a service adds what the file does not say.");
-  if (host) around.about.push_back("LOOK: services share this machine's network (network_mode: host), so all nodes do: runs go one after the other, and partitions are not possible.");
+  around.about.push_back(
+      "The Compose file stays as it is. In each run its services are nodes, in containers of the run's own, with "
+      "volumes and a network of their own; podman or "
+      "docker makes them. A [[node]] with the name of a service adds what the file does not say.");
+  if (host)
+    around.about.push_back(
+        "LOOK: services share this machine's network (network_mode: host), so all nodes do: runs go one after the "
+        "other, and partitions are not possible.");
   for (const std::string& warning : taken.warnings) around.about.push_back(fmt::format("LOOK: {}.", warning));
   for (const std::string& word : taken.words) around.about.push_back(fmt::format("({}.)", word));
   return drafted;

@@ -22,6 +22,7 @@ struct Patch {
   std::vector<std::string> expressions;
   bool own = false;  // an address that the node itself listens at is among them
 };
-[[nodiscard]] Patch patch_settings(const Settings& settings, std::size_t self, const AddressBook& book, Rewritten& result);
+[[nodiscard]] Patch patch_settings(const Settings& settings, std::size_t self, const AddressBook& book,
+                                   Rewritten& result);
 
 }  // namespace rose::draft

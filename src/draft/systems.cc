@@ -22,7 +22,9 @@ std::string program_name(const Seen& seen) {
 }
 
 // Where an example finds the node: inside of a container it is at home.
-std::string address_of(const NodeDraft& node) { return node.run_in.empty() ? "$ROSE_IP_" + node.variable : "127.0.0.1"; }
+std::string address_of(const NodeDraft& node) {
+  return node.run_in.empty() ? "$ROSE_IP_" + node.variable : "127.0.0.1";
+}
 
 std::uint16_t lowest_port(const Seen& seen) { return seen.tcp.empty() ? 0 : seen.tcp.front().port; }
 
@@ -45,17 +47,20 @@ class Redis : public System {
     const Seen& seen = making.seen();
     const std::string& said = seen.main.argv.front();
     if (said.find("[sentinel]") != std::string::npos) {
-      making.node.question = "a Sentinel keeps its state in its configuration file, and its command line does not tell which that is: "
-                             "copy the file beside this one, name the nodes' addresses in it";
+      making.node.question =
+          "a Sentinel keeps its state in its configuration file, and its command line does not tell which that is: "
+          "copy the file beside this one, name the nodes' addresses in it";
       return std::nullopt;
     }
     const std::uint16_t port = client_port(seen);
     std::vector<std::string> words = {said.substr(0, said.find(' ')), "--port", std::to_string(port)};
     if (said.find("[cluster]") != std::string::npos) words.insert(words.end(), {"--cluster-enabled", "yes"});
     if (writes_below(seen, ".aof")) words.insert(words.end(), {"--appendonly", "yes"});
-    making.node.doubts.push_back(fmt::format(
-        "it wrote \"{}\" over its command line: the one here is put together from what it does. Its other settings cannot be seen; "
-        "'redis-cli -p {} info server' says which configuration file it has: name that behind the program", said, port));
+    making.node.doubts.push_back(
+        fmt::format("it wrote \"{}\" over its command line: the one here is put together from what it does. Its other "
+                    "settings cannot be seen; "
+                    "'redis-cli -p {} info server' says which configuration file it has: name that behind the program",
+                    said, port));
     return words;
   }
 
@@ -64,7 +69,8 @@ class Redis : public System {
     Words& words = making.words;
     const bool file = words.size() > 1 && !words[1].text.starts_with('-');
     // In a run it stays in the foreground and in its folder, and is reached at its address.
-    for (const char* option : {"--daemonize", "--pidfile", "--logfile", "--supervised", "--unixsocket", "--unixsocketperm"})
+    for (const char* option :
+         {"--daemonize", "--pidfile", "--logfile", "--supervised", "--unixsocket", "--unixsocketperm"})
       words.drop({option}, 1);
     words.drop({"--bind"}, 16);
     words.drop({"--protected-mode"}, 1);
@@ -77,13 +83,17 @@ class Redis : public System {
         if ((key != "requirepass" && key != "masterauth") || words.has({"--" + key})) continue;
         words.append("--" + key);
         words.append("");
-        making.node.changes.push_back(fmt::format("--{} \"\": {} sets one; in a run there is none", key, settings.path));
+        making.node.changes.push_back(
+            fmt::format("--{} \"\": {} sets one; in a run there is none", key, settings.path));
       }
     if (file)
-      for (const char* word : {"--daemonize", "no", "--supervised", "no", "--pidfile", "", "--logfile", "", "--unixsocket", ""}) words.append(word);
-    making.node.changes.push_back(fmt::format("--bind, --dir{}: it is reached at its address, begins with an empty folder, and writes nowhere else{}",
-                                              file ? ", --daemonize, --logfile, ..." : "",
-                                              seen.main.cwd.empty() ? "" : fmt::format(" (it runs in {})", seen.main.cwd)));
+      for (const char* word :
+           {"--daemonize", "no", "--supervised", "no", "--pidfile", "", "--logfile", "", "--unixsocket", ""})
+        words.append(word);
+    making.node.changes.push_back(fmt::format(
+        "--bind, --dir{}: it is reached at its address, begins with an empty folder, and writes nowhere else{}",
+        file ? ", --daemonize, --logfile, ..." : "",
+        seen.main.cwd.empty() ? "" : fmt::format(" (it runs in {})", seen.main.cwd)));
     const std::uint16_t port = client_port(seen);
     making.node.port = port;
     making.places_known = true;
@@ -93,12 +103,16 @@ class Redis : public System {
     const bool told = words.has({"--replicaof", "--slaveof"});
     for (const Remote& remote : seen.remotes) {
       const auto other = making.book.owner(making.self, remote.address, remote.port);
-      if (!other || *other == making.self || making.systems[*other] != this || client_port(making.all[*other]) != remote.port) continue;
+      if (!other || *other == making.self || making.systems[*other] != this ||
+          client_port(making.all[*other]) != remote.port)
+        continue;
       making.node.follows = true;
       if (told) break;
-      for (const std::string& word : {std::string("--replicaof"), making.book.placeholder(making.self, *other), std::to_string(remote.port)})
+      for (const std::string& word :
+           {std::string("--replicaof"), making.book.placeholder(making.self, *other), std::to_string(remote.port)})
         words.append(word);
-      making.node.changes.push_back(fmt::format("--replicaof: it holds a connection to port {} of {}", remote.port, making.book.name(*other)));
+      making.node.changes.push_back(
+          fmt::format("--replicaof: it holds a connection to port {} of {}", remote.port, making.book.name(*other)));
       break;
     }
     making.node.follows = making.node.follows || told;
@@ -106,12 +120,14 @@ class Redis : public System {
       if (making.host.has("redis-cli"))
         making.node.ready = fmt::format(
             "{{ command = [\"sh\", \"-c\", {}], timeout = \"30s\" }}",
-            toml::literal(fmt::format("{}redis-cli -h ${{ip}} -p {} info replication | grep -q master_link_status:up",
-                                      making.node.password.empty() ? "" : fmt::format("REDISCLI_AUTH={} ", making.node.password), port)));
+            toml::literal(fmt::format(
+                "{}redis-cli -h ${{ip}} -p {} info replication | grep -q master_link_status:up",
+                making.node.password.empty() ? "" : fmt::format("REDISCLI_AUTH={} ", making.node.password), port)));
     } else if (making.all.size() > 1 && !words.has({"--repl-diskless-sync-delay"})) {
       words.append("--repl-diskless-sync-delay");
       words.append("0");
-      making.node.changes.push_back("--repl-diskless-sync-delay 0: replicas have their copy at once, not after 5 seconds of every run");
+      making.node.changes.push_back(
+          "--repl-diskless-sync-delay 0: replicas have their copy at once, not after 5 seconds of every run");
     }
   }
 
@@ -121,7 +137,8 @@ class Redis : public System {
     return {login + fmt::format("for i in $(seq 200); do\n"
                                 "  {} set key:$i $i | grep -q OK && echo $i >> acknowledged\n"
                                 "  sleep 0.02\n"
-                                "done\n", cli),
+                                "done\n",
+                                cli),
             login + fmt::format("test \"$({} dbsize)\" -lt \"$(wc -l < acknowledged)\"\n", cli),
             "fewer keys are there than were acknowledged", "redis-cli"};
   }
@@ -142,16 +159,17 @@ class Postgres : public System {
 
   void adapt(Making& making) const override {
     Words& words = making.words;
-    const bool file = std::any_of(making.seen().main.argv.begin(), making.seen().main.argv.end(),
-                                  [](const std::string& word) { return word.find("config_file=") != std::string::npos; });
+    const bool file =
+        std::any_of(making.seen().main.argv.begin(), making.seen().main.argv.end(),
+                    [](const std::string& word) { return word.find("config_file=") != std::string::npos; });
     words.drop({"-D"}, 1);
     words.drop({"--data-directory"}, 1);
     words.drop({"-k"}, 1);
     words.drop({"-h"}, 1);
     for (const char* word : {"-D", "${dir}/data", "-k", "${dir}", "-h", "${ip}"}) words.append(word);
     if (file)
-      for (const char* setting : {"data_directory=${dir}/data", "hba_file=${dir}/data/pg_hba.conf", "ident_file=${dir}/data/pg_ident.conf",
-                                  "external_pid_file="}) {
+      for (const char* setting : {"data_directory=${dir}/data", "hba_file=${dir}/data/pg_hba.conf",
+                                  "ident_file=${dir}/data/pg_ident.conf", "external_pid_file="}) {
         words.append("-c");
         words.append(setting);
       }
@@ -162,13 +180,15 @@ class Postgres : public System {
     }
     making.places_known = true;
     making.reachable = true;
-    making.node.changes.push_back("the shell makes an empty database (initdb) that lets everybody of its network in, in the run's folder; "
-                                  "-D, -k, -h and, over a configuration file's, what else names a folder");
+    making.node.changes.push_back(
+        "the shell makes an empty database (initdb) that lets everybody of its network in, in the run's folder; "
+        "-D, -k, -h and, over a configuration file's, what else names a folder");
     for (const Remote& remote : making.seen().remotes)
       if (const auto other = making.book.owner(making.self, remote.address, remote.port);
           other && *other != making.self && making.systems[*other] == this)
-        making.node.doubts.push_back(fmt::format("it holds a connection to {}: a standby begins with pg_basebackup instead of initdb",
-                                                 making.book.name(*other)));
+        making.node.doubts.push_back(
+            fmt::format("it holds a connection to {}: a standby begins with pg_basebackup instead of initdb",
+                        making.book.name(*other)));
   }
 
   void finish(Making& making) const override {
@@ -183,11 +203,13 @@ class Postgres : public System {
   }
 
   Example example(const NodeDraft& node) const override {
-    const std::string psql = fmt::format("{}psql -h {} -p {} -U postgres -qAt", node.run_in, address_of(node), node.port);
+    const std::string psql =
+        fmt::format("{}psql -h {} -p {} -U postgres -qAt", node.run_in, address_of(node), node.port);
     return {fmt::format("{0} -c \"create table rose (i int)\" || exit 1\n"
                         "for i in $(seq 100); do\n"
                         "  {0} -c \"insert into rose values ($i)\" && echo $i >> acknowledged\n"
-                        "done\n", psql),
+                        "done\n",
+                        psql),
             fmt::format("test \"$({} -c 'select count(*) from rose')\" -lt \"$(wc -l < acknowledged)\"\n", psql),
             "fewer rows are there than were acknowledged", "psql"};
   }
@@ -215,10 +237,8 @@ class Nginx : public System {
       const bool option = word.size() == 2 && word[0] == '-';
       // Directives hold spaces; an option ends them.
       const bool inside = words.size() >= 3 && words[words.size() - 2] == "-g" && !option;
-      if (inside)
-        words.back() += " " + word;
-      else if (!word.empty())
-        words.push_back(word);
+      if (inside) words.back() += " " + word;
+      else if (!word.empty()) words.push_back(word);
     }
     return words;
   }
@@ -242,7 +262,8 @@ class Nginx : public System {
     return {fmt::format("for i in $(seq 200); do\n"
                         "  {}curl -sS -f -o /dev/null -m 5 http://{}:{}/ || echo $i >> failures\n"
                         "  sleep 0.02\n"
-                        "done\n", node.run_in, address_of(node), node.port),
+                        "done\n",
+                        node.run_in, address_of(node), node.port),
             "test -s failures\n", "a request failed", "curl"};
   }
 };
@@ -257,7 +278,8 @@ class Etcd : public System {
   void adapt(Making& making) const override {
     Words& words = making.words;
     const auto set = [&](const char* variable) {
-      return std::any_of(making.seen().main.env.begin(), making.seen().main.env.end(), [&](const auto& each) { return each.first == variable; });
+      return std::any_of(making.seen().main.env.begin(), making.seen().main.env.end(),
+                         [&](const auto& each) { return each.first == variable; });
     };
     // Options go before variables.
     if (!words.has({"--data-dir", "-data-dir"}) && !set("ETCD_DATA_DIR")) {
@@ -269,19 +291,23 @@ class Etcd : public System {
     if (!client && !config) {
       words.append("--listen-client-urls=http://${ip}:2379");
       words.append("--advertise-client-urls=http://${ip}:2379");
-      making.node.changes.push_back("--listen-client-urls, --advertise-client-urls: it listens at localhost alone unless told otherwise");
+      making.node.changes.push_back(
+          "--listen-client-urls, --advertise-client-urls: it listens at localhost alone unless told otherwise");
       making.reachable = true;
     }
     making.node.port = lowest_port(making.seen());
   }
 
   Example example(const NodeDraft& node) const override {
-    const std::string ctl = fmt::format("{}env ETCDCTL_API=3 etcdctl --endpoints=http://{}:{}", node.run_in, address_of(node), node.port);
+    const std::string ctl =
+        fmt::format("{}env ETCDCTL_API=3 etcdctl --endpoints=http://{}:{}", node.run_in, address_of(node), node.port);
     return {fmt::format("for i in $(seq 200); do\n"
                         "  {} put key:$i $i > put.out 2>&1 && echo $i >> acknowledged\n"
-                        "done\n", ctl),
+                        "done\n",
+                        ctl),
             fmt::format("keys=$({} get key: --prefix --keys-only) || exit 2\n"
-                        "test \"$(echo \"$keys\" | grep -c key:)\" -lt \"$(wc -l < acknowledged)\"\n", ctl),
+                        "test \"$(echo \"$keys\" | grep -c key:)\" -lt \"$(wc -l < acknowledged)\"\n",
+                        ctl),
             "fewer keys are there than were acknowledged", "etcdctl"};
   }
 };
@@ -300,7 +326,8 @@ class Memcached : public System {
     words.drop({"-l", "--listen"}, 1);
     words.append("-l");
     words.append("${ip}");
-    making.node.changes.push_back("-l: it is reached at its address; no -d, no -P: it stays in the foreground and writes no pid file");
+    making.node.changes.push_back(
+        "-l: it is reached at its address; no -d, no -P: it stays in the foreground and writes no pid file");
     making.node.port = lowest_port(making.seen());
     making.reachable = true;
     // As root it wants to be told whose it shall be.
@@ -316,7 +343,8 @@ class Memcached : public System {
                         "  printf \"set key:$i 0 0 2\\r\\nok\\r\\n\" >&3\n"
                         "  read -r -t 5 answer <&3 && echo $i >> acknowledged || echo $i >> failures\n"
                         "  sleep 0.02\n"
-                        "done'\n", node.run_in, address_of(node), node.port),
+                        "done'\n",
+                        node.run_in, address_of(node), node.port),
             "test -s failures\n", "a request got no answer", "bash"};
   }
 };
@@ -336,7 +364,8 @@ class Mosquitto : public System {
   Example example(const NodeDraft& node) const override {
     return {fmt::format("for i in $(seq 100); do\n"
                         "  {}mosquitto_pub -h {} -p {} -q 1 -t rose -m $i || echo $i >> failures\n"
-                        "done\n", node.run_in, address_of(node), node.port),
+                        "done\n",
+                        node.run_in, address_of(node), node.port),
             "test -s failures\n", "a message was not acknowledged", "mosquitto_pub"};
   }
 };
@@ -365,7 +394,9 @@ const System* find_system_of_image(std::string_view image) {
   std::string name = file_name(image.substr(0, image.find('@')));
   name = name.substr(0, name.find(':'));
   for (const System* system : all_systems())
-    if (name.find(system->name()) != std::string::npos || (system->name() == "redis" && name.find("valkey") != std::string::npos)) return system;
+    if (name.find(system->name()) != std::string::npos ||
+        (system->name() == "redis" && name.find("valkey") != std::string::npos))
+      return system;
   return nullptr;
 }
 

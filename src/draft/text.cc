@@ -19,16 +19,15 @@ std::string comment_text(std::string_view text) {
     const unsigned char c = static_cast<unsigned char>(text.front());
     if (length == 0 || (length == 1 && (c < 0x20 || c == 0x7f)))
       out += length == 1 && (c == '\n' || c == '\t') ? ' ' : '?';
-    else
-      out += text.substr(0, length);
+    else out += text.substr(0, length);
     text.remove_prefix(std::max<std::size_t>(length, 1));
   }
   return text.empty() ? out : out + " ...";
 }
 
 std::string one_word(std::string_view word) {
-  const bool script = word.find('\n') != std::string_view::npos && word.find("'''") == std::string_view::npos && !word.ends_with('\'') &&
-                      is_utf8(word) && std::all_of(word.begin(), word.end(), [](char c) {
+  const bool script = word.find('\n') != std::string_view::npos && word.find("'''") == std::string_view::npos &&
+                      !word.ends_with('\'') && is_utf8(word) && std::all_of(word.begin(), word.end(), [](char c) {
                         return c == '\n' || c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);
                       });
   return script ? fmt::format("'''\n{}'''", word) : toml::literal(word);
@@ -80,10 +79,8 @@ class Text {
   }
   void key(std::string_view name, std::size_t width, const std::string& value, const std::string& comment = {}) {
     const std::string head = fmt::format("{:<{}} = {}", name, width, value);
-    if (comment.empty())
-      line(head);
-    else if (head.size() + comment.size() + 6 <= kWidth + 20)
-      line(head + "   # " + comment_text(comment));
+    if (comment.empty()) line(head);
+    else if (head.size() + comment.size() + 6 <= kWidth + 20) line(head + "   # " + comment_text(comment));
     else {
       this->comment(comment);
       line(head);
@@ -136,23 +133,20 @@ void write_node(Text& text, const NodeDraft& node, Draft& draft) {
     list("aliases", node.aliases);
   } else if (node.command.empty()) {
     text.comment("QUESTION: how is it started? " + node.question + ".", "# ", 10);
-    draft.questions.push_back({text.next_line(), "node.command", fmt::format("how is {} started? {}", node.name, comment_text(node.question)), true});
+    draft.questions.push_back({text.next_line(), "node.command",
+                               fmt::format("how is {} started? {}", node.name, comment_text(node.question)), true});
     text.key("command", 7, "\"?\"");
   } else {
     text.line("command = " + list_of(node.command, 10));
   }
-  for (const Variable& variable : node.env) text.key("env." + variable.name, 7, toml::literal(variable.value), variable.comment);
+  for (const Variable& variable : node.env)
+    text.key("env." + variable.name, 7, toml::literal(variable.value), variable.comment);
   for (const std::string& left : node.env_left) text.comment("not in env: " + left);
-  if (!node.ready.empty())
-    text.key("ready", 7, node.ready);
-  else if (!node.ready_note.empty())
-    text.comment(node.ready_note);
-  else
-    text.comment("no 'ready': the workload begins as soon as it is started");
-  if (!node.restart.empty())
-    text.key("restart", 7, node.restart, node.restart_note);
-  else if (!node.restart_note.empty())
-    text.key("# restart", 7, "{ delay = \"1s\", max = 5 }", node.restart_note);
+  if (!node.ready.empty()) text.key("ready", 7, node.ready);
+  else if (!node.ready_note.empty()) text.comment(node.ready_note);
+  else text.comment("no 'ready': the workload begins as soon as it is started");
+  if (!node.restart.empty()) text.key("restart", 7, node.restart, node.restart_note);
+  else if (!node.restart_note.empty()) text.key("# restart", 7, "{ delay = \"1s\", max = 5 }", node.restart_note);
   if (!node.user.empty()) text.key("user", 7, toml::literal(node.user));
   if (!node.binary.empty()) text.key("binary", 7, toml::literal(node.binary), "where functions are looked up");
   if (!node.functions.empty()) text.comment(node.functions);
@@ -183,20 +177,26 @@ Asked example_for(const std::vector<NodeDraft>& nodes) {
   return {};
 }
 
-Draft write_draft(const std::vector<std::string>& origins, const std::vector<NodeDraft>& nodes, const Surroundings& around,
-                  const Asked& asked, const Host& host) {
+Draft write_draft(const std::vector<std::string>& origins, const std::vector<NodeDraft>& nodes,
+                  const Surroundings& around, const Asked& asked, const Host& host) {
   Draft draft;
   Text text;
   const Example& example = asked.example;
   text.comment(fmt::format("Drafted by 'rose init' from {}.", fmt::join(origins, ", ")));
-  text.comment("What it could not know is marked QUESTION, what you should look at LOOK. Lines that begin with '#:' are examples "
-               "that fit: take the '#: ' away to use them. Every key is described in configs/rose.toml.");
-  if (!nodes.empty()) text.key("name", 4, toml::literal(nodes.front().system != nullptr ? std::string(nodes.front().system->name()) : nodes.front().name));
+  text.comment(
+      "What it could not know is marked QUESTION, what you should look at LOOK. Lines that begin with '#:' are "
+      "examples "
+      "that fit: take the '#: ' away to use them. Every key is described in configs/rose.toml.");
+  if (!nodes.empty())
+    text.key("name", 4,
+             toml::literal(nodes.front().system != nullptr ? std::string(nodes.front().system->name())
+                                                           : nodes.front().name));
   text.line();
   for (const std::string& line : around.about) text.comment(line);
   text.line("[deployment]");
-  text.key("network", 8, toml::literal(around.network),
-           around.network == "netns" ? "each node has an address and a network of its own: ports may stay as they are" : "");
+  text.key(
+      "network", 8, toml::literal(around.network),
+      around.network == "netns" ? "each node has an address and a network of its own: ports may stay as they are" : "");
   if (!around.compose.empty()) text.key("compose", 8, toml::literal(around.compose));
   if (!around.engine.empty()) text.key("engine", 8, toml::literal(around.engine));
   if (!around.setup.empty()) text.line("setup    = " + list_of(around.setup, 11));
@@ -208,15 +208,19 @@ Draft write_draft(const std::vector<std::string>& origins, const std::vector<Nod
   }
 
   text.line();
-  text.comment("QUESTION: what do your clients do? A command that uses the system for some seconds, as they would. It runs in the run's folder, "
-               "finds the nodes at $ROSE_IP_<node> (ROSE_NODES has their names), and writes down what the oracle will need.");
-  if (!example.tool.empty() && !host.has(example.tool)) text.comment(fmt::format("(The example needs {}, which is not in PATH here.)", example.tool));
+  text.comment(
+      "QUESTION: what do your clients do? A command that uses the system for some seconds, as they would. It runs in "
+      "the run's folder, "
+      "finds the nodes at $ROSE_IP_<node> (ROSE_NODES has their names), and writes down what the oracle will need.");
+  if (!example.tool.empty() && !host.has(example.tool))
+    text.comment(fmt::format("(The example needs {}, which is not in PATH here.)", example.tool));
   text.line("[workload]");
   draft.questions.push_back({0, "workload.command", "what do your clients do?", true});
   if (example.workload.empty()) {
     text.comment("for example: command = [\"./workload.sh\"]");
   } else {
-    text.comment(fmt::format("An example for {}: writes one after the other, and a list of those that were acknowledged.", asked.system));
+    text.comment(fmt::format(
+        "An example for {}: writes one after the other, and a list of those that were acknowledged.", asked.system));
     example_lines(text, example.workload);
   }
   draft.questions.back().line = text.next_line();
@@ -224,10 +228,14 @@ Draft write_draft(const std::vector<std::string>& origins, const std::vector<Nod
   text.line("timeout = \"60s\"");
 
   text.line();
-  text.comment("QUESTION: how does one see that the bug is there? A command that exits 0 if it is, 1 if it is not, anything else if it "
-               "cannot tell; grep does. It runs in the run's folder, where each node has a folder with stdout.log and stderr.log. 'rose profile' "
-               "works without it, 'rose diagnose' does not.");
-  const std::string grep = fmt::format("[\"grep\", \"-q\", \"panic\", \"{}/stderr.log\"]", nodes.empty() ? "n1" : nodes.front().name);
+  text.comment(
+      "QUESTION: how does one see that the bug is there? A command that exits 0 if it is, 1 if it is not, anything "
+      "else if it "
+      "cannot tell; grep does. It runs in the run's folder, where each node has a folder with stdout.log and "
+      "stderr.log. 'rose profile' "
+      "works without it, 'rose diagnose' does not.");
+  const std::string grep =
+      fmt::format("[\"grep\", \"-q\", \"panic\", \"{}/stderr.log\"]", nodes.empty() ? "n1" : nodes.front().name);
   draft.questions.push_back({text.next_line(), "oracle.command", "how does one see that the bug is there?", false});
   if (example.oracle.empty()) {
     text.line("# [oracle]");

@@ -14,12 +14,12 @@ namespace rose::draft {
 // Commands that start and end nodes with `attach`.
 struct Surroundings {
   std::string network = "netns";
-  std::string compose;               // a Compose file, whose services are the nodes; "" none
-  std::string engine;                // of nodes in containers; "" whichever there is
-  std::vector<std::string> about;    // above [deployment]
-  std::vector<std::string> setup;    // a command; empty none
+  std::string compose;             // a Compose file, whose services are the nodes; "" none
+  std::string engine;              // of nodes in containers; "" whichever there is
+  std::vector<std::string> about;  // above [deployment]
+  std::vector<std::string> setup;  // a command; empty none
   std::vector<std::string> teardown;
-  std::vector<std::string> next;     // hints below
+  std::vector<std::string> next;  // hints below
 };
 
 // Example scripts, when no system of the nodes gives one.

@@ -31,15 +31,20 @@ std::vector<std::string> read_exec(std::string_view text) {
 }
 
 bool exists_here(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   return ::stat(path.c_str(), &info) == 0;
 }
 
 }  // namespace
 
 std::int64_t read_time_span(std::string_view text) {
-  static const std::map<std::string_view, std::int64_t> units = {
-      {"us", 1000}, {"ms", 1'000'000}, {"s", kSecond}, {"min", 60 * kSecond}, {"h", 3600 * kSecond}, {"d", 24 * 3600 * kSecond}, {"w", 7 * 24 * 3600 * kSecond}};
+  static const std::map<std::string_view, std::int64_t> units = {{"us", 1000},
+                                                                 {"ms", 1'000'000},
+                                                                 {"s", kSecond},
+                                                                 {"min", 60 * kSecond},
+                                                                 {"h", 3600 * kSecond},
+                                                                 {"d", 24 * 3600 * kSecond},
+                                                                 {"w", 7 * 24 * 3600 * kSecond}};
   std::int64_t total = 0;
   for (const std::string& word : split(text, ' ')) {
     double number = 0;
@@ -64,7 +69,8 @@ Unit read_unit(std::string_view text) {
     const std::string key(line.substr(0, equals));
     const std::string value(line.substr(equals + 1));
     // "/etc/default/x (ignore_errors=yes)", a line each.
-    if (key == "EnvironmentFiles" && !value.empty()) unit.environment_files.push_back(value.substr(0, value.find(" (")));
+    if (key == "EnvironmentFiles" && !value.empty())
+      unit.environment_files.push_back(value.substr(0, value.find(" (")));
     values.emplace(key, value);  // of several ExecStart the first
   });
   unit.name = values["Id"];
@@ -74,7 +80,10 @@ Unit read_unit(std::string_view text) {
   const std::string burst = values["StartLimitBurst"];
   std::from_chars(burst.data(), burst.data() + burst.size(), unit.restarts);
   unit.pid_file = values["PIDFile"];
-  for (const auto& [key, top] : {std::pair{"StateDirectory", "/var/lib/"}, {"CacheDirectory", "/var/cache/"}, {"LogsDirectory", "/var/log/"}, {"RuntimeDirectory", "/run/"}})
+  for (const auto& [key, top] : {std::pair{"StateDirectory", "/var/lib/"},
+                                 {"CacheDirectory", "/var/cache/"},
+                                 {"LogsDirectory", "/var/log/"},
+                                 {"RuntimeDirectory", "/run/"}})
     for (const std::string& name : split(values[key], ' '))
       if (!name.empty() && name.find("..") == std::string::npos) unit.folders.push_back(top + name);
   return unit;
@@ -82,7 +91,8 @@ Unit read_unit(std::string_view text) {
 
 std::optional<Unit> ask_unit(const std::string& name) {
   const auto answer = run_command({"systemctl", "show",
-                                   "--property=Id,ExecStart,Restart,RestartUSec,StartLimitBurst,PIDFile,StateDirectory,CacheDirectory,LogsDirectory,"
+                                   "--property=Id,ExecStart,Restart,RestartUSec,StartLimitBurst,PIDFile,StateDirectory,"
+                                   "CacheDirectory,LogsDirectory,"
                                    "RuntimeDirectory,EnvironmentFiles",
                                    "--", name},
                                   {}, kAskUnitTimeout);

@@ -40,7 +40,8 @@ CommandLine read_command_line(std::string_view bytes) {
   line.words = split(bytes, '\0');
   // A title is written over the first word, spaces and all, and over those behind it; NULs fill up the rest.
   const std::string& first = line.words.front();
-  const bool alone = std::all_of(line.words.begin() + 1, line.words.end(), [](const std::string& word) { return word.empty(); });
+  const bool alone =
+      std::all_of(line.words.begin() + 1, line.words.end(), [](const std::string& word) { return word.empty(); });
   if (alone && first.find(' ') != std::string::npos) {
     line.title = true;
     line.words.resize(1);

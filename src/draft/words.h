@@ -51,7 +51,8 @@ class Words {
   // Options whose value is the next word or follows a '='. `options` are the spellings: {"--port", "-p"}.
   [[nodiscard]] bool has(const std::vector<std::string>& options) const;
   [[nodiscard]] std::string value(const std::vector<std::string>& options) const;  // "" when absent
-  // Takes an option out, with the values that follow (a word that begins with '-' and no digit ends them). False: was not there.
+  // Takes an option out, with the values that follow (a word that begins with '-' and no digit ends them). False: was
+  // not there.
   bool drop(const std::vector<std::string>& options, std::size_t most_values);
   // Puts `text` in place of its value, or appends `spelling` (which may end in '=') and `text`.
   void put(const std::vector<std::string>& options, std::string_view spelling, std::string text);

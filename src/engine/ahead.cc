@@ -9,7 +9,10 @@ Ahead::Slot& Ahead::slot_of(const schedule::Schedule& schedule, const std::strin
   if (nth < ids.size()) return slots_.at(ids[nth]);
   const int id = next_id_++;
   ids.push_back(id);
-  return slots_.emplace(id, Slot{fingerprint, {id, std::make_shared<const std::string>(schedule::to_toml(schedule))}, std::nullopt}).first->second;
+  return slots_
+      .emplace(id,
+               Slot{fingerprint, {id, std::make_shared<const std::string>(schedule::to_toml(schedule))}, std::nullopt})
+      .first->second;
 }
 
 Result<std::vector<Done>> Ahead::make(const std::vector<const schedule::Schedule*>& schedules) {

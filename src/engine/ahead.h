@@ -1,5 +1,5 @@
-// Runs made ahead of the search. Workers are kept busy with what it will likely ask for; it gets them in its own order, so the same
-// seed and verdicts give the same search, whoever makes the runs and however many they are.
+// Runs made ahead of the search. Workers are kept busy with what it will likely ask for; it gets them in its own order,
+// so the same seed and verdicts give the same search, whoever makes the runs and however many they are.
 #pragma once
 
 #include <deque>

@@ -28,8 +28,8 @@ class Crew {
  public:
   virtual ~Crew() = default;
   [[nodiscard]] virtual int workers() const = 0;
-  // These are to be made, the first ones first. What was to be made until now and has not begun is forgotten, unless it is among
-  // them. Returns those jobs, of any plan, that have begun and were not given back by wait() yet.
+  // These are to be made, the first ones first. What was to be made until now and has not begun is forgotten, unless it
+  // is among them. Returns those jobs, of any plan, that have begun and were not given back by wait() yet.
   virtual std::set<int> plan(const std::vector<Job>& jobs) = 0;
   // The next one that is done. Errors end the diagnosis: cancelled, or nobody is left to make runs.
   [[nodiscard]] virtual Result<Done> wait() = 0;

@@ -25,12 +25,12 @@
 namespace rose::engine {
 namespace {
 
-constexpr int kMostFailures = 6;                     // of one worker in a row, before it is given up
-constexpr int kMostLosses = 5;                       // workers that one run may cost
-constexpr std::int64_t kUndoing = 120 * kSecond;     // what a worker may take to end its run
-constexpr std::int64_t kTerminating = 5 * kSecond;   // and after SIGTERM
+constexpr int kMostFailures = 6;                    // of one worker in a row, before it is given up
+constexpr int kMostLosses = 5;                      // workers that one run may cost
+constexpr std::int64_t kUndoing = 120 * kSecond;    // what a worker may take to end its run
+constexpr std::int64_t kTerminating = 5 * kSecond;  // and after SIGTERM
 constexpr std::int64_t kTellsStatus = 3 * kSecond;
-constexpr std::size_t kMostErrors = 8192;            // of a line on stderr
+constexpr std::size_t kMostErrors = 8192;  // of a line on stderr
 constexpr std::size_t kMostTold = 200;
 constexpr std::size_t kFull = 4 * kChunk;
 
@@ -49,20 +49,20 @@ Done lost_run(const Job& job, std::string why) {
 
 struct Fleet::Worker {
   enum class State { down, greeting, preparing, idle, running, given_up };
-  int place = 0;                 // its number among the workers
-  int number = 0;                // of this start
+  int place = 0;   // its number among the workers
+  int number = 0;  // of this start
   int starts = 0;
-  int failures = 0;              // in a row
+  int failures = 0;  // in a row
   State state = State::down;
-  std::int64_t due_ns = 0;       // when it is started again
+  std::int64_t due_ns = 0;  // when it is started again
   std::int64_t heard_ns = 0;
-  pid_t pid = 0;                 // once it has ended: of the one before
-  Fd in, out, err;               // of the worker: we write, read, read
+  pid_t pid = 0;    // once it has ended: of the one before
+  Fd in, out, err;  // of the worker: we write, read, read
   Inbox inbox;
   std::string outbox;
   std::size_t sent = 0;
-  std::deque<std::string> lacks; // digests of files to be sent
-  Fd file;                       // being sent
+  std::deque<std::string> lacks;  // digests of files to be sent
+  Fd file;                        // being sent
   bool file_began = false;
   std::string errors, last_error;
   std::optional<Job> job;
@@ -73,15 +73,18 @@ struct Fleet::Worker {
 // One that was told to end, or has ended: what of it is still to be done.
 struct Fleet::Ending {
   pid_t pid = 0;
-  std::string who, why;          // why: "" when it was meant to end
+  std::string who, why;  // why: "" when it was meant to end
   std::string last_error;
   std::int64_t since_ns = 0;
-  bool hangs = false;            // it will not end by itself
+  bool hangs = false;  // it will not end by itself
   bool told = false, terminated = false, killed = false;
 };
 
 Fleet::Fleet(Engine engine, Tree tree, FleetOptions options)
-    : engine_(std::move(engine)), tree_(std::move(tree)), options_(std::move(options)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : engine_(std::move(engine)),
+      tree_(std::move(tree)),
+      options_(std::move(options)),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   for (const Entry& entry : tree_.entries)
     if (!entry.folder) files_.emplace(entry.digest, tree_.root / entry.path);
   for (int i = 0; i < engine_.workers(); ++i) {
@@ -170,7 +173,8 @@ void Fleet::drive() {
       for (const auto& worker : crew_) {
         if (slept > options_.silence_ns / 4) worker->heard_ns = now;
         // Not before the one whose place it takes has gone: it undoes what that one may have left.
-        const bool gone = std::none_of(endings_.begin(), endings_.end(), [&](const Ending& ending) { return ending.pid == worker->pid; });
+        const bool gone = std::none_of(endings_.begin(), endings_.end(),
+                                       [&](const Ending& ending) { return ending.pid == worker->pid; });
         if (worker->state == Worker::State::down && work && worker->due_ns <= now && gone) start(*worker);
         const bool speaks = worker->state != Worker::State::greeting && worker->up();
         if (speaks && now - worker->heard_ns > options_.silence_ns)
@@ -191,7 +195,9 @@ void Fleet::drive() {
       fds.push_back({worker->err.get(), POLLIN, 0});  // -1 once it has ended: poll passes over it
       fds.push_back({worker->sent < worker->outbox.size() ? worker->in.get() : -1, POLLOUT, 0});
     }
-    const bool soon = !endings_.empty() || std::any_of(crew_.begin(), crew_.end(), [](const auto& one) { return one->state == Worker::State::down; });
+    const bool soon = !endings_.empty() || std::any_of(crew_.begin(), crew_.end(), [](const auto& one) {
+      return one->state == Worker::State::down;
+    });
     const std::int64_t wait_ns = soon ? kSecond / 20 : std::min(kSecond, options_.silence_ns / 8);
     ::poll(fds.data(), fds.size(), static_cast<int>(std::max<std::int64_t>(1, wait_ns / 1'000'000)));
     if (fds[0].revents != 0) {
@@ -268,7 +274,8 @@ Result<void> Fleet::hear(Worker& worker, Message message) {
     std::string why = "refused";
     if (message.header.contains("error") && message.header["error"].is_object()) {
       const Json& error = message.header["error"];
-      if (error.contains("message") && error["message"].is_string()) why = "says: " + printable(error["message"].get<std::string>());
+      if (error.contains("message") && error["message"].is_string())
+        why = "says: " + printable(error["message"].get<std::string>());
       if (error.contains("hint") && error["hint"].is_string() && !error["hint"].get_ref<const std::string&>().empty())
         why += fmt::format(" ({})", printable(error["hint"].get<std::string>()));
     }
@@ -279,22 +286,33 @@ Result<void> Fleet::hear(Worker& worker, Message message) {
     ROSE_TRY(const std::int64_t protocol, message.number("protocol"));
     ROSE_TRY(const std::string version, message.text("rose"));
     if (protocol != kProtocol || version != options_.version) {
-      lose(worker, fmt::format("is rose {} (protocol {}), this one is {} (protocol {}): install the same on both", printable(version), protocol, options_.version, kProtocol), 3);
+      lose(worker,
+           fmt::format("is rose {} (protocol {}), this one is {} (protocol {}): install the same on both",
+                       printable(version), protocol, options_.version, kProtocol),
+           3);
       return {};
     }
     worker.state = Worker::State::preparing;
     Message begin;
-    begin.header = {{"type", "begin"}, {"config", options_.config}, {"allow_attached", options_.allow_attached}, {"logs", options_.logs}, {"keep", options_.keep},
-                    {"beat_ms", std::clamp<std::int64_t>(options_.silence_ns / 4'000'000, 10, 5000)}, {"elsewhere", options_.elsewhere}, {"files", to_json(tree_)}};
+    begin.header = {{"type", "begin"},
+                    {"config", options_.config},
+                    {"allow_attached", options_.allow_attached},
+                    {"logs", options_.logs},
+                    {"keep", options_.keep},
+                    {"beat_ms", std::clamp<std::int64_t>(options_.silence_ns / 4'000'000, 10, 5000)},
+                    {"elsewhere", options_.elsewhere},
+                    {"files", to_json(tree_)}};
     if (options_.profile != nullptr) begin.payload = profile::to_json(*options_.profile);
     worker.outbox += to_bytes(begin);
     return {};
   }
   if (type == "lacks" && worker.state == Worker::State::preparing) {
     const auto digests = message.header.find("digests");
-    if (digests == message.header.end() || !digests->is_array()) return fail(ErrorKind::input, "asks for files without naming them");
+    if (digests == message.header.end() || !digests->is_array())
+      return fail(ErrorKind::input, "asks for files without naming them");
     for (const Json& digest : *digests) {
-      if (!digest.is_string() || !files_.contains(digest.get<std::string>())) return fail(ErrorKind::input, "asks for a file that was not offered");
+      if (!digest.is_string() || !files_.contains(digest.get<std::string>()))
+        return fail(ErrorKind::input, "asks for a file that was not offered");
       worker.lacks.push_back(digest.get<std::string>());
     }
     if (worker.lacks.size() > files_.size()) return fail(ErrorKind::input, "asks for a file twice");
@@ -306,8 +324,10 @@ Result<void> Fleet::hear(Worker& worker, Message message) {
     if (const auto others = message.header.find("others"); others != message.header.end() && others->is_array())
       for (const Json& other : *others)
         if (other.is_string() && told_.size() < kMostTold && told_.insert(other.get<std::string>()).second)
-          log::warning("{}: {} is not the same file as here; keep what the nodes run in the configuration's folder, which travels", name(worker),
-                       printable(other.get<std::string>()));
+          log::warning(
+              "{}: {} is not the same file as here; keep what the nodes run in the configuration's folder, which "
+              "travels",
+              name(worker), printable(other.get<std::string>()));
     return {};
   }
   if ((type == "made" || type == "failed") && worker.state == Worker::State::running) {
@@ -318,12 +338,16 @@ Result<void> Fleet::hear(Worker& worker, Message message) {
     if (type == "failed") {
       Error error{ErrorKind::environment, "a run failed", ""};
       if (const auto sent = message.header.find("error"); sent != message.header.end() && sent->is_object()) {
-        const auto text = [&](const char* key) { return sent->contains(key) && (*sent)[key].is_string() ? printable((*sent)[key].get<std::string>()) : std::string(); };
+        const auto text = [&](const char* key) {
+          return sent->contains(key) && (*sent)[key].is_string() ? printable((*sent)[key].get<std::string>())
+                                                                 : std::string();
+        };
         error = {kind_named(text("kind")), text("message"), text("hint")};
       }
       done.open = [error](const std::filesystem::path&) -> Result<replay::Run> { return Unexpected(Error(error)); };
     } else {
-      done.open = [this, schedule = worker.job->schedule, who = name(worker), message = std::make_shared<Message>(std::move(message))](
+      done.open = [this, schedule = worker.job->schedule, who = name(worker),
+                   message = std::make_shared<Message>(std::move(message))](
                       const std::filesystem::path& run_dir) -> Result<replay::Run> {
         ROSE_TRY(const schedule::Schedule asked, schedule::parse_schedule(*schedule, "the schedule"));
         Result<Unpacked> unpacked = unpack_run(*message, schedule::fingerprint(asked), run_dir, options_.code_book);
@@ -333,7 +357,9 @@ Result<void> Fleet::hear(Worker& worker, Message message) {
           run.result.directory = run_dir;
           return run;
         }
-        if (unpacked->stayed > 0) log::warning("{} file{} of a run stayed with {}: too large to travel", unpacked->stayed, unpacked->stayed == 1 ? "" : "s", who);
+        if (unpacked->stayed > 0)
+          log::warning("{} file{} of a run stayed with {}: too large to travel", unpacked->stayed,
+                       unpacked->stayed == 1 ? "" : "s", who);
         unpacked->run.result.directory = run_dir;
         if (options_.seen) options_.seen(run_dir, std::move(unpacked->growth));
         return std::move(unpacked->run);
@@ -367,7 +393,8 @@ void Fleet::read_errors(Worker& worker, bool last) {
       break;
     }
     worker.errors.append(buffer.data(), static_cast<std::size_t>(n));
-    for (std::size_t end = worker.errors.find('\n'); end != std::string::npos || worker.errors.size() > kMostErrors; end = worker.errors.find('\n')) {
+    for (std::size_t end = worker.errors.find('\n'); end != std::string::npos || worker.errors.size() > kMostErrors;
+         end = worker.errors.find('\n')) {
       const std::string line = printable(worker.errors.substr(0, std::min(end, kMostErrors)));
       worker.errors.erase(0, end == std::string::npos ? kMostErrors : end + 1);
       if (line.empty()) continue;
@@ -375,8 +402,7 @@ void Fleet::read_errors(Worker& worker, bool last) {
       constexpr std::string_view warning = "rose: warning: ";
       if (line.starts_with(warning) && told_.size() < kMostTold && told_.insert(line).second)
         log::warning("{}: {}", name(worker), line.substr(warning.size()));
-      else
-        log::debug("{}: {}", name(worker), line);
+      else log::debug("{}: {}", name(worker), line);
     }
   }
   if (last && !worker.errors.empty()) worker.last_error = printable(worker.errors);
@@ -400,7 +426,8 @@ void Fleet::feed(Worker& worker) {
     if (!worker.file) {
       worker.file = open_regular(files_.at(digest));
       worker.file_began = false;
-      if (!worker.file) return lose(worker, fmt::format("can't be sent {}: {}", files_.at(digest).string(), std::strerror(errno)), 3);
+      if (!worker.file)
+        return lose(worker, fmt::format("can't be sent {}: {}", files_.at(digest).string(), std::strerror(errno)), 3);
     }
     Message piece;
     piece.header = {{"type", "piece"}, {"digest", digest}};
@@ -441,8 +468,9 @@ void Fleet::lose(Worker& worker, std::string why, int weight, bool hangs) {
     under_way_.erase(job.id);
     if (++losses_[job.id] >= kMostLosses) {
       then = fmt::format("its run has lost {} workers and is given up", kMostLosses);
-      done_.push_back(lost_run(job, fmt::format("{} workers were lost while they made this run, the last one {}{}", kMostLosses, name(worker),
-                                                 worker.last_error.empty() ? "" : ": " + worker.last_error)));
+      done_.push_back(
+          lost_run(job, fmt::format("{} workers were lost while they made this run, the last one {}{}", kMostLosses,
+                                    name(worker), worker.last_error.empty() ? "" : ": " + worker.last_error)));
       came_.notify_all();
     } else {
       then = "its run is given to another";
@@ -452,7 +480,9 @@ void Fleet::lose(Worker& worker, std::string why, int weight, bool hangs) {
   worker.failures += worked ? 1 : weight;
   const bool given_up = worker.failures >= kMostFailures;
   const std::string who = name(worker);
-  end(worker, why.empty() ? (then.empty() ? "has ended" : "has ended: " + then) : then.empty() ? why : why + ": " + then);
+  end(worker, why.empty()    ? (then.empty() ? "has ended" : "has ended: " + then)
+              : then.empty() ? why
+                             : why + ": " + then);
   endings_.back().hangs = hangs;
   if (given_up) {
     worker.state = Worker::State::given_up;
@@ -471,7 +501,9 @@ void Fleet::give_up(std::string why) {
   }
   {
     std::lock_guard lock(mutex_);
-    error_ = Error{ErrorKind::environment, fmt::format("no worker is left to make runs: {}", why), "see that the engine ('slurm', 'ssh', 'kubernetes' or a command) starts 'rose worker' there, as root, of this version"};
+    error_ = Error{ErrorKind::environment, fmt::format("no worker is left to make runs: {}", why),
+                   "see that the engine ('slurm', 'ssh', 'kubernetes' or a command) starts 'rose worker' there, as "
+                   "root, of this version"};
   }
   came_.notify_all();
 }
@@ -505,8 +537,10 @@ void Fleet::reap(bool all) {
     const std::int64_t since = now - ending.since_ns;
     if (!ending.told && !ending.why.empty() && (ended || since > kTellsStatus)) {
       ending.told = true;
-      std::string how = ended ? fmt::format(" (it {}{})", describe_status(status), ending.last_error.empty() ? "" : "; " + ending.last_error)
-                              : ending.last_error.empty() ? "" : fmt::format(" ({})", ending.last_error);
+      std::string how = ended                       ? fmt::format(" (it {}{})", describe_status(status),
+                                            ending.last_error.empty() ? "" : "; " + ending.last_error)
+                        : ending.last_error.empty() ? ""
+                                                    : fmt::format(" ({})", ending.last_error);
       log::warning("{} {}{}", ending.who, ending.why, how);
     }
     if (ended) return true;
@@ -519,7 +553,9 @@ void Fleet::reap(bool all) {
     }
     if (!ending.killed && since > patience + kTerminating) {
       ending.killed = true;
-      if (!ending.hangs) log::warning("{} did not end in {}: killed; 'rose heal' there undoes what it left", ending.who, format_duration(kUndoing));
+      if (!ending.hangs)
+        log::warning("{} did not end in {}: killed; 'rose heal' there undoes what it left", ending.who,
+                     format_duration(kUndoing));
       ::kill(-ending.pid, SIGKILL);
     }
     return false;

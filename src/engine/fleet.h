@@ -1,5 +1,5 @@
-// The workers of a diagnosis: started by an engine, told what to make, ended. One that dies, hangs or is of another version loses nothing: its
-// run is given to another, it is replaced within bounds, and both are said.
+// The workers of a diagnosis: started by an engine, told what to make, ended. One that dies, hangs or is of another
+// version loses nothing: its run is given to another, it is replaced within bounds, and both are said.
 #pragma once
 
 #include <condition_variable>
@@ -20,14 +20,14 @@
 namespace rose::engine {
 
 struct FleetOptions {
-  std::string version;                                  // of this rose
-  std::string config;                                   // the configuration's file, below the tree
+  std::string version;  // of this rose
+  std::string config;   // the configuration's file, below the tree
   const profile::Profile* profile = nullptr;
-  std::map<std::string, std::string> elsewhere;         // programs of nodes outside of the tree: path and digest
+  std::map<std::string, std::string> elsewhere;  // programs of nodes outside of the tree: path and digest
   bool allow_attached = false;
-  bool logs = false;                                    // what the nodes' logs say is asked for
-  bool keep = false;                                    // all run folders are
-  std::int64_t silence_ns = 60'000'000'000;             // a worker that says nothing for as long is lost
+  bool logs = false;                         // what the nodes' logs say is asked for
+  bool keep = false;                         // all run folders are
+  std::int64_t silence_ns = 60'000'000'000;  // a worker that says nothing for as long is lost
   jvm::CodeBook* code_book = nullptr;
   // A run was opened: how its logs grew, with paths in `run_dir`.
   std::function<void(const std::filesystem::path& run_dir, logs::Watch::Growth growth)> seen;
@@ -69,18 +69,18 @@ class Fleet final : public Crew {
   const FleetOptions options_;
   std::map<std::string, std::filesystem::path> files_;  // of the tree, by digest
 
-  std::mutex mutex_;                                    // guards these
+  std::mutex mutex_;  // guards these
   std::condition_variable came_;
   std::deque<Job> queue_;
-  std::map<int, Job> under_way_;                        // by id
+  std::map<int, Job> under_way_;  // by id
   std::deque<Done> done_;
   std::optional<Error> error_;
   bool stop_ = false;
 
-  std::map<int, int> losses_;                           // of the driving thread, from here on: how often a job's worker was lost
+  std::map<int, int> losses_;  // of the driving thread, from here on: how often a job's worker was lost
   std::vector<std::unique_ptr<Worker>> crew_;
   std::vector<Ending> endings_;
-  std::set<std::string> told_;                          // warnings of workers
+  std::set<std::string> told_;  // warnings of workers
   int started_ = 0;
   Fd wake_;
   std::thread driver_;

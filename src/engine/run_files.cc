@@ -50,22 +50,27 @@ Result<void> write_inside(const fs::path& folder, const std::string& name, std::
   const fs::path path = folder / name;
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
-  if (error) return fail(ErrorKind::input, fmt::format("cannot make {}: {}", path.parent_path().string(), error.message()));
+  if (error)
+    return fail(ErrorKind::input, fmt::format("cannot make {}: {}", path.parent_path().string(), error.message()));
   const Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd) return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path.string()), errno);
-  if (const int failed = write_bytes(fd.get(), bytes); failed != 0) return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path.string()), failed);
+  if (const int failed = write_bytes(fd.get(), bytes); failed != 0)
+    return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path.string()), failed);
   return {};
 }
 
 }  // namespace
 
-Result<Message> pack_run(const replay::Run& run, const schedule::Schedule& schedule, const config::Config& config, const fs::path& run_dir,
-                         Keep keep, const jvm::CodeBook& code, const logs::Watch::Growth& growth) {
+Result<Message> pack_run(const replay::Run& run, const schedule::Schedule& schedule, const config::Config& config,
+                         const fs::path& run_dir, Keep keep, const jvm::CodeBook& code,
+                         const logs::Watch::Growth& growth) {
   Message message;
   message.header = {{"type", "made"}, {"run", replay::run_json(run, schedule)}, {"completed", run.completed}};
   ROSE_TRY(message.payload, trace::dump_to_bytes(run.result.trace));
   if (message.payload.size() > kMostPayload - kMostOfFiles)
-    return fail(ErrorKind::input, fmt::format("a run's trace has {} MiB, more than a worker can send", message.payload.size() >> 20), "make [trace] window or memory smaller");
+    return fail(ErrorKind::input,
+                fmt::format("a run's trace has {} MiB, more than a worker can send", message.payload.size() >> 20),
+                "make [trace] window or memory smaller");
   message.header["trace"] = message.payload.size();
   if (const auto texts = code.texts(); !texts.empty()) message.header["code"] = texts;
   Json files = Json::array();
@@ -92,8 +97,11 @@ Result<Message> pack_run(const replay::Run& run, const schedule::Schedule& sched
   return message;
 }
 
-Result<Unpacked> unpack_run(const Message& message, const std::string& fingerprint, const fs::path& run_dir, jvm::CodeBook* code) {
-  const auto refused = [](std::string_view why) { return fail(ErrorKind::input, fmt::format("what the worker sent is no run: {}", why)); };
+Result<Unpacked> unpack_run(const Message& message, const std::string& fingerprint, const fs::path& run_dir,
+                            jvm::CodeBook* code) {
+  const auto refused = [](std::string_view why) {
+    return fail(ErrorKind::input, fmt::format("what the worker sent is no run: {}", why));
+  };
   const Json& header = message.header;
   if (!header.contains("run")) return refused("it has no record");
   Result<replay::RecordedRun> record = replay::run_from(header["run"]);
@@ -101,12 +109,15 @@ Result<Unpacked> unpack_run(const Message& message, const std::string& fingerpri
   if (record->fingerprint != fingerprint) return refused("it is of another schedule");
   Unpacked unpacked;
   unpacked.run = std::move(record->run);
-  if (const auto completed = header.find("completed"); completed != header.end() && completed->is_boolean()) unpacked.run.completed = completed->get<bool>();
+  if (const auto completed = header.find("completed"); completed != header.end() && completed->is_boolean())
+    unpacked.run.completed = completed->get<bool>();
   ROSE_TRY(const std::int64_t trace, message.number("trace"));
-  if (trace < 0 || static_cast<std::uint64_t>(trace) > message.payload.size()) return refused("its trace is longer than the message");
+  if (trace < 0 || static_cast<std::uint64_t>(trace) > message.payload.size())
+    return refused("its trace is longer than the message");
   const std::string_view payload = message.payload;
   const std::string_view dump = payload.substr(0, static_cast<std::size_t>(trace));
-  Result<trace::ReadDump> read = trace::parse_dump(std::as_bytes(std::span(dump.data(), dump.size())), "the trace of a worker's run");
+  Result<trace::ReadDump> read =
+      trace::parse_dump(std::as_bytes(std::span(dump.data(), dump.size())), "the trace of a worker's run");
   if (!read) return refused(read.error().message);
   if (read->damage) return refused(read->damage->message);
   unpacked.run.result.trace = std::move(read->trace);
@@ -114,10 +125,12 @@ Result<Unpacked> unpack_run(const Message& message, const std::string& fingerpri
     for (const auto& [node, text] : texts->items())
       if (text.is_string()) code->learn_text(node, text.get_ref<const std::string&>());
   const auto files = header.find("files");
-  if (files == header.end() || !files->is_array() || files->size() > kMostFilesOfRun) return refused("it has no list of files");
+  if (files == header.end() || !files->is_array() || files->size() > kMostFilesOfRun)
+    return refused("it has no list of files");
   std::size_t at = dump.size();
   for (const Json& file : *files) {
-    if (!file.is_object() || !file.contains("path") || !file["path"].is_string() || !file.contains("size") || !file["size"].is_number_unsigned())
+    if (!file.is_object() || !file.contains("path") || !file["path"].is_string() || !file.contains("size") ||
+        !file["size"].is_number_unsigned())
       return refused("a file has no name or size");
     const std::string name = file["path"].get<std::string>();
     const auto size = file["size"].get<std::uint64_t>();
@@ -129,12 +142,14 @@ Result<Unpacked> unpack_run(const Message& message, const std::string& fingerpri
     if (growth == file.end() || !growth->is_array()) continue;
     std::vector<logs::Watch::Mark>& marks = unpacked.growth[run_dir / name];
     for (const Json& mark : *growth) {
-      if (!mark.is_array() || mark.size() != 2 || !mark[0].is_number_unsigned() || !mark[1].is_number_integer()) return refused("how a log grew can't be read");
+      if (!mark.is_array() || mark.size() != 2 || !mark[0].is_number_unsigned() || !mark[1].is_number_integer())
+        return refused("how a log grew can't be read");
       if (!marks.empty() && mark[0].get<std::uint64_t>() <= marks.back().size) return refused("a log shrank");
       marks.push_back({mark[0].get<std::uint64_t>(), mark[1].get<std::int64_t>()});
     }
   }
-  if (const auto stayed = header.find("stayed"); stayed != header.end() && stayed->is_number_integer()) unpacked.stayed = static_cast<int>(std::clamp<std::int64_t>(stayed->get<std::int64_t>(), 0, 1'000'000));
+  if (const auto stayed = header.find("stayed"); stayed != header.end() && stayed->is_number_integer())
+    unpacked.stayed = static_cast<int>(std::clamp<std::int64_t>(stayed->get<std::int64_t>(), 0, 1'000'000));
   return unpacked;
 }
 

@@ -15,12 +15,12 @@
 #include <mutex>
 #include <thread>
 
-#include "deploy/image_files.h"
 #include "base/cancel.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "deploy/deployment.h"
+#include "deploy/image_files.h"
 #include "engine/run_files.h"
 #include "engine/wire/tree.h"
 #include "replay/run_logs.h"
@@ -32,11 +32,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<std::pair<ErrorKind, std::string_view>, 6> kKinds = {{{ErrorKind::usage, "usage"},
-                                                                         {ErrorKind::input, "input"},
-                                                                         {ErrorKind::environment, "environment"},
-                                                                         {ErrorKind::inconclusive, "inconclusive"},
-                                                                         {ErrorKind::cancelled, "cancelled"},
-                                                                         {ErrorKind::bug, "bug"}}};
+                                                                           {ErrorKind::input, "input"},
+                                                                           {ErrorKind::environment, "environment"},
+                                                                           {ErrorKind::inconclusive, "inconclusive"},
+                                                                           {ErrorKind::cancelled, "cancelled"},
+                                                                           {ErrorKind::bug, "bug"}}};
 
 // A folder of its own, which goes with it; those of workers that were killed go with the next.
 class WorkFolder {
@@ -47,11 +47,13 @@ class WorkFolder {
     std::error_code error;
     for (const fs::directory_entry& entry : fs::directory_iterator(temporary, error)) remove_dead(entry.path());
     std::string name = (temporary / "rose-worker-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) return fail_errno(ErrorKind::environment, fmt::format("cannot make a folder in {}", temporary.string()), errno);
+    if (::mkdtemp(name.data()) == nullptr)
+      return fail_errno(ErrorKind::environment, fmt::format("cannot make a folder in {}", temporary.string()), errno);
     WorkFolder folder;
     folder.path_ = name;
     folder.lock_ = Fd(::open((folder.path_ / "lock").c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!folder.lock_ || ::flock(folder.lock_.get(), LOCK_EX | LOCK_NB) != 0) return fail_errno(ErrorKind::environment, fmt::format("cannot lock {}", name), errno);
+    if (!folder.lock_ || ::flock(folder.lock_.get(), LOCK_EX | LOCK_NB) != 0)
+      return fail_errno(ErrorKind::environment, fmt::format("cannot lock {}", name), errno);
     ::chmod(name.c_str(), 0711);  // nodes may be of other users
     return folder;
   }
@@ -66,8 +68,10 @@ class WorkFolder {
  private:
   WorkFolder() = default;
   static void remove_dead(const fs::path& path) {
-    struct stat info {};
-    if (!path.filename().string().starts_with("rose-worker-") || ::lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != ::geteuid()) return;
+    struct stat info{};
+    if (!path.filename().string().starts_with("rose-worker-") || ::lstat(path.c_str(), &info) != 0 ||
+        !S_ISDIR(info.st_mode) || info.st_uid != ::geteuid())
+      return;
     const Fd lock(::open((path / "lock").c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
     if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return;
     std::error_code ignored;
@@ -191,11 +195,14 @@ class Line {
   std::thread reader_, beat_;
 };
 
-Json error_json(const Error& error) { return {{"kind", name_of(error.kind)}, {"message", error.message}, {"hint", error.hint}}; }
+Json error_json(const Error& error) {
+  return {{"kind", name_of(error.kind)}, {"message", error.message}, {"hint", error.hint}};
+}
 
 class Worker {
  public:
-  Worker(Line& line, const WorkerOptions& options, const fs::path& folder) : line_(line), options_(options), folder_(folder) {}
+  Worker(Line& line, const WorkerOptions& options, const fs::path& folder)
+      : line_(line), options_(options), folder_(folder) {}
 
   Result<void> work() {
     for (;;) {
@@ -206,7 +213,9 @@ class Worker {
       else if (type == "begin") ROSE_CHECK(begin(*message));
       else if (type == "piece") ROSE_CHECK(piece(*message));
       else if (type == "run") ROSE_CHECK(make(*message));
-      else return fail(ErrorKind::input, fmt::format("the diagnosis sent a message '{}', which this rose does not know", printable(type)));
+      else
+        return fail(ErrorKind::input,
+                    fmt::format("the diagnosis sent a message '{}', which this rose does not know", printable(type)));
     }
   }
 
@@ -219,22 +228,28 @@ class Worker {
   Result<void> greet(const Message& message) {
     char host[256] = {};
     ::gethostname(host, sizeof host - 1);
-    line_.say({{{"type", "hello"}, {"protocol", kProtocol}, {"rose", options_.version}, {"host", host}, {"pid", ::getpid()}}, {}});
+    line_.say(
+        {{{"type", "hello"}, {"protocol", kProtocol}, {"rose", options_.version}, {"host", host}, {"pid", ::getpid()}},
+         {}});
     ROSE_TRY(const std::int64_t protocol, message.number("protocol"));
     ROSE_TRY(const std::string version, message.text("rose"));
     if (protocol != kProtocol || version != options_.version)
-      return fail(ErrorKind::environment, fmt::format("the diagnosis is rose {} (protocol {}), this worker is rose {} (protocol {})", printable(version), protocol,
-                                                      options_.version, kProtocol), "install the same rose on both");
+      return fail(ErrorKind::environment,
+                  fmt::format("the diagnosis is rose {} (protocol {}), this worker is rose {} (protocol {})",
+                              printable(version), protocol, options_.version, kProtocol),
+                  "install the same rose on both");
     greeted_ = true;
     return options_.check();
   }
 
   Result<void> begin(const Message& message) {
-    if (!greeted_ || builder_) return fail(ErrorKind::input, "a worker that was not greeted, or has begun already, was told to begin");
+    if (!greeted_ || builder_)
+      return fail(ErrorKind::input, "a worker that was not greeted, or has begun already, was told to begin");
     ROSE_TRY(const std::int64_t every, message.number("beat_ms"));
     line_.beat(std::clamp<std::int64_t>(every, 10, 60'000));
     ROSE_TRY(config_name_, message.text("config"));
-    if (!stays_inside(config_name_) || !message.header.contains("files")) return fail(ErrorKind::input, "the folder of the configuration was not described");
+    if (!stays_inside(config_name_) || !message.header.contains("files"))
+      return fail(ErrorKind::input, "the folder of the configuration was not described");
     ROSE_TRY(Tree tree, tree_from(message.header["files"]));
     if (!message.payload.empty()) {
       ROSE_TRY(profile_, profile::parse_profile(message.payload, "the profile"));
@@ -243,7 +258,8 @@ class Worker {
     allow_attached_ = flag("allow_attached");
     logs_ = flag("logs");
     keep_ = flag("keep");
-    if (message.header.contains("elsewhere") && message.header["elsewhere"].is_object()) elsewhere_ = message.header["elsewhere"];
+    if (message.header.contains("elsewhere") && message.header["elsewhere"].is_object())
+      elsewhere_ = message.header["elsewhere"];
     heal();
     const fs::path root = folder_ / "configuration";
     std::error_code error;
@@ -282,7 +298,8 @@ class Worker {
     ROSE_TRY(const std::int64_t id, message.number("id"));
     if (!config_) return fail(ErrorKind::input, "a run was asked for before the configuration was there");
     Result<Message> made = run(static_cast<int>(std::clamp<std::int64_t>(id, 1, 1'000'000'000)), message.payload);
-    if (!made && made.error().kind == ErrorKind::cancelled) return {};  // whoever asked has gone, or this host is wanted back
+    if (!made && made.error().kind == ErrorKind::cancelled)
+      return {};  // whoever asked has gone, or this host is wanted back
     if (!made) made = Message{{{"type", "failed"}, {"error", error_json(made.error())}}, {}};
     made->header["id"] = id;
     line_.say(*made);
@@ -294,7 +311,8 @@ class Worker {
     const fs::path run_dir = folder_ / fmt::format("run-{}", number);
     std::error_code error;
     fs::create_directory(run_dir, error);
-    if (error) return fail(ErrorKind::environment, fmt::format("cannot make {}: {}", run_dir.string(), error.message()));
+    if (error)
+      return fail(ErrorKind::environment, fmt::format("cannot make {}: {}", run_dir.string(), error.message()));
     ::chmod(run_dir.c_str(), 0711);
     struct Remove {
       const fs::path& path;

@@ -13,11 +13,11 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kMostNameBytes = 64;               // of a value's text
-constexpr double kCaller = 0.98;                         // of what only failing runs enter: who calls it
-constexpr double kCalledAnew = 0.6;                      // ... and what only such functions call
-constexpr std::size_t kMostCallers = 3;                  // of one function
-constexpr std::size_t kMostDecisions = 3;                // later ones come of them
+constexpr std::size_t kMostNameBytes = 64;  // of a value's text
+constexpr double kCaller = 0.98;            // of what only failing runs enter: who calls it
+constexpr double kCalledAnew = 0.6;         // ... and what only such functions call
+constexpr std::size_t kMostCallers = 3;     // of one function
+constexpr std::size_t kMostDecisions = 3;   // later ones come of them
 
 // Of a long name of Java's the end was told.
 std::string whole_name(const Explanation& explanation, const std::string& told) {
@@ -53,22 +53,26 @@ schedule::Frame frame_at(const Call& call, const std::string& function) {
 }
 
 std::vector<Suspect>::iterator find_suspect(std::vector<Suspect>& suspects, const std::string& function) {
-  return std::find_if(suspects.begin(), suspects.end(), [key = key_of(function)](const Suspect& one) { return key_of(one.function) == key; });
+  return std::find_if(suspects.begin(), suspects.end(),
+                      [key = key_of(function)](const Suspect& one) { return key_of(one.function) == key; });
 }
 
 // Whether who calls a suspect can be one, too: it has a name, is of the application, and another function.
 bool may_be_suspect(const Call& call) {
-  return !call.caller.empty() && key_of(call.caller) != key_of(call.function) && !is_library(frame_at(call, call.caller));
+  return !call.caller.empty() && key_of(call.caller) != key_of(call.function) &&
+         !is_library(frame_at(call, call.caller));
 }
 
-// Who calls a suspect. What is known to come only with the bug has its score; `score` 0: whoever is no suspect yet does not become one.
+// Who calls a suspect. What is known to come only with the bug has its score; `score` 0: whoever is no suspect yet does
+// not become one.
 void accuse(std::vector<Suspect>& suspects, const Call& call, double score, const std::string& why) {
   score *= is_base(call.caller) ? kBase : 1;
   if (const auto known = find_suspect(suspects, call.caller); known != suspects.end()) {
     known->why += "; " + why;
     if (!known->fresh) known->score = std::max(known->score, score);
   } else if (score > 0) {
-    suspects.push_back({.function = call.caller, .file = call.file, .line = call.line, .node = call.node, .score = score, .why = why});
+    suspects.push_back(
+        {.function = call.caller, .file = call.file, .line = call.line, .node = call.node, .score = score, .why = why});
   }
 }
 
@@ -87,7 +91,8 @@ std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<
     if (fault.fired) from = std::min(from, result.trace.meta.workload_ts + fault.fired_ns);
   std::vector<Call> calls;
   for (const schedule::Value& value : result.values)
-    if (value.question < queries.size() && value.ts_ns > from && value.text != schedule::kNotReadable) calls.push_back(read_call(queries[value.question], value));
+    if (value.question < queries.size() && value.ts_ns > from && value.text != schedule::kNotReadable)
+      calls.push_back(read_call(queries[value.question], value));
   return calls;
 }
 
@@ -100,11 +105,14 @@ std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls)
   };
   std::map<std::string, Callers> callers;  // by key of the callee
   for (const Call& call : calls) {
-    if (find_suspect(suspects, call.function) == suspects.end() || key_of(call.caller) == key_of(call.function)) continue;
+    if (find_suspect(suspects, call.function) == suspects.end() || key_of(call.caller) == key_of(call.function))
+      continue;
     const auto known = find_suspect(suspects, call.caller);
     Callers& of = callers[key_of(call.function)];
     of.outside = of.outside || known == suspects.end() || !known->fresh;
-    const bool again = std::any_of(of.told.begin(), of.told.end(), [&](const Call* one) { return one->caller == call.caller && one->line == call.line; });
+    const bool again = std::any_of(of.told.begin(), of.told.end(), [&](const Call* one) {
+      return one->caller == call.caller && one->line == call.line;
+    });
     if (may_be_suspect(call) && !again && of.told.size() < kMostCallers) of.told.push_back(&call);
   }
   struct Accused {
@@ -124,14 +132,19 @@ std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls)
       const std::string called_by = "called by " + at_place(frame_at(*call, call->caller));
       callee.why += "; " + called_by;
       for (StoryLine& line : explanation.story)
-        if (const std::string enters = "enters " + callee.function; line.first_wrong && line.text.starts_with(enters + ":")) line.text.insert(enters.size(), ", " + called_by);
+        if (const std::string enters = "enters " + callee.function;
+            line.first_wrong && line.text.starts_with(enters + ":"))
+          line.text.insert(enters.size(), ", " + called_by);
       accused.push_back({call, outside && decided <= kMostDecisions ? callee.score * kCaller : 0});
     }
-    // What only those call that come with the bug follows from that; what the symptom speaks of may be where it goes wrong all the same.
+    // What only those call that come with the bug follows from that; what the symptom speaks of may be where it goes
+    // wrong all the same.
     if (!outside && !callee.named) callee.score = std::max(callee.arrived, callee.score * kCalledAnew);
   }
   for (const auto& [call, score] : accused)
-    accuse(suspects, *call, score, fmt::format("calls {}, which only failing runs enter after the fault", at_place(frame_at(*call, call->function))));
+    accuse(suspects, *call, score,
+           fmt::format("calls {}, which only failing runs enter after the fault",
+                       at_place(frame_at(*call, call->function))));
   sort_best_first(suspects);
   return first;
 }
@@ -139,8 +152,9 @@ std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls)
 std::vector<std::string> decided_by_clock(const schedule::Schedule& schedule, const std::vector<Call>& decided) {
   std::vector<std::string> out;
   for (const Call& call : decided) {
-    const bool wrong = std::any_of(schedule.faults.begin(), schedule.faults.end(),
-                                   [&](const schedule::Fault& fault) { return fault.kind == schedule::FaultKind::clock && (fault.node.empty() || fault.node == call.node); });
+    const bool wrong = std::any_of(schedule.faults.begin(), schedule.faults.end(), [&](const schedule::Fault& fault) {
+      return fault.kind == schedule::FaultKind::clock && (fault.node.empty() || fault.node == call.node);
+    });
     if (wrong && std::find(out.begin(), out.end(), call.caller) == out.end()) out.push_back(call.caller);
   }
   return out;
@@ -157,14 +171,17 @@ void add_outer_callers(Explanation& explanation, const std::vector<std::string>&
       if (key_of(call.function) != key_of(function)) continue;
       call.caller = whole_name(explanation, call.caller);
       if (may_be_suspect(call) && told.size() < kMostCallers && told.insert(call.caller).second)
-        accuse(suspects, call, score, fmt::format("calls {}, in which the wrong clock first makes a difference", at_place(frame_at(call, function))));
+        accuse(suspects, call, score,
+               fmt::format("calls {}, in which the wrong clock first makes a difference",
+                           at_place(frame_at(call, function))));
     }
   }
   sort_best_first(suspects);
 }
 
 void sort_best_first(std::vector<Suspect>& suspects) {
-  std::stable_sort(suspects.begin(), suspects.end(), [](const Suspect& x, const Suspect& y) { return x.score > y.score; });
+  std::stable_sort(suspects.begin(), suspects.end(),
+                   [](const Suspect& x, const Suspect& y) { return x.score > y.score; });
 }
 
 void keep_best(std::vector<Suspect>& suspects) {

@@ -12,12 +12,14 @@ namespace rose::explain {
 namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-constexpr std::size_t kMostPairs = 20'000;   // successions of one run
+constexpr std::size_t kMostPairs = 20'000;  // successions of one run
 constexpr double kLeastWeight = 0.25;
-constexpr double kLeastContrast = 0.6;       // of the shares of failing and of sound runs: one run of five has many a thing by chance
-constexpr double kNeedless = 0.5;            // what the bug shows without, where the fault lasts less
-constexpr double kSame = 0.25;               // of shares of runs, so close: by chance
-// What sound runs do, too, only earlier: a start, for one, that a crash brings once more; and when it does so without harm as well.
+constexpr double kLeastContrast =
+    0.6;  // of the shares of failing and of sound runs: one run of five has many a thing by chance
+constexpr double kNeedless = 0.5;  // what the bug shows without, where the fault lasts less
+constexpr double kSame = 0.25;     // of shares of runs, so close: by chance
+// What sound runs do, too, only earlier: a start, for one, that a crash brings once more; and when it does so without
+// harm as well.
 constexpr double kNothingNew = 0.6, kHarmless = 0.35;
 
 using Key = std::uint64_t;  // a kind, or two that follow each other
@@ -67,7 +69,8 @@ Firsts firsts_of(const Run& run, const Kinds& kinds, const Merged& merged, std::
     else if (threads.nodes.contains(kind.node)) nearness = Nearness::same_node;
     const std::int64_t after = step.ts_ns - run.cut_ns;
     note(firsts, pair_key(id, kNoKind), in, after, nearness);
-    const bool of_thread = kind.what == StepKind::function || kind.what == StepKind::thrown || kind.what == StepKind::call || kind.what == StepKind::failed_call;
+    const bool of_thread = kind.what == StepKind::function || kind.what == StepKind::thrown ||
+                           kind.what == StepKind::call || kind.what == StepKind::failed_call;
     if (!of_thread || kind.sampled || step.tid == 0) continue;
     const auto [last, fresh] = before.emplace(step.tid, id);
     if (!fresh && last->second != id && pairs < kMostPairs) {
@@ -91,8 +94,10 @@ std::unordered_set<std::uint32_t> kinds_before(const Run& run, const Merged& mer
 
 struct Groups {
   std::vector<const Firsts*> failing, sound, near, shorter;
-  std::vector<const Firsts*> later_sound, later_near;  // what comes only when all is over that may have come ahead of the cut of failing runs
-  std::vector<const Firsts*> ahead;        // of failing runs: what comes shortly before the cut, and may come behind that of sound runs
+  std::vector<const Firsts*> later_sound,
+      later_near;  // what comes only when all is over that may have come ahead of the cut of failing runs
+  std::vector<const Firsts*>
+      ahead;  // of failing runs: what comes shortly before the cut, and may come behind that of sound runs
   std::int64_t shortest_failing = kNever;  // from the cut to the end
 };
 
@@ -112,8 +117,9 @@ double binomial(std::size_t n, std::size_t k) {
   return out;
 }
 
-// Of what varies among equal runs, how likely is it that something has all failing runs on one side and all sound ones on the
-// other? What is present in k of n runs by chance does so in one of binomial(n, k) ways; what always comes together counts once.
+// Of what varies among equal runs, how likely is it that something has all failing runs on one side and all sound ones
+// on the other? What is present in k of n runs by chance does so in one of binomial(n, k) ways; what always comes
+// together counts once.
 class Noise {
  public:
   void add(const Groups& groups, Key key) {
@@ -128,7 +134,8 @@ class Noise {
   // That one run is the exception: it is on either side, and has the thing or lacks it.
   [[nodiscard]] double chance_but_for_one(std::size_t failing, std::size_t sound) const {
     const auto runs = failing + sound;
-    const double ways = static_cast<double>(sound) / binomial(runs, failing + 1) + static_cast<double>(failing) / binomial(runs, failing - 1);
+    const double ways = static_cast<double>(sound) / binomial(runs, failing + 1) +
+                        static_cast<double>(failing) / binomial(runs, failing - 1);
     return std::min(1.0, sources(failing, sound) * ways);
   }
 
@@ -155,10 +162,12 @@ Difference measure(const Groups& groups, Key key) {
   d.sound = share(groups.sound, key, kNever);
   d.near = share(groups.near, key, kNever);
   d.missing = d.failing < d.sound;
-  // What comes after a failing run is over is not missing in it. Nor is what came shortly before its cut, but for what sound runs do again later.
+  // What comes after a failing run is over is not missing in it. Nor is what came shortly before its cut, but for what
+  // sound runs do again later.
   if (d.missing) {
     std::size_t have = 0;
-    for (std::size_t i = 0; i < groups.failing.size(); ++i) have += groups.failing[i]->contains(key) || groups.ahead[i]->contains(key) ? 1 : 0;
+    for (std::size_t i = 0; i < groups.failing.size(); ++i)
+      have += groups.failing[i]->contains(key) || groups.ahead[i]->contains(key) ? 1 : 0;
     const double again = share(groups.later_sound, key, groups.shortest_failing), lack = d.failing;
     d.failing = static_cast<double>(have) / static_cast<double>(groups.failing.size());
     d.sound = share(groups.sound, key, groups.shortest_failing);
@@ -168,15 +177,17 @@ Difference measure(const Groups& groups, Key key) {
   }
   const auto amount = [](const auto& runs) { return static_cast<double>(runs.size()); };
   const double told = (d.missing ? 1 - d.failing : d.failing) * amount(groups.failing);
-  const double others = (d.missing ? 1 - d.sound : d.sound) * amount(groups.sound) + (d.missing ? 1 - d.near : d.near) * amount(groups.near);
+  const double others = (d.missing ? 1 - d.sound : d.sound) * amount(groups.sound) +
+                        (d.missing ? 1 - d.near : d.near) * amount(groups.near);
   if (told > 0) d.ochiai = told / std::sqrt(amount(groups.failing) * (told + others));
   d.noise = (variance(d.failing) * amount(groups.failing) + variance(d.sound) * amount(groups.sound)) /
             (amount(groups.failing) + amount(groups.sound));
   const double shorter = share(groups.shorter, key, kNever);
   d.needless = groups.shorter.empty() ? 0 : d.missing ? shorter : 1 - shorter;
   d.clean = d.needless == 0 && (d.missing ? d.failing == 0 && d.sound == 1 : d.failing == 1 && d.sound == 0);
-  d.odd = static_cast<std::size_t>(std::lround((1 - std::abs(d.failing - (d.missing ? 1 : 0))) * amount(groups.failing) +
-                                               std::abs(d.sound - (d.missing ? 1 : 0)) * amount(groups.sound)));
+  d.odd =
+      static_cast<std::size_t>(std::lround((1 - std::abs(d.failing - (d.missing ? 1 : 0))) * amount(groups.failing) +
+                                           std::abs(d.sound - (d.missing ? 1 : 0)) * amount(groups.sound)));
   d.harmless = !groups.near.empty() && (d.missing ? d.near < d.sound - kSame : d.near > d.sound + kSame);
   d.only_bug = d.clean && !groups.near.empty() && d.near == d.sound;
   return d;
@@ -194,7 +205,8 @@ void place(Difference& d, const Groups& groups, Key key) {
   std::map<std::uint32_t, std::size_t> in;
   for (const First* first : seen) ++nearness[static_cast<std::size_t>(first->nearness)], ++in[first->in];
   d.nearness = static_cast<Nearness>(std::max_element(nearness.begin(), nearness.end()) - nearness.begin());
-  d.in = std::max_element(in.begin(), in.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
+  d.in =
+      std::max_element(in.begin(), in.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
 }
 
 double weight_of(Nearness nearness) {
@@ -209,7 +221,8 @@ double weight_of(Nearness nearness) {
 }  // namespace
 
 bool of_bug_alone(const std::vector<Difference>& differences) {
-  return std::any_of(differences.begin(), differences.end(), [](const Difference& d) { return d.only_bug && d.next == kNoKind; });
+  return std::any_of(differences.begin(), differences.end(),
+                     [](const Difference& d) { return d.only_bug && d.next == kNoKind; });
 }
 
 Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merged& merged) {
@@ -221,7 +234,8 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
   Groups groups;
   std::int64_t known_before = 0;  // the cut of failing runs, at most
   for (const Run& run : runs)
-    if (run.group == Group::failing && !fired(run).empty()) known_before = std::max(known_before, run.cut_ns - run.known_ns);
+    if (run.group == Group::failing && !fired(run).empty())
+      known_before = std::max(known_before, run.cut_ns - run.known_ns);
   // The same as all that comes behind the cut, unless that may be early.
   const auto later_of = [&](const Run& run) -> const Firsts* {
     if (known_before == 0) return &firsts.back();
@@ -265,8 +279,8 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
   }
   out.unsure = unsure.size();
 
-  // Values apart, each question's by itself: those that vary must not make what the program does, or another answer, look like chance.
-  // So is what nodes exchange, in which beats and retries vary.
+  // Values apart, each question's by itself: those that vary must not make what the program does, or another answer,
+  // look like chance. So is what nodes exchange, in which beats and retries vary.
   Noise steps, successions, exchanges;
   std::map<std::uint32_t, Noise> values;
   for (const Key key : keys) {
@@ -274,17 +288,24 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
     const bool succession = d.next != kNoKind;
     if (d.noise > 0) {
       const bool value = kinds[d.kind].what == StepKind::value, exchange = is_exchange(kinds[d.kind].what);
-      (succession ? successions : value ? values[kinds[d.kind].question] : exchange ? exchanges : steps).add(groups, key);
+      (succession ? successions
+       : value    ? values[kinds[d.kind].question]
+       : exchange ? exchanges
+                  : steps)
+          .add(groups, key);
       if (!succession && !value && !exchange) ++out.noisy;
     }
     if (d.failing == d.sound) continue;
     place(d, groups, key);
-    const auto earlier = std::count_if(before.begin(), before.end(), [&](const auto& had) { return had.contains(d.kind); });
+    const auto earlier =
+        std::count_if(before.begin(), before.end(), [&](const auto& had) { return had.contains(d.kind); });
     if (!d.missing && !succession) d.earlier = static_cast<double>(earlier) / static_cast<double>(before.size());
     const double known = d.harmless ? kHarmless : kNothingNew;
-    d.weight = d.ochiai * (1 - d.noise) * weight_of(d.nearness) * (1 - (1 - known) * d.earlier) * (1 - (1 - kNeedless) * d.needless);
+    d.weight = d.ochiai * (1 - d.noise) * weight_of(d.nearness) * (1 - (1 - known) * d.earlier) *
+               (1 - (1 - kNeedless) * d.needless);
     // What tells little may still tell them apart.
-    if ((d.weight >= kLeastWeight || d.odd <= 1) && std::abs(d.failing - d.sound) >= kLeastContrast - 1e-9) out.differences.push_back(d);
+    if ((d.weight >= kLeastWeight || d.odd <= 1) && std::abs(d.failing - d.sound) >= kLeastContrast - 1e-9)
+      out.differences.push_back(d);
   }
   out.chance = steps.chance(groups.failing.size(), groups.sound.size());
   const double of_successions = successions.chance(groups.failing.size(), groups.sound.size());
@@ -292,36 +313,46 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
   const auto is_value = [&](const Difference& d) { return kinds[d.kind].what == StepKind::value; };
   const auto is_exchanged = [&](const Difference& d) { return is_exchange(kinds[d.kind].what); };
   const auto has_clean = [&](bool succession) {
-    return std::any_of(out.differences.begin(), out.differences.end(),
-                       [&](const Difference& d) { return d.clean && (d.next != kNoKind) == succession && !is_value(d) && !is_exchanged(d); });
+    return std::any_of(out.differences.begin(), out.differences.end(), [&](const Difference& d) {
+      return d.clean && (d.next != kNoKind) == succession && !is_value(d) && !is_exchanged(d);
+    });
   };
   // It is one more thing that may differ by chance.
   const bool believed_exchanges = out.exchange_chance <= kMostChance / 2 &&
-                                  std::any_of(out.differences.begin(), out.differences.end(), [&](const Difference& d) { return d.clean && is_exchanged(d); });
+                                  std::any_of(out.differences.begin(), out.differences.end(),
+                                              [&](const Difference& d) { return d.clean && is_exchanged(d); });
   // What is sent on one side only is taken on that side only.
   std::unordered_set<std::uint64_t> sent;
   const auto sent_key = [](std::uint32_t kind, bool missing) { return std::uint64_t{kind} << 1 | (missing ? 1 : 0); };
   for (const Difference& d : out.differences)
     if (kinds[d.kind].what == StepKind::sent) sent.insert(sent_key(d.kind, d.missing));
   // One run of many may be out of the ordinary. It is one more thing that may differ by chance, too.
-  const bool but_for_one = std::any_of(out.differences.begin(), out.differences.end(),
-                                       [&](const Difference& d) { return d.odd == 1 && d.next == kNoKind && !is_value(d) && !is_exchanged(d); });
-  const bool believed = (out.chance <= kMostChance && has_clean(false)) ||
-                        (but_for_one && steps.chance_but_for_one(groups.failing.size(), groups.sound.size()) <= kMostChance / 2);
+  const bool but_for_one = std::any_of(out.differences.begin(), out.differences.end(), [&](const Difference& d) {
+    return d.odd == 1 && d.next == kNoKind && !is_value(d) && !is_exchanged(d);
+  });
+  const bool believed =
+      (out.chance <= kMostChance && has_clean(false)) ||
+      (but_for_one && steps.chance_but_for_one(groups.failing.size(), groups.sound.size()) <= kMostChance / 2);
   out.hidden = !believed && but_for_one;
   const auto believed_value = [&](const Difference& d) {
     const std::uint32_t question = kinds[d.kind].question;
     return values[question].chance(groups.failing.size(), groups.sound.size()) <= kMostChance &&
-           std::any_of(out.differences.begin(), out.differences.end(), [&](const Difference& other) { return other.clean && is_value(other) && kinds[other.kind].question == question; });
+           std::any_of(out.differences.begin(), out.differences.end(), [&](const Difference& other) {
+             return other.clean && is_value(other) && kinds[other.kind].question == question;
+           });
   };
   std::vector<std::uint32_t> unbelieved;  // kinds
   for (const Difference& d : out.differences)
     if (is_value(d) && d.next == kNoKind && !believed_value(d)) unbelieved.push_back(d.kind);
   const bool believed_successions = of_successions <= kMostChance && has_clean(true);
-  const bool unbelieved_of_bug = !believed_successions && std::any_of(out.differences.begin(), out.differences.end(), [](const Difference& d) { return d.only_bug && d.next != kNoKind; });
+  const bool unbelieved_of_bug =
+      !believed_successions && std::any_of(out.differences.begin(), out.differences.end(),
+                                           [](const Difference& d) { return d.only_bug && d.next != kNoKind; });
   std::erase_if(out.differences, [&](const Difference& d) {
     if (d.next != kNoKind) return !believed_successions || !d.clean;
-    if (is_exchanged(d)) return !believed_exchanges || (kinds[d.kind].what == StepKind::taken && sent.contains(sent_key(kinds[d.kind].as_sent, d.missing)));
+    if (is_exchanged(d))
+      return !believed_exchanges ||
+             (kinds[d.kind].what == StepKind::taken && sent.contains(sent_key(kinds[d.kind].as_sent, d.missing)));
     return is_value(d) ? std::find(unbelieved.begin(), unbelieved.end(), d.kind) != unbelieved.end() : !believed;
   });
   out.unproven = unbelieved_of_bug && !of_bug_alone(out.differences);

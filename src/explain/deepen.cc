@@ -12,7 +12,8 @@ namespace {
 constexpr std::size_t kMostConsequences = 4;
 
 std::string told_line(const StoryLine& line) {
-  return fmt::format("{}{}{}", line.node.empty() ? "" : line.node + ": ", line.text, line.evidence.empty() ? "" : fmt::format(" [{}]", line.evidence));
+  return fmt::format("{}{}{}", line.node.empty() ? "" : line.node + ": ", line.text,
+                     line.evidence.empty() ? "" : fmt::format(" [{}]", line.evidence));
 }
 
 // The innermost function of the application on any stack.
@@ -20,7 +21,8 @@ std::string received_by(const Explanation& e) {
   for (const Explanation::StackOf& one : e.stacks)
     for (const schedule::Frame& frame : one.stack.frames)
       if (!frame.function.empty() && !is_library(frame))
-        return fmt::format("{} on {}{}", at_place(frame), one.stack.node, one.stack.why.empty() ? "" : ", where " + one.stack.why);
+        return fmt::format("{} on {}{}", at_place(frame), one.stack.node,
+                           one.stack.why.empty() ? "" : ", where " + one.stack.why);
   return {};
 }
 
@@ -45,7 +47,9 @@ std::vector<std::string> path_of(const Input& input) {
 std::vector<std::string> next_functions(const Explanation& e, const std::set<std::string>& asked, std::size_t most) {
   std::vector<std::string> out;
   const auto add = [&](const std::string& function) {
-    if (out.size() >= most || function.empty() || asked.contains(function) || std::find(out.begin(), out.end(), function) != out.end()) return;
+    if (out.size() >= most || function.empty() || asked.contains(function) ||
+        std::find(out.begin(), out.end(), function) != out.end())
+      return;
     out.push_back(function);
   };
   for (const Suspect& suspect : e.suspects) add(suspect.function);
@@ -64,17 +68,22 @@ InShort in_short(const Explanation& e) {
   InShort out;
   if (!e.faults.empty()) out.fault = e.faults.front();
   out.received = received_by(e);
-  const auto wrong = std::find_if(e.story.begin(), e.story.end(), [](const StoryLine& line) { return line.first_wrong; });
+  const auto wrong =
+      std::find_if(e.story.begin(), e.story.end(), [](const StoryLine& line) { return line.first_wrong; });
   if (wrong != e.story.end()) {
     out.first_wrong = told_line(*wrong);
   } else {
-    out.why_no_first_wrong = e.differences.empty() ? "failing and sound runs differ in nothing that was seen, beyond chance"
-                             : e.near > 0          ? "no step was seen that all failing runs have, and neither sound ones nor those in which the fault did no harm"
-                                                   : "no step was seen that all failing runs have and no sound one";
+    out.why_no_first_wrong = e.differences.empty()
+                                 ? "failing and sound runs differ in nothing that was seen, beyond chance"
+                             : e.near > 0 ? "no step was seen that all failing runs have, and neither sound ones nor "
+                                            "those in which the fault did no harm"
+                                          : "no step was seen that all failing runs have and no sound one";
   }
   const auto begin = wrong != e.story.end() ? wrong + 1 : e.story.begin();
   for (auto line = begin; line != e.story.end() && out.consequences.size() < kMostConsequences; ++line) {
-    if (line->kind == StoryLine::Kind::fault || line->kind == StoryLine::Kind::thread || line->kind == StoryLine::Kind::symptom) continue;
+    if (line->kind == StoryLine::Kind::fault || line->kind == StoryLine::Kind::thread ||
+        line->kind == StoryLine::Kind::symptom)
+      continue;
     out.consequences.push_back(told_line(*line));
   }
   out.symptom = e.symptom;

@@ -12,10 +12,10 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kFewestCounted = 4;   // of each side
+constexpr std::size_t kFewestCounted = 4;  // of each side
 constexpr std::size_t kMostTables = 40;
-constexpr double kFarApartByChance = 0.25;       // as of orders: what varies by chance keeps that far apart so often
-constexpr std::uint64_t kLeastApart = 3;   // messages
+constexpr double kFarApartByChance = 0.25;  // as of orders: what varies by chance keeps that far apart so often
+constexpr std::uint64_t kLeastApart = 3;    // messages
 
 struct OfRun {
   std::uint64_t messages = 0, bytes = 0, untaken = 0;
@@ -46,21 +46,29 @@ bool apart(const ExchangeCount& a, const ExchangeCount& b) {
   return gap >= kLeastApart && gap > spread && high.least >= 2 * low.most;
 }
 
-bool is_compared(const Run& run) { return run.group != Group::shorter && (run.group != Group::failing || !fired(run).empty()); }
+bool is_compared(const Run& run) {
+  return run.group != Group::shorter && (run.group != Group::failing || !fired(run).empty());
+}
 
 }  // namespace
 
 std::string amount_words(const ExchangeCount& count) {
-  const auto range = [](std::uint64_t least, std::uint64_t most) { return least == most ? std::to_string(least) : fmt::format("{} to {}", least, most); };
-  std::string out = fmt::format("{} message{}, {} bytes", range(count.least, count.most), count.most == 1 ? "" : "s", range(count.least_bytes, count.most_bytes));
+  const auto range = [](std::uint64_t least, std::uint64_t most) {
+    return least == most ? std::to_string(least) : fmt::format("{} to {}", least, most);
+  };
+  std::string out = fmt::format("{} message{}, {} bytes", range(count.least, count.most), count.most == 1 ? "" : "s",
+                                range(count.least_bytes, count.most_bytes));
   if (count.untaken > 0) out += fmt::format(", up to {} never taken", count.untaken);
   return out;
 }
 
 std::vector<ExchangeTable> exchange_tables(const std::vector<Run>& runs) {
-  const bool found = std::all_of(runs.begin(), runs.end(), [](const Run& run) { return run.group != Group::sound || run.found_cut; });
+  const bool found =
+      std::all_of(runs.begin(), runs.end(), [](const Run& run) { return run.group != Group::sound || run.found_cut; });
   // Where sound runs were cut, which may be earlier than the fault.
-  const auto begin_of = [&](const Run& run) { return found && run.known_ns > 0 && !fired(run).empty() ? run.known_ns : run.cut_ns; };
+  const auto begin_of = [&](const Run& run) {
+    return found && run.known_ns > 0 && !fired(run).empty() ? run.known_ns : run.cut_ns;
+  };
   std::int64_t window = std::numeric_limits<std::int64_t>::max();
   std::array<std::size_t, 3> amount{};
   std::vector<std::string> talkative;
@@ -88,7 +96,9 @@ std::vector<ExchangeTable> exchange_tables(const std::vector<Run>& runs) {
   for (auto& [pair, groups] : pairs) {
     ExchangeTable table;
     std::tie(table.from, table.to, table.port, table.answer) = pair;
-    if (std::find(talkative.begin(), talkative.end(), table.from) != talkative.end() || std::find(talkative.begin(), talkative.end(), table.to) != talkative.end()) continue;
+    if (std::find(talkative.begin(), talkative.end(), table.from) != talkative.end() ||
+        std::find(talkative.begin(), talkative.end(), table.to) != talkative.end())
+      continue;
     const std::array<ExchangeCount*, 3> counts{&table.failing, &table.sound, &table.near};
     for (std::size_t group = 0; group < counts.size(); ++group) {
       groups[group].resize(amount[group]);  // in the others there was none
@@ -96,14 +106,18 @@ std::vector<ExchangeTable> exchange_tables(const std::vector<Run>& runs) {
     }
     const bool differs = apart(table.failing, table.sound);
     if (!differs && (table.failing.least != table.failing.most || table.sound.least != table.sound.most)) ++varying;
-    if (differs && amount[0] >= kFewestCounted && amount[1] >= kFewestCounted) table.differs = fmt::format("{} in failing runs, {} in sound ones", amount_words(table.failing), amount_words(table.sound));
+    if (differs && amount[0] >= kFewestCounted && amount[1] >= kFewestCounted)
+      table.differs =
+          fmt::format("{} in failing runs, {} in sound ones", amount_words(table.failing), amount_words(table.sound));
     out.push_back(std::move(table));
   }
-  if (kFarApartByChance * (static_cast<double>(varying) / 3 + 0.5) * 2 / splits(amount[0] + amount[1], amount[0]) > kMostChance)
+  if (kFarApartByChance * (static_cast<double>(varying) / 3 + 0.5) * 2 / splits(amount[0] + amount[1], amount[0]) >
+      kMostChance)
     for (ExchangeTable& table : out) table.differs.clear();
   // What differs first, then what there is most of.
   std::stable_sort(out.begin(), out.end(), [](const ExchangeTable& a, const ExchangeTable& b) {
-    return std::tuple(a.differs.empty(), std::max(b.failing.most, b.sound.most)) < std::tuple(b.differs.empty(), std::max(a.failing.most, a.sound.most));
+    return std::tuple(a.differs.empty(), std::max(b.failing.most, b.sound.most)) <
+           std::tuple(b.differs.empty(), std::max(a.failing.most, a.sound.most));
   });
   if (out.size() > kMostTables) out.resize(kMostTables);
   return out;

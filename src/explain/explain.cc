@@ -11,7 +11,9 @@ namespace {
 
 std::string in_words(const Input& input, std::uint32_t id) {
   const Kind& kind = input.kinds[id];
-  return kind.what == StepKind::message ? fmt::format("logs '{}'", input.message ? input.message(kind.message) : kind.words) : kind.words;
+  return kind.what == StepKind::message
+             ? fmt::format("logs '{}'", input.message ? input.message(kind.message) : kind.words)
+             : kind.words;
 }
 
 std::vector<Told> told(const Input& input, const Comparison& comparison) {
@@ -54,32 +56,47 @@ void tell_limits(const Input& input, const Comparison& comparison, Explanation& 
   out.limits.insert(out.limits.end(), input.unseen.begin(), input.unseen.end());
   out.limits.insert(out.limits.end(), input.limits.begin(), input.limits.end());
   if (!comparison.enough)
-    out.limits.push_back(fmt::format("{} failing and {} sound runs are too few to compare: at least 2 of each are needed", out.failing, out.sound));
+    out.limits.push_back(fmt::format(
+        "{} failing and {} sound runs are too few to compare: at least 2 of each are needed", out.failing, out.sound));
   else if (comparison.none())
-    out.limits.push_back(comparison.chance > kMostChance
-                             ? fmt::format("what differs may be chance: {} kinds of steps vary among equal runs, and with {} failing and {} sound runs noise alone "
-                                           "makes such a difference in {:.0f} of 100 cases; more runs (--runs) tell more",
-                                           comparison.noisy, out.failing, out.sound, 100 * comparison.chance)
-                             : "failing and sound runs differ in nothing that was watched, beyond what differs among equal runs");
+    out.limits.push_back(
+        comparison.chance > kMostChance
+            ? fmt::format("what differs may be chance: {} kinds of steps vary among equal runs, and with {} failing "
+                          "and {} sound runs noise alone "
+                          "makes such a difference in {:.0f} of 100 cases; more runs (--runs) tell more",
+                          comparison.noisy, out.failing, out.sound, 100 * comparison.chance)
+            : "failing and sound runs differ in nothing that was watched, beyond what differs among equal runs");
   if (comparison.unsure > 0)
-    out.limits.push_back(fmt::format("{} function{} entered too often to be watched all the time: whether runs differ in {} is not known", comparison.unsure,
-                                     comparison.unsure == 1 ? " was" : "s were", comparison.unsure == 1 ? "it" : "them"));
+    out.limits.push_back(fmt::format(
+        "{} function{} entered too often to be watched all the time: whether runs differ in {} is not known",
+        comparison.unsure, comparison.unsure == 1 ? " was" : "s were", comparison.unsure == 1 ? "it" : "them"));
   std::set<std::string> talkative;
   for (const Run& run : input.runs) talkative.insert(run.talkative.begin(), run.talkative.end());
   for (const std::string& node : talkative)
-    out.limits.push_back(fmt::format("{} exchanged more messages than are looked at: whether runs differ in what it sends and takes is not known", node));
-  const auto cut_short = std::count_if(input.runs.begin(), input.runs.end(), [](const Run& run) { return run.cut_short; });
-  if (cut_short > 0) out.limits.push_back(fmt::format("of {} run{} only the first {} events were compared", cut_short, cut_short == 1 ? "" : "s", kMostSteps));
-  const auto by_time = std::count_if(input.runs.begin(), input.runs.end(), [](const Run& run) { return run.group == Group::sound && !run.found_cut; });
+    out.limits.push_back(fmt::format(
+        "{} exchanged more messages than are looked at: whether runs differ in what it sends and takes is not known",
+        node));
+  const auto cut_short =
+      std::count_if(input.runs.begin(), input.runs.end(), [](const Run& run) { return run.cut_short; });
+  if (cut_short > 0)
+    out.limits.push_back(fmt::format("of {} run{} only the first {} events were compared", cut_short,
+                                     cut_short == 1 ? "" : "s", kMostSteps));
+  const auto by_time = std::count_if(input.runs.begin(), input.runs.end(),
+                                     [](const Run& run) { return run.group == Group::sound && !run.found_cut; });
   if (by_time > 0)
-    out.limits.push_back(fmt::format("in {} of {} sound runs the step before the fault was not found: they are compared from about the same time on", by_time, out.sound));
+    out.limits.push_back(fmt::format(
+        "in {} of {} sound runs the step before the fault was not found: they are compared from about the same time on",
+        by_time, out.sound));
   for (const schedule::FaultOutcome& fault : input.story.faults) {
     if (!fault.fired) continue;
     const schedule::Fault* planned = input.schedule.find(fault.id);
     const bool cut = planned != nullptr && planned->kind == schedule::FaultKind::partition;
     if (fault.stacks.empty())
-      out.limits.push_back(cut ? fmt::format("no thread was seen in a call on a connection that '{}' cuts, so no stack tells where it arrived", fault.id)
-                               : fmt::format("no stack is known of where '{}' arrived", fault.id));
+      out.limits.push_back(
+          cut ? fmt::format(
+                    "no thread was seen in a call on a connection that '{}' cuts, so no stack tells where it arrived",
+                    fault.id)
+              : fmt::format("no stack is known of where '{}' arrived", fault.id));
     for (const schedule::Stack& stack : fault.stacks)
       if (!stack.incomplete.empty()) out.limits.push_back(fmt::format("stack of '{}': {}", fault.id, stack.incomplete));
   }
@@ -93,7 +110,8 @@ void tell_limits(const Input& input, const Comparison& comparison, Explanation& 
 
 std::string order_words(const Input& input, const Swapped& swap) {
   const std::string& node = input.kinds[swap.early].node;
-  return fmt::format("{} only behind {}{}", in_words(input, swap.late), node == input.kinds[swap.late].node ? "" : node + ": ", in_words(input, swap.early));
+  return fmt::format("{} only behind {}{}", in_words(input, swap.late),
+                     node == input.kinds[swap.late].node ? "" : node + ": ", in_words(input, swap.early));
 }
 
 std::string_view verdict_name(Verdict verdict) {
@@ -117,8 +135,8 @@ void tell_stacks(const schedule::FaultOutcome& outcome, std::vector<Explanation:
   if (out.size() > had) out.back().others = outcome.stacks.size() - (out.size() - had);
 }
 
-// Who takes over may be decided by chance: where no node by itself differs, or only as the fault makes it without the bug, too, whichever
-// node does so is looked at.
+// Who takes over may be decided by chance: where no node by itself differs, or only as the fault makes it without the
+// bug, too, whichever node does so is looked at.
 Comparison compare_all(Input& input, Merged& merged) {
   std::vector<Run>& runs = input.runs;
   doubt_exchanges(runs, input.kinds);
@@ -129,11 +147,13 @@ Comparison compare_all(Input& input, Merged& merged) {
   if (!merged.none()) return comparison;
   comparison.orders = swapped(runs, input.kinds, input.schedule);
   const bool harmless = std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.group == Group::near; });
-  if (!comparison.enough || (!comparison.none() && (!harmless || of_bug_alone(comparison.differences)))) return comparison;
+  if (!comparison.enough || (!comparison.none() && (!harmless || of_bug_alone(comparison.differences))))
+    return comparison;
   Merged whichever = merge_nodes(runs, input.kinds, input.schedule, true);
   Comparison other = compare(runs, input.kinds, whichever);
   // It is the second try.
-  if (other.none() || other.chance > kMostChance / 2 || (!comparison.none() && !of_bug_alone(other.differences))) return comparison;
+  if (other.none() || other.chance > kMostChance / 2 || (!comparison.none() && !of_bug_alone(other.differences)))
+    return comparison;
   merged = std::move(whichever);
   return other;
 }
@@ -141,7 +161,9 @@ Comparison compare_all(Input& input, Merged& merged) {
 }  // namespace
 
 bool needs_more_runs(Input& input) {
-  if (std::none_of(input.runs.begin(), input.runs.end(), [](const Run& run) { return run.group == Group::failing && !fired(run).empty(); })) return false;
+  if (std::none_of(input.runs.begin(), input.runs.end(),
+                   [](const Run& run) { return run.group == Group::failing && !fired(run).empty(); }))
+    return false;
   Merged merged;
   const Comparison comparison = compare_all(input, merged);
   if (!comparison.enough || comparison.unproven) return comparison.enough;
@@ -174,13 +196,17 @@ Explanation explain(Input& input) {
   if (!faults.empty()) out.fault = faults.front()->id;
   for (const schedule::FaultOutcome* outcome : faults) {
     const schedule::Fault* fault = input.schedule.find(outcome->id);
-    out.faults.push_back(fmt::format("{}: {}", outcome->id, fault != nullptr ? schedule::in_words(*fault) : outcome->detail));
+    out.faults.push_back(
+        fmt::format("{}: {}", outcome->id, fault != nullptr ? schedule::in_words(*fault) : outcome->detail));
     tell_stacks(*outcome, out.stacks);
   }
   out.symptom = input.oracle_said;
   tell_limits(input, comparison, out);
   out.recorded = recorded_divergences(input, out.limits);
-  if (!merged.none()) out.limits.emplace_back("the fault hits, or its harm shows on, other nodes in other runs: steps are compared whichever node makes them");
+  if (!merged.none())
+    out.limits.emplace_back(
+        "the fault hits, or its harm shows on, other nodes in other runs: steps are compared whichever node makes "
+        "them");
   if (faults.empty()) {
     // Without a fault there is nothing that a difference could come from.
     out.suspects.clear();
@@ -192,7 +218,9 @@ Explanation explain(Input& input) {
     return out;
   }
   out.story = story_of(input, comparison);
-  const std::string runs = fmt::format("{} failing and {} sound runs{}", out.failing, out.sound, out.near > 0 ? fmt::format(", {} with the fault but without the bug", out.near) : "");
+  const std::string runs =
+      fmt::format("{} failing and {} sound runs{}", out.failing, out.sound,
+                  out.near > 0 ? fmt::format(", {} with the fault but without the bug", out.near) : "");
   if (comparison.none()) {
     // What was entered, or what was being done when the fault came, accuses nobody by itself.
     out.suspects.clear();
@@ -203,7 +231,8 @@ Explanation explain(Input& input) {
     return out;
   }
   out.verdict = Verdict::explained;
-  out.reason = fmt::format("kinds of steps that tell failing runs from sound ones: {} ({})", out.differences.size(), runs);
+  out.reason =
+      fmt::format("kinds of steps that tell failing runs from sound ones: {} ({})", out.differences.size(), runs);
   return out;
 }
 

@@ -15,13 +15,15 @@ std::string key_of(std::string function) {
 }
 
 bool is_base(std::string_view function) {
-  return function == "main" || function == "main.main" || function.ends_with("::main") || function.starts_with("_start");
+  return function == "main" || function == "main.main" || function.ends_with("::main") ||
+         function.starts_with("_start");
 }
 
 std::string at_place(const schedule::Frame& frame) {
   const std::string file = frame.file.substr(frame.file.rfind('/') + 1);
   if (file.empty()) return frame.function;
-  return frame.line > 0 ? fmt::format("{} ({}:{})", frame.function, file, frame.line) : fmt::format("{} ({})", frame.function, file);
+  return frame.line > 0 ? fmt::format("{} ({}:{})", frame.function, file, frame.line)
+                        : fmt::format("{} ({})", frame.function, file);
 }
 
 }  // namespace rose::explain

@@ -8,10 +8,11 @@
 
 namespace rose::explain {
 
-inline constexpr double kBase = 0.5;   // of main and the like, which are on every stack
+inline constexpr double kBase = 0.5;    // of main and the like, which are on every stack
 inline constexpr double kOuter = 0.82;  // of a stack: each frame, and caller, further out one time more
 
-// A stack may know a function as `request` that symbols call `(anonymous namespace)::request(int, char*)`: the same for both.
+// A stack may know a function as `request` that symbols call `(anonymous namespace)::request(int, char*)`: the same for
+// both.
 [[nodiscard]] std::string key_of(std::string function);
 [[nodiscard]] bool is_base(std::string_view function);
 // "save (store.c:44)"

@@ -13,8 +13,9 @@ namespace {
 
 constexpr std::uint16_t kFirstEphemeral = 32768;
 constexpr std::int64_t kUnderWay = 30'000'000'000;  // ns: a datagram that nobody had by then is lost
-constexpr std::size_t kMostUnderWay = 256;         // equal datagrams that are looked through
-constexpr std::int64_t kEarlier = 50'000'000;  // ns that a call which took something may return ahead of the one that sent it
+constexpr std::size_t kMostUnderWay = 256;          // equal datagrams that are looked through
+constexpr std::int64_t kEarlier =
+    50'000'000;  // ns that a call which took something may return ahead of the one that sent it
 
 using End = std::pair<std::string, std::uint16_t>;  // address and port
 
@@ -24,7 +25,8 @@ bool reached(std::uint32_t taken, std::uint32_t wanted) { return static_cast<std
 // Who is at the other end: by the sockets that are seen, for nodes that share an address; else by address.
 class Ends {
  public:
-  Ends(const std::vector<schedule::Message>& messages, const std::map<std::string, std::string>& nodes) : nodes_(nodes) {
+  Ends(const std::vector<schedule::Message>& messages, const std::map<std::string, std::string>& nodes)
+      : nodes_(nodes) {
     for (const schedule::Message& one : messages) owners_.emplace(End(one.own, one.own_port), one.node);
   }
   [[nodiscard]] std::string node_at(const std::string& address, std::uint16_t port) const {
@@ -48,11 +50,14 @@ struct Waiting {
 std::string spoken_words(std::string_view data, std::uint32_t bytes) {
   std::string text(data);
   const bool whole = data.size() >= bytes;
-  const bool printable = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t'; });
+  const bool printable = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t';
+  });
   if (printable) {
     // A word that is cut would be another one each time.
     if (!whole)
-      if (const std::size_t end = text.find_last_of(" \t\r\n,;&="); end != std::string::npos && end > 0) text.resize(end);
+      if (const std::size_t end = text.find_last_of(" \t\r\n,;&="); end != std::string::npos && end > 0)
+        text.resize(end);
     std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
     while (!text.empty() && text.back() == ' ') text.pop_back();
     if (!text.empty()) {
@@ -67,13 +72,17 @@ std::string spoken_words(std::string_view data, std::uint32_t bytes) {
   // Many a protocol has the length in front.
   const auto at = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(data[i])); };
   if (data.size() > 4) {
-    const std::uint32_t big = at(0) << 24 | at(1) << 16 | at(2) << 8 | at(3), little = at(3) << 24 | at(2) << 16 | at(1) << 8 | at(0);
-    if (big == bytes - 4 || little == bytes - 4) return fmt::format("at most {} bytes, the first behind their length {:02x}", size, at(4));
+    const std::uint32_t big = at(0) << 24 | at(1) << 16 | at(2) << 8 | at(3),
+                        little = at(3) << 24 | at(2) << 16 | at(1) << 8 | at(0);
+    if (big == bytes - 4 || little == bytes - 4)
+      return fmt::format("at most {} bytes, the first behind their length {:02x}", size, at(4));
   }
-  return data.empty() ? fmt::format("at most {} bytes", size) : fmt::format("at most {} bytes, the first {:02x}", size, at(0));
+  return data.empty() ? fmt::format("at most {} bytes", size)
+                      : fmt::format("at most {} bytes, the first {:02x}", size, at(0));
 }
 
-std::vector<Exchanged> exchanged(const std::vector<schedule::Message>& messages, const std::map<std::string, std::string>& nodes) {
+std::vector<Exchanged> exchanged(const std::vector<schedule::Message>& messages,
+                                 const std::map<std::string, std::string>& nodes) {
   const Ends ends(messages, nodes);
   std::vector<Exchanged> out;
   // TCP: by the sender's end and the receiver's; UDP: by the receiver, its port, and what it holds.
@@ -112,7 +121,9 @@ std::vector<Exchanged> exchanged(const std::vector<schedule::Message>& messages,
       if (sent == streams.end()) continue;
       std::size_t& at = next[stream];
       // A port that is used again begins with other numbers: what was sent much later is no part of this.
-      while (at < sent->second.size() && reached(one.end, sent->second[at].end) && out[sent->second[at].message].ts_ns <= one.ts_ns + kEarlier) take(sent->second[at++].message, one);
+      while (at < sent->second.size() && reached(one.end, sent->second[at].end) &&
+             out[sent->second[at].message].ts_ns <= one.ts_ns + kEarlier)
+        take(sent->second[at++].message, one);
       continue;
     }
     const auto sent = datagrams.find({one.node, one.own_port, one.bytes, one.data});
@@ -120,7 +131,8 @@ std::vector<Exchanged> exchanged(const std::vector<schedule::Message>& messages,
     std::deque<std::size_t>& waiting = sent->second;
     while (!waiting.empty() && out[waiting.front()].ts_ns < one.ts_ns - kUnderWay) waiting.pop_front();
     const std::string from = one.peer_port == 0 ? std::string() : ends.node_at(one.peer, one.peer_port);
-    for (std::size_t i = 0; i < std::min(waiting.size(), kMostUnderWay) && out[waiting[i]].ts_ns <= one.ts_ns + kEarlier; ++i) {
+    for (std::size_t i = 0;
+         i < std::min(waiting.size(), kMostUnderWay) && out[waiting[i]].ts_ns <= one.ts_ns + kEarlier; ++i) {
       if (!from.empty() && out[waiting[i]].from != from) continue;
       take(waiting[i], one);
       waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));

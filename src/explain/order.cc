@@ -11,13 +11,13 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kFewestRuns = 4;           // of each side: with fewer the order of anything may be chance
-constexpr std::size_t kMostOfNode = 40;          // steps of a node that are looked at, the earliest ones
-constexpr std::int64_t kLeastGap = 20'000'000;   // ns; log lines have times to some milliseconds
-// Of what varies by chance and happens to be in order, so much keeps that far apart: a fifth where there are two usual times,
-// next to nothing where there is one (simulated).
+constexpr std::size_t kFewestRuns = 4;          // of each side: with fewer the order of anything may be chance
+constexpr std::size_t kMostOfNode = 40;         // steps of a node that are looked at, the earliest ones
+constexpr std::int64_t kLeastGap = 20'000'000;  // ns; log lines have times to some milliseconds
+// Of what varies by chance and happens to be in order, so much keeps that far apart: a fifth where there are two usual
+// times, next to nothing where there is one (simulated).
 constexpr double kFarApart = 0.25;
-constexpr double kFullWeight = 0.6;              // each step for itself is nothing new
+constexpr double kFullWeight = 0.6;  // each step for itself is nothing new
 
 struct Seen {
   std::int64_t after_ns = 0;
@@ -31,7 +31,9 @@ Order order_in(const Run& run, const Kinds& kinds) {
   for (const Step& step : run.steps) {
     if (step.ts_ns <= run.cut_ns || step.ts_ns > run.end_ns) continue;
     const Kind& kind = kinds[step.kind];
-    if (kind.unsure || kind.sampled || kind.node.empty() || kind.what == StepKind::value || kind.what == StepKind::silence || is_exchange(kind.what)) continue;
+    if (kind.unsure || kind.sampled || kind.node.empty() || kind.what == StepKind::value ||
+        kind.what == StepKind::silence || is_exchange(kind.what))
+      continue;
     order.try_emplace(step.kind, Seen{step.ts_ns - run.cut_ns, step.tid, step.in});
   }
   return order;
@@ -60,7 +62,8 @@ std::vector<std::uint32_t> common(const OrderSides& sides, const Kinds& kinds) {
   std::map<std::string, std::vector<std::pair<std::int64_t, std::uint32_t>>> of_node;
   for (const auto& [kind, seen] : sides.failing.front()) {
     const auto has = [&](const Order& run) { return run.contains(kind); };
-    if (std::all_of(sides.failing.begin(), sides.failing.end(), has) && std::all_of(sides.sound.begin(), sides.sound.end(), has))
+    if (std::all_of(sides.failing.begin(), sides.failing.end(), has) &&
+        std::all_of(sides.sound.begin(), sides.sound.end(), has))
       of_node[kinds[kind].node].emplace_back(middle_of(sides.failing, kind), kind);
   }
   std::vector<std::uint32_t> out;
@@ -89,7 +92,8 @@ Spread between(const std::vector<Order>& runs, std::uint32_t a, std::uint32_t b)
 bool other_threads(const OrderSides& sides, std::uint32_t a, std::uint32_t b) {
   for (const auto* side : {&sides.failing, &sides.sound})
     for (const Order& run : *side)
-      if (const std::int32_t one = run.at(a).tid, other = run.at(b).tid; one == 0 || other == 0 || one == other) return false;
+      if (const std::int32_t one = run.at(a).tid, other = run.at(b).tid; one == 0 || other == 0 || one == other)
+        return false;
   return true;
 }
 
@@ -105,7 +109,10 @@ std::vector<Swapped> swapped(const std::vector<Run>& runs, const Kinds& kinds, c
         }))
       return {};
     if ((run.group == Group::failing && faults.empty()) || run.group == Group::shorter) continue;
-    (run.group == Group::failing ? sides.failing : run.group == Group::sound ? sides.sound : sides.near).push_back(order_in(run, kinds));
+    (run.group == Group::failing ? sides.failing
+     : run.group == Group::sound ? sides.sound
+                                 : sides.near)
+        .push_back(order_in(run, kinds));
     for (const schedule::FaultOutcome* fault : faults)
       if (run.group == Group::failing) sides.hit.insert(fault->node);
   }
@@ -147,10 +154,12 @@ std::vector<Swapped> swapped(const std::vector<Run>& runs, const Kinds& kinds, c
     }
   }
   const std::size_t n = sides.failing.size() + sides.sound.size();
-  const auto balanced = static_cast<double>(std::count_if(noise.begin(), noise.end(), [&](const std::vector<bool>& pattern) {
-    const auto have = static_cast<std::size_t>(std::count(pattern.begin(), pattern.end(), true));
-    return have + 1 >= std::min(sides.failing.size(), sides.sound.size()) && have <= std::max(sides.failing.size(), sides.sound.size()) + 1;
-  }));
+  const auto balanced =
+      static_cast<double>(std::count_if(noise.begin(), noise.end(), [&](const std::vector<bool>& pattern) {
+        const auto have = static_cast<std::size_t>(std::count(pattern.begin(), pattern.end(), true));
+        return have + 1 >= std::min(sides.failing.size(), sides.sound.size()) &&
+               have <= std::max(sides.failing.size(), sides.sound.size()) + 1;
+      }));
   if (kFarApart * (balanced / 3 + 0.5) * 2 / ways(n, sides.failing.size()) > kMostChance) return {};
   std::stable_sort(found.begin(), found.end(), [](const Swapped& a, const Swapped& b) {
     if (a.nearness != b.nearness) return a.nearness < b.nearness;
@@ -159,7 +168,8 @@ std::vector<Swapped> swapped(const std::vector<Run>& runs, const Kinds& kinds, c
   std::vector<Swapped> out;
   std::set<std::pair<std::string, std::string>> nodes;
   for (const Swapped& one : found)
-    if (out.size() < kMostSwapped && nodes.emplace(kinds[one.late].node, kinds[one.early].node).second) out.push_back(one);
+    if (out.size() < kMostSwapped && nodes.emplace(kinds[one.late].node, kinds[one.early].node).second)
+      out.push_back(one);
   return out;
 }
 

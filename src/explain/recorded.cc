@@ -66,7 +66,9 @@ std::size_t varying_keys(const std::vector<Taken>& failing, const std::vector<Ta
 }
 
 bool is_text(std::string_view data) {
-  return !data.empty() && std::all_of(data.begin(), data.end(), [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t'; });
+  return !data.empty() && std::all_of(data.begin(), data.end(), [](char c) {
+    return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t';
+  });
 }
 
 }  // namespace
@@ -79,10 +81,13 @@ std::string recorded_words(std::string_view data) {
     while (!masked.empty() && (masked.back() == '\n' || masked.back() == '\r')) masked.pop_back();
     return "\"" + printable(masked.substr(0, kMostWordsBytes)) + "\"";
   }
-  // What a number in it is cannot be told: its beginning often says what kind of message it is. Sizes by their power of two.
+  // What a number in it is cannot be told: its beginning often says what kind of message it is. Sizes by their power of
+  // two.
   std::size_t size = 8;
   while (size < data.size()) size *= 2;
-  return data.size() <= 8 ? fmt::format("{} bytes", data.size()) : fmt::format("at most {} bytes, the first {:02x}", size, static_cast<unsigned char>(data.front()));
+  return data.size() <= 8
+             ? fmt::format("{} bytes", data.size())
+             : fmt::format("at most {} bytes, the first {:02x}", size, static_cast<unsigned char>(data.front()));
 }
 
 std::vector<RecordedDivergence> recorded_divergences(const Input& input, std::vector<std::string>& words) {
@@ -93,18 +98,22 @@ std::vector<RecordedDivergence> recorded_divergences(const Input& input, std::ve
     const Taken story = taken_by(input.runs[input.story_run], node);
     std::vector<Taken> failing, sound;
     for (const Run& run : input.runs) {
-      const auto first = std::find_if(run.recorded.begin(), run.recorded.end(), [&](const RecordedMessage& message) { return message.node == node; });
+      const auto first = std::find_if(run.recorded.begin(), run.recorded.end(),
+                                      [&](const RecordedMessage& message) { return message.node == node; });
       // A window that begins behind the fault doesn't say what came first.
       if (first == run.recorded.end() || (run.recorded_late.contains(node) && first->ts_ns > run.cut_ns)) continue;
       if (run.group == Group::failing) failing.push_back(taken_by(run, node));
       if (run.group == Group::sound) sound.push_back(taken_by(run, node));
     }
     if (failing.size() < kLeastRuns || sound.size() < kLeastRuns) {
-      words.push_back(fmt::format("recordings of {} are not compared: {} failing and {} sound runs have one that reaches back to the fault, {} of each are needed", node,
-                                  failing.size(), sound.size(), kLeastRuns));
+      words.push_back(
+          fmt::format("recordings of {} are not compared: {} failing and {} sound runs have one that reaches back to "
+                      "the fault, {} of each are needed",
+                      node, failing.size(), sound.size(), kLeastRuns));
       continue;
     }
-    const double chance = std::min(1.0, split_chance(failing.size(), sound.size()) * static_cast<double>(varying_keys(failing, sound)));
+    const double chance =
+        std::min(1.0, split_chance(failing.size(), sound.size()) * static_cast<double>(varying_keys(failing, sound)));
     std::optional<RecordedDivergence> best;
     std::int64_t best_ts = 0;
     for (const auto& [key, messages] : story) {
@@ -117,26 +126,45 @@ std::vector<RecordedDivergence> recorded_divergences(const Input& input, std::ve
         common = std::max(common, n);
       }
       if (common == messages.size()) continue;  // some sound run took all that, too
-      const bool all_failing = std::all_of(failing.begin(), failing.end(), [&](const Taken& other) { return alike(messages, of_key(other, key)) > common; });
+      const bool all_failing = std::all_of(failing.begin(), failing.end(), [&](const Taken& other) {
+        return alike(messages, of_key(other, key)) > common;
+      });
       if (!all_failing) continue;
       const RecordedMessage& message = *messages[common];
       if (best && best_ts <= message.ts_ns) continue;
       best_ts = message.ts_ns;
-      best = RecordedDivergence{node, std::string(key), std::string(message.what), std::string(nearest->size() > common ? (*nearest)[common]->what : ""), common,
-                                message.record, std::string(message.file), message.ts_ns - input.runs[input.story_run].zero_ns, failing.size(), sound.size(), chance};
+      best = RecordedDivergence{node,
+                                std::string(key),
+                                std::string(message.what),
+                                std::string(nearest->size() > common ? (*nearest)[common]->what : ""),
+                                common,
+                                message.record,
+                                std::string(message.file),
+                                message.ts_ns - input.runs[input.story_run].zero_ns,
+                                failing.size(),
+                                sound.size(),
+                                chance};
     }
     if (best && chance <= kMostAccident) all.push_back(std::move(*best));
-    else if (best) words.push_back(fmt::format("recordings of {}: what tells failing from sound runs may be chance; more runs (--runs) tell more", node));
+    else if (best)
+      words.push_back(fmt::format(
+          "recordings of {}: what tells failing from sound runs may be chance; more runs (--runs) tell more", node));
     else words.push_back(fmt::format("recordings of {}: no message tells all failing from all sound runs", node));
   }
-  std::sort(all.begin(), all.end(), [](const RecordedDivergence& a, const RecordedDivergence& b) { return a.at_ns < b.at_ns; });
+  std::sort(all.begin(), all.end(),
+            [](const RecordedDivergence& a, const RecordedDivergence& b) { return a.at_ns < b.at_ns; });
   return all;
 }
 
 std::string divergence_words(const RecordedDivergence& d) {
-  const std::string before = d.alike == 0 ? "from the fault on" : fmt::format("after {} from '{}' that a sound run takes just so", d.alike, d.key);
-  return fmt::format("{}, {} takes {} from '{}', where {} (record {} of {}; all {} failing runs, none of {} sound ones)", before, d.node, d.what, d.key,
-                     d.instead.empty() ? "sound runs take nothing more" : "the nearest sound run takes " + d.instead, d.record, d.file, d.failing, d.sound);
+  const std::string before = d.alike == 0
+                                 ? "from the fault on"
+                                 : fmt::format("after {} from '{}' that a sound run takes just so", d.alike, d.key);
+  return fmt::format(
+      "{}, {} takes {} from '{}', where {} (record {} of {}; all {} failing runs, none of {} sound ones)", before,
+      d.node, d.what, d.key,
+      d.instead.empty() ? "sound runs take nothing more" : "the nearest sound run takes " + d.instead, d.record, d.file,
+      d.failing, d.sound);
 }
 
 }  // namespace rose::explain

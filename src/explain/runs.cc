@@ -17,9 +17,9 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kLookBack = 60;      // steps before the fault among which a common one is looked for
+constexpr std::size_t kLookBack = 60;                // steps before the fault among which a common one is looked for
 constexpr std::int64_t kAboutTheSame = 500'000'000;  // ns
-constexpr std::size_t kMostWords = 160;    // bytes of a path or message in a kind's words
+constexpr std::size_t kMostWords = 160;              // bytes of a path or message in a kind's words
 
 std::string_view letter(StepKind kind) {
   switch (kind) {
@@ -42,7 +42,8 @@ std::string cut_words(std::string text) {
   return text;
 }
 
-std::string place_of(const trace::Trace& trace, const trace::Event& e, const std::map<std::string, std::string>& nodes) {
+std::string place_of(const trace::Trace& trace, const trace::Event& e,
+                     const std::map<std::string, std::string>& nodes) {
   if (e.path != 0) return cut_words(profile::tail_pattern(trace.str(e.path), 2));
   if (e.peer == 0) return {};
   std::string peer = profile::peer_pattern(trace.str(e.peer));
@@ -52,7 +53,8 @@ std::string place_of(const trace::Trace& trace, const trace::Event& e, const std
   return cut_words(peer);
 }
 
-std::string call_words(const trace::Trace& trace, const trace::Event& e, const std::map<std::string, std::string>& nodes) {
+std::string call_words(const trace::Trace& trace, const trace::Event& e,
+                       const std::map<std::string, std::string>& nodes) {
   const std::string place = place_of(trace, e, nodes);
   std::string words(kernel::syscall_name(e.syscall));
   if (e.type == trace::EventType::scf) words += fmt::format(" fails with {}", kernel::errno_name(e.err));
@@ -73,27 +75,34 @@ std::string process_words(const trace::Event& e) {
 bool is_injected(const trace::Event& e) { return (e.flags & trace::kInjected) != 0; }
 
 // Nor what the agent does that tells Java's frames: only runs with a fault have it.
-bool is_agents(const trace::Trace& trace, const trace::Event& e) { return e.path != 0 && trace.str(e.path).find("/rose.jvm/") != std::string_view::npos; }
+bool is_agents(const trace::Trace& trace, const trace::Event& e) {
+  return e.path != 0 && trace.str(e.path).find("/rose.jvm/") != std::string_view::npos;
+}
 // "sends n2 "put <*>" (port 7000)", "takes n1's "put <*>" (port 7000)"
 std::string exchange_words(const Exchanged& one, bool taken) {
-  return cut_words(fmt::format("{} {}{} {} (port {})", taken ? "takes" : one.answer ? "answers" : "sends", taken ? one.from : one.to, taken ? "'s" : "", one.words, one.port));
+  return cut_words(fmt::format("{} {}{} {} (port {})",
+                               taken        ? "takes"
+                               : one.answer ? "answers"
+                                            : "sends",
+                               taken ? one.from : one.to, taken ? "'s" : "", one.words, one.port));
 }
 
 // The words of an exchange with whichever node: the name is the second word.
 std::string without_peer(const Kind& kind) {
   const std::size_t at = kind.words.find(' ') + 1;
-  return kind.words.substr(0, at) + "another node" + kind.words.substr(std::min(at + kind.peer.size(), kind.words.size()));
+  return kind.words.substr(0, at) + "another node" +
+         kind.words.substr(std::min(at + kind.peer.size(), kind.words.size()));
 }
 
 // A watched function of a run.
 struct Watched {
   std::uint32_t kind = kNoKind;
-  bool busy = false;          // not each of its entries is kept
-  std::int64_t kept_ns = 0;   // which was, last; 0: none yet
+  bool busy = false;         // not each of its entries is kept
+  std::int64_t kept_ns = 0;  // which was, last; 0: none yet
 };
 
-// Those of a run. Of one of too many events some entries are left out, so that the whole of it is known: of the rarest functions none; of the
-// others one is kept in so long a time, whatever the others do.
+// Those of a run. Of one of too many events some entries are left out, so that the whole of it is known: of the rarest
+// functions none; of the others one is kept in so long a time, whatever the others do.
 class WatchedFunctions {
  public:
   explicit WatchedFunctions(const trace::Trace& trace) {
@@ -107,7 +116,8 @@ class WatchedFunctions {
     std::sort(rarest.begin(), rarest.end());
     for (const auto& [count, function] : rarest)
       if ((all += count) > kMostSteps / 2) all_[function].busy = true, ++busy;
-    apart_ns_ = (trace.events.back().ts_ns - trace.events.front().ts_ns) / static_cast<std::int64_t>(kMostSteps / 2) * static_cast<std::int64_t>(busy);
+    apart_ns_ = (trace.events.back().ts_ns - trace.events.front().ts_ns) / static_cast<std::int64_t>(kMostSteps / 2) *
+                static_cast<std::int64_t>(busy);
   }
   Watched& operator[](const trace::Event& entry) { return all_[name(entry)]; }
   bool keeps(Watched& function, const trace::Event& entry) const {
@@ -140,15 +150,19 @@ Kind kind_of_entry(std::string_view function) {
 }
 
 // Of any other event; nothing: it is of no interest.
-std::optional<Kind> kind_of(const trace::Trace& trace, const trace::Event& e, const std::map<std::string, std::string>& nodes) {
+std::optional<Kind> kind_of(const trace::Trace& trace, const trace::Event& e,
+                            const std::map<std::string, std::string>& nodes) {
   Kind kind;
   switch (e.type) {
     case trace::EventType::af: return std::nullopt;
     case trace::EventType::scf:
-      if (kernel::runtime_asks(e.err, kernel::syscall_name(e.syscall), e.path != 0 ? trace.str(e.path) : std::string_view())) return std::nullopt;
+      if (kernel::runtime_asks(e.err, kernel::syscall_name(e.syscall),
+                               e.path != 0 ? trace.str(e.path) : std::string_view()))
+        return std::nullopt;
       kind.what = StepKind::failed_call;
       kind.words = call_words(trace, e, nodes);
-      if (const std::string_view extension = e.path != 0 ? extension_of(trace.str(e.path)) : ""; e.err == ENOENT && !extension.empty())
+      if (const std::string_view extension = e.path != 0 ? extension_of(trace.str(e.path)) : "";
+          e.err == ENOENT && !extension.empty())
         kind.lookup = fmt::format("{} {}", kernel::syscall_name(e.syscall), extension);
       break;
     case trace::EventType::sys:
@@ -179,7 +193,8 @@ bool is_agents(const LogLine& line) { return line.text.starts_with("Picked up JA
 }  // namespace
 
 std::uint32_t Kinds::of(Kind kind) {
-  std::string key = fmt::format("{}|{}|{}", letter(kind.what), kind.node, kind.what == StepKind::function ? kind.function : kind.words);
+  std::string key = fmt::format("{}|{}|{}", letter(kind.what), kind.node,
+                                kind.what == StepKind::function ? kind.function : kind.words);
   const auto [place, fresh] = ids_.emplace(std::move(key), static_cast<std::uint32_t>(kinds_.size()));
   if (fresh) kinds_.push_back(std::move(kind));
   return place->second;
@@ -204,7 +219,9 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
   if (run.zero_ns == 0) run.zero_ns = trace.events.empty() ? trace.meta.begin_ns : trace.events.front().ts_ns;
   const std::map<std::string, std::string> nodes = trace::nodes_by_address(trace.meta);
   std::unordered_map<std::int32_t, std::uint32_t> last;  // by thread
-  const auto node_of = [&](const trace::Event& e) { return std::string(e.node != 0 ? trace.str(e.node) : std::string_view(trace.meta.node)); };
+  const auto node_of = [&](const trace::Event& e) {
+    return std::string(e.node != 0 ? trace.str(e.node) : std::string_view(trace.meta.node));
+  };
   WatchedFunctions functions(trace);
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
     run.cut_short = run.steps.size() >= kMostSteps;
@@ -247,8 +264,13 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
   for (std::size_t i = 0; i < lines.size() && run.steps.size() < 2 * kMostSteps; ++i) {
     const LogLine& line = lines[i];
     if (is_agents(line)) continue;
-    Kind kind{.what = StepKind::message, .node = line.node, .function = {}, .words = std::to_string(line.kind), .message = line.kind};
-    run.steps.push_back({.ts_ns = line.ts_ns, .kind = kinds.of(std::move(kind)), .source = static_cast<std::uint32_t>(i)});
+    Kind kind{.what = StepKind::message,
+              .node = line.node,
+              .function = {},
+              .words = std::to_string(line.kind),
+              .message = line.kind};
+    run.steps.push_back(
+        {.ts_ns = line.ts_ns, .kind = kinds.of(std::move(kind)), .source = static_cast<std::uint32_t>(i)});
   }
   run.exchanged = exchanged(result.messages, nodes);
   run.talkative = result.talkative;
@@ -263,7 +285,11 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
     Kind taken{.what = StepKind::taken, .node = one.to, .function = {}, .words = exchange_words(one, true)};
     taken.peer = one.from;
     taken.as_sent = id;
-    run.steps.push_back({.ts_ns = one.taken_ns, .kind = kinds.of(std::move(taken)), .pid = one.taken_pid, .tid = one.taken_tid, .source = source});
+    run.steps.push_back({.ts_ns = one.taken_ns,
+                         .kind = kinds.of(std::move(taken)),
+                         .pid = one.taken_pid,
+                         .tid = one.taken_tid,
+                         .source = source});
   }
   std::stable_sort(run.steps.begin(), run.steps.end(), [](const Step& a, const Step& b) { return a.ts_ns < b.ts_ns; });
   last.clear();
@@ -273,7 +299,8 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
     else if (is_exchange(what))
       if (const auto in = last.find(step.tid); in != last.end()) step.in = in->second;
   }
-  if (result.workload_end_ns) run.end_ns = run.zero_ns + std::min(*result.workload_end_ns, result.oracle_ns.value_or(*result.workload_end_ns));
+  if (result.workload_end_ns)
+    run.end_ns = run.zero_ns + std::min(*result.workload_end_ns, result.oracle_ns.value_or(*result.workload_end_ns));
   if (run.end_ns == 0) run.end_ns = run.steps.empty() ? run.zero_ns : run.steps.back().ts_ns;
   return run;
 }
@@ -288,7 +315,8 @@ void doubt_lookups(const std::vector<Run>& runs, Kinds& kinds) {
   for (std::uint32_t id = 0; id < kinds.size(); ++id) {
     Kind& kind = kinds.at(id);
     const auto known = sound.find({kind.node, kind.lookup});
-    if (!kind.lookup.empty() && known != sound.end() && known->second.size() >= profile::kManyLookups) kind.unsure = true;
+    if (!kind.lookup.empty() && known != sound.end() && known->second.size() >= profile::kManyLookups)
+      kind.unsure = true;
   }
 }
 
@@ -320,7 +348,8 @@ Merged merge_nodes(const std::vector<Run>& runs, Kinds& kinds, const schedule::S
   for (const Run& run : runs)
     if (run.group == Group::failing)
       for (const schedule::FaultOutcome* fault : fired(run)) nodes[name_of(fault->id)].insert(fault->node);
-  if (!always && std::none_of(nodes.begin(), nodes.end(), [](const auto& fault) { return fault.second.size() > 1; })) return {};
+  if (!always && std::none_of(nodes.begin(), nodes.end(), [](const auto& fault) { return fault.second.size() > 1; }))
+    return {};
   std::vector<std::uint32_t> now(kinds.size());
   for (std::uint32_t id = 0; id < now.size(); ++id) {
     Kind kind = kinds[id];
@@ -354,7 +383,9 @@ std::vector<Anchor> anchors_before(const Run& run, const Kinds& kinds, const Mer
     const std::uint32_t id = merged[step.kind];
     const Kind& kind = kinds[id];
     const std::size_t nth = ++counts[id];
-    if (kind.what == StepKind::silence || kind.what == StepKind::message || kind.what == StepKind::value || is_exchange(kind.what) || kind.unsure || kind.sampled) continue;
+    if (kind.what == StepKind::silence || kind.what == StepKind::message || kind.what == StepKind::value ||
+        is_exchange(kind.what) || kind.unsure || kind.sampled)
+      continue;
     if (!kind.node.empty() && !node.empty() && kind.node != node) continue;
     out.push_back({id, nth, 0});
   }
@@ -365,7 +396,8 @@ std::vector<Anchor> anchors_before(const Run& run, const Kinds& kinds, const Mer
 }
 
 bool has(const std::vector<Anchor>& anchors, const Anchor& wanted) {
-  return std::any_of(anchors.begin(), anchors.end(), [&](const Anchor& a) { return a.kind == wanted.kind && a.nth == wanted.nth; });
+  return std::any_of(anchors.begin(), anchors.end(),
+                     [&](const Anchor& a) { return a.kind == wanted.kind && a.nth == wanted.nth; });
 }
 
 const Step* find_anchor(const Run& run, const Merged& merged, const Anchor& anchor) {
@@ -378,8 +410,8 @@ const Step* find_anchor(const Run& run, const Merged& merged, const Anchor& anch
 }  // namespace
 
 void align(std::vector<Run>& runs, const Kinds& kinds, const Merged& merged) {
-  std::vector<std::int64_t> after;             // of failing runs: the fault, since the workload began
-  std::vector<std::vector<Anchor>> anchors;    // of failing runs, nearest first
+  std::vector<std::int64_t> after;           // of failing runs: the fault, since the workload began
+  std::vector<std::vector<Anchor>> anchors;  // of failing runs, nearest first
   for (Run& run : runs) {
     const auto faults = fired(run);
     if (faults.empty()) continue;
@@ -393,7 +425,8 @@ void align(std::vector<Run>& runs, const Kinds& kinds, const Merged& merged) {
   std::vector<Anchor> common;
   if (!anchors.empty())
     for (const Anchor& anchor : anchors.front())
-      if (std::all_of(anchors.begin() + 1, anchors.end(), [&](const auto& others) { return has(others, anchor); })) common.push_back(anchor);
+      if (std::all_of(anchors.begin() + 1, anchors.end(), [&](const auto& others) { return has(others, anchor); }))
+        common.push_back(anchor);
   std::size_t earliest = 0;  // of the anchors that are used
   bool by_time = false;
   for (Run& run : runs) {
@@ -409,7 +442,8 @@ void align(std::vector<Run>& runs, const Kinds& kinds, const Merged& merged) {
   for (Run& run : runs) {
     if (fired(run).empty()) continue;
     run.known_ns = run.cut_ns;
-    if (const Step* step = common.empty() ? nullptr : find_anchor(run, merged, common[earliest]); step != nullptr) run.known_ns = std::min(run.known_ns, step->ts_ns);
+    if (const Step* step = common.empty() ? nullptr : find_anchor(run, merged, common[earliest]); step != nullptr)
+      run.known_ns = std::min(run.known_ns, step->ts_ns);
     // Before the workload begins a time means nothing.
     if (by_time) run.known_ns = usual <= 0 ? 0 : std::min(run.known_ns, run.cut_ns - kAboutTheSame);
   }

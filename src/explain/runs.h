@@ -1,5 +1,5 @@
-// Runs in the form in which they are compared: each a list of steps (a function entered, a call that failed, a message logged),
-// each step of one kind. Kinds are the same in all runs, whatever numbers and names differ. Pure.
+// Runs in the form in which they are compared: each a list of steps (a function entered, a call that failed, a message
+// logged), each step of one kind. Kinds are the same in all runs, whatever numbers and names differ. Pure.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@
 
 namespace rose::explain {
 
-// What is kept of one run: beyond it, entries of busy functions are thinned out. What is too much all the same is left out at the end, and told.
+// What is kept of one run: beyond it, entries of busy functions are thinned out. What is too much all the same is left
+// out at the end, and told.
 inline constexpr std::size_t kMostSteps = 300'000;
 
 enum class Group {
@@ -30,12 +31,12 @@ enum class Group {
 
 // A message of a node's log, and when it was written.
 struct LogLine {
-  std::int64_t ts_ns = 0;   // wall clock
+  std::int64_t ts_ns = 0;  // wall clock
   std::string node;
-  std::uint32_t kind = 0;   // its template: the same number in all runs
+  std::uint32_t kind = 0;  // its template: the same number in all runs
   logs::Level level = logs::Level::none;
   std::string text;
-  std::string place;        // "n1/stderr.log:17"
+  std::string place;                         // "n1/stderr.log:17"
   std::vector<schedule::Frame> frames = {};  // of the stack trace in it, innermost first
 };
 
@@ -49,16 +50,19 @@ inline constexpr std::uint32_t kNoKind = 0xffffffff;
 struct Kind {
   StepKind what = StepKind::function;
   std::string node;      // "": whichever
-  std::string function;  // function: its name; thrown: of the method; value: of the one it was seen in, or that calls, where that is known
+  std::string function;  // function: its name; thrown: of the method; value: of the one it was seen in, or that calls,
+                         // where that is known
   std::string words;     // "enters f", "write fails with ENOSPC (*/log)"; of a message its number
-  std::uint32_t message = 0;  // message: its template
-  std::uint32_t question = 0; // value: which was asked
-  std::string callee = {};    // value of a question about calls: who is called
-  std::string lookup = {};     // failed_call: a file was not there; the call, and what files of this kind are called (".class"); else ""
+  std::uint32_t message = 0;   // message: its template
+  std::uint32_t question = 0;  // value: which was asked
+  std::string callee = {};     // value of a question about calls: who is called
+  std::string lookup =
+      {};  // failed_call: a file was not there; the call, and what files of this kind are called (".class"); else ""
   bool out_of_memory = false;  // process: the kernel ended it for its memory
-  bool unsure = false;   // not all of it is known: that it is missing, or there, says nothing
-  bool sampled = false;  // function: not all entries of it are known in some run; where it comes among others says nothing
-  std::string peer = {};          // sent, taken: the other node, the second word of `words`; "": whichever
+  bool unsure = false;         // not all of it is known: that it is missing, or there, says nothing
+  bool sampled =
+      false;  // function: not all entries of it are known in some run; where it comes among others says nothing
+  std::string peer = {};            // sent, taken: the other node, the second word of `words`; "": whichever
   std::uint32_t as_sent = kNoKind;  // taken: what it is when it is sent
 };
 [[nodiscard]] inline bool is_exchange(StepKind what) { return what == StepKind::sent || what == StepKind::taken; }
@@ -76,26 +80,29 @@ class Kinds {
 };
 
 struct Step {
-  std::int64_t ts_ns = 0;       // wall clock
+  std::int64_t ts_ns = 0;  // wall clock
   std::uint32_t kind = 0;
-  std::uint32_t in = kNoKind;   // the function that this thread entered last
+  std::uint32_t in = kNoKind;  // the function that this thread entered last
   std::int32_t pid = 0, tid = 0;
-  std::uint32_t source = 0;     // index of the event in the trace, of the line, of the value, or of what was exchanged
+  std::uint32_t source = 0;  // index of the event in the trace, of the line, of the value, or of what was exchanged
 };
 
 struct Run {
   Group group = Group::sound;
   int number = 0;
-  std::int64_t zero_ns = 0;     // when the workload began, wall clock
-  std::int64_t end_ns = 0;      // when it ended, or the oracle found the bug
-  std::int64_t cut_ns = 0;      // the first fault, or the moment that corresponds to it: see align()
-  std::int64_t known_ns = 0;    // with a fault: what comes between here and the cut comes behind the cut of sound runs; see align()
-  bool found_cut = true;        // of runs without a fault: the cut is the same step as in failing runs, not only about the same time
+  std::int64_t zero_ns = 0;  // when the workload began, wall clock
+  std::int64_t end_ns = 0;   // when it ended, or the oracle found the bug
+  std::int64_t cut_ns = 0;   // the first fault, or the moment that corresponds to it: see align()
+  std::int64_t known_ns =
+      0;  // with a fault: what comes between here and the cut comes behind the cut of sound runs; see align()
+  bool found_cut =
+      true;  // of runs without a fault: the cut is the same step as in failing runs, not only about the same time
   std::vector<schedule::FaultOutcome> faults;
-  std::vector<Step> steps;      // by time
-  std::set<std::uint32_t> let_go;  // functions that were entered too often to be watched to the end: where one is missing, it may have been entered
+  std::vector<Step> steps;              // by time
+  std::set<std::uint32_t> let_go;       // functions that were entered too often to be watched to the end: where one is
+                                        // missing, it may have been entered
   std::vector<schedule::Value> values;  // that were asked for: steps only after add_values()
-  bool cut_short = false;       // there were more than kMostSteps
+  bool cut_short = false;               // there were more than kMostSteps
   std::vector<RecordedMessage> recorded;  // of nodes that record themselves, of each in its order
   std::set<std::string> recorded_late;    // nodes of which the beginning was overwritten
   std::vector<Exchanged> exchanged;       // between nodes
@@ -103,16 +110,18 @@ struct Run {
 };
 
 // Without the steps that are the fault itself.
-[[nodiscard]] Run condense(const schedule::RunResult& result, const std::vector<LogLine>& lines, Group group, Kinds& kinds);
+[[nodiscard]] Run condense(const schedule::RunResult& result, const std::vector<LogLine>& lines, Group group,
+                           Kinds& kinds);
 
 // The faults that fired, the first one first.
 [[nodiscard]] std::vector<const schedule::FaultOutcome*> fired(const Run& run);
 
-// What nodes exchange of which not all is known in some run: that it is missing, or there, says nothing. Before merge_nodes().
+// What nodes exchange of which not all is known in some run: that it is missing, or there, says nothing. Before
+// merge_nodes().
 void doubt_exchanges(const std::vector<Run>& runs, Kinds& kinds);
 
-// Files of one kind that sound runs look for in vain, again and again under other names (class files, modules, catalogues): which they are
-// says when something is loaded, and nothing of what the program decides.
+// Files of one kind that sound runs look for in vain, again and again under other names (class files, modules,
+// catalogues): which they are says when something is loaded, and nothing of what the program decides.
 void doubt_lookups(const std::vector<Run>& runs, Kinds& kinds);
 
 // Which kind the steps of each are taken for.
@@ -121,20 +130,23 @@ class Merged {
   Merged() = default;  // for their own
   explicit Merged(std::vector<std::uint32_t> now) : now_(std::move(now)) {}
   [[nodiscard]] bool none() const { return now_.empty(); }
-  [[nodiscard]] std::uint32_t operator[](std::uint32_t kind) const { return now_.empty() || kind == kNoKind ? kind : now_[kind]; }
+  [[nodiscard]] std::uint32_t operator[](std::uint32_t kind) const {
+    return now_.empty() || kind == kNoKind ? kind : now_[kind];
+  }
   void apply(std::vector<Run>& runs) const;
 
  private:
   std::vector<std::uint32_t> now_;  // by number
 };
 
-// Which node a fault hits may change from run to run (a leader): then steps of different nodes are of one kind; else none are.
-// Of alternatives (`group`) that fire on one node each it is the same. `always`: whichever nodes faults hit.
-[[nodiscard]] Merged merge_nodes(const std::vector<Run>& runs, Kinds& kinds, const schedule::Schedule& schedule, bool always = false);
+// Which node a fault hits may change from run to run (a leader): then steps of different nodes are of one kind; else
+// none are. Of alternatives (`group`) that fire on one node each it is the same. `always`: whichever nodes faults hit.
+[[nodiscard]] Merged merge_nodes(const std::vector<Run>& runs, Kinds& kinds, const schedule::Schedule& schedule,
+                                 bool always = false);
 
-// Sets `cut_ns` of all runs: in those with a fault its moment, in the others the step that comes last before it in all failing runs
-// (the same kind, the same number of its kind), else the same time after the workload began. That may be earlier than the fault would have
-// come: `known_ns` of runs with a fault is the same step, or about as long before.
+// Sets `cut_ns` of all runs: in those with a fault its moment, in the others the step that comes last before it in all
+// failing runs (the same kind, the same number of its kind), else the same time after the workload began. That may be
+// earlier than the fault would have come: `known_ns` of runs with a fault is the same step, or about as long before.
 void align(std::vector<Run>& runs, const Kinds& kinds, const Merged& merged);
 
 }  // namespace rose::explain

@@ -1,5 +1,5 @@
-// What happened in one failing run, from the first fault to the symptom: what the faulted threads did next, what only failing runs
-// do, what was logged, how it ended. Only what the trace and the logs hold.
+// What happened in one failing run, from the first fault to the symptom: what the faulted threads did next, what only
+// failing runs do, what was logged, how it ended. Only what the trace and the logs hold.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,14 +13,17 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kNextSteps = 3;          // that a faulted thread made, told whether or not others make them, too
-constexpr std::size_t kMostSends = 3;          // of a node that a fault hits: what it tells others next, told whether or not sound runs do so, too
-constexpr std::size_t kMostReactions = 2;      // what the thread that took a message does then
+constexpr std::size_t kNextSteps = 3;  // that a faulted thread made, told whether or not others make them, too
+constexpr std::size_t kMostSends =
+    3;  // of a node that a fault hits: what it tells others next, told whether or not sound runs do so, too
+constexpr std::size_t kMostReactions = 2;  // what the thread that took a message does then
 constexpr std::int64_t kReactionNs = 1'000'000'000;
 constexpr std::size_t kMostMessageBytes = 200;
 constexpr std::size_t kToldFrames = 3;
-constexpr std::size_t kMostMissing = 4, kMostMissingOfDead = 2;  // of one node; one whose process ends no longer does anything
-constexpr std::size_t kMostUsual = 2;  // of one node: what sound runs do before, and the fault brings once more, harm or not
+constexpr std::size_t kMostMissing = 4,
+                      kMostMissingOfDead = 2;  // of one node; one whose process ends no longer does anything
+constexpr std::size_t kMostUsual =
+    2;  // of one node: what sound runs do before, and the fault brings once more, harm or not
 constexpr double kUsual = 0.5;
 constexpr std::string_view kOnlyBug = ": only when the bug shows", kOnlyFault = ": only with the fault";
 
@@ -51,7 +54,8 @@ std::string stack_words(const schedule::Stack& stack) {
 
 class Teller {
  public:
-  Teller(const Input& input, const Comparison& comparison) : input_(input), comparison_(comparison), run_(input.runs[input.story_run]) {}
+  Teller(const Input& input, const Comparison& comparison)
+      : input_(input), comparison_(comparison), run_(input.runs[input.story_run]) {}
 
   std::vector<StoryLine> tell() {
     faults();
@@ -66,7 +70,8 @@ class Teller {
   }
 
  private:
-  void add(double weight, StoryLine::Kind kind, std::int64_t ts_ns, std::string node, std::string text, std::string evidence) {
+  void add(double weight, StoryLine::Kind kind, std::int64_t ts_ns, std::string node, std::string text,
+           std::string evidence) {
     Candidate candidate;
     candidate.weight = weight;
     // Paths as the configuration knows them, not where this one run happened to be.
@@ -78,7 +83,8 @@ class Teller {
   [[nodiscard]] std::string evidence_of(const Step& step) const {
     if (input_.kinds[step.kind].what == StepKind::message) return input_.lines[step.source].place;
     if (input_.kinds[step.kind].what == StepKind::value) return fmt::format("thread {}", step.tid);
-    if (is_exchange(input_.kinds[step.kind].what)) return fmt::format("thread {}, {} bytes", step.tid, run_.exchanged[step.source].bytes);
+    if (is_exchange(input_.kinds[step.kind].what))
+      return fmt::format("thread {}, {} bytes", step.tid, run_.exchanged[step.source].bytes);
     return fmt::format("event {}", step.source + 1);
   }
 
@@ -101,10 +107,13 @@ class Teller {
     const std::string later = fmt::format("{:.1f} ms", static_cast<double>(one.taken_ns - one.ts_ns) / 1e6);
     const std::string then = one.taken_ns != 0 ? reaction(one) : std::string();
     if (input_.kinds[step.kind].what == StepKind::taken)
-      return fmt::format("takes {}'s {} (port {}), sent {} before{}", one.from, one.words, one.port, later, then.empty() ? "" : "; then its thread " + then);
-    std::string words = fmt::format("{} {} {} (port {})", one.answer ? "answers" : "sends", one.to, one.words, one.port);
+      return fmt::format("takes {}'s {} (port {}), sent {} before{}", one.from, one.words, one.port, later,
+                         then.empty() ? "" : "; then its thread " + then);
+    std::string words =
+        fmt::format("{} {} {} (port {})", one.answer ? "answers" : "sends", one.to, one.words, one.port);
     if (one.taken_ns == 0 || one.taken_ns > run_.end_ns) return words + fmt::format("; {} does not take it", one.to);
-    return words + fmt::format("; {} has it {} later{}", one.to, later, then.empty() ? "" : fmt::format(": its thread {} {}", one.taken_tid, then));
+    return words + fmt::format("; {} has it {} later{}", one.to, later,
+                               then.empty() ? "" : fmt::format(": its thread {} {}", one.taken_tid, then));
   }
 
   // What the thread that took it does then, up to the next that it takes.
@@ -112,12 +121,17 @@ class Teller {
     std::string out;
     std::size_t told = 0;
     std::set<std::uint32_t> seen;
-    auto step = std::upper_bound(run_.steps.begin(), run_.steps.end(), one.taken_ns, [](std::int64_t at, const Step& other) { return at < other.ts_ns; });
-    for (; step != run_.steps.end() && step->ts_ns <= std::min(one.taken_ns + kReactionNs, run_.end_ns) && told < kMostReactions; ++step) {
+    auto step = std::upper_bound(run_.steps.begin(), run_.steps.end(), one.taken_ns,
+                                 [](std::int64_t at, const Step& other) { return at < other.ts_ns; });
+    for (; step != run_.steps.end() && step->ts_ns <= std::min(one.taken_ns + kReactionNs, run_.end_ns) &&
+           told < kMostReactions;
+         ++step) {
       if (step->tid != one.taken_tid || step->pid != one.taken_pid) continue;
       const Kind& kind = input_.kinds[step->kind];
       if (kind.what == StepKind::taken) break;
-      const bool thread = kind.what == StepKind::function || kind.what == StepKind::thrown || kind.what == StepKind::call || kind.what == StepKind::failed_call || kind.what == StepKind::sent;
+      const bool thread = kind.what == StepKind::function || kind.what == StepKind::thrown ||
+                          kind.what == StepKind::call || kind.what == StepKind::failed_call ||
+                          kind.what == StepKind::sent;
       if (!thread || !seen.insert(step->kind).second) continue;
       out += (told++ == 0 ? "" : ", then ") + kind.words;
     }
@@ -137,22 +151,27 @@ class Teller {
   void faults() {
     for (const schedule::FaultOutcome* outcome : fired(run_)) {
       const schedule::Fault* fault = input_.schedule.find(outcome->id);
-      std::string text = fmt::format("fault '{}': {}", outcome->id, fault != nullptr ? schedule::in_words(*fault) : outcome->detail);
+      std::string text =
+          fmt::format("fault '{}': {}", outcome->id, fault != nullptr ? schedule::in_words(*fault) : outcome->detail);
       if (!outcome->detail.empty() && fault != nullptr) text += fmt::format("; it hits {}", outcome->detail);
-      add(1000, StoryLine::Kind::fault, run_.zero_ns + outcome->fired_ns, outcome->node, std::move(text), fmt::format("run {}", run_.number));
+      add(1000, StoryLine::Kind::fault, run_.zero_ns + outcome->fired_ns, outcome->node, std::move(text),
+          fmt::format("run {}", run_.number));
       const bool cut = fault != nullptr && fault->kind == schedule::FaultKind::partition;
       std::set<std::string> told;
       for (const schedule::Stack& stack : outcome->stacks) {
         const std::string words = stack_words(stack);
         if (words.empty() || !told.insert(words).second || told.size() > 2) continue;
-        add(900, StoryLine::Kind::fault, std::max(run_.zero_ns + stack.ns, run_.zero_ns + outcome->fired_ns), stack.node.empty() ? outcome->node : stack.node,
-            cut && !stack.why.empty() ? fmt::format("thread {} {}: {}", stack.thread, stack.why, words)
-                                      : fmt::format("it arrives {}{}", words, stack.thread.empty() ? "" : fmt::format("; thread {}", stack.thread)),
+        add(900, StoryLine::Kind::fault, std::max(run_.zero_ns + stack.ns, run_.zero_ns + outcome->fired_ns),
+            stack.node.empty() ? outcome->node : stack.node,
+            cut && !stack.why.empty()
+                ? fmt::format("thread {} {}: {}", stack.thread, stack.why, words)
+                : fmt::format("it arrives {}{}", words,
+                              stack.thread.empty() ? "" : fmt::format("; thread {}", stack.thread)),
             "stack");
       }
       if (outcome->ended_ns)
-        add(300, StoryLine::Kind::fault, run_.zero_ns + *outcome->ended_ns, outcome->node, fmt::format("fault '{}' is over", outcome->id),
-            fmt::format("run {}", run_.number));
+        add(300, StoryLine::Kind::fault, run_.zero_ns + *outcome->ended_ns, outcome->node,
+            fmt::format("fault '{}' is over", outcome->id), fmt::format("run {}", run_.number));
     }
   }
 
@@ -168,12 +187,14 @@ class Teller {
       std::size_t count = 0;
       std::set<std::uint32_t> seen;
       for (const Step& step : run_.steps) {
-        if (step.ts_ns <= at || step.tid != outcome->tid || step.ts_ns > run_.end_ns || input_.kinds[step.kind].what == StepKind::value || is_exchange(input_.kinds[step.kind].what)) continue;
+        if (step.ts_ns <= at || step.tid != outcome->tid || step.ts_ns > run_.end_ns ||
+            input_.kinds[step.kind].what == StepKind::value || is_exchange(input_.kinds[step.kind].what))
+          continue;
         if (!seen.insert(step.kind).second) continue;
         if (++count > kNextSteps) break;
         if (difference(step) != nullptr) continue;  // told as such
-        add(420 - static_cast<double>(count), StoryLine::Kind::thread, step.ts_ns, node_of(step), fmt::format("the same thread: {}", words_of(step)),
-            evidence_of(step));
+        add(420 - static_cast<double>(count), StoryLine::Kind::thread, step.ts_ns, node_of(step),
+            fmt::format("the same thread: {}", words_of(step)), evidence_of(step));
       }
     }
   }
@@ -187,7 +208,9 @@ class Teller {
       std::map<std::string, const Step*> first;  // by the other node
       for (const bool faulted : {true, false})
         for (const Step& step : run_.steps) {
-          if (step.ts_ns <= at || step.ts_ns > run_.end_ns || input_.kinds[step.kind].what != StepKind::sent || node_of(step) != outcome->node) continue;
+          if (step.ts_ns <= at || step.ts_ns > run_.end_ns || input_.kinds[step.kind].what != StepKind::sent ||
+              node_of(step) != outcome->node)
+            continue;
           if (faulted && (outcome->tid == 0 || step.tid != outcome->tid)) continue;
           first.emplace(run_.exchanged[step.source].to, &step);
         }
@@ -195,7 +218,8 @@ class Teller {
       for (const auto& [to, step] : first) {
         if (++count > kMostSends) break;
         if (difference(*step) != nullptr) continue;  // told as such
-        add(405 - static_cast<double>(count), StoryLine::Kind::thread, step->ts_ns, node_of(*step), words_of(*step), evidence_of(*step));
+        add(405 - static_cast<double>(count), StoryLine::Kind::thread, step->ts_ns, node_of(*step), words_of(*step),
+            evidence_of(*step));
       }
     }
   }
@@ -204,8 +228,11 @@ class Teller {
     const auto amount = [&](Group group) {
       return std::count_if(input_.runs.begin(), input_.runs.end(), [&](const Run& run) { return run.group == group; });
     };
-    const auto part = [](double share, std::ptrdiff_t all) { return fmt::format("{} of {}", static_cast<long>(share * static_cast<double>(all) + 0.5), all); };
-    std::string out = fmt::format("in {} failing and {} sound runs", part(d.failing, amount(Group::failing)), part(d.sound, amount(Group::sound)));
+    const auto part = [](double share, std::ptrdiff_t all) {
+      return fmt::format("{} of {}", static_cast<long>(share * static_cast<double>(all) + 0.5), all);
+    };
+    std::string out = fmt::format("in {} failing and {} sound runs", part(d.failing, amount(Group::failing)),
+                                  part(d.sound, amount(Group::sound)));
     if (const auto near = amount(Group::near); near > 0) out += fmt::format(", {} without harm", part(d.near, near));
     return out;
   }
@@ -222,23 +249,29 @@ class Teller {
       std::string text = words_of(step);
       if (d->clean) text += d->only_bug ? kOnlyBug : kOnlyFault;
       if (d->earlier >= kUsual) text += " (sound runs do so before)";
-      add((d->clean ? 500 : 200) + 200 * d->weight + (d->only_bug ? 60 : 0) - 200 * d->earlier, message ? StoryLine::Kind::message : StoryLine::Kind::difference, step.ts_ns,
-          node_of(step), std::move(text), fmt::format("{}; {}", evidence_of(step), counted(*d)));
+      add((d->clean ? 500 : 200) + 200 * d->weight + (d->only_bug ? 60 : 0) - 200 * d->earlier,
+          message ? StoryLine::Kind::message : StoryLine::Kind::difference, step.ts_ns, node_of(step), std::move(text),
+          fmt::format("{}; {}", evidence_of(step), counted(*d)));
     }
     for (const Swapped& swap : comparison_.orders) {
-      const auto step = std::find_if(run_.steps.begin(), run_.steps.end(), [&](const Step& one) { return one.kind == swap.late && one.ts_ns > run_.cut_ns; });
+      const auto step = std::find_if(run_.steps.begin(), run_.steps.end(),
+                                     [&](const Step& one) { return one.kind == swap.late && one.ts_ns > run_.cut_ns; });
       if (step == run_.steps.end() || step->ts_ns > run_.end_ns) continue;
       const std::string& node = input_.kinds[swap.early].node;
       add(500 + 200 * swap.weight, StoryLine::Kind::difference, step->ts_ns, node_of(*step),
-          fmt::format("{} only now: before it came {}{}, in sound runs it comes first{}", words_of(*step), node == node_of(*step) ? "" : node + ": ",
-                      one_line(order_of(swap.early)), swap.only_bug ? kOnlyBug : kOnlyFault),
+          fmt::format("{} only now: before it came {}{}, in sound runs it comes first{}", words_of(*step),
+                      node == node_of(*step) ? "" : node + ": ", one_line(order_of(swap.early)),
+                      swap.only_bug ? kOnlyBug : kOnlyFault),
           fmt::format("{}; in all failing and no sound runs", evidence_of(*step)));
     }
     std::map<std::string, std::size_t> told;
     for (const Difference& d : comparison_.differences) {
       if (!d.missing || !d.clean || d.next != kNoKind) continue;
       const Kind& kind = input_.kinds[d.kind];
-      const std::string words = kind.what == StepKind::message ? fmt::format("logs '{}'", one_line(input_.message ? input_.message(kind.message) : "")) : kind.words;
+      const std::string words =
+          kind.what == StepKind::message
+              ? fmt::format("logs '{}'", one_line(input_.message ? input_.message(kind.message) : ""))
+              : kind.words;
       if (++told[kind.node] > (ended_in(kind.node) ? kMostMissingOfDead : kMostMissing)) continue;
       add(380 + 200 * d.weight, StoryLine::Kind::missing, run_.cut_ns + d.after_ns, kind.node,
           fmt::format("about now sound runs go on: {}; this one does not", words), counted(d));
@@ -247,24 +280,33 @@ class Teller {
 
   // Whether its main process ended after the fault; of merged nodes, any.
   [[nodiscard]] bool ended_in(const std::string& node) const {
-    return std::any_of(run_.steps.begin(), run_.steps.end(), [&](const Step& step) {
-      if (step.ts_ns <= run_.cut_ns || step.ts_ns > run_.end_ns || input_.kinds[step.kind].what != StepKind::process) return false;
-      const trace::Event& e = input_.story.trace.events[step.source];
-      const bool ended = e.state == trace::ProcessState::exited || e.state == trace::ProcessState::crashed;
-      return ended && (e.flags & trace::kMain) != 0 && (node.empty() || node_of(step) == node);
-    }) || std::any_of(run_.faults.begin(), run_.faults.end(), [&](const schedule::FaultOutcome& one) {
-      const schedule::Fault* fault = input_.schedule.find(one.id);
-      return one.fired && fault != nullptr && fault->kind == schedule::FaultKind::crash && (node.empty() || one.node == node);
-    });
+    return std::any_of(run_.steps.begin(), run_.steps.end(),
+                       [&](const Step& step) {
+                         if (step.ts_ns <= run_.cut_ns || step.ts_ns > run_.end_ns ||
+                             input_.kinds[step.kind].what != StepKind::process)
+                           return false;
+                         const trace::Event& e = input_.story.trace.events[step.source];
+                         const bool ended =
+                             e.state == trace::ProcessState::exited || e.state == trace::ProcessState::crashed;
+                         return ended && (e.flags & trace::kMain) != 0 && (node.empty() || node_of(step) == node);
+                       }) ||
+           std::any_of(run_.faults.begin(), run_.faults.end(), [&](const schedule::FaultOutcome& one) {
+             const schedule::Fault* fault = input_.schedule.find(one.id);
+             return one.fired && fault != nullptr && fault->kind == schedule::FaultKind::crash &&
+                    (node.empty() || one.node == node);
+           });
   }
 
   [[nodiscard]] bool faulted(const std::string& node) const {
-    return std::any_of(run_.faults.begin(), run_.faults.end(), [&](const schedule::FaultOutcome& one) { return one.fired && one.node == node; });
+    return std::any_of(run_.faults.begin(), run_.faults.end(),
+                       [&](const schedule::FaultOutcome& one) { return one.fired && one.node == node; });
   }
 
   [[nodiscard]] std::string order_of(std::uint32_t id) const {
     const Kind& kind = input_.kinds[id];
-    return kind.what == StepKind::message ? fmt::format("'{}'", one_line(input_.message ? input_.message(kind.message) : "")) : kind.words;
+    return kind.what == StepKind::message
+               ? fmt::format("'{}'", one_line(input_.message ? input_.message(kind.message) : ""))
+               : kind.words;
   }
 
   void messages() {
@@ -273,21 +315,25 @@ class Teller {
       if (input_.kinds[step.kind].what != StepKind::message || step.ts_ns <= run_.cut_ns) continue;
       const LogLine& line = input_.lines[step.source];
       if (difference(step) == nullptr && line.level >= logs::Level::warning)
-        add(350 + (line.level >= logs::Level::error ? 20 : 0) + (faulted(line.node) ? 20 : 0), StoryLine::Kind::message, step.ts_ns, line.node, words_of(step), line.place);
+        add(350 + (line.level >= logs::Level::error ? 20 : 0) + (faulted(line.node) ? 20 : 0), StoryLine::Kind::message,
+            step.ts_ns, line.node, words_of(step), line.place);
       if (step.ts_ns <= run_.end_ns) last[line.node] = &step;
     }
     for (const auto& [node, step] : last)
       if (difference(*step) == nullptr)
-        add(250, StoryLine::Kind::message, step->ts_ns, node, fmt::format("its last message: '{}'", one_line(input_.lines[step->source].text)),
+        add(250, StoryLine::Kind::message, step->ts_ns, node,
+            fmt::format("its last message: '{}'", one_line(input_.lines[step->source].text)),
             input_.lines[step->source].place);
   }
 
   void ends() {
     for (const Step& step : run_.steps) {
-      if (input_.kinds[step.kind].what != StepKind::process || step.ts_ns <= run_.cut_ns || step.ts_ns > run_.end_ns) continue;
+      if (input_.kinds[step.kind].what != StepKind::process || step.ts_ns <= run_.cut_ns || step.ts_ns > run_.end_ns)
+        continue;
       const trace::Event& e = input_.story.trace.events[step.source];
       if ((e.flags & trace::kPlanned) != 0 || difference(step) != nullptr) continue;
-      add((e.flags & trace::kMain) != 0 ? 440 : 150, StoryLine::Kind::process, step.ts_ns, node_of(step), words_of(step), evidence_of(step));
+      add((e.flags & trace::kMain) != 0 ? 440 : 150, StoryLine::Kind::process, step.ts_ns, node_of(step),
+          words_of(step), evidence_of(step));
     }
   }
 
@@ -299,7 +345,8 @@ class Teller {
   }
 
   std::vector<StoryLine> chosen() {
-    std::stable_sort(candidates_.begin(), candidates_.end(), [](const auto& a, const auto& b) { return a.weight > b.weight; });
+    std::stable_sort(candidates_.begin(), candidates_.end(),
+                     [](const auto& a, const auto& b) { return a.weight > b.weight; });
     std::vector<StoryLine> out;
     std::set<std::pair<std::string, std::string>> said;
     for (Candidate& candidate : candidates_) {
@@ -311,14 +358,16 @@ class Teller {
     return out;
   }
 
-  // The earliest difference that all failing runs have and no other; one that only the bug has goes before those that the fault
-  // brings, harm or not. What sound runs do at another time is none.
+  // The earliest difference that all failing runs have and no other; one that only the bug has goes before those that
+  // the fault brings, harm or not. What sound runs do at another time is none.
   void mark_first_wrong(std::vector<StoryLine>& lines) const {
-    const bool harmless = std::any_of(input_.runs.begin(), input_.runs.end(), [](const Run& run) { return run.group == Group::near; });
+    const bool harmless =
+        std::any_of(input_.runs.begin(), input_.runs.end(), [](const Run& run) { return run.group == Group::near; });
     for (const std::string_view what : {kOnlyBug, kOnlyFault}) {
       if (what == kOnlyFault && harmless) return;
       const auto first = std::find_if(lines.begin(), lines.end(), [&](const StoryLine& line) {
-        return (line.kind == StoryLine::Kind::difference || line.kind == StoryLine::Kind::message) && line.text.ends_with(what);
+        return (line.kind == StoryLine::Kind::difference || line.kind == StoryLine::Kind::message) &&
+               line.text.ends_with(what);
       });
       if (first == lines.end()) continue;
       first->first_wrong = true;

@@ -1,5 +1,5 @@
-// Which functions to look at: those on the stack where the fault fired, those that the faulted thread had entered, and those by
-// which failing runs differ from sound ones.
+// Which functions to look at: those on the stack where the fault fired, those that the faulted thread had entered, and
+// those by which failing runs differ from sound ones.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,23 +16,30 @@
 namespace rose::explain {
 namespace {
 
-constexpr double kInnermost = 0.9;                       // of a stack: the innermost frame
-constexpr double kEntered = 0.6, kEnteredBefore = 0.75;  // of functions that the thread entered before the fault, where no stack is known
+constexpr double kInnermost = 0.9;  // of a stack: the innermost frame
+constexpr double kEntered = 0.6,
+                 kEnteredBefore =
+                     0.75;  // of functions that the thread entered before the fault, where no stack is known
 constexpr std::size_t kMostEntered = 4, kMostFrames = 12;
-constexpr double kInside = 0.6, kSuccession = 0.5;       // of a difference that happens in the function, or just behind it
-constexpr double kByChance = 0.3;                        // of where a thread only waited, or what it had entered, when a fault came at its time
-constexpr double kOnce = 0.5;                            // of what one run of many was doing when a fault came at its time: the others show the bug without
+constexpr double kInside = 0.6, kSuccession = 0.5;  // of a difference that happens in the function, or just behind it
+constexpr double kByChance =
+    0.3;  // of where a thread only waited, or what it had entered, when a fault came at its time
+constexpr double kOnce =
+    0.5;  // of what one run of many was doing when a fault came at its time: the others show the bug without
 constexpr std::size_t kMany = 4;
-constexpr std::size_t kFewestBrokenOff = 2;              // runs, that what they broke off counts in full, however many others only waited
-constexpr double kCutOff = 0.6;                          // of where a thread waits for a node that is cut off: as sound runs do at times
-constexpr double kHarmlessToo = 0.7;                     // of what the fault brings without the bug, too, where something comes with the bug alone
-constexpr double kOfAnyCrash = 0.35;                     // of what a crash brings without the bug, too, where what it broke off is known
-constexpr double kAnswer = 0.75;                         // of what comes of an error: it is returned to those on the stack, and they do that
-constexpr double kPassesOn = 0.8;                        // of a method that an exception only comes through, and that its caller leaves by it, too
-constexpr double kNamed = 0.25;                          // of a function of which the symptom speaks
-constexpr double kDead = 0.5;                            // what a process that was killed no longer does tells little
+constexpr std::size_t kFewestBrokenOff =
+    2;                           // runs, that what they broke off counts in full, however many others only waited
+constexpr double kCutOff = 0.6;  // of where a thread waits for a node that is cut off: as sound runs do at times
+constexpr double kHarmlessToo =
+    0.7;  // of what the fault brings without the bug, too, where something comes with the bug alone
+constexpr double kOfAnyCrash = 0.35;  // of what a crash brings without the bug, too, where what it broke off is known
+constexpr double kAnswer = 0.75;  // of what comes of an error: it is returned to those on the stack, and they do that
+constexpr double kPassesOn =
+    0.8;  // of a method that an exception only comes through, and that its caller leaves by it, too
+constexpr double kNamed = 0.25;  // of a function of which the symptom speaks
+constexpr double kDead = 0.5;    // what a process that was killed no longer does tells little
 
-constexpr std::int64_t kOneException = 200'000;          // ns, from one method that it leaves to the next
+constexpr std::int64_t kOneException = 200'000;  // ns, from one method that it leaves to the next
 
 struct Evidence {
   double stack = 0, difference = 0, around = 0;
@@ -42,14 +49,15 @@ struct Evidence {
   int line = 0;
   bool fresh = false;
 
-  void add(double Evidence::*part, double weight, const std::string& node, std::string reason) {
+  void add(double Evidence::* part, double weight, const std::string& node, std::string reason) {
     if (weight <= 0) return;
     this->*part = std::max(this->*part, weight);
     if (!node.empty()) nodes.insert(node);
     tell(weight, std::move(reason));
   }
   void tell(double weight, std::string reason) {
-    if (std::none_of(why.begin(), why.end(), [&](const auto& one) { return one.second == reason; })) why.emplace(weight, std::move(reason));
+    if (std::none_of(why.begin(), why.end(), [&](const auto& one) { return one.second == reason; }))
+      why.emplace(weight, std::move(reason));
   }
 };
 
@@ -66,7 +74,9 @@ class Evidences {
   std::map<std::string, Evidence> all_;
 };
 
-std::string times(std::size_t have, std::size_t all) { return have == all ? fmt::format("all {}", all) : fmt::format("{} of {}", have, all); }
+std::string times(std::size_t have, std::size_t all) {
+  return have == all ? fmt::format("all {}", all) : fmt::format("{} of {}", have, all);
+}
 
 // What a compiler made: "(*txnReadWrite).Range" of a struct that has it from another, "start.gowrap1".
 bool made_by_compiler(const schedule::Frame& frame) {
@@ -80,16 +90,17 @@ std::vector<const schedule::Frame*> application(const schedule::Stack& stack, st
   std::vector<const schedule::Frame*> out;
   for (const schedule::Frame& frame : stack.frames) {
     if (frame.function.empty() || is_library(frame) || made_by_compiler(frame)) continue;
-    if (std::any_of(out.begin(), out.end(), [&](const auto* seen) { return seen->function == frame.function; })) continue;
+    if (std::any_of(out.begin(), out.end(), [&](const auto* seen) { return seen->function == frame.function; }))
+      continue;
     out.push_back(&frame);
     if (out.size() == most) break;
   }
   return out;
 }
 
-// How much each of a stack's `frames` counts. The innermost received the fault. One that ended a process at whatever time it was broke
-// off all of them, and what an outer one does may be half done: those count, too, but for the one that the thread runs from first to last;
-// and which one is innermost then is chance.
+// How much each of a stack's `frames` counts. The innermost received the fault. One that ended a process at whatever
+// time it was broke off all of them, and what an outer one does may be half done: those count, too, but for the one
+// that the thread runs from first to last; and which one is innermost then is chance.
 std::vector<double> weights_of(std::size_t frames, bool broken_off) {
   std::vector<double> out(frames);
   for (std::size_t i = 0; i < frames; ++i) {
@@ -102,8 +113,11 @@ std::vector<double> weights_of(std::size_t frames, bool broken_off) {
 // A fault that waits for no step hits whatever is going on.
 bool comes_by_time(const Input& input, const std::string& id) {
   const schedule::Fault* fault = input.schedule.find(id);
-  if (fault == nullptr || fault->before || fault->kind == schedule::FaultKind::syscall || fault->kind == schedule::FaultKind::exception) return false;
-  return std::all_of(fault->when.begin(), fault->when.end(), [](const schedule::Condition& one) { return one.kind == schedule::ConditionKind::elapsed; });
+  if (fault == nullptr || fault->before || fault->kind == schedule::FaultKind::syscall ||
+      fault->kind == schedule::FaultKind::exception)
+    return false;
+  return std::all_of(fault->when.begin(), fault->when.end(),
+                     [](const schedule::Condition& one) { return one.kind == schedule::ConditionKind::elapsed; });
 }
 
 // A call or method that fails, and where is known.
@@ -112,7 +126,9 @@ bool fails_in_sight(const Input& input) {
     const auto faults = fired(run);
     if (run.group != Group::failing || faults.empty()) return false;
     const schedule::Fault* first = input.schedule.find(faults.front()->id);
-    if (first == nullptr || (first->kind != schedule::FaultKind::syscall && first->kind != schedule::FaultKind::exception)) return false;
+    if (first == nullptr ||
+        (first->kind != schedule::FaultKind::syscall && first->kind != schedule::FaultKind::exception))
+      return false;
     return std::any_of(faults.front()->stacks.begin(), faults.front()->stacks.end(), in_application);
   });
 }
@@ -121,8 +137,10 @@ bool fails_in_sight(const Input& input) {
 bool waits(const schedule::Stack& stack) {
   for (const schedule::Frame& frame : stack.frames) {
     if (!is_library(frame)) return false;
-    if (frame.function.find("futex") != std::string::npos || frame.function.find("pthread_cond_") != std::string::npos) return true;
-    for (const std::string_view name : {"poll", "epoll_wait", "epoll_pwait", "select", "accept", "accept4", "runtime.gopark", "runtime.netpoll", "runtime.futex"})
+    if (frame.function.find("futex") != std::string::npos || frame.function.find("pthread_cond_") != std::string::npos)
+      return true;
+    for (const std::string_view name : {"poll", "epoll_wait", "epoll_pwait", "select", "accept", "accept4",
+                                        "runtime.gopark", "runtime.netpoll", "runtime.futex"})
       if (frame.function == name || (frame.function.starts_with("__") && frame.function.ends_with(name))) return true;
   }
   return false;
@@ -131,13 +149,15 @@ bool waits(const schedule::Stack& stack) {
 // A crash that came at its time ends whatever was going on: this, too.
 bool breaks_off(const Input& input, const schedule::FaultOutcome& fault, const schedule::Stack& stack) {
   const schedule::Fault* planned = input.schedule.find(fault.id);
-  return planned != nullptr && planned->kind == schedule::FaultKind::crash && comes_by_time(input, fault.id) && !waits(stack);
+  return planned != nullptr && planned->kind == schedule::FaultKind::crash && comes_by_time(input, fault.id) &&
+         !waits(stack);
 }
 
 // The thread that a fault hit: of those that hit a whole process, the one that met a condition of it last.
 std::int32_t thread_of(const schedule::FaultOutcome& fault) {
   for (auto condition = fault.conditions.rbegin(); condition != fault.conditions.rend(); ++condition)
-    if (condition->tid != 0 && !condition->node.empty() && (condition->node == fault.node || fault.node.empty())) return condition->tid;
+    if (condition->tid != 0 && !condition->node.empty() && (condition->node == fault.node || fault.node.empty()))
+      return condition->tid;
   return fault.tid;
 }
 
@@ -145,7 +165,7 @@ struct OnStack {
   std::size_t runs = 0, innermost = 0;
   bool by_time = true;      // of all faults that found it there
   bool broken_off = false;  // by one of them
-  double weight = 0;  // added up over the runs
+  double weight = 0;        // added up over the runs
   std::string node, why, called;
 };
 
@@ -160,12 +180,14 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
     for (const schedule::FaultOutcome* fault : fired(run)) {
       for (const schedule::Stack& stack : fault->stacks) {
         // Of a process that is hit as a whole, threads that only wait, too.
-        const bool idle = waits(stack) && (comes_by_time(input, fault->id) || (stack.tid != 0 && stack.tid != thread_of(*fault)));
+        const bool idle =
+            waits(stack) && (comes_by_time(input, fault->id) || (stack.tid != 0 && stack.tid != thread_of(*fault)));
         const schedule::Fault* kind = input.schedule.find(fault->id);
         const bool cut = kind != nullptr && kind->kind == schedule::FaultKind::partition;
         const bool broken_off = breaks_off(input, *fault, stack);
         const double share = cut ? kCutOff : idle ? kByChance : 1;
-        const std::vector<const schedule::Frame*> frames = application(stack, broken_off ? stack.frames.size() : kMostFrames);
+        const std::vector<const schedule::Frame*> frames =
+            application(stack, broken_off ? stack.frames.size() : kMostFrames);
         const std::vector<double> weights = weights_of(frames.size(), broken_off);
         for (std::size_t i = 0; i < frames.size(); ++i) {
           const schedule::Frame& frame = *frames[i];
@@ -193,9 +215,10 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
     }
   }
   for (const auto& [function, on] : seen) {
-    std::string reason = on.innermost == on.runs
-                             ? fmt::format("the fault arrived in it in {} failing runs", times(on.runs, failing))
-                             : fmt::format("it was being executed when the fault arrived, in {} failing runs", times(on.runs, failing));
+    std::string reason =
+        on.innermost == on.runs
+            ? fmt::format("the fault arrived in it in {} failing runs", times(on.runs, failing))
+            : fmt::format("it was being executed when the fault arrived, in {} failing runs", times(on.runs, failing));
     if (on.innermost != on.runs && !on.called.empty()) reason += fmt::format(": it had called {}", on.called);
     if (!on.why.empty()) reason += fmt::format(" ({})", on.why);
     const double once = on.by_time && on.runs == 1 && failing >= kMany ? kOnce : 1;
@@ -212,7 +235,9 @@ const Step* killed_by(const Input& input, const Run& run, const schedule::FaultO
   if (planned == nullptr || planned->kind != schedule::FaultKind::memory) return nullptr;
   for (const Step& step : run.steps) {
     const Kind& kind = input.kinds[step.kind];
-    if (step.ts_ns >= run.zero_ns + fault.fired_ns && kind.out_of_memory && (kind.node.empty() || kind.node == fault.node)) return &step;
+    if (step.ts_ns >= run.zero_ns + fault.fired_ns && kind.out_of_memory &&
+        (kind.node.empty() || kind.node == fault.node))
+      return &step;
   }
   return nullptr;
 }
@@ -240,10 +265,14 @@ void from_entries(const Input& input, std::size_t failing, Evidences& out) {
       for (auto step = run.steps.rbegin(); step != run.steps.rend() && count < kMostEntered; ++step) {
         const Kind& kind = input.kinds[step->kind];
         if (step->ts_ns > at || kind.what != StepKind::function) continue;
-        if (killed != nullptr ? step->pid != killed->pid : tid != 0 ? step->tid != tid : fault->node.empty() || kind.node != fault->node) continue;
+        if (killed != nullptr ? step->pid != killed->pid
+            : tid != 0        ? step->tid != tid
+                              : fault->node.empty() || kind.node != fault->node)
+          continue;
         if (!of_fault.insert(kind.function).second) continue;
         Entered& entered = seen[kind.function];
-        if (here.insert(kind.function).second) ++entered.runs, entered.weight += is_base(kind.function) ? weight * kBase : weight;
+        if (here.insert(kind.function).second)
+          ++entered.runs, entered.weight += is_base(kind.function) ? weight * kBase : weight;
         entered.last = entered.last || count == 0;
         entered.killed = entered.killed || killed != nullptr;
         entered.node = kind.node;
@@ -256,10 +285,13 @@ void from_entries(const Input& input, std::size_t failing, Evidences& out) {
     out[function].add(&Evidence::stack, entered.weight / static_cast<double>(failing), entered.node,
                       fmt::format("{} before {}, in {} failing runs (no stack is known)",
                                   entered.last ? "the last watched function that was entered" : "entered shortly",
-                                  entered.killed ? "the kernel ended the process for its memory" : "the fault arrived", times(entered.runs, failing)));
+                                  entered.killed ? "the kernel ended the process for its memory" : "the fault arrived",
+                                  times(entered.runs, failing)));
 }
 
-std::string of_runs(double share, std::size_t runs) { return fmt::format("{} of {}", static_cast<long>(share * static_cast<double>(runs) + 0.5), runs); }
+std::string of_runs(double share, std::size_t runs) {
+  return fmt::format("{} of {}", static_cast<long>(share * static_cast<double>(runs) + 0.5), runs);
+}
 
 std::string counted(const Difference& d, const Comparison&, std::size_t failing, std::size_t sound, std::size_t near) {
   std::string out = fmt::format("{} failing and {} sound runs", of_runs(d.failing, failing), of_runs(d.sound, sound));
@@ -272,7 +304,8 @@ std::string counted(const Difference& d, const Comparison&, std::size_t failing,
 void from_trace(const Input& input, const Difference& d, double weight, const std::string& runs, Evidences& out) {
   const std::int64_t cut = input.runs[input.story_run].cut_ns;
   const auto line = std::find_if(input.lines.begin(), input.lines.end(), [&](const LogLine& one) {
-    return !one.frames.empty() && one.ts_ns > cut && one.kind == input.kinds[d.kind].message && (input.kinds[d.kind].node.empty() || one.node == input.kinds[d.kind].node);
+    return !one.frames.empty() && one.ts_ns > cut && one.kind == input.kinds[d.kind].message &&
+           (input.kinds[d.kind].node.empty() || one.node == input.kinds[d.kind].node);
   });
   if (line == input.lines.end()) return;
   std::size_t told = 0;
@@ -282,7 +315,8 @@ void from_trace(const Input& input, const Difference& d, double weight, const st
     Evidence& evidence = out[frame.function];
     if (evidence.file.empty()) evidence.file = frame.file, evidence.line = frame.line;
     evidence.add(&Evidence::difference, is_base(frame.function) ? weight * kBase : weight, line->node,
-                 fmt::format("{} a stack trace that is logged in {} ({})", told == 1 ? "the innermost of" : "in", runs, line->place));
+                 fmt::format("{} a stack trace that is logged in {} ({})", told == 1 ? "the innermost of" : "in", runs,
+                             line->place));
     weight *= kOuter;
   }
 }
@@ -309,23 +343,29 @@ std::set<std::uint32_t> broken_off(const Input& input) {
 
 void from_differences(const Input& input, const Comparison& comparison, bool known_broken_off, Evidences& out) {
   const auto amount = [&](Group group) {
-    return static_cast<std::size_t>(std::count_if(input.runs.begin(), input.runs.end(), [&](const Run& run) { return run.group == group; }));
+    return static_cast<std::size_t>(
+        std::count_if(input.runs.begin(), input.runs.end(), [&](const Run& run) { return run.group == group; }));
   };
   const std::size_t failing = amount(Group::failing), sound = amount(Group::sound), near = amount(Group::near);
   std::vector<const Difference*> in_order;
   for (const Difference& d : comparison.differences) in_order.push_back(&d);
-  std::stable_sort(in_order.begin(), in_order.end(), [](const auto* a, const auto* b) { return a->after_ns < b->after_ns; });
-  const bool killed = std::any_of(input.schedule.faults.begin(), input.schedule.faults.end(),
-                                  [](const schedule::Fault& fault) { return fault.kind == schedule::FaultKind::crash; });
+  std::stable_sort(in_order.begin(), in_order.end(),
+                   [](const auto* a, const auto* b) { return a->after_ns < b->after_ns; });
+  const bool killed =
+      std::any_of(input.schedule.faults.begin(), input.schedule.faults.end(),
+                  [](const schedule::Fault& fault) { return fault.kind == schedule::FaultKind::crash; });
   // That only failing runs enter a function says all that is said by what comes in it or behind it.
   std::set<std::string> entered_anew;
   for (const Difference& d : comparison.differences)
-    if (const Kind& kind = input.kinds[d.kind]; kind.what == StepKind::function && d.next == kNoKind && d.clean && !d.missing) entered_anew.insert(kind.function);
+    if (const Kind& kind = input.kinds[d.kind];
+        kind.what == StepKind::function && d.next == kNoKind && d.clean && !d.missing)
+      entered_anew.insert(kind.function);
   const auto around = [&](const std::string& function, double weight, const std::string& node, std::string reason) {
     if (entered_anew.contains(function)) out[function].tell(weight, std::move(reason));
     else out[function].add(&Evidence::around, weight, node, std::move(reason));
   };
-  const bool bug_alone = std::any_of(comparison.differences.begin(), comparison.differences.end(), [](const Difference& d) { return d.only_bug; });
+  const bool bug_alone = std::any_of(comparison.differences.begin(), comparison.differences.end(),
+                                     [](const Difference& d) { return d.only_bug; });
   const double answer = fails_in_sight(input) ? kAnswer : 1;
   // It is what the crash broke off that tells it from any.
   const double harmless = known_broken_off ? kOfAnyCrash : bug_alone ? kHarmlessToo : 1;
@@ -341,7 +381,8 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
       const Kind& next = input.kinds[d->next];
       if (kind.what == StepKind::function)
         around(kind.function, weight * kSuccession, kind.node,
-               fmt::format("what its thread does next is another: {}{} in {}", d->missing ? "no longer " : "", next.words, runs));
+               fmt::format("what its thread does next is another: {}{} in {}", d->missing ? "no longer " : "",
+                           next.words, runs));
       continue;
     }
     // When that ended which is done again and again does not show.
@@ -350,27 +391,34 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
     // The program says itself where it was, whatever else came before.
     if (kind.what == StepKind::message && !d->missing) from_trace(input, *d, own, runs, out);
     if (kind.what == StepKind::function) {
-      if (d->clean && !d->missing && (d->only_bug || near == 0 || (!bug_alone && !(known_broken_off && d->harmless)))) out[kind.function].fresh = true;
-      out[kind.function].add(&Evidence::difference, weight, kind.node,
-                             fmt::format("{} after the fault in {}", d->missing ? "no longer entered" : "entered", runs));
+      if (d->clean && !d->missing && (d->only_bug || near == 0 || (!bug_alone && !(known_broken_off && d->harmless))))
+        out[kind.function].fresh = true;
+      out[kind.function].add(
+          &Evidence::difference, weight, kind.node,
+          fmt::format("{} after the fault in {}", d->missing ? "no longer entered" : "entered", runs));
     } else if (kind.what == StepKind::thrown) {
       const std::string_view exception = std::string_view(kind.words).substr(kind.words.rfind(' ') + 1);
       const bool broken = outermost.contains(d->kind) && !d->missing;
-      out[kind.function].add(&Evidence::difference, broken ? own * answer : weight * kPassesOn, kind.node,
-                             fmt::format("{} by {} after the fault in {}", d->missing ? "no longer left" : "left", exception, runs));
+      out[kind.function].add(
+          &Evidence::difference, broken ? own * answer : weight * kPassesOn, kind.node,
+          fmt::format("{} by {} after the fault in {}", d->missing ? "no longer left" : "left", exception, runs));
     } else if (kind.what == StepKind::value) {
       if (!kind.function.empty())
-        out[kind.function].add(&Evidence::difference, weight, kind.node, fmt::format("{}{} after the fault in {}", d->missing ? "no longer: " : "", kind.words, runs));
+        out[kind.function].add(
+            &Evidence::difference, weight, kind.node,
+            fmt::format("{}{} after the fault in {}", d->missing ? "no longer: " : "", kind.words, runs));
     } else if (d->in != kNoKind) {
       const Kind& in = input.kinds[d->in];
-      around(in.function, weight * kInside, in.node, fmt::format("behind its entry: {}{} in {}", d->missing ? "no longer " : "", kind.words, runs));
+      around(in.function, weight * kInside, in.node,
+             fmt::format("behind its entry: {}{} in {}", d->missing ? "no longer " : "", kind.words, runs));
     }
   }
   for (const Swapped& swap : comparison.orders) {
     const auto accuse = [&](std::uint32_t id, double share) {
       const Kind& kind = input.kinds[id];
       if (kind.what == StepKind::function)
-        out[kind.function].add(&Evidence::around, swap.weight * share, kind.node, fmt::format("in all failing runs, and in no sound one: {}", order_words(input, swap)));
+        out[kind.function].add(&Evidence::around, swap.weight * share, kind.node,
+                               fmt::format("in all failing runs, and in no sound one: {}", order_words(input, swap)));
     };
     accuse(swap.late, kInside);
     if (swap.in != kNoKind) accuse(swap.in, kSuccession);
@@ -390,21 +438,25 @@ bool is_library(const schedule::Frame& frame) {
   const std::string_view name = module.substr(module.rfind('/') + 1);
   // Only what lies in the system's folders: an application may have a "libc.so" of its own.
   if (begins(module, {"/lib", "/usr/lib"}) &&
-      begins(name, {"libc.", "libc-", "libpthread", "ld-linux", "libstdc++", "libgcc_s", "libm.", "libm-", "libjava", "libnio", "libnet",
-                    "librt.", "librt-", "libdl.", "libasan", "libtsan"}))
+      begins(name, {"libc.", "libc-", "libpthread", "ld-linux", "libstdc++", "libgcc_s", "libm.", "libm-", "libjava",
+                    "libnio", "libnet", "librt.", "librt-", "libdl.", "libasan", "libtsan"}))
     return true;
   if (symbols::of_go_library(frame.function, frame.file)) return true;
-  if (begins(frame.file, {"/usr/include/", "/usr/lib/", "/usr/src/", "/usr/local/go/", "/rustc/", "../sysdeps/", "./nptl/", "./csu/", "./io/", "./misc/"}))
+  if (begins(frame.file, {"/usr/include/", "/usr/lib/", "/usr/src/", "/usr/local/go/", "/rustc/", "../sysdeps/",
+                          "./nptl/", "./csu/", "./io/", "./misc/"}))
     return true;
-  if (begins(frame.function, {"std::", "core::", "alloc::", "<std::", "<core::", "<alloc::", "__gnu_cxx::", "__libc_", "__GI_", "_start", "__clone"})) return true;
+  if (begins(frame.function, {"std::", "core::", "alloc::", "<std::", "<core::", "<alloc::", "__gnu_cxx::", "__libc_",
+                              "__GI_", "_start", "__clone"}))
+    return true;
   return frame.function == "clone" || frame.function == "clone3" || frame.function == "start_thread";
 }
 
 bool in_application(const schedule::Stack& stack) { return !application(stack, 1).empty(); }
 
 std::vector<Suspect> suspects_of(const Input& input, const Comparison& comparison) {
-  const auto failing = static_cast<std::size_t>(
-      std::count_if(input.runs.begin(), input.runs.end(), [](const Run& run) { return run.group == Group::failing && !fired(run).empty(); }));
+  const auto failing = static_cast<std::size_t>(std::count_if(input.runs.begin(), input.runs.end(), [](const Run& run) {
+    return run.group == Group::failing && !fired(run).empty();
+  }));
   if (failing == 0) return {};
   Evidences evidences;
   const bool known_broken_off = from_stacks(input, failing, evidences) > 0;

@@ -9,9 +9,9 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kLeastLetters = 4;   // of a word that is looked at; of the symptom's one more
-constexpr std::size_t kFew = 2;            // functions that may share a word, however few there are
-constexpr std::size_t kRarerThan = 10;     // ... or one in so many
+constexpr std::size_t kLeastLetters = 4;  // of a word that is looked at; of the symptom's one more
+constexpr std::size_t kFew = 2;           // functions that may share a word, however few there are
+constexpr std::size_t kRarerThan = 10;    // ... or one in so many
 
 // "applyAll" and "apply_all" are "apply" and "all"; "HTTPServer" is "http" and "server".
 std::set<std::string> words_of(std::string_view text, std::size_t least) {
@@ -33,13 +33,16 @@ std::set<std::string> words_of(std::string_view text, std::size_t least) {
 
 // Words that any sentence may have.
 bool says_nothing(const std::string& word) {
-  static const std::set<std::string> known = {"about", "after", "again", "before", "never", "other", "since", "still", "their", "there",
-                                              "these", "those", "until", "where",  "which", "while", "without"};
+  static const std::set<std::string> known = {"about", "after", "again", "before", "never",  "other",
+                                              "since", "still", "their", "there",  "these",  "those",
+                                              "until", "where", "which", "while",  "without"};
   return known.contains(word);
 }
 
 // "watch" and "watchable", "seats" and "seat".
-bool share_stem(std::string_view one, std::string_view other) { return one.starts_with(other) || other.starts_with(one); }
+bool share_stem(std::string_view one, std::string_view other) {
+  return one.starts_with(other) || other.starts_with(one);
+}
 
 }  // namespace
 
@@ -50,7 +53,8 @@ std::map<std::string, std::string> named_by(std::string_view symptom, const std:
   for (const std::string& function : functions) {
     const std::set<std::string> own = words_of(key_of(function), kLeastLetters);
     for (const std::string& word : said)
-      if (std::any_of(own.begin(), own.end(), [&](const std::string& one) { return share_stem(one, word); })) having[word].insert(function);
+      if (std::any_of(own.begin(), own.end(), [&](const std::string& one) { return share_stem(one, word); }))
+        having[word].insert(function);
   }
   std::map<std::string, std::string> named;
   for (const auto& [word, of] : having) {

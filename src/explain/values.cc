@@ -12,7 +12,9 @@ namespace {
 constexpr std::size_t kMostDistinct = 4 * kFewValues;  // looked at to know that they are many
 constexpr double kAddress = 1ULL << 40;                // no number of a program is so large, as a rule
 
-std::string part(double share, std::size_t runs) { return fmt::format("{} of {}", static_cast<long>(share * static_cast<double>(runs) + 0.5), runs); }
+std::string part(double share, std::size_t runs) {
+  return fmt::format("{} of {}", static_cast<long>(share * static_cast<double>(runs) + 0.5), runs);
+}
 
 struct Counting {
   std::map<std::string, ValueCount> counts;
@@ -48,7 +50,8 @@ ValueSorts::ValueSorts(const std::vector<Run>& runs, std::size_t questions) : fe
   std::vector<std::set<std::string>> distinct(questions);
   for (const Run& run : runs)
     for (const schedule::Value& value : run.values)
-      if (value.question < questions && distinct[value.question].size() < kMostDistinct) distinct[value.question].insert(value.text);
+      if (value.question < questions && distinct[value.question].size() < kMostDistinct)
+        distinct[value.question].insert(value.text);
   for (std::size_t i = 0; i < questions; ++i) few_[i] = distinct[i].size() <= kFewValues;
 }
 
@@ -68,7 +71,10 @@ void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, 
       const schedule::Value& value = run.values[i];
       if (value.question >= questions.size()) continue;
       const Question& question = questions[value.question];
-      Kind kind{.what = StepKind::value, .node = value.node, .function = question.function, .words = fmt::format("{} is {}", question.text, sorts.of(value))};
+      Kind kind{.what = StepKind::value,
+                .node = value.node,
+                .function = question.function,
+                .words = fmt::format("{} is {}", question.text, sorts.of(value))};
       kind.question = value.question;
       if (question.about_calls()) {
         kind.words = fmt::format("{} calls {}", question.text.substr(0, question.text.size() - 6), value.text);
@@ -78,14 +84,20 @@ void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, 
         kind.words = fmt::format("{} is called by {}", question.text.substr(0, question.text.size() - 8), value.text);
         kind.function = value.text.substr(0, value.text.rfind(" ("));  // there it was decided
       }
-      run.steps.push_back({.ts_ns = value.ts_ns, .kind = kinds.of(std::move(kind)), .pid = value.pid, .tid = value.tid, .source = static_cast<std::uint32_t>(i)});
+      run.steps.push_back({.ts_ns = value.ts_ns,
+                           .kind = kinds.of(std::move(kind)),
+                           .pid = value.pid,
+                           .tid = value.tid,
+                           .source = static_cast<std::uint32_t>(i)});
     }
-    std::stable_sort(run.steps.begin(), run.steps.end(), [](const Step& a, const Step& b) { return a.ts_ns < b.ts_ns; });
+    std::stable_sort(run.steps.begin(), run.steps.end(),
+                     [](const Step& a, const Step& b) { return a.ts_ns < b.ts_ns; });
   }
 }
 
-std::vector<ValueTable> value_tables(const std::vector<Run>& runs, const std::vector<Question>& questions, const ValueSorts& sorts, const Kinds& kinds,
-                                     const Comparison& comparison, const Run& story, bool merged) {
+std::vector<ValueTable> value_tables(const std::vector<Run>& runs, const std::vector<Question>& questions,
+                                     const ValueSorts& sorts, const Kinds& kinds, const Comparison& comparison,
+                                     const Run& story, bool merged) {
   std::map<std::pair<std::uint32_t, std::string>, std::array<Counting, 3>> all;  // by question and node, then by group
   std::array<std::size_t, 3> amount{};
   for (const Run& run : runs) {
@@ -111,8 +123,18 @@ std::vector<ValueTable> value_tables(const std::vector<Run>& runs, const std::ve
   for (std::uint32_t i = 0; i < questions.size(); ++i) {
     const Question& question = questions[i];
     const std::size_t before = tables.size();
-    const ValueTable empty{.question = i, .query = question.text, .function = question.function, .type = question.type, .node = {}, .failing = {}, .sound = {}, .near = {},
-                           .differs = {}, .first = {}, .refused = question.refused, .remarks = question.remarks};
+    const ValueTable empty{.question = i,
+                           .query = question.text,
+                           .function = question.function,
+                           .type = question.type,
+                           .node = {},
+                           .failing = {},
+                           .sound = {},
+                           .near = {},
+                           .differs = {},
+                           .first = {},
+                           .refused = question.refused,
+                           .remarks = question.remarks};
     for (const auto& [key, counting] : all) {
       if (key.first != i) continue;
       ValueTable table = empty;
@@ -122,12 +144,14 @@ std::vector<ValueTable> value_tables(const std::vector<Run>& runs, const std::ve
       table.near = sorted(counting[static_cast<std::size_t>(Group::near)], table.unlisted);
       for (const Difference& d : comparison.differences) {  // heaviest first
         const Kind& kind = kinds[d.kind];
-        if (kind.what != StepKind::value || kind.question != i || kind.node != table.node || d.next != kNoKind) continue;
+        if (kind.what != StepKind::value || kind.question != i || kind.node != table.node || d.next != kNoKind)
+          continue;
         table.score = d.weight;
         table.clean = d.clean;
         table.only_bug = d.only_bug;
         table.differs = fmt::format("{}{} in {} failing and {} sound runs", d.missing ? "no longer: " : "", kind.words,
-                                    part(d.failing, amount[static_cast<std::size_t>(Group::failing)]), part(d.sound, amount[static_cast<std::size_t>(Group::sound)]));
+                                    part(d.failing, amount[static_cast<std::size_t>(Group::failing)]),
+                                    part(d.sound, amount[static_cast<std::size_t>(Group::sound)]));
         if (!d.missing) table.first = first_of(story, d.kind);
         break;
       }

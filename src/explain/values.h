@@ -1,5 +1,5 @@
-// Values that were asked for in the runs that are compared: as steps among the others, so that they are scored and told like them, and
-// as a table for each question. Pure.
+// Values that were asked for in the runs that are compared: as steps among the others, so that they are scored and told
+// like them, and as a table for each question. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace rose::explain {
 
 struct Question {
-  std::string text;                  // "store(len)"
+  std::string text;  // "store(len)"
   // "store:calls": its values are who is called, and where: "write@plt (store.c:71)".
   [[nodiscard]] bool about_calls() const { return text.ends_with(":calls"); }
   // "store:callers": who calls it, and where: "request (store.c:71)"; of Java "org.x.C.request (line 71)",
@@ -36,18 +36,18 @@ struct ValueCount {
 struct ValueTable {
   std::uint32_t question = 0;
   std::string query, function, type;
-  std::string node;                             // "": on whichever the fault hit, or nowhere
+  std::string node;                              // "": on whichever the fault hit, or nowhere
   std::vector<ValueCount> failing, sound, near;  // most frequent first; at most kMostCounts
-  std::size_t unlisted = 0;                     // further values
-  double score = 0;                             // of the value that tells the runs apart best, as suspects are scored; 0: none does
-  std::string differs;                          // in words: that value; "": none does
-  bool clean = false, only_bug = false;         // as of a Difference
+  std::size_t unlisted = 0;                      // further values
+  double score = 0;     // of the value that tells the runs apart best, as suspects are scored; 0: none does
+  std::string differs;  // in words: that value; "": none does
+  bool clean = false, only_bug = false;  // as of a Difference
   struct First {
     std::string node, value;
     std::int32_t tid = 0;
-    std::int64_t at_ns = 0;                     // since the workload began
+    std::int64_t at_ns = 0;  // since the workload began
   };
-  std::optional<First> first;                   // the first time it differs, in the run that is told
+  std::optional<First> first;  // the first time it differs, in the run that is told
   std::string refused;
   std::vector<std::string> remarks;
 };
@@ -69,7 +69,8 @@ class ValueSorts {
 void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, const ValueSorts& sorts, Kinds& kinds);
 
 // After compare(). `story`: the run that is told. A question that is answered nowhere has one table, without a node.
-[[nodiscard]] std::vector<ValueTable> value_tables(const std::vector<Run>& runs, const std::vector<Question>& questions, const ValueSorts& sorts, const Kinds& kinds,
+[[nodiscard]] std::vector<ValueTable> value_tables(const std::vector<Run>& runs, const std::vector<Question>& questions,
+                                                   const ValueSorts& sorts, const Kinds& kinds,
                                                    const Comparison& comparison, const Run& story, bool merged);
 
 }  // namespace rose::explain

@@ -11,7 +11,8 @@ namespace {
 std::optional<std::string> why_not(const CallMatcher& matcher) {
   for (const auto* glob : {&matcher.path(), &matcher.peer(), &matcher.local(), &matcher.process()}) {
     if (*glob && (*glob)->size() > ROSE_GLOB_BYTES) {
-      return fmt::format("a pattern of more than {} characters is not compared in the kernel", static_cast<int>(ROSE_GLOB_BYTES));
+      return fmt::format("a pattern of more than {} characters is not compared in the kernel",
+                         static_cast<int>(ROSE_GLOB_BYTES));
     }
   }
   const auto numbers = matcher.numbers();
@@ -33,14 +34,16 @@ std::optional<std::string> why_not(const PlannedChain& chain) {
   if (fault.effect == schedule::Effect::full && (answered || fault.then_do == schedule::ThenDo::crash)) {
     return "a call's effect before its answer is carried out by userspace";
   }
-  if (fault.then_do == schedule::ThenDo::crash && fault.times != 1) return "more than one crash is carried out by userspace";
+  if (fault.then_do == schedule::ThenDo::crash && fault.times != 1)
+    return "more than one crash is carried out by userspace";
   return std::nullopt;
 }
 
 }  // namespace
 
 std::optional<std::string> why_not_override(const Plan& plan) {
-  if (std::any_of(plan.clocks.begin(), plan.clocks.end(), [](auto calls) { return calls != deploy::ClockCalls::none; })) {
+  if (std::any_of(plan.clocks.begin(), plan.clocks.end(),
+                  [](auto calls) { return calls != deploy::ClockCalls::none; })) {
     return "changed clocks are answered by userspace";
   }
   for (std::size_t i = 0; i < plan.schedule.faults.size(); ++i) {

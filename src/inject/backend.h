@@ -1,5 +1,6 @@
-// Who carries out a schedule's syscall faults and conditions: the override backend (bpf_override_return at the calls' entries, decided
-// wholly in the kernel: bpf/inject/calls.h) or the seccomp backend (user notification: supervisor.h). What they do is the same.
+// Who carries out a schedule's syscall faults and conditions: the override backend (bpf_override_return at the calls'
+// entries, decided wholly in the kernel: bpf/inject/calls.h) or the seccomp backend (user notification: supervisor.h).
+// What they do is the same.
 #pragma once
 
 #include <optional>
@@ -19,7 +20,8 @@ struct BackendChoice {
   std::string reason;
 };
 
-// For a plan that is complete otherwise. Fails when the configuration insists on what the schedule or this machine cannot have.
+// For a plan that is complete otherwise. Fails when the configuration insists on what the schedule or this machine
+// cannot have.
 [[nodiscard]] Result<BackendChoice> choose_backend(const Plan& plan, config::Backend wanted);
 
 // "seccomp: because ..."; "" for none.

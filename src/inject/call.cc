@@ -98,7 +98,8 @@ std::string NotifiedCall::link_path(const std::string& link) const {
   if (path.ends_with(kGone)) path.resize(path.size() - kGone.size());
   // We are told the path from our root, not from the caller's.
   const auto root = read_link(fmt::format("/proc/{}/root", tid_));
-  if (root.size() > 1 && path.starts_with(root) && (path.size() == root.size() || path[root.size()] == '/')) path.erase(0, root.size());
+  if (root.size() > 1 && path.starts_with(root) && (path.size() == root.size() || path[root.size()] == '/'))
+    path.erase(0, root.size());
   return path.empty() ? "/" : path;
 }
 
@@ -183,7 +184,8 @@ void NotifiedCall::look_at_socket() {
     // Spelled as a tracer tells it: the kernel by its protocol, and who has no name by ours, under which it came.
     if (int protocol = 0; family == AF_NETLINK) {
       socklen_t length = sizeof protocol;
-      if (::getsockopt(socket.get(), SOL_SOCKET, SO_PROTOCOL, &protocol, &length) == 0) peer_ = netlink_text(static_cast<std::uint64_t>(protocol));
+      if (::getsockopt(socket.get(), SOL_SOCKET, SO_PROTOCOL, &protocol, &length) == 0)
+        peer_ = netlink_text(static_cast<std::uint64_t>(protocol));
     } else if (family == AF_UNIX && (peer_.empty() || peer_ == "unix:")) {
       peer_ = local_;
     }

@@ -28,7 +28,9 @@ bool set_effective(std::uint64_t bits) {
 }
 
 // The library's own calls change all threads of a process; these change one.
-bool set_groups(const std::vector<gid_t>& groups) { return ::syscall(SYS_setgroups, groups.size(), groups.data()) == 0; }
+bool set_groups(const std::vector<gid_t>& groups) {
+  return ::syscall(SYS_setgroups, groups.size(), groups.data()) == 0;
+}
 bool set_fsuid(uid_t uid) {
   ::syscall(SYS_setfsuid, uid);
   return static_cast<uid_t>(::syscall(SYS_setfsuid, -1)) == uid;
@@ -39,7 +41,7 @@ bool set_fsgid(gid_t gid) {
 }
 
 std::optional<ino_t> user_namespace(const std::string& process) {
-  struct stat info {};
+  struct stat info{};
   if (::stat((process + "/ns/user").c_str(), &info) != 0) return std::nullopt;
   return info.st_ino;
 }

@@ -1,5 +1,5 @@
-// Acting with the rights and the view of a thread that waits in a notified call: its user, groups and capabilities, and where paths
-// lead for it. For one thread of rose at a time, and given back.
+// Acting with the rights and the view of a thread that waits in a notified call: its user, groups and capabilities, and
+// where paths lead for it. For one thread of rose at a time, and given back.
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +24,8 @@ struct CallerRights {
 // The calling thread's; to be asked before its view changes, since the caller's /proc may not know it.
 [[nodiscard]] std::optional<CallerRights> own_rights();
 
-// The calling thread, whose own rights are `own`, has these rights (those of them that it has itself) until this is destroyed.
+// The calling thread, whose own rights are `own`, has these rights (those of them that it has itself) until this is
+// destroyed.
 class AsCaller {
  public:
   AsCaller(const CallerRights& rights, const CallerRights& own);

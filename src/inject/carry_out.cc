@@ -57,42 +57,51 @@ bool gather(const NotifiedCall& call, std::uint64_t iov, std::uint64_t count, st
 
 bool can_carry_out_partly(int number) {
   switch (number) {
-    case SYS_read: case SYS_pread64: case SYS_write: case SYS_pwrite64: case SYS_writev: case SYS_pwritev:
-    case SYS_sendto:
-      return true;
-    default:
-      return false;
+    case SYS_read:
+    case SYS_pread64:
+    case SYS_write:
+    case SYS_pwrite64:
+    case SYS_writev:
+    case SYS_pwritev:
+    case SYS_sendto: return true;
+    default: return false;
   }
 }
 
 bool can_carry_out(int number) {
   switch (number) {
-    case SYS_fsync: case SYS_fdatasync: case SYS_ftruncate: case SYS_fallocate: case SYS_sync_file_range:
-    case SYS_lseek: case SYS_fchmod: case SYS_shutdown: case SYS_syncfs:
-      return true;
-    default:
-      return can_carry_out_partly(number);
+    case SYS_fsync:
+    case SYS_fdatasync:
+    case SYS_ftruncate:
+    case SYS_fallocate:
+    case SYS_sync_file_range:
+    case SYS_lseek:
+    case SYS_fchmod:
+    case SYS_shutdown:
+    case SYS_syncfs: return true;
+    default: return can_carry_out_partly(number);
   }
 }
 
 bool is_quick(NotifiedCall& call) {
   int err = 0;
   const Fd fd = call.duplicate(static_cast<int>(call.argument(0)), err);
-  struct stat status {};
-  return !fd || (::fstat(fd.get(), &status) == 0 && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) ||
-                                                     S_ISDIR(status.st_mode)));
+  struct stat status{};
+  return !fd || (::fstat(fd.get(), &status) == 0 &&
+                 (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) || S_ISDIR(status.st_mode)));
 }
 
 namespace {
 
-// While this lives, a call of this thread that waits is interrupted (EINTR) every few milliseconds. A descriptor that was ready may
-// not be so any more when it is read: another reader was faster, and no flag makes every kind of file answer at once.
+// While this lives, a call of this thread that waits is interrupted (EINTR) every few milliseconds. A descriptor that
+// was ready may not be so any more when it is read: another reader was faster, and no flag makes every kind of file
+// answer at once.
 class Interruptions {
  public:
   Interruptions() {
     static std::once_flag once;
     std::call_once(once, [] {
-      struct sigaction action {};
+      struct sigaction action{};
       action.sa_handler = [](int) {};  // and no SA_RESTART
       ::sigaction(number(), &action, nullptr);
     });
@@ -178,8 +187,7 @@ class CarriedCall {
   std::int64_t take_arguments() {
     switch (call_.number()) {
       case SYS_writev:
-      case SYS_pwritev:
-        return gather(call_, call_.argument(1), call_.argument(2), most_, data_) ? 0 : -EFAULT;
+      case SYS_pwritev: return gather(call_, call_.argument(1), call_.argument(2), most_, data_) ? 0 : -EFAULT;
       case SYS_write:
       case SYS_pwrite64:
       case SYS_sendto: {
@@ -187,7 +195,8 @@ class CarriedCall {
         data_ = call_.read_memory(call_.argument(1), want);
         if (data_.size() != want) return -EFAULT;
         if (call_.number() != SYS_sendto || call_.argument(4) == 0) return 0;
-        const auto raw = call_.read_memory(call_.argument(4), std::min<std::uint64_t>(call_.argument(5), sizeof address_));
+        const auto raw =
+            call_.read_memory(call_.argument(4), std::min<std::uint64_t>(call_.argument(5), sizeof address_));
         std::memcpy(&address_, raw.data(), raw.size());
         address_size_ = static_cast<socklen_t>(raw.size());
         const bool named = address_.ss_family == AF_UNIX && raw.size() > offsetof(sockaddr_un, sun_path) &&
@@ -196,8 +205,7 @@ class CarriedCall {
         view_ = view_of(call_.tid());
         return view_ ? 0 : -EINTR;
       }
-      default:
-        return 0;
+      default: return 0;
     }
   }
 
@@ -214,7 +222,8 @@ class CarriedCall {
       case SYS_fdatasync: return result_of(::fdatasync(fd_.get()));
       case SYS_syncfs: return result_of(::syncfs(fd_.get()));
       case SYS_ftruncate: return result_of(::ftruncate(fd_.get(), offset(1)));
-      case SYS_fallocate: return result_of(::fallocate(fd_.get(), static_cast<int>(call_.argument(1)), offset(2), offset(3)));
+      case SYS_fallocate:
+        return result_of(::fallocate(fd_.get(), static_cast<int>(call_.argument(1)), offset(2), offset(3)));
       case SYS_sync_file_range:
         return result_of(::sync_file_range(fd_.get(), offset(1), offset(2), static_cast<unsigned>(call_.argument(3))));
       case SYS_lseek: return result_of(::lseek(fd_.get(), offset(1), static_cast<int>(call_.argument(2))));
@@ -234,7 +243,8 @@ class CarriedCall {
                                   address_size_ > 0 ? reinterpret_cast<sockaddr*>(&address_) : nullptr, address_size_));
       default: break;
     }
-    const std::int64_t sent = may_wait_ ? result_of(::send(fd_.get(), from, left, MSG_DONTWAIT | MSG_NOSIGNAL)) : -ENOTSOCK;
+    const std::int64_t sent =
+        may_wait_ ? result_of(::send(fd_.get(), from, left, MSG_DONTWAIT | MSG_NOSIGNAL)) : -ENOTSOCK;
     return sent == -ENOTSOCK ? result_of(::write(fd_.get(), from, left)) : sent;
   }
 
@@ -243,7 +253,8 @@ class CarriedCall {
     if (may_wait_ && !interruptions->ok()) return -EAGAIN;
     std::size_t done = 0;
     do {
-      if (may_wait_ && !wait_ready(fd_.get(), POLLOUT, alive_)) return done > 0 ? static_cast<std::int64_t>(done) : -EINTR;
+      if (may_wait_ && !wait_ready(fd_.get(), POLLOUT, alive_))
+        return done > 0 ? static_cast<std::int64_t>(done) : -EINTR;
       const auto got = write_once(data_.data() + done, data_.size() - done, done);
       if ((got == -EAGAIN || got == -EINTR) && may_wait_) continue;
       if (got < 0) return done > 0 ? static_cast<std::int64_t>(done) : got;

@@ -48,7 +48,8 @@ kernel::MappedRange vdso_of(pid_t pid) {
   return {};
 }
 
-// What is written where into a process's vDSO; the same for all processes of a machine. Offsets from where that is mapped.
+// What is written where into a process's vDSO; the same for all processes of a machine. Offsets from where that is
+// mapped.
 struct Recipe {
   std::size_t size = 0;
   std::size_t cave = 0;
@@ -95,13 +96,15 @@ std::size_t movable(std::string_view code, std::uint64_t address) {
   if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK) return 0;
   cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
   cs_insn* list = nullptr;
-  const std::size_t count = cs_disasm(handle, reinterpret_cast<const std::uint8_t*>(code.data()), code.size(), address, 0, &list);
+  const std::size_t count =
+      cs_disasm(handle, reinterpret_cast<const std::uint8_t*>(code.data()), code.size(), address, 0, &list);
   std::size_t length = 0;
   for (std::size_t i = 0; i < count && length < kJump; ++i) {
     const cs_detail& detail = *list[i].detail;
     bool fixed = (detail.x86.modrm & 0xc7) == 5;  // relative to where it stands
     for (int k = 0; k < detail.groups_count; ++k)
-      fixed = fixed || detail.groups[k] == CS_GRP_JUMP || detail.groups[k] == CS_GRP_CALL || detail.groups[k] == CS_GRP_RET;
+      fixed =
+          fixed || detail.groups[k] == CS_GRP_JUMP || detail.groups[k] == CS_GRP_CALL || detail.groups[k] == CS_GRP_RET;
     if (fixed) {
       length = 0;
       break;
@@ -114,7 +117,8 @@ std::size_t movable(std::string_view code, std::uint64_t address) {
 }
 
 std::string jump(std::size_t from, std::size_t to) {
-  const auto distance = static_cast<std::int32_t>(static_cast<std::int64_t>(to) - static_cast<std::int64_t>(from + kJump));
+  const auto distance =
+      static_cast<std::int32_t>(static_cast<std::int64_t>(to) - static_cast<std::int64_t>(from + kJump));
   std::string code(kJump, '\xe9');
   std::memcpy(code.data() + 1, &distance, sizeof distance);
   return code;
@@ -133,7 +137,8 @@ Result<Recipe> make_recipe() {
   std::size_t end = image.size();
   while (end > 0 && image[end - 1] == '\0') --end;
   recipe.cave = (end + kAlign - 1) / kAlign * kAlign;
-  recipe.code.assign(reinterpret_cast<const char*>(__start_rose_clock), static_cast<std::size_t>(__stop_rose_clock - __start_rose_clock));
+  recipe.code.assign(reinterpret_cast<const char*>(__start_rose_clock),
+                     static_cast<std::size_t>(__stop_rose_clock - __start_rose_clock));
   if (recipe.cave + recipe.code.size() > image.size())
     return lacking(fmt::format("its vDSO has {} bytes of room, {} are needed", image.size() - end, recipe.code.size()));
   const unsigned char* const targets[] = {rose_clock_gettime, rose_clock_gettimeofday, rose_clock_time};
@@ -153,7 +158,8 @@ Result<Recipe> make_recipe() {
   const std::size_t rest = offset(rose_clock_rest);
   recipe.code.replace(rest, moved, image.substr(recipe.at[0], moved));
   recipe.code.replace(rest + moved, kJump, jump(recipe.cave + rest + moved, recipe.at[0] + moved));
-  recipe.code.replace(block, sizeof parameters, std::string(reinterpret_cast<const char*>(&parameters), sizeof parameters));
+  recipe.code.replace(block, sizeof parameters,
+                      std::string(reinterpret_cast<const char*>(&parameters), sizeof parameters));
   return recipe;
 }
 
@@ -163,7 +169,8 @@ const Result<Recipe>& recipe() {
 }
 
 bool transfer(int fd, bool write, std::uint64_t address, void* data, std::size_t size) {
-  const auto done = write ? ::pwrite(fd, data, size, static_cast<off_t>(address)) : ::pread(fd, data, size, static_cast<off_t>(address));
+  const auto done = write ? ::pwrite(fd, data, size, static_cast<off_t>(address))
+                          : ::pread(fd, data, size, static_cast<off_t>(address));
   return done == static_cast<ssize_t>(size);
 }
 
@@ -174,7 +181,8 @@ using Shifts = std::array<rose_clock_shift, ROSE_CLOCK_GROUPS>;
 // Where the parameters of a hooked process stand; 0: it has no hook.
 std::uint64_t block_in(int memory, const kernel::MappedRange& vdso) {
   if (!recipe() || vdso.end - vdso.begin != recipe()->size) return 0;
-  const std::uint64_t at = vdso.begin + recipe()->cave + static_cast<std::size_t>(rose_clock_block - __start_rose_clock);
+  const std::uint64_t at =
+      vdso.begin + recipe()->cave + static_cast<std::size_t>(rose_clock_block - __start_rose_clock);
   unsigned long magic = 0;
   return transfer(memory, false, at, &magic, sizeof magic) && magic == ROSE_CLOCK_MAGIC ? at : 0;
 }
@@ -187,7 +195,9 @@ bool write_shifts(int memory, std::uint64_t block, const Shifts& shifts) {
   const auto place = [&](unsigned long which) {
     return block + offsetof(rose_clock_parameters, shift) + (which & 1) * sizeof(rose_clock_shift) * ROSE_CLOCK_GROUPS;
   };
-  if (!transfer(memory, false, at, &version, sizeof version) || !transfer(memory, false, place(version), now.data(), sizeof now)) return false;
+  if (!transfer(memory, false, at, &version, sizeof version) ||
+      !transfer(memory, false, place(version), now.data(), sizeof now))
+    return false;
   if (std::memcmp(now.data(), shifts.data(), sizeof now) == 0) return true;
   Shifts next = shifts;
   if (!transfer(memory, true, place(++version), next.data(), sizeof next)) return false;
@@ -213,8 +223,11 @@ bool has_begun(pid_t tid, int number) {
   return !call.starts_with("running") && !call.starts_with(fmt::format("{} ", number));
 }
 
-// It has had a processor for longer than a call needs to read its arguments (Documentation/scheduler/sched-stats: time on cpu, in ns).
-std::int64_t processor_ns(pid_t tid) { return std::atoll(read_file(fmt::format("/proc/{}/schedstat", tid), 128).value_or("0").c_str()); }
+// It has had a processor for longer than a call needs to read its arguments (Documentation/scheduler/sched-stats: time
+// on cpu, in ns).
+std::int64_t processor_ns(pid_t tid) {
+  return std::atoll(read_file(fmt::format("/proc/{}/schedstat", tid), 128).value_or("0").c_str());
+}
 
 int clock_of_timer(pid_t tid, int fd) {
   const std::string info = read_file(fmt::format("/proc/{}/fdinfo/{}", tid, fd), 4096).value_or("");
@@ -226,7 +239,9 @@ int clock_of_timer(pid_t tid, int fd) {
 
 // ---- pure ----
 
-void ClockSum::begin(std::size_t fault, const schedule::ClockChange& change, const Now& now) { active_[fault] = {change, now}; }
+void ClockSum::begin(std::size_t fault, const schedule::ClockChange& change, const Now& now) {
+  active_[fault] = {change, now};
+}
 
 Shifts ClockSum::shifts(const Now& now) const {
   constexpr double kOne = 4294967296.0;
@@ -303,7 +318,8 @@ void NodeClocks::hook(pid_t pid) {
     std::string code = how.code;
     for (std::size_t i = 0; i < 3; ++i) {
       std::string head(8, '\0');
-      if (!transfer(memory.get(), false, vdso.begin + how.at[i], head.data(), head.size()) || head != how.before[i]) return;
+      if (!transfer(memory.get(), false, vdso.begin + how.at[i], head.data(), head.size()) || head != how.before[i])
+        return;
     }
     if (!transfer(memory.get(), true, vdso.begin + how.cave, code.data(), code.size())) return;
     block = block_in(memory.get(), vdso);
@@ -334,19 +350,22 @@ NodeClocks::Answer NodeClocks::answer(NotifiedCall& call, std::uint64_t ip, cons
     case SYS_futex: {
       const auto operation = static_cast<int>(call.argument(1));
       if ((operation & FUTEX_CMD_MASK) != FUTEX_WAIT_BITSET || call.argument(3) == 0) return {};
-      return wait_for(call, (operation & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC, call.argument(3), alive);
+      return wait_for(call, (operation & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC,
+                      call.argument(3), alive);
     }
     case SYS_clock_nanosleep:
       if ((call.argument(1) & TIMER_ABSTIME) == 0) return {};
       return wait_for(call, static_cast<int>(call.argument(0)), call.argument(2), alive);
     case SYS_timerfd_settime:
       if ((call.argument(1) & TFD_TIMER_ABSTIME) == 0) return {};
-      return wait_for(call, clock_of_timer(call.tid(), static_cast<int>(call.argument(0))), call.argument(2) + sizeof(timespec), alive);
+      return wait_for(call, clock_of_timer(call.tid(), static_cast<int>(call.argument(0))),
+                      call.argument(2) + sizeof(timespec), alive);
     default: return {};
   }
 }
 
-// A clock that is read by a system call of the program's own. What the vDSO itself asks the kernel for goes through the hook afterwards.
+// A clock that is read by a system call of the program's own. What the vDSO itself asks the kernel for goes through the
+// hook afterwards.
 NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip) {
   const int clock = call.number() == SYS_clock_gettime ? static_cast<int>(call.argument(0)) : CLOCK_REALTIME;
   const rose_clock_shift shift = shift_of(clock);
@@ -359,7 +378,8 @@ NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip) {
   answer.done = true;
   if (call.number() == SYS_time) {
     answer.result = shown[0];
-    if (call.argument(0) != 0 && !call.write_memory(call.argument(0), shown.data(), sizeof shown[0])) answer.result = -EFAULT;
+    if (call.argument(0) != 0 && !call.write_memory(call.argument(0), shown.data(), sizeof shown[0]))
+      answer.result = -EFAULT;
     return answer;
   }
   std::uint64_t to = call.argument(1);
@@ -372,7 +392,8 @@ NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip) {
   return answer;
 }
 
-// A wait for a time that has passed is over before anybody could put its memory back: it is answered, as the kernel would.
+// A wait for a time that has passed is over before anybody could put its memory back: it is answered, as the kernel
+// would.
 std::optional<NodeClocks::Answer> NodeClocks::passed(NotifiedCall& call) {
   Answer answer;
   answer.done = true;
@@ -387,7 +408,8 @@ std::optional<NodeClocks::Answer> NodeClocks::passed(NotifiedCall& call) {
 }
 
 // The kernel knows the real clock only: the time to wait for is put in its terms until the call has read it.
-NodeClocks::Answer NodeClocks::wait_for(NotifiedCall& call, int clock, std::uint64_t address, const std::function<bool()>& alive) {
+NodeClocks::Answer NodeClocks::wait_for(NotifiedCall& call, int clock, std::uint64_t address,
+                                        const std::function<bool()>& alive) {
   const rose_clock_shift shift = shift_of(clock);
   if (shift.offset == 0 && shift.rate == 0) return {};
   const std::string bytes = call.read_memory(address, sizeof(std::array<long, 2>));
@@ -395,7 +417,9 @@ NodeClocks::Answer NodeClocks::wait_for(NotifiedCall& call, int clock, std::uint
   if (bytes.size() != sizeof wanted) return {};
   std::memcpy(wanted.data(), bytes.data(), sizeof wanted);
   // Nothing, a timer that is stopped, or what the kernel will refuse itself.
-  if (wanted[0] < 0 || wanted[1] < 0 || wanted[1] >= kSecond || (wanted[0] == 0 && wanted[1] == 0) || wanted[0] > INT64_MAX / kSecond - 1) return {};
+  if (wanted[0] < 0 || wanted[1] < 0 || wanted[1] >= kSecond || (wanted[0] == 0 && wanted[1] == 0) ||
+      wanted[0] > INT64_MAX / kSecond - 1)
+    return {};
   const std::int64_t now = read_clock(clock);
   const std::int64_t real = std::max<std::int64_t>(real_time_of(wanted[0] * kSecond + wanted[1], shift, now), 1);
   if (real <= now) {
@@ -411,7 +435,8 @@ NodeClocks::Answer NodeClocks::wait_for(NotifiedCall& call, int clock, std::uint
   answer.afterwards = [ahead, tid = call.tid(), number = call.number(), address, wanted, instead] {
     const std::int64_t until = monotonic_ns() + kMostWaitNs;
     const std::int64_t ran = processor_ns(tid);
-    for (int i = 0; !has_begun(tid, number) && processor_ns(tid) < ran + kReadsArgumentsNs && monotonic_ns() < until; ++i)
+    for (int i = 0; !has_begun(tid, number) && processor_ns(tid) < ran + kReadsArgumentsNs && monotonic_ns() < until;
+         ++i)
       if (i > 20) ::usleep(50);
     const Fd later = memory_of(tid);
     std::array<long, 2> there{};

@@ -1,6 +1,6 @@
-// The clocks of one node's processes: what they read is shifted, and what they wait for with an absolute time comes when their clock says
-// so. A hook in each process's vDSO (clock_hook.c) does the first, put there when a new image makes its first calls; the rest is done where
-// the node's seccomp listener is answered.
+// The clocks of one node's processes: what they read is shifted, and what they wait for with an absolute time comes
+// when their clock says so. A hook in each process's vDSO (clock_hook.c) does the first, put there when a new image
+// makes its first calls; the rest is done where the node's seccomp listener is answered.
 #pragma once
 
 #include <sys/types.h>
@@ -39,8 +39,8 @@ class ClockSum {
   std::map<std::size_t, Active> active_;
 };
 
-// When the real clock shows what a clock with this shift will show as `shown`. A frozen one never will: then as long from `now` on as
-// that is ahead of what it shows.
+// When the real clock shows what a clock with this shift will show as `shown`. A frozen one never will: then as long
+// from `now` on as that is ahead of what it shows.
 [[nodiscard]] std::int64_t real_time_of(std::int64_t shown, const rose_clock_shift& shift, std::int64_t now);
 
 class NodeClocks {
@@ -53,8 +53,8 @@ class NodeClocks {
   // Tells these processes; how many of them have the hook.
   std::size_t tell(const std::vector<pid_t>& pids);
 
-  // A notified call of the node, before it is answered. True: it is done, and `response` what it returns; false: it goes on, and
-  // `afterwards` (when set) is to be called once it has been let go.
+  // A notified call of the node, before it is answered. True: it is done, and `response` what it returns; false: it
+  // goes on, and `afterwards` (when set) is to be called once it has been let go.
   struct Answer {
     bool done = false;
     std::int64_t result = 0;
@@ -67,7 +67,8 @@ class NodeClocks {
   void hook(pid_t pid);
   [[nodiscard]] Answer read_for(NotifiedCall& call, std::uint64_t ip);
   [[nodiscard]] static std::optional<Answer> passed(NotifiedCall& call);
-  [[nodiscard]] Answer wait_for(NotifiedCall& call, int clock, std::uint64_t address, const std::function<bool()>& alive);
+  [[nodiscard]] Answer wait_for(NotifiedCall& call, int clock, std::uint64_t address,
+                                const std::function<bool()>& alive);
 
   mutable std::mutex mutex_;
   ClockSum sum_;

@@ -1,6 +1,6 @@
-// The code that is copied into a process's vDSO, behind what the kernel put there, and reads its clocks for it (clock_hook.c). It stands in
-// a section of its own; what it knows is in one block of parameters, which rose changes from outside while the process runs.
-// C and C++ read this header.
+// The code that is copied into a process's vDSO, behind what the kernel put there, and reads its clocks for it
+// (clock_hook.c). It stands in a section of its own; what it knows is in one block of parameters, which rose changes
+// from outside while the process runs. C and C++ read this header.
 #pragma once
 
 #ifdef __cplusplus
@@ -12,46 +12,40 @@ enum { ROSE_CLOCK_GROUPS = 2, ROSE_CLOCK_DISPLACED = 32 };
 
 /* A clock shows what it would, and `offset` + (that - base) * rate / 2^32 more. All in ns. */
 struct rose_clock_shift {
-	long offset;
-	long base;
-	long rate;
+  long offset;
+  long base;
+  long rate;
 };
 
 /* Two versions: the one that `version` (its lowest bit) does not name is written first, `version` last. */
 struct rose_clock_parameters {
-	unsigned long magic;
-	unsigned long version;
-	struct rose_clock_shift shift[2][ROSE_CLOCK_GROUPS]; /* realtime, monotonic */
-	unsigned char heads[3][8];			     /* what stood at the heads of the three functions */
+  unsigned long magic;
+  unsigned long version;
+  struct rose_clock_shift shift[2][ROSE_CLOCK_GROUPS]; /* realtime, monotonic */
+  unsigned char heads[3][8];                           /* what stood at the heads of the three functions */
 };
 
 /* Which group a clock is of; -1: none, it is left alone. */
-static inline int rose_clock_group(int clock)
-{
-	switch (clock) {
-	case 0:		/* REALTIME */
-	case 5:		/* REALTIME_COARSE */
-	case 11:	/* TAI */
-		return 0;
-	case 1:		/* MONOTONIC */
-	case 4:		/* MONOTONIC_RAW */
-	case 6:		/* MONOTONIC_COARSE */
-	case 7:		/* BOOTTIME */
-		return 1;
-	default:
-		return -1;
-	}
+static inline int rose_clock_group(int clock) {
+  switch (clock) {
+    case 0: /* REALTIME */
+    case 5: /* REALTIME_COARSE */
+    case 11: /* TAI */ return 0;
+    case 1: /* MONOTONIC */
+    case 4: /* MONOTONIC_RAW */
+    case 6: /* MONOTONIC_COARSE */
+    case 7: /* BOOTTIME */ return 1;
+    default: return -1;
+  }
 }
 
 __extension__ typedef __int128 rose_clock_wide;
 
-static inline long rose_clock_more(const struct rose_clock_shift *shift, long now)
-{
-	long more = shift->offset;
+static inline long rose_clock_more(const struct rose_clock_shift *shift, long now) {
+  long more = shift->offset;
 
-	if (shift->rate)
-		more += (long)(((rose_clock_wide)(now - shift->base) * shift->rate) >> 32);
-	return more;
+  if (shift->rate) more += (long)(((rose_clock_wide)(now - shift->base) * shift->rate) >> 32);
+  return more;
 }
 
 #ifdef __cplusplus

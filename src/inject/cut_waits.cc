@@ -25,12 +25,14 @@ const Across* end_of(const std::vector<Across>& across, const rose_endpoint& end
 
 }  // namespace
 
-std::vector<CutWait> cut_waits(const std::vector<pid_t>& processes, const std::vector<Across>& across, std::uint8_t protocol, std::size_t most) {
+std::vector<CutWait> cut_waits(const std::vector<pid_t>& processes, const std::vector<Across>& across,
+                               std::uint8_t protocol, std::size_t most) {
   std::vector<CutWait> found;
   for (const pid_t pid : processes) {
     std::size_t threads = 0;
     std::error_code error;
-    for (std::filesystem::directory_iterator at(fmt::format("/proc/{}/task", pid), error), end; !error && at != end && found.size() < most; at.increment(error)) {
+    for (std::filesystem::directory_iterator at(fmt::format("/proc/{}/task", pid), error), end;
+         !error && at != end && found.size() < most; at.increment(error)) {
       if (++threads > kMostLookedAt) break;
       const std::string name = at->path().filename().string();
       pid_t tid = 0;
@@ -40,7 +42,9 @@ std::vector<CutWait> cut_waits(const std::vector<pid_t>& processes, const std::v
       if (!peer || (protocol != 0 && peer->endpoint.protocol != protocol)) continue;
       const Across* other = end_of(across, peer->endpoint);
       if (other == nullptr) continue;
-      found.push_back({pid, tid, fmt::format("waits in {} for {} ({}), which is cut off", wait->call, other->node, other->address.with_port(peer->endpoint.port))});
+      found.push_back({pid, tid,
+                       fmt::format("waits in {} for {} ({}), which is cut off", wait->call, other->node,
+                                   other->address.with_port(peer->endpoint.port))});
     }
   }
   return found;
@@ -52,7 +56,8 @@ std::uint64_t CutWaits::due(std::size_t chain, std::uint64_t fired) const {
   return next < kLooksNs.size() ? fired + kLooksNs[next] : ~std::uint64_t{0};
 }
 
-void CutWaits::take(const Plan& plan, std::size_t chain, std::size_t node, const deploy::Deployment& deployment, Stacks& stacks) {
+void CutWaits::take(const Plan& plan, std::size_t chain, std::size_t node, const deploy::Deployment& deployment,
+                    Stacks& stacks) {
   const auto has = [](const __u64* set, std::size_t one) { return ((set[one / 64] >> (one % 64)) & 1) != 0; };
   const std::lock_guard lock(mutex_);
   for (const rose_rule& rule : plan.rules) {
@@ -66,7 +71,8 @@ void CutWaits::take(const Plan& plan, std::size_t chain, std::size_t node, const
       std::vector<Across> across;
       for (const deploy::NodeInfo& info : deployment.nodes()) {
         const auto address = parse_address(info.ip);
-        const bool other = std::any_of(ends[1 - end].begin(), ends[1 - end].end(), [&](std::size_t one) { return plan.nodes[one] == info.name; });
+        const bool other = std::any_of(ends[1 - end].begin(), ends[1 - end].end(),
+                                       [&](std::size_t one) { return plan.nodes[one] == info.name; });
         if (other && address) across.push_back({info.name, *address});
       }
       for (const std::size_t one : ends[end]) {

@@ -1,4 +1,5 @@
-// Threads that wait for what a partition holds back: in a call on a connection whose other end is across the cut. From /proc.
+// Threads that wait for what a partition holds back: in a call on a connection whose other end is across the cut. From
+// /proc.
 #pragma once
 
 #include <sys/types.h>
@@ -28,17 +29,22 @@ struct CutWait {
   std::string words;  // "waits in recvfrom for n2 (10.0.0.2:7000), which is cut off"
 };
 
-// Of these processes, at most `most`. `protocol`: of the cut; 0: all. Threads that poll many sockets wait for none in particular.
-[[nodiscard]] std::vector<CutWait> cut_waits(const std::vector<pid_t>& processes, const std::vector<Across>& across, std::uint8_t protocol, std::size_t most);
+// Of these processes, at most `most`. `protocol`: of the cut; 0: all. Threads that poll many sockets wait for none in
+// particular.
+[[nodiscard]] std::vector<CutWait> cut_waits(const std::vector<pid_t>& processes, const std::vector<Across>& across,
+                                             std::uint8_t protocol, std::size_t most);
 
-// Who waits is known only a while after a partition began: looks at it a few times, and has the stacks of those threads taken.
+// Who waits is known only a while after a partition began: looks at it a few times, and has the stacks of those threads
+// taken.
 class CutWaits {
  public:
-  // When to look at this chain next, which fired at `fired`; the greatest number: no more. By the injector's thread, as looked().
+  // When to look at this chain next, which fired at `fired`; the greatest number: no more. By the injector's thread, as
+  // looked().
   [[nodiscard]] std::uint64_t due(std::size_t chain, std::uint64_t fired) const;
   void looked(std::size_t chain) { ++looks_[chain]; }
   // By the worker of the fault's node.
-  void take(const Plan& plan, std::size_t chain, std::size_t node, const deploy::Deployment& deployment, Stacks& stacks);
+  void take(const Plan& plan, std::size_t chain, std::size_t node, const deploy::Deployment& deployment,
+            Stacks& stacks);
 
  private:
   std::map<std::size_t, std::size_t> looks_;

@@ -110,7 +110,8 @@ class ListeningSocket final : public ExecSocket {
     ucred peer{};
     socklen_t size = sizeof peer;
     Request request;
-    if (::getsockopt(visitor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || !receive_packet(visitor, request)) return false;
+    if (::getsockopt(visitor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || !receive_packet(visitor, request))
+      return false;
     request.node[sizeof request.node - 1] = '\0';
     const std::string name = request.node;
     const auto at = std::find(host_.nodes.begin(), host_.nodes.end(), name);
@@ -171,8 +172,9 @@ void let_go(int listener, std::uint64_t id) {
   }
 }
 
-// Rose is gone: everything goes on. First what it had taken and not answered: the kernel counts ids up (seccomp_next_notify_id), so
-// they lie between the two in the ledger, or just behind when rose had no time to write the last one down.
+// Rose is gone: everything goes on. First what it had taken and not answered: the kernel counts ids up
+// (seccomp_next_notify_id), so they lie between the two in the ledger, or just behind when rose had no time to write
+// the last one down.
 void let_everything_go(int listener, const LedgerPage* ledger) {
   constexpr std::uint64_t kMostIds = std::uint64_t{1} << 24;
   constexpr std::uint64_t kUnwritten = 16;
@@ -215,11 +217,13 @@ void let_everything_go(int listener, const LedgerPage* ledger) {
   ::syscall(SYS_close_range, static_cast<unsigned>(high + 1), ~0U, 0U);
   (void)::chdir("/");
   Reply reply;
-  const bool handed = send_descriptor(socket, listener, kMagic) && receive_packet(socket, reply) && reply.answer == Answer::filter;
+  const bool handed =
+      send_descriptor(socket, listener, kMagic) && receive_packet(socket, reply) && reply.answer == Answer::filter;
   const Fd shared = handed ? receive_descriptor(socket, kMagic) : Fd();
   const LedgerPage none;
   void* page = MAP_FAILED;
-  if (struct stat info {}; shared && ::fstat(shared.get(), &info) == 0 && info.st_size >= static_cast<off_t>(sizeof(LedgerPage)))
+  if (struct stat info{};
+      shared && ::fstat(shared.get(), &info) == 0 && info.st_size >= static_cast<off_t>(sizeof(LedgerPage)))
     page = ::mmap(nullptr, sizeof(LedgerPage), PROT_READ, MAP_SHARED, shared.get(), 0);
   const auto* ledger = page == MAP_FAILED ? &none : static_cast<const LedgerPage*>(page);
   __atomic_store_n(&meeting->state, kGo, __ATOMIC_RELEASE);
@@ -267,8 +271,7 @@ Result<std::unique_ptr<ExecSocket>> ExecSocket::open(const std::filesystem::path
   ROSE_TRY(const UnixAddress address, unix_address(socket));
   Fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   // The file gets the socket's mode at once.
-  if (!fd || ::fchmod(fd.get(), 0600) != 0 ||
-      ::bind(fd.get(), address.get(), address.size()) != 0 ||
+  if (!fd || ::fchmod(fd.get(), 0600) != 0 || ::bind(fd.get(), address.get(), address.size()) != 0 ||
       ::listen(fd.get(), 64) != 0) {
     return fail_errno(ErrorKind::environment, fmt::format("cannot listen at {}", socket.string()), errno);
   }
@@ -277,7 +280,8 @@ Result<std::unique_ptr<ExecSocket>> ExecSocket::open(const std::filesystem::path
 
 Error enter(const std::filesystem::path& path, const std::string& node, const std::vector<std::string>& argv) {
   std::error_code ignored;
-  auto file = deploy::find_program(argv.front(), std::filesystem::current_path(ignored), deploy::inherited(), "rose exec");
+  auto file =
+      deploy::find_program(argv.front(), std::filesystem::current_path(ignored), deploy::inherited(), "rose exec");
   if (!file) return std::move(file).error();
   if (path.empty()) return execute(*file, argv);
   // No run, or one that has ended and is cleared away: nothing is wanted.
@@ -292,7 +296,8 @@ Error enter(const std::filesystem::path& path, const std::string& node, const st
   }
   limit_waiting(socket.get());
   Request request;
-  if (node.size() >= sizeof request.node) return Error{ErrorKind::usage, fmt::format("'{}' is not a node's name", node), ""};
+  if (node.size() >= sizeof request.node)
+    return Error{ErrorKind::usage, fmt::format("'{}' is not a node's name", node), ""};
   std::memcpy(request.node, node.c_str(), node.size());
   auto reply = std::make_unique<Reply>();
   if (!send_packet(socket.get(), request) || !receive_packet(socket.get(), *reply)) {

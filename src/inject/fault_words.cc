@@ -21,13 +21,17 @@ std::string what_happens(const Plan& plan, std::size_t i, const std::string& cal
   const auto& chain = plan.chains[i];
   const auto& fault = *chain.fault;
   if (fault.kind == schedule::FaultKind::exception) return fmt::format("{} throws {}", fault.function, fault.throws);
-  std::string what = fault.kind == schedule::FaultKind::pause ? "is stopped" : fmt::format("gets {}", kernel::signal_name(fault.signal));
-  if (fault.kind == schedule::FaultKind::block && chain.call) return fmt::format("waits ahead of {}", call.empty() ? chain.call->describe() : call);
+  std::string what = fault.kind == schedule::FaultKind::pause
+                         ? "is stopped"
+                         : fmt::format("gets {}", kernel::signal_name(fault.signal));
+  if (fault.kind == schedule::FaultKind::block && chain.call)
+    return fmt::format("waits ahead of {}", call.empty() ? chain.call->describe() : call);
   if (fault.kind == schedule::FaultKind::block) return fmt::format("waits {}", place_words(fault));
   if (fault.kind == schedule::FaultKind::crash || fault.kind == schedule::FaultKind::pause) {
     if (!call.empty()) return fmt::format("{} ahead of {}", what, call);
     if (chain.data.conditions == 0) return what;
-    return fmt::format("{} at the {}", what, plan.conditions[chain.data.first_condition + chain.data.conditions - 1].words);
+    return fmt::format("{} at the {}", what,
+                       plan.conditions[chain.data.first_condition + chain.data.conditions - 1].words);
   }
   const auto where = call.empty() && chain.call ? chain.call->describe() : call;
   if (fault.then_do == schedule::ThenDo::crash) return fmt::format("gets SIGKILL in {}", where);
@@ -36,7 +40,9 @@ std::string what_happens(const Plan& plan, std::size_t i, const std::string& cal
   return fault.delay_ns > 0 ? fmt::format("{} waits {}", where, format_duration(fault.delay_ns)) : where;
 }
 
-std::string processes_text(std::uint64_t count) { return count == 1 ? "1 process" : fmt::format("{} processes", count); }
+std::string processes_text(std::uint64_t count) {
+  return count == 1 ? "1 process" : fmt::format("{} processes", count);
+}
 
 std::string link_detail(const Programs::Carried& carried) {
   std::vector<std::string> parts;

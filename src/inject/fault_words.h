@@ -10,7 +10,8 @@
 
 namespace rose::inject {
 
-// To the thread that it hits: "write(/data/log) fails with ENOSPC", "waits at the entry of f". `call`: where it fired, "" at no call.
+// To the thread that it hits: "write(/data/log) fails with ENOSPC", "waits at the entry of f". `call`: where it fired,
+// "" at no call.
 [[nodiscard]] std::string what_happens(const Plan& plan, std::size_t chain, const std::string& call);
 // "1 process", "3 processes"
 [[nodiscard]] std::string processes_text(std::uint64_t count);

@@ -32,7 +32,8 @@ void Follows::what_was_lost(std::size_t chain, std::string text) {
 }
 
 void Follows::trouble(std::size_t chain, const Error& error) {
-  log::warning("{} '{}': {}", plan_.chains[chain].data.kind == ROSE_CHAIN_MARK ? "event" : "fault", plan_.chains[chain].fault->id, error.message);
+  log::warning("{} '{}': {}", plan_.chains[chain].data.kind == ROSE_CHAIN_MARK ? "event" : "fault",
+               plan_.chains[chain].fault->id, error.message);
   note(chain, error.message);
 }
 

@@ -1,5 +1,5 @@
-// What userspace knows of each chain beyond the state that the kernel programs share: what was carried out, upon whom, and what there
-// is to say of it. From any thread.
+// What userspace knows of each chain beyond the state that the kernel programs share: what was carried out, upon whom,
+// and what there is to say of it. From any thread.
 #pragma once
 
 #include <sys/types.h>
@@ -16,21 +16,21 @@
 namespace rose::inject {
 
 struct Follow {
-  std::atomic<bool> acted{false};    // somebody has carried it out, or does so now
+  std::atomic<bool> acted{false};          // somebody has carried it out, or does so now
   std::atomic<std::uint64_t> ended_ns{0};  // 0: it has not
-  std::atomic<bool> nobody{false};   // crash, pause: there was no process
-  std::atomic<bool> failed{false};   // a limit, a loss of power: it could not be done, `trouble` says why
-  std::atomic<bool> lost{false};     // a loss of power: it was done, or cannot be
+  std::atomic<bool> nobody{false};         // crash, pause: there was no process
+  std::atomic<bool> failed{false};         // a limit, a loss of power: it could not be done, `trouble` says why
+  std::atomic<bool> lost{false};           // a loss of power: it was done, or cannot be
   std::atomic<bool> paused{false};
   std::atomic<bool> crashed{false};
-  std::atomic<bool> begun{false};    // a step of the workload: it is being made, or was
-  bool ending = false;               // the injector's thread has ordered the end of a pause
+  std::atomic<bool> begun{false};  // a step of the workload: it is being made, or was
+  bool ending = false;             // the injector's thread has ordered the end of a pause
 };
 
 // For people.
 struct Said {
-  std::vector<pid_t> struck;         // signalled or stopped
-  std::string call;                  // where it fired
+  std::vector<pid_t> struck;  // signalled or stopped
+  std::string call;           // where it fired
   std::string detail;
   std::string what_was_lost;
   std::string trouble;

@@ -40,7 +40,7 @@ struct Holder::Command {
 
 // Shared with the tracer.
 struct Holder::Shared {
-  std::uint32_t held[ROSE_MAX_CHAINS];      // Hold
+  std::uint32_t held[ROSE_MAX_CHAINS];  // Hold
   std::uint32_t released[ROSE_MAX_CHAINS];
 };
 
@@ -138,7 +138,9 @@ class Tracer {
       const auto state = __atomic_load_n(&chains_[chain].state, __ATOMIC_ACQUIRE);
       const bool here = state == ROSE_FIRED || (chains_[chain].kind == ROSE_CHAIN_MARK && state == ROSE_ARMED);
       const auto signalled = chains_[chain].signalled;
-      if (here && signalled != 0 && signalled != ROSE_NOT_HELD && static_cast<pid_t>(chains_[chain].tid) == thread && !seen_.at(chain)) return &chain;
+      if (here && signalled != 0 && signalled != ROSE_NOT_HELD && static_cast<pid_t>(chains_[chain].tid) == thread &&
+          !seen_.at(chain))
+        return &chain;
     }
     return nullptr;
   }
@@ -171,7 +173,8 @@ class Tracer {
       }
     }
     if (event == PTRACE_EVENT_STOP && stops) {
-      (void)::ptrace(static_cast<__ptrace_request>(PTRACE_LISTEN), thread, nullptr, nullptr);  // its process is stopped, and stays so
+      (void)::ptrace(static_cast<__ptrace_request>(PTRACE_LISTEN), thread, nullptr,
+                     nullptr);  // its process is stopped, and stays so
       return;
     }
     go_on(thread, event == 0 ? signal : 0);
@@ -193,7 +196,8 @@ class Tracer {
       }
       go_on(thread, 0);
     }
-    __atomic_store_n(&shared_->held[chain], static_cast<std::uint32_t>(with_process ? Hold::stopped : Hold::alone), __ATOMIC_RELEASE);
+    __atomic_store_n(&shared_->held[chain], static_cast<std::uint32_t>(with_process ? Hold::stopped : Hold::alone),
+                     __ATOMIC_RELEASE);
   }
 
   const rose_chain* chains_;
@@ -228,7 +232,7 @@ Result<std::unique_ptr<Holder>> Holder::start(const rose_chain* chains, std::vec
     // Descriptors of rose's that it kept open would outlive rose: listeners, whose nodes would wait for them.
     if (::dup2(theirs.get(), kSocket) != kSocket || ::syscall(SYS_close_range, kSocket + 1, ~0U, 0) != 0) ::_exit(1);
     ::prctl(PR_SET_NAME, "rose-holder");
-    struct sigaction usual {};
+    struct sigaction usual{};
     usual.sa_handler = SIG_DFL;
     ::sigaction(SIGCHLD, &usual, nullptr);
     tracer.template run<Command>();
@@ -244,7 +248,8 @@ Result<std::unique_ptr<Holder>> Holder::start(const rose_chain* chains, std::vec
 int Holder::ask(const Command& command) {
   const std::lock_guard lock(mutex_);
   int answer = 0;
-  if (!socket_ || ::send(socket_.get(), &command, sizeof command, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof command)) return -EPIPE;
+  if (!socket_ || ::send(socket_.get(), &command, sizeof command, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof command))
+    return -EPIPE;
   ssize_t got = 0;
   do {
     got = ::recv(socket_.get(), &answer, sizeof answer, 0);
@@ -261,7 +266,8 @@ Result<void> Holder::hold(std::size_t chain, pid_t process, pid_t thread) {
   const int err = ask({What::hold, static_cast<std::uint32_t>(chain), process, thread});
   if (err >= 0) return {};
   if (err == -EPIPE) ::kill(process, SIGCONT);
-  return fail(ErrorKind::environment, fmt::format("thread {} cannot be held: {}", thread, err == -EPIPE ? "rose-holder is gone" : std::strerror(-err)));
+  return fail(ErrorKind::environment, fmt::format("thread {} cannot be held: {}", thread,
+                                                  err == -EPIPE ? "rose-holder is gone" : std::strerror(-err)));
 }
 
 Hold Holder::held(std::size_t chain) const {

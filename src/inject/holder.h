@@ -1,9 +1,9 @@
 // Single threads that stand still at a place in their program while all others go on.
 //
-// A kernel program stops the thread there and then: it sends it, and no other, a SIGSTOP. That would stop the whole process, but for a
-// tracer who takes the thread at the signal and keeps it. The tracer is a child of rose: a process of its own, because the end of a traced
-// process is told to its tracer first, and rose is the nodes' parent. It goes when rose goes, however that may be; the
-// kernel then lets all go on that it traced.
+// A kernel program stops the thread there and then: it sends it, and no other, a SIGSTOP. That would stop the whole
+// process, but for a tracer who takes the thread at the signal and keeps it. The tracer is a child of rose: a process
+// of its own, because the end of a traced process is told to its tracer first, and rose is the nodes' parent. It goes
+// when rose goes, however that may be; the kernel then lets all go on that it traced.
 #pragma once
 
 #include <sys/types.h>
@@ -36,10 +36,11 @@ class Holder {
   ~Holder();
 
   [[nodiscard]] pid_t pid() const { return pid_; }
-  // Traces all threads of the process, and those that it makes: one that is sent the signal is held without anybody else noticing.
-  // A process that is gone, or traced by another, is left alone.
+  // Traces all threads of the process, and those that it makes: one that is sent the signal is held without anybody
+  // else noticing. A process that is gone, or traced by another, is left alone.
   void watch(pid_t process);
-  // The thread was sent the signal for this chain. ErrorKind::environment when it cannot be held; then its process goes on.
+  // The thread was sent the signal for this chain. ErrorKind::environment when it cannot be held; then its process goes
+  // on.
   [[nodiscard]] Result<void> hold(std::size_t chain, pid_t process, pid_t thread);
   [[nodiscard]] Hold held(std::size_t chain) const;
   // The chain's thread goes on, or is not held at all when it comes.

@@ -46,7 +46,10 @@ constexpr std::uint64_t kSettlePollNs = 20'000'000;
 class ScheduleInjector final : public Injector, private FaultActions {
  public:
   explicit ScheduleInjector(std::unique_ptr<Plan> plan)
-      : plan_(std::move(plan)), follow_(*plan_), facts_(plan_->nodes.size()), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+      : plan_(std::move(plan)),
+        follow_(*plan_),
+        facts_(plan_->nodes.size()),
+        wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
   ~ScheduleInjector() override { disarm(); }
 
@@ -56,35 +59,39 @@ class ScheduleInjector final : public Injector, private FaultActions {
     limits_ = std::make_unique<Limits>(*plan_);
     state_ = std::make_unique<State>(*plan_, programs_->arrays());
     state_->on_change([this] { ring(); });
-    waits_ = std::make_unique<Waits>(*plan_, *state_, Waits::Host{
-        [this](std::size_t node, std::function<void()> task) { workers_[node]->add(std::move(task)); },
-        [this](std::size_t node) { return deployment_->processes(node); },
-        [this](std::size_t i) { release_calls(i); },
-        [this](std::size_t i, const Error& why) {
-          follow_[i].failed = true;
-          follow_.trouble(i, why);
-          ring();
-        }});
+    waits_ = std::make_unique<Waits>(
+        *plan_, *state_,
+        Waits::Host{[this](std::size_t node, std::function<void()> task) { workers_[node]->add(std::move(task)); },
+                    [this](std::size_t node) { return deployment_->processes(node); },
+                    [this](std::size_t i) { release_calls(i); },
+                    [this](std::size_t i, const Error& why) {
+                      follow_[i].failed = true;
+                      follow_.trouble(i, why);
+                      ring();
+                    }});
     conditions_ = std::make_unique<OwnConditions>(*plan_, *state_, zero_);
-    strikes_ = std::make_unique<Strikes>(*plan_, *state_, follow_, *programs_, *stacks_, Strikes::Host{
-        [this](std::size_t node, pid_t pid) { conditions_->process_state(node, "paused", pid); },
-        [this](std::size_t i) { release_calls(i); }});
-    outcomes_ = std::make_unique<Outcomes>(OutcomeSources{*plan_, *state_, zero_, *programs_, follow_, *limits_, *waits_, methods_, facts_});
+    strikes_ = std::make_unique<Strikes>(
+        *plan_, *state_, follow_, *programs_, *stacks_,
+        Strikes::Host{[this](std::size_t node, pid_t pid) { conditions_->process_state(node, "paused", pid); },
+                      [this](std::size_t i) { release_calls(i); }});
+    outcomes_ = std::make_unique<Outcomes>(
+        OutcomeSources{*plan_, *state_, zero_, *programs_, follow_, *limits_, *waits_, methods_, facts_});
     for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
       const bool clocks = plan_->clocks[i] != deploy::ClockCalls::none;
       clocks_.push_back(clocks ? std::make_unique<NodeClocks>() : nullptr);
       supervisors_.push_back((plan_->in_kernel() || plan_->notified[i].empty()) && !clocks
                                  ? nullptr
-                                 : std::make_unique<Supervisor>(
-                                       *plan_, *state_, plan_->needs_returns() ? programs_.get() : nullptr, i,
-                                       static_cast<FaultActions&>(*this), clocks_[i].get()));
+                                 : std::make_unique<Supervisor>(*plan_, *state_,
+                                                                plan_->needs_returns() ? programs_.get() : nullptr, i,
+                                                                static_cast<FaultActions&>(*this), clocks_[i].get()));
       facts_[i].supervised = supervisors_[i] != nullptr;
     }
     return {};
   }
 
   bool needs_jvms() const override {
-    return plan_->has_methods() || std::find(plan_->java_stacks.begin(), plan_->java_stacks.end(), true) != plan_->java_stacks.end();
+    return plan_->has_methods() ||
+           std::find(plan_->java_stacks.begin(), plan_->java_stacks.end(), true) != plan_->java_stacks.end();
   }
 
   Result<void> arm(deploy::Deployment& deployment, jvm::Session* jvms) override {
@@ -178,7 +185,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
   std::vector<schedule::OrderOutcome> order(std::string& broken) const override { return outcomes_->order(broken); }
 
   Result<void> step(const std::string& name, StepPart part) override {
-    return make_step(*plan_, *state_, follow_, name, part, [this] { return armed_.load(); }, [this] { return disarmed_.load(); });
+    return make_step(
+        *plan_, *state_, follow_, name, part, [this] { return armed_.load(); }, [this] { return disarmed_.load(); });
   }
 
   Deeds deeds() const override {
@@ -194,9 +202,14 @@ class ScheduleInjector final : public Injector, private FaultActions {
       if ((!pause && chain.data.kind != ROSE_CHAIN_CRASH && chain.fault->then_do != schedule::ThenDo::crash) ||
           state_->state(i) != ROSE_FIRED || follow_[i].nobody)
         continue;
-      Stroke stroke{i, plan_->nodes[state_->node_of(i)], static_cast<std::int64_t>(state_->fired_ns(i)), static_cast<std::int64_t>(follow_[i].ended_ns.load()),
-                    pause, chain.fault->scope == schedule::Scope::all,
-                    chain.data.kind == ROSE_CHAIN_CRASH ? chain.fault->signal : SIGKILL, follow_.said(i).struck};
+      Stroke stroke{i,
+                    plan_->nodes[state_->node_of(i)],
+                    static_cast<std::int64_t>(state_->fired_ns(i)),
+                    static_cast<std::int64_t>(follow_[i].ended_ns.load()),
+                    pause,
+                    chain.fault->scope == schedule::Scope::all,
+                    chain.data.kind == ROSE_CHAIN_CRASH ? chain.fault->signal : SIGKILL,
+                    follow_.said(i).struck};
       // What the kernel signalled on the spot.
       if (const auto done = static_cast<pid_t>(state_->chain(i).signalled); done != 0) stroke.pids.push_back(done);
       all.strokes.push_back(std::move(stroke));
@@ -235,12 +248,11 @@ class ScheduleInjector final : public Injector, private FaultActions {
     return true;
   }
 
-  std::string backend() const override {
-    return describe(plan_->backend);
-  }
+  std::string backend() const override { return describe(plan_->backend); }
 
   // ---- deploy::NodeObserver ----
-  std::map<std::string, std::string> environment(std::size_t node, const std::map<std::string, std::string>& own) override {
+  std::map<std::string, std::string> environment(std::size_t node,
+                                                 const std::map<std::string, std::string>& own) override {
     return jvms_ != nullptr ? jvms_->environment(plan_->nodes[node], own) : std::map<std::string, std::string>();
   }
 
@@ -450,8 +462,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
         if (plan_->chains[target].data.kind == ROSE_CHAIN_PAUSE && !follow_[target].ending) order_end(target);
         return kNever;
       }
-      default:
-        return kNever;
+      default: return kNever;
     }
   }
 
@@ -467,14 +478,17 @@ class ScheduleInjector final : public Injector, private FaultActions {
   void begin_clocks() {
     for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i) {
       const auto& chain = plan_->chains[i];
-      if (chain.data.kind != ROSE_CHAIN_CLOCK || chain.data.conditions != 0 || (chain.data.flags & ROSE_AT_WORKLOAD) != 0) continue;
+      if (chain.data.kind != ROSE_CHAIN_CLOCK || chain.data.conditions != 0 ||
+          (chain.data.flags & ROSE_AT_WORKLOAD) != 0)
+        continue;
       if (ROSE_POSITION(state_->progress(i)) == ROSE_CLOSED || !state_->fire(i, 0, 0, now_ns())) continue;
       follow_[i].acted = true;
       clocks_[state_->node_of(i)]->begin(i, chain.fault->clock);
     }
   }
 
-  // Again a little later: a process that is being made at this moment has its parent's clock, and is not in the node's list yet.
+  // Again a little later: a process that is being made at this moment has its parent's clock, and is not in the node's
+  // list yet.
   void tell_clocks(std::size_t i) {
     const std::size_t node = state_->node_of(i);
     const bool ends = follow_[i].ended_ns != 0;
@@ -522,8 +536,10 @@ class ScheduleInjector final : public Injector, private FaultActions {
   void end_block(std::size_t i, std::uint64_t when) {
     follow_[i].ended_ns = when;
     waits_->release(i, when);
-    if (const auto cap = plan_->chains[i].data.duration_ns; !plan_->chains[i].fault->until.empty() && when >= state_->fired_ns(i) + cap) {
-      follow_.note(i, fmt::format("let go after {}: what it waited for had not come", format_duration(static_cast<std::int64_t>(cap))));
+    if (const auto cap = plan_->chains[i].data.duration_ns;
+        !plan_->chains[i].fault->until.empty() && when >= state_->fired_ns(i) + cap) {
+      follow_.note(i, fmt::format("let go after {}: what it waited for had not come",
+                                  format_duration(static_cast<std::int64_t>(cap))));
     }
   }
 
@@ -551,7 +567,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
 
   void changed(std::size_t i, pid_t tid, int syscall, std::uint64_t at) override {
     const std::lock_guard lock(deeds_mutex_);
-    if (deeds_.calls.size() < kMostChangedCalls) deeds_.calls.push_back({i, static_cast<std::int64_t>(at), tid, syscall});
+    if (deeds_.calls.size() < kMostChangedCalls)
+      deeds_.calls.push_back({i, static_cast<std::int64_t>(at), tid, syscall});
   }
 
   // Before it is done: afterwards nothing may be left of the thread.
@@ -605,7 +622,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
   std::vector<std::unique_ptr<NodeWorker>> workers_;
   std::thread thread_;
   std::vector<std::unique_ptr<NodeClocks>> clocks_;  // by node: null where none is changed
-  std::unique_ptr<ExecSocket> exec_socket_;  // outlives the listeners that came through it: then it tells them that rose goes
+  std::unique_ptr<ExecSocket>
+      exec_socket_;  // outlives the listeners that came through it: then it tells them that rose goes
   // Last: their threads use all of the above until they have ended.
   std::vector<std::unique_ptr<Supervisor>> supervisors_;
 };

@@ -1,5 +1,5 @@
-// Which notified calls of an entered command wait for rose's answer, in memory that the keeper of its filter shares: when rose is
-// killed, the kernel does not tell the keeper what rose had taken from the listener.
+// Which notified calls of an entered command wait for rose's answer, in memory that the keeper of its filter shares:
+// when rose is killed, the kernel does not tell the keeper what rose had taken from the listener.
 #pragma once
 
 #include <cstdint>

@@ -44,19 +44,20 @@ Unexpected not_changed(const std::filesystem::path& group, int error) {
 
 Result<void> is_kept(const std::filesystem::path& group, Controller controller, bool v2, std::uint64_t amount) {
   if (kernel::in_force(group, controller, v2, amount)) return {};
-  return fail(ErrorKind::environment, fmt::format("cgroup {} does not keep the limit that it was given", group.string()));
+  return fail(ErrorKind::environment,
+              fmt::format("cgroup {} does not keep the limit that it was given", group.string()));
 }
 
 }  // namespace
 
 struct Limits::InForce {
   mutable std::mutex mutex;
-  std::optional<std::size_t> node;   // that it was set on
+  std::optional<std::size_t> node;  // that it was set on
   bool on = false;
   std::uint64_t felt_before = 0;
-  std::uint64_t count = 0;           // processes that were given it; times that it was felt
-  std::uint64_t bytes = 0;           // disk-full: what the disk held
-  std::uint64_t at_first = 0;        // memory: what the node used, if that was more
+  std::uint64_t count = 0;     // processes that were given it; times that it was felt
+  std::uint64_t bytes = 0;     // disk-full: what the disk held
+  std::uint64_t at_first = 0;  // memory: what the node used, if that was more
   std::atomic<bool> unsettled{false};
 };
 
@@ -70,9 +71,9 @@ struct Limits::Node {
   struct Group {
     kernel::ControllerPlace place;
     std::filesystem::path folder;
-    std::uint64_t amount = 0;  // 0: no limit
-    int held = 0;              // memory: how often it was at what was used instead,
-    std::uint64_t held_at = 0; // and what that was
+    std::uint64_t amount = 0;   // 0: no limit
+    int held = 0;               // memory: how often it was at what was used instead,
+    std::uint64_t held_at = 0;  // and what that was
   };
   std::map<FaultKind, Group> groups;  // memory, cpu
   struct Volume {
@@ -86,8 +87,10 @@ struct Limits::Node {
 Result<void> check_limit(const Fault& fault, const config::Node& node) {
   if (fault.kind == FaultKind::descriptors) {
     if (node.user.empty() || node.user == "root" || !deploy::DescriptorLimits::may_be_raised()) return {};
-    return fail(ErrorKind::environment, fmt::format("changing how many descriptors processes of user '{}' may have needs CAP_SYS_RESOURCE", node.user),
-                "run rose as root; start the container it runs in with --privileged");
+    return fail(
+        ErrorKind::environment,
+        fmt::format("changing how many descriptors processes of user '{}' may have needs CAP_SYS_RESOURCE", node.user),
+        "run rose as root; start the container it runs in with --privileged");
   }
   if (node.attach) {
     const char* what = fault.kind == FaultKind::disk_full ? "its files lie where rose has no file system of its own"
@@ -101,7 +104,8 @@ Result<void> check_limit(const Fault& fault, const config::Node& node) {
 }
 
 Limits::Limits(const Plan& plan) : plan_(plan), slow_(plan) {
-  for (const Fault& fault : plan.schedule.faults) faults_.push_back(schedule::limits(fault.kind) ? std::make_unique<InForce>() : nullptr);
+  for (const Fault& fault : plan.schedule.faults)
+    faults_.push_back(schedule::limits(fault.kind) ? std::make_unique<InForce>() : nullptr);
 }
 
 Limits::~Limits() { finish(); }
@@ -156,7 +160,9 @@ Result<void> Limits::join(std::size_t index, pid_t pid) {
     if (auto moved = write_control(group.folder / "cgroup.procs", std::to_string(pid)); !moved)
       return Unexpected(std::move(moved).error().in(fmt::format("node {}", node.name)));
   }
-  const bool limited = std::any_of(node.on.begin(), node.on.end(), [&](std::size_t f) { return plan_.schedule.faults[f].kind == FaultKind::descriptors; });
+  const bool limited = std::any_of(node.on.begin(), node.on.end(), [&](std::size_t f) {
+    return plan_.schedule.faults[f].kind == FaultKind::descriptors;
+  });
   return limited ? set(node, FaultKind::descriptors) : Result<void>{};
 }
 
@@ -168,7 +174,9 @@ Result<void> Limits::set(Node& node, FaultKind kind, bool again) {
     const Fault& fault = plan_.schedule.faults[f];
     if (fault.kind == FaultKind::descriptors) limit = std::min(limit.value_or(~std::uint64_t{0}), amount_of(fault));
   }
-  const auto note = [&](const std::string& value) { return node.attached ? deployment_->note("descriptors", value) : Result<void>{}; };
+  const auto note = [&](const std::string& value) {
+    return node.attached ? deployment_->note("descriptors", value) : Result<void>{};
+  };
   const auto list = [&] { return deployment_->processes(node.index); };
   ROSE_TRY(const std::size_t changed, node.descriptors.apply(list, limit, note, again));
   for (const std::size_t f : node.on) {
@@ -193,7 +201,8 @@ Result<void> Limits::set_controller(Node& node, FaultKind kind) {
   if (amount == group.amount) return {};
   if (group.amount != 0) {  // from a narrow limit to a wider one there is no way but this
     group.amount = 0;
-    if (const int error = kernel::write_all(group.folder, kernel::unlimited(controller, v2)); error != 0) return not_changed(group.folder, error);
+    if (const int error = kernel::write_all(group.folder, kernel::unlimited(controller, v2)); error != 0)
+      return not_changed(group.folder, error);
   }
   if (amount == 0) return {};
   group.amount = amount;
@@ -212,9 +221,9 @@ Result<void> Limits::set_controller(Node& node, FaultKind kind) {
   return {};
 }
 
-// True when the memory limit is what was asked for; else it stands at what the node uses, so that the next page is one too many. The
-// kernel makes room for a limit below that before it sets it, which takes it tenths of a second where there is nothing to be had: so
-// that comes after what is in use for a moment only.
+// True when the memory limit is what was asked for; else it stands at what the node uses, so that the next page is one
+// too many. The kernel makes room for a limit below that before it sets it, which takes it tenths of a second where
+// there is nothing to be had: so that comes after what is in use for a moment only.
 Result<bool> Limits::tighten(Node& node) {
   const auto found = node.groups.find(FaultKind::memory);
   if (found == node.groups.end() || found->second.amount == 0) return true;
@@ -297,7 +306,8 @@ void Limits::look(std::size_t f) {
   if (!one.on) return;
   const Node& node = *nodes_[*one.node];
   if (const auto group = node.groups.find(fault.kind); group != node.groups.end())
-    one.count = kernel::times_felt(group->second.folder, controller_of(fault.kind), group->second.place.v2) - one.felt_before;
+    one.count =
+        kernel::times_felt(group->second.folder, controller_of(fault.kind), group->second.place.v2) - one.felt_before;
 }
 
 Result<void> Limits::end(std::size_t f) {
@@ -349,7 +359,8 @@ void Limits::finish() {
   if (deployment_ == nullptr) return;
   for (std::size_t f = 0; f < faults_.size(); ++f)
     if (faults_[f])
-      if (auto ended = end(f); !ended) log::warning("fault '{}': {}", plan_.schedule.faults[f].id, ended.error().message);
+      if (auto ended = end(f); !ended)
+        log::warning("fault '{}': {}", plan_.schedule.faults[f].id, ended.error().message);
   for (const auto& node : nodes_) {
     const std::lock_guard lock(node->mutex);
     for (const auto& [kind, group] : node->groups) {
@@ -374,16 +385,25 @@ std::pair<std::string, std::uint64_t> Limits::told(std::size_t f) const {
   const std::string name = one.node ? plan_.nodes[*one.node] : fault.node;
   switch (fault.kind) {
     case FaultKind::descriptors:
-      return {fmt::format("{} of {} and all that they start: at most {} descriptors each", processes_text(count), name, fault.resource.limit), count};
+      return {fmt::format("{} of {} and all that they start: at most {} descriptors each", processes_text(count), name,
+                          fault.resource.limit),
+              count};
     case FaultKind::memory: {
-      std::string text = fmt::format("{} held to {}", name, format_size(static_cast<std::uint64_t>(fault.resource.limit)));
+      std::string text =
+          fmt::format("{} held to {}", name, format_size(static_cast<std::uint64_t>(fault.resource.limit)));
       if (one.at_first != 0) text += fmt::format(", at first to the {} that it used", format_size(one.at_first));
-      return {fmt::format("{}; the kernel ended {} for it", text, count == 0 ? "no process" : processes_text(count)), count};
+      return {fmt::format("{}; the kernel ended {} for it", text, count == 0 ? "no process" : processes_text(count)),
+              count};
     }
     case FaultKind::cpu:
-      return {fmt::format("{} held to {:.4g} of a processor; it had to wait in {} of the kernel's periods", name, fault.resource.share, count), count};
+      return {fmt::format("{} held to {:.4g} of a processor; it had to wait in {} of the kernel's periods", name,
+                          fault.resource.share, count),
+              count};
     default:
-      return {fmt::format("{} is full with {}", fault.resource.folder.empty() ? name : fmt::format("{}/{}", name, fault.resource.folder), format_size(one.bytes)), count};
+      return {fmt::format("{} is full with {}",
+                          fault.resource.folder.empty() ? name : fmt::format("{}/{}", name, fault.resource.folder),
+                          format_size(one.bytes)),
+              count};
   }
 }
 

@@ -1,5 +1,6 @@
-// Faults that leave a node too little of a resource, by the kernel's own means: RLIMIT_NOFILE, the controllers memory and cpu, a file
-// system that is full, a disk that is slow (inject/slow_disks.h). Set and verified, widened again; when, the injector says.
+// Faults that leave a node too little of a resource, by the kernel's own means: RLIMIT_NOFILE, the controllers memory
+// and cpu, a file system that is full, a disk that is slow (inject/slow_disks.h). Set and verified, widened again;
+// when, the injector says.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +34,8 @@ class Limits {
   // The fault is in force on the node; an error: it is not.
   [[nodiscard]] Result<void> begin(std::size_t fault, std::size_t node);
   [[nodiscard]] Result<void> end(std::size_t fault);
-  // To be looked after: v1 does not take memory back that is used already, so the limit stands where the node is, and goes down with it;
-  // a limit of descriptors may have been raised by who has it.
+  // To be looked after: v1 does not take memory back that is used already, so the limit stands where the node is, and
+  // goes down with it; a limit of descriptors may have been raised by who has it.
   [[nodiscard]] bool unsettled(std::size_t fault) const;
   void settle(std::size_t fault);
   // All are over, and what was made goes, but for file systems: those are the deployment's. Safe to call twice.

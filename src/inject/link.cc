@@ -58,7 +58,8 @@ std::uint64_t flow_of(std::string_view frame, unsigned tag) {
   const unsigned version = static_cast<unsigned char>(ip[0]) >> 4;
   const std::size_t header = version == 4 ? std::size_t{4} * (static_cast<unsigned char>(ip[0]) & 15) : 40;
   if (ip.size() < header + 4 || header < 20) return hash;
-  hash = version == 4 ? mix(mix(hash, ip.substr(9, 1)), ip.substr(12, 8)) : mix(mix(hash, ip.substr(6, 1)), ip.substr(8, 32));
+  hash = version == 4 ? mix(mix(hash, ip.substr(9, 1)), ip.substr(12, 8))
+                      : mix(mix(hash, ip.substr(6, 1)), ip.substr(8, 32));
   return mix(hash, ip.substr(header, 4));
 }
 
@@ -83,7 +84,8 @@ bool HoldQueue::take(std::string frame, std::int64_t now_ns) {
   if (rule.rate > 0) {
     // What travels the link is the frame without our tag.
     std::int64_t& free = state.free_ns[ROSE_TAG_TO_SIDE(tag)];
-    const auto takes = static_cast<std::int64_t>(static_cast<double>(frame.size() - kTagged + kEthernet) * 8e9 / static_cast<double>(rule.rate));
+    const auto takes = static_cast<std::int64_t>(static_cast<double>(frame.size() - kTagged + kEthernet) * 8e9 /
+                                                 static_cast<double>(rule.rate));
     due = std::max(due, free);
     if (due - now_ns > kLongestQueueNs || bytes_ + frame.size() > kMostHeldBytes) {
       ++state.counts.overflown;
@@ -141,21 +143,25 @@ class TapHold final : public PacketHold {
 
   Result<void> begin(int bridge) {
     tap_ = Fd(::open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC));
-    if (!tap_) return fail_errno(ErrorKind::environment, "packets cannot be held back: cannot open /dev/net/tun", errno);
+    if (!tap_)
+      return fail_errno(ErrorKind::environment, "packets cannot be held back: cannot open /dev/net/tun", errno);
     ifreq request{};
     request.ifr_flags = IFF_TAP | IFF_NO_PI;
     std::strncpy(request.ifr_name, kHoldName, sizeof request.ifr_name - 1);
     if (::ioctl(tap_.get(), TUNSETIFF, &request) != 0)
-      return fail_errno(ErrorKind::environment, fmt::format("packets cannot be held back: cannot make the interface {}", kHoldName), errno);
+      return fail_errno(ErrorKind::environment,
+                        fmt::format("packets cannot be held back: cannot make the interface {}", kHoldName), errno);
     interface_ = static_cast<int>(::if_nametoindex(kHoldName));
     // Bursts wait here until they are read.
     const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     request.ifr_qlen = kTransmitQueue;
-    if (::ioctl(socket.get(), SIOCSIFTXQLEN, &request) != 0) log::debug("{} keeps its short queue: {}", kHoldName, std::strerror(errno));
+    if (::ioctl(socket.get(), SIOCSIFTXQLEN, &request) != 0)
+      log::debug("{} keeps its short queue: {}", kHoldName, std::strerror(errno));
     kernel::Netlink netlink;
     int err = bridge > 0 ? netlink.quiet_port(interface_, bridge) : 0;
     if (err == 0) err = netlink.up(interface_);
-    if (err != 0) return fail_errno(ErrorKind::environment, fmt::format("cannot set up the interface {}", kHoldName), err);
+    if (err != 0)
+      return fail_errno(ErrorKind::environment, fmt::format("cannot set up the interface {}", kHoldName), err);
     stop_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!stop_) return fail_errno(ErrorKind::environment, "cannot make an event descriptor", errno);
     thread_ = std::thread([this] { run(); });
@@ -175,7 +181,9 @@ class TapHold final : public PacketHold {
     ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
     ::prctl(PR_SET_TIMERSLACK, 1UL);
     const RunsAhead ahead;
-    if (ahead.error() != 0) log::debug("held packets may be late on a busy machine: no real-time priority ({})", std::strerror(ahead.error()));
+    if (ahead.error() != 0)
+      log::debug("held packets may be late on a busy machine: no real-time priority ({})",
+                 std::strerror(ahead.error()));
     std::string frame(kLargestFrame, '\0');
     for (;;) {
       pollfd watched[2] = {{tap_.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
@@ -209,7 +217,8 @@ class TapHold final : public PacketHold {
   }
 
   void send_due(std::int64_t now_ns) {
-    for (const HoldQueue::Packet* first = queue_.first(); first != nullptr && first->due_ns <= now_ns; first = queue_.first()) {
+    for (const HoldQueue::Packet* first = queue_.first(); first != nullptr && first->due_ns <= now_ns;
+         first = queue_.first()) {
       if (::write(tap_.get(), first->bytes.data(), first->bytes.size()) < 0 && errno == EAGAIN) ::sched_yield();
       const std::lock_guard lock(mutex_);
       queue_.pop();
@@ -244,7 +253,8 @@ Result<std::unique_ptr<PacketHold>> PacketHold::create(std::vector<HoldRule> rul
 
 void make_plain(const std::string& interface) {
   const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  for (const std::uint32_t command : {ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_STXCSUM}) set_feature(socket.get(), interface, command);
+  for (const std::uint32_t command : {ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_STXCSUM})
+    set_feature(socket.get(), interface, command);
 }
 
 }  // namespace rose::inject

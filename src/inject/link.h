@@ -1,5 +1,6 @@
-// What a bad link holds back: packets that the kernel's programs (bpf/network/link.h) hand over through an interface of rose's own, and
-// that go on in their time. The interface and all on it vanish with the process: then packets pass as if there were no bad link.
+// What a bad link holds back: packets that the kernel's programs (bpf/network/link.h) hand over through an interface of
+// rose's own, and that go on in their time. The interface and all on it vanish with the process: then packets pass as
+// if there were no bad link.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +24,14 @@ struct HoldRule {
 
 struct HoldCounts {
   std::uint64_t held = 0;
-  std::uint64_t ahead = 0;     // went ahead of others (reorder)
-  std::uint64_t overflown = 0; // lost, since the queue of a thin link was full
+  std::uint64_t ahead = 0;      // went ahead of others (reorder)
+  std::uint64_t overflown = 0;  // lost, since the queue of a thin link was full
 };
 
 class PacketHold {
  public:
-  // Makes the interface in the calling thread's network namespace, as a silent port of the bridge `bridge` (interface number; 0: of
-  // none), and begins to serve it.
+  // Makes the interface in the calling thread's network namespace, as a silent port of the bridge `bridge` (interface
+  // number; 0: of none), and begins to serve it.
   [[nodiscard]] static Result<std::unique_ptr<PacketHold>> create(std::vector<HoldRule> rules, int bridge);
   virtual ~PacketHold() = default;
 
@@ -40,8 +41,8 @@ class PacketHold {
   [[nodiscard]] virtual HoldCounts counts(std::size_t rule) const = 0;
 };
 
-// In the calling thread's network namespace: packets leave this interface as they would travel a wire, not bundled by the kernel into
-// large ones without checksums.
+// In the calling thread's network namespace: packets leave this interface as they would travel a wire, not bundled by
+// the kernel into large ones without checksums.
 void make_plain(const std::string& interface);
 
 // The order in which a rule's packets go on. Pure: what is due when.
@@ -75,7 +76,7 @@ class HoldQueue {
   };
   std::vector<Flow> flows_;  // by hash: when the last packet of a connection is due, so that jitter does not reorder
   std::uint64_t numbers_ = 0;
-  std::uint64_t bytes_ = 0;   // held
+  std::uint64_t bytes_ = 0;  // held
 };
 
 }  // namespace rose::inject

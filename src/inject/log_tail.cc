@@ -19,7 +19,7 @@ LogTail::LogTail(std::vector<std::filesystem::path> files) : files_(std::move(fi
 void LogTail::sample(std::uint64_t now) {
   Sample sample{.at = now, .sizes = {}};
   for (const auto& file : files_) {
-    struct stat status {};
+    struct stat status{};
     sample.sizes.push_back(::stat(file.c_str(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0);
   }
   if (samples_.size() == kSamples) samples_.erase(samples_.begin());
@@ -42,7 +42,8 @@ void LogTail::begin(Reader& reader, std::uint64_t since) const {
     const Fd file = open_regular(files_[i]);
     const std::uint64_t back = std::min<std::uint64_t>(offset, 4096);
     std::string text(back, '\0');
-    if (file && ::pread(file.get(), text.data(), back, static_cast<off_t>(offset - back)) == static_cast<ssize_t>(back)) {
+    if (file &&
+        ::pread(file.get(), text.data(), back, static_cast<off_t>(offset - back)) == static_cast<ssize_t>(back)) {
       const auto newline = text.rfind('\n');
       if (newline != std::string::npos) {
         offset -= back - newline - 1;

@@ -24,7 +24,7 @@ class CallFacts {
   [[nodiscard]] virtual std::uint64_t argument(int index) const = 0;
   // Full paths the call works on: one, two (rename) or none. A descriptor's path when it has no path argument.
   virtual const std::vector<std::string>& paths() = 0;
-  virtual const std::string& peer() = 0;     // "ip:port", "[ip6]:port", "unix:path"; "" unknown
+  virtual const std::string& peer() = 0;  // "ip:port", "[ip6]:port", "unix:path"; "" unknown
   virtual const std::string& local() = 0;
   virtual const std::string& process() = 0;  // name of the process (comm of its first thread)
 };

@@ -6,7 +6,8 @@ namespace rose::inject {
 namespace {
 
 const jvm::Note* find(const std::vector<jvm::Note>& notes, std::uint32_t entry) {
-  const auto at = std::find_if(notes.begin(), notes.end(), [entry](const jvm::Note& note) { return note.entry == entry; });
+  const auto at =
+      std::find_if(notes.begin(), notes.end(), [entry](const jvm::Note& note) { return note.entry == entry; });
   return at == notes.end() ? nullptr : &*at;
 }
 
@@ -45,7 +46,8 @@ std::string MethodReports::unreachable(std::uint32_t entry) const {
   for (const Node& node : nodes_) {
     if (std::find(node.entries.begin(), node.entries.end(), entry) == node.entries.end()) continue;
     if (node.jvms.empty()) {
-      if (why.empty()) why = fmt::format("no JVM of {} loaded rose's agent (JAVA_TOOL_OPTIONS must reach it)", node.name);
+      if (why.empty())
+        why = fmt::format("no JVM of {} loaded rose's agent (JAVA_TOOL_OPTIONS must reach it)", node.name);
       continue;
     }
     const bool able = std::any_of(node.jvms.begin(), node.jvms.end(), [](const auto& one) { return one.breakpoints; });

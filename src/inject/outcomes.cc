@@ -75,8 +75,9 @@ void Outcomes::tell_target(std::size_t i, const Said& said, schedule::FaultOutco
   if (!out.fired) return;
   switch (chain.data.kind) {
     case ROSE_CHAIN_CLOCK:
-      out.detail = out.injected == 0 ? fmt::format("{}, for all processes that begin", out.node)
-                                     : fmt::format("{}, {} that ran and all that begin", out.node, processes_text(out.injected));
+      out.detail = out.injected == 0
+                       ? fmt::format("{}, for all processes that begin", out.node)
+                       : fmt::format("{}, {} that ran and all that begin", out.node, processes_text(out.injected));
       return;
     case ROSE_CHAIN_RESOURCE: std::tie(out.detail, out.injected) = from_.limits.told(i); return;
     case ROSE_CHAIN_BLOCK:
@@ -128,7 +129,11 @@ std::vector<schedule::OrderOutcome> Outcomes::order(std::string& broken) const {
   std::map<std::string, std::uint64_t> came;  // by name: when
   for (const auto& name : plan.order) {
     const std::size_t i = plan.chain_named(name.name);
-    schedule::OrderOutcome out{name.name, "fault", from_.state.state(i) == ROSE_FIRED, from_.zero.since(from_.state.fired_ns(i)).value_or(0), {}};
+    schedule::OrderOutcome out{name.name,
+                               "fault",
+                               from_.state.state(i) == ROSE_FIRED,
+                               from_.zero.since(from_.state.fired_ns(i)).value_or(0),
+                               {}};
     if (const Mark* mark = plan.mark_named(name.name); mark != nullptr) out.kind = mark->step ? "step" : "event";
     out.held_ns = from_.waits.lasted_ns(i);
     if (out.came) came[name.name] = from_.state.fired_ns(i);
@@ -142,7 +147,8 @@ std::vector<schedule::OrderOutcome> Outcomes::order(std::string& broken) const {
       const auto first = came.find(early);
       if (first != came.end() && first->second <= late->second) continue;
       if (broken.empty())
-        broken = fmt::format("'{}' came before '{}'{}", name.name, early, first == came.end() ? ", which never came" : "");
+        broken =
+            fmt::format("'{}' came before '{}'{}", name.name, early, first == came.end() ? ", which never came" : "");
     }
   }
   return all;
@@ -151,7 +157,8 @@ std::vector<schedule::OrderOutcome> Outcomes::order(std::string& broken) const {
 // Of an exception, as the nodes' agents know it.
 std::uint32_t Outcomes::throw_entry(std::size_t chain) const {
   const auto& throws = from_.plan.throws;
-  const auto at = std::find_if(throws.begin(), throws.end(), [chain](const rose_throw& one) { return one.chain == chain; });
+  const auto at =
+      std::find_if(throws.begin(), throws.end(), [chain](const rose_throw& one) { return one.chain == chain; });
   return ROSE_SITE_THROW | static_cast<std::uint32_t>(at - throws.begin());
 }
 
@@ -168,15 +175,18 @@ std::string Outcomes::why_not(std::size_t i, std::uint64_t progress, bool withdr
     return "another of its group fired first";
   }
   if (follows[i].nobody) return fmt::format("{} had no living process when its time came", name_of(i));
-  if (state.state(i) == ROSE_FIRED && loses_power(i) && !follows[i].lost) return "the run ended before the disk lost its power";
+  if (state.state(i) == ROSE_FIRED && loses_power(i) && !follows[i].lost)
+    return "the run ended before the disk lost its power";
   if (follows[i].failed) return fmt::format("its time came, but {}", follows.said(i).trouble);
   const auto position = ROSE_POSITION(progress);
   const bool held = waits.began(i);
   if (position == ROSE_CLOSED || held) return what_is_missing(i, held);
   if (position < chain.data.conditions) return why_unmet(i, progress);
   if (chain.data.kind == ROSE_CHAIN_MARK && (chain.data.flags & ROSE_WAITS_FOR_CALL) != 0)
-    return follows[i].begun ? "it was begun, and its command has not ended" : fmt::format("nobody made it: 'rose step {}' in the workload does", fault.id);
-  if (state.node(i) == 0) return fmt::format("its conditions were met, but no node was {}", plan.where(chain.data.node));
+    return follows[i].begun ? "it was begun, and its command has not ended"
+                            : fmt::format("nobody made it: 'rose step {}' in the workload does", fault.id);
+  if (state.node(i) == 0)
+    return fmt::format("its conditions were met, but no node was {}", plan.where(chain.data.node));
   return why_nobody_came(i);
 }
 
@@ -187,7 +197,8 @@ std::string Outcomes::what_is_missing(std::size_t i, bool held) const {
   if (chain.data.flags & ROSE_AT_WORKLOAD) return "the workload never began";
   std::string missing;
   for (const auto& id : chain.fault->after) {
-    if (from_.state.fired_ns(plan.chain_named(id)) == 0) missing += fmt::format("{}'{}'", missing.empty() ? "" : " and ", id);
+    if (from_.state.fired_ns(plan.chain_named(id)) == 0)
+      missing += fmt::format("{}'{}'", missing.empty() ? "" : " and ", id);
   }
   if (held) return fmt::format("it was about to come, and waited for {}, which did not come", missing);
   return fmt::format("it comes after {}, which did not {}", missing, plan.marks.empty() ? "fire" : "come");
@@ -206,14 +217,18 @@ std::string Outcomes::why_unmet(std::size_t i, std::uint64_t progress) const {
   if (kind == ROSE_ON_FUNCTION && seen == 0) how = condition.source->offset ? "never reached" : "never entered";
   if (kind == ROSE_ON_ROLE) how = "it never was";
   const bool seen_in_kernel = kind == ROSE_ON_FUNCTION || kind == ROSE_ON_SYSCALL || kind == ROSE_ON_ROLE;
-  if (const auto where = condition.data.node; seen_in_kernel && where < from_.nodes.size() && from_.nodes[where].blind) {
-    how = fmt::format("{} lives in the machine's top cgroup, where its calls and functions are not told from others'; "
-                      "start it in a cgroup of its own", plan.nodes[where]);
+  if (const auto where = condition.data.node;
+      seen_in_kernel && where < from_.nodes.size() && from_.nodes[where].blind) {
+    how = fmt::format(
+        "{} lives in the machine's top cgroup, where its calls and functions are not told from others'; "
+        "start it in a cgroup of its own",
+        plan.nodes[where]);
   } else if (kind == ROSE_ON_FUNCTION && seen == 0) {
     const auto why = from_.methods.unreachable(chain.data.first_condition + position);
     if (!why.empty()) how += fmt::format(" ({})", why);
   }
-  return fmt::format("condition {} of {} ({}) was not met: {}", position + 1, chain.data.conditions, condition.words, how);
+  return fmt::format("condition {} of {} ({}) was not met: {}", position + 1, chain.data.conditions, condition.words,
+                     how);
 }
 
 // Of a fault that is armed: its call or place.
@@ -225,20 +240,28 @@ std::string Outcomes::why_nobody_came(std::size_t i) const {
   const auto because = [](const std::string& why) { return why.empty() ? std::string() : fmt::format(" ({})", why); };
   if (chain.data.kind == ROSE_CHAIN_EXCEPTION) {
     const auto entry = throw_entry(i);
-    if (const auto why = methods.not_thrown(entry); from_.state.fired_ns(i) != 0 && !why.empty()) return fmt::format("its time came, but {}", why);
-    if (seen > 0) return fmt::format("{} came by {} {} times of the {} asked for", name_of(i), fault.function, seen, chain.call_count);
-    return fmt::format("{} never came by {} once it was armed{}", name_of(i), fault.function, because(methods.unreachable(entry)));
+    if (const auto why = methods.not_thrown(entry); from_.state.fired_ns(i) != 0 && !why.empty())
+      return fmt::format("its time came, but {}", why);
+    if (seen > 0)
+      return fmt::format("{} came by {} {} times of the {} asked for", name_of(i), fault.function, seen,
+                         chain.call_count);
+    return fmt::format("{} never came by {} once it was armed{}", name_of(i), fault.function,
+                       because(methods.unreachable(entry)));
   }
   if (chain.data.kind == ROSE_CHAIN_BLOCK && !chain.call) {
-    if (seen > 0) return fmt::format("threads of {} came to {} {} times of the {} asked for", name_of(i), fault.function, seen, chain.call_count);
-    return fmt::format("no thread of {} came to {} once it was armed{}", name_of(i), fault.function, because(methods.unreachable(block_entry(i))));
+    if (seen > 0)
+      return fmt::format("threads of {} came to {} {} times of the {} asked for", name_of(i), fault.function, seen,
+                         chain.call_count);
+    return fmt::format("no thread of {} came to {} once it was armed{}", name_of(i), fault.function,
+                       because(methods.unreachable(block_entry(i))));
   }
   if (!chain.call) return "its conditions were met as the run ended";
   const auto node = from_.state.node_of(i);
   if (from_.plan.enters[node] && from_.nodes[node].supervised && !from_.nodes[node].entered)
     return fmt::format("no process of {} was started through `rose exec`", name_of(i));
   if (seen == 0) return fmt::format("no call matched {} on {} once it was armed", chain.call->describe(), name_of(i));
-  return fmt::format("{} matching calls of {} were seen on {} of the {} asked for", seen, chain.call->describe(), name_of(i), chain.call_count);
+  return fmt::format("{} matching calls of {} were seen on {} of the {} asked for", seen, chain.call->describe(),
+                     name_of(i), chain.call_count);
 }
 
 }  // namespace rose::inject

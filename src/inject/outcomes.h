@@ -1,5 +1,5 @@
-// What became of a schedule's faults and of the names of its order: read from the shared state and from what was carried out, while the run
-// lasts or when it is over.
+// What became of a schedule's faults and of the names of its order: read from the shared state and from what was
+// carried out, while the run lasts or when it is over.
 #pragma once
 
 #include <atomic>
@@ -57,8 +57,12 @@ class Outcomes {
   [[nodiscard]] std::string what_is_missing(std::size_t chain, bool held) const;
   [[nodiscard]] std::string why_unmet(std::size_t chain, std::uint64_t progress) const;
   [[nodiscard]] std::string why_nobody_came(std::size_t chain) const;
-  [[nodiscard]] bool loses_power(std::size_t chain) const { return from_.plan.chains[chain].fault->lose != schedule::Loss::nothing; }
-  [[nodiscard]] const std::string& name_of(std::size_t chain) const { return from_.plan.nodes[from_.state.node_of(chain)]; }
+  [[nodiscard]] bool loses_power(std::size_t chain) const {
+    return from_.plan.chains[chain].fault->lose != schedule::Loss::nothing;
+  }
+  [[nodiscard]] const std::string& name_of(std::size_t chain) const {
+    return from_.plan.nodes[from_.state.node_of(chain)];
+  }
   [[nodiscard]] std::uint32_t throw_entry(std::size_t chain) const;
 
   const OutcomeSources from_;

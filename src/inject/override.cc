@@ -19,8 +19,8 @@ namespace {
 
 // Where the kernel's function bears another name than the call.
 constexpr std::pair<std::string_view, std::string_view> kRenamed[] = {
-    {"stat", "newstat"},   {"fstat", "newfstat"},    {"lstat", "newlstat"},
-    {"uname", "newuname"}, {"umount2", "umount"},    {"sendfile", "sendfile64"},
+    {"stat", "newstat"},   {"fstat", "newfstat"}, {"lstat", "newlstat"},
+    {"uname", "newuname"}, {"umount2", "umount"}, {"sendfile", "sendfile64"},
 };
 
 const std::set<std::string>& entries() {
@@ -90,9 +90,7 @@ class Compiler {
         call.signal = planned.data.signal;
         call.flags |= ROSE_SPARED_ANYWAY;
         break;
-      case schedule::FaultKind::pause:
-        call.action = ROSE_DO_PAUSE;
-        break;
+      case schedule::FaultKind::pause: call.action = ROSE_DO_PAUSE; break;
       default:
         if (fault.then_do == schedule::ThenDo::crash) {
           call.action = ROSE_DO_CRASH;
@@ -174,8 +172,10 @@ rose_call_arguments arguments_of(int syscall) {
 
 std::string describe(const rose_firing& firing) {
   if (__atomic_load_n(&firing.ready, __ATOMIC_ACQUIRE) == 0) return {};
-  std::string text(reinterpret_cast<const char*>(firing.text), std::min<std::size_t>(firing.length, sizeof firing.text));
-  if (const auto second = text.find('\0'); firing.what == 1 && second != std::string::npos) text.replace(second, 1, ", ");
+  std::string text(reinterpret_cast<const char*>(firing.text),
+                   std::min<std::size_t>(firing.length, sizeof firing.text));
+  if (const auto second = text.find('\0'); firing.what == 1 && second != std::string::npos)
+    text.replace(second, 1, ", ");
   if (firing.what == 2) text = "peer " + text;
   if (firing.what == 3) text = "local " + text;
   return fmt::format("{}({})", kernel::syscall_name(static_cast<int>(firing.syscall)), text);
@@ -200,7 +200,8 @@ Result<void> EntryProbes::attach(const bpf_program* program, const std::vector<i
     if (!entry) continue;  // of a family; nobody can call it
     bpf_link* link = bpf_program__attach_kprobe(program, false, entry->c_str());
     if (link == nullptr) {
-      return kernel::bpf_failure(fmt::format("cannot attach to the entry of '{}'", kernel::syscall_name(syscall)), errno);
+      return kernel::bpf_failure(fmt::format("cannot attach to the entry of '{}'", kernel::syscall_name(syscall)),
+                                 errno);
     }
     links_.push_back(link);
   }

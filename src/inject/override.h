@@ -1,5 +1,5 @@
-// The override backend's half in userspace: compiles a plan's calls into what bpf/inject/calls.h matches, finds and probes the
-// syscalls' entries, and fetches memory that the kernel program could not read.
+// The override backend's half in userspace: compiles a plan's calls into what bpf/inject/calls.h matches, finds and
+// probes the syscalls' entries, and fetches memory that the kernel program could not read.
 #pragma once
 
 #include <sys/types.h>
@@ -22,9 +22,9 @@ namespace rose::inject {
 struct CallTables {
   std::vector<rose_glob> globs;
   std::vector<rose_wanted_call> calls;
-  std::vector<std::uint32_t> items;           // indices of `calls`
-  std::map<std::uint32_t, rose_site> lists;   // by node << 16 | syscall: a part of `items`
-  std::vector<int> numbers;                   // the syscalls, of all nodes
+  std::vector<std::uint32_t> items;          // indices of `calls`
+  std::map<std::uint32_t, rose_site> lists;  // by node << 16 | syscall: a part of `items`
+  std::vector<int> numbers;                  // the syscalls, of all nodes
 };
 [[nodiscard]] CallTables compile_calls(const Plan& plan);
 

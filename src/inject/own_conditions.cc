@@ -87,7 +87,8 @@ void OwnConditions::process_state(std::size_t node, std::string_view what, pid_t
       current.push_back(i);
     }
   }
-  for (const auto i : current) state_.count(i, static_cast<std::uint32_t>(pid), 0, now_ns(), static_cast<std::uint32_t>(node));
+  for (const auto i : current)
+    state_.count(i, static_cast<std::uint32_t>(pid), 0, now_ns(), static_cast<std::uint32_t>(node));
 }
 
 }  // namespace rose::inject

@@ -1,5 +1,6 @@
-// Conditions that no kernel program sees: times, roles that somebody has already, lines of logs, starts and ends of processes. They are
-// counted as the kernel does: all that are current first, then each of them once. By the injector's thread, but for processes.
+// Conditions that no kernel program sees: times, roles that somebody has already, lines of logs, starts and ends of
+// processes. They are counted as the kernel does: all that are current first, then each of them once. By the injector's
+// thread, but for processes.
 #pragma once
 
 #include <sys/types.h>
@@ -39,7 +40,7 @@ class OwnConditions {
   const Plan& plan_;
   State& state_;
   const TimeZero& zero_;
-  std::vector<LogTail> tails_;  // by node
+  std::vector<LogTail> tails_;                                              // by node
   std::map<std::pair<std::size_t, std::size_t>, LogTail::Reader> readers_;  // by condition and node
 };
 

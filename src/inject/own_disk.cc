@@ -10,7 +10,9 @@ namespace {
 using schedule::Fault;
 using schedule::FaultKind;
 
-bool may_meet(const Fault& a, const Fault& b) { return a.node == b.node || a.node.starts_with('@') || b.node.starts_with('@'); }
+bool may_meet(const Fault& a, const Fault& b) {
+  return a.node == b.node || a.node.starts_with('@') || b.node.starts_with('@');
+}
 
 // One folder in the other, or the same.
 bool overlap(const std::string& a, const std::string& b) {
@@ -18,26 +20,33 @@ bool overlap(const std::string& a, const std::string& b) {
 }
 
 bool has_own_disk(const Fault& fault) {
-  return fault.kind == FaultKind::disk_slow || (fault.kind == FaultKind::crash && fault.lose != schedule::Loss::nothing);
+  return fault.kind == FaultKind::disk_slow ||
+         (fault.kind == FaultKind::crash && fault.lose != schedule::Loss::nothing);
 }
 
 }  // namespace
 
-Result<void> check_own_disk(const schedule::Schedule& schedule, const Fault& fault, const config::Node& node, std::string_view otherwise) {
+Result<void> check_own_disk(const schedule::Schedule& schedule, const Fault& fault, const config::Node& node,
+                            std::string_view otherwise) {
   if (node.attach)
-    return fail(ErrorKind::environment, fmt::format("node '{}' was not started by rose: its files lie where rose has no disk of its own", node.name),
-                fmt::format("start it with `command`, or {}", otherwise));
+    return fail(
+        ErrorKind::environment,
+        fmt::format("node '{}' was not started by rose: its files lie where rose has no disk of its own", node.name),
+        fmt::format("start it with `command`, or {}", otherwise));
   if (node.container)
-    return fail(ErrorKind::environment, fmt::format("node '{}' is a container: its files lie where rose has no disk of its own", node.name),
+    return fail(ErrorKind::environment,
+                fmt::format("node '{}' is a container: its files lie where rose has no disk of its own", node.name),
                 fmt::format("start it with `command` alone, or {}", otherwise));
   for (const Fault& other : schedule.faults) {
     if (&other == &fault || !may_meet(fault, other) || !overlap(fault.resource.folder, other.resource.folder)) continue;
     const bool full = other.kind == FaultKind::disk_full;
     const bool another = has_own_disk(other) && other.resource.folder != fault.resource.folder;
     if (!full && !another) continue;
-    return fail(ErrorKind::input, fmt::format("its folder is on the disk of fault '{}' too", other.id),
-                full ? "a disk that gets full is another than one that loses its power or is slow: give each a 'path' of its own"
-                     : "give both the same 'path', or folders of which none is in the other");
+    return fail(
+        ErrorKind::input, fmt::format("its folder is on the disk of fault '{}' too", other.id),
+        full
+            ? "a disk that gets full is another than one that loses its power or is slow: give each a 'path' of its own"
+            : "give both the same 'path', or folders of which none is in the other");
   }
   return {};
 }

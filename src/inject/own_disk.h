@@ -9,8 +9,9 @@
 
 namespace rose::inject {
 
-// May the node's folder have one, together with what else the schedule asks for? `otherwise`: what its author may do instead.
-[[nodiscard]] Result<void> check_own_disk(const schedule::Schedule& schedule, const schedule::Fault& fault, const config::Node& node,
-                                          std::string_view otherwise);
+// May the node's folder have one, together with what else the schedule asks for? `otherwise`: what its author may do
+// instead.
+[[nodiscard]] Result<void> check_own_disk(const schedule::Schedule& schedule, const schedule::Fault& fault,
+                                          const config::Node& node, std::string_view otherwise);
 
 }  // namespace rose::inject

@@ -45,7 +45,8 @@ Result<std::uint32_t> Planner::place(const std::string& name, bool injects) {
   }
   const auto* known = plan_.schedule.find_role(*role);
   if (known == nullptr) {
-    return fail(ErrorKind::input, fmt::format("unknown role '{}'", *role), "[[role]] with its name and function says who it is");
+    return fail(ErrorKind::input, fmt::format("unknown role '{}'", *role),
+                "[[role]] with its name and function says who it is");
   }
   // Whoever has it may be any of them.
   for (const auto& node : config_.nodes) ROSE_CHECK(node_index(node.name, injects));
@@ -80,8 +81,8 @@ std::vector<std::size_t> Planner::nodes_at(std::uint32_t where) const {
 Result<void> Planner::make() {
   const auto& faults = plan_.schedule.faults;
   if (config_.nodes.size() > ROSE_MAX_NODES) {
-    return fail(ErrorKind::input, fmt::format("{} nodes: faults can be injected into {} at most",
-                                                    config_.nodes.size(), static_cast<int>(ROSE_MAX_NODES)));
+    return fail(ErrorKind::input, fmt::format("{} nodes: faults can be injected into {} at most", config_.nodes.size(),
+                                              static_cast<int>(ROSE_MAX_NODES)));
   }
   plan_.nodes = config_.node_names();
   plan_.clocks.resize(config_.nodes.size());
@@ -104,13 +105,14 @@ Result<void> Planner::make() {
   if (plan_.chains.size() > ROSE_MAX_CHAINS || plan_.conditions.size() > ROSE_MAX_CONDITIONS ||
       plan_.edges.size() > ROSE_MAX_EDGES || plan_.rules.size() > ROSE_MAX_RULES ||
       plan_.sites.size() > ROSE_MAX_SITES) {
-    return fail(ErrorKind::input,
-                fmt::format("the schedule is too large: {} faults, {} conditions, {} orders, {} partitions and bad links, {} probes",
-                            plan_.chains.size(), plan_.conditions.size(), plan_.edges.size(), plan_.rules.size(),
-                            plan_.sites.size()),
-                fmt::format("at most {}, {}, {}, {} and {}", static_cast<int>(ROSE_MAX_CHAINS),
-                            static_cast<int>(ROSE_MAX_CONDITIONS), static_cast<int>(ROSE_MAX_EDGES),
-                            static_cast<int>(ROSE_MAX_RULES), static_cast<int>(ROSE_MAX_SITES)));
+    return fail(
+        ErrorKind::input,
+        fmt::format(
+            "the schedule is too large: {} faults, {} conditions, {} orders, {} partitions and bad links, {} probes",
+            plan_.chains.size(), plan_.conditions.size(), plan_.edges.size(), plan_.rules.size(), plan_.sites.size()),
+        fmt::format("at most {}, {}, {}, {} and {}", static_cast<int>(ROSE_MAX_CHAINS),
+                    static_cast<int>(ROSE_MAX_CONDITIONS), static_cast<int>(ROSE_MAX_EDGES),
+                    static_cast<int>(ROSE_MAX_RULES), static_cast<int>(ROSE_MAX_SITES)));
   }
   return {};
 }
@@ -145,40 +147,32 @@ Result<void> Planner::fault(std::size_t index) {
     chain.data.node = *node;
     chain.data.duration_ns = static_cast<__u64>(fault.duration_ns);
     switch (fault.kind) {
-      case FaultKind::syscall:
-        ROSE_CHECK(syscall_fault(fault, chain));
-        break;
+      case FaultKind::syscall: ROSE_CHECK(syscall_fault(fault, chain)); break;
       case FaultKind::crash:
       case FaultKind::pause:
         ROSE_CHECK(process_fault(fault, chain));
         if (fault.lose == schedule::Loss::nothing) break;
         plan_.losses.push_back(index);
         for (const std::size_t at : nodes_at(chain.data.node))
-          if (auto can = check_power(plan_.schedule, fault, config_.nodes[at]); !can) return within(fault, std::move(can).error());
+          if (auto can = check_power(plan_.schedule, fault, config_.nodes[at]); !can)
+            return within(fault, std::move(can).error());
         break;
-      case FaultKind::partition:
-        ROSE_CHECK(partition(fault, index));
-        break;
-      case FaultKind::network:
-        ROSE_CHECK(bad_link(fault, index));
-        break;
-      case FaultKind::clock:
-        ROSE_CHECK(clock(fault, chain));
-        break;
-      case FaultKind::exception:
-        ROSE_CHECK(exception(fault, index));
-        break;
+      case FaultKind::partition: ROSE_CHECK(partition(fault, index)); break;
+      case FaultKind::network: ROSE_CHECK(bad_link(fault, index)); break;
+      case FaultKind::clock: ROSE_CHECK(clock(fault, chain)); break;
+      case FaultKind::exception: ROSE_CHECK(exception(fault, index)); break;
       case FaultKind::descriptors:
       case FaultKind::memory:
       case FaultKind::cpu:
       case FaultKind::disk_full:
       case FaultKind::disk_slow:
         for (const std::size_t at : nodes_at(chain.data.node))
-          if (auto can = fault.kind == FaultKind::disk_slow ? check_slow(plan_.schedule, fault, config_.nodes[at]) : check_limit(fault, config_.nodes[at]); !can) return within(fault, std::move(can).error());
+          if (auto can = fault.kind == FaultKind::disk_slow ? check_slow(plan_.schedule, fault, config_.nodes[at])
+                                                            : check_limit(fault, config_.nodes[at]);
+              !can)
+            return within(fault, std::move(can).error());
         break;
-      case FaultKind::block:
-        ROSE_CHECK(block(fault, index));
-        break;
+      case FaultKind::block: ROSE_CHECK(block(fault, index)); break;
     }
   }
   ROSE_CHECK(conditions(index, fault.when));
@@ -186,8 +180,9 @@ Result<void> Planner::fault(std::size_t index) {
     PlannedChain& chain = plan_.chains[index];
     for (const std::size_t node : nodes_at(chain.data.node)) {
       if (!chain.call || config_.nodes[node].entered_by_rose()) continue;
-      plan_.unsupervised = fmt::format("fault '{}': node '{}' was not started by rose, so its syscalls cannot be changed",
-                                       fault.id, config_.nodes[node].name);
+      plan_.unsupervised =
+          fmt::format("fault '{}': node '{}' was not started by rose, so its syscalls cannot be changed", fault.id,
+                      config_.nodes[node].name);
     }
     // A clock of a node that is known is wrong from its first instruction on.
     const bool at_once = (chain.data.flags & ROSE_WAITS_FOR_CALL) != 0 ||
@@ -226,10 +221,11 @@ Result<void> Planner::mark(Mark& mark) {
   return conditions(mark.chain, mark.carrier.when);
 }
 
-// An event that can be held waits for its turn: its thread does, in the place or ahead of the call that would make it come. A call
-// whose result counts can't be: it is known only when it has been made.
+// An event that can be held waits for its turn: its thread does, in the place or ahead of the call that would make it
+// come. A call whose result counts can't be: it is known only when it has been made.
 void Planner::in_turn(Mark& mark, rose_chain& chain) {
-  const auto ordered = std::find_if(plan_.order.begin(), plan_.order.end(), [&](const auto& one) { return one.name == mark.name; });
+  const auto ordered =
+      std::find_if(plan_.order.begin(), plan_.order.end(), [&](const auto& one) { return one.name == mark.name; });
   if (ordered == plan_.order.end() || ordered->before.empty() || mark.carrier.when.empty()) return;
   const auto& last = mark.carrier.when.back();
   if (last.kind == ConditionKind::function && holds_threads()) {
@@ -254,12 +250,13 @@ Result<void> Planner::syscall_fault(const Fault& fault, PlannedChain& chain) {
   chain.call_count = static_cast<std::uint64_t>(fault.count);
   chain.data.flags |= ROSE_WAITS_FOR_CALL;
   const bool answered = fault.error != 0 || fault.result.has_value();
-  if (!answered && fault.effect == Effect::none && fault.delay_ns == 0 &&
-      fault.then_do == schedule::ThenDo::nothing) {
-    return refuse(fault, ErrorKind::input, "it changes nothing", "give an `error`, a `result`, a `delay` or an `effect`");
+  if (!answered && fault.effect == Effect::none && fault.delay_ns == 0 && fault.then_do == schedule::ThenDo::nothing) {
+    return refuse(fault, ErrorKind::input, "it changes nothing",
+                  "give an `error`, a `result`, a `delay` or an `effect`");
   }
   if (fault.delay_ns > 0 && fault.then_do == schedule::ThenDo::crash) {
-    return refuse(fault, ErrorKind::input, "`delay` together with then = \"crash\" is not possible in this version of rose",
+    return refuse(fault, ErrorKind::input,
+                  "`delay` together with then = \"crash\" is not possible in this version of rose",
                   "leave one of them out");
   }
   if (fault.error < 0 || fault.error > 4095) {
@@ -275,14 +272,14 @@ Result<void> Planner::syscall_fault(const Fault& fault, PlannedChain& chain) {
     const bool can = fault.effect == Effect::full ? can_carry_out(number) : can_carry_out_partly(number);
     if (can) continue;
     if (fault.effect == Effect::full && !answered && fault.then_do == schedule::ThenDo::nothing) continue;
-    return refuse(fault, ErrorKind::input,
-                  fmt::format("effect = {} is not possible for '{}' in this version of rose",
-                              fault.effect == Effect::full ? "\"full\"" : "{ bytes = n }",
-                              kernel::syscall_name(number)),
-                  fault.effect == Effect::full
-                      ? "it is for read, write, pread64, pwrite64, writev, pwritev, sendto, fsync, fdatasync, syncfs, "
-                        "sync_file_range, ftruncate, fallocate, lseek, fchmod and shutdown"
-                      : "it is for read, write, pread64, pwrite64, writev, pwritev and sendto");
+    return refuse(
+        fault, ErrorKind::input,
+        fmt::format("effect = {} is not possible for '{}' in this version of rose",
+                    fault.effect == Effect::full ? "\"full\"" : "{ bytes = n }", kernel::syscall_name(number)),
+        fault.effect == Effect::full
+            ? "it is for read, write, pread64, pwrite64, writev, pwritev, sendto, fsync, fdatasync, syncfs, "
+              "sync_file_range, ftruncate, fallocate, lseek, fchmod and shutdown"
+            : "it is for read, write, pread64, pwrite64, writev, pwritev and sendto");
   }
   if (fault.effect == Effect::bytes && fault.effect_bytes < 0) {
     return refuse(fault, ErrorKind::input, "`bytes` is negative");
@@ -318,7 +315,9 @@ Result<void> Planner::block(const Fault& fault, std::size_t index) {
   if (!fault.function.empty()) {
     for (const char* needed : {"uprobe", "send_signal", "hold_thread"}) {
       if (const auto found = kernel::probe(needed); !found.ok)
-        return refuse(fault, ErrorKind::environment, fmt::format("a thread cannot be made to wait at a function here: {}", found.detail), found.remedy);
+        return refuse(fault, ErrorKind::environment,
+                      fmt::format("a thread cannot be made to wait at a function here: {}", found.detail),
+                      found.remedy);
     }
     chain.data.count = static_cast<__u32>(fault.count);
     plan_.holders.push_back(index);
@@ -337,12 +336,14 @@ Result<void> Planner::clock(const Fault& fault, const PlannedChain& chain) {
   if (auto able = NodeClocks::check(); !able) return within(fault, std::move(able).error());
   for (const std::size_t node : nodes_at(chain.data.node)) {
     if (config_.nodes[node].attach) {
-      return refuse(fault, ErrorKind::environment,
-                    fmt::format("node '{}' was not started by rose, so its clocks cannot be changed", config_.nodes[node].name),
-                    "start it with `command`");
+      return refuse(
+          fault, ErrorKind::environment,
+          fmt::format("node '{}' was not started by rose, so its clocks cannot be changed", config_.nodes[node].name),
+          "start it with `command`");
     }
     auto& calls = plan_.clocks[node];
-    calls = fault.clock.monotonic || calls == deploy::ClockCalls::all ? deploy::ClockCalls::all : deploy::ClockCalls::realtime;
+    calls = fault.clock.monotonic || calls == deploy::ClockCalls::all ? deploy::ClockCalls::all
+                                                                      : deploy::ClockCalls::realtime;
   }
   return {};
 }
@@ -381,7 +382,8 @@ Result<void> Planner::edges() {
     chain.after_left = static_cast<__u32>(after.size());
     // The workload's beginning is like one more fault to wait for.
     if (chain.flags & ROSE_AT_WORKLOAD) ++chain.after_left;
-    chain.progress = chain.after_left > 0 && (chain.flags & ROSE_IN_TURN) == 0 ? ROSE_PROGRESS(ROSE_CLOSED, 0, 0) : ROSE_PROGRESS(0, 0, 0);
+    chain.progress = chain.after_left > 0 && (chain.flags & ROSE_IN_TURN) == 0 ? ROSE_PROGRESS(ROSE_CLOSED, 0, 0)
+                                                                               : ROSE_PROGRESS(0, 0, 0);
     if (chain.after_left == 0 && chain.conditions == 0 && chain.node < ROSE_ROLE_NODES) chain.state = ROSE_ARMED;
   }
   for (std::size_t i = 0; i < waiting.size(); ++i) {
@@ -404,8 +406,8 @@ Result<void> Planner::order() {
   std::vector<int> left(plan_.chains.size());
   std::vector<std::size_t> ready;
   for (std::size_t i = 0; i < plan_.chains.size(); ++i) {
-    left[i] = static_cast<int>(plan_.chains[i].data.after_left) -
-              ((plan_.chains[i].data.flags & ROSE_AT_WORKLOAD) ? 1 : 0);
+    left[i] =
+        static_cast<int>(plan_.chains[i].data.after_left) - ((plan_.chains[i].data.flags & ROSE_AT_WORKLOAD) ? 1 : 0);
     if (left[i] == 0) ready.push_back(i);
   }
   std::size_t done = 0;
@@ -451,12 +453,14 @@ Result<void> Planner::lists() {
     }
   }
   for (std::size_t i = 0; i < plan_.methods.size(); ++i) {
-    const auto throws = std::count_if(plan_.methods[i].begin(), plan_.methods[i].end(), [](const auto& place) { return !place.throws.empty(); });
+    const auto throws = std::count_if(plan_.methods[i].begin(), plan_.methods[i].end(),
+                                      [](const auto& place) { return !place.throws.empty(); });
     if (throws > ROSE_MAX_THROWS || plan_.methods[i].size() > ROSE_MAX_LIST) {
       return fail(ErrorKind::input,
-                  fmt::format("{} exceptions and {} conditions on methods of node '{}'", throws, plan_.methods[i].size() - static_cast<std::size_t>(throws),
-                              config_.nodes[i].name),
-                  fmt::format("at most {} and {} on one node", static_cast<int>(ROSE_MAX_THROWS), static_cast<int>(ROSE_MAX_LIST) - ROSE_MAX_THROWS));
+                  fmt::format("{} exceptions and {} conditions on methods of node '{}'", throws,
+                              plan_.methods[i].size() - static_cast<std::size_t>(throws), config_.nodes[i].name),
+                  fmt::format("at most {} and {} on one node", static_cast<int>(ROSE_MAX_THROWS),
+                              static_cast<int>(ROSE_MAX_LIST) - ROSE_MAX_THROWS));
     }
   }
   for (const auto& site : plan_.sites) {
@@ -506,9 +510,10 @@ void Plan::take_stacks(const config::Config& config) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const bool hit = std::any_of(schedule.faults.begin(), schedule.faults.end(), [&](const schedule::Fault& fault) {
       const auto index = static_cast<std::size_t>(&fault - schedule.faults.data());
-      const bool threads = fault.kind == schedule::FaultKind::syscall || fault.kind == schedule::FaultKind::crash || fault.kind == schedule::FaultKind::pause ||
-                           fault.kind == schedule::FaultKind::exception;
-      return fault.kind == schedule::FaultKind::partition || (threads && may_be(chains[index].data.node, i));  // either side may wait
+      const bool threads = fault.kind == schedule::FaultKind::syscall || fault.kind == schedule::FaultKind::crash ||
+                           fault.kind == schedule::FaultKind::pause || fault.kind == schedule::FaultKind::exception;
+      return fault.kind == schedule::FaultKind::partition ||
+             (threads && may_be(chains[index].data.node, i));  // either side may wait
     });
     java_stacks[i] = hit && (!methods[i].empty() || (!attached[i] && jvm::may_run_java(config.nodes[i])));
   }
@@ -516,19 +521,24 @@ void Plan::take_stacks(const config::Config& config) {
   for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
     const schedule::Fault& fault = schedule.faults[i];
     const rose_chain& chain = chains[i].data;
-    if ((fault.kind != schedule::FaultKind::crash && fault.kind != schedule::FaultKind::pause) || fault.before || chain.conditions == 0) continue;
+    if ((fault.kind != schedule::FaultKind::crash && fault.kind != schedule::FaultKind::pause) || fault.before ||
+        chain.conditions == 0)
+      continue;
     for (auto& places : methods)
-      for (jvm::PlaceRequest& place : places) place.noted = place.noted || place.entry == chain.first_condition + chain.conditions - 1;
+      for (jvm::PlaceRequest& place : places)
+        place.noted = place.noted || place.entry == chain.first_condition + chain.conditions - 1;
   }
 }
 
 std::uint32_t Plan::stack_slots() const {
-  return std::min(static_cast<std::uint32_t>(schedule.faults.size()) * stacks, static_cast<std::uint32_t>(ROSE_MAX_STACKS));
+  return std::min(static_cast<std::uint32_t>(schedule.faults.size()) * stacks,
+                  static_cast<std::uint32_t>(ROSE_MAX_STACKS));
 }
 
 std::string Plan::where(std::uint32_t node) const {
   if (node < nodes.size()) return nodes[node];
-  if (node >= ROSE_CHAIN_NODES && node - ROSE_CHAIN_NODES < chains.size()) return where(chains[node - ROSE_CHAIN_NODES].data.node);
+  if (node >= ROSE_CHAIN_NODES && node - ROSE_CHAIN_NODES < chains.size())
+    return where(chains[node - ROSE_CHAIN_NODES].data.node);
   if (node < ROSE_ROLE_NODES || node - ROSE_ROLE_NODES >= roles.size()) return "any node";
   return fmt::format("the {}", roles[node - ROSE_ROLE_NODES]);
 }
@@ -541,7 +551,8 @@ const Mark* Plan::mark_named(const std::string& name) const {
 std::size_t Plan::chain_named(const std::string& name) const {
   if (const Mark* mark = mark_named(name); mark != nullptr) return mark->chain;
   const auto& faults = schedule.faults;
-  return static_cast<std::size_t>(std::find_if(faults.begin(), faults.end(), [&](const auto& one) { return one.id == name; }) - faults.begin());
+  return static_cast<std::size_t>(
+      std::find_if(faults.begin(), faults.end(), [&](const auto& one) { return one.id == name; }) - faults.begin());
 }
 
 bool Plan::notifies() const {
@@ -549,11 +560,13 @@ bool Plan::notifies() const {
 }
 
 bool Plan::rejects() const {
-  return std::any_of(rules.begin(), rules.end(), [](const rose_rule& rule) { return (rule.flags & ROSE_RULE_REJECT) != 0; });
+  return std::any_of(rules.begin(), rules.end(),
+                     [](const rose_rule& rule) { return (rule.flags & ROSE_RULE_REJECT) != 0; });
 }
 
 bool Plan::has_links() const {
-  return std::any_of(rules.begin(), rules.end(), [](const rose_rule& rule) { return (rule.flags & ROSE_RULE_LINK) != 0; });
+  return std::any_of(rules.begin(), rules.end(),
+                     [](const rose_rule& rule) { return (rule.flags & ROSE_RULE_LINK) != 0; });
 }
 
 bool Plan::holds_packets() const {
@@ -565,7 +578,9 @@ bool Plan::has_methods() const {
 }
 
 bool Plan::holds_calls() const {
-  return std::any_of(chains.begin(), chains.end(), [](const auto& chain) { return (chain.data.flags & (ROSE_IN_TURN | ROSE_HOLDS)) == ROSE_IN_TURN; });
+  return std::any_of(chains.begin(), chains.end(), [](const auto& chain) {
+    return (chain.data.flags & (ROSE_IN_TURN | ROSE_HOLDS)) == ROSE_IN_TURN;
+  });
 }
 
 bool Plan::needs_returns() const {
@@ -576,14 +591,15 @@ bool Plan::needs_returns() const {
   // Calls that never wait for anybody are never interrupted: with only those the watching, which costs each syscall
   // of the machine a little, is left out.
   static const std::set<std::string_view> patient = {
-      "open",     "openat",   "openat2",   "creat",     "close",     "stat",      "lstat",     "fstat",    "newfstatat",
-      "statx",    "access",   "faccessat", "faccessat2", "rename",   "renameat",  "renameat2", "unlink",   "unlinkat",
-      "mkdir",    "mkdirat",  "rmdir",     "link",      "linkat",    "symlink",   "symlinkat", "readlink", "readlinkat",
-      "truncate", "ftruncate", "fsync",    "fdatasync", "sync",      "syncfs",    "fallocate", "sync_file_range",
-      "pread64",  "pwrite64", "preadv",    "pwritev",   "lseek",     "chmod",     "fchmod",    "fchmodat", "chown",
-      "fchown",   "lchown",   "fchownat",  "chdir",     "fchdir",    "mmap",      "munmap",    "mprotect", "msync",
-      "dup",      "dup2",     "dup3",      "socket",    "bind",      "listen",    "setsockopt", "getsockopt",
-      "execve",   "execveat", "utimensat", "getdents64", "getdents",  "mknod",    "mknodat"};
+      "open",       "openat",    "openat2",         "creat",      "close",      "stat",   "lstat",     "fstat",
+      "newfstatat", "statx",     "access",          "faccessat",  "faccessat2", "rename", "renameat",  "renameat2",
+      "unlink",     "unlinkat",  "mkdir",           "mkdirat",    "rmdir",      "link",   "linkat",    "symlink",
+      "symlinkat",  "readlink",  "readlinkat",      "truncate",   "ftruncate",  "fsync",  "fdatasync", "sync",
+      "syncfs",     "fallocate", "sync_file_range", "pread64",    "pwrite64",   "preadv", "pwritev",   "lseek",
+      "chmod",      "fchmod",    "fchmodat",        "chown",      "fchown",     "lchown", "fchownat",  "chdir",
+      "fchdir",     "mmap",      "munmap",          "mprotect",   "msync",      "dup",    "dup2",      "dup3",
+      "socket",     "bind",      "listen",          "setsockopt", "getsockopt", "execve", "execveat",  "utimensat",
+      "getdents64", "getdents",  "mknod",           "mknodat"};
   for (const auto& list : notified) {
     for (const int number : list) {
       if (patient.count(kernel::syscall_name(number)) == 0) return true;

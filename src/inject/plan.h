@@ -1,6 +1,6 @@
 // A schedule made ready for the kernel: chains of conditions with numbers for names, probe sites, partition rules,
-// and what the seccomp supervisor has to match. Pure but for looking functions up in the nodes' binaries; refuses everything
-// that could not be done to the letter, so that nothing is accepted and then ignored.
+// and what the seccomp supervisor has to match. Pure but for looking functions up in the nodes' binaries; refuses
+// everything that could not be done to the letter, so that nothing is accepted and then ignored.
 #pragma once
 
 #include <linux/types.h>
@@ -29,9 +29,9 @@ namespace rose::inject {
 struct PlannedCondition {
   rose_condition data{};
   const schedule::Condition* source = nullptr;
-  std::optional<CallMatcher> call;   // syscall
+  std::optional<CallMatcher> call;  // syscall
   std::optional<Regex> log;
-  std::string words;                 // "2nd entry of RaftLogCreate on n1"
+  std::string words;  // "2nd entry of RaftLogCreate on n1"
 };
 
 // One fault, or the `until` of one (then `fault` is that).
@@ -51,9 +51,10 @@ struct Site {
 // A name of the schedule's order that is no fault.
 struct Mark {
   std::string name;
-  bool step = false;         // of the workload; else an event
+  bool step = false;  // of the workload; else an event
   std::size_t chain = 0;
-  schedule::Fault carrier;   // what its chain is about: its name, node, conditions, how long it is held at most, and (a step) what it waits for
+  schedule::Fault carrier;  // what its chain is about: its name, node, conditions, how long it is held at most, and (a
+                            // step) what it waits for
 };
 
 struct Plan {
@@ -66,25 +67,25 @@ struct Plan {
   std::vector<std::uint32_t> edges;
   std::vector<std::string> roles;  // "leader", or the function of a role without a name
   std::vector<Site> sites;
-  std::vector<std::size_t> holders;  // chains that make a thread wait at a place in its program
-  std::vector<std::size_t> losses;   // faults in which the power goes
-  std::vector<rose_rule> rules;  // one a partition or bad link
-  std::vector<rose_link> links;  // beside them: what bad links do; zeros for partitions
-  std::vector<HoldRule> holds;   // beside them
+  std::vector<std::size_t> holders;                     // chains that make a thread wait at a place in its program
+  std::vector<std::size_t> losses;                      // faults in which the power goes
+  std::vector<rose_rule> rules;                         // one a partition or bad link
+  std::vector<rose_link> links;                         // beside them: what bad links do; zeros for partitions
+  std::vector<HoldRule> holds;                          // beside them
   std::vector<std::vector<jvm::PlaceRequest>> methods;  // by node: places in methods of its JVMs
   std::vector<rose_throw> throws;                       // one an exception
   std::vector<rose_rule_port> rule_ports;
   std::vector<rose_net> rule_nets;
-  std::vector<std::size_t> cut;  // nodes whose ports must be watched
-  std::vector<deploy::ClockCalls> clocks;   // by node: which clocks may be changed
+  std::vector<std::size_t> cut;            // nodes whose ports must be watched
+  std::vector<deploy::ClockCalls> clocks;  // by node: which clocks may be changed
   std::vector<std::vector<int>> notified;  // by node: syscalls that faults and conditions are about
   std::string unsupervised;  // a node that rose did not start has some of them: only the override backend can do it
   BackendChoice backend;
-  bool on_host = false;                    // nodes share the host's network
-  std::vector<bool> attached;              // by node: rose did not start it
-  std::vector<bool> enters;                // by node: it comes in through `rose exec`
-  std::uint32_t stacks = 0;                // that are taken of the threads that each fault hits
-  std::vector<bool> java_stacks;           // by node: its JVMs tell where their threads are, for that; empty: no node's do
+  bool on_host = false;           // nodes share the host's network
+  std::vector<bool> attached;     // by node: rose did not start it
+  std::vector<bool> enters;       // by node: it comes in through `rose exec`
+  std::uint32_t stacks = 0;       // that are taken of the threads that each fault hits
+  std::vector<bool> java_stacks;  // by node: its JVMs tell where their threads are, for that; empty: no node's do
 
   Plan() = default;
   Plan(const Plan&) = delete;
@@ -121,7 +122,9 @@ struct Plan {
                                                       bool allow_attached);
 
 // What stands for a block in the lists of places.
-[[nodiscard]] constexpr std::uint32_t block_entry(std::size_t chain) { return ROSE_SITE_BLOCK | static_cast<std::uint32_t>(chain); }
+[[nodiscard]] constexpr std::uint32_t block_entry(std::size_t chain) {
+  return ROSE_SITE_BLOCK | static_cast<std::uint32_t>(chain);
+}
 
 // Does an instruction begin at this offset of the function whose code stands in `code`?
 [[nodiscard]] bool is_instruction_boundary(std::string_view code, std::uint64_t offset);

@@ -26,7 +26,8 @@ Result<void> Planner::condition(std::size_t chain, std::size_t position, const s
   const Fault& fault = *plan_.chains[chain].fault;
   const auto where = fmt::format("its {} condition", ordinal_text(position + 1));
   const bool anywhere = source.kind == ConditionKind::role && source.node.empty();
-  auto node = anywhere ? Result<std::uint32_t>(ROSE_ANY_NODE) : place(source.node.empty() ? fault.node : source.node, false);
+  auto node =
+      anywhere ? Result<std::uint32_t>(ROSE_ANY_NODE) : place(source.node.empty() ? fault.node : source.node, false);
   if (!node) return within(fault, std::move(node).error().in(where));
   // `until` means the node that was hit, whoever has the role by then.
   const auto& ends = plan_.chains[chain].data;
@@ -44,19 +45,22 @@ Result<void> Planner::condition(std::size_t chain, std::size_t position, const s
   condition.data.count = static_cast<__u32>(source.count);
   condition.data.same_thread = source.same_thread ? 1 : 0;
   if (auto ok = counted(id); !ok) return within(fault, std::move(ok).error().in(where));
-  if (auto ok = met_by(id, nodes_at(*node), anywhere ? "some node" : plan_.where(*node)); !ok) return within(fault, std::move(ok).error().in(where));
+  if (auto ok = met_by(id, nodes_at(*node), anywhere ? "some node" : plan_.where(*node)); !ok)
+    return within(fault, std::move(ok).error().in(where));
   return {};
 }
 
 Result<void> Planner::counted(std::size_t id) const {
   const PlannedCondition& condition = plan_.conditions[id];
   const schedule::Condition& source = *condition.source;
-  if (source.count < 1 || source.count > 1'000'000'000) return fail(ErrorKind::input, fmt::format("count {} is out of range", source.count), "1 to 1000000000");
+  if (source.count < 1 || source.count > 1'000'000'000)
+    return fail(ErrorKind::input, fmt::format("count {} is out of range", source.count), "1 to 1000000000");
   if (!source.same_thread) return {};
   const bool can = source.kind == ConditionKind::function || source.kind == ConditionKind::syscall;
   const auto before = condition.data.position == 0 ? 0 : plan_.conditions[id - 1].data.kind;
   if (!can || (before != ROSE_ON_FUNCTION && before != ROSE_ON_SYSCALL)) {
-    return fail(ErrorKind::input, "`same_thread` has no thread to compare with", "it is for a function or syscall condition that follows another one");
+    return fail(ErrorKind::input, "`same_thread` has no thread to compare with",
+                "it is for a function or syscall condition that follows another one");
   }
   return {};
 }
@@ -73,20 +77,21 @@ Result<void> Planner::met_by(std::size_t id, const std::vector<std::size_t>& nod
       return {};
     case ConditionKind::function:
       condition.data.kind = ROSE_ON_FUNCTION;
-      condition.words =
-          source.offset ? fmt::format("{}+{:#x} on {}", source.function, *source.offset, name)
-          : source.line ? fmt::format("line {} of {} on {}", *source.line, source.function, name)
-          : !leaving_of(source.function).exception.empty()
-              ? fmt::format("{} on {}", source.function, name)
-              : fmt::format("entry of {} on {}", source.function, name);
+      condition.words = source.offset ? fmt::format("{}+{:#x} on {}", source.function, *source.offset, name)
+                        : source.line ? fmt::format("line {} of {} on {}", *source.line, source.function, name)
+                        : !leaving_of(source.function).exception.empty()
+                            ? fmt::format("{} on {}", source.function, name)
+                            : fmt::format("entry of {} on {}", source.function, name);
       return functions(static_cast<std::uint32_t>(id), ProbePoint{source.function, source.offset, source.line}, nodes);
     case ConditionKind::syscall: return met_by_call(condition, nodes, name);
     case ConditionKind::log: return met_by_line(condition, nodes, name);
     case ConditionKind::process_state:
       condition.data.kind = ROSE_ON_PROCESS;
       condition.words = fmt::format("{} {}", name, source.state);
-      if (source.state != "crashed" && source.state != "exited" && source.state != "paused" && source.state != "started") {
-        return fail(ErrorKind::input, fmt::format("unknown state '{}'", source.state), "\"crashed\", \"exited\", \"paused\" or \"started\"");
+      if (source.state != "crashed" && source.state != "exited" && source.state != "paused" &&
+          source.state != "started") {
+        return fail(ErrorKind::input, fmt::format("unknown state '{}'", source.state),
+                    "\"crashed\", \"exited\", \"paused\" or \"started\"");
       }
       return {};
     case ConditionKind::role: return met_by_role(id, nodes, name);
@@ -94,7 +99,8 @@ Result<void> Planner::met_by(std::size_t id, const std::vector<std::size_t>& nod
   return {};
 }
 
-Result<void> Planner::met_by_call(PlannedCondition& condition, const std::vector<std::size_t>& nodes, const std::string& name) {
+Result<void> Planner::met_by_call(PlannedCondition& condition, const std::vector<std::size_t>& nodes,
+                                  const std::string& name) {
   const schedule::Condition& source = *condition.source;
   condition.data.kind = ROSE_ON_SYSCALL;
   auto matcher = CallMatcher::compile(source.call);
@@ -103,8 +109,10 @@ Result<void> Planner::met_by_call(PlannedCondition& condition, const std::vector
   condition.words = fmt::format("return of {} on {}", condition.call->describe(), name);
   for (const std::size_t one : nodes) {
     if (config_.nodes[one].entered_by_rose()) continue;
-    plan_.unsupervised = fmt::format("fault '{}': its {} condition: node '{}' was not started by rose, so its syscalls cannot be watched",
-                                     plan_.chains[condition.data.chain].fault->id, ordinal_text(condition.data.position + 1), config_.nodes[one].name);
+    plan_.unsupervised = fmt::format(
+        "fault '{}': its {} condition: node '{}' was not started by rose, so its syscalls cannot be watched",
+        plan_.chains[condition.data.chain].fault->id, ordinal_text(condition.data.position + 1),
+        config_.nodes[one].name);
   }
   if (!source.result) return {};
   const std::string& result = *source.result;
@@ -120,18 +128,21 @@ Result<void> Planner::met_by_call(PlannedCondition& condition, const std::vector
   } else if (!result.empty() && *end == '\0') {
     condition.data.result = value;
   } else {
-    return fail(ErrorKind::input, fmt::format("unknown result '{}'", result), "\"ok\", \"error\", an errno name such as \"EIO\", or a number");
+    return fail(ErrorKind::input, fmt::format("unknown result '{}'", result),
+                "\"ok\", \"error\", an errno name such as \"EIO\", or a number");
   }
   return {};
 }
 
-Result<void> Planner::met_by_line(PlannedCondition& condition, const std::vector<std::size_t>& nodes, const std::string& name) const {
+Result<void> Planner::met_by_line(PlannedCondition& condition, const std::vector<std::size_t>& nodes,
+                                  const std::string& name) const {
   const std::string& pattern = condition.source->log;
   condition.data.kind = ROSE_ON_LOG;
   condition.words = fmt::format("log line /{}/ of {}", pattern, name);
   for (const std::size_t one : nodes) {
     if (!config_.nodes[one].attach) continue;
-    return fail(ErrorKind::environment, fmt::format("node '{}' was not started by rose, which does not see its output", config_.nodes[one].name));
+    return fail(ErrorKind::environment, fmt::format("node '{}' was not started by rose, which does not see its output",
+                                                    config_.nodes[one].name));
   }
   condition.log.emplace(pattern);
   if (const std::string problem = condition.log->problem(); !problem.empty())
@@ -142,7 +153,8 @@ Result<void> Planner::met_by_line(PlannedCondition& condition, const std::vector
 Result<void> Planner::met_by_role(std::size_t id, const std::vector<std::size_t>& nodes, const std::string& name) {
   const schedule::Condition& source = *plan_.conditions[id].source;
   const auto* known = source.role.empty() ? nullptr : plan_.schedule.find_role(source.role);
-  if (!source.role.empty() && known == nullptr) return fail(ErrorKind::input, fmt::format("unknown role '{}'", source.role));
+  if (!source.role.empty() && known == nullptr)
+    return fail(ErrorKind::input, fmt::format("unknown role '{}'", source.role));
   const std::string& function = known != nullptr ? known->function : source.function;
   auto index = role_index(source.role, function);
   if (!index) return Unexpected(std::move(index).error());

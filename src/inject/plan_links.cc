@@ -120,8 +120,9 @@ Result<rose_rule> Planner::rule(const Fault& fault, std::size_t index) {
       continue;
     }
     if (schedule::role_of(name)) {
-      return refuse(fault, ErrorKind::input, fmt::format("'{}' in `peers` is a role", name),
-                    "a role can be the fault's `node`: name it there and the other side in `peers` (\"in\" and \"out\" swap)");
+      return refuse(
+          fault, ErrorKind::input, fmt::format("'{}' in `peers` is a role", name),
+          "a role can be the fault's `node`: name it there and the other side in `peers` (\"in\" and \"out\" swap)");
     }
     auto peer = node_index(name, true);
     if (!peer) return within(fault, std::move(peer).error().in("`peers`"));

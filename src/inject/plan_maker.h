@@ -1,5 +1,6 @@
-// How a plan is made: its one maker, whose work stands in several files. What the schedule says of nodes, faults and their order is in
-// plan.cc, links in plan_links.cc, conditions in plan_conditions.cc, places in programs in plan_places.cc.
+// How a plan is made: its one maker, whose work stands in several files. What the schedule says of nodes, faults and
+// their order is in plan.cc, links in plan_links.cc, conditions in plan_conditions.cc, places in programs in
+// plan_places.cc.
 #pragma once
 
 #include <map>
@@ -58,10 +59,12 @@ class Planner {
   Result<void> conditions(std::size_t chain, const std::vector<schedule::Condition>& list);
   Result<void> condition(std::size_t chain, std::size_t position, const schedule::Condition& source);
   Result<void> counted(std::size_t id) const;
-  // What the condition waits for, on these nodes; `name` is what they are called. Errors don't say yet of which condition.
+  // What the condition waits for, on these nodes; `name` is what they are called. Errors don't say yet of which
+  // condition.
   Result<void> met_by(std::size_t id, const std::vector<std::size_t>& nodes, const std::string& name);
   Result<void> met_by_call(PlannedCondition& condition, const std::vector<std::size_t>& nodes, const std::string& name);
-  Result<void> met_by_line(PlannedCondition& condition, const std::vector<std::size_t>& nodes, const std::string& name) const;
+  Result<void> met_by_line(PlannedCondition& condition, const std::vector<std::size_t>& nodes,
+                           const std::string& name) const;
   Result<void> met_by_role(std::size_t id, const std::vector<std::size_t>& nodes, const std::string& name);
   // The `where`s that `@role` or a node's name mean; names the nodes it can be.
   Result<std::uint32_t> place(const std::string& name, bool injects);
@@ -82,10 +85,13 @@ class Planner {
   Result<void> lists();
 
   [[nodiscard]] Result<std::size_t> node_index(const std::string& name, bool injects) const;
-  [[nodiscard]] Unexpected refuse(const schedule::Fault& fault, ErrorKind kind, std::string what, std::string hint = {}) const {
+  [[nodiscard]] Unexpected refuse(const schedule::Fault& fault, ErrorKind kind, std::string what,
+                                  std::string hint = {}) const {
     return fail(kind, fmt::format("{}: {}", label(fault), what), std::move(hint));
   }
-  [[nodiscard]] Unexpected within(const schedule::Fault& fault, Error error) const { return Unexpected(std::move(error).in(label(fault))); }
+  [[nodiscard]] Unexpected within(const schedule::Fault& fault, Error error) const {
+    return Unexpected(std::move(error).in(label(fault)));
+  }
   [[nodiscard]] std::string label(const schedule::Fault& fault) const {
     return fmt::format("{} '{}'", plan_.schedule.find_event(fault.id) != nullptr ? "event" : "fault", fault.id);
   }

@@ -61,20 +61,25 @@ Result<void> Planner::exception(const Fault& fault, std::size_t index) {
   chain.data.flags |= ROSE_WAITS_FOR_CALL;
   chain.call_count = static_cast<std::uint64_t>(fault.count);
   const auto entry = ROSE_SITE_THROW | static_cast<std::uint32_t>(plan_.throws.size());
-  plan_.throws.push_back({.chain = static_cast<__u32>(index), .reserved = 0, .count = chain.call_count, .times = fault.times});
+  plan_.throws.push_back(
+      {.chain = static_cast<__u32>(index), .reserved = 0, .count = chain.call_count, .times = fault.times});
   bool found = false;
   if (!leaving_of(fault.function).exception.empty())
-    return refuse(fault, ErrorKind::input, fmt::format("'{}' is an exception that leaves a method, and none is thrown into that", fault.function),
-                  "`function` is the method, and `throws` the exception's class");
+    return refuse(
+        fault, ErrorKind::input,
+        fmt::format("'{}' is an exception that leaves a method, and none is thrown into that", fault.function),
+        "`function` is the method, and `throws` the exception's class");
   for (const std::size_t node : nodes_at(chain.data.node)) {
     if (!jvm::may_be_method(config_.nodes[node], fault.function)) continue;
     found = true;
     method(entry, ProbePoint{fault.function, fault.offset, fault.at_line}, node, &fault);
   }
   if (found) return {};
-  return refuse(fault, ErrorKind::input,
-                fmt::format("'{}' is no method of a JVM that {} is known to run", fault.function, plan_.where(chain.data.node)),
-                "names are like org.x.Store.append; a node runs a JVM when its command or binary is java, a jar or a script, or its sources are .java files");
+  return refuse(
+      fault, ErrorKind::input,
+      fmt::format("'{}' is no method of a JVM that {} is known to run", fault.function, plan_.where(chain.data.node)),
+      "names are like org.x.Store.append; a node runs a JVM when its command or binary is java, a jar or a script, or "
+      "its sources are .java files");
 }
 
 Result<void> Planner::function(std::uint32_t entry, const ProbePoint& point, std::size_t node) {
@@ -83,13 +88,17 @@ Result<void> Planner::function(std::uint32_t entry, const ProbePoint& point, std
   if (jvm::is_method(config_.nodes[node], name)) {
     const bool inside = point.line || place_in.value_or(0) > 0;
     if (inside && !leaving_of(name).exception.empty())
-      return fail(ErrorKind::input, fmt::format("'{}' is an exception that leaves a method: it has no `offset` and no `line`", name));
+      return fail(ErrorKind::input,
+                  fmt::format("'{}' is an exception that leaves a method: it has no `offset` and no `line`", name));
     method(entry, point, node);
     return {};
   }
   if (point.line) {
-    return fail(ErrorKind::input, fmt::format("`line` is for methods of JVMs, and '{}' is none of node '{}'", name, config_.nodes[node].name),
-                "name a place inside a native function by its `offset`; a node runs a JVM when its command or binary is java, a jar or a script, or its sources are .java files");
+    return fail(
+        ErrorKind::input,
+        fmt::format("`line` is for methods of JVMs, and '{}' is none of node '{}'", name, config_.nodes[node].name),
+        "name a place inside a native function by its `offset`; a node runs a JVM when its command or binary is java, "
+        "a jar or a script, or its sources are .java files");
   }
   const auto& config = config_.nodes[node];
   std::vector<std::string> names;
@@ -100,12 +109,12 @@ Result<void> Planner::function(std::uint32_t entry, const ProbePoint& point, std
     if (functions == nullptr) continue;
     ++readable;
     for (const auto& function : *functions) {
-      if (!symbols::may_be_named(name, function.linkage_name, function.name) || !symbols::name_matches(name, function)) continue;
+      if (!symbols::may_be_named(name, function.linkage_name, function.name) || !symbols::name_matches(name, function))
+        continue;
       const std::uint64_t offset = place_in.value_or(0);
       if (offset > 0) {
         if (function.size > 0 && offset >= function.size) {
-          misplaced = Error{ErrorKind::input,
-                            fmt::format("offset {:#x} is outside of '{}'", offset, function.name),
+          misplaced = Error{ErrorKind::input, fmt::format("offset {:#x} is outside of '{}'", offset, function.name),
                             fmt::format("it is {:#x} bytes long", function.size)};
           continue;
         }
@@ -133,12 +142,14 @@ Result<void> Planner::function(std::uint32_t entry, const ProbePoint& point, std
   if (misplaced) return Unexpected(std::move(*misplaced));
   const auto binaries = fmt::format("{}", fmt::join(config.binaries, "', '"));
   if (readable == 0) {
-    return fail(ErrorKind::input,
-                fmt::format("no functions of node '{}' are known{}", config.name,
-                            binaries_.last_error() ? ": " + binaries_.last_error()->message : ""),
-                jvm::may_be_method(config, name) ? "name its executables and shared libraries with `binary = [...]` in its [[node]]; a method of Java by "
-                                                   "its class with the package"
-                                                 : "name its executables and shared libraries with `binary = [...]` in its [[node]]");
+    return fail(
+        ErrorKind::input,
+        fmt::format("no functions of node '{}' are known{}", config.name,
+                    binaries_.last_error() ? ": " + binaries_.last_error()->message : ""),
+        jvm::may_be_method(config, name)
+            ? "name its executables and shared libraries with `binary = [...]` in its [[node]]; a method of Java by "
+              "its class with the package"
+            : "name its executables and shared libraries with `binary = [...]` in its [[node]]");
   }
   for (const auto& binary : config.binaries) {
     const auto* functions = binaries_.functions(binary);

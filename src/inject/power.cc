@@ -54,7 +54,8 @@ Result<std::string> PowerLosses::lose(const Plan& plan, std::size_t f, std::size
   const Fault& fault = plan.schedule.faults[f];
   const std::int64_t until = monotonic_ns() + kMostWait;
   while (!deployment_->processes(node).empty()) {
-    if (monotonic_ns() > until) return fail(ErrorKind::inconclusive, fmt::format("processes of {} do not die", plan.nodes[node]));
+    if (monotonic_ns() > until)
+      return fail(ErrorKind::inconclusive, fmt::format("processes of {} do not die", plan.nodes[node]));
     ::usleep(kPoll);
   }
   deploy::Torn torn;

@@ -82,7 +82,9 @@ int on_notice(void* context, void* data, std::size_t size) {
     auto& heard = *static_cast<Heard*>(context);
     const std::lock_guard lock(heard.mutex);
     if (heard.changed.size() < kMostChangedCalls)
-      heard.changed.push_back({notice.chain, {static_cast<std::int64_t>(notice.ns), static_cast<pid_t>(notice.tid), static_cast<int>(notice.syscall)}});
+      heard.changed.push_back(
+          {notice.chain,
+           {static_cast<std::int64_t>(notice.ns), static_cast<pid_t>(notice.tid), static_cast<int>(notice.syscall)}});
   }
   return 0;
 }
@@ -162,17 +164,20 @@ class LoadedPrograms final : public Programs {
         bpf_map__reuse_fd(network_->maps.rose_cgroups, bpf_map__fd(inject_->maps.rose_cgroups)) != 0) {
       return kernel::bpf_failure("cannot share maps between programs", errno);
     }
-    bpf_map__set_max_entries(network_->maps.rose_rule_ports, std::max<std::uint32_t>(1, narrow(plan_.rule_ports.size())));
+    bpf_map__set_max_entries(network_->maps.rose_rule_ports,
+                             std::max<std::uint32_t>(1, narrow(plan_.rule_ports.size())));
     bpf_map__set_max_entries(network_->maps.rose_nets, std::max<std::uint32_t>(1, narrow(plan_.rule_nets.size())));
     const auto& programs = network_->progs;
     const auto only_if = [](bool needed, std::initializer_list<bpf_program*> those) {
       for (bpf_program* program : those) bpf_program__set_autoload(program, needed);
     };
     only_if(!plan_.on_host, {programs.rose_port, programs.rose_cut});
-    only_if(plan_.on_host, {programs.rose_egress, programs.rose_ingress, programs.rose_left_egress, programs.rose_left_ingress});
+    only_if(plan_.on_host,
+            {programs.rose_egress, programs.rose_ingress, programs.rose_left_egress, programs.rose_left_ingress});
     only_if(plan_.on_host && plan_.rejects(), {programs.rose_loopback});
     // Unknown to older kernels.
-    only_if(plan_.on_host && plan_.has_links(), {programs.rose_bound4, programs.rose_bound6, programs.rose_leaves, programs.rose_arrives});
+    only_if(plan_.on_host && plan_.has_links(),
+            {programs.rose_bound4, programs.rose_bound6, programs.rose_leaves, programs.rose_arrives});
     only_if(plan_.holds_packets(), {programs.rose_let_go});
     network_->rodata->rose_has_links = plan_.has_links();
     if (const int err = rose_network__load(network_); err != 0) {
@@ -215,7 +220,8 @@ class LoadedPrograms final : public Programs {
     }
     if (plan_.has_methods()) {
       ROSE_TRY(const auto stub, symbols::find_functions(agent, {jvm::kVisitStub}, {}));
-      ROSE_TRY(auto link, kernel::attach_functions(inject_->progs.rose_java, agent, {{.offset = stub.front().offset, .cookie = 0}}));
+      ROSE_TRY(auto link, kernel::attach_functions(inject_->progs.rose_java, agent,
+                                                   {{.offset = stub.front().offset, .cookie = 0}}));
       probes_.push_back(std::move(link));
     }
     return {};
@@ -233,14 +239,16 @@ class LoadedPrograms final : public Programs {
     known.cgroup_id = node.cgroup_id;
     const auto level = depth_below(cgroup_root_, node.cgroup);
     auto& levels = settings_.as<rose_settings>()->levels;
-    const auto free = std::find_if(std::begin(levels), std::end(levels),
-                                   [level](auto used) { return used == 0 || used == level; });
+    const auto free =
+        std::find_if(std::begin(levels), std::end(levels), [level](auto used) { return used == 0 || used == level; });
     if (free == std::end(levels))
-      return fail(ErrorKind::environment,
-                  fmt::format("the cgroup of node '{}', {}, stands {} deep; nodes may stand at {} different depths, which are taken: "
-                              "what its processes do in cgroups below it is not seen", node.name, node.cgroup.string(), level,
-                              std::size(levels)),
-                  "let attached nodes live at the same depth, such as in one slice");
+      return fail(
+          ErrorKind::environment,
+          fmt::format(
+              "the cgroup of node '{}', {}, stands {} deep; nodes may stand at {} different depths, which are taken: "
+              "what its processes do in cgroups below it is not seen",
+              node.name, node.cgroup.string(), level, std::size(levels)),
+          "let attached nodes live at the same depth, such as in one slice");
     *free = level;
     if (plan_.rules.empty() || !plan_.on_host) return {};
     const auto bit = [index](const __u64* set) { return ((set[index / 64] >> (index % 64)) & 1) != 0; };
@@ -384,7 +392,8 @@ class LoadedPrograms final : public Programs {
     probes_.clear();
     const auto missed = (inject_ != nullptr ? kernel::missed_runs(inject_->obj) : 0) +
                         (network_ != nullptr ? kernel::missed_runs(network_->obj) : 0);
-    if (missed > 0) log::warning("the kernel left out {} runs of rose's programs: what this run counted may be too little", missed);
+    if (missed > 0)
+      log::warning("the kernel left out {} runs of rose's programs: what this run counted may be too little", missed);
     if (inject_ != nullptr && settings_.as<rose_settings>() != nullptr) {
       if (const auto unread = settings_.as<rose_settings>()->unread; unread > 0) {
         log::warning("{} calls went by unmatched: their arguments could not be read at their entry", unread);
@@ -435,8 +444,10 @@ class LoadedPrograms final : public Programs {
       return bpf_map_update_elem(bpf_map__fd(map), &key, &value, BPF_ANY) == 0;
     };
     bool ok = true;
-    for (std::uint32_t i = 0; i < calls_.globs.size(); ++i) ok = ok && put(inject_->maps.rose_globs, i, calls_.globs[i]);
-    for (std::uint32_t i = 0; i < calls_.calls.size(); ++i) ok = ok && put(inject_->maps.rose_calls, i, calls_.calls[i]);
+    for (std::uint32_t i = 0; i < calls_.globs.size(); ++i)
+      ok = ok && put(inject_->maps.rose_globs, i, calls_.globs[i]);
+    for (std::uint32_t i = 0; i < calls_.calls.size(); ++i)
+      ok = ok && put(inject_->maps.rose_calls, i, calls_.calls[i]);
     for (std::uint32_t i = 0; i < calls_.items.size(); ++i) {
       ok = ok && put(inject_->maps.rose_call_items, i, rose_word{calls_.items[i], 0});
     }
@@ -466,7 +477,8 @@ class LoadedPrograms final : public Programs {
       if (!plan_.rejects()) return {};
       auto link = kernel::attach_tcx(network_->progs.rose_loopback, 1, kernel::Way::in);
       if (!link && !kernel::probe("tcx").ok)
-        return fail(ErrorKind::environment, "in a \"host\" deployment this kernel cannot answer packets: it has no TCX links",
+        return fail(ErrorKind::environment,
+                    "in a \"host\" deployment this kernel cannot answer packets: it has no TCX links",
                     "use Linux 6.6 or newer, leave action = \"reject\" out, or set [deployment] network = \"netns\"");
       ROSE_TRY(loopback_, std::move(link));
       return {};
@@ -486,12 +498,14 @@ class LoadedPrograms final : public Programs {
       }
     });
     if (result && plan_.has_links()) {
-      for (const auto& node : nodes) deploy::in_netns(deployment.node_netns_fd(node.index), [] { make_plain(deploy::kNodeLink); });
+      for (const auto& node : nodes)
+        deploy::in_netns(deployment.node_netns_fd(node.index), [] { make_plain(deploy::kNodeLink); });
     }
     return result;
   }
 
-  // In the client namespace, before its ports have their classifier: a packet is one on the wire, and somebody holds those that wait.
+  // In the client namespace, before its ports have their classifier: a packet is one on the wire, and somebody holds
+  // those that wait.
   Result<void> prepare_links(const std::vector<deploy::NodeInfo>& nodes) {
     make_plain(deploy::kBridge);
     for (const auto& node : nodes) make_plain(node.bridge_port);
@@ -505,10 +519,12 @@ class LoadedPrograms final : public Programs {
     return {};
   }
 
-  // What a "host" deployment's nodes say to each other goes over the loopback interface, and to others over the rest of them.
+  // What a "host" deployment's nodes say to each other goes over the loopback interface, and to others over the rest of
+  // them.
   Result<void> attach_host_links() {
     if (!kernel::probe("tcx").ok)
-      return fail(ErrorKind::environment, "in a \"host\" deployment this kernel cannot have bad links: it has no TCX links",
+      return fail(ErrorKind::environment,
+                  "in a \"host\" deployment this kernel cannot have bad links: it has no TCX links",
                   "use Linux 6.6 or newer, or set [deployment] network = \"netns\"");
     if (plan_.holds_packets()) {
       ROSE_TRY(auto loopback, deploy::OpenLoopback::open());
@@ -535,8 +551,9 @@ class LoadedPrograms final : public Programs {
         if (bpf_map_update_elem(bpf_map__fd(network_->maps.rose_ways), &way, &value, BPF_ANY) != 0)
           return kernel::bpf_failure("cannot set up a bad link", errno);
         const bool arrives = received && !loopback;
-        ROSE_TRY(auto link, kernel::PortLink::attach(arrives ? network_->progs.rose_arrives : network_->progs.rose_leaves, interface,
-                                                     arrives ? kernel::Way::in : kernel::Way::out));
+        ROSE_TRY(auto link,
+                 kernel::PortLink::attach(arrives ? network_->progs.rose_arrives : network_->progs.rose_leaves,
+                                          interface, arrives ? kernel::Way::in : kernel::Way::out));
         host_links_.push_back(std::move(link));
       }
     }
@@ -563,7 +580,8 @@ class LoadedPrograms final : public Programs {
 
   // By which the other nodes' ports know who sends.
   static Result<rose_mac> mac_of(const deploy::Deployment& deployment, const deploy::NodeInfo& node) {
-    Result<rose_mac> mac = fail(ErrorKind::environment, fmt::format("node '{}' has no link '{}'", node.name, deploy::kNodeLink));
+    Result<rose_mac> mac =
+        fail(ErrorKind::environment, fmt::format("node '{}' has no link '{}'", node.name, deploy::kNodeLink));
     deploy::in_netns(deployment.node_netns_fd(node.index), [&] {
       const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
       ifreq request{};
@@ -580,8 +598,8 @@ class LoadedPrograms final : public Programs {
   Result<void> attach_port(const deploy::NodeInfo& node) {
     const auto index = ::if_nametoindex(node.bridge_port.c_str());
     if (index == 0) {
-      return fail_errno(ErrorKind::environment, fmt::format("no bridge port '{}' of node '{}'", node.bridge_port, node.name),
-                        errno);
+      return fail_errno(ErrorKind::environment,
+                        fmt::format("no bridge port '{}' of node '{}'", node.bridge_port, node.name), errno);
     }
     ROSE_CHECK(put(network_->maps.rose_ports, static_cast<std::uint32_t>(index), narrow(node.index)));
     ROSE_TRY(auto link, kernel::PortLink::attach(network_->progs.rose_port, static_cast<int>(index)));
@@ -593,7 +611,8 @@ class LoadedPrograms final : public Programs {
   rose_inject* inject_ = nullptr;
   rose_network* network_ = nullptr;
   ring_buffer* ring_ = nullptr;
-  Mapping chains_, conditions_, edges_, groups_, roles_, settings_, nodes_, sites_, site_conditions_, rules_, firings_, stacks_;
+  Mapping chains_, conditions_, edges_, groups_, roles_, settings_, nodes_, sites_, site_conditions_, rules_, firings_,
+      stacks_;
   std::filesystem::path cgroup_root_;
   std::string run_id_;  // name of the run's cgroup
   bool left_ = false;   // the programs for sockets that stayed there are attached

@@ -1,4 +1,5 @@
-// The loaded kernel programs of one schedule: conditions (inject.bpf.c) and partitions (network.bpf.c), their maps and links.
+// The loaded kernel programs of one schedule: conditions (inject.bpf.c) and partitions (network.bpf.c), their maps and
+// links.
 #pragma once
 
 #include <array>

@@ -83,9 +83,10 @@ std::pair<std::string, std::uint64_t> SlowDisks::told(std::size_t f) const {
   const deploy::PacedFile::Told now = slow.on ? disk(f).told() : slow.after;
   const std::uint64_t requests = now.requests - slow.before.requests;
   const std::string& name = plan_.nodes[slow.node];
-  return {fmt::format("{} requests with {} waited at the disk of {}", requests, format_size(now.bytes - slow.before.bytes),
-                      fault.resource.folder.empty() ? name : fmt::format("{}/{}", name, fault.resource.folder)),
-          requests};
+  return {
+      fmt::format("{} requests with {} waited at the disk of {}", requests, format_size(now.bytes - slow.before.bytes),
+                  fault.resource.folder.empty() ? name : fmt::format("{}/{}", name, fault.resource.folder)),
+      requests};
 }
 
 }  // namespace rose::inject

@@ -17,7 +17,8 @@
 namespace rose::inject {
 
 // Can this be done to this node, on this machine, together with what else the schedule asks for?
-[[nodiscard]] Result<void> check_slow(const schedule::Schedule& schedule, const schedule::Fault& fault, const config::Node& node);
+[[nodiscard]] Result<void> check_slow(const schedule::Schedule& schedule, const schedule::Fault& fault,
+                                      const config::Node& node);
 
 class SlowDisks {
  public:

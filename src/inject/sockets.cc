@@ -23,7 +23,8 @@ namespace {
 std::set<std::string> socket_inodes(pid_t pid) {
   std::set<std::string> inodes;
   std::error_code error;
-  for (std::filesystem::directory_iterator at(fmt::format("/proc/{}/fd", pid), error), end; !error && at != end; at.increment(error)) {
+  for (std::filesystem::directory_iterator at(fmt::format("/proc/{}/fd", pid), error), end; !error && at != end;
+       at.increment(error)) {
     std::error_code gone;
     const std::string target = std::filesystem::read_symlink(at->path(), gone).string();
     if (!gone && target.rfind("socket:[", 0) == 0) inodes.insert(target.substr(8, target.size() - 9));
@@ -59,7 +60,8 @@ struct Socket {
 std::vector<Socket> sockets_of(pid_t pid, const std::set<std::string>& wanted) {
   std::vector<Socket> found;
   if (wanted.empty()) return found;
-  for (const auto& [file, protocol] : {std::pair{"tcp", IPPROTO_TCP}, {"tcp6", IPPROTO_TCP}, {"udp", IPPROTO_UDP}, {"udp6", IPPROTO_UDP}}) {
+  for (const auto& [file, protocol] :
+       {std::pair{"tcp", IPPROTO_TCP}, {"tcp6", IPPROTO_TCP}, {"udp", IPPROTO_UDP}, {"udp6", IPPROTO_UDP}}) {
     const auto text = read_file(fmt::format("/proc/{}/net/{}", pid, file));
     if (!text) continue;
     std::istringstream lines(*text);
@@ -69,7 +71,9 @@ std::vector<Socket> sockets_of(pid_t pid, const std::set<std::string>& wanted) {
       std::vector<std::string> fields;
       for (std::string word; fields.size() < 10 && words >> word;) fields.push_back(word);
       Socket socket{.protocol = file, .inode = {}, .local = {}, .remote = {}};
-      if (fields.size() < 10 || !wanted.contains(fields[9]) || !parse_endpoint(fields[1], socket.local) || !parse_endpoint(fields[2], socket.remote)) continue;
+      if (fields.size() < 10 || !wanted.contains(fields[9]) || !parse_endpoint(fields[1], socket.local) ||
+          !parse_endpoint(fields[2], socket.remote))
+        continue;
       socket.inode = fields[9];
       socket.local.protocol = socket.remote.protocol = static_cast<__u8>(protocol);
       found.push_back(std::move(socket));
@@ -101,19 +105,29 @@ std::optional<SocketPeer> peer_of(pid_t pid, int fd) {
 }
 
 std::optional<SocketWait> socket_wait(pid_t pid, pid_t tid) {
-  // The call's number, its six arguments, the stack pointer and the program counter; "running", "-1 ..." outside of a call.
+  // The call's number, its six arguments, the stack pointer and the program counter; "running", "-1 ..." outside of a
+  // call.
   std::istringstream words(read_file(fmt::format("/proc/{}/task/{}/syscall", pid, tid)).value_or(""));
   int number = -1;
   std::uint64_t first = 0, second = 0;
   if (!(words >> number >> std::hex >> first >> second)) return std::nullopt;
   switch (number) {
-    case SYS_read: case SYS_write: case SYS_readv: case SYS_writev: case SYS_recvfrom: case SYS_recvmsg: case SYS_sendto: case SYS_sendmsg: case SYS_connect:
-      return SocketWait{std::string(kernel::syscall_name(number)), static_cast<int>(first)};
-    case SYS_poll: case SYS_ppoll: {
+    case SYS_read:
+    case SYS_write:
+    case SYS_readv:
+    case SYS_writev:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_connect: return SocketWait{std::string(kernel::syscall_name(number)), static_cast<int>(first)};
+    case SYS_poll:
+    case SYS_ppoll: {
       if (second != 1) return std::nullopt;
       pollfd polled{};
       iovec mine{&polled, sizeof polled}, theirs{reinterpret_cast<void*>(first), sizeof polled};
-      if (::process_vm_readv(pid, &mine, 1, &theirs, 1, 0) != static_cast<ssize_t>(sizeof polled) || polled.fd < 0) return std::nullopt;
+      if (::process_vm_readv(pid, &mine, 1, &theirs, 1, 0) != static_cast<ssize_t>(sizeof polled) || polled.fd < 0)
+        return std::nullopt;
       return SocketWait{std::string(kernel::syscall_name(number)), polled.fd};
     }
     default: return std::nullopt;

@@ -21,7 +21,8 @@ struct SocketPeer {
 };
 [[nodiscard]] std::optional<SocketPeer> peer_of(pid_t pid, int fd);
 
-// The socket that a thread waits on in the kernel: in a call of one socket, or in a poll of nothing else. "recvfrom", 7.
+// The socket that a thread waits on in the kernel: in a call of one socket, or in a poll of nothing else.
+// "recvfrom", 7.
 struct SocketWait {
   std::string call;
   int fd = -1;

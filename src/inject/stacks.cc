@@ -26,10 +26,11 @@ namespace {
 
 constexpr std::size_t kBytes = sizeof rose_stack::words;
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kMostThreads = 4;    // of a process that is hit as a whole
+constexpr std::size_t kMostThreads = 4;  // of a process that is hit as a whole
 constexpr std::int64_t kOneNs = 2 * kSecond, kAllNs = 10 * kSecond;
 constexpr std::size_t kMostThreadsSeen = 128;  // to see which of them run
-constexpr std::int64_t kStillNs = 20'000'000;  // until a thread that gets SIGSTOP stands still: so much later the process is killed
+constexpr std::int64_t kStillNs =
+    20'000'000;  // until a thread that gets SIGSTOP stands still: so much later the process is killed
 constexpr std::size_t kStackPointer = 7;
 constexpr long kOverlayMagic = 0x794c7630;
 
@@ -64,7 +65,8 @@ bool take_number(std::string_view& text, Number& number, int base) {
 }
 // The process got SIGSTOP; true: this thread of it stands still.
 bool stands_still(pid_t pid, pid_t tid) {
-  for (const std::int64_t until = monotonic_ns() + kStillNs; monotonic_ns() < until; std::this_thread::sleep_for(std::chrono::microseconds(200))) {
+  for (const std::int64_t until = monotonic_ns() + kStillNs; monotonic_ns() < until;
+       std::this_thread::sleep_for(std::chrono::microseconds(200))) {
     const auto where = read_file(fmt::format("/proc/{}/task/{}/syscall", pid, tid)).value_or("");
     if (where.empty()) return false;
     if (!where.starts_with("running")) return true;
@@ -91,9 +93,14 @@ std::vector<OneThread> threads_of(pid_t pid, pid_t likely) {
   }
   std::vector<OneThread> threads;
   for (const pid_t tid : tids)
-    if (const auto where = read_file(fmt::format("{}/{}/syscall", folder, tid)).value_or(""); !where.empty()) threads.push_back({tid, where.starts_with("running")});
-  const auto rank = [&](const OneThread& thread) { return thread.tid == likely ? 0 : thread.running ? 1 : thread.tid == pid ? 2 : 3; };
-  std::stable_sort(threads.begin(), threads.end(), [&](const OneThread& a, const OneThread& b) { return std::pair(rank(a), a.tid) < std::pair(rank(b), b.tid); });
+    if (const auto where = read_file(fmt::format("{}/{}/syscall", folder, tid)).value_or(""); !where.empty())
+      threads.push_back({tid, where.starts_with("running")});
+  const auto rank = [&](const OneThread& thread) {
+    return thread.tid == likely ? 0 : thread.running ? 1 : thread.tid == pid ? 2 : 3;
+  };
+  std::stable_sort(threads.begin(), threads.end(), [&](const OneThread& a, const OneThread& b) {
+    return std::pair(rank(a), a.tid) < std::pair(rank(b), b.tid);
+  });
   if (threads.size() > kMostThreads) threads.resize(kMostThreads);
   return threads;
 }
@@ -113,12 +120,15 @@ void add_reason(std::string& all, const std::string& one) {
   all += one;
 }
 
-bool in_file(const schedule::Frame& frame, std::string_view name) { return std::string_view(frame.module).substr(frame.module.rfind('/') + 1).starts_with(name); }
+bool in_file(const schedule::Frame& frame, std::string_view name) {
+  return std::string_view(frame.module).substr(frame.module.rfind('/') + 1).starts_with(name);
+}
 
-// Java's frames stand where the JVM's code, made at run time or its own, begins; outside of them is only how the JVM runs them. At a
-// place in a method the agent's own frames are of no interest.
+// Java's frames stand where the JVM's code, made at run time or its own, begins; outside of them is only how the JVM
+// runs them. At a place in a method the agent's own frames are of no interest.
 void put_java(std::vector<schedule::Frame>& frames, const std::vector<jvm::JavaFrame>& java) {
-  const bool in_agent = std::any_of(frames.begin(), frames.end(), [](const auto& frame) { return in_file(frame, "rose-jvm.so"); });
+  const bool in_agent =
+      std::any_of(frames.begin(), frames.end(), [](const auto& frame) { return in_file(frame, "rose-jvm.so"); });
   const auto end = in_agent ? frames.begin() : std::find_if(frames.begin(), frames.end(), [](const auto& frame) {
     return frame.module.empty() || in_file(frame, "libjvm.so");
   });
@@ -144,7 +154,8 @@ std::string_view told_when(std::string_view language) {
 }
 
 bool has_runtime_names(const std::vector<schedule::Frame>& frames) {
-  return std::any_of(frames.begin(), frames.end(), [](const auto& frame) { return frame.module.empty() && !frame.function.empty(); });
+  return std::any_of(frames.begin(), frames.end(),
+                     [](const auto& frame) { return frame.module.empty() && !frame.function.empty(); });
 }
 
 }  // namespace
@@ -172,7 +183,8 @@ TakenStack read_stack(const rose_stack& stack) {
   }
   if (stack.bytes == 0) add_reason(taken.missing, "its stack could not be read");
   if (stack.unknown > 0) add_reason(taken.missing, "its memory map was being changed");
-  if (stack.more_maps > 0) add_reason(taken.missing, fmt::format("it runs code of more than {} files", ROSE_STACK_MAPS));
+  if (stack.more_maps > 0)
+    add_reason(taken.missing, fmt::format("it runs code of more than {} files", ROSE_STACK_MAPS));
   if (long_path) add_reason(taken.missing, fmt::format("the path of a file is longer than {} bytes", ROSE_STACK_PATH));
   return taken;
 }
@@ -193,9 +205,12 @@ bool Stacks::wanted(std::size_t chain) {
   return begun_[chain]++ < plan_.stacks && chain < plan_.stack_slots() / std::max<std::size_t>(plan_.stacks, 1);
 }
 
-void Stacks::take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why) { take(chain, pid, tid, why, false); }
+void Stacks::take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why) {
+  take(chain, pid, tid, why, false);
+}
 
-void Stacks::take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why, bool stopped, std::optional<std::size_t> node) {
+void Stacks::take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why, bool stopped,
+                  std::optional<std::size_t> node) {
   if (plan_.stacks == 0 || !wanted(chain)) return;
   TakenStack taken;
   taken.at_ns = monotonic_ns();
@@ -240,8 +255,8 @@ void Stacks::take_process(std::size_t chain, const Process& process, const std::
   }
 }
 
-// A thread that runs has no registers that anybody else could see. A JVM says where its own are. Others are stopped where they die
-// anyway, a moment later.
+// A thread that runs has no registers that anybody else could see. A JVM says where its own are. Others are stopped
+// where they die anyway, a moment later.
 void Stacks::take_running(std::size_t chain, Process& process, pid_t tid, const std::string& why) {
   if (!more_of(chain)) return;
   TakenStack taken;
@@ -261,7 +276,10 @@ void Stacks::take_running(std::size_t chain, Process& process, pid_t tid, const 
     process.killed = false;
   }
   if (!wanted(chain)) return;
-  taken.missing = taken.java.frames.empty() ? "the thread was running when the fault fired: where, only a condition inside the process would tell" : "";
+  taken.missing =
+      taken.java.frames.empty()
+          ? "the thread was running when the fault fired: where, only a condition inside the process would tell"
+          : "";
   const std::lock_guard lock(mutex_);
   taken_[chain].push_back(std::move(taken));
 }
@@ -285,10 +303,12 @@ void Stacks::note_root(std::size_t node, pid_t pid) {
   roots_[node] = std::move(root);
 }
 
-schedule::Stack Stacks::tell_one(TakenStack taken, std::size_t node, const std::vector<pid_t>& living, std::int64_t limit_ns) const {
+schedule::Stack Stacks::tell_one(TakenStack taken, std::size_t node, const std::vector<pid_t>& living,
+                                 std::int64_t limit_ns) const {
   std::vector<std::string> roots{fmt::format("/proc/{}/root", taken.pid)};
   for (std::size_t i = 0; i < living.size() && i < 8; ++i) roots.push_back(fmt::format("/proc/{}/root", living[i]));
-  if (const auto kept = roots_.find(node); kept != roots_.end()) roots.push_back(fmt::format("/proc/self/fd/{}", kept->second.get()));
+  if (const auto kept = roots_.find(node); kept != roots_.end())
+    roots.push_back(fmt::format("/proc/self/fd/{}", kept->second.get()));
   roots.emplace_back();
   std::vector<std::string> lost;
   for (std::size_t i = 0; i < taken.snapshot.maps.size(); ++i) {
@@ -319,14 +339,17 @@ schedule::Stack Stacks::tell_one(TakenStack taken, std::size_t node, const std::
     return stack;
   }
   if (taken.snapshot.registers.back() == 0) {
-    if (!taken.java.frames.empty()) put_java(stack.frames, taken.java.frames), stack.incomplete = std::move(taken.java.missing);
+    if (!taken.java.frames.empty())
+      put_java(stack.frames, taken.java.frames), stack.incomplete = std::move(taken.java.missing);
     return stack;
   }
   auto unwound = symbols::unwind(taken.snapshot, limit_ns);
   for (auto& frame : unwound.frames)
-    stack.frames.push_back({std::move(frame.function), std::move(frame.file), frame.line, std::move(frame.binary), frame.address});
+    stack.frames.push_back(
+        {std::move(frame.function), std::move(frame.file), frame.line, std::move(frame.binary), frame.address});
   // Only if it mattered.
-  if (!unwound.incomplete.empty() && !lost.empty()) add_reason(stack.incomplete, fmt::format("{} is gone or was replaced", lost.front()));
+  if (!unwound.incomplete.empty() && !lost.empty())
+    add_reason(stack.incomplete, fmt::format("{} is gone or was replaced", lost.front()));
   add_reason(stack.incomplete, unwound.incomplete);
   const std::string_view language = language_of(stack.frames);
   if (!taken.java.frames.empty()) {
@@ -335,17 +358,24 @@ schedule::Stack Stacks::tell_one(TakenStack taken, std::size_t node, const std::
   } else if (!taken.java.missing.empty()) {
     add_reason(stack.incomplete, taken.java.missing);
   } else if (language == "Java" && (node >= plan_.java_stacks.size() || !plan_.java_stacks[node])) {
-    add_reason(stack.incomplete, "these are the runtime's frames: Java's own are told of nodes that rose starts and knows to run a JVM, by a `command` that is "
-                                 "java or `sources` that are .java files");
+    add_reason(stack.incomplete,
+               "these are the runtime's frames: Java's own are told of nodes that rose starts and knows to run a JVM, "
+               "by a `command` that is "
+               "java or `sources` that are .java files");
   } else if (!language.empty() && !has_runtime_names(stack.frames)) {
-    // One of the runtime's helpers may do what was asked for elsewhere: file I/O of Node.js is done by a pool of threads.
-    add_reason(stack.incomplete, taken.snapshot.runtime_list.empty() ? fmt::format("these are the runtime's frames: {}'s own are told {}", language, told_when(language))
-                                                                     : fmt::format("these are the runtime's frames: no function of {} was on this thread's stack", language));
+    // One of the runtime's helpers may do what was asked for elsewhere: file I/O of Node.js is done by a pool of
+    // threads.
+    add_reason(
+        stack.incomplete,
+        taken.snapshot.runtime_list.empty()
+            ? fmt::format("these are the runtime's frames: {}'s own are told {}", language, told_when(language))
+            : fmt::format("these are the runtime's frames: no function of {} was on this thread's stack", language));
   }
   return stack;
 }
 
-Stacks::Told Stacks::tell(const std::vector<std::vector<pid_t>>& living, const std::function<std::size_t(std::size_t)>& node_of,
+Stacks::Told Stacks::tell(const std::vector<std::vector<pid_t>>& living,
+                          const std::function<std::size_t(std::size_t)>& node_of,
                           const std::function<std::string(std::size_t)>& why) const {
   const std::lock_guard lock(mutex_);
   const auto until = monotonic_ns() + kAllNs;

@@ -1,5 +1,6 @@
-// The stacks of the threads that faults hit. What the kernel programs copied on the spot, or is copied here of a thread that is held
-// in a call or stopped, becomes frames once the run is over; files are looked up as the process saw them. A fault's first few firings.
+// The stacks of the threads that faults hit. What the kernel programs copied on the spot, or is copied here of a thread
+// that is held in a call or stopped, becomes frames once the run is over; files are looked up as the process saw them.
+// A fault's first few firings.
 #pragma once
 
 #include <sys/types.h>
@@ -29,10 +30,10 @@ struct TakenStack {
   std::optional<std::size_t> node;  // where it is not the fault's own
   std::string thread;
   std::string why;
-  symbols::Snapshot snapshot;      // its maps' files are still to be found
+  symbols::Snapshot snapshot;         // its maps' files are still to be found
   std::vector<std::uint64_t> inodes;  // beside the maps
-  std::string missing;             // what could not be copied
-  jvm::JavaStack java;             // what a JVM's agent said of it
+  std::string missing;                // what could not be copied
+  jvm::JavaStack java;                // what a JVM's agent said of it
 };
 
 // What a kernel program wrote down. It may be damaged: nothing of it is trusted.
@@ -49,9 +50,10 @@ class Stacks {
 
   // The thread stands in the kernel: held in a call, or stopped. From any thread.
   void take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why);
-  // A few threads of a process, the one that is `likely` to have to do with the fault first, then those that run: ahead of a signal, or
-  // when they have been stopped. Then no JVM answers any more. `killed`: the signal leaves nothing of the process, so where one of them
-  // runs it may be stopped before, for 20 ms at most (a busy machine lets it run only then), to see where.
+  // A few threads of a process, the one that is `likely` to have to do with the fault first, then those that run: ahead
+  // of a signal, or when they have been stopped. Then no JVM answers any more. `killed`: the signal leaves nothing of
+  // the process, so where one of them runs it may be stopped before, for 20 ms at most (a busy machine lets it run only
+  // then), to see where.
   struct Process {
     pid_t pid = 0;
     pid_t likely = 0;  // 0: nobody knows
@@ -63,19 +65,23 @@ class Stacks {
   // A process of the node lives: its root is remembered for when none does.
   void note_root(std::size_t node, pid_t pid);
 
-  // Frames of all that was taken so far, of each chain; `living`: the nodes' processes by now. `why`: of what kernel programs took.
+  // Frames of all that was taken so far, of each chain; `living`: the nodes' processes by now. `why`: of what kernel
+  // programs took.
   using Told = std::map<std::size_t, std::vector<schedule::Stack>>;
-  [[nodiscard]] Told tell(const std::vector<std::vector<pid_t>>& living, const std::function<std::size_t(std::size_t)>& node_of,
+  [[nodiscard]] Told tell(const std::vector<std::vector<pid_t>>& living,
+                          const std::function<std::size_t(std::size_t)>& node_of,
                           const std::function<std::string(std::size_t)>& why) const;
 
  private:
   [[nodiscard]] bool wanted(std::size_t chain);
-  void take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why, bool stopped, std::optional<std::size_t> node = {});
+  void take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why, bool stopped,
+            std::optional<std::size_t> node = {});
   void take_running(std::size_t chain, Process& process, pid_t tid, const std::string& why);
   // Fewer of this fault are taken than are told.
   [[nodiscard]] bool more_of(std::size_t chain);
   void ask_java(pid_t tid, std::string_view maps, TakenStack& taken);
-  [[nodiscard]] schedule::Stack tell_one(TakenStack taken, std::size_t node, const std::vector<pid_t>& living, std::int64_t limit_ns) const;
+  [[nodiscard]] schedule::Stack tell_one(TakenStack taken, std::size_t node, const std::vector<pid_t>& living,
+                                         std::int64_t limit_ns) const;
 
   const Plan& plan_;
   Programs& programs_;

@@ -37,12 +37,14 @@ std::size_t State::node_of(std::size_t chain) const {
 bool State::is_there(std::uint32_t where, std::size_t node) const {
   if (where < ROSE_ROLE_NODES) return where == node;
   if (where == ROSE_ANY_NODE) return true;
-  return (where >= ROSE_CHAIN_NODES ? this->node(where - ROSE_CHAIN_NODES) : holder(where - ROSE_ROLE_NODES)) == node + 1;
+  return (where >= ROSE_CHAIN_NODES ? this->node(where - ROSE_CHAIN_NODES) : holder(where - ROSE_ROLE_NODES)) ==
+         node + 1;
 }
 
 bool State::settle(std::size_t index, std::uint32_t pid, std::uint32_t tid, std::uint64_t now) {
   auto& chain = arrays_.chains[index];
-  if (rose_bind(&chain, chain.node < ROSE_ROLE_NODES ? nullptr : &arrays_.roles[chain.node - ROSE_ROLE_NODES]) == 0) return false;
+  if (rose_bind(&chain, chain.node < ROSE_ROLE_NODES ? nullptr : &arrays_.roles[chain.node - ROSE_ROLE_NODES]) == 0)
+    return false;
   if ((chain.flags & ROSE_WAITS_FOR_CALL) == 0) return fire(index, pid, tid, now);
   rose_arm(&chain, now);
   if (ring_) ring_();
@@ -61,7 +63,8 @@ bool State::count(std::size_t condition, std::uint32_t pid, std::uint32_t tid, s
 
 bool State::fire(std::size_t index, std::uint32_t pid, std::uint32_t tid, std::uint64_t now) {
   auto& chain = arrays_.chains[index];
-  if (rose_bind(&chain, chain.node < ROSE_ROLE_NODES ? nullptr : &arrays_.roles[chain.node - ROSE_ROLE_NODES]) == 0) return false;
+  if (rose_bind(&chain, chain.node < ROSE_ROLE_NODES ? nullptr : &arrays_.roles[chain.node - ROSE_ROLE_NODES]) == 0)
+    return false;
   std::uint32_t* group = chain.group != 0 ? &arrays_.groups[chain.group].value : nullptr;
   const bool mine = rose_fire(&chain, static_cast<std::uint32_t>(index), group, pid, tid, now);
   if (mine) {

@@ -42,9 +42,7 @@ class State {
   [[nodiscard]] std::uint64_t opened_ns(std::size_t chain) const { return load(arrays_.chains[chain].opened_ns); }
   [[nodiscard]] std::uint64_t fired_ns(std::size_t chain) const { return load(arrays_.chains[chain].fired_ns); }
   [[nodiscard]] std::uint64_t until_ns(std::size_t chain) const { return load(arrays_.chains[chain].until_ns); }
-  [[nodiscard]] std::uint64_t met_ns(std::size_t condition) const {
-    return load(arrays_.conditions[condition].met_ns);
-  }
+  [[nodiscard]] std::uint64_t met_ns(std::size_t condition) const { return load(arrays_.conditions[condition].met_ns); }
   [[nodiscard]] std::uint64_t armed_ns(std::size_t chain) const { return load(arrays_.chains[chain].armed_ns); }
   // How much of what must come before an event has not.
   [[nodiscard]] std::uint32_t turn_left(std::size_t chain) const { return load(arrays_.chains[chain].after_left); }
@@ -58,8 +56,8 @@ class State {
   // written yet: who writes it rings afterwards.
   [[nodiscard]] std::optional<std::uint64_t> current_since(std::size_t condition) const;
 
-  // Index + 1 of the node a chain is about, 0 while that is a role nobody had when its conditions were met; of the node that has a
-  // role now.
+  // Index + 1 of the node a chain is about, 0 while that is a role nobody had when its conditions were met; of the node
+  // that has a role now.
   [[nodiscard]] std::uint32_t node(std::size_t chain) const { return rose_chain_node(&arrays_.chains[chain]); }
   // Of a chain that has fired: it is known then.
   [[nodiscard]] std::size_t node_of(std::size_t chain) const;
@@ -67,11 +65,14 @@ class State {
   // Does `where` (a node, a role, what a chain is bound to, ROSE_ANY_NODE) mean this node now?
   [[nodiscard]] bool is_there(std::uint32_t where, std::size_t node) const;
 
-  // One match of a condition, if it is the current one, by this node (where one did). True when the chain's last was met by it.
-  bool count(std::size_t condition, std::uint32_t pid, std::uint32_t tid, std::uint64_t now, std::uint32_t node = ROSE_ANY_NODE);
+  // One match of a condition, if it is the current one, by this node (where one did). True when the chain's last was
+  // met by it.
+  bool count(std::size_t condition, std::uint32_t pid, std::uint32_t tid, std::uint64_t now,
+             std::uint32_t node = ROSE_ANY_NODE);
   // Its conditions are met, and nobody had its role then: goes on if somebody has it now.
   bool settle(std::size_t chain, std::uint32_t pid, std::uint32_t tid, std::uint64_t now);
-  // Fires a chain; false when it was fired already, its group has another winner, or nobody has its role. Opens what comes `after`.
+  // Fires a chain; false when it was fired already, its group has another winner, or nobody has its role. Opens what
+  // comes `after`.
   bool fire(std::size_t chain, std::uint32_t pid, std::uint32_t tid, std::uint64_t now);
   // The workload began.
   void begin(std::uint64_t now);

@@ -13,7 +13,8 @@
 namespace rose::inject {
 
 // See Injector::step. `armed`: conditions count; `ended`: the run ends.
-[[nodiscard]] Result<void> make_step(const Plan& plan, State& state, Follows& follows, const std::string& name, Injector::StepPart part,
-                                     const std::function<bool()>& armed, const std::function<bool()>& ended);
+[[nodiscard]] Result<void> make_step(const Plan& plan, State& state, Follows& follows, const std::string& name,
+                                     Injector::StepPart part, const std::function<bool()>& armed,
+                                     const std::function<bool()>& ended);
 
 }  // namespace rose::inject

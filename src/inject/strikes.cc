@@ -94,7 +94,8 @@ bool Strikes::crash(std::size_t i, int signal, pid_t caller) {
   // A syscall fault with then = "crash" counts the calls it changed, which the supervisor has done.
   if (chain.data.kind == ROSE_CHAIN_CRASH) state_.add_injected(i, count);
   if (done == 0 && count == 0) follows_[i].nobody = true;
-  follows_.detail(i, fmt::format("{} to {} of {}", kernel::signal_name(signal), processes_text(count + (done != 0 ? 1 : 0)), name_of(i)));
+  follows_.detail(i, fmt::format("{} to {} of {}", kernel::signal_name(signal),
+                                 processes_text(count + (done != 0 ? 1 : 0)), name_of(i)));
   return hit;
 }
 
@@ -128,20 +129,26 @@ Strikes::Met Strikes::last_met_by(std::size_t i) const {
   for (std::uint32_t k = chain.conditions; k-- > 0;) {
     const auto& met = state_.condition(chain.first_condition + k);
     const auto where = met.node < ROSE_ROLE_NODES ? met.node : met.met_node - 1;
-    if (met.kind != ROSE_ON_ELAPSED && met.met_tid != 0 && where == state_.node_of(i)) return {static_cast<pid_t>(met.met_pid), static_cast<pid_t>(met.met_tid)};
+    if (met.kind != ROSE_ON_ELAPSED && met.met_tid != 0 && where == state_.node_of(i))
+      return {static_cast<pid_t>(met.met_pid), static_cast<pid_t>(met.met_tid)};
   }
   return {};
 }
 
-// Of a process fault that nothing in the node brought about, or not in the node it is about: of the process that met a condition of it
-// last, else of the main process, if it is among them.
+// Of a process fault that nothing in the node brought about, or not in the node it is about: of the process that met a
+// condition of it last, else of the main process, if it is among them.
 void Strikes::take_from_outside(std::size_t i, const std::vector<pid_t>& pids, bool killed) {
-  const bool outside = plan_.stacks != 0 && state_.chain(i).signalled == 0 && !plan_.chains[i].call && programs_.stacks(i).empty();
+  const bool outside =
+      plan_.stacks != 0 && state_.chain(i).signalled == 0 && !plan_.chains[i].call && programs_.stacks(i).empty();
   if (pids.empty() || !outside) return;
   const auto main = deployment_->main_pid(state_.node_of(i));
   const bool listed = std::find(pids.begin(), pids.end(), main) != pids.end();
-  Stacks::Process process{.pid = listed ? main : pids.front(), .likely = 0, .stopped = plan_.chains[i].data.kind == ROSE_CHAIN_PAUSE, .killed = killed};
-  if (const Met last = last_met_by(i); std::find(pids.begin(), pids.end(), last.pid) != pids.end()) process.pid = last.pid, process.likely = last.tid;
+  Stacks::Process process{.pid = listed ? main : pids.front(),
+                          .likely = 0,
+                          .stopped = plan_.chains[i].data.kind == ROSE_CHAIN_PAUSE,
+                          .killed = killed};
+  if (const Met last = last_met_by(i); std::find(pids.begin(), pids.end(), last.pid) != pids.end())
+    process.pid = last.pid, process.likely = last.tid;
   stacks_.take_process(i, process, what_happens(plan_, i, ""));
 }
 

@@ -1,5 +1,5 @@
-// Crashes and pauses of nodes, carried out: by the node's worker, by the supervisor that holds the call ahead of which they come, or by who hears
-// first that a process has ended. When, the injector says.
+// Crashes and pauses of nodes, carried out: by the node's worker, by the supervisor that holds the call ahead of which
+// they come, or by who hears first that a process has ended. When, the injector says.
 #pragma once
 
 #include <sys/types.h>
@@ -24,8 +24,8 @@ namespace rose::inject {
 class Strikes {
  public:
   struct Host {
-    std::function<void(std::size_t node, pid_t pid)> paused;       // a node was
-    std::function<void(std::size_t chain)> release_calls;          // that supervisors hold
+    std::function<void(std::size_t node, pid_t pid)> paused;  // a node was
+    std::function<void(std::size_t chain)> release_calls;     // that supervisors hold
   };
   Strikes(const Plan& plan, State& state, Follows& follows, const Programs& programs, Stacks& stacks, Host host)
       : plan_(plan), state_(state), follows_(follows), programs_(programs), stacks_(stacks), host_(std::move(host)) {}
@@ -36,7 +36,9 @@ class Strikes {
   // The node is killed from here once the fault has fired; else by the supervisor, before it answers the call.
   [[nodiscard]] bool kills(std::size_t chain) const;
   [[nodiscard]] bool may_pause(std::size_t node) const;
-  [[nodiscard]] bool loses_power(std::size_t chain) const { return plan_.chains[chain].fault->lose != schedule::Loss::nothing; }
+  [[nodiscard]] bool loses_power(std::size_t chain) const {
+    return plan_.chains[chain].fault->lose != schedule::Loss::nothing;
+  }
 
   // By the node's worker, or by who hears first that the process which the kernel killed on the spot has ended: the
   // rest of the node must be gone before it starts again, and the new start be spared.

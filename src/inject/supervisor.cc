@@ -51,7 +51,11 @@ struct Supervisor::Decision {
 class Supervisor::Listener {
  public:
   Listener(Supervisor& owner, pid_t main_pid, Fd listener, std::shared_ptr<Ledger> ledger)
-      : owner_(owner), main_pid_(main_pid), listener_(std::move(listener)), ledger_(std::move(ledger)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+      : owner_(owner),
+        main_pid_(main_pid),
+        listener_(std::move(listener)),
+        ledger_(std::move(ledger)),
+        wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     (void)::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
     thread_ = std::thread([this] { run(); });
   }
@@ -208,9 +212,8 @@ class Supervisor::Listener {
     std::array<std::uint64_t, 6> arguments{};
     std::copy(std::begin(request.data.args), std::end(request.data.args), arguments.begin());
     auto call = std::make_shared<NotifiedCall>(request.data.nr, static_cast<pid_t>(request.pid), arguments);
-    const auto decision =
-        owner_.decide(*call, [this, id = request.id] { return alive(id); }, own_exec_, main_pid_,
-                       request.data.instruction_pointer);
+    const auto decision = owner_.decide(
+        *call, [this, id = request.id] { return alive(id); }, own_exec_, main_pid_, request.data.instruction_pointer);
     if (decision.fault == nullptr && decision.turn) {
       owner_.actions_.turn_waits(*decision.turn);
       hold(request.id, *decision.turn);
@@ -222,8 +225,8 @@ class Supervisor::Listener {
     }
   }
 
-  // A JVM is asked where the caller is. Its agent's thread makes calls of the node's, too, as the JVM looks after its memory: they must
-  // not wait for this one. All others do.
+  // A JVM is asked where the caller is. Its agent's thread makes calls of the node's, too, as the JVM looks after its
+  // memory: they must not wait for this one. All others do.
   void hit(std::size_t chain, NotifiedCall& call) {
     const auto& asked = owner_.plan_.java_stacks;
     if (owner_.node_ >= asked.size() || !asked[owner_.node_]) {
@@ -249,22 +252,24 @@ class Supervisor::Listener {
       send_due();
       if ((watched[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) break;
       seccomp_notif request{};
-      if ((watched[0].revents & POLLIN) == 0 || ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &request) != 0) continue;
+      if ((watched[0].revents & POLLIN) == 0 || ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &request) != 0)
+        continue;
       if (ledger_) ledger_->taken(request.id);
-      if (is_agents(static_cast<pid_t>(request.pid)))
-        go_on(request.id);
-      else
-        later_.push_back(request);
+      if (is_agents(static_cast<pid_t>(request.pid))) go_on(request.id);
+      else later_.push_back(request);
     }
     asking.join();
   }
-  [[nodiscard]] static bool is_agents(pid_t tid) { return read_file(fmt::format("/proc/{}/comm", tid)).value_or("") == jvm::kAgentThread; }
+  [[nodiscard]] static bool is_agents(pid_t tid) {
+    return read_file(fmt::format("/proc/{}/comm", tid)).value_or("") == jvm::kAgentThread;
+  }
 
   // Untouched by faults on calls; but its node may have a clock of its own.
   void go_on_by_the_clock(NotifiedCall& call, const seccomp_notif& request) {
     const std::uint64_t id = request.id;
     NodeClocks::Answer answer;
-    if (owner_.clocks_ != nullptr) answer = owner_.clocks_->answer(call, request.data.instruction_pointer, [this, id] { return alive(id); });
+    if (owner_.clocks_ != nullptr)
+      answer = owner_.clocks_->answer(call, request.data.instruction_pointer, [this, id] { return alive(id); });
     if (!answer.done) {
       go_on(id);
       if (answer.afterwards) answer.afterwards();
@@ -272,10 +277,8 @@ class Supervisor::Listener {
     }
     seccomp_notif_resp response{};
     response.id = id;
-    if (answer.result < 0)
-      response.error = static_cast<__s32>(answer.result);
-    else
-      response.val = answer.result;
+    if (answer.result < 0) response.error = static_cast<__s32>(answer.result);
+    else response.val = answer.result;
     send(response);
   }
 
@@ -286,10 +289,8 @@ class Supervisor::Listener {
       return;
     }
     if (fault.kind == schedule::FaultKind::pause) {
-      if (owner_.actions_.pause_now(decision.chain, call->tgid()))
-        hold(id, decision.chain);
-      else
-        go_on(id);
+      if (owner_.actions_.pause_now(decision.chain, call->tgid())) hold(id, decision.chain);
+      else go_on(id);
       return;
     }
     if (fault.kind == schedule::FaultKind::block) {
@@ -332,7 +333,8 @@ class Supervisor::Listener {
     work();  // the others wait rather than all of it ending
   }
 
-  void respond(std::size_t chain, const schedule::Fault& fault, NotifiedCall& call, std::uint64_t id, std::int64_t done) {
+  void respond(std::size_t chain, const schedule::Fault& fault, NotifiedCall& call, std::uint64_t id,
+               std::int64_t done) {
     if (fault.then_do == schedule::ThenDo::crash) {
       finish_crash(chain, call, id, SIGKILL, false);
       return;
@@ -387,7 +389,8 @@ class Supervisor::Listener {
   std::thread thread_;
 };
 
-Supervisor::Supervisor(const Plan& plan, State& state, Programs* programs, std::size_t node, FaultActions& actions, NodeClocks* clocks)
+Supervisor::Supervisor(const Plan& plan, State& state, Programs* programs, std::size_t node, FaultActions& actions,
+                       NodeClocks* clocks)
     : plan_(plan), state_(state), programs_(programs), actions_(actions), clocks_(clocks), node_(node) {
   for (std::size_t i = 0; i < plan.conditions.size(); ++i) {
     if (plan.conditions[i].call && Plan::may_be(plan.conditions[i].data.node, node)) {
@@ -395,7 +398,8 @@ Supervisor::Supervisor(const Plan& plan, State& state, Programs* programs, std::
     }
   }
   for (std::size_t i = 0; i < plan.schedule.faults.size(); ++i) {
-    if (plan.chains[i].call && Plan::may_be(plan.chains[i].data.node, node)) chains_.push_back(static_cast<std::uint32_t>(i));
+    if (plan.chains[i].call && Plan::may_be(plan.chains[i].data.node, node))
+      chains_.push_back(static_cast<std::uint32_t>(i));
   }
 }
 
@@ -410,8 +414,10 @@ void Supervisor::add_listener(pid_t pid, Fd listener, std::shared_ptr<Ledger> le
   listeners_.remove_if([](const auto& old) { return old->done(); });
   try {
     listeners_.push_back(std::make_unique<Listener>(*this, pid, std::move(listener), std::move(ledger)));
-  } catch (const std::system_error& error) {  // no thread to be had: the caller's own has more to do than to end with it
-    log::warning("calls of node {} cannot be answered, and fail: cannot start a thread: {}", plan_.nodes[node_], error.code().message());
+  } catch (
+      const std::system_error& error) {  // no thread to be had: the caller's own has more to do than to end with it
+    log::warning("calls of node {} cannot be answered, and fail: cannot start a thread: {}", plan_.nodes[node_],
+                 error.code().message());
   }
 }
 
@@ -440,8 +446,11 @@ bool Supervisor::is_over(std::size_t chain) const {
 bool Supervisor::comes_too_early(std::uint32_t id, pid_t tid) {
   const auto& condition = plan_.conditions[id].data;
   const auto& chain = plan_.chains[condition.chain].data;
-  if ((chain.flags & (ROSE_IN_TURN | ROSE_HOLDS)) != ROSE_IN_TURN || condition.position + 1 != chain.conditions) return false;
-  if (!state_.is_there(condition.node, node_) || rose_is_current(&state_.chain(condition.chain), &condition, static_cast<__u32>(tid)) == 0) return false;
+  if ((chain.flags & (ROSE_IN_TURN | ROSE_HOLDS)) != ROSE_IN_TURN || condition.position + 1 != chain.conditions)
+    return false;
+  if (!state_.is_there(condition.node, node_) ||
+      rose_is_current(&state_.chain(condition.chain), &condition, static_cast<__u32>(tid)) == 0)
+    return false;
   if (++begun_[id] < condition.count) return false;
   return state_.turn_left(condition.chain) > 0 && let_go_.count(condition.chain) == 0;
 }
@@ -502,12 +511,15 @@ Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<
     // A call is changed by one fault; another that wanted it too takes the next.
     if (seen < chain.call_count || decision.fault != nullptr) continue;
     if (state_.state(id) == ROSE_ARMED) {
-      if (!state_.fire(id, static_cast<std::uint32_t>(tgid), static_cast<std::uint32_t>(call.tid()), static_cast<std::uint64_t>(monotonic_ns()))) continue;
+      if (!state_.fire(id, static_cast<std::uint32_t>(tgid), static_cast<std::uint32_t>(call.tid()),
+                       static_cast<std::uint64_t>(monotonic_ns())))
+        continue;
       actions_.fired_at(id, call.describe());
     }
     if (is_syscall) {
       state_.add_injected(id);
-      if (!Listener::needs_no_hand(fault)) actions_.changed(id, call.tid(), call.number(), static_cast<std::uint64_t>(monotonic_ns()));
+      if (!Listener::needs_no_hand(fault))
+        actions_.changed(id, call.tid(), call.number(), static_cast<std::uint64_t>(monotonic_ns()));
     }
     decision.fault = &chain;
     decision.chain = id;

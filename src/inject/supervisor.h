@@ -36,8 +36,8 @@ class FaultActions {
   virtual ~FaultActions() = default;
   // Signals the node as the crash says. True when the process `tgid` was among those signalled.
   virtual bool crash_now(std::size_t chain, pid_t tgid, int signal) = 0;
-  // Stops the node as the pause says, without waiting until it stands. True when `tgid` is among those stopped: its call is
-  // held until Supervisor::release.
+  // Stops the node as the pause says, without waiting until it stands. True when `tgid` is among those stopped: its
+  // call is held until Supervisor::release.
   virtual bool pause_now(std::size_t chain, pid_t tgid) = 0;
   // The call's thread waits in it from now on, until Supervisor::release.
   virtual void block_now(std::size_t chain) = 0;
@@ -54,7 +54,8 @@ class FaultActions {
 class Supervisor {
  public:
   // `programs` may be null when no returns are watched, `clocks` when none of the node's are changed.
-  Supervisor(const Plan& plan, State& state, Programs* programs, std::size_t node, FaultActions& actions, NodeClocks* clocks);
+  Supervisor(const Plan& plan, State& state, Programs* programs, std::size_t node, FaultActions& actions,
+             NodeClocks* clocks);
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;

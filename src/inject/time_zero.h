@@ -1,4 +1,5 @@
-// Times of a run: now, and when its workload began, by the monotonic clock. All that is told of the run is told since then.
+// Times of a run: now, and when its workload began, by the monotonic clock. All that is told of the run is told since
+// then.
 #pragma once
 
 #include <atomic>

@@ -25,7 +25,8 @@ std::string debugger_of(pid_t tid) {
 
 }  // namespace
 
-Waits::Waits(const Plan& plan, State& state, Host host) : plan_(plan), state_(state), host_(std::move(host)), waits_(plan.chains.size()) {}
+Waits::Waits(const Plan& plan, State& state, Host host)
+    : plan_(plan), state_(state), host_(std::move(host)), waits_(plan.chains.size()) {}
 
 Result<void> Waits::start(const rose_chain* chains) {
   if (plan_.holders.empty()) return {};
@@ -65,7 +66,8 @@ void Waits::hold(std::size_t i) {
   const auto pid = static_cast<pid_t>(shared.pid), tid = static_cast<pid_t>(shared.tid);
   Result<void> held;
   if (shared.signalled == ROSE_NOT_HELD) {
-    held = fail(ErrorKind::environment, fmt::format("thread {} of process {} cannot wait: {} traces it", tid, pid, debugger_of(tid)),
+    held = fail(ErrorKind::environment,
+                fmt::format("thread {} of process {} cannot wait: {} traces it", tid, pid, debugger_of(tid)),
                 "end the debugger, or strace, that is attached to it");
   } else {
     held = holder_->hold(i, pid, tid);
@@ -106,8 +108,9 @@ bool Waits::follow_turn(std::size_t i, std::uint64_t& next) {
     next = std::min(next, due);
     return false;
   }
-  if (!turn) log::warning("event '{}' came before its turn, and {}", plan_.chains[i].fault->id,
-                          wait.failed ? "could not be held" : fmt::format("was let go after {}", format_duration(most)));
+  if (!turn)
+    log::warning("event '{}' came before its turn, and {}", plan_.chains[i].fault->id,
+                 wait.failed ? "could not be held" : fmt::format("was let go after {}", format_duration(most)));
   const auto& shared = state_.chain(i);
   const bool came = threads && state_.fire(i, shared.pid, shared.tid, clock_ns());
   release(i, clock_ns());
@@ -125,7 +128,8 @@ void Waits::end() {
   for (const std::size_t i : plan_.holders) {
     const auto signalled = state_.chain(i).signalled;
     // It came at the very end, and nobody took it.
-    if (signalled != 0 && signalled != ROSE_NOT_HELD && holder_->held(i) == Hold::none) ::kill(static_cast<pid_t>(signalled), SIGCONT);
+    if (signalled != 0 && signalled != ROSE_NOT_HELD && holder_->held(i) == Hold::none)
+      ::kill(static_cast<pid_t>(signalled), SIGCONT);
   }
 }
 

@@ -1,5 +1,5 @@
-// Threads that wait: at a place in their program (a block), or because their event came before its turn. Who is held, since when, and
-// who goes on; when a block begins and ends, the injector says.
+// Threads that wait: at a place in their program (a block), or because their event came before its turn. Who is held,
+// since when, and who goes on; when a block begins and ends, the injector says.
 #pragma once
 
 #include <sys/types.h>
@@ -22,10 +22,10 @@ inline constexpr std::uint64_t kSignalPollNs = 200'000;  // a kernel program is 
 class Waits {
  public:
   struct Host {
-    std::function<void(std::size_t node, std::function<void()> task)> later;   // by the node's worker
+    std::function<void(std::size_t node, std::function<void()> task)> later;  // by the node's worker
     std::function<std::vector<pid_t>(std::size_t node)> processes;
-    std::function<void(std::size_t chain)> release_calls;                      // that supervisors hold
-    std::function<void(std::size_t chain, const Error& why)> failed;           // the thread cannot be held
+    std::function<void(std::size_t chain)> release_calls;             // that supervisors hold
+    std::function<void(std::size_t chain, const Error& why)> failed;  // the thread cannot be held
   };
   Waits(const Plan& plan, State& state, Host host);
   // Starts the tracer, if any thread may have to wait at a place. `chains`: in memory that the kernel programs share.
@@ -64,7 +64,7 @@ class Waits {
   const Plan& plan_;
   State& state_;
   const Host host_;
-  std::vector<Wait> waits_;  // by chain
+  std::vector<Wait> waits_;         // by chain
   std::unique_ptr<Holder> holder_;  // null: no thread waits at a place in its program
 };
 

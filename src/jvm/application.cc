@@ -14,8 +14,19 @@ constexpr int kPackageParts = 3;
 constexpr std::size_t kMostClasses = 400;
 
 bool is_option_with_value(std::string_view word) {
-  static const std::set<std::string_view> known = {"-cp", "-classpath", "--class-path", "-p", "--module-path", "--add-modules", "--add-reads", "--add-exports",
-                                                   "--add-opens", "--limit-modules", "--upgrade-module-path", "--patch-module", "--enable-native-access"};
+  static const std::set<std::string_view> known = {"-cp",
+                                                   "-classpath",
+                                                   "--class-path",
+                                                   "-p",
+                                                   "--module-path",
+                                                   "--add-modules",
+                                                   "--add-reads",
+                                                   "--add-exports",
+                                                   "--add-opens",
+                                                   "--limit-modules",
+                                                   "--upgrade-module-path",
+                                                   "--patch-module",
+                                                   "--enable-native-access"};
   return known.contains(word);
 }
 
@@ -27,9 +38,11 @@ Called read_command(const std::vector<std::string>& command) {
   Called called;
   for (std::size_t i = 1; i < command.size(); ++i) {
     const std::string& word = command[i];
-    if (word == "-jar" || word == "-m" || word == "--module" || word.starts_with("--module=") || word.starts_with("@")) return called;
+    if (word == "-jar" || word == "-m" || word == "--module" || word.starts_with("--module=") || word.starts_with("@"))
+      return called;
     if (is_option_with_value(word)) {
-      if (++i < command.size() && (word == "-cp" || word == "-classpath" || word == "--class-path")) called.class_path = command[i];
+      if (++i < command.size() && (word == "-cp" || word == "-classpath" || word == "--class-path"))
+        called.class_path = command[i];
       continue;
     }
     constexpr std::string_view kLong = "--class-path=";
@@ -42,14 +55,16 @@ Called read_command(const std::vector<std::string>& command) {
   return called;
 }
 
-std::vector<std::string> classes_beside(const std::string& main, const std::string& class_path, const std::filesystem::path& folder) {
+std::vector<std::string> classes_beside(const std::string& main, const std::string& class_path,
+                                        const std::filesystem::path& folder) {
   for (const std::string& entry : split(class_path, ':')) {
     const std::filesystem::path place = (folder / (entry.empty() ? "." : entry)).lexically_normal();
     std::error_code error;
     if (!std::filesystem::is_regular_file(place / (main + ".class"), error)) continue;
     std::vector<std::string> out;
     for (const auto& one : std::filesystem::directory_iterator(place, error)) {
-      if (one.path().extension() == ".class" && out.size() < kMostClasses) out.push_back(one.path().stem().string() + ".*");
+      if (one.path().extension() == ".class" && out.size() < kMostClasses)
+        out.push_back(one.path().stem().string() + ".*");
     }
     std::sort(out.begin(), out.end());
     return out;

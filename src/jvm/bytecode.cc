@@ -18,8 +18,10 @@ constexpr std::string_view kSizes =
     "1111311111111111"  // 80 iinc 84
     "1111111113333333"  // 90 ifeq 99
     "3333333332xx1111"  // a0 if_icmplt ... ret a9, switches
-    "1133333335532311"  // b0 ... invokeinterface b9, invokedynamic ba, new bb, newarray bc, anewarray bd, arraylength, athrow
-    "3311x43355xxxxxx"  // c0 checkcast, instanceof, monitors, wide c4, multianewarray c5, ifnull, ifnonnull, goto_w, jsr_w
+    "1133333335532311"  // b0 ... invokeinterface b9, invokedynamic ba, new bb, newarray bc, anewarray bd, arraylength,
+                        // athrow
+    "3311x43355xxxxxx"  // c0 checkcast, instanceof, monitors, wide c4, multianewarray c5, ifnull, ifnonnull, goto_w,
+                        // jsr_w
     "xxxxxxxxxxxxxxxx"  // d0
     "xxxxxxxxxxxxxxxx"  // e0
     "xxxxxxxxxxxxxxxx";
@@ -28,7 +30,8 @@ static_assert(kSizes.size() == 256);
 constexpr unsigned char kTableSwitch = 0xaa, kLookupSwitch = 0xab, kWide = 0xc4, kGotoWide = 0xc8, kJsrWide = 0xc9;
 
 std::int32_t word(Code code, std::size_t at) {
-  return static_cast<std::int32_t>(static_cast<std::uint32_t>(code[at]) << 24 | static_cast<std::uint32_t>(code[at + 1]) << 16 |
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(code[at]) << 24 |
+                                   static_cast<std::uint32_t>(code[at + 1]) << 16 |
                                    static_cast<std::uint32_t>(code[at + 2]) << 8 | code[at + 3]);
 }
 

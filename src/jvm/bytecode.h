@@ -1,5 +1,5 @@
-// The instructions of a Java method: where each begins, which of them call, and where they may go on. For rose, which reads class
-// files, and for its agent; nothing but headers of the standard library. Any bytes are safe to read.
+// The instructions of a Java method: where each begins, which of them call, and where they may go on. For rose, which
+// reads class files, and for its agent; nothing but headers of the standard library. Any bytes are safe to read.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@ using Code = std::span<const unsigned char>;
 [[nodiscard]] inline bool is_return(unsigned char opcode) { return opcode >= 0xac && opcode <= 0xb1; }
 [[nodiscard]] inline bool is_switch(unsigned char opcode) { return opcode == 0xaa || opcode == 0xab; }
 
-// Where the instruction at `at`, which instruction_size() knows, may jump to, and whether it may also go on behind itself.
+// Where the instruction at `at`, which instruction_size() knows, may jump to, and whether it may also go on behind
+// itself.
 struct Jumps {
   std::size_t targets = 0;
   bool goes_on = true;

@@ -4,16 +4,35 @@ namespace rose::jvm {
 namespace {
 
 enum Tag : unsigned char {
-  kTagUtf8 = 1, kTagLong = 5, kTagDouble = 6, kTagClass = 7, kTagMethod = 10, kTagInterfaceMethod = 11, kTagNameAndType = 12, kTagInvokeDynamic = 18
+  kTagUtf8 = 1,
+  kTagLong = 5,
+  kTagDouble = 6,
+  kTagClass = 7,
+  kTagMethod = 10,
+  kTagInterfaceMethod = 11,
+  kTagNameAndType = 12,
+  kTagInvokeDynamic = 18
 };
 
 // Bytes of an entry behind its tag, texts apart; 0: no such tag.
 std::size_t size_of(unsigned char tag) {
   switch (tag) {
-    case 7: case 8: case 16: case 19: case 20: return 2;
+    case 7:
+    case 8:
+    case 16:
+    case 19:
+    case 20: return 2;
     case 15: return 3;
-    case 3: case 4: case 9: case 10: case 11: case 12: case 17: case 18: return 4;
-    case 5: case 6: return 8;
+    case 3:
+    case 4:
+    case 9:
+    case 10:
+    case 11:
+    case 12:
+    case 17:
+    case 18: return 4;
+    case 5:
+    case 6: return 8;
     default: return 0;
   }
 }
@@ -79,7 +98,8 @@ std::vector<CallSite> call_sites(Code code, const ConstantPool& pool) {
     const Jumps jumps = jumps_of(code, at);
     for (std::size_t i = 0; i < jumps.targets; ++i) {
       const std::int64_t target = jump_target(code, at, i);
-      if (target >= 0 && static_cast<std::size_t>(target) <= at) loops.push_back({static_cast<std::size_t>(target), at});
+      if (target >= 0 && static_cast<std::size_t>(target) <= at)
+        loops.push_back({static_cast<std::size_t>(target), at});
     }
     if (is_call(code[at]) && size >= 3) {
       CallSite site;

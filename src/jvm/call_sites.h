@@ -1,5 +1,5 @@
-// Where a Java method calls, and what: from its instructions and its class's constant pool, both as in class files. For rose and for its
-// agent; nothing but headers of the standard library. Any bytes are safe to read.
+// Where a Java method calls, and what: from its instructions and its class's constant pool, both as in class files. For
+// rose and for its agent; nothing but headers of the standard library. Any bytes are safe to read.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,9 @@ class ConstantPool {
  private:
   [[nodiscard]] std::size_t at(std::size_t index, unsigned char kind) const;
   [[nodiscard]] std::string_view text(std::size_t index) const;
-  [[nodiscard]] std::size_t number(std::size_t at) const { return static_cast<std::size_t>(bytes_[at]) << 8 | bytes_[at + 1]; }
+  [[nodiscard]] std::size_t number(std::size_t at) const {
+    return static_cast<std::size_t>(bytes_[at]) << 8 | bytes_[at + 1];
+  }
   std::span<const unsigned char> bytes_;
   std::vector<std::uint32_t> entries_;  // index -> where its tag stands + 1; 0: nowhere
 };

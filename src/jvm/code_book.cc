@@ -23,25 +23,31 @@ bool number_of(std::string_view text, Number& into) {
 
 std::string clean(std::string_view text) {
   std::string out(text);
-  std::replace_if(out.begin(), out.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
   return out;
 }
 
 bool begins_with_any(std::string_view text, const auto& beginnings) {
-  return std::any_of(beginnings.begin(), beginnings.end(), [text](std::string_view one) { return text.starts_with(one); });
+  return std::any_of(beginnings.begin(), beginnings.end(),
+                     [text](std::string_view one) { return text.starts_with(one); });
 }
 
 }  // namespace
 
 bool calls_system(std::string_view method) {
   using namespace std::string_view_literals;
-  static constexpr std::array packages{"java.io."sv, "java.nio.channels."sv, "java.nio.file.Files"sv, "java.net."sv, "sun.nio.ch."sv};
-  static constexpr std::array openers{"java.io.FileOutputStream.<init>"sv, "java.io.FileInputStream.<init>"sv, "java.io.FileWriter.<init>"sv,
-                                      "java.io.FileReader.<init>"sv, "java.io.RandomAccessFile.<init>"sv, "java.net.Socket.<init>"sv,
+  static constexpr std::array packages{"java.io."sv, "java.nio.channels."sv, "java.nio.file.Files"sv, "java.net."sv,
+                                       "sun.nio.ch."sv};
+  static constexpr std::array openers{"java.io.FileOutputStream.<init>"sv, "java.io.FileInputStream.<init>"sv,
+                                      "java.io.FileWriter.<init>"sv,       "java.io.FileReader.<init>"sv,
+                                      "java.io.RandomAccessFile.<init>"sv, "java.net.Socket.<init>"sv,
                                       "java.net.ServerSocket.<init>"sv};
-  static constexpr std::array verbs{"write"sv, "read"sv, "force"sv, "sync"sv, "flush"sv, "close"sv, "delete"sv, "rename"sv, "move"sv, "copy"sv, "create"sv,
-                                    "new"sv, "open"sv, "truncate"sv, "setLength"sv, "transfer"sv, "accept"sv, "connect"sv, "bind"sv, "send"sv, "receive"sv,
-                                    "mkdir"sv, "list"sv, "print"sv, "append"sv, "lock"sv, "tryLock"sv, "size"sv, "length"sv, "exists"sv};
+  static constexpr std::array verbs{"write"sv,  "read"sv,     "force"sv,     "sync"sv,     "flush"sv,  "close"sv,
+                                    "delete"sv, "rename"sv,   "move"sv,      "copy"sv,     "create"sv, "new"sv,
+                                    "open"sv,   "truncate"sv, "setLength"sv, "transfer"sv, "accept"sv, "connect"sv,
+                                    "bind"sv,   "send"sv,     "receive"sv,   "mkdir"sv,    "list"sv,   "print"sv,
+                                    "append"sv, "lock"sv,     "tryLock"sv,   "size"sv,     "length"sv, "exists"sv};
   if (!begins_with_any(method, packages)) return false;
   if (std::find(openers.begin(), openers.end(), method) != openers.end()) return true;
   return begins_with_any(method.substr(method.rfind('.') + 1), verbs);
@@ -83,7 +89,8 @@ std::map<std::string, std::string> CodeBook::texts() const {
     std::string& text = all[node];
     for (const auto& [method, sites] : methods) {
       text += fmt::format("method\t{}\n", method);
-      for (const CallSite& site : sites) text += fmt::format("call\t{}\t{}\t{}\t{}\n", site.offset, site.line, site.loop ? 1 : 0, site.callee);
+      for (const CallSite& site : sites)
+        text += fmt::format("call\t{}\t{}\t{}\t{}\n", site.offset, site.line, site.loop ? 1 : 0, site.callee);
     }
   }
   return all;

@@ -14,7 +14,8 @@ namespace rose::jvm {
 
 class CodeBook {
  public:
-  // Reads what the node's JVMs left in the folder (jvm/session.h). The files are the node's own: nothing in them is trusted.
+  // Reads what the node's JVMs left in the folder (jvm/session.h). The files are the node's own: nothing in them is
+  // trusted.
   void learn(const std::string& node, const std::filesystem::path& folder);
   void learn_text(const std::string& node, std::string_view text);
   // All that is known, by node, as learn_text() reads it.

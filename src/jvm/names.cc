@@ -31,8 +31,8 @@ std::string_view last_segment(std::string_view name) {
 }
 
 bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '-' ||
-         static_cast<unsigned char>(c) >= 0x80;
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
+         c == '-' || static_cast<unsigned char>(c) >= 0x80;
 }
 
 // One type of a descriptor, taken from its front: "byte[]", "java.util.List". "" when there is none.
@@ -139,7 +139,9 @@ bool NamePattern::may_be_in(std::string_view class_name) const {
   for (std::size_t begin = 0;;) {
     const std::string_view rest = std::string_view(own).substr(begin);
     const std::size_t common = literal.size() < rest.size() ? literal.size() : rest.size();
-    if (rest.substr(0, common) == literal.substr(0, common) && (literal.size() <= rest.size() || literal[rest.size()] == '.')) return true;
+    if (rest.substr(0, common) == literal.substr(0, common) &&
+        (literal.size() <= rest.size() || literal[rest.size()] == '.'))
+      return true;
     const auto dot = own.find('.', begin);
     if (dot == std::string::npos) return false;
     begin = dot + 1;
@@ -184,7 +186,9 @@ bool NamePattern::matches(const Method& method) const {
   return true;
 }
 
-bool is_of_class(std::string_view class_name, std::string_view wanted) { return ends_at_segment(plain(class_name), plain(wanted)); }
+bool is_of_class(std::string_view class_name, std::string_view wanted) {
+  return ends_at_segment(plain(class_name), plain(wanted));
+}
 
 bool looks_like_java(std::string_view pattern) {
   if (const Leaving leaving = leaving_of(pattern); !leaving.exception.empty()) {

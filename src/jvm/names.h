@@ -1,11 +1,11 @@
-// How a Java method's name may be spelt, by people and in schedules: one reading for rose and for its agent inside the JVM. Needs
-// nothing but the standard library's headers, since the agent has no more.
+// How a Java method's name may be spelt, by people and in schedules: one reading for rose and for its agent inside the
+// JVM. Needs nothing but the standard library's headers, since the agent has no more.
 //
 //   org.x.Learner.syncWithLeader            a class's methods of that name, inherited ones not
 //   Learner.syncWithLeader                  the front may be left out at any '.'
 //   org.x.Learner.syncWithLeader(long,List) parameters are optional, and so are their packages
-//   org.x.Learner.*   *Snap*.save*          '*' any text, '?' one character; of the JDK's classes only where it begins as their packages do
-//   Outer.Inner.m, Outer$Inner.m            '.' and '$' are one; so are Scala's Foo.m and Foo$.m
+//   org.x.Learner.*   *Snap*.save*          '*' any text, '?' one character; of the JDK's classes only where it begins
+//   as their packages do Outer.Inner.m, Outer$Inner.m            '.' and '$' are one; so are Scala's Foo.m and Foo$.m
 //   Foo.Foo, Foo.<init>, Foo.<clinit>       constructors, static initialisers
 //   Foo.lambda$run$0                        the code of a lambda
 // Of two methods of which one only calls the other (a compiler's bridge, Scala's static forwarder) the other is meant.
@@ -48,18 +48,19 @@ class NamePattern {
   [[nodiscard]] bool glob() const { return glob_; }
 
  private:
-  std::string text_;                    // as it was given
-  std::string name_;                    // without parameters, '$' as '.'
+  std::string text_;  // as it was given
+  std::string name_;  // without parameters, '$' as '.'
   std::vector<std::string> parameters_;
   bool has_parameters_ = false;
   bool glob_ = false;
-  bool of_jdk_ = false;                 // it begins as a package of the JDK's does
+  bool of_jdk_ = false;  // it begins as a package of the JDK's does
 };
 
 // Is the class of that name? The front may be left out at any '.'.
 [[nodiscard]] bool is_of_class(std::string_view class_name, std::string_view wanted);
 
-// Could this be the name of a Java method, or of an exception that leaves one (base/leaving.h)? "a.b.C.m", "Foo$Bar.<init>(int)", "org.x.*"; not "Raft::apply", "main", "(*raft).step".
+// Could this be the name of a Java method, or of an exception that leaves one (base/leaving.h)? "a.b.C.m",
+// "Foo$Bar.<init>(int)", "org.x.*"; not "Raft::apply", "main", "(*raft).step".
 [[nodiscard]] bool looks_like_java(std::string_view pattern);
 // Learner.java, Learner.kt, ...
 [[nodiscard]] bool is_jvm_source(std::string_view file);

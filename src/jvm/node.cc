@@ -19,12 +19,16 @@ bool names_java(std::string_view word) {
 
 bool has_package(std::string_view name) {
   name = leaving_of(name).method;
-  return looks_like_java(name) && std::count(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(std::min(name.size(), name.find('('))), '.') >= 2;
+  return looks_like_java(name) &&
+         std::count(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(std::min(name.size(), name.find('('))),
+                    '.') >= 2;
 }
 
 bool is_wrapper(std::string_view program) {
-  static const std::set<std::string_view> known = {"sh",   "bash", "dash",    "ksh",     "zsh",   "busybox",   "env",     "setsid", "nohup", "nice", "ionice", "go",
-                                                   "taskset", "chrt", "su", "sudo", "runuser", "setpriv", "chpst", "tini", "dumb-init", "timeout", "stdbuf", "numactl"};
+  static const std::set<std::string_view> known = {"sh",      "bash",   "dash",      "ksh",     "zsh",     "busybox",
+                                                   "env",     "setsid", "nohup",     "nice",    "ionice",  "go",
+                                                   "taskset", "chrt",   "su",        "sudo",    "runuser", "setpriv",
+                                                   "chpst",   "tini",   "dumb-init", "timeout", "stdbuf",  "numactl"};
   return known.contains(base_name(program));
 }
 
@@ -39,7 +43,8 @@ bool is_script(const std::string& program) {
 bool launches(const std::string& program) { return is_wrapper(program) || is_script(program); }
 
 bool is_launcher(const config::Node& node) {
-  return node.command.empty() || is_wrapper(node.command.front()) || std::any_of(node.binaries.begin(), node.binaries.end(), is_script);
+  return node.command.empty() || is_wrapper(node.command.front()) ||
+         std::any_of(node.binaries.begin(), node.binaries.end(), is_script);
 }
 
 bool runs_java(const config::Node& node, std::string_view name) {
@@ -47,18 +52,24 @@ bool runs_java(const config::Node& node, std::string_view name) {
   if (std::any_of(node.sources.begin(), node.sources.end(), is_jvm_source)) return true;
   const auto of_java = [](const std::string& binary) {
     std::error_code error;
-    return base_name(binary) == "java" || binary.ends_with(".jar") || binary.ends_with(".class") || std::filesystem::is_directory(binary, error);
+    return base_name(binary) == "java" || binary.ends_with(".jar") || binary.ends_with(".class") ||
+           std::filesystem::is_directory(binary, error);
   };
   if (std::any_of(node.binaries.begin(), node.binaries.end(), of_java)) return true;
   // A program that was named is where functions are.
   if (node.binaries.size() > 1) return false;
-  if (!node.binaries.empty() && (node.command.empty() || base_name(node.binaries.front()) != base_name(node.command.front()))) return false;
-  return is_launcher(node) && (has_package(name) || std::any_of(node.functions.begin(), node.functions.end(), has_package));
+  if (!node.binaries.empty() &&
+      (node.command.empty() || base_name(node.binaries.front()) != base_name(node.command.front())))
+    return false;
+  return is_launcher(node) &&
+         (has_package(name) || std::any_of(node.functions.begin(), node.functions.end(), has_package));
 }
 
 bool may_run_java(const config::Node& node) { return runs_java(node, "any.package.Name.method"); }
 
-bool is_method(const config::Node& node, std::string_view name) { return looks_like_java(name) && runs_java(node, name); }
+bool is_method(const config::Node& node, std::string_view name) {
+  return looks_like_java(name) && runs_java(node, name);
+}
 
 bool may_be_method(const config::Node& node, std::string_view name) {
   return looks_like_java(name) && (runs_java(node, name) || runs_java(node, "a.package." + std::string(name)));

@@ -1,4 +1,5 @@
-// Which nodes run a JVM, and which of their functions are its methods: told from the configuration alone, before anything runs.
+// Which nodes run a JVM, and which of their functions are its methods: told from the configuration alone, before
+// anything runs.
 #pragma once
 
 #include <string>

@@ -38,12 +38,13 @@ std::string_view where_word(At at) { return at == At::entry ? "entry" : at == At
 
 }  // namespace
 
-std::string instructions(const std::filesystem::path& state, const std::vector<PlaceRequest>& places, const std::optional<WatchRequest>& watch,
-                         bool stacks, const std::vector<AskRequest>& asks) {
+std::string instructions(const std::filesystem::path& state, const std::vector<PlaceRequest>& places,
+                         const std::optional<WatchRequest>& watch, bool stacks, const std::vector<AskRequest>& asks) {
   std::string text = fmt::format("rose-jvm\t3\nstate\t{}\n", state.string());
   for (const PlaceRequest& place : places) {
     text += fmt::format("place\t{}\t{}\t{}\t{}", place.entry, where_word(place.at), place.number, field(place.pattern));
-    if (!place.throws.empty()) text += fmt::format("\t{}\t{}", internal_name(field(place.throws)), field(place.message));
+    if (!place.throws.empty())
+      text += fmt::format("\t{}\t{}", internal_name(field(place.throws)), field(place.message));
     text += '\n';
   }
   if (stacks) text += "stacks\t1\n";
@@ -51,13 +52,18 @@ std::string instructions(const std::filesystem::path& state, const std::vector<P
     if (place.noted) text += fmt::format("noted\t{}\n", place.entry);
   for (const AskRequest& ask : asks) {
     using Where = AskRequest::Where;
-    const std::string_view where = ask.where == Where::argument ? "argument" : ask.where == Where::returned ? "return" : ask.where == Where::caller ? "caller" : "line";
-    text += fmt::format("ask\t{}\t{}\t{}\t{}\t{}\t{}", ask.fetch, ask.place, where, ask.number, field(ask.what), field(ask.name));
+    const std::string_view where = ask.where == Where::argument   ? "argument"
+                                   : ask.where == Where::returned ? "return"
+                                   : ask.where == Where::caller   ? "caller"
+                                                                  : "line";
+    text += fmt::format("ask\t{}\t{}\t{}\t{}\t{}\t{}", ask.fetch, ask.place, where, ask.number, field(ask.what),
+                        field(ask.name));
     for (const std::string& member : ask.members) text += "\t" + field(member);
     text += '\n';
   }
   if (!watch) return text;
-  text += fmt::format("watch\t{}\t{}\t{}\n", watch->count ? "count" : "tell", std::llround(std::clamp(watch->rate, 0.0, 1e9) * 1000),
+  text += fmt::format("watch\t{}\t{}\t{}\n", watch->count ? "count" : "tell",
+                      std::llround(std::clamp(watch->rate, 0.0, 1e9) * 1000),
                       std::llround(std::clamp(watch->share, 0.001, 1.0) * 1000));
   if (watch->code) text += "code\t1\n";
   if (watch->lasting) text += "lasting\t1\n";
@@ -74,10 +80,12 @@ Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& run_
   session->run_dir_ = run_dir;
   session->folder_ = run_dir / "rose.jvm";
   session->agent_ = session->folder_ / "rose-jvm.so";
-  struct statvfs info {};
+  struct statvfs info{};
   if (::statvfs(run_dir.c_str(), &info) == 0 && (info.f_flag & ST_NOEXEC) != 0) {
-    return fail(ErrorKind::environment, fmt::format("JVMs cannot load rose's agent from {}: its file system is mounted noexec", run_dir.string()),
-                "set TMPDIR to a folder on another file system");
+    return fail(
+        ErrorKind::environment,
+        fmt::format("JVMs cannot load rose's agent from {}: its file system is mounted noexec", run_dir.string()),
+        "set TMPDIR to a folder on another file system");
   }
   // Nodes may run as users of their own.
   ROSE_CHECK(make_folder(session->folder_, 0755));
@@ -94,12 +102,14 @@ void Session::add_places(const std::string& node, const std::vector<PlaceRequest
 Result<void> Session::write() {
   for (const auto& [node, asked] : asked_) {
     const std::filesystem::path state_folder = state(node);
-    struct stat owner {};
+    struct stat owner{};
     const bool known = ::stat((run_dir_ / node).c_str(), &owner) == 0 && owner.st_uid != 0;
     ROSE_CHECK(make_folder(state_folder, 0700));
     if (known && ::chown(state_folder.c_str(), owner.st_uid, owner.st_gid) != 0)
-      return fail_errno(ErrorKind::environment, fmt::format("cannot give {} to its user", state_folder.string()), errno);
-    ROSE_CHECK(write_file(folder_ / (node + ".spec"), instructions(state_folder, asked.places, asked.watch, asked.stacks, asked.asks), 0644));
+      return fail_errno(ErrorKind::environment, fmt::format("cannot give {} to its user", state_folder.string()),
+                        errno);
+    ROSE_CHECK(write_file(folder_ / (node + ".spec"),
+                          instructions(state_folder, asked.places, asked.watch, asked.stacks, asked.asks), 0644));
   }
   return {};
 }

@@ -1,8 +1,8 @@
-// What one run asks of the JVMs of its nodes: the agent and its instructions as files in the run's folder, and what a node's
-// environment must say for its JVMs to load them. The node's command stays as it is.
+// What one run asks of the JVMs of its nodes: the agent and its instructions as files in the run's folder, and what a
+// node's environment must say for its JVMs to load them. The node's command stays as it is.
 //
-//   RUN/rose.jvm/rose-jvm.so      the agent; kernel programs are attached to this very file, so runs don't disturb each other
-//   RUN/rose.jvm/NODE.spec        what it is to do in that node's JVMs, read when one begins
+//   RUN/rose.jvm/rose-jvm.so      the agent; kernel programs are attached to this very file, so runs don't disturb each
+//   other RUN/rose.jvm/NODE.spec        what it is to do in that node's JVMs, read when one begins
 //   RUN/rose.jvm/NODE/*.jvm       what they tell (jvm/state.h)
 //   RUN/rose.jvm/NODE/*.stacks    where their threads are (jvm/stacks.h)
 #pragma once
@@ -27,32 +27,36 @@ struct PlaceRequest {
   At at = At::entry;
   std::uint64_t number = 0;  // offset or line
   std::string pattern;
-  std::string throws;        // "": nothing; else the class of an exception
+  std::string throws;  // "": nothing; else the class of an exception
   std::string message;
-  bool noted = false;        // where a thread that comes by is, is noted ahead: its process may end there
+  bool noted = false;  // where a thread that comes by is, is noted ahead: its process may end there
 };
 
 // Methods of a node whose entries matter.
 struct WatchRequest {
   bool count = false;  // they are counted; else each is told to the tracer as it happens
   bool code = false;   // where they call is told too (jvm/code_book.h)
-  bool lasting = false;  // in JVMs that run for long: without those that return an object, which slow their callers down
-  double rate = 0;     // counting: rarer ones are infrequent; telling: what is entered so often a second is let go of, 0: only all together count
-  double share = 0.01;   // telling: of one CPU, that all of a JVM's methods together may cost
+  bool lasting =
+      false;        // in JVMs that run for long: without those that return an object, which slow their callers down
+  double rate = 0;  // counting: rarer ones are infrequent; telling: what is entered so often a second is let go of, 0:
+                    // only all together count
+  double share = 0.01;                          // telling: of one CPU, that all of a JVM's methods together may cost
   std::vector<std::string> functions, sources;  // by name or glob, by source file
   std::vector<std::string> methods;             // by the names that a profile has
-  std::vector<std::string> throwers = {}, thrower_sources = {};  // exceptions that leave these methods are watched like entries: "org.x.A.m throws java.io.EOFException"
+  std::vector<std::string> throwers = {}, thrower_sources = {};  // exceptions that leave these methods are watched like
+                                                                 // entries: "org.x.A.m throws java.io.EOFException"
 };
 
-// A value that is asked for: an argument (by name, or by number where that is not 0), what a method returns, who calls it, a variable at a line.
+// A value that is asked for: an argument (by name, or by number where that is not 0), what a method returns, who calls
+// it, a variable at a line.
 struct AskRequest {
   enum class Where { argument, returned, caller, line };
   std::uint32_t fetch = 0, place = 0;  // as the tracer knows it
   Where where = Where::argument;
-  std::uint64_t number = 0;            // of the argument, or the line
-  std::string what;                    // the method, or the end of a source file's path
+  std::uint64_t number = 0;  // of the argument, or the line
+  std::string what;          // the method, or the end of a source file's path
   std::string name;
-  std::vector<std::string> members;    // fields to go down
+  std::vector<std::string> members;  // fields to go down
 };
 
 // The text of an agent's instructions (jvm/agent/spec.h). `state`: the folder for what it tells.
@@ -62,7 +66,8 @@ struct AskRequest {
 
 class Session {
  public:
-  // Writes the agent into the run's folder, which must exist. ErrorKind::environment when programs there may not be executed.
+  // Writes the agent into the run's folder, which must exist. ErrorKind::environment when programs there may not be
+  // executed.
   [[nodiscard]] static Result<std::unique_ptr<Session>> open(const std::filesystem::path& run_dir);
 
   [[nodiscard]] const std::filesystem::path& agent() const { return agent_; }

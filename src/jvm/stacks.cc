@@ -31,7 +31,8 @@ constexpr std::int64_t kLongBefore = 1'000'000'000;  // what was noted so long b
 // As the node wrote it, without what would disturb a terminal.
 std::string words_of(const char* bytes, std::size_t size) {
   std::string text(bytes, size);
-  std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
   return text;
 }
 
@@ -47,7 +48,8 @@ JavaFrame frame_of(std::string_view bytes, std::uint32_t id, std::uint32_t names
   if (id == 0 || id > names || id > kStackNames) return {};
   const auto name = value_at<StackName>(bytes, kStacksNamesAt + std::uint64_t{id - 1} * sizeof(StackName));
   if (!name || std::size_t{name->function} + name->file > kStackText) return {};
-  return {words_of(name->text, name->function), words_of(name->text + name->function, name->file), static_cast<int>(std::min<std::uint32_t>(name->line, INT_MAX))};
+  return {words_of(name->text, name->function), words_of(name->text + name->function, name->file),
+          static_cast<int>(std::min<std::uint32_t>(name->line, INT_MAX))};
 }
 
 // What leads to a lambda's code: Java's own stack traces leave it out as well.
@@ -66,7 +68,8 @@ std::optional<JavaStack> stack_in(std::string_view bytes, std::uint32_t index, s
     JavaFrame frame = frame_of(bytes, slot->frames[i], names);
     if (!made_by_jvm(frame.function)) stack.frames.push_back(std::move(frame));
   }
-  if (slot->more != 0) stack.missing = fmt::format("the outermost are not told: Java's stack is deeper than {} frames", kStackFrames);
+  if (slot->more != 0)
+    stack.missing = fmt::format("the outermost are not told: Java's stack is deeper than {} frames", kStackFrames);
   return stack;
 }
 
@@ -85,10 +88,12 @@ std::string read_used(int fd) {
   return bytes;
 }
 
-Fd open_file(const std::filesystem::path& file, int flags) { return Fd(::open(file.c_str(), flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)); }
+Fd open_file(const std::filesystem::path& file, int flags) {
+  return Fd(::open(file.c_str(), flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+}
 
-// The words of a file that a JVM waits on, as a page of rose's own. Only the kernel looks at them: where the file was cut short, an
-// access would end rose.
+// The words of a file that a JVM waits on, as a page of rose's own. Only the kernel looks at them: where the file was
+// cut short, an access would end rose.
 class Futexes {
  public:
   explicit Futexes(int fd) : memory_(::mmap(nullptr, sizeof(StacksHead), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) {}
@@ -122,7 +127,8 @@ std::string stacks_file(std::string_view maps) {
     const std::size_t end = at + kEnding.size();
     if ((end < maps.size() && maps[end] != '\n') || at < kNameDigits + 1 || maps[at - kNameDigits - 1] != '/') continue;
     const std::string_view name = maps.substr(at - kNameDigits, kNameDigits);
-    if (std::all_of(name.begin(), name.end(), [](char c) { return hex_digit(c) >= 0; })) return std::string(maps.substr(at - kNameDigits, kNameDigits + kEnding.size()));
+    if (std::all_of(name.begin(), name.end(), [](char c) { return hex_digit(c) >= 0; }))
+      return std::string(maps.substr(at - kNameDigits, kNameDigits + kEnding.size()));
   }
   return {};
 }
@@ -130,7 +136,9 @@ std::string stacks_file(std::string_view maps) {
 JavaStack ask(const std::filesystem::path& file, pid_t tid) {
   const Fd fd = open_file(file, O_RDWR);
   StacksHead head;
-  const auto look = [&] { return read_at(fd.get(), &head, sizeof head, 0) == sizeof head && head.magic == kStacksMagic; };
+  const auto look = [&] {
+    return read_at(fd.get(), &head, sizeof head, 0) == sizeof head && head.magic == kStacksMagic;
+  };
   if (!fd || !look()) return without("the agent in the JVM left no file to ask by");
   if (head.live == 0) return without("the JVM was still starting, or ended, and did not say where its threads were");
   const Futexes futexes(fd.get());
@@ -146,15 +154,21 @@ JavaStack ask(const std::filesystem::path& file, pid_t tid) {
   while (look() && head.answered != serial) {
     const std::int64_t now = monotonic_ns();
     if (begun == 0 && head.begun == serial) begun = now;
-    if (begun == 0 && now - asked >= kBeginNs) return without(fmt::format("Java's frames are not told: the JVM's agent did not run for {} ms", kBeginNs / 1'000'000));
+    if (begun == 0 && now - asked >= kBeginNs)
+      return without(
+          fmt::format("Java's frames are not told: the JVM's agent did not run for {} ms", kBeginNs / 1'000'000));
     if (begun != 0 && now - begun >= kAskNs)
-      return without(fmt::format("Java's frames are not told: the thread was inside the JVM itself, which did not say within {} ms where it was", kAskNs / 1'000'000));
+      return without(
+          fmt::format("Java's frames are not told: the thread was inside the JVM itself, which did not say within {} "
+                      "ms where it was",
+                      kAskNs / 1'000'000));
     // `begun` wakes nobody.
     futexes.wait(offsetof(StacksHead, answered), head.answered, begun == 0 ? kLookNs : kAskNs - (now - begun));
   }
   if (head.answer == static_cast<std::uint32_t>(StackAnswer::stranger)) return without("it is none of Java's threads");
   const std::string bytes = read_used(fd.get());
-  std::optional<JavaStack> stack = head.answer == static_cast<std::uint32_t>(StackAnswer::told) ? stack_in(bytes, 0, head.names) : std::nullopt;
+  std::optional<JavaStack> stack =
+      head.answer == static_cast<std::uint32_t>(StackAnswer::told) ? stack_in(bytes, 0, head.names) : std::nullopt;
   if (!stack || stack->tid != own) return without("the JVM does not tell Java's frames of it");
   return *std::move(stack);
 }
@@ -184,7 +198,9 @@ std::vector<JavaStack> noted(const std::filesystem::path& folder) {
 const JavaStack* stack_of(const std::vector<JavaStack>& stacks, int tid, std::int64_t at_ns) {
   const JavaStack* best = nullptr;
   for (const JavaStack& one : stacks) {
-    if (one.tid != tid || (one.at_ns > at_ns && !one.kept) || one.at_ns < at_ns - kLongBefore || one.at_ns > at_ns + kLongBefore) continue;
+    if (one.tid != tid || (one.at_ns > at_ns && !one.kept) || one.at_ns < at_ns - kLongBefore ||
+        one.at_ns > at_ns + kLongBefore)
+      continue;
     const auto apart = [&](const JavaStack& stack) { return std::abs(at_ns - stack.at_ns); };
     if (best == nullptr || apart(one) < apart(*best)) best = &one;
   }

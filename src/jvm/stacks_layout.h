@@ -1,5 +1,6 @@
-// The file by which an agent tells rose where its JVM's threads are: one for each JVM, mapped by the agent, beside its state file. A
-// head, by which rose asks; slots, each the frames of one thread as numbers; and what the numbers stand for, only ever added to.
+// The file by which an agent tells rose where its JVM's threads are: one for each JVM, mapped by the agent, beside its
+// state file. A head, by which rose asks; slots, each the frames of one thread as numbers; and what the numbers stand
+// for, only ever added to.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +8,16 @@
 namespace rose::jvm {
 
 inline constexpr std::uint64_t kStacksMagic = 0x31306b7473736f72;  // "rosstk01"
-inline constexpr std::uint32_t kStackFrames = 96;      // of one thread, the innermost
-inline constexpr std::uint32_t kStackThreads = 256;    // threads that have a slot of their own, where each place that they come by is noted
-inline constexpr std::uint32_t kStackKept = 255;       // stacks that are kept for good: of exceptions, and of threads that were stopped at a place
-inline constexpr std::uint32_t kStackSlots = 1 + kStackThreads + kStackKept;  // the first one is the answer to what is asked
-inline constexpr std::uint32_t kStackNames = 16384;    // frames by name
+inline constexpr std::uint32_t kStackFrames = 96;                  // of one thread, the innermost
+inline constexpr std::uint32_t kStackThreads =
+    256;  // threads that have a slot of their own, where each place that they come by is noted
+inline constexpr std::uint32_t kStackKept =
+    255;  // stacks that are kept for good: of exceptions, and of threads that were stopped at a place
+inline constexpr std::uint32_t kStackSlots =
+    1 + kStackThreads + kStackKept;                  // the first one is the answer to what is asked
+inline constexpr std::uint32_t kStackNames = 16384;  // frames by name
 inline constexpr std::uint32_t kStackText = 500;
-inline constexpr char kAgentThread[] = "rose\n";      // of /proc/TID/comm
+inline constexpr char kAgentThread[] = "rose\n";  // of /proc/TID/comm
 
 enum class StackAnswer : std::uint32_t {
   told = 1,
@@ -38,10 +42,10 @@ struct StacksHead {
 static_assert(sizeof(StacksHead) == 4096);
 
 struct StackSlot {
-  std::int64_t at_ns = 0;      // of the monotonic clock
-  std::int32_t tid = 0;        // as the JVM sees it; 0: nobody's
-  std::uint32_t count = 0;     // written last
-  std::uint32_t more = 0;      // 1: there are outer frames that did not fit
+  std::int64_t at_ns = 0;   // of the monotonic clock
+  std::int32_t tid = 0;     // as the JVM sees it; 0: nobody's
+  std::uint32_t count = 0;  // written last
+  std::uint32_t more = 0;   // 1: there are outer frames that did not fit
   std::uint32_t reserved = 0;
   std::uint32_t frames[kStackFrames] = {};  // 1 + a name's number, the innermost first; 0: nobody knows
 };

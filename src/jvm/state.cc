@@ -15,7 +15,8 @@ constexpr std::size_t kMostBytes = sizeof(StateHead) + std::size_t{kStateRecords
 // As the node wrote it, without what would disturb a terminal.
 std::string text_of(const char* bytes, std::size_t size) {
   std::string text(bytes, size);
-  std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
   return text;
 }
 
@@ -40,10 +41,13 @@ bool parse_state(std::string_view bytes, JvmState& into) {
       case RecordKind::note: into.notes.push_back({record.entry, std::move(text)}); break;
       case RecordKind::place: into.places.push_back({record.entry, std::move(text)}); break;
       case RecordKind::method:
-        into.methods.push_back({std::move(text), static_cast<double>(record.count) + static_cast<double>(record.unseen) / 1000,
+        into.methods.push_back({std::move(text),
+                                static_cast<double>(record.count) + static_cast<double>(record.unseen) / 1000,
                                 (record.flags & kMethodUnknown) == 0, (record.flags & kMethodWatched) != 0});
         break;
-      case RecordKind::asked: into.asked.push_back({record.entry, (record.flags & kAskedPlaced) != 0, std::move(text)}); break;
+      case RecordKind::asked:
+        into.asked.push_back({record.entry, (record.flags & kAskedPlaced) != 0, std::move(text)});
+        break;
     }
   }
   return true;
@@ -77,7 +81,9 @@ std::map<std::string, WatchedMethod> watched_methods(const std::vector<JvmState>
 }
 
 std::vector<std::string> complaints(const std::string& node, const std::vector<JvmState>& states) {
-  if (states.empty()) return {fmt::format("no JVM of {} loaded rose's agent (JAVA_TOOL_OPTIONS must reach it): its methods are not watched", node)};
+  if (states.empty())
+    return {fmt::format(
+        "no JVM of {} loaded rose's agent (JAVA_TOOL_OPTIONS must reach it): its methods are not watched", node)};
   std::set<std::string> told;
   bool able = false, any = false;
   for (const JvmState& state : states) {
@@ -91,7 +97,8 @@ std::vector<std::string> complaints(const std::string& node, const std::vector<J
       if (note.entry == kNoEntry) told.insert(fmt::format("{}: {}", node, note.text));
     }
   }
-  if (able && !any) told.insert(fmt::format("no class that {} loaded has a method that its `functions` or `sources` mean", node));
+  if (able && !any)
+    told.insert(fmt::format("no class that {} loaded has a method that its `functions` or `sources` mean", node));
   return {told.begin(), told.end()};
 }
 

@@ -1,5 +1,5 @@
-// What agents told, read from their state files (jvm/state_layout.h), also while they write them. The files are the nodes' own:
-// nothing in them is trusted.
+// What agents told, read from their state files (jvm/state_layout.h), also while they write them. The files are the
+// nodes' own: nothing in them is trusted.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ struct Note {
 
 // A method whose entries are watched.
 struct WatchedMethod {
-  std::string name;    // "org.x.Learner.sync"; with parameters where the class has several of that name
-  double calls = 0;    // seen, and those that it probably had while it was let go of
-  bool known = true;   // false: it was not watched for long enough to say
-  bool watched = true; // now
+  std::string name;     // "org.x.Learner.sync"; with parameters where the class has several of that name
+  double calls = 0;     // seen, and those that it probably had while it was let go of
+  bool known = true;    // false: it was not watched for long enough to say
+  bool watched = true;  // now
 };
 
 // A value that was asked for.

@@ -22,8 +22,8 @@
 #include "base/log.h"
 #include "kernel/link_create.h"
 #include "kernel/maps.h"
-#include "kernel/probe.h"
 #include "kernel/privilege.h"
+#include "kernel/probe.h"
 
 namespace rose::kernel {
 namespace {
@@ -43,10 +43,8 @@ int to_log(enum libbpf_print_level level, const char* format, va_list args) {
   if (line.empty()) return 0;
   // Of the verifier's log, which may have megabytes, the end says what is wrong.
   constexpr std::size_t kMostBegin = 512, kMostEnd = 3072;
-  if (line.size() <= kMostBegin + kMostEnd)
-    log::debug(line);
-  else
-    log::debug("{}\n[...]\n{}", line.substr(0, kMostBegin), line.substr(line.size() - kMostEnd));
+  if (line.size() <= kMostBegin + kMostEnd) log::debug(line);
+  else log::debug("{}\n[...]\n{}", line.substr(0, kMostBegin), line.substr(line.size() - kMostEnd));
   return 0;
 }
 
@@ -136,8 +134,7 @@ Unexpected bpf_failure(std::string_view what, int err) {
   const Capabilities have = effective_capabilities();
   std::string missing;
   if (!have.has(21)) {  // CAP_SYS_ADMIN stands in for all of them
-    const std::pair<int, const char*> needed[] = {
-        {39, "CAP_BPF"}, {38, "CAP_PERFMON"}, {12, "CAP_NET_ADMIN"}};
+    const std::pair<int, const char*> needed[] = {{39, "CAP_BPF"}, {38, "CAP_PERFMON"}, {12, "CAP_NET_ADMIN"}};
     for (const auto& [bit, name] : needed) {
       if (have.has(bit)) continue;
       if (!missing.empty()) missing += ", ";
@@ -151,8 +148,9 @@ Unexpected bpf_failure(std::string_view what, int err) {
   std::string hint;
   switch (err) {
     case EPERM:
-      hint = "the kernel refuses it even with the right capabilities (lockdown, or a container's seccomp profile); "
-             "'rose doctor' tries each feature";
+      hint =
+          "the kernel refuses it even with the right capabilities (lockdown, or a container's seccomp profile); "
+          "'rose doctor' tries each feature";
       break;
     case EACCES:
     case EINVAL:
@@ -160,15 +158,13 @@ Unexpected bpf_failure(std::string_view what, int err) {
     case ENOSYS:
     case ENOENT:
     case ESRCH:
-      hint = "this kernel lacks a feature rose uses (Linux 6.1 with CONFIG_DEBUG_INFO_BTF, CONFIG_BPF_SYSCALL and "
-             "CONFIG_BPF_EVENTS has all that is needed); 'rose doctor' names it, --verbose shows the kernel's words";
+      hint =
+          "this kernel lacks a feature rose uses (Linux 6.1 with CONFIG_DEBUG_INFO_BTF, CONFIG_BPF_SYSCALL and "
+          "CONFIG_BPF_EVENTS has all that is needed); 'rose doctor' names it, --verbose shows the kernel's words";
       break;
     case ENOMEM:
-    case E2BIG:
-      hint = "lower the memory option";
-      break;
-    default:
-      hint = "'rose doctor' tries each feature; --verbose shows the kernel's words";
+    case E2BIG: hint = "lower the memory option"; break;
+    default: hint = "'rose doctor' tries each feature; --verbose shows the kernel's words";
   }
   return fail(ErrorKind::environment, fmt::format("{}: {}", what, std::strerror(err)), hint);
 }

@@ -36,7 +36,8 @@ void route_libbpf_log();
 // Measured once, with a probe of our own.
 [[nodiscard]] double uprobe_seconds();
 
-// Before an object is loaded: makes `program` (SEC("uprobe")) attachable by attach_functions, whichever way that will go.
+// Before an object is loaded: makes `program` (SEC("uprobe")) attachable by attach_functions, whichever way that will
+// go.
 void prepare_uprobe(bpf_program* program);
 
 // One function to attach to: offset in the file, and the number that bpf_get_attach_cookie gives.
@@ -84,8 +85,7 @@ class LinkCloser {
 // Attaches a loaded, prepared uprobe program to places of one file (by inode: every process that maps it, now or
 // later). One uprobe_multi link, or one perf event for each place where the kernel has none: there
 // thousands of places are slow to let go of.
-[[nodiscard]] Result<FunctionLink> attach_functions(const bpf_program* program,
-                                                    const std::filesystem::path& binary,
+[[nodiscard]] Result<FunctionLink> attach_functions(const bpf_program* program, const std::filesystem::path& binary,
                                                     const std::vector<ProbePoint>& points);
 
 // A cgroup_skb program on a v2 cgroup folder, as a link.
@@ -100,8 +100,8 @@ enum class Way { in, out };
 // A SEC("xdp") program as a link, generic mode; an interface holds one only.
 [[nodiscard]] Result<Fd> attach_xdp(const bpf_program* program, int ifindex);
 
-// Runs of the object's loaded programs that the kernel left out because the same program was interrupted on that CPU. Where
-// preemption is off in tracepoints and probes (all kernels so far) there are none.
+// Runs of the object's loaded programs that the kernel left out because the same program was interrupted on that CPU.
+// Where preemption is off in tracepoints and probes (all kernels so far) there are none.
 [[nodiscard]] std::uint64_t missed_runs(const bpf_object* object);
 
 }  // namespace rose::kernel

@@ -1,5 +1,5 @@
-// The sets of capabilities that the kernel keeps of each thread, by system calls alone: so also in a signal's handler, and in a child
-// that may allocate nothing. Which are needed, and giving them up, is privilege.h.
+// The sets of capabilities that the kernel keeps of each thread, by system calls alone: so also in a signal's handler,
+// and in a child that may allocate nothing. Which are needed, and giving them up, is privilege.h.
 #pragma once
 
 #include <linux/capability.h>
@@ -15,7 +15,8 @@ struct CapabilitySets {
   std::uint64_t effective = 0, permitted = 0, inheritable = 0;
 };
 
-// Each is part of whoever calls it, so that what must not be instrumented is not. False, with errno, when the kernel says no.
+// Each is part of whoever calls it, so that what must not be instrumented is not. False, with errno, when the kernel
+// says no.
 
 // Of a thread of ours; 0: the one that calls.
 [[nodiscard, gnu::always_inline]] inline bool get_capabilities(CapabilitySets& sets, pid_t thread = 0) {

@@ -115,12 +115,14 @@ Result<Cgroup> find_cgroup(const std::filesystem::path& folder) {
                 "give the full path of a cgroup v2 folder, e.g. /sys/fs/cgroup/system.slice/x.service");
   }
   struct statfs fs{};
-  if (::statfs(known.c_str(), &fs) != 0) return fail_errno(ErrorKind::input, fmt::format("cgroup '{}'", folder.string()), errno);
+  if (::statfs(known.c_str(), &fs) != 0)
+    return fail_errno(ErrorKind::input, fmt::format("cgroup '{}'", folder.string()), errno);
   if (fs.f_type != kCgroup2Magic) {
-    return fail(ErrorKind::input,
-                rest.empty() ? fmt::format("'{}' is not a cgroup v2 folder", folder.string())
-                             : fmt::format("cgroup '{}' does not exist", folder.string()),
-                "give a cgroup v2 folder; v2 is mounted at /sys/fs/cgroup, or at /sys/fs/cgroup/unified in the hybrid layout");
+    return fail(
+        ErrorKind::input,
+        rest.empty() ? fmt::format("'{}' is not a cgroup v2 folder", folder.string())
+                     : fmt::format("cgroup '{}' does not exist", folder.string()),
+        "give a cgroup v2 folder; v2 is mounted at /sys/fs/cgroup, or at /sys/fs/cgroup/unified in the hybrid layout");
   }
   Cgroup cgroup;
   cgroup.path = rest.empty() ? known : known / rest;
@@ -136,9 +138,10 @@ Result<Cgroup> find_cgroup(const std::filesystem::path& folder) {
     std::filesystem::path name = "/";
     if (cgroup_id(mount.point) != kTopId) {
       if (!whole_names()) {
-        return fail(ErrorKind::environment,
-                    fmt::format("cgroup '{}': only a part of the machine's cgroups can be seen from here", folder.string()),
-                    "give this container the host's: --cgroupns=host, or mount the host's /sys/fs/cgroup");
+        return fail(
+            ErrorKind::environment,
+            fmt::format("cgroup '{}': only a part of the machine's cgroups can be seen from here", folder.string()),
+            "give this container the host's: --cgroupns=host, or mount the host's /sys/fs/cgroup");
       }
       name = mount.root;
     }

@@ -23,8 +23,8 @@ struct Cgroup {
   std::string name;         // from the hierarchy's top, as the kernel says it: "/system.slice/x.service"
 };
 
-// A v2 cgroup folder, which may come later. ErrorKind::input when it is none or cannot become one, ErrorKind::environment when only
-// a part of the hierarchy can be seen from here.
+// A v2 cgroup folder, which may come later. ErrorKind::input when it is none or cannot become one,
+// ErrorKind::environment when only a part of the hierarchy can be seen from here.
 [[nodiscard]] Result<Cgroup> find_cgroup(const std::filesystem::path& folder);
 // Its id now; 0 when it is not there.
 [[nodiscard]] std::uint64_t cgroup_id(const std::filesystem::path& folder);

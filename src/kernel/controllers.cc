@@ -19,7 +19,7 @@
 namespace rose::kernel {
 namespace {
 
-constexpr std::uint64_t kPeriod = 100'000;      // µs
+constexpr std::uint64_t kPeriod = 100'000;  // µs
 constexpr std::uint64_t kMillionths = 1'000'000;
 
 // "key value" lines, or one number alone (key "").
@@ -64,7 +64,9 @@ std::filesystem::path own_folder(const std::filesystem::path& mount, std::string
   std::string line;
   while (std::getline(file, line)) {
     const auto first = line.find(':'), second = line.find(':', first + 1);
-    if (second == std::string::npos || !has_word(std::string_view(line).substr(first + 1, second - first - 1), ',', controller)) continue;
+    if (second == std::string::npos ||
+        !has_word(std::string_view(line).substr(first + 1, second - first - 1), ',', controller))
+      continue;
     return mount / std::filesystem::path(line.substr(second + 1)).relative_path();
   }
   return mount;
@@ -89,10 +91,12 @@ Result<ControllerPlace> find_controller(Controller controller) {
   const std::string name(controller_name(controller));
   const std::string probe_name = name + "_controller";
   const auto none = [&](std::string what) {
-    return fail(ErrorKind::environment, fmt::format("the cgroup controller '{}' {}", name, what),
-                fmt::format("use a kernel with {}; where v1's hierarchies are mounted, mount this one: mkdir -p /sys/fs/cgroup/{} && "
-                            "mount -t cgroup -o {} none /sys/fs/cgroup/{}; `rose doctor` tries it",
-                            controller == Controller::memory ? "CONFIG_MEMCG" : "CONFIG_CFS_BANDWIDTH", name, name, name));
+    return fail(
+        ErrorKind::environment, fmt::format("the cgroup controller '{}' {}", name, what),
+        fmt::format(
+            "use a kernel with {}; where v1's hierarchies are mounted, mount this one: mkdir -p /sys/fs/cgroup/{} && "
+            "mount -t cgroup -o {} none /sys/fs/cgroup/{}; `rose doctor` tries it",
+            controller == Controller::memory ? "CONFIG_MEMCG" : "CONFIG_CFS_BANDWIDTH", name, name, name));
   };
   if (masked(probe_name)) return none("is masked by ROSE_MASK");
   if (const auto mount = cgroup2_mount()) {
@@ -104,7 +108,8 @@ Result<ControllerPlace> find_controller(Controller controller) {
   }
   const std::filesystem::path mount = cgroup1_mount(name);
   if (mount.empty()) return none("is not mounted, neither with cgroup v2 nor with v1");
-  if (::access((mount / (controller == Controller::memory ? "memory.limit_in_bytes" : "cgroup.procs")).c_str(), F_OK) != 0)
+  if (::access((mount / (controller == Controller::memory ? "memory.limit_in_bytes" : "cgroup.procs")).c_str(), F_OK) !=
+      0)
     return none(fmt::format("in {} has no limits", mount.string()));
   std::filesystem::path own = own_folder(mount, name);
   if (::access(own.c_str(), W_OK) != 0) own = mount;  // seen from a container, it may have another name
@@ -117,7 +122,8 @@ Result<void> pass_on(Controller controller, const std::filesystem::path& mount, 
   return pass_on(controller_name(controller), mount, parent);
 }
 
-Result<void> pass_on(std::string_view controller, const std::filesystem::path& mount, const std::filesystem::path& parent) {
+Result<void> pass_on(std::string_view controller, const std::filesystem::path& mount,
+                     const std::filesystem::path& parent) {
   std::filesystem::path folder = mount;
   std::vector<std::filesystem::path> chain{folder};
   if (parent != mount)
@@ -128,7 +134,8 @@ Result<void> pass_on(std::string_view controller, const std::filesystem::path& m
     std::replace(words.begin(), words.end(), '\n', ' ');
     if (has_word(words, ' ', controller)) continue;
     if (auto written = write_control(each / "cgroup.subtree_control", fmt::format("+{}", controller)); !written)
-      return Unexpected(std::move(written).error().in(fmt::format("passing the controller '{}' on to {}", controller, parent.string())));
+      return Unexpected(std::move(written).error().in(
+          fmt::format("passing the controller '{}' on to {}", controller, parent.string())));
   }
   return {};
 }
@@ -165,7 +172,8 @@ int write_all(const std::filesystem::path& folder, const std::vector<ControlWrit
 
 bool in_force(const std::filesystem::path& folder, Controller controller, bool v2, std::uint64_t amount) {
   const std::uint64_t found = value_in(folder / limit_file(controller, v2), "");
-  if (controller == Controller::memory) return found > 0 && found <= amount && amount - found < static_cast<std::uint64_t>(::getpagesize());
+  if (controller == Controller::memory)
+    return found > 0 && found <= amount && amount - found < static_cast<std::uint64_t>(::getpagesize());
   const auto writes = limited(controller, v2, amount);
   std::uint64_t quota = 0;
   const std::string& text = writes.back().value;

@@ -1,5 +1,6 @@
-// The cgroup controllers that limit memory and processor time: v2's where the unified hierarchy has them, else v1's hierarchies. Where
-// they are, what is written to which file, and how often a limit was felt. Whose folders they are and when, others say.
+// The cgroup controllers that limit memory and processor time: v2's where the unified hierarchy has them, else v1's
+// hierarchies. Where they are, what is written to which file, and how often a limit was felt. Whose folders they are
+// and when, others say.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +24,12 @@ struct ControllerPlace {
 // ErrorKind::environment, with how to get it.
 [[nodiscard]] Result<ControllerPlace> find_controller(Controller controller);
 
-// v2: a folder has the controller only if all above it pass it on. What is passed on stays so: others may have come to use it.
-[[nodiscard]] Result<void> pass_on(Controller controller, const std::filesystem::path& mount, const std::filesystem::path& parent);
-[[nodiscard]] Result<void> pass_on(std::string_view controller, const std::filesystem::path& mount, const std::filesystem::path& parent);
+// v2: a folder has the controller only if all above it pass it on. What is passed on stays so: others may have come to
+// use it.
+[[nodiscard]] Result<void> pass_on(Controller controller, const std::filesystem::path& mount,
+                                   const std::filesystem::path& parent);
+[[nodiscard]] Result<void> pass_on(std::string_view controller, const std::filesystem::path& mount,
+                                   const std::filesystem::path& parent);
 
 struct ControlWrite {
   std::string file;

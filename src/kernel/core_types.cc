@@ -75,12 +75,9 @@ class Copy {
   int make(const btf_type* type) {
     const char* name = btf__name_by_offset(from_, type->name_off);
     switch (btf_kind(type)) {
-      case BTF_KIND_INT:
-        return btf__add_int(to_, name, type->size, btf_int_encoding(type));
-      case BTF_KIND_FLOAT:
-        return btf__add_float(to_, name, type->size);
-      case BTF_KIND_PTR:
-        return btf__add_ptr(to_, 0);
+      case BTF_KIND_INT: return btf__add_int(to_, name, type->size, btf_int_encoding(type));
+      case BTF_KIND_FLOAT: return btf__add_float(to_, name, type->size);
+      case BTF_KIND_PTR: return btf__add_ptr(to_, 0);
       case BTF_KIND_TYPEDEF: {
         const int inner = take(type->type);
         return inner < 0 ? -1 : btf__add_typedef(to_, name, inner);
@@ -88,8 +85,7 @@ class Copy {
       case BTF_KIND_CONST:
       case BTF_KIND_VOLATILE:
       case BTF_KIND_RESTRICT:
-      case BTF_KIND_TYPE_TAG:
-        return take(type->type);  // says nothing of where a field is
+      case BTF_KIND_TYPE_TAG: return take(type->type);  // says nothing of where a field is
       case BTF_KIND_ARRAY: {
         const auto* array = btf_array(type);
         const int index = take(array->index_type);
@@ -108,15 +104,14 @@ class Copy {
         const int copy = btf__add_enum64(to_, name, type->size, btf_kflag(type));
         for (std::uint32_t i = 0; copy >= 0 && i < btf_vlen(type); ++i) {
           const auto& value = btf_enum64(type)[i];
-          if (btf__add_enum64_value(to_, btf__name_by_offset(from_, value.name_off), btf_enum64_value(&value)) != 0) return -1;
+          if (btf__add_enum64_value(to_, btf__name_by_offset(from_, value.name_off), btf_enum64_value(&value)) != 0)
+            return -1;
         }
         return copy;
       }
       case BTF_KIND_STRUCT:
-      case BTF_KIND_UNION:
-        return composite(type, name);
-      default:
-        return -1;
+      case BTF_KIND_UNION: return composite(type, name);
+      default: return -1;
     }
   }
 
@@ -124,10 +119,11 @@ class Copy {
     const btf_member* members = btf_members(type);
     for (std::uint32_t i = 0; i < btf_vlen(type); ++i)
       if (take(members[i].type) < 0) return -1;  // each stands before what it lies in
-    const int copy = btf_is_struct(type) ? btf__add_struct(to_, name, type->size) : btf__add_union(to_, name, type->size);
+    const int copy =
+        btf_is_struct(type) ? btf__add_struct(to_, name, type->size) : btf__add_union(to_, name, type->size);
     for (std::uint32_t i = 0; copy >= 0 && i < btf_vlen(type); ++i) {
-      if (btf__add_field(to_, btf__name_by_offset(from_, members[i].name_off), take(members[i].type), btf_member_bit_offset(type, i),
-                         btf_member_bitfield_size(type, i)) != 0)
+      if (btf__add_field(to_, btf__name_by_offset(from_, members[i].name_off), take(members[i].type),
+                         btf_member_bit_offset(type, i), btf_member_bitfield_size(type, i)) != 0)
         return -1;
     }
     return copy;
@@ -146,8 +142,8 @@ struct ExtHeader {
   std::uint32_t functions_at, functions_length, lines_at, lines_length, relocations_at, relocations_length;
 };
 
-// The types whose fields the object's programs ask for: of each CO-RE relocation the one at its root. Our own skeleton is read, and
-// by libbpf before: it is well formed.
+// The types whose fields the object's programs ask for: of each CO-RE relocation the one at its root. Our own skeleton
+// is read, and by libbpf before: it is well formed.
 std::set<std::uint32_t> roots(const btf_ext* ext) {
   std::set<std::uint32_t> out;
   std::uint32_t size = 0;
@@ -177,8 +173,8 @@ std::set<std::uint32_t> roots(const btf_ext* ext) {
   return out;
 }
 
-// The kernel's types of the names that CO-RE will ask for; null when one can't be copied, or is not there: modules have types, too, and
-// libbpf finds them by itself.
+// The kernel's types of the names that CO-RE will ask for; null when one can't be copied, or is not there: modules have
+// types, too, and libbpf finds them by itself.
 Btf chosen(const btf* kernel, const btf* object, const std::set<std::uint32_t>& wanted) {
   Btf few(btf__new_empty());
   if (!few) return {};
@@ -231,7 +227,8 @@ const char* core_types(const void* (*elf_bytes)(std::size_t* size)) {
     if (!one->second.file) log::debug("libbpf looks through all of the kernel's types");
   }
   // Where /proc is another's, that path leads elsewhere.
-  return !one->second.path.empty() && ::access(one->second.path.c_str(), R_OK) == 0 ? one->second.path.c_str() : nullptr;
+  return !one->second.path.empty() && ::access(one->second.path.c_str(), R_OK) == 0 ? one->second.path.c_str()
+                                                                                    : nullptr;
 }
 
 }  // namespace rose::kernel

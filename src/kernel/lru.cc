@@ -34,7 +34,8 @@ bool try_fair_lru() {
     if (CPU_ISSET(i, &allowed)) processors.push_back(i);
   }
   if (processors.size() < 2) return false;
-  const Fd map(bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "rose_lru", sizeof(std::uint32_t), sizeof(std::uint32_t), kEntries, nullptr));
+  const Fd map(bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "rose_lru", sizeof(std::uint32_t), sizeof(std::uint32_t), kEntries,
+                              nullptr));
   if (!map) return false;
   const auto put = [&](std::uint32_t key) { return bpf_map_update_elem(map.get(), &key, &key, BPF_ANY) == 0; };
   if (!go_to(processors[0]) || !put(0) || !go_to(processors[1])) return false;
@@ -51,7 +52,8 @@ bool try_fair_lru() {
 std::uint32_t lru_entries(std::uint32_t wanted, std::uint32_t processors, bool fair) {
   // With fair batches they have half of the map at most.
   const std::uint64_t kept = std::uint64_t{processors} * kBatch;
-  const std::uint64_t entries = std::uint64_t{wanted} + (fair ? std::min<std::uint64_t>(kept, std::uint64_t{wanted} + processors) : kept);
+  const std::uint64_t entries =
+      std::uint64_t{wanted} + (fair ? std::min<std::uint64_t>(kept, std::uint64_t{wanted} + processors) : kept);
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(entries, std::numeric_limits<std::uint32_t>::max()));
 }
 

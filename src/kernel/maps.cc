@@ -30,7 +30,9 @@ std::string_view take_word(std::string_view& line) {
 }
 
 bool read_line(std::string_view line, MappedRange& range) {
-  if (!take_number(line, range.begin, 16) || !take_char(line, '-') || !take_number(line, range.end, 16) || !take_char(line, ' ')) return false;
+  if (!take_number(line, range.begin, 16) || !take_char(line, '-') || !take_number(line, range.end, 16) ||
+      !take_char(line, ' '))
+    return false;
   range.access = take_word(line);
   if (!take_number(line, range.offset, 16) || !take_char(line, ' ')) return false;
   (void)take_word(line);  // device
@@ -54,12 +56,15 @@ std::vector<MappedRange> read_maps(std::string_view text) {
   return all;
 }
 
-std::vector<MappedRange> maps_of(pid_t pid) { return read_maps(read_file(fmt::format("/proc/{}/maps", pid)).value_or("")); }
+std::vector<MappedRange> maps_of(pid_t pid) {
+  return read_maps(read_file(fmt::format("/proc/{}/maps", pid)).value_or(""));
+}
 
 FilePlace own_place(const void* address) {
   const auto wanted = reinterpret_cast<std::uintptr_t>(address);
   for (MappedRange& range : read_maps(read_file("/proc/self/maps").value_or("")))
-    if (wanted >= range.begin && wanted < range.end) return {std::move(range.name), wanted - range.begin + range.offset};
+    if (wanted >= range.begin && wanted < range.end)
+      return {std::move(range.name), wanted - range.begin + range.offset};
   return {};
 }
 

@@ -164,7 +164,8 @@ int Netlink::quiet_port(int link, int bridge) {
   port->ifi_family = PF_BRIDGE;
   port->ifi_index = link;
   const std::size_t settings = quiet.open(IFLA_PROTINFO | NLA_F_NESTED);
-  for (const std::uint16_t what : {IFLA_BRPORT_LEARNING, IFLA_BRPORT_UNICAST_FLOOD, IFLA_BRPORT_MCAST_FLOOD, IFLA_BRPORT_BCAST_FLOOD})
+  for (const std::uint16_t what :
+       {IFLA_BRPORT_LEARNING, IFLA_BRPORT_UNICAST_FLOOD, IFLA_BRPORT_MCAST_FLOOD, IFLA_BRPORT_BCAST_FLOOD})
     quiet.put(what, std::uint8_t{0});
   quiet.close(settings);
   return ask(quiet);
@@ -183,7 +184,8 @@ int Netlink::add_default_route(const Address& address) {
   return ask(request);
 }
 
-int Netlink::add_rule(int family, std::uint32_t priority, std::uint8_t action, const std::function<void(Request&)>& more) {
+int Netlink::add_rule(int family, std::uint32_t priority, std::uint8_t action,
+                      const std::function<void(Request&)>& more) {
   Request request(RTM_NEWRULE, NLM_F_CREATE | NLM_F_EXCL);
   auto* rule = request.body<fib_rule_hdr>();
   rule->family = static_cast<std::uint8_t>(family);
@@ -197,10 +199,13 @@ int Netlink::add_rule(int family, std::uint32_t priority, std::uint8_t action, c
 int Netlink::prohibit_port_by_default_route(int family, std::uint16_t port) {
   // All routes but the default one come first.
   const std::uint32_t prefix = 0;
-  if (const int err = add_rule(family, 100, FR_ACT_TO_TBL, [&](Request& rule) { rule.put(FRA_SUPPRESS_PREFIXLEN, prefix); }); err != 0)
+  if (const int err =
+          add_rule(family, 100, FR_ACT_TO_TBL, [&](Request& rule) { rule.put(FRA_SUPPRESS_PREFIXLEN, prefix); });
+      err != 0)
     return err;
   const fib_rule_port_range range{port, port};
-  return add_rule(family, 101, FR_ACT_PROHIBIT, [&](Request& rule) { rule.put(FRA_DPORT_RANGE, &range, sizeof range); });
+  return add_rule(family, 101, FR_ACT_PROHIBIT,
+                  [&](Request& rule) { rule.put(FRA_DPORT_RANGE, &range, sizeof range); });
 }
 
 }  // namespace rose::kernel

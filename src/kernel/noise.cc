@@ -8,7 +8,8 @@
 namespace rose::kernel {
 namespace {
 
-constexpr std::string_view kForm = "write CALL:ERROR to add (globs of calls allowed: '*:ENOENT'), -CALL:ERROR to take out, or none to clear the list";
+constexpr std::string_view kForm =
+    "write CALL:ERROR to add (globs of calls allowed: '*:ENOENT'), -CALL:ERROR to take out, or none to clear the list";
 
 std::size_t index_of(int number) { return static_cast<std::size_t>(number); }
 
@@ -24,16 +25,20 @@ void expect(NoiseTable& table, std::initializer_list<int> errors, std::initializ
 
 NoiseTable builtin_noise() {
   NoiseTable table;
-  for (const std::string_view call : {"read", "write", "readv", "writev", "pread64", "pwrite64", "preadv", "pwritev", "sendfile",
-                                      "accept", "accept4", "recvfrom", "recvmsg", "recvmmsg", "sendto", "sendmsg", "sendmmsg"}) {
+  for (const std::string_view call :
+       {"read", "write", "readv", "writev", "pread64", "pwrite64", "preadv", "pwritev", "sendfile", "accept", "accept4",
+        "recvfrom", "recvmsg", "recvmmsg", "sendto", "sendmsg", "sendmmsg"}) {
     if (const SyscallInfo* info = find_syscall(call)) table.again_when_nonblocking.set(index_of(info->number));
   }
   // RWF_NOWAIT, SPLICE_F_NONBLOCK.
   expect(table, {EAGAIN}, {"preadv2", "pwritev2", "splice", "tee", "vmsplice"});
   expect(table, {EINPROGRESS, EALREADY}, {"connect"});
   expect(table, {EAGAIN, EINTR, ETIMEDOUT}, {"futex", "futex_wait", "futex_waitv", "io_uring_enter"});
-  expect(table, {EINTR, ETIMEDOUT}, {"poll", "ppoll", "epoll_wait", "epoll_pwait", "epoll_pwait2", "clock_nanosleep", "mq_timedreceive"});
-  expect(table, {EINTR}, {"select", "pselect6", "nanosleep", "pause", "rt_sigsuspend", "wait4", "waitid", "io_getevents", "io_pgetevents"});
+  expect(table, {EINTR, ETIMEDOUT},
+         {"poll", "ppoll", "epoll_wait", "epoll_pwait", "epoll_pwait2", "clock_nanosleep", "mq_timedreceive"});
+  expect(table, {EINTR},
+         {"select", "pselect6", "nanosleep", "pause", "rt_sigsuspend", "wait4", "waitid", "io_getevents",
+          "io_pgetevents"});
   expect(table, {EAGAIN, EINTR}, {"rt_sigtimedwait", "semtimedop"});
   return table;
 }
@@ -52,7 +57,8 @@ Result<void> change_noise(NoiseTable& table, std::string_view rule) {
   const std::optional<int> err = errno_number(error);
   if (!err || *err <= 0 || *err >= NoiseTable::kErrnos) {
     const std::string hint = did_you_mean(error, errno_names());
-    return fail(ErrorKind::usage, fmt::format("unknown error '{}'", error), hint.empty() ? "a name such as ENOENT" : hint);
+    return fail(ErrorKind::usage, fmt::format("unknown error '{}'", error),
+                hint.empty() ? "a name such as ENOENT" : hint);
   }
   std::vector<int> numbers;
   if (const SyscallInfo* info = find_syscall(call)) {
@@ -68,14 +74,16 @@ Result<void> change_noise(NoiseTable& table, std::string_view rule) {
   }
   bool changed = false;
   for (const int number : numbers) {
-    const bool was = table.expected[index_of(number)].test(index_of(*err)) || (*err == EAGAIN && table.again_when_nonblocking.test(index_of(number)));
+    const bool was = table.expected[index_of(number)].test(index_of(*err)) ||
+                     (*err == EAGAIN && table.again_when_nonblocking.test(index_of(number)));
     changed |= was;
     table.expected[index_of(number)].set(index_of(*err), !out);
     if (out && *err == EAGAIN) table.again_when_nonblocking.reset(index_of(number));
   }
   // A rule that does nothing is a slip, not a wish.
   if (out && !changed)
-    return fail(ErrorKind::usage, fmt::format("'{}' takes out what is not in the list", rule), "see rose trace --noise list");
+    return fail(ErrorKind::usage, fmt::format("'{}' takes out what is not in the list", rule),
+                "see rose trace --noise list");
   return {};
 }
 

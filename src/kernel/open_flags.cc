@@ -16,10 +16,10 @@ struct Flag {
 constexpr std::uint32_t kAccess = 3;
 constexpr Flag kAccessModes[] = {{"O_RDONLY", 0}, {"O_WRONLY", 1}, {"O_RDWR", 2}, {"O_ACCMODE", 3}};
 constexpr Flag kFlags[] = {
-    {"O_CREAT", 0100},       {"O_EXCL", 0200},          {"O_NOCTTY", 0400},    {"O_TRUNC", 01000},
-    {"O_APPEND", 02000},     {"O_NONBLOCK", 04000},     {"O_SYNC", 04010000},  {"O_DSYNC", 010000},
-    {"O_ASYNC", 020000},     {"O_DIRECT", 040000},      {"O_LARGEFILE", 0100000}, {"O_TMPFILE", 020200000},
-    {"O_DIRECTORY", 0200000}, {"O_NOFOLLOW", 0400000},  {"O_NOATIME", 01000000}, {"O_CLOEXEC", 02000000},
+    {"O_CREAT", 0100},        {"O_EXCL", 0200},        {"O_NOCTTY", 0400},       {"O_TRUNC", 01000},
+    {"O_APPEND", 02000},      {"O_NONBLOCK", 04000},   {"O_SYNC", 04010000},     {"O_DSYNC", 010000},
+    {"O_ASYNC", 020000},      {"O_DIRECT", 040000},    {"O_LARGEFILE", 0100000}, {"O_TMPFILE", 020200000},
+    {"O_DIRECTORY", 0200000}, {"O_NOFOLLOW", 0400000}, {"O_NOATIME", 01000000},  {"O_CLOEXEC", 02000000},
     {"O_PATH", 010000000},
 };
 

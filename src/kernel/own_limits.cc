@@ -18,21 +18,28 @@ namespace {
 // Files that say how much a folder may have, by the ends of their names. Of the others, some act when they are written.
 bool says_how_much(std::string_view file) {
   if (file.starts_with("cgroup.")) return false;
-  for (const std::string_view end : {".max", ".high", ".low", ".min", ".weight", ".latency", ".cpus", ".mems", ".max.burst", ".oom.group"})
+  for (const std::string_view end :
+       {".max", ".high", ".low", ".min", ".weight", ".latency", ".cpus", ".mems", ".max.burst", ".oom.group"})
     if (file.ends_with(end)) return true;
   return false;
 }
 
-// What a new folder has: "max", "max 100000", "rdma0 hca_handle=max", no line at all; 0 where that means no protection rather than nothing.
+// What a new folder has: "max", "max 100000", "rdma0 hca_handle=max", no line at all; 0 where that means no protection
+// rather than nothing.
 bool is_default(std::string_view file, std::string_view line) {
-  if (file.ends_with(".low") || file.ends_with(".min") || file.ends_with(".burst") || file.ends_with(".group")) return line == "0";
+  if (file.ends_with(".low") || file.ends_with(".min") || file.ends_with(".burst") || file.ends_with(".group"))
+    return line == "0";
   if (file.ends_with(".weight")) return line == "100" || line == "default 100";
   // hugetlb has a number of as many pages as the kernel can count in place of the word.
   std::uint64_t number = 0;
-  if (std::from_chars(line.data(), line.data() + line.size(), number).ec == std::errc() && number >= std::uint64_t{1} << 62) return true;
+  if (std::from_chars(line.data(), line.data() + line.size(), number).ec == std::errc() && number >= std::uint64_t{1}
+                                                                                                         << 62)
+    return true;
   if (line == "max" || (file == "cpu.max" && line.starts_with("max "))) return true;
   const auto words = split(line, ' ');
-  return words.size() > 1 && std::all_of(words.begin() + 1, words.end(), [](const std::string& word) { return word == "max" || word.ends_with("=max"); });
+  return words.size() > 1 && std::all_of(words.begin() + 1, words.end(), [](const std::string& word) {
+           return word == "max" || word.ends_with("=max");
+         });
 }
 
 }  // namespace
@@ -42,8 +49,10 @@ std::vector<OwnLimit> own_limits(const std::filesystem::path& folder) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     const std::string file = entry.path().filename();
-    struct stat status {};
-    if (!says_how_much(file) || ::stat(entry.path().c_str(), &status) != 0 || !S_ISREG(status.st_mode) || (status.st_mode & S_IWUSR) == 0) continue;
+    struct stat status{};
+    if (!says_how_much(file) || ::stat(entry.path().c_str(), &status) != 0 || !S_ISREG(status.st_mode) ||
+        (status.st_mode & S_IWUSR) == 0)
+      continue;
     OwnLimit limit{file, {}};
     for (const std::string& line : split(read_file(entry.path(), 1U << 20).value_or(""), '\n'))
       if (!line.empty() && !is_default(file, line)) limit.lines.push_back(line);
@@ -53,8 +62,10 @@ std::vector<OwnLimit> own_limits(const std::filesystem::path& folder) {
   return limits;
 }
 
-Result<void> take_over(const std::vector<OwnLimit>& limits, const std::filesystem::path& mount, const std::filesystem::path& folder) {
-  for (const OwnLimit& limit : limits) ROSE_CHECK(pass_on(limit.file.substr(0, limit.file.find('.')), mount, folder.parent_path()));
+Result<void> take_over(const std::vector<OwnLimit>& limits, const std::filesystem::path& mount,
+                       const std::filesystem::path& folder) {
+  for (const OwnLimit& limit : limits)
+    ROSE_CHECK(pass_on(limit.file.substr(0, limit.file.find('.')), mount, folder.parent_path()));
   if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
     return fail_errno(ErrorKind::environment, fmt::format("cannot make cgroup {}", folder.string()), errno);
   for (const OwnLimit& limit : limits)

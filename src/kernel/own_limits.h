@@ -1,4 +1,5 @@
-// Limits that a cgroup v2 folder has, taken over into another one: what an engine has limited stays limited where rose puts it.
+// Limits that a cgroup v2 folder has, taken over into another one: what an engine has limited stays limited where rose
+// puts it.
 #pragma once
 
 #include <filesystem>
@@ -17,8 +18,10 @@ struct OwnLimit {
 // Those of the folder itself, not of folders above it, that are not what a new folder has; by name.
 [[nodiscard]] std::vector<OwnLimit> own_limits(const std::filesystem::path& folder);
 
-// Gives `folder` these limits; it is made when it is not there. Their controllers are passed on to it from `mount`, which no folder on the way
-// allows that holds processes itself. ErrorKind::environment names the limit that cannot be had.
-[[nodiscard]] Result<void> take_over(const std::vector<OwnLimit>& limits, const std::filesystem::path& mount, const std::filesystem::path& folder);
+// Gives `folder` these limits; it is made when it is not there. Their controllers are passed on to it from `mount`,
+// which no folder on the way allows that holds processes itself. ErrorKind::environment names the limit that cannot be
+// had.
+[[nodiscard]] Result<void> take_over(const std::vector<OwnLimit>& limits, const std::filesystem::path& mount,
+                                     const std::filesystem::path& folder);
 
 }  // namespace rose::kernel

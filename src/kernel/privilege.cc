@@ -18,16 +18,47 @@
 namespace rose::kernel {
 namespace {
 
-constexpr std::array<const char*, 41> kNames = {
-    "CAP_CHOWN",          "CAP_DAC_OVERRIDE",   "CAP_DAC_READ_SEARCH", "CAP_FOWNER",         "CAP_FSETID",
-    "CAP_KILL",           "CAP_SETGID",         "CAP_SETUID",          "CAP_SETPCAP",        "CAP_LINUX_IMMUTABLE",
-    "CAP_NET_BIND_SERVICE", "CAP_NET_BROADCAST", "CAP_NET_ADMIN",      "CAP_NET_RAW",        "CAP_IPC_LOCK",
-    "CAP_IPC_OWNER",      "CAP_SYS_MODULE",     "CAP_SYS_RAWIO",       "CAP_SYS_CHROOT",     "CAP_SYS_PTRACE",
-    "CAP_SYS_PACCT",      "CAP_SYS_ADMIN",      "CAP_SYS_BOOT",        "CAP_SYS_NICE",       "CAP_SYS_RESOURCE",
-    "CAP_SYS_TIME",       "CAP_SYS_TTY_CONFIG", "CAP_MKNOD",           "CAP_LEASE",          "CAP_AUDIT_WRITE",
-    "CAP_AUDIT_CONTROL",  "CAP_SETFCAP",        "CAP_MAC_OVERRIDE",    "CAP_MAC_ADMIN",      "CAP_SYSLOG",
-    "CAP_WAKE_ALARM",     "CAP_BLOCK_SUSPEND",  "CAP_AUDIT_READ",      "CAP_PERFMON",        "CAP_BPF",
-    "CAP_CHECKPOINT_RESTORE"};
+constexpr std::array<const char*, 41> kNames = {"CAP_CHOWN",
+                                                "CAP_DAC_OVERRIDE",
+                                                "CAP_DAC_READ_SEARCH",
+                                                "CAP_FOWNER",
+                                                "CAP_FSETID",
+                                                "CAP_KILL",
+                                                "CAP_SETGID",
+                                                "CAP_SETUID",
+                                                "CAP_SETPCAP",
+                                                "CAP_LINUX_IMMUTABLE",
+                                                "CAP_NET_BIND_SERVICE",
+                                                "CAP_NET_BROADCAST",
+                                                "CAP_NET_ADMIN",
+                                                "CAP_NET_RAW",
+                                                "CAP_IPC_LOCK",
+                                                "CAP_IPC_OWNER",
+                                                "CAP_SYS_MODULE",
+                                                "CAP_SYS_RAWIO",
+                                                "CAP_SYS_CHROOT",
+                                                "CAP_SYS_PTRACE",
+                                                "CAP_SYS_PACCT",
+                                                "CAP_SYS_ADMIN",
+                                                "CAP_SYS_BOOT",
+                                                "CAP_SYS_NICE",
+                                                "CAP_SYS_RESOURCE",
+                                                "CAP_SYS_TIME",
+                                                "CAP_SYS_TTY_CONFIG",
+                                                "CAP_MKNOD",
+                                                "CAP_LEASE",
+                                                "CAP_AUDIT_WRITE",
+                                                "CAP_AUDIT_CONTROL",
+                                                "CAP_SETFCAP",
+                                                "CAP_MAC_OVERRIDE",
+                                                "CAP_MAC_ADMIN",
+                                                "CAP_SYSLOG",
+                                                "CAP_WAKE_ALARM",
+                                                "CAP_BLOCK_SUSPEND",
+                                                "CAP_AUDIT_READ",
+                                                "CAP_PERFMON",
+                                                "CAP_BPF",
+                                                "CAP_CHECKPOINT_RESTORE"};
 
 // 0 or an errno. Only system calls: also runs as a signal's handler.
 int drop_of_thread(std::uint64_t keep, Commands commands) {
@@ -104,9 +135,11 @@ Result<void> check_capabilities(const std::vector<Need>& needs) {
     names += (names.empty() ? "" : ",") + lower_name(need.capability);
   }
   if (missing.empty()) return {};
-  return fail(ErrorKind::environment, fmt::format("not permitted: this needs {}", missing),
-              fmt::format("run as root; or give the user these capabilities (AmbientCapabilities= of a systemd unit, or "
-                          "capsh/setpriv), or the program ('setcap {}+ep .../rose')", names));
+  return fail(
+      ErrorKind::environment, fmt::format("not permitted: this needs {}", missing),
+      fmt::format("run as root; or give the user these capabilities (AmbientCapabilities= of a systemd unit, or "
+                  "capsh/setpriv), or the program ('setcap {}+ep .../rose')",
+                  names));
 }
 
 Result<void> drop_capabilities(Capabilities keep, Commands commands) {

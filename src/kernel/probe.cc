@@ -1,7 +1,7 @@
 #include "kernel/probe.h"
 
-#include <fcntl.h>
 #include <bpf/bpf.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
@@ -114,14 +114,18 @@ constexpr Probe kProbes[] = {
      "run rose as root: sudo rose ..."},
     {"capabilities", probe_capabilities, true, "", "commands that start, trace or inject fail",
      "run rose as root; start a container it runs in with --privileged"},
-    {"architecture", probe_architecture, true, "", "rose knows the system calls of x86-64 only", "use an x86-64 machine"},
-    {"kernel_btf", probe_btf, true, "the tracer fits its programs to this kernel", "the tracer cannot read kernel structures",
+    {"architecture", probe_architecture, true, "", "rose knows the system calls of x86-64 only",
+     "use an x86-64 machine"},
+    {"kernel_btf", probe_btf, true, "the tracer fits its programs to this kernel",
+     "the tracer cannot read kernel structures",
      "use a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian's and Ubuntu's have it)"},
     {"memory_lock", probe_memory_lock, false, "BPF memory is not limited by ulimit",
-     "large windows of the tracer may be refused", "raise it: ulimit -l unlimited, or LimitMEMLOCK=infinity in the unit"},
+     "large windows of the tracer may be refused",
+     "raise it: ulimit -l unlimited, or LimitMEMLOCK=infinity in the unit"},
     {"raw_tracepoint", probe_raw_tracepoint, true, "system calls are traced", "system calls cannot be traced", kTooOld},
     {"process_ids", probe_process_ids, true, "", "processes cannot be told apart: nothing is traced or injected",
-     "run rose in the machine's PID namespace: docker run --pid=host, hostPID in Kubernetes, or nsenter --target 1 --pid"},
+     "run rose in the machine's PID namespace: docker run --pid=host, hostPID in Kubernetes, or nsenter --target 1 "
+     "--pid"},
     {"process_tracepoints", probe_process_tracepoints, true, "crashes and exits are traced",
      "crashes and exits cannot be traced", kTooOld},
     {"io_uring_tracepoints", probe_io_uring_tracepoints, false, "failures of io_uring's operations are traced",
@@ -129,18 +133,21 @@ constexpr Probe kProbes[] = {
      "use a kernel with CONFIG_IO_URING; if it is switched off: sysctl kernel.io_uring_disabled=0"},
     {"ring_buffer", probe_ring_buffer, true, "events reach the tracer", "events cannot reach the tracer",
      "use Linux 5.8 or newer"},
-    {"uprobe", probe_uprobe, false, "functions are traced", "application functions cannot be traced or used as conditions",
-     "use a kernel with CONFIG_UPROBE_EVENTS=y"},
+    {"uprobe", probe_uprobe, false, "functions are traced",
+     "application functions cannot be traced or used as conditions", "use a kernel with CONFIG_UPROBE_EVENTS=y"},
     {"uprobe_multi", probe_uprobe_multi, false, "thousands of functions attach at once",
      "functions attach one by one through perf events, and letting go of many takes long", "use Linux 6.6 or newer"},
     {"send_signal", probe_send_signal, false, "crashes and pauses fire at the very instruction",
      "crashes and pauses with conditions do not fire", "use Linux 5.3 or newer with CONFIG_UPROBE_EVENTS=y"},
-    {"hold_thread", probe_hold_thread, false, "a thread can wait at a function while the others go on", "block faults at functions are refused",
+    {"hold_thread", probe_hold_thread, false, "a thread can wait at a function while the others go on",
+     "block faults at functions are refused",
      "give rose CAP_SYS_PTRACE; if it is forbidden: sysctl kernel.yama.ptrace_scope=1"},
-    {"kprobe", probe_kprobe, false, "", "nothing of rose needs it but override_return", "use a kernel with CONFIG_KPROBES=y"},
-    {"override_return", probe_override_return, false, "syscall faults could do without the seccomp backend, which rose uses",
-     "syscall faults use the seccomp backend",
-     "not needed; if wanted, use a kernel with CONFIG_KPROBES, CONFIG_FUNCTION_ERROR_INJECTION and CONFIG_BPF_KPROBE_OVERRIDE"},
+    {"kprobe", probe_kprobe, false, "", "nothing of rose needs it but override_return",
+     "use a kernel with CONFIG_KPROBES=y"},
+    {"override_return", probe_override_return, false,
+     "syscall faults could do without the seccomp backend, which rose uses", "syscall faults use the seccomp backend",
+     "not needed; if wanted, use a kernel with CONFIG_KPROBES, CONFIG_FUNCTION_ERROR_INJECTION and "
+     "CONFIG_BPF_KPROBE_OVERRIDE"},
     {"seccomp_notify", probe_seccomp_notify, true, "the seccomp backend of syscall faults works",
      "syscall faults cannot be injected",
      "use Linux 5.0 or newer with CONFIG_SECCOMP_FILTER; a container must not have a listener of its own"},
@@ -152,25 +159,29 @@ constexpr Probe kProbes[] = {
      "syscall faults cannot be injected", "use Linux 5.6 or newer"},
     {"cgroup2", probe_cgroup2, true, "each node has a cgroup", "nodes cannot be told apart",
      "mount it: mount -t cgroup2 none /sys/fs/cgroup/unified"},
-    {"cgroup_kill", probe_cgroup_kill, false, "a node dies as one", "a node is frozen and its processes are killed one by one",
-     "use Linux 5.14 or newer"},
+    {"cgroup_kill", probe_cgroup_kill, false, "a node dies as one",
+     "a node is frozen and its processes are killed one by one", "use Linux 5.14 or newer"},
     {"cgroup_freeze", probe_cgroup_freeze, false, "a node pauses as one", "nodes cannot be paused",
      "use Linux 5.2 or newer"},
     {"clone_into_cgroup", probe_clone_into_cgroup, true, "a node is in its cgroup from its first instruction",
      "nodes cannot be started", "use Linux 5.7 or newer"},
     {"cgroup_skb", probe_cgroup_skb, false, "silences are traced at the nodes' sockets",
-     "silences are traced with --interface only, and partitions need network = \"netns\"", "use a kernel with CONFIG_CGROUP_BPF=y"},
+     "silences are traced with --interface only, and partitions need network = \"netns\"",
+     "use a kernel with CONFIG_CGROUP_BPF=y"},
     {"memory_controller", probe_memory_controller, false, "memory faults work", "memory faults are refused",
-     "use a kernel with CONFIG_MEMCG; beside v1 hierarchies mount this one: mkdir -p /sys/fs/cgroup/memory && mount -t cgroup -o memory none "
+     "use a kernel with CONFIG_MEMCG; beside v1 hierarchies mount this one: mkdir -p /sys/fs/cgroup/memory && mount -t "
+     "cgroup -o memory none "
      "/sys/fs/cgroup/memory"},
     {"cpu_controller", probe_cpu_controller, false, "cpu faults work", "cpu faults are refused",
-     "use a kernel with CONFIG_CFS_BANDWIDTH; beside v1 hierarchies mount this one: mkdir -p /sys/fs/cgroup/cpu && mount -t cgroup -o cpu none "
+     "use a kernel with CONFIG_CFS_BANDWIDTH; beside v1 hierarchies mount this one: mkdir -p /sys/fs/cgroup/cpu && "
+     "mount -t cgroup -o cpu none "
      "/sys/fs/cgroup/cpu"},
     {"netns", probe_netns, false, "nodes have networks of their own",
      "only deployments with network = \"host\" run, without partitions", "use a kernel with CONFIG_NET_NS=y"},
     {"veth", probe_veth, false, "", "only deployments with network = \"host\" run, without partitions",
      "use a kernel with CONFIG_VETH (modprobe veth)"},
-    {"bridge", probe_bridge, false, "nodes reach one another", "only deployments with network = \"host\" run, without partitions",
+    {"bridge", probe_bridge, false, "nodes reach one another",
+     "only deployments with network = \"host\" run, without partitions",
      "use a kernel with CONFIG_BRIDGE (modprobe bridge)"},
     {"tcx", probe_tcx, false, "partitions vanish with rose, even when it is killed",
      "partitions use clsact filters, which `rose heal` removes after a kill", "use Linux 6.6 or newer"},
@@ -181,9 +192,7 @@ constexpr Probe kProbes[] = {
      "apt-get install iproute2"},
 };
 
-bool lacks_privilege(int error) {
-  return (error == EPERM || error == EACCES) && !missing_capabilities(false).empty();
-}
+bool lacks_privilege(int error) { return (error == EPERM || error == EACCES) && !missing_capabilities(false).empty(); }
 
 std::string privilege_remedy() {
   return fmt::format("{}; it lacks {}",
@@ -202,7 +211,7 @@ Capability answer(const Probe& entry) {
   capability.detail = std::move(found.detail);
   if (!follows.empty()) capability.detail += fmt::format("{}{}", capability.detail.empty() ? "" : "; ", follows);
   if (found.ok) return capability;
-  capability.remedy = masked(entry.name)              ? "unset ROSE_MASK"
+  capability.remedy = masked(entry.name)             ? "unset ROSE_MASK"
                       : lacks_privilege(found.error) ? privilege_remedy()
                                                      : entry.remedy;
   return capability;

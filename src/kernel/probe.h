@@ -9,10 +9,10 @@
 namespace rose::kernel {
 
 struct Capability {
-  std::string name;    // stable, snake_case: `rose doctor --json` and ROSE_MASK use it
+  std::string name;  // stable, snake_case: `rose doctor --json` and ROSE_MASK use it
   bool ok = false;
-  std::string detail;  // what was tried and found, and what follows for rose
-  std::string remedy;  // how to get it; "" when ok
+  std::string detail;     // what was tried and found, and what follows for rose
+  std::string remedy;     // how to get it; "" when ok
   bool untried = false;   // something else failed on the way
   bool required = false;  // without it rose does not run at all; otherwise something else takes its place
 };

@@ -18,7 +18,7 @@
 namespace rose::kernel::probing {
 namespace {
 
-constexpr std::int16_t kOffsetOfDi = 112;   // struct pt_regs of x86-64
+constexpr std::int16_t kOffsetOfDi = 112;  // struct pt_regs of x86-64
 
 bpf_insn insn(int code, int dst, int src, int off, std::int32_t imm) {
   bpf_insn made = {};
@@ -157,8 +157,7 @@ Finding attach_perf(const char* pmu, const char* target, std::uint64_t offset, i
   attr.size = sizeof attr;
   attr.config1 = reinterpret_cast<std::uint64_t>(target);
   attr.config2 = offset;
-  event = Fd(static_cast<int>(
-      ::syscall(SYS_perf_event_open, &attr, pid, pid < 0 ? 0 : -1, -1, PERF_FLAG_FD_CLOEXEC)));
+  event = Fd(static_cast<int>(::syscall(SYS_perf_event_open, &attr, pid, pid < 0 ? 0 : -1, -1, PERF_FLAG_FD_CLOEXEC)));
   if (!event) return no_errno(fmt::format("opening a {} event on {}", pmu, target), errno);
   if (::ioctl(event.get(), PERF_EVENT_IOC_SET_BPF, program) != 0) {
     return no_errno(fmt::format("attaching to the {} event on {}", pmu, target), errno);

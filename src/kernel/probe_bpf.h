@@ -42,8 +42,9 @@ class Counter {
 
 using Code = std::vector<bpf_insn>;
 [[nodiscard]] Code count_and_return(const Counter& counter, int result);
-[[nodiscard]] Code count_calls_of(const Counter& counter, pid_t pid);  // only what that process does, as the kernel's programs see ids
-[[nodiscard]] Code send_kill();                     // bpf_send_signal(SIGKILL)
+[[nodiscard]] Code count_calls_of(const Counter& counter,
+                                  pid_t pid);  // only what that process does, as the kernel's programs see ids
+[[nodiscard]] Code send_kill();                // bpf_send_signal(SIGKILL)
 [[nodiscard]] Code output_to_ring(int ring_fd, std::uint64_t record);
 // On entry of an x86-64 system call wrapper: when its first argument is `argument`, return -`err` instead.
 [[nodiscard]] Code override_when(std::uint64_t argument, int err);

@@ -20,9 +20,9 @@
 namespace rose::kernel::probing {
 namespace {
 
-constexpr unsigned kWaitKillable = 1U << 5;                                  // SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
-constexpr unsigned long kSetFlags = _IOW('!', 4, std::uint64_t);             // SECCOMP_IOCTL_NOTIF_SET_FLAGS
-constexpr std::uint64_t kSyncWakeUp = 1;                                     // SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
+constexpr unsigned kWaitKillable = 1U << 5;                       // SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+constexpr unsigned long kSetFlags = _IOW('!', 4, std::uint64_t);  // SECCOMP_IOCTL_NOTIF_SET_FLAGS
+constexpr std::uint64_t kSyncWakeUp = 1;                          // SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
 
 // In the child: installs a filter that asks about openat, hands the listener over, and opens a file. 0: EIO.
 int seccomp_child(int socket, unsigned flags) {
@@ -64,7 +64,8 @@ Finding try_seccomp(unsigned flags, bool sync_wake_up) {
   alignas(seccomp_notif_resp) char answer_bytes[4096] = {};
   auto* request = reinterpret_cast<seccomp_notif*>(request_bytes);
   auto* answer = reinterpret_cast<seccomp_notif_resp*>(answer_bytes);
-  if (::ioctl(listener.get(), SECCOMP_IOCTL_NOTIF_RECV, request) != 0) return no_errno("receiving the notification", errno);
+  if (::ioctl(listener.get(), SECCOMP_IOCTL_NOTIF_RECV, request) != 0)
+    return no_errno("receiving the notification", errno);
   answer->id = request->id;
   answer->error = -EIO;
   if (::ioctl(listener.get(), SECCOMP_IOCTL_NOTIF_SEND, answer) != 0) return no_errno("answering it", errno);

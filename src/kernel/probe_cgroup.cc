@@ -157,14 +157,18 @@ Finding probe_controller(Controller controller, std::uint64_t amount) {
     if (auto passed = pass_on(controller, place->base, place->base); !passed) return no(passed.error().message);
   }
   std::string folder = place->base.string() + "/rose-probe-XXXXXX";
-  if (::mkdtemp(folder.data()) == nullptr) return no_errno(fmt::format("making a cgroup in {}", place->base.string()), errno);
+  if (::mkdtemp(folder.data()) == nullptr)
+    return no_errno(fmt::format("making a cgroup in {}", place->base.string()), errno);
   Finding found = [&] {
     Child child([](int socket) { return wait_for_parent(socket) ? 0 : 1; });
     if (!child.started()) return no("no child could be started");
-    if (auto moved = write_control(folder + "/cgroup.procs", std::to_string(child.pid())); !moved) return no(moved.error().message);
-    if (const int error = write_all(folder, limited(controller, place->v2, amount)); error != 0) return no_errno("setting a limit", error);
+    if (auto moved = write_control(folder + "/cgroup.procs", std::to_string(child.pid())); !moved)
+      return no(moved.error().message);
+    if (const int error = write_all(folder, limited(controller, place->v2, amount)); error != 0)
+      return no_errno("setting a limit", error);
     const bool kept = in_force(folder, controller, place->v2, amount);
-    if (const int error = write_all(folder, unlimited(controller, place->v2)); error != 0) return no_errno("lifting a limit", error);
+    if (const int error = write_all(folder, unlimited(controller, place->v2)); error != 0)
+      return no_errno("lifting a limit", error);
     child.release();
     child.wait(kPatienceMs);
     if (!kept) return no("a limit was set, but is not kept");

@@ -56,7 +56,9 @@ Finding probe_process_ids() {
   const Fd link(bpf_raw_tracepoint_open("sys_enter", program.get()));
   if (link.get() < 0) return no_errno("attaching to sys_enter", errno);
   ::syscall(SYS_getppid);
-  if (counter.value() == 0) return no("rose lives in a PID namespace of its own, where processes bear other ids than the kernel's programs see");
+  if (counter.value() == 0)
+    return no(
+        "rose lives in a PID namespace of its own, where processes bear other ids than the kernel's programs see");
   return yes("kernel programs see the process ids that rose sees");
 }
 
@@ -213,14 +215,17 @@ Finding probe_hold_thread() {
   const auto request = [](int what) { return static_cast<__ptrace_request>(what); };
   Child child([](int socket) { return wait_for_parent(socket) ? 34 : 1; });
   if (!child.started()) return no("no child could be started");
-  if (::ptrace(request(PTRACE_SEIZE), child.pid(), nullptr, nullptr) != 0) return no_errno("tracing a child (PTRACE_SEIZE)", errno);
+  if (::ptrace(request(PTRACE_SEIZE), child.pid(), nullptr, nullptr) != 0)
+    return no_errno("tracing a child (PTRACE_SEIZE)", errno);
   ::kill(child.pid(), SIGSTOP);
   int status = next_status(child.pid());
   if (status < 0 || !WIFSTOPPED(status) || status >> 16 != 0) return no("a traced thread did not stop at its signal");
-  if (::ptrace(request(PTRACE_INTERRUPT), child.pid(), nullptr, nullptr) != 0 || ::ptrace(PTRACE_CONT, child.pid(), nullptr, nullptr) != 0)
+  if (::ptrace(request(PTRACE_INTERRUPT), child.pid(), nullptr, nullptr) != 0 ||
+      ::ptrace(PTRACE_CONT, child.pid(), nullptr, nullptr) != 0)
     return no_errno("holding a traced thread", errno);
   status = next_status(child.pid());
-  if (status < 0 || !WIFSTOPPED(status) || status >> 16 != PTRACE_EVENT_STOP) return no("a traced thread did not stay stopped");
+  if (status < 0 || !WIFSTOPPED(status) || status >> 16 != PTRACE_EVENT_STOP)
+    return no("a traced thread did not stay stopped");
   if (::ptrace(PTRACE_DETACH, child.pid(), nullptr, nullptr) != 0) return no_errno("letting a traced thread go", errno);
   child.release();
   status = child.wait(kPatienceMs);

@@ -104,8 +104,6 @@ pid_t own_number(pid_t pid) {
 
 Fd open_pidfd(pid_t pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
 
-bool pidfd_signal(int pidfd, int signal) {
-  return ::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0) == 0;
-}
+bool pidfd_signal(int pidfd, int signal) { return ::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0) == 0; }
 
 }  // namespace rose::kernel

@@ -24,7 +24,8 @@ struct ProcessStat {
 // `roots` and all that descend from them, alive now; parents first, nobody twice.
 [[nodiscard]] std::vector<pid_t> with_descendants(const std::vector<pid_t>& roots);
 
-// False for the first process of a PID namespace that has no handler for the signal: the kernel drops it then (all but SIGKILL and SIGSTOP).
+// False for the first process of a PID namespace that has no handler for the signal: the kernel drops it then (all but
+// SIGKILL and SIGSTOP).
 [[nodiscard]] bool heeds(pid_t pid, int signal);
 
 // Who traces the process or thread; 0: nobody.

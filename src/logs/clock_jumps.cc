@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kJumpMinute = 60 * kSecond;
 constexpr std::int64_t kLeastBack = 2 * kSecond;      // threads that write their lines late are not that late
 constexpr std::int64_t kLeastForward = 10 * kSecond;  // less is a quiet moment
-constexpr std::int64_t kEndTogether = 30 * kSecond;         // logs of one incident end within this of each other
+constexpr std::int64_t kEndTogether = 30 * kSecond;   // logs of one incident end within this of each other
 constexpr std::size_t kMostJumps = 64;                // of one file: one that jumps more often is no record of a clock
 constexpr std::size_t kMoreThanFarewell = 4;          // messages
 constexpr std::size_t kTalks = 8;                     // messages of who says more than that it is there
@@ -35,7 +35,9 @@ struct ClockStep {
 
 // People and tools set clocks by round times.
 std::int64_t roundest(std::int64_t lo, std::int64_t hi) {
-  constexpr std::array kUnits = {24 * 60 * kJumpMinute, 60 * kJumpMinute, 30 * kJumpMinute, 10 * kJumpMinute, 5 * kJumpMinute, kJumpMinute, 30 * kSecond, 10 * kSecond, 5 * kSecond, kSecond, kSecond / 10};
+  constexpr std::array kUnits = {24 * 60 * kJumpMinute, 60 * kJumpMinute, 30 * kJumpMinute, 10 * kJumpMinute,
+                                 5 * kJumpMinute,       kJumpMinute,      30 * kSecond,     10 * kSecond,
+                                 5 * kSecond,           kSecond,          kSecond / 10};
   for (const std::int64_t unit : kUnits)
     if (hi / unit * unit >= lo && hi >= unit) return hi / unit * unit;
   return lo;
@@ -76,7 +78,8 @@ class JumpFinder {
         file.end = end;
         // Times since a start begin again with each start.
         const Source& source = logs_.sources[all[begin].source];
-        if (file.first != kNoTime && source.timed >= 3 && source.time_kind != TimeKind::since_boot) files_.push_back(file);
+        if (file.first != kNoTime && source.timed >= 3 && source.time_kind != TimeKind::since_boot)
+          files_.push_back(file);
       }
     }
   }
@@ -117,7 +120,8 @@ class JumpFinder {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       if (used[i]) continue;
       if (!steps[i].forward) add(file, steps[i], file.end, -roundest(steps[i].lo, steps[i].hi), kOneWay);
-      else if (const double weight = ahead_of_others(file, steps[i]); weight > 0) add(file, steps[i], file.end, roundest(beside_others(steps[i]), steps[i].hi), weight);
+      else if (const double weight = ahead_of_others(file, steps[i]); weight > 0)
+        add(file, steps[i], file.end, roundest(beside_others(steps[i]), steps[i].hi), weight);
     }
   }
 
@@ -126,8 +130,8 @@ class JumpFinder {
     return i + 1 < file.end && time(file, i + 1) < time(file, i - 1) - kLeastBack / 2;
   }
 
-  // A log that is silent for an hour looks like one whose clock jumps by an hour, by itself. Beside others it does not: only one that
-  // jumped goes on after the end of them all, and would have ended with them.
+  // A log that is silent for an hour looks like one whose clock jumps by an hour, by itself. Beside others it does not:
+  // only one that jumped goes on after the end of them all, and would have ended with them.
   double ahead_of_others(const OneFile& file, const ClockStep& step) {
     std::int64_t last = kNoTime;
     std::uint64_t meanwhile = 0;
@@ -136,15 +140,21 @@ class JumpFinder {
       if (other.node == file.node) continue;
       last = last == kNoTime ? other.last : std::max(last, other.last);
       for (std::size_t i = other.begin; i < other.end; ++i)
-        if (const std::int64_t ts = time(other, i); ts != kNoTime && ts > before && ts <= end + kEndTogether) ++meanwhile;
+        if (const std::int64_t ts = time(other, i); ts != kNoTime && ts > before && ts <= end + kEndTogether)
+          ++meanwhile;
     }
     // By less, it is who was stopped last.
-    if (last == kNoTime || time(file, step.message) - last < step.hi / 2 || before > last + kEndTogether || std::abs(last - end) > kEndTogether) return 0;
+    if (last == kNoTime || time(file, step.message) - last < step.hi / 2 || before > last + kEndTogether ||
+        std::abs(last - end) > kEndTogether)
+      return 0;
     if (meanwhile >= 2) return kAmidOthers;
     // A last word or two come when all are stopped, however long it was quiet.
     if (file.end - step.message < kMoreThanFarewell) return 0;
     const std::int64_t later = time(file, step.message) - last;
-    return std::any_of(files_.begin(), files_.end(), [&](const OneFile& other) { return other.node != file.node && would_have_spoken(other, later); }) ? kAloneLater : 0;
+    return std::any_of(files_.begin(), files_.end(),
+                       [&](const OneFile& other) { return other.node != file.node && would_have_spoken(other, later); })
+               ? kAloneLater
+               : 0;
   }
 
   // Had it gone on for so long: who says little, or is quiet for as long anyway, ends its log at any moment.
@@ -161,14 +171,17 @@ class JumpFinder {
     return said >= kTalks && quiet < longer;
   }
 
-  // The least that it can be: how long the log was quiet meanwhile, its own quiet moments need not show; that it ends with the others, which
-  // it does within this, leaves so much open.
-  static std::int64_t beside_others(const ClockStep& step) { return std::min(step.lo, step.hi - std::min(kEndTogether, step.hi / 10)); }
+  // The least that it can be: how long the log was quiet meanwhile, its own quiet moments need not show; that it ends
+  // with the others, which it does within this, leaves so much open.
+  static std::int64_t beside_others(const ClockStep& step) {
+    return std::min(step.lo, step.hi - std::min(kEndTogether, step.hi / 10));
+  }
 
   void there_and_back(const OneFile& file, const ClockStep& there, const ClockStep& back, std::int64_t change) {
     Found& one = add(file, there, back.message, there.forward ? change : -change, kThereAndBack);
     one.jump.until_ns = std::max(one.jump.at_ns + kSecond / 10, time(file, back.message));
-    one.jump.words += fmt::format(", and {} {} later", there.forward ? "back" : "forward", format_duration(one.jump.until_ns - one.jump.at_ns));
+    one.jump.words += fmt::format(", and {} {} later", there.forward ? "back" : "forward",
+                                  format_duration(one.jump.until_ns - one.jump.at_ns));
   }
 
   Found& add(const OneFile& file, const ClockStep& step, std::size_t to, std::int64_t change, double weight) {
@@ -178,14 +191,21 @@ class JumpFinder {
     one.from = step.message;
     one.to = to;
     // What a log says next is likelier what comes of it than what it said last is what it came with.
-    one.jump = {file.node, std::max(time(file, step.message - 1), time(file, step.message) - change), kNoTime, change, weight,
-                fmt::format("{}:{} of {}: its times jump {} by {}", logs_.sources[message.source].path.filename().string(), message.line,
-                            logs_.nodes[file.node].name, change < 0 ? "back" : "forward", format_duration(std::abs(change)))};
+    one.jump = {
+        file.node,
+        std::max(time(file, step.message - 1), time(file, step.message) - change),
+        kNoTime,
+        change,
+        weight,
+        fmt::format("{}:{} of {}: its times jump {} by {}", logs_.sources[message.source].path.filename().string(),
+                    message.line, logs_.nodes[file.node].name, change < 0 ? "back" : "forward",
+                    format_duration(std::abs(change)))};
     return one;
   }
 
   static bool alike(const Found& a, const Found& b) {
-    return std::abs(a.jump.change_ns - b.jump.change_ns) <= 2 * kSecond && std::abs(a.jump.at_ns - b.jump.at_ns) <= kJumpMinute;
+    return std::abs(a.jump.change_ns - b.jump.change_ns) <= 2 * kSecond &&
+           std::abs(a.jump.at_ns - b.jump.at_ns) <= kJumpMinute;
   }
 
   // Clocks that all jump alike are one that all write by: summer time ends, or the zone is another one.
@@ -193,11 +213,13 @@ class JumpFinder {
     std::vector<bool> common(found_.size(), false);
     for (std::size_t i = 0; i < found_.size(); ++i) {
       const auto jumps = [&](const OneFile& file) {
-        return std::any_of(found_.begin(), found_.end(), [&](const Found& one) { return one.file.node == file.node && alike(one, found_[i]); });
+        return std::any_of(found_.begin(), found_.end(),
+                           [&](const Found& one) { return one.file.node == file.node && alike(one, found_[i]); });
       };
       const auto another = [&](const OneFile& file) { return file.node != found_[i].file.node; };
-      common[i] = std::any_of(files_.begin(), files_.end(), another) &&
-                  std::all_of(files_.begin(), files_.end(), [&](const OneFile& file) { return !another(file) || jumps(file); });
+      common[i] =
+          std::any_of(files_.begin(), files_.end(), another) &&
+          std::all_of(files_.begin(), files_.end(), [&](const OneFile& file) { return !another(file) || jumps(file); });
     }
     for (std::size_t i = 0; i < found_.size(); ++i)
       if (common[i]) found_[i].jump.weight = 0;  // taken out of the times all the same
@@ -217,12 +239,15 @@ class JumpFinder {
 
   // What several files of a node say of one jump is said once: by the first.
   std::vector<ClockJump> told() {
-    std::stable_sort(found_.begin(), found_.end(), [](const Found& a, const Found& b) { return a.jump.at_ns < b.jump.at_ns; });
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const Found& a, const Found& b) { return a.jump.at_ns < b.jump.at_ns; });
     std::vector<ClockJump> jumps;
     for (std::size_t i = 0; i < found_.size(); ++i) {
       if (found_[i].jump.weight == 0) continue;
-      const bool known = std::any_of(found_.begin(), found_.begin() + static_cast<std::ptrdiff_t>(i),
-                                     [&](const Found& one) { return one.file.node == found_[i].file.node && one.jump.weight > 0 && alike(one, found_[i]); });
+      const bool known =
+          std::any_of(found_.begin(), found_.begin() + static_cast<std::ptrdiff_t>(i), [&](const Found& one) {
+            return one.file.node == found_[i].file.node && one.jump.weight > 0 && alike(one, found_[i]);
+          });
       if (!known) jumps.push_back(std::move(found_[i].jump));
     }
     return jumps;

@@ -1,5 +1,5 @@
-// Clocks that were set while a log was written: its times jump, back or far ahead, and those of the other nodes do not. Tells such
-// jumps, and takes them out of the times, so that everything else sees all logs on one time line. Pure.
+// Clocks that were set while a log was written: its times jump, back or far ahead, and those of the other nodes do not.
+// Tells such jumps, and takes them out of the times, so that everything else sees all logs on one time line. Pure.
 #pragma once
 
 #include <cstdint>

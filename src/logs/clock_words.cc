@@ -10,36 +10,59 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kWithin = 200;         // characters behind the words, for the amount
-constexpr std::size_t kNearby = 24;          // before the words, and behind the amount, for what it is
-constexpr double kLeastOff = 100e6;          // ns: clocks differ by less everywhere
+constexpr std::size_t kWithin = 200;  // characters behind the words, for the amount
+constexpr std::size_t kNearby = 24;   // before the words, and behind the amount, for what it is
+constexpr double kLeastOff = 100e6;   // ns: clocks differ by less everywhere
 constexpr double kMostOff = 100.0 * 366 * 24 * 3600e9;
-constexpr double kMoreThan = 2;              // times the bound that was passed
+constexpr double kMoreThan = 2;  // times the bound that was passed
 
 struct Phrase {
   std::string_view words;
   bool own = false, stepped = false;
-  int sign = 0;            // 0: the text may say it
+  int sign = 0;  // 0: the text may say it
   double times = 1;
 };
 
-// Of their own clock speak Elasticsearch, Dovecot, Hazelcast, generators of ids, CockroachDB; of another one's etcd, Ceph, HBase, YugabyteDB.
+// Of their own clock speak Elasticsearch, Dovecot, Hazelcast, generators of ids, CockroachDB; of another one's etcd,
+// Ceph, HBase, YugabyteDB.
 constexpr std::array kPhrases = std::to_array<Phrase>({
-    {"clock went backwards", true, true, -1}, {"clock moved backwards", true, true, -1}, {"time went backwards", true, true, -1}, {"moved backwards by", true, true, -1},
-    {"moved forwards by", true, true, 1}, {"time jumped backward", true, true, -1}, {"time jumped forward", true, true, 1}, {"clock jumped backward", true, true, -1},
-    {"clock jumped forward", true, true, 1}, {"system time jump backward", true, true, -1}, {"clock apparently jumped", true, true}, {"clock synchronization error: this node is more than", true, false, 0, kMoreThan},
-    {"clock-drift", false}, {"clock drift", false}, {"clock difference", false}, {"clock skew", false}, {"clock-skew", false}, {"clock_skew", false}, {"clock offset", false},
-    {"time difference of", false}, {"time skew", false}, {"time drift", false}, {"clocks differ by", false},
+    {"clock went backwards", true, true, -1},
+    {"clock moved backwards", true, true, -1},
+    {"time went backwards", true, true, -1},
+    {"moved backwards by", true, true, -1},
+    {"moved forwards by", true, true, 1},
+    {"time jumped backward", true, true, -1},
+    {"time jumped forward", true, true, 1},
+    {"clock jumped backward", true, true, -1},
+    {"clock jumped forward", true, true, 1},
+    {"system time jump backward", true, true, -1},
+    {"clock apparently jumped", true, true},
+    {"clock synchronization error: this node is more than", true, false, 0, kMoreThan},
+    {"clock-drift", false},
+    {"clock drift", false},
+    {"clock difference", false},
+    {"clock skew", false},
+    {"clock-skew", false},
+    {"clock_skew", false},
+    {"clock offset", false},
+    {"time difference of", false},
+    {"time skew", false},
+    {"time drift", false},
+    {"clocks differ by", false},
 });
 
 bool has_any(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
 // "max clock skew 5s": what is allowed, and no clock.
-bool is_limit(std::string_view before) { return has_any(before, {"max", "allow", "toler", "limit", "thresh", "bound"}); }
+bool is_limit(std::string_view before) {
+  return has_any(before, {"max", "allow", "toler", "limit", "thresh", "bound"});
+}
 
-// Of a difference from a peer's clock the sign alone says nothing: some write their own less the other's, and some the other way about.
+// Of a difference from a peer's clock the sign alone says nothing: some write their own less the other's, and some the
+// other way about.
 int sign_of(std::string_view low, std::size_t number, std::size_t end, bool own) {
   if (own && low[number - 1] == '+') return 1;
   if (own && low[number - 1] == '-' && !is_name_char(low[number - 2])) return -1;

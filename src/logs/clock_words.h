@@ -1,5 +1,5 @@
-// What a message says of a clock that is wrong: by how much, and whether it is that of whoever says so. A table of the words that systems
-// use; what names no amount stays unsaid. Pure.
+// What a message says of a clock that is wrong: by how much, and whether it is that of whoever says so. A table of the
+// words that systems use; what names no amount stays unsaid. Pure.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 namespace rose::logs {
 
 struct ClockWords {
-  std::int64_t off_ns = 0;   // negative: it is behind, or was set back
-  bool either_way = false;   // nobody says whether it is ahead or behind
-  bool own = false;          // of whoever says so; else of somebody that the message may name
-  bool stepped = false;      // it was set while the program ran; else it may have been wrong all along
+  std::int64_t off_ns = 0;  // negative: it is behind, or was set back
+  bool either_way = false;  // nobody says whether it is ahead or behind
+  bool own = false;         // of whoever says so; else of somebody that the message may name
+  bool stepped = false;     // it was set while the program ran; else it may have been wrong all along
 };
 
 // `low`: in small letters.

@@ -7,24 +7,26 @@
 namespace rose::logs {
 namespace {
 
-constexpr double kMoreOften = 0.3;        // weight of a kind that the normal log has, too, but far less often
-constexpr std::uint64_t kFarMore = 3;     // times
-constexpr double kQuiet = 0.5;            // times this: its level is no warning and it names no error
+constexpr double kMoreOften = 0.3;     // weight of a kind that the normal log has, too, but far less often
+constexpr std::uint64_t kFarMore = 3;  // times
+constexpr double kQuiet = 0.5;         // times this: its level is no warning and it names no error
 
 // The longest part of `pairs` (by failure) that ascends in `normal`, too.
 std::vector<Matched> ascending(std::vector<Matched> pairs) {
   std::sort(pairs.begin(), pairs.end(), [](const Matched& a, const Matched& b) { return a.failure < b.failure; });
-  std::vector<std::uint32_t> tails;        // index of the pair that ends the best chain of each length
+  std::vector<std::uint32_t> tails;  // index of the pair that ends the best chain of each length
   std::vector<std::uint32_t> before(pairs.size(), UINT32_MAX);
   for (std::uint32_t i = 0; i < pairs.size(); ++i) {
-    const auto place = std::lower_bound(tails.begin(), tails.end(), pairs[i].normal,
-                                        [&](std::uint32_t tail, std::uint32_t normal) { return pairs[tail].normal < normal; });
+    const auto place =
+        std::lower_bound(tails.begin(), tails.end(), pairs[i].normal,
+                         [&](std::uint32_t tail, std::uint32_t normal) { return pairs[tail].normal < normal; });
     if (place != tails.begin()) before[i] = *(place - 1);
     if (place == tails.end()) tails.push_back(i);
     else *place = i;
   }
   std::vector<Matched> chain;
-  for (std::uint32_t i = tails.empty() ? UINT32_MAX : tails.back(); i != UINT32_MAX; i = before[i]) chain.push_back(pairs[i]);
+  for (std::uint32_t i = tails.empty() ? UINT32_MAX : tails.back(); i != UINT32_MAX; i = before[i])
+    chain.push_back(pairs[i]);
   std::reverse(chain.begin(), chain.end());
   return chain;
 }
@@ -70,7 +72,9 @@ bool myers(std::span<const TemplateId> a, std::span<const TemplateId> b, std::ve
   std::int64_t x = n, y = m;
   for (std::int64_t d = edits; d >= 0; --d) {
     const std::vector<std::int32_t>& then = trace[static_cast<std::size_t>(d)];
-    const auto old = [&](std::int64_t k) { return static_cast<std::int64_t>(then[static_cast<std::size_t>(k + d + 1)]); };
+    const auto old = [&](std::int64_t k) {
+      return static_cast<std::int64_t>(then[static_cast<std::size_t>(k + d + 1)]);
+    };
     const std::int64_t k = x - y;
     const std::int64_t from = k == -d || (k != d && old(k - 1) < old(k + 1)) ? k + 1 : k - 1;
     const std::int64_t from_x = d == 0 ? 0 : old(from);
@@ -100,7 +104,9 @@ std::vector<TemplateId> kinds_of(const NodeLog& node, const std::vector<std::uin
   return kinds;
 }
 
-std::uint64_t count_of(const NodeLog& node, TemplateId kind) { return kind < node.counts.size() ? node.counts[kind] : 0; }
+std::uint64_t count_of(const NodeLog& node, TemplateId kind) {
+  return kind < node.counts.size() ? node.counts[kind] : 0;
+}
 
 // The node of that name, else the one whose kinds are the most alike.
 std::size_t counterpart(const NodeLog& node, const Logs& normal) {
@@ -109,7 +115,8 @@ std::size_t counterpart(const NodeLog& node, const Logs& normal) {
   for (std::size_t i = 0; i < normal.nodes.size(); ++i) {
     if (!node.node.empty() && normal.nodes[i].node == node.node) return i;
     std::uint64_t common = 0;
-    for (TemplateId kind = 0; kind < node.counts.size(); ++kind) common += node.counts[kind] != 0 && count_of(normal.nodes[i], kind) != 0 ? 1 : 0;
+    for (TemplateId kind = 0; kind < node.counts.size(); ++kind)
+      common += node.counts[kind] != 0 && count_of(normal.nodes[i], kind) != 0 ? 1 : 0;
     if (common > most) {
       most = common;
       best = i;
@@ -130,9 +137,11 @@ std::vector<Matched> match_sequences(std::span<const TemplateId> failure, std::s
   const auto rest_a = failure.subspan(head), rest_b = normal.subspan(head);
   std::vector<Matched> rest;
   if (rest_a.empty() || rest_b.empty()) return matched;
-  const std::size_t apart = rest_a.size() > rest_b.size() ? rest_a.size() - rest_b.size() : rest_b.size() - rest_a.size();
+  const std::size_t apart =
+      rest_a.size() > rest_b.size() ? rest_a.size() - rest_b.size() : rest_b.size() - rest_a.size();
   if (apart > kMostEdits || !myers(rest_a, rest_b, rest)) rest = by_occurrence(rest_a, rest_b);
-  for (const Matched& one : rest) matched.push_back({one.failure + static_cast<std::uint32_t>(head), one.normal + static_cast<std::uint32_t>(head)});
+  for (const Matched& one : rest)
+    matched.push_back({one.failure + static_cast<std::uint32_t>(head), one.normal + static_cast<std::uint32_t>(head)});
   return matched;
 }
 

@@ -11,7 +11,8 @@ std::string key_of(const Logs& failure, const Observed& observed) {
   return fmt::format("{} says {}", failure.nodes[observed.node].name, observed.kind);
 }
 
-Judge::Judge(const Evidence& evidence, Templates& kinds, ReadOptions options) : evidence_(evidence), kinds_(kinds), options_(std::move(options)) {}
+Judge::Judge(const Evidence& evidence, Templates& kinds, ReadOptions options)
+    : evidence_(evidence), kinds_(kinds), options_(std::move(options)) {}
 
 std::set<std::string> Judge::shown(const std::vector<Input>& run) {
   std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-// A failure's logs as evidence: how they differ from runs without faults, what they tell of its causes, and what a run's logs show of the
-// same messages.
+// A failure's logs as evidence: how they differ from runs without faults, what they tell of its causes, and what a
+// run's logs show of the same messages.
 #pragma once
 
 #include <mutex>
@@ -16,9 +16,9 @@ namespace rose::logs {
 
 struct Evidence {
   Logs failure;
-  Logs normal;                   // without nodes: no run without faults was made yet
+  Logs normal;  // without nodes: no run without faults was made yet
   Difference difference;
-  std::vector<Hint> hints;       // heaviest first
+  std::vector<Hint> hints;  // heaviest first
 };
 
 // What runs show of an evidence's observables. Safe to use from several runs at once.

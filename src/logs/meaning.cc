@@ -24,36 +24,110 @@ struct ErrorText {
 
 // Texts of the C library (strerror), of Go, Java, Rust, Python and of servers. What is more special stands first.
 constexpr std::array kErrorWords = std::to_array<ErrorText>({
-    {"no space left", ENOSPC}, {"disk is full", ENOSPC}, {"disk full", ENOSPC}, {"out of disk space", ENOSPC}, {"enough space", ENOSPC},
-    {"database or disk is full", ENOSPC}, {"out of space", ENOSPC}, {"diskoutofspaceexception", ENOSPC}, {"disk space is insufficient", ENOSPC},
-    {"insufficient disk space", ENOSPC}, {"exceeds available storage space", ENOSPC}, {"exceeds available space", ENOSPC}, {"storagefull", ENOSPC}, {"flood stage disk watermark", ENOSPC}, {"disk is critically full", ENOSPC},
-    {"spacequotaexceeded", EDQUOT}, {"nsquotaexceeded", EDQUOT}, {"disk quota exceeded", EDQUOT}, {"file too large", EFBIG},
-    {"read-only file system", EROFS}, {"filesystem read-only", EROFS}, {"critical medium error", EIO}, {"bad_alloc", ENOMEM},
-    {"failed to allocate memory", ENOMEM}, {"unable to allocate memory", ENOMEM}, {"pthread_create failed", EAGAIN}, {"readonlyfilesystemexception", EROFS}, {"read only file system", EROFS},
-    {"input/output error", EIO}, {"i/o error", EIO}, {"disk i/o error", EIO}, {"stale file handle", ESTALE},
-    {"too many open files in system", ENFILE}, {"too many open files", EMFILE}, {"no file descriptors available", EMFILE},
-    {"cannot allocate memory", ENOMEM}, {"not enough memory", ENOMEM}, {"unable to create native thread", EAGAIN},
-    {"unable to create new native thread", EAGAIN}, {"can't start new thread", EAGAIN},
-    {"no such file or directory", ENOENT}, {"nosuchfileexception", ENOENT}, {"filenotfounderror", ENOENT}, {"no such file", ENOENT},
-    {"permission denied", EACCES}, {"accessdeniedexception", EACCES}, {"permissionerror", EACCES}, {"operation not permitted", EPERM},
-    {"file exists", EEXIST}, {"filealreadyexistsexception", EEXIST}, {"not a directory", ENOTDIR}, {"is a directory", EISDIR},
-    {"directory not empty", ENOTEMPTY}, {"text file busy", ETXTBSY}, {"device or resource busy", EBUSY}, {"no such device", ENODEV},
-    {"connection refused", ECONNREFUSED}, {"connectionrefusederror", ECONNREFUSED}, {"connection reset", ECONNRESET},
-    {"connectionreseterror", ECONNRESET}, {"broken pipe", EPIPE}, {"brokenpipeerror", EPIPE}, {"connection aborted", ECONNABORTED},
-    {"software caused connection abort", ECONNABORTED}, {"no route to host", EHOSTUNREACH}, {"network is unreachable", ENETUNREACH},
-    {"network is down", ENETDOWN}, {"host is down", EHOSTDOWN}, {"address already in use", EADDRINUSE},
-    {"cannot assign requested address", EADDRNOTAVAIL}, {"connection timed out", ETIMEDOUT}, {"operation timed out", ETIMEDOUT},
-    {"esockettimedout", ETIMEDOUT}, {"und_err_connect_timeout", ETIMEDOUT}, {"und_err_headers_timeout", ETIMEDOUT}, {"und_err_socket", ECONNRESET},
-    {"socket hang up", ECONNRESET}, {"sockettimeoutexception", ETIMEDOUT}, {"connect timed out", ETIMEDOUT}, {"i/o timeout", ETIMEDOUT},
-    {"resource temporarily unavailable", EAGAIN}, {"interrupted system call", EINTR}, {"bad file descriptor", EBADF},
-    {"invalid argument", EINVAL}, {"cross-device link", EXDEV}, {"invalid cross-device link", EXDEV}, {"protocol error", EPROTO},
-    {"message too long", EMSGSIZE}, {"no buffer space available", ENOBUFS}, {"transport endpoint is not connected", ENOTCONN},
-    {"exec format error", ENOEXEC}, {"too many links", EMLINK}, {"file name too long", ENAMETOOLONG},
-    {"value too large for defined data type", EOVERFLOW}, {"too many levels of symbolic links", ELOOP},
-    {"function not implemented", ENOSYS}, {"operation not supported", EOPNOTSUPP},
+    {"no space left", ENOSPC},
+    {"disk is full", ENOSPC},
+    {"disk full", ENOSPC},
+    {"out of disk space", ENOSPC},
+    {"enough space", ENOSPC},
+    {"database or disk is full", ENOSPC},
+    {"out of space", ENOSPC},
+    {"diskoutofspaceexception", ENOSPC},
+    {"disk space is insufficient", ENOSPC},
+    {"insufficient disk space", ENOSPC},
+    {"exceeds available storage space", ENOSPC},
+    {"exceeds available space", ENOSPC},
+    {"storagefull", ENOSPC},
+    {"flood stage disk watermark", ENOSPC},
+    {"disk is critically full", ENOSPC},
+    {"spacequotaexceeded", EDQUOT},
+    {"nsquotaexceeded", EDQUOT},
+    {"disk quota exceeded", EDQUOT},
+    {"file too large", EFBIG},
+    {"read-only file system", EROFS},
+    {"filesystem read-only", EROFS},
+    {"critical medium error", EIO},
+    {"bad_alloc", ENOMEM},
+    {"failed to allocate memory", ENOMEM},
+    {"unable to allocate memory", ENOMEM},
+    {"pthread_create failed", EAGAIN},
+    {"readonlyfilesystemexception", EROFS},
+    {"read only file system", EROFS},
+    {"input/output error", EIO},
+    {"i/o error", EIO},
+    {"disk i/o error", EIO},
+    {"stale file handle", ESTALE},
+    {"too many open files in system", ENFILE},
+    {"too many open files", EMFILE},
+    {"no file descriptors available", EMFILE},
+    {"cannot allocate memory", ENOMEM},
+    {"not enough memory", ENOMEM},
+    {"unable to create native thread", EAGAIN},
+    {"unable to create new native thread", EAGAIN},
+    {"can't start new thread", EAGAIN},
+    {"no such file or directory", ENOENT},
+    {"nosuchfileexception", ENOENT},
+    {"filenotfounderror", ENOENT},
+    {"no such file", ENOENT},
+    {"permission denied", EACCES},
+    {"accessdeniedexception", EACCES},
+    {"permissionerror", EACCES},
+    {"operation not permitted", EPERM},
+    {"file exists", EEXIST},
+    {"filealreadyexistsexception", EEXIST},
+    {"not a directory", ENOTDIR},
+    {"is a directory", EISDIR},
+    {"directory not empty", ENOTEMPTY},
+    {"text file busy", ETXTBSY},
+    {"device or resource busy", EBUSY},
+    {"no such device", ENODEV},
+    {"connection refused", ECONNREFUSED},
+    {"connectionrefusederror", ECONNREFUSED},
+    {"connection reset", ECONNRESET},
+    {"connectionreseterror", ECONNRESET},
+    {"broken pipe", EPIPE},
+    {"brokenpipeerror", EPIPE},
+    {"connection aborted", ECONNABORTED},
+    {"software caused connection abort", ECONNABORTED},
+    {"no route to host", EHOSTUNREACH},
+    {"network is unreachable", ENETUNREACH},
+    {"network is down", ENETDOWN},
+    {"host is down", EHOSTDOWN},
+    {"address already in use", EADDRINUSE},
+    {"cannot assign requested address", EADDRNOTAVAIL},
+    {"connection timed out", ETIMEDOUT},
+    {"operation timed out", ETIMEDOUT},
+    {"esockettimedout", ETIMEDOUT},
+    {"und_err_connect_timeout", ETIMEDOUT},
+    {"und_err_headers_timeout", ETIMEDOUT},
+    {"und_err_socket", ECONNRESET},
+    {"socket hang up", ECONNRESET},
+    {"sockettimeoutexception", ETIMEDOUT},
+    {"connect timed out", ETIMEDOUT},
+    {"i/o timeout", ETIMEDOUT},
+    {"resource temporarily unavailable", EAGAIN},
+    {"interrupted system call", EINTR},
+    {"bad file descriptor", EBADF},
+    {"invalid argument", EINVAL},
+    {"cross-device link", EXDEV},
+    {"invalid cross-device link", EXDEV},
+    {"protocol error", EPROTO},
+    {"message too long", EMSGSIZE},
+    {"no buffer space available", ENOBUFS},
+    {"transport endpoint is not connected", ENOTCONN},
+    {"exec format error", ENOEXEC},
+    {"too many links", EMLINK},
+    {"file name too long", ENAMETOOLONG},
+    {"value too large for defined data type", EOVERFLOW},
+    {"too many levels of symbolic links", ELOOP},
+    {"function not implemented", ENOSYS},
+    {"operation not supported", EOPNOTSUPP},
     // Java's classes, where no text says more.
-    {"java.io.filenotfoundexception", ENOENT}, {"nio.file.directorynotemptyexception", ENOTEMPTY}, {"java.net.noroutetohostexception", EHOSTUNREACH},
-    {"java.net.bindexception", EADDRINUSE}, {"java.net.connectexception", ECONNREFUSED}, {"java.net.portunreachableexception", ECONNREFUSED},
+    {"java.io.filenotfoundexception", ENOENT},
+    {"nio.file.directorynotemptyexception", ENOTEMPTY},
+    {"java.net.noroutetohostexception", EHOSTUNREACH},
+    {"java.net.bindexception", EADDRINUSE},
+    {"java.net.connectexception", ECONNREFUSED},
+    {"java.net.portunreachableexception", ECONNREFUSED},
 });
 
 struct Word {
@@ -63,70 +137,244 @@ struct Word {
 
 // Names of calls, then what people write. The one nearest before the error counts, else the first of the message.
 constexpr std::array kOperations = std::to_array<Word>({
-    {"fdatasync", Operation::sync}, {"fsync", Operation::sync}, {"msync", Operation::sync}, {"flush", Operation::sync}, {"syncing", Operation::sync},
+    {"fdatasync", Operation::sync},
+    {"fsync", Operation::sync},
+    {"msync", Operation::sync},
+    {"flush", Operation::sync},
+    {"syncing", Operation::sync},
     {"sync", Operation::sync},
-    {"openat", Operation::open}, {"open", Operation::open}, {"access file", Operation::open}, {"creat", Operation::open},
-    {"pwrite", Operation::write}, {"writev", Operation::write}, {"write", Operation::write}, {"writing", Operation::write},
-    {"append", Operation::write}, {"sav", Operation::write}, {"stor", Operation::write}, {"persist", Operation::write}, {"dump", Operation::write},
-    {"fallocate", Operation::truncate}, {"truncat", Operation::truncate}, {"preallocat", Operation::truncate},
-    {"pread", Operation::read}, {"read", Operation::read}, {"load", Operation::read},
-    {"renam", Operation::rename}, {"unlink", Operation::unlink}, {"remov", Operation::unlink}, {"delet", Operation::unlink},
-    {"mkdir", Operation::mkdir}, {"make directory", Operation::mkdir}, {"create directory", Operation::mkdir},
-    {"connect", Operation::connect}, {"dial", Operation::connect}, {"accept", Operation::accept}, {"listen", Operation::listen}, {"bind", Operation::listen},
-    {"send", Operation::send}, {"recv", Operation::receive}, {"receiv", Operation::receive},
-    {"socket()", Operation::socket}, {"socket: ", Operation::socket},
-    {"extend", Operation::write}, {"force0", Operation::sync}, {"os.replace", Operation::rename}, {"shutil.move", Operation::rename},
-    {"fork", Operation::spawn}, {"spawn", Operation::spawn}, {"native thread", Operation::spawn}, {"new thread", Operation::spawn}, {"pthread_create", Operation::spawn},
-    {"execve", Operation::spawn}, {"exec:", Operation::spawn}, {"exec ", Operation::spawn}, {"exec()", Operation::spawn}, {"exec(", Operation::spawn},
-    {"mmap", Operation::memory}, {"malloc", Operation::memory}, {"allocate memory", Operation::memory},
+    {"openat", Operation::open},
+    {"open", Operation::open},
+    {"access file", Operation::open},
+    {"creat", Operation::open},
+    {"pwrite", Operation::write},
+    {"writev", Operation::write},
+    {"write", Operation::write},
+    {"writing", Operation::write},
+    {"append", Operation::write},
+    {"sav", Operation::write},
+    {"stor", Operation::write},
+    {"persist", Operation::write},
+    {"dump", Operation::write},
+    {"fallocate", Operation::truncate},
+    {"truncat", Operation::truncate},
+    {"preallocat", Operation::truncate},
+    {"pread", Operation::read},
+    {"read", Operation::read},
+    {"load", Operation::read},
+    {"renam", Operation::rename},
+    {"unlink", Operation::unlink},
+    {"remov", Operation::unlink},
+    {"delet", Operation::unlink},
+    {"mkdir", Operation::mkdir},
+    {"make directory", Operation::mkdir},
+    {"create directory", Operation::mkdir},
+    {"connect", Operation::connect},
+    {"dial", Operation::connect},
+    {"accept", Operation::accept},
+    {"listen", Operation::listen},
+    {"bind", Operation::listen},
+    {"send", Operation::send},
+    {"recv", Operation::receive},
+    {"receiv", Operation::receive},
+    {"socket()", Operation::socket},
+    {"socket: ", Operation::socket},
+    {"extend", Operation::write},
+    {"force0", Operation::sync},
+    {"os.replace", Operation::rename},
+    {"shutil.move", Operation::rename},
+    {"fork", Operation::spawn},
+    {"spawn", Operation::spawn},
+    {"native thread", Operation::spawn},
+    {"new thread", Operation::spawn},
+    {"pthread_create", Operation::spawn},
+    {"execve", Operation::spawn},
+    {"exec:", Operation::spawn},
+    {"exec ", Operation::spawn},
+    {"exec()", Operation::spawn},
+    {"exec(", Operation::spawn},
+    {"mmap", Operation::memory},
+    {"malloc", Operation::memory},
+    {"allocate memory", Operation::memory},
 });
 
-constexpr std::array kLost = std::to_array<std::string_view>({
-    "lost connection", "connection lost", "lost leader", "leader lost", "lost contact", "unreachable", "not reachable", "peer became inactive",
-    "is lost", "disconnected", "node down", "is down", "marking it as down", "as failing", "fail message received",
-    "marked as failing", "failing state", "no response from", "did not respond", "not responding", "stale connection", "heartbeat failed",
-    "failed to reach", "failed to send out heartbeat", "cannot connect", "can't connect", "failed to connect", "cannot open channel",
-    "error trying to connect", "connection broken", "connection with", "peer is gone", "dropped out", "prober detected unhealthy",
-    "server is down", "now down", "rs_down", "has failed, no acks", "no acks received", "no reply from", "could not be established",
-    "node-left", "no live upstreams", "not able to reach", "error reconnecting", "lost leading", "memberfailed", "missed heartbeats",
-    "layer4 timeout", "layer4 connection problem", "running_partitioned_network", "nodenotready", "marked as dead", "dead node", "lost heartbeat",
-    "unable to connect", "could not connect", "couldn't connect", "wait connect timeout", "error while dialing", "no such host", "name or service not known",
-    "temporary failure in name resolution", "unknownhostexception", "connection loss", "has been disconnected", "+sdown", "+odown", "upstream timed out", "i/o timeout",
-    "is offline", "now offline", "went offline", "went away", "gone away", "eai_again", "getaddrinfo enotfound",
-    "suspecting ", " suspected", "node failed: ", "has not responded", "is unavailable", "removed {{", "error connecting", "declared dead", "considered dead", "no longer reachable"});
+constexpr std::array kLost = std::to_array<std::string_view>({"lost connection",
+                                                              "connection lost",
+                                                              "lost leader",
+                                                              "leader lost",
+                                                              "lost contact",
+                                                              "unreachable",
+                                                              "not reachable",
+                                                              "peer became inactive",
+                                                              "is lost",
+                                                              "disconnected",
+                                                              "node down",
+                                                              "is down",
+                                                              "marking it as down",
+                                                              "as failing",
+                                                              "fail message received",
+                                                              "marked as failing",
+                                                              "failing state",
+                                                              "no response from",
+                                                              "did not respond",
+                                                              "not responding",
+                                                              "stale connection",
+                                                              "heartbeat failed",
+                                                              "failed to reach",
+                                                              "failed to send out heartbeat",
+                                                              "cannot connect",
+                                                              "can't connect",
+                                                              "failed to connect",
+                                                              "cannot open channel",
+                                                              "error trying to connect",
+                                                              "connection broken",
+                                                              "connection with",
+                                                              "peer is gone",
+                                                              "dropped out",
+                                                              "prober detected unhealthy",
+                                                              "server is down",
+                                                              "now down",
+                                                              "rs_down",
+                                                              "has failed, no acks",
+                                                              "no acks received",
+                                                              "no reply from",
+                                                              "could not be established",
+                                                              "node-left",
+                                                              "no live upstreams",
+                                                              "not able to reach",
+                                                              "error reconnecting",
+                                                              "lost leading",
+                                                              "memberfailed",
+                                                              "missed heartbeats",
+                                                              "layer4 timeout",
+                                                              "layer4 connection problem",
+                                                              "running_partitioned_network",
+                                                              "nodenotready",
+                                                              "marked as dead",
+                                                              "dead node",
+                                                              "lost heartbeat",
+                                                              "unable to connect",
+                                                              "could not connect",
+                                                              "couldn't connect",
+                                                              "wait connect timeout",
+                                                              "error while dialing",
+                                                              "no such host",
+                                                              "name or service not known",
+                                                              "temporary failure in name resolution",
+                                                              "unknownhostexception",
+                                                              "connection loss",
+                                                              "has been disconnected",
+                                                              "+sdown",
+                                                              "+odown",
+                                                              "upstream timed out",
+                                                              "i/o timeout",
+                                                              "is offline",
+                                                              "now offline",
+                                                              "went offline",
+                                                              "went away",
+                                                              "gone away",
+                                                              "eai_again",
+                                                              "getaddrinfo enotfound",
+                                                              "suspecting ",
+                                                              " suspected",
+                                                              "node failed: ",
+                                                              "has not responded",
+                                                              "is unavailable",
+                                                              "removed {{",
+                                                              "error connecting",
+                                                              "declared dead",
+                                                              "considered dead",
+                                                              "no longer reachable"});
 // Lost, too.
-constexpr std::array kClosed = std::to_array<std::string_view>({
-    "connection closed", "closed the connection", "closed by peer", "prematurely closed", "connection was closed", "unexpected eof", "end of stream", "eofexception"});
-constexpr std::array kLate = std::to_array<std::string_view>({
-    "timed out", "timeout", "deadline exceeded", "took too long", "slow fdatasync", "slow fsync", "heartbeat", "clock jump", "clock drift", "detected pause",
-    "jvm pause", "process paused", "local pause", "disk stall", "disk slowness", "is lagging", "gc overhead", "clock unsynchronized", "clock skew", "overloaded", "stalled", "tilt"});
-constexpr std::array kPanic = std::to_array<std::string_view>({
-    "panic:", "panic(", "panicked at", "fatal error:", "segmentation fault", "assertion failed", "assertion `", "assert failed", "aborted (core",
-    "uncaught exception", "exception in thread \"main\"", "unhandled exception", "terminate called", "stack smashing", "sigsegv", "sigabrt", "sigbus", "bus error",
-    "fatal assertion", "aborting after", "check failed:", "check failure stack trace", "fatal error in thread", "caught signal", "segfault at",
-    "received signal segmentation", "received signal aborted", "core dumped", "java.lang.outofmemoryerror", "terminating due to java.lang",
-    "severe unrecoverable error", "going to shut down", "panic:  "});
-constexpr std::array kStopping = std::to_array<std::string_view>({
-    "shutting down", "shut down", "shutdown", "sigterm", "signal 15", "sigint", "received signal", "terminating", "exiting", "stopping", "bye bye",
-    "server exiting", "ready to exit", "initiating shutdown", "fast shutdown"});
-constexpr std::array kStarting = std::to_array<std::string_view>({
-    "starting", "is starting", "started", "booting", "version", "initializing", "begins", "listening", "ready to accept",
-    "opened log file"});
-constexpr std::array kServing = std::to_array<std::string_view>({
-    "awaiting socket connections", "awaiting connections", "waiting for connections", "accepting connections", "accept connections", "ready for connections",
-    "ready to serve", "server is ready", "serving client", "serving peer", "serving insecure", "serving requests", "serving traffic", "now serving", "listening", "server started", "started server", "server is started", "startup complete", "binding to port",
-    "service started", "is up and running"});
+constexpr std::array kClosed = std::to_array<std::string_view>(
+    {"connection closed", "closed the connection", "closed by peer", "prematurely closed", "connection was closed",
+     "unexpected eof", "end of stream", "eofexception"});
+constexpr std::array kLate = std::to_array<std::string_view>({"timed out",         "timeout",
+                                                              "deadline exceeded", "took too long",
+                                                              "slow fdatasync",    "slow fsync",
+                                                              "heartbeat",         "clock jump",
+                                                              "clock drift",       "detected pause",
+                                                              "jvm pause",         "process paused",
+                                                              "local pause",       "disk stall",
+                                                              "disk slowness",     "is lagging",
+                                                              "gc overhead",       "clock unsynchronized",
+                                                              "clock skew",        "overloaded",
+                                                              "stalled",           "tilt"});
+constexpr std::array kPanic = std::to_array<std::string_view>({"panic:",
+                                                               "panic(",
+                                                               "panicked at",
+                                                               "fatal error:",
+                                                               "segmentation fault",
+                                                               "assertion failed",
+                                                               "assertion `",
+                                                               "assert failed",
+                                                               "aborted (core",
+                                                               "uncaught exception",
+                                                               "exception in thread \"main\"",
+                                                               "unhandled exception",
+                                                               "terminate called",
+                                                               "stack smashing",
+                                                               "sigsegv",
+                                                               "sigabrt",
+                                                               "sigbus",
+                                                               "bus error",
+                                                               "fatal assertion",
+                                                               "aborting after",
+                                                               "check failed:",
+                                                               "check failure stack trace",
+                                                               "fatal error in thread",
+                                                               "caught signal",
+                                                               "segfault at",
+                                                               "received signal segmentation",
+                                                               "received signal aborted",
+                                                               "core dumped",
+                                                               "java.lang.outofmemoryerror",
+                                                               "terminating due to java.lang",
+                                                               "severe unrecoverable error",
+                                                               "going to shut down",
+                                                               "panic:  "});
+constexpr std::array kStopping = std::to_array<std::string_view>(
+    {"shutting down", "shut down", "shutdown", "sigterm", "signal 15", "sigint", "received signal", "terminating",
+     "exiting", "stopping", "bye bye", "server exiting", "ready to exit", "initiating shutdown", "fast shutdown"});
+constexpr std::array kStarting =
+    std::to_array<std::string_view>({"starting", "is starting", "started", "booting", "version", "initializing",
+                                     "begins", "listening", "ready to accept", "opened log file"});
+constexpr std::array kServing = std::to_array<std::string_view>({"awaiting socket connections",
+                                                                 "awaiting connections",
+                                                                 "waiting for connections",
+                                                                 "accepting connections",
+                                                                 "accept connections",
+                                                                 "ready for connections",
+                                                                 "ready to serve",
+                                                                 "server is ready",
+                                                                 "serving client",
+                                                                 "serving peer",
+                                                                 "serving insecure",
+                                                                 "serving requests",
+                                                                 "serving traffic",
+                                                                 "now serving",
+                                                                 "listening",
+                                                                 "server started",
+                                                                 "started server",
+                                                                 "server is started",
+                                                                 "startup complete",
+                                                                 "binding to port",
+                                                                 "service started",
+                                                                 "is up and running"});
 constexpr std::array kNotServing = std::to_array<std::string_view>({"not ", "stop", "no longer", "before "});
 
 // In vain, and what: a message that has both, and no error, leaves the error to be guessed.
-constexpr std::array kInVain = std::to_array<std::string_view>({
-    "could not", "couldn't", "cannot", "can't", "can not", "unable to", "failed", "failure", "error saving", "error writing", "error opening", "error reading",
-    "error creating", "error renaming", "error while", "error during"});
+constexpr std::array kInVain =
+    std::to_array<std::string_view>({"could not", "couldn't", "cannot", "can't", "can not", "unable to", "failed",
+                                     "failure", "error saving", "error writing", "error opening", "error reading",
+                                     "error creating", "error renaming", "error while", "error during"});
 // What has not happened, but may.
-constexpr std::array kMayFail = std::to_array<std::string_view>({"may fail", "might fail", "could fail", "can fail", "cause failure", "may cause", "can cause"});
-constexpr std::array kOnDisk = std::to_array<std::string_view>({
-    "file", "disk", "snapshot", "database", "segment", "journal", "wal", "checkpoint", "index", "table", "folder", "directory", "storage", "rdb", "aof", "manifest",
-    "block", "page", "dump", "backup", "volume"});
+constexpr std::array kMayFail = std::to_array<std::string_view>(
+    {"may fail", "might fail", "could fail", "can fail", "cause failure", "may cause", "can cause"});
+constexpr std::array kOnDisk = std::to_array<std::string_view>(
+    {"file",       "disk",     "snapshot", "database", "segment",   "journal", "wal",
+     "checkpoint", "index",    "table",    "folder",   "directory", "storage", "rdb",
+     "aof",        "manifest", "block",    "page",     "dump",      "backup",  "volume"});
 
 // Where the first of the words that stands there ends; 0: none does.
 std::size_t behind_any(std::string_view low, std::span<const std::string_view> words) {
@@ -137,15 +385,19 @@ std::size_t behind_any(std::string_view low, std::span<const std::string_view> w
 
 bool has(std::string_view low, std::span<const std::string_view> words) { return behind_any(low, words) != 0; }
 
-// As a word of its own, or of an exception's name: "election-timeout": "1s", minSessionTimeout, "negotiated timeout = 10000" and, in a row of
-// such, "to 10.0.0.1:5701, timeout: 0" are settings.
+// As a word of its own, or of an exception's name: "election-timeout": "1s", minSessionTimeout, "negotiated timeout =
+// 10000" and, in a row of such, "to 10.0.0.1:5701, timeout: 0" are settings.
 bool says_late(std::string_view low) {
   for (const std::string_view word : kLate)
     for (std::size_t at = low.find(word); at != std::string_view::npos; at = low.find(word, at + 1)) {
       const std::string_view behind = low.substr(at + word.size());
-      const bool listed = low.substr(0, at).ends_with(", ") && behind.starts_with(": ") && behind.size() > 2 && is_digit(behind[2]);
-      const bool key = listed || behind.starts_with("\":") || behind.starts_with('=') || behind.starts_with(" = ") || behind.starts_with('-') || behind.starts_with('_');
-      if (behind.starts_with("exception") || behind.starts_with("error") || (!key && (at == 0 || !is_name_char(low[at - 1])))) return true;
+      const bool listed =
+          low.substr(0, at).ends_with(", ") && behind.starts_with(": ") && behind.size() > 2 && is_digit(behind[2]);
+      const bool key = listed || behind.starts_with("\":") || behind.starts_with('=') || behind.starts_with(" = ") ||
+                       behind.starts_with('-') || behind.starts_with('_');
+      if (behind.starts_with("exception") || behind.starts_with("error") ||
+          (!key && (at == 0 || !is_name_char(low[at - 1]))))
+        return true;
     }
   return false;
 }
@@ -176,7 +428,8 @@ bool on_files(Operation operation) {
 
 int number_at(std::string_view text, std::size_t at) {
   int number = -1;
-  for (; at < text.size() && is_digit(text[at]) && number < 10'000; ++at) number = (number < 0 ? 0 : number * 10) + (text[at] - '0');
+  for (; at < text.size() && is_digit(text[at]) && number < 10'000; ++at)
+    number = (number < 0 ? 0 : number * 10) + (text[at] - '0');
   return number;
 }
 
@@ -218,22 +471,28 @@ Found error_atom(std::string_view low) {
     if (at == 0 || std::string_view("{,(['\"").find(low[at - 1]) == std::string_view::npos) continue;
     std::size_t end = at;
     while (end < low.size() && word_char(low[end])) ++end;
-    if (end == low.size() || end - at < 3 || end - at > 16 || std::string_view("},)]'\"").find(low[end]) == std::string_view::npos) continue;
+    if (end == low.size() || end - at < 3 || end - at > 16 ||
+        std::string_view("},)]'\"").find(low[end]) == std::string_view::npos)
+      continue;
     std::string name(low.substr(at, end - at));
     for (char& c : name) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-    if (const std::optional<int> error = kernel::errno_number(name); error && *error > 0 && *error < 134 && !is_digit(name[1])) return {*error, at, end - at};
+    if (const std::optional<int> error = kernel::errno_number(name);
+        error && *error > 0 && *error < 134 && !is_digit(name[1]))
+      return {*error, at, end - at};
   }
   return {};
 }
 
 // "Can't connect to MySQL server on '10.0.0.2' (111)": a number alone, of a message that says that something failed.
 Found error_in_brackets(std::string_view low) {
-  constexpr std::array kFailed = std::to_array<std::string_view>({"can't", "cannot", "could not", "couldn't", "failed", "unable to"});
+  constexpr std::array kFailed =
+      std::to_array<std::string_view>({"can't", "cannot", "could not", "couldn't", "failed", "unable to"});
   if (!has(low, kFailed)) return {};
   for (std::size_t at = low.find('('); at != std::string_view::npos; at = low.find('(', at + 1)) {
     const int number = number_at(low, at + 1);
     const std::size_t end = at + 1 + (number < 10 ? 1 : number < 100 ? 2 : 3);
-    if (number > 0 && number < 134 && at > 0 && low[at - 1] == ' ' && end < low.size() && low[end] == ')') return {number, at, end + 1 - at};
+    if (number > 0 && number < 134 && at > 0 && low[at - 1] == ' ' && end < low.size() && low[end] == ')')
+      return {number, at, end + 1 - at};
   }
   return {};
 }
@@ -245,7 +504,9 @@ Found find_error(std::string_view text, std::string_view low) {
     // What the number says in words may follow: "[Errno 28] No space left on device".
     std::size_t end = low.find_first_of("0123456789", low.find(words));
     for (const ErrorText& one : kErrorWords)
-      if (const std::size_t at = low.find(one.text, end); one.error == number && at != std::string_view::npos && at - end < 8) end = at + one.text.size();
+      if (const std::size_t at = low.find(one.text, end);
+          one.error == number && at != std::string_view::npos && at - end < 8)
+        end = at + one.text.size();
     return {number, low.find(words), end - low.find(words)};
   }
   for (const ErrorText& one : kErrorWords) {
@@ -253,7 +514,9 @@ Found find_error(std::string_view text, std::string_view low) {
     if (at != std::string_view::npos) return {one.error, at, one.text.size()};
   }
   std::size_t at = 0;
-  if (const int error = named(text, "E", at, [](std::string_view name) { return is_digit(name[1]) ? std::nullopt : kernel::errno_number(name); });
+  if (const int error =
+          named(text, "E", at,
+                [](std::string_view name) { return is_digit(name[1]) ? std::nullopt : kernel::errno_number(name); });
       error > 0 && error < 134)
     return {error, at, 1};
   if (const Found atom = error_atom(low); atom.error != 0) return atom;
@@ -262,7 +525,8 @@ Found find_error(std::string_view text, std::string_view low) {
 
 // "ready" is no read, "connection" no connect.
 bool another_word(std::string_view low) {
-  return low.starts_with("connection") || low.starts_with("readi") || low.starts_with("ready") || low.starts_with("read-only") || low.starts_with("read only");
+  return low.starts_with("connection") || low.starts_with("readi") || low.starts_with("ready") ||
+         low.starts_with("read-only") || low.starts_with("read only");
 }
 
 Operation find_operation(std::string_view low, const Found& error) {
@@ -275,7 +539,8 @@ Operation find_operation(std::string_view low, const Found& error) {
       if (error.covers(at) || another_word(low.substr(at))) continue;  // "connection refused" is no connect
       // Of the words before the error the nearest; else the first behind it.
       const bool here_before = error.at != std::string_view::npos && at < error.at;
-      const bool better = best == Operation::unknown || (here_before && (!before || at > best_at)) || (!here_before && !before && at < best_at);
+      const bool better = best == Operation::unknown || (here_before && (!before || at > best_at)) ||
+                          (!here_before && !before && at < best_at);
       if (!better) continue;
       best = word.operation;
       best_at = at;
@@ -318,19 +583,36 @@ Operation operation_of_call(std::string_view name) {
 
 // What the JDK's native methods call.
 std::string_view call_of_native(std::string_view method) {
-  constexpr std::array kNatives = std::to_array<std::pair<std::string_view, std::string_view>>({
-      {"pwrite0", "pwrite64"}, {"pread0", "pread64"}, {"write0", "write"}, {"writebytes", "write"}, {"writebytes0", "write"}, {"writev0", "writev"}, {"read0", "read"},
-      {"readbytes", "read"}, {"readbytes0", "read"}, {"readv0", "readv"}, {"truncate0", "ftruncate"}, {"setlength0", "ftruncate"}, {"rename0", "rename"}, {"unlink0", "unlink"}, {"mkdir0", "mkdir"}});
-  const auto found = std::find_if(kNatives.begin(), kNatives.end(), [&](const auto& one) { return one.first == method; });
+  constexpr std::array kNatives =
+      std::to_array<std::pair<std::string_view, std::string_view>>({{"pwrite0", "pwrite64"},
+                                                                    {"pread0", "pread64"},
+                                                                    {"write0", "write"},
+                                                                    {"writebytes", "write"},
+                                                                    {"writebytes0", "write"},
+                                                                    {"writev0", "writev"},
+                                                                    {"read0", "read"},
+                                                                    {"readbytes", "read"},
+                                                                    {"readbytes0", "read"},
+                                                                    {"readv0", "readv"},
+                                                                    {"truncate0", "ftruncate"},
+                                                                    {"setlength0", "ftruncate"},
+                                                                    {"rename0", "rename"},
+                                                                    {"unlink0", "unlink"},
+                                                                    {"mkdir0", "mkdir"}});
+  const auto found =
+      std::find_if(kNatives.begin(), kNatives.end(), [&](const auto& one) { return one.first == method; });
   return found == kNatives.end() ? std::string_view() : found->second;
 }
 
-// The call that a message names as a call, in the forms of Go ("write /x: no space left on device"), perror ("fsync: ..."), nginx
-// ("pwrite() "/x" failed (28: ..."), Node.js ("ENOSPC: no space left on device, write") and in the JDK's native methods.
+// The call that a message names as a call, in the forms of Go ("write /x: no space left on device"), perror ("fsync:
+// ..."), nginx
+// ("pwrite() "/x" failed (28: ..."), Node.js ("ENOSPC: no space left on device, write") and in the JDK's native
+// methods.
 Operation named_call(std::string_view low, const Found& error, std::string_view& native) {
   if (error.at == std::string_view::npos) return Operation::unknown;
   const std::size_t line = error.at == 0 ? 0 : low.rfind('\n', error.at - 1) + 1;  // npos + 1: the first one
-  const std::string_view before = low.substr(line, error.at - line), behind = low.substr(std::min(low.size(), error.at + error.length));
+  const std::string_view before = low.substr(line, error.at - line),
+                         behind = low.substr(std::min(low.size(), error.at + error.length));
   if (before.ends_with(": ")) {
     std::string_view rest = before.substr(0, before.size() - 2);
     for (int words = 0; words < 3 && !rest.empty(); ++words) {  // the call itself, or one or two paths behind it
@@ -338,11 +620,14 @@ Operation named_call(std::string_view low, const Found& error, std::string_view&
       const std::string_view word = rest.substr(space == std::string_view::npos ? 0 : space + 1);
       std::size_t begin = word.size();
       while (begin > 0 && word_char(word[begin - 1])) --begin;
-      const std::string_view said = begin > 0 ? word.substr(0, begin) : space == std::string_view::npos ? std::string_view(": ") : rest.substr(0, space + 1);
+      const std::string_view said = begin > 0                         ? word.substr(0, begin)
+                                    : space == std::string_view::npos ? std::string_view(": ")
+                                                                      : rest.substr(0, space + 1);
       // "failed to write /x: ...": what it was for, perhaps not the call.
-      const bool apart = said.ends_with(": ") || said.ends_with(" - ") || said.ends_with('"') || said.ends_with('\'') || said.ends_with('(') || said.ends_with('[') ||
-                         said.ends_with('=');
-      if (const Operation named = operation_of_call(word.substr(begin)); named != Operation::unknown && apart) return named;
+      const bool apart = said.ends_with(": ") || said.ends_with(" - ") || said.ends_with('"') || said.ends_with('\'') ||
+                         said.ends_with('(') || said.ends_with('[') || said.ends_with('=');
+      if (const Operation named = operation_of_call(word.substr(begin)); named != Operation::unknown && apart)
+        return named;
       if (word.find('/') == std::string_view::npos || space == std::string_view::npos) break;
       rest = rest.substr(0, space);
     }
@@ -358,7 +643,9 @@ Operation named_call(std::string_view low, const Found& error, std::string_view&
   if (behind.substr(comma).starts_with(", ")) {
     std::size_t end = comma + 2;
     while (end < behind.size() && word_char(behind[end])) ++end;
-    if (const Operation named = operation_of_call(behind.substr(comma + 2, end - comma - 2)); named != Operation::unknown) return named;
+    if (const Operation named = operation_of_call(behind.substr(comma + 2, end - comma - 2));
+        named != Operation::unknown)
+      return named;
   }
   if (const std::size_t next = behind.find('\n'); next != std::string_view::npos) {
     std::string_view frame = behind.substr(next + 1, behind.find('\n', next + 1) - next - 1);
@@ -373,11 +660,15 @@ Operation named_call(std::string_view low, const Found& error, std::string_view&
   return Operation::unknown;
 }
 
-bool path_char(char c) { return word_char(c) || c == '/' || c == '.' || c == '-' || c == '+' || c == '@' || c == '%' || c == '~' || c == '#' || c == '='; }
+bool path_char(char c) {
+  return word_char(c) || c == '/' || c == '.' || c == '-' || c == '+' || c == '@' || c == '%' || c == '~' || c == '#' ||
+         c == '=';
+}
 
 // "in dir /x", "volume /x": files below it are meant.
 bool names_directory(std::string_view before) {
-  while (!before.empty() && std::string_view(" =:'\"").find(before.back()) != std::string_view::npos) before.remove_suffix(1);
+  while (!before.empty() && std::string_view(" =:'\"").find(before.back()) != std::string_view::npos)
+    before.remove_suffix(1);
   for (const std::string_view word : {"dir", "directory", "folder", "volume", "dirs", "datadir"}) {
     const std::size_t at = before.size() - std::min(before.size(), word.size());
     if (lower_case(before.substr(at)) == word && (at == 0 || !word_char(before[at - 1]))) return true;
@@ -385,7 +676,8 @@ bool names_directory(std::string_view before) {
   return false;
 }
 
-// Where a path goes on, or ends, at a colon: "topic:channel.dat" and "job:42.json" are names, "x/y.go:17" is a place in the source and
+// Where a path goes on, or ends, at a colon: "topic:channel.dat" and "job:42.json" are names, "x/y.go:17" is a place in
+// the source and
 // "/x: no such file" says what became of it.
 bool colon_of_path(std::string_view behind) {
   std::size_t end = 1, dot = 0;
@@ -393,15 +685,19 @@ bool colon_of_path(std::string_view behind) {
     if (behind[end] == '.' && end > 1) dot = end;
     ++end;
   }
-  return dot != 0 && dot + 1 < end && is_alpha(behind[dot + 1]) && behind.substr(1, end - 1).find('/') == std::string_view::npos;
+  return dot != 0 && dot + 1 < end && is_alpha(behind[dot + 1]) &&
+         behind.substr(1, end - 1).find('/') == std::string_view::npos;
 }
 
-// The rest of a path in quotes, with blanks and colons: '/srv/data/order: 7.json'. npos: what is in them is more than a path.
+// The rest of a path in quotes, with blanks and colons: '/srv/data/order: 7.json'. npos: what is in them is more than a
+// path.
 std::size_t quoted_path_end(std::string_view text, std::size_t begin) {
-  if (begin == 0 || text[begin] != '/' || (text[begin - 1] != '"' && text[begin - 1] != '\'')) return std::string_view::npos;
+  if (begin == 0 || text[begin] != '/' || (text[begin - 1] != '"' && text[begin - 1] != '\''))
+    return std::string_view::npos;
   const std::size_t end = text.find(text[begin - 1], begin);
   const std::string_view inside = text.substr(begin, end == std::string_view::npos ? 0 : end - begin);
-  const bool plain = !inside.empty() && inside.find('\n') == std::string_view::npos && inside.find(" -") == std::string_view::npos && inside.find(" /") == std::string_view::npos;
+  const bool plain = !inside.empty() && inside.find('\n') == std::string_view::npos &&
+                     inside.find(" -") == std::string_view::npos && inside.find(" /") == std::string_view::npos;
   return plain ? end : std::string_view::npos;
 }
 
@@ -433,7 +729,8 @@ std::string find_path(std::string_view text, const Found& error) {
       at = end;
     } else {
       bool folder = false;
-      while (at < text.size() && (path_char(text[at]) || (text[at] == ':' && folder && colon_of_path(text.substr(at))))) folder = text[at++] == '/' || folder;
+      while (at < text.size() && (path_char(text[at]) || (text[at] == ':' && folder && colon_of_path(text.substr(at)))))
+        folder = text[at++] == '/' || folder;
     }
     std::string_view word = text.substr(begin, at - begin);
     const std::string_view before = text.substr(line, begin - line), behind = text.substr(at);
@@ -443,18 +740,25 @@ std::string find_path(std::string_view text, const Found& error) {
     const std::size_t slash = word.find('/');
     const std::size_t equals = word.rfind('=', std::min(slash, word.size()));
     if (equals != std::string_view::npos && equals < slash) word.remove_prefix(equals + 1);
-    if (url || is_request(before) || word.find('/') == std::string_view::npos || word.size() < 3 || word.find("//") == 0) continue;
-    const std::size_t letters = static_cast<std::size_t>(std::count_if(word.begin(), word.end(), [](char c) { return word_char(c) && !is_digit(c); }));
+    if (url || is_request(before) || word.find('/') == std::string_view::npos || word.size() < 3 ||
+        word.find("//") == 0)
+      continue;
+    const std::size_t letters = static_cast<std::size_t>(
+        std::count_if(word.begin(), word.end(), [](char c) { return word_char(c) && !is_digit(c); }));
     if (letters < 2 || word == "I/O" || word == "i/o") continue;  // "3/5", "1/0/0"
     if (word[0] != '/' && !quoted) {
       const std::size_t first = word.find('/');
       const bool subject = behind.starts_with(": ") && before.ends_with(": ");  // "cannot save: data/db: write failed"
       if (word.find('.') == std::string_view::npos && !subject) continue;       // "and/or"
       if (is_digit(word[std::min(word.size() - 1, first + 1)])) continue;       // a program's version: "HTTP/1.1"
-      if (word[0] != '.' && word.substr(0, first).find('.') != std::string_view::npos) continue;  // code: "google.golang.org/grpc"
+      if (word[0] != '.' && word.substr(0, first).find('.') != std::string_view::npos)
+        continue;  // code: "google.golang.org/grpc"
     }
-    if (behind.size() > 1 && behind[0] == ':' && (is_digit(behind[1]) || behind.starts_with(":line "))) continue;  // a place in the source: "x/y.go:17"
-    const std::size_t distance = error.at == std::string_view::npos ? begin : error.at > begin ? error.at - begin : begin - error.at + 40;
+    if (behind.size() > 1 && behind[0] == ':' && (is_digit(behind[1]) || behind.starts_with(":line ")))
+      continue;  // a place in the source: "x/y.go:17"
+    const std::size_t distance = error.at == std::string_view::npos ? begin
+                                 : error.at > begin                 ? error.at - begin
+                                                                    : begin - error.at + 40;
     if (distance >= best_distance) continue;
     best = word;
     best_is_directory = !error.covers(begin - std::min<std::size_t>(begin, 4)) && names_directory(before);
@@ -489,7 +793,8 @@ std::string find_peer(std::string_view text) {
     }
     std::size_t end = i;
     if (i + 1 < text.size() && text[i] == ':' && is_digit(text[i + 1]))
-      for (++end; end < text.size() && is_digit(text[end]); ++end) {}
+      for (++end; end < text.size() && is_digit(text[end]); ++end) {
+      }
     if (text.substr(at, i - at) != "0.0.0.0") best = text.substr(at, end - at);
     at = end;
   }
@@ -499,15 +804,36 @@ std::string find_peer(std::string_view text) {
 // Python's and Node's form of calls with two paths: "[Errno 18] ...: 'a' -> 'b'".
 bool moved(std::string_view low) { return low.find("' -> '") != std::string_view::npos; }
 
-// How long it stood still, as it says itself: "local pause of 8123456789ns", "We slept 35000ms instead of 3000ms"; 0: no word of that.
+// How long it stood still, as it says itself: "local pause of 8123456789ns", "We slept 35000ms instead of 3000ms"; 0:
+// no word of that.
 std::int64_t find_standstill(std::string_view low) {
-  constexpr std::array kStandstills = std::to_array<std::string_view>({
-      "local pause of ", "pause of approximately ", "we slept ", "slept for ", "paused for ", "was paused ", "detected jvm pause", "jvm pause (ms) ", "jvm pause: ",
-      "not been scheduled for ", "not scheduled for ", "duration [", "overhead, spent [", "application threads were stopped: ", "has been blocked for ", "stopped for ", "clock jump detected, ", "clock-jump: ", "clock leap detected (housekeeper delta=", "since last heartbeat (+", "exceeded-duration", "ms timeout for "});
+  constexpr std::array kStandstills = std::to_array<std::string_view>({"local pause of ",
+                                                                       "pause of approximately ",
+                                                                       "we slept ",
+                                                                       "slept for ",
+                                                                       "paused for ",
+                                                                       "was paused ",
+                                                                       "detected jvm pause",
+                                                                       "jvm pause (ms) ",
+                                                                       "jvm pause: ",
+                                                                       "not been scheduled for ",
+                                                                       "not scheduled for ",
+                                                                       "duration [",
+                                                                       "overhead, spent [",
+                                                                       "application threads were stopped: ",
+                                                                       "has been blocked for ",
+                                                                       "stopped for ",
+                                                                       "clock jump detected, ",
+                                                                       "clock-jump: ",
+                                                                       "clock leap detected (housekeeper delta=",
+                                                                       "since last heartbeat (+",
+                                                                       "exceeded-duration",
+                                                                       "ms timeout for "});
   for (const std::string_view words : kStandstills) {
     const std::size_t found = low.find(words);
     if (found == std::string_view::npos) continue;
-    const bool of_heartbeat = words == "exceeded-duration" || words == "ms timeout for ";  // etcd's, as structure and as text
+    const bool of_heartbeat =
+        words == "exceeded-duration" || words == "ms timeout for ";  // etcd's, as structure and as text
     if (of_heartbeat && low.find("failed to send out heartbeat on time") == std::string_view::npos) continue;
     if (words.ends_with('[') && low.find("[gc]") == std::string_view::npos) continue;  // Elasticsearch's collections
     const std::size_t at = low.find_first_of("0123456789", found + words.size());
@@ -601,28 +927,32 @@ Meaning read_meaning(std::string_view text) {
   meaning.panic = has(low, kPanic);
   meaning.traceback = low.find("traceback (most recent call last)") != std::string::npos;
   meaning.stopping = has(low, kStopping);
-  meaning.gave_up = meaning.stopping && (meaning.error != 0 || has_word(low, kInVain) || low.find("fatal error") != std::string::npos);
+  meaning.gave_up = meaning.stopping &&
+                    (meaning.error != 0 || has_word(low, kInVain) || low.find("fatal error") != std::string::npos);
   meaning.stopping = meaning.stopping && !meaning.gave_up;
   meaning.starting = has(low, kStarting);
   meaning.serving = has(low, kServing) && !has(low, kNotServing) && !has_word(low, kInVain);
   meaning.stood_ns = find_standstill(low);
   meaning.clock = read_clock_words(low);
-  constexpr std::array kOutOfMemory = std::to_array<std::string_view>({"out of memory: kill", "oom-kill:", "oom killer", "oomkill", "oom_kill", "oom-killed"});
+  constexpr std::array kOutOfMemory = std::to_array<std::string_view>(
+      {"out of memory: kill", "oom-kill:", "oom killer", "oomkill", "oom_kill", "oom-killed"});
   meaning.out_of_memory = has(low, kOutOfMemory);
   std::size_t at = 0;
   int signal = named(text, "SIG", at, [](std::string_view name) { return kernel::signal_number(name); });
   if (signal == 0) signal = std::max(0, number_behind(low, "signal"));
   const bool gone = low.find("terminated by") != std::string::npos || low.find("killed by") != std::string::npos ||
-                    low.find("was killed") != std::string::npos || low.find("exited") != std::string::npos || low.find("exit status") != std::string::npos ||
-                    low.find("exit code") != std::string::npos || low.find("crashed") != std::string::npos ||
-                    low.find("code=killed") != std::string::npos || low.find("code=dumped") != std::string::npos;
+                    low.find("was killed") != std::string::npos || low.find("exited") != std::string::npos ||
+                    low.find("exit status") != std::string::npos || low.find("exit code") != std::string::npos ||
+                    low.find("crashed") != std::string::npos || low.find("code=killed") != std::string::npos ||
+                    low.find("code=dumped") != std::string::npos;
   if (signal == 0 && (low.find("code=killed") != std::string::npos || low.find("code=dumped") != std::string::npos))
     signal = std::max(0, number_behind(low, "status="));
   if (gone && signal > 0 && signal < 65 && signal != SIGCHLD) {
     meaning.ended = true;
     meaning.signal = signal;
   } else if (gone) {
-    for (const std::string_view words : {"exit code", "exit status", "exitcode", "exited with code", "exited with status", "exited with exit code", "status=", "code"}) {
+    for (const std::string_view words : {"exit code", "exit status", "exitcode", "exited with code",
+                                         "exited with status", "exited with exit code", "status=", "code"}) {
       const int code = number_behind(low, words);
       if (code > 0 && code < 256) {
         meaning.ended = true;
@@ -632,8 +962,10 @@ Meaning read_meaning(std::string_view text) {
       }
     }
   }
-  constexpr std::array kHelper = std::to_array<std::string_view>({"worker", "child", "subprocess", "background", "helper", "process (pid"});
-  constexpr std::array kNoHelper = std::to_array<std::string_view>({"main process", ".service", "container", "last state"});
+  constexpr std::array kHelper =
+      std::to_array<std::string_view>({"worker", "child", "subprocess", "background", "helper", "process (pid"});
+  constexpr std::array kNoHelper =
+      std::to_array<std::string_view>({"main process", ".service", "container", "last state"});
   meaning.helper = meaning.ended && has(low, kHelper) && !has(low, kNoHelper);
   if (meaning.out_of_memory) {
     meaning.ended = true;
@@ -701,7 +1033,9 @@ std::vector<std::string_view> calls_of_operation(Operation operation) { return c
 
 std::vector<int> errors_of(std::string_view syscall) {
   if (syscall.starts_with("open") || syscall == "creat") return {EIO, ENOSPC, EMFILE, EACCES};
-  if (syscall.starts_with("fsync") || syscall.starts_with("fdatasync") || syscall == "sync_file_range" || syscall == "syncfs") return {EIO, ENOSPC};
+  if (syscall.starts_with("fsync") || syscall.starts_with("fdatasync") || syscall == "sync_file_range" ||
+      syscall == "syncfs")
+    return {EIO, ENOSPC};
   if (syscall.find("write") != std::string_view::npos) return {ENOSPC, EIO};
   if (syscall.find("read") != std::string_view::npos) return {EIO};
   if (syscall.starts_with("rename") || syscall.starts_with("link")) return {EIO, ENOSPC};

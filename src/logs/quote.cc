@@ -25,12 +25,13 @@ std::string cut_to(std::string_view text, std::size_t most) {
 }
 
 std::string_view exception_of(const std::vector<std::string_view>& lines) {
-  const auto last = std::find_if(lines.rbegin(), lines.rend(), [](std::string_view line) { return names_exception(line); });
+  const auto last =
+      std::find_if(lines.rbegin(), lines.rend(), [](std::string_view line) { return names_exception(line); });
   return last != lines.rend() ? *last : lines.back();
 }
 
-// The line that says what happened: of Python's stack traces the last one; behind a first line that leaves it to the next one, or
-// that an exception follows, that, too.
+// The line that says what happened: of Python's stack traces the last one; behind a first line that leaves it to the
+// next one, or that an exception follows, that, too.
 std::string told_in(std::string_view text) {
   std::vector<std::string_view> lines;
   for (std::size_t at = 0; at < text.size();) {
@@ -46,12 +47,16 @@ std::string told_in(std::string_view text) {
   const bool python = lines[0].starts_with("Traceback (most recent call last)");
   if (python) return cut_to(exception_of(lines), kQuoted);
   for (std::size_t i = 1; i < lines.size(); ++i)
-    if (lines[i].starts_with("Traceback (most recent call last)")) return cut_to(lines[0], kQuoted) + " / " + cut_to(exception_of(lines), kQuoted);
-  // What was written without a time of its own ("open /x: permission denied" before it ends) came to the message before.
+    if (lines[i].starts_with("Traceback (most recent call last)"))
+      return cut_to(lines[0], kQuoted) + " / " + cut_to(exception_of(lines), kQuoted);
+  // What was written without a time of its own ("open /x: permission denied" before it ends) came to the message
+  // before.
   if (read_meaning(lines[0]).error == 0)
     for (std::size_t i = 1; i < std::min(lines.size(), kLooked); ++i)
-      if (!lines[i].starts_with("at ") && read_meaning(lines[i]).error != 0) return cut_to(lines[0], kQuoted) + " / " + cut_to(lines[i], kQuoted);
-  if (lines[0].ends_with(':') || names_exception(lines[1])) return cut_to(lines[0], kQuoted) + " / " + cut_to(lines[1], kQuoted);
+      if (!lines[i].starts_with("at ") && read_meaning(lines[i]).error != 0)
+        return cut_to(lines[0], kQuoted) + " / " + cut_to(lines[i], kQuoted);
+  if (lines[0].ends_with(':') || names_exception(lines[1]))
+    return cut_to(lines[0], kQuoted) + " / " + cut_to(lines[1], kQuoted);
   return cut_to(lines[0], kQuoted);
 }
 
@@ -59,8 +64,8 @@ std::string told_in(std::string_view text) {
 
 std::string quote(const Logs& logs, std::size_t node, const Message& message) {
   const std::string& name = logs.nodes[node].node;
-  return fmt::format("{}:{}{}: '{}'", logs.sources[message.source].path.filename().string(), message.line, name.empty() ? "" : " of " + name,
-                     told_in(logs.text(message)));
+  return fmt::format("{}:{}{}: '{}'", logs.sources[message.source].path.filename().string(), message.line,
+                     name.empty() ? "" : " of " + name, told_in(logs.text(message)));
 }
 
 }  // namespace rose::logs

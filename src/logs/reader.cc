@@ -23,15 +23,19 @@ constexpr std::size_t kSampleLines = 400;
 constexpr std::size_t kSampleBytes = std::size_t{256} << 10;
 constexpr std::size_t kMostStreams = 4096;      // of a file; further threads share one
 constexpr std::size_t kLeastMessages = 20'000;  // that any file may keep
-constexpr std::uint64_t kFewOfAKind = 256;      // kept of each kind when a file has used up its share, as long as there is room
-constexpr std::size_t kMostNodesOfFile = 15;    // whose lines stand in one file; those of further ones belong to no known node
-constexpr std::int64_t kSameMoment = kSecond;    // of two files' times of one message: one of them may count whole seconds
-constexpr std::size_t kMostHosts = 4096;        // that the lines of one file name
-constexpr std::size_t kLongestHost = 64;        // of a name that is told
-constexpr std::size_t kMostStrangers = 8;       // of them, that are told because they are no nodes
-constexpr std::size_t kExceptionsInKind = 3;    // lines of a stack trace that count for the kind
+constexpr std::uint64_t kFewOfAKind =
+    256;  // kept of each kind when a file has used up its share, as long as there is room
+constexpr std::size_t kMostNodesOfFile =
+    15;  // whose lines stand in one file; those of further ones belong to no known node
+constexpr std::int64_t kSameMoment =
+    kSecond;                                  // of two files' times of one message: one of them may count whole seconds
+constexpr std::size_t kMostHosts = 4096;      // that the lines of one file name
+constexpr std::size_t kLongestHost = 64;      // of a name that is told
+constexpr std::size_t kMostStrangers = 8;     // of them, that are told because they are no nodes
+constexpr std::size_t kExceptionsInKind = 3;  // lines of a stack trace that count for the kind
 
-// Masked text to kind, for what was seen before: nearly all lines. Fixed in size; what finds no place is looked up each time.
+// Masked text to kind, for what was seen before: nearly all lines. Fixed in size; what finds no place is looked up each
+// time.
 class KindCache {
  public:
   KindCache() : places_(std::size_t{1} << 16) {}
@@ -85,7 +89,8 @@ struct Kept {
 // Makes messages of one node's lines of a file.
 class Sink {
  public:
-  Sink(Parts& parts, const TimeKeeper& clock, std::size_t most_messages, std::size_t most_text, Kept& kept, FileResult& out)
+  Sink(Parts& parts, const TimeKeeper& clock, std::size_t most_messages, std::size_t most_text, Kept& kept,
+       FileResult& out)
       : parts_(parts), clock_(clock), most_messages_(most_messages), most_text_(most_text), kept_(kept), out_(out) {}
 
   [[nodiscard]] Source& source() { return out_.source; }
@@ -94,10 +99,12 @@ class Sink {
     line_ = line;
     ++out_.source.lines;
     // Python's logging.exception() writes the trace below the message that tells of it; an uncaught one stands alone.
-    if (took == Took::message && open_ && !raised_ && !parts_.time && now_.level >= Level::error && parts_.text.starts_with("Traceback (most recent call last)"))
+    if (took == Took::message && open_ && !raised_ && !parts_.time && now_.level >= Level::error &&
+        parts_.text.starts_with("Traceback (most recent call last)"))
       took = Took::rest;
     if (took == Took::rest && open_ && raised_ && begins_another(parts_.text)) took = Took::message;
-    if (took == Took::message && open_ && !parts_.time && parts_.level != Level::none && is_only_place()) return say_at_place();
+    if (took == Took::message && open_ && !parts_.time && parts_.level != Level::none && is_only_place())
+      return say_at_place();
     switch (took) {
       case Took::nothing: return;
       case Took::joined:
@@ -133,25 +140,28 @@ class Sink {
     long_text_ = true;
   }
 
-  // Python's traceback ends with the exception, unless another one follows that was raised while it was handled. What others write behind
-  // it on the same output is not of the message.
+  // Python's traceback ends with the exception, unless another one follows that was raised while it was handled. What
+  // others write behind it on the same output is not of the message.
   void note_traceback(std::string_view line) {
     if (line.starts_with("Traceback (most recent call last)")) traceback_ = true, raised_ = false;
-    else if (line.starts_with("During handling of the above") || line.starts_with("The above exception was")) raised_ = false;
+    else if (line.starts_with("During handling of the above") || line.starts_with("The above exception was"))
+      raised_ = false;
     else if (traceback_ && !line.empty() && line[0] != ' ' && line[0] != '\t' && names_exception(line)) raised_ = true;
   }
   static bool begins_another(std::string_view line) {
     return line.starts_with("-----") || line.starts_with("Exception occurred during") || begins_by_itself(line);
   }
 
-  // java.util.logging writes two lines: when and where, "Jan 2, 2026 3:04:05 AM com.example.Server run", then "INFO: up".
+  // java.util.logging writes two lines: when and where, "Jan 2, 2026 3:04:05 AM com.example.Server run", then "INFO:
+  // up".
   bool is_only_place() const {
     if (now_.level != Level::none || long_text_ || text_.find('\n') != std::string::npos) return false;
     const std::string_view place = text_;
     const std::size_t space = std::min(place.find(' '), place.size());
     const auto of_name = [](char c) { return is_alpha(c) || is_digit(c) || c == '_' || c == '$'; };
     const std::string_view of_class = place.substr(0, space), method = place.substr(std::min(space + 1, place.size()));
-    return std::count(of_class.begin(), of_class.end(), '.') >= 2 && std::all_of(of_class.begin(), of_class.end(), [&](char c) { return of_name(c) || c == '.'; }) &&
+    return std::count(of_class.begin(), of_class.end(), '.') >= 2 &&
+           std::all_of(of_class.begin(), of_class.end(), [&](char c) { return of_name(c) || c == '.'; }) &&
            std::all_of(method.begin(), method.end(), [&](char c) { return of_name(c) || c == '<' || c == '>'; });
   }
   void say_at_place() {
@@ -191,7 +201,8 @@ class Sink {
     exceptions_ = 0;
     long_text_ = false;
     // A message whose rest came with it (JSON's stack traces).
-    for (std::size_t at = text_.find('\n'); at != std::string::npos && exceptions_ < kExceptionsInKind; at = text_.find('\n', at + 1)) {
+    for (std::size_t at = text_.find('\n'); at != std::string::npos && exceptions_ < kExceptionsInKind;
+         at = text_.find('\n', at + 1)) {
       const std::string_view line = std::string_view(text_).substr(at + 1, text_.find('\n', at + 1) - at - 1);
       if (!names_exception(line)) continue;
       ++exceptions_;
@@ -203,7 +214,8 @@ class Sink {
   // Threads have names where people gave them one; a number is another one in each run.
   std::uint32_t stream_of() {
     std::string_view name = parts_.thread;
-    if (name.find_first_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == std::string_view::npos) name = parts_.logger;
+    if (name.find_first_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == std::string_view::npos)
+      name = parts_.logger;
     if (name == last_stream_name_ && stream_known_) return last_stream_;
     last_stream_name_.assign(name);
     stream_known_ = true;
@@ -222,8 +234,9 @@ class Sink {
     open_ = false;
     ++out_.source.messages;
     mask(head_, masked_);
-    const std::uint64_t hash =
-        (std::hash<std::string_view>()(masked_) ^ (std::hash<std::string_view>()(logger_) * 31) ^ (static_cast<std::uint64_t>(now_.level) << 56)) | 1;
+    const std::uint64_t hash = (std::hash<std::string_view>()(masked_) ^ (std::hash<std::string_view>()(logger_) * 31) ^
+                                (static_cast<std::uint64_t>(now_.level) << 56)) |
+                               1;
     TemplateId kind = 0;
     if (const TemplateId* known = cache_.find(hash)) {
       kind = *known;
@@ -234,10 +247,13 @@ class Sink {
     }
     if (out_.counts.size() <= kind) out_.counts.resize(kind + 1);
     const std::uint64_t count = ++out_.counts[kind];
-    if (kept_.messages >= most_messages_ && (count > kFewOfAKind || kept_.messages >= most_messages_ + most_messages_ / 4)) return;
+    if (kept_.messages >= most_messages_ &&
+        (count > kFewOfAKind || kept_.messages >= most_messages_ + most_messages_ / 4))
+      return;
     ++kept_.messages;
     now_.kind = kind;
-    if (kept_.text + text_.size() <= most_text_ || (count <= kTextsPerKind && kept_.text + text_.size() <= most_text_ + most_text_ / 4)) {
+    if (kept_.text + text_.size() <= most_text_ ||
+        (count <= kTextsPerKind && kept_.text + text_.size() <= most_text_ + most_text_ / 4)) {
       kept_.text += text_.size();
       if (any_control(text_)) {
         for (char& c : text_) {
@@ -252,7 +268,8 @@ class Sink {
     const std::size_t place = out_.messages.size();
     out_.messages.push_back(now_);
     // Times without a date get theirs once the last line was read.
-    if (kind_of_time_ == TimeKind::no_date || kind_of_time_ == TimeKind::since_boot) incomplete_.emplace_back(place, kind_of_time_);
+    if (kind_of_time_ == TimeKind::no_date || kind_of_time_ == TimeKind::since_boot)
+      incomplete_.emplace_back(place, kind_of_time_);
   }
 
   void finish_source() {
@@ -300,7 +317,8 @@ class Sink {
 
 class FileReader {
  public:
-  FileReader(Bytes bytes, const Input& input, const ReadOptions& options, std::size_t most_messages, std::size_t most_text, std::deque<FileResult>& out)
+  FileReader(Bytes bytes, const Input& input, const ReadOptions& options, std::size_t most_messages,
+             std::size_t most_text, std::deque<FileResult>& out)
       : lines_(std::move(bytes)), options_(options), out_(out), most_messages_(most_messages), most_text_(most_text) {
     source_.path = input.path;
     source_.node = input.node;
@@ -381,7 +399,8 @@ class FileReader {
     return *sinks_.back();
   }
 
-  // Whose line it is, where a file has those of several nodes: each line names its host, or goes on with the message before.
+  // Whose line it is, where a file has those of several nodes: each line names its host, or goes on with the message
+  // before.
   Sink& sink_of(Took took) {
     if (!options_.node_of || !source_.node.empty()) return *sinks_[0];
     if (parts_.host.empty()) return took == Took::message ? *sinks_[0] : *sinks_[last_];
@@ -415,7 +434,8 @@ class FileReader {
     if (!lines_.source().damage().empty() && first.trouble.empty()) first.trouble = lines_.source().damage();
   }
 
-  // Entries of KEY=VALUE lines, ended by an empty one; a value with control characters stands as KEY, its length and its bytes.
+  // Entries of KEY=VALUE lines, ended by an empty one; a value with control characters stands as KEY, its length and
+  // its bytes.
   void read_journal() {
     std::string message, identifier, host, unit;
     std::optional<TimeStamp> time;
@@ -450,7 +470,8 @@ class FileReader {
       } else if (key == "_HOSTNAME") {
         host.assign(value);
       } else if (key == "PRIORITY" && value.size() == 1 && value[0] >= '0' && value[0] <= '7') {
-        constexpr std::array kLevels = {Level::fatal, Level::fatal, Level::fatal, Level::error, Level::warning, Level::notice, Level::info, Level::debug};
+        constexpr std::array kLevels = {Level::fatal,   Level::fatal,  Level::fatal, Level::error,
+                                        Level::warning, Level::notice, Level::info,  Level::debug};
         level = kLevels[static_cast<std::size_t>(value[0] - '0')];
       }
     };
@@ -479,7 +500,8 @@ class FileReader {
       std::uint64_t length = 0;
       for (std::size_t i = 8; i-- > 0;) length = length << 8 | static_cast<unsigned char>(bytes[i]);
       if (length > std::uint64_t{768} << 20) {
-        sinks_[0]->source().trouble = fmt::format("a field of the journal claims {} bytes, reading stopped there", length);
+        sinks_[0]->source().trouble =
+            fmt::format("a field of the journal claims {} bytes, reading stopped there", length);
         break;
       }
       if (lines_.take(length, bytes)) field(name, bytes);
@@ -490,7 +512,7 @@ class FileReader {
 
   LineReader lines_;
   const ReadOptions& options_;
-  Source source_;  // what is known of it before its lines are
+  Source source_;                // what is known of it before its lines are
   std::deque<FileResult>& out_;  // by node; the first one has what no known node says
   std::size_t most_messages_, most_text_;
   const CustomForm* custom_ = nullptr;
@@ -543,8 +565,8 @@ void join(FileResult& file, Logs& logs, Templates& templates, std::unordered_map
   logs.texts.push_back(std::move(file.texts));
 }
 
-// A file whose times say no zone and lie apart from all that do by whole quarters of an hour comes from a place with another clock:
-// it is moved there when that makes it overlap, and told.
+// A file whose times say no zone and lie apart from all that do by whole quarters of an hour comes from a place with
+// another clock: it is moved there when that makes it overlap, and told.
 void meet(Logs& logs) {
   constexpr std::int64_t kQuarter = 900 * kSecond;
   constexpr std::int64_t kMostZone = 14 * 3600 * kSecond;
@@ -577,11 +599,12 @@ void meet(Logs& logs) {
 
 void order(Logs& logs) {
   for (NodeLog& node : logs.nodes) {
-    // Lines of one file keep their order, whatever their times say: what was written first happened first. Files are then put
-    // together by time; a file without times comes last.
+    // Lines of one file keep their order, whatever their times say: what was written first happened first. Files are
+    // then put together by time; a file without times comes last.
     std::vector<std::vector<Message>> files(logs.sources.size());
     bool several = false;
-    for (std::size_t i = 1; i < node.messages.size() && !several; ++i) several = node.messages[i].source != node.messages[0].source;
+    for (std::size_t i = 1; i < node.messages.size() && !several; ++i)
+      several = node.messages[i].source != node.messages[0].source;
     if (!several) continue;
     for (const Message& one : node.messages) files[one.source].push_back(one);
     // Files of one log follow each other: by their times, else older rotations (further down the list of names) first.
@@ -614,11 +637,14 @@ void order(Logs& logs) {
 
 std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
-// Two files may have the same message (a program's log and its output, its log and syslog's): the node said it once. Kept are the words
-// of who says more (a stack's lines behind it, say), at the time of who counts it finer. Messages are in order.
+// Two files may have the same message (a program's log and its output, its log and syslog's): the node said it once.
+// Kept are the words of who says more (a stack's lines behind it, say), at the time of who counts it finer. Messages
+// are in order.
 void drop_copies(Logs& logs) {
   for (NodeLog& node : logs.nodes) {
-    const auto other_log = [&](const Message& one) { return logs.sources[one.source].log != logs.sources[node.messages[0].source].log; };
+    const auto other_log = [&](const Message& one) {
+      return logs.sources[one.source].log != logs.sources[node.messages[0].source].log;
+    };
     if (std::none_of(node.messages.begin(), node.messages.end(), other_log)) continue;
     // By what is said: messages of the last moment that no other log has yet, all of one log.
     std::unordered_map<std::string_view, std::deque<std::size_t>> alone;
@@ -672,9 +698,7 @@ Logs put_together(std::vector<std::deque<FileResult>>& files, Templates& templat
   return logs;
 }
 
-bool all_digit_chars(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
-}
+bool all_digit_chars(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
 
 }  // namespace
 
@@ -703,35 +727,45 @@ std::string log_name(const std::filesystem::path& path) {
   }
   const std::size_t ending = std::min(name.rfind('.'), name.size());
   std::size_t begin = ending;
-  while (begin > 0 && (all_digit_chars(name.substr(begin - 1, 1)) || name[begin - 1] == '-' || name[begin - 1] == '_')) --begin;
+  while (begin > 0 && (all_digit_chars(name.substr(begin - 1, 1)) || name[begin - 1] == '-' || name[begin - 1] == '_'))
+    --begin;
   if (ending - begin >= 8 && begin != 0 && !all_digit_chars(name.substr(begin, 1))) name.erase(begin, ending - begin);
   return name;
 }
 
 std::string words(const Source& source) {
-  std::string out = fmt::format("{}{}: {} lines, {} messages", source.path.string(), source.shared ? fmt::format(", {} ({})", source.node, source.host) : "",
-                                source.lines, source.messages);
+  std::string out = fmt::format("{}{}: {} lines, {} messages", source.path.string(),
+                                source.shared ? fmt::format(", {} ({})", source.node, source.host) : "", source.lines,
+                                source.messages);
   if (source.messages == 0) return out + (source.trouble.empty() ? "" : fmt::format("; {}", source.trouble));
-  out += fmt::format(", {} timed, read as {}", source.timed == source.messages ? "all" : std::to_string(source.timed), source.form);
+  out += fmt::format(", {} timed, read as {}", source.timed == source.messages ? "all" : std::to_string(source.timed),
+                     source.form);
   if (!source.packing.empty()) out += fmt::format(" ({})", source.packing);
   if (source.rest != 0) out += fmt::format("; {} lines belong to the message before", source.rest);
-  if (source.timed != 0 && source.time_kind == TimeKind::no_date) out += "; times have no date: it is told by when the file was written";
-  if (source.timed != 0 && source.time_kind == TimeKind::no_year) out += "; times have no year: it is told by when the file was written";
+  if (source.timed != 0 && source.time_kind == TimeKind::no_date)
+    out += "; times have no date: it is told by when the file was written";
+  if (source.timed != 0 && source.time_kind == TimeKind::no_year)
+    out += "; times have no year: it is told by when the file was written";
   if (source.timed != 0 && source.time_kind == TimeKind::since_boot)
     out += "; times count from a start: they are told by when the file was written";
   if (source.timed != 0 && !source.zoned && source.time_kind != TimeKind::since_boot)
-    out += source.shifted_ns != 0 ? fmt::format("; times have no zone, and were moved by {}{} to meet those of the other files",
-                                                source.shifted_ns < 0 ? "-" : "", format_duration(std::abs(source.shifted_ns)))
-                                  : "; times have no zone and are taken for UTC's";
-  if (source.cut != 0) out += fmt::format("; {} lines were longer than {}", source.cut, format_size(LineReader::kLongestLine));
-  if (source.kept < source.messages) out += fmt::format("; {} messages are only counted", source.messages - source.kept);
-  if (source.overflow != 0) out += fmt::format("; {} messages are of no kind, there are more than {} kinds", source.overflow, Templates::kMost);
+    out += source.shifted_ns != 0
+               ? fmt::format("; times have no zone, and were moved by {}{} to meet those of the other files",
+                             source.shifted_ns < 0 ? "-" : "", format_duration(std::abs(source.shifted_ns)))
+               : "; times have no zone and are taken for UTC's";
+  if (source.cut != 0)
+    out += fmt::format("; {} lines were longer than {}", source.cut, format_size(LineReader::kLongestLine));
+  if (source.kept < source.messages)
+    out += fmt::format("; {} messages are only counted", source.messages - source.kept);
+  if (source.overflow != 0)
+    out += fmt::format("; {} messages are of no kind, there are more than {} kinds", source.overflow, Templates::kMost);
   if (!source.trouble.empty()) out += fmt::format("; {}", source.trouble);
   return out;
 }
 
 Result<Logs> read_logs(std::span<const Input> inputs, const ReadOptions& options, Templates& templates) {
-  if (inputs.size() > 4096) return fail(ErrorKind::input, fmt::format("{} log files are given, at most 4096 can be read", inputs.size()));
+  if (inputs.size() > 4096)
+    return fail(ErrorKind::input, fmt::format("{} log files are given, at most 4096 can be read", inputs.size()));
   std::vector<Bytes> files;
   std::vector<double> weights;
   double whole = 0;
@@ -745,7 +779,8 @@ Result<Logs> read_logs(std::span<const Input> inputs, const ReadOptions& options
   std::vector<std::deque<FileResult>> results(inputs.size());
   std::vector<std::size_t> by_size(inputs.size());
   for (std::size_t i = 0; i < by_size.size(); ++i) by_size[i] = i;
-  std::stable_sort(by_size.begin(), by_size.end(), [&](std::size_t a, std::size_t b) { return weights[a] > weights[b]; });
+  std::stable_sort(by_size.begin(), by_size.end(),
+                   [&](std::size_t a, std::size_t b) { return weights[a] > weights[b]; });
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
     for (std::size_t n = next++; n < by_size.size(); n = next++) {
@@ -756,7 +791,8 @@ Result<Logs> read_logs(std::span<const Input> inputs, const ReadOptions& options
       FileReader(std::move(files[i]), inputs[i], options, messages, text, results[i]).read();
     }
   };
-  const unsigned most = options.threads != 0 ? options.threads : std::clamp(std::thread::hardware_concurrency(), 1U, 8U);
+  const unsigned most =
+      options.threads != 0 ? options.threads : std::clamp(std::thread::hardware_concurrency(), 1U, 8U);
   {
     std::vector<std::jthread> threads;
     for (unsigned i = 1; i < std::min<std::size_t>(most, inputs.size()); ++i) threads.emplace_back(work);

@@ -14,20 +14,36 @@ struct Unit {
   bool begins = false;  // a word that begins so: "minutes"
 };
 
-constexpr std::array kSpanUnits = std::to_array<Unit>({{"nano", 1, true}, {"micro", 1e3, true}, {"milli", 1e6, true}, {"sec", 1e9, true}, {"min", 60e9, true}, {"hour", 3600e9, true}, {"ns", 1},
-                                                  {"us", 1e3}, {"\u00b5s", 1e3}, {"\u03bcs", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}});
+constexpr std::array kSpanUnits = std::to_array<Unit>({{"nano", 1, true},
+                                                       {"micro", 1e3, true},
+                                                       {"milli", 1e6, true},
+                                                       {"sec", 1e9, true},
+                                                       {"min", 60e9, true},
+                                                       {"hour", 3600e9, true},
+                                                       {"ns", 1},
+                                                       {"us", 1e3},
+                                                       {"\u00b5s", 1e3},
+                                                       {"\u03bcs", 1e3},
+                                                       {"ms", 1e6},
+                                                       {"s", 1e9},
+                                                       {"m", 60e9},
+                                                       {"h", 3600e9}});
 
 const Unit* unit_at(std::string_view low, std::size_t at) {
   const std::string_view rest = low.substr(at);
   for (const Unit& unit : kSpanUnits)
-    if (rest.starts_with(unit.word) && (unit.begins || rest.size() == unit.word.size() || !is_alpha(rest[unit.word.size()]))) return &unit;
+    if (rest.starts_with(unit.word) &&
+        (unit.begins || rest.size() == unit.word.size() || !is_alpha(rest[unit.word.size()])))
+      return &unit;
   return nullptr;
 }
 
 double decimal_at(std::string_view low, std::size_t& at) {
   double number = 0, place = 1;
   bool point = false;
-  for (; at < low.size() && (is_digit(low[at]) || (low[at] == '.' && !point && at + 1 < low.size() && is_digit(low[at + 1]))); ++at) {
+  for (; at < low.size() &&
+         (is_digit(low[at]) || (low[at] == '.' && !point && at + 1 < low.size() && is_digit(low[at + 1])));
+       ++at) {
     if (low[at] == '.') point = true;
     else if (point) number += (place /= 10) * (low[at] - '0');
     else number = number * 10 + (low[at] - '0');

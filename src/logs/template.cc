@@ -9,8 +9,9 @@ namespace rose::logs {
 namespace {
 
 constexpr std::size_t kLongestWord = 64;
-constexpr std::size_t kMostFirstWords = 100;   // of messages of one length; what comes then shares a branch (Drain's maxChild)
-constexpr std::size_t kCrowded = 64;           // kinds in one leaf from which less similar messages are put together
+constexpr std::size_t kMostFirstWords =
+    100;                              // of messages of one length; what comes then shares a branch (Drain's maxChild)
+constexpr std::size_t kCrowded = 64;  // kinds in one leaf from which less similar messages are put together
 constexpr double kSimilarInCrowd = 0.3;
 constexpr std::size_t kMostDistinctWords = 500'000;
 
@@ -62,8 +63,10 @@ bool number(std::string_view word, const Shape& shape) {  // "-12.5", "12.5ms", 
   if (i >= word.size() || !digit_of(word[i])) return false;
   while (i < word.size() && (digit_of(word[i]) || word[i] == '.' || word[i] == '_')) ++i;
   if (i == word.size()) return true;
-  return word.size() - i <= 4 && shape.digits + shape.dots + 5 >= word.size() && shape.colons == 0 && shape.slashes == 0 &&
-         std::all_of(word.begin() + static_cast<std::ptrdiff_t>(i), word.end(), [](char c) { return !digit_of(c) && c != '-'; });
+  return word.size() - i <= 4 && shape.digits + shape.dots + 5 >= word.size() && shape.colons == 0 &&
+         shape.slashes == 0 && std::all_of(word.begin() + static_cast<std::ptrdiff_t>(i), word.end(), [](char c) {
+           return !digit_of(c) && c != '-';
+         });
 }
 
 // "2026-11-22T18:13:27.081Z", "18:13:27", "2026-11-22"
@@ -85,9 +88,11 @@ void put_digits_as_signs(std::string_view word, std::string& out) {
   }
 }
 
-// A small number behind one of these words is what the message is about: "exit code 1", "errno=28", "signal 9", "HTTP status 502".
+// A small number behind one of these words is what the message is about: "exit code 1", "errno=28", "signal 9", "HTTP
+// status 502".
 bool names_a_code(std::string_view before) {
-  constexpr std::array kWords = std::to_array<std::string_view>({"code", "status", "errno", "signal", "Errno", "Code", "Status", "exited"});
+  constexpr std::array kWords =
+      std::to_array<std::string_view>({"code", "status", "errno", "signal", "Errno", "Code", "Status", "exited"});
   return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view one) { return before.ends_with(one); });
 }
 
@@ -143,14 +148,52 @@ void put_word(std::string_view word, const Shape& shape, std::string_view before
 
 // --- error words
 
-constexpr std::array kErrorTexts = std::to_array<std::string_view>(
-    {"no space left", "permission denied", "connection refused", "connection reset", "broken pipe", "timed out", "timeout", "no such file",
-     "too many open files", "read-only file system", "input/output error", "i/o error", "disk quota", "cannot allocate memory",
-     "out of memory", "no route to host", "network is unreachable", "host is down", "connection aborted", "address already in use",
-     "cannot assign requested address", "file exists", "not a directory", "is a directory", "file too large", "interrupted system call",
-     "resource temporarily unavailable", "operation not permitted", "bad file descriptor", "invalid argument", "stale file handle",
-     "device or resource busy", "directory not empty", "text file busy", "protocol error", "end of file", "unexpected eof", "eof",
-     "deadline exceeded", "context canceled", "segmentation fault", "killed", "aborted", "bus error", "corrupt", "checksum"});
+constexpr std::array kErrorTexts = std::to_array<std::string_view>({"no space left",
+                                                                    "permission denied",
+                                                                    "connection refused",
+                                                                    "connection reset",
+                                                                    "broken pipe",
+                                                                    "timed out",
+                                                                    "timeout",
+                                                                    "no such file",
+                                                                    "too many open files",
+                                                                    "read-only file system",
+                                                                    "input/output error",
+                                                                    "i/o error",
+                                                                    "disk quota",
+                                                                    "cannot allocate memory",
+                                                                    "out of memory",
+                                                                    "no route to host",
+                                                                    "network is unreachable",
+                                                                    "host is down",
+                                                                    "connection aborted",
+                                                                    "address already in use",
+                                                                    "cannot assign requested address",
+                                                                    "file exists",
+                                                                    "not a directory",
+                                                                    "is a directory",
+                                                                    "file too large",
+                                                                    "interrupted system call",
+                                                                    "resource temporarily unavailable",
+                                                                    "operation not permitted",
+                                                                    "bad file descriptor",
+                                                                    "invalid argument",
+                                                                    "stale file handle",
+                                                                    "device or resource busy",
+                                                                    "directory not empty",
+                                                                    "text file busy",
+                                                                    "protocol error",
+                                                                    "end of file",
+                                                                    "unexpected eof",
+                                                                    "eof",
+                                                                    "deadline exceeded",
+                                                                    "context canceled",
+                                                                    "segmentation fault",
+                                                                    "killed",
+                                                                    "aborted",
+                                                                    "bus error",
+                                                                    "corrupt",
+                                                                    "checksum"});
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   hash ^= value + 0x9e3779b97f4a7c15ULL + (hash << 12) + (hash >> 4);
@@ -167,7 +210,8 @@ std::uint32_t hash_of(std::string_view text) {
 bool error_word(std::string_view word) {
   while (!word.empty() && (word.back() == ':' || word.back() == '.' || word.back() == ',')) word.remove_suffix(1);
   if (word.size() < 4) return false;
-  const bool upper = std::all_of(word.begin(), word.end(), [](char c) { return (c >= 'A' && c <= 'Z') || digit_of(c); });
+  const bool upper =
+      std::all_of(word.begin(), word.end(), [](char c) { return (c >= 'A' && c <= 'Z') || digit_of(c); });
   if (upper) return word[0] == 'E' || word.starts_with("SIG");
   return word.ends_with("Exception") || (word.ends_with("Error") && word.size() > 5);
 }
@@ -251,7 +295,8 @@ Templates::Word Templates::word(std::string_view text) {
 }
 
 TemplateId Templates::other(Level level) {
-  const auto [at, added] = others_.try_emplace(static_cast<std::uint8_t>(level), static_cast<TemplateId>(kinds_.size()));
+  const auto [at, added] =
+      others_.try_emplace(static_cast<std::uint8_t>(level), static_cast<TemplateId>(kinds_.size()));
   if (added) {
     Kind kind;
     kind.level = level;
@@ -265,7 +310,8 @@ TemplateId Templates::other(Level level) {
 }
 
 TemplateId Templates::place(const std::vector<Word>& words, Level level, Word logger, std::uint32_t errors) {
-  // The fixed depth: length (with level, logger and errors), then the first two words, unless those are signs or there are too many of them.
+  // The fixed depth: length (with level, logger and errors), then the first two words, unless those are signs or there
+  // are too many of them.
   const std::uint64_t top = mix(mix(mix(words.size(), static_cast<std::uint64_t>(level)), logger), errors);
   const auto route = [&](std::size_t i) -> Word {
     if (i >= words.size() || words[i] == kAny) return kAny;
@@ -292,7 +338,8 @@ TemplateId Templates::place(const std::vector<Word>& words, Level level, Word lo
     for (std::size_t n = 0; n < std::min(leaf->second.size(), kMostInLeaf); ++n) {
       const TemplateId id = leaf->second[n];
       const Kind& kind = kinds_[id];
-      if (kind.words != words.size() || kind.level != level || kind.logger != logger || kind.errors != errors) continue;  // two keys with one hash
+      if (kind.words != words.size() || kind.level != level || kind.logger != logger || kind.errors != errors)
+        continue;  // two keys with one hash
       double cost = 0;
       for (std::size_t i = 0; i < words.size(); ++i) {
         const Word mine = words_[kind.first + i];
@@ -317,7 +364,8 @@ TemplateId Templates::place(const std::vector<Word>& words, Level level, Word lo
       return best;
     }
   }
-  // Words without end (names of tables, texts of users): what finds no kind is of one, so that each message costs the same.
+  // Words without end (names of tables, texts of users): what finds no kind is of one, so that each message costs the
+  // same.
   if (full && leaf->second.size() > kMostInLeaf) return leaf->second.back();
   if (kinds_.size() >= kMost) {
     ++overflow_;

@@ -1,7 +1,7 @@
-// Messages as templates: what changes from one message of a kind to the next (numbers, addresses, ids, paths) becomes a sign, and
-// messages that then differ in few words are one kind. After Drain (He, Zhu, Zheng, Lyu: "Drain: An Online Log Parsing Approach with
-// Fixed Depth Tree", ICWS 2017), with one addition: words that name an error (an errno's name or text, an exception, a signal)
-// never become a sign, since they are what is looked for.
+// Messages as templates: what changes from one message of a kind to the next (numbers, addresses, ids, paths) becomes a
+// sign, and messages that then differ in few words are one kind. After Drain (He, Zhu, Zheng, Lyu: "Drain: An Online
+// Log Parsing Approach with Fixed Depth Tree", ICWS 2017), with one addition: words that name an error (an errno's name
+// or text, an exception, a signal) never become a sign, since they are what is looked for.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,9 @@ namespace rose::logs {
 
 using TemplateId = std::uint32_t;
 
-// "dial tcp 127.0.0.1:6223: connection refused" -> "dial tcp <addr>: connection refused". Only the first line counts: of it what becomes
-// kMostMasked characters, wherever long paths end, at most kMostToMask. Signs: <n> a number, <addr>, <path>, <url>, <id>.
+// "dial tcp 127.0.0.1:6223: connection refused" -> "dial tcp <addr>: connection refused". Only the first line counts:
+// of it what becomes kMostMasked characters, wherever long paths end, at most kMostToMask. Signs: <n> a number, <addr>,
+// <path>, <url>, <id>.
 inline constexpr std::size_t kMostMasked = 1000;
 inline constexpr std::size_t kMostToMask = 4 * kMostMasked;
 void mask(std::string_view text, std::string& masked);
@@ -33,13 +34,13 @@ class Templates {
   Templates(Templates&&) = default;
   Templates& operator=(Templates&&) = default;
 
-  static constexpr std::size_t kMost = 50'000;      // kinds; what comes then is one kind a level ("other")
-  static constexpr std::size_t kMostWords = 64;     // of a template; the rest is one sign
-  static constexpr std::size_t kMostInLeaf = 128;   // kinds with one beginning; what is like none of them is one more
-  static constexpr double kSimilar = 0.6;           // share of equal words from which two messages are of one kind
+  static constexpr std::size_t kMost = 50'000;     // kinds; what comes then is one kind a level ("other")
+  static constexpr std::size_t kMostWords = 64;    // of a template; the rest is one sign
+  static constexpr std::size_t kMostInLeaf = 128;  // kinds with one beginning; what is like none of them is one more
+  static constexpr double kSimilar = 0.6;          // share of equal words from which two messages are of one kind
 
-  // The kind of a masked text; messages of different levels or loggers are never of one. Kinds keep their ids; their texts become
-  // more general.
+  // The kind of a masked text; messages of different levels or loggers are never of one. Kinds keep their ids; their
+  // texts become more general.
   TemplateId learn(std::string_view masked, Level level, std::string_view logger);
   // The same for a kind of other templates: how those of many files become one set.
   TemplateId learn(const Templates& other, TemplateId id);
@@ -49,7 +50,9 @@ class Templates {
   [[nodiscard]] Level level(TemplateId id) const { return kinds_[id].level; }
   [[nodiscard]] std::string_view logger(TemplateId id) const;
   [[nodiscard]] bool is_other(TemplateId id) const { return kinds_[id].other; }
-  [[nodiscard]] std::uint64_t overflow() const { return overflow_; }  // messages that became "other" since there were too many kinds
+  [[nodiscard]] std::uint64_t overflow() const {
+    return overflow_;
+  }  // messages that became "other" since there were too many kinds
 
  private:
   using Word = std::uint32_t;
@@ -69,10 +72,11 @@ class Templates {
   std::vector<Kind> kinds_;
   std::vector<Word> words_;
   std::unordered_map<std::string, Word> ids_;
-  std::vector<const std::string*> texts_;                                  // by word
-  std::vector<bool> plain_;                                                // by word: small letters only
-  std::unordered_map<std::uint64_t, std::vector<TemplateId>> leaves_;      // by level, logger, length, errors and the first two words
-  std::unordered_map<std::uint64_t, std::uint32_t> children_;              // how many first words a length has
+  std::vector<const std::string*> texts_;  // by word
+  std::vector<bool> plain_;                // by word: small letters only
+  std::unordered_map<std::uint64_t, std::vector<TemplateId>>
+      leaves_;  // by level, logger, length, errors and the first two words
+  std::unordered_map<std::uint64_t, std::uint32_t> children_;  // how many first words a length has
   std::unordered_map<std::uint8_t, TemplateId> others_;
   std::vector<Word> scratch_;
   std::uint64_t overflow_ = 0;

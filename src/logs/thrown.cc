@@ -10,7 +10,7 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kLongestJavaName = 512;      // as schedules take them
+constexpr std::size_t kLongestJavaName = 512;  // as schedules take them
 constexpr std::size_t kMostSent = 4;           // by peers, of one trace
 constexpr std::size_t kMostHeaderLines = 30;   // of an exception's own message
 
@@ -32,7 +32,9 @@ std::size_t indent_of(std::string_view line) {
   return columns;
 }
 
-bool name_char(char c) { return is_alpha(c) || is_digit(c) || c == '_' || c == '$' || static_cast<unsigned char>(c) >= 0x80; }
+bool name_char(char c) {
+  return is_alpha(c) || is_digit(c) || c == '_' || c == '$' || static_cast<unsigned char>(c) >= 0x80;
+}
 
 // "org.x.Y$Inner": parts that begin with a letter, at least two of them.
 bool class_shape(std::string_view name) {
@@ -74,7 +76,9 @@ bool read_place(std::string_view text, Frame& frame) {
     frame.line = line;
   }
   file = file.substr(file.rfind('/') + 1);
-  if (file.empty() || file.size() > kLongestJavaName || file.find('.') == std::string_view::npos || file.find_first_of(" ()\t") != std::string_view::npos) return false;
+  if (file.empty() || file.size() > kLongestJavaName || file.find('.') == std::string_view::npos ||
+      file.find_first_of(" ()\t") != std::string_view::npos)
+    return false;
   frame.file = std::string(file);
   return true;
 }
@@ -101,7 +105,8 @@ std::optional<Headline> header_at(std::string_view line, bool sent = false) {
   if (end + 1 < line.size() && line[end + 1] != ' ') return std::nullopt;  // "a.b:17"
   if (!exception_word(header.class_name) && !is_upper(last_part(header.class_name).front())) return std::nullopt;
   if (end < line.size()) header.message = bare_of(line.substr(end + 1));
-  if (!sent && header.inner.empty() && last_part(header.class_name) == "RemoteException")  // older ones: "RemoteException: java.io.IOException: ..."
+  if (!sent && header.inner.empty() &&
+      last_part(header.class_name) == "RemoteException")  // older ones: "RemoteException: java.io.IOException: ..."
     if (const std::optional<Headline> inner = header_at(header.message, true)) {
       header.inner = inner->class_name;
       header.message = inner->message;
@@ -122,7 +127,8 @@ std::optional<Headline> header_in(std::string_view line) {
     const std::size_t begin = at;
     while (at < line.size() && !spacing(line[at])) ++at;
     if (begin > 0)
-      if (std::optional<Headline> found = header_at(line.substr(begin)); found && exception_word(found->class_name)) return found;
+      if (std::optional<Headline> found = header_at(line.substr(begin)); found && exception_word(found->class_name))
+        return found;
     while (at < line.size() && spacing(line[at])) ++at;
   }
   return std::nullopt;
@@ -133,7 +139,8 @@ std::optional<std::size_t> left_out(std::string_view line) {
   if (!line.starts_with("... ")) return std::nullopt;
   line.remove_prefix(4);
   std::size_t number = 0, digits = 0;
-  while (digits < line.size() && digits < 6 && is_digit(line[digits])) number = number * 10 + static_cast<std::size_t>(line[digits++] - '0');
+  while (digits < line.size() && digits < 6 && is_digit(line[digits]))
+    number = number * 10 + static_cast<std::size_t>(line[digits++] - '0');
   const std::string_view rest = line.substr(digits);
   if (digits == 0 || (!rest.starts_with(" more") && !rest.starts_with(" common frames omitted"))) return std::nullopt;
   return number;
@@ -158,9 +165,11 @@ class Reader {
     Frame frame;
     const bool framed = read_frame(bare, frame);
     if (suppressed_ && !bare.empty()) {
-      // Its own causes stand below it. Where indentation was lost, it ends at the next cause. Its message may have lines of its own.
+      // Its own causes stand below it. Where indentation was lost, it ends at the next cause. Its message may have
+      // lines of its own.
       const bool cause = bare.starts_with("Caused by: ") || bare.starts_with("Wrapped by: ");
-      if (*suppressed_ == 0 ? cause : indent_of(line) < *suppressed_ && (cause || suppressed_framed_)) suppressed_.reset();
+      if (*suppressed_ == 0 ? cause : indent_of(line) < *suppressed_ && (cause || suppressed_framed_))
+        suppressed_.reset();
     }
     suppressed_framed_ = suppressed_framed_ || framed;
     if (bare.starts_with("Suppressed: ") && !trace_.empty()) {
@@ -265,7 +274,9 @@ class Reader {
       const std::vector<Frame>& outer = trace_[i - 1].frames;
       std::vector<Frame>& inner = trace_[i].frames;
       std::size_t& common = trace_[i].common;
-      while (common < std::min(outer.size(), inner.size()) && outer[outer.size() - 1 - common] == inner[inner.size() - 1 - common]) ++common;
+      while (common < std::min(outer.size(), inner.size()) &&
+             outer[outer.size() - 1 - common] == inner[inner.size() - 1 - common])
+        ++common;
     }
     if (!trace_.empty()) traces_.push_back(std::move(trace_));
     trace_.clear();
@@ -273,11 +284,11 @@ class Reader {
 
   std::vector<StackTrace> traces_;
   StackTrace trace_;
-  std::vector<std::string_view> before_;        // lines that belong to no trace, the last ones
-  std::optional<std::size_t> suppressed_;       // how far it is indented
-  bool suppressed_framed_ = false;              // and a frame of it was seen
+  std::vector<std::string_view> before_;   // lines that belong to no trace, the last ones
+  std::optional<std::size_t> suppressed_;  // how far it is indented
+  bool suppressed_framed_ = false;         // and a frame of it was seen
   bool root_first_ = false;
-  std::string inner_;                           // what the exception that is read stands for on the peer
+  std::string inner_;  // what the exception that is read stands for on the peer
   StackTrace sent_;
 };
 
@@ -316,7 +327,8 @@ bool read_frame(std::string_view line, Frame& frame) {
     if (!name_char(c) && c != '<' && c != '>' && c != '-') return false;
   frame.class_name = std::string(class_name);
   frame.method = std::string(method);
-  for (const std::string_view made : {"$$Lambda", "GeneratedMethodAccessor", "GeneratedConstructorAccessor", "$$FastClass", "$$EnhancerBy", "$Proxy", "$MockitoMock$"})
+  for (const std::string_view made : {"$$Lambda", "GeneratedMethodAccessor", "GeneratedConstructorAccessor",
+                                      "$$FastClass", "$$EnhancerBy", "$Proxy", "$MockitoMock$"})
     frame.generated = frame.generated || class_name.find(made) != std::string_view::npos;
   return true;
 }
@@ -324,17 +336,34 @@ bool read_frame(std::string_view line, Frame& frame) {
 std::vector<StackTrace> read_traces(std::string_view text) { return Reader().read(text); }
 
 ThrownKind kind_of(std::string_view class_name) {
-  constexpr std::array kStopping = std::to_array<std::string_view>(
-      {"InterruptedException", "InterruptedIOException", "ClosedByInterruptException", "CancellationException", "RejectedExecutionException", "ThreadDeath"});
+  constexpr std::array kStopping =
+      std::to_array<std::string_view>({"InterruptedException", "InterruptedIOException", "ClosedByInterruptException",
+                                       "CancellationException", "RejectedExecutionException", "ThreadDeath"});
   constexpr std::array kNetwork = std::to_array<std::string_view>(
-      {"EOFException", "SocketException", "SocketTimeoutException", "ConnectException", "ClosedChannelException", "AsynchronousCloseException",
-       "NoRouteToHostException", "UnknownHostException", "SSLException", "SSLHandshakeException", "ConnectionLossException", "SessionExpiredException",
-       "DisconnectException", "RemoteException", "TimeoutException", "ConnectTimeoutException", "RetriableCommitFailedException"});
-  constexpr std::array kProgram = std::to_array<std::string_view>(
-      {"NullPointerException", "ClassCastException", "IllegalStateException", "IllegalArgumentException", "IndexOutOfBoundsException",
-       "ArrayIndexOutOfBoundsException", "StringIndexOutOfBoundsException", "UnsupportedOperationException", "NumberFormatException",
-       "ArithmeticException", "AssertionError", "NoClassDefFoundError", "ClassNotFoundException", "NoSuchMethodError", "StackOverflowError",
-       "ConcurrentModificationException", "NoSuchElementException", "ExceptionInInitializerError", "RuntimeException", "MatchError"});
+      {"EOFException", "SocketException", "SocketTimeoutException", "ConnectException", "ClosedChannelException",
+       "AsynchronousCloseException", "NoRouteToHostException", "UnknownHostException", "SSLException",
+       "SSLHandshakeException", "ConnectionLossException", "SessionExpiredException", "DisconnectException",
+       "RemoteException", "TimeoutException", "ConnectTimeoutException", "RetriableCommitFailedException"});
+  constexpr std::array kProgram = std::to_array<std::string_view>({"NullPointerException",
+                                                                   "ClassCastException",
+                                                                   "IllegalStateException",
+                                                                   "IllegalArgumentException",
+                                                                   "IndexOutOfBoundsException",
+                                                                   "ArrayIndexOutOfBoundsException",
+                                                                   "StringIndexOutOfBoundsException",
+                                                                   "UnsupportedOperationException",
+                                                                   "NumberFormatException",
+                                                                   "ArithmeticException",
+                                                                   "AssertionError",
+                                                                   "NoClassDefFoundError",
+                                                                   "ClassNotFoundException",
+                                                                   "NoSuchMethodError",
+                                                                   "StackOverflowError",
+                                                                   "ConcurrentModificationException",
+                                                                   "NoSuchElementException",
+                                                                   "ExceptionInInitializerError",
+                                                                   "RuntimeException",
+                                                                   "MatchError"});
   const std::string_view last = last_part(class_name);
   const auto is = [&](const auto& names) { return std::find(names.begin(), names.end(), last) != names.end(); };
   if (is(kStopping)) return ThrownKind::stopping;

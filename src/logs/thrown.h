@@ -1,5 +1,6 @@
-// Java's stack traces in messages: which exceptions, of what cause, and where they came from. Knows the forms that the JVM, log4j,
-// logback and java.util.logging write; what is none of them stays unsaid. Pure; bounded by the numbers below.
+// Java's stack traces in messages: which exceptions, of what cause, and where they came from. Knows the forms that the
+// JVM, log4j, logback and java.util.logging write; what is none of them stays unsaid. Pure; bounded by the numbers
+// below.
 #pragma once
 
 #include <cstddef>
@@ -16,26 +17,27 @@ inline constexpr std::size_t kMostFrames = 256;         // of one exception, the
 inline constexpr std::size_t kLongestThrownText = 300;  // bytes of an exception's own message
 
 struct Frame {
-  std::string class_name;   // "org.x.Store$Reader", without module and class loader
-  std::string method;       // "read", "<init>", "lambda$run$0"
-  std::string file;         // "Store.java"; "" unknown
-  std::uint32_t line = 0;   // 0 unknown
-  bool generated = false;   // at run time: no class file has this method
+  std::string class_name;  // "org.x.Store$Reader", without module and class loader
+  std::string method;      // "read", "<init>", "lambda$run$0"
+  std::string file;        // "Store.java"; "" unknown
+  std::uint32_t line = 0;  // 0 unknown
+  bool generated = false;  // at run time: no class file has this method
 
   friend bool operator==(const Frame&, const Frame&) = default;
 };
 
 struct Thrown {
-  std::string class_name;      // "java.io.IOException"
-  std::string message;         // one line; "" none
-  std::vector<Frame> frames;   // the innermost first
+  std::string class_name;     // "java.io.IOException"
+  std::string message;        // one line; "" none
+  std::vector<Frame> frames;  // the innermost first
   // So many of them, the last ones, are those of the exception that this one became: it was caught inside of these.
   std::size_t common = 0;
   // A peer threw it, and sent it along in its answer (Hadoop's RemoteException): the frames are that one's.
   bool elsewhere = false;
 };
 
-// As they were thrown last: each is the one that the next one caused, the root cause stands last. Suppressed ones are left out.
+// As they were thrown last: each is the one that the next one caused, the root cause stands last. Suppressed ones are
+// left out.
 using StackTrace = std::vector<Thrown>;
 
 [[nodiscard]] std::vector<StackTrace> read_traces(std::string_view text);
@@ -45,10 +47,10 @@ using StackTrace = std::vector<Thrown>;
 
 // How an exception's class reads: what is to be made of one.
 enum class ThrownKind : std::uint8_t {
-  outside,    // something that the program was told: a disk, a format, a time that ran out
-  network,    // a connection that ended: mostly somebody else's doing
-  stopping,   // of threads that are told to end
-  program,    // the program's own mistake: what comes of a cause, hardly the cause
+  outside,   // something that the program was told: a disk, a format, a time that ran out
+  network,   // a connection that ended: mostly somebody else's doing
+  stopping,  // of threads that are told to end
+  program,   // the program's own mistake: what comes of a cause, hardly the cause
 };
 [[nodiscard]] ThrownKind kind_of(std::string_view class_name);
 

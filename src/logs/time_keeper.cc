@@ -14,7 +14,9 @@ std::int64_t TimeKeeper::in_its_year(std::int64_t ns) {
   unsigned month = 0, day = 0;
   date_of(day_number, year, month, day);
   const int moved = year - kStandInYear;  // a zone may move the first and last hours of a year
-  const auto in_year = [&](int wanted) { return days_of(wanted + moved, month, day) * kDay + (ns - day_number * kDay); };
+  const auto in_year = [&](int wanted) {
+    return days_of(wanted + moved, month, day) * kDay + (ns - day_number * kDay);
+  };
   if (year_ == 0) {
     int now = 0;
     unsigned ignored = 0;
@@ -54,7 +56,8 @@ std::int64_t TimeKeeper::take(const TimeStamp& stamp) {
 std::int64_t TimeKeeper::offset(TimeKind kind) const {
   if (kind == TimeKind::since_boot) return last_since_boot_ == kNoTime ? 0 : written_ns_ - last_since_boot_;
   if (kind != TimeKind::no_date || last_dateless_ == kNoTime) return 0;
-  // Whole days: the latest that leave the last line at or before the file's own time (an hour more, for clocks that differ).
+  // Whole days: the latest that leave the last line at or before the file's own time (an hour more, for clocks that
+  // differ).
   std::int64_t days = (written_ns_ + 3600 * kSecond - last_dateless_) / kDay;
   if ((written_ns_ + 3600 * kSecond - last_dateless_) % kDay < 0) --days;
   return days * kDay;

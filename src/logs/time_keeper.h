@@ -8,8 +8,8 @@
 namespace rose::logs {
 
 // Gives the times of one file what they leave out. A missing year is the one that puts the first such line at or before
-// `written_ns`, when the file was last written; a missing date, the one that puts the last line there. In between the order of
-// lines tells: a time that jumps back by more than half a year or half a day begins the next one.
+// `written_ns`, when the file was last written; a missing date, the one that puts the last line there. In between the
+// order of lines tells: a time that jumps back by more than half a year or half a day begins the next one.
 class TimeKeeper {
  public:
   // Times without a zone are `zone_ns` east of Greenwich.
@@ -24,9 +24,9 @@ class TimeKeeper {
 
   std::int64_t zone_ns_;
   std::int64_t written_ns_;
-  int year_ = 0;                 // of the last time without one
+  int year_ = 0;  // of the last time without one
   std::int64_t last_yearless_ = kNoTime;
-  std::int64_t days_ = 0;        // added to times without a date
+  std::int64_t days_ = 0;  // added to times without a date
   std::int64_t last_dateless_ = kNoTime;
   std::int64_t last_since_boot_ = kNoTime;
 };

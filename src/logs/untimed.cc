@@ -16,14 +16,16 @@ namespace rose::logs {
 namespace {
 
 constexpr std::chrono::milliseconds kEvery{2};
-constexpr int kLookAgain = 25;             // times kEvery: for files that came meanwhile
-constexpr std::int64_t kApart = 1000;      // ns between messages that are put before a matched one
+constexpr int kLookAgain = 25;         // times kEvery: for files that came meanwhile
+constexpr std::int64_t kApart = 1000;  // ns between messages that are put before a matched one
 
 bool has_times(const NodeLog& node) {
-  return std::any_of(node.messages.begin(), node.messages.end(), [](const Message& one) { return one.ts_ns != kNoTime; });
+  return std::any_of(node.messages.begin(), node.messages.end(),
+                     [](const Message& one) { return one.ts_ns != kNoTime; });
 }
 
-// From the time of the run without faults to that of the incident, as far as timed logs tell: by how much the one is later.
+// From the time of the run without faults to that of the incident, as far as timed logs tell: by how much the one is
+// later.
 std::int64_t apart(const Logs& failure, const Logs& normal, const Difference& difference) {
   std::vector<std::int64_t> all;
   for (std::size_t n = 0; n < difference.nodes.size(); ++n) {
@@ -59,7 +61,7 @@ void Watch::follow(const std::stop_token& stop) {
   const auto look = [&] {
     const std::int64_t now = monotonic_ns();
     for (const std::filesystem::path& file : known) {
-      struct stat status {};
+      struct stat status{};
       if (count_ >= kMostMarks || ::stat(file.c_str(), &status) != 0) continue;
       std::vector<Mark>& marks = marks_[file];
       const auto size = static_cast<std::uint64_t>(status.st_size);
@@ -107,9 +109,8 @@ void Watch::apply(Logs& logs) const {
       any = true;
     }
     if (!any) continue;
-    std::stable_sort(node.messages.begin(), node.messages.end(), [](const Message& a, const Message& b) {
-      return a.ts_ns < b.ts_ns;
-    });
+    std::stable_sort(node.messages.begin(), node.messages.end(),
+                     [](const Message& a, const Message& b) { return a.ts_ns < b.ts_ns; });
   }
 }
 
@@ -127,7 +128,8 @@ void align(Logs& failure, const Logs& normal, const Difference& difference, std:
     node.aligned = true;
     const std::size_t tail = node.messages.size() - 1 - matched.back().failure;
     const std::int64_t from = other.messages[matched.back().normal].ts_ns + later;
-    const std::int64_t step = std::max<std::int64_t>(kApart, (end_ns + later - from) / static_cast<std::int64_t>(tail + 1));
+    const std::int64_t step =
+        std::max<std::int64_t>(kApart, (end_ns + later - from) / static_cast<std::int64_t>(tail + 1));
     auto next = matched.begin();
     for (std::uint32_t i = 0; i < node.messages.size(); ++i) {
       while (next != matched.end() && next->failure < i) ++next;

@@ -1,5 +1,5 @@
-// Logs that say no times. Of a run that is under way, when each line was written can be seen; a failure's log without times is put on
-// the time line of a run without faults, by the messages that both have.
+// Logs that say no times. Of a run that is under way, when each line was written can be seen; a failure's log without
+// times is put on the time line of a run without faults, by the messages that both have.
 #pragma once
 
 #include <atomic>
@@ -39,7 +39,8 @@ class Watch {
   // After stop().
   [[nodiscard]] const Growth& growth() const { return marks_; }
   [[nodiscard]] std::size_t marks() const { return count_; }  // of growth, so far
-  // Gives each message of a file without times the moment at which its line was there, and puts the nodes' messages in that order.
+  // Gives each message of a file without times the moment at which its line was there, and puts the nodes' messages in
+  // that order.
   void apply(Logs& logs) const;
 
  private:
@@ -51,13 +52,14 @@ class Watch {
   std::jthread thread_;
 };
 
-// As lines of text that lie with the run, with paths as they are in its folder; and back. What is no such line is left out.
+// As lines of text that lie with the run, with paths as they are in its folder; and back. What is no such line is left
+// out.
 [[nodiscard]] std::string growth_text(const Watch::Growth& growth, const std::filesystem::path& run_dir);
 [[nodiscard]] Watch::Growth growth_of_text(std::string_view text, const std::filesystem::path& run_dir);
 
-// Gives the messages of the failure's nodes that have no times those of the run without faults, which ended at `end_ns`: matched ones the
-// same moment, others one just before the next that is matched, for what they tell of happened before it. What comes behind the
-// last one that is matched may have come at any time from there on.
+// Gives the messages of the failure's nodes that have no times those of the run without faults, which ended at
+// `end_ns`: matched ones the same moment, others one just before the next that is matched, for what they tell of
+// happened before it. What comes behind the last one that is matched may have come at any time from there on.
 void align(Logs& failure, const Logs& normal, const Difference& difference, std::int64_t end_ns);
 
 }  // namespace rose::logs

@@ -57,8 +57,9 @@ bool any_maps(const std::vector<Target>& targets, const std::filesystem::path& f
     for (const pid_t pid : processes_of(target)) {
       for (const auto& path : mapped(pid)) {
         struct stat status{};
-        if (std::filesystem::path(path).filename() == file.filename() && ::stat(fmt::format("/proc/{}/root{}", pid, path).c_str(), &status) == 0 &&
-            status.st_dev == wanted.st_dev && status.st_ino == wanted.st_ino)
+        if (std::filesystem::path(path).filename() == file.filename() &&
+            ::stat(fmt::format("/proc/{}/root{}", pid, path).c_str(), &status) == 0 && status.st_dev == wanted.st_dev &&
+            status.st_ino == wanted.st_ino)
           return true;
       }
     }

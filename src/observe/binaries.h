@@ -23,9 +23,13 @@ class Binaries {
  public:
   // The same file is held once, under the first name it came by; -1 and errno: it cannot be opened.
   int add(const std::filesystem::path& path);
-  [[nodiscard]] const std::filesystem::path& name(int binary) const { return held_[static_cast<std::size_t>(binary)].name; }
+  [[nodiscard]] const std::filesystem::path& name(int binary) const {
+    return held_[static_cast<std::size_t>(binary)].name;
+  }
   // A path that leads to it whatever became of its name.
-  [[nodiscard]] const std::filesystem::path& path(int binary) const { return held_[static_cast<std::size_t>(binary)].path; }
+  [[nodiscard]] const std::filesystem::path& path(int binary) const {
+    return held_[static_cast<std::size_t>(binary)].path;
+  }
 
   // Where to look for functions that a profile found in `wanted` on another host: there, and in files of that name that
   // were given with the target or that its processes run; if there are none, in all that were given, else in all

@@ -35,7 +35,8 @@ constexpr Extra kExtra[] = {
 CallSignatures call_signatures(const kernel::NoiseTable& noise) {
   CallSignatures tables;
   for (auto& signature : tables.signatures) {
-    signature.path = signature.dirfd = signature.path2 = signature.dirfd2 = signature.fd = signature.sockaddr = signature.message_flags = -1;
+    signature.path = signature.dirfd = signature.path2 = signature.dirfd2 = signature.fd = signature.sockaddr =
+        signature.message_flags = -1;
   }
   for (const auto& info : kernel::all_syscalls()) {
     if (info.number < 0 || info.number >= ROSE_SYSCALLS) continue;

@@ -13,7 +13,8 @@ namespace rose::observe {
 void ClockSteps::note(std::int64_t monotonic_ns, std::int64_t offset_ns) {
   const Step step{monotonic_ns, offset_ns - offset_ns_};
   offset_ns_ = offset_ns;
-  log::info("the wall clock was set {} by {}", step.change_ns < 0 ? "back" : "forward", format_duration(std::abs(step.change_ns)));
+  log::info("the wall clock was set {} by {}", step.change_ns < 0 ? "back" : "forward",
+            format_duration(std::abs(step.change_ns)));
   const std::lock_guard lock(mutex_);
   steps_.push_back(step);
   if (steps_.size() <= kMost) return;

@@ -1,6 +1,6 @@
-// Steps of the wall clock while a tracer runs: somebody set it, or the machine slept. Events are stamped with the monotonic
-// clock, and a dump turns all stamps into wall-clock time alike, so their order and distances stay right. What a step makes of
-// their times, compared with what logs say, is told in sentences.
+// Steps of the wall clock while a tracer runs: somebody set it, or the machine slept. Events are stamped with the
+// monotonic clock, and a dump turns all stamps into wall-clock time alike, so their order and distances stay right.
+// What a step makes of their times, compared with what logs say, is told in sentences.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ class ClockSteps {
   // Offsets are wall clock minus monotonic clock, as wall_offset_ns() reads them: apart from steps they do not change.
   explicit ClockSteps(std::int64_t offset_ns) : offset_ns_(offset_ns) {}
 
-  // Call it now and then. `read` reads the offset; it is asked again before a step is believed: whoever reads two clocks can be
-  // interrupted between them.
+  // Call it now and then. `read` reads the offset; it is asked again before a step is believed: whoever reads two
+  // clocks can be interrupted between them.
   template <typename Read>
   void look(std::int64_t monotonic_ns, const Read& read) {
     const std::int64_t first = read();

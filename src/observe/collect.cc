@@ -22,14 +22,17 @@ constexpr std::size_t kLongestName = 300;
 
 // Names go into a command line; one that begins with '-' would be an option there.
 bool is_name(std::string_view text, std::string_view others) {
-  return !text.empty() && text.size() <= kLongestName && text.front() != '-' && std::all_of(text.begin(), text.end(), [&](char c) {
-    return is_alpha(c) || is_digit(c) || c == '-' || c == '.' || c == '_' || others.find(c) != std::string_view::npos;
-  });
+  return !text.empty() && text.size() <= kLongestName && text.front() != '-' &&
+         std::all_of(text.begin(), text.end(), [&](char c) {
+           return is_alpha(c) || is_digit(c) || c == '-' || c == '.' || c == '_' ||
+                  others.find(c) != std::string_view::npos;
+         });
 }
 
 Unexpected refused(std::string_view text) {
   return fail(ErrorKind::usage, fmt::format("'{}' names no source of dumps", printable(text.substr(0, kLongestName))),
-              "accepted: HOST or USER@HOST (asked over ssh), kubectl:[NAMESPACE/]POD[:CONTAINER], or a folder with a slash in its name");
+              "accepted: HOST or USER@HOST (asked over ssh), kubectl:[NAMESPACE/]POD[:CONTAINER], or a folder with a "
+              "slash in its name");
 }
 
 std::string last_line(std::string_view text) {
@@ -52,7 +55,8 @@ std::string why_none(const Ended& end, const CollectOptions& options) {
   const std::string said = problem_in(end.err);
   if (!end.started) return said;
   if (end.refused) return fmt::format("its dump is larger than {}, or cannot be kept here", format_size(kMostBytes));
-  if (end.timed_out) return fmt::format("no answer within {}{}", format_duration(options.deadline_ns), said.empty() ? "" : ": " + said);
+  if (end.timed_out)
+    return fmt::format("no answer within {}{}", format_duration(options.deadline_ns), said.empty() ? "" : ": " + said);
   if (!said.empty()) return said;
   return fmt::format("it ended with status {} and said nothing", end.exit_code);
 }
@@ -73,7 +77,8 @@ void from_folder(const DumpSource& source, std::vector<Collected>& out) {
   } else if (newest.empty()) {
     out.push_back({source.name, {}, "no tracer has written a dump there (rose trace -o FOLDER/)", 0});
   }
-  for (const auto& [host, dump] : newest) out.push_back({fmt::format("{} ({})", source.name, host), dump.second, {}, 0});
+  for (const auto& [host, dump] : newest)
+    out.push_back({fmt::format("{} ({})", source.name, host), dump.second, {}, 0});
 }
 
 }  // namespace
@@ -123,7 +128,9 @@ Result<std::vector<DumpSource>> read_sources(const std::filesystem::path& file) 
     if (sources.size() > kMostSources)
       return fail(ErrorKind::input, fmt::format("{} names more than {} hosts", file.string(), kMostSources));
   }
-  if (sources.empty()) return fail(ErrorKind::input, fmt::format("{} names no host", file.string()), "write one a line; '#' begins a comment");
+  if (sources.empty())
+    return fail(ErrorKind::input, fmt::format("{} names no host", file.string()),
+                "write one a line; '#' begins a comment");
   return sources;
 }
 

@@ -34,15 +34,15 @@
 
 // The protocol: the client says "rose 2 dump" and a newline. The answer is a line, "rose 2 error KIND MESSAGE<tab>HINT"
 // or "rose 2 ok"; behind the latter pieces of the dump, each a little-endian u32 length and that many bytes, then a
-// length of 0 and a line that says what the dump holds. An answer that ends before that is no dump. Behind "rose 2 recordings" and a
-// newline it is what hand_over.h makes of them.
+// length of 0 and a line that says what the dump holds. An answer that ends before that is no dump. Behind "rose 2
+// recordings" and a newline it is what hand_over.h makes of them.
 namespace rose::observe {
 namespace {
 
 constexpr std::string_view kRequest = "rose 2 dump\n", kRecordingsRequest = "rose 2 recordings\n";
 constexpr std::size_t kMostLine = 4096;
 constexpr std::size_t kMostClients = 16;
-constexpr std::int64_t kPatience = 10'000'000'000;     // for a client that neither asks nor reads
+constexpr std::int64_t kPatience = 10'000'000'000;      // for a client that neither asks nor reads
 constexpr std::int64_t kDumpPatience = 60'000'000'000;  // for a tracer that does not answer
 
 Result<UnixAddress> socket_address(const std::filesystem::path& socket) {
@@ -70,8 +70,8 @@ std::string one_line(std::string text) {
   return text;
 }
 
-// Held by the one that looks at a socket's name and takes it. A file of our own, gone afterwards: the folder may be anybody's
-// to open, and whoever can open can lock.
+// Held by the one that looks at a socket's name and takes it. A file of our own, gone afterwards: the folder may be
+// anybody's to open, and whoever can open can lock.
 class NameLock {
  public:
   static Result<NameLock> take(const std::filesystem::path& socket) {
@@ -84,13 +84,14 @@ class NameLock {
     };
     for (const std::int64_t limit = monotonic_ns() + kLongest;;) {
       Fd file(::open(lock.path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
-      struct stat opened {}, named {};
+      struct stat opened{}, named{};
       if (!file) return refuse(fmt::format("{}: {}", lock.path_.string(), std::strerror(errno)));
       if (::fstat(file.get(), &opened) != 0 || !S_ISREG(opened.st_mode) || opened.st_uid != ::geteuid())
         return refuse(fmt::format("'{}' is not ours", lock.path_.string()));
       const bool locked = ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
       // Whoever had it before took the name away.
-      if (locked && ::lstat(lock.path_.c_str(), &named) == 0 && named.st_ino == opened.st_ino && named.st_dev == opened.st_dev) {
+      if (locked && ::lstat(lock.path_.c_str(), &named) == 0 && named.st_ino == opened.st_ino &&
+          named.st_dev == opened.st_dev) {
         lock.file_ = std::move(file);
         return lock;
       }
@@ -152,8 +153,7 @@ class SocketServer final : public ControlServer {
     stop_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     // The mode is set before the name exists, so that there is no moment at which others may connect.
     if (!listener_ || !stop_ || ::fchmod(listener_.get(), 0600) != 0 ||
-        ::bind(listener_.get(), address.get(), address.size()) != 0 ||
-        ::listen(listener_.get(), 16) != 0) {
+        ::bind(listener_.get(), address.get(), address.size()) != 0 || ::listen(listener_.get(), 16) != 0) {
       return fail_errno(ErrorKind::usage, fmt::format("cannot open the control socket '{}'", path_.string()), errno);
     }
     if (::lstat(path_.c_str(), &status) == 0) inode_ = status.st_ino;
@@ -238,7 +238,7 @@ class SocketServer final : public ControlServer {
     }
     if (request != kRequest) {
       refuse(fd, {ErrorKind::usage, "this tracer knows only version 2 of the control protocol",
-              "use the rose that runs the tracer"});
+                  "use the rose that runs the tracer"});
       return;
     }
     bool began = false;
@@ -271,8 +271,10 @@ constexpr std::string_view kStartOne = "start one with 'rose trace', or name its
 
 Result<Fd> connect_or_say(const std::filesystem::path& socket) {
   std::error_code unreadable;
-  if (const auto folder = socket.parent_path(); !folder.empty() && !std::filesystem::exists(folder, unreadable) && !unreadable)
-    return fail(ErrorKind::usage, fmt::format("no tracer answers at '{}': there is no such folder", socket.string()), std::string(kStartOne));
+  if (const auto folder = socket.parent_path();
+      !folder.empty() && !std::filesystem::exists(folder, unreadable) && !unreadable)
+    return fail(ErrorKind::usage, fmt::format("no tracer answers at '{}': there is no such folder", socket.string()),
+                std::string(kStartOne));
   ROSE_TRY(const auto address, socket_address(socket));
   int error = 0;
   Fd fd = connect_to(address, error);
@@ -281,7 +283,8 @@ Result<Fd> connect_or_say(const std::filesystem::path& socket) {
     return fail(ErrorKind::usage, fmt::format("the tracer at '{}' is another user's", socket.string()),
                 "run as the user who started it, or as root");
   }
-  return fail(ErrorKind::usage, fmt::format("no tracer answers at '{}': {}", socket.string(), std::strerror(error)), std::string(kStartOne));
+  return fail(ErrorKind::usage, fmt::format("no tracer answers at '{}': {}", socket.string(), std::strerror(error)),
+              std::string(kStartOne));
 }
 
 Result<std::size_t> receive(int fd, char* bytes, std::size_t most) {
@@ -317,14 +320,15 @@ bool answers(const std::filesystem::path& socket) {
   return address && (connect_to(*address, error) || error == EACCES || error == EAGAIN);
 }
 
-Result<std::unique_ptr<ControlServer>> ControlServer::start(const std::filesystem::path& socket,
-                                                            Source source, Recordings recordings) {
+Result<std::unique_ptr<ControlServer>> ControlServer::start(const std::filesystem::path& socket, Source source,
+                                                            Recordings recordings) {
   auto server = std::make_unique<SocketServer>(socket, std::move(source), std::move(recordings));
   ROSE_CHECK(server->listen());
   return server;
 }
 
-Result<std::string> request_dump(const std::filesystem::path& socket, const std::filesystem::path& out, std::int64_t after_ns) {
+Result<std::string> request_dump(const std::filesystem::path& socket, const std::filesystem::path& out,
+                                 std::int64_t after_ns) {
   std::optional<AtomicFile> file;
   const trace::DumpWriter::Sink sink = [&](std::string_view bytes) -> Result<void> {
     if (!file) {
@@ -338,7 +342,8 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const std:
   return said;
 }
 
-Result<std::string> request_dump(const std::filesystem::path& socket, const trace::DumpWriter::Sink& out, std::int64_t after_ns) {
+Result<std::string> request_dump(const std::filesystem::path& socket, const trace::DumpWriter::Sink& out,
+                                 std::int64_t after_ns) {
   // A wrong path is worth knowing before the wait, not after it.
   ROSE_TRY(Fd fd, connect_or_say(socket));
   if (after_ns > 0) {
@@ -347,7 +352,8 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const trac
     ROSE_TRY(fd, connect_or_say(socket));
   }
   // A tracer that refuses whoever asks has hung up perhaps, but said why.
-  const bool asked = ::send(fd.get(), kRequest.data(), kRequest.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(kRequest.size());
+  const bool asked =
+      ::send(fd.get(), kRequest.data(), kRequest.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(kRequest.size());
   if (!asked && errno != EPIPE) {
     return fail_errno(ErrorKind::input, fmt::format("asking the tracer at '{}'", socket.string()), errno);
   }
@@ -378,7 +384,8 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const trac
                 "use the rose that runs the tracer");
   };
   ROSE_TRY(const auto head, line());
-  if (!head && !asked) return fail_errno(ErrorKind::input, fmt::format("asking the tracer at '{}'", socket.string()), EPIPE);
+  if (!head && !asked)
+    return fail_errno(ErrorKind::input, fmt::format("asking the tracer at '{}'", socket.string()), EPIPE);
   if (!head) return foreign();
   if (head->starts_with("rose 2 error ")) {
     const auto rest = std::string_view(*head).substr(13);
@@ -388,7 +395,8 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const trac
     if (space == std::string_view::npos || tab == std::string_view::npos || tab < space) return foreign();
     std::from_chars(rest.data(), rest.data() + space, kind);
     if (kind < 0 || kind > static_cast<int>(ErrorKind::bug)) return foreign();
-    return fail(static_cast<ErrorKind>(kind), fmt::format("the tracer says: {}", rest.substr(space + 1, tab - space - 1)),
+    return fail(static_cast<ErrorKind>(kind),
+                fmt::format("the tracer says: {}", rest.substr(space + 1, tab - space - 1)),
                 std::string(rest.substr(tab + 1)));
   }
   if (*head != "rose 2 ok") return foreign();
@@ -427,7 +435,8 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const trac
 
 Result<OpenRecordings> request_recordings(const std::filesystem::path& socket) {
   ROSE_TRY(const Fd fd, connect_or_say(socket));
-  if (::send(fd.get(), kRecordingsRequest.data(), kRecordingsRequest.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(kRecordingsRequest.size()))
+  if (::send(fd.get(), kRecordingsRequest.data(), kRecordingsRequest.size(), MSG_NOSIGNAL) !=
+      static_cast<ssize_t>(kRecordingsRequest.size()))
     return fail_errno(ErrorKind::input, fmt::format("asking the tracer at '{}'", socket.string()), errno);
   const std::int64_t limit = monotonic_ns() + kDumpPatience;
   return receive_recordings(fd.get(), [&] {

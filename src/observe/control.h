@@ -29,18 +29,19 @@ class ControlServer {
   using Source = std::function<Result<std::string>(const trace::DumpWriter::Sink&)>;
   using Recordings = std::function<OpenRecordings()>;
 
-  // `source` (or `recordings`, which may be none) is called for each request, on a thread of the request's own: who reads slowly holds up nobody else.
-  // A socket file left by a killed tracer is taken over; one that answers is an error (ErrorKind::usage, hint:
+  // `source` (or `recordings`, which may be none) is called for each request, on a thread of the request's own: who
+  // reads slowly holds up nobody else. A socket file left by a killed tracer is taken over; one that answers is an
+  // error (ErrorKind::usage, hint:
   // --control).
   [[nodiscard]] static Result<std::unique_ptr<ControlServer>> start(const std::filesystem::path& socket, Source source,
-                                                                     Recordings recordings = {});
+                                                                    Recordings recordings = {});
   virtual ~ControlServer() = default;  // removes the socket file
 };
 
 // Asks the tracer at `socket` for its window `after_ns` from now and writes it to `out` (beside, then renamed).
 // Returns what the tracer said in one line ("12345 events, 0 lost").
-[[nodiscard]] Result<std::string> request_dump(const std::filesystem::path& socket,
-                                               const std::filesystem::path& out, std::int64_t after_ns);
+[[nodiscard]] Result<std::string> request_dump(const std::filesystem::path& socket, const std::filesystem::path& out,
+                                               std::int64_t after_ns);
 // The same, to a sink. Its bytes are a whole dump only when this succeeds.
 [[nodiscard]] Result<std::string> request_dump(const std::filesystem::path& socket, const trace::DumpWriter::Sink& out,
                                                std::int64_t after_ns);

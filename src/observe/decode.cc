@@ -75,7 +75,8 @@ void join(const PathParts& parts, std::string& out, bool& truncated) {
 
 std::string peer_text(const rose_address& address) {
   if (address.family == AF_INET)
-    return Address::ipv4({address.bytes[0], address.bytes[1], address.bytes[2], address.bytes[3]}).with_port(address.port);
+    return Address::ipv4({address.bytes[0], address.bytes[1], address.bytes[2], address.bytes[3]})
+        .with_port(address.port);
   return address_of(address.bytes).with_port(address.port);
 }
 
@@ -221,7 +222,8 @@ bool decode_name(std::span<const std::byte> rest, Decoded& out) {
   rest = rest.subspan(sizeof piece);
   if (piece.length == 0 || piece.length > rest.size()) return false;
   out.path = text_of(rest.first(piece.length));
-  std::replace_if(out.path.begin(), out.path.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  std::replace_if(
+      out.path.begin(), out.path.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
   out.has_path = true;
   if (out.link != 0) out.event.flags |= trace::kTruncated;
   return true;
@@ -248,7 +250,8 @@ void Decoded::stand_for(std::uint32_t count, std::int64_t since_ns) {
   event.count = std::max(count, 1U);
   first_ns = since_ns;
   if (event.count > 1)
-    event.duration_ms = static_cast<std::int32_t>(std::clamp<std::int64_t>((event.ts_ns - since_ns) / 1'000'000, 0, INT32_MAX));
+    event.duration_ms =
+        static_cast<std::int32_t>(std::clamp<std::int64_t>((event.ts_ns - since_ns) / 1'000'000, 0, INT32_MAX));
 }
 
 bool decode(std::span<const std::byte> record, Decoded& out) {
@@ -265,8 +268,7 @@ bool decode(std::span<const std::byte> record, Decoded& out) {
   out.event.tid = static_cast<std::int32_t>(head.tid);
   switch (head.kind) {
     case ROSE_FAILED:
-    case ROSE_CHANGED:
-      return decode_call(record, out);
+    case ROSE_CHANGED: return decode_call(record, out);
     case ROSE_COUNTED: {
       rose_counted counted;
       if (!read_as(record, counted) || counted.mark.key == 0) return false;
@@ -287,7 +289,8 @@ bool decode(std::span<const std::byte> record, Decoded& out) {
       rose_silent silent;
       if (!read_as(record, silent)) return false;
       out.event.type = trace::EventType::nd;
-      out.event.duration_ms = static_cast<std::int32_t>(std::min<std::uint64_t>(silent.duration_ns / 1'000'000, INT32_MAX));
+      out.event.duration_ms =
+          static_cast<std::int32_t>(std::min<std::uint64_t>(silent.duration_ns / 1'000'000, INT32_MAX));
       out.event.packets = silent.packets;
       describe_pair(silent.pair, out);
       return true;
@@ -316,8 +319,7 @@ bool decode(std::span<const std::byte> record, Decoded& out) {
       }
       return true;
     }
-    default:
-      return false;
+    default: return false;
   }
 }
 

@@ -26,8 +26,8 @@ std::string stamp(std::int64_t wall_ns) {
   const auto seconds = static_cast<std::time_t>(wall_ns / 1'000'000'000);
   std::tm time{};
   ::gmtime_r(&seconds, &time);
-  return fmt::format("{:04}{:02}{:02}T{:02}{:02}{:02}Z", time.tm_year + 1900, time.tm_mon + 1, time.tm_mday, time.tm_hour,
-                     time.tm_min, time.tm_sec);
+  return fmt::format("{:04}{:02}{:02}T{:02}{:02}{:02}Z", time.tm_year + 1900, time.tm_mon + 1, time.tm_mday,
+                     time.tm_hour, time.tm_min, time.tm_sec);
 }
 constexpr std::size_t kStamp = 16;
 
@@ -53,8 +53,9 @@ void move_recordings(const fs::path& from, const fs::path& to) {
 }
 
 bool same_file(const fs::path& a, const fs::path& b) {
-  struct stat sa {}, sb {};
-  return ::lstat(a.c_str(), &sa) == 0 && ::lstat(b.c_str(), &sb) == 0 && sa.st_ino == sb.st_ino && sa.st_dev == sb.st_dev;
+  struct stat sa{}, sb{};
+  return ::lstat(a.c_str(), &sa) == 0 && ::lstat(b.c_str(), &sb) == 0 && sa.st_ino == sb.st_ino &&
+         sa.st_dev == sb.st_dev;
 }
 
 }  // namespace
@@ -83,7 +84,8 @@ std::optional<DumpName> parse_dump_name(std::string_view file) {
   // A host's name may hold anything that a stamp holds: the last one counts.
   for (std::size_t at = file.rfind('-'); at != std::string_view::npos && at > 0; at = file.rfind('-', at - 1)) {
     if (file.size() < at + 1 + kStamp + 2 || file[at + 1 + kStamp] != '-' || !is_stamp(file.substr(at + 1))) continue;
-    return DumpName{std::string(file.substr(0, at)), std::string(file.substr(at + 1, kStamp)), std::string(file.substr(at + kStamp + 2))};
+    return DumpName{std::string(file.substr(0, at)), std::string(file.substr(at + 1, kStamp)),
+                    std::string(file.substr(at + kStamp + 2))};
   }
   return std::nullopt;
 }
@@ -112,11 +114,13 @@ Result<DumpFiles> DumpFiles::open(const fs::path& out, int keep, std::string hos
   files.host_ = file_word(host);
   if (files.folder_) {
     if (::mkdir(files.out_.c_str(), 0700) != 0 && errno != EEXIST)
-      return fail(ErrorKind::usage, fmt::format("-o: cannot make the folder {}: {}", out.string(), std::strerror(errno)));
+      return fail(ErrorKind::usage,
+                  fmt::format("-o: cannot make the folder {}: {}", out.string(), std::strerror(errno)));
     if (!fs::is_directory(files.out_, error))
       return fail(ErrorKind::usage, fmt::format("-o: {} is no folder", out.string()));
   }
-  const Result<AtomicFile> tried = AtomicFile::create(files.folder_ ? files.out_ / "rose" : files.out_);  // vanishes again
+  const Result<AtomicFile> tried =
+      AtomicFile::create(files.folder_ ? files.out_ / "rose" : files.out_);  // vanishes again
   if (!tried) return fail(ErrorKind::usage, fmt::format("-o: {}", tried.error().message));
   // Of a recorder that was killed in the middle; others may write into the folder, too.
   if (files.folder_) remove_unfinished(files.out_, fmt::format("rose-{}-", files.host_));
@@ -126,10 +130,10 @@ Result<DumpFiles> DumpFiles::open(const fs::path& out, int keep, std::string hos
 
 fs::path DumpFiles::kept(int number) const { return fs::path(fmt::format("{}.{}", out_.string(), number)); }
 
-// FILE stays where it is until the new one replaces it: there is no moment without the newest dump. Whose it is and how old
-// does not matter: a recorder that was started again after the crash has not seen what its last dump holds.
+// FILE stays where it is until the new one replaces it: there is no moment without the newest dump. Whose it is and how
+// old does not matter: a recorder that was started again after the crash has not seen what its last dump holds.
 Result<bool> DumpFiles::make_room() {
-  struct stat now {};
+  struct stat now{};
   if (keep_ == 0 || ::lstat(out_.c_str(), &now) != 0 || !S_ISREG(now.st_mode)) return false;
   if (same_file(out_, kept(1))) return true;  // room was made, and then nothing could be written
   moved(kept(keep_), {});
@@ -154,7 +158,7 @@ void DumpFiles::moved(const fs::path& from, const fs::path& to) {
 fs::path DumpFiles::fresh_name(const Cause& cause, std::int64_t wall_ns) const {
   const std::string name = fmt::format("rose-{}-{}-{}", host_, stamp(wall_ns), trigger_word(cause.kind));
   fs::path path = out_ / (name + ".bin");
-  struct stat there {};
+  struct stat there{};
   for (int i = 2; ::lstat(path.c_str(), &there) == 0 && i < 1000; ++i) path = out_ / fmt::format("{}-{}.bin", name, i);
   return path;
 }
@@ -170,7 +174,7 @@ bool DumpFiles::prune(const fs::path& newest, std::size_t most) {
   std::error_code error;
   for (fs::directory_iterator it(out_, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
-    struct stat status {};
+    struct stat status{};
     const auto parts = parse_dump_name(name);
     if (!parts || parts->host != host_) continue;
     if (it->path() == newest || ::lstat(it->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
@@ -212,7 +216,8 @@ Result<WrittenDump> DumpFiles::write(const Cause& cause, std::int64_t wall_ns, c
   written_.push_back({target, cause.text(), std::move(*size), wall_ns, {}});
   if (sources_) {
     const CopiedRecordings copied = copy_recordings(sources_->open(), target);
-    for (const fs::path& file : copied.files) written_.back().recordings.push_back(file.lexically_relative(recordings_folder(target)).string());
+    for (const fs::path& file : copied.files)
+      written_.back().recordings.push_back(file.lexically_relative(recordings_folder(target)).string());
     for (const std::string& word : copied.words) log::warning("{}", word);
   }
   if (folder_) prune(target, others);

@@ -1,5 +1,6 @@
-// Where a flight recorder's dumps go. Into one file: the newest is always there, and those before it, of earlier recorders
-// too, are kept beside it as FILE.1, FILE.2, ... Or into a folder, each under a name of its own; the oldest go. With each its recordings.
+// Where a flight recorder's dumps go. Into one file: the newest is always there, and those before it, of earlier
+// recorders too, are kept beside it as FILE.1, FILE.2, ... Or into a folder, each under a name of its own; the oldest
+// go. With each its recordings.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,7 @@ struct WrittenDump {
   std::string trigger;
   DumpTotals size;
   std::int64_t ts_ns = 0;
-  std::vector<std::string> recordings;  // beside it: in FILE.recordings, as NODE/NAME
+  std::vector<std::string> recordings;                             // beside it: in FILE.recordings, as NODE/NAME
   [[nodiscard]] std::vector<std::string> recording_files() const;  // where they are now; none once the dump made room
 };
 

@@ -35,8 +35,8 @@ class DumpPlan {
 
   // The next dump whose time has come.
   [[nodiscard]] std::optional<Cause> due(std::int64_t now);
-  // It could not be written, so it is due again: after a second, then twice as long each time, up to a minute. Returns how
-  // long, in nanoseconds.
+  // It could not be written, so it is due again: after a second, then twice as long each time, up to a minute. Returns
+  // how long, in nanoseconds.
   std::int64_t failed(Cause cause, std::int64_t now);
   void succeeded() { retry_ns_ = kFirstRetry; }
   [[nodiscard]] std::optional<std::int64_t> next_ns() const;

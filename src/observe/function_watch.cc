@@ -25,9 +25,9 @@ using namespace std::chrono_literals;
 // measured, links are made anew all the time, and the smaller they are the less of the others is touched.
 constexpr std::size_t kCountedGroup = 128;
 constexpr std::size_t kRecordedGroup = 1024;
-constexpr std::size_t kMostGroups = 96;      // beyond, small ones are put together
-constexpr std::size_t kMostSamples = 64;     // functions attached again at once
-constexpr std::size_t kMostTold = 8;         // functions that are let go of
+constexpr std::size_t kMostGroups = 96;   // beyond, small ones are put together
+constexpr std::size_t kMostSamples = 64;  // functions attached again at once
+constexpr std::size_t kMostTold = 8;      // functions that are let go of
 constexpr auto kCountingLook = 10ms;
 constexpr auto kRecordingLook = 250ms;
 // One perf event a function, where the kernel has no uprobe_multi links: 0.1 s each to let go of.
@@ -90,9 +90,11 @@ Result<void> FunctionWatch::find(const std::vector<Target>& targets, const Trace
       return fail(ErrorKind::input, fmt::format("node '{}' names functions but no binary to find them in", target.node),
                   "give 'binary', the program or libraries they are in");
     }
-    ROSE_TRY(auto found, symbols::find_functions(target.binaries, target.functions, target.sources).map_error([&](Error error) {
-      return target.node.empty() ? error : std::move(error).in(fmt::format("node {}: its functions", target.node));
-    }));
+    ROSE_TRY(auto found,
+             symbols::find_functions(target.binaries, target.functions, target.sources).map_error([&](Error error) {
+               return target.node.empty() ? error
+                                          : std::move(error).in(fmt::format("node {}: its functions", target.node));
+             }));
     for (auto& [path, function] : found) {
       const int binary = binaries_.add(path);
       if (binary < 0) return fail_errno(ErrorKind::input, fmt::format("cannot read '{}'", path.string()), errno);
@@ -101,8 +103,10 @@ Result<void> FunctionWatch::find(const std::vector<Target>& targets, const Trace
   }
   find_profiled(targets, add);
   if (functions_.size() > kMostSingle && !kernel::has_uprobe_multi()) {
-    log::warning("this kernel watches functions one by one (no uprobe_multi links, Linux 6.6), which is slow to let go of: "
-                 "the first {} of {} are watched", kMostSingle, functions_.size());
+    log::warning(
+        "this kernel watches functions one by one (no uprobe_multi links, Linux 6.6), which is slow to let go of: "
+        "the first {} of {} are watched",
+        kMostSingle, functions_.size());
     functions_.resize(kMostSingle);
     std::erase_if(asked, [](const auto& pair) { return pair.first >= kMostSingle; });
   }
@@ -129,8 +133,10 @@ void FunctionWatch::find_profiled(const std::vector<Target>& targets, const Add&
       if (files.empty()) {
         miss(target, names.size(), names.front());
         if (why.empty()) {
-          why = binary.empty() ? fmt::format("; no program of node '{}' can be read", target.node)
-                               : fmt::format("; '{}' is not on this host, and no process of node '{}' runs such a program", binary.string(), target.node);
+          why = binary.empty()
+                    ? fmt::format("; no program of node '{}' can be read", target.node)
+                    : fmt::format("; '{}' is not on this host, and no process of node '{}' runs such a program",
+                                  binary.string(), target.node);
         }
         continue;
       }
@@ -139,12 +145,14 @@ void FunctionWatch::find_profiled(const std::vector<Target>& targets, const Add&
       auto found = symbols::find_known_functions(paths, names);
       if (!found) {
         miss(target, names.size(), names.front());
-        if (why.empty()) why = fmt::format("; '{}' cannot be read: {}", binaries_.name(files.front()).string(), found.error().message);
+        if (why.empty())
+          why = fmt::format("; '{}' cannot be read: {}", binaries_.name(files.front()).string(), found.error().message);
         continue;
       }
       if (!found->missing.empty()) miss(target, found->missing.size(), found->missing.front());
       for (const auto& [path, function] : found->functions) {
-        add(files[static_cast<std::size_t>(std::find(paths.begin(), paths.end(), path) - paths.begin())], function, node);
+        add(files[static_cast<std::size_t>(std::find(paths.begin(), paths.end(), path) - paths.begin())], function,
+            node);
       }
       if (binaries_.name(files.front()) != binary) {
         log::debug("functions of '{}' are looked for in '{}'", binary.string(), binaries_.name(files.front()).string());
@@ -152,8 +160,10 @@ void FunctionWatch::find_profiled(const std::vector<Target>& targets, const Add&
     }
   }
   if (missing == 0) return;
-  warn_once(fmt::format("{} of {} functions that the profile calls infrequent are not watched: what runs here lacks them, first {}{} "
-                        "(another build than the profiled one?)", missing, all, first, why));
+  warn_once(fmt::format(
+      "{} of {} functions that the profile calls infrequent are not watched: what runs here lacks them, first {}{} "
+      "(another build than the profiled one?)",
+      missing, all, first, why));
 }
 
 Result<FunctionWatch::Group> FunctionWatch::attach_group(int binary, std::vector<std::uint32_t> functions) {
@@ -182,7 +192,8 @@ void FunctionWatch::failed(int binary, const std::vector<std::uint32_t>& functio
   const auto counts = read_counts();
   const std::int64_t now = monotonic_ns();
   for (const auto index : functions) rates_->failed(index, now, counts);
-  warn_once(fmt::format("functions of '{}' are not watched for a while: {}", binaries_.name(binary).string(), why.message));
+  warn_once(
+      fmt::format("functions of '{}' are not watched for a while: {}", binaries_.name(binary).string(), why.message));
 }
 
 Result<void> FunctionWatch::attach(const bpf_program* program, int counts_map, OnLetGo on_let_go) {
@@ -197,9 +208,9 @@ Result<void> FunctionWatch::attach(const bpf_program* program, int counts_map, O
   if (!counting()) last_.resize(256);
   const double entry_seconds = kernel::uprobe_seconds();
   log::debug("{} functions to watch; one entry costs {:.1f} us", functions_.size(), entry_seconds * 1e6);
-  rates_ = std::make_unique<FunctionRates>(
-      functions_.size(), nodes_.size() + 1,
-      counting() ? counting_limits(infrequent_below_, entry_seconds) : recording_limits(hot_rate_, share_, entry_seconds));
+  rates_ = std::make_unique<FunctionRates>(functions_.size(), nodes_.size() + 1,
+                                           counting() ? counting_limits(infrequent_below_, entry_seconds)
+                                                      : recording_limits(hot_rate_, share_, entry_seconds));
 
   const std::lock_guard lock(mutex_);
   const std::size_t most = !kernel::has_uprobe_multi() ? 1 : counting() ? kCountedGroup : kRecordedGroup;
@@ -301,10 +312,8 @@ void FunctionWatch::drop(const std::vector<std::uint32_t>& gone) {
     if (!stay.empty()) {
       doubled_until_ns_ = monotonic_ns() + kDoubled_ns;
       auto fresh = attach_group(group.binary, stay);
-      if (fresh)
-        groups.push_back(std::move(*fresh));
-      else
-        failed(group.binary, stay, fresh.error());
+      if (fresh) groups.push_back(std::move(*fresh));
+      else failed(group.binary, stay, fresh.error());
     }
     closer_.close(std::move(group.link));
   }

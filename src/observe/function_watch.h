@@ -13,10 +13,10 @@
 #include <thread>
 #include <vector>
 
+#include "base/function_rates.h"
 #include "base/result.h"
 #include "kernel/attach.h"
 #include "observe/binaries.h"
-#include "base/function_rates.h"
 #include "observe/tracer.h"
 #include "symbols/symbols.h"
 
@@ -97,7 +97,7 @@ class FunctionWatch {
   std::int64_t merge_after_ns_ = 0;
   kernel::LinkCloser closer_;
   std::unique_ptr<FunctionRates> rates_;
-  std::size_t told_ = 0;  // functions that were let go of, of which a word was said
+  std::size_t told_ = 0;                                // functions that were let go of, of which a word was said
   std::unique_ptr<std::uint64_t, UnmapCounts> mapped_;  // the kernel's counters
 
   // The last entry of each thread, while two links may tell the same one.

@@ -10,14 +10,16 @@
 #include "base/text.h"
 #include "base/unix_socket.h"
 
-// One line each: "recording NODE<tab>NAME" with a descriptor that goes with its first byte, "word TEXT", and "end" last.
+// One line each: "recording NODE<tab>NAME" with a descriptor that goes with its first byte, "word TEXT", and "end"
+// last.
 namespace rose::observe {
 namespace {
 
 constexpr std::size_t kMostHandedOver = 1 << 20;  // of all lines
 
 std::string one_line_of(std::string text) {
-  std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t' || c == '\r' || c == '\0'; }, ' ');
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t' || c == '\r' || c == '\0'; }, ' ');
   if (text.size() > 1000) text.resize(1000);
   return text;
 }
@@ -40,7 +42,9 @@ bool send_line(int socket, std::string_view line, int descriptor, const std::fun
 
 bool send_recordings(int socket, const OpenRecordings& recordings, const std::function<bool()>& writable) {
   for (const OpenRecording& one : recordings.all) {
-    if (!send_line(socket, fmt::format("recording {}\t{}\n", one_line_of(one.node), one_line_of(one.name)), one.file.get(), writable)) return false;
+    if (!send_line(socket, fmt::format("recording {}\t{}\n", one_line_of(one.node), one_line_of(one.name)),
+                   one.file.get(), writable))
+      return false;
   }
   for (const std::string& word : recordings.words) {
     if (!send_line(socket, fmt::format("word {}\n", one_line_of(word)), -1, writable)) return false;
@@ -67,13 +71,15 @@ Result<OpenRecordings> receive_recordings(int socket, const std::function<bool()
         one.name = line.substr(tab + 1);
         one.file = std::move(files.front());
         files.pop_front();
-        struct stat info {};
-        const bool plain = one.name.find('/') == std::string::npos && one.name != "." && one.name != ".." && !one.name.empty();
+        struct stat info{};
+        const bool plain =
+            one.name.find('/') == std::string::npos && one.name != "." && one.name != ".." && !one.name.empty();
         if (::fstat(one.file.get(), &info) != 0 || !S_ISREG(info.st_mode) || !plain) return ended();
         one.bytes = static_cast<std::uint64_t>(info.st_size);
         got.all.push_back(std::move(one));
       } else {
-        return fail(ErrorKind::input, "the tracer does not know of recordings, or is of another version", "use the rose that runs the tracer");
+        return fail(ErrorKind::input, "the tracer does not know of recordings, or is of another version",
+                    "use the rose that runs the tracer");
       }
     }
     if (lines.size() > kMostHandedOver || !readable()) return ended();

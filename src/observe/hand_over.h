@@ -1,5 +1,5 @@
-// Recordings on their way through the control socket: a tracer that opened them hands them to whoever asks, who copies them with what
-// he may write.
+// Recordings on their way through the control socket: a tracer that opened them hands them to whoever asks, who copies
+// them with what he may write.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// The tracer of this machine's kernel, over three files: what it is attached to (tracer.cc), what it reads (tracer_records.cc), and
-// what it answers (tracer_answers.cc).
+// The tracer of this machine's kernel, over three files: what it is attached to (tracer.cc), what it reads
+// (tracer_records.cc), and what it answers (tracer_answers.cc).
 #pragma once
 
 #include <bpf/libbpf.h>
@@ -23,11 +23,11 @@
 #include "observe/decode.h"
 #include "observe/function_watch.h"
 #include "observe/network_watch.h"
-#include "observe/traced_cgroups.h"
 #include "observe/ring.h"
 #include "observe/spoken_watch.h"
 #include "observe/storms.h"
 #include "observe/targets.h"
+#include "observe/traced_cgroups.h"
 #include "observe/tracer.h"
 #include "observe/value_watch.h"
 #include "observe/waits.h"
@@ -105,7 +105,7 @@ class KernelTracer final : public Tracer {
 
   TracerOptions options_;
   std::vector<Target> targets_;
-  TracedCgroups places_;                        // targets
+  TracedCgroups places_;                 // targets
   std::vector<NodeCgroup> surrounding_;  // of targets that are processes
 
   int cpus_ = 1;
@@ -140,11 +140,11 @@ class KernelTracer final : public Tracer {
   Fd wake_, epoll_;
   std::atomic<bool> stopping_ = false;
   std::thread reader_;
-  ValueWatch values_;  // guarded by mutex_ once the reader runs
+  ValueWatch values_;   // guarded by mutex_ once the reader runs
   SpokenWatch spoken_;  // the same
   std::vector<kernel::FunctionLink> method_links_;
   std::set<std::string> hot_methods_;  // that were told
-  FunctionWatch functions_;  // last: its thread tells us of what it let go of
+  FunctionWatch functions_;            // last: its thread tells us of what it let go of
 };
 
 // A thread that waits in a call for as long as a pause takes.

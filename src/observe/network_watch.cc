@@ -83,7 +83,8 @@ void NetworkWatch::prepare(const Kernel& kernel, const TracerOptions& options, c
     if (!target.addresses.empty()) kernel_.settings->has_addresses = 1;
   }
   pairs_ = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(options.memory / 2560, 1024, 65536));
-  for (bpf_map* map : {kernel_.pairs, kernel_.fresh, kernel_.connections}) bpf_map__set_max_entries(map, kernel::lru_entries(pairs_));
+  for (bpf_map* map : {kernel_.pairs, kernel_.fresh, kernel_.connections})
+    bpf_map__set_max_entries(map, kernel::lru_entries(pairs_));
   bpf_map__set_max_entries(kernel_.over, kernel::lru_entries(pairs_ / 4));
   bpf_map__set_max_entries(kernel_.handshakes, kernel::lru_entries(pairs_ / 32));
 
@@ -168,7 +169,9 @@ Result<void> NetworkWatch::attach_interfaces() {
     }
     auto link = kernel::attach_tcx(kernel_.tc, index, kernel::Way::in);
     if (!link && !by_xdp_)
-      return fail(ErrorKind::environment, fmt::format("interface '{}' can be watched neither by a TCX link nor by an XDP program: {}", name, link.error().message),
+      return fail(ErrorKind::environment,
+                  fmt::format("interface '{}' can be watched neither by a TCX link nor by an XDP program: {}", name,
+                              link.error().message),
                   "use Linux 5.18 or newer, or trace the nodes' sockets: leave --interface out");
     if (!link) {
       log::debug("{}; trying XDP", link.error().message);

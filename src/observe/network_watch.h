@@ -10,8 +10,8 @@
 
 #include "base/fd.h"
 #include "base/result.h"
-#include "observe/traced_cgroups.h"
 #include "observe/targets.h"
+#include "observe/traced_cgroups.h"
 #include "observe/tracer.h"
 #include "trace/event.h"
 

@@ -61,14 +61,17 @@ std::string recorded_to(pid_t pid) {
 // A recording that it has mapped, by the name the kernel tells.
 fs::path mapped_recording(pid_t pid, std::string_view pattern) {
   for (kernel::MappedRange& range : kernel::maps_of(pid)) {
-    if (range.access == "rw-s" && range.name.starts_with('/') && fits_recording_name(pattern, fs::path(range.name).filename().string())) return std::move(range.name);
+    if (range.access == "rw-s" && range.name.starts_with('/') &&
+        fits_recording_name(pattern, fs::path(range.name).filename().string()))
+      return std::move(range.name);
   }
   return {};
 }
 
 std::string file_name(std::string_view name) {
   std::string out;
-  for (const char c : name.substr(0, 120)) out += is_alpha(c) || is_digit(c) || c == '.' || c == '-' || c == '_' ? c : '_';
+  for (const char c : name.substr(0, 120))
+    out += is_alpha(c) || is_digit(c) || c == '.' || c == '-' || c == '_' ? c : '_';
   if (out.empty() || out.front() == '.') out.insert(0, "_");
   return out;
 }
@@ -105,9 +108,10 @@ void RecordingSources::follow(const std::vector<Target>& targets) {
 
 Result<void> RecordingSources::add(const std::string& node, const fs::path& folder, const std::string& pattern) {
   if (most_ == 0) return {};
-  struct stat there {};
+  struct stat there{};
   if (::stat(folder.c_str(), &there) == 0 && !S_ISDIR(there.st_mode))
-    return fail(ErrorKind::usage, fmt::format("{} is no folder", folder.string()), "recordings are looked for in folders");
+    return fail(ErrorKind::usage, fmt::format("{} is no folder", folder.string()),
+                "recordings are looked for in folders");
   const std::lock_guard lock(mutex_);
   std::error_code ignored;
   places_.push_back({node, pattern, fs::absolute(folder, ignored), {}});
@@ -120,10 +124,11 @@ bool RecordingSources::empty() const {
 }
 
 void RecordingSources::hold(const std::string& node, Fd folder, fs::path name, std::string pattern) {
-  struct stat here {}, there {};
+  struct stat here{}, there{};
   if (places_.size() >= kMostFolders || ::fstat(folder.get(), &here) != 0) return;
   for (const Place& place : places_) {
-    if (place.pattern == pattern && place.folder && ::fstat(place.folder.get(), &there) == 0 && here.st_ino == there.st_ino && here.st_dev == there.st_dev)
+    if (place.pattern == pattern && place.folder && ::fstat(place.folder.get(), &there) == 0 &&
+        here.st_ino == there.st_ino && here.st_dev == there.st_dev)
       return;
   }
   log::debug("{} records itself in {}", node, printable((name / pattern).string()));
@@ -138,16 +143,19 @@ void RecordingSources::look_at(const Target& target, pid_t pid) {
   if (pattern.empty()) return;
   // It may have gone to another folder since: what it maps says where it writes.
   if (const fs::path mapped = mapped_recording(pid, pattern); !mapped.empty()) {
-    if (Fd folder = open_in_root(pid, mapped.parent_path())) return hold(target.node, std::move(folder), mapped.parent_path(), pattern);
+    if (Fd folder = open_in_root(pid, mapped.parent_path()))
+      return hold(target.node, std::move(folder), mapped.parent_path(), pattern);
   }
   std::string folder = wanted.parent_path().string();
-  for (std::size_t at = folder.find("%p"); at != std::string::npos; at = folder.find("%p", at)) folder.replace(at, 2, std::to_string(kernel::own_number(pid)));
+  for (std::size_t at = folder.find("%p"); at != std::string::npos; at = folder.find("%p", at))
+    folder.replace(at, 2, std::to_string(kernel::own_number(pid)));
   Fd opened;
   if (wanted.is_absolute()) {
     opened = open_in_root(pid, folder);
   } else {
     const Fd own(::open(fmt::format("/proc/{}/cwd", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    opened = Fd(own ? ::openat(own.get(), folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1);
+    opened =
+        Fd(own ? ::openat(own.get(), folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1);
   }
   if (opened) hold(target.node, std::move(opened), folder, pattern);
 }
@@ -173,29 +181,39 @@ OpenRecordings RecordingSources::open() {
       const int err = errno;
       if (again >= 0) ::close(again);
       // One that was named may come later.
-      if (place.folder || err != ENOENT) found.words.push_back(fmt::format("the folder {} cannot be read: {}", printable(place.name.string()), std::strerror(err)));
+      if (place.folder || err != ENOENT)
+        found.words.push_back(
+            fmt::format("the folder {} cannot be read: {}", printable(place.name.string()), std::strerror(err)));
       continue;
     }
     std::size_t names = 0;
-    for (const dirent* entry = ::readdir(folder); entry != nullptr && names < kMostNames; entry = ::readdir(folder), ++names) {
+    for (const dirent* entry = ::readdir(folder); entry != nullptr && names < kMostNames;
+         entry = ::readdir(folder), ++names) {
       const std::string name = entry->d_name;
-      if (name == "." || name == ".." || (!place.pattern.empty() && !fits_recording_name(place.pattern, name))) continue;
+      if (name == "." || name == ".." || (!place.pattern.empty() && !fits_recording_name(place.pattern, name)))
+        continue;
       const std::string told = printable((place.name / name).string());
       OpenRecording one;
-      one.file = Fd(::openat(::dirfd(folder), entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+      one.file =
+          Fd(::openat(::dirfd(folder), entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
       const int err = errno;
-      struct stat info {};
+      struct stat info{};
       alignas(8) char head[rr::kHeadBytes];
       const char* why = nullptr;
       if (!one.file) {
-        if (!place.pattern.empty() && err != ENOENT) found.words.push_back(fmt::format("{} cannot be opened: {}", told, std::strerror(err)));
+        if (!place.pattern.empty() && err != ENOENT)
+          found.words.push_back(fmt::format("{} cannot be opened: {}", told, std::strerror(err)));
         continue;
       }
-      if (::fstat(one.file.get(), &info) != 0 || !S_ISREG(info.st_mode) || !seen.emplace(info.st_dev, info.st_ino).second) continue;
+      if (::fstat(one.file.get(), &info) != 0 || !S_ISREG(info.st_mode) ||
+          !seen.emplace(info.st_dev, info.st_ino).second)
+        continue;
       one.bytes = static_cast<std::uint64_t>(info.st_size);
       const bool whole = read_at(one.file.get(), head, sizeof head, 0) == sizeof head;
       if (!whole || rr::Reading::ring_bytes(head, one.bytes, &why) == 0) {
-        if (!place.pattern.empty()) found.words.push_back(fmt::format("{}: {}", told, why != nullptr ? why : "it is too short to be a recording"));
+        if (!place.pattern.empty())
+          found.words.push_back(
+              fmt::format("{}: {}", told, why != nullptr ? why : "it is too short to be a recording"));
         continue;
       }
       // What a copy takes; the rest was never written.
@@ -208,9 +226,11 @@ OpenRecordings RecordingSources::open() {
     ::closedir(folder);
   }
   for (auto& [node, all] : lives) {
-    std::sort(all.begin(), all.end(), [](const OpenRecording& a, const OpenRecording& b) { return a.began_ns > b.began_ns; });
+    std::sort(all.begin(), all.end(),
+              [](const OpenRecording& a, const OpenRecording& b) { return a.began_ns > b.began_ns; });
     if (all.size() > kMostLives) {
-      found.words.push_back(fmt::format("{} older recordings of {} are not taken along: of each node the newest {} are", all.size() - kMostLives, node, kMostLives));
+      found.words.push_back(fmt::format("{} older recordings of {} are not taken along: of each node the newest {} are",
+                                        all.size() - kMostLives, node, kMostLives));
       all.resize(kMostLives);
     }
   }
@@ -220,8 +240,10 @@ OpenRecordings RecordingSources::open() {
       if (life >= all.size()) continue;
       OpenRecording& one = all[life];
       if (one.bytes > left) {
-        found.words.push_back(fmt::format("the recording {} of {} is not taken along: its {} are more than is left of what may go with a dump (--recordings-size)", one.name,
-                                          node, format_size(one.bytes)));
+        found.words.push_back(
+            fmt::format("the recording {} of {} is not taken along: its {} are more than is left of what may go with a "
+                        "dump (--recordings-size)",
+                        one.name, node, format_size(one.bytes)));
         continue;
       }
       left -= one.bytes;
@@ -231,17 +253,22 @@ OpenRecordings RecordingSources::open() {
   return found;
 }
 
-// Its writer goes on meanwhile. Read in this order, the bytes are what a kill at the moment when `reserved` is read would have left: the
-// count of finished bytes, then what is reserved, then the ring. What the writer laid over the oldest records since is blanked.
+// Its writer goes on meanwhile. Read in this order, the bytes are what a kill at the moment when `reserved` is read
+// would have left: the count of finished bytes, then what is reserved, then the ring. What the writer laid over the
+// oldest records since is blanked.
 Result<void> copy_recording(const Fd& from, const fs::path& to) {
   constexpr int kTries = 3;
-  const auto cut = [] { return fail(ErrorKind::input, errno == 0 ? "it shrank while it was read" : std::strerror(errno)); };
+  const auto cut = [] {
+    return fail(ErrorKind::input, errno == 0 ? "it shrank while it was read" : std::strerror(errno));
+  };
   for (int attempt = 1;; ++attempt) {
-    struct stat info {};
+    struct stat info{};
     alignas(8) char head[rr::kHeadBytes];
     alignas(8) char finished[sizeof rr::FileHead::finished];
     const char* why = nullptr;
-    if (read_at(from.get(), finished, sizeof finished, offsetof(rr::FileHead, finished)) != sizeof finished || read_at(from.get(), head, sizeof head, 0) != sizeof head) return cut();
+    if (read_at(from.get(), finished, sizeof finished, offsetof(rr::FileHead, finished)) != sizeof finished ||
+        read_at(from.get(), head, sizeof head, 0) != sizeof head)
+      return cut();
     std::memcpy(head + offsetof(rr::FileHead, finished), finished, sizeof finished);
     if (::fstat(from.get(), &info) != 0) return cut();
     const std::uint64_t ring = rr::Reading::ring_bytes(head, static_cast<std::uint64_t>(info.st_size), &why);
@@ -283,9 +310,11 @@ fs::path recordings_folder(const fs::path& dump) { return dump.string() + ".reco
 CopiedRecordings copy_recordings(OpenRecordings recordings, const fs::path& dump) {
   CopiedRecordings copied;
   copied.words = std::move(recordings.words);
-  struct stat there {};
+  struct stat there{};
   if (::lstat(dump.c_str(), &there) != 0 || !S_ISREG(there.st_mode)) {
-    if (!recordings.all.empty()) copied.words.push_back(fmt::format("no recording is taken along: {} is no file that they can lie beside", dump.string()));
+    if (!recordings.all.empty())
+      copied.words.push_back(
+          fmt::format("no recording is taken along: {} is no file that they can lie beside", dump.string()));
     return copied;
   }
   const fs::path folder = recordings_folder(dump), fresh = folder.string() + ".new";
@@ -299,7 +328,8 @@ CopiedRecordings copy_recordings(OpenRecordings recordings, const fs::path& dump
     for (int same = 2; fs::exists(into / name, error); ++same) name = fmt::format("{}-{}", same, one.name);
     Result<void> done;
     for (const fs::path& made : {fresh, into}) {
-      if (done && ::mkdir(made.c_str(), 0700) != 0 && errno != EEXIST) done = fail_errno(ErrorKind::input, fmt::format("cannot make {}", made.string()), errno);
+      if (done && ::mkdir(made.c_str(), 0700) != 0 && errno != EEXIST)
+        done = fail_errno(ErrorKind::input, fmt::format("cannot make {}", made.string()), errno);
     }
     if (done) done = copy_recording(one.file, into / name);
     if (!done) {
@@ -314,7 +344,8 @@ CopiedRecordings copy_recordings(OpenRecordings recordings, const fs::path& dump
     return copied;
   }
   if (::rename(fresh.c_str(), folder.c_str()) != 0) {
-    copied.words.push_back(fmt::format("no recording is taken along: cannot make {}: {}", folder.string(), std::strerror(errno)));
+    copied.words.push_back(
+        fmt::format("no recording is taken along: cannot make {}: {}", folder.string(), std::strerror(errno)));
     fs::remove_all(fresh, error);
     return copied;
   }

@@ -1,5 +1,6 @@
-// What targets record of themselves with librose-rr (room rr): where their recordings are, found before privileges are given up, and
-// copies of them beside a dump. A recording is copied while it is written; a process that was killed has left its own behind.
+// What targets record of themselves with librose-rr (room rr): where their recordings are, found before privileges are
+// given up, and copies of them beside a dump. A recording is copied while it is written; a process that was killed has
+// left its own behind.
 #pragma once
 
 #include <sys/types.h>
@@ -18,17 +19,17 @@
 namespace rose::observe {
 
 inline constexpr std::uint64_t kRecordingBytes = std::uint64_t{256} << 20;  // of all that go with one dump
-inline constexpr std::size_t kMostLives = 4;                                // the newest of one node, one for each life of its process
+inline constexpr std::size_t kMostLives = 4;  // the newest of one node, one for each life of its process
 
 struct OpenRecording {
-  std::string node, name;     // the name is fit for a file's
-  std::uint64_t bytes = 0;    // that were written
+  std::string node, name;   // the name is fit for a file's
+  std::uint64_t bytes = 0;  // that were written
   std::int64_t began_ns = 0;
-  Fd file;                    // for reading
+  Fd file;  // for reading
 };
 struct OpenRecordings {
-  std::vector<OpenRecording> all;   // newest lives of all nodes first
-  std::vector<std::string> words;   // what could not be had, a sentence each
+  std::vector<OpenRecording> all;  // newest lives of all nodes first
+  std::vector<std::string> words;  // what could not be had, a sentence each
 };
 
 struct CopiedRecordings {
@@ -43,10 +44,13 @@ class RecordingSources {
  public:
   // `most`: bytes that the recordings beside one dump may have together; 0: none is taken along.
   explicit RecordingSources(std::uint64_t most = kRecordingBytes) : most_(most) {}
-  // Those of the targets' processes that were started with ROSE_RR=record:..., now and again whenever recordings are opened.
+  // Those of the targets' processes that were started with ROSE_RR=record:..., now and again whenever recordings are
+  // opened.
   void follow(const std::vector<Target>& targets);
-  // Recordings in this folder, which may come later, whoever makes them; `pattern` "": of any name. ErrorKind::usage: it is no folder.
-  [[nodiscard]] Result<void> add(const std::string& node, const std::filesystem::path& folder, const std::string& pattern);
+  // Recordings in this folder, which may come later, whoever makes them; `pattern` "": of any name. ErrorKind::usage:
+  // it is no folder.
+  [[nodiscard]] Result<void> add(const std::string& node, const std::filesystem::path& folder,
+                                 const std::string& pattern);
   [[nodiscard]] bool empty() const;
   [[nodiscard]] OpenRecordings open();
 

@@ -34,7 +34,9 @@ Result<void> SpokenWatch::fill(int hearers_map, const std::vector<Target>& targe
 }
 
 bool SpokenWatch::take(const rose_spoken& spoken) {
-  if (spoken.head.node >= left_out_.size() || spoken.length > ROSE_SPOKEN_BYTES || (spoken.protocol != kTcp && spoken.protocol != kUdp)) return false;
+  if (spoken.head.node >= left_out_.size() || spoken.length > ROSE_SPOKEN_BYTES ||
+      (spoken.protocol != kTcp && spoken.protocol != kUdp))
+    return false;
   if (all_.size() >= kMostMessages) {
     left_out_[spoken.head.node] = true;
     return true;
@@ -60,7 +62,8 @@ bool SpokenWatch::take(const rose_spoken& spoken) {
 SeenMessages SpokenWatch::seen(int gates_map) const {
   SeenMessages out;
   out.messages = all_;
-  std::stable_sort(out.messages.begin(), out.messages.end(), [](const SeenMessage& a, const SeenMessage& b) { return a.ts_ns < b.ts_ns; });
+  std::stable_sort(out.messages.begin(), out.messages.end(),
+                   [](const SeenMessage& a, const SeenMessage& b) { return a.ts_ns < b.ts_ns; });
   out.left_out = left_out_;
   for (std::uint32_t node = 0; node < left_out_.size(); ++node) {
     rose_spoken_gate gate{};

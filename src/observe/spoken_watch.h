@@ -1,5 +1,5 @@
-// What nodes say to each other, as the kernel's program tells it (bpf/tracer/spoken.h): kept, bounded. One for the tracer, whose reader
-// thread calls it.
+// What nodes say to each other, as the kernel's program tells it (bpf/tracer/spoken.h): kept, bounded. One for the
+// tracer, whose reader thread calls it.
 #pragma once
 
 #include <cstdint>

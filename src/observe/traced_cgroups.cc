@@ -21,8 +21,9 @@ Result<void> TracedCgroups::add(const std::filesystem::path& folder, std::uint32
   }
   for (const auto& other : cgroups_) {
     if (other.cgroup.name != cgroup.name || other.node == node) continue;
-    return fail(ErrorKind::usage, fmt::format("cgroup '{}' is given to two nodes", folder.string()),
-                "name each node by a cgroup of its own, or nodes that share one by their processes: --node NAME=pid:PID");
+    return fail(
+        ErrorKind::usage, fmt::format("cgroup '{}' is given to two nodes", folder.string()),
+        "name each node by a cgroup of its own, or nodes that share one by their processes: --node NAME=pid:PID");
   }
   cgroups_.push_back({std::move(cgroup), node});
   return {};

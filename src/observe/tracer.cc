@@ -20,8 +20,8 @@
 #include "kernel/core_types.h"
 #include "kernel/lru.h"
 #include "kernel/privilege.h"
-#include "observe/kernel_tracer.h"
 #include "observe/call_signatures.h"
+#include "observe/kernel_tracer.h"
 
 namespace rose::observe {
 namespace {
@@ -80,7 +80,8 @@ Result<void> KernelTracer::check() {
     for (const pid_t pid : target.pids) {
       const auto [owner, fresh] = owners.emplace(pid, target.node);
       if (fresh || owner->second == target.node) continue;
-      return fail(ErrorKind::usage, fmt::format("process {} is given to two nodes, '{}' and '{}'", pid, owner->second, target.node));
+      return fail(ErrorKind::usage,
+                  fmt::format("process {} is given to two nodes, '{}' and '{}'", pid, owner->second, target.node));
     }
   }
   if (options_.memory < kLeastMemory) {
@@ -152,7 +153,9 @@ Result<void> KernelTracer::share_memory() {
   auto& fixed = *skeleton_->rodata;
   // Values of maps that each processor has its own of are as many: with too few, the kernel would write past ours.
   cpus_ = libbpf_num_possible_cpus();
-  if (cpus_ < 1) return kernel::bpf_failure("cannot tell how many processors there may be (/sys/devices/system/cpu/possible)", -cpus_);
+  if (cpus_ < 1)
+    return kernel::bpf_failure("cannot tell how many processors there may be (/sys/devices/system/cpu/possible)",
+                               -cpus_);
   ring_bytes_ = std::bit_floor(std::clamp<std::uint64_t>(options_.memory / 8, 256 << 10, 8 << 20));
   fixed.rose_wakeup_bytes = ring_bytes_ / 8;
   fixed.rose_ring_limit = ring_bytes_ - ring_bytes_ / 8;
@@ -161,10 +164,9 @@ Result<void> KernelTracer::share_memory() {
   fixed.rose_storm_slots = storms;
   storm_places_ = std::size_t{storms} * static_cast<std::size_t>(cpus_);
   const NetworkWatch::Kernel network{
-      progs.rose_ingress, progs.rose_tc,    progs.rose_xdp,    progs.rose_closed,
-      progs.rose_resent,  progs.rose_socket, progs.rose_socket_scan,
-      maps.rose_pairs,    maps.rose_fresh,  maps.rose_conns,   maps.rose_over,
-      maps.rose_addresses, maps.rose_attached, maps.rose_handshakes, &fixed.rose_network};
+      progs.rose_ingress, progs.rose_tc,          progs.rose_xdp,     progs.rose_closed,    progs.rose_resent,
+      progs.rose_socket,  progs.rose_socket_scan, maps.rose_pairs,    maps.rose_fresh,      maps.rose_conns,
+      maps.rose_over,     maps.rose_addresses,    maps.rose_attached, maps.rose_handshakes, &fixed.rose_network};
   network_.prepare(network, options_, targets_, places_, surrounding_);
   kernel_bytes_ = network_.kernel_bytes() + ring_bytes_ + 1024 * (64 + 8 * static_cast<std::uint64_t>(cpus_)) +
                   static_cast<std::uint64_t>(cpus_) * ROSE_SCRATCHES * (ROSE_RECORD_BYTES + 8) +
@@ -176,7 +178,9 @@ Result<void> KernelTracer::share_memory() {
 void KernelTracer::size_maps() {
   auto& maps = skeleton_->maps;
   const auto nodes = static_cast<std::uint32_t>(targets_.size());
-  const auto at_least_one = [](std::size_t entries) { return std::max<std::uint32_t>(1, static_cast<std::uint32_t>(entries)); };
+  const auto at_least_one = [](std::size_t entries) {
+    return std::max<std::uint32_t>(1, static_cast<std::uint32_t>(entries));
+  };
   bpf_map__set_max_entries(maps.rose_ring, static_cast<std::uint32_t>(ring_bytes_));
   bpf_map__set_max_entries(maps.rose_storms, static_cast<std::uint32_t>(storm_places_));
   bpf_map__set_max_entries(maps.rose_nodes, nodes);
@@ -234,8 +238,9 @@ Result<void> KernelTracer::open_window() {
   const std::uint64_t left = options_.memory > used ? options_.memory - used : 0;
   std::vector<std::string> names;
   for (const auto& target : targets_) names.push_back(target.node);
-  window_ = std::make_unique<Window>(options_.window, std::max(left, options_.memory / 4), std::move(names),
-                                     [this](std::uint32_t function) { return std::string_view(functions_.name(function)); });
+  window_ =
+      std::make_unique<Window>(options_.window, std::max(left, options_.memory / 4), std::move(names),
+                               [this](std::uint32_t function) { return std::string_view(functions_.name(function)); });
   return {};
 }
 
@@ -246,13 +251,13 @@ Result<void> KernelTracer::attach() {
     bool optional;
   };
   // Cgroups and processes first: what is followed must be known before its calls are looked at.
-  const Tracepoint tracepoints[] = {{progs.rose_cgroup_mkdir, false}, {progs.rose_cgroup_rmdir, false},
-                                    {progs.rose_fork, false},  {progs.rose_exit, false},     {progs.rose_exec, false},
-                                    {progs.rose_signal, false}, {progs.rose_continued, false}, {progs.rose_frozen, true},
-                                    {progs.rose_emptied, true},
-                                    {progs.rose_victim, true}, {progs.rose_waits, true},
-                                    {progs.rose_closed, true}, {progs.rose_resent, true}, {progs.rose_uring, true}, {progs.rose_sys_exit, false},
-                                    {progs.rose_sys_count, false}, {progs.rose_spoken, false}};
+  const Tracepoint tracepoints[] = {
+      {progs.rose_cgroup_mkdir, false}, {progs.rose_cgroup_rmdir, false}, {progs.rose_fork, false},
+      {progs.rose_exit, false},         {progs.rose_exec, false},         {progs.rose_signal, false},
+      {progs.rose_continued, false},    {progs.rose_frozen, true},        {progs.rose_emptied, true},
+      {progs.rose_victim, true},        {progs.rose_waits, true},         {progs.rose_closed, true},
+      {progs.rose_resent, true},        {progs.rose_uring, true},         {progs.rose_sys_exit, false},
+      {progs.rose_sys_count, false},    {progs.rose_spoken, false}};
   for (const auto& [program, optional] : tracepoints) {
     if (!bpf_program__autoload(program)) continue;
     bpf_link* link = bpf_program__attach(program);
@@ -268,24 +273,28 @@ Result<void> KernelTracer::attach() {
     if (program == progs.rose_waits) waits_link_ = bpf_link__fd(link);
     if (program == progs.rose_cgroup_rmdir) {
       auto& maps = skeleton_->maps;
-      ROSE_CHECK(places_.fill(bpf_map__fd(maps.rose_cgroups), bpf_map__fd(maps.rose_freezable), bpf_map__fd(maps.rose_places)));
+      ROSE_CHECK(places_.fill(bpf_map__fd(maps.rose_cgroups), bpf_map__fd(maps.rose_freezable),
+                              bpf_map__fd(maps.rose_places)));
     }
     if (program == progs.rose_fork) ROSE_CHECK(follow_processes());
   }
   ROSE_CHECK(network_.attach(&skeleton_->bss->rose_network_counts));
   for (const auto& agent : options_.method_agents) {
     ROSE_TRY(const auto stub, symbols::find_functions(agent, {kMethodStub}, {}));
-    ROSE_TRY(auto link, kernel::attach_functions(progs.rose_method, agent, {{.offset = stub.front().offset, .cookie = 0}}));
+    ROSE_TRY(auto link,
+             kernel::attach_functions(progs.rose_method, agent, {{.offset = stub.front().offset, .cookie = 0}}));
     method_links_.push_back(std::move(link));
   }
   for (const auto& agent : options_.value_agents) {
     ROSE_TRY(const auto stub, symbols::find_functions(agent, {kValueStub}, {}));
-    ROSE_TRY(auto link, kernel::attach_functions(progs.rose_java_value, agent, {{.offset = stub.front().offset, .cookie = 0}}));
+    ROSE_TRY(auto link,
+             kernel::attach_functions(progs.rose_java_value, agent, {{.offset = stub.front().offset, .cookie = 0}}));
     method_links_.push_back(std::move(link));
   }
   {
     const std::lock_guard lock(mutex_);
-    ROSE_CHECK(values_.attach(progs.rose_value, bpf_map__fd(skeleton_->maps.rose_fetches), bpf_map__fd(skeleton_->maps.rose_comings)));
+    ROSE_CHECK(values_.attach(progs.rose_value, bpf_map__fd(skeleton_->maps.rose_fetches),
+                              bpf_map__fd(skeleton_->maps.rose_comings)));
   }
   return functions_.attach(functions_.counting() ? progs.rose_function_count : progs.rose_function,
                            bpf_map__fd(skeleton_->maps.rose_entries),
@@ -338,7 +347,8 @@ Result<void> KernelTracer::begin() {
   wake_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
   ends_fd_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake_ || !epoll_ || !ends_fd_) return fail_errno(ErrorKind::environment, "cannot make an epoll descriptor", errno);
+  if (!wake_ || !epoll_ || !ends_fd_)
+    return fail_errno(ErrorKind::environment, "cannot make an epoll descriptor", errno);
   for (const int fd : {wake_.get(), bpf_map__fd(skeleton_->maps.rose_ring)}) {
     epoll_event event{};
     event.events = EPOLLIN;
@@ -366,7 +376,8 @@ void KernelTracer::stop() {
   links_.clear();
 }
 
-Result<DumpTotals> Tracer::write_dump(const std::filesystem::path& path, const std::function<void(trace::Meta&)>& amend) {
+Result<DumpTotals> Tracer::write_dump(const std::filesystem::path& path,
+                                      const std::function<void(trace::Meta&)>& amend) {
   ROSE_TRY(AtomicFile file, AtomicFile::create(path));
   ROSE_TRY(const DumpTotals totals, write_dump([&file](std::string_view bytes) { return file.write(bytes); }, amend));
   ROSE_CHECK(file.commit());

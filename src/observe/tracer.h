@@ -36,7 +36,8 @@ struct Target {
   std::vector<std::filesystem::path> cgroups;  // v2 folders; descendants included
   std::vector<std::string> addresses;          // for the dump's meta; may be empty
   std::vector<std::string> labels;             // likewise: "unit:postgresql.service"
-  bool own_network = false;  // no other node shares its network namespace: who sends to itself is never told to be silent
+  bool own_network =
+      false;  // no other node shares its network namespace: who sends to itself is never told to be silent
   // Functions to watch in these files, by name or glob, or by source file.
   std::vector<std::filesystem::path> binaries;
   std::vector<std::string> functions;
@@ -59,18 +60,20 @@ struct TracerOptions {
   std::uint64_t memory = std::uint64_t{64} << 20;  // bytes, kernel buffers and paths included
   std::int64_t network_delay_ns = 5'000'000'000;
   std::int64_t pause_ns = 3'000'000'000;
-  std::vector<std::string> interfaces;             // watch these instead of the targets' sockets
-  bool count_syscalls = false;                     // profile: count every call (costs a map update a call)
-  double infrequent_below = 0;                     // profile: > 0 counts functions instead of recording them and lets go of hot ones
-  double hot_function_rate = 0;                    // recording: a function entered so often a second is let go of; 0: only all together count
-  double function_share = 0.01;                    // recording: of one CPU, that all functions together may cost
-  std::vector<std::filesystem::path> method_agents; // files of the agent for JVMs (room jvm): the entries that they tell are recorded
-  std::vector<ValuePlace> values;                  // recorded beside the window: see take_values()
-  double values_share = 0.05;                      // of one CPU, that all of their places together may cost
-  std::vector<std::filesystem::path> value_agents; // files of the agent that tells values of JVMs
-  bool messages = false;                           // what nodes say to each other is recorded beside the window: see take_messages()
-  std::string host_node;                           // Meta.node
-  std::vector<std::string> labels;                 // of all targets: "cluster:east"
+  std::vector<std::string> interfaces;  // watch these instead of the targets' sockets
+  bool count_syscalls = false;          // profile: count every call (costs a map update a call)
+  double infrequent_below = 0;  // profile: > 0 counts functions instead of recording them and lets go of hot ones
+  double hot_function_rate =
+      0;  // recording: a function entered so often a second is let go of; 0: only all together count
+  double function_share = 0.01;  // recording: of one CPU, that all functions together may cost
+  std::vector<std::filesystem::path>
+      method_agents;               // files of the agent for JVMs (room jvm): the entries that they tell are recorded
+  std::vector<ValuePlace> values;  // recorded beside the window: see take_values()
+  double values_share = 0.05;      // of one CPU, that all of their places together may cost
+  std::vector<std::filesystem::path> value_agents;  // files of the agent that tells values of JVMs
+  bool messages = false;            // what nodes say to each other is recorded beside the window: see take_messages()
+  std::string host_node;            // Meta.node
+  std::vector<std::string> labels;  // of all targets: "cluster:east"
   kernel::NoiseTable noise = kernel::builtin_noise();  // failures that are counted, not recorded
 };
 
@@ -78,40 +81,40 @@ struct SeenValue {
   std::uint32_t place = 0, fetch = 0;  // of TracerOptions::values, and of the place
   std::uint32_t node = 0;              // of the targets
   std::int32_t pid = 0, tid = 0;
-  std::int64_t ts_ns = 0;              // monotonic; all that is read at one place at one time has the same
-  bool unreadable = false;             // a pointer on the way led to what is not in memory
-  bool null = false;                   // of a text: there is none
-  std::uint8_t form = 0;               // rose_value_form: what a JVM's agent says it is
+  std::int64_t ts_ns = 0;   // monotonic; all that is read at one place at one time has the same
+  bool unreadable = false;  // a pointer on the way led to what is not in memory
+  bool null = false;        // of a text: there is none
+  std::uint8_t form = 0;    // rose_value_form: what a JVM's agent says it is
   std::uint64_t bits = 0;
   std::string text;
 };
 struct SeenValues {
-  std::vector<SeenValue> values;       // as they came
+  std::vector<SeenValue> values;  // as they came
   struct Place {
-    std::uint64_t comings = 0;         // of threads of targets, while it was watched
-    bool let_go = false;               // at times it was too busy to be watched
+    std::uint64_t comings = 0;  // of threads of targets, while it was watched
+    bool let_go = false;        // at times it was too busy to be watched
   };
   std::vector<Place> places;
-  std::uint64_t left_out = 0;          // more than are kept: of each place and node the first and the last are
+  std::uint64_t left_out = 0;  // more than are kept: of each place and node the first and the last are
 };
 inline constexpr std::size_t kMostValues = 4000;  // of one fetch on one node: the first half, and the last
 
 // Bytes that a thread of a node handed to a connection with an address of a node, or took from one.
 struct SeenMessage {
-  std::uint32_t node = 0;              // of the targets
+  std::uint32_t node = 0;  // of the targets
   std::int32_t pid = 0, tid = 0;
-  std::int64_t ts_ns = 0;              // monotonic: when the call returned
-  bool taken = false;                  // from the connection
-  bool tcp = true;                     // else UDP
-  std::string own, peer;               // addresses; of a datagram's socket the own may be "0.0.0.0"
+  std::int64_t ts_ns = 0;                     // monotonic: when the call returned
+  bool taken = false;                         // from the connection
+  bool tcp = true;                            // else UDP
+  std::string own, peer;                      // addresses; of a datagram's socket the own may be "0.0.0.0"
   std::uint16_t own_port = 0, peer_port = 0;  // peer 0: a datagram that was taken without asking who sent it
-  std::uint32_t end = 0;               // TCP: the number of the byte behind the last one, which both sides count alike
+  std::uint32_t end = 0;  // TCP: the number of the byte behind the last one, which both sides count alike
   std::uint32_t bytes = 0;
-  std::string data;                    // the first of them
+  std::string data;  // the first of them
 };
 struct SeenMessages {
-  std::vector<SeenMessage> messages;   // by time
-  std::vector<bool> left_out;          // by node: there were more than are told
+  std::vector<SeenMessage> messages;  // by time
+  std::vector<bool> left_out;         // by node: there were more than are told
 };
 inline constexpr std::size_t kMostMessages = 60'000;
 
@@ -131,7 +134,7 @@ struct TracerStats {
 struct ProcessEnd {
   std::string node;
   pid_t pid = 0;
-  int signal = 0;      // 0: it exited
+  int signal = 0;  // 0: it exited
   int exit_code = -1;
 };
 

@@ -182,21 +182,23 @@ Result<trace::Trace> KernelTracer::snapshot() {
   trace::Trace trace;
   std::int64_t shift = 0;
   std::string raw;
-  ROSE_TRY(const std::uint64_t missed,
-           read_window(
-               [&](const trace::Meta& meta, std::int64_t offset) -> Result<void> {
-                 trace.meta = meta;
-                 shift = offset;
-                 return {};
-               },
-               [&](const trace::PackedEvents& packed) -> Result<void> {
-                 trace::BlockHeader header;
-                 std::size_t strings = 0;
-                 auto fault = trace::open_block(packed.block, header, raw);
-                 if (!fault) fault = trace::unpack_events(header, raw, shift, trace, strings);
-                 if (fault) return fail(ErrorKind::bug, "a block of the window is not valid: " + *fault);
-                 return {};
-               }));
+  ROSE_TRY(const std::uint64_t missed, read_window(
+                                           [&](const trace::Meta& meta, std::int64_t offset) -> Result<void> {
+                                             trace.meta = meta;
+                                             shift = offset;
+                                             return {};
+                                           },
+                                           [&](const trace::PackedEvents& packed) -> Result<void> {
+                                             trace::BlockHeader header;
+                                             std::size_t strings = 0;
+                                             auto fault = trace::open_block(packed.block, header, raw);
+                                             if (!fault)
+                                               fault = trace::unpack_events(header, raw, shift, trace, strings);
+                                             if (fault)
+                                               return fail(ErrorKind::bug,
+                                                           "a block of the window is not valid: " + *fault);
+                                             return {};
+                                           }));
   trace.meta.lost += missed;
   trace::sort_by_time(trace);
   return trace;

@@ -104,7 +104,9 @@ void KernelTracer::take(std::span<const std::byte> record) {
          !functions_.entered(decoded_.function, decoded_.link, static_cast<std::uint32_t>(decoded_.event.tid))))
       return;
   }
-  if (decoded_.event.type == trace::EventType::nd && targets_[decoded_.node].own_network && decoded_.src == decoded_.dst) return;
+  if (decoded_.event.type == trace::EventType::nd && targets_[decoded_.node].own_network &&
+      decoded_.src == decoded_.dst)
+    return;
   if (decoded_.event.type == trace::EventType::ps) note_end(decoded_);
   recorded_ += decoded_.event.count;
   window_->add(decoded_);
@@ -158,10 +160,8 @@ void KernelTracer::tend_storms(bool all) {
   std::vector<Decoded> unknown;
   const Storms::Take take = [&](Decoded& counted) {
     Decoded whole = counted;
-    if (storms_.complete(whole))
-      take_counted(counted);
-    else
-      unknown.push_back(counted);
+    if (storms_.complete(whole)) take_counted(counted);
+    else unknown.push_back(counted);
   };
   storms_.fetch(all, now, take);
   storms_.forget([this] { return ring_.produced(); }, ring_.consumed(), take);

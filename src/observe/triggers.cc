@@ -15,8 +15,8 @@
 #include "base/held_child.h"
 #include "base/log.h"
 #include "base/log_follow.h"
-#include "base/thread.h"
 #include "base/regex.h"
+#include "base/thread.h"
 #include "base/units.h"
 #include "kernel/syscalls.h"
 
@@ -41,7 +41,9 @@ std::string excerpt(std::string_view text) {
 class Watcher final : public Triggers {
  public:
   Watcher(TriggerOptions options, Tracer& tracer, Recorder& recorder)
-      : options_(std::move(options)), tracer_(tracer), recorder_(recorder),
+      : options_(std::move(options)),
+        tracer_(tracer),
+        recorder_(recorder),
         plan_(options_.after_ns, options_.cooldown_ns) {}
   ~Watcher() override { (void)stop(); }
 
@@ -128,7 +130,8 @@ class Watcher final : public Triggers {
     }
     // Whatever the reader saw until now is a reason for the last dump.
     if (options_.on_crash) {
-      for (const ProcessEnd& end : tracer_.take_ends()) (void)plan_.trigger({TriggerKind::crash, describe_end(end)}, monotonic_ns());
+      for (const ProcessEnd& end : tracer_.take_ends())
+        (void)plan_.trigger({TriggerKind::crash, describe_end(end)}, monotonic_ns());
     }
     oracle_.reset();
   }
@@ -137,7 +140,8 @@ class Watcher final : public Triggers {
     const std::string text = cause.text();
     switch (plan_.trigger(std::move(cause), monotonic_ns())) {
       case DumpPlan::Answer::planned:
-        if (options_.after_ns > 0) log::info("{}: the window is written in {}", text, format_duration(options_.after_ns));
+        if (options_.after_ns > 0)
+          log::info("{}: the window is written in {}", text, format_duration(options_.after_ns));
         break;
       case DumpPlan::Answer::joined: log::debug("{}: the dump to come will hold it", text); break;
       case DumpPlan::Answer::cooling: log::debug("{}: not so soon after the last dump", text); break;
@@ -160,7 +164,8 @@ class Watcher final : public Triggers {
     failure_.clear();
     const std::uint64_t left_out = plan_.take_left_out();
     log::info("{}: wrote {}, {} events, {} lost{}", cause.text(), written->file.string(), written->size.events,
-              written->size.lost, left_out == 0 ? "" : fmt::format("; {} more triggers made no dump of their own", left_out));
+              written->size.lost,
+              left_out == 0 ? "" : fmt::format("; {} more triggers made no dump of their own", left_out));
   }
 
   // Dumps of others in the common folder that something triggered there, since last asked.
@@ -169,7 +174,8 @@ class Watcher final : public Triggers {
     if (options_.together.empty()) return fresh;
     std::set<std::string> there;
     std::error_code error;
-    for (std::filesystem::directory_iterator it(options_.together, error), end; !error && it != end; it.increment(error)) {
+    for (std::filesystem::directory_iterator it(options_.together, error), end; !error && it != end;
+         it.increment(error)) {
       const std::string name = it->path().filename().string();
       const auto parts = parse_dump_name(name);
       if (!parts) continue;
@@ -235,12 +241,9 @@ class Watcher final : public Triggers {
       case OracleAnswers::Meaning::hit: trigger({TriggerKind::oracle, excerpt(options_.oracle)}); break;
       case OracleAnswers::Meaning::nothing: break;
       case OracleAnswers::Meaning::unclear:
-        if (timed_out)
-          unclear(fmt::format("it did not answer within {}", format_duration(options_.oracle_timeout_ns)));
-        else if (code)
-          unclear(fmt::format("it exited with status {}", *code));
-        else
-          unclear(fmt::format("it was ended by signal {}", status ? WTERMSIG(*status) : 0));
+        if (timed_out) unclear(fmt::format("it did not answer within {}", format_duration(options_.oracle_timeout_ns)));
+        else if (code) unclear(fmt::format("it exited with status {}", *code));
+        else unclear(fmt::format("it was ended by signal {}", status ? WTERMSIG(*status) : 0));
         break;
     }
   }
@@ -277,20 +280,23 @@ class Watcher final : public Triggers {
 Result<LogWatch> parse_log_watch(std::string_view option, std::string_view text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos || colon == 0 || colon + 1 == text.size())
-    return fail(ErrorKind::usage, fmt::format("{}: '{}' does not name a file and what to look for", option, excerpt(text)),
+    return fail(ErrorKind::usage,
+                fmt::format("{}: '{}' does not name a file and what to look for", option, excerpt(text)),
                 "write FILE:REGEX, such as /var/log/db.log:panic");
   std::error_code error;
   LogWatch watch{std::filesystem::absolute(text.substr(0, colon), error), std::string(text.substr(colon + 1))};
   if (std::filesystem::exists(watch.file, error) && !std::filesystem::is_regular_file(watch.file, error))
     return fail(ErrorKind::usage, fmt::format("{}: {} is not a regular file", option, watch.file.string()));
   if (const std::string problem = Regex(watch.regex).problem(); !problem.empty())
-    return fail(ErrorKind::usage, fmt::format("{}: '{}' is not a regular expression: {}", option, excerpt(watch.regex), problem),
+    return fail(ErrorKind::usage,
+                fmt::format("{}: '{}' is not a regular expression: {}", option, excerpt(watch.regex), problem),
                 std::string(kRegexForm));
   return watch;
 }
 
 std::string describe_end(const ProcessEnd& end) {
-  if (end.signal != 0) return fmt::format("{}: process {} was killed by {}", end.node, end.pid, kernel::signal_name(end.signal));
+  if (end.signal != 0)
+    return fmt::format("{}: process {} was killed by {}", end.node, end.pid, kernel::signal_name(end.signal));
   return fmt::format("{}: the main process {} exited with status {}", end.node, end.pid, end.exit_code);
 }
 

@@ -28,9 +28,9 @@ struct TriggerOptions {
   std::int64_t oracle_timeout_ns = 30'000'000'000;
   bool on_crash = false;
   std::vector<LogWatch> logs;
-  std::filesystem::path together;              // a folder that tracers of several hosts write to: a trigger of one is all of theirs
-  std::int64_t after_ns = 0;                   // from the trigger to the dump
-  std::int64_t cooldown_ns = 60'000'000'000;   // between dumps that nobody asked for
+  std::filesystem::path together;  // a folder that tracers of several hosts write to: a trigger of one is all of theirs
+  std::int64_t after_ns = 0;       // from the trigger to the dump
+  std::int64_t cooldown_ns = 60'000'000'000;  // between dumps that nobody asked for
 };
 
 // "FILE:REGEX", split at the first ':'; the regex is tried here.

@@ -14,8 +14,9 @@ namespace rose::observe {
 namespace {
 
 constexpr std::size_t kMostPlaces = 512;
-constexpr std::size_t kMostAlone = 64;  // one perf event a place, where the kernel has no uprobe_multi links: 0.1 s each to let go of
-constexpr std::size_t kMostAgain = 16;   // attached again at once
+constexpr std::size_t kMostAlone =
+    64;  // one perf event a place, where the kernel has no uprobe_multi links: 0.1 s each to let go of
+constexpr std::size_t kMostAgain = 16;  // attached again at once
 
 RateLimits limits_of(double share, double entry_seconds) {
   RateLimits limits;
@@ -57,13 +58,25 @@ Result<void> ValueWatch::prepare(const std::vector<ValuePlace>& places, std::siz
   nodes_ = nodes;
   share_ = share;
   const std::size_t most = kernel::has_uprobe_multi() ? kMostPlaces : kMostAlone;
-  if (places.size() > most) return fail(ErrorKind::input, fmt::format("values at {} places of the code are more than the {} that can be watched here", places.size(), most));
+  if (places.size() > most)
+    return fail(ErrorKind::input,
+                fmt::format("values at {} places of the code are more than the {} that can be watched here",
+                            places.size(), most));
   for (const ValuePlace& place : places) {
-    Place added{.what = place, .binary = place.told ? 0 : binaries_.add(place.binary), .first = static_cast<std::uint32_t>(owners_.size()), .link = {}, .let_go = false};
-    if (added.binary < 0) return fail_errno(ErrorKind::input, fmt::format("cannot read '{}'", place.binary.string()), errno);
-    const bool good = std::all_of(place.fetches.begin(), place.fetches.end(), [](const symbols::Fetch& fetch) { return fits(fetch.at) && fits(fetch.length); });
-    if (!good || place.fetches.size() > ROSE_FETCHES_AT_ONCE || owners_.size() + place.fetches.size() > ROSE_MOST_FETCHES)
-      return fail(ErrorKind::input, fmt::format("more values than the {} at one place, or the {} in all, that can be read", int{ROSE_FETCHES_AT_ONCE}, int{ROSE_MOST_FETCHES}));
+    Place added{.what = place,
+                .binary = place.told ? 0 : binaries_.add(place.binary),
+                .first = static_cast<std::uint32_t>(owners_.size()),
+                .link = {},
+                .let_go = false};
+    if (added.binary < 0)
+      return fail_errno(ErrorKind::input, fmt::format("cannot read '{}'", place.binary.string()), errno);
+    const bool good = std::all_of(place.fetches.begin(), place.fetches.end(),
+                                  [](const symbols::Fetch& fetch) { return fits(fetch.at) && fits(fetch.length); });
+    if (!good || place.fetches.size() > ROSE_FETCHES_AT_ONCE ||
+        owners_.size() + place.fetches.size() > ROSE_MOST_FETCHES)
+      return fail(ErrorKind::input,
+                  fmt::format("more values than the {} at one place, or the {} in all, that can be read",
+                              int{ROSE_FETCHES_AT_ONCE}, int{ROSE_MOST_FETCHES}));
     owners_.insert(owners_.end(), place.fetches.size(), static_cast<std::uint32_t>(places_.size()));
     places_.push_back(std::move(added));
   }
@@ -83,7 +96,8 @@ Result<void> ValueWatch::attach(const bpf_program* program, int fetches_map, int
     for (std::uint32_t i = 0; i < place.what.fetches.size(); ++i) {
       const std::uint32_t key = place.first + i;
       const rose_fetch fetch = fetch_of(place.what.fetches[i]);
-      if (const int error = bpf_map_update_elem(fetches_map, &key, &fetch, BPF_ANY); error != 0) return kernel::bpf_failure("cannot tell the kernel which values are asked for", -error);
+      if (const int error = bpf_map_update_elem(fetches_map, &key, &fetch, BPF_ANY); error != 0)
+        return kernel::bpf_failure("cannot tell the kernel which values are asked for", -error);
     }
   }
   for (std::uint32_t i = 0; i < places_.size(); ++i) {
@@ -97,11 +111,13 @@ Result<void> ValueWatch::attach(const bpf_program* program, int fetches_map, int
 Result<void> ValueWatch::attach_place(std::uint32_t index) {
   Place& place = places_[index];
   if (place.what.told) return {};
-  const std::uint64_t cookie = index | std::uint64_t{place.first} << 16 | std::uint64_t{place.what.fetches.size()} << 32;
+  const std::uint64_t cookie =
+      index | std::uint64_t{place.first} << 16 | std::uint64_t{place.what.fetches.size()} << 32;
   auto attached = kernel::attach_functions(program_, binaries_.path(place.binary), {{place.what.offset, cookie}});
   if (!attached) {
     Error error = std::move(attached).error();
-    error.message = fmt::format("values at {:#x} of '{}' cannot be recorded: {}", place.what.offset, binaries_.name(place.binary).string(), error.message);
+    error.message = fmt::format("values at {:#x} of '{}' cannot be recorded: {}", place.what.offset,
+                                binaries_.name(place.binary).string(), error.message);
     return Unexpected(std::move(error));
   }
   place.link = std::move(*attached);
@@ -119,7 +135,8 @@ void ValueWatch::look(std::int64_t now_ns) {
   auto counts = read_counts();
   // The agent in a JVM sees to it by itself.
   for (std::size_t i = 0; i < places_.size(); ++i)
-    if (places_[i].what.told) std::fill_n(counts.begin() + static_cast<std::ptrdiff_t>(i * (nodes_ + 1)), nodes_ + 1, 0);
+    if (places_[i].what.told)
+      std::fill_n(counts.begin() + static_cast<std::ptrdiff_t>(i * (nodes_ + 1)), nodes_ + 1, 0);
   for (const std::uint32_t index : rates_->let_go(now_ns, counts)) {
     places_[index].let_go = true;
     closer_.close(std::move(places_[index].link));
@@ -166,7 +183,8 @@ SeenValues ValueWatch::seen() const {
     out.values.insert(out.values.end(), kept.first.begin(), kept.first.end());
     out.values.insert(out.values.end(), kept.last.begin(), kept.last.end());
   }
-  std::stable_sort(out.values.begin(), out.values.end(), [](const SeenValue& a, const SeenValue& b) { return a.ts_ns < b.ts_ns; });
+  std::stable_sort(out.values.begin(), out.values.end(),
+                   [](const SeenValue& a, const SeenValue& b) { return a.ts_ns < b.ts_ns; });
   out.left_out = left_out_;
   const auto counts = rates_ ? read_counts() : std::vector<std::uint64_t>(counters());
   for (std::size_t i = 0; i < places_.size(); ++i) {

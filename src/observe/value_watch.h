@@ -1,5 +1,6 @@
-// Values that are asked for at places of programs' code: keeps those places attached, lets go of busy ones (function_rates decides),
-// attaches them again, and keeps what was seen, bounded. One for the tracer, whose reader thread calls it.
+// Values that are asked for at places of programs' code: keeps those places attached, lets go of busy ones
+// (function_rates decides), attaches them again, and keeps what was seen, bounded. One for the tracer, whose reader
+// thread calls it.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ class Waits {
 
   struct Wait {
     std::uint32_t tgid = 0, tid = 0, node = 0;
-    std::uint32_t flags = 0;  // rose_process_flag, as of its beginning
+    std::uint32_t flags = 0;                // rose_process_flag, as of its beginning
     std::int64_t begin_ns = 0, end_ns = 0;  // of the samples that saw it first, and no longer; that one when it was due
   };
   // One sample: every thread that waited at `now_ns`. Returns the waits that are over and lasted at least the

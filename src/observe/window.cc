@@ -15,14 +15,22 @@ namespace rose::observe {
 namespace window {
 
 Block::Block(std::unique_ptr<Raw> raw, std::shared_ptr<Account> account)
-    : events_(raw->events.size()), memory_(raw->memory()), strings_(raw->strings.size()), string_bytes_(raw->strings.bytes()),
-      raw_(std::move(raw)), account_(std::move(account)) {
+    : events_(raw->events.size()),
+      memory_(raw->memory()),
+      strings_(raw->strings.size()),
+      string_bytes_(raw->strings.bytes()),
+      raw_(std::move(raw)),
+      account_(std::move(account)) {
   *account_ += memory_;
 }
 
 Block::Block(trace::PackedEvents packed, std::shared_ptr<Account> account)
-    : events_(packed.events), memory_(packed.block.capacity() + sizeof(Block)), strings_(packed.strings),
-      string_bytes_(packed.string_bytes), packed_(std::move(packed)), account_(std::move(account)) {
+    : events_(packed.events),
+      memory_(packed.block.capacity() + sizeof(Block)),
+      strings_(packed.strings),
+      string_bytes_(packed.string_bytes),
+      packed_(std::move(packed)),
+      account_(std::move(account)) {
   *account_ += memory_;
 }
 
@@ -63,7 +71,8 @@ std::uint64_t Snapshot::missed() const {
   return missed_;
 }
 
-Window::Window(std::uint64_t most_events, std::uint64_t most_bytes, std::vector<std::string> nodes, FunctionName function)
+Window::Window(std::uint64_t most_events, std::uint64_t most_bytes, std::vector<std::string> nodes,
+               FunctionName function)
     : most_events_(std::clamp<std::uint64_t>(most_events, 1, trace::kMostWindow)),
       most_bytes_(most_bytes),
       // The open block, its strings and the one that is being packed are an eighth of the memory each at most.
@@ -73,10 +82,8 @@ Window::Window(std::uint64_t most_events, std::uint64_t most_bytes, std::vector<
       nodes_(std::move(nodes)),
       function_(std::move(function)) {
   open_anew();
-  if (auto packer = start_thread([this] { run(); }))
-    packer_ = std::move(*packer);
-  else
-    log::warning("the window is packed by its reader: {}", packer.error().message);
+  if (auto packer = start_thread([this] { run(); })) packer_ = std::move(*packer);
+  else log::warning("the window is packed by its reader: {}", packer.error().message);
 }
 
 Window::~Window() {
@@ -123,8 +130,7 @@ void Window::add(const Decoded& decoded) {
       event.src = strings.intern(decoded.src);
       event.dst = strings.intern(decoded.dst);
       break;
-    case trace::EventType::ps:
-      break;
+    case trace::EventType::ps: break;
   }
   if (open_->events.size() >= block_events_ || strings.bytes() >= block_string_bytes_) seal();
 }
@@ -242,8 +248,7 @@ std::size_t Window::snapshots() const {
 std::shared_ptr<Snapshot> Window::snapshot() {
   auto out = std::make_shared<Snapshot>();
   std::shared_ptr<const Block> open;
-  if (!open_->events.empty())
-    open = std::make_shared<const Block>(std::make_unique<window::Raw>(*open_), account_);
+  if (!open_->events.empty()) open = std::make_shared<const Block>(std::make_unique<window::Raw>(*open_), account_);
   const std::lock_guard lock(mutex_);
   out->blocks_.assign(blocks_.begin(), blocks_.end());
   if (open) out->blocks_.push_back(std::move(open));

@@ -1,7 +1,8 @@
 // The last events, in bounded memory: a ring of blocks in the dump's own form. Events go to an open block; a full
 // one never changes again and is packed by a thread of the window's own, so that a dump is mostly
-// bytes that exist already. The oldest blocks fall away whole, except that a snapshot never holds more events than asked for.
-// What packs well could fill the memory with more than a dump's reader takes (trace/limits.h): that falls away as well.
+// bytes that exist already. The oldest blocks fall away whole, except that a snapshot never holds more events than
+// asked for. What packs well could fill the memory with more than a dump's reader takes (trace/limits.h): that falls
+// away as well.
 #pragma once
 
 #include <array>
@@ -121,7 +122,7 @@ class Window {
   mutable std::mutex mutex_;  // of what follows; never held while something is packed or written
   std::deque<std::shared_ptr<const window::Block>> blocks_;
   std::uint64_t sealed_events_ = 0, strings_ = 0, string_bytes_ = 0;  // in blocks_
-  std::uint64_t waiting_ = 0;        // bytes not packed yet
+  std::uint64_t waiting_ = 0;                                         // bytes not packed yet
   std::vector<std::weak_ptr<Snapshot>> snapshots_;
   std::size_t packing_ = 0;
   bool stopping_ = false;

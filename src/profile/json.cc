@@ -76,9 +76,8 @@ class Reader {
       if (!optional) complain(where, fmt::format("'{}' is missing", key));
       return;
     }
-    const bool fits = found->is_number_unsigned()
-                          ? found->get<std::uint64_t>() <= most
-                          : found->is_number_integer() && found->get<std::int64_t>() >= least;
+    const bool fits = found->is_number_unsigned() ? found->get<std::uint64_t>() <= most
+                                                  : found->is_number_integer() && found->get<std::int64_t>() >= least;
     if (!fits) {
       return complain(at(where, key), fmt::format("expected a whole number from {} to {}", least, most), &*found);
     }
@@ -153,9 +152,8 @@ bool too_deep(std::string_view text) {
 
 void read_calls(Reader& reader, const Json& root, const char* key, bool failure, std::vector<CallKind>& out) {
   reader.list(root, key, [&](const Json& element, const std::string& where) {
-    const bool known = failure
-                           ? reader.object(element, where, {"node", "syscall", "errno", "path", "peer", "count"})
-                           : reader.object(element, where, {"node", "syscall", "path", "peer", "count"});
+    const bool known = failure ? reader.object(element, where, {"node", "syscall", "errno", "path", "peer", "count"})
+                               : reader.object(element, where, {"node", "syscall", "path", "peer", "count"});
     if (!known) return;
     CallKind kind;
     reader.text(element, where, "node", kind.node);
@@ -182,8 +180,9 @@ Result<Profile> read_root(const Json& root, std::string_view name) {
     reader.complain("", fmt::format("profile of version {}; this rose knows version {}", profile.version, kVersion));
     return Unexpected(*reader.error());
   }
-  if (!reader.object(root, "", {"version", "name", "runs", "seconds", "infrequent_below", "failures", "state_changes",
-                                "syscalls", "functions", "processes", "silences"})) {
+  if (!reader.object(root, "",
+                     {"version", "name", "runs", "seconds", "infrequent_below", "failures", "state_changes", "syscalls",
+                      "functions", "processes", "silences"})) {
     return Unexpected(*reader.error());
   }
   reader.text(root, "", "name", profile.name, true);
@@ -286,7 +285,8 @@ std::string to_json(const Profile& profile) {
   }
   root["silences"] = Json::array();
   for (const Silence& silence : profile.silences) {
-    root["silences"].push_back({{"src", silence.src}, {"dst", silence.dst}, {"longest_ms", silence.longest_ms}, {"port", silence.port}});
+    root["silences"].push_back(
+        {{"src", silence.src}, {"dst", silence.dst}, {"longest_ms", silence.longest_ms}, {"port", silence.port}});
     if (silence.open) root["silences"].back()["open"] = true;
     if (silence.answers) root["silences"].back()["answers"] = *silence.answers;
   }
@@ -321,7 +321,8 @@ Result<Profile> parse_profile(std::string_view text, std::string_view name, Part
 Result<Profile> read_profile(const std::filesystem::path& path, Part part) {
   Result<std::string> text = read_file(path, kMostProfileBytes);
   std::error_code unreadable;
-  if (!text && !std::filesystem::exists(path, unreadable)) text.error().hint = "'rose profile -c rose.toml' makes a profile";
+  if (!text && !std::filesystem::exists(path, unreadable))
+    text.error().hint = "'rose profile -c rose.toml' makes a profile";
   if (!text) return Unexpected(std::move(text).error());
   return parse_profile(*text, path.native(), part);
 }

@@ -62,15 +62,14 @@ class Table {
   std::unordered_map<std::string, std::size_t> at_;
 };
 
-std::string call_key(const CallKind& kind) {
-  return key_of(kind.node, kind.syscall, kind.error, kind.path, kind.peer);
-}
+std::string call_key(const CallKind& kind) { return key_of(kind.node, kind.syscall, kind.error, kind.path, kind.peer); }
 std::string function_key(const FunctionRate& rate) { return key_of(rate.node, rate.function); }
 std::string process_key(const ProcessKind& kind) {
   return key_of(kind.node, kind.state, kind.signal, std::to_string(kind.exit_code), kind.main ? "1" : "0");
 }
 std::string silence_key(const Silence& silence) {
-  return key_of(silence.src, silence.dst, fmt::format("{} {}", silence.port, silence.answers ? *silence.answers ? "answers" : "asks" : ""));
+  return key_of(silence.src, silence.dst,
+                fmt::format("{} {}", silence.port, silence.answers ? *silence.answers ? "answers" : "asks" : ""));
 }
 
 // Two ports agree when they are the same service, or both a client's; two sockets of the file system as two paths do.
@@ -115,8 +114,13 @@ const CallKind* better(const CallKind* a, const CallKind* b, const CallKind& cal
 class Learner {
  public:
   Learner(Profile& profile, const trace::Trace& trace)
-      : trace_(trace), nodes_(nodes_by_address(trace.meta)), patterns_(trace), failures_(profile.failures, call_key),
-        changes_(profile.state_changes, call_key), functions_(profile.functions, function_key), processes_(profile.processes, process_key),
+      : trace_(trace),
+        nodes_(nodes_by_address(trace.meta)),
+        patterns_(trace),
+        failures_(profile.failures, call_key),
+        changes_(profile.state_changes, call_key),
+        functions_(profile.functions, function_key),
+        processes_(profile.processes, process_key),
         silences_(profile.silences, silence_key) {}
 
   // A function that was counted in the kernel: its AF events are part of the count already.
@@ -233,14 +237,17 @@ void learn(Profile& profile, const trace::Trace& trace, const RunCounts& counts)
 
 namespace {
 
-bool is_on(const FunctionRate& function, std::string_view node) { return node.empty() || function.node == node || function.node == "*"; }
+bool is_on(const FunctionRate& function, std::string_view node) {
+  return node.empty() || function.node == node || function.node == "*";
+}
 
 }  // namespace
 
 std::set<std::pair<std::string, std::string>> rare_functions(const Profile& profile, std::string_view node) {
   std::set<std::pair<std::string, std::string>> rare;
   for (const FunctionRate& function : profile.functions)
-    if (function.infrequent && function.binary != kJvm && is_on(function, node)) rare.emplace(function.function, function.binary);
+    if (function.infrequent && function.binary != kJvm && is_on(function, node))
+      rare.emplace(function.function, function.binary);
   return rare;
 }
 

@@ -35,12 +35,12 @@ inline constexpr std::size_t kManyLookups = 20;
 
 // A failure, or a state-changing call, that happens without faults.
 struct CallKind {
-  std::string node;      // "*": every node
+  std::string node;  // "*": every node
   std::string syscall;
-  std::string error;     // "ENOENT"; "" for SYS
-  std::string path;      // pattern; "" none
-  std::string peer;      // "" none; without the ephemeral port
-  std::uint64_t count = 0;   // over all runs
+  std::string error;        // "ENOENT"; "" for SYS
+  std::string path;         // pattern; "" none
+  std::string peer;         // "" none; without the ephemeral port
+  std::uint64_t count = 0;  // over all runs
 };
 
 // FunctionRate::binary of a method of the node's JVMs: it is in no file that could be probed.
@@ -48,7 +48,7 @@ inline constexpr const char* kJvm = "jvm";
 
 struct FunctionRate {
   std::string node;
-  std::string function;   // demangled
+  std::string function;  // demangled
   std::string binary;
   std::uint64_t count = 0;
   double per_second = 0;
@@ -57,18 +57,18 @@ struct FunctionRate {
 
 struct ProcessKind {
   std::string node;
-  std::string state;      // crashed, exited, paused; stops made by `rose node` are not learnt
-  std::string signal;     // "" none
+  std::string state;   // crashed, exited, paused; stops made by `rose node` are not learnt
+  std::string signal;  // "" none
   int exit_code = -1;
   bool main = false;
   std::uint64_t count = 0;
 };
 
 struct Silence {
-  std::string src, dst;   // node names where known, else addresses
+  std::string src, dst;  // node names where known, else addresses
   std::int64_t longest_ms = 0;
-  int port = 0;           // of the service; 0: any
-  bool open = false;      // it was not over when a run ended: how long it would have lasted nobody knows
+  int port = 0;                   // of the service; 0: any
+  bool open = false;              // it was not over when a run ended: how long it would have lasted nobody knows
   std::optional<bool> answers{};  // it is `src` that offers the service; nothing: not known, so either
 
   // Is it of this service, of the source's (`sport`) or the destination's? 0: not that one's.
@@ -83,10 +83,10 @@ struct Profile {
   std::uint32_t version = 1;
   std::string name;
   int runs = 0;
-  double seconds = 0;                     // traced, over all runs
+  double seconds = 0;  // traced, over all runs
   double infrequent_below = 2.0;
-  std::vector<CallKind> failures;         // benign
-  std::vector<CallKind> state_changes;    // SYS, with their counts
+  std::vector<CallKind> failures;                                        // benign
+  std::vector<CallKind> state_changes;                                   // SYS, with their counts
   std::map<std::string, std::map<std::string, std::uint64_t>> syscalls;  // node -> name -> calls
   std::vector<FunctionRate> functions;
   std::vector<ProcessKind> processes;
@@ -97,14 +97,16 @@ struct Profile {
 struct RunCounts {
   double seconds = 0;
   std::map<std::string, std::map<std::string, std::uint64_t>> syscalls;  // node -> name -> calls
-  std::vector<FunctionRate> functions;    // counts of this run
+  std::vector<FunctionRate> functions;                                   // counts of this run
 };
 
 // Adds one fault-free run.
 void learn(Profile& profile, const trace::Trace& trace, const RunCounts& counts);
 
-// What the profile calls infrequent on the node, or on all ("*"); "": on any node. By name and binary, as it can be probed in files.
-[[nodiscard]] std::set<std::pair<std::string, std::string>> rare_functions(const Profile& profile, std::string_view node);
+// What the profile calls infrequent on the node, or on all ("*"); "": on any node. By name and binary, as it can be
+// probed in files.
+[[nodiscard]] std::set<std::pair<std::string, std::string>> rare_functions(const Profile& profile,
+                                                                           std::string_view node);
 // The same of methods of JVMs, which are in no file.
 [[nodiscard]] std::set<std::string> rare_methods(const Profile& profile, std::string_view node);
 // Does it say anything of methods on the node?
@@ -114,8 +116,9 @@ void learn(Profile& profile, const trace::Trace& trace, const RunCounts& counts)
 class BenignIndex {
  public:
   explicit BenignIndex(const Profile& profile);
-  // Same syscall and errno, and, on any node, the same path pattern or the same tail of it: production and test deployment live in
-  // different folders. Peers agree when they are equal or only the address differs, for the same reason. nullptr: it is none.
+  // Same syscall and errno, and, on any node, the same path pattern or the same tail of it: production and test
+  // deployment live in different folders. Peers agree when they are equal or only the address differs, for the same
+  // reason. nullptr: it is none.
   [[nodiscard]] const CallKind* find(const trace::Trace& trace, const trace::Event& event) const;
 
  private:

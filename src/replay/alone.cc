@@ -36,7 +36,8 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::size_t kMostFiles = 10000;  // that are looked at in a folder
 
-// The bytes of a recording as its reader wants them; mapped from anonymous memory, for it may be large and mostly empty.
+// The bytes of a recording as its reader wants them; mapped from anonymous memory, for it may be large and mostly
+// empty.
 class RecordingBytes {
  public:
   static Result<RecordingBytes> read(const fs::path& path) {
@@ -44,26 +45,32 @@ class RecordingBytes {
     if (!file) {
       std::error_code error;
       const bool there = fs::exists(path, error);
-      return fail(ErrorKind::input, fmt::format("{}: {}", path.string(), there ? "it cannot be opened, or is no regular file" : "there is no such file"));
+      return fail(ErrorKind::input,
+                  fmt::format("{}: {}", path.string(),
+                              there ? "it cannot be opened, or is no regular file" : "there is no such file"));
     }
-    struct stat info {};
+    struct stat info{};
     char head[rr::kHeadBytes];
     const char* why = "it is too short to be a recording";
     const bool whole = ::fstat(file.get(), &info) == 0 && read_at(file.get(), head, sizeof head, 0) == sizeof head;
-    const std::uint64_t ring = whole ? rr::Reading::ring_bytes(head, static_cast<std::uint64_t>(info.st_size), &why) : 0;
+    const std::uint64_t ring =
+        whole ? rr::Reading::ring_bytes(head, static_cast<std::uint64_t>(info.st_size), &why) : 0;
     if (ring == 0) return fail(ErrorKind::input, fmt::format("{}: {}", path.string(), why));
     RecordingBytes bytes;
     bytes.file_ = rr::kHeadBytes + ring;
     bytes.all_ = bytes.file_ + rr::most_record(ring);
-    void* memory = ::mmap(nullptr, bytes.all_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) return fail_errno(ErrorKind::environment, fmt::format("{}: no memory", path.string()), errno);
+    void* memory =
+        ::mmap(nullptr, bytes.all_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+      return fail_errno(ErrorKind::environment, fmt::format("{}: no memory", path.string()), errno);
     bytes.at_ = static_cast<char*>(memory);
     if (read_at(file.get(), bytes.at_, bytes.file_, 0) != bytes.file_)
       return fail(ErrorKind::input, fmt::format("{}: it shrank while it was read", path.string()));
     std::copy_n(bytes.at_ + rr::kHeadBytes, rr::most_record(ring), bytes.at_ + bytes.file_);
     return bytes;
   }
-  RecordingBytes(RecordingBytes&& other) noexcept : at_(std::exchange(other.at_, nullptr)), file_(other.file_), all_(other.all_) {}
+  RecordingBytes(RecordingBytes&& other) noexcept
+      : at_(std::exchange(other.at_, nullptr)), file_(other.file_), all_(other.all_) {}
   RecordingBytes& operator=(RecordingBytes&&) = delete;
   ~RecordingBytes() {
     if (at_ != nullptr) ::munmap(at_, all_);
@@ -80,24 +87,45 @@ class RecordingBytes {
 Result<RecordingFacts> read_recording(const fs::path& path) {
   ROSE_TRY(const RecordingBytes bytes, RecordingBytes::read(path));
   rr::Reading reading;
-  if (const char* why = reading.open(bytes.data(), bytes.file_bytes())) return fail(ErrorKind::input, fmt::format("{}: {}", path.string(), why));
+  if (const char* why = reading.open(bytes.data(), bytes.file_bytes()))
+    return fail(ErrorKind::input, fmt::format("{}: {}", path.string(), why));
   const rr::Facts& facts = reading.facts();
-  RecordingFacts told{path, printable(facts.node), printable(facts.host), printable(facts.program), facts.began_ns, facts.began_ns, facts.pid,
-                      facts.records, 0, facts.unfinished, facts.end, facts.overwritten, facts.damaged, facts.ended};
+  RecordingFacts told{path,
+                      printable(facts.node),
+                      printable(facts.host),
+                      printable(facts.program),
+                      facts.began_ns,
+                      facts.began_ns,
+                      facts.pid,
+                      facts.records,
+                      0,
+                      facts.unfinished,
+                      facts.end,
+                      facts.overwritten,
+                      facts.damaged,
+                      facts.ended};
   if (facts.lost != 0)
-    return fail(ErrorKind::input, fmt::format("{}: {} records were lost while it was made: it cannot be replayed", path.string(), facts.lost),
-                "the window was too small for that moment: record with a larger ROSE_RR_WINDOW");
+    return fail(
+        ErrorKind::input,
+        fmt::format("{}: {} records were lost while it was made: it cannot be replayed", path.string(), facts.lost),
+        "the window was too small for that moment: record with a larger ROSE_RR_WINDOW");
   rr::Record record;
   for (std::uint64_t at = facts.begin; reading.next(at, record);) {
     told.ended_ns = record.time_ns;
-    if (facts.overwritten && told.replayable == 0 && (record.kind != rr::Kind::checkpoint || (record.flags & rr::kDigest) != 0)) continue;
+    if (facts.overwritten && told.replayable == 0 &&
+        (record.kind != rr::Kind::checkpoint || (record.flags & rr::kDigest) != 0))
+      continue;
     if (record.kind != rr::Kind::end) ++told.replayable;
   }
   if (facts.records == 0)
-    return fail(ErrorKind::input, fmt::format("{}: it holds no record{}", path.string(), facts.damaged ? " that is not damaged" : ""));
+    return fail(ErrorKind::input,
+                fmt::format("{}: it holds no record{}", path.string(), facts.damaged ? " that is not damaged" : ""));
   if (told.replayable == 0 && facts.overwritten)
-    return fail(ErrorKind::input, fmt::format("{}: its beginning was overwritten, and no checkpoint is left to start from", path.string()),
-                "record with a larger ROSE_RR_WINDOW, or let the program make checkpoints when rose_rr_checkpoint_due() says so");
+    return fail(
+        ErrorKind::input,
+        fmt::format("{}: its beginning was overwritten, and no checkpoint is left to start from", path.string()),
+        "record with a larger ROSE_RR_WINDOW, or let the program make checkpoints when rose_rr_checkpoint_due() says "
+        "so");
   return told;
 }
 
@@ -109,11 +137,14 @@ Result<void> name_record(const RecordingFacts& recording, Divergence& divergence
   rr::Record record;
   std::uint64_t number = 0;
   for (std::uint64_t at = reading.facts().begin; reading.next(at, record);) {
-    if (recording.overwritten && number == 0 && (record.kind != rr::Kind::checkpoint || (record.flags & rr::kDigest) != 0)) continue;
+    if (recording.overwritten && number == 0 &&
+        (record.kind != rr::Kind::checkpoint || (record.flags & rr::kDigest) != 0))
+      continue;
     if (++number < divergence.record) continue;
     divergence.position = record.position;
     divergence.key = printable(record.key);
-    divergence.expected = fmt::format("{} '{}'{}", rr::kind_name(record.kind), divergence.key, record.data.empty() ? "" : fmt::format(" of {} bytes", record.data.size()));
+    divergence.expected = fmt::format("{} '{}'{}", rr::kind_name(record.kind), divergence.key,
+                                      record.data.empty() ? "" : fmt::format(" of {} bytes", record.data.size()));
     break;
   }
   return {};
@@ -139,7 +170,7 @@ std::vector<Candidate> recordings_in(const fs::path& folder) {
     ++looked;
     const Fd file = open_regular(at->path());
     char head[rr::kHeadBytes];
-    struct stat info {};
+    struct stat info{};
     const char* why = nullptr;
     if (!file || ::fstat(file.get(), &info) != 0 || read_at(file.get(), head, sizeof head, 0) != sizeof head) continue;
     if (rr::Reading::ring_bytes(head, static_cast<std::uint64_t>(info.st_size), &why) == 0) continue;
@@ -158,7 +189,8 @@ class Page {
   static Result<Page> make() {
     Page page;
     page.file_ = Fd(::memfd_create("rose-outcome", MFD_CLOEXEC));
-    if (!page.file_ || ::ftruncate(page.file_.get(), 4096) != 0) return fail_errno(ErrorKind::environment, "memfd_create", errno);
+    if (!page.file_ || ::ftruncate(page.file_.get(), 4096) != 0)
+      return fail_errno(ErrorKind::environment, "memfd_create", errno);
     void* memory = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, page.file_.get(), 0);
     if (memory == MAP_FAILED) return fail_errno(ErrorKind::environment, "mmap", errno);
     page.outcome_ = static_cast<rr::Outcome*>(memory);
@@ -229,13 +261,16 @@ Result<RecordingFacts> find_recording(const fs::path& path, const std::string& n
   if (!fs::is_directory(path, error)) {
     ROSE_TRY(RecordingFacts facts, read_recording(path));
     if (!node.empty() && facts.node != node)
-      return fail(ErrorKind::input, facts.node.empty() ? fmt::format("{}: it does not say which node it is of (--node {})", path.string(), node)
-                                                       : fmt::format("{}: it is of node {}, not of {}", path.string(), facts.node, node),
+      return fail(ErrorKind::input,
+                  facts.node.empty()
+                      ? fmt::format("{}: it does not say which node it is of (--node {})", path.string(), node)
+                      : fmt::format("{}: it is of node {}, not of {}", path.string(), facts.node, node),
                   "a process knows its node from ROSE_NODE; without --node any recording is taken");
     return facts;
   }
   const std::vector<Candidate> all = recordings_in(path);
-  if (all.empty()) return fail(ErrorKind::input, fmt::format("{}: no recording of librose-rr is in this folder", path.string()));
+  if (all.empty())
+    return fail(ErrorKind::input, fmt::format("{}: no recording of librose-rr is in this folder", path.string()));
   std::set<std::string> nodes;
   const Candidate* newest = nullptr;
   std::size_t lives = 0;
@@ -246,10 +281,14 @@ Result<RecordingFacts> find_recording(const fs::path& path, const std::string& n
     if (newest == nullptr || candidate.began_ns > newest->began_ns) newest = &candidate;
   }
   const std::string list = printable(fmt::format("{}", fmt::join(nodes, ", ")));
-  if (newest == nullptr) return fail(ErrorKind::input, fmt::format("{}: no recording of node {} is there", path.string(), node), "there are recordings of: " + list);
+  if (newest == nullptr)
+    return fail(ErrorKind::input, fmt::format("{}: no recording of node {} is there", path.string(), node),
+                "there are recordings of: " + list);
   if (node.empty() && nodes.size() > 1)
-    return fail(ErrorKind::usage, fmt::format("{}: there are recordings of several nodes", path.string()), "say which with --node: " + list);
-  if (lives > 1) log::info("{} recordings, one for each life of the process; this is the newest: {}", lives, newest->path.string());
+    return fail(ErrorKind::usage, fmt::format("{}: there are recordings of several nodes", path.string()),
+                "say which with --node: " + list);
+  if (lives > 1)
+    log::info("{} recordings, one for each life of the process; this is the newest: {}", lives, newest->path.string());
   return read_recording(newest->path);
 }
 
@@ -275,12 +314,14 @@ std::vector<fs::path> recordings_of(const config::Config& config, const fs::path
     if (!node.record) continue;
     std::map<int, fs::path> lives;
     std::error_code error;
-    for (auto at = fs::directory_iterator(run_dir / node.name, error); !error && at != fs::directory_iterator(); at.increment(error)) {
+    for (auto at = fs::directory_iterator(run_dir / node.name, error); !error && at != fs::directory_iterator();
+         at.increment(error)) {
       const std::string file = at->path().filename().string();
       int number = 0;
       const char* first = file.data() + std::min(before.size(), file.size());
       const auto read = std::from_chars(first, file.data() + file.size(), number);
-      if (file.starts_with(before) && read.ec == std::errc() && std::string_view(read.ptr) == behind) lives[number] = at->path();
+      if (file.starts_with(before) && read.ec == std::errc() && std::string_view(read.ptr) == behind)
+        lives[number] = at->path();
     }
     for (const auto& [number, path] : lives) all.push_back(path);
   }
@@ -290,7 +331,8 @@ std::vector<fs::path> recordings_of(const config::Config& config, const fs::path
 Result<bool> each_value(const fs::path& path, const std::function<bool(const RecordedValue&)>& each) {
   ROSE_TRY(const RecordingBytes bytes, RecordingBytes::read(path));
   rr::Reading reading;
-  if (const char* why = reading.open(bytes.data(), bytes.file_bytes())) return fail(ErrorKind::input, fmt::format("{}: {}", path.string(), why));
+  if (const char* why = reading.open(bytes.data(), bytes.file_bytes()))
+    return fail(ErrorKind::input, fmt::format("{}: {}", path.string(), why));
   rr::Record record;
   std::uint64_t number = 0;
   for (std::uint64_t at = reading.facts().begin; reading.next(at, record);) {
@@ -303,12 +345,14 @@ Result<bool> each_value(const fs::path& path, const std::function<bool(const Rec
 
 namespace {
 
-// Sources of the C library that were recorded without the program knowing of it, by their keys: "libc/time/clock_gettime/0".
+// Sources of the C library that were recorded without the program knowing of it, by their keys:
+// "libc/time/clock_gettime/0".
 std::vector<std::string> libc_sources(const fs::path& path) {
   std::set<std::string> sources;
   (void)each_value(path, [&sources](const RecordedValue& value) {
     constexpr std::string_view kOurs = "libc/";
-    if (value.key.starts_with(kOurs)) sources.emplace(value.key.substr(kOurs.size(), value.key.find('/', kOurs.size()) - kOurs.size()));
+    if (value.key.starts_with(kOurs))
+      sources.emplace(value.key.substr(kOurs.size(), value.key.find('/', kOurs.size()) - kOurs.size()));
     return true;
   });
   return {sources.begin(), sources.end()};
@@ -323,7 +367,8 @@ Result<void> preload_recorder(const RecordingFacts& recording, const fs::path& s
   if (const char* preload = std::getenv("LD_PRELOAD")) env["LD_PRELOAD"] = preload;
   deploy::add_libc_recorder(env, library, sources);
   for (const auto& [name, value] : env) ::setenv(name.c_str(), value.c_str(), 1);
-  // What is ready is recorded by numbers of descriptors: those that rose was given would be in the way of the program's. Linux 5.11.
+  // What is ready is recorded by numbers of descriptors: those that rose was given would be in the way of the
+  // program's. Linux 5.11.
   ::syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
   log::info("{}: the C library's {} come from it, too", recording.path.string(), fmt::join(sources, ", "));
   return {};
@@ -331,8 +376,8 @@ Result<void> preload_recorder(const RecordingFacts& recording, const fs::path& s
 
 }  // namespace
 
-Result<AloneResult> replay_alone(const RecordingFacts& recording, const std::vector<std::string>& command, std::optional<std::int64_t> patience_ns,
-                                 bool output_to_stderr) {
+Result<AloneResult> replay_alone(const RecordingFacts& recording, const std::vector<std::string>& command,
+                                 std::optional<std::int64_t> patience_ns, bool output_to_stderr) {
   ROSE_TRY(const Page page, Page::make());
   ROSE_TRY(const TemporaryFolder scratch, TemporaryFolder::make("rose-replay-"));
   ::setenv("ROSE_RR_FOLDER", scratch.path().c_str(), 1);
@@ -340,7 +385,8 @@ Result<AloneResult> replay_alone(const RecordingFacts& recording, const std::vec
   const fs::path absolute = fs::absolute(recording.path, error);
   ::setenv("ROSE_RR", ("replay:" + absolute.string()).c_str(), 1);
   ::setenv("ROSE_RR_OUTCOME", page.name().c_str(), 1);
-  if (patience_ns) ::setenv("ROSE_RR_PATIENCE", fmt::format("{:.3f}", static_cast<double>(*patience_ns) / 1e9).c_str(), 1);
+  if (patience_ns)
+    ::setenv("ROSE_RR_PATIENCE", fmt::format("{:.3f}", static_cast<double>(*patience_ns) / 1e9).c_str(), 1);
   ROSE_CHECK(preload_recorder(recording, scratch.path()));
   if (!recording.node.empty()) ::setenv("ROSE_NODE", recording.node.c_str(), 1);
 
@@ -363,11 +409,14 @@ Result<AloneResult> replay_alone(const RecordingFacts& recording, const std::vec
   const rr::Outcome& outcome = *page;
   const rr::State state = outcome.state.load();
   result.taken = std::min<std::uint64_t>(outcome.taken.load(), recording.replayable);
-  if (state == rr::State::refused) return fail(ErrorKind::input, fmt::format("{}: {}", recording.path.string(), text_of(outcome.message)));
+  if (state == rr::State::refused)
+    return fail(ErrorKind::input, fmt::format("{}: {}", recording.path.string(), text_of(outcome.message)));
   if (state == rr::State::diverged) {
-    result.divergence = Divergence{result.taken + 1, outcome.position, text_of(outcome.key), text_of(outcome.expected), text_of(outcome.got)};
+    result.divergence = Divergence{result.taken + 1, outcome.position, text_of(outcome.key), text_of(outcome.expected),
+                                   text_of(outcome.got)};
   } else if (state == rr::State::absent) {
-    result.divergence = Divergence{1, 0, "", "a program that is linked with librose-rr", fmt::format("no call of it: {}", result.ended)};
+    result.divergence = Divergence{1, 0, "", "a program that is linked with librose-rr",
+                                   fmt::format("no call of it: {}", result.ended)};
   } else if (state == rr::State::playing) {
     result.divergence = Divergence{result.taken + 1, 0, "", "", fmt::format("the command's end: {}", result.ended)};
     ROSE_CHECK(name_record(recording, *result.divergence));

@@ -36,11 +36,13 @@ std::string alone_command(const config::Config& config, const fs::path& run_dir,
     const deploy::NodeInfo& info = infos[static_cast<std::size_t>(&node - config.nodes.data())];
     const deploy::RunFacts facts{run_dir, config.directory, 1, config.deployment.network == config::Network::host};
     config::Command command = deploy::expand(node.command, facts, infos, &info);
-    if (command.front().find('/') != std::string::npos) command.front() = (config.directory / command.front()).lexically_normal().string();
+    if (command.front().find('/') != std::string::npos)
+      command.front() = (config.directory / command.front()).lexically_normal().string();
     std::string text;
     // What it was told beside: the library's own variables mean nothing to a replay.
     for (const auto& [key, value] : node.env)
-      if (!key.starts_with("ROSE_RR")) text += fmt::format("{}={} ", key, shell_word(deploy::expand(value, facts, infos, &info)));
+      if (!key.starts_with("ROSE_RR"))
+        text += fmt::format("{}={} ", key, shell_word(deploy::expand(value, facts, infos, &info)));
     text += fmt::format("rose replay --recording {} --node {} --", shell_word(recording.string()), shell_word(name));
     for (const std::string& word : command) text += " " + shell_word(word);
     return text;

@@ -32,7 +32,8 @@ class Asking {
   void take(const std::string& binary, const symbols::Answer& answer) {
     Asked::Question& question = asked_.questions[question_];
     for (const std::string& remark : answer.remarks)
-      if (std::find(question.remarks.begin(), question.remarks.end(), remark) == question.remarks.end()) question.remarks.push_back(remark);
+      if (std::find(question.remarks.begin(), question.remarks.end(), remark) == question.remarks.end())
+        question.remarks.push_back(remark);
     if (!answer.refused.empty() && question.refused.empty()) question.refused = answer.refused;
     for (const symbols::Site& site : answer.sites) {
       if (question.function.empty()) question.function = site.function;
@@ -48,8 +49,9 @@ class Asking {
  private:
   void place(const std::string& binary, const symbols::Site& site) {
     std::size_t at = 0;
-    while (at < asked_.places.size() && (asked_.places[at].binary != binary || asked_.places[at].offset != site.offset ||
-                                         asked_.places[at].fetches.size() == ROSE_FETCHES_AT_ONCE))
+    while (at < asked_.places.size() &&
+           (asked_.places[at].binary != binary || asked_.places[at].offset != site.offset ||
+            asked_.places[at].fetches.size() == ROSE_FETCHES_AT_ONCE))
       ++at;
     if (at == asked_.places.size()) {
       asked_.places.push_back({binary, site.offset, {}});
@@ -69,7 +71,8 @@ std::vector<std::string> java_nodes(const config::Config& config, const symbols:
   std::vector<std::string> nodes;
   for (const config::Node& node : config.nodes) {
     const bool variable = query.kind == symbols::Query::Kind::variable;
-    if (variable ? jvm::is_jvm_source(query.file) && jvm::may_run_java(node) : jvm::is_method(node, query.function)) nodes.push_back(node.name);
+    if (variable ? jvm::is_jvm_source(query.file) && jvm::may_run_java(node) : jvm::is_method(node, query.function))
+      nodes.push_back(node.name);
   }
   return nodes;
 }
@@ -79,12 +82,18 @@ void ask_java(Asked& asked, const symbols::Query& query, std::vector<std::string
   const auto question = static_cast<std::uint32_t>(asked.questions.size());
   asked.questions.push_back({.text = query.text, .function = query.function, .type = {}, .refused = {}, .remarks = {}});
   std::string& refused = asked.questions.back().refused;
-  if (query.kind == Kind::calls) refused = "which calls a method of Java makes is not told: ask for its arguments, for what it returns, or for variables at its lines";
+  if (query.kind == Kind::calls)
+    refused =
+        "which calls a method of Java makes is not told: ask for its arguments, for what it returns, or for variables "
+        "at its lines";
   if (query.contents) refused = "nothing of Java is a pointer: ask for a field, as in f(name.field)";
   if (!refused.empty()) return;
   jvm::AskRequest request;
   using Where = jvm::AskRequest::Where;
-  request.where = query.kind == Kind::argument ? Where::argument : query.kind == Kind::result ? Where::returned : query.kind == Kind::callers ? Where::caller : Where::line;
+  request.where = query.kind == Kind::argument  ? Where::argument
+                  : query.kind == Kind::result  ? Where::returned
+                  : query.kind == Kind::callers ? Where::caller
+                                                : Where::line;
   request.number = static_cast<std::uint64_t>(query.kind == Kind::variable ? query.line : query.number);
   request.what = query.kind == Kind::variable ? query.file : query.function;
   request.name = query.name;
@@ -128,7 +137,9 @@ void tell_java(const observe::SeenValue& value, schedule::Value& one) {
 Result<Asked> ask(const config::Config& config, const std::vector<std::string>& queries) {
   Asked asked;
   if (queries.empty()) return asked;
-  if (queries.size() > kMostQueries) return fail(ErrorKind::usage, fmt::format("{} queries are more than the {} that are asked at once", queries.size(), kMostQueries));
+  if (queries.size() > kMostQueries)
+    return fail(ErrorKind::usage,
+                fmt::format("{} queries are more than the {} that are asked at once", queries.size(), kMostQueries));
   const std::map<std::string, std::string> programs = programs_of(config);
   std::map<std::string, symbols::ValueFile> files;
   std::optional<Error> unread;
@@ -149,7 +160,9 @@ Result<Asked> ask(const config::Config& config, const std::vector<std::string>& 
       Error error = unread ? *unread : Error{ErrorKind::input, "no node has a native program that can be read", {}};
       error.kind = ErrorKind::input;
       error.message = fmt::format("'{}' cannot be asked for: {}", text, error.message);
-      error.hint = "values are read in native programs (C, C++, Rust, Go), which `binary` of a node names, and in JVMs that rose starts; not in Python or scripts";
+      error.hint =
+          "values are read in native programs (C, C++, Rust, Go), which `binary` of a node names, and in JVMs that "
+          "rose starts; not in Python or scripts";
       return Unexpected(std::move(error));
     }
     asked.questions.push_back({.text = query.text, .function = {}, .type = {}, .refused = {}, .remarks = {}});
@@ -170,7 +183,8 @@ Result<Asked> ask(const config::Config& config, const std::vector<std::string>& 
   }
   std::vector<std::uint32_t> first;  // of each place's fetches
   std::uint32_t fetches = 0;
-  for (const observe::ValuePlace& place : asked.places) first.push_back(fetches), fetches += static_cast<std::uint32_t>(place.fetches.size());
+  for (const observe::ValuePlace& place : asked.places)
+    first.push_back(fetches), fetches += static_cast<std::uint32_t>(place.fetches.size());
   for (Asked::OfJava& one : asked.java) one.request.fetch = first[one.request.place];
   return asked;
 }
@@ -179,10 +193,12 @@ std::vector<JavaAnswer> java_answers(const Asked& asked, const std::filesystem::
   std::vector<JavaAnswer> out;
   for (const jvm::JvmState& jvm : jvm::read_states(state)) {
     for (const jvm::AskedNote& note : jvm.asked) {
-      const auto one = std::find_if(asked.java.begin(), asked.java.end(), [&](const auto& java) { return java.request.fetch == note.fetch; });
+      const auto one = std::find_if(asked.java.begin(), asked.java.end(),
+                                    [&](const auto& java) { return java.request.fetch == note.fetch; });
       if (one == asked.java.end()) continue;
       const std::size_t bar = note.text.rfind('|');
-      if (note.placed && bar != std::string::npos) out.push_back({one->question, note.text.substr(0, bar), note.text.substr(bar + 1), {}});
+      if (note.placed && bar != std::string::npos)
+        out.push_back({one->question, note.text.substr(0, bar), note.text.substr(bar + 1), {}});
       else if (!note.placed) out.push_back({one->question, {}, {}, note.text});
     }
     // Why it can set no breakpoint at all.
@@ -197,12 +213,15 @@ std::vector<JavaAnswer> java_answers(const Asked& asked, const std::filesystem::
 std::string unanswered(const Asked& asked, std::uint32_t question, const std::vector<JavaAnswer>& said) {
   for (const JavaAnswer& one : said)
     if (one.question == question && !one.why.empty()) return one.why;
-  const auto java = std::find_if(asked.java.begin(), asked.java.end(), [&](const auto& one) { return one.question == question; });
+  const auto java =
+      std::find_if(asked.java.begin(), asked.java.end(), [&](const auto& one) { return one.question == question; });
   if (java == asked.java.end()) return {};
   const jvm::AskRequest& request = java->request;
   if (request.where == jvm::AskRequest::Where::line)
-    return fmt::format("no class that was loaded has code of line {} of {} (JVMs are reached by JAVA_TOOL_OPTIONS)", request.number, request.what);
-  return fmt::format("no class that was loaded has a method '{}' (JVMs are reached by JAVA_TOOL_OPTIONS)", request.what);
+    return fmt::format("no class that was loaded has code of line {} of {} (JVMs are reached by JAVA_TOOL_OPTIONS)",
+                       request.number, request.what);
+  return fmt::format("no class that was loaded has a method '{}' (JVMs are reached by JAVA_TOOL_OPTIONS)",
+                     request.what);
 }
 
 Askable::Askable(const config::Config& config) : config_(&config) {
@@ -215,7 +234,8 @@ Askable::~Askable() = default;
 std::vector<std::string> Askable::about(const std::string& function) {
   for (symbols::ValueFile& file : files_)
     if (std::vector<std::string> questions = file.questions(function); !questions.empty()) return questions;
-  const bool java = std::any_of(config_->nodes.begin(), config_->nodes.end(), [&](const config::Node& node) { return jvm::is_method(node, function); });
+  const bool java = std::any_of(config_->nodes.begin(), config_->nodes.end(),
+                                [&](const config::Node& node) { return jvm::is_method(node, function); });
   std::vector<std::string> questions;
   if (!java) return questions;
   questions.push_back(function + ":return");
@@ -225,11 +245,14 @@ std::vector<std::string> Askable::about(const std::string& function) {
   return questions;
 }
 
-std::vector<schedule::Value> told(const Asked& asked, const observe::SeenValues& seen, const std::vector<std::string>& nodes, std::int64_t wall_offset_ns) {
+std::vector<schedule::Value> told(const Asked& asked, const observe::SeenValues& seen,
+                                  const std::vector<std::string>& nodes, std::int64_t wall_offset_ns) {
   std::vector<schedule::Value> out;
   out.reserve(seen.values.size());
   for (const observe::SeenValue& value : seen.values) {
-    if (value.place >= asked.meanings.size() || value.fetch >= asked.meanings[value.place].size() || value.node >= nodes.size()) continue;
+    if (value.place >= asked.meanings.size() || value.fetch >= asked.meanings[value.place].size() ||
+        value.node >= nodes.size())
+      continue;
     const Asked::Meaning& meaning = asked.meanings[value.place][value.fetch];
     schedule::Value one;
     one.ts_ns = value.ts_ns + wall_offset_ns;
@@ -250,7 +273,8 @@ std::vector<schedule::Value> told(const Asked& asked, const observe::SeenValues&
       one.number = words.number;
       one.is_pointer = meaning.form.kind == symbols::Form::Kind::pointer;
       const auto kind = meaning.form.kind;
-      one.is_named = kind == symbols::Form::Kind::enumeration || kind == symbols::Form::Kind::boolean || kind == symbols::Form::Kind::code;
+      one.is_named = kind == symbols::Form::Kind::enumeration || kind == symbols::Form::Kind::boolean ||
+                     kind == symbols::Form::Kind::code;
     }
     out.push_back(std::move(one));
   }

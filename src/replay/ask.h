@@ -1,5 +1,5 @@
-// What is asked for in the runs of an explanation: queries, the places in the nodes' programs that answer them, and what was seen
-// there in the words of the program's types.
+// What is asked for in the runs of an explanation: queries, the places in the nodes' programs that answer them, and
+// what was seen there in the words of the program's types.
 #pragma once
 
 #include <cstdint>
@@ -42,11 +42,12 @@ struct Asked {
   std::vector<std::vector<Meaning>> meanings;  // by place and fetch
 };
 
-// Looks every query up in the programs of all nodes. ErrorKind::usage or input: it can't be read, or no program has what it names.
+// Looks every query up in the programs of all nodes. ErrorKind::usage or input: it can't be read, or no program has
+// what it names.
 [[nodiscard]] Result<Asked> ask(const config::Config& config, const std::vector<std::string>& queries);
 
-// What may be asked about a function, in the programs of all nodes: see symbols::ValueFile. Of a method of Java what it returns, and its first
-// arguments, as many as it may have. Opens each program once. `config` is kept by reference.
+// What may be asked about a function, in the programs of all nodes: see symbols::ValueFile. Of a method of Java what it
+// returns, and its first arguments, as many as it may have. Opens each program once. `config` is kept by reference.
 class Askable {
  public:
   explicit Askable(const config::Config& config);
@@ -71,7 +72,7 @@ struct JavaAnswer {
 [[nodiscard]] std::string unanswered(const Asked& asked, std::uint32_t question, const std::vector<JavaAnswer>& said);
 
 // What was seen, by time. `nodes`: the tracer's targets. `wall_offset_ns` is added to its times.
-[[nodiscard]] std::vector<schedule::Value> told(const Asked& asked, const observe::SeenValues& seen, const std::vector<std::string>& nodes,
-                                                std::int64_t wall_offset_ns);
+[[nodiscard]] std::vector<schedule::Value> told(const Asked& asked, const observe::SeenValues& seen,
+                                                const std::vector<std::string>& nodes, std::int64_t wall_offset_ns);
 
 }  // namespace rose::replay

@@ -29,7 +29,8 @@ Result<bool> is_schedule(const fs::path& file) {
 }
 
 bool matches(const std::vector<std::string>& globs, const std::string& name, const std::string& path) {
-  return std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) { return glob_match(glob, name) || glob_match(glob, path); });
+  return std::any_of(globs.begin(), globs.end(),
+                     [&](const std::string& glob) { return glob_match(glob, name) || glob_match(glob, path); });
 }
 
 // "kv/split" of kv/split/schedule.toml, "split" of split.toml: how it stands below the folder.
@@ -52,7 +53,8 @@ Result<std::vector<Found>> search(const fs::path& root, const CaseQuery& query) 
   for (; !error && each != fs::recursive_directory_iterator(); each.increment(error)) {
     const fs::path& path = each->path();
     if (++files > kMostFiles || each.depth() > kDeepestFolder)
-      return fail(ErrorKind::input, fmt::format("{}: more than {} files or {} folders deep", root.string(), kMostFiles, kDeepestFolder),
+      return fail(ErrorKind::input,
+                  fmt::format("{}: more than {} files or {} folders deep", root.string(), kMostFiles, kDeepestFolder),
                   "name the folders that hold schedules");
     if (path.filename().string().starts_with('.')) {
       each.disable_recursion_pending();
@@ -83,8 +85,9 @@ Result<fs::path> config_of(const Found& found, const std::string& config) {
     if (folder == top || folder.empty() || folder == folder.parent_path()) break;
   }
   if (fs::exists(config, ignored)) return fs::path(config);
-  return fail(ErrorKind::input, fmt::format("{}: no {} beside it or above it", found.schedule.string(), config),
-              "put the deployment's configuration there, name one for all with -c ./FILE, or leave it out with --exclude");
+  return fail(
+      ErrorKind::input, fmt::format("{}: no {} beside it or above it", found.schedule.string(), config),
+      "put the deployment's configuration there, name one for all with -c ./FILE, or leave it out with --exclude");
 }
 
 }  // namespace
@@ -119,8 +122,9 @@ Result<std::vector<Case>> find_cases(const CaseQuery& query) {
     }
   }
   if (cases.empty())
-    return fail(ErrorKind::input, "--filter and --exclude leave no schedule",
-                all.size() > 2000 ? "the names are the folders' below what was given" : fmt::format("the names are: {}", all));
+    return fail(
+        ErrorKind::input, "--filter and --exclude leave no schedule",
+        all.size() > 2000 ? "the names are the folders' below what was given" : fmt::format("the names are: {}", all));
   return cases;
 }
 

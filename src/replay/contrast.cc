@@ -14,7 +14,8 @@ int* count_of(schedule::Fault& fault) {
   if (fault.before) return &fault.before_count;
   if (fault.when.empty()) return nullptr;
   schedule::Condition& last = fault.when.back();
-  return last.kind == schedule::ConditionKind::elapsed || last.kind == schedule::ConditionKind::role ? nullptr : &last.count;
+  return last.kind == schedule::ConditionKind::elapsed || last.kind == schedule::ConditionKind::role ? nullptr
+                                                                                                     : &last.count;
 }
 
 struct Turn {
@@ -26,7 +27,8 @@ struct Turn {
 
 class Turns {
  public:
-  Turns(const schedule::Schedule& schedule, const ContrastOptions& options, Contrast& done) : schedule_(schedule), options_(options), done_(done) {
+  Turns(const schedule::Schedule& schedule, const ContrastOptions& options, Contrast& done)
+      : schedule_(schedule), options_(options), done_(done) {
     sound_.name = schedule.name;
   }
 
@@ -41,7 +43,8 @@ class Turns {
   void tried(const Beside& one, std::optional<bool> showed) {
     if (!one.part || !showed) return;
     // By turns with the others.
-    if (auto other = other_part(schedule_, one, *showed)) waiting_.insert(waiting_.begin() + (waiting_.empty() ? 0 : 1), *std::move(other));
+    if (auto other = other_part(schedule_, one, *showed))
+      waiting_.insert(waiting_.begin() + (waiting_.empty() ? 0 : 1), *std::move(other));
   }
 
   // What to run next, side by side; none: it is done.
@@ -67,7 +70,8 @@ class Turns {
         besides_.push_back(std::move(waiting_.front()));
         waiting_.pop_front();
         const Beside& one = besides_.back();
-        turns.push_back({one.part && !one.part->of_time ? ContrastRun::shorter : ContrastRun::beside, &one.schedule, one.words, &one});
+        turns.push_back({one.part && !one.part->of_time ? ContrastRun::shorter : ContrastRun::beside, &one.schedule,
+                         one.words, &one});
       } else {
         break;
       }
@@ -81,7 +85,7 @@ class Turns {
   const Contrast& done_;
   bool begun_ = false;
   std::deque<Beside> waiting_, besides_;  // turns point to the latter
-  schedule::Schedule sound_;  // no faults
+  schedule::Schedule sound_;              // no faults
 };
 
 void count(Contrast& done, const Run& run, const Turn& turn) {
@@ -91,10 +95,14 @@ void count(Contrast& done, const Run& run, const Turn& turn) {
   if (run.result.verdict == Verdict::inconclusive) done.last_reason = run.result.reason;
   switch (turn.what) {
     case ContrastRun::schedule:
-      ++(run.result.verdict == Verdict::reproduced ? done.reproduced : run.result.verdict == Verdict::not_reproduced ? done.missed : done.inconclusive);
+      ++(run.result.verdict == Verdict::reproduced       ? done.reproduced
+         : run.result.verdict == Verdict::not_reproduced ? done.missed
+                                                         : done.inconclusive);
       break;
     case ContrastRun::sound:
-      ++(run.result.oracle == OracleAnswer::miss ? done.sound : run.result.oracle == OracleAnswer::hit ? done.sound_hits : done.sound_unknown);
+      ++(run.result.oracle == OracleAnswer::miss  ? done.sound
+         : run.result.oracle == OracleAnswer::hit ? done.sound_hits
+                                                  : done.sound_unknown);
       break;
     case ContrastRun::beside:
     case ContrastRun::shorter:
@@ -121,7 +129,10 @@ Beside with_part(const schedule::Schedule& schedule, const Beside::Part& part) {
   Beside other{schedule, {}, part};
   schedule::Fault& fault = other.schedule.faults[part.fault];
   const int percent = (100 * part.part + kParts / 2) / kParts;
-  const std::string share = percent == 50 ? "half" : percent == 25 ? "a quarter" : percent == 75 ? "three quarters" : fmt::format("{} %", percent);
+  const std::string share = percent == 50   ? "half"
+                            : percent == 25 ? "a quarter"
+                            : percent == 75 ? "three quarters"
+                                            : fmt::format("{} %", percent);
   other.words = fmt::format("'{}' {} as {}", fault.id, share, part.of_time ? "late" : "long");
   const std::int64_t ns = part.whole_ns / kParts * part.part;
   if (part.of_time) fault.when = {schedule::Condition::elapsed(ns)};
@@ -131,12 +142,14 @@ Beside with_part(const schedule::Schedule& schedule, const Beside::Part& part) {
 
 // When it fired, where that may be another time by itself; 0: not. Who has a role is known by its steps only.
 std::int64_t movable_ns(const schedule::Fault& fault, const std::vector<schedule::FaultOutcome>& fired) {
-  const auto outcome = std::find_if(fired.begin(), fired.end(), [&](const auto& one) { return one.id == fault.id && one.fired; });
+  const auto outcome =
+      std::find_if(fired.begin(), fired.end(), [&](const auto& one) { return one.id == fault.id && one.fired; });
   return !fault.after.empty() || schedule::role_of(fault.node) || outcome == fired.end() ? 0 : outcome->fired_ns;
 }
 
 // A crash or pause that waits for a step, at no step in particular.
-void at_no_step(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::vector<Beside>& out) {
+void at_no_step(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired,
+                std::vector<Beside>& out) {
   for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
     const schedule::Fault& fault = schedule.faults[i];
     const bool process = fault.kind == schedule::FaultKind::crash || fault.kind == schedule::FaultKind::pause;
@@ -150,7 +163,8 @@ void at_no_step(const schedule::Schedule& schedule, const std::vector<schedule::
 }
 
 // A crash that comes at a time, before it does harm: nodes notice each crash.
-void earlier(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::vector<Beside>& out) {
+void earlier(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired,
+             std::vector<Beside>& out) {
   for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
     const schedule::Fault& fault = schedule.faults[i];
     const std::int64_t fired_ns = movable_ns(fault, fired);
@@ -167,14 +181,17 @@ void one_call_beside(const schedule::Schedule& schedule, std::vector<Beside>& ou
       if (count == nullptr || *count + by < 1) continue;
       const int before = *count;
       *count += by;
-      out.push_back({std::move(other), fmt::format("'{}' at the {} instead of the {}", schedule.faults[i].id, ordinal_text(before + by), ordinal_text(before))});
+      out.push_back({std::move(other), fmt::format("'{}' at the {} instead of the {}", schedule.faults[i].id,
+                                                   ordinal_text(before + by), ordinal_text(before))});
     }
   }
 }
 
 // Each fault by itself left out, where there are several and they are no alternatives; as far as there is room, twice.
 void one_less(const schedule::Schedule& schedule, std::vector<Beside>& out) {
-  if (schedule.faults.size() < 2 || std::any_of(schedule.faults.begin(), schedule.faults.end(), [](const auto& fault) { return !fault.group.empty(); })) return;
+  if (schedule.faults.size() < 2 || std::any_of(schedule.faults.begin(), schedule.faults.end(),
+                                                [](const auto& fault) { return !fault.group.empty(); }))
+    return;
   for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
     Beside other{schedule, fmt::format("without '{}'", schedule.faults[i].id)};
     auto& faults = other.schedule.faults;
@@ -194,8 +211,8 @@ void one_less(const schedule::Schedule& schedule, std::vector<Beside>& out) {
   out.insert(out.end(), once.begin(), once.end());
 }
 
-// What comes of a fault that does no harm yet is not what does, and what a shorter one that does harm can do without is not needed for it:
-// the nearer the two, the better that is told.
+// What comes of a fault that does no harm yet is not what does, and what a shorter one that does harm can do without is
+// not needed for it: the nearer the two, the better that is told.
 void shorter(const schedule::Schedule& schedule, std::vector<Beside>& out) {
   for (std::size_t i = 0; i < schedule.faults.size(); ++i)
     if (const std::int64_t whole = schedule.faults[i].duration_ns; whole >= kShortest)
@@ -212,14 +229,16 @@ void Contrast::add(const Contrast& later) {
   besides_that_hit.insert(besides_that_hit.end(), later.besides_that_hit.begin(), later.besides_that_hit.end());
 }
 
-std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired, std::size_t most) {
+std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired,
+                           std::size_t most) {
   std::vector<std::vector<Beside>> sorts(4);
   shorter(schedule, sorts[0]);
   at_no_step(schedule, fired, sorts[1]);
   one_call_beside(schedule, sorts[2]);
   one_less(schedule, sorts[3]);
   // Half of what the bug takes, at another time, has half of what comes with it.
-  if (std::all_of(sorts.begin(), sorts.end(), [](const auto& sort) { return sort.empty(); })) earlier(schedule, fired, sorts[1]);
+  if (std::all_of(sorts.begin(), sorts.end(), [](const auto& sort) { return sort.empty(); }))
+    earlier(schedule, fired, sorts[1]);
   std::vector<Beside> out;
   for (std::size_t i = 0; out.size() < most; ++i) {
     bool any = false;
@@ -243,7 +262,8 @@ std::optional<Beside> other_part(const schedule::Schedule& schedule, const Besid
   return with_part(schedule, part);
 }
 
-Result<Contrast> contrast(const config::Config& config, const schedule::Schedule& schedule, const ContrastOptions& options, RunStore& store,
+Result<Contrast> contrast(const config::Config& config, const schedule::Schedule& schedule,
+                          const ContrastOptions& options, RunStore& store,
                           const std::function<void(Run&& run, ContrastRun what, const std::string& words)>& each) {
   Contrast done;
   Turns turns(schedule, options, done);
@@ -261,7 +281,8 @@ Result<Contrast> contrast(const config::Config& config, const schedule::Schedule
         const bool judged = verdict == schedule::Verdict::reproduced || verdict == schedule::Verdict::not_reproduced;
         turns.tried(*now[i].beside, judged ? std::optional(verdict == schedule::Verdict::reproduced) : std::nullopt);
       }
-      if (now[i].what == ContrastRun::schedule && verdict == schedule::Verdict::reproduced) turns.reproduced(made[i]->result.faults);
+      if (now[i].what == ContrastRun::schedule && verdict == schedule::Verdict::reproduced)
+        turns.reproduced(made[i]->result.faults);
       each(*std::move(made[i]), now[i].what, now[i].words);
     }
   }

@@ -16,7 +16,8 @@ bool agrees(const Event& event, const schedule::Fault& fault) {
   return event.type == EventType::sys && (!fault.result || event.result == *fault.result);
 }
 
-void mark_calls(trace::Trace& trace, const schedule::Schedule& schedule, const inject::Deeds& deeds, std::int64_t offset_ns) {
+void mark_calls(trace::Trace& trace, const schedule::Schedule& schedule, const inject::Deeds& deeds,
+                std::int64_t offset_ns) {
   std::map<std::pair<int, int>, std::vector<Event*>> by_thread;  // and syscall, in order of time
   for (const inject::ChangedCall& call : deeds.calls) by_thread[{call.tid, call.syscall}];
   for (Event& event : trace.events) {
@@ -30,7 +31,8 @@ void mark_calls(trace::Trace& trace, const schedule::Schedule& schedule, const i
   for (const inject::ChangedCall& call : deeds.calls) {
     const std::int64_t at = call.at_ns + offset_ns;
     const std::vector<Event*>& events = by_thread[{call.tid, call.syscall}];
-    const auto next = std::find_if(events.begin(), events.end(), [at](const Event* event) { return event->ts_ns >= at; });
+    const auto next =
+        std::find_if(events.begin(), events.end(), [at](const Event* event) { return event->ts_ns >= at; });
     const schedule::Fault& fault = schedule.faults[call.fault];
     if (next != events.begin()) {
       const Event* before = *(next - 1);
@@ -56,27 +58,33 @@ bool is_ended_by(const Event& event, const inject::Stroke& stroke, std::int64_t 
 bool is_paused_by(const Event& event, const inject::Stroke& stroke, std::int64_t offset_ns) {
   if (event.state != trace::ProcessState::paused) return false;
   const std::int64_t began = event.ts_ns - std::int64_t{std::max(event.duration_ms, 0)} * 1'000'000;
-  const bool meanwhile = event.ts_ns >= stroke.at_ns + offset_ns && (stroke.ended_ns == 0 || began < stroke.ended_ns + offset_ns);
-  return meanwhile && (stroke.whole || std::find(stroke.pids.begin(), stroke.pids.end(), event.pid) != stroke.pids.end());
+  const bool meanwhile =
+      event.ts_ns >= stroke.at_ns + offset_ns && (stroke.ended_ns == 0 || began < stroke.ended_ns + offset_ns);
+  return meanwhile &&
+         (stroke.whole || std::find(stroke.pids.begin(), stroke.pids.end(), event.pid) != stroke.pids.end());
 }
 
 void mark_processes(trace::Trace& trace, const inject::Deeds& deeds, std::int64_t offset_ns) {
   for (const inject::Stroke& stroke : deeds.strokes) {
-    const auto is_there = [&](const Event& event) { return event.type == EventType::ps && trace.str(event.node) == stroke.node; };
+    const auto is_there = [&](const Event& event) {
+      return event.type == EventType::ps && trace.str(event.node) == stroke.node;
+    };
     std::int64_t next_start = INT64_MAX;
     for (const Event& event : trace.events)
       if (is_there(event) && event.state == trace::ProcessState::started && (event.flags & trace::kMain) != 0 &&
           event.ts_ns >= stroke.at_ns + offset_ns)
         next_start = std::min(next_start, event.ts_ns);
     for (Event& event : trace.events)
-      if (is_there(event) && (stroke.pause ? is_paused_by(event, stroke, offset_ns) : is_ended_by(event, stroke, offset_ns, next_start)))
+      if (is_there(event) &&
+          (stroke.pause ? is_paused_by(event, stroke, offset_ns) : is_ended_by(event, stroke, offset_ns, next_start)))
         event.flags |= trace::kInjected;
   }
 }
 
 }  // namespace
 
-void mark_injected(trace::Trace& trace, const schedule::Schedule& schedule, const inject::Deeds& deeds, std::int64_t offset_ns) {
+void mark_injected(trace::Trace& trace, const schedule::Schedule& schedule, const inject::Deeds& deeds,
+                   std::int64_t offset_ns) {
   mark_calls(trace, schedule, deeds, offset_ns);
   mark_processes(trace, deeds, offset_ns);
 }

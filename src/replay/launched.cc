@@ -17,7 +17,8 @@ namespace rose::replay {
 namespace {
 
 constexpr std::size_t kMostPrograms = 4;  // of one node
-// A node that says nothing of when it is ready may still be at its script: no longer than this, where that launches nothing to be seen.
+// A node that says nothing of when it is ready may still be at its script: no longer than this, where that launches
+// nothing to be seen.
 constexpr std::int64_t kLaunchedNs = 15 * kSecond;
 
 struct Program {
@@ -48,7 +49,8 @@ void take(config::Node& node, const std::vector<Program>& programs, const std::f
   std::string java;  // the program whose methods they are
   const auto collect = [&](bool of_system) {
     for (const Program& program : programs) {
-      if (!stays(program.file, run_dir) || is_systems(program.file) != of_system || binaries.size() == kMostPrograms) continue;
+      if (!stays(program.file, run_dir) || is_systems(program.file) != of_system || binaries.size() == kMostPrograms)
+        continue;
       if (std::find(binaries.begin(), binaries.end(), program.file) != binaries.end()) continue;
       if (!of_system || shows_functions(program.file)) binaries.push_back(program.file);
     }
@@ -67,7 +69,9 @@ void take(config::Node& node, const std::vector<Program>& programs, const std::f
   std::vector<std::string> before = std::move(node.functions);
   node.functions = methods;
   // Its agent reaches only JVMs that rose knows of. Names of classes without a package tell of none.
-  if (!jvm::runs_java(node) && std::all_of(node.binaries.begin(), node.binaries.end(), jvm::launches) && stays(java, run_dir)) node.binaries = {java};
+  if (!jvm::runs_java(node) && std::all_of(node.binaries.begin(), node.binaries.end(), jvm::launches) &&
+      stays(java, run_dir))
+    node.binaries = {java};
   if (!jvm::runs_java(node)) node.functions = std::move(before);
   else log::info("{}: it runs a JVM; methods of {} are watched", node.name, fmt::join(methods, " and "));
 }
@@ -80,11 +84,14 @@ Result<config::Config> follow_launchers(const config::Config& config, RunStore& 
   for (std::size_t i = 0; i < out.nodes.size(); ++i)
     if (shows_no_function(out.nodes[i])) wanted.push_back(i);
   if (wanted.empty()) return out;
-  log::info("{} is started once, to see what its command launches", fmt::join([&] {
-              std::vector<std::string> names;
-              for (const std::size_t i : wanted) names.push_back(out.nodes[i].name);
-              return names;
-            }(), " and "));
+  log::info("{} is started once, to see what its command launches", fmt::join(
+                                                                        [&] {
+                                                                          std::vector<std::string> names;
+                                                                          for (const std::size_t i : wanted)
+                                                                            names.push_back(out.nodes[i].name);
+                                                                          return names;
+                                                                        }(),
+                                                                        " and "));
   config::Config started = config;
   started.workload.reset();
   started.oracle.reset();
@@ -96,12 +103,16 @@ Result<config::Config> follow_launchers(const config::Config& config, RunStore& 
   options.nodes_ready = [&](const deploy::Deployment& deployment) {
     for (const std::int64_t began = monotonic_ns();; cancel::sleep(kSecond / 10)) {
       for (const deploy::NodeInfo& info : deployment.nodes()) {
-        if (!shows_no_function(out.nodes[info.index]) || std::find(wanted.begin(), wanted.end(), info.index) == wanted.end()) continue;
+        if (!shows_no_function(out.nodes[info.index]) ||
+            std::find(wanted.begin(), wanted.end(), info.index) == wanted.end())
+          continue;
         std::vector<Program> programs;
         for (const pid_t pid : deployment.processes(info.index)) programs.push_back(program_of(pid));
         take(out.nodes[info.index], programs, options.run_dir);
       }
-      const bool more = std::any_of(wanted.begin(), wanted.end(), [&](std::size_t i) { return !out.nodes[i].ready && shows_no_function(out.nodes[i]); });
+      const bool more = std::any_of(wanted.begin(), wanted.end(), [&](std::size_t i) {
+        return !out.nodes[i].ready && shows_no_function(out.nodes[i]);
+      });
       if (!more || monotonic_ns() - began >= kLaunchedNs || cancel::requested()) return;
     }
   };

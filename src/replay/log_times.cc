@@ -40,7 +40,8 @@ struct LogTimes::Watch {
     if (::stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
     std::vector<Sample>& samples = files[file];
     const auto bytes = static_cast<std::uint64_t>(status.st_size);
-    if (samples.size() < kMostSamples && (samples.empty() || samples.back().bytes != bytes)) samples.push_back({bytes, monotonic_ns()});
+    if (samples.size() < kMostSamples && (samples.empty() || samples.back().bytes != bytes))
+      samples.push_back({bytes, monotonic_ns()});
   }
 
   void run() {

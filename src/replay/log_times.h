@@ -22,8 +22,8 @@ class LogTimes {
   ~LogTimes();
 
   void stop();
-  // After stop(): by line, from the first on, wall clock; late by what it takes to be woken up. What was there before the
-  // watch began has the time of its beginning.
+  // After stop(): by line, from the first on, wall clock; late by what it takes to be woken up. What was there before
+  // the watch began has the time of its beginning.
   [[nodiscard]] std::vector<std::int64_t> times(const std::filesystem::path& file) const;
 
  private:

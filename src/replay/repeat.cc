@@ -24,10 +24,11 @@ Result<Run> run_in(RunStore& store, const config::Config& config, const schedule
 
 Result<void> check_jobs(const config::Config& config, int jobs) {
   if (jobs == 1 || config.deployment.network == config::Network::netns) return {};
-  return fail(ErrorKind::input,
-              fmt::format("{}: {} runs side by side need network = \"netns\"; with \"host\" they would fight for their ports",
-                          config.file.string(), jobs),
-              "set jobs = 1");
+  return fail(
+      ErrorKind::input,
+      fmt::format("{}: {} runs side by side need network = \"netns\"; with \"host\" they would fight for their ports",
+                  config.file.string(), jobs),
+      "set jobs = 1");
 }
 
 std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config& config,
@@ -55,7 +56,8 @@ Result<Repeated> repeat(const config::Config& config, const schedule::Schedule& 
   const std::int64_t began = monotonic_ns();
   for (int next = 1; next <= runs; next += jobs) {
     options.number = next;
-    const std::vector<const schedule::Schedule*> batch(static_cast<std::size_t>(std::min(jobs, runs - next + 1)), &schedule);
+    const std::vector<const schedule::Schedule*> batch(static_cast<std::size_t>(std::min(jobs, runs - next + 1)),
+                                                       &schedule);
     for (Result<Run>& made : run_side_by_side(store, config, batch, options)) {
       if (!made) return Unexpected(std::move(made).error());
       Run& run = *made;

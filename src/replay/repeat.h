@@ -15,7 +15,8 @@ struct Repeated {
   double seconds = 0;
 };
 
-// `runs` runs of the schedule, up to `jobs` side by side; `each` is called after every run, in the order of their numbers.
+// `runs` runs of the schedule, up to `jobs` side by side; `each` is called after every run, in the order of their
+// numbers.
 [[nodiscard]] Result<Repeated> repeat(const config::Config& config, const schedule::Schedule& schedule, int runs,
                                       int jobs, RunOptions options, RunStore& store,
                                       const std::function<void(const Run&, const schedule::Tally&)>& each);

@@ -40,7 +40,8 @@ class Observers final : public deploy::NodeObserver {
   void connect(observe::Tracer* tracer) { tracer_ = tracer; }
   void connect(const jvm::Session* jvms) { jvms_ = jvms; }
 
-  std::map<std::string, std::string> environment(std::size_t node, const std::map<std::string, std::string>& own) override {
+  std::map<std::string, std::string> environment(std::size_t node,
+                                                 const std::map<std::string, std::string>& own) override {
     return jvms_ != nullptr ? jvms_->environment(config_.nodes[node].name, own) : std::map<std::string, std::string>{};
   }
 
@@ -82,7 +83,8 @@ struct OracleSaid {
 };
 
 // The oracle speaks like grep: 0 is a hit, 1 a miss, everything else means it could not tell.
-Result<OracleSaid> ask_oracle(const config::Config& config, deploy::Deployment& deployment, const std::filesystem::path& run_dir) {
+Result<OracleSaid> ask_oracle(const config::Config& config, deploy::Deployment& deployment,
+                              const std::filesystem::path& run_dir) {
   ROSE_TRY(auto command, deployment.spawn(config.oracle->command, "oracle", config.oracle->timeout_ns));
   const deploy::CommandResult ended = command->wait();
   if (ended.cancelled) return fail(ErrorKind::cancelled, "interrupted");
@@ -152,47 +154,60 @@ class OneRun {
     const auto tell = [&](const char* name) {
       const std::string said = deploy::tail(options_.run_dir / fmt::format("{}.log", name), 5, 1024);
       if (!said.empty()) log::info("run {}: last lines of {}.log:\n{}", options_.number, name, said);
-      const config::Command& command = name == std::string_view("workload") ? config_.workload->command : config_.oracle->command;
-      if (const std::string word = deploy::misplaced_word(command, config_.directory, options_.run_dir); !word.empty()) log::info("run {}: {}", options_.number, word);
+      const config::Command& command =
+          name == std::string_view("workload") ? config_.workload->command : config_.oracle->command;
+      if (const std::string word = deploy::misplaced_word(command, config_.directory, options_.run_dir); !word.empty())
+        log::info("run {}: {}", options_.number, word);
     };
     if (config_.workload && !run_.workload.ok()) tell("workload");
     if (config_.oracle && run_.result.oracle == schedule::OracleAnswer::unknown) tell("oracle");
   }
 
-  // A node that ends by itself while nothing is injected was started in the wrong way, or has the bug anyway: either is worth a word, as
-  // without `ready` nobody else notices. One that is done (status 0) may be meant so, and what a workload sends is meant.
+  // A node that ends by itself while nothing is injected was started in the wrong way, or has the bug anyway: either is
+  // worth a word, as without `ready` nobody else notices. One that is done (status 0) may be meant so, and what a
+  // workload sends is meant.
   void warn_of_ends() const {
     std::set<std::size_t> told;
     for (const auto& [index, end] : observers_.ends()) {
-      const bool meant = end.signalled ? end.code == SIGKILL || end.code == SIGTERM || end.code == SIGINT : end.code == 0;
+      const bool meant =
+          end.signalled ? end.code == SIGKILL || end.code == SIGTERM || end.code == SIGINT : end.code == 0;
       if (meant || !told.insert(index).second) continue;
       const config::Node& node = config_.nodes[index];
       const auto [log, said] = deploy::last_words(options_.run_dir / node.name);
-      std::string text = fmt::format("node {} {}, though no fault was injected and nobody stopped it", node.name, deploy::describe(end));
+      std::string text = fmt::format("node {} {}, though no fault was injected and nobody stopped it", node.name,
+                                     deploy::describe(end));
       if (!said.empty()) text += fmt::format("; last lines of {}/{}:\n{}", node.name, log, said);
-      if (const std::string word = deploy::misplaced_word(node.command, config_.directory, options_.run_dir / node.name); !word.empty() && !node.container) text += "\n" + word;
+      if (const std::string word =
+              deploy::misplaced_word(node.command, config_.directory, options_.run_dir / node.name);
+          !word.empty() && !node.container)
+        text += "\n" + word;
       warn_once(text);
     }
   }
 
-  // What a shell says of a command that is not there or cannot be executed. Any other end of a workload is its own affair.
+  // What a shell says of a command that is not there or cannot be executed. Any other end of a workload is its own
+  // affair.
   static bool never_began(const deploy::CommandResult& ended) {
-    return !ended.started || (!ended.timed_out && !ended.signalled && !ended.cancelled && (ended.code == 126 || ended.code == 127));
+    return !ended.started ||
+           (!ended.timed_out && !ended.signalled && !ended.cancelled && (ended.code == 126 || ended.code == 127));
   }
 
   Error never_got_to_work(std::string_view name, const deploy::CommandResult& ended) const {
     const std::string said = deploy::tail(options_.run_dir / fmt::format("{}.log", name), 1, 256);
-    return {ErrorKind::inconclusive, fmt::format("the {} never got to work: it {}{}{}", name, ended.note, said.empty() ? "" : ": ", said),
-            "status 127 says that a command was not found, 126 that it could not be executed; relative names are looked up in the run directory"};
+    return {ErrorKind::inconclusive,
+            fmt::format("the {} never got to work: it {}{}{}", name, ended.note, said.empty() ? "" : ": ", said),
+            "status 127 says that a command was not found, 126 that it could not be executed; relative names are "
+            "looked up in the run directory"};
   }
 
-  // A workload that could not connect drove nothing: that the bug did not show then tells nothing. Beside an incident it may have
-  // failed of that: then only a failure in its first moments counts.
+  // A workload that could not connect drove nothing: that the bug did not show then tells nothing. Beside an incident
+  // it may have failed of that: then only a failure in its first moments counts.
   void doubt_idle_run() {
     constexpr std::int64_t kFirstMoments = kSecond;
     const deploy::CommandResult& workload = run_.workload;
     const bool early = !options_.incident || run_.result.workload_end_ns.value_or(0) < kFirstMoments;
-    if (run_.result.verdict != schedule::Verdict::not_reproduced || workload.ok() || workload.timed_out || !early) return;
+    if (run_.result.verdict != schedule::Verdict::not_reproduced || workload.ok() || workload.timed_out || !early)
+      return;
     run_.result.verdict = schedule::Verdict::inconclusive;
     run_.result.reason = fmt::format("the workload did not do its work: it {}", workload.note);
   }
@@ -207,7 +222,9 @@ class OneRun {
       ROSE_CHECK(injector_->arm(*deployment_, jvms_.get()));
       using Part = inject::Injector::StepPart;
       if (!schedule_.order.empty())
-        deployment_->on_step([this](const std::string& name, bool done) { return injector_->step(name, done ? Part::end : Part::begin); });
+        deployment_->on_step([this](const std::string& name, bool done) {
+          return injector_->step(name, done ? Part::end : Part::begin);
+        });
       run_.backend = injector_->backend();
     }
     if (options_.trace) {
@@ -237,21 +254,32 @@ class OneRun {
     return {};
   }
 
-  // Of JVMs: what the profile calls infrequent, else what the configuration names. Counted, or told to the tracer as they are entered.
+  // Of JVMs: what the profile calls infrequent, else what the configuration names. Counted, or told to the tracer as
+  // they are entered.
   Result<void> watch_methods(observe::TracerOptions& tracer) {
     const bool count = tracer.infrequent_below > 0;
     for (const config::Node& node : config_.nodes) {
       const jvm::Names names = jvm::methods_of(node);
-      jvm::WatchRequest request{.count = count, .code = options_.code_book != nullptr, .rate = count ? tracer.infrequent_below : tracer.hot_function_rate, .share = tracer.function_share,
-                                .functions = names.functions, .sources = names.sources, .methods = {}};
+      jvm::WatchRequest request{.count = count,
+                                .code = options_.code_book != nullptr,
+                                .rate = count ? tracer.infrequent_below : tracer.hot_function_rate,
+                                .share = tracer.function_share,
+                                .functions = names.functions,
+                                .sources = names.sources,
+                                .methods = {}};
       if (node.exceptions) request.throwers = names.functions, request.thrower_sources = names.sources;
-      if (node.exceptions && names.functions.empty() && names.sources.empty()) warn_once(fmt::format("{}: `exceptions` tells nothing: no method of a JVM is named by `functions` or `sources`", node.name));
+      if (node.exceptions && names.functions.empty() && names.sources.empty())
+        warn_once(fmt::format("{}: `exceptions` tells nothing: no method of a JVM is named by `functions` or `sources`",
+                              node.name));
       if (!count && options_.profile != nullptr && profile::knows_methods(*options_.profile, node.name)) {
         const std::set<std::string> rare = profile::rare_methods(*options_.profile, node.name);
-        std::copy_if(rare.begin(), rare.end(), std::back_inserter(request.methods), [](const std::string& name) { return leaving_of(name).exception.empty(); });
+        std::copy_if(rare.begin(), rare.end(), std::back_inserter(request.methods),
+                     [](const std::string& name) { return leaving_of(name).exception.empty(); });
         request.functions.clear(), request.sources.clear();
       }
-      if (request.functions.empty() && request.sources.empty() && request.methods.empty() && request.throwers.empty() && request.thrower_sources.empty()) continue;
+      if (request.functions.empty() && request.sources.empty() && request.methods.empty() && request.throwers.empty() &&
+          request.thrower_sources.empty())
+        continue;
       ROSE_CHECK(open_jvms());
       jvms_->watch(node.name, std::move(request));
       watched_.push_back(node.name);
@@ -280,7 +308,9 @@ class OneRun {
       if (options_.tracer.infrequent_below <= 0) continue;
       for (const auto& [name, method] : jvm::watched_methods(states)) {
         if (!method.known) continue;
-        run_.counts.functions.push_back({.node = node, .function = name, .binary = profile::kJvm,
+        run_.counts.functions.push_back({.node = node,
+                                         .function = name,
+                                         .binary = profile::kJvm,
                                          .count = static_cast<std::uint64_t>(std::llround(method.calls))});
       }
     }
@@ -289,8 +319,7 @@ class OneRun {
   Result<void> work() {
     std::unique_ptr<deploy::RunningCommand> workload;
     if (config_.workload) {
-      ROSE_TRY(workload,
-               deployment_->spawn(config_.workload->command, "workload", config_.workload->timeout_ns));
+      ROSE_TRY(workload, deployment_->spawn(config_.workload->command, "workload", config_.workload->timeout_ns));
     }
     began_ns_ = monotonic_ns();
     if (injector_) injector_->workload_began(began_ns_);
@@ -355,9 +384,8 @@ class OneRun {
     if (!injector_) return;
     const std::int64_t limit = monotonic_ns() + kLongestRunOutNs;
     while (monotonic_ns() < limit) {
-      if (std::none_of(schedule_.faults.begin(), schedule_.faults.end(), [&](const schedule::Fault& fault) {
-            return ends_within(fault, limit);
-          }))
+      if (std::none_of(schedule_.faults.begin(), schedule_.faults.end(),
+                       [&](const schedule::Fault& fault) { return ends_within(fault, limit); }))
         return;
       if (!cancel::sleep(20'000'000)) return;
     }
@@ -368,8 +396,7 @@ class OneRun {
     if (fault.duration_ns == 0) return false;
     for (const schedule::FaultOutcome& outcome : injector_->outcomes())
       if (outcome.id == fault.id)
-        return outcome.fired && !outcome.ended_ns &&
-               began_ns_ + outcome.fired_ns + fault.duration_ns <= limit;
+        return outcome.fired && !outcome.ended_ns && began_ns_ + outcome.fired_ns + fault.duration_ns <= limit;
     return false;
   }
 
@@ -396,15 +423,26 @@ class OneRun {
     run_.seen.values.clear();
     if (!jvms_ || options_.asked->java.empty()) return;
     for (const config::Node& node : config_.nodes)
-      for (JavaAnswer& answer : java_answers(*options_.asked, jvms_->state(node.name))) run_.java.push_back(std::move(answer));
+      for (JavaAnswer& answer : java_answers(*options_.asked, jvms_->state(node.name)))
+        run_.java.push_back(std::move(answer));
   }
 
   void take_messages() {
     const observe::SeenMessages seen = tracer_->take_messages();
     for (const observe::SeenMessage& one : seen.messages) {
       if (one.node >= traced_.size()) continue;
-      run_.result.messages.push_back({.ts_ns = one.ts_ns + wall_offset_, .node = traced_[one.node], .pid = one.pid, .tid = one.tid, .taken = one.taken, .tcp = one.tcp,
-                                      .own = one.own, .peer = one.peer, .own_port = one.own_port, .peer_port = one.peer_port, .end = one.end, .bytes = one.bytes,
+      run_.result.messages.push_back({.ts_ns = one.ts_ns + wall_offset_,
+                                      .node = traced_[one.node],
+                                      .pid = one.pid,
+                                      .tid = one.tid,
+                                      .taken = one.taken,
+                                      .tcp = one.tcp,
+                                      .own = one.own,
+                                      .peer = one.peer,
+                                      .own_port = one.own_port,
+                                      .peer_port = one.peer_port,
+                                      .end = one.end,
+                                      .bytes = one.bytes,
                                       .data = one.data});
     }
     for (std::size_t node = 0; node < seen.left_out.size() && node < traced_.size(); ++node)
@@ -446,8 +484,8 @@ class OneRun {
   std::unique_ptr<deploy::Deployment> deployment_;
   Run run_;
   std::string oracle_note_;
-  std::int64_t began_ns_ = 0;      // the workload, by the monotonic clock; 0: it has not
-  std::int64_t wall_offset_ = 0;   // of the trace's clock
+  std::int64_t began_ns_ = 0;     // the workload, by the monotonic clock; 0: it has not
+  std::int64_t wall_offset_ = 0;  // of the trace's clock
   bool captured_ = false;
 };
 
@@ -459,7 +497,8 @@ observe::TracerOptions tracer_options(const config::Config& config) {
   options.memory = config.trace.memory;
   options.network_delay_ns = config.trace.network_delay_ns;
   options.pause_ns = config.trace.pause_ns;
-  if (auto noise = kernel::noise_table(config.trace.noise)) options.noise = std::move(*noise);  // read_config saw that it is right
+  if (auto noise = kernel::noise_table(config.trace.noise))
+    options.noise = std::move(*noise);  // read_config saw that it is right
   return options;
 }
 

@@ -20,17 +20,17 @@ namespace rose::replay {
 
 struct RunOptions {
   int number = 1;
-  std::filesystem::path run_dir;               // exists, empty
-  bool trace = true;                           // a tracer watches every node; its window becomes the result's trace
-  bool allow_attached = false;                 // faults on `attach` nodes are allowed
-  bool stacks = false;                         // of the threads that faults hit
+  std::filesystem::path run_dir;  // exists, empty
+  bool trace = true;              // a tracer watches every node; its window becomes the result's trace
+  bool allow_attached = false;    // faults on `attach` nodes are allowed
+  bool stacks = false;            // of the threads that faults hit
   observe::TracerOptions tracer;
-  const Asked* asked = nullptr;                // what is read in the nodes' programs: the result's values
-  jvm::CodeBook* code_book = nullptr;          // learns where the watched methods of JVMs call
-  const profile::Profile* profile = nullptr;   // functions it calls frequent are not watched
-  bool cut_short_is_result = false;            // a cancelled run is an inconclusive one, with its trace (trace -c)
-  bool needs_work = false;                     // a workload that fails at once says nothing: inconclusive (trace -c)
-  std::optional<std::string> incident;         // a /bin/sh command beside the workload (trace -c)
+  const Asked* asked = nullptr;               // what is read in the nodes' programs: the result's values
+  jvm::CodeBook* code_book = nullptr;         // learns where the watched methods of JVMs call
+  const profile::Profile* profile = nullptr;  // functions it calls frequent are not watched
+  bool cut_short_is_result = false;           // a cancelled run is an inconclusive one, with its trace (trace -c)
+  bool needs_work = false;                    // a workload that fails at once says nothing: inconclusive (trace -c)
+  std::optional<std::string> incident;        // a /bin/sh command beside the workload (trace -c)
   // Called once the tracer watches and the nodes are ready; the tracer is valid until `tracer_gone` is called.
   std::function<void(observe::Tracer&, const std::filesystem::path& run_dir)> tracer_ready;
   std::function<void()> tracer_gone;
@@ -44,13 +44,13 @@ struct RunOptions {
 
 struct Run {
   schedule::RunResult result;
-  profile::RunCounts counts;            // with tracer.count_syscalls
-  observe::SeenValues seen;             // with options.asked: how often, and what was left out; the values are the result's
-  std::vector<JavaAnswer> java;         // what JVMs said of what was asked
-  bool completed = false;               // it came as far as the oracle; if not, result.reason says why
-  deploy::CommandResult workload;       // reported, never judged
+  profile::RunCounts counts;       // with tracer.count_syscalls
+  observe::SeenValues seen;        // with options.asked: how often, and what was left out; the values are the result's
+  std::vector<JavaAnswer> java;    // what JVMs said of what was asked
+  bool completed = false;          // it came as far as the oracle; if not, result.reason says why
+  deploy::CommandResult workload;  // reported, never judged
   std::optional<deploy::CommandResult> incident;
-  std::string backend;                  // how syscall faults were injected and why so; "" without any
+  std::string backend;  // how syscall faults were injected and why so; "" without any
 };
 
 // Errors: a bad configuration or schedule (input), a machine that lacks something (environment) or

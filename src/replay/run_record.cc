@@ -76,7 +76,8 @@ Result<RecordedRun> run_from(const Json& json) {
     if (const auto ns = json.value("oracle_ns", std::int64_t{0}); ns != 0) result.oracle_ns = ns;
     result.shown = json.value("shown", std::vector<std::string>{});
     read.run.backend = json.value("backend", std::string());
-    if (const auto workload = json.find("workload"); workload != json.end()) read.run.workload = command_from(*workload);
+    if (const auto workload = json.find("workload"); workload != json.end())
+      read.run.workload = command_from(*workload);
     ROSE_TRY(result.faults, schedule::outcomes_from(json.at("faults")));
     if (const auto order = json.find("order"); order != json.end()) {
       ROSE_TRY(result.order, schedule::order_from(*order));

@@ -21,8 +21,9 @@ namespace fs = std::filesystem;
 constexpr const char* kAskedFor = ".kept";  // a file in a folder of which somebody said that it should stay
 
 bool is_ours_alone(const fs::path& folder) {
-  struct stat info {};
-  return ::lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() && (info.st_mode & 0022) == 0;
+  struct stat info{};
+  return ::lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() &&
+         (info.st_mode & 0022) == 0;
 }
 
 Fd locked(const fs::path& folder, int how) {
@@ -40,8 +41,9 @@ void clear_old(const fs::path& parent) {
   std::vector<Old> found;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(parent, error)) {
-    struct stat info {};
-    if (::lstat(entry.path().c_str(), &info) == 0 && S_ISDIR(info.st_mode)) found.push_back({info.st_mtime, entry.path(), fs::exists(fs::symlink_status(entry.path() / kAskedFor, error))});
+    struct stat info{};
+    if (::lstat(entry.path().c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+      found.push_back({info.st_mtime, entry.path(), fs::exists(fs::symlink_status(entry.path() / kAskedFor, error))});
   }
   std::sort(found.begin(), found.end(), [](const Old& a, const Old& b) { return a.changed > b.changed; });
   std::size_t others = 0;  // that were kept without being asked for
@@ -74,7 +76,8 @@ Result<RunsFolder> made_among_others(const fs::path& parent) {
   return made(name);
 }
 
-// By a number: what nodes do with a path is the same in all of them then, to who takes numbers out. A short one: a socket's path has 107 bytes.
+// By a number: what nodes do with a path is the same in all of them then, to who takes numbers out. A short one: a
+// socket's path has 107 bytes.
 Result<RunsFolder> made_in_own(const fs::path& parent) {
   for (std::int64_t number = wall_ns() / 1'000'000'000 % 1'000'000;; ++number) {
     const fs::path folder = parent / std::to_string(number);
@@ -99,7 +102,9 @@ std::vector<fs::path> in_runs_folders(const fs::path& temporary, const std::stri
   return found;
 }
 
-void keep_runs_folder(const fs::path& folder) { const Fd mark(::open((folder / kAskedFor).c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)); }
+void keep_runs_folder(const fs::path& folder) {
+  const Fd mark(::open((folder / kAskedFor).c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+}
 
 Result<RunsFolder> make_runs_folder(const fs::path& temporary) {
   const fs::path parent = parent_in(temporary);

@@ -13,8 +13,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "replay/run_record.h"
-#include "replay/system.h"
 #include "replay/runs_folder.h"
+#include "replay/system.h"
 #include "trace/dump.h"
 
 namespace rose::replay {
@@ -54,12 +54,14 @@ Result<RunStore> RunStore::open(const std::optional<fs::path>& report, bool keep
     fs::create_directories(store.folder_, error);
     if (!error) fs::create_directories(*store.report_ / "traces", error);
     if (error)
-      return fail(ErrorKind::input, fmt::format("cannot make the report folder {}: {}", report->string(), error.message()));
+      return fail(ErrorKind::input,
+                  fmt::format("cannot make the report folder {}: {}", report->string(), error.message()));
     // Two that write here would take each other's runs away.
     store.in_use_ = Fd(::open(store.report_->c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!store.in_use_ || ::flock(store.in_use_.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK)
-        return fail(ErrorKind::input, fmt::format("the report folder {} is in use by another rose", report->string()), "wait for it, or name another folder");
+        return fail(ErrorKind::input, fmt::format("the report folder {} is in use by another rose", report->string()),
+                    "wait for it, or name another folder");
       return fail_errno(ErrorKind::input, fmt::format("cannot lock the report folder {}", report->string()), errno);
     }
     return store;
@@ -98,7 +100,8 @@ Result<fs::path> RunStore::next(int number) {
   remove_tree(directory);  // of an interrupted run that is now made again
   std::error_code error;
   fs::create_directories(directory, error);
-  if (error) return fail(ErrorKind::environment, fmt::format("cannot make {}: {}", directory.string(), error.message()));
+  if (error)
+    return fail(ErrorKind::environment, fmt::format("cannot make {}: {}", directory.string(), error.message()));
   ::chmod(directory.c_str(), 0711);
   return directory;
 }
@@ -140,7 +143,9 @@ Result<void> RunStore::start_over(const config::Config& config) {
   if (!report_) return {};
   std::error_code error;
   fs::remove(*report_ / kRecordName, error);
-  if (error) return fail(ErrorKind::input, fmt::format("cannot remove {}: {}", (*report_ / kRecordName).string(), error.message()));
+  if (error)
+    return fail(ErrorKind::input,
+                fmt::format("cannot remove {}: {}", (*report_ / kRecordName).string(), error.message()));
   // What an earlier diagnosis left in this folder would be taken for this one's.
   for (const fs::path& folder : {*report_ / "traces", folder_})
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
@@ -162,10 +167,12 @@ Result<std::vector<RunStore::Recorded>> RunStore::recorded(const config::Config&
   if (fs::exists(system, error)) {
     ROSE_TRY(const std::string before, read_file(system));
     if (const std::string what = system_difference(before, system_json(config)); !what.empty())
-      return fail(ErrorKind::input,
-                  fmt::format("{}: its runs were made with another configuration: [{}] has changed since, so what they showed "
-                              "says nothing of this one", report_->string(), what),
-                  "diagnose without --resume to start over");
+      return fail(
+          ErrorKind::input,
+          fmt::format("{}: its runs were made with another configuration: [{}] has changed since, so what they showed "
+                      "says nothing of this one",
+                      report_->string(), what),
+          "diagnose without --resume to start over");
   } else {
     ROSE_CHECK(write_file(system, system_json(config)));
   }
@@ -184,25 +191,27 @@ Result<std::vector<RunStore::Recorded>> RunStore::recorded(const config::Config&
     start = end + 1;
     Result<RecordedRun> read = run_from(json);
     if (!read) {
-      log::warning("{}:{}: not a record of a run, so that run is made again: {}", record.string(), line, read.error().message);
+      log::warning("{}:{}: not a record of a run, so that run is made again: {}", record.string(), line,
+                   read.error().message);
       continue;
     }
     Recorded run{std::move(read->fingerprint), std::move(read->run.backend), std::move(read->run.result)};
     runs.push_back(std::move(run));
   }
   // Runs that went side by side ended in any order.
-  std::stable_sort(runs.begin(), runs.end(), [](const Recorded& a, const Recorded& b) { return a.result.number < b.result.number; });
+  std::stable_sort(runs.begin(), runs.end(),
+                   [](const Recorded& a, const Recorded& b) { return a.result.number < b.result.number; });
   std::vector<std::pair<int, fs::path>> folders;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_, error))
-    if (const int number = run_number(entry.path().filename().string()); number > 0) folders.emplace_back(number, entry.path());
+    if (const int number = run_number(entry.path().filename().string()); number > 0)
+      folders.emplace_back(number, entry.path());
   std::sort(folders.begin(), folders.end());
   for (const auto& [number, path] : folders) {
-    const auto known = std::find_if(runs.begin(), runs.end(), [n = number](const Recorded& run) { return run.result.number == n; });
+    const auto known =
+        std::find_if(runs.begin(), runs.end(), [n = number](const Recorded& run) { return run.result.number == n; });
     if (known != runs.end() && known->result.faults.empty()) continue;  // see keep_control()
-    if (known != runs.end())
-      kept_.push_back(path);
-    else
-      abandoned(path);
+    if (known != runs.end()) kept_.push_back(path);
+    else abandoned(path);
   }
   return runs;
 }

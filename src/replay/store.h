@@ -34,7 +34,8 @@ class RunStore {
   // Decides whether the run's directory stays; writes run.json into it, and a line into the record.
   // Clears run.result.directory when it was removed.
   [[nodiscard]] Result<void> done(Run& run, const schedule::Schedule& schedule);
-  // Directories of runs without faults stay meanwhile, where there is a record: who goes on from it needs what their logs say.
+  // Directories of runs without faults stay meanwhile, where there is a record: who goes on from it needs what their
+  // logs say.
   void keep_control(bool on) { keep_control_ = on && report_.has_value(); }
   // Where a run's files are, if they were kept.
   [[nodiscard]] std::filesystem::path directory_of(int number) const;

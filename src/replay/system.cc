@@ -17,8 +17,14 @@ Json node_json(const config::Node& node) {
                      {"log", or_null(node.ready->log)},
                      {"command", or_null(node.ready->command)},
                      {"timeout_ns", node.ready->timeout_ns}};
-  if (node.container) json["container"] = {{"image", node.container->image}, {"volumes", node.container->volumes}, {"tmpfs", node.container->tmpfs},
-                         {"build", node.container->build}, {"entrypoint", or_null(node.container->entrypoint)}, {"options", node.container->options}, {"limits", node.container->limits}};
+  if (node.container)
+    json["container"] = {{"image", node.container->image},
+                         {"volumes", node.container->volumes},
+                         {"tmpfs", node.container->tmpfs},
+                         {"build", node.container->build},
+                         {"entrypoint", or_null(node.container->entrypoint)},
+                         {"options", node.container->options},
+                         {"limits", node.container->limits}};
   if (node.restart) json["restart"] = {{"delay_ns", node.restart->delay_ns}, {"max", node.restart->max}};
   if (node.attach)
     json["attach"] = {{"pid_file", or_null(node.attach->pid_file)},
@@ -38,7 +44,8 @@ std::string system_json(const config::Config& config) {
                         {"setup", or_null(config.deployment.setup)},
                         {"teardown", or_null(config.deployment.teardown)}};
   for (const config::Node& node : config.nodes) json["node " + node.name] = node_json(node);
-  if (config.workload) json["workload"] = {{"command", config.workload->command}, {"timeout_ns", config.workload->timeout_ns}};
+  if (config.workload)
+    json["workload"] = {{"command", config.workload->command}, {"timeout_ns", config.workload->timeout_ns}};
   if (config.oracle)
     json["oracle"] = {{"command", config.oracle->command},
                       {"poll", config.oracle->when == config::OracleWhen::poll},

@@ -1,5 +1,5 @@
-// Which functions of a deployment's nodes can be watched, whether or not the configuration names some: what explains a run wants
-// to see the application's own code.
+// Which functions of a deployment's nodes can be watched, whether or not the configuration names some: what explains a
+// run wants to see the application's own code.
 #pragma once
 
 #include <map>
@@ -28,7 +28,8 @@ struct Watchable {
 [[nodiscard]] bool is_systems(const std::string& binary);
 // Of its own, that can be watched.
 [[nodiscard]] bool shows_functions(const std::string& binary);
-// Nobody named functions of this node, none of its own can be looked up in its program, and it may be that it launches another one.
+// Nobody named functions of this node, none of its own can be looked up in its program, and it may be that it launches
+// another one.
 [[nodiscard]] bool shows_no_function(const config::Node& node);
 
 // Errors (input) are those of functions and sources that the configuration names and that are not there.

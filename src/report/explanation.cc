@@ -20,12 +20,19 @@ constexpr std::size_t kTextSuspects = 5, kMarkdownSuspects = 10, kMarkdownDiffer
 Json arrived_json(const Explanation::StackOf& one) {
   Json frames = Json::array();
   for (const schedule::Frame& frame : one.stack.frames)
-    frames.push_back({{"function", frame.function}, {"file", frame.file}, {"line", frame.line}, {"module", frame.module}, {"offset", frame.offset}});
-  return {{"fault", one.fault}, {"node", one.stack.node}, {"thread", one.stack.thread}, {"frames", std::move(frames)}, {"why", one.stack.why},
-          {"incomplete", one.stack.incomplete}, {"others", one.others}};
+    frames.push_back({{"function", frame.function},
+                      {"file", frame.file},
+                      {"line", frame.line},
+                      {"module", frame.module},
+                      {"offset", frame.offset}});
+  return {{"fault", one.fault},          {"node", one.stack.node}, {"thread", one.stack.thread},
+          {"frames", std::move(frames)}, {"why", one.stack.why},   {"incomplete", one.stack.incomplete},
+          {"others", one.others}};
 }
 
-std::string percent_fine(double share) { return share > 0 && share < 0.001 ? "less than 0.1 %" : fmt::format("{:.1f} %", 100 * share); }
+std::string percent_fine(double share) {
+  return share > 0 && share < 0.001 ? "less than 0.1 %" : fmt::format("{:.1f} %", 100 * share);
+}
 
 Json counts_json(const std::vector<explain::ValueCount>& counts) {
   Json out = Json::array();
@@ -35,26 +42,42 @@ Json counts_json(const std::vector<explain::ValueCount>& counts) {
 }
 
 Json value_json(const explain::ValueTable& table) {
-  Json out = {{"query", table.query}, {"node", table.node}, {"failing", counts_json(table.failing)}, {"sound", counts_json(table.sound)},
-              {"near", counts_json(table.near)}, {"score", table.score}, {"differs", table.differs}, {"function", table.function}, {"type", table.type},
-              {"unlisted", table.unlisted}, {"only_bug", table.only_bug}, {"not_told", table.refused}, {"remarks", table.remarks}};
+  Json out = {{"query", table.query},
+              {"node", table.node},
+              {"failing", counts_json(table.failing)},
+              {"sound", counts_json(table.sound)},
+              {"near", counts_json(table.near)},
+              {"score", table.score},
+              {"differs", table.differs},
+              {"function", table.function},
+              {"type", table.type},
+              {"unlisted", table.unlisted},
+              {"only_bug", table.only_bug},
+              {"not_told", table.refused},
+              {"remarks", table.remarks}};
   if (table.first)
-    out["first"] = {{"node", table.first->node}, {"thread", table.first->tid}, {"elapsed", static_cast<double>(table.first->at_ns) / 1e9}, {"value", table.first->value}};
-  else
-    out["first"] = Json();
+    out["first"] = {{"node", table.first->node},
+                    {"thread", table.first->tid},
+                    {"elapsed", static_cast<double>(table.first->at_ns) / 1e9},
+                    {"value", table.first->value}};
+  else out["first"] = Json();
   return out;
 }
 
 Json amount_json(const explain::ExchangeCount& count) {
-  return {{"messages", {count.least, count.most}}, {"bytes", {count.least_bytes, count.most_bytes}}, {"never_taken", count.untaken}};
+  return {{"messages", {count.least, count.most}},
+          {"bytes", {count.least_bytes, count.most_bytes}},
+          {"never_taken", count.untaken}};
 }
 
 std::string runs_words(const ExplanationReport& r) {
   const Explanation& e = r.explanation;
-  return fmt::format("{} runs in {}: of the schedule {} reproduced, {} did not, {} could not tell; compared: {} failing, {} sound, {} with the fault but "
-                     "without the bug{}",
-                     r.runs, format_seconds(r.seconds), r.reproduced, r.missed, r.inconclusive, e.failing, e.sound, e.near,
-                     e.shorter > 0 ? fmt::format(", {} with the bug where the fault lasts less", e.shorter) : "");
+  return fmt::format(
+      "{} runs in {}: of the schedule {} reproduced, {} did not, {} could not tell; compared: {} failing, {} sound, {} "
+      "with the fault but "
+      "without the bug{}",
+      r.runs, format_seconds(r.seconds), r.reproduced, r.missed, r.inconclusive, e.failing, e.sound, e.near,
+      e.shorter > 0 ? fmt::format(", {} with the bug where the fault lasts less", e.shorter) : "");
 }
 
 // Names and messages come from the traced system: none of them may become markup.
@@ -69,7 +92,8 @@ std::string md(std::string_view text) {
 
 // The strings of this system, whatever bytes they hold.
 std::string line_text(const StoryLine& line) {
-  return fmt::format("{:>14}  {:<8} {}{}", moment_text(line.at_ns), printable(line.node), printable(line.text), line.first_wrong ? "   <- the first difference" : "");
+  return fmt::format("{:>14}  {:<8} {}{}", moment_text(line.at_ns), printable(line.node), printable(line.text),
+                     line.first_wrong ? "   <- the first difference" : "");
 }
 
 std::string frame_text(const schedule::Frame& frame) {
@@ -93,10 +117,12 @@ std::string short_markdown(const Explanation& e) {
 }
 
 std::string value_text(const explain::ValueTable& table) {
-  std::string out = fmt::format("  {:.2f}  {}{}{}\n", table.score, printable(table.query), table.type.empty() ? "" : ": " + printable(table.type),
+  std::string out = fmt::format("  {:.2f}  {}{}{}\n", table.score, printable(table.query),
+                                table.type.empty() ? "" : ": " + printable(table.type),
                                 table.node.empty() ? "" : " on " + printable(table.node));
   if (table.refused.empty())
-    out += fmt::format("           failing: {}\n           sound:   {}\n", printable(value_counts(table.failing)), printable(value_counts(table.sound)));
+    out += fmt::format("           failing: {}\n           sound:   {}\n", printable(value_counts(table.failing)),
+                       printable(value_counts(table.sound)));
   out += fmt::format("           {}\n", printable(value_verdict(table)));
   return out;
 }
@@ -111,8 +137,10 @@ std::vector<ShortLine> short_lines(const Explanation& e) {
   explain::InShort s = explain::in_short(e);
   std::vector<ShortLine> out;
   out.push_back({"Root fault", {s.fault}});
-  out.push_back({"The code that received it", {s.received.empty() ? "not known: no stack names a function of the application" : s.received}});
-  out.push_back({"The first wrong decision", {s.first_wrong.empty() ? "not told: " + s.why_no_first_wrong : s.first_wrong}});
+  out.push_back({"The code that received it",
+                 {s.received.empty() ? "not known: no stack names a function of the application" : s.received}});
+  out.push_back(
+      {"The first wrong decision", {s.first_wrong.empty() ? "not told: " + s.why_no_first_wrong : s.first_wrong}});
   if (!s.consequences.empty()) out.push_back({"Consequences", std::move(s.consequences)});
   out.push_back({"Symptom", {s.symptom.empty() ? "the oracle finds the bug, and says nothing of it" : s.symptom}});
   return out;
@@ -124,10 +152,12 @@ std::string exchange_ends(const explain::ExchangeTable& table) {
 
 std::string round_words(const explain::Round& round) {
   std::string of;
-  for (std::size_t i = 0; i < std::min<std::size_t>(round.functions.size(), 6); ++i) of += (i == 0 ? "" : ", ") + round.functions[i];
+  for (std::size_t i = 0; i < std::min<std::size_t>(round.functions.size(), 6); ++i)
+    of += (i == 0 ? "" : ", ") + round.functions[i];
   if (round.functions.size() > 6) of += fmt::format(" and {} more", round.functions.size() - 6);
-  return fmt::format("{} questions about {}; {} tell failing from sound runs; {} runs in {}, reading values took {} of their time", round.asked, of, round.differing,
-                     round.runs, format_seconds(round.seconds), percent_fine(round.share));
+  return fmt::format(
+      "{} questions about {}; {} tell failing from sound runs; {} runs in {}, reading values took {} of their time",
+      round.asked, of, round.differing, round.runs, format_seconds(round.seconds), percent_fine(round.share));
 }
 
 std::string value_counts(const std::vector<explain::ValueCount>& counts) {
@@ -144,7 +174,9 @@ std::string value_verdict(const explain::ValueTable& table) {
   if (!table.refused.empty()) return "not told: " + table.refused;
   std::string out = table.differs.empty() ? "does not tell them apart" : table.differs;
   if (table.only_bug) out += ", only when the bug shows";
-  if (table.first) out += fmt::format("; first {} at {} on {}, thread {}", table.first->value, moment_text(table.first->at_ns), table.first->node, table.first->tid);
+  if (table.first)
+    out += fmt::format("; first {} at {} on {}, thread {}", table.first->value, moment_text(table.first->at_ns),
+                       table.first->node, table.first->tid);
   if (table.unlisted > 0) out += fmt::format("; {} further values", table.unlisted);
   for (const std::string& remark : table.remarks) out += "; " + remark;
   return out;
@@ -162,23 +194,51 @@ std::string explanation_json(const ExplanationReport& r) {
     suspects.push_back(std::move(json));
   }
   for (const StoryLine& line : e.story)
-    story.push_back({{"ts", line.ts_ns}, {"node", line.node}, {"text", line.text}, {"elapsed", static_cast<double>(line.at_ns) / 1e9},
-                     {"evidence", line.evidence}, {"first_wrong", line.first_wrong}});
+    story.push_back({{"ts", line.ts_ns},
+                     {"node", line.node},
+                     {"text", line.text},
+                     {"elapsed", static_cast<double>(line.at_ns) / 1e9},
+                     {"evidence", line.evidence},
+                     {"first_wrong", line.first_wrong}});
   for (const explain::Told& d : e.differences)
-    differences.push_back({{"node", d.node}, {"what", d.words}, {"missing", d.missing}, {"failing", d.failing}, {"sound", d.sound}, {"near", d.near},
-                           {"only_bug", d.only_bug}, {"weight", d.weight}});
+    differences.push_back({{"node", d.node},
+                           {"what", d.words},
+                           {"missing", d.missing},
+                           {"failing", d.failing},
+                           {"sound", d.sound},
+                           {"near", d.near},
+                           {"only_bug", d.only_bug},
+                           {"weight", d.weight}});
   Json values = Json::array(), rounds = Json::array(), recorded = Json::array();
   for (const explain::RecordedDivergence& d : e.recorded)
-    recorded.push_back({{"node", d.node}, {"key", d.key}, {"takes", d.what}, {"instead", d.instead.empty() ? Json() : Json(d.instead)}, {"alike", d.alike},
-                        {"record", d.record}, {"recording", d.file}, {"elapsed", static_cast<double>(d.at_ns) / 1e9}, {"failing", d.failing}, {"sound", d.sound}});
+    recorded.push_back({{"node", d.node},
+                        {"key", d.key},
+                        {"takes", d.what},
+                        {"instead", d.instead.empty() ? Json() : Json(d.instead)},
+                        {"alike", d.alike},
+                        {"record", d.record},
+                        {"recording", d.file},
+                        {"elapsed", static_cast<double>(d.at_ns) / 1e9},
+                        {"failing", d.failing},
+                        {"sound", d.sound}});
   for (const explain::Round& round : e.rounds)
-    rounds.push_back({{"functions", round.functions}, {"asked", round.asked}, {"differing", round.differing}, {"runs", round.runs}, {"seconds", round.seconds},
+    rounds.push_back({{"functions", round.functions},
+                      {"asked", round.asked},
+                      {"differing", round.differing},
+                      {"runs", round.runs},
+                      {"seconds", round.seconds},
                       {"share", round.share}});
   for (const explain::ValueTable& table : e.values) values.push_back(value_json(table));
   Json exchanges = Json::array();
   for (const explain::ExchangeTable& t : e.exchanges)
-    exchanges.push_back({{"from", t.from}, {"to", t.to}, {"port", t.port}, {"answers", t.answer}, {"failing", amount_json(t.failing)}, {"sound", amount_json(t.sound)},
-                         {"near", e.near > 0 ? amount_json(t.near) : Json()}, {"differs", t.differs}});
+    exchanges.push_back({{"from", t.from},
+                         {"to", t.to},
+                         {"port", t.port},
+                         {"answers", t.answer},
+                         {"failing", amount_json(t.failing)},
+                         {"sound", amount_json(t.sound)},
+                         {"near", e.near > 0 ? amount_json(t.near) : Json()},
+                         {"differs", t.differs}});
   const Json json = {{"verdict", explain::verdict_name(e.verdict)},
                      {"fault", e.fault},
                      {"stacks", std::move(stacks)},
@@ -190,8 +250,15 @@ std::string explanation_json(const ExplanationReport& r) {
                      {"symptom", e.symptom},
                      {"differences", std::move(differences)},
                      {"not_told", e.limits},
-                     {"runs", {{"made", r.runs}, {"reproduced", r.reproduced}, {"not_reproduced", r.missed}, {"inconclusive", r.inconclusive},
-                               {"failing", e.failing}, {"sound", e.sound}, {"near", e.near}, {"shorter", e.shorter}}},
+                     {"runs",
+                      {{"made", r.runs},
+                       {"reproduced", r.reproduced},
+                       {"not_reproduced", r.missed},
+                       {"inconclusive", r.inconclusive},
+                       {"failing", e.failing},
+                       {"sound", e.sound},
+                       {"near", e.near},
+                       {"shorter", e.shorter}}},
                      {"chance", e.chance},
                      {"values", std::move(values)},
                      {"rounds", std::move(rounds)},
@@ -207,7 +274,8 @@ std::string explanation_text(const ExplanationReport& r) {
   if (!e.stacks.empty()) {
     out += "\nwhere the fault arrived\n";
     const Explanation::StackOf& first = e.stacks.front();
-    out += fmt::format("  '{}' on {}{}\n", printable(first.fault), printable(first.stack.node), first.stack.why.empty() ? "" : ": " + printable(first.stack.why));
+    out += fmt::format("  '{}' on {}{}\n", printable(first.fault), printable(first.stack.node),
+                       first.stack.why.empty() ? "" : ": " + printable(first.stack.why));
     for (const schedule::Frame& frame : first.stack.frames) out += "    " + printable(frame_text(frame)) + "\n";
   }
   if (!e.suspects.empty()) {
@@ -225,11 +293,13 @@ std::string explanation_text(const ExplanationReport& r) {
   }
   if (!e.rounds.empty()) {
     out += "\nrounds of questions\n";
-    for (std::size_t i = 0; i < e.rounds.size(); ++i) out += fmt::format("  round {}: {}\n", i + 1, printable(round_words(e.rounds[i])));
+    for (std::size_t i = 0; i < e.rounds.size(); ++i)
+      out += fmt::format("  round {}: {}\n", i + 1, printable(round_words(e.rounds[i])));
   }
   if (!e.recorded.empty()) {
     out += "\nwhere the nodes' recordings part\n";
-    for (const explain::RecordedDivergence& d : e.recorded) out += fmt::format("  {:>14}  {}\n", moment_text(d.at_ns), printable(explain::divergence_words(d)));
+    for (const explain::RecordedDivergence& d : e.recorded)
+      out += fmt::format("  {:>14}  {}\n", moment_text(d.at_ns), printable(explain::divergence_words(d)));
   }
   if (!e.story.empty()) {
     out += fmt::format("\nwhat happened (run {})\n", r.story.number);
@@ -251,11 +321,13 @@ std::string explanation_text(const ExplanationReport& r) {
 
 std::string explanation_markdown(const ExplanationReport& r) {
   const Explanation& e = r.explanation;
-  std::string out = fmt::format("# {}: why it fails\n\n**{}**: {}\n\n", md(r.name), explain::verdict_name(e.verdict), md(e.reason));
+  std::string out =
+      fmt::format("# {}: why it fails\n\n**{}**: {}\n\n", md(r.name), explain::verdict_name(e.verdict), md(e.reason));
   if (!e.story.empty()) out += short_markdown(e);
   if (!e.faults.empty()) {
     out += "## The faults\n\n";
-    for (std::size_t i = 0; i < e.faults.size(); ++i) out += fmt::format("{}. {}{}\n", i + 1, md(e.faults[i]), i == 0 ? " (the first)" : "");
+    for (std::size_t i = 0; i < e.faults.size(); ++i)
+      out += fmt::format("{}. {}{}\n", i + 1, md(e.faults[i]), i == 0 ? " (the first)" : "");
     out += "\n";
   }
   if (!e.stacks.empty()) {
@@ -263,7 +335,8 @@ std::string explanation_markdown(const ExplanationReport& r) {
     for (const Explanation::StackOf& one : e.stacks) {
       out += fmt::format("**{}** on {}, thread {}{}\n\n", md(one.fault), md(one.stack.node), md(one.stack.thread),
                          one.stack.why.empty() ? "" : ": " + md(one.stack.why));
-      for (std::size_t i = 0; i < one.stack.frames.size(); ++i) out += fmt::format("{}. {}\n", i + 1, md(frame_text(one.stack.frames[i])));
+      for (std::size_t i = 0; i < one.stack.frames.size(); ++i)
+        out += fmt::format("{}. {}\n", i + 1, md(frame_text(one.stack.frames[i])));
       out += "\n";
       if (one.others > 0) out += others_words(one.others) + "\n\n";
     }
@@ -272,43 +345,58 @@ std::string explanation_markdown(const ExplanationReport& r) {
     out += "## Suspects\n\n| | function | where | score | why |\n|---|---|---|---|---|\n";
     for (std::size_t i = 0; i < std::min(e.suspects.size(), kMarkdownSuspects); ++i) {
       const explain::Suspect& s = e.suspects[i];
-      out += fmt::format("| {} | {} | {} | {:.2f} | {} |\n", i + 1, md(s.function), md(source_place(s.file, s.line)), s.score, md(s.why));
+      out += fmt::format("| {} | {} | {} | {:.2f} | {} |\n", i + 1, md(s.function), md(source_place(s.file, s.line)),
+                         s.score, md(s.why));
     }
     out += "\n";
   }
   if (!e.values.empty()) {
-    out += "## What was asked for\n\nValues from the fault on, in all runs of each side; in brackets, before it. The score is that of suspects.\n\n"
-           "| query | node | failing | sound | score | what differs |\n|---|---|---|---|---|---|\n";
+    out +=
+        "## What was asked for\n\nValues from the fault on, in all runs of each side; in brackets, before it. The "
+        "score is that of suspects.\n\n"
+        "| query | node | failing | sound | score | what differs |\n|---|---|---|---|---|---|\n";
     for (const explain::ValueTable& table : e.values)
-      out += fmt::format("| {}{} | {} | {} | {} | {:.2f} | {} |\n", md(table.query), table.type.empty() ? "" : ": " + md(table.type), md(table.node),
-                         md(value_counts(table.failing)), md(value_counts(table.sound)), table.score, md(value_verdict(table)));
+      out +=
+          fmt::format("| {}{} | {} | {} | {} | {:.2f} | {} |\n", md(table.query),
+                      table.type.empty() ? "" : ": " + md(table.type), md(table.node), md(value_counts(table.failing)),
+                      md(value_counts(table.sound)), table.score, md(value_verdict(table)));
     out += "\n";
   }
   if (!e.story.empty()) {
-    out += fmt::format("## What happened\n\nOf run {}, from the first fault to the symptom. Times count from the beginning of the workload; those of log lines are "
-                       "when they were written, to some milliseconds.\n\n| at | node | what | evidence |\n|---|---|---|---|\n", r.story.number);
+    out += fmt::format(
+        "## What happened\n\nOf run {}, from the first fault to the symptom. Times count from the beginning of the "
+        "workload; those of log lines are "
+        "when they were written, to some milliseconds.\n\n| at | node | what | evidence |\n|---|---|---|---|\n",
+        r.story.number);
     for (const StoryLine& line : e.story)
-      out += fmt::format("| {} | {} | {}{} | {} |\n", moment_text(line.at_ns), md(line.node), md(line.text), line.first_wrong ? " **(the first difference)**" : "",
-                         md(line.evidence));
+      out += fmt::format("| {} | {} | {}{} | {} |\n", moment_text(line.at_ns), md(line.node), md(line.text),
+                         line.first_wrong ? " **(the first difference)**" : "", md(line.evidence));
     out += "\n";
   }
   if (!e.differences.empty()) {
-    out += "## What is different\n\nFrom the fault on; shares of the runs. Ranked by Ochiai's coefficient, less what differs among equal runs, near the fault first.\n\n"
-           "| node | what | failing | sound | fault without bug | weight |\n|---|---|---|---|---|---|\n";
+    out +=
+        "## What is different\n\nFrom the fault on; shares of the runs. Ranked by Ochiai's coefficient, less what "
+        "differs among equal runs, near the fault first.\n\n"
+        "| node | what | failing | sound | fault without bug | weight |\n|---|---|---|---|---|---|\n";
     for (std::size_t i = 0; i < std::min(e.differences.size(), kMarkdownDifferences); ++i) {
       const explain::Told& d = e.differences[i];
-      out += fmt::format("| {} | {}{} | {} | {} | {} | {:.2f} |\n", md(d.node), d.missing ? "no longer: " : "", md(d.words), percent(d.failing), percent(d.sound),
-                         e.near > 0 ? percent(d.near) : "-", d.weight);
+      out +=
+          fmt::format("| {} | {}{} | {} | {} | {} | {:.2f} |\n", md(d.node), d.missing ? "no longer: " : "",
+                      md(d.words), percent(d.failing), percent(d.sound), e.near > 0 ? percent(d.near) : "-", d.weight);
     }
-    if (e.differences.size() > kMarkdownDifferences) out += fmt::format("\nand {} more.\n", e.differences.size() - kMarkdownDifferences);
+    if (e.differences.size() > kMarkdownDifferences)
+      out += fmt::format("\nand {} more.\n", e.differences.size() - kMarkdownDifferences);
     out += "\n";
   }
   if (!e.exchanges.empty()) {
-    out += "## Messages between nodes\n\nIn as long a time from the fault on in all runs; what one call sends is a message. The least and the most of any run.\n\n"
-           "| | failing | sound | fault without bug | differs |\n|---|---|---|---|---|\n";
+    out +=
+        "## Messages between nodes\n\nIn as long a time from the fault on in all runs; what one call sends is a "
+        "message. The least and the most of any run.\n\n"
+        "| | failing | sound | fault without bug | differs |\n|---|---|---|---|---|\n";
     for (const explain::ExchangeTable& t : e.exchanges)
-      out += fmt::format("| {} | {} | {} | {} | {} |\n", md(exchange_ends(t)), md(explain::amount_words(t.failing)), md(explain::amount_words(t.sound)),
-                         e.near > 0 ? md(explain::amount_words(t.near)) : "-", t.differs.empty() ? "no" : "yes");
+      out += fmt::format("| {} | {} | {} | {} | {} |\n", md(exchange_ends(t)), md(explain::amount_words(t.failing)),
+                         md(explain::amount_words(t.sound)), e.near > 0 ? md(explain::amount_words(t.near)) : "-",
+                         t.differs.empty() ? "no" : "yes");
     out += "\n";
   }
   if (!e.limits.empty()) {
@@ -317,16 +405,22 @@ std::string explanation_markdown(const ExplanationReport& r) {
     out += "\n";
   }
   if (!e.recorded.empty()) {
-    out += fmt::format("## Where the nodes' recordings part\n\nMessages that a node recorded of itself, from the fault on, in run {} and the others:\n\n", r.story.number);
-    for (const explain::RecordedDivergence& d : e.recorded) out += fmt::format("- {}: {}\n", md(moment_text(d.at_ns)), md(explain::divergence_words(d)));
+    out += fmt::format(
+        "## Where the nodes' recordings part\n\nMessages that a node recorded of itself, from the fault on, in run {} "
+        "and the others:\n\n",
+        r.story.number);
+    for (const explain::RecordedDivergence& d : e.recorded)
+      out += fmt::format("- {}: {}\n", md(moment_text(d.at_ns)), md(explain::divergence_words(d)));
     out += "\n";
   }
   if (!e.rounds.empty()) {
     out += "## Rounds of questions\n\n";
-    for (std::size_t i = 0; i < e.rounds.size(); ++i) out += fmt::format("- round {}: {}\n", i + 1, md(round_words(e.rounds[i])));
+    for (std::size_t i = 0; i < e.rounds.size(); ++i)
+      out += fmt::format("- round {}: {}\n", i + 1, md(round_words(e.rounds[i])));
     out += "\n";
   }
-  out += fmt::format("## How\n\n{}. Schedule: {}; configuration: {}.\n", runs_words(r), md(r.schedule_path), md(r.config_path));
+  out += fmt::format("## How\n\n{}. Schedule: {}; configuration: {}.\n", runs_words(r), md(r.schedule_path),
+                     md(r.config_path));
   return out;
 }
 

@@ -11,11 +11,11 @@ namespace rose::report {
 
 struct ExplanationReport {
   explain::Explanation explanation;
-  std::string name;            // of the deployment
+  std::string name;  // of the deployment
   schedule::Schedule schedule;
-  std::string schedule_path, config_path, written;  // written: explanation.md
-  schedule::RunResult story;   // the run that is told, with its trace
-  int runs = 0;                // in all
+  std::string schedule_path, config_path, written;   // written: explanation.md
+  schedule::RunResult story;                         // the run that is told, with its trace
+  int runs = 0;                                      // in all
   int reproduced = 0, missed = 0, inconclusive = 0;  // of the schedule
   double seconds = 0;
 };

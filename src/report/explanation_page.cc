@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "report/dump/text.h"
 #include "report/explanation.h"
 #include "report/page_parts.h"
-#include "report/dump/text.h"
 
 namespace rose::report {
 namespace {
@@ -35,12 +35,15 @@ std::string short_section(const Explanation& e) {
 
 std::string suspects_section(const Explanation& e) {
   if (e.suspects.empty()) return {};
-  std::string out = "<section>\n<h2>Suspects</h2>\n<div class=\"scroll\"><table><thead><tr><th class=\"n\">rank</th><th>function</th><th>where</th>"
-                    "<th class=\"n\">score</th><th>why</th></tr></thead><tbody>\n";
+  std::string out =
+      "<section>\n<h2>Suspects</h2>\n<div class=\"scroll\"><table><thead><tr><th "
+      "class=\"n\">rank</th><th>function</th><th>where</th>"
+      "<th class=\"n\">score</th><th>why</th></tr></thead><tbody>\n";
   for (std::size_t i = 0; i < e.suspects.size(); ++i) {
     const explain::Suspect& s = e.suspects[i];
-    out += fmt::format("<tr><td class=\"n\">{}</td><td><code>{}</code></td><td>{}</td><td class=\"n\">{:.2f}</td><td>{}</td></tr>\n", i + 1, cell(s.function),
-                       cell(source_place(s.file, s.line)), s.score, cell(s.why));
+    out += fmt::format(
+        "<tr><td class=\"n\">{}</td><td><code>{}</code></td><td>{}</td><td class=\"n\">{:.2f}</td><td>{}</td></tr>\n",
+        i + 1, cell(s.function), cell(source_place(s.file, s.line)), s.score, cell(s.why));
   }
   return out + "</tbody></table></div>\n</section>\n";
 }
@@ -49,16 +52,18 @@ std::string stacks_section(const Explanation& e) {
   if (e.stacks.empty()) return {};
   std::string out = "<section>\n<h2>The code that received the faults</h2>\n";
   for (const Explanation::StackOf& one : e.stacks) {
-    out += fmt::format("<p><b>{}</b> on {}, thread {}{}</p>\n<ol>\n", cell(one.fault), cell(one.stack.node), cell(one.stack.thread),
-                       one.stack.why.empty() ? "" : ": " + cell(one.stack.why));
+    out += fmt::format("<p><b>{}</b> on {}, thread {}{}</p>\n<ol>\n", cell(one.fault), cell(one.stack.node),
+                       cell(one.stack.thread), one.stack.why.empty() ? "" : ": " + cell(one.stack.why));
     for (const schedule::Frame& frame : one.stack.frames) {
       const std::string at = source_place(frame.file, frame.line);
-      const std::string name = frame.function.empty() ? fmt::format("{}+{:#x}", frame.module, frame.offset) : frame.function;
+      const std::string name =
+          frame.function.empty() ? fmt::format("{}+{:#x}", frame.module, frame.offset) : frame.function;
       out += fmt::format("<li><code>{}</code>{}</li>\n", cell(name), at.empty() ? "" : " " + cell(at));
     }
     out += "</ol>\n";
     if (one.others > 0) out += fmt::format("<p class=\"note small\">{}</p>\n", cell(others_words(one.others)));
-    if (!one.stack.incomplete.empty()) out += fmt::format("<p class=\"note small\">{}</p>\n", cell(one.stack.incomplete));
+    if (!one.stack.incomplete.empty())
+      out += fmt::format("<p class=\"note small\">{}</p>\n", cell(one.stack.incomplete));
   }
   return out + "</section>\n";
 }
@@ -66,26 +71,35 @@ std::string stacks_section(const Explanation& e) {
 std::string story_section(const ExplanationReport& r) {
   const Explanation& e = r.explanation;
   if (e.story.empty()) return {};
-  std::string out = fmt::format("<section>\n<h2>What happened</h2>\n<p class=\"note small\">Of run {}. Times count from the beginning of the workload; log lines have the "
-                                "time at which they were written, to some milliseconds.</p>\n<div class=\"scroll\"><table><thead><tr><th class=\"n\">step</th>"
-                                "<th class=\"n\">at</th><th>node</th><th>what</th><th>evidence</th></tr></thead><tbody>\n", r.story.number);
+  std::string out = fmt::format(
+      "<section>\n<h2>What happened</h2>\n<p class=\"note small\">Of run {}. Times count from the beginning of the "
+      "workload; log lines have the "
+      "time at which they were written, to some milliseconds.</p>\n<div class=\"scroll\"><table><thead><tr><th "
+      "class=\"n\">step</th>"
+      "<th class=\"n\">at</th><th>node</th><th>what</th><th>evidence</th></tr></thead><tbody>\n",
+      r.story.number);
   for (std::size_t i = 0; i < e.story.size(); ++i) {
     const StoryLine& line = e.story[i];
-    out += fmt::format("<tr><td class=\"n\">{}</td><td class=\"t\">{}</td><td>{}</td><td>{}{}</td><td>{}</td></tr>\n", i + 1, moment_text(line.at_ns), cell(line.node),
-                       cell(line.text), line.first_wrong ? " <b>The first difference.</b>" : "", cell(line.evidence));
+    out += fmt::format("<tr><td class=\"n\">{}</td><td class=\"t\">{}</td><td>{}</td><td>{}{}</td><td>{}</td></tr>\n",
+                       i + 1, moment_text(line.at_ns), cell(line.node), cell(line.text),
+                       line.first_wrong ? " <b>The first difference.</b>" : "", cell(line.evidence));
   }
   return out + "</tbody></table></div>\n</section>\n";
 }
 
 std::string values_section(const Explanation& e) {
   if (e.values.empty()) return {};
-  std::string out = "<section>\n<h2>What was asked for</h2>\n<p class=\"note small\">Values from the fault on, in all runs of each side; in brackets, before it. The "
-                    "score is that of suspects.</p>\n<div class=\"scroll\"><table><thead><tr><th>query</th><th>node</th><th>failing</th><th>sound</th>"
-                    "<th class=\"n\">score</th><th>what differs</th></tr></thead><tbody>\n";
+  std::string out =
+      "<section>\n<h2>What was asked for</h2>\n<p class=\"note small\">Values from the fault on, in all runs of each "
+      "side; in brackets, before it. The "
+      "score is that of suspects.</p>\n<div "
+      "class=\"scroll\"><table><thead><tr><th>query</th><th>node</th><th>failing</th><th>sound</th>"
+      "<th class=\"n\">score</th><th>what differs</th></tr></thead><tbody>\n";
   for (const explain::ValueTable& table : e.values)
-    out += fmt::format("<tr><td><code>{}</code>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"n\">{:.2f}</td><td>{}</td></tr>\n", cell(table.query),
-                       table.type.empty() ? "" : ": " + cell(table.type), cell(table.node), cell(value_counts(table.failing)), cell(value_counts(table.sound)), table.score,
-                       cell(value_verdict(table)));
+    out += fmt::format(
+        "<tr><td><code>{}</code>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"n\">{:.2f}</td><td>{}</td></tr>\n",
+        cell(table.query), table.type.empty() ? "" : ": " + cell(table.type), cell(table.node),
+        cell(value_counts(table.failing)), cell(value_counts(table.sound)), table.score, cell(value_verdict(table)));
   return out + "</tbody></table></div>\n</section>\n";
 }
 
@@ -98,41 +112,60 @@ std::string rounds_section(const Explanation& e) {
 
 std::string exchanges_section(const Explanation& e) {
   if (e.exchanges.empty()) return {};
-  std::string out = "<section>\n<h2>Messages between nodes</h2>\n<p class=\"note small\">In as long a time from the fault on in all runs; what one call sends is a message. "
-                    "The least and the most of any run.</p>\n<div class=\"scroll\"><table><thead><tr><th>who</th><th>failing</th><th>sound</th><th>fault without bug</th>"
-                    "<th>differs</th></tr></thead><tbody>\n";
+  std::string out =
+      "<section>\n<h2>Messages between nodes</h2>\n<p class=\"note small\">In as long a time from the fault on in all "
+      "runs; what one call sends is a message. "
+      "The least and the most of any run.</p>\n<div "
+      "class=\"scroll\"><table><thead><tr><th>who</th><th>failing</th><th>sound</th><th>fault without bug</th>"
+      "<th>differs</th></tr></thead><tbody>\n";
   for (const explain::ExchangeTable& t : e.exchanges)
-    out += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n", cell(exchange_ends(t)), cell(explain::amount_words(t.failing)),
-                       cell(explain::amount_words(t.sound)), e.near > 0 ? cell(explain::amount_words(t.near)) : "-", t.differs.empty() ? "no" : "yes");
+    out += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n", cell(exchange_ends(t)),
+                       cell(explain::amount_words(t.failing)), cell(explain::amount_words(t.sound)),
+                       e.near > 0 ? cell(explain::amount_words(t.near)) : "-", t.differs.empty() ? "no" : "yes");
   return out + "</tbody></table></div>\n</section>\n";
 }
 
 std::string recorded_section(const Explanation& e) {
   if (e.recorded.empty()) return {};
   std::string out = "<section>\n<h2>Where the nodes' recordings part</h2>\n<ul>\n";
-  for (const explain::RecordedDivergence& d : e.recorded) out += fmt::format("<li>{}: {}</li>\n", cell(moment_text(d.at_ns)), cell(explain::divergence_words(d)));
+  for (const explain::RecordedDivergence& d : e.recorded)
+    out += fmt::format("<li>{}: {}</li>\n", cell(moment_text(d.at_ns)), cell(explain::divergence_words(d)));
   return out + "</ul>\n</section>\n";
 }
 
 std::string differences_section(const Explanation& e) {
   if (e.differences.empty()) return {};
-  std::string out = "<section>\n<h2>What is different</h2>\n<p class=\"note small\">From the fault on, in shares of the runs; ranked by Ochiai's coefficient, less what "
-                    "differs among equal runs, near the fault first.</p>\n<div class=\"scroll\"><table><thead><tr><th>node</th><th>what</th><th class=\"n\">failing</th>"
-                    "<th class=\"n\">sound</th><th class=\"n\">fault without bug</th><th class=\"n\">weight</th></tr></thead><tbody>\n";
+  std::string out =
+      "<section>\n<h2>What is different</h2>\n<p class=\"note small\">From the fault on, in shares of the runs; ranked "
+      "by Ochiai's coefficient, less what "
+      "differs among equal runs, near the fault first.</p>\n<div "
+      "class=\"scroll\"><table><thead><tr><th>node</th><th>what</th><th class=\"n\">failing</th>"
+      "<th class=\"n\">sound</th><th class=\"n\">fault without bug</th><th "
+      "class=\"n\">weight</th></tr></thead><tbody>\n";
   for (const explain::Told& d : e.differences)
-    out += fmt::format("<tr><td>{}</td><td>{}{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{:.2f}</td></tr>\n", cell(d.node),
-                       d.missing ? "no longer: " : "", cell(d.words), percent(d.failing), percent(d.sound), e.near > 0 ? percent(d.near) : "-", d.weight);
+    out += fmt::format(
+        "<tr><td>{}</td><td>{}{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td "
+        "class=\"n\">{:.2f}</td></tr>\n",
+        cell(d.node), d.missing ? "no longer: " : "", cell(d.words), percent(d.failing), percent(d.sound),
+        e.near > 0 ? percent(d.near) : "-", d.weight);
   return out + "</tbody></table></div>\n</section>\n";
 }
 
 // The run that is told, its conditions exchanged for the steps of the story.
 Panel story_panel(const ExplanationReport& r) {
-  Panel panel = run_panel(r.schedule, r.story, fmt::format("Run {}, {}", r.story.number, schedule::verdict_name(r.story.verdict)));
+  Panel panel = run_panel(r.schedule, r.story,
+                          fmt::format("Run {}, {}", r.story.number, schedule::verdict_name(r.story.verdict)));
   std::erase_if(panel.moments, [](const Moment& moment) { return moment.kind == MomentKind::condition; });
   for (std::size_t i = 0; i < r.explanation.story.size(); ++i) {
     const StoryLine& line = r.explanation.story[i];
     if (line.kind == StoryLine::Kind::fault || line.kind == StoryLine::Kind::symptom) continue;
-    Moment moment{MomentKind::step, line.node, line.at_ns, 0, false, std::to_string(i + 1), fmt::format("step {}: {}", i + 1, line.text)};
+    Moment moment{MomentKind::step,
+                  line.node,
+                  line.at_ns,
+                  0,
+                  false,
+                  std::to_string(i + 1),
+                  fmt::format("step {}: {}", i + 1, line.text)};
     panel.moments.push_back(std::move(moment));
   }
   return panel;
@@ -142,11 +175,14 @@ Panel story_panel(const ExplanationReport& r) {
 
 std::string explanation_html(const ExplanationReport& r, const PageContext& context) {
   const Explanation& e = r.explanation;
-  std::string body = fmt::format("<section>\n<p class=\"lead\">{}{}</p>\n", badge(explain::verdict_name(e.verdict), tone_of(e.verdict)), cell(e.reason));
+  std::string body = fmt::format("<section>\n<p class=\"lead\">{}{}</p>\n",
+                                 badge(explain::verdict_name(e.verdict), tone_of(e.verdict)), cell(e.reason));
   body += "<h3>What is made to happen</h3>\n" + steps_html(r.schedule);
   if (!e.symptom.empty()) body += fmt::format("<h3>What is wrong then</h3>\n<p>{}</p>\n", cell(e.symptom));
-  body += "<div class=\"facts\">\n" + fact(std::to_string(r.runs), "runs") + fact(std::to_string(e.failing), "failing") + fact(std::to_string(e.sound), "sound") +
-          fact(std::to_string(e.near), "fault without bug") + fact(format_seconds(r.seconds), "in all") + "</div>\n</section>\n";
+  body += "<div class=\"facts\">\n" + fact(std::to_string(r.runs), "runs") +
+          fact(std::to_string(e.failing), "failing") + fact(std::to_string(e.sound), "sound") +
+          fact(std::to_string(e.near), "fault without bug") + fact(format_seconds(r.seconds), "in all") +
+          "</div>\n</section>\n";
   body += short_section(e) + suspects_section(e) + values_section(e) + story_section(r) + stacks_section(e);
   if (!r.story.trace.events.empty()) body += timeline_section({story_panel(r)}, context);
   body += differences_section(e) + exchanges_section(e) + recorded_section(e) + rounds_section(e);

@@ -8,10 +8,10 @@
 #include <map>
 
 #include "base/units.h"
-#include "report/markup.h"
-#include "report/page_parts.h"
 #include "report/dump/summary.h"
 #include "report/dump/text.h"
+#include "report/markup.h"
+#include "report/page_parts.h"
 
 namespace rose::report {
 
@@ -25,34 +25,40 @@ namespace {
 std::string rate_sentence(const schedule::Tally& tally) {
   if (tally.conclusive() == 0) return "<p>No run could be judged.</p>\n";
   const auto [low, high] = tally.interval();
-  return fmt::format("<p>In {} of {} conclusive runs: {}, with 95 % confidence between {} and {}.</p>\n", tally.reproduced,
-                     tally.conclusive(), percent(tally.rate()), percent(low), percent(high));
+  return fmt::format("<p>In {} of {} conclusive runs: {}, with 95 % confidence between {} and {}.</p>\n",
+                     tally.reproduced, tally.conclusive(), percent(tally.rate()), percent(low), percent(high));
 }
 
 std::string rate_bar(const schedule::Tally& tally, double target) {
   const auto [low, high] = tally.interval();
   const auto x = [](double share) { return 8 + 440 * share; };
   std::string out = fmt::format(
-      "<svg class=\"rate\" viewBox=\"0 0 460 40\" width=\"460\" height=\"40\" role=\"img\" font-family=\"sans-serif\" font-size=\"11\">"
+      "<svg class=\"rate\" viewBox=\"0 0 460 40\" width=\"460\" height=\"40\" role=\"img\" font-family=\"sans-serif\" "
+      "font-size=\"11\">"
       "<title>Replay rate {}, 95 % interval {} to {}, target {}</title>"
       "<rect class=\"track\" x=\"8\" y=\"8\" width=\"440\" height=\"11\" rx=\"5.5\" fill=\"#eee\" stroke=\"#ccc\"/>",
       percent(tally.rate()), percent(low), percent(high), percent(target));
   if (tally.conclusive() > 0)
-    out += fmt::format("<rect class=\"band\" x=\"{:.1f}\" y=\"8\" width=\"{:.1f}\" height=\"11\" fill=\"#1d5fc4\" fill-opacity=\".3\"/>"
-                       "<circle class=\"point\" cx=\"{:.1f}\" cy=\"13.5\" r=\"6\" fill=\"#1d5fc4\"/>",
-                       x(low), std::max(2.0, x(high) - x(low)), x(tally.rate()));
-  out += fmt::format("<line class=\"target\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"3\" y2=\"24\" stroke=\"#333\" stroke-width=\"1.5\"/>"
-                     "<text x=\"{0:.1f}\" y=\"36\" text-anchor=\"middle\">target {1}</text>"
-                     "<text x=\"8\" y=\"36\">0</text><text x=\"448\" y=\"36\" text-anchor=\"end\">{2}</text></svg>",
-                     x(target), percent(target), target > 0.85 ? "" : "100 %");
+    out += fmt::format(
+        "<rect class=\"band\" x=\"{:.1f}\" y=\"8\" width=\"{:.1f}\" height=\"11\" fill=\"#1d5fc4\" "
+        "fill-opacity=\".3\"/>"
+        "<circle class=\"point\" cx=\"{:.1f}\" cy=\"13.5\" r=\"6\" fill=\"#1d5fc4\"/>",
+        x(low), std::max(2.0, x(high) - x(low)), x(tally.rate()));
+  out += fmt::format(
+      "<line class=\"target\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"3\" y2=\"24\" stroke=\"#333\" stroke-width=\"1.5\"/>"
+      "<text x=\"{0:.1f}\" y=\"36\" text-anchor=\"middle\">target {1}</text>"
+      "<text x=\"8\" y=\"36\">0</text><text x=\"448\" y=\"36\" text-anchor=\"end\">{2}</text></svg>",
+      x(target), percent(target), target > 0.85 ? "" : "100 %");
   return out;
 }
 
 std::string mini_bar(const schedule::Tally& tally) {
   if (tally.conclusive() == 0) return "<span class=\"dim\">-</span>";
-  return fmt::format("{} <svg viewBox=\"0 0 40 8\" width=\"40\" height=\"8\" aria-hidden=\"true\"><rect width=\"40\" height=\"8\" rx=\"2\" "
-                     "fill=\"#888\" fill-opacity=\".25\"/><rect width=\"{:.1f}\" height=\"8\" rx=\"2\" fill=\"#1d5fc4\"/></svg>",
-                     percent(tally.rate()), 40 * tally.rate());
+  return fmt::format(
+      "{} <svg viewBox=\"0 0 40 8\" width=\"40\" height=\"8\" aria-hidden=\"true\"><rect width=\"40\" height=\"8\" "
+      "rx=\"2\" "
+      "fill=\"#888\" fill-opacity=\".25\"/><rect width=\"{:.1f}\" height=\"8\" rx=\"2\" fill=\"#1d5fc4\"/></svg>",
+      percent(tally.rate()), 40 * tally.rate());
 }
 
 // Beyond the steps; the rate has a place of its own.
@@ -69,11 +75,14 @@ std::string next_steps_html(const std::vector<NextStep>& steps) {
   int number = 0;
   for (const NextStep& step : steps) {
     std::string what = step.what;
-    if (!what.empty() && what.front() >= 'a' && what.front() <= 'z') what.front() = static_cast<char>(what.front() - 'a' + 'A');
+    if (!what.empty() && what.front() >= 'a' && what.front() <= 'z')
+      what.front() = static_cast<char>(what.front() - 'a' + 'A');
     out += fmt::format("<p>{}</p>\n", cell(what));
     if (step.command.empty()) continue;
-    out += fmt::format("<div class=\"command\"><pre id=\"next{0}\">{1}</pre><button type=\"button\" data-copy=\"next{0}\" hidden>Copy</button></div>\n",
-                       ++number, cell(step.command));
+    out += fmt::format(
+        "<div class=\"command\"><pre id=\"next{0}\">{1}</pre><button type=\"button\" data-copy=\"next{0}\" "
+        "hidden>Copy</button></div>\n",
+        ++number, cell(step.command));
   }
   return out;
 }
@@ -83,8 +92,10 @@ std::string next_steps_html(const std::vector<NextStep>& steps) {
 std::string tried_section(const diagnose::Diagnosis& diagnosis) {
   if (diagnosis.tried.empty()) return {};
   std::string out =
-      "<section>\n<h2>Everything tried</h2>\n<div class=\"scroll\"><table><thead><tr><th class=\"n\">#</th><th>level</th><th>schedule</th>"
-      "<th class=\"n\">runs</th><th class=\"n\">reproduced</th><th class=\"n\">not</th><th class=\"n\">could not tell</th><th>rate</th>"
+      "<section>\n<h2>Everything tried</h2>\n<div class=\"scroll\"><table><thead><tr><th "
+      "class=\"n\">#</th><th>level</th><th>schedule</th>"
+      "<th class=\"n\">runs</th><th class=\"n\">reproduced</th><th class=\"n\">not</th><th class=\"n\">could not "
+      "tell</th><th>rate</th>"
       "<th>why, and what came of it</th></tr></thead><tbody>\n";
   const std::string found = diagnosis.found ? schedule::fingerprint(*diagnosis.found) : std::string();
   // Of a long search the first and the last ones, and the one that was found.
@@ -97,47 +108,62 @@ std::string tried_section(const diagnose::Diagnosis& diagnosis) {
       ++left_out;
       continue;
     }
-    out += fmt::format("<tr{}><td class=\"n\">{}</td><td class=\"level\">{}</td><td class=\"pre\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>"
-                       "<td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td><td>{}{}</td></tr>\n",
-                       best ? " class=\"found\"" : "", i + 1, entry.level == 0 ? "no fault" : std::to_string(entry.level),
-                       cell(diagnose::in_words(entry)), entry.tally.runs(), entry.tally.reproduced, entry.tally.not_reproduced,
-                       entry.tally.inconclusive, mini_bar(entry.tally), best ? "<b>found: </b>" : "", cell(entry.note));
+    out += fmt::format(
+        "<tr{}><td class=\"n\">{}</td><td class=\"level\">{}</td><td class=\"pre\">{}</td><td class=\"n\">{}</td><td "
+        "class=\"n\">{}</td>"
+        "<td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td><td>{}{}</td></tr>\n",
+        best ? " class=\"found\"" : "", i + 1, entry.level == 0 ? "no fault" : std::to_string(entry.level),
+        cell(diagnose::in_words(entry)), entry.tally.runs(), entry.tally.reproduced, entry.tally.not_reproduced,
+        entry.tally.inconclusive, mini_bar(entry.tally), best ? "<b>found: </b>" : "", cell(entry.note));
   }
   out += "</tbody></table></div>\n";
-  if (left_out > 0) out += fmt::format("<p class=\"note small\">{} in between that never reproduced it are left out; diagnosis.json has all</p>\n", left_out);
+  if (left_out > 0)
+    out += fmt::format(
+        "<p class=\"note small\">{} in between that never reproduced it are left out; diagnosis.json has all</p>\n",
+        left_out);
   return out + "</section>\n";
 }
 
 std::string not_tried_section(const std::vector<diagnose::NotTried>& next) {
   if (next.empty()) return {};
-  std::string out = "<section>\n<h2>Not tried any more</h2>\n<p>What the search would go on with, most likely first.</p>\n<div class=\"scroll\"><table><thead><tr>"
-                    "<th>level</th><th>faults</th><th>why</th></tr></thead><tbody>\n";
+  std::string out =
+      "<section>\n<h2>Not tried any more</h2>\n<p>What the search would go on with, most likely first.</p>\n<div "
+      "class=\"scroll\"><table><thead><tr>"
+      "<th>level</th><th>faults</th><th>why</th></tr></thead><tbody>\n";
   for (const diagnose::NotTried& one : next)
-    out += fmt::format("<tr><td class=\"level\">{}</td><td class=\"pre\">{}</td><td>{}</td></tr>\n", one.level, cell(schedule::in_words(one.schedule)), cell(one.why));
+    out += fmt::format("<tr><td class=\"level\">{}</td><td class=\"pre\">{}</td><td>{}</td></tr>\n", one.level,
+                       cell(schedule::in_words(one.schedule)), cell(one.why));
   return out + "</tbody></table></div>\n</section>\n";
 }
 
 std::string dump_section(const diagnose::Plan& plan) {
-  std::string out = fmt::format("<section>\n<h2>What production left</h2>\n<p>{} considered, {} of them discarded.</p>\n",
-                                plural(plan.failures, "failure"), percent(plan.discarded_share));
+  std::string out =
+      fmt::format("<section>\n<h2>What production left</h2>\n<p>{} considered, {} of them discarded.</p>\n",
+                  plural(plan.failures, "failure"), percent(plan.discarded_share));
   if (!plan.candidates.empty()) {
-    out += "<h3>Candidates, most likely first</h3>\n<div class=\"scroll\"><table><thead><tr><th class=\"n\">rank</th><th>fault</th>"
-           "<th class=\"n\">events</th><th>why</th></tr></thead><tbody>\n";
+    out +=
+        "<h3>Candidates, most likely first</h3>\n<div class=\"scroll\"><table><thead><tr><th "
+        "class=\"n\">rank</th><th>fault</th>"
+        "<th class=\"n\">events</th><th>why</th></tr></thead><tbody>\n";
     const std::vector<const diagnose::Candidate*> candidates = diagnose::by_rank(plan);
     for (std::size_t i = 0; i < std::min(candidates.size(), kMostRows / 3); ++i) {
       const diagnose::Candidate& candidate = *candidates[i];
-      out += fmt::format("<tr><td class=\"n\">{}</td><td>{}{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n", candidate.rank,
-                         cell(schedule::in_words(candidate.fault)), candidate.symptom ? " <span class=\"note\">(symptom)</span>" : "",
-                         candidate.count, cell(candidate.why));
+      out += fmt::format("<tr><td class=\"n\">{}</td><td>{}{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
+                         candidate.rank, cell(schedule::in_words(candidate.fault)),
+                         candidate.symptom ? " <span class=\"note\">(symptom)</span>" : "", candidate.count,
+                         cell(candidate.why));
     }
     out += "</tbody></table></div>\n";
     if (candidates.size() > kMostRows / 3)
       out += fmt::format("<p class=\"note small\">and {} more</p>\n", candidates.size() - kMostRows / 3);
   }
   if (!plan.discarded.empty()) {
-    out += "<h3>Discarded, and why</h3>\n<div class=\"scroll\"><table><thead><tr><th class=\"n\">events</th><th>why</th></tr></thead><tbody>\n";
+    out +=
+        "<h3>Discarded, and why</h3>\n<div class=\"scroll\"><table><thead><tr><th "
+        "class=\"n\">events</th><th>why</th></tr></thead><tbody>\n";
     for (std::size_t i = 0; i < std::min(plan.discarded.size(), kMostRows / 3); ++i)
-      out += fmt::format("<tr><td class=\"n\">{}</td><td>{}</td></tr>\n", plan.discarded[i].events, cell(plan.discarded[i].why));
+      out += fmt::format("<tr><td class=\"n\">{}</td><td>{}</td></tr>\n", plan.discarded[i].events,
+                         cell(plan.discarded[i].why));
     out += "</tbody></table></div>\n";
     if (plan.discarded.size() > kMostRows / 3)
       out += fmt::format("<p class=\"note small\">and {} more</p>\n", plan.discarded.size() - kMostRows / 3);
@@ -156,41 +182,56 @@ std::string logs_section(const std::vector<logs::Beside>& all, const schedule::R
   for (const logs::Beside& node : all) {
     if (bytes > kMostLogs || node.rows.empty()) continue;
     const std::size_t begin = out.size();
-    out += fmt::format("<h3>{}</h3>\n<div class=\"scroll\"><table class=\"beside\"><thead><tr><th class=\"n\">s</th><th>the failure</th>"
-                       "<th class=\"n\">s</th><th>run {}</th></tr></thead><tbody>\n", cell(node.node), run.number);
+    out += fmt::format(
+        "<h3>{}</h3>\n<div class=\"scroll\"><table class=\"beside\"><thead><tr><th class=\"n\">s</th><th>the "
+        "failure</th>"
+        "<th class=\"n\">s</th><th>run {}</th></tr></thead><tbody>\n",
+        cell(node.node), run.number);
     const std::int64_t zero = run.trace.meta.workload_ts;
-    const auto seconds = [](std::int64_t ts, std::int64_t since) { return ts == logs::kNoTime || since == logs::kNoTime || since == 0 ? std::string() : fmt::format("{:.3f}", static_cast<double>(ts - since) / 1e9); };
+    const auto seconds = [](std::int64_t ts, std::int64_t since) {
+      return ts == logs::kNoTime || since == logs::kNoTime || since == 0
+                 ? std::string()
+                 : fmt::format("{:.3f}", static_cast<double>(ts - since) / 1e9);
+    };
     std::int64_t first = logs::kNoTime;  // of the failure's lines: its workload's beginning is not known
     for (const logs::BesideRow& row : node.rows)
       if (first == logs::kNoTime) first = row.failure_ns;
     std::vector<const schedule::FaultOutcome*> faults;
     for (const schedule::FaultOutcome& fault : run.faults)
       if (fault.fired && zero != 0) faults.push_back(&fault);
-    std::stable_sort(faults.begin(), faults.end(), [](const auto* a, const auto* b) { return a->fired_ns < b->fired_ns; });
+    std::stable_sort(faults.begin(), faults.end(),
+                     [](const auto* a, const auto* b) { return a->fired_ns < b->fired_ns; });
     std::size_t next = 0;
     const auto faults_until = [&](std::int64_t ts) {
       for (; next < faults.size() && faults[next]->fired_ns + zero <= ts; ++next)
-        out += fmt::format("<tr class=\"fault\"><td class=\"n\"></td><td></td><td class=\"n\">{:.3f}</td><td>{}{}{}</td></tr>\n",
-                           static_cast<double>(faults[next]->fired_ns) / 1e9, cell(faults[next]->id), faults[next]->node.empty() ? "" : " on " + cell(faults[next]->node),
-                           faults[next]->detail.empty() ? "" : ": " + cell(faults[next]->detail));
+        out += fmt::format(
+            "<tr class=\"fault\"><td class=\"n\"></td><td></td><td class=\"n\">{:.3f}</td><td>{}{}{}</td></tr>\n",
+            static_cast<double>(faults[next]->fired_ns) / 1e9, cell(faults[next]->id),
+            faults[next]->node.empty() ? "" : " on " + cell(faults[next]->node),
+            faults[next]->detail.empty() ? "" : ": " + cell(faults[next]->detail));
     };
     for (const logs::BesideRow& row : node.rows) {
       if (row.left_out != 0) {
-        out += fmt::format("<tr><td></td><td colspan=\"3\" class=\"note\">{} left out</td></tr>\n", plural(row.left_out, "row"));
+        out += fmt::format("<tr><td></td><td colspan=\"3\" class=\"note\">{} left out</td></tr>\n",
+                           plural(row.left_out, "row"));
         continue;
       }
       if (row.run_ns != logs::kNoTime) faults_until(row.run_ns);
       out += fmt::format("<tr{}><td class=\"n\">{}</td><td>{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
-                         row.failure.empty() ? " class=\"right\"" : row.run.empty() ? " class=\"left\"" : "", seconds(row.failure_ns, first),
-                         cell(row.failure), seconds(row.run_ns, zero), cell(row.run));
+                         row.failure.empty() ? " class=\"right\""
+                         : row.run.empty()   ? " class=\"left\""
+                                             : "",
+                         seconds(row.failure_ns, first), cell(row.failure), seconds(row.run_ns, zero), cell(row.run));
     }
     faults_until(std::numeric_limits<std::int64_t>::max());
     out += "</tbody></table></div>\n";
     bytes += out.size() - begin;
   }
   if (out.empty()) return {};
-  return "<section>\n<h2>The failure's logs beside the run's</h2>\n<p class=\"note small\">Lines that both have stand in one row, whatever their numbers. "
-         "The failure's seconds count from its first line here, the run's from the beginning of its workload.</p>\n" + out + "</section>\n";
+  return "<section>\n<h2>The failure's logs beside the run's</h2>\n<p class=\"note small\">Lines that both have stand "
+         "in one row, whatever their numbers. "
+         "The failure's seconds count from its first line here, the run's from the beginning of its workload.</p>\n" +
+         out + "</section>\n";
 }
 
 // --- the incident
@@ -204,15 +245,17 @@ std::vector<const diagnose::Candidate*> explained(const diagnose::Diagnosis& dia
       continue;
     }
     // Copies on other nodes are named after the one they come from ("crash-n1-on-n2").
-    const bool used = std::any_of(diagnosis.found->faults.begin(), diagnosis.found->faults.end(), [&](const schedule::Fault& fault) {
-      return fault.id == candidate->fault.id || fault.id.starts_with(candidate->fault.id + "-on-");
-    });
+    const bool used =
+        std::any_of(diagnosis.found->faults.begin(), diagnosis.found->faults.end(), [&](const schedule::Fault& fault) {
+          return fault.id == candidate->fault.id || fault.id.starts_with(candidate->fault.id + "-on-");
+        });
     if (used) chosen.push_back(candidate);
   }
   return chosen;
 }
 
-Panel incident_panel(const diagnose::Diagnosis& diagnosis, const std::vector<Source>& incident, const schedule::RunResult* run) {
+Panel incident_panel(const diagnose::Diagnosis& diagnosis, const std::vector<Source>& incident,
+                     const schedule::RunResult* run) {
   Panel panel;
   panel.title = "The incident";
   panel.sources = incident;
@@ -221,23 +264,25 @@ Panel incident_panel(const diagnose::Diagnosis& diagnosis, const std::vector<Sou
   if (panel.zero_ns != 0) {
     panel.boundaries.push_back({0, "workload begins", false});
   } else if (!candidates.empty()) {
-    const diagnose::Candidate* first = *std::min_element(candidates.begin(), candidates.end(), [](const auto* a, const auto* b) {
-      return a->first_ts < b->first_ts;
-    });
+    const diagnose::Candidate* first = *std::min_element(
+        candidates.begin(), candidates.end(), [](const auto* a, const auto* b) { return a->first_ts < b->first_ts; });
     panel.zero_ns = first->first_ts;
     panel.note = "Times count from the first suspected fault: the dump does not say when the workload began.";
     if (run != nullptr)
       for (const schedule::FaultOutcome& outcome : run->faults)
         if (outcome.fired && (outcome.id == first->fault.id || outcome.id.starts_with(first->fault.id + "-on-"))) {
           panel.zero_ns -= outcome.fired_ns;
-          panel.note = fmt::format("Aligned with the run below at its first fault, '{}': the dump does not say when the workload began.", outcome.id);
+          panel.note = fmt::format(
+              "Aligned with the run below at its first fault, '{}': the dump does not say when the workload began.",
+              outcome.id);
           break;
         }
   } else {
     panel.zero_ns = diagnosis.plan.begin_ts;
   }
   for (const diagnose::Candidate* candidate : candidates) {
-    Moment moment{MomentKind::fault, candidate->node, candidate->first_ts - panel.zero_ns, 0, false, candidate->fault.id, {}};
+    Moment moment{
+        MomentKind::fault, candidate->node, candidate->first_ts - panel.zero_ns, 0, false, candidate->fault.id, {}};
     const bool lasts = schedule::lasts(candidate->kind);
     if (lasts) moment.end_ns = candidate->last_ts - panel.zero_ns;
     moment.text = fmt::format("seen in the dump as '{}': {}", candidate->fault.id, candidate->why);
@@ -247,7 +292,9 @@ Panel incident_panel(const diagnose::Diagnosis& diagnosis, const std::vector<Sou
   for (const Source& source : incident) {
     const trace::Meta& meta = source.trace->meta;
     if (meta.end_ns == 0 || ++dumps > 4) continue;
-    panel.boundaries.push_back({meta.end_ns - panel.zero_ns, meta.trigger.empty() ? "dump written" : fmt::format("dump written ({})", shorten(meta.trigger, 60)), false});
+    panel.boundaries.push_back(
+        {meta.end_ns - panel.zero_ns,
+         meta.trigger.empty() ? "dump written" : fmt::format("dump written ({})", shorten(meta.trigger, 60)), false});
   }
   return panel;
 }
@@ -266,11 +313,12 @@ std::string fresh_nonce() {
   return out;
 }
 
-std::string diagnosis_html(const DiagnosisReport& report, const std::vector<Source>& incident, const schedule::RunResult* run,
-                           const PageContext& context) {
+std::string diagnosis_html(const DiagnosisReport& report, const std::vector<Source>& incident,
+                           const schedule::RunResult* run, const PageContext& context) {
   const diagnose::Diagnosis& diagnosis = *report.diagnosis;
   std::string body = "<section>\n";
-  body += fmt::format("<p class=\"lead\">{}{}</p>\n", badge(schedule::verdict_name(diagnosis.verdict), tone_of(diagnosis.verdict, true)),
+  body += fmt::format("<p class=\"lead\">{}{}</p>\n",
+                      badge(schedule::verdict_name(diagnosis.verdict), tone_of(diagnosis.verdict, true)),
                       cell(diagnosis.reason));
   if (diagnosis.found) {
     body += "<h3>What must happen</h3>\n" + steps_html(*diagnosis.found) + remarks_html(diagnosis.remarks);
@@ -279,19 +327,25 @@ std::string diagnosis_html(const DiagnosisReport& report, const std::vector<Sour
   }
   body += "<div class=\"facts\">\n";
   if (diagnosis.found) body += fact(std::to_string(diagnosis.level), "level of the search");
-  body += fact(std::to_string(diagnosis.schedules), fmt::format("schedule{} tried{}", diagnosis.schedules == 1 ? "" : "s", diagnosis.target_reached ? " before it was found" : ""));
-  body += fact(std::to_string(diagnosis.runs), fmt::format("runs, {} of them to confirm{}", diagnosis.confirm_runs,
-                                                             diagnosis.rate_runs > 0 ? fmt::format(", {} to tell the rate", diagnosis.rate_runs) : ""));
+  body +=
+      fact(std::to_string(diagnosis.schedules), fmt::format("schedule{} tried{}", diagnosis.schedules == 1 ? "" : "s",
+                                                            diagnosis.target_reached ? " before it was found" : ""));
+  body += fact(std::to_string(diagnosis.runs),
+               fmt::format("runs, {} of them to confirm{}", diagnosis.confirm_runs,
+                           diagnosis.rate_runs > 0 ? fmt::format(", {} to tell the rate", diagnosis.rate_runs) : ""));
   body += fact(format_seconds(report.seconds), "in all");
-  body += fact(percent(diagnosis.plan.discarded_share), fmt::format("of {} discarded", plural(diagnosis.plan.failures, "failure")));
+  body += fact(percent(diagnosis.plan.discarded_share),
+               fmt::format("of {} discarded", plural(diagnosis.plan.failures, "failure")));
   body += "</div>\n" + next_steps_html(next_steps(report)) + "</section>\n";
 
   std::vector<Panel> panels;
   if (!incident.empty()) panels.push_back(incident_panel(diagnosis, incident, run));
   if (run != nullptr && diagnosis.found)
-    panels.push_back(run_panel(*diagnosis.found, *run, fmt::format("Run {}, {}", run->number, schedule::verdict_name(run->verdict))));
+    panels.push_back(run_panel(*diagnosis.found, *run,
+                               fmt::format("Run {}, {}", run->number, schedule::verdict_name(run->verdict))));
   body += timeline_section(panels, context);
-  if (run != nullptr && diagnosis.found) body += fault_section(*diagnosis.found, *run, fmt::format("What happened in run {}", run->number));
+  if (run != nullptr && diagnosis.found)
+    body += fault_section(*diagnosis.found, *run, fmt::format("What happened in run {}", run->number));
   if (run != nullptr && diagnosis.found) body += logs_section(report.logs, *run);
   if (diagnosis.found) body += schedule_section(*diagnosis.found, report.schedule_path);
   body += tried_section(diagnosis);
@@ -302,56 +356,74 @@ std::string diagnosis_html(const DiagnosisReport& report, const std::vector<Sour
   return document("rose diagnose", report.name, body, context);
 }
 
-std::string replay_html(const ReplayReport& report, const std::vector<schedule::RunResult>& runs, const PageContext& context) {
+std::string replay_html(const ReplayReport& report, const std::vector<schedule::RunResult>& runs,
+                        const PageContext& context) {
   std::string body = "<section>\n";
-  body += fmt::format("<p class=\"lead\">{}{}</p>\n", badge(schedule::verdict_name(report.verdict), tone_of(report.verdict, !report.expect_fixed)),
+  body += fmt::format("<p class=\"lead\">{}{}</p>\n",
+                      badge(schedule::verdict_name(report.verdict), tone_of(report.verdict, !report.expect_fixed)),
                       cell(report.reason));
-  if (report.expect_fixed) body += "<p class=\"note\">Asked: is it fixed? The bug must not show although every planned fault fired.</p>\n";
+  if (report.expect_fixed)
+    body += "<p class=\"note\">Asked: is it fixed? The bug must not show although every planned fault fired.</p>\n";
   body += "<h3>What is made to happen</h3>\n" + steps_html(report.schedule);
   body += "<h3>How often the bug shows then</h3>\n" + rate_bar(report.tally, report.target_rate);
   if (report.expect_fixed && report.tally.reproduced == 0 && report.tally.conclusive() > 0)
-    body += fmt::format("<p>In none of {} conclusive runs: the remaining rate is at most {} (95 %).</p>\n", report.tally.conclusive(),
-                        percent(schedule::upper_bound_without_hit(report.tally.conclusive())));
-  else
-    body += rate_sentence(report.tally);
+    body +=
+        fmt::format("<p>In none of {} conclusive runs: the remaining rate is at most {} (95 %).</p>\n",
+                    report.tally.conclusive(), percent(schedule::upper_bound_without_hit(report.tally.conclusive())));
+  else body += rate_sentence(report.tally);
   body += "<div class=\"facts\">\n" + fact(std::to_string(report.tally.runs()), "runs") +
-          fact(std::to_string(report.tally.reproduced), "reproduced") + fact(std::to_string(report.tally.not_reproduced), "not reproduced") +
-          fact(std::to_string(report.tally.inconclusive), "could not tell") + fact(format_seconds(report.seconds), "in all") + "</div>\n</section>\n";
+          fact(std::to_string(report.tally.reproduced), "reproduced") +
+          fact(std::to_string(report.tally.not_reproduced), "not reproduced") +
+          fact(std::to_string(report.tally.inconclusive), "could not tell") +
+          fact(format_seconds(report.seconds), "in all") + "</div>\n</section>\n";
 
   std::vector<Panel> panels;
   for (const schedule::RunResult& run : runs)
-    panels.push_back(run_panel(report.schedule, run, fmt::format("Run {}, {}", run.number, schedule::verdict_name(run.verdict))));
+    panels.push_back(
+        run_panel(report.schedule, run, fmt::format("Run {}, {}", run.number, schedule::verdict_name(run.verdict))));
   body += timeline_section(panels, context);
   for (const schedule::RunResult& run : runs) {
-    body += fault_section(report.schedule, run, fmt::format("What happened in run {}, {}", run.number, schedule::verdict_name(run.verdict)));
+    body += fault_section(report.schedule, run,
+                          fmt::format("What happened in run {}, {}", run.number, schedule::verdict_name(run.verdict)));
     body += order_section(report.schedule, run, fmt::format("The order of run {}", run.number));
   }
 
   const std::vector<FaultCount> counts = report.faults();
   if (!counts.empty()) {
-    body += "<section>\n<h2>Faults over all runs</h2>\n<div class=\"scroll\"><table><thead><tr><th>fault</th><th class=\"n\">asked for</th>"
-            "<th class=\"n\">fired</th><th>where it did not fire</th></tr></thead><tbody>\n";
+    body +=
+        "<section>\n<h2>Faults over all runs</h2>\n<div class=\"scroll\"><table><thead><tr><th>fault</th><th "
+        "class=\"n\">asked for</th>"
+        "<th class=\"n\">fired</th><th>where it did not fire</th></tr></thead><tbody>\n";
     for (const FaultCount& count : counts)
-      body += fmt::format("<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n", cell(count.id), count.requested,
-                          count.fired, count.fired < count.requested ? cell(count.why_not) : "");
+      body +=
+          fmt::format("<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n", cell(count.id),
+                      count.requested, count.fired, count.fired < count.requested ? cell(count.why_not) : "");
     body += "</tbody></table></div>\n</section>\n";
   }
-  body += "<section>\n<h2>Runs</h2>\n<div class=\"scroll\"><table><thead><tr><th class=\"n\">run</th><th>verdict</th><th class=\"n\">seconds</th>"
-          "<th>why</th><th>kept in</th></tr></thead><tbody>\n";
+  body +=
+      "<section>\n<h2>Runs</h2>\n<div class=\"scroll\"><table><thead><tr><th class=\"n\">run</th><th>verdict</th><th "
+      "class=\"n\">seconds</th>"
+      "<th>why</th><th>kept in</th></tr></thead><tbody>\n";
   for (std::size_t i = 0; i < std::min(report.runs.size(), kMostRows); ++i) {
     const schedule::RunResult& run = report.runs[i];
     const Tone tone = tone_of(run.verdict, !report.expect_fixed);
-    body += fmt::format("<tr><td class=\"n\">{}</td><td><span aria-hidden=\"true\">{} </span>{}</td><td class=\"n\">{:.1f}</td><td>{}</td>"
-                        "<td><code>{}</code></td></tr>\n", run.number, tone.sign, schedule::verdict_name(run.verdict), run.seconds,
-                        cell(run.reason), cell(run.directory.string()));
+    body += fmt::format(
+        "<tr><td class=\"n\">{}</td><td><span aria-hidden=\"true\">{} </span>{}</td><td "
+        "class=\"n\">{:.1f}</td><td>{}</td>"
+        "<td><code>{}</code></td></tr>\n",
+        run.number, tone.sign, schedule::verdict_name(run.verdict), run.seconds, cell(run.reason),
+        cell(run.directory.string()));
   }
   body += "</tbody></table></div>\n";
-  if (report.runs.size() > kMostRows) body += fmt::format("<p class=\"note small\">and {} more; replay.json has all</p>\n", report.runs.size() - kMostRows);
+  if (report.runs.size() > kMostRows)
+    body +=
+        fmt::format("<p class=\"note small\">and {} more; replay.json has all</p>\n", report.runs.size() - kMostRows);
   body += "</section>\n" + schedule_section(report.schedule, report.schedule_path) + environment_section(context);
   return document("rose replay", report.name, body, context);
 }
 
-std::string dump_html(const trace::Trace& trace, const ShowFilter& filter, const std::string& file, const PageContext& context) {
+std::string dump_html(const trace::Trace& trace, const ShowFilter& filter, const std::string& file,
+                      const PageContext& context) {
   trace::Trace chosen;
   chosen.meta = trace.meta;
   chosen.strings = trace.strings;
@@ -363,7 +435,9 @@ std::string dump_html(const trace::Trace& trace, const ShowFilter& filter, const
                     : fmt::format("{} of the window's {} events", chosen.events.size(), trace.events.size());
   panel.sources.push_back({&chosen, {}});
   const trace::Meta& meta = trace.meta;
-  panel.zero_ns = meta.workload_ts != 0 ? meta.workload_ts : chosen.events.empty() ? meta.begin_ns : chosen.events.front().ts_ns;
+  panel.zero_ns = meta.workload_ts != 0   ? meta.workload_ts
+                  : chosen.events.empty() ? meta.begin_ns
+                                          : chosen.events.front().ts_ns;
   if (meta.workload_ts != 0) panel.boundaries.push_back({0, "workload begins", false});
   const Stretch whole = widened(extent(panel), 0.02);
   PageContext with_nodes = context;
@@ -373,7 +447,8 @@ std::string dump_html(const trace::Trace& trace, const ShowFilter& filter, const
   show_summary(trace, filter, nullptr, [&](std::string_view more) {
     if (summary.size() < kMostToml) summary += more;
   });
-  body += fmt::format("<section>\n<h2>What failed, how often, where</h2>\n<pre>{}</pre>\n</section>\n", escape(shorten(summary, kMostToml)));
+  body += fmt::format("<section>\n<h2>What failed, how often, where</h2>\n<pre>{}</pre>\n</section>\n",
+                      escape(shorten(summary, kMostToml)));
   body += environment_section(context);
   return document("rose dump", file, body, context);
 }

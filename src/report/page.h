@@ -1,13 +1,13 @@
-// Results as one self-contained HTML file, to be attached to a ticket: nothing is fetched, every string of a dump or log is
-// escaped, only its own style and script run (nonce), and without the script it is whole all the same.
+// Results as one self-contained HTML file, to be attached to a ticket: nothing is fetched, every string of a dump or
+// log is escaped, only its own style and script run (nonce), and without the script it is whole all the same.
 #pragma once
 
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "report/results.h"
 #include "report/dump/show.h"
+#include "report/results.h"
 #include "report/timeline.h"
 
 namespace rose::report {
@@ -21,7 +21,8 @@ struct PageContext {
 // From the kernel's random numbers: no string of a dump can know it.
 [[nodiscard]] std::string fresh_nonce();
 
-// `incident`: the dumps, with the lane of each event. `run`: one run of the found schedule, with its trace; may be null.
+// `incident`: the dumps, with the lane of each event. `run`: one run of the found schedule, with its trace; may be
+// null.
 [[nodiscard]] std::string diagnosis_html(const DiagnosisReport& report, const std::vector<Source>& incident,
                                          const schedule::RunResult* run, const PageContext& context);
 

@@ -9,8 +9,8 @@
 
 namespace rose::report {
 
-inline constexpr std::size_t kMostRows = 300;      // of a table
-inline constexpr std::size_t kMostWords = 1500;    // bytes of a cell
+inline constexpr std::size_t kMostRows = 300;    // of a table
+inline constexpr std::size_t kMostWords = 1500;  // bytes of a cell
 inline constexpr std::size_t kMostToml = 64'000;
 
 // Of a table's cell, escaped and shortened.
@@ -27,16 +27,20 @@ struct Tone {
 [[nodiscard]] std::string schedule_section(const schedule::Schedule& schedule, std::string_view path);
 [[nodiscard]] std::string environment_section(const PageContext& context);
 [[nodiscard]] std::string notes_section(const std::vector<std::string>& notes);
-[[nodiscard]] std::string fault_section(const schedule::Schedule& schedule, const schedule::RunResult& run, std::string_view title);
+[[nodiscard]] std::string fault_section(const schedule::Schedule& schedule, const schedule::RunResult& run,
+                                        std::string_view title);
 // What became of the events and steps of the schedule's order; "" without one.
-[[nodiscard]] std::string order_section(const schedule::Schedule& schedule, const schedule::RunResult& run, std::string_view title);
+[[nodiscard]] std::string order_section(const schedule::Schedule& schedule, const schedule::RunResult& run,
+                                        std::string_view title);
 
 [[nodiscard]] Stretch widened(const Stretch& stretch, double share);
 // What the run's faults did, and the trace when it is there.
 [[nodiscard]] Panel run_panel(const schedule::Schedule& schedule, const schedule::RunResult& run, std::string title);
 // `given`: the stretch that is shown; else what explains the panels.
-[[nodiscard]] std::string timeline_section(const std::vector<Panel>& panels, const PageContext& context, const Stretch* given = nullptr);
+[[nodiscard]] std::string timeline_section(const std::vector<Panel>& panels, const PageContext& context,
+                                           const Stretch* given = nullptr);
 
-[[nodiscard]] std::string document(std::string_view over, std::string_view name, const std::string& body, const PageContext& context);
+[[nodiscard]] std::string document(std::string_view over, std::string_view name, const std::string& body,
+                                   const PageContext& context);
 
 }  // namespace rose::report

@@ -5,9 +5,9 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "report/dump/text.h"
 #include "report/results.h"
 #include "report/suite.h"
-#include "report/dump/text.h"
 #include "schedule/record.h"
 
 namespace rose::report {
@@ -37,13 +37,15 @@ std::string seen_text(const schedule::Fault& fault, const schedule::FaultOutcome
   const bool calls = fault.kind == schedule::FaultKind::syscall || fault.before.has_value();
   if (!calls || (outcome.seen == 0 && !outcome.armed)) return {};
   if (outcome.fired) return plural(outcome.seen, "call");
-  return fmt::format("{} of {}", outcome.seen, fault.kind == schedule::FaultKind::syscall ? fault.count : fault.before_count);
+  return fmt::format("{} of {}", outcome.seen,
+                     fault.kind == schedule::FaultKind::syscall ? fault.count : fault.before_count);
 }
 
 // Libraries that any program's calls go through.
 bool is_plumbing(const schedule::Frame& frame) {
   const auto name = frame.module.substr(frame.module.rfind('/') + 1);
-  for (const char* one : {"libc.so", "libc-", "libpthread", "ld-linux", "ld-musl", "libstdc++.so", "libgcc_s.so", "libjvm.so", "libjava.so", "libnio.so", "libnet.so"})
+  for (const char* one : {"libc.so", "libc-", "libpthread", "ld-linux", "ld-musl", "libstdc++.so", "libgcc_s.so",
+                          "libjvm.so", "libjava.so", "libnio.so", "libnet.so"})
     if (name.starts_with(one)) return true;
   return (frame.module.empty() && frame.function.empty()) || schedule::of_jdk(frame);
 }
@@ -52,7 +54,9 @@ std::string in_short(const schedule::Frame& frame) {
   constexpr std::size_t kMost = 120;
   const auto last_part = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
   std::string text = frame.function;
-  if (text.empty()) text = frame.module.empty() ? fmt::format("code made at run time, {:#x}", frame.offset) : fmt::format("{}+{:#x}", last_part(frame.module), frame.offset);
+  if (text.empty())
+    text = frame.module.empty() ? fmt::format("code made at run time, {:#x}", frame.offset)
+                                : fmt::format("{}+{:#x}", last_part(frame.module), frame.offset);
   if (text.size() > kMost) text = text.substr(0, kMost) + "...";
   if (!frame.file.empty()) text += fmt::format(" at {}", last_part(frame.file));
   if (!frame.file.empty() && frame.line > 0) text += fmt::format(":{}", frame.line);
@@ -66,8 +70,15 @@ Json stack_of_run(const std::string& fault, const schedule::Stack& stack, int ru
                       {"file", text_or_null(frame.file)},
                       {"line", frame.line > 0 ? Json(frame.line) : Json(nullptr)},
                       {"module", text_or_null(frame.module)}});
-  return {{"fault", fault}, {"node", stack.node}, {"thread", stack.thread}, {"pid", stack.pid}, {"tid", stack.tid}, {"run", run},
-          {"why", stack.why}, {"frames", std::move(frames)}, {"incomplete", text_or_null(stack.incomplete)}};
+  return {{"fault", fault},
+          {"node", stack.node},
+          {"thread", stack.thread},
+          {"pid", stack.pid},
+          {"tid", stack.tid},
+          {"run", run},
+          {"why", stack.why},
+          {"frames", std::move(frames)},
+          {"incomplete", text_or_null(stack.incomplete)}};
 }
 
 // Of each fault those of the first run that has some.
@@ -99,12 +110,9 @@ std::vector<FaultCount> ReplayReport::faults() const {
     for (const RunResult& run : runs) {
       const auto outcome = std::find_if(run.faults.begin(), run.faults.end(),
                                         [&](const schedule::FaultOutcome& o) { return o.id == fault.id; });
-      if (outcome == run.faults.end())
-        count.why_not = run.reason;  // the run ended before faults were armed
-      else if (outcome->fired)
-        ++count.fired;
-      else
-        count.why_not = report::why_not(*outcome);
+      if (outcome == run.faults.end()) count.why_not = run.reason;  // the run ended before faults were armed
+      else if (outcome->fired) ++count.fired;
+      else count.why_not = report::why_not(*outcome);
     }
     counts.push_back(std::move(count));
   }
@@ -126,14 +134,13 @@ std::vector<NameCount> names_of_order(const ReplayReport& report) {
   for (const RunResult& run : report.runs) {
     for (const schedule::OrderOutcome& one : run.order) {
       if (one.kind == "fault") continue;
-      auto count = std::find_if(counts.begin(), counts.end(), [&](const NameCount& known) { return known.name == one.name; });
+      auto count =
+          std::find_if(counts.begin(), counts.end(), [&](const NameCount& known) { return known.name == one.name; });
       if (count == counts.end()) count = counts.insert(counts.end(), {one.name, one.kind, 0, 0, 0, {}});
       ++count->runs;
       if (one.held_ns > 0) ++count->held;
-      if (one.came)
-        ++count->came;
-      else
-        count->why_not = one.why_not;
+      if (one.came) ++count->came;
+      else count->why_not = one.why_not;
     }
   }
   return counts;
@@ -218,18 +225,21 @@ std::string replay_json(const ReplayReport& report) { return json_line(replay_ob
 
 std::string replay_text(const ReplayReport& report) {
   std::string out = fmt::format("{}: {}\n", schedule::verdict_name(report.verdict), printable(report.reason));
-  out += fmt::format("rate: {}; {}, {} inconclusive, {}\n", rate_text(report.tally), plural(static_cast<std::uint64_t>(report.tally.runs()), "run"),
-                     report.tally.inconclusive, format_seconds(report.seconds));
+  out += fmt::format("rate: {}; {}, {} inconclusive, {}\n", rate_text(report.tally),
+                     plural(static_cast<std::uint64_t>(report.tally.runs()), "run"), report.tally.inconclusive,
+                     format_seconds(report.seconds));
   if (report.expect_fixed && report.tally.reproduced == 0 && report.tally.conclusive() > 0)
     out += fmt::format("remaining rate: at most {} (95 %)\n",
                        percent(schedule::upper_bound_without_hit(report.tally.conclusive())));
   for (const FaultCount& fault : report.faults()) {
-    out += fmt::format("fault {}: fired in {} of {}", fault.id, fault.fired, plural(static_cast<std::uint64_t>(fault.requested), "run"));
+    out += fmt::format("fault {}: fired in {} of {}", fault.id, fault.fired,
+                       plural(static_cast<std::uint64_t>(fault.requested), "run"));
     if (fault.fired < fault.requested && !fault.why_not.empty()) out += fmt::format(" ({})", printable(fault.why_not));
     out += "\n";
   }
   for (const NameCount& name : names_of_order(report)) {
-    out += fmt::format("{} {}: came in {} of {}", name.kind, name.name, name.came, plural(static_cast<std::uint64_t>(name.runs), "run"));
+    out += fmt::format("{} {}: came in {} of {}", name.kind, name.name, name.came,
+                       plural(static_cast<std::uint64_t>(name.runs), "run"));
     if (name.held > 0) out += fmt::format(", held until its turn in {}", name.held);
     if (name.came < name.runs && !name.why_not.empty()) out += fmt::format(" ({})", printable(name.why_not));
     out += "\n";
@@ -238,15 +248,18 @@ std::string replay_text(const ReplayReport& report) {
   // One run in full: of those that went otherwise than wanted the last, since that is what needs an explanation.
   const RunResult* shown = nullptr;
   for (const RunResult& run : report.runs)
-    if (shown == nullptr || mark_of(report.expect_fixed, run.verdict)[0] != '+' || mark_of(report.expect_fixed, shown->verdict)[0] == '+')
+    if (shown == nullptr || mark_of(report.expect_fixed, run.verdict)[0] != '+' ||
+        mark_of(report.expect_fixed, shown->verdict)[0] == '+')
       shown = &run;
   if (shown != nullptr && !report.schedule.faults.empty())
-    out += fmt::format("\nrun {}, {}: {}\n{}", shown->number, schedule::verdict_name(shown->verdict), printable(shown->reason),
-                       fault_table(report.schedule, *shown));
+    out += fmt::format("\nrun {}, {}: {}\n{}", shown->number, schedule::verdict_name(shown->verdict),
+                       printable(shown->reason), fault_table(report.schedule, *shown));
   if (const RunResult* recorded = report.recorded_run()) {
     const bool pins = recorded->verdict == Verdict::reproduced && report.tally.rate() < report.target_rate;
-    out += fmt::format("\nrecorded in run {}, {}{} (rose replay --recording FILE -- CMD):\n", recorded->number, schedule::verdict_name(recorded->verdict),
-                       pins ? "; what the schedule does not bring back each time, a replay of the node that failed does" : "");
+    out += fmt::format(
+        "\nrecorded in run {}, {}{} (rose replay --recording FILE -- CMD):\n", recorded->number,
+        schedule::verdict_name(recorded->verdict),
+        pins ? "; what the schedule does not bring back each time, a replay of the node that failed does" : "");
     for (const auto& path : recorded->recordings) out += fmt::format("  {}\n", printable(path.string()));
     for (const std::string& command : report.alone) out += fmt::format("  {}\n", printable(command));
   }
@@ -257,8 +270,11 @@ std::vector<std::string> frames_in_short(const schedule::FaultOutcome& outcome) 
   constexpr std::size_t kShown = 6;
   if (outcome.stacks.empty()) return {};
   const schedule::Stack& stack = outcome.stacks.front();
-  const auto own = std::find_if(stack.frames.begin(), stack.frames.end(), [](const auto& frame) { return !is_plumbing(frame); });
-  const auto last_own = std::find_if(stack.frames.rbegin(), stack.frames.rend(), [](const auto& frame) { return !is_plumbing(frame) && frame.function != "_start"; });
+  const auto own =
+      std::find_if(stack.frames.begin(), stack.frames.end(), [](const auto& frame) { return !is_plumbing(frame); });
+  const auto last_own = std::find_if(stack.frames.rbegin(), stack.frames.rend(), [](const auto& frame) {
+    return !is_plumbing(frame) && frame.function != "_start";
+  });
   const bool any = own != stack.frames.end() && last_own != stack.frames.rend();
   const auto first = any ? own : stack.frames.begin();
   const auto end = any ? last_own.base() : stack.frames.end();
@@ -281,18 +297,20 @@ std::vector<FaultRow> fault_rows(const schedule::Schedule& schedule, const RunRe
       const schedule::ConditionOutcome& condition = outcome.conditions[i];
       // Of time passing there is nothing to count.
       const bool counted = i >= fault->when.size() || fault->when[i].kind != schedule::ConditionKind::elapsed;
-      rows.push_back({Kind::condition, fmt::format("{}. {}", i + 1, condition.words), condition.met ? since_workload(condition.met_ns) : "never",
-                      condition.node, thread_of(condition.pid, condition.tid),
+      rows.push_back({Kind::condition, fmt::format("{}. {}", i + 1, condition.words),
+                      condition.met ? since_workload(condition.met_ns) : "never", condition.node,
+                      thread_of(condition.pid, condition.tid),
                       counted ? fmt::format("{} of {}", condition.seen, condition.wanted) : "", ""});
     }
     if (!outcome.fired) {
       rows.push_back({Kind::fired, "fired", "never", "", "", seen_text(*fault, outcome), why_not(outcome)});
       continue;
     }
-    rows.push_back({Kind::fired, "fired", since_workload(outcome.fired_ns), outcome.node, thread_of(outcome.pid, outcome.tid),
-                    seen_text(*fault, outcome), outcome.detail});
+    rows.push_back({Kind::fired, "fired", since_workload(outcome.fired_ns), outcome.node,
+                    thread_of(outcome.pid, outcome.tid), seen_text(*fault, outcome), outcome.detail});
     const char* how = "  in";
-    for (std::string& frame : frames_in_short(outcome)) rows.push_back({Kind::frame, std::exchange(how, ""), "", "", "", "", std::move(frame)});
+    for (std::string& frame : frames_in_short(outcome))
+      rows.push_back({Kind::frame, std::exchange(how, ""), "", "", "", "", std::move(frame)});
     const bool lasts = schedule::lasts(fault->kind);
     if (outcome.ended_ns)
       rows.push_back({Kind::ended, "ended", since_workload(*outcome.ended_ns), outcome.node, "", "", ""});
@@ -312,7 +330,8 @@ std::string fault_table(const schedule::Schedule& schedule, const RunResult& run
         out += fmt::format("  {}: {}\n", printable(row.what), printable(schedule::in_words(*fault, &schedule)));
       continue;
     }
-    table.push_back({"  " + printable(row.what), row.at, printable(row.node), row.thread, row.seen, printable(row.detail)});
+    table.push_back(
+        {"  " + printable(row.what), row.at, printable(row.node), row.thread, row.seen, printable(row.detail)});
   }
   if (table.size() == 1) return {};
   return out + columns(table, "  ");

@@ -17,13 +17,17 @@ constexpr std::size_t kShownTried = 20;  // as text
 Json faults_json(const schedule::Schedule& schedule) {
   Json faults = Json::array();
   for (const schedule::Fault& fault : schedule.faults)
-    faults.push_back({{"id", fault.id}, {"kind", schedule::kind_name(fault.kind)}, {"node", fault.node}, {"words", schedule::in_words(fault)}});
+    faults.push_back({{"id", fault.id},
+                      {"kind", schedule::kind_name(fault.kind)},
+                      {"node", fault.node},
+                      {"words", schedule::in_words(fault)}});
   return faults;
 }
 
 Json discarded_json(const diagnose::Plan& plan) {
   Json discarded = Json::array();
-  for (const diagnose::Discarded& group : plan.discarded) discarded.push_back({{"why", group.why}, {"events", group.events}});
+  for (const diagnose::Discarded& group : plan.discarded)
+    discarded.push_back({{"why", group.why}, {"events", group.events}});
   return discarded;
 }
 
@@ -54,27 +58,32 @@ std::string plan_json(const diagnose::Plan& plan) {
   Json schedules = Json::array();
   for (const schedule::Schedule& schedule : plan.schedules) schedules.push_back(schedule::to_toml(schedule));
   return json_line({{"candidates", std::move(candidates)},
-               {"discarded", discarded_json(plan)},
-               {"failures", plan.failures},
-               {"discarded_share", plan.discarded_share},
-               {"notes", plan.notes},
-               {"schedules", std::move(schedules)}});
+                    {"discarded", discarded_json(plan)},
+                    {"failures", plan.failures},
+                    {"discarded_share", plan.discarded_share},
+                    {"notes", plan.notes},
+                    {"schedules", std::move(schedules)}});
 }
 
 std::string plan_text(const diagnose::Plan& plan, bool only_logs) {
-  std::string out = only_logs ? fmt::format("{} may stand behind what the logs say, {} discarded\n", plural(plan.failures, "failure"), percent(plan.discarded_share))
-                              : fmt::format("{} in the dump, {} discarded\n", plural(plan.failures, "failure"), percent(plan.discarded_share));
+  std::string out = only_logs ? fmt::format("{} may stand behind what the logs say, {} discarded\n",
+                                            plural(plan.failures, "failure"), percent(plan.discarded_share))
+                              : fmt::format("{} in the dump, {} discarded\n", plural(plan.failures, "failure"),
+                                            percent(plan.discarded_share));
   out += "\ncandidates, most likely first:\n";
   if (plan.candidates.empty())
-    out += only_logs ? "  none yet: no message names a call, a process or a peer that a fault can hit. A diagnosis begins with a run without faults, and\n"
-                       "  then tries the calls that come shortly before what only the failure's logs say, and ends, pauses and cuts of the nodes\n"
+    out += only_logs ? "  none yet: no message names a call, a process or a peer that a fault can hit. A diagnosis "
+                       "begins with a run without faults, and\n"
+                       "  then tries the calls that come shortly before what only the failure's logs say, and ends, "
+                       "pauses and cuts of the nodes\n"
                      : "  none\n";
   for (const diagnose::Candidate* candidate : diagnose::by_rank(plan))
     out += fmt::format("  {:>3}. {}{}\n       {}\n", candidate->rank, printable(schedule::in_words(candidate->fault)),
                        candidate->symptom ? "  [symptom]" : "", printable(candidate->why));
   if (!plan.discarded.empty()) {
     out += "\ndiscarded:\n";
-    for (const diagnose::Discarded& group : plan.discarded) out += fmt::format("  {:>8}  {}\n", group.events, printable(group.why));
+    for (const diagnose::Discarded& group : plan.discarded)
+      out += fmt::format("  {:>8}  {}\n", group.events, printable(group.why));
   }
   if (!plan.schedules.empty()) {
     out += "\nschedules that would be tried first:\n";
@@ -102,52 +111,59 @@ std::string diagnosis_json(const DiagnosisReport& report) {
                      {"note", entry.note}});
   Json not_tried = Json::array();
   for (const diagnose::NotTried& one : diagnosis.next)
-    not_tried.push_back({{"level", one.level}, {"words", schedule::in_words(one.schedule)}, {"faults", faults_json(one.schedule)}, {"why", one.why}});
+    not_tried.push_back({{"level", one.level},
+                         {"words", schedule::in_words(one.schedule)},
+                         {"faults", faults_json(one.schedule)},
+                         {"why", one.why}});
   Json next = Json::array();
-  for (const NextStep& step : next_steps(report)) next.push_back({{"command", text_or_null(step.command)}, {"what", step.what}});
+  for (const NextStep& step : next_steps(report))
+    next.push_back({{"command", text_or_null(step.command)}, {"what", step.what}});
   return json_line({{"verdict", schedule::verdict_name(diagnosis.verdict)},
-               {"level", diagnosis.level},
-               {"schedules", diagnosis.schedules},
-               {"runs", diagnosis.runs},
-               {"confirm_runs", diagnosis.confirm_runs},
-               {"simplify_runs", diagnosis.simplify_runs},
-               {"rate_runs", diagnosis.rate_runs},
-               {"control_runs", diagnosis.control_runs},
-               {"control_hits", diagnosis.control_hits},
-               {"rate", diagnosis.tally.rate()},
-               {"interval", interval_json(diagnosis.tally)},
-               {"schedule", text_or_null(report.schedule_path)},
-               {"words", diagnose::in_words(diagnosis)},
-               {"discarded_share", diagnosis.plan.discarded_share},
-               {"seconds", report.seconds},
-               {"target_reached", diagnosis.target_reached},
-               {"target_rate", report.target_rate},
-               {"reason", diagnosis.reason},
-               {"faults", diagnosis.found ? faults_json(*diagnosis.found) : Json::array()},
-               {"seed", report.seed},
-               {"backend", text_or_null(report.backend)},
-               {"candidates", diagnosis.plan.candidates.size()},
-               {"failures", diagnosis.plan.failures},
-               {"discarded", discarded_json(diagnosis.plan)},
-               {"tried", std::move(tried)},
-               {"not_tried", std::move(not_tried)},
-               {"notes", diagnosis.plan.notes},
-               {"next", std::move(next)},
-               {"report", text_or_null(report.page)}});
+                    {"level", diagnosis.level},
+                    {"schedules", diagnosis.schedules},
+                    {"runs", diagnosis.runs},
+                    {"confirm_runs", diagnosis.confirm_runs},
+                    {"simplify_runs", diagnosis.simplify_runs},
+                    {"rate_runs", diagnosis.rate_runs},
+                    {"control_runs", diagnosis.control_runs},
+                    {"control_hits", diagnosis.control_hits},
+                    {"rate", diagnosis.tally.rate()},
+                    {"interval", interval_json(diagnosis.tally)},
+                    {"schedule", text_or_null(report.schedule_path)},
+                    {"words", diagnose::in_words(diagnosis)},
+                    {"discarded_share", diagnosis.plan.discarded_share},
+                    {"seconds", report.seconds},
+                    {"target_reached", diagnosis.target_reached},
+                    {"target_rate", report.target_rate},
+                    {"reason", diagnosis.reason},
+                    {"faults", diagnosis.found ? faults_json(*diagnosis.found) : Json::array()},
+                    {"seed", report.seed},
+                    {"backend", text_or_null(report.backend)},
+                    {"candidates", diagnosis.plan.candidates.size()},
+                    {"failures", diagnosis.plan.failures},
+                    {"discarded", discarded_json(diagnosis.plan)},
+                    {"tried", std::move(tried)},
+                    {"not_tried", std::move(not_tried)},
+                    {"notes", diagnosis.plan.notes},
+                    {"next", std::move(next)},
+                    {"report", text_or_null(report.page)}});
 }
 
 std::vector<NextStep> next_steps(const DiagnosisReport& report) {
   const diagnose::Diagnosis& diagnosis = *report.diagnosis;
   std::vector<NextStep> steps;
   if (diagnosis.found && !report.schedule_path.empty()) {
-    const std::string replay = fmt::format("rose replay {} -c {}", shell_word(report.schedule_path), shell_word(report.config_path));
+    const std::string replay =
+        fmt::format("rose replay {} -c {}", shell_word(report.schedule_path), shell_word(report.config_path));
     steps.push_back({replay, "makes it fail again, to look at it while it does"});
-    steps.push_back({replay + " --expect fixed", "after the fix: exits 0 only if the bug never shows although every fault fired"});
+    steps.push_back(
+        {replay + " --expect fixed", "after the fix: exits 0 only if the bug never shows although every fault fired"});
   }
   if (diagnosis.target_reached) return steps;
   if (report.recorded && !steps.empty())
     steps.push_back({fmt::format("{} --report DIR", steps.front().command),
-                     "the program's own order decides, too, whether it fails: what the nodes record of a run that failed pins that order; it is kept, and it is said how each "
+                     "the program's own order decides, too, whether it fails: what the nodes record of a run that "
+                     "failed pins that order; it is kept, and it is said how each "
                      "node is replayed from it alone, the same way each time"});
   const bool inconclusive = diagnosis.verdict == schedule::Verdict::inconclusive;
   if (report.profile_path.empty() && !diagnosis.plan.candidates.empty())
@@ -156,13 +172,20 @@ std::vector<NextStep> next_steps(const DiagnosisReport& report) {
   if (diagnosis.interrupted)
     steps.push_back({"", "the same command goes on from here with --resume, if --report kept its runs"});
   else if (inconclusive && diagnosis.plan.candidates.empty() && diagnosis.schedules == 0 && diagnosis.control_runs > 0)
-    steps.push_back({"", "what happened left no trace here: give the nodes' logs with --log, alone or beside the dump; or trace for longer, and with lower trace.network_delay "
-                         "and trace.pause, below which silences and pauses are not recorded"});
+    steps.push_back({"",
+                     "what happened left no trace here: give the nodes' logs with --log, alone or beside the dump; or "
+                     "trace for longer, and with lower trace.network_delay "
+                     "and trace.pause, below which silences and pauses are not recorded"});
   else if (inconclusive)
-    steps.push_back({"", "the reason above names what kept the runs from being judged: mend that, and diagnose again; --keep keeps every run's folder"});
+    steps.push_back({"",
+                     "the reason above names what kept the runs from being judged: mend that, and diagnose again; "
+                     "--keep keeps every run's folder"});
   else if (!diagnosis.found)
-    steps.push_back({"", "see what was tried: if the fault you suspect is not there, look for it among the candidates and what was discarded "
-                         "(--plan prints both); if its context was never reached, name functions or sources in the configuration"});
+    steps.push_back(
+        {"",
+         "see what was tried: if the fault you suspect is not there, look for it among the candidates and what was "
+         "discarded "
+         "(--plan prints both); if its context was never reached, name functions or sources in the configuration"});
   return steps;
 }
 
@@ -176,27 +199,33 @@ std::string diagnosis_text(const DiagnosisReport& report) {
   const std::vector<NextStep> steps = next_steps(report);
   if (!steps.empty()) {
     out += "\nwhat to do next:\n";
-    for (const NextStep& step : steps) out += step.command.empty() ? fmt::format("  {}\n", step.what) : fmt::format("  {}\n      {}\n", printable(step.command), step.what);
+    for (const NextStep& step : steps)
+      out += step.command.empty() ? fmt::format("  {}\n", step.what)
+                                  : fmt::format("  {}\n      {}\n", printable(step.command), step.what);
   }
   out += "\n";
   if (diagnosis.found) out += fmt::format("rate: {}\n", rate_text(diagnosis.tally));
   out += fmt::format("level {}, {}, {} ({} to confirm{}{}), {}; {} of {} discarded\n", diagnosis.level,
-                     plural(static_cast<std::uint64_t>(diagnosis.schedules), "schedule"), plural(static_cast<std::uint64_t>(diagnosis.runs), "run"),
-                     diagnosis.confirm_runs, diagnosis.simplify_runs > 0 ? fmt::format(", {} to make it simpler", diagnosis.simplify_runs) : "",
+                     plural(static_cast<std::uint64_t>(diagnosis.schedules), "schedule"),
+                     plural(static_cast<std::uint64_t>(diagnosis.runs), "run"), diagnosis.confirm_runs,
+                     diagnosis.simplify_runs > 0 ? fmt::format(", {} to make it simpler", diagnosis.simplify_runs) : "",
                      diagnosis.rate_runs > 0 ? fmt::format(", {} to tell its rate", diagnosis.rate_runs) : "",
                      format_seconds(report.seconds), percent(diagnosis.plan.discarded_share),
                      plural(diagnosis.plan.failures, "failure"));
   if (!diagnosis.target_reached && !diagnosis.tried.empty()) {
-    std::vector<std::vector<std::string>> rows{{"tried:", "reproduced", "not", "could not tell", "why, and what came of it"}};
+    std::vector<std::vector<std::string>> rows{
+        {"tried:", "reproduced", "not", "could not tell", "why, and what came of it"}};
     const std::size_t shown = std::min(diagnosis.tried.size(), kShownTried);
     for (std::size_t i = 0; i < shown; ++i) {
       const diagnose::Tried& entry = diagnosis.tried[i];
-      rows.push_back({entry.level == 0 ? "  no fault" : fmt::format("  level {}", entry.level), std::to_string(entry.tally.reproduced),
-                      std::to_string(entry.tally.not_reproduced), std::to_string(entry.tally.inconclusive), printable(entry.note)});
+      rows.push_back({entry.level == 0 ? "  no fault" : fmt::format("  level {}", entry.level),
+                      std::to_string(entry.tally.reproduced), std::to_string(entry.tally.not_reproduced),
+                      std::to_string(entry.tally.inconclusive), printable(entry.note)});
     }
     out += "\n" + columns(rows, "");
     if (diagnosis.tried.size() > shown)
-      out += fmt::format("  and {} more; {} has all\n", diagnosis.tried.size() - shown, report.page.empty() ? "--json" : "the report");
+      out += fmt::format("  and {} more; {} has all\n", diagnosis.tried.size() - shown,
+                         report.page.empty() ? "--json" : "the report");
   }
   if (!diagnosis.next.empty()) {
     out += "\nnot tried any more, most likely first:\n";

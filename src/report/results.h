@@ -24,17 +24,17 @@ struct FaultCount {
 
 // Everything about repeated runs of one schedule, without the runs' traces.
 struct ReplayReport {
-  std::string name;                // of the deployment
+  std::string name;  // of the deployment
   schedule::Schedule schedule;
   std::string schedule_path, config_path;
   schedule::Verdict verdict = schedule::Verdict::inconclusive;
-  std::string reason;              // one sentence
+  std::string reason;  // one sentence
   double target_rate = 0.8;
   bool expect_fixed = false;
   std::optional<double> quarantine;  // rates from here up to the target are told, not failed
   schedule::Tally tally;
   double seconds = 0;
-  std::int64_t began_ns = 0;       // wall clock; 0: not known
+  std::int64_t began_ns = 0;  // wall clock; 0: not known
   std::string backend;
   std::vector<schedule::RunResult> runs;
   std::vector<std::string> alone;      // commands that replay single nodes of recorded_run() alone
@@ -49,7 +49,8 @@ struct ReplayReport {
   }
   // It reproduces, but too seldom to stop anybody's work.
   [[nodiscard]] bool flaky() const {
-    return quarantine && !expect_fixed && verdict == schedule::Verdict::not_reproduced && tally.reproduced > 0 && tally.rate() >= *quarantine;
+    return quarantine && !expect_fixed && verdict == schedule::Verdict::not_reproduced && tally.reproduced > 0 &&
+           tally.rate() >= *quarantine;
   }
 };
 
@@ -60,15 +61,15 @@ struct ReplayReport {
 struct FaultRow {
   enum class Kind { fault, condition, fired, frame, ended };
   Kind kind = Kind::fault;
-  std::string what;    // the fault's id, the condition in words
-  std::string at;      // "1.234 s", "0.2 s before the workload", "never"
+  std::string what;  // the fault's id, the condition in words
+  std::string at;    // "1.234 s", "0.2 s before the workload", "never"
   std::string node, thread;
-  std::string seen;    // "2 of 3", "5 calls"
+  std::string seen;  // "2 of 3", "5 calls"
   std::string detail;
 };
 [[nodiscard]] std::vector<FaultRow> fault_rows(const schedule::Schedule& schedule, const schedule::RunResult& run);
-// Where the first of the threads was that the fault hit: "Store::append(int) at store.cc:30", innermost first, from the program's own code on,
-// a few; and how many more there are, or why there are none.
+// Where the first of the threads was that the fault hit: "Store::append(int) at store.cc:30", innermost first, from the
+// program's own code on, a few; and how many more there are, or why there are none.
 [[nodiscard]] std::vector<std::string> frames_in_short(const schedule::FaultOutcome& outcome);
 // The rows as an aligned table.
 [[nodiscard]] std::string fault_table(const schedule::Schedule& schedule, const schedule::RunResult& run);
@@ -81,12 +82,12 @@ struct DiagnosisReport {
   std::string name;           // of the deployment
   std::string schedule_path;  // where the found schedule was written; "" when there is none
   std::string config_path, profile_path;
-  std::string page;           // the HTML report; "" without --report
+  std::string page;  // the HTML report; "" without --report
   double target_rate = 0.8;
   std::uint64_t seed = 0;
   double seconds = 0;
-  std::string backend;        // of syscall faults
-  bool recorded = false;      // nodes record themselves
+  std::string backend;             // of syscall faults
+  bool recorded = false;           // nodes record themselves
   std::vector<logs::Beside> logs;  // the failure's beside those of the run that the page shows
 };
 [[nodiscard]] std::string diagnosis_json(const DiagnosisReport& report);
@@ -97,6 +98,5 @@ struct NextStep {
   std::string what;
 };
 [[nodiscard]] std::vector<NextStep> next_steps(const DiagnosisReport& report);
-
 
 }  // namespace rose::report

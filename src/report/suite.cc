@@ -7,8 +7,8 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "report/markup.h"
 #include "report/dump/show.h"
+#include "report/markup.h"
 
 namespace rose::report {
 
@@ -38,12 +38,13 @@ struct Counted {
 };
 
 std::string counts_of(const Counted& counted, std::string_view name) {
-  return fmt::format("name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.3f}\"", escape(name), counted.tests,
-                     counted.failures, counted.errors, counted.skipped, counted.seconds);
+  return fmt::format("name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.3f}\"",
+                     escape(name), counted.tests, counted.failures, counted.errors, counted.skipped, counted.seconds);
 }
 
 std::string open_case(std::string_view classname, std::string_view name, double seconds) {
-  return fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\">\n", escape(classname), escape(name), seconds);
+  return fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\">\n", escape(classname), escape(name),
+                     seconds);
 }
 
 std::string mark(std::string_view kind, std::string_view type, std::string_view message, std::string_view text = {}) {
@@ -63,7 +64,8 @@ std::string began_text(std::int64_t began_ns) {
   return fmt::format(" timestamp=\"{}\"", began);
 }
 
-void add_run(const ReplayReport& report, const RunResult& run, std::string_view classname, bool failed, Counted& counted) {
+void add_run(const ReplayReport& report, const RunResult& run, std::string_view classname, bool failed,
+             Counted& counted) {
   counted.element += open_case(classname, fmt::format("run {}", run.number), run.seconds);
   const bool wanted = run.verdict == (report.expect_fixed ? Verdict::not_reproduced : Verdict::reproduced);
   if (run.verdict == Verdict::inconclusive && report.verdict == Verdict::inconclusive) {
@@ -76,7 +78,8 @@ void add_run(const ReplayReport& report, const RunResult& run, std::string_view 
     ++counted.skipped;
     counted.element += mark("skipped", "", fmt::format("{}: {}", schedule::verdict_name(run.verdict), run.reason));
   }
-  std::string text = fmt::format("{}: {}\n{}", schedule::verdict_name(run.verdict), run.reason, fault_table(report.schedule, run));
+  std::string text =
+      fmt::format("{}: {}\n{}", schedule::verdict_name(run.verdict), run.reason, fault_table(report.schedule, run));
   if (!run.directory.empty()) text += fmt::format("kept in {}\n", run.directory.string());
   counted.element += output_of(text);
 }
@@ -84,7 +87,8 @@ void add_run(const ReplayReport& report, const RunResult& run, std::string_view 
 Counted junit_suite(const SuiteEntry& entry) {
   const ReplayReport& report = entry.report;
   const Outcome outcome = entry.outcome();
-  const std::string classname = fmt::format("{}.{}", entry.name, report.schedule.name.empty() ? "schedule" : report.schedule.name);
+  const std::string classname =
+      fmt::format("{}.{}", entry.name, report.schedule.name.empty() ? "schedule" : report.schedule.name);
   Counted counted;
   counted.tests = static_cast<int>(report.runs.size()) + 1;
   counted.seconds = report.seconds;
@@ -104,8 +108,8 @@ Counted junit_suite(const SuiteEntry& entry) {
   }
   counted.element += output_of(entry.error ? entry.error->message : replay_text(report));
   for (const RunResult& run : report.runs) add_run(report, run, classname, outcome == Outcome::failed, counted);
-  counted.element = fmt::format("  <testsuite {}{}>\n{}  </testsuite>\n", counts_of(counted, entry.name), began_text(report.began_ns),
-                                counted.element);
+  counted.element = fmt::format("  <testsuite {}{}>\n{}  </testsuite>\n", counts_of(counted, entry.name),
+                                began_text(report.began_ns), counted.element);
   return counted;
 }
 
@@ -121,15 +125,14 @@ std::string junit_of(const std::vector<SuiteEntry>& entries, std::string_view na
     all.seconds += one.seconds;
   }
   if (seconds) all.seconds = *seconds;
-  return fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {}>\n{}</testsuites>\n", counts_of(all, name), all.element);
+  return fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {}>\n{}</testsuites>\n",
+                     counts_of(all, name), all.element);
 }
 
 // A description may hold neither a line's end nor a bare '#', which begins a directive.
 std::string tap_text(std::string_view text) { return replaced(replaced(printable(text), "\\", "\\\\"), "#", "\\#"); }
 
-std::string yaml_string(std::string_view text) {
-  return fmt::format("'{}'", replaced(printable(text), "'", "''"));
-}
+std::string yaml_string(std::string_view text) { return fmt::format("'{}'", replaced(printable(text), "'", "''")); }
 
 std::string tap_of(const std::vector<SuiteEntry>& entries) {
   std::string out = fmt::format("TAP version 14\n1..{}\n", entries.size());
@@ -140,8 +143,9 @@ std::string tap_of(const std::vector<SuiteEntry>& entries) {
     if (outcome == Outcome::flaky) out += fmt::format(" # TODO flaky: {}", tap_text(entry.report.reason));
     out += fmt::format("\n  ---\n  outcome: {}\n  message: {}\n", outcome_name(outcome), yaml_string(reason_of(entry)));
     if (!entry.error)
-      out += fmt::format("  rate: {:.3f}\n  runs: {}\n  reproduced: {}\n  inconclusive: {}\n  seconds: {:.1f}\n", entry.report.tally.rate(),
-                         entry.report.tally.runs(), entry.report.tally.reproduced, entry.report.tally.inconclusive, entry.report.seconds);
+      out += fmt::format("  rate: {:.3f}\n  runs: {}\n  reproduced: {}\n  inconclusive: {}\n  seconds: {:.1f}\n",
+                         entry.report.tally.rate(), entry.report.tally.runs(), entry.report.tally.reproduced,
+                         entry.report.tally.inconclusive, entry.report.seconds);
     out += "  ...\n";
   }
   return out;
@@ -173,7 +177,8 @@ int SuiteEntry::exit_code() const {
 }
 
 int SuiteReport::count(Outcome outcome) const {
-  return static_cast<int>(std::count_if(entries.begin(), entries.end(), [&](const SuiteEntry& entry) { return entry.outcome() == outcome; }));
+  return static_cast<int>(std::count_if(entries.begin(), entries.end(),
+                                        [&](const SuiteEntry& entry) { return entry.outcome() == outcome; }));
 }
 
 Verdict SuiteReport::verdict() const {
@@ -197,7 +202,9 @@ std::string suite_json(const SuiteReport& report) {
   schedule::Tally tally;
   Json schedules = Json::array();
   for (const SuiteEntry& entry : report.entries) {
-    Json one = {{"name", entry.name}, {"outcome", outcome_name(entry.outcome())}, {"schedule", entry.report.schedule_path},
+    Json one = {{"name", entry.name},
+                {"outcome", outcome_name(entry.outcome())},
+                {"schedule", entry.report.schedule_path},
                 {"config", entry.report.config_path}};
     if (entry.error) {
       one["error"] = entry.error->message;
@@ -210,18 +217,18 @@ std::string suite_json(const SuiteReport& report) {
     schedules.push_back(std::move(one));
   }
   return json_line({{"verdict", schedule::verdict_name(report.verdict())},
-               {"passed", report.count(Outcome::passed)},
-               {"flaky", report.count(Outcome::flaky)},
-               {"failed", report.count(Outcome::failed)},
-               {"inconclusive_schedules", report.count(Outcome::inconclusive)},
-               {"broken", report.count(Outcome::broken)},
-               {"runs", tally.runs()},
-               {"reproduced", tally.reproduced},
-               {"not_reproduced", tally.not_reproduced},
-               {"inconclusive", tally.inconclusive},
-               {"seconds", report.seconds},
-               {"expect", report.expect_fixed ? "fixed" : "bug"},
-               {"schedules", std::move(schedules)}});
+                    {"passed", report.count(Outcome::passed)},
+                    {"flaky", report.count(Outcome::flaky)},
+                    {"failed", report.count(Outcome::failed)},
+                    {"inconclusive_schedules", report.count(Outcome::inconclusive)},
+                    {"broken", report.count(Outcome::broken)},
+                    {"runs", tally.runs()},
+                    {"reproduced", tally.reproduced},
+                    {"not_reproduced", tally.not_reproduced},
+                    {"inconclusive", tally.inconclusive},
+                    {"seconds", report.seconds},
+                    {"expect", report.expect_fixed ? "fixed" : "bug"},
+                    {"schedules", std::move(schedules)}});
 }
 
 std::string suite_text(const SuiteReport& report) {
@@ -232,15 +239,19 @@ std::string suite_text(const SuiteReport& report) {
     if (entry.error)
       table.push_back({outcome_name(outcome), printable(entry.name), "", "", printable(entry.error->message)});
     else
-      table.push_back({outcome_name(outcome), printable(entry.name), rate_text(entry.report.tally), format_seconds(entry.report.seconds),
+      table.push_back({outcome_name(outcome), printable(entry.name), rate_text(entry.report.tally),
+                       format_seconds(entry.report.seconds),
                        outcome == Outcome::passed ? "" : printable(entry.report.reason)});
     if (outcome == Outcome::passed) continue;
     details += fmt::format("\n{} ({}):\n", printable(entry.name), printable(entry.report.schedule_path));
-    details += entry.error ? indented(entry.error->hint.empty() ? entry.error->message : entry.error->message + "\n" + entry.error->hint, "  ")
+    details += entry.error ? indented(entry.error->hint.empty() ? entry.error->message
+                                                                : entry.error->message + "\n" + entry.error->hint,
+                                      "  ")
                            : indented(replay_text(entry.report), "  ");
   }
   std::string closing = plural(report.entries.size(), "schedule") + ":";
-  for (const Outcome outcome : {Outcome::passed, Outcome::flaky, Outcome::failed, Outcome::inconclusive, Outcome::broken})
+  for (const Outcome outcome :
+       {Outcome::passed, Outcome::flaky, Outcome::failed, Outcome::inconclusive, Outcome::broken})
     if (const int n = report.count(outcome); n > 0 || outcome == Outcome::passed || outcome == Outcome::failed)
       closing += fmt::format("{} {} {}", closing.ends_with(':') ? "" : ",", n, outcome_name(outcome));
   return fmt::format("{}{}\n{}, {}\n", columns(table, ""), details, closing, format_seconds(report.seconds));

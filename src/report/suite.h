@@ -6,22 +6,22 @@
 #include <vector>
 
 #include "base/result.h"
-#include "report/results.h"
 #include "report/dump/text.h"
+#include "report/results.h"
 
 namespace rose::report {
 
 enum class Outcome {
   passed,
-  flaky,         // quarantined: told, no failure
+  flaky,  // quarantined: told, no failure
   inconclusive,
   failed,
-  broken,        // its runs could not be made
+  broken,  // its runs could not be made
 };
 
 struct SuiteEntry {
   std::string name;
-  ReplayReport report;         // its paths and schedule are set also when it is broken
+  ReplayReport report;  // its paths and schedule are set also when it is broken
   std::optional<Error> error;
 
   [[nodiscard]] Outcome outcome() const;
@@ -44,8 +44,8 @@ struct SuiteReport {
 // A line each, in full what did not pass, a closing line.
 [[nodiscard]] std::string suite_text(const SuiteReport& report);
 
-// A test suite for each schedule: one test case for the schedule, which decides, and one a run. A run that went otherwise than
-// most is a failure only when the schedule's rate is.
+// A test suite for each schedule: one test case for the schedule, which decides, and one a run. A run that went
+// otherwise than most is a failure only when the schedule's rate is.
 [[nodiscard]] std::string replay_junit(const ReplayReport& report);
 [[nodiscard]] std::string suite_junit(const SuiteReport& report);
 

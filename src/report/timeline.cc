@@ -10,9 +10,9 @@
 #include <unordered_map>
 
 #include "base/units.h"
-#include "report/markup.h"
 #include "report/dump/phrases.h"
 #include "report/dump/show.h"
+#include "report/markup.h"
 
 namespace rose::report {
 
@@ -27,10 +27,10 @@ namespace {
 constexpr double kWidth = 1200;
 constexpr double kLeft = 150;
 constexpr double kPlot = 1040;
-constexpr double kTick = 1.6;         // width of an instant
+constexpr double kTick = 1.6;  // width of an instant
 constexpr double kRow = 17;
 constexpr double kLaneGap = 6;
-constexpr double kLetter = 6.1;       // about the width of a letter of a label
+constexpr double kLetter = 6.1;  // about the width of a letter of a label
 constexpr std::size_t kMostLanes = 40;
 constexpr std::size_t kMostMoments = 400;
 constexpr std::size_t kMostFaultRows = 12;
@@ -40,13 +40,15 @@ constexpr int kFinestBins = 1 << 17;
 enum Row : int { kProcess, kSilence, kFailure, kFunction, kChange, kRows };
 
 struct RowStyle {
-  std::string_view style, label, one, many, colour;  // the colour stands in for the style sheet where that is not obeyed
+  std::string_view style, label, one, many,
+      colour;  // the colour stands in for the style sheet where that is not obeyed
 };
-constexpr std::array<RowStyle, kRows> kRowStyles = {{{"ps", "process", "process event", "process events", "#a3277c"},
-                                                {"nd", "silent", "silence", "silences", "#2b6cb0"},
-                                                {"scf", "failed", "failed call", "failed calls", "#c26a00"},
-                                                {"af", "function", "function", "functions", "#0b7a5c"},
-                                                {"sys", "changed", "state-changing call", "state-changing calls", "#64748b"}}};
+constexpr std::array<RowStyle, kRows> kRowStyles = {
+    {{"ps", "process", "process event", "process events", "#a3277c"},
+     {"nd", "silent", "silence", "silences", "#2b6cb0"},
+     {"scf", "failed", "failed call", "failed calls", "#c26a00"},
+     {"af", "function", "function", "functions", "#0b7a5c"},
+     {"sys", "changed", "state-changing call", "state-changing calls", "#64748b"}}};
 
 Row row_of(const Event& e) {
   switch (e.type) {
@@ -60,7 +62,9 @@ Row row_of(const Event& e) {
 }
 
 std::int64_t duration_of(const Event& e) {
-  return (e.type == EventType::nd || e.type == EventType::ps) && e.duration_ms > 0 ? e.duration_ms * std::int64_t{1'000'000} : 0;
+  return (e.type == EventType::nd || e.type == EventType::ps) && e.duration_ms > 0
+             ? e.duration_ms * std::int64_t{1'000'000}
+             : 0;
 }
 
 // 12345 -> "12,345"
@@ -75,9 +79,10 @@ std::uint64_t kind_key(const Event& e, std::size_t source) {
   std::uint64_t hash = 1469598103934665603ULL;
   const auto mix = [&](std::uint64_t value) { hash = (hash ^ value) * 1099511628211ULL; };
   for (const std::uint64_t value :
-       {std::uint64_t{source}, std::uint64_t(e.type), std::uint64_t(std::uint16_t(e.syscall)), std::uint64_t(std::uint16_t(e.err)),
-        std::uint64_t{e.path}, std::uint64_t{e.path2}, std::uint64_t{e.peer}, std::uint64_t{e.function}, std::uint64_t{e.src},
-        std::uint64_t{e.dst}, std::uint64_t(e.state), std::uint64_t{e.signal}, std::uint64_t(e.flags & (trace::kInjected | trace::kMain))})
+       {std::uint64_t{source}, std::uint64_t(e.type), std::uint64_t(std::uint16_t(e.syscall)),
+        std::uint64_t(std::uint16_t(e.err)), std::uint64_t{e.path}, std::uint64_t{e.path2}, std::uint64_t{e.peer},
+        std::uint64_t{e.function}, std::uint64_t{e.src}, std::uint64_t{e.dst}, std::uint64_t(e.state),
+        std::uint64_t{e.signal}, std::uint64_t(e.flags & (trace::kInjected | trace::kMain))})
     mix(value);
   return hash;
 }
@@ -141,7 +146,8 @@ struct PlacedMoment {
 
 class Drawing {
  public:
-  Drawing(const Panel& panel, const TimelineOptions& options) : panel_(panel), options_(options), stretch_(options.stretch) {
+  Drawing(const Panel& panel, const TimelineOptions& options)
+      : panel_(panel), options_(options), stretch_(options.stretch) {
     if (stretch_.length() <= 0) stretch_.to_ns = stretch_.from_ns + 1'000'000'000;
     for (const std::string& name : options.lanes) lane(name);
     collect();
@@ -152,11 +158,13 @@ class Drawing {
 
   std::string svg() {
     const double height = bottom_ + 30;
-    out_ += fmt::format("<svg class=\"tl\" viewBox=\"0 0 {0} {1:.0f}\" width=\"{0}\" height=\"{1:.0f}\" role=\"img\" "
-                        "aria-labelledby=\"t{2} d{2}\" data-from=\"{3:.9f}\" data-to=\"{4:.9f}\" font-family=\"sans-serif\" font-size=\"11\">\n",
-                        kWidth, height, options_.number, seconds(stretch_.from_ns), seconds(stretch_.to_ns));
-    out_ += fmt::format("<title id=\"t{}\">{}</title>\n<desc id=\"d{}\">{}</desc>\n", options_.number, escape(panel_.title),
-                        options_.number, escape(description()));
+    out_ += fmt::format(
+        "<svg class=\"tl\" viewBox=\"0 0 {0} {1:.0f}\" width=\"{0}\" height=\"{1:.0f}\" role=\"img\" "
+        "aria-labelledby=\"t{2} d{2}\" data-from=\"{3:.9f}\" data-to=\"{4:.9f}\" font-family=\"sans-serif\" "
+        "font-size=\"11\">\n",
+        kWidth, height, options_.number, seconds(stretch_.from_ns), seconds(stretch_.to_ns));
+    out_ += fmt::format("<title id=\"t{}\">{}</title>\n<desc id=\"d{}\">{}</desc>\n", options_.number,
+                        escape(panel_.title), options_.number, escape(description()));
     definitions();
     background();
     axis();
@@ -302,8 +310,9 @@ class Drawing {
       placed.lane = moment.node.empty() && !lanes_.empty() ? 0 : lane(moment.node);
       placed_.push_back(placed);
     }
-    std::stable_sort(placed_.begin(), placed_.end(),
-                     [](const PlacedMoment& a, const PlacedMoment& b) { return a.moment->begin_ns < b.moment->begin_ns; });
+    std::stable_sort(placed_.begin(), placed_.end(), [](const PlacedMoment& a, const PlacedMoment& b) {
+      return a.moment->begin_ns < b.moment->begin_ns;
+    });
     for (PlacedMoment& placed : placed_) {
       const Moment& moment = *placed.moment;
       const double from = x(clipped(moment.begin_ns));
@@ -365,7 +374,8 @@ class Drawing {
     }
     std::string text = fmt::format("{} events of {} nodes from {} to {}, {} marks", grouped(events), lanes_.size(),
                                    moment_text(stretch_.from_ns), moment_text(stretch_.to_ns), grouped(marks));
-    if (before_ + after_ > 0) text += fmt::format("; {} events before and {} after this stretch", grouped(before_), grouped(after_));
+    if (before_ + after_ > 0)
+      text += fmt::format("; {} events before and {} after this stretch", grouped(before_), grouped(after_));
     return text + ". The table below it has what matters, in order.";
   }
 
@@ -393,7 +403,8 @@ class Drawing {
       const Event& e = event(first);
       text = cell.end_ns > cell.begin_ns ? fmt::format("{} to {}", when, moment_text(cell.end_ns)) : when;
       text += "\n" + describe_event(first);
-      if (e.tid != 0 || e.pid != 0) text += fmt::format("\npid {}{}", e.pid, e.tid != 0 && e.tid != e.pid ? fmt::format(" tid {}", e.tid) : "");
+      if (e.tid != 0 || e.pid != 0)
+        text += fmt::format("\npid {}{}", e.pid, e.tid != 0 && e.tid != e.pid ? fmt::format(" tid {}", e.tid) : "");
     } else {
       std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint32_t>> kinds;  // how many; the first of them
       std::uint64_t all = 0;
@@ -408,8 +419,9 @@ class Drawing {
       for (const auto& [key, kind] : kinds) sorted.push_back(kind);
       constexpr std::size_t kShown = 3;
       const std::size_t shown = std::min(sorted.size(), kShown);
-      std::partial_sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(shown), sorted.end(),
-                        [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+      std::partial_sort(
+          sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(shown), sorted.end(),
+          [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
       text = fmt::format("{} to {}: {} {}", when, moment_text(cell.end_ns), grouped(all), kRowStyles[row].many);
       if (text.size() < text_left_)
         for (std::size_t i = 0; i < shown; ++i)
@@ -429,15 +441,19 @@ class Drawing {
     out_ += fmt::format(
         "<defs><clipPath id=\"c{0}\"><rect x=\"{1}\" y=\"0\" width=\"{2}\" height=\"{3:.0f}\"/></clipPath>"
         "<path id=\"fault{0}\" d=\"M-6.5-6H6.5L0 6.5z\"/><circle id=\"cond{0}\" r=\"5.2\"/>"
-        "<path id=\"crash{0}\" d=\"M-5.5-3.5-3.5-5.5 0-2 3.5-5.5 5.5-3.5 2 0 5.5 3.5 3.5 5.5 0 2-3.5 5.5-5.5 3.5-2 0z\"/>"
-        "<path id=\"exit{0}\" d=\"M-4-4H4V4H-4z\" fill=\"none\" stroke-width=\"1.6\"/><path id=\"start{0}\" d=\"M-4-5 5 0-4 5z\"/>"
+        "<path id=\"crash{0}\" d=\"M-5.5-3.5-3.5-5.5 0-2 3.5-5.5 5.5-3.5 2 0 5.5 3.5 3.5 5.5 0 2-3.5 5.5-5.5 3.5-2 "
+        "0z\"/>"
+        "<path id=\"exit{0}\" d=\"M-4-4H4V4H-4z\" fill=\"none\" stroke-width=\"1.6\"/><path id=\"start{0}\" d=\"M-4-5 "
+        "5 0-4 5z\"/>"
         "<path id=\"af{0}\" d=\"M0-5 4.2 0 0 5-4.2 0z\"/>",
         n, kLeft - 8, kPlot + 16, bottom_);
     const auto hatch = [&](std::string_view name, int angle, std::string_view style, std::string_view colour) {
-      out_ += fmt::format("<pattern id=\"{}{}\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate({})\">"
-                          "<rect class=\"{}\" width=\"5\" height=\"5\" fill=\"{}\" fill-opacity=\".28\"/>"
-                          "<rect class=\"{}\" width=\"1.6\" height=\"5\" fill=\"{}\"/></pattern>",
-                          name, n, angle, style, colour, style, colour);
+      out_ += fmt::format(
+          "<pattern id=\"{}{}\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" "
+          "patternTransform=\"rotate({})\">"
+          "<rect class=\"{}\" width=\"5\" height=\"5\" fill=\"{}\" fill-opacity=\".28\"/>"
+          "<rect class=\"{}\" width=\"1.6\" height=\"5\" fill=\"{}\"/></pattern>",
+          name, n, angle, style, colour, style, colour);
     };
     hatch("hf", 45, "fault", "#c8320f");
     hatch("hp", -45, "ps", "#a3277c");
@@ -450,15 +466,18 @@ class Drawing {
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       const Lane& one = lanes_[i];
       const double end = i + 1 < lanes_.size() ? lanes_[i + 1].top : bottom_;
-      out_ += fmt::format("<rect class=\"lane{}\" x=\"0\" y=\"{:.1f}\" width=\"{}\" height=\"{:.1f}\" fill=\"#888\" fill-opacity=\"{}\"/>",
-                          i % 2, one.top, kWidth, end - one.top, i % 2 == 0 ? ".09" : ".03");
+      out_ += fmt::format(
+          "<rect class=\"lane{}\" x=\"0\" y=\"{:.1f}\" width=\"{}\" height=\"{:.1f}\" fill=\"#888\" "
+          "fill-opacity=\"{}\"/>",
+          i % 2, one.top, kWidth, end - one.top, i % 2 == 0 ? ".09" : ".03");
       out_ += fmt::format("<text class=\"node\" x=\"8\" y=\"{:.1f}\" font-weight=\"bold\">{}</text>", one.top + 15,
                           escape(shorten(one.name, 14)));
       if (one.events > 0)
-        out_ += fmt::format("<text class=\"dim\" x=\"8\" y=\"{:.1f}\" font-size=\"10\">{} event{}</text>", one.top + 28, grouped(one.events),
-                            one.events == 1 ? "" : "s");
+        out_ += fmt::format("<text class=\"dim\" x=\"8\" y=\"{:.1f}\" font-size=\"10\">{} event{}</text>", one.top + 28,
+                            grouped(one.events), one.events == 1 ? "" : "s");
       const auto label = [&](double y, std::string_view text) {
-        out_ += fmt::format("<text class=\"dim\" x=\"{}\" y=\"{:.1f}\" font-size=\"10\" text-anchor=\"end\">{}</text>", kLeft - 12, y + 12, text);
+        out_ += fmt::format("<text class=\"dim\" x=\"{}\" y=\"{:.1f}\" font-size=\"10\" text-anchor=\"end\">{}</text>",
+                            kLeft - 12, y + 12, text);
       };
       if (one.faults.rows() > 0) label(one.fault_top, "faults");
       for (int row = 0; row < kRows; ++row)
@@ -475,11 +494,13 @@ class Drawing {
     double step = std::pow(10.0, std::floor(std::log10(length / 10)));
     for (const double factor : {2.0, 2.5, 2.0})
       if (length / step > 12) step *= factor;
-    for (double at = std::ceil(seconds(stretch_.from_ns) / step) * step; at <= seconds(stretch_.to_ns) + step / 1e6; at += step) {
+    for (double at = std::ceil(seconds(stretch_.from_ns) / step) * step; at <= seconds(stretch_.to_ns) + step / 1e6;
+         at += step) {
       const double px = x(static_cast<std::int64_t>(std::llround(at * 1e9)));
-      out_ += fmt::format("<line x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" stroke=\"#888\" stroke-opacity=\".3\"/>"
-                          "<text x=\"{0:.2f}\" y=\"{3:.1f}\" text-anchor=\"middle\">{4}</text>",
-                          px, top_, bottom_ + 4, bottom_ + 17, moment_text(static_cast<std::int64_t>(std::llround(at * 1e9))));
+      out_ += fmt::format(
+          "<line x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" stroke=\"#888\" stroke-opacity=\".3\"/>"
+          "<text x=\"{0:.2f}\" y=\"{3:.1f}\" text-anchor=\"middle\">{4}</text>",
+          px, top_, bottom_ + 4, bottom_ + 17, moment_text(static_cast<std::int64_t>(std::llround(at * 1e9))));
     }
     out_ += "</g>\n";
   }
@@ -515,13 +536,17 @@ class Drawing {
       }
       case kFunction:
         if (width > 6)
-          out_ += fmt::format("<rect{} x=\"{:.4f}\" y=\"{:.1f}\" width=\"{:.4g}\" height=\"5\">{}</rect>\n", ours, from, y + 6, width, title);
+          out_ += fmt::format("<rect{} x=\"{:.4f}\" y=\"{:.1f}\" width=\"{:.4g}\" height=\"5\">{}</rect>\n", ours, from,
+                              y + 6, width, title);
         else
-          out_ += fmt::format("<use{} href=\"#af{}\" x=\"{:.4f}\" y=\"{:.1f}\">{}</use>\n", ours, n, from, y + 8.5, title);
+          out_ +=
+              fmt::format("<use{} href=\"#af{}\" x=\"{:.4f}\" y=\"{:.1f}\">{}</use>\n", ours, n, from, y + 8.5, title);
         break;
       case kSilence:
-        out_ += fmt::format("<rect{} x=\"{:.4f}\" y=\"{:.1f}\" width=\"{:.4g}\" height=\"9\" fill=\"url(#hn{})\" stroke=\"{}\" "
-                            "stroke-width=\".8\">{}</rect>\n", ours, from, y + 4, std::max(width, 2.0), n, colour_of(row), title);
+        out_ += fmt::format(
+            "<rect{} x=\"{:.4f}\" y=\"{:.1f}\" width=\"{:.4g}\" height=\"9\" fill=\"url(#hn{})\" stroke=\"{}\" "
+            "stroke-width=\".8\">{}</rect>\n",
+            ours, from, y + 4, std::max(width, 2.0), n, colour_of(row), title);
         break;
       case kProcess: draw_process(cell, *worst, from, width, y, ours, title); break;
       case kRows: break;
@@ -546,8 +571,10 @@ class Drawing {
                     const std::string& title) {
     const int n = options_.number;
     if (width > 3) {
-      out_ += fmt::format("<rect{} x=\"{:.4f}\" y=\"{:.1f}\" width=\"{:.4g}\" height=\"11\" fill=\"url(#hp{})\" stroke=\"{}\" "
-                          "stroke-width=\".8\">{}</rect>\n", ours, from, y + 3, width, n, colour_of(kProcess), title);
+      out_ += fmt::format(
+          "<rect{} x=\"{:.4f}\" y=\"{:.1f}\" width=\"{:.4g}\" height=\"11\" fill=\"url(#hp{})\" stroke=\"{}\" "
+          "stroke-width=\".8\">{}</rect>\n",
+          ours, from, y + 3, width, n, colour_of(kProcess), title);
       if (cell.first == cell.last) return;
     }
     const std::string_view shape = worst.state == ProcessState::crashed   ? "crash"
@@ -555,8 +582,9 @@ class Drawing {
                                    : worst.state == ProcessState::paused  ? "af"
                                                                           : "exit";
     const std::string_view style = injected_style(ours, (worst.flags & trace::kMain) == 0);
-    out_ += fmt::format("<use{} href=\"#{}{}\" x=\"{:.4f}\" y=\"{:.1f}\"{}{}>{}</use>\n", style, shape, n, from, y + 8.5,
-                        shape == "exit" ? " stroke=\"#a3277c\"" : "", (worst.flags & trace::kMain) == 0 ? " opacity=\".55\"" : "", title);
+    out_ += fmt::format("<use{} href=\"#{}{}\" x=\"{:.4f}\" y=\"{:.1f}\"{}{}>{}</use>\n", style, shape, n, from,
+                        y + 8.5, shape == "exit" ? " stroke=\"#a3277c\"" : "",
+                        (worst.flags & trace::kMain) == 0 ? " opacity=\".55\"" : "", title);
   }
 
   // Helper processes come and go; the node's main process matters.
@@ -574,11 +602,14 @@ class Drawing {
       const double y = 12 + 15.0 * static_cast<double>(boundary_row_[i]);
       const std::string_view style = boundary.alarm ? "alarm" : "bound";
       const std::string_view colour = boundary.alarm ? "#b00020" : "#475569";
-      out_ += fmt::format("<line class=\"{0}\" x1=\"{1:.4f}\" x2=\"{1:.4f}\" y1=\"{2:.1f}\" y2=\"{3:.1f}\" stroke=\"{4}\" stroke-width=\"1.4\" "
-                          "stroke-dasharray=\"{5}\"/><text class=\"{0}\" x=\"{1:.4f}\" dx=\"{6}\" y=\"{7:.1f}\" text-anchor=\"{8}\" fill=\"{4}\">{9}"
-                          "<title>{10}</title></text>\n",
-                          style, px, y - 8, bottom_, colour, boundary.alarm ? "none" : "4 3", boundary_flipped_[i] ? -5 : 5, y,
-                          boundary_flipped_[i] ? "end" : "start", escape(boundary.label), escape(moment_text(boundary.at_ns)));
+      out_ += fmt::format(
+          "<line class=\"{0}\" x1=\"{1:.4f}\" x2=\"{1:.4f}\" y1=\"{2:.1f}\" y2=\"{3:.1f}\" stroke=\"{4}\" "
+          "stroke-width=\"1.4\" "
+          "stroke-dasharray=\"{5}\"/><text class=\"{0}\" x=\"{1:.4f}\" dx=\"{6}\" y=\"{7:.1f}\" text-anchor=\"{8}\" "
+          "fill=\"{4}\">{9}"
+          "<title>{10}</title></text>\n",
+          style, px, y - 8, bottom_, colour, boundary.alarm ? "none" : "4 3", boundary_flipped_[i] ? -5 : 5, y,
+          boundary_flipped_[i] ? "end" : "start", escape(boundary.label), escape(moment_text(boundary.at_ns)));
     }
     out_ += "</g>\n";
   }
@@ -587,7 +618,10 @@ class Drawing {
     const int n = options_.number;
     for (const MomentKind kind : {MomentKind::condition, MomentKind::step, MomentKind::fault}) {
       const bool fault = kind == MomentKind::fault;
-      if (kind == MomentKind::step && std::none_of(placed_.begin(), placed_.end(), [](const auto& placed) { return placed.moment->kind == MomentKind::step; })) continue;
+      if (kind == MomentKind::step && std::none_of(placed_.begin(), placed_.end(), [](const auto& placed) {
+            return placed.moment->kind == MomentKind::step;
+          }))
+        continue;
       out_ += fmt::format("<g class=\"{}\" fill=\"#c8320f\">\n", fault ? "fault" : "cond");
       for (const PlacedMoment& placed : placed_) {
         const Moment& moment = *placed.moment;
@@ -600,14 +634,18 @@ class Drawing {
         if (moment.end_ns > moment.begin_ns) when += " to " + moment_text(moment.end_ns);
         const std::string title = "<title>" + escape(when + "\n" + shorten(moment.text, 600)) + "</title>";
         if (fault && width > 2)
-          out_ += fmt::format("<rect x=\"{:.4f}\" y=\"{:.1f}\" width=\"{:.4g}\" height=\"13\" fill=\"url(#hf{})\" stroke=\"#c8320f\" "
-                              "stroke-width=\".9\">{}</rect>\n", from, y + 2, width, n, title);
-        out_ += fmt::format("<use href=\"#{}{}\" x=\"{:.4f}\" y=\"{:.1f}\"{}>{}</use>", fault ? "fault" : "cond", n, from, y + 8.5,
-                            fault ? "" : " fill=\"none\" stroke=\"#c8320f\" stroke-width=\"1.6\"", title);
+          out_ += fmt::format(
+              "<rect x=\"{:.4f}\" y=\"{:.1f}\" width=\"{:.4g}\" height=\"13\" fill=\"url(#hf{})\" stroke=\"#c8320f\" "
+              "stroke-width=\".9\">{}</rect>\n",
+              from, y + 2, width, n, title);
+        out_ +=
+            fmt::format("<use href=\"#{}{}\" x=\"{:.4f}\" y=\"{:.1f}\"{}>{}</use>", fault ? "fault" : "cond", n, from,
+                        y + 8.5, fault ? "" : " fill=\"none\" stroke=\"#c8320f\" stroke-width=\"1.6\"", title);
         if (!moment.label.empty())
-          out_ += fmt::format("<text x=\"{:.4f}\" dx=\"{}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}{}</text>", from, placed.flipped ? -10 : 10,
-                              y + 12.5, placed.flipped ? "end" : "start", fault ? " font-weight=\"bold\"" : " font-size=\"10\"",
-                              escape(shorten(moment.label, 40)), title);
+          out_ += fmt::format("<text x=\"{:.4f}\" dx=\"{}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}{}</text>", from,
+                              placed.flipped ? -10 : 10, y + 12.5, placed.flipped ? "end" : "start",
+                              fault ? " font-weight=\"bold\"" : " font-size=\"10\"", escape(shorten(moment.label, 40)),
+                              title);
         out_ += "\n";
       }
       out_ += "</g>\n";
@@ -669,13 +707,18 @@ int key_rank(const Event& e) {
 
 }  // namespace
 
-std::vector<KeyMoment> key_moments(const Panel& panel, const TimelineOptions& options, std::size_t most, std::size_t& left_out) {
+std::vector<KeyMoment> key_moments(const Panel& panel, const TimelineOptions& options, std::size_t most,
+                                   std::size_t& left_out) {
   std::vector<KeyMoment> all;
   const auto within = [&](std::int64_t at) { return at >= options.stretch.from_ns && at <= options.stretch.to_ns; };
   for (const Moment& moment : panel.moments) {
     std::string text = moment.text;
     if (moment.end_ns > moment.begin_ns) text += fmt::format(", until {}", moment_text(moment.end_ns));
-    all.push_back({moment.begin_ns, moment.node, moment.kind == MomentKind::fault ? "fault" : moment.kind == MomentKind::step ? "step" : "condition", std::move(text)});
+    all.push_back({moment.begin_ns, moment.node,
+                   moment.kind == MomentKind::fault  ? "fault"
+                   : moment.kind == MomentKind::step ? "step"
+                                                     : "condition",
+                   std::move(text)});
   }
   for (const Boundary& boundary : panel.boundaries)
     all.push_back({boundary.at_ns, "", boundary.alarm ? "oracle" : "workload", boundary.label});
@@ -695,7 +738,8 @@ std::vector<KeyMoment> key_moments(const Panel& panel, const TimelineOptions& op
         }
         std::string& name = names[e.node];
         if (name.empty()) name = source.node ? source.node(e) : node_of(*source.trace, e);
-        all.push_back({begin, name, rank == 3 ? "silence" : "process", shorten(describe(*source.trace, e), kMostTitle)});
+        all.push_back(
+            {begin, name, rank == 3 ? "silence" : "process", shorten(describe(*source.trace, e), kMostTitle)});
       }
     }
   std::stable_sort(all.begin(), all.end(), [](const KeyMoment& a, const KeyMoment& b) { return a.at_ns < b.at_ns; });

@@ -21,12 +21,12 @@ enum class MomentKind {
 // What is not an event of the trace. Times are nanoseconds since the panel's zero.
 struct Moment {
   MomentKind kind = MomentKind::fault;
-  std::string node;       // a lane's name; "": the first lane
+  std::string node;  // a lane's name; "": the first lane
   std::int64_t begin_ns = 0;
-  std::int64_t end_ns = 0;   // <= begin_ns: a point
-  bool open = false;         // it went on to the end of the stretch shown
-  std::string label;         // stands beside the mark; short
-  std::string text;          // the whole of it
+  std::int64_t end_ns = 0;  // <= begin_ns: a point
+  bool open = false;        // it went on to the end of the stretch shown
+  std::string label;        // stands beside the mark; short
+  std::string text;         // the whole of it
 };
 
 // Through all lanes: the workload began, the oracle found the bug.

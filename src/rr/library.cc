@@ -1,15 +1,15 @@
 // What programs call (rose_rr.h): off, recording or replaying, as the environment says.
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <cerrno>
 #include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <dirent.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "rr/play.h"
 #include "rr/ring.h"
@@ -168,7 +168,8 @@ bool open_recording(const char* given) {
   const char* node = std::getenv("ROSE_NODE");
   if (number_at == SIZE_MAX) {
     if (ring.create(folder.fd(), name, bytes, node == nullptr ? "" : node, why, sizeof why)) return true;
-    warn("%s %s; nothing is recorded%s", path, why, errno == EEXIST ? " (with %n in its name each process life has its own)" : "");
+    warn("%s %s; nothing is recorded%s", path, why,
+         errno == EEXIST ? " (with %n in its name each process life has its own)" : "");
     return false;
   }
   const std::string_view before(name, static_cast<std::size_t>(path + number_at - name)), behind(path + number_at);
@@ -179,8 +180,8 @@ bool open_recording(const char* given) {
   });
   for (int tries = 0; tries < 100; ++tries) {
     char numbered[512];
-    const int length = std::snprintf(numbered, sizeof numbered, "%.*s%lu%.*s", static_cast<int>(before.size()), before.data(), ++newest,
-                                     static_cast<int>(behind.size()), behind.data());
+    const int length = std::snprintf(numbered, sizeof numbered, "%.*s%lu%.*s", static_cast<int>(before.size()),
+                                     before.data(), ++newest, static_cast<int>(behind.size()), behind.data());
     if (length < 0 || length >= static_cast<int>(sizeof numbered)) break;
     if (ring.create(folder.fd(), numbered, bytes, node == nullptr ? "" : node, why, sizeof why)) {
       folder.each([&](const char* there) {
@@ -198,7 +199,7 @@ bool open_recording(const char* given) {
 // The place of a crash in the recorded order is behind all that the other threads had recorded by then.
 void before_death(int signal) {
   play.wait_before_death();
-  struct sigaction plain {};
+  struct sigaction plain{};
   plain.sa_handler = SIG_DFL;
   ::sigaction(signal, &plain, nullptr);
   // A fault happens again when this returns, abort() tries again; a signal that was sent is sent again.
@@ -220,9 +221,9 @@ void open_replay(const char* path) {
   play.begin(path, outcome != nullptr && *outcome != '\0' ? outcome : nullptr, patience);
   if (!play.is_ours()) return;
   for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
-    struct sigaction there {};
+    struct sigaction there{};
     if (::sigaction(signal, nullptr, &there) != 0 || there.sa_handler != SIG_DFL) continue;
-    struct sigaction ours {};
+    struct sigaction ours{};
     ours.sa_handler = before_death;
     ours.sa_flags = SA_NODEFER;
     ::sigaction(signal, &ours, nullptr);
@@ -292,7 +293,8 @@ void append(Kind kind, const char* name, const void* data, std::size_t size) {
   }
   if (!is_hash) {
     static std::atomic<bool> said = false;
-    if (!said.exchange(true)) warn("'%s' has %zu bytes, more than a quarter of the window: it cannot be replayed (ROSE_RR_WINDOW)", name, size);
+    if (!said.exchange(true))
+      warn("'%s' has %zu bytes, more than a quarter of the window: it cannot be replayed (ROSE_RR_WINDOW)", name, size);
   }
   const Digest digest{size, hash_of(data, size, 0)};
   ring.append(kind, kDigest, {key.data(), key.size()}, {&digest, sizeof digest});

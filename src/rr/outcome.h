@@ -1,5 +1,5 @@
-// What a replay comes to, in a page that the replayed process maps (ROSE_RR_OUTCOME) and `rose replay` reads: a process that dies says
-// how far it came. Texts end with 0.
+// What a replay comes to, in a page that the replayed process maps (ROSE_RR_OUTCOME) and `rose replay` reads: a process
+// that dies says how far it came. Texts end with 0.
 #pragma once
 
 #include <atomic>
@@ -17,10 +17,10 @@ struct Outcome {
   std::atomic<std::uint32_t> divergences;
   std::atomic<std::uint64_t> taken;
   std::uint64_t total;
-  std::uint64_t position;      // of the record that was not met, in bytes of the recording
-  char key[256];               // its key
+  std::uint64_t position;  // of the record that was not met, in bytes of the recording
+  char key[256];           // its key
   char expected[512], got[512];
-  char message[512];           // refused: why
+  char message[512];  // refused: why
 };
 static_assert(sizeof(Outcome) <= 4096);
 

@@ -1,15 +1,15 @@
 #include "rr/play.h"
 
-#include <cerrno>
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <ctime>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
 
 // The header's macros are for those who call from outside.
 #undef rose_rr_replaying
@@ -106,12 +106,13 @@ void Play::claim(const char* path) {
   outcome_ = &own_;
   if (path == nullptr) return;
   const int fd = ::open(path, O_RDWR | O_CLOEXEC);
-  struct stat info {};
+  struct stat info{};
   void* page = MAP_FAILED;
   if (fd >= 0 && ::fstat(fd, &info) == 0 && info.st_size >= static_cast<off_t>(sizeof(Outcome)))
     page = ::mmap(nullptr, sizeof(Outcome), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (fd >= 0) ::close(fd);
-  if (page == MAP_FAILED) refuse(path, "ROSE_RR_OUTCOME is no page to write the outcome to; it is set by 'rose replay'");
+  if (page == MAP_FAILED)
+    refuse(path, "ROSE_RR_OUTCOME is no page to write the outcome to; it is set by 'rose replay'");
   auto* outcome = static_cast<Outcome*>(page);
   // A debugger may start the program again; a helper that the program starts is none of the recording's business.
   std::uint32_t before = 0;
@@ -133,16 +134,18 @@ void Play::begin(const char* path, const char* outcome, double patience_s) {
   if (!ours_) return;
   const int fd = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) refuse(path, std::strerror(errno));
-  struct stat info {};
+  struct stat info{};
   alignas(8) static char head[kHeadBytes];
   const char* why = "it is no regular file";
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) refuse(path, why);
   const ssize_t got = ::pread(fd, head, sizeof head, 0);
-  const std::uint64_t ring = Reading::ring_bytes(head, got < static_cast<ssize_t>(sizeof head) ? 0 : static_cast<std::uint64_t>(info.st_size), &why);
+  const std::uint64_t ring = Reading::ring_bytes(
+      head, got < static_cast<ssize_t>(sizeof head) ? 0 : static_cast<std::uint64_t>(info.st_size), &why);
   if (ring == 0) refuse(path, why);
   // A private copy: the file may change or shrink while it is replayed.
   const std::uint64_t file = kHeadBytes + ring;
-  void* bytes = ::mmap(nullptr, file + most_record(ring), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* bytes = ::mmap(nullptr, file + most_record(ring), PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (bytes == MAP_FAILED) refuse(path, "there is not enough memory for it");
   char* to = static_cast<char*>(bytes);
   for (std::uint64_t have = 0; have < file;) {
@@ -156,9 +159,14 @@ void Play::begin(const char* path, const char* outcome, double patience_s) {
   Reading reading;
   if (const char* wrong = reading.open(to, file)) refuse(path, wrong);
   const Facts& facts = reading.facts();
-  if (facts.lost != 0) refuse(path, "records were lost while it was made (ROSE_RR_WINDOW was too small for the moment): it cannot be replayed");
+  if (facts.lost != 0)
+    refuse(path,
+           "records were lost while it was made (ROSE_RR_WINDOW was too small for the moment): it cannot be replayed");
   if (facts.records == 0) refuse(path, "it holds no record");
-  if (!load(reading)) refuse(path, "its beginning was overwritten, and no checkpoint is left to start from: record with a larger ROSE_RR_WINDOW, or make checkpoints more often");
+  if (!load(reading))
+    refuse(path,
+           "its beginning was overwritten, and no checkpoint is left to start from: record with a larger "
+           "ROSE_RR_WINDOW, or make checkpoints more often");
   outcome_->version = kOutcomeVersion;
   outcome_->total = count_;
   outcome_->taken.store(0);
@@ -174,7 +182,8 @@ bool Play::load(Reading& reading) {
   if (records_ == nullptr || following_ == nullptr) return false;
   Record record;
   for (std::uint64_t position = facts.begin; count_ < most && reading.next(position, record);) {
-    if (facts.overwritten && count_ == 0 && (record.kind != Kind::checkpoint || (record.flags & kDigest) != 0)) continue;
+    if (facts.overwritten && count_ == 0 && (record.kind != Kind::checkpoint || (record.flags & kDigest) != 0))
+      continue;
     if (record.kind == Kind::end) {
       ended_ = true;
       break;
@@ -214,7 +223,8 @@ bool Play::start_thread(void* (*run)(void*), void* argument) {
   return started;
 }
 
-// ---- Turns. Everything below is called with the lock held, unless it takes it ----------------------------------------------------
+// ---- Turns. Everything below is called with the lock held, unless it takes it
+// ----------------------------------------------------
 
 void Play::expect_text(char* text, std::size_t room) const {
   const std::size_t next = next_;
@@ -225,7 +235,8 @@ void Play::expect_text(char* text, std::size_t room) const {
   char key[300];
   put_key(key, sizeof key, records_[next].key);
   if (records_[next].data.empty()) std::snprintf(text, room, "%s '%s'", kind_name(records_[next].kind), key);
-  else std::snprintf(text, room, "%s '%s' of %zu bytes", kind_name(records_[next].kind), key, records_[next].data.size());
+  else
+    std::snprintf(text, room, "%s '%s' of %zu bytes", kind_name(records_[next].kind), key, records_[next].data.size());
 }
 
 extern "C" __attribute__((visibility("default"), noinline)) void rose_rr_diverged(void) { __asm__ volatile(""); }
@@ -240,7 +251,8 @@ void Play::diverge(const char* expected, const char* got) {
   if (next < count_) put_key(out.key, sizeof out.key, records_[next].key);
   out.taken.store(next);
   out.state.store(State::diverged);
-  std::fprintf(stderr, "rose-rr: diverged at record %zu of %zu: expected %s, got %s\n", next + 1, count_, expected, got);
+  std::fprintf(stderr, "rose-rr: diverged at record %zu of %zu: expected %s, got %s\n", next + 1, count_, expected,
+               got);
   rose_rr_diverged();  // for breakpoints
   flush_output();
   ::_exit(1);
@@ -272,7 +284,9 @@ void Play::wait_turn(Kind kind, std::string_view key) {
   if (next_ == 0 && must_restore_) {
     char got[400], quoted[300], expected[400];
     put_key(quoted, sizeof quoted, key);
-    std::snprintf(got, sizeof got, "%s '%s': the recording's beginning was overwritten, so rose_rr_restore() must come first", kind_name(kind), quoted);
+    std::snprintf(got, sizeof got,
+                  "%s '%s': the recording's beginning was overwritten, so rose_rr_restore() must come first",
+                  kind_name(kind), quoted);
     expect_text(expected, sizeof expected);
     diverge(expected, got);
   }
@@ -331,7 +345,8 @@ void Play::compare(Kind kind, std::string_view key, const void* data, std::size_
     Digest was, is{size, hash_of(data, size, 0)};
     std::memcpy(&was, record.data.data(), sizeof was);
     if (was.size != is.size || was.hash != is.hash) {
-      std::snprintf(expected, sizeof expected, "%s '%s' of %lu bytes with hash %016lx", kind_name(kind), quoted, was.size, was.hash);
+      std::snprintf(expected, sizeof expected, "%s '%s' of %lu bytes with hash %016lx", kind_name(kind), quoted,
+                    was.size, was.hash);
       std::snprintf(got, sizeof got, "%lu bytes with hash %016lx", is.size, is.hash);
       diverge(expected, got);
     }
@@ -341,9 +356,11 @@ void Play::compare(Kind kind, std::string_view key, const void* data, std::size_
     while (differs < size && differs < record.data.size() && record.data[differs] == now[differs]) ++differs;
     // From the first byte that differs on.
     const auto some = [&](char* text, std::size_t room, std::string_view bytes) {
-      std::size_t at = static_cast<std::size_t>(std::snprintf(text, room, "%s '%s' of %zu bytes, from byte %zu on", kind_name(kind), quoted, bytes.size(), differs));
+      std::size_t at = static_cast<std::size_t>(std::snprintf(text, room, "%s '%s' of %zu bytes, from byte %zu on",
+                                                              kind_name(kind), quoted, bytes.size(), differs));
       for (std::size_t i = differs; i < bytes.size() && i < differs + 16 && at + 4 < room; ++i)
-        at += static_cast<std::size_t>(std::snprintf(text + at, room - at, " %02x", static_cast<unsigned char>(bytes[i])));
+        at += static_cast<std::size_t>(
+            std::snprintf(text + at, room - at, " %02x", static_cast<unsigned char>(bytes[i])));
     };
     some(expected, sizeof expected, record.data);
     some(got, sizeof got, {now, size});
@@ -354,7 +371,8 @@ void Play::compare(Kind kind, std::string_view key, const void* data, std::size_
 
 bool Play::checkpoint_due(std::string_view key) {
   const Locked locked(lock_);
-  if (last_taken == SIZE_MAX) return next_ < count_ && records_[next_].kind == Kind::checkpoint && records_[next_].key == key;
+  if (last_taken == SIZE_MAX)
+    return next_ < count_ && records_[next_].kind == Kind::checkpoint && records_[next_].key == key;
   const std::size_t following = following_[last_taken];
   return following < count_ && records_[following].kind == Kind::checkpoint && records_[following].key == key;
 }
@@ -379,7 +397,8 @@ bool Play::restore(std::string_view key, const void** data, std::size_t* size) {
   return true;
 }
 
-// ---- Messages from outside -------------------------------------------------------------------------------------------------------
+// ---- Messages from outside
+// -------------------------------------------------------------------------------------------------------
 
 void Play::reproducer(std::string_view key, rose_rr_function function, void* context) {
   auto* made = static_cast<Reproducer*>(std::calloc(1, sizeof(Reproducer)));
@@ -402,7 +421,8 @@ void Play::dispatch(bool at_once) {
   Worker* free = nullptr;
   for (Worker* worker = workers_; worker != nullptr; worker = worker->next) {
     if (!worker->busy) free = worker;
-    else if (records_[worker->item].key == records_[next].key && !at_once) return;  // in its turn, when that one returns
+    else if (records_[worker->item].key == records_[next].key && !at_once)
+      return;  // in its turn, when that one returns
   }
   if (free == nullptr) {
     char got[200];
@@ -415,7 +435,8 @@ void Play::dispatch(bool at_once) {
       free->play = this;
       free->given = PTHREAD_COND_INITIALIZER;
     }
-    if (free == nullptr || !start_thread(work, free)) diverge("a thread for one more message", "none: the system gives no more");
+    if (free == nullptr || !start_thread(work, free))
+      diverge("a thread for one more message", "none: the system gives no more");
     free->next = workers_;
     workers_ = free;
     ++worker_count_;
@@ -447,7 +468,8 @@ void* Play::work(void* argument) {
   }
 }
 
-// ---- The end ---------------------------------------------------------------------------------------------------------------------
+// ---- The end
+// ---------------------------------------------------------------------------------------------------------------------
 
 void Play::at_end(void (*function)(void*), void* context) {
   const Locked locked(lock_);
@@ -489,7 +511,8 @@ void Play::wait_before_death() {
   }
 }
 
-// Patience is counted in ticks that passed here and in which the process was idle: one that a debugger stops, or that computes, is not stuck.
+// Patience is counted in ticks that passed here and in which the process was idle: one that a debugger stops, or that
+// computes, is not stuck.
 void* Play::watch(void* argument) {
   Play& play = *static_cast<Play*>(argument);
   double idle = 0;
@@ -510,8 +533,8 @@ void* Play::watch(void* argument) {
     used = now_used;
     if (play.next_ != seen) idle = 0;
     else idle += (busy ? 0.1 : 1.0) * kTickMs / 1000;
-    // The function that was called with the key's last message may wait for a lock whose holder waits for this one's turn. It had
-    // made all of its records.
+    // The function that was called with the key's last message may wait for a lock whose holder waits for this one's
+    // turn. It had made all of its records.
     if (play.next_ == seen && idle >= 2.0 * kTickMs / 1000) play.dispatch(true);
     seen = play.next_;
     const bool stuck = idle >= play.patience_s_ && !play.gone_;
@@ -523,8 +546,10 @@ void* Play::watch(void* argument) {
         put_key(quoted, sizeof quoted, waiter->key);
         const bool ends = waiter->key.data() == nullptr;
         if (at + 160 > sizeof got) ++others;
-        else at += static_cast<std::size_t>(ends ? std::snprintf(got + at, sizeof got - at, "%srose_rr_end()", at == 0 ? "" : ", ")
-                                                  : std::snprintf(got + at, sizeof got - at, "%s'%s'", at == 0 ? "only calls of " : ", ", quoted));
+        else
+          at += static_cast<std::size_t>(
+              ends ? std::snprintf(got + at, sizeof got - at, "%srose_rr_end()", at == 0 ? "" : ", ")
+                   : std::snprintf(got + at, sizeof got - at, "%s'%s'", at == 0 ? "only calls of " : ", ", quoted));
       }
       if (others != 0) std::snprintf(got + at, sizeof got - at, " and %zu more", others);
       play.expect_text(expected, sizeof expected);

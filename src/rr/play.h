@@ -1,5 +1,5 @@
-// Replaying: hands recorded bytes out in recorded order, holds back calls that come too early, brings messages in, and ends the process
-// when what it does is not what was recorded.
+// Replaying: hands recorded bytes out in recorded order, holds back calls that come too early, brings messages in, and
+// ends the process when what it does is not what was recorded.
 #pragma once
 
 #include <pthread.h>
@@ -27,8 +27,8 @@ class Play {
   bool checkpoint_due(std::string_view key);
   bool restore(std::string_view key, const void** data, std::size_t* size);
   void at_end(void (*function)(void*), void* context);
-  void end();        // rose_rr_end()
-  void exiting();    // exit() runs
+  void end();      // rose_rr_end()
+  void exiting();  // exit() runs
   // From a handler of fatal signals: until all is replayed or nothing moves any more.
   void wait_before_death();
 
@@ -56,12 +56,12 @@ class Play {
   std::uint32_t* following_ = nullptr;  // the next record of the same recorded thread; count_: none
   std::size_t count_ = 0;
   std::atomic<std::size_t> next_ = 0;
-  bool ended_ = false;          // the recorded process ended on purpose: this one will, too
+  bool ended_ = false;  // the recorded process ended on purpose: this one will, too
   bool must_restore_ = false;
   bool ours_ = true;
   bool finishing_ = false, gone_ = false;
   std::size_t dispatched_ = SIZE_MAX;  // the record that a reproducer was called with last
-  std::uint64_t taker_ = 0;     // the thread that took the last one
+  std::uint64_t taker_ = 0;            // the thread that took the last one
   Waiter* waiters_ = nullptr;
   Worker* workers_ = nullptr;
   std::size_t worker_count_ = 0;

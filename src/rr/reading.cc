@@ -37,9 +37,11 @@ std::uint64_t Reading::ring_bytes(const char* head, std::uint64_t file_bytes, co
   };
   if (file_bytes < kHeadBytes) return no("it is too short to be a recording");
   if (std::memcmp(head, kMagic, sizeof kMagic) != 0) return no("it is not a recording of librose-rr");
-  if (field<std::uint32_t>(head, offsetof(FileHead, version)) != kVersion) return no("it is a recording of another version; this rose reads version 1");
+  if (field<std::uint32_t>(head, offsetof(FileHead, version)) != kVersion)
+    return no("it is a recording of another version; this rose reads version 1");
   const auto ring = field<std::uint64_t>(head, offsetof(FileHead, ring_bytes));
-  if (field<std::uint32_t>(head, offsetof(FileHead, head_bytes)) != kHeadBytes || ring < kLeastRing || ring > kMostRing || (ring & (ring - 1)) != 0)
+  if (field<std::uint32_t>(head, offsetof(FileHead, head_bytes)) != kHeadBytes || ring < kLeastRing ||
+      ring > kMostRing || (ring & (ring - 1)) != 0)
     return no("its head is damaged");
   if (file_bytes != kHeadBytes + ring) return no("its size is not what its head says: it was cut or is not whole");
   return ring;
@@ -71,8 +73,12 @@ bool Reading::at(std::uint64_t position, Record& record) const {
   RecordHead head;
   std::memcpy(&head, bytes, sizeof head);
   if (head.sum == 0 || head.position != position) return false;
-  if (head.bytes < sizeof head || head.bytes % 8 != 0 || head.bytes > most_record(facts_.ring_bytes) || head.bytes > facts_.reserved - position) return false;
-  if (head.key_bytes == 0 || head.data_bytes > head.bytes || record_bytes(head.key_bytes, head.data_bytes) != head.bytes) return false;
+  if (head.bytes < sizeof head || head.bytes % 8 != 0 || head.bytes > most_record(facts_.ring_bytes) ||
+      head.bytes > facts_.reserved - position)
+    return false;
+  if (head.key_bytes == 0 || head.data_bytes > head.bytes ||
+      record_bytes(head.key_bytes, head.data_bytes) != head.bytes)
+    return false;
   if (head.kind < Kind::value || head.kind > Kind::end || (head.flags & ~kDigest) != 0) return false;
   if ((head.flags & kDigest) != 0 && head.data_bytes != sizeof(Digest)) return false;
   // Heads that lie in wait, each for a sum over much: nobody but an attacker makes more than a few.
@@ -81,7 +87,13 @@ bool Reading::at(std::uint64_t position, Record& record) const {
     wasted_ += head.bytes;
     return false;
   }
-  record = {position, head.time_ns, head.thread, head.flags, head.kind, {bytes + sizeof head, head.key_bytes}, {bytes + sizeof head + head.key_bytes, head.data_bytes}};
+  record = {position,
+            head.time_ns,
+            head.thread,
+            head.flags,
+            head.kind,
+            {bytes + sizeof head, head.key_bytes},
+            {bytes + sizeof head + head.key_bytes, head.data_bytes}};
   return true;
 }
 
@@ -103,8 +115,9 @@ bool Reading::next(std::uint64_t& position, Record& record) const {
   return true;
 }
 
-// A hole is a call that had not returned when the process was killed: what it waited for never happened, so the others are replayed
-// without it. If the count of finished bytes says that the hole was a record once, the recording is damaged there, and cut.
+// A hole is a call that had not returned when the process was killed: what it waited for never happened, so the others
+// are replayed without it. If the count of finished bytes says that the hole was a record once, the recording is
+// damaged there, and cut.
 void Reading::look() {
   const std::uint64_t segment = facts_.ring_bytes / kSegments;
   const std::uint64_t last = facts_.reserved / segment;
@@ -135,7 +148,8 @@ void Reading::look() {
   }
   const auto missing = [&](std::uint64_t from, std::uint64_t to) {
     for (std::uint64_t n = from / segment; n <= (to - 1) / segment; ++n) {
-      const auto all = field<std::uint64_t>(ring_ - kHeadBytes, offsetof(FileHead, finished) + n % kSegments * sizeof(std::uint64_t));
+      const auto all = field<std::uint64_t>(ring_ - kHeadBytes,
+                                            offsetof(FileHead, finished) + n % kSegments * sizeof(std::uint64_t));
       const std::uint64_t before = n / kSegments * segment;
       if (all > before && all - before > found[n % kSegments]) return true;
     }

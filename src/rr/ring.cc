@@ -1,13 +1,13 @@
 #include "rr/ring.h"
 
-#include <cerrno>
-#include <cstdio>
-#include <ctime>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
 
 namespace rose::rr {
 namespace {
@@ -15,7 +15,8 @@ namespace {
 #ifndef MADV_POPULATE_WRITE  // Linux 5.14; older ones refuse it
 constexpr int MADV_POPULATE_WRITE = 23;
 #endif
-constexpr std::uint64_t kMostPopulated = 64 << 20;  // bytes; what is behind them is touched first by whoever comes to it
+constexpr std::uint64_t kMostPopulated = 64
+                                         << 20;  // bytes; what is behind them is touched first by whoever comes to it
 constexpr int kPatienceMs = 5000;  // for a thread that was stopped while it wrote, when the ring has gone round
 
 std::int64_t wall_now(clockid_t clock) {
@@ -38,7 +39,8 @@ void copy_text(char* to, std::size_t room, const char* from) {
 
 }  // namespace
 
-bool Ring::create(int folder, const char* name, std::uint64_t ring_bytes, const char* node, char* why, std::size_t room) {
+bool Ring::create(int folder, const char* name, std::uint64_t ring_bytes, const char* node, char* why,
+                  std::size_t room) {
   const auto failed = [&](const char* what, int err, int fd) {
     std::snprintf(why, room, "%s: %s", what, std::strerror(err));
     if (fd >= 0) {
@@ -57,8 +59,10 @@ bool Ring::create(int folder, const char* name, std::uint64_t ring_bytes, const 
   ::fchmod(fd, 0600);  // whatever the umask
   // Room on the disk now: a page that finds none later is SIGBUS.
   const std::uint64_t file = kHeadBytes + ring_bytes;
-  if (const int err = ::posix_fallocate(fd, 0, static_cast<off_t>(file)); err != 0) return failed("has no room", err, fd);
-  void* all = ::mmap(nullptr, kHeadBytes + 2 * ring_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (const int err = ::posix_fallocate(fd, 0, static_cast<off_t>(file)); err != 0)
+    return failed("has no room", err, fd);
+  void* all =
+      ::mmap(nullptr, kHeadBytes + 2 * ring_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (all == MAP_FAILED) return failed("cannot be mapped", errno, fd);
   char* base = static_cast<char*>(all);
   const auto map = [&](char* at, std::uint64_t length, off_t from) {
@@ -77,7 +81,8 @@ bool Ring::create(int folder, const char* name, std::uint64_t ring_bytes, const 
   head->version = kVersion;
   head->head_bytes = kHeadBytes;
   head->ring_bytes = ring_bytes;
-  if (::getrandom(&head->salt, sizeof head->salt, 0) != sizeof head->salt) head->salt = static_cast<std::uint64_t>(wall_now(CLOCK_MONOTONIC));
+  if (::getrandom(&head->salt, sizeof head->salt, 0) != sizeof head->salt)
+    head->salt = static_cast<std::uint64_t>(wall_now(CLOCK_MONOTONIC));
   head->began_ns = wall_now(CLOCK_REALTIME);
   head->pid = static_cast<std::uint32_t>(::getpid());
   copy_text(head->node, sizeof head->node, node);

@@ -1,4 +1,5 @@
-// Writing a recording: many threads append, none waits for another unless the ring has gone round while that one was writing.
+// Writing a recording: many threads append, none waits for another unless the ring has gone round while that one was
+// writing.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,8 @@ struct Part {
 
 class Ring {
  public:
-  // Makes the file (0600, it must be new) and maps it. Else an explanation is put into `why`. `ring_bytes`: a power of two.
+  // Makes the file (0600, it must be new) and maps it. Else an explanation is put into `why`. `ring_bytes`: a power of
+  // two.
   bool create(int folder, const char* name, std::uint64_t ring_bytes, const char* node, char* why, std::size_t room);
   // False: it was given up, and the file says so.
   bool append(Kind kind, std::uint16_t flags, Part key, Part data);

@@ -10,7 +10,8 @@ constexpr std::int64_t kMostThreads = 1'000'000'000;
 }  // namespace
 
 void read_block(toml::Table& table, Fault& fault, const std::function<void(toml::Table&, CallMatch&)>& read_call) {
-  table.require("at", "where the thread waits: at = { function = \"commit\" } or at = { syscall = \"fsync\", path = \"*/log\" }");
+  table.require(
+      "at", "where the thread waits: at = { function = \"commit\" } or at = { syscall = \"fsync\", path = \"*/log\" }");
   auto at = table.table("at");
   bool counted = false;
   if (at) {
@@ -56,8 +57,8 @@ void add_block(Parts& parts, const Fault& fault) {
 std::string block_words(const Fault& fault, const std::string& node) {
   const std::string which = fault.count == 1 ? "first" : ordinal_text(fault.count);
   if (fault.function.empty())
-    return fmt::format("let the thread that is about to make the {} {}{} on {} wait", fault.count == 1 ? "1st" : which, fault.call.syscall,
-                       call_details(fault.call), node);
+    return fmt::format("let the thread that is about to make the {} {}{} on {} wait", fault.count == 1 ? "1st" : which,
+                       fault.call.syscall, call_details(fault.call), node);
   std::string place = fault.function;
   if (fault.offset && *fault.offset != 0) place = fmt::format("{}+{:#x}", fault.function, *fault.offset);
   if (fault.at_line) place = fmt::format("line {} of {}", *fault.at_line, fault.function);

@@ -15,25 +15,27 @@ void Reader::check_ids() {
       problems_.add(places_[i].id, fmt::format("fault.id: '{}' is taken by the fault in line {}, ids must differ",
                                                schedule_.faults[i].id, schedule_.faults[it->second].line));
     if (const Event* event = schedule_.find_event(schedule_.faults[i].id); event != nullptr)
-      problems_.add(places_[i].id, fmt::format("fault.id: '{}' is taken by the event in line {}, names must differ", event->name, event->line));
+      problems_.add(places_[i].id, fmt::format("fault.id: '{}' is taken by the event in line {}, names must differ",
+                                               event->name, event->line));
   }
 }
 
 void Reader::read_order(toml::Place place) {
   if (schedule_.order.empty()) return;
   auto names = parse_order(schedule_.order);
-  if (names)
-    order_ = std::move(*names);
-  else
-    problems_.add(place, fmt::format("order: {}", names.error().message), names.error().hint);
+  if (names) order_ = std::move(*names);
+  else problems_.add(place, fmt::format("order: {}", names.error().message), names.error().hint);
 }
 
 // What the order puts before a fault it waits for.
 void Reader::follow_order() {
   for (const OrderedName& name : order_) {
-    const auto fault = std::find_if(schedule_.faults.begin(), schedule_.faults.end(), [&](const Fault& one) { return one.id == name.name; });
+    const auto fault = std::find_if(schedule_.faults.begin(), schedule_.faults.end(),
+                                    [&](const Fault& one) { return one.id == name.name; });
     if (fault == schedule_.faults.end()) continue;
-    std::erase_if(fault->after, [&](const std::string& id) { return std::find(name.before.begin(), name.before.end(), id) != name.before.end(); });
+    std::erase_if(fault->after, [&](const std::string& id) {
+      return std::find(name.before.begin(), name.before.end(), id) != name.before.end();
+    });
     fault->after.insert(fault->after.end(), name.before.begin(), name.before.end());
   }
 }
@@ -44,11 +46,13 @@ void Reader::check_order(toml::Place place) {
     return std::any_of(order_.begin(), order_.end(), [&](const OrderedName& one) { return one.name == name; });
   };
   for (const Event& event : schedule_.events) {
-    const bool used = ordered(event.name) || std::any_of(schedule_.faults.begin(), schedule_.faults.end(), [&](const Fault& fault) {
-                        return std::find(fault.after.begin(), fault.after.end(), event.name) != fault.after.end();
-                      });
+    const bool used =
+        ordered(event.name) || std::any_of(schedule_.faults.begin(), schedule_.faults.end(), [&](const Fault& fault) {
+          return std::find(fault.after.begin(), fault.after.end(), event.name) != fault.after.end();
+        });
     if (used) continue;
-    problems_.add({event.line, 1}, fmt::format("event '{}' is named nowhere", event.name), "name it in `order = \"...\"` or in a fault's `after`");
+    problems_.add({event.line, 1}, fmt::format("event '{}' is named nowhere", event.name),
+                  "name it in `order = \"...\"` or in a fault's `after`");
     return;
   }
   if (order_.empty()) return;
@@ -59,7 +63,8 @@ void Reader::check_order(toml::Place place) {
   for (const OrderedName& name : order_) {
     if (schedule_.find(name.name) != nullptr || schedule_.find_event(name.name) != nullptr) continue;
     if (const std::string hint = did_you_mean(name.name, left_out); !hint.empty()) {
-      problems_.add(place, fmt::format("order: column {}: '{}' is neither an event nor a fault", name.column, name.name),
+      problems_.add(place,
+                    fmt::format("order: column {}: '{}' is neither an event nor a fault", name.column, name.name),
                     hint + " (a step of the workload needs a name of its own)");
       return;
     }
@@ -71,8 +76,11 @@ void Reader::check_order(toml::Place place) {
     auto& list = before[name.name];
     list.insert(list.end(), name.before.begin(), name.before.end());
     if (const Fault* fault = schedule_.find(name.name); fault != nullptr && !fault->group.empty()) {
-      problems_.add(place, fmt::format("order: fault '{}' is one of group '{}': it may be withdrawn, and what comes after it would never come",
-                                       fault->id, fault->group));
+      problems_.add(
+          place,
+          fmt::format(
+              "order: fault '{}' is one of group '{}': it may be withdrawn, and what comes after it would never come",
+              fault->id, fault->group));
       return;
     }
   }
@@ -101,7 +109,9 @@ void Reader::check_order(toml::Place place) {
   }
   for (const OrderedName& name : order_) {
     if (left[name.name] == 0) continue;
-    problems_.add(place, fmt::format("order: column {}: '{}' would wait for itself: the order contradicts an `after`", name.column, name.name),
+    problems_.add(place,
+                  fmt::format("order: column {}: '{}' would wait for itself: the order contradicts an `after`",
+                              name.column, name.name),
                   "a fault's `after` must not name what the order puts behind it");
     return;
   }
@@ -172,8 +182,9 @@ void Reader::check_cycles() {
         std::string circle;
         auto from = std::find_if(stack.begin(), stack.end(), [&](const Step& step) { return step.fault == other; });
         for (; from != stack.end(); ++from) circle += fmt::format("'{}' waits for ", faults[from->fault].id);
-        problems_.add(places_[here].after[place],
-                      fmt::format("fault.after: faults wait for each other in a circle: {}'{}'", circle, faults[other].id));
+        problems_.add(
+            places_[here].after[place],
+            fmt::format("fault.after: faults wait for each other in a circle: {}'{}'", circle, faults[other].id));
         return;
       }
       if (states[other] == State::fresh) {

@@ -34,7 +34,8 @@ std::uint64_t parse_rate(std::string_view text) {
     if (!text.ends_with(unit.name)) continue;
     const std::string_view number = text.substr(0, text.size() - unit.name.size());
     double value = 0;
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value, std::chars_format::fixed);
+    const auto [end, error] =
+        std::from_chars(number.data(), number.data() + number.size(), value, std::chars_format::fixed);
     if (error != std::errc{} || end != number.data() + number.size() || !(value > 0) || value > 1e12) return 0;
     return static_cast<std::uint64_t>(std::llround(value * unit.bits));
   }
@@ -43,7 +44,8 @@ std::uint64_t parse_rate(std::string_view text) {
 
 std::string rate_text(std::uint64_t rate) {
   for (const RateUnit& unit : kRateUnits)
-    if (const auto bits = static_cast<std::uint64_t>(unit.bits); rate % bits == 0) return fmt::format("{}{}", rate / bits, unit.name);
+    if (const auto bits = static_cast<std::uint64_t>(unit.bits); rate % bits == 0)
+      return fmt::format("{}{}", rate / bits, unit.name);
   return {};
 }
 
@@ -83,7 +85,8 @@ void read_payload(toml::Table& table, std::string& payload) {
     hex->require("hex", "such as { hex = \"00 00 00 07\" }");
     if (hex->string("hex", text)) {
       bytes = parse_hex(text);
-      if (bytes.empty()) hex->wrong("hex", fmt::format("{} is not bytes in hexadecimal such as \"00 ff\"", toml::quoted(text)));
+      if (bytes.empty())
+        hex->wrong("hex", fmt::format("{} is not bytes in hexadecimal such as \"00 ff\"", toml::quoted(text)));
     }
     hex->finish();
   } else {
@@ -91,8 +94,7 @@ void read_payload(toml::Table& table, std::string& payload) {
   }
   if (bytes.size() > kMostPayload)
     table.wrong("payload", fmt::format("it is {} bytes long, up to {} are accepted", bytes.size(), kMostPayload));
-  else
-    payload = std::move(bytes);
+  else payload = std::move(bytes);
 }
 
 // A duration, down to a microsecond.
@@ -123,12 +125,11 @@ std::string enumerate(const std::vector<std::string>& words) {
 void read_times(toml::Table& table, std::int64_t& times, std::int64_t most) {
   const toml::Value* value = table.get("times");
   if (value == nullptr) return;
-  if (value->type == toml::Type::string && value->text == "forever")
-    times = -1;
-  else if (value->type == toml::Type::integer && value->integer >= 1 && value->integer <= most)
-    times = value->integer;
+  if (value->type == toml::Type::string && value->text == "forever") times = -1;
+  else if (value->type == toml::Type::integer && value->integer >= 1 && value->integer <= most) times = value->integer;
   else
-    table.wrong("times", fmt::format("{} was found, a number from 1 up or \"forever\" is needed", toml::quoted(*value)));
+    table.wrong("times",
+                fmt::format("{} was found, a number from 1 up or \"forever\" is needed", toml::quoted(*value)));
 }
 
 void read_place(toml::Table& table, std::optional<std::uint64_t>& offset, std::optional<std::uint64_t>& line) {
@@ -150,8 +151,10 @@ void read_bad_link(toml::Table& table, Fault& fault) {
   if (table.string("rate", rate)) {
     link.rate = parse_rate(rate);
     if (link.rate < kLeastRate || link.rate > kMostRate)
-      table.wrong("rate", fmt::format("{} is not a rate such as \"10mbit\" (units bit, kbit, mbit, gbit; 1kbit to 100gbit a second)",
-                                      toml::quoted(rate)));
+      table.wrong(
+          "rate",
+          fmt::format("{} is not a rate such as \"10mbit\" (units bit, kbit, mbit, gbit; 1kbit to 100gbit a second)",
+                      toml::quoted(rate)));
   }
   read_payload(table, link.payload);
   const bool numbered = table.integer("count", fault.count, 1, kMostPackets);
@@ -172,7 +175,8 @@ void read_bad_link(toml::Table& table, Fault& fault) {
   bool any = false;
   for (const std::string_view key : {"delay", "loss", "duplicate", "corrupt", "rate"}) any = any || table.has(key);
   if (!any)
-    table.problems().add_missing(table.place(), "fault: one of 'delay', 'loss', 'duplicate', 'corrupt', 'rate' is missing",
+    table.problems().add_missing(table.place(),
+                                 "fault: one of 'delay', 'loss', 'duplicate', 'corrupt', 'rate' is missing",
                                  "say what the link does: delay = \"50ms\", loss = 0.1 or rate = \"1mbit\"");
 }
 
@@ -189,11 +193,13 @@ void add_bad_link(Parts& parts, const Fault& fault) {
   share("corrupt", link.corrupt);
   if (link.rate != 0) parts.emplace_back("rate", literal(rate_text(link.rate)));
   if (!link.payload.empty())
-    parts.emplace_back("payload", is_plain(link.payload) ? literal(link.payload)
-                                                         : fmt::format("{{ hex = {} }}", literal(hex_text(link.payload))));
+    parts.emplace_back("payload", is_plain(link.payload)
+                                      ? literal(link.payload)
+                                      : fmt::format("{{ hex = {} }}", literal(hex_text(link.payload))));
   const bool numbered = fault.count != 1 || fault.times == 1;
   if (numbered) parts.emplace_back("count", std::to_string(fault.count));
-  if (fault.times != (numbered ? 1 : -1)) parts.emplace_back("times", fault.times < 0 ? "\"forever\"" : std::to_string(fault.times));
+  if (fault.times != (numbered ? 1 : -1))
+    parts.emplace_back("times", fault.times < 0 ? "\"forever\"" : std::to_string(fault.times));
   if (link.connections) parts.emplace_back("counts", "\"connections\"");
   if (fault.seed != 1) parts.emplace_back("seed", std::to_string(fault.seed));
 }
@@ -205,12 +211,14 @@ void read_clock(toml::Table& table, Fault& fault) {
     const bool back = shift.starts_with('-');
     const auto by = parse_duration_ns(std::string_view(shift).substr(back || shift.starts_with('+') ? 1 : 0));
     if (!by || *by == 0)
-      table.wrong("shift", fmt::format("{} is not a shift such as \"+1h\" or \"-1.5s\" (units ms, s, m, h; up to 10000h)", toml::quoted(shift)));
-    else
-      clock.shift_ns = back ? -*by : *by;
+      table.wrong("shift",
+                  fmt::format("{} is not a shift such as \"+1h\" or \"-1.5s\" (units ms, s, m, h; up to 10000h)",
+                              toml::quoted(shift)));
+    else clock.shift_ns = back ? -*by : *by;
   }
   if (table.real("drift", clock.drift, 0, kMostDrift) && (clock.drift < kLeastDrift || clock.drift == 1))
-    table.wrong("drift", "a clock that goes as ever, or hardly, is none: 0.01 to 100 but not 1 is accepted", "1.05 is five percent too fast");
+    table.wrong("drift", "a clock that goes as ever, or hardly, is none: 0.01 to 100 but not 1 is accepted",
+                "1.05 is five percent too fast");
   table.boolean("freeze", clock.freeze);
   std::vector<std::string> names;
   if (table.strings("clocks", names)) {
@@ -219,11 +227,12 @@ void read_clock(toml::Table& table, Fault& fault) {
     for (std::size_t i = 0; i < names.size(); ++i) {
       bool* which = names[i] == "realtime" ? &clock.realtime : names[i] == "monotonic" ? &clock.monotonic : nullptr;
       if (which == nullptr)
-        table.problems().add(list.items[i].place, fmt::format("{}: {} is not one of \"realtime\", \"monotonic\"", table.path("clocks"), toml::quoted(names[i])));
+        table.problems().add(list.items[i].place, fmt::format("{}: {} is not one of \"realtime\", \"monotonic\"",
+                                                              table.path("clocks"), toml::quoted(names[i])));
       else if (*which)
-        table.problems().add(list.items[i].place, fmt::format("{}: '{}' is there twice", table.path("clocks"), names[i]));
-      else
-        *which = true;
+        table.problems().add(list.items[i].place,
+                             fmt::format("{}: '{}' is there twice", table.path("clocks"), names[i]));
+      else *which = true;
     }
   }
   if (table.has("freeze") && table.has("drift"))
@@ -239,15 +248,19 @@ void add_clock(Parts& parts, const Fault& fault) {
     parts.emplace_back("shift", literal((clock.shift_ns < 0 ? "-" : "+") + duration_text(std::abs(clock.shift_ns))));
   if (clock.drift != 1) parts.emplace_back("drift", fmt::format("{}", clock.drift));
   if (clock.freeze) parts.emplace_back("freeze", "true");
-  if (clock.monotonic) parts.emplace_back("clocks", clock.realtime ? "[\"realtime\", \"monotonic\"]" : "[\"monotonic\"]");
+  if (clock.monotonic)
+    parts.emplace_back("clocks", clock.realtime ? "[\"realtime\", \"monotonic\"]" : "[\"monotonic\"]");
 }
 
 std::string clock_words(const Fault& fault, const std::string& node) {
   const ClockChange& clock = fault.clock;
-  const char* which = !clock.monotonic ? "clock" : clock.realtime ? "clocks, the monotonic one too," : "monotonic clock";
+  const char* which = !clock.monotonic ? "clock"
+                      : clock.realtime ? "clocks, the monotonic one too,"
+                                       : "monotonic clock";
   std::string text;
   if (clock.shift_ns != 0)
-    text = fmt::format("set the {} of {} {} by {}", which, node, clock.shift_ns > 0 ? "forward" : "back", duration_text(std::abs(clock.shift_ns)));
+    text = fmt::format("set the {} of {} {} by {}", which, node, clock.shift_ns > 0 ? "forward" : "back",
+                       duration_text(std::abs(clock.shift_ns)));
   if (clock.drift != 1)
     text += text.empty() ? fmt::format("let the {} of {} go {:.6g} times as fast", which, node, clock.drift)
                          : fmt::format(" and let it go {:.6g} times as fast", clock.drift);
@@ -265,10 +278,8 @@ std::string bad_link_words(const Fault& fault) {
     what.push_back(std::move(text));
   }
   const auto share = [&](const char* verb, double value) {
-    if (value == 1)
-      what.push_back(fmt::format("{} packets", verb));
-    else if (value != 0)
-      what.push_back(fmt::format("{} {} of the packets", verb, percent(value)));
+    if (value == 1) what.push_back(fmt::format("{} packets", verb));
+    else if (value != 0) what.push_back(fmt::format("{} {} of the packets", verb, percent(value)));
   };
   share("lose", link.loss);
   share("duplicate", link.duplicate);
@@ -277,15 +288,13 @@ std::string bad_link_words(const Fault& fault) {
   std::string text = enumerate(what);
   const char* unit = link.connections ? "connection" : "packet";
   std::vector<std::string> which;
-  if (fault.times == 1)
-    which.push_back(fmt::format("the {} {}", ordinal_text(fault.count), unit));
+  if (fault.times == 1) which.push_back(fmt::format("the {} {}", ordinal_text(fault.count), unit));
   else if (fault.times > 1)
     which.push_back(fmt::format("{} {}s from the {} on", fault.times, unit, ordinal_text(fault.count)));
-  else if (fault.count > 1)
-    which.push_back(fmt::format("{}s from the {} on", unit, ordinal_text(fault.count)));
+  else if (fault.count > 1) which.push_back(fmt::format("{}s from the {} on", unit, ordinal_text(fault.count)));
   if (!link.payload.empty())
     which.push_back(fmt::format("packets that hold {}", is_plain(link.payload) ? fmt::format("\"{}\"", link.payload)
-                                                                              : "bytes " + hex_text(link.payload)));
+                                                                               : "bytes " + hex_text(link.payload)));
   if (!which.empty()) text += fmt::format(" (only {})", enumerate(which));
   return text;
 }

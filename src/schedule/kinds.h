@@ -1,5 +1,5 @@
-// The keys of faults that are neither calls, processes nor cuts: read from a table, written to one, said in words. Used by the three
-// files of the schedule's own form only.
+// The keys of faults that are neither calls, processes nor cuts: read from a table, written to one, said in words. Used
+// by the three files of the schedule's own form only.
 #pragma once
 
 #include <functional>

@@ -30,7 +30,8 @@ class OrderReader {
 
  private:
   void skip() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r')) ++at_;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r'))
+      ++at_;
   }
   bool take(char c) {
     skip();
@@ -67,20 +68,25 @@ class OrderReader {
 
   Result<Part> one(int depth) {
     if (take('(')) {
-      if (depth == kDeepest) return fail(ErrorKind::input, fmt::format("column {}: parentheses are nested deeper than {}", at_, kDeepest));
+      if (depth == kDeepest)
+        return fail(ErrorKind::input, fmt::format("column {}: parentheses are nested deeper than {}", at_, kDeepest));
       ROSE_TRY(Part part, either(depth + 1));
       if (!take(')')) return wrong("')'");
       return part;
     }
     skip();
     const std::size_t begin = at_;
-    const auto belongs = [](char c) { return is_alpha(c) || is_digit(c) || c == '_' || c == '.' || c == '-' || c == ':'; };
+    const auto belongs = [](char c) {
+      return is_alpha(c) || is_digit(c) || c == '_' || c == '.' || c == '-' || c == ':';
+    };
     while (at_ < text_.size() && belongs(text_[at_])) ++at_;
     if (at_ == begin) return wrong("a name or '('");
     std::string name(text_.substr(begin, at_ - begin));
     if (const auto known = seen_.find(name); known != seen_.end())
-      return fail(ErrorKind::input, fmt::format("column {}: '{}' stands in column {} already, and comes once", begin + 1, name, known->second),
-                  "an event that happens twice is two events, the second with count = 2");
+      return fail(
+          ErrorKind::input,
+          fmt::format("column {}: '{}' stands in column {} already, and comes once", begin + 1, name, known->second),
+          "an event that happens twice is two events, the second with count = 2");
     if (names_.size() == kMostNames) return fail(ErrorKind::input, fmt::format("more than {} names", kMostNames));
     seen_.emplace(name, begin + 1);
     names_.push_back({std::move(name), begin + 1, {}});

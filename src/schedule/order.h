@@ -1,7 +1,8 @@
-// The order that a schedule's events, faults and steps of the workload must have: "created * cut * (closed | restarted) * healed".
+// The order that a schedule's events, faults and steps of the workload must have: "created * cut * (closed | restarted)
+// * healed".
 //
-// The operators are those of the paper REDIT (run sequences): `a * b` puts all of a before all of b, `a | b` leaves open which comes
-// first, parentheses group; `*` binds tighter.
+// The operators are those of the paper REDIT (run sequences): `a * b` puts all of a before all of b, `a | b` leaves
+// open which comes first, parentheses group; `*` binds tighter.
 #pragma once
 
 #include <cstddef>

@@ -23,9 +23,8 @@ bool fired(const RunResult& result, const Fault& fault) {
 bool satisfied(const RunResult& result, const Schedule& schedule, const Fault& fault) {
   if (fired(result, fault)) return true;
   if (fault.group.empty()) return false;
-  return std::any_of(schedule.faults.begin(), schedule.faults.end(), [&](const Fault& other) {
-    return other.group == fault.group && fired(result, other);
-  });
+  return std::any_of(schedule.faults.begin(), schedule.faults.end(),
+                     [&](const Fault& other) { return other.group == fault.group && fired(result, other); });
 }
 
 // "fault 'cut' did not fire: its condition was never met".
@@ -35,8 +34,7 @@ std::string miss_in_words(const RunResult& result, const Fault& fault) {
   if (outcome != nullptr && !outcome->why_not.empty()) {
     why = outcome->why_not;
   } else if (outcome != nullptr) {
-    why = outcome->armed ? "its conditions were met but no matching moment came"
-                         : "its conditions were not met";
+    why = outcome->armed ? "its conditions were met but no matching moment came" : "its conditions were not met";
   }
   if (fault.group.empty()) return fmt::format("fault '{}' did not fire: {}", fault.id, why);
   return fmt::format("no fault of group '{}' fired: '{}': {}", fault.group, fault.id, why);
@@ -70,8 +68,11 @@ void judge(RunResult& result, const Schedule& schedule, std::string_view oracle_
     if (unsatisfied == nullptr && !satisfied(result, schedule, fault)) unsatisfied = &fault;
   }
 
-  const auto missing = std::find_if(result.order.begin(), result.order.end(), [](const OrderOutcome& one) { return !one.came && one.kind != "fault"; });
-  const std::string never = missing == result.order.end() ? std::string() : fmt::format("{} '{}' never came: {}", missing->kind, missing->name, missing->why_not);
+  const auto missing = std::find_if(result.order.begin(), result.order.end(),
+                                    [](const OrderOutcome& one) { return !one.came && one.kind != "fault"; });
+  const std::string never = missing == result.order.end()
+                                ? std::string()
+                                : fmt::format("{} '{}' never came: {}", missing->kind, missing->name, missing->why_not);
 
   if (result.oracle != OracleAnswer::unknown && !result.order_broken.empty()) {
     result.verdict = Verdict::inconclusive;
@@ -90,7 +91,8 @@ void judge(RunResult& result, const Schedule& schedule, std::string_view oracle_
         result.reason = fmt::format("the bug shows, but {}", never);
       } else if (schedule.faults.empty()) {
         result.verdict = Verdict::reproduced;
-        result.reason = schedule.order.empty() ? "the oracle found the bug; no fault was planned" : "the oracle found the bug in the order asked for";
+        result.reason = schedule.order.empty() ? "the oracle found the bug; no fault was planned"
+                                               : "the oracle found the bug in the order asked for";
       } else if (fired_ids.empty()) {
         result.verdict = Verdict::inconclusive;
         result.reason = fmt::format("the bug shows without faults: the oracle found it, but {}",
@@ -99,10 +101,8 @@ void judge(RunResult& result, const Schedule& schedule, std::string_view oracle_
         result.verdict = Verdict::reproduced;
         result.reason = fmt::format("the oracle found the bug after {} {} fired",
                                     fired_ids.size() == 1 ? "fault" : "faults", quoted(fired_ids));
-        if (unsatisfied != nullptr)
-          result.reason += fmt::format("; {}", miss_in_words(result, *unsatisfied));
-        else if (!never.empty())
-          result.reason += fmt::format("; {}", never);
+        if (unsatisfied != nullptr) result.reason += fmt::format("; {}", miss_in_words(result, *unsatisfied));
+        else if (!never.empty()) result.reason += fmt::format("; {}", never);
       }
       return;
     case OracleAnswer::miss:
@@ -114,9 +114,8 @@ void judge(RunResult& result, const Schedule& schedule, std::string_view oracle_
         result.reason = never;
       } else {
         result.verdict = Verdict::not_reproduced;
-        result.reason = schedule.faults.empty()
-                            ? "the oracle did not find the bug; no fault was planned"
-                            : "every planned fault fired and the oracle did not find the bug";
+        result.reason = schedule.faults.empty() ? "the oracle did not find the bug; no fault was planned"
+                                                : "every planned fault fired and the oracle did not find the bug";
       }
       return;
   }

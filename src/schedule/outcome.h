@@ -21,11 +21,12 @@ enum class Verdict { reproduced, not_reproduced, inconclusive };
 
 // A place in code that a thread was in, innermost first in a Stack.
 struct Frame {
-  std::string function;        // demangled; "" where nothing names it
-  std::string file;            // as debug information has it; "" unknown
-  int line = 0;                // 0: unknown
-  std::string module;          // the file that the code lies in, as the process sees it; "" for code made at run time: if named, a JVM's
-  std::uint64_t offset = 0;    // of the return address (innermost: of the instruction) in `module`
+  std::string function;      // demangled; "" where nothing names it
+  std::string file;          // as debug information has it; "" unknown
+  int line = 0;              // 0: unknown
+  std::string module;        // the file that the code lies in, as the process sees it; "" for code made at run time: if
+                             // named, a JVM's
+  std::uint64_t offset = 0;  // of the return address (innermost: of the instruction) in `module`
 };
 
 // A method of the JDK's.
@@ -34,12 +35,12 @@ struct Frame {
 // Where a thread was when a fault hit it, or first waited or failed on one.
 struct Stack {
   std::string node;
-  std::string thread;          // its name
+  std::string thread;  // its name
   int pid = 0, tid = 0;
-  std::int64_t ns = 0;         // since the workload began (negative: before)
-  std::string why;             // what the thread did: "write(/data/log) fails with ENOSPC"
+  std::int64_t ns = 0;  // since the workload began (negative: before)
+  std::string why;      // what the thread did: "write(/data/log) fails with ENOSPC"
   std::vector<Frame> frames;
-  std::string incomplete;      // why frames or names are missing, and what to install for more; "" when all are there
+  std::string incomplete;  // why frames or names are missing, and what to install for more; "" when all are there
 };
 
 struct ConditionOutcome {
@@ -47,14 +48,14 @@ struct ConditionOutcome {
   std::int64_t met_ns = 0;  // with `met`: since the workload began (negative: before)
   std::uint64_t seen = 0;   // matching calls, entries or lines counted for it
   std::uint64_t wanted = 1;
-  std::string node;         // where it was met; "": on none (time passing)
-  int pid = 0, tid = 0;     // 0: not by a thread of the node
-  std::string words;        // "return of openat(*/log.*) on n1"
+  std::string node;      // where it was met; "": on none (time passing)
+  int pid = 0, tid = 0;  // 0: not by a thread of the node
+  std::string words;     // "return of openat(*/log.*) on n1"
 };
 
 struct FaultOutcome {
   std::string id;
-  bool armed = false;                        // its `after` were injected and its `when` met
+  bool armed = false;  // its `after` were injected and its `when` met
   bool fired = false;
   bool withdrawn = false;                    // another of its group fired
   std::int64_t fired_ns = 0;                 // with `fired`: since the workload began (negative: before)
@@ -72,10 +73,10 @@ struct FaultOutcome {
 // What became of a name of the schedule's order.
 struct OrderOutcome {
   std::string name;
-  std::string kind;        // "event", "step" or "fault"
+  std::string kind;  // "event", "step" or "fault"
   bool came = false;
-  std::int64_t ns = 0;     // with `came`: since the workload began
-  std::string why_not;     // when it did not come: what it waited for
+  std::int64_t ns = 0;       // with `came`: since the workload began
+  std::string why_not;       // when it did not come: what it waited for
   std::int64_t held_ns = 0;  // an event: how long what would have made it come was held until it was its turn
 };
 
@@ -83,29 +84,29 @@ inline constexpr const char* kNotReadable = "(not readable)";  // a value's text
 
 // What was asked for at a place of the code, as it was seen there.
 struct Value {
-  std::int64_t ts_ns = 0;      // wall clock, by the trace's
+  std::int64_t ts_ns = 0;  // wall clock, by the trace's
   std::string node;
   std::uint32_t question = 0;  // which was asked
   int pid = 0, tid = 0;
-  std::string text;            // "-1", "\"abc\"", "LEADER"
+  std::string text;  // "-1", "\"abc\"", "LEADER"
   bool is_number = false;
-  bool is_pointer = false;     // an address, which differs from run to run
-  bool is_named = false;       // one of few: an enumeration's, a bool
-  double number = 0;           // with is_number
+  bool is_pointer = false;  // an address, which differs from run to run
+  bool is_named = false;    // one of few: an enumeration's, a bool
+  double number = 0;        // with is_number
 };
 
 // Bytes that a thread of a node handed to a connection to another one, or took from one.
 struct Message {
-  std::int64_t ts_ns = 0;      // wall clock, by the trace's: when the call returned
+  std::int64_t ts_ns = 0;  // wall clock, by the trace's: when the call returned
   std::string node;
   int pid = 0, tid = 0;
-  bool taken = false;          // from the connection
-  bool tcp = true;             // else UDP
-  std::string own, peer;       // addresses
+  bool taken = false;                         // from the connection
+  bool tcp = true;                            // else UDP
+  std::string own, peer;                      // addresses
   std::uint16_t own_port = 0, peer_port = 0;  // peer 0: a datagram that was taken without asking who sent it
-  std::uint32_t end = 0;       // TCP: the number of the byte behind the last one, which both sides count alike
+  std::uint32_t end = 0;  // TCP: the number of the byte behind the last one, which both sides count alike
   std::uint32_t bytes = 0;
-  std::string data;            // the first of them
+  std::string data;  // the first of them
 };
 
 // The oracle's word, before faults are considered.
@@ -116,19 +117,20 @@ struct RunResult {
   std::string reason;  // one sentence: why this verdict
   OracleAnswer oracle = OracleAnswer::unknown;
   std::vector<FaultOutcome> faults;
-  std::vector<OrderOutcome> order;   // as in the schedule's `order`
-  std::string order_broken;          // a sentence: what came too early; "": nothing did
+  std::vector<OrderOutcome> order;  // as in the schedule's `order`
+  std::string order_broken;         // a sentence: what came too early; "": nothing did
   trace::Trace trace;
-  std::vector<Value> values;         // that were asked for, by time
-  std::vector<Message> messages;     // that nodes sent and took, by time, where they were watched
-  std::vector<std::string> talkative;  // nodes of which not all messages are told
+  std::vector<Value> values;                    // that were asked for, by time
+  std::vector<Message> messages;                // that nodes sent and took, by time, where they were watched
+  std::vector<std::string> talkative;           // nodes of which not all messages are told
   std::optional<std::int64_t> workload_end_ns;  // since the workload began; nothing: not known
-  std::optional<std::int64_t> oracle_ns;        // when the oracle found the bug, since the workload began; nothing: it did not
+  std::optional<std::int64_t>
+      oracle_ns;  // when the oracle found the bug, since the workload began; nothing: it did not
   double seconds = 0;
   int number = 0;
-  std::filesystem::path directory;  // empty when it was not kept
+  std::filesystem::path directory;                // empty when it was not kept
   std::vector<std::filesystem::path> recordings;  // of its nodes, as far as they were kept
-  std::vector<std::string> shown;   // keys of the evidence's messages that the run's logs have, too
+  std::vector<std::string> shown;                 // keys of the evidence's messages that the run's logs have, too
 };
 
 // The verdict of a run. A hit is `reproduced` if at least one fault fired (or none was planned); a miss is

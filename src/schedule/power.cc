@@ -14,7 +14,8 @@ void read_loss(toml::Table& table, Fault& fault) {
   if (table.get("lose") == nullptr) {
     for (const char* key : {"keep", "path"}) {
       if (table.get(key) == nullptr) continue;
-      table.wrong(key, fmt::format("'{}' of a crash goes with 'lose'", key), "lose = \"unsynced\" loses what was not synced in that folder");
+      table.wrong(key, fmt::format("'{}' of a crash goes with 'lose'", key),
+                  "lose = \"unsynced\" loses what was not synced in that folder");
     }
     return;
   }
@@ -25,7 +26,8 @@ void read_loss(toml::Table& table, Fault& fault) {
   if (fault.lose == Loss::unsynced && table.get("keep") != nullptr) {
     table.wrong("keep", "'keep' goes with lose = \"torn\" or \"scattered\", nothing unsynced is kept here");
   } else if (table.real("keep", fault.keep, 0, 1) && (fault.keep <= 0 || fault.keep >= 1)) {
-    table.wrong("keep", fmt::format("'{}' is no share of the unsynced sectors between 0 and 1, such as keep = 0.5", fault.keep));
+    table.wrong("keep", fmt::format("'{}' is no share of the unsynced sectors between 0 and 1, such as keep = 0.5",
+                                    fault.keep));
   }
 }
 
@@ -33,7 +35,8 @@ void add_loss(Parts& parts, const Fault& fault) {
   if (fault.lose == Loss::nothing) return;
   parts.emplace_back("lose", toml::literal(kLosses[static_cast<std::size_t>(fault.lose) - 1]));
   if (!fault.resource.folder.empty()) parts.emplace_back("path", toml::literal(fault.resource.folder));
-  if (fault.lose != Loss::unsynced && fault.keep != Fault{}.keep) parts.emplace_back("keep", fmt::format("{}", fault.keep));
+  if (fault.lose != Loss::unsynced && fault.keep != Fault{}.keep)
+    parts.emplace_back("keep", fmt::format("{}", fault.keep));
 }
 
 std::string loss_words(const Fault& fault) {
@@ -41,7 +44,8 @@ std::string loss_words(const Fault& fault) {
   const std::string where = fault.resource.folder.empty() ? "" : fmt::format(" in {}", fault.resource.folder);
   if (fault.lose == Loss::unsynced) return fmt::format(" (power goes too: what was not synced{} is gone)", where);
   return fmt::format(" (power goes too: of what was not synced{}, {} of each file's sectors is there{})", where,
-                     fmt::format("{:.4g} %", fault.keep * 100), fault.lose == Loss::torn ? ", the first ones" : ", here and there");
+                     fmt::format("{:.4g} %", fault.keep * 100),
+                     fault.lose == Loss::torn ? ", the first ones" : ", here and there");
 }
 
 }  // namespace rose::schedule

@@ -9,21 +9,22 @@
 namespace rose::schedule {
 namespace {
 
-constexpr double kTail = 0.025;      // on either side of a 95 % interval
-constexpr double kRounding = 1e-9;   // 30 of 40 is 75 %, whatever binary fractions say
+constexpr double kTail = 0.025;     // on either side of a 95 % interval
+constexpr double kRounding = 1e-9;  // 30 of 40 is 75 %, whatever binary fractions say
 
 // The test. Its errors are those that RateTest::acceptance() tells, for 0.8 against 0.6:
-constexpr double kBadShare = 0.75;     // of the target: what must not be accepted; of low targets less, for
-constexpr double kFarEnough = 0.8;     // a target; from there down what must not be accepted is as far away as 0.6 is from it
+constexpr double kBadShare = 0.75;  // of the target: what must not be accepted; of low targets less, for
+constexpr double kFarEnough =
+    0.8;  // a target; from there down what must not be accepted is as far away as 0.6 is from it
 constexpr double kSurelyBad = -2.197;  // log(0.1 / 0.9): a schedule at the target is given up in one test of ten
 constexpr double kMostTarget = 0.98;   // a higher one could not stand a single miss in any number of runs
 
 double spread(double rate) { return std::asin(std::sqrt(rate)); }
 
 struct Strictness {
-  int perfect;       // runs, when none misses
-  double sure;       // log likelihood ratio
-  double of_all;     // when kMostTestRuns are made: so far from the bad rate to the target
+  int perfect;    // runs, when none misses
+  double sure;    // log likelihood ratio
+  double of_all;  // when kMostTestRuns are made: so far from the bad rate to the target
 };
 // Accepted at 0.6 / at 0.8: 5.9 % / 84 %, then 2.1 % / 73 %, then 0.3 % / 45 % each: eight tests together accept a
 // schedule of 0.6 in at most a tenth of all searches.
@@ -74,15 +75,14 @@ void Tally::add(Verdict verdict) {
   }
 }
 
-double Tally::rate() const {
-  return conclusive() == 0 ? 0 : static_cast<double>(reproduced) / conclusive();
-}
+double Tally::rate() const { return conclusive() == 0 ? 0 : static_cast<double>(reproduced) / conclusive(); }
 
 std::pair<double, double> Tally::interval() const {
   const int n = conclusive();
   if (n == 0) return {0, 1};
   const double low = reproduced == 0 ? 0 : rate_where(kTail, [&](double p) { return at_least(reproduced, n, p); });
-  const double high = reproduced == n ? 1 : rate_where(1 - kTail, [&](double p) { return at_least(reproduced + 1, n, p); });
+  const double high =
+      reproduced == n ? 1 : rate_where(1 - kTail, [&](double p) { return at_least(reproduced + 1, n, p); });
   return {low, high};
 }
 
@@ -121,7 +121,8 @@ RateTest::RateTest(double target, int ticket) {
   accept_ = strict.sure;
   reject_ = kSurelyBad;
   perfect_ = strict.perfect;
-  least_hits_ = static_cast<int>(std::ceil(std::min(1.0, bad_ + strict.of_all * (target - bad_)) * kMostTestRuns - kRounding));
+  least_hits_ =
+      static_cast<int>(std::ceil(std::min(1.0, bad_ + strict.of_all * (target - bad_)) * kMostTestRuns - kRounding));
 }
 
 RateTest::Answer RateTest::answer(const Tally& tally) const {
@@ -162,10 +163,13 @@ double RateTest::acceptance(double rate) const {
 double chance_of_more(int hits, int runs, int other_hits, int others) {
   const int all = runs + others;
   const int all_hits = hits + other_hits;
-  const auto log_choose = [](int n, int k) { return std::lgamma(n + 1.0) - std::lgamma(k + 1.0) - std::lgamma(n - k + 1.0); };
+  const auto log_choose = [](int n, int k) {
+    return std::lgamma(n + 1.0) - std::lgamma(k + 1.0) - std::lgamma(n - k + 1.0);
+  };
   double sum = 0;
   for (int k = hits; k <= std::min(runs, all_hits); ++k)
-    if (all_hits - k <= others) sum += std::exp(log_choose(runs, k) + log_choose(others, all_hits - k) - log_choose(all, all_hits));
+    if (all_hits - k <= others)
+      sum += std::exp(log_choose(runs, k) + log_choose(others, all_hits - k) - log_choose(all, all_hits));
   return std::min(1.0, sum);
 }
 

@@ -28,8 +28,8 @@ struct Tally {
 
 // The runs of one schedule. A single run in which the bug did not show and a fault did not fire is inconclusive: that
 // fault may have been missing. But once the bug has shown with fewer faults, those that fired then are known to be
-// enough, and a run in which all of them fired and nothing showed is a miss. Without that, hits would count in more runs
-// than misses do, and a rate would read too high.
+// enough, and a run in which all of them fired and nothing showed is a miss. Without that, hits would count in more
+// runs than misses do, and a rate would read too high.
 class Series {
  public:
   void add(const RunResult& result, const Schedule& schedule);
@@ -38,14 +38,14 @@ class Series {
  private:
   using Fired = std::set<std::string>;  // faults, or groups of which one fired
   Tally counted_;
-  std::vector<Fired> enough_;           // with which the bug has shown
-  std::vector<Fired> unfinished_;       // misses in which not everything fired
+  std::vector<Fired> enough_;      // with which the bug has shown
+  std::vector<Fired> unfinished_;  // misses in which not everything fired
 };
 
-// Does a schedule show the bug at the target rate, or at a clearly lower one: 0.6 where the target is 0.8, three quarters
-// of it above that, and below it what is as far away by the arcsine of the root, in which rates spread alike? Wald's
-// sequential test (A. Wald, Ann. Math. Stat. 16, 1945), cut off after kMostTestRuns: each run is weighed as it comes, and
-// the test ends as soon as the answer is sure enough. A schedule that never misses is accepted after 8 runs.
+// Does a schedule show the bug at the target rate, or at a clearly lower one: 0.6 where the target is 0.8, three
+// quarters of it above that, and below it what is as far away by the arcsine of the root, in which rates spread alike?
+// Wald's sequential test (A. Wald, Ann. Math. Stat. 16, 1945), cut off after kMostTestRuns: each run is weighed as it
+// comes, and the test ends as soon as the answer is sure enough. A schedule that never misses is accepted after 8 runs.
 //
 // A search that tests several schedules gives chance as many tickets. So the later ones have to be surer: all tests of
 // a search together accept a schedule of 0.6 in at most one search of ten.
@@ -68,10 +68,10 @@ class RateTest {
 
  private:
   double bad_ = 0;
-  double hit_ = 0, miss_ = 0;        // what a run weighs: log likelihood ratios
-  double accept_ = 0, reject_ = 0;   // sums at which the answer is sure
+  double hit_ = 0, miss_ = 0;       // what a run weighs: log likelihood ratios
+  double accept_ = 0, reject_ = 0;  // sums at which the answer is sure
   int perfect_ = 0;
-  int least_hits_ = 0;               // of kMostTestRuns, when they are all made
+  int least_hits_ = 0;  // of kMostTestRuns, when they are all made
 };
 
 inline constexpr int kMostTestRuns = 40;

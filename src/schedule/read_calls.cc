@@ -65,7 +65,8 @@ namespace {
 bool argument_shape(std::string_view text) {
   for (const std::string& part : split(text, '|')) {
     if (part.empty()) return false;
-    const std::string_view digits = part.rfind("0x", 0) == 0 ? std::string_view(part).substr(2) : std::string_view(part);
+    const std::string_view digits =
+        part.rfind("0x", 0) == 0 ? std::string_view(part).substr(2) : std::string_view(part);
     const bool hex = digits.size() != part.size();
     const bool number = !digits.empty() && digits.size() <= 18 &&
                         digits.find_first_not_of(hex ? "0123456789abcdefABCDEF" : "0123456789") == std::string::npos;
@@ -97,8 +98,9 @@ void Reader::read_args(toml::Table& table, CallMatch& call) {
     } else if (wanted.type == toml::Type::string && (argument_shape(wanted.text) || decimal(wanted.text))) {
       call.args[static_cast<int>(*index)] = wanted.text;
     } else {
-      problems_.add(wanted.place, fmt::format("{}: {} was found, a number or flag names such as \"O_CREAT|O_TRUNC\" are needed",
-                                              args->path(member.key), toml::quoted(wanted)));
+      problems_.add(wanted.place,
+                    fmt::format("{}: {} was found, a number or flag names such as \"O_CREAT|O_TRUNC\" are needed",
+                                args->path(member.key), toml::quoted(wanted)));
     }
   }
 }

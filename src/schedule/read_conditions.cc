@@ -17,7 +17,8 @@ void Reader::read_conditions(toml::Table& table, std::string_view key, const Fau
                              std::vector<Condition>& into) {
   const std::string_view what = "a list of conditions such as [ { elapsed = \"5s\" } ]";
   std::vector<toml::Table> tables = table.tables(key, what);
-  if (const toml::Value* list = table.get(key); list != nullptr && list->type == toml::Type::array && list->items.empty()) {
+  if (const toml::Value* list = table.get(key);
+      list != nullptr && list->type == toml::Type::array && list->items.empty()) {
     table.wrong(key, fmt::format("the list is empty, {} is needed", what));
     return;
   }
@@ -43,7 +44,8 @@ void Reader::read_condition(toml::Table& table, const Fault& fault, const Condit
   static const std::vector<Form> forms{
       {ConditionKind::elapsed, "elapsed", {}},
       {ConditionKind::function, "function", {"offset", "line", "count", "same_thread", "node"}},
-      {ConditionKind::syscall, "syscall",
+      {ConditionKind::syscall,
+       "syscall",
        {"path", "peer", "local", "args", "process", "result", "count", "same_thread", "node"}},
       {ConditionKind::log, "log", {"node", "count"}},
       {ConditionKind::process_state, "state", {"node"}},
@@ -92,8 +94,8 @@ void Reader::read_condition(toml::Table& table, const Fault& fault, const Condit
     case ConditionKind::log:
       if (table.string("log", condition.log))
         if (const std::string problem = Regex(condition.log).problem(); !problem.empty())
-          table.wrong("log", fmt::format("{} is not a regular expression (RE2): {}",
-                                         toml::quoted(condition.log), problem));
+          table.wrong("log",
+                      fmt::format("{} is not a regular expression (RE2): {}", toml::quoted(condition.log), problem));
       break;
     case ConditionKind::process_state: {
       std::size_t state = 0;
@@ -124,7 +126,8 @@ void Reader::read_condition(toml::Table& table, const Fault& fault, const Condit
     if (previous == nullptr ||
         (previous->kind != ConditionKind::function && previous->kind != ConditionKind::syscall) ||
         node(*previous) != node(condition))
-      table.wrong("same_thread", "'same_thread' needs a condition on 'function' or 'syscall' of the same node right before it");
+      table.wrong("same_thread",
+                  "'same_thread' needs a condition on 'function' or 'syscall' of the same node right before it");
   }
   table.finish();
 }
@@ -135,8 +138,8 @@ void Reader::read_result_condition(toml::Table& table, Condition& condition) {
   if (value == nullptr) return;
   if (value->type == toml::Type::integer) {
     condition.result = std::to_string(value->integer);
-  } else if (value->type == toml::Type::string &&
-             (value->text == "ok" || value->text == "error" || kernel::errno_number(value->text) || decimal(value->text))) {
+  } else if (value->type == toml::Type::string && (value->text == "ok" || value->text == "error" ||
+                                                   kernel::errno_number(value->text) || decimal(value->text))) {
     condition.result = value->text;
   } else {
     std::vector<std::string> names = kernel::errno_names();

@@ -1,5 +1,6 @@
-// A schedule.toml as it is read: its one reader, whose work stands in several files. Faults, roles and events are read in schedule.cc,
-// the calls they are about in read_calls.cc, conditions in read_conditions.cc; check.cc asks what only the whole can answer.
+// A schedule.toml as it is read: its one reader, whose work stands in several files. Faults, roles and events are read
+// in schedule.cc, the calls they are about in read_calls.cc, conditions in read_conditions.cc; check.cc asks what only
+// the whole can answer.
 #pragma once
 
 #include <algorithm>

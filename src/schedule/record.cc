@@ -9,8 +9,8 @@ namespace {
 std::int64_t told(const std::optional<std::int64_t>& at_ns) { return !at_ns ? 0 : *at_ns == 0 ? 1 : *at_ns; }
 
 Json to_json(const ConditionOutcome& condition) {
-  return {{"words", condition.words}, {"met", condition.met},   {"met_ns", condition.met_ns},
-          {"node", condition.node},   {"pid", condition.pid},   {"tid", condition.tid},
+  return {{"words", condition.words}, {"met", condition.met},      {"met_ns", condition.met_ns},
+          {"node", condition.node},   {"pid", condition.pid},      {"tid", condition.tid},
           {"seen", condition.seen},   {"wanted", condition.wanted}};
 }
 
@@ -25,9 +25,14 @@ Json to_json(const Frame& frame) {
 Json to_json(const Stack& stack) {
   Json frames = Json::array();
   for (const Frame& frame : stack.frames) frames.push_back(to_json(frame));
-  return {{"node", stack.node}, {"thread", stack.thread}, {"pid", stack.pid},
-          {"tid", stack.tid},   {"ns", stack.ns},         {"why", stack.why},
-          {"frames", std::move(frames)},                  {"incomplete", stack.incomplete}};
+  return {{"node", stack.node},
+          {"thread", stack.thread},
+          {"pid", stack.pid},
+          {"tid", stack.tid},
+          {"ns", stack.ns},
+          {"why", stack.why},
+          {"frames", std::move(frames)},
+          {"incomplete", stack.incomplete}};
 }
 
 Json to_json(const FaultOutcome& fault) {

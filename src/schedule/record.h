@@ -1,4 +1,5 @@
-// The record form of what became of a schedule's faults and of its order in one run: a JSON array that people and machines read.
+// The record form of what became of a schedule's faults and of its order in one run: a JSON array that people and
+// machines read.
 #pragma once
 
 #include <vector>

@@ -45,9 +45,9 @@ void read_memory(toml::Table& table, std::int64_t& limit) {
   if (!table.string("limit", text)) return;
   const auto bytes = parse_size(text);
   if (!bytes || *bytes < kLeastMemory || *bytes > kMostMemory)
-    table.wrong("limit", fmt::format("{} is not a size such as \"16MiB\" (units B, KiB, MiB, GiB; 64KiB to 1024GiB)", toml::quoted(text)));
-  else
-    limit = static_cast<std::int64_t>(*bytes);
+    table.wrong("limit", fmt::format("{} is not a size such as \"16MiB\" (units B, KiB, MiB, GiB; 64KiB to 1024GiB)",
+                                     toml::quoted(text)));
+  else limit = static_cast<std::int64_t>(*bytes);
 }
 
 // "10MiB/s", with units that divide it; 0: not of that shape.
@@ -61,14 +61,18 @@ void read_disk_speed(toml::Table& table, Resource& resource) {
   if (table.string("rate", rate)) {
     resource.rate = parse_disk_rate(rate);
     if (resource.rate < kLeastDiskRate || resource.rate > kMostDiskRate)
-      table.wrong("rate", fmt::format("{} is not a disk's rate such as \"10MiB/s\" (units B, KiB, MiB, GiB; 1KiB/s to 1024GiB/s)", toml::quoted(rate)));
+      table.wrong(
+          "rate",
+          fmt::format("{} is not a disk's rate such as \"10MiB/s\" (units B, KiB, MiB, GiB; 1KiB/s to 1024GiB/s)",
+                      toml::quoted(rate)));
   }
   if (table.real("iops", resource.iops, 0, kMostIops) && resource.iops < kLeastIops)
     table.wrong("iops", fmt::format("'{}' is less than 0.1 requests a second", resource.iops));
   table.duration("delay", resource.delay_ns, kLeastDiskDelay, kMostDiskDelay);
   if (!table.has("rate") && !table.has("iops") && !table.has("delay"))
-    table.problems().add_missing(table.place(), "fault: one of 'rate', 'iops', 'delay' is missing",
-                                 "say how slow the disk is: rate = \"1MiB/s\", iops = 50 or delay = \"20ms\" for each of its requests");
+    table.problems().add_missing(
+        table.place(), "fault: one of 'rate', 'iops', 'delay' is missing",
+        "say how slow the disk is: rate = \"1MiB/s\", iops = 50 or delay = \"20ms\" for each of its requests");
 }
 
 // "to 1MiB/s, 50 requests a second, and 20ms more for each"
@@ -76,7 +80,8 @@ std::string speed_words(const Resource& resource) {
   std::vector<std::string> parts;
   if (resource.rate != 0) parts.push_back(size_text(resource.rate) + "/s");
   if (resource.iops != 0) parts.push_back(fmt::format("{:.4g} requests a second", resource.iops));
-  if (resource.delay_ns != 0) parts.push_back(fmt::format("{} more for each request", duration_text(resource.delay_ns)));
+  if (resource.delay_ns != 0)
+    parts.push_back(fmt::format("{} more for each request", duration_text(resource.delay_ns)));
   return enumerate(parts);
 }
 
@@ -84,7 +89,8 @@ std::string speed_words(const Resource& resource) {
 
 void read_folder(toml::Table& table, Resource& resource) {
   if (table.string("path", resource.folder) && !stays_inside(resource.folder))
-    table.wrong("path", fmt::format("{} is not a folder in the node's own, such as \"data\"", toml::quoted(resource.folder)),
+    table.wrong("path",
+                fmt::format("{} is not a folder in the node's own, such as \"data\"", toml::quoted(resource.folder)),
                 "no '/' at its beginning or end, no '.' or '..' in it; without 'path' it is the node's whole folder");
 }
 
@@ -102,15 +108,14 @@ void read_resource(toml::Table& table, Fault& fault) {
     case FaultKind::cpu:
       table.require("share", "how much of one processor the node is left, such as share = 0.05");
       if (table.real("share", resource.share, 0, kMostShare) && resource.share < kLeastShare)
-        table.wrong("share", fmt::format("'{}' is less than the kernel can do, 0.01 to 1024 is accepted", resource.share));
+        table.wrong("share",
+                    fmt::format("'{}' is less than the kernel can do, 0.01 to 1024 is accepted", resource.share));
       break;
     case FaultKind::disk_slow:
       read_folder(table, resource);
       read_disk_speed(table, resource);
       break;
-    default:
-      read_folder(table, resource);
-      break;
+    default: read_folder(table, resource); break;
   }
 }
 
@@ -131,12 +136,16 @@ void add_resource(Parts& parts, const Fault& fault) {
 std::string resource_words(const Fault& fault, const std::string& node) {
   const Resource& resource = fault.resource;
   switch (fault.kind) {
-    case FaultKind::descriptors: return fmt::format("let no process of {} have more than {} descriptors", node, resource.limit);
+    case FaultKind::descriptors:
+      return fmt::format("let no process of {} have more than {} descriptors", node, resource.limit);
     case FaultKind::memory:
-      return fmt::format("let {} use no more than {} of memory", node, size_text(static_cast<std::uint64_t>(resource.limit)));
+      return fmt::format("let {} use no more than {} of memory", node,
+                         size_text(static_cast<std::uint64_t>(resource.limit)));
     case FaultKind::cpu: return fmt::format("leave {} {:.4g} of a processor", node, resource.share);
     case FaultKind::disk_slow: {
-      const std::string disk = resource.folder.empty() ? fmt::format("the disk of {}", node) : fmt::format("the disk that holds {} of {}", resource.folder, node);
+      const std::string disk = resource.folder.empty()
+                                   ? fmt::format("the disk of {}", node)
+                                   : fmt::format("the disk that holds {} of {}", resource.folder, node);
       return fmt::format("slow {} down to {}", disk, speed_words(resource));
     }
     default:

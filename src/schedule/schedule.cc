@@ -4,8 +4,8 @@
 #include <limits>
 #include <unordered_set>
 
-#include "base/ascii.h"
 #include "base/address.h"
+#include "base/ascii.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "kernel/syscalls.h"
@@ -20,14 +20,13 @@ constexpr std::size_t kMostFaults = 4096;
 constexpr std::size_t kMostRoles = 64;
 constexpr std::size_t kMostEvents = 256;
 
-const std::vector<std::string> kKinds{"syscall", "crash", "pause", "partition", "network", "clock", "exception",
-                                     "descriptors", "memory", "cpu", "disk-full", "block", "disk-slow"};
+const std::vector<std::string> kKinds{"syscall",     "crash",  "pause", "partition", "network", "clock",    "exception",
+                                      "descriptors", "memory", "cpu",   "disk-full", "block",   "disk-slow"};
 
 // Ids, groups and nodes.
 bool name_shape(std::string_view name) {
   return name.size() <= kMostName && std::all_of(name.begin(), name.end(), [](char c) {
-           return is_alpha(c) || is_digit(c) || c == '_' || c == '.' ||
-                  c == '-' || c == ':';
+           return is_alpha(c) || is_digit(c) || c == '_' || c == '.' || c == '-' || c == ':';
          });
 }
 
@@ -93,7 +92,8 @@ const std::vector<Owner>& owners() {
 bool class_shape(std::string_view name) {
   bool begins = true;
   for (const char c : name) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || static_cast<unsigned char>(c) >= 0x80;
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' ||
+                        static_cast<unsigned char>(c) >= 0x80;
     if (begins ? !letter : !letter && !(c >= '0' && c <= '9') && c != '.') return false;
     begins = c == '.';
   }
@@ -142,7 +142,8 @@ bool Reader::read_name(toml::Table& table, std::string_view key, std::string& in
   return true;
 }
 
-bool Reader::read_names(toml::Table& table, std::string_view key, std::string_view what, std::vector<std::string>& into) {
+bool Reader::read_names(toml::Table& table, std::string_view key, std::string_view what,
+                        std::vector<std::string>& into) {
   std::vector<std::string> names;
   if (!table.strings(key, names)) return false;
   const toml::Value& list = *table.get(key);
@@ -201,7 +202,8 @@ void Reader::read_roles() {
 void Reader::read_events() {
   std::vector<toml::Table> tables = root_.tables("event", "a list of tables ([[event]])");
   if (tables.size() > kMostEvents) {
-    problems_.add(tables[kMostEvents].place(), fmt::format("event: {} events were found, up to {} are accepted", tables.size(), kMostEvents));
+    problems_.add(tables[kMostEvents].place(),
+                  fmt::format("event: {} events were found, up to {} are accepted", tables.size(), kMostEvents));
     return;
   }
   for (toml::Table& table : tables) {
@@ -235,7 +237,8 @@ bool Reader::known_role(std::string_view name, toml::Place place, std::string_vi
 // "n1", or "@leader".
 bool Reader::read_node_or_role(toml::Table& table, std::string& into) {
   const toml::Value* value = table.get("node");
-  if (value == nullptr || value->type != toml::Type::string || !role_of(value->text)) return read_name(table, "node", into);
+  if (value == nullptr || value->type != toml::Type::string || !role_of(value->text))
+    return read_name(table, "node", into);
   if (!known_role(*role_of(value->text), table.place("node"), table.path("node"))) return false;
   into = value->text;
   return true;
@@ -304,9 +307,14 @@ void Reader::refuse_foreign_keys(toml::Table& table, FaultKind kind) {
     if (!table.has(owner.key) || std::find(owner.kinds.begin(), owner.kinds.end(), kind) != owner.kinds.end()) continue;
     std::string whose;
     for (std::size_t i = 0; i < owner.kinds.size(); ++i)
-      whose += fmt::format("{}{}", i == 0 ? "" : i + 1 == owner.kinds.size() ? " and " : ", ", kind_name(owner.kinds[i]));
+      whose += fmt::format("{}{}",
+                           i == 0                        ? ""
+                           : i + 1 == owner.kinds.size() ? " and "
+                                                         : ", ",
+                           kind_name(owner.kinds[i]));
     table.get(owner.key);  // known, though not here
-    table.wrong(owner.key, fmt::format("'{}' belongs to {} faults, this is {} {} fault", owner.key, whose, kind == FaultKind::exception ? "an" : "a", kind_name(kind)));
+    table.wrong(owner.key, fmt::format("'{}' belongs to {} faults, this is {} {} fault", owner.key, whose,
+                                       kind == FaultKind::exception ? "an" : "a", kind_name(kind)));
   }
 }
 
@@ -319,16 +327,14 @@ void Reader::read_syscall_fault(toml::Table& table, Fault& fault) {
     if (!number || *number < 1 || *number > 4095)
       table.wrong("error", fmt::format("unknown error {}, a name such as \"EIO\" is needed", toml::quoted(error)),
                   did_you_mean(error, kernel::errno_names()));
-    else
-      fault.error = *number;
+    else fault.error = *number;
   }
   std::int64_t result = 0;
   if (const toml::Value* value = table.get("result");
       value != nullptr && value->type == toml::Type::integer && value->integer < 0)
     table.wrong("result", fmt::format("'{}' is out of range, an integer from 0 up is needed", value->integer),
                 "to make a call fail, write error = \"EIO\"");
-  else if (table.integer("result", result, 0, std::numeric_limits<std::int64_t>::max()))
-    fault.result = result;
+  else if (table.integer("result", result, 0, std::numeric_limits<std::int64_t>::max())) fault.result = result;
   read_effect(table, fault);
   table.duration("delay", fault.delay_ns, kLeastTime, kMostTime);
   table.integer("count", fault.count, 1, kMostCount);
@@ -367,24 +373,26 @@ void Reader::read_process_fault(toml::Table& table, Fault& fault) {
   std::size_t scope = 0;
   // A pause stops the main process or, with the node's cgroup, all at once.
   const bool crash = fault.kind == FaultKind::crash;
-  if (table.one_of("scope", crash ? std::vector<std::string>{"all", "main", "others"} : std::vector<std::string>{"all", "main"}, scope))
+  if (table.one_of("scope",
+                   crash ? std::vector<std::string>{"all", "main", "others"} : std::vector<std::string>{"all", "main"},
+                   scope))
     fault.scope = static_cast<Scope>(scope);
   if (crash) {
     std::string name;
     if (table.string("signal", name)) {
       const auto number = kernel::signal_number(name);
-      static const std::vector<std::string> usual{"SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT",
-                                                  "SIGABRT", "SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE",
+      static const std::vector<std::string> usual{"SIGKILL", "SIGTERM", "SIGINT",  "SIGHUP", "SIGQUIT",
+                                                  "SIGABRT", "SIGSEGV", "SIGBUS",  "SIGILL", "SIGFPE",
                                                   "SIGPIPE", "SIGUSR1", "SIGUSR2", "SIGALRM"};
       static const std::vector<std::string> harmless{"SIGSTOP", "SIGCONT", "SIGTSTP", "SIGTTIN",
                                                      "SIGTTOU", "SIGCHLD", "SIGURG",  "SIGWINCH"};
       if (!number)
-        table.wrong("signal", fmt::format("unknown signal {}, a name such as \"SIGKILL\" is needed", toml::quoted(name)),
+        table.wrong("signal",
+                    fmt::format("unknown signal {}, a name such as \"SIGKILL\" is needed", toml::quoted(name)),
                     did_you_mean(name, usual));
       else if (std::find(harmless.begin(), harmless.end(), name) != harmless.end())
         table.wrong("signal", fmt::format("'{}' does not end a process, a signal such as \"SIGKILL\" is needed", name));
-      else
-        fault.signal = *number;
+      else fault.signal = *number;
     }
     read_loss(table, fault);
   } else {
@@ -403,13 +411,15 @@ void Reader::read_process_fault(toml::Table& table, Fault& fault) {
 
 // Whose links: `peers`, and which of what they carry.
 void Reader::read_ends(toml::Table& table, Fault& fault) {
-  if (read_names(table, "peers", "a node's name, an address such as \"10.0.0.9\" or a range such as \"10.0.0.0/8\"", fault.peers)) {
+  if (read_names(table, "peers", "a node's name, an address such as \"10.0.0.9\" or a range such as \"10.0.0.0/8\"",
+                 fault.peers)) {
     const toml::Value& list = *table.get("peers");
     for (std::size_t i = 0; i < fault.peers.size(); ++i) {
       const std::string& peer = fault.peers[i];
       if (peer != fault.node && std::find(fault.side.begin(), fault.side.end(), peer) == fault.side.end()) continue;
-      problems_.add(list.items[i].place, fmt::format("{}: '{}' is {}, other nodes are needed", table.path("peers"), peer,
-                                                     fault.side.empty() ? "the fault's own node" : "among the fault's own nodes"));
+      problems_.add(list.items[i].place,
+                    fmt::format("{}: '{}' is {}, other nodes are needed", table.path("peers"), peer,
+                                fault.side.empty() ? "the fault's own node" : "among the fault's own nodes"));
       break;
     }
   }
@@ -424,8 +434,7 @@ void Reader::read_ends(toml::Table& table, Fault& fault) {
       std::string problem;
       if (item.type != toml::Type::integer || item.integer < 1 || item.integer > 65535)
         problem = fmt::format("{} was found, {} is needed", toml::quoted(item), ports);
-      else if (!seen.insert(item.integer).second)
-        problem = fmt::format("'{}' is there twice", item.integer);
+      else if (!seen.insert(item.integer).second) problem = fmt::format("'{}' is there twice", item.integer);
       if (!problem.empty()) {
         problems_.add(item.place, fmt::format("{}: {}", table.path("ports"), problem));
         break;
@@ -451,7 +460,8 @@ void Reader::read_lasting(toml::Table& table, Fault& fault) {
   if (fault.kind == FaultKind::block) {
     if (!table.has("duration") && !table.has("until"))
       problems_.add_missing(table.place(), "fault: one of 'duration', 'until' is missing",
-                            "say how long the thread waits: duration = \"2s\" or until = [ { log = \"closed\" } ]; with both, whichever comes first");
+                            "say how long the thread waits: duration = \"2s\" or until = [ { log = \"closed\" } ]; "
+                            "with both, whichever comes first");
     return;
   }
   if (table.has("duration") && table.has("until"))
@@ -463,11 +473,14 @@ void Reader::read_exception(toml::Table& table, Fault& fault) {
   table.require("function", "the method that throws it, such as function = \"org.x.Store.append\"");
   if (table.string("throws", fault.throws)) {
     if (!class_shape(fault.throws))
-      table.wrong("throws", fmt::format("{} is not the name of a Java class such as \"java.io.IOException\"", toml::quoted(fault.throws)));
+      table.wrong("throws", fmt::format("{} is not the name of a Java class such as \"java.io.IOException\"",
+                                        toml::quoted(fault.throws)));
     else if (fault.throws.find('.') == std::string::npos)
-      table.wrong("throws", fmt::format("'{}' has no package, a full name such as \"java.io.IOException\" is needed", fault.throws));
+      table.wrong("throws", fmt::format("'{}' has no package, a full name such as \"java.io.IOException\" is needed",
+                                        fault.throws));
   }
-  if (table.string("message", fault.message) && (fault.message.size() > 400 || fault.message.find_first_of("\t\n\r") != std::string::npos))
+  if (table.string("message", fault.message) &&
+      (fault.message.size() > 400 || fault.message.find_first_of("\t\n\r") != std::string::npos))
     table.wrong("message", "a line of at most 400 characters, without tabs, is needed");
   table.string("function", fault.function);
   read_place(table, fault.offset, fault.at_line);
@@ -515,11 +528,13 @@ std::string_view kind_name(FaultKind kind) {
 }
 
 bool limits(FaultKind kind) {
-  return kind == FaultKind::descriptors || kind == FaultKind::memory || kind == FaultKind::cpu || kind == FaultKind::disk_full ||
-         kind == FaultKind::disk_slow;
+  return kind == FaultKind::descriptors || kind == FaultKind::memory || kind == FaultKind::cpu ||
+         kind == FaultKind::disk_full || kind == FaultKind::disk_slow;
 }
 
-bool lasts(FaultKind kind) { return kind != FaultKind::syscall && kind != FaultKind::crash && kind != FaultKind::exception; }
+bool lasts(FaultKind kind) {
+  return kind != FaultKind::syscall && kind != FaultKind::crash && kind != FaultKind::exception;
+}
 
 Result<Schedule> read_schedule(const std::filesystem::path& path) {
   ROSE_TRY(const std::string text, read_file(path, toml::kMostBytes));
@@ -538,9 +553,10 @@ Result<void> check_nodes(const Schedule& schedule, const std::vector<std::string
       if (node.empty() || role_of(node) || std::find(nodes.begin(), nodes.end(), node) != nodes.end()) return {};
       std::string hint = did_you_mean(node, nodes);
       if (hint.empty()) hint = fmt::format("the nodes are {}", fmt::join(nodes, ", "));
-      return fail(ErrorKind::input,
-                  fmt::format("{}: fault '{}': {} {} is not in the deployment", where, fault.id, what, toml::quoted(node)),
-                  std::move(hint));
+      return fail(
+          ErrorKind::input,
+          fmt::format("{}: fault '{}': {} {} is not in the deployment", where, fault.id, what, toml::quoted(node)),
+          std::move(hint));
     };
     ROSE_CHECK(check(fault.node, "node"));
     for (const std::string& node : fault.side) ROSE_CHECK(check(node, "node"));
@@ -553,9 +569,9 @@ Result<void> check_nodes(const Schedule& schedule, const std::vector<std::string
     for (const Condition& condition : fault.until) ROSE_CHECK(check(condition.node, "node"));
     const bool links = fault.kind == FaultKind::partition || fault.kind == FaultKind::network;
     if (links && nodes.size() < 2 && !outside)
-      return fail(ErrorKind::input, fmt::format("{}: fault '{}': a {} needs two nodes or more, the deployment has {}",
-                                                where, fault.id, fault.kind == FaultKind::network ? "bad link" : "partition",
-                                                nodes.size()));
+      return fail(ErrorKind::input,
+                  fmt::format("{}: fault '{}': a {} needs two nodes or more, the deployment has {}", where, fault.id,
+                              fault.kind == FaultKind::network ? "bad link" : "partition", nodes.size()));
   }
   for (const Event& event : schedule.events) {
     const std::string where = event.line > 0 ? fmt::format("{}:{}", file, event.line) : std::string(file);
@@ -563,8 +579,10 @@ Result<void> check_nodes(const Schedule& schedule, const std::vector<std::string
       if (node.empty() || role_of(node) || std::find(nodes.begin(), nodes.end(), node) != nodes.end()) return {};
       std::string hint = did_you_mean(node, nodes);
       if (hint.empty()) hint = fmt::format("the nodes are {}", fmt::join(nodes, ", "));
-      return fail(ErrorKind::input, fmt::format("{}: event '{}': node {} is not in the deployment", where, event.name, toml::quoted(node)),
-                  std::move(hint));
+      return fail(
+          ErrorKind::input,
+          fmt::format("{}: event '{}': node {} is not in the deployment", where, event.name, toml::quoted(node)),
+          std::move(hint));
     };
     ROSE_CHECK(check(event.node));
     for (const Condition& condition : event.when) ROSE_CHECK(check(condition.node));

@@ -44,20 +44,18 @@ std::string condition_words(const Condition& condition, const std::string& own_n
       if (condition.offset && *condition.offset != 0)
         return fmt::format("{} has reached {}+{:#x}{}{}", node, condition.function, *condition.offset, times, thread);
       if (condition.line)
-        return fmt::format("{} has reached line {} of {}{}{}", node, *condition.line, condition.function, times, thread);
+        return fmt::format("{} has reached line {} of {}{}{}", node, *condition.line, condition.function, times,
+                           thread);
       if (const Leaving leaving = leaving_of(condition.function); !leaving.exception.empty())
         return fmt::format("{} has left {} by {}{}{}", node, leaving.method, leaving.exception, times, thread);
       return fmt::format("{} has entered {}{}{}", node, condition.function, times, thread);
     case ConditionKind::syscall: {
       std::string result;
-      if (condition.result == "ok")
-        result = ", successfully";
-      else if (condition.result == "error")
-        result = " and it failed";
+      if (condition.result == "ok") result = ", successfully";
+      else if (condition.result == "error") result = " and it failed";
       else if (condition.result && kernel::errno_number(*condition.result))
         result = fmt::format(" and it failed with {}", *condition.result);
-      else if (condition.result)
-        result = fmt::format(" and it returned {}", *condition.result);
+      else if (condition.result) result = fmt::format(" and it returned {}", *condition.result);
       return fmt::format("{} has made its {} {}{}{}{}", node, ordinal_text(condition.count), condition.call.syscall,
                          call_details(condition.call), thread, result);
     }
@@ -91,23 +89,20 @@ std::string syscall_words(const Fault& fault) {
   const std::string call = fault.call.syscall + call_details(fault.call);
   std::string which;
   if (fault.times < 0)
-    which = fault.count == 1 ? fmt::format("every {}", call) : fmt::format("every {} from the {} on", call, ordinal_text(fault.count));
-  else if (fault.times == 1)
-    which = fmt::format("the {} {}", ordinal_text(fault.count), call);
-  else
-    which = fmt::format("{} calls in a row, from the {} {} on,", fault.times, ordinal_text(fault.count), call);
+    which = fault.count == 1 ? fmt::format("every {}", call)
+                             : fmt::format("every {} from the {} on", call, ordinal_text(fault.count));
+  else if (fault.times == 1) which = fmt::format("the {} {}", ordinal_text(fault.count), call);
+  else which = fmt::format("{} calls in a row, from the {} {} on,", fault.times, ordinal_text(fault.count), call);
   which += fmt::format(" on {}", who(fault.node));
 
   std::string text;
-  if (fault.error != 0)
-    text = fmt::format("fail {} with {}", which, kernel::errno_name(fault.error));
-  else if (fault.result)
-    text = fmt::format("let {} return {}", which, *fault.result);
-  else
-    text = fmt::format("delay {} by {}", which, format_duration(fault.delay_ns));
+  if (fault.error != 0) text = fmt::format("fail {} with {}", which, kernel::errno_name(fault.error));
+  else if (fault.result) text = fmt::format("let {} return {}", which, *fault.result);
+  else text = fmt::format("delay {} by {}", which, format_duration(fault.delay_ns));
   const bool changed = fault.error != 0 || fault.result;
   if (changed && fault.effect == Effect::full) text += " although it was carried out";
-  if (changed && fault.effect == Effect::bytes) text += fmt::format(" after {} bytes of it were done", fault.effect_bytes);
+  if (changed && fault.effect == Effect::bytes)
+    text += fmt::format(" after {} bytes of it were done", fault.effect_bytes);
   if (fault.result && fault.effect == Effect::none) text += " without doing anything";
   if (changed && fault.delay_ns != 0) text += fmt::format(", {} late", format_duration(fault.delay_ns));
   if (fault.then_do == ThenDo::crash) text += fmt::format(", and kill {} right then", who(fault.node));
@@ -118,10 +113,8 @@ std::string process_words(const Fault& fault) {
   std::string text;
   if (fault.kind == FaultKind::pause)
     text = fmt::format("pause {} for {}", whom(fault), format_duration(fault.duration_ns));
-  else if (fault.signal == 9)
-    text = fmt::format("kill {}", whom(fault));
-  else
-    text = fmt::format("send {} to {}", kernel::signal_name(fault.signal), whom(fault));
+  else if (fault.signal == 9) text = fmt::format("kill {}", whom(fault));
+  else text = fmt::format("send {} to {}", kernel::signal_name(fault.signal), whom(fault));
   if (fault.before)
     text += fmt::format(" {} the {} {}{}", fault.kind == FaultKind::crash ? "instead of" : "just before",
                         ordinal_text(fault.before_count), fault.before->syscall, call_details(*fault.before));
@@ -132,7 +125,8 @@ std::string process_words(const Fault& fault) {
 std::string traffic_words(const Fault& fault) {
   std::string which = upper_case(fault.protocol);
   if (!fault.ports.empty())
-    which += fmt::format("{}port{} {}", which.empty() ? "" : " ", fault.ports.size() == 1 ? "" : "s", fmt::join(fault.ports, ", "));
+    which += fmt::format("{}port{} {}", which.empty() ? "" : " ", fault.ports.size() == 1 ? "" : "s",
+                         fmt::join(fault.ports, ", "));
   return which.empty() ? which : fmt::format(" ({} only)", which);
 }
 
@@ -155,13 +149,13 @@ std::string partition_words(const Fault& fault) {
   const std::string sends = nodes.size() > 1 ? "send" : "sends";
   std::string text;
   if (fault.loss < 1.0) {
-    const std::string share = fmt::format("{} {:.4g}% of the packets", fault.reject ? "reject" : "drop", fault.loss * 100);
+    const std::string share =
+        fmt::format("{} {:.4g}% of the packets", fault.reject ? "reject" : "drop", fault.loss * 100);
     if (fault.direction == Direction::both)
       text = fmt::format("{} between {} and {}, in both directions", share, side, peers);
     else if (fault.direction == Direction::in)
       text = fmt::format("{} that {} {} from {}", share, side, receives, peers);
-    else
-      text = fmt::format("{} that {} {} to {}", share, side, sends, peers);
+    else text = fmt::format("{} that {} {} to {}", share, side, sends, peers);
   } else if (fault.direction == Direction::both) {
     text = fmt::format("cut {} off from {} in both directions", side, peers);
   } else if (fault.direction == Direction::in) {
@@ -193,10 +187,8 @@ std::string exception_words(const Fault& fault) {
   std::string which;
   if (fault.times < 0)
     which = fault.count == 1 ? "every time" : fmt::format("every time from the {} on", ordinal_text(fault.count));
-  else if (fault.times == 1)
-    which = fmt::format("the {} time", ordinal_text(fault.count));
-  else
-    which = fmt::format("{} times in a row, from the {} on,", fault.times, ordinal_text(fault.count));
+  else if (fault.times == 1) which = fmt::format("the {} time", ordinal_text(fault.count));
+  else which = fmt::format("{} times in a row, from the {} on,", fault.times, ordinal_text(fault.count));
   return fmt::format("throw {} {} that {} comes to {}", fault.throws, which, who(fault.node), place);
 }
 
@@ -205,13 +197,19 @@ std::string trigger_words(const Fault& fault, const NameFault& name, const Sched
   std::vector<std::string> others;
   for (const std::string& id : fault.after) others.push_back(name(id));
   // Events and steps come, faults begin.
-  const bool marks = schedule != nullptr && std::any_of(fault.after.begin(), fault.after.end(), [&](const std::string& id) { return schedule->find(id) == nullptr; });
-  const std::string begun = fault.after.empty() ? "the workload began" : enumerate(others) + (marks ? " came" : " began");
+  const bool marks =
+      schedule != nullptr && std::any_of(fault.after.begin(), fault.after.end(),
+                                         [&](const std::string& id) { return schedule->find(id) == nullptr; });
+  const std::string begun =
+      fault.after.empty() ? "the workload began" : enumerate(others) + (marks ? " came" : " began");
   const std::string comma = lasts(fault.kind) ? ", " : " ";
 
   if (fault.when.empty()) {
-    if (!fault.after.empty()) return fmt::format("{}as soon as {}", comma, enumerate(others) + (marks ? " has come" : " has begun"));
-    if (fault.kind == FaultKind::syscall || fault.kind == FaultKind::exception || fault.kind == FaultKind::block || fault.before) return "";
+    if (!fault.after.empty())
+      return fmt::format("{}as soon as {}", comma, enumerate(others) + (marks ? " has come" : " has begun"));
+    if (fault.kind == FaultKind::syscall || fault.kind == FaultKind::exception || fault.kind == FaultKind::block ||
+        fault.before)
+      return "";
     if (fault.kind == FaultKind::clock && !fault.node.starts_with('@')) return ", from its first instruction on";
     return comma + "when the workload begins";
   }
@@ -223,7 +221,8 @@ std::string trigger_words(const Fault& fault, const NameFault& name, const Sched
     if (!rest.empty()) text += fmt::format(" and once {}", conditions_words(rest, fault.node));
     return text;
   }
-  if (!fault.after.empty()) return fmt::format(", once {} has begun, then {}", enumerate(others), conditions_words(rest, fault.node));
+  if (!fault.after.empty())
+    return fmt::format(", once {} has begun, then {}", enumerate(others), conditions_words(rest, fault.node));
   return fmt::format(", once {}", conditions_words(rest, fault.node));
 }
 
@@ -314,10 +313,8 @@ std::vector<std::string> steps_in_words(const Schedule& schedule) {
     const auto same = std::find_if(steps.begin(), steps.end(), [&](const std::vector<std::size_t>& step) {
       return alike(schedule, schedule.faults[step.front()], schedule.faults[i]);
     });
-    if (same != steps.end())
-      same->push_back(i);
-    else
-      steps.push_back({i});
+    if (same != steps.end()) same->push_back(i);
+    else steps.push_back({i});
   }
   const auto step_of = [&](const std::string& id) {
     for (std::size_t i = 0; i < steps.size(); ++i)
@@ -332,7 +329,8 @@ std::vector<std::string> steps_in_words(const Schedule& schedule) {
     if (steps[i].size() > 1) {
       std::vector<std::string> nodes;
       for (const std::size_t at : steps[i]) nodes.push_back(who(schedule.faults[at].node));
-      step = fmt::format("on whichever of {} gets there first: {}", enumerate(nodes), words(anywhere(schedule, fault), step_of, &schedule));
+      step = fmt::format("on whichever of {} gets there first: {}", enumerate(nodes),
+                         words(anywhere(schedule, fault), step_of, &schedule));
     } else {
       std::vector<std::string> others;
       for (std::size_t other = 0; other < steps.size(); ++other)
@@ -352,12 +350,15 @@ namespace {
 // "in the order a * b, where a is when n1 has logged "x", and b a step of the workload"
 std::string order_words(const Schedule& schedule) {
   std::vector<std::string> names;
-  for (const Event& event : schedule.events) names.push_back(fmt::format("{} is when {}", event.name, conditions_words(event.when, event.node)));
+  for (const Event& event : schedule.events)
+    names.push_back(fmt::format("{} is when {}", event.name, conditions_words(event.when, event.node)));
   std::vector<std::string> steps;
   if (const auto order = parse_order(schedule.order); order)
     for (const OrderedName& name : *order)
       if (schedule.find(name.name) == nullptr && schedule.find_event(name.name) == nullptr) steps.push_back(name.name);
-  if (!steps.empty()) names.push_back(fmt::format("{} {} of the workload", enumerate(steps), steps.size() == 1 ? "is a step" : "are steps"));
+  if (!steps.empty())
+    names.push_back(
+        fmt::format("{} {} of the workload", enumerate(steps), steps.size() == 1 ? "is a step" : "are steps"));
   const std::string text = schedule.order.empty() ? std::string() : fmt::format("in the order {}", schedule.order);
   if (names.empty()) return text;
   return text + (text.empty() ? "" : ", ") + "where " + enumerate(names);

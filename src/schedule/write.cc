@@ -156,8 +156,10 @@ std::string to_toml(const Schedule& schedule, std::string_view comment) {
   for (const Role& role : schedule.roles)
     text += fmt::format("\n[[role]]\nname     = {}\nfunction = {}\n", literal(role.name), literal(role.function));
   for (const Event& event : schedule.events) {
-    text += fmt::format("\n[[event]]\nname = {}\nnode = {}\nwhen = {}\n", literal(event.name), literal(event.node), conditions_text(event.when));
-    if (event.timeout_ns != kMostBlockNs) text += fmt::format("timeout = {}\n", literal(duration_text(event.timeout_ns)));
+    text += fmt::format("\n[[event]]\nname = {}\nnode = {}\nwhen = {}\n", literal(event.name), literal(event.node),
+                        conditions_text(event.when));
+    if (event.timeout_ns != kMostBlockNs)
+      text += fmt::format("timeout = {}\n", literal(duration_text(event.timeout_ns)));
   }
   const auto order = parse_order(schedule.order);
   for (const Fault& fault : schedule.faults) {
@@ -199,7 +201,9 @@ std::string to_toml(const Schedule& schedule, std::string_view comment) {
     std::vector<std::string> after = fault.after;  // but what the order says
     for (std::size_t i = 0; order && i < order->size(); ++i)
       if ((*order)[i].name == fault.id)
-        std::erase_if(after, [&](const std::string& id) { return std::find((*order)[i].before.begin(), (*order)[i].before.end(), id) != (*order)[i].before.end(); });
+        std::erase_if(after, [&](const std::string& id) {
+          return std::find((*order)[i].before.begin(), (*order)[i].before.end(), id) != (*order)[i].before.end();
+        });
     if (!after.empty()) parts.emplace_back("after", list(after));
     if (!fault.when.empty()) parts.emplace_back("when", conditions_text(fault.when));
     std::size_t width = 0;

@@ -17,11 +17,11 @@
 namespace rose::symbols {
 namespace {
 
-constexpr int kDeepest = 3;                           // calls followed below one
-constexpr std::uint64_t kMostOfOne = 64 << 10;        // bytes of a function that is only passed through
-constexpr std::uint64_t kMostBelowOne = 40'000;       // instructions decoded to learn what one call comes to
-constexpr std::uint64_t kMostBelowAll = 1'500'000;    // ... and all calls of a function
-constexpr int kStubInstructions = 4;                  // endbr64, bnd jmp: entries of a .plt have no more
+constexpr int kDeepest = 3;                         // calls followed below one
+constexpr std::uint64_t kMostOfOne = 64 << 10;      // bytes of a function that is only passed through
+constexpr std::uint64_t kMostBelowOne = 40'000;     // instructions decoded to learn what one call comes to
+constexpr std::uint64_t kMostBelowAll = 1'500'000;  // ... and all calls of a function
+constexpr int kStubInstructions = 4;                // endbr64, bnd jmp: entries of a .plt have no more
 
 // What a call comes to.
 struct Reach {
@@ -59,8 +59,8 @@ class Decoder {
     if (handle_ != 0) cs_close(&handle_);
   }
 
-  // Until `each` says false, or what follows is no instruction: nothing behind such a byte is trusted. `each` may decode
-  // something else meanwhile.
+  // Until `each` says false, or what follows is no instruction: nothing behind such a byte is trusted. `each` may
+  // decode something else meanwhile.
   template <typename Each>
   void decode(const std::vector<std::uint8_t>& code, std::uint64_t address, const Each& each) const {
     if (handle_ == 0) return;
@@ -176,8 +176,8 @@ class CodeFile::Reader {
     if (symbol == nullptr) return false;
     bool found = false;
     decoder_.decode(file_.code(symbol->address, size_of(*symbol)), symbol->address, [&](const Instruction& one) {
-      found = found || ((one.flow == Instruction::Flow::branch || one.flow == Instruction::Flow::jump) && one.target && one.address >= address &&
-                        *one.target <= address && *one.target >= function);
+      found = found || ((one.flow == Instruction::Flow::branch || one.flow == Instruction::Flow::jump) && one.target &&
+                        one.address >= address && *one.target <= address && *one.target >= function);
       return !found;
     });
     return found;
@@ -185,13 +185,15 @@ class CodeFile::Reader {
 
   Result<Exits> exits(std::uint64_t address) const {
     const RawSymbol* function = at(address);
-    if (function == nullptr) return fail(ErrorKind::input, fmt::format("no function begins at {:#x} in '{}'", address, path_.native()));
+    if (function == nullptr)
+      return fail(ErrorKind::input, fmt::format("no function begins at {:#x} in '{}'", address, path_.native()));
     Exits exits;
     // GCC keeps what is rarely executed elsewhere: f.cold
     const std::string cold = function->linkage_name + ".cold";
     std::vector<const RawSymbol*> parts{function};
     for (const RawSymbol& symbol : symbols_)
-      if (symbol.linkage_name.starts_with(cold) && (symbol.linkage_name.size() == cold.size() || symbol.linkage_name[cold.size()] == '.'))
+      if (symbol.linkage_name.starts_with(cold) &&
+          (symbol.linkage_name.size() == cold.size() || symbol.linkage_name[cold.size()] == '.'))
         parts.push_back(&symbol);
     for (const RawSymbol* part : parts) ROSE_CHECK(exits_of(*part, exits));
     std::sort(exits.returns.begin(), exits.returns.end());
@@ -225,14 +227,19 @@ class CodeFile::Reader {
   Result<void> exits_of(const RawSymbol& part, Exits& exits) const {
     const std::uint64_t size = size_of(part);
     const std::vector<std::uint8_t> code = file_.code(part.address, size);
-    if (code.empty()) return fail(ErrorKind::input, fmt::format("the code of '{}' in '{}' cannot be read", demangle(part.linkage_name), path_.native()));
+    if (code.empty())
+      return fail(ErrorKind::input,
+                  fmt::format("the code of '{}' in '{}' cannot be read", demangle(part.linkage_name), path_.native()));
     const Span own{part.address, part.address + size};
     std::uint64_t end = part.address;
     decoder_.decode(code, part.address, [&](const Instruction& one) {
       end = one.next;
-      if (one.flow == Instruction::Flow::ret && one.probed) exits.returns.push_back(part.offset + (one.address - part.address));
+      if (one.flow == Instruction::Flow::ret && one.probed)
+        exits.returns.push_back(part.offset + (one.address - part.address));
       const bool jumps = one.flow == Instruction::Flow::jump || one.flow == Instruction::Flow::branch;
-      if (!jumps || (one.target ? own.has(*one.target) : one.flow == Instruction::Flow::branch || (!one.slot && !one.tail))) return true;
+      if (!jumps ||
+          (one.target ? own.has(*one.target) : one.flow == Instruction::Flow::branch || (!one.slot && !one.tail)))
+        return true;
       // From one part of the function into another: no way out.
       if (one.target && same_function(*one.target, part)) return true;
       const std::string to = callee(one).name;
@@ -245,7 +252,8 @@ class CodeFile::Reader {
 
   // Does the target lie in the function that `part` is (a part of), or in a part of it?
   bool same_function(std::uint64_t target, const RawSymbol& part) const {
-    auto symbol = std::upper_bound(symbols_.begin(), symbols_.end(), target, [](std::uint64_t address, const RawSymbol& s) { return address < s.address; });
+    auto symbol = std::upper_bound(symbols_.begin(), symbols_.end(), target,
+                                   [](std::uint64_t address, const RawSymbol& s) { return address < s.address; });
     if (symbol == symbols_.begin()) return false;
     --symbol;
     const auto whole = [](const std::string& name) { return std::string_view(name).substr(0, name.find(".cold")); };
@@ -292,10 +300,12 @@ class CodeFile::Reader {
     if (const RawSymbol* symbol = at(address); symbol != nullptr) {
       // Of several names the one that tells most: "write" rather than "__write".
       Callee best = named(symbol->linkage_name, address, whole_);
-      for (const RawSymbol* other = symbol + 1; other != symbols_.data() + symbols_.size() && other->address == address; ++other) {
+      for (const RawSymbol* other = symbol + 1; other != symbols_.data() + symbols_.size() && other->address == address;
+           ++other) {
         Callee next = named(other->linkage_name, address, whole_);
         const bool more = next.library.enters && !best.library.enters;
-        const bool shorter = next.library.enters == best.library.enters && best.name.starts_with('_') && !next.name.starts_with('_');
+        const bool shorter =
+            next.library.enters == best.library.enters && best.name.starts_with('_') && !next.name.starts_with('_');
         if (more || shorter) best = std::move(next);
       }
       return best;
@@ -336,7 +346,8 @@ class CodeFile::Reader {
       --budget_;
       follow(one, entered);
       if (one.flow == Instruction::Flow::syscall) {
-        if (Reach direct{true, library_call(entered, entered, true).changes, 1}; direct.better_than(best)) best = direct;
+        if (Reach direct{true, library_call(entered, entered, true).changes, 1}; direct.better_than(best))
+          best = direct;
       } else if (leaves(one, own)) {
         if (!one.target || seen.insert(*one.target).second) below.push_back(this->callee(one));
       }
@@ -400,15 +411,16 @@ class CodeFile::Reader {
     }
   }
 
-  static std::vector<Place> sorted(std::vector<Place> found, const std::vector<bool>& silent, const std::set<std::uint64_t>& leaders,
-                                   std::uint64_t base) {
+  static std::vector<Place> sorted(std::vector<Place> found, const std::vector<bool>& silent,
+                                   const std::set<std::uint64_t>& leaders, std::uint64_t base) {
     std::vector<std::pair<std::tuple<PlaceKind, int, int, std::uint64_t>, std::size_t>> order;
     for (std::size_t i = 0; i < found.size(); ++i) {
       const Place& p = found[i];
       int within = 0;
       if (p.kind == PlaceKind::syscall) within = p.changes ? 0 : 1;
       if (p.kind == PlaceKind::call) within = silent[i] ? 1 : 0;
-      if (p.kind == PlaceKind::other) within = p.name.starts_with("ret") ? 0 : leaders.contains(base + p.offset) ? 1 : 2;
+      if (p.kind == PlaceKind::other)
+        within = p.name.starts_with("ret") ? 0 : leaders.contains(base + p.offset) ? 1 : 2;
       order.emplace_back(std::tuple(p.kind, within, p.depth, p.offset), i);
     }
     std::sort(order.begin(), order.end());
@@ -439,7 +451,9 @@ Result<CodeFile> CodeFile::open(const std::filesystem::path& binary) {
 }
 
 Result<std::vector<Place>> CodeFile::places(std::string_view function) const { return reader_->places(function); }
-bool CodeFile::loops_back(std::uint64_t function, std::uint64_t address) const { return reader_->loops_back(function, address); }
+bool CodeFile::loops_back(std::uint64_t function, std::uint64_t address) const {
+  return reader_->loops_back(function, address);
+}
 Result<Exits> CodeFile::exits(std::uint64_t address) const { return reader_->exits(address); }
 
 }  // namespace rose::symbols

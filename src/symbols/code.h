@@ -22,17 +22,18 @@ enum class PlaceKind {
 struct Place {
   std::uint64_t offset = 0;  // bytes from the function's entry; an instruction begins there, and it can be probed
   PlaceKind kind = PlaceKind::other;
-  std::string name;          // "write@plt", "Log::append", "syscall", "through a pointer"; of others the instruction: "ret"
-  bool changes = false;      // syscall: it changes what others can see (write, rename, connect), as far as names tell
-  int depth = 0;             // syscall: how many calls below this one the kernel is entered
-  bool loop = false;         // some jump leads back over it: one call of the function may come by very often
+  std::string name;      // "write@plt", "Log::append", "syscall", "through a pointer"; of others the instruction: "ret"
+  bool changes = false;  // syscall: it changes what others can see (write, rename, connect), as far as names tell
+  int depth = 0;         // syscall: how many calls below this one the kernel is entered
+  bool loop = false;     // some jump leads back over it: one call of the function may come by very often
 };
 
 // The ways out of a function, besides exceptions.
 struct Exits {
-  std::vector<std::uint64_t> returns;  // file offsets of its return instructions, those of the parts that were split off included
-  std::vector<std::string> jumps;      // functions that it ends by jumping to: what those return, it returns
-  bool whole = true;                   // all of its code could be read
+  std::vector<std::uint64_t>
+      returns;  // file offsets of its return instructions, those of the parts that were split off included
+  std::vector<std::string> jumps;  // functions that it ends by jumping to: what those return, it returns
+  bool whole = true;               // all of its code could be read
 };
 
 class CodeFile {

@@ -8,7 +8,8 @@
 
 namespace rose::symbols {
 
-// Innermost first, as they stand in the code, not as the source nests them. `pc`: as the unit's debug information counts.
+// Innermost first, as they stand in the code, not as the source nests them. `pc`: as the unit's debug information
+// counts.
 [[nodiscard]] std::vector<Dwarf_Die> scopes_at(Dwarf_Die* unit, std::uint64_t pc);
 
 }  // namespace rose::symbols

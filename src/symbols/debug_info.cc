@@ -35,7 +35,8 @@ std::string full_name(Dwarf_Die* die) {
   Dwarf_Attribute attribute;
   for (const unsigned wanted : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {
     if (dwarf_attr_integrate(die, wanted, &attribute) == nullptr) continue;
-    if (const char* name = dwarf_formstring(&attribute); name != nullptr && *name != '\0') return demangle(std::string_view(name).substr(0, 4096));
+    if (const char* name = dwarf_formstring(&attribute); name != nullptr && *name != '\0')
+      return demangle(std::string_view(name).substr(0, 4096));
   }
   return plain_name(die);
 }
@@ -74,7 +75,8 @@ bool path_ends(std::string_view path, std::string_view wanted) {
 bool is_function(int tag) { return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine; }
 
 // What is in scope: the nearest variable of that name. In no function, of the unit.
-std::optional<Dwarf_Die> in_scopes(Dwarf_Die* scopes, int count, const std::string& name, std::set<std::string>& names) {
+std::optional<Dwarf_Die> in_scopes(Dwarf_Die* scopes, int count, const std::string& name,
+                                   std::set<std::string>& names) {
   for (int i = 0; i < count; ++i) {
     Dwarf_Die die;
     const bool unit = dwarf_tag(&scopes[i]) == DW_TAG_compile_unit;
@@ -130,7 +132,8 @@ std::optional<Dwarf_Die> DebugInfo::unit_at(std::uint64_t address) const {
   Dwarf_Die die, sub;
   Dwarf_Half version = 0;
   std::uint8_t type = 0;
-  for (std::size_t n = 0; n < kMostUnitsSeen && dwarf_get_units(dwarf_, unit, &unit, &version, &type, &die, &sub) == 0; ++n)
+  for (std::size_t n = 0; n < kMostUnitsSeen && dwarf_get_units(dwarf_, unit, &unit, &version, &type, &die, &sub) == 0;
+       ++n)
     if (dwarf_haspc(&die, address) > 0) return die;
   return std::nullopt;
 }
@@ -158,8 +161,10 @@ std::vector<FunctionDie> DebugInfo::inlined(const std::string& name, std::size_t
   Dwarf_Die die, sub;
   Dwarf_Half version = 0;
   std::uint8_t type = 0;
-  std::map<Dwarf_Off, bool> known;                  // by origin
-  for (std::size_t n = 0; n < kMostUnitsSeen && out.size() < most && dwarf_get_units(dwarf_, unit, &unit, &version, &type, &die, &sub) == 0; ++n) {
+  std::map<Dwarf_Off, bool> known;  // by origin
+  for (std::size_t n = 0; n < kMostUnitsSeen && out.size() < most &&
+                          dwarf_get_units(dwarf_, unit, &unit, &version, &type, &die, &sub) == 0;
+       ++n) {
     std::string outer;
     Walk walk([&](Dwarf_Die& one) {
       const int tag = dwarf_tag(&one);
@@ -168,10 +173,14 @@ std::vector<FunctionDie> DebugInfo::inlined(const std::string& name, std::size_t
         outer = plain_name(&one);
         return true;
       }
-      if (tag != DW_TAG_inlined_subroutine) return tag == DW_TAG_lexical_block || tag == DW_TAG_namespace || tag == DW_TAG_structure_type || tag == DW_TAG_class_type;
+      if (tag != DW_TAG_inlined_subroutine)
+        return tag == DW_TAG_lexical_block || tag == DW_TAG_namespace || tag == DW_TAG_structure_type ||
+               tag == DW_TAG_class_type;
       Dwarf_Attribute attribute;
       Dwarf_Die origin;
-      if (dwarf_attr(&one, DW_AT_abstract_origin, &attribute) == nullptr || dwarf_formref_die(&attribute, &origin) == nullptr) return true;
+      if (dwarf_attr(&one, DW_AT_abstract_origin, &attribute) == nullptr ||
+          dwarf_formref_die(&attribute, &origin) == nullptr)
+        return true;
       const auto [is, fresh] = known.try_emplace(dwarf_dieoffset(&origin), false);
       if (fresh) {
         const std::string own = full_name(&origin);
@@ -198,7 +207,8 @@ std::vector<Parameter> children_of(Dwarf_Die* function, bool results) {
     if (dwarf_tag(&die) != DW_TAG_formal_parameter) continue;
     bool result = false;
     Dwarf_Attribute attribute;
-    if (dwarf_attr_integrate(&die, DW_AT_variable_parameter, &attribute) != nullptr) dwarf_formflag(&attribute, &result);
+    if (dwarf_attr_integrate(&die, DW_AT_variable_parameter, &attribute) != nullptr)
+      dwarf_formflag(&attribute, &result);
     if (result == results) out.push_back({die, plain_name(&die)});
   } while (out.size() < kMostParameters && dwarf_siblingof(&die, &die) == 0);
   return out;
@@ -240,7 +250,8 @@ LineFound DebugInfo::line(const std::string& file, int wanted, const std::string
   Dwarf_Die die, sub;
   Dwarf_Half version = 0;
   std::uint8_t type = 0;
-  for (std::size_t n = 0; n < kMostUnitsSeen && dwarf_get_units(dwarf_, unit, &unit, &version, &type, &die, &sub) == 0; ++n) {
+  for (std::size_t n = 0; n < kMostUnitsSeen && dwarf_get_units(dwarf_, unit, &unit, &version, &type, &die, &sub) == 0;
+       ++n) {
     Dwarf_Files* files = nullptr;
     std::size_t file_count = 0;
     if (dwarf_getsrcfiles(&die, &files, &file_count) != 0) continue;
@@ -264,12 +275,15 @@ LineFound DebugInfo::line(const std::string& file, int wanted, const std::string
       if (path == nullptr || !path_ends(path, file)) continue;
       found.file_known = true;
       if (dwarf_lineno(one, &number) != 0 || number < wanted || number > wanted + kNextLines) continue;
-      if (dwarf_linebeginstatement(one, &statement) != 0 || !statement || dwarf_lineendsequence(one, &end) != 0 || end || dwarf_lineaddr(one, &address) != 0) continue;
+      if (dwarf_linebeginstatement(one, &statement) != 0 || !statement || dwarf_lineendsequence(one, &end) != 0 ||
+          end || dwarf_lineaddr(one, &address) != 0)
+        continue;
       if (rows.size() < 100'000) rows.push_back({number, address, die, stretches});
     }
   }
   if (rows.empty()) return found;
-  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return std::tuple(a.line, a.address) < std::tuple(b.line, b.address); });
+  std::sort(rows.begin(), rows.end(),
+            [](const Row& a, const Row& b) { return std::tuple(a.line, a.address) < std::tuple(b.line, b.address); });
   found.line = rows.front().line;
   std::map<std::pair<Dwarf_Off, std::uint64_t>, LineCode> by_scope;
   std::set<std::string> names;

@@ -1,4 +1,5 @@
-// What DWARF tells of one file's functions and lines: parameters, variables in scope, where each stands. Private to this room.
+// What DWARF tells of one file's functions and lines: parameters, variables in scope, where each stands. Private to
+// this room.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -28,11 +29,12 @@ struct Parameter {
   std::string name;  // "" none
 };
 
-// A line's code: each stretch of it in each function (or inlined copy). Optimised code may have several, one for each way to the line.
+// A line's code: each stretch of it in each function (or inlined copy). Optimised code may have several, one for each
+// way to the line.
 struct LineCode {
   std::vector<std::uint64_t> addresses;  // lowest first
   std::string function;
-  std::optional<Dwarf_Die> variable;     // that is in scope there
+  std::optional<Dwarf_Die> variable;  // that is in scope there
 };
 struct LineFound {
   int line = 0;  // 0: the file has none there, or behind

@@ -20,7 +20,8 @@ Stand unsupported(std::string what) { return Stand::nowhere("location not suppor
 
 class Evaluation {
  public:
-  Evaluation(const Context& context, Dwarf_Attribute* attribute, int depth) : context_(context), attribute_(attribute), depth_(depth) {}
+  Evaluation(const Context& context, Dwarf_Attribute* attribute, int depth)
+      : context_(context), attribute_(attribute), depth_(depth) {}
 
   Stand run(const Dwarf_Op* ops, std::size_t count) {
     if (count == 0) return gone();
@@ -57,7 +58,8 @@ class Evaluation {
   std::optional<Stand> constant(std::uint64_t value) { return push({kNoRegister, {value}}); }
 
   std::optional<Stand> in_register(std::uint64_t number) {
-    if (number > kInstructionPointer) return unsupported(number <= 32 ? "in a floating-point register" : "in a register of another kind");
+    if (number > kInstructionPointer)
+      return unsupported(number <= 32 ? "in a floating-point register" : "in a register of another kind");
     current_ = Stand::in_register(static_cast<std::uint8_t>(number));
     return std::nullopt;
   }
@@ -85,7 +87,8 @@ class Evaluation {
     Dwarf_Attribute attribute;
     Dwarf_Op* ops = nullptr;
     std::size_t count = 0;
-    if (context_.function == nullptr || dwarf_attr_integrate(context_.function, DW_AT_frame_base, &attribute) == nullptr ||
+    if (context_.function == nullptr ||
+        dwarf_attr_integrate(context_.function, DW_AT_frame_base, &attribute) == nullptr ||
         dwarf_getlocation_addr(&attribute, context_.address, &ops, &count, 1) != 1)
       return unsupported("the frame is not known there");
     Stand base = Evaluation(context_, &attribute, depth_ + 1).run(ops, count);
@@ -109,7 +112,8 @@ class Evaluation {
 
   std::optional<Stand> implicit(const Dwarf_Op& op) {
     Dwarf_Block block;
-    if (attribute_ == nullptr || dwarf_getlocation_implicit_value(attribute_, &op, &block) != 0 || block.length > 8) return unsupported("a constant that is no number");
+    if (attribute_ == nullptr || dwarf_getlocation_implicit_value(attribute_, &op, &block) != 0 || block.length > 8)
+      return unsupported("a constant that is no number");
     std::uint64_t value = 0;
     std::memcpy(&value, block.data, block.length);
     current_ = Stand{Stand::How::value, {kNoRegister, {value}}, 0, {}, {}};
@@ -118,11 +122,13 @@ class Evaluation {
 
   // At a function's entry its registers are still those.
   std::optional<Stand> entry_value(const Dwarf_Op& op) {
-    if (!context_.entry || attribute_ == nullptr) return Stand::nowhere(std::string(kGone) + ": only its value at the function's entry is known");
+    if (!context_.entry || attribute_ == nullptr)
+      return Stand::nowhere(std::string(kGone) + ": only its value at the function's entry is known");
     Dwarf_Attribute inner;
     Dwarf_Op* ops = nullptr;
     std::size_t count = 0;
-    if (dwarf_getlocation_attr(attribute_, &op, &inner) != 0 || dwarf_getlocation(&inner, &ops, &count) != 0) return unsupported("an entry's value");
+    if (dwarf_getlocation_attr(attribute_, &op, &inner) != 0 || dwarf_getlocation(&inner, &ops, &count) != 0)
+      return unsupported("an entry's value");
     Stand at = Evaluation(context_, &inner, depth_ + 1).run(ops, count);
     if (at.how != Stand::How::value) return unsupported("an entry's value");
     return push(std::move(at.chain));
@@ -140,8 +146,16 @@ class Evaluation {
       case DW_OP_call_frame_cfa: return frame_address();
       // Wherever the file is loaded: so far from the instruction.
       case DW_OP_addr: return push({kInstructionPointer, {op.number - context_.address}});
-      case DW_OP_const1u: case DW_OP_const1s: case DW_OP_const2u: case DW_OP_const2s: case DW_OP_const4u: case DW_OP_const4s:
-      case DW_OP_const8u: case DW_OP_const8s: case DW_OP_constu: case DW_OP_consts: return constant(op.number);
+      case DW_OP_const1u:
+      case DW_OP_const1s:
+      case DW_OP_const2u:
+      case DW_OP_const2s:
+      case DW_OP_const4u:
+      case DW_OP_const4s:
+      case DW_OP_const8u:
+      case DW_OP_const8s:
+      case DW_OP_constu:
+      case DW_OP_consts: return constant(op.number);
       case DW_OP_plus_uconst:
         if (stack_.empty()) return unsupported("a damaged expression");
         stack_.back().offsets.back() += op.number;
@@ -163,11 +177,10 @@ class Evaluation {
       case DW_OP_implicit_value: return implicit(op);
       case DW_OP_entry_value:
       case DW_OP_GNU_entry_value: return entry_value(op);
-      case DW_OP_piece:
-        pieces_.emplace_back(settle(), op.number);
-        return std::nullopt;
+      case DW_OP_piece: pieces_.emplace_back(settle(), op.number); return std::nullopt;
       case DW_OP_implicit_pointer:
-      case DW_OP_GNU_implicit_pointer: return Stand::nowhere(std::string(kGone) + ": it points to what is in no memory");
+      case DW_OP_GNU_implicit_pointer:
+        return Stand::nowhere(std::string(kGone) + ": it points to what is in no memory");
       case DW_OP_form_tls_address:
       case DW_OP_GNU_push_tls_address: return unsupported("a variable of each thread");
       default: return unsupported(fmt::format("computed (operation {:#x})", atom));
@@ -188,11 +201,10 @@ Stand part_of(const Stand& whole, std::uint64_t offset, std::uint64_t size) {
   Stand part = whole;
   switch (whole.how) {
     case Stand::How::unknown: return whole;
-    case Stand::How::memory:
-      part.chain.offsets.back() += offset;
-      return part;
+    case Stand::How::memory: part.chain.offsets.back() += offset; return part;
     case Stand::How::value:
-      if (offset >= 8 || size > 8 - offset || whole.shift + 8 * offset >= 64) return unsupported("a part of what is in several registers");
+      if (offset >= 8 || size > 8 - offset || whole.shift + 8 * offset >= 64)
+        return unsupported("a part of what is in several registers");
       part.shift = static_cast<std::uint8_t>(whole.shift + 8 * offset);
       return part;
     case Stand::How::pieces: {
@@ -233,7 +245,8 @@ Stand stand_of(Dwarf_Die* variable, const Context& context) {
     return Evaluation(context, &attribute, 0).run(ops, count);
   }
   Dwarf_Sword value = 0;
-  if (dwarf_attr_integrate(variable, DW_AT_const_value, &attribute) != nullptr && dwarf_formsdata(&attribute, &value) == 0)
+  if (dwarf_attr_integrate(variable, DW_AT_const_value, &attribute) != nullptr &&
+      dwarf_formsdata(&attribute, &value) == 0)
     return {Stand::How::value, {kNoRegister, {static_cast<std::uint64_t>(value)}}, 0, {}, {}};
   return gone();
 }

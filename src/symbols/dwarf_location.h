@@ -1,4 +1,5 @@
-// DWARF's location expressions, as what a probe at one address can read: registers, memory by them, constants. Private to this room.
+// DWARF's location expressions, as what a probe at one address can read: registers, memory by them, constants. Private
+// to this room.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -23,7 +24,7 @@ struct Stand {
   Chain chain;
   std::uint8_t shift = 0;
   std::vector<std::pair<Stand, std::uint64_t>> pieces;  // with their bytes
-  std::string refused;  // unknown: why, in a few words
+  std::string refused;                                  // unknown: why, in a few words
 
   static Stand nowhere(std::string why) { return {How::unknown, {}, 0, {}, std::move(why)}; }
   static Stand in_register(std::uint8_t number) { return {How::value, {number, {0}}, 0, {}, {}}; }
@@ -37,11 +38,11 @@ struct Stand {
 
 // What is needed to know of an address beside the expression.
 struct Context {
-  std::uint64_t address = 0;       // of the probe, in the file
-  bool entry = false;              // a function's first instruction
-  Dwarf_CFI* eh_frame = nullptr;   // may be null
+  std::uint64_t address = 0;      // of the probe, in the file
+  bool entry = false;             // a function's first instruction
+  Dwarf_CFI* eh_frame = nullptr;  // may be null
   Dwarf_CFI* debug_frame = nullptr;
-  Dwarf_Die* function = nullptr;   // whose frame it is; may be null
+  Dwarf_Die* function = nullptr;  // whose frame it is; may be null
 };
 
 // Of a variable or parameter. Unknown without any location there: "optimized out at that address".

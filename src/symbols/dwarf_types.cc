@@ -12,21 +12,27 @@ constexpr std::size_t kMostMembersSeen = 4096;
 constexpr int kDeepestMember = 6;  // anonymous members and base classes
 constexpr std::size_t kMostNames = 512;
 
-bool is_structure(int tag) { return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type; }
-bool is_pointer(int tag) { return tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type; }
+bool is_structure(int tag) {
+  return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
+}
+bool is_pointer(int tag) {
+  return tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type;
+}
 bool is_reference(int tag) { return tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type; }
 
 std::optional<Dwarf_Die> referred(Dwarf_Die* die, unsigned name) {
   Dwarf_Attribute attribute;
   Dwarf_Die found;
-  if (dwarf_attr_integrate(die, name, &attribute) == nullptr || dwarf_formref_die(&attribute, &found) == nullptr) return std::nullopt;
+  if (dwarf_attr_integrate(die, name, &attribute) == nullptr || dwarf_formref_die(&attribute, &found) == nullptr)
+    return std::nullopt;
   return found;
 }
 
 std::optional<std::uint64_t> number(Dwarf_Die* die, unsigned name) {
   Dwarf_Attribute attribute;
   Dwarf_Word value = 0;
-  if (dwarf_attr_integrate(die, name, &attribute) == nullptr || dwarf_formudata(&attribute, &value) != 0) return std::nullopt;
+  if (dwarf_attr_integrate(die, name, &attribute) == nullptr || dwarf_formudata(&attribute, &value) != 0)
+    return std::nullopt;
   return value;
 }
 
@@ -53,8 +59,8 @@ std::vector<Member> members_of(Dwarf_Die* type) {
     const int tag = dwarf_tag(&die);
     if (tag != DW_TAG_member && tag != DW_TAG_inheritance) continue;
     if (dwarf_hasattr(&die, DW_AT_external) != 0 || dwarf_hasattr(&die, DW_AT_declaration) != 0) continue;  // static
-    Member member{die, name_of_die(&die), number(&die, DW_AT_data_member_location).value_or(0), tag == DW_TAG_inheritance,
-                  dwarf_hasattr(&die, DW_AT_bit_size) != 0};
+    Member member{die, name_of_die(&die), number(&die, DW_AT_data_member_location).value_or(0),
+                  tag == DW_TAG_inheritance, dwarf_hasattr(&die, DW_AT_bit_size) != 0};
     out.push_back(std::move(member));
   } while (dwarf_siblingof(&die, &die) == 0 && ++seen < kMostMembersSeen);
   return out;
@@ -143,7 +149,8 @@ std::optional<CountedText> as_text(Dwarf_Die* type) {
       auto inner = type_of(&dataplus->die);
       const auto length = find_member(type, "_M_string_length");
       if (inner && length)
-        if (const auto pointer = find_member(&*inner, "_M_p")) return CountedText{dataplus->offset + pointer->offset, length->offset};
+        if (const auto pointer = find_member(&*inner, "_M_p"))
+          return CountedText{dataplus->offset + pointer->offset, length->offset};
     }
   }
   if (name.starts_with("basic_string_view<char")) return pair_of(type, "_M_str", "_M_len");
@@ -182,7 +189,9 @@ std::shared_ptr<const std::map<std::int64_t, std::string>> enumerators(Dwarf_Die
   do {
     Dwarf_Attribute attribute;
     Dwarf_Sword value = 0;
-    if (dwarf_tag(&die) != DW_TAG_enumerator || dwarf_attr(&die, DW_AT_const_value, &attribute) == nullptr || dwarf_formsdata(&attribute, &value) != 0) continue;
+    if (dwarf_tag(&die) != DW_TAG_enumerator || dwarf_attr(&die, DW_AT_const_value, &attribute) == nullptr ||
+        dwarf_formsdata(&attribute, &value) != 0)
+      continue;
     names->emplace(value, name_of_die(&die));
   } while (names->size() < kMostNames && dwarf_siblingof(&die, &die) == 0);
   return names;
@@ -242,7 +251,8 @@ Result<Reading> read_value(Dwarf_Die type, Stand stand, const std::string& name,
   const bool fits = size == 1 || size == 2 || size == 4 || size == 8;
   if (is_pointer(tag)) {
     auto target = type_of(&type);
-    if (is_reference(tag) && target && depth < kDeepestMember) return read_value(*target, pointed_to(stand), name, depth + 1);
+    if (is_reference(tag) && target && depth < kDeepestMember)
+      return read_value(*target, pointed_to(stand), name, depth + 1);
     if (target && is_char(&*target)) {
       put_text(pointed_to(stand), out);
       return out;
@@ -261,13 +271,15 @@ Result<Reading> read_value(Dwarf_Die type, Stand stand, const std::string& name,
       out.form.names = enumerators(&type);
     } else {
       const auto encoding = number(&type, DW_AT_encoding).value_or(DW_ATE_unsigned);
-      out.form.kind = encoding == DW_ATE_boolean                                            ? Form::Kind::boolean
-                      : encoding == DW_ATE_float                                            ? Form::Kind::real
-                      : encoding == DW_ATE_signed                                           ? Form::Kind::integer
-                      : size == 1 && name_of_die(&type) != "u8" && name_of_die(&type) != "uint8" && is_char(&type) ? Form::Kind::character
-                      : encoding == DW_ATE_signed_char                                      ? Form::Kind::integer
-                                                                                            : Form::Kind::natural;
-      if (out.form.kind == Form::Kind::character && name_of_die(&type) == "unsigned char") out.form.kind = Form::Kind::natural;
+      out.form.kind = encoding == DW_ATE_boolean  ? Form::Kind::boolean
+                      : encoding == DW_ATE_float  ? Form::Kind::real
+                      : encoding == DW_ATE_signed ? Form::Kind::integer
+                      : size == 1 && name_of_die(&type) != "u8" && name_of_die(&type) != "uint8" && is_char(&type)
+                          ? Form::Kind::character
+                      : encoding == DW_ATE_signed_char ? Form::Kind::integer
+                                                       : Form::Kind::natural;
+      if (out.form.kind == Form::Kind::character && name_of_die(&type) == "unsigned char")
+        out.form.kind = Form::Kind::natural;
     }
     put_bits(stand, size, out);
     return out;
@@ -298,9 +310,12 @@ Result<Reading> read_value(Dwarf_Die type, Stand stand, const std::string& name,
     });
     if (members.size() == 1 && depth < kDeepestMember && !members[0].bits) {
       if (auto inner = type_of(&members[0].die); inner && tag != DW_TAG_union_type)
-        return read_value(*inner, part_of(stand, members[0].offset, is_pointer(dwarf_tag(&*inner)) ? 8 : size_of(&*inner)), name, depth + 1);
+        return read_value(*inner,
+                          part_of(stand, members[0].offset, is_pointer(dwarf_tag(&*inner)) ? 8 : size_of(&*inner)),
+                          name, depth + 1);
     }
-    return fail(ErrorKind::input, fmt::format("'{}' is a structure: ask for a member of it", name), fmt::format("its members: {}", listed(&type)));
+    return fail(ErrorKind::input, fmt::format("'{}' is a structure: ask for a member of it", name),
+                fmt::format("its members: {}", listed(&type)));
   }
   out.refused = "location not supported: its type is unknown";
   return out;
@@ -317,9 +332,7 @@ std::optional<Dwarf_Die> type_of(Dwarf_Die* die) {
       case DW_TAG_volatile_type:
       case DW_TAG_restrict_type:
       case DW_TAG_atomic_type:
-      case DW_TAG_immutable_type:
-        type = referred(&*type, DW_AT_type);
-        continue;
+      case DW_TAG_immutable_type: type = referred(&*type, DW_AT_type); continue;
       default: return type;
     }
   }
@@ -339,7 +352,9 @@ std::string type_name(Dwarf_Die* die) {
       case DW_TAG_pointer_type: behind = "*" + behind; break;
       case DW_TAG_reference_type: behind = "&" + behind; break;
       case DW_TAG_rvalue_reference_type: behind = "&&" + behind; break;
-      case DW_TAG_volatile_type: case DW_TAG_restrict_type: case DW_TAG_atomic_type: break;
+      case DW_TAG_volatile_type:
+      case DW_TAG_restrict_type:
+      case DW_TAG_atomic_type: break;
       case DW_TAG_array_type: behind = "[]" + behind; break;
       default: {
         const std::string name = name_of_die(&*type);
@@ -355,7 +370,8 @@ std::vector<std::string> simple_members(Dwarf_Die* typed) {
   constexpr std::size_t kMostSimple = 4;
   const auto simple = [](Dwarf_Die* type) {
     const int tag = dwarf_tag(type);
-    return tag == DW_TAG_base_type || tag == DW_TAG_enumeration_type || tag == DW_TAG_pointer_type || (is_structure(tag) && as_text(type).has_value());
+    return tag == DW_TAG_base_type || tag == DW_TAG_enumeration_type || tag == DW_TAG_pointer_type ||
+           (is_structure(tag) && as_text(type).has_value());
   };
   auto type = type_of(typed);
   std::vector<std::string> out;
@@ -368,7 +384,9 @@ std::vector<std::string> simple_members(Dwarf_Die* typed) {
   for (Member& member : members_of(&*target)) {
     if (out.size() > kMostSimple) break;
     auto inner = type_of(&member.die);
-    if (member.base || member.bits || member.name.empty() || member.name.starts_with("_vptr") || !inner || !simple(&*inner)) continue;
+    if (member.base || member.bits || member.name.empty() || member.name.starts_with("_vptr") || !inner ||
+        !simple(&*inner))
+      continue;
     out.push_back((pointer ? "->" : ".") + member.name);
   }
   return out;
@@ -377,8 +395,10 @@ std::vector<std::string> simple_members(Dwarf_Die* typed) {
 Stand returned_stand(Dwarf_Die* type, bool rust) {
   constexpr std::uint8_t kRax = 0, kRdx = 1;
   const int tag = dwarf_tag(type);
-  if (tag == DW_TAG_base_type && number(type, DW_AT_encoding) == DW_ATE_float) return Stand::nowhere("location not supported: in a floating-point register");
-  if (!is_structure(tag)) return size_of(type) > 8 ? Stand::nowhere("location not supported: in two registers") : Stand::in_register(kRax);
+  if (tag == DW_TAG_base_type && number(type, DW_AT_encoding) == DW_ATE_float)
+    return Stand::nowhere("location not supported: in a floating-point register");
+  if (!is_structure(tag))
+    return size_of(type) > 8 ? Stand::nowhere("location not supported: in two registers") : Stand::in_register(kRax);
   const auto convention = number(type, DW_AT_calling_convention);
   const std::uint64_t size = size_of(type);
   if (convention == DW_CC_pass_by_reference || size > 16) return Stand::at({kRax, {0}});
@@ -391,7 +411,8 @@ Stand returned_stand(Dwarf_Die* type, bool rust) {
   return both;
 }
 
-Result<Reading> read_down(Dwarf_Die* typed, Stand stand, const std::vector<std::string>& members, bool contents, const std::string& name) {
+Result<Reading> read_down(Dwarf_Die* typed, Stand stand, const std::vector<std::string>& members, bool contents,
+                          const std::string& name) {
   auto type = type_of(typed);
   std::string so_far = name;
   if (!type) return fail(ErrorKind::input, fmt::format("the type of '{}' is not known", name));
@@ -401,10 +422,14 @@ Result<Reading> read_down(Dwarf_Die* typed, Stand stand, const std::vector<std::
       stand = pointed_to(stand);
       type = type_of(&*type);
     }
-    if (!type || !is_structure(dwarf_tag(&*type))) return fail(ErrorKind::input, fmt::format("'{}' has no members: it is no structure", so_far));
+    if (!type || !is_structure(dwarf_tag(&*type)))
+      return fail(ErrorKind::input, fmt::format("'{}' has no members: it is no structure", so_far));
     auto found = find_member(&*type, wanted);
-    if (!found) return fail(ErrorKind::input, fmt::format("'{}' has no member '{}'", so_far, wanted), fmt::format("its members: {}", listed(&*type)));
-    if (found->bits) return fail(ErrorKind::input, fmt::format("'{}' of '{}' is a bit field, which can't be told", wanted, so_far));
+    if (!found)
+      return fail(ErrorKind::input, fmt::format("'{}' has no member '{}'", so_far, wanted),
+                  fmt::format("its members: {}", listed(&*type)));
+    if (found->bits)
+      return fail(ErrorKind::input, fmt::format("'{}' of '{}' is a bit field, which can't be told", wanted, so_far));
     so_far += "." + wanted;
     told = type_name(&found->die);
     type = type_of(&found->die);

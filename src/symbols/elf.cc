@@ -19,7 +19,7 @@
 namespace rose::symbols {
 namespace {
 
-constexpr int kMostDieDepth = 48;             // nesting of scopes that holds functions
+constexpr int kMostDieDepth = 48;                // nesting of scopes that holds functions
 constexpr std::uint64_t kMostDies = 50'000'000;  // looked at in one file
 constexpr std::size_t kMostNameBytes = 65536;
 constexpr std::size_t kMostSlots = 4'000'000;
@@ -151,11 +151,8 @@ class SourceWalk {
         case DW_TAG_structure_type:
         case DW_TAG_union_type:
         case DW_TAG_enumeration_type:  // Rust: impl of an enum
-        case DW_TAG_lexical_block:
-          children(die, depth + 1);
-          break;
-        default:
-          break;
+        case DW_TAG_lexical_block: children(die, depth + 1); break;
+        default: break;
       }
     } while (dwarf_siblingof(&die, &die) == 0);
   }
@@ -229,7 +226,8 @@ bool strings_end(Elf* elf) {
     const char* name = elf_strptr(elf, names, header.sh_name);
     if (name == nullptr) continue;
     const std::string_view text = name;
-    if (text != ".debug_str" && text != ".debug_line_str" && text != ".zdebug_str" && text != ".debug_str.dwo") continue;
+    if (text != ".debug_str" && text != ".debug_line_str" && text != ".zdebug_str" && text != ".debug_str.dwo")
+      continue;
     if ((header.sh_flags & SHF_COMPRESSED) != 0 && elf_compress(section, 0, 0) < 0) return false;
     Elf_Data* data = elf_getdata(section, nullptr);
     if (data == nullptr || data->d_buf == nullptr || data->d_size == 0) return false;
@@ -241,8 +239,7 @@ bool strings_end(Elf* elf) {
 void ElfFile::ElfEnd::operator()(Elf* elf) const { elf_end(elf); }
 
 std::vector<std::filesystem::path> debug_candidates(const std::filesystem::path& binary,
-                                                    std::span<const std::uint8_t> build_id,
-                                                    const std::string& link) {
+                                                    std::span<const std::uint8_t> build_id, const std::string& link) {
   const std::filesystem::path root = "/usr/lib/debug";
   std::vector<std::filesystem::path> candidates;
   if (build_id.size() >= 2) {
@@ -276,8 +273,9 @@ Result<ElfFile> ElfFile::open(const std::filesystem::path& path) {
                 "to its interpreter or to a .so file");
   }
   if (header.e_machine != EM_X86_64 || header.e_ident[EI_CLASS] != ELFCLASS64) {
-    return fail(ErrorKind::input, fmt::format("{}: built for another machine (ELF machine {}, class {})",
-                                              path.native(), header.e_machine, header.e_ident[EI_CLASS] * 32),
+    return fail(ErrorKind::input,
+                fmt::format("{}: built for another machine (ELF machine {}, class {})", path.native(), header.e_machine,
+                            header.e_ident[EI_CLASS] * 32),
                 "rose knows 64-bit x86-64 files");
   }
   if (header.e_type != ET_EXEC && header.e_type != ET_DYN) {
@@ -291,11 +289,12 @@ Result<ElfFile> ElfFile::open(const std::filesystem::path& path) {
   for (std::size_t i = 0; i < count; ++i) {
     GElf_Phdr program;
     if (gelf_getphdr(file.elf_.get(), static_cast<int>(i), &program) == nullptr) {
-      return fail(ErrorKind::input, fmt::format("{}: damaged ELF file: program header {}: {}", path.native(), i,
-                                                elf_errmsg(-1)));
+      return fail(ErrorKind::input,
+                  fmt::format("{}: damaged ELF file: program header {}: {}", path.native(), i, elf_errmsg(-1)));
     }
     if (program.p_type != PT_LOAD || (program.p_flags & PF_X) == 0) continue;
-    if (program.p_vaddr + program.p_filesz < program.p_vaddr || program.p_offset + program.p_filesz < program.p_offset) {
+    if (program.p_vaddr + program.p_filesz < program.p_vaddr ||
+        program.p_offset + program.p_filesz < program.p_offset) {
       continue;
     }
     file.segments_.push_back({program.p_vaddr, program.p_offset, program.p_filesz});
@@ -325,8 +324,7 @@ void ElfFile::open_debug_file(const std::filesystem::path& path) {
     if (!elf || elf_kind(elf.get()) != ELF_K_ELF) continue;
     // A debug file of another build would give addresses inside other functions.
     const std::vector<std::uint8_t> other_id = build_id(elf.get());
-    if (!id.empty() && !other_id.empty() ? id != other_id
-                                         : link.name.empty() || file_crc(fd->get()) != link.crc) {
+    if (!id.empty() && !other_id.empty() ? id != other_id : link.name.empty() || file_crc(fd->get()) != link.crc) {
       continue;
     }
     debug_fd_ = std::move(*fd);
@@ -384,7 +382,10 @@ void ElfFile::add_symbols(Elf* elf, std::vector<RawSymbol>& symbols) const {
       if (length > kMostNameBytes) continue;
       const int binding = GELF_ST_BIND(symbol.st_info);
       symbols.push_back({std::string(name, length), symbol.st_value, *offset, symbol.st_size,
-                         binding == STB_GLOBAL ? 0 : binding == STB_WEAK ? 1 : 2, 0});
+                         binding == STB_GLOBAL ? 0
+                         : binding == STB_WEAK ? 1
+                                               : 2,
+                         0});
     }
   }
 }
@@ -487,7 +488,8 @@ void ElfFile::read_go_table() {
     if (header->relative() && text == 0) return;
     go_ = go_functions(bytes, text, true);
     std::erase_if(go_, [this](const GoFunction& function) { return !file_offset(function.address); });
-    std::stable_sort(go_.begin(), go_.end(), [](const GoFunction& a, const GoFunction& b) { return a.address < b.address; });
+    std::stable_sort(go_.begin(), go_.end(),
+                     [](const GoFunction& a, const GoFunction& b) { return a.address < b.address; });
   };
   each_data_section(elf_.get(), [&](Elf_Scn* section, const GElf_Shdr& header, std::string_view name) {
     go = go || name.starts_with(".go.") || name.starts_with(".note.go");
@@ -496,7 +498,8 @@ void ElfFile::read_go_table() {
   if (!go_.empty() || !go) return;
   // Linked by a C linker as a PIE, it is a part of .data.rel.ro.
   each_data_section(elf_.get(), [&](Elf_Scn* section, const GElf_Shdr& header, std::string_view name) {
-    if (!go_.empty() || header.sh_size > kMostSearched || !(name.starts_with(".data.rel.ro") || name == ".rodata")) return;
+    if (!go_.empty() || header.sh_size > kMostSearched || !(name.starts_with(".data.rel.ro") || name == ".rodata"))
+      return;
     const auto bytes = bytes_of(section);
     for (const std::size_t at : go_table_candidates(bytes)) take(bytes.subspan(at), header.sh_addr + at);
   });
@@ -523,14 +526,16 @@ std::vector<RawSymbol> ElfFile::functions() const {
                 symbols.end());
   if (go_.empty()) return symbols;
   for (RawSymbol& symbol : symbols) {
-    const auto at = std::lower_bound(go_.begin(), go_.end(), symbol.address,
-                                     [](const GoFunction& function, std::uint64_t wanted) { return function.address < wanted; });
+    const auto at =
+        std::lower_bound(go_.begin(), go_.end(), symbol.address,
+                         [](const GoFunction& function, std::uint64_t wanted) { return function.address < wanted; });
     if (at != go_.end() && at->address == symbol.address) symbol.check = stack_check(symbol.offset);
   }
   const auto named = [end = symbols.size(), &symbols](std::uint64_t address) {
     const auto last = symbols.begin() + static_cast<std::ptrdiff_t>(end);
-    const auto at = std::lower_bound(symbols.begin(), last, address,
-                                     [](const RawSymbol& symbol, std::uint64_t wanted) { return symbol.address < wanted; });
+    const auto at = std::lower_bound(symbols.begin(), last, address, [](const RawSymbol& symbol, std::uint64_t wanted) {
+      return symbol.address < wanted;
+    });
     return at != last && at->address == address;
   };
   std::vector<RawSymbol> unnamed;
@@ -550,7 +555,8 @@ std::map<std::uint64_t, Slot> ElfFile::slots() const {
   Elf_Scn* section = nullptr;
   while ((section = elf_nextscn(elf_.get(), section)) != nullptr) {
     GElf_Shdr header;
-    if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_RELA || (header.sh_flags & SHF_ALLOC) == 0) continue;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_RELA || (header.sh_flags & SHF_ALLOC) == 0)
+      continue;
     GElf_Shdr symbols_header = {};
     Elf_Scn* symbols_section = header.sh_link != 0 ? elf_getscn(elf_.get(), header.sh_link) : nullptr;
     Elf_Data* symbols = nullptr;
@@ -558,7 +564,8 @@ std::map<std::uint64_t, Slot> ElfFile::slots() const {
         (symbols_header.sh_type == SHT_DYNSYM || symbols_header.sh_type == SHT_SYMTAB))
       symbols = elf_getdata(symbols_section, nullptr);
     const auto bytes = bytes_of(section);
-    for (std::size_t at = 0; at + sizeof(Elf64_Rela) <= bytes.size() && found.size() < kMostSlots; at += sizeof(Elf64_Rela)) {
+    for (std::size_t at = 0; at + sizeof(Elf64_Rela) <= bytes.size() && found.size() < kMostSlots;
+         at += sizeof(Elf64_Rela)) {
       Elf64_Rela rela;
       std::memcpy(&rela, bytes.data() + at, sizeof rela);
       Slot slot;

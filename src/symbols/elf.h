@@ -24,7 +24,7 @@ struct RawSymbol {
   std::uint64_t address = 0;
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
-  int binding = 0;  // 0 global, 1 weak, 2 local: smaller is better
+  int binding = 0;          // 0 global, 1 weak, 2 local: smaller is better
   std::uint64_t check = 0;  // bytes of Go's stack check at its entry
 };
 

@@ -16,8 +16,8 @@
 namespace rose::symbols {
 namespace {
 
-constexpr std::size_t kMostInlined = 32;       // into one another at one place
-constexpr std::size_t kMostUnits = 200'000;    // looked through where the file has no index of addresses
+constexpr std::size_t kMostInlined = 32;     // into one another at one place
+constexpr std::size_t kMostUnits = 200'000;  // looked through where the file has no index of addresses
 constexpr std::size_t kMostMangledBytes = 16'384;
 
 struct Free {
@@ -34,12 +34,15 @@ std::string printed(const char* linkage_name) {
   return text;
 }
 
-// The classes and namespaces that it is declared in: "(anonymous namespace)::Node::". Code of an anonymous namespace has no linkage name.
+// The classes and namespaces that it is declared in: "(anonymous namespace)::Node::". Code of an anonymous namespace
+// has no linkage name.
 std::string scope_of(Dwarf_Die* die) {
   Dwarf_Die declared = *die, next;
   Dwarf_Attribute attribute;
   for (int hops = 0; hops < 4; ++hops) {
-    if (dwarf_attr(&declared, DW_AT_abstract_origin, &attribute) == nullptr && dwarf_attr(&declared, DW_AT_specification, &attribute) == nullptr) break;
+    if (dwarf_attr(&declared, DW_AT_abstract_origin, &attribute) == nullptr &&
+        dwarf_attr(&declared, DW_AT_specification, &attribute) == nullptr)
+      break;
     if (dwarf_formref_die(&attribute, &next) == nullptr) break;
     declared = next;
   }
@@ -51,7 +54,8 @@ std::string scope_of(Dwarf_Die* die) {
     const int tag = dwarf_tag(&chain.get()[i]);
     // Of C, though declared in a namespace: its symbol has none.
     if (i == 1 && tag == DW_TAG_namespace && dwarf_hasattr_integrate(die, DW_AT_external) != 0) return {};
-    if (tag != DW_TAG_namespace && tag != DW_TAG_structure_type && tag != DW_TAG_class_type && tag != DW_TAG_union_type) continue;
+    if (tag != DW_TAG_namespace && tag != DW_TAG_structure_type && tag != DW_TAG_class_type && tag != DW_TAG_union_type)
+      continue;
     const char* name = dwarf_diename(&chain.get()[i]);
     if (name == nullptr && tag != DW_TAG_namespace) continue;
     out.insert(0, std::string(name != nullptr ? name : "(anonymous namespace)") + "::");
@@ -139,19 +143,22 @@ const FrameNames::Named* FrameNames::in_tables(const std::filesystem::path& path
       const auto sources = file->sources();
       for (auto& symbol : file->functions()) {
         const auto source = sources.find(symbol.address);
-        table.push_back({symbol.address, symbol.size, std::move(symbol.linkage_name), source == sources.end() ? "" : source->second});
+        table.push_back({symbol.address, symbol.size, std::move(symbol.linkage_name),
+                         source == sources.end() ? "" : source->second});
       }
     }
     known = tables_.emplace(path, std::move(table)).first;
   }
   const auto& table = known->second;
-  auto at = std::upper_bound(table.begin(), table.end(), address, [](std::uint64_t wanted, const Named& one) { return wanted < one.address; });
+  auto at = std::upper_bound(table.begin(), table.end(), address,
+                             [](std::uint64_t wanted, const Named& one) { return wanted < one.address; });
   if (at == table.begin()) return nullptr;
   --at;
   return address - at->address < at->size ? &*at : nullptr;
 }
 
-std::vector<StackFrame> FrameNames::at(Dwfl_Module* module, std::uint64_t pc, std::uint64_t address, const std::filesystem::path& path) {
+std::vector<StackFrame> FrameNames::at(Dwfl_Module* module, std::uint64_t pc, std::uint64_t address,
+                                       const std::filesystem::path& path) {
   if (auto frames = by_dwarf(module, pc); !frames.empty()) {
     if (!frames.back().function.empty()) return frames;
   }

@@ -1,4 +1,5 @@
-// What stands at an address of code: the function, and those that were inlined there, with file and line. Private to this room.
+// What stands at an address of code: the function, and those that were inlined there, with file and line. Private to
+// this room.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ namespace rose::symbols {
 class FrameNames {
  public:
   // At a program counter in the module; `address` is the same in the file `path`. Innermost first, one at least.
-  [[nodiscard]] std::vector<StackFrame> at(Dwfl_Module* module, std::uint64_t pc, std::uint64_t address, const std::filesystem::path& path);
+  [[nodiscard]] std::vector<StackFrame> at(Dwfl_Module* module, std::uint64_t pc, std::uint64_t address,
+                                           const std::filesystem::path& path);
 
  private:
   struct Named {

@@ -20,9 +20,11 @@ std::string_view package_of(std::string_view function) {
 // The first part of the paths of Go's own packages.
 const std::set<std::string_view>& packages() {
   static const std::set<std::string_view> known = {
-      "archive", "bufio", "bytes", "cmp", "compress", "container", "context", "crypto", "database", "debug", "embed", "encoding", "errors", "expvar", "flag", "fmt",
-      "go", "hash", "html", "image", "index", "internal", "io", "iter", "log", "maps", "math", "mime", "net", "os", "path", "plugin", "reflect", "regexp", "runtime",
-      "slices", "sort", "strconv", "strings", "structs", "sync", "syscall", "testing", "text", "time", "unicode", "unique", "unsafe", "vendor", "weak"};
+      "archive", "bufio",    "bytes",   "cmp",    "compress", "container", "context", "crypto",  "database", "debug",
+      "embed",   "encoding", "errors",  "expvar", "flag",     "fmt",       "go",      "hash",    "html",     "image",
+      "index",   "internal", "io",      "iter",   "log",      "maps",      "math",    "mime",    "net",      "os",
+      "path",    "plugin",   "reflect", "regexp", "runtime",  "slices",    "sort",    "strconv", "strings",  "structs",
+      "sync",    "syscall",  "testing", "text",   "time",     "unicode",   "unique",  "unsafe",  "vendor",   "weak"};
   return known;
 }
 
@@ -38,7 +40,8 @@ bool is_literal(std::string_view function) {
 bool is_clone(std::string_view function) {
   const std::size_t dot = function.find('.');
   if (dot == std::string_view::npos) return false;
-  static constexpr std::array<std::string_view, 7> kForms = {"cold", "constprop", "isra", "llvm", "localalias", "lto_priv", "part"};
+  static constexpr std::array<std::string_view, 7> kForms = {"cold",       "constprop", "isra", "llvm",
+                                                             "localalias", "lto_priv",  "part"};
   const std::string_view rest = function.substr(dot + 1);
   return std::find(kForms.begin(), kForms.end(), rest.substr(0, rest.find('.'))) != kForms.end();
 }
@@ -59,10 +62,12 @@ bool of_go_library(std::string_view function, std::string_view file) {
   const std::size_t root = file.rfind(kSources);
   const std::string_view folder = root == std::string_view::npos ? file : file.substr(root + kSources.size());
   if (!is_known(folder)) return false;
-  // A literal of a function that was built into its caller is named after that: "etcd/raft.(*DefaultLogger).Info.(*Logger).Output.func1".
-  // Without a root the file's folder tells all: no module may be called like a package of Go's own.
+  // A literal of a function that was built into its caller is named after that:
+  // "etcd/raft.(*DefaultLogger).Info.(*Logger).Output.func1". Without a root the file's folder tells all: no module may
+  // be called like a package of Go's own.
   if (root == std::string_view::npos || (is_literal(function) && is_goroot(file.substr(0, root)))) return true;
-  // Some functions of one package are written in another; what is local to a file of assembler has no package in its name.
+  // Some functions of one package are written in another; what is local to a file of assembler has no package in its
+  // name.
   return package.empty() ? file.ends_with(".s") : is_known(package);
 }
 
@@ -72,14 +77,16 @@ std::string go_module(std::string_view file) {
   if (version != std::string_view::npos) {
     file = file.substr(0, version);
     constexpr std::string_view kCache = "/pkg/mod/";
-    if (const std::size_t cache = file.find(kCache); cache != std::string_view::npos) file.remove_prefix(cache + kCache.size());
+    if (const std::size_t cache = file.find(kCache); cache != std::string_view::npos)
+      file.remove_prefix(cache + kCache.size());
   } else if (first_part(file).find('.') == std::string_view::npos || first_part(file) == file) {
     return {};
   }
   const std::string_view host = first_part(file);
   const bool shared = host == "github.com" || host == "gitlab.com" || host == "bitbucket.org";
   std::size_t end = 0;
-  for (int parts = shared ? 3 : 2; parts > 0 && end != std::string_view::npos; --parts) end = file.find('/', end == 0 ? 0 : end + 1);
+  for (int parts = shared ? 3 : 2; parts > 0 && end != std::string_view::npos; --parts)
+    end = file.find('/', end == 0 ? 0 : end + 1);
   return std::string(file.substr(0, end));
 }
 

@@ -35,12 +35,12 @@ class Code {
 std::size_t stack_check_bytes(std::span<const std::uint8_t> bytes) {
   Code code(bytes);
   bool compared = false;
-  if (code.eat({0x64, 0x48, 0x8b, 0x0c, 0x25, 0xf8, 0xff, 0xff, 0xff})) {  // mov %fs:-8,%rcx: g until Go 1.16, and in assembly
+  if (code.eat({0x64, 0x48, 0x8b, 0x0c, 0x25, 0xf8, 0xff, 0xff,
+                0xff})) {  // mov %fs:-8,%rcx: g until Go 1.16, and in assembly
     if (code.eat({0x48, 0x8d, 0x44, 0x24}, 1) || code.eat({0x48, 0x8d, 0x84, 0x24}, 4))  // lea -n(%rsp),%rax
       compared = code.eat({0x48, 0x3b, 0x41, 0x10});                                     // cmp 16(%rcx),%rax
-    else
-      compared = code.eat({0x48, 0x3b, 0x61, 0x10});  // cmp 16(%rcx),%rsp
-  } else if (code.eat({0x49, 0x3b, 0x66, 0x10})) {    // cmp 16(%r14),%rsp
+    else compared = code.eat({0x48, 0x3b, 0x61, 0x10});                                  // cmp 16(%rcx),%rsp
+  } else if (code.eat({0x49, 0x3b, 0x66, 0x10})) {                                       // cmp 16(%r14),%rsp
     compared = true;
   } else if (code.eat({0x4c, 0x8d, 0x64, 0x24}, 1) || code.eat({0x4c, 0x8d, 0xa4, 0x24}, 4)) {  // lea -n(%rsp),%r12
     compared = code.eat({0x4d, 0x3b, 0x66, 0x10});                                              // cmp 16(%r14),%r12

@@ -6,7 +6,7 @@
 namespace rose::symbols {
 namespace {
 
-constexpr std::size_t kMostText = 65536;       // bytes of a name or path
+constexpr std::size_t kMostText = 65536;  // bytes of a name or path
 constexpr std::uint64_t kMostFunctions = 5'000'000;
 
 // Reads that fail instead of leaving the table.
@@ -51,10 +51,10 @@ class Bytes {
 struct Layout {
   GoHeader header;
   std::uint64_t names = 0, units = 0, files = 0, values = 0;
-  std::uint64_t functions = 0;  // the function table; funcoffs of 1.16 and later count from here as well
-  std::uint64_t data = 0;       // what funcoffs count from
-  std::uint64_t file_count = 0; // 1.2
-  unsigned field = 8;           // bytes of an entry's halves
+  std::uint64_t functions = 0;   // the function table; funcoffs of 1.16 and later count from here as well
+  std::uint64_t data = 0;        // what funcoffs count from
+  std::uint64_t file_count = 0;  // 1.2
+  unsigned field = 8;            // bytes of an entry's halves
 };
 
 std::optional<Layout> layout_of(const Bytes& bytes) {
@@ -170,7 +170,8 @@ std::vector<GoFunction> go_functions(std::span<const std::uint8_t> table, std::u
       const auto number = file_at && *file_at != 0 ? first_value(bytes, layout->values + *file_at) : std::nullopt;
       std::optional<std::string_view> file;
       if (number && header.version == 2) {
-        const auto at = *number < layout->file_count ? bytes.u32(layout->files + 4 * std::uint64_t{*number}) : std::nullopt;
+        const auto at =
+            *number < layout->file_count ? bytes.u32(layout->files + 4 * std::uint64_t{*number}) : std::nullopt;
         if (at) file = bytes.text(*at);
       } else if (number) {
         const auto unit = bytes.u32(words + 28);

@@ -20,10 +20,10 @@ struct GoFunction {
 };
 
 struct GoHeader {
-  int version = 0;             // 2, 16, 18 or 20: the Go 1.x that brought this layout
+  int version = 0;  // 2, 16, 18 or 20: the Go 1.x that brought this layout
   std::uint64_t functions = 0;
-  std::uint64_t text = 0;      // what entries are relative to; 0 unknown or (1.2, 1.16) not needed
-  std::uint64_t first = 0;     // entry of the first function and end of the last, as they stand in the table
+  std::uint64_t text = 0;   // what entries are relative to; 0 unknown or (1.2, 1.16) not needed
+  std::uint64_t first = 0;  // entry of the first function and end of the last, as they stand in the table
   std::uint64_t last = 0;
   [[nodiscard]] bool relative() const { return version >= 18; }
 };
@@ -36,6 +36,7 @@ struct GoHeader {
 
 // All functions. `text`: the address that entries are relative to (since Go 1.18). Stops at the first thing
 // that makes no sense; what was read until then is given.
-[[nodiscard]] std::vector<GoFunction> go_functions(std::span<const std::uint8_t> table, std::uint64_t text, bool with_sources);
+[[nodiscard]] std::vector<GoFunction> go_functions(std::span<const std::uint8_t> table, std::uint64_t text,
+                                                   bool with_sources);
 
 }  // namespace rose::symbols

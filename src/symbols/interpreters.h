@@ -5,9 +5,9 @@
 
 namespace rose::symbols {
 
-// The language of the code that a program runs ("Java", "Python", "shell"), or a library that programs do it with; "" it runs its own. By the
-// file's name, with or without a version: "/usr/bin/python3.11", "libpython3.11.so.1.0". A program of an application may be called node, too:
-// Node.js lies in a folder "bin".
+// The language of the code that a program runs ("Java", "Python", "shell"), or a library that programs do it with; ""
+// it runs its own. By the file's name, with or without a version: "/usr/bin/python3.11", "libpython3.11.so.1.0". A
+// program of an application may be called node, too: Node.js lies in a folder "bin".
 [[nodiscard]] std::string_view language_run_by(std::string_view file);
 
 [[nodiscard]] inline bool interprets(std::string_view program) { return !language_run_by(program).empty(); }

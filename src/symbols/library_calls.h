@@ -10,8 +10,8 @@ namespace rose::symbols {
 struct LibraryCall {
   bool enters = false;   // makes a system call, as a rule
   bool changes = false;  // one that writes, renames, connects, forks, ...
-  int depth = 0;         // 0: little else (write, Go's syscall.Write); 1: through a buffer or a class of its own (fflush)
-  bool quiet = false;    // only computes, or never returns: before it the world is as it was
+  int depth = 0;       // 0: little else (write, Go's syscall.Write); 1: through a buffer or a class of its own (fflush)
+  bool quiet = false;  // only computes, or never returns: before it the world is as it was
 };
 
 // `linkage_name` as in symbol tables and relocations; `bare` the demangled one without parameters. `library`: it comes

@@ -27,17 +27,14 @@ constexpr std::string_view kStdStringNormal =  // as normalise() leaves it
 constexpr std::string_view kAnonymous = "(anonymous namespace)::";  // normalise() keeps its space
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$'; }
-bool is_digits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
-}
+bool is_digits(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
 
 int count_substitutions(std::string_view name) {
   int count = 0;
   for (std::size_t i = 0; i + 1 < name.size(); ++i) {
     if (name[i] != 'S' && name[i] != 'T') continue;
     std::size_t end = i + 1;
-    while (end < name.size() && (is_digit(name[end]) ||
-                                 (name[end] >= 'A' && name[end] <= 'Z'))) {
+    while (end < name.size() && (is_digit(name[end]) || (name[end] >= 'A' && name[end] <= 'Z'))) {
       ++end;
     }
     if (end < name.size() && name[end] == '_') ++count;
@@ -48,8 +45,8 @@ int count_substitutions(std::string_view name) {
 std::string demangle_cxx(const std::string& name) {
   if (name.size() > kMostManglingBytes || count_substitutions(name) > kMostSubstitutions) return {};
   int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(
-      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
+                                                    std::free);
   return status == 0 && text ? std::string(text.get()) : std::string{};
 }
 
@@ -74,8 +71,7 @@ const Suffix* strip_suffix(std::string_view& symbol) {
     const std::size_t at = symbol.rfind(suffix.text);
     if (at == std::string_view::npos || at == 0) continue;
     std::string_view rest = symbol.substr(at + suffix.text.size());
-    if (suffix.numbered ? !is_digits(rest)
-                        : !rest.empty() && !(rest[0] == '.' && is_digits(rest.substr(1)))) {
+    if (suffix.numbered ? !is_digits(rest) : !rest.empty() && !(rest[0] == '.' && is_digits(rest.substr(1)))) {
       continue;
     }
     symbol = symbol.substr(0, at);
@@ -166,8 +162,7 @@ void each_go_tail(std::string_view name, const Each& each) {
 std::string without_anonymous(std::string text) { return replaced(std::move(text), kAnonymous, ""); }
 
 bool names_outlined(std::string_view pattern) {
-  return pattern.find(".cold") != std::string_view::npos ||
-         pattern.find(".part.") != std::string_view::npos ||
+  return pattern.find(".cold") != std::string_view::npos || pattern.find(".part.") != std::string_view::npos ||
          pattern.find("[clone") != std::string_view::npos;
 }
 
@@ -194,8 +189,7 @@ Spelling spell(std::string_view name, std::string_view linkage_name) {
   std::string_view symbol = linkage_name.empty() ? name : linkage_name;
   while (const Suffix* suffix = strip_suffix(symbol)) spelling.outlined |= suffix->outlined;
   spelling.thunk = name.find("thunk to ") != std::string_view::npos &&
-                   (name.starts_with("non-virtual ") || name.starts_with("virtual ") ||
-                    name.starts_with("covariant "));
+                   (name.starts_with("non-virtual ") || name.starts_with("virtual ") || name.starts_with("covariant "));
 
   std::string_view text = name;
   strip_clones(text);
@@ -211,8 +205,8 @@ Spelling spell(std::string_view name, std::string_view linkage_name) {
   // Unmangled, with a dot that isn't the number of a local symbol ("inner.0").
   if (name == linkage_name && spelling.bare.find("::") == std::string::npos) {
     const std::size_t dot = spelling.bare.find('.');
-    spelling.go = dot != std::string::npos && dot > 0 && dot + 1 < spelling.bare.size() &&
-                  !is_digit(spelling.bare[dot + 1]);
+    spelling.go =
+        dot != std::string::npos && dot > 0 && dot + 1 < spelling.bare.size() && !is_digit(spelling.bare[dot + 1]);
   }
   return spelling;
 }
@@ -271,9 +265,8 @@ void for_each_lookup(std::string_view pattern, const std::function<void(std::str
 bool has_rust_hash(std::string_view name) {
   if (name.size() < 20) return false;
   const std::string_view tail = name.substr(name.size() - 19);
-  return tail.starts_with("::h") && std::all_of(tail.begin() + 3, tail.end(), [](char c) {
-           return is_digit(c) || (c >= 'a' && c <= 'f');
-         });
+  return tail.starts_with("::h") &&
+         std::all_of(tail.begin() + 3, tail.end(), [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); });
 }
 
 std::string clean_rust_legacy(std::string_view demangled) {
@@ -283,8 +276,14 @@ std::string clean_rust_legacy(std::string_view demangled) {
     std::string_view code;
     std::string_view text;
   };
-  constexpr std::array<Escape, 9> kEscapes = {{{"$SP$", "@"}, {"$BP$", "*"}, {"$RF$", "&"}, {"$LT$", "<"},
-                                               {"$GT$", ">"}, {"$LP$", "("}, {"$RP$", ")"}, {"$C$", ","},
+  constexpr std::array<Escape, 9> kEscapes = {{{"$SP$", "@"},
+                                               {"$BP$", "*"},
+                                               {"$RF$", "&"},
+                                               {"$LT$", "<"},
+                                               {"$GT$", ">"},
+                                               {"$LP$", "("},
+                                               {"$RP$", ")"},
+                                               {"$C$", ","},
                                                {"$u7e$", "~"}}};
   std::string out;
   bool component_start = true;

@@ -10,18 +10,18 @@ namespace rose::symbols {
 
 // The spellings that a pattern without oddities is held against.
 struct Spelling {
-  std::string full;      // no return type, no clone suffix: "Raft::append(Entry const&)"
-  std::string bare;      // no parameters either: "Raft::append"
-  bool outlined = false; // a part the compiler split off (".cold", ".part.0"): not a function of its own
-  bool go = false;       // "go.etcd.io/etcd/raft.(*raft).becomeLeader": the front may be left out
-  bool thunk = false;    // "virtual thunk to ...": it only jumps to the function
+  std::string full;       // no return type, no clone suffix: "Raft::append(Entry const&)"
+  std::string bare;       // no parameters either: "Raft::append"
+  bool outlined = false;  // a part the compiler split off (".cold", ".part.0"): not a function of its own
+  bool go = false;        // "go.etcd.io/etcd/raft.(*raft).becomeLeader": the front may be left out
+  bool thunk = false;     // "virtual thunk to ...": it only jumps to the function
 };
 
 [[nodiscard]] Spelling spell(std::string_view name, std::string_view linkage_name);
 
 // Is `pattern` one of the function's spellings? `name` as demangle() gives it.
-[[nodiscard]] bool spelling_matches(std::string_view pattern, std::string_view name,
-                                    std::string_view linkage_name, const Spelling& spelling);
+[[nodiscard]] bool spelling_matches(std::string_view pattern, std::string_view name, std::string_view linkage_name,
+                                    const Spelling& spelling);
 
 // For a table of names: every text that equals a pattern without '*' and '?' which spelling_matches() accepts is
 // among a function's spellings, once the pattern's lookups are held against them.

@@ -10,7 +10,10 @@ namespace {
 
 constexpr std::string_view kCalls = ":calls", kCallers = ":callers";
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || static_cast<unsigned char>(c) >= 0x80; }
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::size_t name_length(std::string_view text) {
@@ -22,7 +25,8 @@ std::size_t name_length(std::string_view text) {
 std::optional<int> number_of(std::string_view text, int most) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || value < 1 || value > most) return std::nullopt;
+  if (text.empty() || error != std::errc() || end != text.data() + text.size() || value < 1 || value > most)
+    return std::nullopt;
   return value;
 }
 
@@ -42,7 +46,8 @@ class Parser {
       ROSE_CHECK(members(text.substr(at + 7)));
       return std::move(query_);
     }
-    for (const auto& [word, kind] : {std::pair{kCalls, Query::Kind::calls}, std::pair{kCallers, Query::Kind::callers}}) {
+    for (const auto& [word, kind] :
+         {std::pair{kCalls, Query::Kind::calls}, std::pair{kCallers, Query::Kind::callers}}) {
       if (!text.ends_with(word) || text.size() == word.size() || text[text.size() - word.size() - 1] == ':') continue;
       query_.kind = kind;
       ROSE_CHECK(function(text.substr(0, text.size() - word.size())));
@@ -54,7 +59,8 @@ class Parser {
 
  private:
   Unexpected wrong(std::string why) const {
-    return fail(ErrorKind::usage, fmt::format("'{}' cannot be asked for: {}", text_.substr(0, 120), why), fmt::format("accepted are {}", kQueryForms));
+    return fail(ErrorKind::usage, fmt::format("'{}' cannot be asked for: {}", text_.substr(0, 120), why),
+                fmt::format("accepted are {}", kQueryForms));
   }
 
   // Where ":return" begins, which is the end or has members behind it; npos: nowhere.
@@ -81,7 +87,8 @@ class Parser {
       rest.remove_prefix(skip);
       const std::size_t length = name_length(rest);
       if (length == 0) return wrong("a member has no name");
-      if (query_.members.size() == kMostMembers) return wrong(fmt::format("it goes down more than {} members", kMostMembers));
+      if (query_.members.size() == kMostMembers)
+        return wrong(fmt::format("it goes down more than {} members", kMostMembers));
       query_.members.emplace_back(rest.substr(0, length));
       rest.remove_prefix(length);
     }
@@ -95,7 +102,8 @@ class Parser {
       text = trimmed(text.substr(1));
     }
     const std::size_t length = name_length(text);
-    if (length == 0) return wrong(text.empty() ? "it names no variable" : fmt::format("'{}' does not begin with a name", text));
+    if (length == 0)
+      return wrong(text.empty() ? "it names no variable" : fmt::format("'{}' does not begin with a name", text));
     query_.name = text.substr(0, length);
     ROSE_CHECK(members(text.substr(length)));
     return {};
@@ -132,8 +140,12 @@ class Parser {
   Result<Query> variable(std::string_view text) {
     query_.kind = Query::Kind::variable;
     const std::size_t last = text.rfind(':');
-    const std::size_t before = last == std::string_view::npos || last == 0 ? std::string_view::npos : text.rfind(':', last - 1);
-    if (before == std::string_view::npos) return wrong("it is neither a function's argument, nor what one returns, calls or is called by, nor a variable at a line of a file");
+    const std::size_t before =
+        last == std::string_view::npos || last == 0 ? std::string_view::npos : text.rfind(':', last - 1);
+    if (before == std::string_view::npos)
+      return wrong(
+          "it is neither a function's argument, nor what one returns, calls or is called by, nor a variable at a line "
+          "of a file");
     const auto line = number_of(trimmed(text.substr(before + 1, last - before - 1)), 10'000'000);
     if (!line) return wrong(fmt::format("'{}' is no line", text.substr(before + 1, last - before - 1)));
     query_.file = trimmed(text.substr(0, before));

@@ -18,7 +18,8 @@ constexpr std::size_t kMostOfAList = std::size_t{256} << 20;
 constexpr std::size_t kMostOfALine = 4096;
 
 // V8's words for code that was JavaScript; what it calls otherwise (Builtin, BytecodeHandler, Stub) is its own.
-constexpr std::array<std::string_view, 6> kScriptKinds = {"JS", "Function", "LazyCompile", "Script", "Eval", "Callback"};
+constexpr std::array<std::string_view, 6> kScriptKinds = {"JS",     "Function", "LazyCompile",
+                                                          "Script", "Eval",     "Callback"};
 
 bool take_hexadecimal(std::string_view& line, std::uint64_t& number) {
   if (line.starts_with("0x")) line.remove_prefix(2);
@@ -40,7 +41,8 @@ bool take_number_behind(std::string_view& text, int& number) {
 }
 
 RuntimeName of_script(std::string_view text) {
-  if (!text.empty() && std::string_view("~*^+").find(text.front()) != std::string_view::npos) text.remove_prefix(1);  // how far it was compiled
+  if (!text.empty() && std::string_view("~*^+").find(text.front()) != std::string_view::npos)
+    text.remove_prefix(1);  // how far it was compiled
   RuntimeName name;
   const auto space = text.find(' ');
   name.function = std::string(text.substr(0, space));
@@ -60,15 +62,18 @@ RuntimeName parse_runtime_name(std::string_view text) {
   if (text.starts_with("py::")) {
     text.remove_prefix(4);
     const auto colon = text.find(':');
-    return {std::string(text.substr(0, colon)), colon == std::string_view::npos ? "" : std::string(text.substr(colon + 1)), 0};
+    return {std::string(text.substr(0, colon)),
+            colon == std::string_view::npos ? "" : std::string(text.substr(colon + 1)), 0};
   }
   const auto colon = text.find(':');
-  if (colon != std::string_view::npos && std::find(kScriptKinds.begin(), kScriptKinds.end(), text.substr(0, colon)) != kScriptKinds.end())
+  if (colon != std::string_view::npos &&
+      std::find(kScriptKinds.begin(), kScriptKinds.end(), text.substr(0, colon)) != kScriptKinds.end())
     return of_script(text.substr(colon + 1));
   return {std::string(text), {}, 0};
 }
 
-std::map<std::uint64_t, RuntimeName> runtime_names(const std::filesystem::path& list, std::vector<std::uint64_t> addresses) {
+std::map<std::uint64_t, RuntimeName> runtime_names(const std::filesystem::path& list,
+                                                   std::vector<std::uint64_t> addresses) {
   std::map<std::uint64_t, std::string> found;
   std::sort(addresses.begin(), addresses.end());
   // In a folder that everybody may write to: nothing but a file, and not where a link leads.
@@ -78,8 +83,10 @@ std::map<std::uint64_t, RuntimeName> runtime_names(const std::filesystem::path& 
 
   const auto take = [&](std::string_view line) {
     std::uint64_t start = 0, size = 0;
-    if (line.size() > kMostOfALine || !take_hexadecimal(line, start) || !take_hexadecimal(line, size) || line.empty()) return;
-    for (auto at = std::lower_bound(addresses.begin(), addresses.end(), start); at != addresses.end() && *at - start < size; ++at)
+    if (line.size() > kMostOfALine || !take_hexadecimal(line, start) || !take_hexadecimal(line, size) || line.empty())
+      return;
+    for (auto at = std::lower_bound(addresses.begin(), addresses.end(), start);
+         at != addresses.end() && *at - start < size; ++at)
       found[*at] = std::string(line);
   };
   std::string left;  // of a line that the next piece goes on with

@@ -163,11 +163,8 @@ class Rust {
         list(", ", [this] { generic_argument(); });
         print(">");
         break;
-      case 'B':
-        back_reference([this, in_value] { path(in_value); });
-        break;
-      default:
-        fail();
+      case 'B': back_reference([this, in_value] { path(in_value); }); break;
+      default: fail();
     }
     --depth_;
   }
@@ -311,8 +308,7 @@ class Rust {
         ++at_;
         back_reference([this] { type(); });
         break;
-      default:
-        path(false);
+      default: path(false);
     }
     --depth_;
   }

@@ -49,9 +49,7 @@ bool is_source(std::string_view path, std::string_view wanted) {
   return path.size() == wanted.size() || wanted.starts_with('/') || path[path.size() - wanted.size() - 1] == '/';
 }
 
-std::string clean_path(std::string_view path) {
-  return std::filesystem::path(path).lexically_normal().native();
-}
+std::string clean_path(std::string_view path) { return std::filesystem::path(path).lexically_normal().native(); }
 
 // More plain names than this are looked up, not held against every function.
 constexpr std::size_t kWorthAnIndex = 8;
@@ -84,7 +82,10 @@ struct Binary {
       std::sort(candidates.begin(), candidates.end());
       candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
       // "main.(*shelf).checkpoint" is a name.
-      if (glob) std::erase_if(candidates, [&](std::uint32_t one) { return entries[one].function.name != pattern && entries[one].function.linkage_name != pattern; });
+      if (glob)
+        std::erase_if(candidates, [&](std::uint32_t one) {
+          return entries[one].function.name != pattern && entries[one].function.linkage_name != pattern;
+        });
       for (const auto candidate : candidates) add(pattern, entries[candidate]);
     }
     if (by_spelling_.empty() || (glob && candidates.empty()))
@@ -106,7 +107,8 @@ struct Binary {
 
  private:
   void add(const std::string& pattern, const Entry& entry) {
-    if (spelling_matches(pattern, entry.function.name, entry.function.linkage_name, entry.spelling)) found.push_back(&entry);
+    if (spelling_matches(pattern, entry.function.name, entry.function.linkage_name, entry.spelling))
+      found.push_back(&entry);
   }
   std::unordered_multimap<std::size_t, std::uint32_t> by_spelling_;
   std::unordered_map<std::string_view, bool> sources_;
@@ -137,7 +139,8 @@ std::string suggestion(std::string_view pattern, const std::vector<Entry>& entri
   for (const Entry& entry : entries) {
     const std::string& bare = entry.spelling.bare;
     if (entry.spelling.outlined || entry.spelling.thunk || !seen.insert(bare).second) continue;
-    if ((last_component(bare) == wanted || bare.ends_with("::" + wanted)) && same_name.size() < 3) same_name.push_back(in_quotes(bare));
+    if ((last_component(bare) == wanted || bare.ends_with("::" + wanted)) && same_name.size() < 3)
+      same_name.push_back(in_quotes(bare));
     if (bare.size() <= wanted.size() + slack && bare.size() + slack >= wanted.size()) near.push_back(bare);
     // "Queue::push" where only "Queue<int>::push" exists.
     if (const std::size_t open = bare.find('<'); open != std::string::npos && same_name.size() < 3) {
@@ -174,21 +177,21 @@ std::string source_suggestion(std::string_view wanted, const std::vector<Entry>&
 bool may_be_named(std::string_view pattern, std::string_view linkage_name, std::string_view name) {
   pattern = pattern.substr(0, pattern.find('('));
   if (const auto colon = pattern.rfind(':'); colon != std::string_view::npos) pattern.remove_prefix(colon + 1);
-  const bool plain = !pattern.empty() && std::all_of(pattern.begin(), pattern.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '_';
-  });
+  const bool plain = !pattern.empty() && std::all_of(pattern.begin(), pattern.end(),
+                                                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
   return !plain || linkage_name.find(pattern) != std::string_view::npos || name.find(pattern) != std::string_view::npos;
 }
 
 bool name_matches(std::string_view pattern, const Function& function) {
-  return spelling_matches(pattern, function.name, function.linkage_name,
-                          spell(function.name, function.linkage_name));
+  return spelling_matches(pattern, function.name, function.linkage_name, spell(function.name, function.linkage_name));
 }
 
 namespace {
 
-// In files that nothing was looked for yet. With `missing`, patterns that match nothing go there instead of being an error.
-Result<std::vector<Located>> search_in(std::vector<Binary>& files, std::optional<Error> unreadable, const std::vector<std::string>& patterns,
+// In files that nothing was looked for yet. With `missing`, patterns that match nothing go there instead of being an
+// error.
+Result<std::vector<Located>> search_in(std::vector<Binary>& files, std::optional<Error> unreadable,
+                                       const std::vector<std::string>& patterns,
                                        const std::vector<std::string>& sources, std::vector<std::string>* missing) {
   // The first file speaks for all that have nothing to offer; one that cannot be read has the better excuse.
   const auto nowhere = [&](auto&& error) -> Unexpected {
@@ -214,7 +217,8 @@ Result<std::vector<Located>> search_in(std::vector<Binary>& files, std::optional
     for (Binary& file : files) any |= file.match_source(wanted);
     if (any) continue;
     return nowhere([&](const Binary& file) {
-      if (std::none_of(file.entries.begin(), file.entries.end(), [](const Entry& e) { return !e.function.source.empty(); })) {
+      if (std::none_of(file.entries.begin(), file.entries.end(),
+                       [](const Entry& e) { return !e.function.source.empty(); })) {
         return fail(ErrorKind::input,
                     fmt::format("{} holds no debug information, so the functions of '{}' are not known",
                                 file.path.native(), source),

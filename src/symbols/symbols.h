@@ -17,15 +17,15 @@ namespace rose::symbols {
 class ElfFile;
 
 struct Function {
-  std::string name;          // demangled, as people write it: "Raft::append(Entry const&)"
-  std::string linkage_name;  // as in the symbol table
-  std::uint64_t address = 0; // virtual address in the file
-  std::uint64_t offset = 0;  // file offset of the entry
+  std::string name;           // demangled, as people write it: "Raft::append(Entry const&)"
+  std::string linkage_name;   // as in the symbol table
+  std::uint64_t address = 0;  // virtual address in the file
+  std::uint64_t offset = 0;   // file offset of the entry
   // File offset that every call passes once: the entry, but in Go behind the stack check, for a call that had to
   // make the stack larger enters anew.
   std::uint64_t probe_offset = 0;
-  std::uint64_t size = 0;    // bytes; 0 unknown
-  std::string source;        // path of the source file; "" without DWARF
+  std::uint64_t size = 0;  // bytes; 0 unknown
+  std::string source;      // path of the source file; "" without DWARF
 };
 
 // All functions with code in the file (FUNC symbols of .symtab, .dynsym and the debug file), by address, aliases once.

@@ -38,8 +38,8 @@ struct FileState {
   auto operator<=>(const FileState&) const = default;
 };
 
-// What places of code are called, kept from one stack to the next: those of one deployment's runs go through the same few libraries,
-// and a distribution's debug symbols are packed, a tenth of a second for libc's alone.
+// What places of code are called, kept from one stack to the next: those of one deployment's runs go through the same
+// few libraries, and a distribution's debug symbols are packed, a tenth of a second for libc's alone.
 class KnownNames {
  public:
   [[nodiscard]] const std::vector<StackFrame>* find(const FileState& file, std::uint64_t address) const {
@@ -77,24 +77,30 @@ bool place(Module& module) {
   GElf_Ehdr header;
   std::size_t count = 0;
   if (!elf || elf_kind(elf.get()) != ELF_K_ELF || gelf_getehdr(elf.get(), &header) == nullptr) return false;
-  if (header.e_machine != EM_X86_64 || header.e_ident[EI_CLASS] != ELFCLASS64 || elf_getphdrnum(elf.get(), &count) != 0) return false;
+  if (header.e_machine != EM_X86_64 || header.e_ident[EI_CLASS] != ELFCLASS64 || elf_getphdrnum(elf.get(), &count) != 0)
+    return false;
   std::uint64_t first = UINT64_MAX, last = 0;
   bool found = false;
   for (std::size_t i = 0; i < count && i < 4096; ++i) {
     GElf_Phdr segment;
     if (gelf_getphdr(elf.get(), static_cast<int>(i), &segment) == nullptr || segment.p_type != PT_LOAD) continue;
-    if (segment.p_memsz == 0 || segment.p_vaddr + segment.p_memsz < segment.p_vaddr || segment.p_offset + segment.p_filesz < segment.p_offset) continue;
+    if (segment.p_memsz == 0 || segment.p_vaddr + segment.p_memsz < segment.p_vaddr ||
+        segment.p_offset + segment.p_filesz < segment.p_offset)
+      continue;
     first = std::min(first, page_below(segment.p_vaddr));
     last = std::max(last, page_below(segment.p_vaddr + segment.p_memsz + kPage - 1));
     const auto offset = module.map->offset;
-    if (found || (segment.p_flags & PF_X) == 0 || offset < page_below(segment.p_offset) || offset >= segment.p_offset + segment.p_filesz) continue;
+    if (found || (segment.p_flags & PF_X) == 0 || offset < page_below(segment.p_offset) ||
+        offset >= segment.p_offset + segment.p_filesz)
+      continue;
     found = true;
     module.bias = module.map->start - offset + segment.p_offset - segment.p_vaddr;
   }
   if (!found || first >= last) return false;
   module.start = module.bias + first;
   module.end = module.bias + last;
-  return module.start < module.end && module.start <= module.map->start && module.end - module.start < (std::uint64_t{1} << 40);
+  return module.start < module.end && module.start <= module.map->start &&
+         module.end - module.start < (std::uint64_t{1} << 40);
 }
 
 class Unwinder {
@@ -106,7 +112,8 @@ class Unwinder {
     open_modules();
     dwfl_.reset(dwfl_begin(&kCallbacks));
     if (!dwfl_ || modules_.empty()) {
-      why(snapshot_.maps.empty() ? "the process's memory map is not known" : "none of the files that the process ran can be read");
+      why(snapshot_.maps.empty() ? "the process's memory map is not known"
+                                 : "none of the files that the process ran can be read");
       only_the_instruction();
       return std::move(out_);
     }
@@ -129,7 +136,9 @@ class Unwinder {
     if (ended < 0 || unread_) tell_end(ended < 0 ? said() : "no unwind information leads further");
     if (out_.frames.empty()) only_the_instruction();
     name_runtime_code();
-    if (nameless_ > 0) why(nameless_ == 1 ? "1 frame has no name: install its debug symbols" : fmt::format("{} frames have no name: install their debug symbols", nameless_));
+    if (nameless_ > 0)
+      why(nameless_ == 1 ? "1 frame has no name: install its debug symbols"
+                         : fmt::format("{} frames have no name: install their debug symbols", nameless_));
     return std::move(out_);
   }
 
@@ -163,8 +172,11 @@ class Unwinder {
       module.map = map;
       module.fd = Fd(::open(map->file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
       struct stat status = {};
-      if (!module.fd || ::fstat(module.fd.get(), &status) != 0 || !S_ISREG(status.st_mode) || !place(module) || module.start < taken) continue;
-      module.file = {status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec};
+      if (!module.fd || ::fstat(module.fd.get(), &status) != 0 || !S_ISREG(status.st_mode) || !place(module) ||
+          module.start < taken)
+        continue;
+      module.file = {status.st_dev, status.st_ino, status.st_size,
+                     status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec};
       taken = module.end;
       modules_.push_back(std::move(module));
     }
@@ -227,7 +239,9 @@ class Unwinder {
   }
 
   [[nodiscard]] bool in_no_file(std::uint64_t pc) const {
-    return std::any_of(snapshot_.maps.begin(), snapshot_.maps.end(), [&](const Mapping& map) { return pc >= map.start && pc < map.end && map.file.empty() && map.name.empty(); });
+    return std::any_of(snapshot_.maps.begin(), snapshot_.maps.end(), [&](const Mapping& map) {
+      return pc >= map.start && pc < map.end && map.file.empty() && map.name.empty();
+    });
   }
 
   // Code of no file that we can read.
@@ -278,8 +292,9 @@ class Unwinder {
   }
 
   static bool is_outermost(const std::string& name) {
-    return name == "_start" || name == "clone3" || name == "__clone3" || name == "clone" || name == "__clone" || name == "runtime.goexit" ||
-           name == "runtime.goexit.abi0" || name == "runtime.mstart" || name == "runtime.rt0_go" || name == "runtime.rt0_go.abi0";
+    return name == "_start" || name == "clone3" || name == "__clone3" || name == "clone" || name == "__clone" ||
+           name == "runtime.goexit" || name == "runtime.goexit.abi0" || name == "runtime.mstart" ||
+           name == "runtime.rt0_go" || name == "runtime.rt0_go.abi0";
   }
 
   // ---- what libdw calls ----
@@ -290,7 +305,8 @@ class Unwinder {
     *file_name = ::strdup(module.map->file.c_str());
     return -1;
   }
-  static int find_debug_file(Dwfl_Module*, void** own, const char*, Dwarf_Addr, const char*, const char*, GElf_Word, char** file_name) {
+  static int find_debug_file(Dwfl_Module*, void** own, const char*, Dwarf_Addr, const char*, const char*, GElf_Word,
+                             char** file_name) {
     auto& module = *static_cast<Module*>(*own);
     if (!module.looked_for_debug_file) {
       module.looked_for_debug_file = true;
@@ -301,7 +317,10 @@ class Unwinder {
     if (fd >= 0) *file_name = ::strdup(module.debug_file.c_str());
     return fd;
   }
-  static int no_section(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, GElf_Word, const GElf_Shdr*, Dwarf_Addr*) { return -1; }
+  static int no_section(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, GElf_Word, const GElf_Shdr*,
+                        Dwarf_Addr*) {
+    return -1;
+  }
 
   static pid_t next_thread(Dwfl*, void* self, void** state) {
     if (*state != nullptr) return 0;
@@ -312,7 +331,9 @@ class Unwinder {
     *state = self;
     return true;
   }
-  static bool read_memory(Dwfl*, Dwarf_Addr address, Dwarf_Word* word, void* self) { return static_cast<Unwinder*>(self)->read(address, word); }
+  static bool read_memory(Dwfl*, Dwarf_Addr address, Dwarf_Word* word, void* self) {
+    return static_cast<Unwinder*>(self)->read(address, word);
+  }
   static bool set_registers(Dwfl_Thread* thread, void* self) {
     const auto& registers = static_cast<Unwinder*>(self)->snapshot_.registers;
     Dwarf_Word words[17];
@@ -340,7 +361,8 @@ class Unwinder {
 };
 
 const Dwfl_Callbacks Unwinder::kCallbacks = {find_elf, find_debug_file, no_section, nullptr};
-const Dwfl_Thread_Callbacks Unwinder::kThreadCallbacks = {next_thread, get_thread, read_memory, set_registers, nullptr, nullptr};
+const Dwfl_Thread_Callbacks Unwinder::kThreadCallbacks = {next_thread,   get_thread, read_memory,
+                                                          set_registers, nullptr,    nullptr};
 
 }  // namespace
 

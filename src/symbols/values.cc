@@ -23,8 +23,8 @@ constexpr std::size_t kMostCalls = 32;       // of one function
 constexpr std::size_t kMostAskedOfOne = 12;  // arguments and members of one function
 
 // Of arguments, in their order, as DWARF numbers them.
-constexpr std::uint8_t kSystemV[] = {5, 4, 1, 2, 8, 9};               // rdi, rsi, rdx, rcx, r8, r9
-constexpr std::uint8_t kGo[] = {0, 3, 2, 5, 4, 8, 9, 10, 11};         // rax, rbx, rcx, rdi, rsi, r8, r9, r10, r11
+constexpr std::uint8_t kSystemV[] = {5, 4, 1, 2, 8, 9};        // rdi, rsi, rdx, rcx, r8, r9
+constexpr std::uint8_t kGo[] = {0, 3, 2, 5, 4, 8, 9, 10, 11};  // rax, rbx, rcx, rdi, rsi, r8, r9, r10, r11
 constexpr std::uint8_t kReturned = 0, kCaller = 7;
 
 }  // namespace
@@ -43,8 +43,8 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     if (own) functions = *std::move(own);
     else if (copies.empty()) return Unexpected(std::move(own).error());
     if (functions.size() > kMostMeant)
-      return fail(ErrorKind::input, fmt::format("'{}' means {} functions of '{}': more than {} are not asked at once", query.function, functions.size(),
-                                                path_.native(), kMostMeant));
+      return fail(ErrorKind::input, fmt::format("'{}' means {} functions of '{}': more than {} are not asked at once",
+                                                query.function, functions.size(), path_.native(), kMostMeant));
     Answer answer;
     for (const Function& function : functions) {
       if (query.kind == Query::Kind::argument) ROSE_CHECK(argument(query, function, answer));
@@ -55,12 +55,15 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     if (query.kind == Query::Kind::argument) {
       for (FunctionDie& copy : copies) ROSE_CHECK(parameter(query, copy, answer));
       if (copies.size() == kMostInlinedCopies)
-        answer.remarks.push_back(fmt::format("'{}' was inlined into more than {} places: only those are seen", query.function, kMostInlinedCopies));
+        answer.remarks.push_back(fmt::format("'{}' was inlined into more than {} places: only those are seen",
+                                             query.function, kMostInlinedCopies));
     } else if (!copies.empty()) {
       const std::string where = fmt::format("'{}' was inlined into {}", query.function, inlined_into(copies));
-      const std::string words = query.kind == Query::Kind::calls     ? where + ": its calls there are among theirs"
-                                : query.kind == Query::Kind::callers ? where + ": nothing is called there"
-                                                                     : where + ": what it returns there is in no place of its own; ask for a variable at a line";
+      const std::string words =
+          query.kind == Query::Kind::calls ? where + ": its calls there are among theirs"
+          : query.kind == Query::Kind::callers
+              ? where + ": nothing is called there"
+              : where + ": what it returns there is in no place of its own; ask for a variable at a line";
       if (functions.empty()) answer.refused = words;
       else answer.remarks.push_back(words);
     }
@@ -79,7 +82,8 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       for (const Parameter& one : DebugInfo::parameters(*die)) {
         if (one.name.empty() || out.size() >= kMostAskedOfOne) continue;
         Dwarf_Die typed = one.die;
-        for (const std::string& member : simple_members(&typed)) out.push_back(fmt::format("{}({}{})", name, one.name, member));
+        for (const std::string& member : simple_members(&typed))
+          out.push_back(fmt::format("{}({}{})", name, one.name, member));
       }
       if (own && type_of(&die->die)) out.push_back(name + ":return");
     } else if (own) {
@@ -93,17 +97,21 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
   std::string at(std::uint64_t address) const override {
     if (!file_.file_offset(address)) return {};
     if (functions_.empty()) functions_ = table().all();
-    auto found = std::upper_bound(functions_.begin(), functions_.end(), address, [](std::uint64_t wanted, const Function& one) { return wanted < one.address; });
+    auto found = std::upper_bound(functions_.begin(), functions_.end(), address,
+                                  [](std::uint64_t wanted, const Function& one) { return wanted < one.address; });
     if (found == functions_.begin()) return {};
     --found;
     if (found->size != 0 && address - found->address >= found->size) return {};
     const std::string source = debug_ ? debug_->source_of(address) : std::string();
-    return fmt::format("{} ({})", found->name, source.empty() ? fmt::format("+{:#x}", address - found->address) : source);
+    return fmt::format("{} ({})", found->name,
+                       source.empty() ? fmt::format("+{:#x}", address - found->address) : source);
   }
 
  private:
   [[nodiscard]] std::string no_debug_info(std::string_view what) const {
-    return fmt::format("{} is known by debug information only, and '{}' has none: build it with -g, or put its debug file beside it", what, path_.native());
+    return fmt::format(
+        "{} is known by debug information only, and '{}' has none: build it with -g, or put its debug file beside it",
+        what, path_.native());
   }
 
   // The places at which it calls others, told by whom and where.
@@ -114,12 +122,14 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     for (const Place& place : places) {
       if (place.kind == PlaceKind::other) continue;
       if (sites.size() == kMostCalls) {
-        answer.remarks.push_back(fmt::format("of the calls of '{}' the first {} are seen: those into the kernel go first", function.name, kMostCalls));
+        answer.remarks.push_back(fmt::format(
+            "of the calls of '{}' the first {} are seen: those into the kernel go first", function.name, kMostCalls));
         break;
       }
       const auto number = static_cast<std::uint64_t>(names->size());
       const std::string at = debug_ ? debug_->source_of(function.address + place.offset) : std::string();
-      names->emplace(static_cast<std::int64_t>(number), fmt::format("{} ({})", place.name, at.empty() ? fmt::format("+{:#x}", place.offset) : at));
+      names->emplace(static_cast<std::int64_t>(number),
+                     fmt::format("{} ({})", place.name, at.empty() ? fmt::format("+{:#x}", place.offset) : at));
       Site site;
       site.offset = function.offset + place.offset;
       site.function = function.name;
@@ -151,21 +161,29 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     std::vector<std::string> names;
     for (const FunctionDie& copy : copies)
       if (std::find(names.begin(), names.end(), copy.inlined_into) == names.end()) names.push_back(copy.inlined_into);
-    for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 3); ++i) out += fmt::format("{}'{}'", i == 0 ? "" : ", ", names[i]);
+    for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 3); ++i)
+      out += fmt::format("{}'{}'", i == 0 ? "" : ", ", names[i]);
     return out + (names.size() > 3 ? " and others" : "");
   }
 
-  [[nodiscard]] std::uint64_t probe_address(const Function& function) const { return function.address + (function.probe_offset - function.offset); }
+  [[nodiscard]] std::uint64_t probe_address(const Function& function) const {
+    return function.address + (function.probe_offset - function.offset);
+  }
 
   // Adds a place, or why there is none.
-  Result<void> put(const Query& query, Dwarf_Die typed, const Stand& stand, std::uint64_t address, const std::string& function, Answer& answer) const {
-    ROSE_TRY(Reading reading, read_down(&typed, stand, query.members, query.contents, query.name.empty() ? "return" : query.name));
+  Result<void> put(const Query& query, Dwarf_Die typed, const Stand& stand, std::uint64_t address,
+                   const std::string& function, Answer& answer) const {
+    ROSE_TRY(Reading reading,
+             read_down(&typed, stand, query.members, query.contents, query.name.empty() ? "return" : query.name));
     const auto offset = file_.file_offset(address);
     if (reading.refused.empty() && !offset) reading.refused = "its place is in no code of the file";
     if (!reading.refused.empty()) {
-      const std::string words = fmt::format("'{}' in '{}': {}", query.name.empty() ? "return" : query.name, function, reading.refused);
+      const std::string words =
+          fmt::format("'{}' in '{}': {}", query.name.empty() ? "return" : query.name, function, reading.refused);
       if (answer.refused.empty()) answer.refused = words;
-      if (std::find(answer.remarks.begin(), answer.remarks.end(), words) == answer.remarks.end() && answer.remarks.size() < 8) answer.remarks.push_back(words);
+      if (std::find(answer.remarks.begin(), answer.remarks.end(), words) == answer.remarks.end() &&
+          answer.remarks.size() < 8)
+        answer.remarks.push_back(words);
       return {};
     }
     answer.sites.push_back({*offset, std::move(reading.fetch), std::move(reading.form), function});
@@ -182,22 +200,29 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       wanted = &parameters[static_cast<std::size_t>(query.number) - 1];
     if (wanted == nullptr) {
       std::string names;
-      for (const Parameter& one : parameters) names += (names.empty() ? "" : ", ") + (one.name.empty() ? "(no name)" : one.name);
-      return fail(ErrorKind::input, fmt::format("'{}' in '{}' has no argument '{}'", function.name, path_.native(), query.name),
+      for (const Parameter& one : parameters)
+        names += (names.empty() ? "" : ", ") + (one.name.empty() ? "(no name)" : one.name);
+      return fail(ErrorKind::input,
+                  fmt::format("'{}' in '{}' has no argument '{}'", function.name, path_.native(), query.name),
                   names.empty() ? "it has none" : fmt::format("its arguments: {}", names));
     }
-    const std::string in = function.inlined_into.empty() ? function.name : fmt::format("{} (inlined into {})", function.name, function.inlined_into);
+    const std::string in = function.inlined_into.empty()
+                               ? function.name
+                               : fmt::format("{} (inlined into {})", function.name, function.inlined_into);
     std::uint64_t address = function.entry;
     const bool own = function.inlined_into.empty();
     Stand stand = own ? debug_->stand(wanted->die, address, true, &function.die) : debug_->stand(wanted->die, address);
-    // Not optimised: it stands in the frame that the function's first instructions make, but for what the caller put on the stack.
-    const bool by_caller = stand.how == Stand::How::memory && stand.chain.base == kCaller && stand.chain.offsets.size() == 1 &&
-                           static_cast<std::int64_t>(stand.chain.offsets[0]) >= 8;
-    if (own && function.begun > address && !by_caller && (stand.how == Stand::How::memory || stand.how == Stand::How::unknown) && in_frame(wanted->die)) {
+    // Not optimised: it stands in the frame that the function's first instructions make, but for what the caller put on
+    // the stack.
+    const bool by_caller = stand.how == Stand::How::memory && stand.chain.base == kCaller &&
+                           stand.chain.offsets.size() == 1 && static_cast<std::int64_t>(stand.chain.offsets[0]) >= 8;
+    if (own && function.begun > address && !by_caller &&
+        (stand.how == Stand::How::memory || stand.how == Stand::How::unknown) && in_frame(wanted->die)) {
       address = function.begun;
       stand = debug_->stand(wanted->die, address, false, &function.die);
       if (code_.loops_back(function.entry, address))
-        answer.remarks.push_back(fmt::format("'{}' begins with a loop: its arguments may be told once a round", function.name));
+        answer.remarks.push_back(
+            fmt::format("'{}' begins with a loop: its arguments may be told once a round", function.name));
     }
     return put(query, wanted->die, stand, address, in, answer);
   }
@@ -207,7 +232,8 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     Dwarf_Attribute attribute;
     if (dwarf_attr_integrate(&die, DW_AT_location, &attribute) == nullptr) return false;
     const auto form = dwarf_whatform(&attribute);
-    return form == DW_FORM_exprloc || form == DW_FORM_block || form == DW_FORM_block1 || form == DW_FORM_block2 || form == DW_FORM_block4;
+    return form == DW_FORM_exprloc || form == DW_FORM_block || form == DW_FORM_block1 || form == DW_FORM_block2 ||
+           form == DW_FORM_block4;
   }
 
   std::optional<FunctionDie> known(const Function& function) const {
@@ -218,20 +244,26 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
 
   Result<void> argument(const Query& query, const Function& function, Answer& answer) const {
     if (auto die = known(function)) {
-      const bool more = query.number > 0 && static_cast<std::size_t>(query.number) > DebugInfo::parameters(*die).size() && DebugInfo::takes_more(*die);
+      const bool more = query.number > 0 &&
+                        static_cast<std::size_t>(query.number) > DebugInfo::parameters(*die).size() &&
+                        DebugInfo::takes_more(*die);
       if (!more) return parameter(query, *die, answer);
     }
-    if (query.number == 0) return fail(ErrorKind::input, no_debug_info(fmt::format("argument '{}' of '{}'", query.name, query.function)),
-                                       "without it arguments have numbers: f(arg1)");
+    if (query.number == 0)
+      return fail(ErrorKind::input, no_debug_info(fmt::format("argument '{}' of '{}'", query.name, query.function)),
+                  "without it arguments have numbers: f(arg1)");
     if (!query.members.empty() || query.contents)
-      return fail(ErrorKind::input, no_debug_info(fmt::format("what argument {} of '{}' holds", query.number, query.function)));
+      return fail(ErrorKind::input,
+                  no_debug_info(fmt::format("what argument {} of '{}' holds", query.number, query.function)));
     Site site;
     site.offset = function.probe_offset;
     site.function = function.name;
     const auto n = static_cast<std::size_t>(query.number) - 1;
     if (file_.is_go()) {
       if (n >= std::size(kGo)) {
-        answer.refused = fmt::format("only the first {} words of arguments are in registers: build with debug information for the others", std::size(kGo));
+        answer.refused = fmt::format(
+            "only the first {} words of arguments are in registers: build with debug information for the others",
+            std::size(kGo));
         return {};
       }
       site.fetch.at.base = kGo[n];
@@ -270,16 +302,20 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
   }
 
   static void tell_exits(const Function& function, const Exits& exits, Answer& answer) {
-    if (!exits.whole) answer.remarks.push_back(fmt::format("not all of the code of '{}' could be read: some of its returns may be missing", function.name));
+    if (!exits.whole)
+      answer.remarks.push_back(
+          fmt::format("not all of the code of '{}' could be read: some of its returns may be missing", function.name));
     if (exits.jumps.empty() && !exits.returns.empty()) return;
     if (exits.jumps.empty()) {
       answer.refused = fmt::format("'{}' never returns", function.name);
       return;
     }
     std::string to;
-    for (std::size_t i = 0; i < std::min<std::size_t>(exits.jumps.size(), 3); ++i) to += fmt::format("{}'{}'", i == 0 ? "" : ", ", exits.jumps[i]);
+    for (std::size_t i = 0; i < std::min<std::size_t>(exits.jumps.size(), 3); ++i)
+      to += fmt::format("{}'{}'", i == 0 ? "" : ", ", exits.jumps[i]);
     if (exits.jumps.size() > 3) to += " and others";
-    const std::string words = fmt::format("'{}' ends by jumping to {}: what it returns then is what that returns, and is not seen", function.name, to);
+    const std::string words = fmt::format(
+        "'{}' ends by jumping to {}: what it returns then is what that returns, and is not seen", function.name, to);
     if (exits.returns.empty()) answer.refused = words;
     else answer.remarks.push_back(words);
   }
@@ -294,10 +330,12 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       // The first result: a word, or the words of a string, a slice, an interface.
       Stand words;
       words.how = Stand::How::pieces;
-      for (const std::uint8_t number : {kGo[0], kGo[1], kGo[2]}) words.pieces.emplace_back(Stand::in_register(number), 8);
+      for (const std::uint8_t number : {kGo[0], kGo[1], kGo[2]})
+        words.pieces.emplace_back(Stand::in_register(number), 8);
       auto type = type_of(&results[0].die);
       const bool one = type && dwarf_tag(&*type) != DW_TAG_structure_type;
-      return read_down(&results[0].die, one ? Stand::in_register(kGo[0]) : words, query.members, query.contents, "return");
+      return read_down(&results[0].die, one ? Stand::in_register(kGo[0]) : words, query.members, query.contents,
+                       "return");
     }
     auto type = type_of(&function.die);
     if (!type) {
@@ -305,17 +343,23 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       nothing.refused = "it returns nothing";
       return nothing;
     }
-    return read_down(&function.die, returned_stand(&*type, language == DW_LANG_Rust), query.members, query.contents, "return");
+    return read_down(&function.die, returned_stand(&*type, language == DW_LANG_Rust), query.members, query.contents,
+                     "return");
   }
 
   Result<Answer> variable(const Query& query) const {
     const std::string what = fmt::format("'{}' at {}:{}", query.name, query.file, query.line);
     if (!debug_) return fail(ErrorKind::input, no_debug_info(what));
     LineFound found = debug_->line(query.file, query.line, query.name);
-    if (!found.file_known) return fail(ErrorKind::input, fmt::format("no source file of '{}' has a path that ends with '{}'", path_.native(), query.file));
-    if (found.code.empty()) return fail(ErrorKind::input, fmt::format("'{}' has no code for {}:{}, nor for the lines behind it", path_.native(), query.file, query.line));
+    if (!found.file_known)
+      return fail(ErrorKind::input,
+                  fmt::format("no source file of '{}' has a path that ends with '{}'", path_.native(), query.file));
+    if (found.code.empty())
+      return fail(ErrorKind::input, fmt::format("'{}' has no code for {}:{}, nor for the lines behind it",
+                                                path_.native(), query.file, query.line));
     Answer answer;
-    if (found.line != query.line) answer.remarks.push_back(fmt::format("line {} has no code of its own: told at line {}", query.line, found.line));
+    if (found.line != query.line)
+      answer.remarks.push_back(fmt::format("line {} has no code of its own: told at line {}", query.line, found.line));
     bool any = false;
     for (LineCode& code : found.code) {
       if (!code.variable) continue;
@@ -332,11 +376,15 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       ROSE_CHECK(put(query, *code.variable, stand, at, code.function, answer));
     }
     if (answer.sites.size() > 1)
-      answer.remarks.push_back(fmt::format("the line's code is in {} places: where one leads into another, it is told more than once", answer.sites.size()));
+      answer.remarks.push_back(
+          fmt::format("the line's code is in {} places: where one leads into another, it is told more than once",
+                      answer.sites.size()));
     if (!any) {
       std::string names;
       for (const std::string& name : found.in_scope) names += (names.empty() ? "" : ", ") + name;
-      return fail(ErrorKind::input, fmt::format("no variable '{}' is in scope at {}:{} of '{}'", query.name, query.file, found.line, path_.native()),
+      return fail(ErrorKind::input,
+                  fmt::format("no variable '{}' is in scope at {}:{} of '{}'", query.name, query.file, found.line,
+                              path_.native()),
                   names.empty() ? "" : fmt::format("in scope are {}", names));
     }
     if (!answer.sites.empty()) answer.refused.clear();
@@ -370,7 +418,8 @@ Result<Answer> ValueFile::answer(const Query& query) { return reader_->answer(qu
 std::vector<std::string> ValueFile::questions(const std::string& function) { return reader_->questions(function); }
 
 ToldValue tell_value(const Form& form, std::uint64_t bits, std::string_view text) {
-  if (form.kind == Form::Kind::text) return {fmt::format("\"{}\"{}", printable(text), text.size() < bits && bits != 0 ? "..." : ""), false, 0};
+  if (form.kind == Form::Kind::text)
+    return {fmt::format("\"{}\"{}", printable(text), text.size() < bits && bits != 0 ? "..." : ""), false, 0};
   bits >>= form.shift & 63;
   const unsigned size = std::clamp<unsigned>(form.size, 1, 8);
   if (size < 8) bits &= (std::uint64_t{1} << (8 * size)) - 1;
@@ -382,24 +431,31 @@ ToldValue tell_value(const Form& form, std::uint64_t bits, std::string_view text
       // The upper half of a register that holds an int is anything; most often it is zero.
       if (bits > 0x7fffffff && bits <= 0xffffffff)
         return number(fmt::format("{} (as int {})", bits, static_cast<std::int32_t>(bits)), static_cast<double>(bits));
-      if (bits >> 63 == 0 && bits >= std::uint64_t{1} << 40) return number(fmt::format("{:#x}", bits), static_cast<double>(bits));
+      if (bits >> 63 == 0 && bits >= std::uint64_t{1} << 40)
+        return number(fmt::format("{:#x}", bits), static_cast<double>(bits));
       return number(fmt::format("{}", with_sign), static_cast<double>(with_sign));
     case Form::Kind::integer: return number(fmt::format("{}", with_sign), static_cast<double>(with_sign));
     case Form::Kind::natural: return number(fmt::format("{}", bits), static_cast<double>(bits));
-    case Form::Kind::boolean: return number(bits == 0 ? "false" : bits == 1 ? "true" : fmt::format("true ({})", bits), static_cast<double>(bits));
+    case Form::Kind::boolean:
+      return number(bits == 0   ? "false"
+                    : bits == 1 ? "true"
+                                : fmt::format("true ({})", bits),
+                    static_cast<double>(bits));
     case Form::Kind::character:
-      if (bits >= 0x20 && bits < 0x7f) return number(fmt::format("'{}'", static_cast<char>(bits)), static_cast<double>(bits));
+      if (bits >= 0x20 && bits < 0x7f)
+        return number(fmt::format("'{}'", static_cast<char>(bits)), static_cast<double>(bits));
       return number(fmt::format("{}", with_sign), static_cast<double>(with_sign));
-    case Form::Kind::pointer:
-      return {bits == 0 ? "null" : fmt::format("{:#x}", bits), true, static_cast<double>(bits)};
+    case Form::Kind::pointer: return {bits == 0 ? "null" : fmt::format("{:#x}", bits), true, static_cast<double>(bits)};
     case Form::Kind::real: {
-      const double value = size == 4 ? static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits))) : std::bit_cast<double>(bits);
+      const double value = size == 4 ? static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits)))
+                                     : std::bit_cast<double>(bits);
       return number(fmt::format("{}", value), value);
     }
     case Form::Kind::enumeration:
       if (form.names) {
         for (const std::int64_t key : {with_sign, static_cast<std::int64_t>(bits)})
-          if (const auto name = form.names->find(key); name != form.names->end()) return number(name->second, static_cast<double>(key));
+          if (const auto name = form.names->find(key); name != form.names->end())
+            return number(name->second, static_cast<double>(key));
       }
       return number(fmt::format("{}", with_sign), static_cast<double>(with_sign));
     case Form::Kind::code: {

@@ -1,6 +1,6 @@
-// Where in a program's code, registers and memory the answer to a query stands: by the psABI's registers alone, and by DWARF where
-// there is some. x86-64. Every file is taken for hostile. Nothing of a running process is needed: what is found holds for all that
-// run the file.
+// Where in a program's code, registers and memory the answer to a query stands: by the psABI's registers alone, and by
+// DWARF where there is some. x86-64. Every file is taken for hostile. Nothing of a running process is needed: what is
+// found holds for all that run the file.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ namespace rose::symbols {
 inline constexpr std::uint8_t kNoRegister = 0xff;
 inline constexpr std::size_t kMostReads = 7;  // pointers followed on the way to a value
 
-// A register (by its DWARF number) and the first offset; then, for each further one, the word that stands there, and that offset.
-// Sums are modulo 2^64.
+// A register (by its DWARF number) and the first offset; then, for each further one, the word that stands there, and
+// that offset. Sums are modulo 2^64.
 struct Chain {
   std::uint8_t base = kNoRegister;
   std::vector<std::uint64_t> offsets = {0};
@@ -32,7 +32,8 @@ struct Fetch {
     memory,   // `size` bytes there
     text,     // the text there, up to its NUL
     counted,  // the text there, as long as `length` comes to
-    code,     // the address of code there, counted from the place at which it is read: where the file is loaded makes no difference
+    code,  // the address of code there, counted from the place at which it is read: where the file is loaded makes no
+           // difference
   };
   Kind kind = Kind::word;
   std::uint8_t size = 8;  // memory: 1, 2, 4 or 8
@@ -43,19 +44,20 @@ struct Fetch {
 class CodeNames {
  public:
   virtual ~CodeNames() = default;
-  [[nodiscard]] virtual std::string at(std::uint64_t address) const = 0;  // "store (store.c:71)"; "" in no code of the file
+  [[nodiscard]] virtual std::string at(
+      std::uint64_t address) const = 0;  // "store (store.c:71)"; "" in no code of the file
 };
 
 // How the bits are told.
 struct Form {
   enum class Kind { raw, integer, natural, boolean, character, real, pointer, enumeration, text, code };
   Kind kind = Kind::raw;
-  std::uint8_t size = 8;   // bytes that count
-  std::uint8_t shift = 0;  // bits in front of them
+  std::uint8_t size = 8;                                             // bytes that count
+  std::uint8_t shift = 0;                                            // bits in front of them
   std::shared_ptr<const std::map<std::int64_t, std::string>> names;  // enumeration
-  std::shared_ptr<const CodeNames> code;  // code: of calls that return there
-  std::uint64_t origin = 0;               // code: the address of the place at which it is read
-  std::string type;        // "unsigned int"; "" not known
+  std::shared_ptr<const CodeNames> code;                             // code: of calls that return there
+  std::uint64_t origin = 0;  // code: the address of the place at which it is read
+  std::string type;          // "unsigned int"; "" not known
 };
 
 // One place at which it is recorded.
@@ -63,7 +65,7 @@ struct Site {
   std::uint64_t offset = 0;  // in the file
   Fetch fetch;
   Form form;
-  std::string function;      // it is in
+  std::string function;  // it is in
 };
 
 struct Answer {
@@ -84,8 +86,8 @@ class ValueFile {
   // Not for several threads at a time.
   [[nodiscard]] Result<Answer> answer(const Query& query);
 
-  // What may be asked about a function: its arguments, simple members of what they point to, what it returns, its calls, its callers; as queries.
-  // None: it is not in this file.
+  // What may be asked about a function: its arguments, simple members of what they point to, what it returns, its
+  // calls, its callers; as queries. None: it is not in this file.
   [[nodiscard]] std::vector<std::string> questions(const std::string& function);
 
  private:

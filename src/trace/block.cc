@@ -44,9 +44,7 @@ bool each_column(Use&& use) {
 std::uint64_t zigzag(std::int64_t value) {
   return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
 }
-std::int64_t unzigzag(std::uint64_t value) {
-  return static_cast<std::int64_t>((value >> 1) ^ (0 - (value & 1)));
-}
+std::int64_t unzigzag(std::uint64_t value) { return static_cast<std::int64_t>((value >> 1) ^ (0 - (value & 1))); }
 
 template <typename T>
 std::uint64_t to_number(T value) {
@@ -75,9 +73,7 @@ bool from_number(std::uint64_t number, T& value) {
   return true;
 }
 
-std::uint8_t width_of(std::uint64_t all) {
-  return all <= 0xff ? 1 : all <= 0xffff ? 2 : all <= 0xffffffff ? 4 : 8;
-}
+std::uint8_t width_of(std::uint64_t all) { return all <= 0xff ? 1 : all <= 0xffff ? 2 : all <= 0xffffffff ? 4 : 8; }
 
 void append_varint(std::string& out, std::uint64_t number) {
   while (number >= 0x80) {
@@ -220,8 +216,8 @@ Result<PackedEvents> pack_events(std::span<const Event> events, std::span<const 
   for (const auto text : strings) {
     string_bytes += text.size();
     if (text.size() > kLongestString)
-      return fail(ErrorKind::input, fmt::format("a string of {} bytes is longer than a dump holds ({})", text.size(),
-                                                kLongestString));
+      return fail(ErrorKind::input,
+                  fmt::format("a string of {} bytes is longer than a dump holds ({})", text.size(), kLongestString));
   }
   const std::size_t count = strings.empty() ? 0 : strings.size() - 1;
   const std::size_t cost = events.size() * sizeof(Event) + string_bytes + count * kStringCost;
@@ -235,8 +231,9 @@ Result<PackedEvents> pack_events(std::span<const Event> events, std::span<const 
       std::size_t shared = 0;
       if (share) {
         const std::size_t most = std::min(before.size(), text.size());
-        shared = static_cast<std::size_t>(std::mismatch(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(most),
-                                                        before.begin()).first - text.begin());
+        shared = static_cast<std::size_t>(
+            std::mismatch(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(most), before.begin()).first -
+            text.begin());
       }
       append_varint(raw, shared);
       append_varint(raw, text.size() - shared);
@@ -251,7 +248,8 @@ Result<PackedEvents> pack_events(std::span<const Event> events, std::span<const 
     append_varint(raw, events.empty() ? 0 : gap(0));
     std::uint64_t all = 0;
     for (std::size_t i = 1; i < events.size(); ++i) all |= gap(i);
-    append_column(raw, width_of(all), events.empty() ? 0 : events.size() - 1, [&](std::size_t i) { return gap(i + 1); });
+    append_column(raw, width_of(all), events.empty() ? 0 : events.size() - 1,
+                  [&](std::size_t i) { return gap(i + 1); });
     (void)each_column([&](auto field) {
       bool same = true;
       std::uint64_t any = 0;
@@ -278,7 +276,8 @@ Result<PackedEvents> pack_events(std::span<const Event> events, std::span<const 
   packed.strings = static_cast<std::uint32_t>(count);
   packed.string_bytes = string_bytes;
   for (const Event& event : events) {
-    if (const auto type = static_cast<std::size_t>(event.type); type < packed.by_type.size()) packed.by_type[type] += event.count;
+    if (const auto type = static_cast<std::size_t>(event.type); type < packed.by_type.size())
+      packed.by_type[type] += event.count;
   }
   ROSE_TRY(packed.block, frame_block(kEventsBlock, packed.events, raw, cost));
   return packed;
@@ -302,7 +301,8 @@ std::optional<std::string> unpack_events(const BlockHeader& header, std::string_
   for (std::uint64_t i = 0; i < count; ++i) {
     std::uint64_t shared = 0, more = 0;
     const char* at = nullptr;
-    if (!cursor.number(shared) || !cursor.number(more) || !cursor.bytes(more, at)) return "a block's strings are cut short";
+    if (!cursor.number(shared) || !cursor.number(more) || !cursor.bytes(more, at))
+      return "a block's strings are cut short";
     if (shared > text.size()) return "a string shares more than the one before has";
     if (shared + more > kLongestString) return fmt::format("a string claims {} bytes", shared + more);
     cost += shared + more + kStringCost;
@@ -342,7 +342,8 @@ std::optional<std::string> unpack_events(const BlockHeader& header, std::string_
     Event& event = events[i];
     // Of what is in range anyway; the sum of two such numbers cannot overflow.
     if (event.ts_ns >= -kLatestTs && event.ts_ns <= kLatestTs) event.ts_ns += shift_ns;
-    if (auto fault = event_fault(event, count + 1)) return refuse(fmt::format("event {} of a block is not valid: {}", i, *fault));
+    if (auto fault = event_fault(event, count + 1))
+      return refuse(fmt::format("event {} of a block is not valid: {}", i, *fault));
   }
   if (count > kMostStrings - std::min(kMostStrings, into.strings.size()) ||
       bytes.size() > kMostStringBytes - std::min(kMostStringBytes, into.strings.bytes()))

@@ -59,7 +59,8 @@ struct PackedEvents {
 };
 
 // String ids in `events` are places in `strings`, of which the first stands for "absent".
-[[nodiscard]] Result<PackedEvents> pack_events(std::span<const Event> events, std::span<const std::string_view> strings);
+[[nodiscard]] Result<PackedEvents> pack_events(std::span<const Event> events,
+                                               std::span<const std::string_view> strings);
 
 // Appends the events of an opened block of version 2, their times moved by `shift_ns`; all of them or none.
 // What is wrong with it, or nothing. `strings` becomes how many it brought.

@@ -91,9 +91,8 @@ std::optional<ClockFit> ClockFit::make(const std::vector<ClockBound>& given) {
       edges.push_back({static_cast<double>(bound.hi_ns) - moved, -1});
     }
     // Touching intervals overlap: beginnings first.
-    std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
-      return a.at != b.at ? a.at < b.at : a.step > b.step;
-    });
+    std::sort(edges.begin(), edges.end(),
+              [](const Edge& a, const Edge& b) { return a.at != b.at ? a.at < b.at : a.step > b.step; });
     int depth = 0;
     std::size_t most = 0;
     Line line{slope, 0, 0};
@@ -143,8 +142,8 @@ std::int64_t HostClock::to_first(std::int64_t ts_ns) const {
 }
 
 std::string step_text(std::string_view host, std::int64_t at_ns, std::int64_t change_ns) {
-  return fmt::format("{}: the clock was set {} by {} at {}; earlier times are told as if it had been right before", host,
-                     change_ns < 0 ? "back" : "forward", format_duration(std::abs(change_ns)), wall_clock(at_ns));
+  return fmt::format("{}: the clock was set {} by {} at {}; earlier times are told as if it had been right before",
+                     host, change_ns < 0 ? "back" : "forward", format_duration(std::abs(change_ns)), wall_clock(at_ns));
 }
 
 namespace {
@@ -183,7 +182,8 @@ std::optional<ClockStep> to_step(std::string_view sentence) {
   if (by == std::string_view::npos || at == std::string_view::npos || at < by) return std::nullopt;
   const std::string_view way = rest.substr(0, by);
   const Result<std::int64_t> change = parse_duration_ns(rest.substr(by + kBy.size(), at - by - kBy.size()));
-  const std::optional<std::int64_t> when = read_wall_clock(rest.substr(at + kAt.size()).substr(0, rest.substr(at + kAt.size()).find(';')));
+  const std::optional<std::int64_t> when =
+      read_wall_clock(rest.substr(at + kAt.size()).substr(0, rest.substr(at + kAt.size()).find(';')));
   if (!change || !when || (way != "back" && way != "forward")) return std::nullopt;
   return ClockStep{sentence.substr(0, set), *when, way == "back" ? -*change : *change};
 }

@@ -17,8 +17,8 @@ namespace rose::trace {
 
 // A line of Meta::handshakes: what one side saw arrive. Wall clock; 0: not seen on this side.
 struct Handshake {
-  std::string_view client, server;  // "10.0.0.1:40000", "[fd00::1]:7000"
-  std::uint32_t isn = 0;            // the client's initial sequence number: ports come again
+  std::string_view client, server;      // "10.0.0.1:40000", "[fd00::1]:7000"
+  std::uint32_t isn = 0;                // the client's initial sequence number: ports come again
   std::int64_t syn_ns = 0, ack_ns = 0;  // at the server
   std::int64_t synack_ns = 0;           // at the client
 };
@@ -38,7 +38,7 @@ struct ClockStep {
 // How far a clock is ahead of another, between these bounds.
 struct ClockBound {
   static constexpr std::int64_t kNone = std::int64_t{1} << 62;  // no bound on this side: -kNone, kNone
-  std::int64_t at_ns = 0;  // when, on the other clock
+  std::int64_t at_ns = 0;                                       // when, on the other clock
   std::int64_t lo_ns = -kNone, hi_ns = kNone;
 };
 
@@ -72,8 +72,8 @@ struct HostHandshakes {
   std::int64_t begin_ns = 0, end_ns = 0;  // its events lie between
 };
 
-// A host's clock against the first host's: ahead by `begin` at begin_ns and by `end` at end_ns of the first's clock, in a
-// line between and beyond.
+// A host's clock against the first host's: ahead by `begin` at begin_ns and by `end` at end_ns of the first's clock, in
+// a line between and beyond.
 struct HostClock {
   bool known = false;
   std::int64_t begin_ns = 0, end_ns = 0;

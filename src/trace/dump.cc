@@ -163,7 +163,8 @@ Result<void> write(const Trace& trace, DumpWriter::Sink sink) {
   for (const Event& event : trace.events) {
     if (refused > 0 && event_fault(event, trace.strings.size())) continue;
     Event& local = events.emplace_back(event);
-    for (StringId* id : {&local.node, &local.path, &local.path2, &local.peer, &local.function, &local.src, &local.dst}) {
+    for (StringId* id :
+         {&local.node, &local.path, &local.path2, &local.peer, &local.function, &local.src, &local.dst}) {
       if (*id == 0) continue;
       std::uint64_t& place = places[*id];
       if (place >> 32 != block) {
@@ -222,9 +223,9 @@ class Reader {
   using Fault = std::optional<std::string>;
 
   [[nodiscard]] Error damage(std::size_t offset, std::string what) const {
-    return {ErrorKind::input, fmt::format("{}: damaged at byte {}: {}", name_, offset, what),
-            trace_.events.empty() ? ""
-                                  : fmt::format("the {} events before the damage are readable", trace_.events.size())};
+    return {
+        ErrorKind::input, fmt::format("{}: damaged at byte {}: {}", name_, offset, what),
+        trace_.events.empty() ? "" : fmt::format("the {} events before the damage are readable", trace_.events.size())};
   }
 
   [[nodiscard]] Unexpected not_ours() const {
@@ -235,7 +236,8 @@ class Reader {
       return fail(ErrorKind::input, fmt::format("{}: not a rose dump, byte 0 does not begin one", name_),
                   "it looks like JSON Lines: turn it into a dump with rose dump import");
     if (text.starts_with(kMagic))
-      return fail(ErrorKind::input, fmt::format("{}: damaged at byte {}: the file ends inside its header", name_, size_));
+      return fail(ErrorKind::input,
+                  fmt::format("{}: damaged at byte {}: the file ends inside its header", name_, size_));
     return fail(ErrorKind::input, fmt::format("{}: not a rose dump, byte 0 does not begin one", name_),
                 "a dump is written by rose trace, rose dump or rose dump import");
   }
@@ -252,7 +254,8 @@ class Reader {
     if ((block.kind == kMetaBlock) == have_meta_) return "blocks are out of order";
     switch (block.kind) {
       case kMetaBlock: return take_meta(block.items);
-      case kStringsBlock: return version_ == 1 ? take_strings(block.items) : Fault("blocks of strings ended with version 1");
+      case kStringsBlock:
+        return version_ == 1 ? take_strings(block.items) : Fault("blocks of strings ended with version 1");
       case kEventsBlock: return version_ == 1 ? take_rows(block.items) : take_columns(block);
       default: done = true; return take_totals();
     }
@@ -319,7 +322,8 @@ class Reader {
         std::memcpy(&call.syscall, value.data(), sizeof(call.syscall));
         std::memcpy(&call.err, value.data() + 2, sizeof(call.err));
         std::memcpy(&call.count, value.data() + 8, sizeof(call.count));
-        if (call.syscall < 0 || call.syscall >= kernel::kMostSyscalls || call.err < 1 || call.err > kMostErrno) return false;
+        if (call.syscall < 0 || call.syscall >= kernel::kMostSyscalls || call.err < 1 || call.err > kMostErrno)
+          return false;
         meta.suppressed_calls.push_back(call);
         return true;
       }
@@ -344,7 +348,8 @@ class Reader {
       at += sizeof(length);
       if (length > raw_.size() - at) return "a block of strings is cut short";
       if (length > kLongestString) return fmt::format("a string claims {} bytes", length);
-      if (length > kMostStringBytes - trace_.strings.bytes() || trace_.strings.size() >= kMostStrings) return "too many strings";
+      if (length > kMostStringBytes - trace_.strings.bytes() || trace_.strings.size() >= kMostStrings)
+        return "too many strings";
       const std::size_t expected = trace_.strings.size();
       // Writers give each string once; a repeated one would shift all ids that follow.
       if (trace_.strings.intern(std::string_view(raw_).substr(at, length)) != expected)
@@ -382,7 +387,8 @@ class Reader {
 
   Fault take_totals() {
     Totals totals{};
-    if (raw_.size() != (version_ == 1 ? kTotalsOfVersion1 : sizeof totals)) return "the closing block has the wrong size";
+    if (raw_.size() != (version_ == 1 ? kTotalsOfVersion1 : sizeof totals))
+      return "the closing block has the wrong size";
     std::memcpy(&totals, raw_.data(), raw_.size());
     if (totals.events != trace_.events.size() || totals.strings != strings_)
       return fmt::format("the dump should hold {} events and {} strings, but holds {} and {}", totals.events,
@@ -426,8 +432,8 @@ Result<void> DumpWriter::begin(const Meta& meta, std::int64_t shift_ns) {
   };
   for (const std::string* text : {&meta.node, &meta.host, &meta.boot_id, &meta.trigger}) {
     if (text->size() > kLongestString)
-      return fail(ErrorKind::input, fmt::format("a name of {} bytes is longer than a dump holds ({})", text->size(),
-                                                kLongestString));
+      return fail(ErrorKind::input,
+                  fmt::format("a name of {} bytes is longer than a dump holds ({})", text->size(), kLongestString));
   }
   bytes(kNode, meta.node);
   bytes(kHost, meta.host);

@@ -160,8 +160,10 @@ std::string_view state_name(ProcessState state) {
 std::optional<Label> to_label(std::string_view line) {
   const std::size_t equals = line.find('=');
   const std::size_t colon = line.find(':', equals == std::string_view::npos ? line.size() : equals);
-  if (colon == std::string_view::npos || equals == 0 || colon == equals + 1 || colon + 1 == line.size()) return std::nullopt;
-  return Label{std::string(line.substr(0, equals)), std::string(line.substr(equals + 1, colon - equals - 1)), std::string(line.substr(colon + 1))};
+  if (colon == std::string_view::npos || equals == 0 || colon == equals + 1 || colon + 1 == line.size())
+    return std::nullopt;
+  return Label{std::string(line.substr(0, equals)), std::string(line.substr(equals + 1, colon - equals - 1)),
+               std::string(line.substr(colon + 1))};
 }
 
 std::map<std::string, std::string> nodes_by_address(const Meta& meta) {
@@ -177,8 +179,7 @@ std::optional<std::string> event_fault(const Event& event, std::size_t strings) 
     return fmt::format("{} {} is out of range", field, value);
   };
   const auto type = static_cast<int>(event.type);
-  if (type < static_cast<int>(EventType::scf) || type > static_cast<int>(EventType::sys))
-    return bad("type", type);
+  if (type < static_cast<int>(EventType::scf) || type > static_cast<int>(EventType::sys)) return bad("type", type);
   if (event.state > ProcessState::started) return bad("state", static_cast<int>(event.state));
   if (event.protocol != Protocol::none && event.protocol != Protocol::tcp && event.protocol != Protocol::udp)
     return bad("protocol", static_cast<int>(event.protocol));
@@ -193,8 +194,7 @@ std::optional<std::string> event_fault(const Event& event, std::size_t strings) 
   if (event.syscall < -1 || event.syscall >= kernel::kMostSyscalls) return bad("syscall", event.syscall);
   if (event.err < 0 || event.err > kMostErrno) return bad("errno", event.err);
   if (event.signal > kMostSignal) return bad("signal", event.signal);
-  for (const StringId id :
-       {event.node, event.path, event.path2, event.peer, event.function, event.src, event.dst}) {
+  for (const StringId id : {event.node, event.path, event.path2, event.peer, event.function, event.src, event.dst}) {
     if (id >= strings) return fmt::format("string {} does not exist, there are {}", id, strings);
   }
   return std::nullopt;

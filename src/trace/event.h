@@ -64,15 +64,15 @@ enum class ProcessState : std::uint8_t { none = 0, crashed = 1, exited = 2, paus
 enum class Protocol : std::uint8_t { none = 0, tcp = 6, udp = 17 };
 
 enum EventFlag : std::uint16_t {
-  kPlanned = 1,         // PS: rose node did it
-  kOpen = 2,            // ND, PS paused: still going on when the window was written
-  kMain = 4,            // PS: the node's main process
-  kInjected = 8,        // a fault of rose's own schedule
-  kCoreDumped = 16,     // PS
-  kUnlinked = 32,       // path: the file had no name any more
-  kTruncated = 64,      // path: only the tail is kept; AF: entered too often, what follows is not recorded
-  kOutOfMemory = 128,   // PS crashed: the kernel's OOM killer chose it
-  kBlocked = 256,       // PS paused: a thread waited uninterruptibly (D state), usually for a disk
+  kPlanned = 1,        // PS: rose node did it
+  kOpen = 2,           // ND, PS paused: still going on when the window was written
+  kMain = 4,           // PS: the node's main process
+  kInjected = 8,       // a fault of rose's own schedule
+  kCoreDumped = 16,    // PS
+  kUnlinked = 32,      // path: the file had no name any more
+  kTruncated = 64,     // path: only the tail is kept; AF: entered too often, what follows is not recorded
+  kOutOfMemory = 128,  // PS crashed: the kernel's OOM killer chose it
+  kBlocked = 256,      // PS paused: a thread waited uninterruptibly (D state), usually for a disk
 };
 
 // One trace record. Fields that a type does not have hold the "absent" value given here.
@@ -80,13 +80,13 @@ struct Event {
   std::int64_t ts_ns = 0;   // wall clock; for events with a duration, their end
   std::int64_t result = 0;  // SYS: what the call returned
   StringId node = 0;
-  StringId path = 0;        // SCF, SYS
-  StringId path2 = 0;       // SYS, SCF: second path of a rename, link, symlink
-  StringId peer = 0;        // SCF, SYS: "ip:port" or "[ip6]:port" or "unix:..."
-  StringId function = 0;    // AF
-  StringId src = 0;         // ND: address without port
+  StringId path = 0;      // SCF, SYS
+  StringId path2 = 0;     // SYS, SCF: second path of a rename, link, symlink
+  StringId peer = 0;      // SCF, SYS: "ip:port" or "[ip6]:port" or "unix:..."
+  StringId function = 0;  // AF
+  StringId src = 0;       // ND: address without port
   StringId dst = 0;
-  std::int32_t pid = 0;     // tgid; 0: unknown
+  std::int32_t pid = 0;  // tgid; 0: unknown
   std::int32_t tid = 0;
   std::int32_t fd = -1;
   std::int32_t duration_ms = -1;  // ND, PS paused
@@ -97,13 +97,13 @@ struct Event {
   std::int16_t err = 0;           // SCF: errno, positive
   std::uint16_t sport = 0;        // ND: 0 unknown
   std::uint16_t dport = 0;
-  std::uint8_t signal = 0;        // PS: 0 none
+  std::uint8_t signal = 0;  // PS: 0 none
   EventType type = EventType::scf;
   ProcessState state = ProcessState::none;
   Protocol protocol = Protocol::none;
-  std::uint16_t flags = 0;        // EventFlag
+  std::uint16_t flags = 0;  // EventFlag
   std::uint8_t reserved[2] = {};
-  std::uint32_t open_flags = 0;   // SYS of the open family: what it was opened with
+  std::uint32_t open_flags = 0;  // SYS of the open family: what it was opened with
 };
 
 // Failures of one kind that were expected: counted, not stored.
@@ -117,29 +117,30 @@ struct SuppressedCall {
 // The header of a dump.
 struct Meta {
   std::uint32_t version = 1;
-  std::string node;          // the tracer's own node or host; "" after a merge of several
+  std::string node;  // the tracer's own node or host; "" after a merge of several
   std::string host;
   std::string boot_id;
-  std::int64_t wall_base_ns = 0;       // both clocks read at one instant
+  std::int64_t wall_base_ns = 0;  // both clocks read at one instant
   std::int64_t monotonic_base_ns = 0;
-  std::uint64_t window = 0;            // events it could hold
-  std::uint64_t memory = 0;            // bytes it could hold
-  std::uint64_t lost = 0;              // events that happened and are not in the dump
-  std::uint64_t suppressed = 0;        // expected noise, counted and not stored
-  std::int64_t network_delay_ns = 0;   // thresholds it was taken with; 0 unknown
+  std::uint64_t window = 0;           // events it could hold
+  std::uint64_t memory = 0;           // bytes it could hold
+  std::uint64_t lost = 0;             // events that happened and are not in the dump
+  std::uint64_t suppressed = 0;       // expected noise, counted and not stored
+  std::int64_t network_delay_ns = 0;  // thresholds it was taken with; 0 unknown
   std::int64_t pause_ns = 0;
-  std::int64_t workload_ts = 0;        // when the workload began; 0 unknown
-  std::int64_t begin_ns = 0;           // when tracing began; 0 unknown
-  std::int64_t end_ns = 0;             // when the window was written; 0 unknown
-  std::string trigger;                 // why the window was written: "crash: n1: ..."; "" unknown
+  std::int64_t workload_ts = 0;                  // when the workload began; 0 unknown
+  std::int64_t begin_ns = 0;                     // when tracing began; 0 unknown
+  std::int64_t end_ns = 0;                       // when the window was written; 0 unknown
+  std::string trigger;                           // why the window was written: "crash: n1: ..."; "" unknown
   std::vector<SuppressedCall> suppressed_calls;  // what `suppressed` counts, where it is known; the most frequent first
-  std::vector<std::string> nodes;      // names seen, in file order
+  std::vector<std::string> nodes;                // names seen, in file order
   // Addresses by node, as "name=ip": lets ND events of one dump be told to nodes of another.
   std::vector<std::string> addresses;
-  std::vector<std::string> labels;     // what others call a node, as "name=KEY:VALUE": "db=unit:postgresql.service", "db=cluster:east"
+  std::vector<std::string>
+      labels;  // what others call a node, as "name=KEY:VALUE": "db=unit:postgresql.service", "db=cluster:east"
   std::uint64_t pairs_evicted = 0;      // connections forgotten for lack of memory: their silences are not in the dump
   std::vector<std::string> handshakes;  // lines of trace/clock.h: what ties this host's clock to others'
-  std::vector<std::string> clock;       // sentences: when the host's clock was set, what a merge found of the hosts' clocks
+  std::vector<std::string> clock;  // sentences: when the host's clock was set, what a merge found of the hosts' clocks
 };
 
 struct Trace {
@@ -164,7 +165,7 @@ struct Label {
 // The nodes' names by their addresses, as the header gives them.
 [[nodiscard]] std::map<std::string, std::string> nodes_by_address(const Meta& meta);
 
-[[nodiscard]] std::string_view type_name(EventType type);        // "scf"
-[[nodiscard]] std::string_view state_name(ProcessState state);   // "crashed"
+[[nodiscard]] std::string_view type_name(EventType type);       // "scf"
+[[nodiscard]] std::string_view state_name(ProcessState state);  // "crashed"
 
 }  // namespace rose::trace

@@ -25,12 +25,64 @@ namespace {
 constexpr int kDeepest = 64;
 
 enum class Key {
-  meta, ts, node, type, pid, tid, syscall, err, result, fd, path, path2, peer, function, src, dst, state, signal,
-  exit_code, duration_ms, planned, packets, open, sport, dport, proto, count, main, core, oom, blocked, unlinked,
-  truncated, injected, open_flags, operation,
-  version, host, boot_id, wall_base_ns, monotonic_base_ns, window, memory, lost, suppressed, network_delay_ns,
-  pause_ns, workload_ts, begin_ns, end_ns, nodes, addresses, trigger, suppressed_calls, pairs_evicted,
-  handshakes, clock, labels,
+  meta,
+  ts,
+  node,
+  type,
+  pid,
+  tid,
+  syscall,
+  err,
+  result,
+  fd,
+  path,
+  path2,
+  peer,
+  function,
+  src,
+  dst,
+  state,
+  signal,
+  exit_code,
+  duration_ms,
+  planned,
+  packets,
+  open,
+  sport,
+  dport,
+  proto,
+  count,
+  main,
+  core,
+  oom,
+  blocked,
+  unlinked,
+  truncated,
+  injected,
+  open_flags,
+  operation,
+  version,
+  host,
+  boot_id,
+  wall_base_ns,
+  monotonic_base_ns,
+  window,
+  memory,
+  lost,
+  suppressed,
+  network_delay_ns,
+  pause_ns,
+  workload_ts,
+  begin_ns,
+  end_ns,
+  nodes,
+  addresses,
+  trigger,
+  suppressed_calls,
+  pairs_evicted,
+  handshakes,
+  clock,
+  labels,
   unknown
 };
 constexpr auto kKeys = static_cast<std::size_t>(Key::unknown);
@@ -38,31 +90,69 @@ constexpr auto kKeys = static_cast<std::size_t>(Key::unknown);
 using KeyMap = std::unordered_map<std::string_view, Key>;
 
 const KeyMap& event_keys() {
-  static const KeyMap keys = {
-      {"meta", Key::meta}, {"ts", Key::ts}, {"node", Key::node}, {"type", Key::type}, {"pid", Key::pid},
-      {"tid", Key::tid}, {"syscall", Key::syscall}, {"errno", Key::err}, {"result", Key::result}, {"fd", Key::fd},
-      {"path", Key::path}, {"path2", Key::path2}, {"peer", Key::peer}, {"function", Key::function},
-      {"src", Key::src}, {"dst", Key::dst}, {"state", Key::state}, {"signal", Key::signal},
-      {"exit_code", Key::exit_code}, {"duration_ms", Key::duration_ms}, {"planned", Key::planned},
-      {"packets", Key::packets}, {"open", Key::open}, {"sport", Key::sport}, {"dport", Key::dport},
-      {"proto", Key::proto}, {"count", Key::count}, {"main", Key::main}, {"core", Key::core},
-      {"unlinked", Key::unlinked}, {"truncated", Key::truncated}, {"injected", Key::injected},
-      {"oom", Key::oom}, {"blocked", Key::blocked}, {"flags", Key::open_flags},
-      {"op", Key::operation}};
+  static const KeyMap keys = {{"meta", Key::meta},
+                              {"ts", Key::ts},
+                              {"node", Key::node},
+                              {"type", Key::type},
+                              {"pid", Key::pid},
+                              {"tid", Key::tid},
+                              {"syscall", Key::syscall},
+                              {"errno", Key::err},
+                              {"result", Key::result},
+                              {"fd", Key::fd},
+                              {"path", Key::path},
+                              {"path2", Key::path2},
+                              {"peer", Key::peer},
+                              {"function", Key::function},
+                              {"src", Key::src},
+                              {"dst", Key::dst},
+                              {"state", Key::state},
+                              {"signal", Key::signal},
+                              {"exit_code", Key::exit_code},
+                              {"duration_ms", Key::duration_ms},
+                              {"planned", Key::planned},
+                              {"packets", Key::packets},
+                              {"open", Key::open},
+                              {"sport", Key::sport},
+                              {"dport", Key::dport},
+                              {"proto", Key::proto},
+                              {"count", Key::count},
+                              {"main", Key::main},
+                              {"core", Key::core},
+                              {"unlinked", Key::unlinked},
+                              {"truncated", Key::truncated},
+                              {"injected", Key::injected},
+                              {"oom", Key::oom},
+                              {"blocked", Key::blocked},
+                              {"flags", Key::open_flags},
+                              {"op", Key::operation}};
   return keys;
 }
 
 const KeyMap& meta_keys() {
-  static const KeyMap keys = {
-      {"version", Key::version}, {"node", Key::node}, {"host", Key::host}, {"boot_id", Key::boot_id},
-      {"wall_base_ns", Key::wall_base_ns}, {"monotonic_base_ns", Key::monotonic_base_ns},
-      {"window", Key::window}, {"memory", Key::memory}, {"lost", Key::lost}, {"suppressed", Key::suppressed},
-      {"network_delay_ns", Key::network_delay_ns}, {"pause_ns", Key::pause_ns},
-      {"workload_ts", Key::workload_ts}, {"begin_ns", Key::begin_ns}, {"end_ns", Key::end_ns},
-      {"nodes", Key::nodes}, {"addresses", Key::addresses}, {"trigger", Key::trigger},
-      {"suppressed_calls", Key::suppressed_calls},
-      {"pairs_evicted", Key::pairs_evicted}, {"handshakes", Key::handshakes}, {"clock", Key::clock},
-      {"labels", Key::labels}};
+  static const KeyMap keys = {{"version", Key::version},
+                              {"node", Key::node},
+                              {"host", Key::host},
+                              {"boot_id", Key::boot_id},
+                              {"wall_base_ns", Key::wall_base_ns},
+                              {"monotonic_base_ns", Key::monotonic_base_ns},
+                              {"window", Key::window},
+                              {"memory", Key::memory},
+                              {"lost", Key::lost},
+                              {"suppressed", Key::suppressed},
+                              {"network_delay_ns", Key::network_delay_ns},
+                              {"pause_ns", Key::pause_ns},
+                              {"workload_ts", Key::workload_ts},
+                              {"begin_ns", Key::begin_ns},
+                              {"end_ns", Key::end_ns},
+                              {"nodes", Key::nodes},
+                              {"addresses", Key::addresses},
+                              {"trigger", Key::trigger},
+                              {"suppressed_calls", Key::suppressed_calls},
+                              {"pairs_evicted", Key::pairs_evicted},
+                              {"handshakes", Key::handshakes},
+                              {"clock", Key::clock},
+                              {"labels", Key::labels}};
   return keys;
 }
 
@@ -85,8 +175,8 @@ struct Fault {
 };
 using Maybe = std::optional<Fault>;
 
-#define LINE_CHECK(expr)                                   \
-  do {                                                     \
+#define LINE_CHECK(expr)                                             \
+  do {                                                               \
     if (Maybe line_check_ = (expr); line_check_) return line_check_; \
   } while (false)
 
@@ -112,8 +202,7 @@ class LineReader {
         return event_field(key, event);
       }
       is_meta = true;
-      if (!first)
-        return Fault{"a meta line may come only before the events", "join dumps with rose dump merge"};
+      if (!first) return Fault{"a meta line may come only before the events", "join dumps with rose dump merge"};
       const auto outer = seen_;
       seen_.reset();
       if (at_ == end_ || *at_ != '{') return wrong("meta", "an object");
@@ -130,8 +219,7 @@ class LineReader {
     }
     if (!seen_[static_cast<std::size_t>(Key::ts)])
       return Fault{"an event needs ts", "ts is wall-clock time in nanoseconds since 1970"};
-    if (!seen_[static_cast<std::size_t>(Key::type)])
-      return Fault{"an event needs type", "one of scf, af, nd, ps, sys"};
+    if (!seen_[static_cast<std::size_t>(Key::type)]) return Fault{"an event needs type", "one of scf, af, nd, ps, sys"};
     if (trace_.events.size() >= kMostEvents)
       return Fault{fmt::format("more events than one trace holds ({})", kMostEvents), {}};
     trace_.events.push_back(event);
@@ -224,7 +312,9 @@ class LineReader {
     if (at_ == end_) return malformed("an escape");
     const char c = *at_++;
     switch (c) {
-      case '"': case '\\': case '/': out += c; return std::nullopt;
+      case '"':
+      case '\\':
+      case '/': out += c; return std::nullopt;
       case 'b': out += '\b'; return std::nullopt;
       case 'f': out += '\f'; return std::nullopt;
       case 'n': out += '\n'; return std::nullopt;
@@ -436,8 +526,10 @@ class LineReader {
       const std::optional<int> err = words.size() == 3 ? kernel::errno_number(words[1]) : std::nullopt;
       std::uint64_t count = 0;
       if (!call || !err || *err > kMostErrno ||
-          std::from_chars(words[2].data(), words[2].data() + words[2].size(), count).ptr != words[2].data() + words[2].size())
-        return Fault{fmt::format("{} does not say a call, its error and a count", shown(text)), "such as \"read EAGAIN 300\""};
+          std::from_chars(words[2].data(), words[2].data() + words[2].size(), count).ptr !=
+              words[2].data() + words[2].size())
+        return Fault{fmt::format("{} does not say a call, its error and a count", shown(text)),
+                     "such as \"read EAGAIN 300\""};
       meta.suppressed_calls.push_back({static_cast<std::int16_t>(*call), static_cast<std::int16_t>(*err), count});
     }
     return std::nullopt;
@@ -499,16 +591,15 @@ class LineReader {
   static Maybe known_word(Key key, std::string_view word, Event& e) {
     switch (key) {
       case Key::type:
-        for (const EventType type :
-             {EventType::scf, EventType::af, EventType::nd, EventType::ps, EventType::sys}) {
+        for (const EventType type : {EventType::scf, EventType::af, EventType::nd, EventType::ps, EventType::sys}) {
           if (word != type_name(type)) continue;
           e.type = type;
           return std::nullopt;
         }
         return unknown_word("type", word, {"scf", "af", "nd", "ps", "sys"}, "one of scf, af, nd, ps, sys");
       case Key::state:
-        for (const ProcessState state : {ProcessState::crashed, ProcessState::exited, ProcessState::paused,
-                                         ProcessState::started}) {
+        for (const ProcessState state :
+             {ProcessState::crashed, ProcessState::exited, ProcessState::paused, ProcessState::started}) {
           if (word != state_name(state)) continue;
           e.state = state;
           return std::nullopt;
@@ -645,12 +736,10 @@ Result<Trace> parse_jsonl(std::string_view text, std::string_view name, std::str
       if (!names.empty()) names += ", ";
       names += shown(field);
     }
-    std::string said = fmt::format("{}:{}: fields that rose does not know are left out: {}", name,
-                                   unknown.front().second, names);
-    if (warning != nullptr)
-      *warning = std::move(said);
-    else
-      log::warning(said);
+    std::string said =
+        fmt::format("{}:{}: fields that rose does not know are left out: {}", name, unknown.front().second, names);
+    if (warning != nullptr) *warning = std::move(said);
+    else log::warning(said);
   }
   sort_by_time(trace);
   return trace;

@@ -1,5 +1,5 @@
-// Traces to JSON Lines. By hand, as reading is: nlohmann/json refuses lone surrogates, which carry the bytes of names that are not
-// UTF-8, and a dump of a million events should not take seconds.
+// Traces to JSON Lines. By hand, as reading is: nlohmann/json refuses lone surrogates, which carry the bytes of names
+// that are not UTF-8, and a dump of a million events should not take seconds.
 #include "trace/jsonl.h"
 
 #include <fmt/format.h>
@@ -148,8 +148,7 @@ void append_event(std::string& out, const Trace& trace, const Event& e) {
   // Which operation of io_uring failed; the call it is told as has no result of its own.
   if (scf && e.syscall == kUringEnter && e.result > 0 && e.result <= 255)
     object.word("op", kernel::uring_operation_name(static_cast<int>(e.result)));
-  else if (sys || e.result != 0)
-    object.number("result", e.result);
+  else if (sys || e.result != 0) object.number("result", e.result);
   if (scf || sys || e.fd >= 0) object.number_or_null("fd", e.fd, -1);
   if (scf || sys || e.path != 0) string("path", e.path);
   known("path2", e.path2);
@@ -254,7 +253,8 @@ std::string meta_to_json(const Meta& meta) {
   if (!meta.suppressed_calls.empty()) {
     std::vector<std::string> calls;
     for (const SuppressedCall& call : meta.suppressed_calls)
-      calls.push_back(fmt::format("{} {} {}", kernel::syscall_name(call.syscall), kernel::errno_name(call.err), call.count));
+      calls.push_back(
+          fmt::format("{} {} {}", kernel::syscall_name(call.syscall), kernel::errno_name(call.err), call.count));
     object.list("suppressed_calls", calls);
   }
   if (!meta.nodes.empty()) object.list("nodes", meta.nodes);

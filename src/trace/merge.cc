@@ -79,8 +79,9 @@ std::string milliseconds(double ns) {
 
 std::string sentence(const MergedClock& clock, const HostClock& found, const std::string& first) {
   if (!clock.known) {
-    return fmt::format("{}: clock not estimated: no connection to {} was seen on both sides; its times are as they were",
-                       clock.host, first);
+    return fmt::format(
+        "{}: clock not estimated: no connection to {} was seen on both sides; its times are as they were", clock.host,
+        first);
   }
   const auto way = fmt::format("{} {} of {}", milliseconds(static_cast<double>(clock.ahead_ns)),
                                clock.ahead_ns < 0 ? "behind" : "ahead", first);
@@ -89,7 +90,8 @@ std::string sentence(const MergedClock& clock, const HostClock& found, const std
                            ? (found.ahead_end - found.ahead_begin) / static_cast<double>(found.end_ns - found.begin_ns)
                            : 0;
   return fmt::format("{}: clock {}, within {}, from {} handshake{}{}{}; corrected", clock.host, way,
-                     milliseconds(static_cast<double>(clock.error_ns)), clock.handshakes, clock.handshakes == 1 ? "" : "s",
+                     milliseconds(static_cast<double>(clock.error_ns)), clock.handshakes,
+                     clock.handshakes == 1 ? "" : "s",
                      found.steps > 1 ? fmt::format(" over {} hosts", found.steps - 1) : std::string(),
                      std::abs(drift) >= 1e-6 ? fmt::format(", drifting {:+.0f} ppm", drift * 1e6) : std::string());
 }
@@ -129,13 +131,11 @@ void combine(Meta& into, const Trace& trace, const HostClock& clock) {
   into.lost += meta.lost;
   into.suppressed += meta.suppressed;
   for (const SuppressedCall& call : meta.suppressed_calls) {
-    const auto known = std::find_if(into.suppressed_calls.begin(), into.suppressed_calls.end(), [&](const SuppressedCall& other) {
-      return other.syscall == call.syscall && other.err == call.err;
-    });
-    if (known == into.suppressed_calls.end())
-      into.suppressed_calls.push_back(call);
-    else
-      known->count += call.count;
+    const auto known = std::find_if(
+        into.suppressed_calls.begin(), into.suppressed_calls.end(),
+        [&](const SuppressedCall& other) { return other.syscall == call.syscall && other.err == call.err; });
+    if (known == into.suppressed_calls.end()) into.suppressed_calls.push_back(call);
+    else known->count += call.count;
   }
   std::stable_sort(into.suppressed_calls.begin(), into.suppressed_calls.end(),
                    [](const SuppressedCall& a, const SuppressedCall& b) { return a.count > b.count; });
@@ -160,17 +160,22 @@ void combine(Meta& into, const Trace& trace, const HostClock& clock) {
   unite(into.clock, meta.clock);
 }
 
-// How much later the clock of this boot was set forward between the dump `meta` and the latest dump, `latest`: 0 when it was not.
+// How much later the clock of this boot was set forward between the dump `meta` and the latest dump, `latest`: 0 when
+// it was not.
 std::int64_t set_since(const Meta& meta, const Meta& latest) {
   constexpr std::int64_t kLeast = 1'000'000;  // below that it may be the reading
-  if (meta.monotonic_base_ns == 0 || meta.wall_base_ns == 0 || latest.monotonic_base_ns == 0 || latest.wall_base_ns == 0) return 0;
-  const std::int64_t change = (latest.wall_base_ns - latest.monotonic_base_ns) - (meta.wall_base_ns - meta.monotonic_base_ns);
+  if (meta.monotonic_base_ns == 0 || meta.wall_base_ns == 0 || latest.monotonic_base_ns == 0 ||
+      latest.wall_base_ns == 0)
+    return 0;
+  const std::int64_t change =
+      (latest.wall_base_ns - latest.monotonic_base_ns) - (meta.wall_base_ns - meta.monotonic_base_ns);
   if (std::abs(change) < kLeast || std::abs(change) >= kLatestTs) return 0;  // dumps come from anywhere
   const std::int64_t wall = meta.wall_base_ns + change;
   return wall < 1 || wall > kLatestTs ? 0 : change;
 }
 
-// Dumps of one boot between which its clock was set: all on the clock as the latest of them has it. Empty when there are none.
+// Dumps of one boot between which its clock was set: all on the clock as the latest of them has it. Empty when there
+// are none.
 std::vector<Trace> on_latest_clocks(const std::vector<Trace>& traces, const std::vector<Host>& hosts) {
   std::vector<Trace> set;
   for (const Host& host : hosts) {
@@ -185,8 +190,10 @@ std::vector<Trace> on_latest_clocks(const std::vector<Trace>& traces, const std:
       clock.known = true;
       clock.ahead_begin = clock.ahead_end = -static_cast<double>(change);
       Meta& meta = set[i].meta = moved(traces[i].meta, clock);
-      meta.wall_base_ns = meta.monotonic_base_ns + (traces[latest].meta.wall_base_ns - traces[latest].meta.monotonic_base_ns);
-      if (traces[latest].meta.clock.empty()) meta.clock.push_back(step_text(host.name, traces[latest].meta.wall_base_ns, change));
+      meta.wall_base_ns =
+          meta.monotonic_base_ns + (traces[latest].meta.wall_base_ns - traces[latest].meta.monotonic_base_ns);
+      if (traces[latest].meta.clock.empty())
+        meta.clock.push_back(step_text(host.name, traces[latest].meta.wall_base_ns, change));
       for (Event& event : set[i].events) event.ts_ns = std::clamp<std::int64_t>(event.ts_ns + change, 1, kLatestTs);
     }
   }

@@ -21,7 +21,7 @@ struct MergeOptions {
 struct MergedClock {
   std::string host;  // its name, or its nodes'
   bool known = false;
-  bool given = false;  // by MergeOptions
+  bool given = false;         // by MergeOptions
   std::int64_t ahead_ns = 0;  // of the first dump's clock, at the end
   std::int64_t error_ns = 0;
   std::size_t handshakes = 0;

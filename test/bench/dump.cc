@@ -80,8 +80,7 @@ void merge_million(benchmark::State& state) {
 void summarise_million(benchmark::State& state) {
   const auto& trace = trace_of(static_cast<Paths>(state.range(0)));
   std::size_t bytes = 0;
-  for (auto _ : state)
-    report::show_summary(trace, {}, nullptr, [&](std::string_view text) { bytes += text.size(); });
+  for (auto _ : state) report::show_summary(trace, {}, nullptr, [&](std::string_view text) { bytes += text.size(); });
   benchmark::DoNotOptimize(bytes);
 }
 

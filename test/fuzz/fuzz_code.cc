@@ -18,7 +18,8 @@ using namespace rose::symbols;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), std::min<std::size_t>(size, 2 * kMostQueryBytes));
-  if (const auto query = parse_query(text); query && query->name.empty() != (query->kind == Query::Kind::result)) std::abort();
+  if (const auto query = parse_query(text); query && query->name.empty() != (query->kind == Query::Kind::result))
+    std::abort();
   const rose::Fd file(::memfd_create("rose-fuzz", MFD_CLOEXEC));
   if (!file) std::abort();
   for (std::size_t done = 0; done < size;) {
@@ -51,7 +52,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const auto answer = values->answer(*query);
       if (!answer) continue;
       for (const Site& site : answer->sites)
-        if (site.offset >= size || site.fetch.at.offsets.empty() || site.fetch.at.offsets.size() > kMostReads + 1) std::abort();
+        if (site.offset >= size || site.fetch.at.offsets.empty() || site.fetch.at.offsets.size() > kMostReads + 1)
+          std::abort();
     }
   }
   for (const char* what : {"code_victim.c:30:text", "code_victim.c:60:stderr", "stack_victim.cc:20:x"})

@@ -34,14 +34,17 @@ void check(const Draft& draft) {
 
 void compose_file(std::string_view text) {
   (void)config::read_compose(text, "/nowhere/compose.yaml", [](const std::string&) { return std::nullopt; });
-  const auto lookup = [](const std::string& name) { return name.size() > 3 ? std::nullopt : std::optional<std::string>("value"); };
+  const auto lookup = [](const std::string& name) {
+    return name.size() > 3 ? std::nullopt : std::optional<std::string>("value");
+  };
   const auto file = parse_compose(text, "compose.yaml", lookup);
   if (!file) {
     if (file.error().message.rfind("compose.yaml", 0) != 0) std::abort();
     return;
   }
   const Drafted drafted = draft_compose(*file, "compose.yaml", {});
-  if (!drafted.nodes.empty()) check(write_draft({"compose.yaml"}, drafted.nodes, drafted.around, example_for(drafted.nodes), Host()));
+  if (!drafted.nodes.empty())
+    check(write_draft({"compose.yaml"}, drafted.nodes, drafted.around, example_for(drafted.nodes), Host()));
 }
 
 // A process of this command line, a word a line, and these settings behind the first empty line.
@@ -67,7 +70,8 @@ void command(std::string_view text) {
   seen[1].tcp = {{"0.0.0.0", 7002}};
   if (gap != std::string_view::npos && is_settings("/etc/kv.conf", text.substr(gap + 2)))
     seen[0].settings.push_back(read_settings("/etc/kv.conf", text.substr(gap + 2), {"localhost"}));
-  for (std::size_t i = 1; i < words.words.size() && i < 50; ++i) seen[1].main.env.emplace_back(words.words[i], words.words[i - 1]);
+  for (std::size_t i = 1; i < words.words.size() && i < 50; ++i)
+    seen[1].main.env.emplace_back(words.words[i], words.words[i - 1]);
   // A password stays where it is, whatever stands around it.
   const bool odd = std::string_view(text).find(kSecret.substr(0, 7)) != std::string_view::npos;
   if (!odd) seen[1].main.env.emplace_back("KV_PASSWORD", kSecret);

@@ -1,5 +1,5 @@
-// Go's function table, as it stands in a program that somebody else built: no bytes may lead the reader out of them, nor
-// make it give more than they hold.
+// Go's function table, as it stands in a program that somebody else built: no bytes may lead the reader out of them,
+// nor make it give more than they hold.
 #include <cstdint>
 #include <cstdlib>
 #include <span>

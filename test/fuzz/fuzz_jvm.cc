@@ -1,4 +1,5 @@
-// What comes out of other people's JVMs: the agent's state file, a method's code, names. No input may crash their readers.
+// What comes out of other people's JVMs: the agent's state file, a method's code, names. No input may crash their
+// readers.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -1,7 +1,8 @@
-// Recordings of librose-rr: no bytes may lead the reader out of them, into a hang, or to records that do not stand where they say.
+// Recordings of librose-rr: no bytes may lead the reader out of them, into a hang, or to records that do not stand
+// where they say.
 //
-// The smallest ring is 64 KiB, mostly zeros: the input is laid into one. Its first bytes say how: 'S' gives heads of records right
-// checksums (else a fuzzer never comes behind them), anything else leaves all as it is.
+// The smallest ring is 64 KiB, mostly zeros: the input is laid into one. Its first bytes say how: 'S' gives heads of
+// records right checksums (else a fuzzer never comes behind them), anything else leaves all as it is.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -45,7 +46,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     ++records;
     if (record.position < before || position > facts.end || record.key.empty()) std::abort();
     for (const std::string_view part : {record.key, record.data})
-      if (!part.empty() && (part.data() < bytes.data() + rr::kHeadBytes || part.data() + part.size() > bytes.data() + bytes.size())) std::abort();
+      if (!part.empty() &&
+          (part.data() < bytes.data() + rr::kHeadBytes || part.data() + part.size() > bytes.data() + bytes.size()))
+        std::abort();
     (void)rr::kind_name(record.kind);
     before = position;
   }

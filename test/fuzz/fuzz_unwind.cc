@@ -1,5 +1,5 @@
-// The copy of a thread of a process that somebody else wrote, with a file of its: no bytes may lead the unwinder out of them, or keep it.
-// 17 registers, 4 maps (where it is, of which file), a stack up to its half, the file.
+// The copy of a thread of a process that somebody else wrote, with a file of its: no bytes may lead the unwinder out of
+// them, or keep it. 17 registers, 4 maps (where it is, of which file), a stack up to its half, the file.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -32,7 +32,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (std::size_t i = 0; i < kMaps; ++i) {
     std::uint64_t words[3];
     std::memcpy(words, data + 17 * 8 + i * 24, sizeof words);
-    snapshot.maps.push_back({words[0], words[1], words[2] >> 1, (words[2] & 1) != 0 ? fmt::format("/proc/self/fd/{}", file.get()) : "", "/bin/fuzz"});
+    snapshot.maps.push_back({words[0], words[1], words[2] >> 1,
+                             (words[2] & 1) != 0 ? fmt::format("/proc/self/fd/{}", file.get()) : "", "/bin/fuzz"});
   }
   const auto told = unwind(snapshot, 1'000'000'000);
   if (told.frames.empty() || told.frames.size() > symbols::kMostFrames) std::abort();

@@ -1,5 +1,5 @@
-// What diagnosis and workers send each other: no bytes may crash the reader or lead out of a folder, and what is accepted survives being
-// sent on.
+// What diagnosis and workers send each other: no bytes may crash the reader or lead out of a folder, and what is
+// accepted survives being sent on.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

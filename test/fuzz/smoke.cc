@@ -95,14 +95,17 @@ Seeds code_seeds() {
 // Programs, and what is asked of one.
 Seeds asked_seeds() {
   Seeds seeds = code_seeds();
-  for (const char* query : {"Raft::append(Entry const&)(term->low)", "store(*arg12)", "find:return->value.size", "src/store.c:123:this->total"}) seeds.emplace_back(query);
+  for (const char* query : {"Raft::append(Entry const&)(term->low)", "store(*arg12)", "find:return->value.size",
+                            "src/store.c:123:this->total"})
+    seeds.emplace_back(query);
   return seeds;
 }
 
 Seeds config_seeds() {
   Seeds seeds = example_files("rose.toml");
   seeds.push_back(
-      "name = \"x\"\n[[node]]\nname = \"n1\"\ncommand = [\"./kv\", \"${ip}\"]\nready = { tcp = 7000, timeout = \"10s\" }\n"
+      "name = \"x\"\n[[node]]\nname = \"n1\"\ncommand = [\"./kv\", \"${ip}\"]\nready = { tcp = 7000, timeout = \"10s\" "
+      "}\n"
       "[workload]\ncommand = [\"true\"]\n[oracle]\ncommand = [\"true\"]\nwhen = \"poll\"\n");
   return seeds;
 }
@@ -110,20 +113,33 @@ Seeds config_seeds() {
 // What each reader of fuzz_draft.cc takes, behind its letter.
 Seeds draft_seeds() {
   return {
-      "yservices:\n  db: &x { image: \"redis:${TAG:-7}\", ports: [\"127.0.0.1:80:80\", {target: 5, published: \"6\"}], expose: [1], scale: 2 }\n"
-      "  app:\n    <<: *x\n    command: sh -c 'a \"b\"'\n    depends_on: { db: { condition: service_healthy } }\n    healthcheck: { test: x }\n"
-      "    environment: [A=1]\n    volumes: [\"d:/d\", \"/e:/e:ro\"]\n    networks: { n: { ipv4_address: 10.5.0.9 } }\nvolumes: { d: { external: true } }\n",
-      "c/opt/kv\n--data\n/var/lib/kv\n--listen=127.0.0.1:7001\n--peers\n127.0.0.1:7002,[::1]:7002\n--password=x\nhttp://u:p@h/?token=1\n${dir}\n'''\n\n"
+      "yservices:\n  db: &x { image: \"redis:${TAG:-7}\", ports: [\"127.0.0.1:80:80\", {target: 5, published: \"6\"}], "
+      "expose: [1], scale: 2 }\n"
+      "  app:\n    <<: *x\n    command: sh -c 'a \"b\"'\n    depends_on: { db: { condition: service_healthy } }\n    "
+      "healthcheck: { test: x }\n"
+      "    environment: [A=1]\n    volumes: [\"d:/d\", \"/e:/e:ro\"]\n    networks: { n: { ipv4_address: 10.5.0.9 } "
+      "}\nvolumes: { d: { external: true } }\n",
+      "c/opt/kv\n--data\n/var/lib/kv\n--listen=127.0.0.1:7001\n--peers\n127.0.0.1:7002,[::1]:7002\n--password=x\nhttp:/"
+      "/u:p@h/?token=1\n${dir}\n'''\n\n"
       "listen 127.0.0.1:7001;\nbind: 10.0.0.5\npeers = 127.0.0.1:7002\ndata /var/lib/kv\nrequirepass y\n",
-      "credis-server *:7001\n\n", "cnginx: master process /usr/sbin/nginx -g daemon on; x; -c /n\n\n", "c/usr/bin/postgres\n-D\n/x\n-p\n7001\n\n",
+      "credis-server *:7001\n\n",
+      "cnginx: master process /usr/sbin/nginx -g daemon on; x; -c /n\n\n",
+      "c/usr/bin/postgres\n-D\n/x\n-p\n7001\n\n",
       "c/usr/bin/redis-server\n/etc/r.conf\n--requirepass\n'\n--bind\n::1\n--replicaof\n127.0.0.1\n7002\n\n",
-      "j[{\"Id\":\"1f\",\"Name\":\"/c\",\"State\":{\"Pid\":7},\"Config\":{\"Image\":\"redis:7\",\"Cmd\":[\"a\",\"--password\",\"b\",\"127.0.0.1:80\"],"
-      "\"Env\":[\"A=b c\",\"S_TOKEN=1\"],\"Entrypoint\":[\"e\",\"f\"],\"User\":\"u\"},\"HostConfig\":{\"Memory\":5,\"CapAdd\":[\"X\"]},"
-      "\"Mounts\":[{\"Type\":\"bind\",\"Source\":\"/a\",\"Destination\":\"/b\",\"RW\":false}],\"NetworkSettings\":{\"IPAddress\":\"10.1.1.1\"}}]",
-      "uId=kv.service\nExecStart={ path=/opt/kv ; argv[]=/opt/kv --dir /x ; ignore_errors=no }\nRestart=always\nRestartUSec=1min 30s\nStartLimitBurst=7\n"
+      "j[{\"Id\":\"1f\",\"Name\":\"/"
+      "c\",\"State\":{\"Pid\":7},\"Config\":{\"Image\":\"redis:7\",\"Cmd\":[\"a\",\"--password\",\"b\",\"127.0.0.1:"
+      "80\"],"
+      "\"Env\":[\"A=b "
+      "c\",\"S_TOKEN=1\"],\"Entrypoint\":[\"e\",\"f\"],\"User\":\"u\"},\"HostConfig\":{\"Memory\":5,\"CapAdd\":[\"X\"]}"
+      ","
+      "\"Mounts\":[{\"Type\":\"bind\",\"Source\":\"/a\",\"Destination\":\"/"
+      "b\",\"RW\":false}],\"NetworkSettings\":{\"IPAddress\":\"10.1.1.1\"}}]",
+      "uId=kv.service\nExecStart={ path=/opt/kv ; argv[]=/opt/kv --dir /x ; ignore_errors=no "
+      "}\nRestart=always\nRestartUSec=1min 30s\nStartLimitBurst=7\n"
       "PIDFile=/run/kv.pid\nStateDirectory=kv a/b\nEnvironmentFiles=/etc/x (ignore_errors=yes)\n",
       "t   0: 0100007F:1CE9 0200007F:CFEA 01 00000000:00000000 00:00000000 00000000     0        0 4711 1\n"
-      "0000000000000000: 00000002 00000000 00010000 0001 01 815 /run/x.sock\n     |-- 10.1.0.7\n        /32 host LOCAL\n"
+      "0000000000000000: 00000002 00000000 00010000 0001 01 815 /run/x.sock\n     |-- 10.1.0.7\n        /32 host "
+      "LOCAL\n"
       "00000000000000000000000000000001 01 80 10 80       lo\nA=\"b\"\n",
   };
 }
@@ -182,8 +198,10 @@ Seeds jvm_seeds() {
   }
   std::memcpy(state.data(), &head, sizeof head);
   // A table of jumps, and two names.
-  const unsigned char code[] = {0x1a, 0xaa, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 7, 0x9d, 0xff, 0xfe, 0xb8, 0, 1, 0xb1};
-  return {state, std::string(reinterpret_cast<const char*>(code), sizeof code), "*Learner.m(long,org.x.Learner$A", "A.<init>(List<String> x)org.x.Outer$A"};
+  const unsigned char code[] = {0x1a, 0xaa, 0, 0, 0, 0, 0, 9, 0,    0,    0,    0,    0, 0, 0,   1,
+                                0,    0,    0, 3, 0, 0, 0, 7, 0x9d, 0xff, 0xfe, 0xb8, 0, 1, 0xb1};
+  return {state, std::string(reinterpret_cast<const char*>(code), sizeof code), "*Learner.m(long,org.x.Learner$A",
+          "A.<init>(List<String> x)org.x.Outer$A"};
 }
 
 // The logs of test/logs: real ones, of servers.
@@ -200,13 +218,21 @@ Seeds logs_seeds() {
 }
 
 Seeds said_seeds() {
-  return {"java.lang.NullPointerException: no file\n\tat java.base/java.io.File.length(File.java:12)\n\tat org.x.Database.limit(Database.java:279)\n",
-          "Traceback (most recent call last):\n  File \"/srv/spool.py\", line 80, in <module>\n    main()\n  File \"/srv/spool.py\", line 58, in adopt\n    there[1]\nKeyError: 1\n",
-          "panic: no\n\ngoroutine 7 [running]:\npanic({0x1})\n\t/usr/local/go/src/runtime/panic.go:770 +0x132\nmain.(*shelf).put(0xc0, 0x1)\n\t/srv/shelf.go:55 +0x1d\n",
-          "Error: ENOSPC: no space left on device, write\n    at Object.writeSync (node:fs:921:3)\n    at async new Store.save [as put] (file:///srv/store.js:41:8)\n    at /srv/x.js:3:1\n",
-          "Unhandled exception. System.IO.IOException: x\n   at System.IO.F.Write(H h)\n   at Shop.Store.Save(String path) in /srv/Store.cs:line 42\n",
-          "/srv/store.rb:41:in `block in save': x (Errno::ENOSPC)\n\tfrom /srv/store.rb:12:in 'Store#put'\n\tfrom /srv/shop.rb:3:in `<main>'\n",
-          "stack backtrace:\n   0: shelf::put::h0123456789abcdef\n             at ./src/main.rs:12:5\n   1: shelf::serve\n             at ./src/main.rs:40:9\n"};
+  return {
+      "java.lang.NullPointerException: no file\n\tat java.base/java.io.File.length(File.java:12)\n\tat "
+      "org.x.Database.limit(Database.java:279)\n",
+      "Traceback (most recent call last):\n  File \"/srv/spool.py\", line 80, in <module>\n    main()\n  File "
+      "\"/srv/spool.py\", line 58, in adopt\n    there[1]\nKeyError: 1\n",
+      "panic: no\n\ngoroutine 7 [running]:\npanic({0x1})\n\t/usr/local/go/src/runtime/panic.go:770 "
+      "+0x132\nmain.(*shelf).put(0xc0, 0x1)\n\t/srv/shelf.go:55 +0x1d\n",
+      "Error: ENOSPC: no space left on device, write\n    at Object.writeSync (node:fs:921:3)\n    at async new "
+      "Store.save [as put] (file:///srv/store.js:41:8)\n    at /srv/x.js:3:1\n",
+      "Unhandled exception. System.IO.IOException: x\n   at System.IO.F.Write(H h)\n   at Shop.Store.Save(String path) "
+      "in /srv/Store.cs:line 42\n",
+      "/srv/store.rb:41:in `block in save': x (Errno::ENOSPC)\n\tfrom /srv/store.rb:12:in 'Store#put'\n\tfrom "
+      "/srv/shop.rb:3:in `<main>'\n",
+      "stack backtrace:\n   0: shelf::put::h0123456789abcdef\n             at ./src/main.rs:12:5\n   1: shelf::serve\n "
+      "            at ./src/main.rs:40:9\n"};
 }
 
 Seeds profile_seeds() {
@@ -231,7 +257,8 @@ Seeds unwind_seeds() {
     std::vector<std::uint64_t> words(17, 0x1000);
     words[6] = words[7] = kTop;
     words[16] = kBase + 0x1180;
-    for (const std::uint64_t word : {kBase + 0x1000, kBase + 0x2000, std::uint64_t{0x1000 << 1 | 1}, kBase + 0x900000, kBase + 0x901000, std::uint64_t{0}})
+    for (const std::uint64_t word : {kBase + 0x1000, kBase + 0x2000, std::uint64_t{0x1000 << 1 | 1}, kBase + 0x900000,
+                                     kBase + 0x901000, std::uint64_t{0}})
       words.push_back(word);
     words.resize(17 + 12);
     for (std::uint64_t i = 0; i < 512; ++i) words.push_back(i % 2 == 0 ? kBase + 0x1100 + i : kTop + 8 * i + 16);
@@ -243,13 +270,16 @@ Seeds unwind_seeds() {
 // A folder, and what comes of a run.
 Seeds worker_seeds() {
   rose::engine::Tree tree;
-  tree.entries = {{"bin", true, 0755, 0, ""}, {"bin/kv", false, 0755, 3, rose::sha256("abc")}, {"rose.toml", false, 0644, 3, rose::sha256("abc")}};
+  tree.entries = {{"bin", true, 0755, 0, ""},
+                  {"bin/kv", false, 0755, 3, rose::sha256("abc")},
+                  {"rose.toml", false, 0644, 3, rose::sha256("abc")}};
   rose::engine::Message begin;
   begin.header = {{"type", "begin"}, {"config", "rose.toml"}, {"files", rose::engine::to_json(tree)}};
   rose::engine::Message made;
   made.header = {{"type", "made"}, {"id", 7}, {"trace", 5}, {"stayed", 1}};
   made.payload = "hello";
-  return {rose::engine::to_bytes(begin), rose::engine::to_bytes(made), rose::engine::to_bytes(begin) + rose::engine::to_bytes(made), "lxc exec 'a b' -- \"rose\" wor\\ker"};
+  return {rose::engine::to_bytes(begin), rose::engine::to_bytes(made),
+          rose::engine::to_bytes(begin) + rose::engine::to_bytes(made), "lxc exec 'a b' -- \"rose\" wor\\ker"};
 }
 
 // Recordings as the library makes them: half empty, and gone round.
@@ -264,7 +294,8 @@ Seeds rr_seeds() {
     if (!ring.create(fd, "r", rose::rr::kLeastRing, "n1", why, sizeof why)) std::abort();
     for (int i = 0; i < records; ++i) {
       const std::string data(static_cast<std::size_t>(i % 50), 'x');
-      ring.append(i % 7 == 0 ? rose::rr::Kind::checkpoint : rose::rr::Kind::value, 0, {"key", 3}, {data.data(), data.size()});
+      ring.append(i % 7 == 0 ? rose::rr::Kind::checkpoint : rose::rr::Kind::value, 0, {"key", 3},
+                  {data.data(), data.size()});
     }
     std::ifstream file(folder + "/r", std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -297,13 +328,19 @@ constexpr Target kTargets[] = {
 
 // A few of libFuzzer's mutations.
 std::string mutated(std::mt19937_64& rng, const Seeds& seeds) {
-  const auto below = [&](std::size_t bound) { return bound == 0 ? std::size_t{0} : static_cast<std::size_t>(rng() % bound); };
+  const auto below = [&](std::size_t bound) {
+    return bound == 0 ? std::size_t{0} : static_cast<std::size_t>(rng() % bound);
+  };
   std::string text = seeds[below(seeds.size())];
   for (std::size_t changes = 1 + below(4); changes > 0; --changes) {
     const std::size_t at = below(text.size());
     switch (below(8)) {
-      case 0: if (!text.empty()) text[at] = static_cast<char>(rng()); break;
-      case 1: if (!text.empty()) text[at] = static_cast<char>(text[at] ^ (1 << below(8))); break;
+      case 0:
+        if (!text.empty()) text[at] = static_cast<char>(rng());
+        break;
+      case 1:
+        if (!text.empty()) text[at] = static_cast<char>(text[at] ^ (1 << below(8)));
+        break;
       case 2: text.insert(at, 1 + below(4), static_cast<char>(rng())); break;
       case 3: text.erase(at, 1 + below(16)); break;
       case 4: text.insert(at, text.substr(below(text.size()), below(64))); break;
@@ -316,8 +353,18 @@ std::string mutated(std::mt19937_64& rng, const Seeds& seeds) {
       }
       default: {
         // Numbers where arithmetic likes to break.
-        static const std::uint64_t values[] = {0, 1, 0x7f, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0xffffffff,
-                                               0x7fffffffffffffff, 0xffffffffffffffff, 1ULL << 62, 1ULL << 24};
+        static const std::uint64_t values[] = {0,
+                                               1,
+                                               0x7f,
+                                               0xff,
+                                               0x7fff,
+                                               0xffff,
+                                               0x7fffffff,
+                                               0xffffffff,
+                                               0x7fffffffffffffff,
+                                               0xffffffffffffffff,
+                                               1ULL << 62,
+                                               1ULL << 24};
         const std::uint64_t value = values[below(std::size(values))];
         const std::size_t width = std::size_t{1} << below(4);
         if (at + width <= text.size()) std::memcpy(text.data() + at, &value, width);

@@ -117,7 +117,8 @@ TEST_CASE("a stranger below the process's cgroup counts too", "[attach]") {
   const pid_t node = service.sleeper();
   REQUIRE_OK(cgroup::make(service.folder / "sub"));
   const pid_t stranger = service.sleeper(service.folder / "sub");
-  CHECK(has(start_error(attaching({by_pid_file("0.pid")}), {node}).message, fmt::format("process {} (sleep)", stranger)));
+  CHECK(
+      has(start_error(attaching({by_pid_file("0.pid")}), {node}).message, fmt::format("process {} (sleep)", stranger)));
 }
 
 TEST_CASE("a cgroup that holds rose itself is nobody's node", "[attach]") {
@@ -149,7 +150,8 @@ TEST_CASE("a process that rose descends from is nobody's node, also where no cgr
       auto deployment = Deployment::create(attaching({by_pid_file("0.pid")}), dir.path, 1, nullptr);
       if (!deployment || !write_file(dir.path + "/0.pid", std::to_string(node))) ::_exit(11);
       const auto started = (*deployment)->start();
-      const bool refused = !started && has(started.error().message, "rose itself descends from process") && has(started.error().hint, "setup");
+      const bool refused = !started && has(started.error().message, "rose itself descends from process") &&
+                           has(started.error().hint, "setup");
       deployment->reset();
       ::_exit(refused ? 0 : 12);
     }

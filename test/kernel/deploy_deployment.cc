@@ -119,8 +119,10 @@ TEST_CASE("two deployments with the same addresses go side by side", "[deploy]")
 }
 
 TEST_CASE("nobody who may look at the folder of namespaces holds up a deployment", "[deploy]") {
-  { const RunDir dir;  // the folder is there, and as it should be
-    (void)make(make_config({{"sleep", "1000"}}), dir); }
+  {
+    const RunDir dir;  // the folder is there, and as it should be
+    (void)make(make_config({{"sleep", "1000"}}), dir);
+  }
   int ready[2];
   REQUIRE(::pipe(ready) == 0);
   const pid_t stranger = ::fork();
@@ -181,7 +183,9 @@ TEST_CASE("a readiness command rests longer than it works", "[deploy]") {
   const RunDir dir;
   auto config = make_config({{"sleep", "100"}});
   config::Ready command;
-  command.command = {"sh", "-c", "date +%s%N >> ${dir}/asked; sleep 0.02; date +%s%N >> ${dir}/answered; test $(wc -l < ${dir}/asked) -ge 5"};
+  command.command = {
+      "sh", "-c",
+      "date +%s%N >> ${dir}/asked; sleep 0.02; date +%s%N >> ${dir}/answered; test $(wc -l < ${dir}/asked) -ge 5"};
   command.timeout_ns = 60 * kSecond;
   config.nodes[0].ready = command;
   auto deployment = make(config, dir);
@@ -190,7 +194,8 @@ TEST_CASE("a readiness command rests longer than it works", "[deploy]") {
   std::int64_t from = 0, to = 0, next = 0;
   asked >> from;
   int rests = 0;
-  for (; answered >> to && asked >> next; from = next, ++rests) CHECK(next - to >= std::min(3 * (to - from), kSecond / 2));
+  for (; answered >> to && asked >> next; from = next, ++rests)
+    CHECK(next - to >= std::min(3 * (to - from), kSecond / 2));
   CHECK(rests == 4);
 }
 
@@ -375,7 +380,7 @@ TEST_CASE("pause freezes a whole node, and nothing is restarted into it", "[depl
   CHECK(node_request(dir.path, "status", "n1").value() ==
         fmt::format("n1 paused pid {} starts 1", deployment->main_pid(0)));
   CHECK(run(*deployment, {kVictim, "ask", node.ip, "7000"}).code == 2);  // accepted by the kernel, no answer
-  REQUIRE_OK(deployment->signal(0, Scope::all, SIGKILL));                  // reaches frozen processes too
+  REQUIRE_OK(deployment->signal(0, Scope::all, SIGKILL));                // reaches frozen processes too
   REQUIRE(eventually([&] { return deployment->main_pid(0) == 0; }));
   ::usleep(100'000);
   CHECK(deployment->starts(0) == 1);
@@ -444,8 +449,9 @@ TEST_CASE("a node starts clean, as its user and without more rights", "[deploy]"
 
 TEST_CASE("placeholders and variables reach nodes and commands", "[deploy]") {
   const RunDir dir;
-  auto config = make_config({{"sh", "-c", "echo ${node} ${ip} ${ips} ${dir} $KV $ROSE_NODE $ROSE_IP $ROSE_IP_n2; pwd; "
-                                          "echo ${config_dir} $INHERITED; exec sleep 100"},
+  auto config = make_config({{"sh", "-c",
+                              "echo ${node} ${ip} ${ips} ${dir} $KV $ROSE_NODE $ROSE_IP $ROSE_IP_n2; pwd; "
+                              "echo ${config_dir} $INHERITED; exec sleep 100"},
                              {"sleep", "100"}});
   config.nodes[0].env["KV"] = "to:${ips}";
   config.nodes[0].ready = ready_log("^" ROSE_PROGRAMS_DIR " inherited$");
@@ -460,17 +466,16 @@ TEST_CASE("placeholders and variables reach nodes and commands", "[deploy]") {
                           "pwd; echo $ROSE_RUN $ROSE_RUN_DIR $ROSE_NODES $ROSE_NODE; echo $ROSE_NETNS_n2; "
                           "echo $ROSE_CGROUP_n2; cat $ROSE_PIDFILE_n2"})
             .ok());
-  CHECK(dir.read("command.log") ==
-        fmt::format("{0}\n3 {0} n1 n2\n{1}-n2\n{2}\n{3}\n", dir.path, deployment->id(),
-                    deployment->nodes()[1].cgroup.string(), deployment->main_pid(1)));
+  CHECK(dir.read("command.log") == fmt::format("{0}\n3 {0} n1 n2\n{1}-n2\n{2}\n{3}\n", dir.path, deployment->id(),
+                                               deployment->nodes()[1].cgroup.string(), deployment->main_pid(1)));
 }
 
 TEST_CASE("commands end as one", "[deploy]") {
   const RunDir dir;
   auto deployment = make(make_config({{"sleep", "100"}}), dir);
   SECTION("at their time limit") {
-    const CommandResult result = run(*deployment, {"sh", "-c", "setsid sh -c 'sleep 1000 & echo $! > pid; wait' & wait"},
-                                     "workload", kSecond / 2);
+    const CommandResult result = run(
+        *deployment, {"sh", "-c", "setsid sh -c 'sleep 1000 & echo $! > pid; wait' & wait"}, "workload", kSecond / 2);
     CHECK(result.timed_out);
     CHECK(!result.ok());
     CHECK(result.note == "timed out after 500ms");
@@ -542,7 +547,8 @@ TEST_CASE("attached nodes are found, told apart and ended", "[deploy]") {
   const RunDir dir;
   auto config = make_config({{}, {}});
   config.deployment.setup = config::Command{
-      "sh", "-c", "for n in a b; do setsid sh -c 'echo $$ > '$n'.pid.new; mv '$n'.pid.new '$n'.pid; sleep 1000 & wait' & done"};
+      "sh", "-c",
+      "for n in a b; do setsid sh -c 'echo $$ > '$n'.pid.new; mv '$n'.pid.new '$n'.pid; sleep 1000 & wait' & done"};
   config.nodes[0].attach = config::Attach{"a.pid", {}, {}, {}};
   config.nodes[1].attach = config::Attach{"b.pid", {}, {}, {}};
   Recorder recorder;
@@ -615,7 +621,7 @@ TEST_CASE("what a node's user puts in the place of a log is not opened by root",
   INFO((answer ? *answer : answer.error().message));
   CHECK(answer.has_value() == problem.empty());
   if (!answer) CHECK(answer.error().message == fmt::format("{} {}", log, problem));
-  struct stat info {};
+  struct stat info{};
   REQUIRE(::stat(secret.c_str(), &info) == 0);
   CHECK(info.st_uid == 0);
   deployment->stop();
@@ -631,7 +637,7 @@ TEST_CASE("rose node stops, starts, restarts and kills", "[deploy]") {
   auto deployment = make(config, dir, &recorder);
   CHECK(!node_request(dir.path, "status", "n1"));  // not started
   REQUIRE_OK(deployment->start());
-  struct stat socket {};
+  struct stat socket{};
   REQUIRE(::stat((dir.path + "/" + kControlSocket).c_str(), &socket) == 0);
   CHECK((socket.st_mode & 0777) == 0600);
   const auto ask = [&](std::string_view action, std::string_view node) { return node_request(dir.path, action, node); };
@@ -652,11 +658,11 @@ TEST_CASE("rose node stops, starts, restarts and kills", "[deploy]") {
   CHECK(says("restart", 3));
   CHECK(ask("kill", "n1").value() == "n1 down starts 3");
   CHECK(says("restart", 4));
-  CHECK(recorder.seen() ==
-        std::vector<std::string>{"start 0", "start 1", "planned 0 true", "end 0 signal 15 planned", "start 0",
-                                 "planned 0 false", "planned 0 true", "end 0 signal 15 planned", "start 0",
-                                 "planned 0 false", "planned 0 true", "end 0 signal 9 planned", "start 0",
-                                 "planned 0 false"});
+  CHECK(recorder.seen() == std::vector<std::string>{"start 0", "start 1", "planned 0 true", "end 0 signal 15 planned",
+                                                    "start 0", "planned 0 false", "planned 0 true",
+                                                    "end 0 signal 15 planned", "start 0", "planned 0 false",
+                                                    "planned 0 true", "end 0 signal 9 planned", "start 0",
+                                                    "planned 0 false"});
   // Unplanned again.
   REQUIRE_OK(deployment->signal(0, Scope::all, SIGKILL));
   CHECK(eventually([&] { return deployment->starts(0) == 5; }));
@@ -965,7 +971,8 @@ TEST_CASE("without the privilege for namespaces one clear error is given", "[dep
     // As root of a container has it: files yes, namespaces and networks no.
     kernel::CapabilitySets sets;
     if (!kernel::get_capabilities(sets)) ::_exit(10);
-    for (auto* set : {&sets.effective, &sets.permitted}) *set &= ~kernel::Capabilities{CAP_SYS_ADMIN, CAP_NET_ADMIN}.bits();
+    for (auto* set : {&sets.effective, &sets.permitted})
+      *set &= ~kernel::Capabilities{CAP_SYS_ADMIN, CAP_NET_ADMIN}.bits();
     if (!kernel::set_capabilities(sets)) ::_exit(11);
     const auto made = Deployment::create(make_config({{"sleep", "1"}}), dir.path, 1, nullptr);
     if (made) ::_exit(12);

@@ -26,7 +26,8 @@ TEST_CASE("descriptors of another user's process: limited, or refused where that
   char told = 0;
   CHECK(::read(ready[0], &told, 1) == 1);
   deploy::DescriptorLimits limits;
-  const auto changed = limits.apply([child] { return std::vector<pid_t>{child}; }, 8, [](const std::string&) { return Result<void>{}; });
+  const auto changed =
+      limits.apply([child] { return std::vector<pid_t>{child}; }, 8, [](const std::string&) { return Result<void>{}; });
   if (deploy::DescriptorLimits::may_be_raised()) {  // no CAP_SYS_RESOURCE
     REQUIRE_FALSE(changed);
     CHECK(changed.error().message.find(std::to_string(child)) != std::string::npos);

@@ -29,8 +29,8 @@ TEST_CASE("limits that an engine set go along into a folder of the node's") {
   std::replace(words.begin(), words.end(), '\n', ' ');
   const auto there = split(words, ' ');
   std::vector<Known> usable;
-  for (const Known& one : {Known{"memory", "memory.max", "100663296"}, Known{"pids", "pids.max", "50"}, Known{"cpu", "cpu.max", "50000 100000"},
-                           Known{"hugetlb", "hugetlb.2MB.max", "4194304"}})
+  for (const Known& one : {Known{"memory", "memory.max", "100663296"}, Known{"pids", "pids.max", "50"},
+                           Known{"cpu", "cpu.max", "50000 100000"}, Known{"hugetlb", "hugetlb.2MB.max", "4194304"}})
     if (std::find(there.begin(), there.end(), one.controller) != there.end()) usable.push_back(one);
   if (usable.empty()) test::skip_case("a controller of memory, pids, cpu or hugetlb in cgroup v2");
 
@@ -48,12 +48,14 @@ TEST_CASE("limits that an engine set go along into a folder of the node's") {
   CHECK(kernel::own_limits(node).empty());
   REQUIRE(kernel::take_over(limits, *mount, node / "rose.container"));
   CHECK(kernel::own_limits(node / "rose.container") == limits);
-  CHECK(kernel::own_limits(node).empty());  // which leaves the node's own to faults
+  CHECK(kernel::own_limits(node).empty());                              // which leaves the node's own to faults
   REQUIRE(kernel::take_over(limits, *mount, node / "rose.container"));  // as after a restart
-  const auto refused = kernel::take_over({{std::string(usable.front().file), {"a word"}}}, *mount, node / "rose.container");
+  const auto refused =
+      kernel::take_over({{std::string(usable.front().file), {"a word"}}}, *mount, node / "rose.container");
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message.find("a word") != std::string::npos);
   CHECK(deploy::cgroup::destroy(own));
   for (const Known& one : usable)
-    if (passed.find(one.controller) == std::string::npos) (void)write_control(*mount / "cgroup.subtree_control", std::string("-") + one.controller);
+    if (passed.find(one.controller) == std::string::npos)
+      (void)write_control(*mount / "cgroup.subtree_control", std::string("-") + one.controller);
 }

@@ -26,12 +26,12 @@ namespace rose::deploy {
 
 inline const std::string kVictim = std::string(ROSE_PROGRAMS_DIR) + "/deploy_victim";
 
-
 struct RunDir : rose::test::Folder {
   [[nodiscard]] std::string read(const std::string& name) const { return read_file(path + "/" + name).value_or(""); }
 };
 
-inline config::Config make_config(std::vector<config::Command> commands, config::Network network = config::Network::netns) {
+inline config::Config make_config(std::vector<config::Command> commands,
+                                  config::Network network = config::Network::netns) {
   config::Config config;
   config.file = "rose.toml";
   config.directory = ROSE_PROGRAMS_DIR;
@@ -61,16 +61,17 @@ inline config::Ready ready_log(const std::string& pattern) {
   return ready;
 }
 
-inline std::unique_ptr<Deployment> make(const config::Config& config, const RunDir& dir, NodeObserver* observer = nullptr) {
+inline std::unique_ptr<Deployment> make(const config::Config& config, const RunDir& dir,
+                                        NodeObserver* observer = nullptr) {
   auto made = Deployment::create(config, dir.path, 3, observer);
   if (!made) FAIL(made.error().message << " / " << made.error().hint);
   return std::move(*made);
 }
 
-#define REQUIRE_OK(expression)                                                                  \
-  do {                                                                                          \
-    auto require_ok = (expression);                                                             \
-    if (!require_ok) FAIL(require_ok.error().message << " / " << require_ok.error().hint);      \
+#define REQUIRE_OK(expression)                                                             \
+  do {                                                                                     \
+    auto require_ok = (expression);                                                        \
+    if (!require_ok) FAIL(require_ok.error().message << " / " << require_ok.error().hint); \
   } while (false)
 
 using rose::test::eventually;
@@ -82,7 +83,7 @@ inline bool gone(pid_t pid) {
 }
 
 inline CommandResult run(Deployment& deployment, const config::Command& command, const std::string& log = "command",
-                  std::int64_t timeout_ns = 10 * kSecond) {
+                         std::int64_t timeout_ns = 10 * kSecond) {
   auto running = deployment.spawn(command, log, timeout_ns);
   if (!running) FAIL(running.error().message);
   return (*running)->wait();
@@ -91,8 +92,7 @@ inline CommandResult run(Deployment& deployment, const config::Command& command,
 inline std::set<std::string> names(const std::string& folder) {
   std::set<std::string> found;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-    found.insert(entry.path().filename());
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) found.insert(entry.path().filename());
   return found;
 }
 

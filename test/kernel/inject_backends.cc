@@ -1,5 +1,5 @@
-// What both backends of syscall faults must see alike, however hidden, and who is chosen when. Everything here runs with either:
-// ROSE_TEST_BACKEND=override.
+// What both backends of syscall faults must see alike, however hidden, and who is chosen when. Everything here runs
+// with either: ROSE_TEST_BACKEND=override.
 #include <csignal>
 
 #include "inject_rig.h"
@@ -28,8 +28,17 @@ error = "EMFILE"
 
 TEST_CASE("paths with detours, of pipes and of removed files; patterns with several stars") {
   Rig rig;
-  rig.add({"mkdir", "a", "mkdir", "a/b", "create", "a/../a/./b//x.log", "write", "1", "unlink", "a/b/x.log", "write", "2",
-           "create", "/../../tmp/../proc/self/cwd/y.log", "write", "3", "create", "z", "write", "4", "print", "done"});
+  rig.add({"mkdir",  "a",
+           "mkdir",  "a/b",
+           "create", "a/../a/./b//x.log",
+           "write",  "1",
+           "unlink", "a/b/x.log",
+           "write",  "2",
+           "create", "/../../tmp/../proc/self/cwd/y.log",
+           "write",  "3",
+           "create", "z",
+           "write",  "4",
+           "print",  "done"});
   rig.start(R"(
 [[fault]]
 id = "detour"
@@ -78,8 +87,8 @@ error = "EIO"
 
 TEST_CASE("addresses: IPv6, sockets in the file system, and calls that accept on a port") {
   Rig rig(config::Network::netns);
-  rig.add({"connect6", "7201", "connect6", "7202", "unix", "sock", "uconnect", "sock", "uconnect", "sock", "listen", "7203",
-           "accept", "print", "done"});
+  rig.add({"connect6", "7201", "connect6", "7202", "unix", "sock", "uconnect", "sock", "uconnect", "sock", "listen",
+           "7203", "accept", "print", "done"});
   rig.start(R"(
 [[fault]]
 id = "six"
@@ -166,7 +175,8 @@ TEST_CASE("1,024 faults, and a call that counts for 4,096 conditions") {
 
 TEST_CASE("the backend is chosen by what the schedule and the machine allow, and says why") {
   const std::string plain =
-      "version = 1\nname = \"t\"\n[[fault]]\nid = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"read\"\nerror = \"EIO\"\n";
+      "version = 1\nname = \"t\"\n[[fault]]\nid = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"read\"\nerror "
+      "= \"EIO\"\n";
   const std::string delayed = plain + "delay = \"1ms\"\n";
   Rig rig;
   rig.add({"print", "done"});

@@ -1,4 +1,5 @@
-// A thread waits at a call or at a place in its program: the one that was asked for, and nobody else; it goes on when its time has come.
+// A thread waits at a call or at a place in its program: the one that was asked for, and nobody else; it goes on when
+// its time has come.
 #include <signal.h>
 #include <sys/ptrace.h>
 
@@ -12,7 +13,8 @@ namespace {
 
 // Three threads that sync the same file, and say so; "all" when they have.
 std::vector<std::string> three_threads(std::string file) {
-  return {"append", std::move(file), "threads", "3", "1", "fsync", "print", "synced", ";", "print", "all", "gate", "../never"};
+  return {"append", std::move(file), "threads", "3",    "1",       "fsync", "print", "synced",
+          ";",      "print",         "all",     "gate", "../never"};
 }
 
 // The threads of the process that somebody traces.
@@ -149,13 +151,15 @@ duration = "1s"
   const auto refused = rig.try_prepare(never);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::input);
-  CHECK(refused.error().message == "the override backend for syscall faults cannot be used: fault 'wait': a call that is held waits in userspace");
+  CHECK(refused.error().message ==
+        "the override backend for syscall faults cannot be used: fault 'wait': a call that is held waits in userspace");
 }
 
 TEST_CASE("the nth thread waits at a function's entry, alone; signals go on reaching the others", "[block]") {
   Rig rig;
   for (int node = 0; node < 2; ++node)
-    rig.add({"append", "calls", "print", "up", "gate", "../open", "threads", "8", "1", "call", "print", "called", ";", "print", "all", "gate", "../never"});
+    rig.add({"append", "calls", "print", "up", "gate", "../open", "threads", "8", "1", "call", "print", "called", ";",
+             "print", "all", "gate", "../never"});
   rig.add({"gate", "../go", "print", "went", "gate", "../never"});
   rig.start(R"(
 [[fault]]
@@ -194,7 +198,8 @@ until = [ { log = "went", node = "n3" } ]
   CHECK(outcome.detail == "a thread waits at the entry of step_function");
 }
 
-TEST_CASE("a thread waits inside of a function, from a process's first moment on, and the run's end lets it go", "[block]") {
+TEST_CASE("a thread waits inside of a function, from a process's first moment on, and the run's end lets it go",
+          "[block]") {
   Rig rig;
   rig.add({"append", "calls", "call", "print", "called", "gate", "../never"});
   rig.start(R"(
@@ -274,12 +279,15 @@ duration = "600s"
   REQUIRE(eventually([&] { return !rig.injector->outcomes().at(0).why_not.empty(); }));
   const auto outcome = rig.finish().at(0);
   CHECK_FALSE(outcome.fired);
-  CHECK(outcome.why_not == fmt::format("its time came, but thread {} of process {} cannot wait: 'kernel_inject' (process {}) traces it", main, main, ::getpid()));
+  CHECK(outcome.why_not ==
+        fmt::format("its time came, but thread {} of process {} cannot wait: 'kernel_inject' (process {}) traces it",
+                    main, main, ::getpid()));
 }
 
 TEST_CASE("a function that nobody enters, and one that is not there", "[block]") {
   const auto at = [](const std::string& function) {
-    return "[[fault]]\nid = \"wait\"\nkind = \"block\"\nnode = \"n1\"\nduration = \"1s\"\nat = { function = \"" + function + "\" }\n";
+    return "[[fault]]\nid = \"wait\"\nkind = \"block\"\nnode = \"n1\"\nduration = \"1s\"\nat = { function = \"" +
+           function + "\" }\n";
   };
   {
     Rig rig;
@@ -297,7 +305,8 @@ TEST_CASE("a function that nobody enters, and one that is not there", "[block]")
   CHECK(refused.error().message.starts_with("fault 'wait': `at`: no function 'step_functoin' in"));
 }
 
-TEST_CASE("a thread of a node that rose did not start waits at a function; its calls cannot be held, which is said", "[block]") {
+TEST_CASE("a thread of a node that rose did not start waits at a function; its calls cannot be held, which is said",
+          "[block]") {
   const auto attached = [](Rig& rig) {
     rig.allow_attached = true;
     rig.add({"gate", "../go", "print", "went", "gate", "../never"});
@@ -305,9 +314,11 @@ TEST_CASE("a thread of a node that rose did not start waits at a function; its c
     theirs.name = "theirs";
     theirs.binaries = {kVictim};
     theirs.attach = config::Attach{.pid_file = "theirs.pid", .container = {}, .unit = {}, .cgroup = {}};
-    rig.config.deployment.setup = config::Command{
-        "/bin/sh", "-c", "setsid \"$0\" append calls print up gate open threads 3 1 call print called ';' print all gate never > theirs.log 2>&1 & echo $! > theirs.pid",
-        kVictim};
+    rig.config.deployment.setup =
+        config::Command{"/bin/sh", "-c",
+                        "setsid \"$0\" append calls print up gate open threads 3 1 call print called ';' print all "
+                        "gate never > theirs.log 2>&1 & echo $! > theirs.pid",
+                        kVictim};
     rig.config.nodes.push_back(std::move(theirs));
   };
   {
@@ -345,7 +356,9 @@ until = [ { log = "went", node = "n1" } ]
   }
   Rig rig;
   attached(rig);
-  const auto refused = rig.try_prepare("[[fault]]\nid = \"wait\"\nkind = \"block\"\nnode = \"theirs\"\nat = { syscall = \"fsync\" }\nduration = \"1s\"\n");
+  const auto refused = rig.try_prepare(
+      "[[fault]]\nid = \"wait\"\nkind = \"block\"\nnode = \"theirs\"\nat = { syscall = \"fsync\" }\nduration = "
+      "\"1s\"\n");
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::environment);
   INFO(refused.error().message);

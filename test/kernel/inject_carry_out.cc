@@ -1,11 +1,11 @@
-// Calls that rose makes in the caller's stead: with the caller's rights and view, never into anybody else's memory, and never so that
-// rose itself waits for ever.
+// Calls that rose makes in the caller's stead: with the caller's rights and view, never into anybody else's memory, and
+// never so that rose itself waits for ever.
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <fcntl.h>
 
 #include <atomic>
 #include <thread>
@@ -45,7 +45,9 @@ times = "forever"
     for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", error)) {
       const auto words = split(read_file(thread.path() / "syscall", 4096).value_or(""), ' ');
       if (words.size() < 2 || words[0] != std::to_string(SYS_read)) continue;
-      if (std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", std::stoul(words[1], nullptr, 16)), error) == fifo) return true;
+      if (std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", std::stoul(words[1], nullptr, 16)), error) ==
+          fifo)
+        return true;
     }
     return false;
   };
@@ -98,7 +100,7 @@ result = 2
   (void)rig.finish();
   CHECK(rig.lines("fchmod = 0") == 2);
   CHECK(rig.lines("read = 2") == 1);
-  struct stat info {};
+  struct stat info{};
   REQUIRE(::stat(rig.path("roots").c_str(), &info) == 0);
   CHECK((info.st_mode & 07777) == 0644);
   REQUIRE(::stat(rig.path("n1/own").c_str(), &info) == 0);
@@ -112,12 +114,21 @@ TEST_CASE("names of sockets are the caller's: its folder, its root, its mounts")
   Rig rig;
   rig.add({"udgram", "here.sock", "near", "print", "done"});
   auto& mounted = rig.add({});
-  mounted.command = {"/usr/bin/unshare", "--mount", "--pid", "--fork", "--mount-proc", "/bin/sh", "-c",
-                     fmt::format("mkdir m && mount -t tmpfs rose-test m && exec {} udgram $PWD/m/there.sock far print done", kVictim)};
+  mounted.command = {
+      "/usr/bin/unshare",
+      "--mount",
+      "--pid",
+      "--fork",
+      "--mount-proc",
+      "/bin/sh",
+      "-c",
+      fmt::format("mkdir m && mount -t tmpfs rose-test m && exec {} udgram $PWD/m/there.sock far print done", kVictim)};
   std::string schedule;
   for (const char* name : {"n1", "n2"})
-    schedule += fmt::format("[[fault]]\nid = \"late-{}\"\nkind = \"syscall\"\nnode = \"{}\"\nsyscall = \"sendto\"\neffect = \"full\"\n"
-                            "error = \"ECONNREFUSED\"\n", name, name);
+    schedule += fmt::format(
+        "[[fault]]\nid = \"late-{}\"\nkind = \"syscall\"\nnode = \"{}\"\nsyscall = \"sendto\"\neffect = \"full\"\n"
+        "error = \"ECONNREFUSED\"\n",
+        name, name);
   rig.start(schedule);
   for (std::size_t node = 0; node < 2; ++node) rig.wait_said("done", node);
   CHECK(rig.out(0) == "udgram = ECONNREFUSED\narrived near = 4\ndone\n");
@@ -165,7 +176,7 @@ TEST_CASE("nothing is read from or written to a caller that is gone") {
   REQUIRE(::waitpid(second, nullptr, WUNTRACED) == second);
   inject::NotifiedCall writing(SYS_write, second, {static_cast<std::uint64_t>(out.get()), address, kSize, 0, 0, 0});
   CHECK(inject::carry_out(writing, -1, [] { return false; }) < 0);
-  struct stat info {};
+  struct stat info{};
   REQUIRE(::fstat(out.get(), &info) == 0);
   CHECK(info.st_size == 0);
   ::kill(second, SIGKILL);

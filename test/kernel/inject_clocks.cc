@@ -1,5 +1,5 @@
-// Clocks that are wrong: seen by every way of reading them, in children and new images, by whom it was meant for alone, and over when it
-// is over; what waits for a time waits for the time that its clock shows.
+// Clocks that are wrong: seen by every way of reading them, in children and new images, by whom it was meant for alone,
+// and over when it is over; what waits for a time waits for the time that its clock shows.
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -15,13 +15,14 @@ namespace {
 const std::string kClock = std::string(ROSE_PROGRAMS_DIR) + "/clock_victim";
 const std::string kStatic = std::string(ROSE_PROGRAMS_DIR) + "/clock_static";
 constexpr double kMsInUs = 1e3;
-constexpr double kHour = 3600e6;   // us
+constexpr double kHour = 3600e6;  // us
 
 double monotonic_minus_real() {
   timespec real{}, monotonic{};
   ::clock_gettime(CLOCK_MONOTONIC, &monotonic);
   ::clock_gettime(CLOCK_REALTIME, &real);
-  return static_cast<double>(monotonic.tv_sec - real.tv_sec) * 1e6 + static_cast<double>(monotonic.tv_nsec - real.tv_nsec) / 1e3;
+  return static_cast<double>(monotonic.tv_sec - real.tv_sec) * 1e6 +
+         static_cast<double>(monotonic.tv_nsec - real.tv_nsec) / 1e3;
 }
 
 // How far ahead of the real ones a process's clocks were.
@@ -51,7 +52,8 @@ struct Clocks : Rig {
       for (const std::string& line : split(all.substr(before, end - before), '\n')) {
         Shown one;
         if (line.starts_with(what + " ") &&
-            std::sscanf(line.c_str() + what.size(), " %lf %lf %ld %lf %lf %lf", &one.libc, &one.day, &one.time, &one.raw, &one.monotonic, &one.took) == 6) {
+            std::sscanf(line.c_str() + what.size(), " %lf %lf %ld %lf %lf %lf", &one.libc, &one.day, &one.time,
+                        &one.raw, &one.monotonic, &one.took) == 6) {
           if (!found || one.took < found->took) found = one;
         }
       }
@@ -114,7 +116,8 @@ shift = "-90m"
 TEST_CASE("a clock is wrong under conditions and right again afterwards", "[clocks]") {
   Clocks rig;
   rig.watch(kClock, {"spawn"});
-  rig.add({"print", "up", "gate", rig.path("go"), "print", "wrong", "gate", rig.path("less"), "print", "less", "gate", rig.path("stop"), "print", "right", "sleep", "100000"});
+  rig.add({"print", "up", "gate", rig.path("go"), "print", "wrong", "gate", rig.path("less"), "print", "less", "gate",
+           rig.path("stop"), "print", "right", "sleep", "100000"});
   rig.start(R"(
 [[fault]]
 id = "both"
@@ -180,7 +183,8 @@ shift = "+1h"
 )");
   const double fast = rig.shown("now", 0)->libc, still = rig.shown("now", 1)->libc;
   const std::int64_t began = monotonic_ns();
-  // Who shows a clock may be kept from running before it can say what it saw: the longer one looks, the less that is of the whole.
+  // Who shows a clock may be kept from running before it can say what it saw: the longer one looks, the less that is of
+  // the whole.
   double later = 0, stood = 0;
   REQUIRE(eventually(
       [&] {
@@ -220,23 +224,28 @@ shift = "-1h"
   for (const std::size_t node : {std::size_t{0}, std::size_t{1}, std::size_t{2}}) {
     // Cond, sem, sleep, timer; the least of several, for who is waited for may be kept from running.
     std::array<long, 4> least{};
-    REQUIRE(eventually([&] {
-      least.fill(INT64_MAX);
-      for (const auto& line : split(rig.out(node), '\n')) {
-        std::array<long, 4> took{};
-        if (std::sscanf(line.c_str(), "waited %ld %ld %ld %ld", &took[0], &took[1], &took[2], &took[3]) != 4) continue;
-        for (std::size_t i = 0; i < took.size(); ++i) least[i] = std::min(least[i], took[i]);
-      }
-      // Not an hour; and of 300 ms at three times the speed not all.
-      return std::all_of(least.begin(), least.end(), [](long took) { return took < 280'000; });
-    }, 300 * kSecond));
+    REQUIRE(eventually(
+        [&] {
+          least.fill(INT64_MAX);
+          for (const auto& line : split(rig.out(node), '\n')) {
+            std::array<long, 4> took{};
+            if (std::sscanf(line.c_str(), "waited %ld %ld %ld %ld", &took[0], &took[1], &took[2], &took[3]) != 4)
+              continue;
+            for (std::size_t i = 0; i < took.size(); ++i) least[i] = std::min(least[i], took[i]);
+          }
+          // Not an hour; and of 300 ms at three times the speed not all.
+          return std::all_of(least.begin(), least.end(), [](long took) { return took < 280'000; });
+        },
+        300 * kSecond));
     std::printf("node %zu waited %ld %ld %ld %ld us\n", node + 1, least[0], least[1], least[2], least[3]);
     for (const long took : least) CHECK(took > 99'000);
     CHECK_FALSE(rig.said("no ticks", node));
-    // The program's own time stands in its memory again; later only where it got a processor so late that its wait was over as it began.
+    // The program's own time stands in its memory again; later only where it got a processor so late that its wait was
+    // over as it began.
     CHECK_FALSE(rig.said("spoiled", node));
     const auto lines = split(rig.out(node), '\n');
-    const auto waits = std::count_if(lines.begin(), lines.end(), [](const std::string& line) { return line.starts_with("waited "); });
+    const auto waits =
+        std::count_if(lines.begin(), lines.end(), [](const std::string& line) { return line.starts_with("waited "); });
     CHECK(2 * rig.lines("late", node) <= waits);
   }
 }
@@ -274,5 +283,6 @@ TEST_CASE("clocks of nodes that rose did not start are left alone", "[clocks]") 
   rig.allow_attached = true;
   const auto refused = rig.try_prepare("[[fault]]\nid = \"f\"\nkind = \"clock\"\nnode = \"n1\"\nshift = \"1h\"\n");
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().message.find("node 'n1' was not started by rose, so its clocks cannot be changed") != std::string::npos);
+  CHECK(refused.error().message.find("node 'n1' was not started by rose, so its clocks cannot be changed") !=
+        std::string::npos);
 }

@@ -9,10 +9,7 @@
 using namespace rose;
 using namespace rose::test;
 
-namespace {
-
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("crash at every kind of condition") {
   for (const auto& moment : moments()) {
@@ -71,7 +68,8 @@ TEST_CASE("a syscall fault armed by every kind of condition") {
   for (const auto& moment : moments()) {
     INFO(moment.name);
     Stage stage;
-    stage.reach(moment, "kind = \"syscall\"\nsyscall = \"mkdir\"\npath = \"*/n1/*\"\nerror = \"EDQUOT\"\ntimes = \"forever\"");
+    stage.reach(moment,
+                "kind = \"syscall\"\nsyscall = \"mkdir\"\npath = \"*/n1/*\"\nerror = \"EDQUOT\"\ntimes = \"forever\"");
     REQUIRE(eventually([&] { return stage.injector->outcomes().back().armed; }));
     stage.touch("n1/go");
     stage.touch("n1/done");
@@ -95,8 +93,11 @@ const std::string kLeader = "[[role]]\nname = \"leader\"\nfunction = \"step_func
 struct Electorate : Rig {
   explicit Electorate(config::Network network = config::Network::host) : Rig(network) {
     for (int i = 0; i < 3; ++i) {
-      add({"create", "data", "server", std::to_string(7600 + i), "print", "up", "gate", "lead", "call", "print", "leads",
-           "gate", "lead2", "mkdir", "x", "call", "print", "leads again", "sleep", "60000"});
+      add({"create", "data",        "server", std::to_string(7600 + i),
+           "print",  "up",          "gate",   "lead",
+           "call",   "print",       "leads",  "gate",
+           "lead2",  "mkdir",       "x",      "call",
+           "print",  "leads again", "sleep",  "60000"});
       config.nodes.back().ready = config::Ready{.tcp = {}, .log = "up", .command = {}, .timeout_ns = 10 * kSecond};
     }
   }
@@ -111,7 +112,8 @@ struct Electorate : Rig {
 
 TEST_CASE("whoever takes the role dies there and then") {
   Electorate rig;
-  rig.start(kLeader + "[[fault]]\nid = \"kill\"\nkind = \"crash\"\nnode = \"@leader\"\nwhen = [ { role = \"leader\" } ]\n");
+  rig.start(kLeader +
+            "[[fault]]\nid = \"kill\"\nkind = \"crash\"\nnode = \"@leader\"\nwhen = [ { role = \"leader\" } ]\n");
   CHECK(rig.lives(1));
   rig.touch("n2/lead");
   rig.wait_end(1);
@@ -149,13 +151,14 @@ when = [ { log = "leads", node = "n3" } ]
 }
 
 TEST_CASE("conditions on a role's node count only what it does") {
-  for (const std::string condition : {"{ syscall = \"mkdir\", path = \"*/x\", node = \"@leader\" }", "{ log = \"leads again\" }",
-                                      "{ function = \"step_function\" }"}) {
+  for (const std::string condition : {"{ syscall = \"mkdir\", path = \"*/x\", node = \"@leader\" }",
+                                      "{ log = \"leads again\" }", "{ function = \"step_function\" }"}) {
     INFO(condition);
     Electorate rig;
-    rig.start(fmt::format("{}[[fault]]\nid = \"kill\"\nkind = \"crash\"\nnode = \"@leader\"\n"
-                          "when = [ {{ role = \"leader\", node = \"n2\" }}, {} ]\n",
-                          kLeader, condition));
+    rig.start(
+        fmt::format("{}[[fault]]\nid = \"kill\"\nkind = \"crash\"\nnode = \"@leader\"\n"
+                    "when = [ {{ role = \"leader\", node = \"n2\" }}, {} ]\n",
+                    kLeader, condition));
     rig.lead(1);
     REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).conditions.at(0).met; }));
     if (condition.find("mkdir") != std::string::npos) {
@@ -244,7 +247,9 @@ TEST_CASE("a node in the machine's top cgroup is said to be out of sight") {
   rig.add({"print", "up", "gate", "never"});
   const auto top = kernel::cgroup2_mount().value() / "cgroup.procs";
   rig.config.deployment.setup = config::Command{
-      "/bin/sh", "-c", fmt::format("setsid \"$0\" repeat 100000 call sleep 1 ';' > theirs.log 2>&1 & echo $! > {}; echo $! > theirs.pid", top.string()),
+      "/bin/sh", "-c",
+      fmt::format("setsid \"$0\" repeat 100000 call sleep 1 ';' > theirs.log 2>&1 & echo $! > {}; echo $! > theirs.pid",
+                  top.string()),
       kVictim};
   rig.config.nodes[0].command.clear();
   rig.config.nodes[0].attach = config::Attach{.pid_file = "theirs.pid", .container = {}, .unit = {}, .cgroup = {}};
@@ -268,7 +273,8 @@ id = "crash"
 kind = "crash"
 node = "n1"
 when = [ { function = "step_function" } ]
-)", "test.toml");
+)",
+                                                 "test.toml");
   REQUIRE(schedule);
   const auto plan = inject::make_plan(*schedule, rig.config, false);
   if (!plan) FAIL(plan.error().message);

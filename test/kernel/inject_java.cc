@@ -28,13 +28,15 @@ void need_java() {
 }
 
 // One node: a JVM that does a part so many times, on so many threads.
-config::Node& add_jvm(Rig& rig, const std::string& part, int times, int threads = 1, std::vector<std::string> options = {}) {
+config::Node& add_jvm(Rig& rig, const std::string& part, int times, int threads = 1,
+                      std::vector<std::string> options = {}) {
   need_java();
   config::Node node;
   node.name = fmt::format("n{}", rig.config.nodes.size() + 1);
   node.command = {java(), "-XX:+UseSerialGC"};
   node.command.insert(node.command.end(), options.begin(), options.end());
-  for (const std::string& word : {std::string("-cp"), kClasses, std::string("org.rose.test.Victim"), part, std::to_string(times), std::to_string(threads)})
+  for (const std::string& word : {std::string("-cp"), kClasses, std::string("org.rose.test.Victim"), part,
+                                  std::to_string(times), std::to_string(threads)})
     node.command.push_back(word);
   node.binaries = {java()};
   rig.config.nodes.push_back(std::move(node));
@@ -77,7 +79,8 @@ std::vector<int> caught(const Rig& rig) {
 }
 
 // The schedule's fault ends the JVM, and this is the last that it says.
-void ends_saying(const std::string& last, const std::string& part, int times, const std::string& schedule, std::vector<std::string> options = {}) {
+void ends_saying(const std::string& last, const std::string& part, int times, const std::string& schedule,
+                 std::vector<std::string> options = {}) {
   Rig rig;
   add_jvm(rig, part, times, 1, std::move(options));
   rig.start(schedule);
@@ -88,7 +91,11 @@ void ends_saying(const std::string& last, const std::string& part, int times, co
   CHECK(last_line(rig) == last);
 }
 
-const std::vector<std::vector<std::string>> kModes{{"-Xint"}, {"-XX:TieredStopAtLevel=1"}, {"-Xcomp", "-XX:CompileCommand=quiet", "-XX:CompileOnly=org.rose.test.Victim::*"}, {}};
+const std::vector<std::vector<std::string>> kModes{
+    {"-Xint"},
+    {"-XX:TieredStopAtLevel=1"},
+    {"-Xcomp", "-XX:CompileCommand=quiet", "-XX:CompileOnly=org.rose.test.Victim::*"},
+    {}};
 
 }  // namespace
 
@@ -115,8 +122,9 @@ TEST_CASE("a method that is called so often that its callers are compiled is cou
 TEST_CASE("calls from several threads are counted for the node as a whole", "[java]") {
   Rig rig;
   add_jvm(rig, "step", 100, 8);
-  rig.start("[[fault]]\nid = \"it\"\nkind = \"exception\"\nnode = \"n1\"\nthrows = \"java.lang.IllegalStateException\"\n"
-            "function = \"Victim.step\"\ncount = 800\n");
+  rig.start(
+      "[[fault]]\nid = \"it\"\nkind = \"exception\"\nnode = \"n1\"\nthrows = \"java.lang.IllegalStateException\"\n"
+      "function = \"Victim.step\"\ncount = 800\n");
   rig.wait_end();
   const auto outcomes = rig.finish();
   INFO(rig.out());
@@ -124,11 +132,14 @@ TEST_CASE("calls from several threads are counted for the node as a whole", "[ja
   CHECK(outcomes.at(0).injected == 1);
 }
 
-TEST_CASE("a thread of a JVM waits at a method's entry and at a line; the others, and the garbage collector, go on", "[java][block]") {
-  const std::string place = GENERATE(std::string("function = \"Victim.store\""), fmt::format("function = \"Victim.store\", line = {}", line_of("behind the step")));
+TEST_CASE("a thread of a JVM waits at a method's entry and at a line; the others, and the garbage collector, go on",
+          "[java][block]") {
+  const std::string place = GENERATE(std::string("function = \"Victim.store\""),
+                                     fmt::format("function = \"Victim.store\", line = {}", line_of("behind the step")));
   Rig rig;
   add_jvm(rig, "store", 50, 2);
-  rig.start("[[fault]]\nid = \"it\"\nkind = \"block\"\nnode = \"n1\"\nduration = \"600s\"\ncount = 10\nat = { " + place + " }\n");
+  rig.start("[[fault]]\nid = \"it\"\nkind = \"block\"\nnode = \"n1\"\nduration = \"600s\"\ncount = 10\nat = { " +
+            place + " }\n");
   INFO(rig.out());
   REQUIRE(eventually([&] { return rig.lines("stored 49") == 1; }, 90 * kSecond));
   const auto held = rig.injector->outcomes().at(0);
@@ -144,9 +155,11 @@ TEST_CASE("a thread of a JVM waits at a method's entry and at a line; the others
 TEST_CASE("a condition is met at a method's call site, and a JVM dies between two calls of one method", "[java]") {
   const auto mode = GENERATE(range(std::size_t{0}, std::size_t{4}));
   INFO(fmt::format("{}", fmt::join(kModes[mode], " ")));
-  ends_saying("between 7", "twice", 30,
-              crash(fmt::format("{{ function = \"Victim.first\", count = 7 }}, {{ function = \"Victim.twice\", line = {} }}", line_of("the second call"))),
-              kModes[mode]);
+  ends_saying(
+      "between 7", "twice", 30,
+      crash(fmt::format("{{ function = \"Victim.first\", count = 7 }}, {{ function = \"Victim.twice\", line = {} }}",
+                        line_of("the second call"))),
+      kModes[mode]);
 }
 
 TEST_CASE("a jump back to a method's first instruction is no entry", "[java]") {
@@ -167,14 +180,17 @@ TEST_CASE("parameters choose among methods of one name", "[java]") {
 
 TEST_CASE("constructors, inner classes, defaults of interfaces and lambdas are found by their names", "[java]") {
   ends_saying("names 9 6", "names", 10,
-              crash("{ function = \"Victim.Inner.<init>\", count = 3 }, { function = \"Victim$Inner.own\" }, { function = \"Victim.Shape.area\" }, "
+              crash("{ function = \"Victim.Inner.<init>\", count = 3 }, { function = \"Victim$Inner.own\" }, { "
+                    "function = \"Victim.Shape.area\" }, "
                     "{ function = \"Victim.lambda$part$*\", count = 2 }"));
 }
 
 TEST_CASE("a JVM pauses at the entry of a method and goes on", "[java]") {
   Rig rig;
   add_jvm(rig, "step", 50);
-  rig.start("[[fault]]\nid = \"it\"\nkind = \"pause\"\nnode = \"n1\"\nduration = \"200ms\"\nwhen = [ { function = \"Victim.step\", count = 20 } ]\n");
+  rig.start(
+      "[[fault]]\nid = \"it\"\nkind = \"pause\"\nnode = \"n1\"\nduration = \"200ms\"\nwhen = [ { function = "
+      "\"Victim.step\", count = 20 } ]\n");
   rig.wait_end();
   const auto outcomes = rig.finish();
   CHECK(outcomes.at(0).fired);
@@ -185,13 +201,16 @@ TEST_CASE("a JVM pauses at the entry of a method and goes on", "[java]") {
 TEST_CASE("who entered a method last has a role", "[java]") {
   ends_saying("between 3", "twice", 50,
               "[[role]]\nname = \"leader\"\nfunction = \"Victim.first\"\n"
-              "[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"@leader\"\nwhen = [ { function = \"Victim.second\", node = \"n1\", count = 3 } ]\n");
+              "[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"@leader\"\nwhen = [ { function = \"Victim.second\", "
+              "node = \"n1\", count = 3 } ]\n");
 }
 
 TEST_CASE("a crash comes as an exception leaves a method for the nth time", "[java]") {
-  for (const char* name : {"Victim.passes throws NoSuchFileException", "org.rose.test.Victim.opens(int) throws java.nio.file.NoSuchFileException"}) {
+  for (const char* name : {"Victim.passes throws NoSuchFileException",
+                           "org.rose.test.Victim.opens(int) throws java.nio.file.NoSuchFileException"}) {
     INFO(name);
-    ends_saying("threw 99", "throws", 1000, crash(fmt::format("{{ function = \"{}\", count = 50 }}", name)), {"-XX:TieredStopAtLevel=1"});
+    ends_saying("threw 99", "throws", 1000, crash(fmt::format("{{ function = \"{}\", count = 50 }}", name)),
+                {"-XX:TieredStopAtLevel=1"});
   }
 }
 
@@ -204,7 +223,8 @@ TEST_CASE("an exception is thrown at a method's entry or a call site, 200 times 
   Rig rig;
   add_jvm(rig, "store", 400, 1, kModes[mode]);
   rig.start(exception(at_entry ? "function = \"Victim.store\"\ncount = 101\ntimes = 200\n"
-                               : fmt::format("function = \"Victim.store\"\nline = {}\ncount = 101\ntimes = 200\n", line_of("behind the step"))));
+                               : fmt::format("function = \"Victim.store\"\nline = {}\ncount = 101\ntimes = 200\n",
+                                             line_of("behind the step"))));
   rig.wait_end();
   const auto outcomes = rig.finish();
   INFO(outcomes.at(0).why_not);
@@ -220,7 +240,9 @@ TEST_CASE("an exception is thrown at a method's entry or a call site, 200 times 
 TEST_CASE("exceptions wait for their conditions, say what they are told to, and end with their times", "[java]") {
   Rig rig;
   add_jvm(rig, "store", 40);
-  rig.start(exception("function = \"Victim.store\"\nmessage = \"No space left\"\ncount = 2\nwhen = [ { function = \"Victim.step\", count = 10 } ]\n"));
+  rig.start(
+      exception("function = \"Victim.store\"\nmessage = \"No space left\"\ncount = 2\nwhen = [ { function = "
+                "\"Victim.step\", count = 10 } ]\n"));
   rig.wait_end();
   const auto outcomes = rig.finish();
   CHECK(outcomes.at(0).fired);
@@ -232,8 +254,11 @@ TEST_CASE("exceptions wait for their conditions, say what they are told to, and 
 TEST_CASE("several exceptions at one place: each has its turn", "[java]") {
   Rig rig;
   add_jvm(rig, "store", 20);
-  rig.start("[[fault]]\nid = \"a\"\nkind = \"exception\"\nnode = \"n1\"\nthrows = \"java.io.IOException\"\nfunction = \"Victim.store\"\ncount = 5\n"
-            "[[fault]]\nid = \"b\"\nkind = \"exception\"\nnode = \"n1\"\nthrows = \"java.lang.IllegalStateException\"\nfunction = \"Victim.store\"\ncount = 9\n");
+  rig.start(
+      "[[fault]]\nid = \"a\"\nkind = \"exception\"\nnode = \"n1\"\nthrows = \"java.io.IOException\"\nfunction = "
+      "\"Victim.store\"\ncount = 5\n"
+      "[[fault]]\nid = \"b\"\nkind = \"exception\"\nnode = \"n1\"\nthrows = "
+      "\"java.lang.IllegalStateException\"\nfunction = \"Victim.store\"\ncount = 9\n");
   rig.wait_end();
   const auto outcomes = rig.finish();
   CHECK(outcomes.at(0).fired);
@@ -263,14 +288,32 @@ TEST_CASE("what a JVM cannot do is said", "[java]") {
     std::string schedule, word;
   };
   const std::vector<Case> cases{
-      {"step", {"-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:0"}, {}, crash("{ function = \"Victim.step\" }"), "debugger"},
-      {"step", {}, {"env", "-u", "JAVA_TOOL_OPTIONS"}, crash("{ function = \"Victim.step\" }"), "JAVA_TOOL_OPTIONS must reach it"},
+      {"step",
+       {"-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:0"},
+       {},
+       crash("{ function = \"Victim.step\" }"),
+       "debugger"},
+      {"step",
+       {},
+       {"env", "-u", "JAVA_TOOL_OPTIONS"},
+       crash("{ function = \"Victim.step\" }"),
+       "JAVA_TOOL_OPTIONS must reach it"},
       {"step", {}, {}, crash("{ function = \"Victim.nowhere\" }"), "no class that n1 loaded has it"},
       {"step", {}, {}, crash("{ function = \"Victim.missing\" }"), "native or abstract"},
       {"step", {}, {}, crash("{ function = \"Victim.step\", line = 1 }"), "no code of line 1"},
       {"step", {}, {}, crash("{ function = \"Victim.step(int)\", offset = 1 }"), "no instruction begins at offset 1"},
-      {"store", {}, {}, "[[fault]]\nid = \"it\"\nkind = \"exception\"\nnode = \"n1\"\nthrows = \"org.x.Nowhere\"\nfunction = \"Victim.store\"\n", "org.x.Nowhere"},
-      {"store", {}, {}, "[[fault]]\nid = \"it\"\nkind = \"exception\"\nnode = \"n1\"\nthrows = \"java.lang.String\"\nfunction = \"Victim.store\"\n", "not an exception"},
+      {"store",
+       {},
+       {},
+       "[[fault]]\nid = \"it\"\nkind = \"exception\"\nnode = \"n1\"\nthrows = \"org.x.Nowhere\"\nfunction = "
+       "\"Victim.store\"\n",
+       "org.x.Nowhere"},
+      {"store",
+       {},
+       {},
+       "[[fault]]\nid = \"it\"\nkind = \"exception\"\nnode = \"n1\"\nthrows = \"java.lang.String\"\nfunction = "
+       "\"Victim.store\"\n",
+       "not an exception"},
   };
   for (const Case& one : cases) {
     Rig rig;

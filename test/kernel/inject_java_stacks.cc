@@ -1,4 +1,5 @@
-// Java's own frames in the stack of the thread that a fault hit: methods in order, with file and line, whatever the fault.
+// Java's own frames in the stack of the thread that a fault hit: methods in order, with file and line, whatever the
+// fault.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -15,7 +16,8 @@ const std::string kClasses = std::string(ROSE_PROGRAMS_DIR) + "/java";
 const std::string kSource = std::string(ROSE_TEST_DIR) + "/programs/java/org/rose/test/Stacks.java";
 
 // One node: a JVM that does a part so many times; `threads` 0: on its main thread.
-config::Node& add_jvm(Rig& rig, const std::string& part, int times, int threads = 0, std::vector<std::string> options = {}) {
+config::Node& add_jvm(Rig& rig, const std::string& part, int times, int threads = 0,
+                      std::vector<std::string> options = {}) {
   if (!std::filesystem::exists(kClasses + "/compiled"))
     skip_case("no Java compiler when this was built: apt-get install default-jdk-headless, then build again");
   if (std::system("java -version >/dev/null 2>&1") != 0) skip_case("no `java`: apt-get install default-jdk-headless");
@@ -23,7 +25,8 @@ config::Node& add_jvm(Rig& rig, const std::string& part, int times, int threads 
   node.name = "n1";
   node.command = {"java", "-XX:+UseSerialGC"};
   node.command.insert(node.command.end(), options.begin(), options.end());
-  for (const std::string& word : {std::string("-cp"), kClasses, std::string("org.rose.test.Stacks"), part, std::to_string(times), std::to_string(threads)})
+  for (const std::string& word : {std::string("-cp"), kClasses, std::string("org.rose.test.Stacks"), part,
+                                  std::to_string(times), std::to_string(threads)})
     node.command.push_back(word);
   node.binaries = {"java"};
   rig.config.nodes.push_back(std::move(node));
@@ -44,7 +47,8 @@ int line_of(const std::string& comment) {
 
 std::string told(const schedule::Stack& stack) {
   std::string text = fmt::format("{} {}/{} {}: {}\n", stack.node, stack.pid, stack.tid, stack.thread, stack.why);
-  for (const auto& frame : stack.frames) text += fmt::format("  {} {}:{} {}+{:x}\n", frame.function, frame.file, frame.line, frame.module, frame.offset);
+  for (const auto& frame : stack.frames)
+    text += fmt::format("  {} {}:{} {}+{:x}\n", frame.function, frame.file, frame.line, frame.module, frame.offset);
   return text + stack.incomplete;
 }
 
@@ -60,7 +64,9 @@ std::vector<std::string> own_frames(const schedule::Stack& stack) {
   return own;
 }
 
-std::string at(const std::string& method, const std::string& comment) { return fmt::format("{} {}", method, line_of(comment)); }
+std::string at(const std::string& method, const std::string& comment) {
+  return fmt::format("{} {}", method, line_of(comment));
+}
 
 std::vector<std::string> first(std::vector<std::string> all, std::size_t most) {
   all.resize(std::min(all.size(), most));
@@ -76,12 +82,15 @@ schedule::FaultOutcome outcome_of(Rig& rig, const std::string& schedule) {
   return outcome;
 }
 
-bool outermost_is_a_thread(const schedule::Stack& stack) { return !stack.frames.empty() && stack.frames.back().function == "java.lang.Thread.run"; }
+bool outermost_is_a_thread(const schedule::Stack& stack) {
+  return !stack.frames.empty() && stack.frames.back().function == "java.lang.Thread.run";
+}
 
 }  // namespace
 
 TEST_CASE("stack of a failed call of a JVM: its methods and lines, 20 of 20", "[java]") {
-  const std::vector<std::string> expected{at("put", "put"), at("append", "append"), at("write", "write"), at("part", "part")};
+  const std::vector<std::string> expected{at("put", "put"), at("append", "append"), at("write", "write"),
+                                          at("part", "part")};
   std::size_t right = 0;
   for (int turn = 0; turn < 5; ++turn) {
     Rig rig;
@@ -96,7 +105,8 @@ path = "*/lines.*"
 error = "ENOSPC"
 count = {}
 times = 4
-)", 3 + 7 * turn));
+)",
+                                                     3 + 7 * turn));
     REQUIRE(outcome.stacks.size() == 4);
     for (const auto& stack : outcome.stacks) {
       INFO(told(stack));
@@ -107,7 +117,8 @@ times = 4
       REQUIRE(!stack.frames.empty());
       CHECK(stack.frames[0].module.find("libc") != std::string::npos);
       CHECK(outermost_is_a_thread(stack));
-      CHECK(std::none_of(stack.frames.begin(), stack.frames.end(), [](const auto& frame) { return frame.function.find("$$Lambda") != std::string::npos; }));
+      CHECK(std::none_of(stack.frames.begin(), stack.frames.end(),
+                         [](const auto& frame) { return frame.function.find("$$Lambda") != std::string::npos; }));
       right += first(own_frames(stack), 4) == expected ? 1 : 0;
     }
   }
@@ -117,7 +128,9 @@ times = 4
 TEST_CASE("stack of a failed call on a JVM's main thread", "[java]") {
   Rig rig;
   add_jvm(rig, "write", 5, 0, {"-Xint"});
-  const auto outcome = outcome_of(rig, "[[fault]]\nid = \"it\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"write\"\npath = \"*/lines.0\"\nerror = \"EIO\"\ncount = 2\n");
+  const auto outcome = outcome_of(rig,
+                                  "[[fault]]\nid = \"it\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = "
+                                  "\"write\"\npath = \"*/lines.0\"\nerror = \"EIO\"\ncount = 2\n");
   REQUIRE(outcome.stacks.size() == 1);
   INFO(told(outcome.stacks[0]));
   CHECK(own_frames(outcome.stacks[0]).size() == 5);
@@ -128,8 +141,10 @@ TEST_CASE("stack of a thread that is held in a call, while its JVM makes calls o
   Rig rig;
   add_jvm(rig, "write", 5, 0, {"-Xmx32m"});
   // JVMs open files of their cgroup whenever they look after their memory, and the one that tells a stack does so, too.
-  const auto outcome = outcome_of(rig, "[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"n1\"\nbefore = { syscall = \"write\", path = \"*/lines.0\", count = 2 }\n"
-                                       "when = [ { syscall = \"openat\", path = \"*/lines.0\" } ]\n");
+  const auto outcome = outcome_of(rig,
+                                  "[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"n1\"\nbefore = { syscall = "
+                                  "\"write\", path = \"*/lines.0\", count = 2 }\n"
+                                  "when = [ { syscall = \"openat\", path = \"*/lines.0\" } ]\n");
   REQUIRE(outcome.stacks.size() == 1);
   INFO(told(outcome.stacks[0]));
   CHECK(outcome.stacks[0].incomplete == "");
@@ -142,7 +157,8 @@ TEST_CASE("stack of a JVM that dies or stands still at a method, and of an excep
   SECTION("a crash") {
     Rig rig;
     add_jvm(rig, "steps", 200, 3);
-    const auto outcome = outcome_of(rig, "[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { " + place + ", count = 123 } ]\n");
+    const auto outcome = outcome_of(
+        rig, "[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { " + place + ", count = 123 } ]\n");
     REQUIRE(outcome.stacks.size() == 1);
     INFO(told(outcome.stacks[0]));
     const auto own = own_frames(outcome.stacks[0]);
@@ -155,7 +171,9 @@ TEST_CASE("stack of a JVM that dies or stands still at a method, and of an excep
   SECTION("a pause") {
     Rig rig;
     add_jvm(rig, "steps", 200, 2);
-    const auto outcome = outcome_of(rig, "[[fault]]\nid = \"it\"\nkind = \"pause\"\nnode = \"n1\"\nduration = \"300ms\"\nwhen = [ { " + place + ", count = 50 } ]\n");
+    const auto outcome =
+        outcome_of(rig, "[[fault]]\nid = \"it\"\nkind = \"pause\"\nnode = \"n1\"\nduration = \"300ms\"\nwhen = [ { " +
+                            place + ", count = 50 } ]\n");
     CHECK(rig.said("done"));
     REQUIRE(!outcome.stacks.empty());
     INFO(told(outcome.stacks[0]));
@@ -166,8 +184,10 @@ TEST_CASE("stack of a JVM that dies or stands still at a method, and of an excep
   SECTION("exceptions, at a line") {
     Rig rig;
     add_jvm(rig, "steps", 50, 2);
-    const auto outcome = outcome_of(rig, fmt::format("[[fault]]\nid = \"it\"\nkind = \"exception\"\nnode = \"n1\"\nthrows = \"java.lang.IllegalStateException\"\n"
-                                                     "function = \"Stacks.outer\"\nline = {}\ncount = 30\ntimes = 3\n", line_of("outer")));
+    const auto outcome = outcome_of(rig, fmt::format("[[fault]]\nid = \"it\"\nkind = \"exception\"\nnode = "
+                                                     "\"n1\"\nthrows = \"java.lang.IllegalStateException\"\n"
+                                                     "function = \"Stacks.outer\"\nline = {}\ncount = 30\ntimes = 3\n",
+                                                     line_of("outer")));
     CHECK(rig.lines("caught injected by rose") == 3);
     REQUIRE(outcome.stacks.size() == 3);
     for (const auto& stack : outcome.stacks) {
@@ -178,7 +198,8 @@ TEST_CASE("stack of a JVM that dies or stands still at a method, and of an excep
   SECTION("deeper than is told") {
     Rig rig;
     add_jvm(rig, "deep", 10, 1);
-    const auto outcome = outcome_of(rig, "[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { " + place + ", count = 5 } ]\n");
+    const auto outcome = outcome_of(
+        rig, "[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { " + place + ", count = 5 } ]\n");
     REQUIRE(outcome.stacks.size() == 1);
     CHECK(outcome.stacks[0].frames.size() == 96);
     CHECK(outcome.stacks[0].incomplete.find("deeper than 96") != std::string::npos);
@@ -189,11 +210,14 @@ TEST_CASE("a thread that is inside the JVM itself holds nobody up", "[java]") {
   Rig rig;
   // The JVM's own loader reads the class.
   add_jvm(rig, "late", 1, 0, {"-Xbootclasspath/a:" + kClasses});
-  const auto outcome = outcome_of(rig, "[[fault]]\nid = \"it\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"openat\"\npath = \"*/Stacks$Late.class\"\ndelay = \"10ms\"\n");
+  const auto outcome = outcome_of(rig,
+                                  "[[fault]]\nid = \"it\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = "
+                                  "\"openat\"\npath = \"*/Stacks$Late.class\"\ndelay = \"10ms\"\n");
   CHECK(rig.said("late 7"));
   CHECK(rig.said("done"));
   REQUIRE(outcome.stacks.size() == 1);
   INFO(told(outcome.stacks[0]));
   CHECK(outcome.stacks[0].incomplete.find("inside the JVM itself") != std::string::npos);
-  CHECK(std::any_of(outcome.stacks[0].frames.begin(), outcome.stacks[0].frames.end(), [](const auto& frame) { return frame.module.ends_with("libjvm.so"); }));
+  CHECK(std::any_of(outcome.stacks[0].frames.begin(), outcome.stacks[0].frames.end(),
+                    [](const auto& frame) { return frame.module.ends_with("libjvm.so"); }));
 }

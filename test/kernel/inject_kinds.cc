@@ -1,4 +1,5 @@
-// Links, clocks, limits, disks and waits at every kind of condition: there from that moment on, for that node alone, and gone with their end.
+// Links, clocks, limits, disks and waits at every kind of condition: there from that moment on, for that node alone,
+// and gone with their end.
 #include "deploy/disk.h"
 #include "inject_limits.h"
 #include "inject_stage.h"
@@ -8,9 +9,10 @@ using namespace rose::test;
 
 namespace {
 
-
 struct Kinds : Stage {
-  Kinds() : Stage({"time", "mkdir", "last", "print", "survived", "gate", "over", "time", "print", "after", "sleep", "60000"}) {
+  Kinds()
+      : Stage({"time", "mkdir", "last", "print", "survived", "gate", "over", "time", "print", "after", "sleep",
+               "60000"}) {
     leave_to_seccomp();
     add({"gate", "over", "print", "over", "sleep", "60000"});
     for (const kernel::Controller controller : {kernel::Controller::memory, kernel::Controller::cpu})
@@ -23,7 +25,9 @@ struct Kinds : Stage {
     std::string text;
     const auto add_one = [&](const std::string& id, const std::string& what) {
       ids.push_back(id);
-      text += fmt::format("[[fault]]\nid = \"{}\"\nnode = \"n1\"\n{}\n{}\nuntil = [ {{ log = \"^over\", node = \"n4\" }} ]\n", id, what, moment.when);
+      text += fmt::format(
+          "[[fault]]\nid = \"{}\"\nnode = \"n1\"\n{}\n{}\nuntil = [ {{ log = \"^over\", node = \"n4\" }} ]\n", id, what,
+          moment.when);
     };
     add_one("link", "kind = \"network\"\npeers = [\"n2\"]\ndirection = \"in\"\ndelay = \"300ms\"");
     add_one("clock", "kind = \"clock\"\nshift = \"+1h\"");
@@ -53,7 +57,8 @@ struct Kinds : Stage {
   // How far ahead n1's clock was when it told the time for the nth time.
   [[nodiscard]] std::int64_t ahead_s(std::size_t nth) const {
     for (const std::string& line : split(out(), '\n'))
-      if (line.starts_with("time ") && nth-- == 0) return std::atoll(line.c_str() + 5) - static_cast<std::int64_t>(std::time(nullptr));
+      if (line.starts_with("time ") && nth-- == 0)
+        return std::atoll(line.c_str() + 5) - static_cast<std::int64_t>(std::time(nullptr));
     return -1;
   }
   void wait_fired_but(std::string_view last) {
@@ -93,7 +98,8 @@ TEST_CASE("every other kind of fault at every kind of condition") {
     CHECK(stage.ping_ms() >= 300);
     CHECK(eventually([&] { return has_descriptors(pid, 40); }));
     CHECK(descriptors_of(other).rlim_cur == of_other.rlim_cur);
-    const auto memory = limits ? group_of(stage, kernel::Controller::memory, "n1") : "", cpu = limits ? group_of(stage, kernel::Controller::cpu, "n1") : "";
+    const auto memory = limits ? group_of(stage, kernel::Controller::memory, "n1") : "",
+               cpu = limits ? group_of(stage, kernel::Controller::cpu, "n1") : "";
     if (limits) {
       CHECK(eventually([&] { return in_force(memory, kernel::Controller::memory, std::uint64_t{512} << 20); }));
       CHECK(eventually([&] { return in_force(cpu, kernel::Controller::cpu, 500'000); }));

@@ -8,7 +8,9 @@ using namespace rose::test;
 
 TEST_CASE("descriptors: every process of the node, and what it starts, has no more than the limit", "[limits]") {
   Rig rig;
-  const std::vector<std::string> steps = {"fork", "print", "forked", "gate", "../go", "repeat", "40", "create", "c", ";", "gate", "../after", "create", "d", "gate", "../never", ";"};
+  const std::vector<std::string> steps = {"fork",   "print",  "forked", "gate",     "../go", "repeat",
+                                          "40",     "create", "c",      ";",        "gate",  "../after",
+                                          "create", "d",      "gate",   "../never", ";"};
   rig.add(steps);
   rig.add(steps);
   rig.start(R"(
@@ -32,7 +34,10 @@ until = [ { log = "EMFILE" } ]
   rig.touch("go");
   rig.wait_said("create c = EMFILE", 0);
   // Its end, which that line was.
-  for (const pid_t pid : pids) CHECK(eventually([&] { return descriptors_of(pid).rlim_max == before.rlim_max && descriptors_of(pid).rlim_cur == before.rlim_cur; }));
+  for (const pid_t pid : pids)
+    CHECK(eventually([&] {
+      return descriptors_of(pid).rlim_max == before.rlim_max && descriptors_of(pid).rlim_cur == before.rlim_cur;
+    }));
   rig.touch("after");
   rig.wait_said("create d = 0", 0);
   rig.wait_said("create d = 0", 1);
@@ -94,10 +99,12 @@ limit = "16MiB"
   CHECK_FALSE(std::filesystem::exists(folder));
 }
 
-TEST_CASE("memory: a node that uses more than the limit dies of the next page; after its end there is room again", "[limits]") {
+TEST_CASE("memory: a node that uses more than the limit dies of the next page; after its end there is room again",
+          "[limits]") {
   needs(kernel::Controller::memory);
   Rig rig;
-  rig.add({"use", "48", "print", "grown", "gate", "../go", "use", "48", "gate", "../never"}).restart = config::Restart{1'000'000, 1};
+  rig.add({"use", "48", "print", "grown", "gate", "../go", "use", "48", "gate", "../never"}).restart =
+      config::Restart{1'000'000, 1};
   rig.start(R"(
 [[fault]]
 id = "tight"
@@ -147,7 +154,8 @@ share = 0.05
 }
 
 TEST_CASE("limits are refused where they cannot be set", "[limits]") {
-  for (const std::string fault : {"kind = \"memory\"\nlimit = \"16MiB\"", "kind = \"cpu\"\nshare = 0.5", "kind = \"disk-full\""}) {
+  for (const std::string fault :
+       {"kind = \"memory\"\nlimit = \"16MiB\"", "kind = \"cpu\"\nshare = 0.5", "kind = \"disk-full\""}) {
     Rig rig;
     rig.allow_attached = true;
     config::Node node;
@@ -174,7 +182,8 @@ TEST_CASE("a full disk: nobody can write there any more, root neither; the files
     Rig rig;
     rig.add({"print", "up", "gate", "../never"});
     rig.add({"print", "up", "gate", "../never"});
-    rig.prepare("[[fault]]\nid = \"full\"\nkind = \"disk-full\"\nnode = \"n1\"\n" + (inside.empty() ? "" : "path = \"" + inside + "\"\n") +
+    rig.prepare("[[fault]]\nid = \"full\"\nkind = \"disk-full\"\nnode = \"n1\"\n" +
+                (inside.empty() ? "" : "path = \"" + inside + "\"\n") +
                 "until = [ { state = \"crashed\", node = \"n2\" } ]\n");
     const std::string folder = rig.path("n1") + (inside.empty() ? "" : "/" + inside);
     CHECK(mounted(folder));

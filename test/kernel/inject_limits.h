@@ -72,7 +72,8 @@ inline void make_file(const std::string& path, std::size_t bytes) {
 // How long each of `count` reads takes that the page cache doesn't answer, in order of their length.
 inline std::vector<std::int64_t> reads(const std::string& path, std::size_t count) {
   Fd file(::open(path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
-  if (!file && errno == EINVAL) file = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));  // tmpfs before Linux 6.6: nothing but a cache
+  if (!file && errno == EINVAL)
+    file = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));  // tmpfs before Linux 6.6: nothing but a cache
   REQUIRE(file);
   alignas(kPage) static char page[kPage];
   std::vector<std::int64_t> all;

@@ -1,4 +1,5 @@
-// Bad links in network namespaces and on one host: what they do to packets, measured; whom they leave alone; how they end.
+// Bad links in network namespaces and on one host: what they do to packets, measured; whom they leave alone; how they
+// end.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -21,7 +22,8 @@ struct Burst {
 
 // Three nodes that serve traffic and send it to each other.
 struct Links : ThreeNodes {
-  explicit Links(config::Network network = config::Network::netns, int base = 7400, bool six = false) : ThreeNodes(network, base, six) {
+  explicit Links(config::Network network = config::Network::netns, int base = 7400, bool six = false)
+      : ThreeNodes(network, base, six) {
     for (int i = 0; i < 3; ++i) {
       add({});
       config.nodes.back().command = {kTraffic, "serve", std::to_string(port(i))};
@@ -32,7 +34,8 @@ struct Links : ThreeNodes {
   Burst burst(int from, int to, int count, int gap_us, const std::string& text = "-") {
     const int number = next_burst();
     end(start_at(*this, static_cast<std::size_t>(from), kTraffic,
-                 {"send", ip(to), std::to_string(port(to)), std::to_string(number), std::to_string(count), std::to_string(gap_us), text}));
+                 {"send", ip(to), std::to_string(port(to)), std::to_string(number), std::to_string(count),
+                  std::to_string(gap_us), text}));
     return heard(to, number);
   }
   int next_burst() { return ++bursts_; }
@@ -54,9 +57,10 @@ struct Links : ThreeNodes {
       return all.size() >= before + 2 && all[all.size() - 1] == all[all.size() - 2];
     }));
     Burst one;
-    const int fields = std::sscanf(all.back().c_str() + begin.size(),
-                                   " got %u twice %u behind %u wrong %u us min %ld p05 %ld p50 %ld p95 %ld p99 %ld max %ld", &one.got, &one.twice,
-                                   &one.behind, &one.wrong, &one.least, &one.p05, &one.p50, &one.p95, &one.p99, &one.most);
+    const int fields =
+        std::sscanf(all.back().c_str() + begin.size(),
+                    " got %u twice %u behind %u wrong %u us min %ld p05 %ld p50 %ld p95 %ld p99 %ld max %ld", &one.got,
+                    &one.twice, &one.behind, &one.wrong, &one.least, &one.p05, &one.p50, &one.p95, &one.p99, &one.most);
     REQUIRE(fields == 10);
     return one;
   }
@@ -64,7 +68,8 @@ struct Links : ThreeNodes {
   long stream(int from, int to, long bytes) {
     auto before = lines(fmt::format("received {}", bytes), static_cast<std::size_t>(to));
     const std::int64_t began = monotonic_ns();
-    end(start_at(*this, static_cast<std::size_t>(from), kTraffic, {"stream", ip(to), std::to_string(port(to)), std::to_string(bytes)}));
+    end(start_at(*this, static_cast<std::size_t>(from), kTraffic,
+                 {"stream", ip(to), std::to_string(port(to)), std::to_string(bytes)}));
     const auto took = (monotonic_ns() - began) / 1'000'000;
     CHECK(lines(fmt::format("received {}", bytes), static_cast<std::size_t>(to)) == before + 1);
     return static_cast<long>(took);
@@ -80,8 +85,8 @@ struct Links : ThreeNodes {
   int bursts_ = 0;
 };
 
-// Of a delay of 50 ms. How late a busy machine wakes who waits for a packet is not the link's doing: the fastest packet tells what is,
-// and the fastest twentieth that it was no exception.
+// Of a delay of 50 ms. How late a busy machine wakes who waits for a packet is not the link's doing: the fastest packet
+// tells what is, and the fastest twentieth that it was no exception.
 constexpr long kLeast = 49'900;  // us
 constexpr long kMost = 51'000;
 constexpr long kMostOfTwentieth = 65'000;
@@ -108,7 +113,8 @@ until = [ { log = "^burst 4:", node = "n3" } ]
   const Burst slow = rig.burst(0, 1, 300, 2000);
   CHECK(slow.got == 300);
   CHECK(slow.twice + slow.behind + slow.wrong == 0);
-  std::printf("50 ms: min %ld p05 %ld p50 %ld p95 %ld p99 %ld max %ld us\n", slow.least, slow.p05, slow.p50, slow.p95, slow.p99, slow.most);
+  std::printf("50 ms: min %ld p05 %ld p50 %ld p95 %ld p99 %ld max %ld us\n", slow.least, slow.p05, slow.p50, slow.p95,
+              slow.p99, slow.most);
   CHECK(slow.least > kLeast);
   CHECK(slow.least < kMost);
   CHECK(slow.p05 < kMostOfTwentieth);
@@ -248,9 +254,12 @@ peers = ["n2"]
 rate = "8mbit"
 )");
   rig.add_addresses();
-  // A second at that rate, and no less; how much more is the machine's. What is not held back takes less, as soon as the machine lets it.
+  // A second at that rate, and no less; how much more is the machine's. What is not held back takes less, as soon as
+  // the machine lets it.
   constexpr long kAtThatRate = 950;
-  const auto is_wide = [&](int from, int to) { return eventually([&] { return rig.stream(from, to, 1'000'000) < kAtThatRate; }); };
+  const auto is_wide = [&](int from, int to) {
+    return eventually([&] { return rig.stream(from, to, 1'000'000) < kAtThatRate; });
+  };
   CHECK(is_wide(0, 1));
   rig.begin();
   rig.wait_fired();
@@ -383,8 +392,8 @@ delay = "30ms"
 
 TEST_CASE("a bad link begins and ends by conditions, and everything is as ever afterwards", "[links][netns]") {
   Links rig;
-  rig.config.nodes[2].command = {kVictim, "print", "listening", "gate", rig.path("go"), "print", "worse", "gate", rig.path("stop"),
-                                 "print", "better", "sleep", "100000"};
+  rig.config.nodes[2].command = {kVictim, "print",          "listening", "gate",   rig.path("go"), "print", "worse",
+                                 "gate",  rig.path("stop"), "print",     "better", "sleep",        "100000"};
   rig.start(R"(
 [[fault]]
 id = "bad"

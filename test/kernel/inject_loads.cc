@@ -7,6 +7,7 @@
 
 TEST_CASE("the kernel takes every program of an injection", "[loads]") {
   const bool can_override = rose::kernel::probe("override_return").ok;
-  rose::test::load_each<rose_inject>([&](rose_inject&, const std::string& name) { return name != "rose_call" || can_override; });
+  rose::test::load_each<rose_inject>(
+      [&](rose_inject&, const std::string& name) { return name != "rose_call" || can_override; });
   rose::test::load_each<rose_network>([](rose_network&, const std::string&) { return true; });
 }

@@ -126,7 +126,8 @@ TEST_CASE("what never comes says what it waited for, and who waits is let go whe
   CHECK(broken.empty());
 }
 
-TEST_CASE("an event that comes before its turn is held no longer than its timeout, and that it came too early is told", "[order][block]") {
+TEST_CASE("an event that comes before its turn is held no longer than its timeout, and that it came too early is told",
+          "[order][block]") {
   Rig rig;
   rig.leave_to_seccomp();
   rig.add({"create", "log.1", "print", "written", "gate", rig.path("never")});
@@ -141,7 +142,8 @@ TEST_CASE("an event that comes before its turn is held no longer than its timeou
   CHECK(broken == "'written' came before 'looked', which never came");
 }
 
-TEST_CASE("an event's place in a program that comes before its turn is held no longer than its timeout", "[order][block]") {
+TEST_CASE("an event's place in a program that comes before its turn is held no longer than its timeout",
+          "[order][block]") {
   Rig rig;
   rig.add({"call", "print", "entered", "gate", rig.path("never")});
   rig.prepare(R"(
@@ -160,10 +162,12 @@ timeout = "300ms"
   CHECK(entered.held_ns >= 300'000'000);
 }
 
-TEST_CASE("an event's call that comes before its turn is held until then; others of the same kind go on", "[order][block]") {
+TEST_CASE("an event's call that comes before its turn is held until then; others of the same kind go on",
+          "[order][block]") {
   Rig rig;
   rig.leave_to_seccomp();
-  rig.add({"create", "log.1", "print", "first", "threads", "1", "1", "create", "log.1", "print", "second", ";", "gate", rig.path("never")});
+  rig.add({"create", "log.1", "print", "first", "threads", "1", "1", "create", "log.1", "print", "second", ";", "gate",
+           rig.path("never")});
   rig.add({"create", "log.1", "create", "log.1", "print", "second", "gate", rig.path("never")});
   rig.prepare(R"(
 order = "looked * written * die"
@@ -194,7 +198,8 @@ when = [ { syscall = "openat", path = "*/log.1", count = 2 } ]
 
 TEST_CASE("an event's function that comes before its turn is held until then, and no other thread", "[order][block]") {
   Rig rig;
-  const std::vector<std::string> steps = {"append", "calls", "threads", "3", "1", "call", "print", "called", ";", "print", "all", "gate", rig.path("never")};
+  const std::vector<std::string> steps = {"append", "calls", "threads", "3",   "1",    "call",           "print",
+                                          "called", ";",     "print",   "all", "gate", rig.path("never")};
   rig.add(steps);
   rig.add(steps);
   rig.prepare(R"(

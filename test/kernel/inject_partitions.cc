@@ -10,7 +10,8 @@ using namespace rose::test;
 namespace {
 
 struct Trio : ThreeNodes {
-  explicit Trio(config::Network network = config::Network::netns, int base = 7200, bool six = false) : ThreeNodes(network, base, six) {
+  explicit Trio(config::Network network = config::Network::netns, int base = 7200, bool six = false)
+      : ThreeNodes(network, base, six) {
     const std::string server = six ? "server6" : "server", udp = six ? "udp6" : "udp";
     for (int i = 0; i < 3; ++i) {
       add({server, std::to_string(port(i)), server, std::to_string(port(i) + 50), udp, std::to_string(port(i)), "print",
@@ -19,13 +20,14 @@ struct Trio : ThreeNodes {
     }
   }
   Answer answer(int from, int to, const std::string& how = "tcp", int offset = 0) {
-    return end_ping(start_ping(*this, static_cast<std::size_t>(from),
-                               {how, ip(to), std::to_string(port(to) + offset), "250"}));
+    return end_ping(
+        start_ping(*this, static_cast<std::size_t>(from), {how, ip(to), std::to_string(port(to) + offset), "250"}));
   }
   // A connection that is in use; it must be by the time this returns.
   pid_t stream(int from, int to, const std::string& limit_ms) {
     REQUIRE(reaches(from, to));
-    const pid_t child = start_ping(*this, static_cast<std::size_t>(from), {"stream", ip(to), std::to_string(port(to)), limit_ms});
+    const pid_t child =
+        start_ping(*this, static_cast<std::size_t>(from), {"stream", ip(to), std::to_string(port(to)), limit_ms});
     ::usleep(100'000);
     return child;
   }
@@ -141,7 +143,8 @@ TEST_CASE("which way is cut") {
     for (const std::string direction : {"out", "in"}) {
       Trio rig(network, 7330);
       rig.start(fmt::format(
-          "[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"n2\"]\ndirection = \"{}\"\n", direction));
+          "[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"n2\"]\ndirection = \"{}\"\n",
+          direction));
       rig.wait_fired();
       const auto dropped = [&] { return rig.injector->outcomes().at(0).injected; };
       REQUIRE(dropped() == 0);
@@ -158,7 +161,8 @@ TEST_CASE("which way is cut") {
 TEST_CASE("stacks of a partition: the thread that waits for the other side") {
   Trio rig;
   rig.stacks = true;
-  rig.config.nodes[2].command = {kVictim, "server", "7200", "print", "up", "gate", "go", "create", "begin", "sleep", "100000"};
+  rig.config.nodes[2].command = {kVictim, "server", "7200",  "print", "up",    "gate",
+                                 "go",    "create", "begin", "sleep", "100000"};
   rig.start(R"(
 [[fault]]
 id = "cut"
@@ -179,14 +183,17 @@ when = [ { syscall = "openat", path = "*/begin", node = "n3" } ]
     ::waitpid(child, nullptr, 0);
   }
   // The server on the other side may wait, too; who is connected to a third node does not.
-  CHECK(std::none_of(outcome.stacks.begin(), outcome.stacks.end(), [&](const auto& one) { return one.tid == beside || one.node == "n3"; }));
-  const auto found = std::find_if(outcome.stacks.begin(), outcome.stacks.end(), [&](const auto& one) { return one.tid == across; });
+  CHECK(std::none_of(outcome.stacks.begin(), outcome.stacks.end(),
+                     [&](const auto& one) { return one.tid == beside || one.node == "n3"; }));
+  const auto found =
+      std::find_if(outcome.stacks.begin(), outcome.stacks.end(), [&](const auto& one) { return one.tid == across; });
   REQUIRE(found != outcome.stacks.end());
   const auto& stack = *found;
   INFO(stack.incomplete);
   CHECK(stack.node == "n1");
   CHECK(stack.why == "waits in poll for n2 (10.251.9.2:7200), which is cut off");
-  CHECK(std::any_of(stack.frames.begin(), stack.frames.end(), [](const auto& frame) { return frame.function == "main"; }));
+  CHECK(std::any_of(stack.frames.begin(), stack.frames.end(),
+                    [](const auto& frame) { return frame.function == "main"; }));
 }
 
 TEST_CASE("loss drops a share of the packets") {
@@ -210,8 +217,8 @@ loss = 0.5
 
 TEST_CASE("a partition begins at a call, ends at its `until`, and others come after it") {
   Trio rig;
-  rig.config.nodes[2].command = {kVictim, "server", "7200", "print", "up", "gate", "go", "create", "begin", "gate", "heal",
-                                 "print", "heal now", "sleep", "100000"};
+  rig.config.nodes[2].command = {kVictim, "server", "7200", "print", "up",       "gate",  "go",    "create",
+                                 "begin", "gate",   "heal", "print", "heal now", "sleep", "100000"};
   rig.start(R"(
 [[fault]]
 id = "cut"
@@ -245,7 +252,8 @@ when = [ { elapsed = "100ms" } ]
 TEST_CASE("IPv6 is cut as IPv4 is") {
   SECTION("netns") {
     Trio rig(config::Network::netns, 7200, true);
-    rig.prepare("[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"n2\"]\nduration = \"1500ms\"\n");
+    rig.prepare(
+        "[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"n2\"]\nduration = \"1500ms\"\n");
     rig.add_addresses();
     CHECK(rig.reaches(0, 1));
     rig.begin();
@@ -330,7 +338,8 @@ TEST_CASE("host: who is rejected is told, TCP by a reset and UDP by an unreachab
 TEST_CASE("host: without TCX links rejecting is refused, with a way out") {
   ::setenv("ROSE_MASK", "tcx", 1);
   Trio rig(config::Network::host, 7365);
-  const auto prepared = rig.try_prepare("[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\naction = \"reject\"\n");
+  const auto prepared =
+      rig.try_prepare("[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\naction = \"reject\"\n");
   ::unsetenv("ROSE_MASK");
   REQUIRE_FALSE(prepared.has_value());
   CHECK(prepared.error().message.find("cannot answer packets") != std::string::npos);
@@ -377,9 +386,10 @@ TEST_CASE("addresses outside of the deployment, one or a range of them") {
   SECTION("netns") {
     for (const std::string action : {"drop", "reject"}) {
       Trio rig;
-      rig.prepare(fmt::format("[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"10.251.9.254\"]\n"
-                              "action = \"{}\"\n",
-                              action));
+      rig.prepare(
+          fmt::format("[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"10.251.9.254\"]\n"
+                      "action = \"{}\"\n",
+                      action));
       CHECK(rig.client_reaches(0));
       rig.begin();
       rig.wait_fired();
@@ -395,9 +405,10 @@ TEST_CASE("addresses outside of the deployment, one or a range of them") {
   SECTION("host") {
     for (const std::string direction : {"both", "out", "in"}) {
       Trio rig(config::Network::host, 7380);
-      rig.prepare(fmt::format("[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"127.0.3.0/24\"]\n"
-                              "direction = \"{}\"\n",
-                              direction));
+      rig.prepare(
+          fmt::format("[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"127.0.3.0/24\"]\n"
+                      "direction = \"{}\"\n",
+                      direction));
       CHECK(rig.client_reaches(0, "127.0.3.7"));
       rig.begin();
       rig.wait_fired();
@@ -438,7 +449,8 @@ TEST_CASE("nodes that rose did not start are cut and rejected as others are") {
     theirs.command.clear();
     theirs.attach = config::Attach{.pid_file = "theirs.pid", .container = {}, .unit = {}, .cgroup = {}};
     theirs.ready = config::Ready{.tcp = 7421, .log = {}, .command = {}, .timeout_ns = 10 * kSecond};
-    rig.prepare(fmt::format("[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n2\"\naction = \"{}\"\nduration = \"1s\"\n", action));
+    rig.prepare(fmt::format(
+        "[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n2\"\naction = \"{}\"\nduration = \"1s\"\n", action));
     const auto ask = [&](std::size_t from, int port) {
       return end_ping(start_ping(rig, from, {"tcp", "127.0.0.1", std::to_string(port), "300"}));
     };

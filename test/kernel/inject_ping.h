@@ -1,4 +1,5 @@
-// Three nodes that can be asked from each other's places in the world, such as by pings (test/programs/inject_pinger.c).
+// Three nodes that can be asked from each other's places in the world, such as by pings
+// (test/programs/inject_pinger.c).
 #pragma once
 
 #include <fcntl.h>
@@ -49,7 +50,8 @@ inline Answer end_ping(pid_t child) {
   return static_cast<Answer>(code);
 }
 
-// Three nodes, each with a port; the scripts are the test's. In a host deployment all share one address and differ by port.
+// Three nodes, each with a port; the scripts are the test's. In a host deployment all share one address and differ by
+// port.
 class ThreeNodes : public Rig {
  public:
   // `six`: the nodes are asked at IPv6 addresses.
@@ -64,9 +66,8 @@ class ThreeNodes : public Rig {
   // Gives nodes of a netns deployment the IPv6 addresses they are asked at.
   void add_addresses() {
     for (int i = 0; i < 3 && six_ && !on_host(); ++i)
-      deploy::in_netns(deployment->node_netns_fd(static_cast<std::size_t>(i)), [&] {
-        REQUIRE(std::system(("ip -6 addr add " + ip(i) + "/64 dev rose0 nodad").c_str()) == 0);
-      });
+      deploy::in_netns(deployment->node_netns_fd(static_cast<std::size_t>(i)),
+                       [&] { REQUIRE(std::system(("ip -6 addr add " + ip(i) + "/64 dev rose0 nodad").c_str()) == 0); });
   }
   void wait_fired(std::size_t fault = 0) {
     REQUIRE(eventually([&] { return injector->outcomes().at(fault).fired; }));

@@ -1,4 +1,5 @@
-// The places that src/symbols finds inside functions, as conditions: each can be probed, and counting them disturbs nobody.
+// The places that src/symbols finds inside functions, as conditions: each can be probed, and counting them disturbs
+// nobody.
 #include <compare>
 #include <map>
 
@@ -25,8 +26,10 @@ std::vector<symbols::Place> places_of(const std::string& function) {
 std::string looks(const std::string& function, const std::vector<symbols::Place>& places) {
   std::string text;
   for (std::size_t i = 0; i < places.size(); ++i)
-    text += fmt::format("[[fault]]\nid = \"look-{}\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ {{ function = \"{}\" }}, "
-                        "{{ function = \"{}\", offset = {}, count = 1000000000 }} ]\n", i, function, function, places[i].offset);
+    text += fmt::format(
+        "[[fault]]\nid = \"look-{}\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ {{ function = \"{}\" }}, "
+        "{{ function = \"{}\", offset = {}, count = 1000000000 }} ]\n",
+        i, function, function, places[i].offset);
   return text;
 }
 
@@ -68,8 +71,11 @@ TEST_CASE("the node dies at a place: what came before it is done, the call that 
   for (std::size_t i = 0; i < calls.size(); ++i) {
     Rig rig;
     rig.add({"create", "data", "call", "call", "print", "survived"});
-    rig.start(fmt::format("[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ {{ function = \"step_function\", count = 2 }}, "
-                          "{{ function = \"step_function\", offset = {} }} ]\n", calls[i].offset));
+    rig.start(
+        fmt::format("[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ {{ function = "
+                    "\"step_function\", count = 2 }}, "
+                    "{{ function = \"step_function\", offset = {} }} ]\n",
+                    calls[i].offset));
     rig.wait_end();
     CHECK_FALSE(rig.said("survived"));
     CHECK(rig.read("n1/data") == (i == 0 ? "a1\nb1\n" : "a1\nb1\na2\n"));
@@ -103,9 +109,11 @@ struct Told {
   auto operator<=>(const Told&) const = default;
 };
 
-// The victim says what a tracer must tell of it (and another test compares that with a trace). None: it cannot run here.
+// The victim says what a tracer must tell of it (and another test compares that with a trace). None: it cannot run
+// here.
 std::map<Told, std::uint64_t> told_of(const std::string& mode, const std::string& folder) {
-  const auto run = run_command({"/bin/sh", "-c", fmt::format("echo go | {} {} {}", kTraced, mode, folder)}, {}, 300 * kSecond);
+  const auto run =
+      run_command({"/bin/sh", "-c", fmt::format("echo go | {} {} {}", kTraced, mode, folder)}, {}, 300 * kSecond);
   REQUIRE(run);
   if (run->exit_code == 77) return {};
   REQUIRE(run->exit_code == 0);
@@ -114,7 +122,8 @@ std::map<Told, std::uint64_t> told_of(const std::string& mode, const std::string
     const auto colon = text.rfind(':');
     if (colon != std::string::npos && !text.starts_with("unix:") && std::atoi(text.c_str() + colon + 1) >= 32768)
       text.replace(colon + 1, std::string::npos, "*");
-    if (const auto dash = text.rfind("rose-places-"); dash != std::string::npos) text.replace(dash + 12, std::string::npos, "*");
+    if (const auto dash = text.rfind("rose-places-"); dash != std::string::npos)
+      text.replace(dash + 12, std::string::npos, "*");
     return text;
   };
   std::map<Told, std::uint64_t> all;
@@ -155,18 +164,22 @@ TEST_CASE("whatever a tracer tells of a call, a schedule that says the same matc
   };
   for (const auto& [one, count] : told) {
     // Faults that never come: they count the calls they match.
-    if (one.truncated && one.path.ends_with("/the-end")) continue;  // longer than any path may be: refused before it is read
+    if (one.truncated && one.path.ends_with("/the-end"))
+      continue;  // longer than any path may be: refused before it is read
     std::vector<std::string> paths{one.path};
     // What a link holds, and the name of what is mounted, are no places.
     if (one.path2.starts_with('/')) paths.push_back(one.path2);
     for (const std::string& path : paths) {
       if (Rig::overriding() && path.size() + one.truncated > ROSE_GLOB_BYTES) continue;  // refused by that backend
-      schedule += fmt::format("[[fault]]\nid = \"told-{}\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"{}\"\nerror = \"EIO\"\ncount = 1000000000\n",
-                              in_order.size(), one.call);
+      schedule += fmt::format(
+          "[[fault]]\nid = \"told-{}\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"{}\"\nerror = \"EIO\"\ncount = "
+          "1000000000\n",
+          in_order.size(), one.call);
       if (!path.empty()) schedule += "path = " + quoted((one.truncated ? "*" : "") + path) + "\n";
       // Where a socket listens is its own address. Who will be accepted is not known when the call begins.
       const bool own = one.call == "bind" || one.call == "listen";
-      if (!one.peer.empty() && !one.call.starts_with("accept")) schedule += (own ? "local = " : "peer = ") + quoted(one.peer) + "\n";
+      if (!one.peer.empty() && !one.call.starts_with("accept"))
+        schedule += (own ? "local = " : "peer = ") + quoted(one.peer) + "\n";
       in_order.push_back(&one);
     }
   }
@@ -178,7 +191,8 @@ TEST_CASE("whatever a tracer tells of a call, a schedule that says the same matc
   REQUIRE(outcomes.size() == in_order.size());
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const Told& one = *in_order[i];
-    INFO(one.call << " | " << one.path.substr(0, 200) << " | " << one.path2.substr(0, 200) << " | " << one.peer << ": " << outcomes[i].why_not);
+    INFO(one.call << " | " << one.path.substr(0, 200) << " | " << one.path2.substr(0, 200) << " | " << one.peer << ": "
+                  << outcomes[i].why_not);
     CHECK(outcomes[i].seen >= told.at(one));
   }
 }

@@ -8,10 +8,7 @@
 using namespace rose;
 using namespace rose::test;
 
-namespace {
-
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("a crash before a call: the call never executes") {
   Rig rig;
@@ -114,10 +111,10 @@ TEST_CASE("a crash at a function's entry and at an offset between two calls insi
     const bool inside = round % 2 == 1;
     Rig rig;
     rig.add({"create", "data", "repeat", "6", "call", ";", "print", "survived"});
-    rig.start(fmt::format(
-        "[[fault]]\nid = \"die\"\nkind = \"crash\"\nnode = \"n1\"\n"
-        "when = [ {{ function = \"step_function\", count = 3{} }} ]\n",
-        inside ? fmt::format(", offset = {}", middle - entry) : ""));
+    rig.start(
+        fmt::format("[[fault]]\nid = \"die\"\nkind = \"crash\"\nnode = \"n1\"\n"
+                    "when = [ {{ function = \"step_function\", count = 3{} }} ]\n",
+                    inside ? fmt::format(", offset = {}", middle - entry) : ""));
     rig.wait_end();
     const auto outcome = rig.finish().at(0);
     REQUIRE(rig.read("n1/data") == (inside ? "a1\nb1\na2\nb2\na3\n" : "a1\nb1\na2\nb2\n"));
@@ -373,8 +370,8 @@ delay = "1h"
 
 TEST_CASE("conditions count in order: nothing counts before the one ahead of it was met") {
   Rig rig;
-  rig.add({"create", "b.1", "create", "b.2", "create", "a.1", "create", "b.3", "create", "b.4", "create", "b.5", "print",
-           "survived"});
+  rig.add({"create", "b.1", "create", "b.2", "create", "a.1", "create", "b.3", "create", "b.4", "create", "b.5",
+           "print", "survived"});
   rig.start(R"(
 [[fault]]
 id = "die"
@@ -418,8 +415,8 @@ when = [ { syscall = "openat", path = "*/x.*" } ]
 
 TEST_CASE("results and threads narrow conditions") {
   Rig rig;
-  rig.add({"openr", "absent", "create", "f", "create", "mark", "threads", "1", "1", "append", "other-thread", ";", "append",
-           "same-thread", "print", "survived"});
+  rig.add({"openr", "absent", "create", "f", "create", "mark", "threads", "1", "1", "append", "other-thread", ";",
+           "append", "same-thread", "print", "survived"});
   rig.start(R"(
 [[fault]]
 id = "error"
@@ -499,7 +496,8 @@ TEST_CASE("two injectors side by side do not hear each other") {
   }
   const auto text = [](int count) {
     return fmt::format(
-        "[[fault]]\nid = \"die\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ {{ function = \"step_function\", count = {} }} ]\n",
+        "[[fault]]\nid = \"die\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ {{ function = \"step_function\", count = "
+        "{} }} ]\n",
         count);
   };
   a.start(text(2));

@@ -15,8 +15,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/units.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "deploy/deployment.h"
 #include "eventually.h"
 #include "folder.h"
@@ -63,7 +63,8 @@ class Rig {
   config::Node& add(std::vector<std::string> steps) {
     config::Node node;
     node.name = fmt::format("n{}", config.nodes.size() + 1);
-    if (config.deployment.network == config::Network::netns) node.ip = fmt::format("10.251.9.{}", config.nodes.size() + 1);
+    if (config.deployment.network == config::Network::netns)
+      node.ip = fmt::format("10.251.9.{}", config.nodes.size() + 1);
     node.command = {kVictim};
     node.command.insert(node.command.end(), steps.begin(), steps.end());
     node.binaries = {kVictim};

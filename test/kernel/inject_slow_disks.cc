@@ -36,14 +36,16 @@ TEST_CASE("a slow disk: each request takes as long as asked, on that disk alone,
     rig.add({"print", "up", "gate", "../never"});
     rig.add({"print", "up", "gate", "../never"});
     rig.prepare("[[fault]]\nid = \"slow\"\nkind = \"disk-slow\"\nnode = \"n1\"\ndelay = \"20ms\"\n" +
-                (inside.empty() ? "" : "path = \"" + inside + "\"\n") + "until = [ { state = \"crashed\", node = \"n2\" } ]\n");
+                (inside.empty() ? "" : "path = \"" + inside + "\"\n") +
+                "until = [ { state = \"crashed\", node = \"n2\" } ]\n");
     const std::string folder = rig.path("n1") + (inside.empty() ? "" : "/" + inside);
     CHECK(mounted(folder));
     rig.wait_said("up", 1);
     make_file(folder + "/file", 32 * kPage);
     make_file(rig.path("n2/file"), 32 * kPage);
     rig.begin();
-    REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).fired && reads(folder + "/file", 1)[0] >= 20'000'000; }));
+    REQUIRE(eventually(
+        [&] { return rig.injector->outcomes().at(0).fired && reads(folder + "/file", 1)[0] >= 20'000'000; }));
     const auto slow = reads(folder + "/file", 32), other = reads(rig.path("n2/file"), 32);
     CHECK(slow.front() >= 20'000'000);
     CHECK(other[16] < slow[16]);
@@ -101,7 +103,8 @@ delay = "1ms"
 TEST_CASE("a slow disk that loses its power, too, loses what was not synced", "[disks]") {
   need_disks();
   Rig rig;
-  auto& node = rig.add({"append", "kept", "write", "four", "fsync", "append", "lost", "write", "five", "print", "written", "gate", "../never"});
+  auto& node = rig.add({"append", "kept", "write", "four", "fsync", "append", "lost", "write", "five", "print",
+                        "written", "gate", "../never"});
   node.restart = config::Restart{};
   node.restart->max = 1;
   rig.start(R"(
@@ -127,7 +130,8 @@ when = [ { log = "written" } ]
 
 TEST_CASE("slow disks are refused where they cannot be", "[disks]") {
   const auto refusal = [](Rig& rig, const std::string& more) {
-    const auto refused = rig.try_prepare("[[fault]]\nid = \"slow\"\nkind = \"disk-slow\"\nnode = \"n1\"\npath = \"data\"\niops = 10\n" + more);
+    const auto refused = rig.try_prepare(
+        "[[fault]]\nid = \"slow\"\nkind = \"disk-slow\"\nnode = \"n1\"\npath = \"data\"\niops = 10\n" + more);
     REQUIRE_FALSE(refused);
     return refused.error();
   };
@@ -147,6 +151,8 @@ TEST_CASE("slow disks are refused where they cannot be", "[disks]") {
         "fault 'slow': its folder is on the disk of fault 'full' too");
   Rig inside;
   inside.add({"print", "up"});
-  CHECK(refusal(inside, "[[fault]]\nid = \"power\"\nkind = \"crash\"\nnode = \"n1\"\nlose = \"unsynced\"\npath = \"data/wal\"\n").message ==
-        "fault 'slow': its folder is on the disk of fault 'power' too");
+  CHECK(
+      refusal(inside,
+              "[[fault]]\nid = \"power\"\nkind = \"crash\"\nnode = \"n1\"\nlose = \"unsynced\"\npath = \"data/wal\"\n")
+          .message == "fault 'slow': its folder is on the disk of fault 'power' too");
 }

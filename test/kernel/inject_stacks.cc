@@ -1,5 +1,5 @@
-// The stack of the very thread that a fault hit: functions in order, with file and line, whatever the fault and however the
-// program was built.
+// The stack of the very thread that a fault hit: functions in order, with file and line, whatever the fault and however
+// the program was built.
 #include <algorithm>
 #include <fstream>
 #include <string>
@@ -192,7 +192,8 @@ node = "n1"
 when = [ { function = "checkpoint", count = 7 } ]
 )");
   REQUIRE(outcome.stacks.size() == 1);
-  auto expected = std::vector<Expected>{{"checkpoint", ""}, {"stacks::even_way(stacks::Store&, int)", ""}, {kEven[3].function, "work"}};
+  auto expected = std::vector<Expected>{
+      {"checkpoint", ""}, {"stacks::even_way(stacks::Store&, int)", ""}, {kEven[3].function, "work"}};
   check_frames(outcome.stacks[0], expected);
   CHECK(outcome.stacks[0].tid == outcome.tid);
   CHECK(outcome.stacks[0].why == "gets SIGKILL at the entry of checkpoint on n1");
@@ -203,7 +204,8 @@ TEST_CASE("stack of a crash ahead of a call, and where a call returns") {
                            "when = [ { syscall = \"write\", path = \"*/lines.0\", count = 3 } ]\n"}) {
     Rig rig;
     add_victim(rig, 4, 40);
-    const auto outcome = one_outcome(rig, std::string("[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"n1\"\n") + when);
+    const auto outcome =
+        one_outcome(rig, std::string("[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"n1\"\n") + when);
     REQUIRE(outcome.stacks.size() == 1);
     check_frames(outcome.stacks[0], kEven);
     INFO(told(outcome.stacks[0]));
@@ -216,7 +218,8 @@ TEST_CASE("stack of a pause at a function, and ahead of a call") {
                            "before = { syscall = \"write\", path = \"*/lines.0\", count = 3 }\n"}) {
     Rig rig;
     add_victim(rig, 1, 5);
-    const auto outcome = one_outcome(rig, std::string("[[fault]]\nid = \"it\"\nkind = \"pause\"\nnode = \"n1\"\nduration = \"100ms\"\n") + when);
+    const auto outcome = one_outcome(
+        rig, std::string("[[fault]]\nid = \"it\"\nkind = \"pause\"\nnode = \"n1\"\nduration = \"100ms\"\n") + when);
     REQUIRE(outcome.stacks.size() == 1);
     INFO(told(outcome.stacks[0]));
     const auto own = own_frames(outcome.stacks[0]);
@@ -226,7 +229,8 @@ TEST_CASE("stack of a pause at a function, and ahead of a call") {
   }
 }
 
-// It is waited for 20 ms: where so much else runs that it doesn't get to its stop by then, that is what is told. Some time it does.
+// It is waited for 20 ms: where so much else runs that it doesn't get to its stop by then, that is what is told. Some
+// time it does.
 TEST_CASE("stack of a crash at its time, while the thread runs") {
   bool seen = false;
   for (int tries = 0; tries < 60 && !seen; ++tries) {
@@ -244,7 +248,10 @@ TEST_CASE("stack of a crash at its time, while the thread runs") {
     const auto& frames = outcome.stacks[0].frames;
     seen = outcome.stacks[0].incomplete.empty();
     CHECK((seen || outcome.stacks[0].incomplete.starts_with("the thread was running")));
-    if (seen) CHECK(std::any_of(frames.begin(), frames.end(), [](const auto& frame) { return frame.function == "main" || frame.function.ends_with("spin"); }));
+    if (seen)
+      CHECK(std::any_of(frames.begin(), frames.end(), [](const auto& frame) {
+        return frame.function == "main" || frame.function.ends_with("spin");
+      }));
   }
   CHECK(seen);
 }

@@ -31,8 +31,8 @@ inline std::vector<Moment> moments() {
   return {
       {"elapsed", "when = [ { elapsed = \"150ms\" } ]", "", "", false, false, false},
       {"function", "when = [ { function = \"step_function\", count = 2 } ]", "", "a1\nb1\n", true, true, true},
-      {"offset", fmt::format("when = [ {{ function = \"step_function\", offset = {}, count = 2 }} ]", middle_offset()), "",
-       "a1\nb1\na2\n", true, true, true},
+      {"offset", fmt::format("when = [ {{ function = \"step_function\", offset = {}, count = 2 }} ]", middle_offset()),
+       "", "a1\nb1\na2\n", true, true, true},
       {"syscall", "when = [ { syscall = \"mkdir\", path = \"*/x?\", count = 2 } ]", "", "", true, true, true},
       {"result", "when = [ { syscall = \"mkdir\", result = \"EEXIST\" } ]", "", "", true, true, true},
       {"log", "when = [ { log = \"^mark$\" } ]", "", "a1\nb1\na2\nb2\n", true, true, true},
@@ -40,15 +40,18 @@ inline std::vector<Moment> moments() {
       {"state", "when = [ { state = \"exited\", node = \"n3\" } ]", "", "", false, false, false},
       {"role", "when = [ { role = { function = \"step_function\" }, node = \"n1\" } ]", "", "", true, true, true},
       {"after", "after = [\"first\"]\nwhen = [ { function = \"step_function\" } ]",
-       "[[fault]]\nid = \"first\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"mkdir\"\npath = \"*/x1\"\nerror = \"EIO\"\n", "",
-       false, true, true},
+       "[[fault]]\nid = \"first\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"mkdir\"\npath = \"*/x1\"\nerror = "
+       "\"EIO\"\n",
+       "", false, true, true},
   };
 }
 
 struct Stage : Rig {
   // `then`: what n1 does once it may go on behind the moment.
-  explicit Stage(const std::vector<std::string>& then = {"mkdir", "last", "print", "survived", "sleep", "60000"}) : Rig(config::Network::netns) {
-    std::vector<std::string> steps = {"create", "data", "gate", "go", "mkdir", "x1", "mkdir", "x2", "mkdir", "x2", "call", "call", "print", "mark", "gate", "done"};
+  explicit Stage(const std::vector<std::string>& then = {"mkdir", "last", "print", "survived", "sleep", "60000"})
+      : Rig(config::Network::netns) {
+    std::vector<std::string> steps = {"create", "data", "gate", "go",   "mkdir", "x1",   "mkdir", "x2",
+                                      "mkdir",  "x2",   "call", "call", "print", "mark", "gate",  "done"};
     steps.insert(steps.end(), then.begin(), then.end());
     add(std::move(steps));
     add({"server", "7100", "print", "up", "sleep", "60000"});
@@ -75,7 +78,9 @@ struct Stage : Rig {
     REQUIRE(eventually([&] { return injector->outcomes().back().fired; }));
   }
   // Where n1 stands: what it wrote, which folders it made.
-  [[nodiscard]] std::string standing() const { return stands(read("n1/data"), exists("n1/x1"), exists("n1/x2"), exists("n1/last")); }
+  [[nodiscard]] std::string standing() const {
+    return stands(read("n1/data"), exists("n1/x1"), exists("n1/x2"), exists("n1/last"));
+  }
   static std::string standing(const Moment& moment) { return stands(moment.data, moment.x1, moment.x2, false); }
 
  private:

@@ -33,10 +33,10 @@ count = 2
 
 TEST_CASE("paths: relative, through a directory descriptor, duplicated, renamed by either name, inherited") {
   Rig rig;
-  rig.add({"mkdir",  "sub",         "chdir",  "sub",    "openr",  "../sub/./absent", "openr", "absent", "chdir", "..",
-           "openat", "sub",         "a.file", "openat", "sub",    "b.file",          "create", "c.file", "dup", "write",
-           "x",      "fork",        "write",  "y",      ";",      "write",           "z",      "rename", "c.file", "d.file",
-           "rename", "d.file",      "e.file", "print",  "done"});
+  rig.add({"mkdir",  "sub",    "chdir",  "sub",    "openr", "../sub/./absent", "openr",  "absent", "chdir",  "..",
+           "openat", "sub",    "a.file", "openat", "sub",   "b.file",          "create", "c.file", "dup",    "write",
+           "x",      "fork",   "write",  "y",      ";",     "write",           "z",      "rename", "c.file", "d.file",
+           "rename", "d.file", "e.file", "print",  "done"});
   rig.start(R"(
 [[fault]]
 id = "relative"
@@ -83,7 +83,8 @@ error = "EROFS"
 namespace {
 
 // Each round opens a file of its own and writes 40 times from 8 threads; from the nth on all fail, or only the nth, so
-// that the bytes in the file and the errors seen tell exactly which one was the first. Returns the rounds that were exact.
+// that the bytes in the file and the errors seen tell exactly which one was the first. Returns the rounds that were
+// exact.
 int exact_rounds(int first, int rounds) {
   Rig rig;
   std::vector<std::string> steps;
@@ -145,16 +146,18 @@ times = 3
 )");
   rig.wait_end();
   const auto outcome = rig.finish().at(0);
-  CHECK(rig.out() == "append data = 0\nwrite = 1\nwrite = EAGAIN\nwrite = EAGAIN\nwrite = EAGAIN\nwrite = 1\nwrite = 1\n");
+  CHECK(rig.out() ==
+        "append data = 0\nwrite = 1\nwrite = EAGAIN\nwrite = EAGAIN\nwrite = EAGAIN\nwrite = 1\nwrite = 1\n");
   CHECK(rig.read("n1/data") == "xxx");
   CHECK(outcome.injected == 3);
 }
 
-TEST_CASE("results instead of errors: a lying write, a short write, an error after the effect, a read that failed late") {
+TEST_CASE(
+    "results instead of errors: a lying write, a short write, an error after the effect, a read that failed late") {
   Rig rig;
   rig.leave_to_seccomp();
-  rig.add({"create", "lie", "write", "abcdef", "create", "short", "write", "abcdef", "create", "late", "write", "abcdef",
-           "ftruncate", "2", "writev", "abc", "def", "print", "done"});
+  rig.add({"create", "lie", "write", "abcdef", "create", "short", "write", "abcdef", "create", "late", "write",
+           "abcdef", "ftruncate", "2", "writev", "abc", "def", "print", "done"});
   rig.start(R"(
 [[fault]]
 id = "lie"
@@ -269,7 +272,8 @@ delay = "1ms"
   rig.start(Rig::overriding() ? schedule.substr(0, schedule.rfind("[[fault]]")) : schedule);
   rig.wait_end(1);
   const auto outcomes = rig.finish_fired();
-  CHECK(rig.out(1) == "connect = 0\nsend = 1\nrecv = 1\nsend = ECONNRESET\nconnect = ECONNREFUSED\nsend = EPIPE\ndone\n");
+  CHECK(rig.out(1) ==
+        "connect = 0\nsend = 1\nrecv = 1\nsend = ECONNRESET\nconnect = ECONNREFUSED\nsend = EPIPE\ndone\n");
 }
 
 TEST_CASE("arguments and the process's name narrow a call") {
@@ -303,8 +307,7 @@ error = "EIO"
 )");
   rig.wait_end();
   const auto outcomes = rig.finish();
-  CHECK(rig.out() ==
-        "openr absent = ENOENT\ncreate data = EDQUOT\ncreate other = 0\nwrite = 2\nwrite = EFBIG\ndone\n");
+  CHECK(rig.out() == "openr absent = ENOENT\ncreate data = EDQUOT\ncreate other = 0\nwrite = 2\nwrite = EFBIG\ndone\n");
   CHECK(outcomes.at(0).fired);
   CHECK(outcomes.at(1).fired);
   CHECK_FALSE(outcomes.at(2).fired);
@@ -367,8 +370,7 @@ when = [ { elapsed = "1h" } ]
   for (const auto& one : outcomes) CHECK_FALSE(one.fired);
   CHECK(outcomes.at(0).why_not == "2 matching calls of write(*/data) were seen on n1 of the 3 asked for");
   CHECK(outcomes.at(0).armed);
-  CHECK(outcomes.at(1).why_not ==
-        "condition 2 of 2 (entry of step_function on n1) was not met: never entered");
+  CHECK(outcomes.at(1).why_not == "condition 2 of 2 (entry of step_function on n1) was not met: never entered");
   REQUIRE(outcomes.at(1).conditions.size() == 2);
   CHECK(outcomes.at(1).conditions.at(0).met);
   CHECK(outcomes.at(1).conditions.at(0).seen == 2);
@@ -437,8 +439,8 @@ when = [ { syscall = "read", path = "pipe:*", count = 2, result = "EINTR" } ]
   CHECK(outcomes.at(1).fired);
 }
 
-// What supervision costs: `ROSE_BENCH=program kernel_inject [cost]` runs the program (which prints its own figures) with
-// nothing selected, with a cold and with a hot syscall selected.
+// What supervision costs: `ROSE_BENCH=program kernel_inject [cost]` runs the program (which prints its own figures)
+// with nothing selected, with a cold and with a hot syscall selected.
 TEST_CASE("cost", "[.][cost]") {
   const char* program = std::getenv("ROSE_BENCH");
   REQUIRE(program != nullptr);
@@ -446,8 +448,10 @@ TEST_CASE("cost", "[.][cost]") {
     Rig rig;
     rig.add({});
     rig.config.nodes[0].command = {program};
-    rig.start(fmt::format("[[fault]]\nid = \"f\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"{}\"\npath = \"*/no-such\"\n"
-                          "error = \"EIO\"\n", syscall));
+    rig.start(
+        fmt::format("[[fault]]\nid = \"f\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"{}\"\npath = \"*/no-such\"\n"
+                    "error = \"EIO\"\n",
+                    syscall));
     rig.wait_end();
     WARN(syscall << " selected:\n" << rig.out());
   }

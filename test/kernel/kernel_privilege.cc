@@ -80,12 +80,13 @@ TEST_CASE("missing capabilities are named one by one") {
   if (::geteuid() != 0) return;
   CHECK(in_child([] {
           if (!drop_capabilities({CAP_BPF})) return 1;
-          const auto checked = check_capabilities(
-              {{CAP_BPF, "to load"}, {CAP_PERFMON, "to attach"}, {CAP_NET_ADMIN, "to see packets"}});
+          const auto checked =
+              check_capabilities({{CAP_BPF, "to load"}, {CAP_PERFMON, "to attach"}, {CAP_NET_ADMIN, "to see packets"}});
           if (checked) return 2;
           const Error& error = checked.error();
           if (error.kind != ErrorKind::environment) return 3;
-          if (error.message != "not permitted: this needs CAP_PERFMON (to attach), CAP_NET_ADMIN (to see packets)") return 4;
+          if (error.message != "not permitted: this needs CAP_PERFMON (to attach), CAP_NET_ADMIN (to see packets)")
+            return 4;
           if (error.hint.find("cap_perfmon,cap_net_admin+ep") == std::string::npos) return 5;
           return check_capabilities({{CAP_BPF, ""}}) ? 0 : 6;
         }) == 0);

@@ -38,7 +38,8 @@ std::set<std::string> descriptors() {
 
 bool has_children() { return ::waitpid(-1, nullptr, WNOHANG) != -1 || errno != ECHILD; }
 
-// BPF programs and cgroups whose name the probes use. Another program of rose that probes at the same moment has some, too.
+// BPF programs and cgroups whose name the probes use. Another program of rose that probes at the same moment has some,
+// too.
 std::set<std::string> probe_objects() {
   std::set<std::string> found;
   __u32 id = 0;
@@ -89,7 +90,8 @@ TEST_CASE("every capability is answered, quickly, and nothing is left behind") {
   }
   CHECK(descriptors() == before);
   CHECK_FALSE(has_children());
-  // What is there now goes: ours a moment after its last descriptor, what others probe with when they have their answer.
+  // What is there now goes: ours a moment after its last descriptor, what others probe with when they have their
+  // answer.
   std::set<std::string> left = probe_objects();
   const std::int64_t end = rose::monotonic_ns() + 60'000'000'000;
   while (!left.empty() && rose::monotonic_ns() < end) {

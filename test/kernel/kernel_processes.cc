@@ -75,7 +75,7 @@ TEST_CASE("a cgroup is found by folder and by process, and has the kernel's id")
   std::filesystem::create_directory(folder);
   const auto found = kernel::find_cgroup(folder);
   REQUIRE(found.has_value());
-  struct stat info {};
+  struct stat info{};
   REQUIRE(::stat(folder.c_str(), &info) == 0);
   CHECK(found->id == info.st_ino);
   CHECK(found->level >= 1);

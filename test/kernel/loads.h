@@ -1,5 +1,5 @@
-// Whether this kernel's verifier takes programs: each by itself, so that a refusal names its program, and all of them, also those
-// that nobody asks for often.
+// Whether this kernel's verifier takes programs: each by itself, so that a refusal names its program, and all of them,
+// also those that nobody asks for often.
 #pragma once
 
 #include <bpf/libbpf.h>

@@ -104,7 +104,8 @@ TEST_CASE("an exec is a change, with the program's path") {
   REQUIRE(WEXITSTATUS(victim.run()) == 3);
   const auto trace = snapshot(*tracer);
   INFO(describe(trace));
-  CHECK(find(trace, {EventType::sys, "execve", "", ROSE_PROGRAMS_DIR "/trace_victim", "", "", victim.pid()}).size() == 1);
+  CHECK(find(trace, {EventType::sys, "execve", "", ROSE_PROGRAMS_DIR "/trace_victim", "", "", victim.pid()}).size() ==
+        1);
 }
 
 TEST_CASE("eight threads failing at once: nothing lost silently, no wrong path") {
@@ -280,7 +281,10 @@ TEST_CASE("a tracer that is gone holds nothing in the kernel") {
     return count;
   };
   const int before = held();
-  { auto tracer = start({target("n1", cgroup)}); CHECK(held() > before); }
+  {
+    auto tracer = start({target("n1", cgroup)});
+    CHECK(held() > before);
+  }
   CHECK(held() == before);
 }
 

@@ -214,7 +214,8 @@ TEST_CASE("what is no cgroup cannot become one") {
 
 TEST_CASE("several tracers on one target: each sees everything, each ends alone") {
   const TestCgroup cgroup("several");
-  auto first = start({target("a", cgroup)}), second = start({target("b", cgroup)}), third = start({target("c", cgroup)});
+  auto first = start({target("a", cgroup)}), second = start({target("b", cgroup)}),
+       third = start({target("c", cgroup)});
   CHECK(packet_programs(cgroup.path()) == 3);
   pid_t pid = fail_at_once(cgroup.path(), "/rose-three");
   for (auto* tracer : {first.get(), second.get(), third.get()}) CHECK(recorded(*tracer, "/rose-three", pid));

@@ -1,5 +1,5 @@
-// Functions as the compilers of this machine really lay them out: programs built here and now, then watched. How often each
-// function is entered is known, and must be what is seen.
+// Functions as the compilers of this machine really lay them out: programs built here and now, then watched. How often
+// each function is entered is known, and must be what is seen.
 #define CATCH_CONFIG_ENABLE_PAIR_STRINGMAKER  // counts by name are shown when they differ
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -63,13 +63,15 @@ std::map<std::string, std::uint64_t> watch(Target node, const TestCgroup& cgroup
   std::map<std::string, std::uint64_t> seen;
   const auto trace = snapshot(*tracer);
   for (const auto& event : trace.events) {
-    if (event.type == trace::EventType::af && event.pid == pid) seen[std::string(trace.str(event.function))] += event.count;
+    if (event.type == trace::EventType::af && event.pid == pid)
+      seen[std::string(trace.str(event.function))] += event.count;
   }
   return seen;
 }
 
-std::map<std::string, std::uint64_t> watch(const TestCgroup& cgroup, const fs::path& binary, std::vector<std::string> functions,
-                                           const fs::path& program = {}, std::vector<std::string> sources = {}) {
+std::map<std::string, std::uint64_t> watch(const TestCgroup& cgroup, const fs::path& binary,
+                                           std::vector<std::string> functions, const fs::path& program = {},
+                                           std::vector<std::string> sources = {}) {
   Target node;
   node.binaries = {binary};
   node.functions = std::move(functions);
@@ -118,8 +120,10 @@ struct Sources {
 TEST_CASE("functions of C++ programs: PIE, not PIE, static, shared library, by source file") {
   need("g++");
   const Sources made;
-  const std::vector<std::pair<std::string, Command>> kinds = {
-      {"pie", {"-fPIE", "-pie"}}, {"no-pie", {"-fno-pie", "-no-pie"}}, {"static", {"-static"}}, {"static-pie", {"-fPIE", "-static-pie"}}};
+  const std::vector<std::pair<std::string, Command>> kinds = {{"pie", {"-fPIE", "-pie"}},
+                                                              {"no-pie", {"-fno-pie", "-no-pie"}},
+                                                              {"static", {"-static"}},
+                                                              {"static-pie", {"-fPIE", "-static-pie"}}};
   for (const auto& [name, flags] : kinds) {
     CAPTURE(name);
     Command command = {"g++", "-O1", "-g", made.at("engine.cc"), made.at("main.cc"), "-o", made.at(name)};
@@ -146,7 +150,8 @@ TEST_CASE("functions of stripped programs with separate debug files, by .gnu_deb
   // A build-id of our own: "rose", and who we are.
   char id[17];
   std::snprintf(id, sizeof id, "726f7365%08x", static_cast<unsigned>(::getpid()));
-  const fs::path folder = fs::path("/usr/lib/debug/.build-id") / std::string(id, 2), file = folder / (std::string(id + 2) + ".debug");
+  const fs::path folder = fs::path("/usr/lib/debug/.build-id") / std::string(id, 2),
+                 file = folder / (std::string(id + 2) + ".debug");
   struct Remove {
     fs::path file;
     ~Remove() {
@@ -157,7 +162,8 @@ TEST_CASE("functions of stripped programs with separate debug files, by .gnu_deb
       }
     }
   } const remove{file};
-  build({"g++", "-O1", "-g", std::string("-Wl,--build-id=0x") + id, made.at("engine.cc"), made.at("main.cc"), "-o", made.at("known")});
+  build({"g++", "-O1", "-g", std::string("-Wl,--build-id=0x") + id, made.at("engine.cc"), made.at("main.cc"), "-o",
+         made.at("known")});
   std::error_code bad;
   fs::create_directories(folder, bad);
   if (bad) rose::test::skip_case("needs a writable /usr/lib/debug: " + bad.message());
@@ -185,8 +191,8 @@ fn main() {
 )");
   for (const std::string way : {"v0", "legacy"}) {
     CAPTURE(way);
-    build({"env", "RUSTC_BOOTSTRAP=1", "rustc", "-O", "-g", "-Z", "unstable-options", "-C", "symbol-mangling-version=" + way,
-           made.at("victim.rs"), "-o", made.at(way)});
+    build({"env", "RUSTC_BOOTSTRAP=1", "rustc", "-O", "-g", "-Z", "unstable-options", "-C",
+           "symbol-mangling-version=" + way, made.at("victim.rs"), "-o", made.at(way)});
     CHECK(watch(made.cgroup, made.at(way), {"victim::Engine::often", "victim::Engine::rare"}) ==
           Seen{{"victim::Engine::often", 3}, {"victim::Engine::rare", 1}});
     CHECK(watch(made.cgroup, made.at(way), {}, {}, {"victim.rs"}).at("victim::Engine::rare") == 1);
@@ -258,6 +264,7 @@ func main() {
     command.insert(command.end(), flags.begin(), flags.end());
     command.insert(command.end(), {"-o", made.at("go-" + name), "."});
     build(command);
-    CHECK(watch(made.cgroup, made.at("go-" + name), {"main.small", "middle", "main.large", "(*engine).rare"}) == expected);
+    CHECK(watch(made.cgroup, made.at("go-" + name), {"main.small", "middle", "main.large", "(*engine).rare"}) ==
+          expected);
   }
 }

@@ -45,7 +45,8 @@ std::set<std::uint32_t> followed() {
     std::uint32_t length = sizeof info;
     if (bpf_obj_get_info_by_fd(fd, &info, &length) != 0 || std::string(info.name) != "rose_procs") continue;
     std::uint32_t key = 0, next = 0;
-    for (int error = bpf_map_get_next_key(fd, nullptr, &next); error == 0; error = bpf_map_get_next_key(fd, &key, &next)) {
+    for (int error = bpf_map_get_next_key(fd, nullptr, &next); error == 0;
+         error = bpf_map_get_next_key(fd, &key, &next)) {
       key = next;
       pids.insert(key);
     }
@@ -253,7 +254,8 @@ TEST_CASE("5,000 short-lived threads and 1,000 children, each failing once: all 
   CHECK(followed().empty());
 }
 
-TEST_CASE("programs that are executed one after the other, as fast as can be: all counted, few told, what was rare stays") {
+TEST_CASE(
+    "programs that are executed one after the other, as fast as can be: all counted, few told, what was rare stays") {
   constexpr std::uint64_t kPrograms = 3000;
   const TestCgroup cgroup("execs");
   Victim victim(&cgroup, {"execs", std::to_string(kPrograms)}, "trace_lives");
@@ -274,7 +276,8 @@ TEST_CASE("programs that are executed one after the other, as fast as can be: al
     if (event.type == EventType::ps && event.state == ProcessState::started) started.add(event);
     if (event.type == EventType::ps && event.state == ProcessState::exited && event.exit_code == 7) exited.add(event);
   }
-  WARN(kPrograms << " programs in " << seconds << " s: " << started.told << " starts, " << executed.told << " calls, " << exited.told << " ends told");
+  WARN(kPrograms << " programs in " << seconds << " s: " << started.told << " starts, " << executed.told << " calls, "
+                 << exited.told << " ends told");
   const double most = static_cast<double>(std::thread::hardware_concurrency()) * (ROSE_STORM_FEW + 1) * (seconds + 2);
   for (const auto& kind : {started, executed, exited}) {
     CHECK(kind.counted == kPrograms);
@@ -308,7 +311,8 @@ TEST_CASE("who was killed is told however full the ring is") {
     INFO("death " << i << ", " << lost << " events lost");
     REQUIRE(eventually([&] {
       const auto ends = tracer->take_ends();
-      return std::any_of(ends.begin(), ends.end(), [&](const ProcessEnd& end) { return end.pid == victim.pid() && end.signal == SIGKILL; });
+      return std::any_of(ends.begin(), ends.end(),
+                         [&](const ProcessEnd& end) { return end.pid == victim.pid() && end.signal == SIGKILL; });
     }));
     REQUIRE(::kill(flood.pid(), SIGCONT) == 0);
   }
@@ -335,7 +339,8 @@ TEST_CASE("a killed process of which the ring had no room to tell is acted upon 
   REQUIRE(untold != 0);
   CHECK(eventually([&] {
     const auto ends = tracer->take_ends();
-    return std::any_of(ends.begin(), ends.end(), [&](const ProcessEnd& end) { return end.pid == untold && end.signal == SIGKILL; });
+    return std::any_of(ends.begin(), ends.end(),
+                       [&](const ProcessEnd& end) { return end.pid == untold && end.signal == SIGKILL; });
   }));
   CHECK(tracer->stats().lost > 0);
 }
@@ -351,7 +356,10 @@ TEST_CASE("children that end between fork and exec are told and forgotten") {
   for (const auto& event : trace.events) {
     if (event.type != EventType::ps || event.pid == victim.pid()) continue;
     exited += event.state == ProcessState::exited && event.exit_code == 3 ? event.count : 0;
-    killed += event.state == ProcessState::crashed && event.signal == SIGKILL && (event.flags & trace::kOutOfMemory) == 0 ? event.count : 0;
+    killed +=
+        event.state == ProcessState::crashed && event.signal == SIGKILL && (event.flags & trace::kOutOfMemory) == 0
+            ? event.count
+            : 0;
   }
   CHECK(exited == 200);
   CHECK(killed == 200);

@@ -11,7 +11,8 @@
 #include "observe_support.h"
 
 TEST_CASE("the kernel takes every program of the tracer, however many nodes and levels there are", "[loads]") {
-  const auto [nodes, levels] = GENERATE(table<std::uint32_t, std::uint32_t>({{1, 0}, {3, 1}, {ROSE_MOST_NODES, ROSE_MOST_LEVELS}}));
+  const auto [nodes, levels] =
+      GENERATE(table<std::uint32_t, std::uint32_t>({{1, 0}, {3, 1}, {ROSE_MOST_NODES, ROSE_MOST_LEVELS}}));
   CAPTURE(nodes, levels);
   rose::test::load_each<rose_tracer>([&](rose_tracer& skeleton, const std::string&) {
     auto& fixed = *skeleton.rodata;
@@ -38,7 +39,8 @@ std::multimap<std::string, Form> structures(const btf* types) {
     if (!btf_is_composite(type) || type->name_off == 0) continue;
     Form form{{"", 0, type->size}};
     for (std::uint32_t i = 0; i < btf_vlen(type); ++i)
-      form.emplace(btf__name_by_offset(types, btf_members(type)[i].name_off), btf_member_bit_offset(type, i), btf_member_bitfield_size(type, i));
+      form.emplace(btf__name_by_offset(types, btf_members(type)[i].name_off), btf_member_bit_offset(type, i),
+                   btf_member_bitfield_size(type, i));
     out.emplace(btf__name_by_offset(types, type->name_off), std::move(form));
   }
   return out;

@@ -34,10 +34,8 @@ TEST_CASE("a silence on a busy connection, open and ended, over IPv4, IPv6 and U
     REQUIRE(ended.size() == 1);
     CHECK_FALSE(is_open(ended[0]));
     CHECK(ended[0].duration_ms >= open[0].duration_ms);
-    if (c.type == SOCK_DGRAM)
-      CHECK(ended[0].packets + 1 == client.words());
-    else
-      CHECK(ended[0].packets >= 5);  // TCP puts words together
+    if (c.type == SOCK_DGRAM) CHECK(ended[0].packets + 1 == client.words());
+    else CHECK(ended[0].packets >= 5);  // TCP puts words together
     CHECK(after.str(ended[0].src) == c.address);
     CHECK(after.str(ended[0].dst) == c.address);
     CHECK(ended[0].dport == c.port);  // the server's side is told, the client's ephemeral port is not
@@ -333,7 +331,8 @@ TEST_CASE("cgroups of nodes in one another: a packet counts once, for the innerm
   trace::Trace trace;
   REQUIRE(eventually([&] {
     trace = snapshot(*tracer);
-    return std::all_of(std::begin(expected), std::end(expected), [&](const auto& one) { return !silences(trace, *one.first).empty(); });
+    return std::all_of(std::begin(expected), std::end(expected),
+                       [&](const auto& one) { return !silences(trace, *one.first).empty(); });
   }));
   INFO(describe(trace));
   for (const auto& [speaker, node] : expected) {
@@ -348,8 +347,8 @@ TEST_CASE("who asks seldom and is answered is not silent; who asks in vain is") 
   const TestCgroup cgroup("asks");
   Victim server(nullptr, {"answer", "17171"});
   REQUIRE(server.number("ready") == 1);
-  // Who answers late compared with how often he is asked cannot be told from one who speaks by himself: on a busy machine he
-  // is asked less often.
+  // Who answers late compared with how often he is asked cannot be told from one who speaks by himself: on a busy
+  // machine he is asked less often.
   std::unique_ptr<Tracer> tracer;
   std::unique_ptr<Victim> client;
   constexpr int kBurst = 30;
@@ -358,8 +357,9 @@ TEST_CASE("who asks seldom and is answered is not silent; who asks in vain is") 
     REQUIRE(period < 3000);
     INFO("asked every " << period << " ms");
     tracer = start({target("n1", cgroup)}, quick());
-    client = std::make_unique<Victim>(&cgroup, std::vector<std::string>{"talk", "127.0.0.1", "17171", std::to_string(period),
-                                                                        std::to_string(kBurst), std::to_string(std::max(700, 8 * period))});
+    client = std::make_unique<Victim>(
+        &cgroup, std::vector<std::string>{"talk", "127.0.0.1", "17171", std::to_string(period), std::to_string(kBurst),
+                                          std::to_string(std::max(700, 8 * period))});
     REQUIRE(client->number("connected") == 1);
     in_time = true;
     for (int burst = 0; burst < 3 && in_time; ++burst) {

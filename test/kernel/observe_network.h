@@ -37,8 +37,8 @@ inline Fd connect_to(int family, int type, int port) {
   return fd;
 }
 
-// Speaks over a connection of its own, and knows how long it was silent against its will: where processors are scarce the
-// scheduler makes pauses too, and those are silences as good as others.
+// Speaks over a connection of its own, and knows how long it was silent against its will: where processors are scarce
+// the scheduler makes pauses too, and those are silences as good as others.
 class Speaker {
  public:
   Speaker(int family, int type, int port) : port_(port), fd_(connect_to(family, type, port)) {}
@@ -55,7 +55,8 @@ class Speaker {
   }
   // The pause up to its next word is meant.
   void fall_silent() { last_ns_ = 0; }
-  // Speaks until it has spoken for as long as a pair must to be missed, without any pause that could be taken for silence.
+  // Speaks until it has spoken for as long as a pair must to be missed, without any pause that could be taken for
+  // silence.
   void speak_steadily() {
     const std::int64_t enough = std::chrono::nanoseconds(kDelay).count();
     for (bool steady = false; !steady;) {
@@ -133,8 +134,8 @@ inline trace::Trace until_missed(Tracer& tracer, const Speaker& speaker) {
   return trace;
 }
 
-// Waits until the speaker, who has spoken again, is missed no more: packets are seen where they are received, which on a busy
-// machine is later than where they are sent.
+// Waits until the speaker, who has spoken again, is missed no more: packets are seen where they are received, which on
+// a busy machine is later than where they are sent.
 inline trace::Trace until_heard(Tracer& tracer, const Speaker& speaker) {
   trace::Trace trace;
   const bool heard = eventually([&] {

@@ -13,8 +13,8 @@
 #include "base/subprocess.h"
 #include "bpf/tracer.h"
 #include "observe_network.h"
-#include "skip.h"
 #include "skel/tracer.skel.h"
+#include "skip.h"
 #include "trace/clock.h"
 #include "trace/jsonl.h"
 #include "trace/merge.h"
@@ -41,7 +41,8 @@ class TwoHosts {
     holders_[0] = hold();
     holders_[1] = hold();
     enter(0);
-    ip({"link", "add", "rose-v0", "type", "veth", "peer", "name", "rose-v0", "netns", std::to_string(holders_[1]->pid())});
+    ip({"link", "add", "rose-v0", "type", "veth", "peer", "name", "rose-v0", "netns",
+        std::to_string(holders_[1]->pid())});
     for (int i : {0, 1}) {
       enter(i);
       ip({"addr", "add", address(i) + "/24", "dev", "rose-v0"});
@@ -139,8 +140,7 @@ TEST_CASE("a link that is down for six seconds is silent on both sides, in both 
   const bool ended = eventually([&] {
     trace = snapshot(*tracer);
     found = silences(trace, 7171);
-    return found.size() >= expected &&
-           std::none_of(found.begin(), found.end(), is_open);
+    return found.size() >= expected && std::none_of(found.begin(), found.end(), is_open);
   });
   std::erase_if(trace.events, [](const auto& e) { return e.type != EventType::nd; });
   INFO(describe(trace));
@@ -171,7 +171,8 @@ TEST_CASE("who resets what a route of its own host swallowed was cut off") {
     const auto tracer = start({target("n1", talk.clients)}, quick());
     const auto tcp = [&] {
       std::vector<trace::Event> found = silences(snapshot(*tracer), 7171);
-      std::erase_if(found, [](const trace::Event& event) { return event.protocol != trace::Protocol::tcp || !is_open(event); });
+      std::erase_if(
+          found, [](const trace::Event& event) { return event.protocol != trace::Protocol::tcp || !is_open(event); });
       return found;
     };
     talk.client = talk.make_client(true);
@@ -233,14 +234,16 @@ TEST_CASE("dumps of two hosts: the offset of their clocks is recovered from hand
   INFO(clocks[1].text);
   REQUIRE(clocks[1].known);
   CHECK(std::abs(clocks[1].ahead_ns - kAhead) <= clocks[1].error_ns);
-  // No worse than the quickest handshake alone tells: somewhere between its SYN and its ACK, and what clocks drift meanwhile.
+  // No worse than the quickest handshake alone tells: somewhere between its SYN and its ACK, and what clocks drift
+  // meanwhile.
   std::int64_t quickest = INT64_MAX;
   for (const auto& line : server.meta.handshakes) {
     const auto handshake = trace::to_handshake(line);
     REQUIRE(handshake);
     if (handshake->ack_ns != 0) quickest = std::min(quickest, handshake->ack_ns - handshake->syn_ns);
   }
-  const auto drift = static_cast<std::int64_t>(trace::kMostDrift * static_cast<double>(server.meta.end_ns - server.meta.begin_ns));
+  const auto drift =
+      static_cast<std::int64_t>(trace::kMostDrift * static_cast<double>(server.meta.end_ns - server.meta.begin_ns));
   CHECK(clocks[1].error_ns <= quickest + drift);
   CHECK(clocks[1].handshakes >= 3);
   WARN("clock offset off by " << (clocks[1].ahead_ns - kAhead) / 1000 << " us; said: " << clocks[1].text);
@@ -356,7 +359,26 @@ TEST_CASE("frames with VLAN tags and IPv6 extension headers are understood") {
   const Bytes macs(12, 2), udp = {0x13, 0x88, 0x1b, 0x58, 0, 8, 0, 0};  // 5000 to 7000
   const Bytes vlan = {0x81, 0, 0, 5}, service = {0x88, 0xa8, 0, 9}, ip4 = {8, 0}, ip6 = {0x86, 0xdd};
   const auto v4 = [](std::uint8_t protocol, std::uint8_t words = 5, std::uint8_t fragment = 0) {
-    Bytes out = {static_cast<std::uint8_t>(0x40 | words), 0, 0, 60, 0, 1, 0, fragment, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2};
+    Bytes out = {static_cast<std::uint8_t>(0x40 | words),
+                 0,
+                 0,
+                 60,
+                 0,
+                 1,
+                 0,
+                 fragment,
+                 64,
+                 protocol,
+                 0,
+                 0,
+                 10,
+                 0,
+                 0,
+                 1,
+                 10,
+                 0,
+                 0,
+                 2};
     out.resize(words * 4U);
     return out;
   };
@@ -423,7 +445,8 @@ TEST_CASE("connections of one pair that begin and end on two processors at once:
   skeleton->rodata->rose_network.ephemeral_low = 32768;
   skeleton->rodata->rose_network.ephemeral_high = 60999;
   skeleton->rodata->rose_network.delay_ns = 1'000'000'000;
-  for (bpf_map* map : {skeleton->maps.rose_pairs, skeleton->maps.rose_fresh, skeleton->maps.rose_conns, skeleton->maps.rose_over})
+  for (bpf_map* map :
+       {skeleton->maps.rose_pairs, skeleton->maps.rose_fresh, skeleton->maps.rose_conns, skeleton->maps.rose_over})
     bpf_map__set_max_entries(map, 16 * kPairs);
   REQUIRE(rose_tracer__load(skeleton) == 0);
   const int program = bpf_program__fd(skeleton->progs.rose_tc);
@@ -433,7 +456,28 @@ TEST_CASE("connections of one pair that begin and end on two processors at once:
     const auto add = [&](std::initializer_list<int> bytes) {
       for (const int byte : bytes) frame.push_back(static_cast<std::uint8_t>(byte));
     };
-    add({8, 0, 0x45, 0, 0, 60, 0, 1, 0, 0, 64, 6, 0, 0, 10, static_cast<int>(pair / 200) + 1, static_cast<int>(pair % 200), 1, 10, 0, 0, 2});
+    add({8,
+         0,
+         0x45,
+         0,
+         0,
+         60,
+         0,
+         1,
+         0,
+         0,
+         64,
+         6,
+         0,
+         0,
+         10,
+         static_cast<int>(pair / 200) + 1,
+         static_cast<int>(pair % 200),
+         1,
+         10,
+         0,
+         0,
+         2});
     add({port >> 8, port & 255, 7000 >> 8, 7000 & 255, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, flags, 0, 0, 0, 0, 0, 0});
     frame.resize(100);
     LIBBPF_OPTS(bpf_test_run_opts, run);
@@ -467,7 +511,8 @@ TEST_CASE("connections of one pair that begin and end on two processors at once:
   std::uint32_t pairs = 0, open = 0;
   const int map = bpf_map__fd(skeleton->maps.rose_pairs);
   rose_pair key{}, next{};
-  for (int error = bpf_map_get_next_key(map, nullptr, &next); error == 0; error = bpf_map_get_next_key(map, &key, &next)) {
+  for (int error = bpf_map_get_next_key(map, nullptr, &next); error == 0;
+       error = bpf_map_get_next_key(map, &key, &next)) {
     key = next;
     rose_pair_state state{};
     if (bpf_map_lookup_elem(map, &key, &state) != 0) continue;
@@ -555,10 +600,11 @@ TEST_CASE("what a packet costs", "[.cost]") {
       }
       for (int i = 0; i < 2; ++i) measure(0);
     }
-    WARN((type == SOCK_DGRAM ? "UDP" : "TCP") << " send and receive: nothing attached " << best[0] << " ns, empty program "
-         << best[1] << " ns (" << best[1] / best[0] << "), a node's cgroup " << best[2] << " ns (" << best[2] / best[0]
-         << ", over the empty one " << best[2] / best[1] << "), told by socket " << best[3] << " ns (" << best[3] / best[0]
-         << ", over the empty one " << best[3] / best[1] << ")");
+    WARN((type == SOCK_DGRAM ? "UDP" : "TCP")
+         << " send and receive: nothing attached " << best[0] << " ns, empty program " << best[1] << " ns ("
+         << best[1] / best[0] << "), a node's cgroup " << best[2] << " ns (" << best[2] / best[0]
+         << ", over the empty one " << best[2] / best[1] << "), told by socket " << best[3] << " ns ("
+         << best[3] / best[0] << ", over the empty one " << best[3] / best[1] << ")");
     ::close(ask[1]);
     ::close(answer[0]);
     int status = 0;

@@ -1,5 +1,5 @@
-// Where calls fail and change things: every path, socket and ring that a victim goes through, compared call by call with
-// what it says it does (test/programs/trace_places.c). Nothing may be missing, wrong or too much.
+// Where calls fail and change things: every path, socket and ring that a victim goes through, compared call by call
+// with what it says it does (test/programs/trace_places.c). Nothing may be missing, wrong or too much.
 #include "base/text.h"
 #include "kernel/open_flags.h"
 #include "kernel/uring.h"
@@ -21,14 +21,20 @@ std::vector<std::string> fields_of(const trace::Trace& trace, const trace::Event
   if ((e.flags & trace::kTruncated) != 0) mark("truncated");
   if (e.type == EventType::sys && e.result < 0) mark("result " + std::to_string(e.result));
   if (e.type == EventType::scf && e.result > 0) mark("op " + kernel::uring_operation_name(static_cast<int>(e.result)));
-  return {std::string(trace::type_name(e.type)), kernel::syscall_name(e.syscall),
-          e.err != 0 ? kernel::errno_name(e.err) : "", std::string(trace.str(e.path)), std::string(trace.str(e.path2)),
-          std::string(trace.str(e.peer)), e.open_flags != 0 ? kernel::open_flags_text(e.open_flags) : "", marks};
+  return {std::string(trace::type_name(e.type)),
+          kernel::syscall_name(e.syscall),
+          e.err != 0 ? kernel::errno_name(e.err) : "",
+          std::string(trace.str(e.path)),
+          std::string(trace.str(e.path2)),
+          std::string(trace.str(e.peer)),
+          e.open_flags != 0 ? kernel::open_flags_text(e.open_flags) : "",
+          marks};
 }
 
 std::string joined(const std::vector<std::string>& fields) {
   std::string out;
-  for (const auto& field : fields) out += (out.empty() ? "" : " | ") + (field.size() > 300 ? "..." + field.substr(field.size() - 300) : field);
+  for (const auto& field : fields)
+    out += (out.empty() ? "" : " | ") + (field.size() > 300 ? "..." + field.substr(field.size() - 300) : field);
   return out;
 }
 

@@ -26,8 +26,8 @@ TEST_CASE("ends are told with their status or signal") {
     int exit_code, signal;
   };
   for (const auto& [args, exit_code, signal] :
-       {Case{{"exit", "0"}, 0, 0}, Case{{"exit", "42"}, 42, 0}, Case{{"abort"}, -1, SIGABRT}, Case{{"segv"}, -1, SIGSEGV},
-        Case{{"die"}, -1, SIGKILL}}) {
+       {Case{{"exit", "0"}, 0, 0}, Case{{"exit", "42"}, 42, 0}, Case{{"abort"}, -1, SIGABRT},
+        Case{{"segv"}, -1, SIGSEGV}, Case{{"die"}, -1, SIGKILL}}) {
     Victim victim(&cgroup, args);
     tracer->set_main("n1", victim.pid());
     victim.run();
@@ -100,7 +100,9 @@ TEST_CASE("a stopped process is paused from SIGSTOP to SIGCONT") {
   ::kill(victim.pid(), SIGSTOP);
   REQUIRE(::waitpid(victim.pid(), &status, WUNTRACED) == victim.pid());
   ::kill(victim.pid(), SIGCONT);
-  const std::size_t before = monotonic_ns() - begin < options.pause_ns ? 0 : processes(snapshot(*tracer), victim.pid(), ProcessState::paused).size();
+  const std::size_t before = monotonic_ns() - begin < options.pause_ns
+                                 ? 0
+                                 : processes(snapshot(*tracer), victim.pid(), ProcessState::paused).size();
   begin = monotonic_ns();
   ::kill(victim.pid(), SIGSTOP);
   ::kill(killed.pid(), SIGSTOP);  // SIGTSTP would not stop it where nobody could continue it (no terminal's session)
@@ -315,9 +317,11 @@ TEST_CASE("functions of a profile: what another build lacks is left out, what li
     // Until it has executed, it is this test.
     REQUIRE(eventually([&] {
       std::error_code bad;
-      return std::filesystem::read_symlink("/proc/" + std::to_string(victim.pid()) + "/exe", bad).filename() == "trace_victim";
+      return std::filesystem::read_symlink("/proc/" + std::to_string(victim.pid()) + "/exe", bad).filename() ==
+             "trace_victim";
     }));
-    node.profiled = {{"rose_victim_rare", "/nowhere/rose/trace_victim"}, {"rose_victim_gone", "/nowhere/rose/trace_victim"}};
+    node.profiled = {{"rose_victim_rare", "/nowhere/rose/trace_victim"},
+                     {"rose_victim_gone", "/nowhere/rose/trace_victim"}};
     auto tracer = start({node});
     REQUIRE(victim.run() == 0);
     CHECK(entered(snapshot(*tracer), victim.pid()) == std::vector<std::string>{"rose_victim_rare"});
@@ -327,7 +331,8 @@ TEST_CASE("functions of a profile: what another build lacks is left out, what li
     Victim victim(&cgroup, {"functions", "3"}, std::filesystem::relative(folder / "victim-2.1", ROSE_PROGRAMS_DIR));
     REQUIRE(eventually([&] {
       std::error_code bad;
-      return std::filesystem::read_symlink("/proc/" + std::to_string(victim.pid()) + "/exe", bad).filename() == "victim-2.1";
+      return std::filesystem::read_symlink("/proc/" + std::to_string(victim.pid()) + "/exe", bad).filename() ==
+             "victim-2.1";
     }));
     node.cgroups.clear();
     node.pids = {victim.pid()};
@@ -354,7 +359,8 @@ TEST_CASE("functions of a profile: what another build lacks is left out, what li
     CHECK(processes(trace, victim.pid(), ProcessState::exited).size() == 1);
     const auto said = log::recent();
     CHECK(std::count_if(said.begin(), said.end(), [](const std::string& line) {
-            return line.find("1 of 1 functions") != std::string::npos && line.find("'rose_victim_rare' of node 'n1'") != std::string::npos;
+            return line.find("1 of 1 functions") != std::string::npos &&
+                   line.find("'rose_victim_rare' of node 'n1'") != std::string::npos;
           }) == 1);
   }
   SECTION("named by hand, it is an error") {

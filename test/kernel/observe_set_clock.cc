@@ -26,7 +26,9 @@ TEST_CASE("the clock is set while tracing: times stay in order, and the dump say
   if (!set(20'000)) ::rose::test::skip_case("needs to set the machine's clock (CAP_SYS_TIME)");
   const auto told = [&](const std::string& way) {
     const auto clock = snapshot(*tracer).meta.clock;
-    return std::any_of(clock.begin(), clock.end(), [&](const std::string& text) { return text.find("the clock was set " + way) != std::string::npos; });
+    return std::any_of(clock.begin(), clock.end(), [&](const std::string& text) {
+      return text.find("the clock was set " + way) != std::string::npos;
+    });
   };
   const bool forward = eventually([&] { return told("forward by "); });
   const auto shifted = snapshot(*tracer).meta;

@@ -1,4 +1,5 @@
-// What nodes say to each other: every call that sends or takes is told, once, with its beginning, and both ends count alike.
+// What nodes say to each other: every call that sends or takes is told, once, with its beginning, and both ends count
+// alike.
 #include <algorithm>
 
 #include "observe_network.h"
@@ -41,10 +42,13 @@ TEST_CASE("every call that sends or takes is told with what it moved, and both e
   speaker.go();
   REQUIRE(speaker.number("done") == 1);
   const SeenMessages seen = tracer->take_messages();
-  const auto sent = of(seen, 0, false), heard = of(seen, 1, true), answers = of(seen, 1, false), answered = of(seen, 0, true);
+  const auto sent = of(seen, 0, false), heard = of(seen, 1, true), answers = of(seen, 1, false),
+             answered = of(seen, 0, true);
   // What only looks at data (MSG_PEEK) takes none; what comes from a file has no beginning in memory.
-  CHECK(data(sent) == std::vector<std::string>{"write", "writev", "sendto", "sendmsg", "sendmmsg", "", "datagram-1", "datagram-2"});
-  CHECK(data(heard) == std::vector<std::string>{"write", "writev", "sendto", "sendmsg", "sendmmsg", "sendfile!", "datagram-1", "datagram-2"});
+  CHECK(data(sent) ==
+        std::vector<std::string>{"write", "writev", "sendto", "sendmsg", "sendmmsg", "", "datagram-1", "datagram-2"});
+  CHECK(data(heard) == std::vector<std::string>{"write", "writev", "sendto", "sendmsg", "sendmmsg", "sendfile!",
+                                                "datagram-1", "datagram-2"});
   CHECK(data(answers) == std::vector<std::string>{"k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8"});
   CHECK(data(answered) == data(answers));
   REQUIRE(sent.size() == 8);

@@ -52,7 +52,8 @@ inline std::filesystem::path cgroup_root() {
 // A cgroup that is emptied by force and removed.
 class TestCgroup {
  public:
-  explicit TestCgroup(const std::string& name) : path_(cgroup_root() / ("rose-observe-" + name + "-" + std::to_string(::getpid()))) {
+  explicit TestCgroup(const std::string& name)
+      : path_(cgroup_root() / ("rose-observe-" + name + "-" + std::to_string(::getpid()))) {
     std::filesystem::create_directory(path_);
   }
   ~TestCgroup() {
@@ -72,7 +73,8 @@ class TestCgroup {
 // trace_victim (or another), in a cgroup, waiting for "go". Killed and waited for when still there.
 class Victim {
  public:
-  explicit Victim(const TestCgroup* cgroup, std::vector<std::string> args, const std::string& program = "trace_victim") {
+  explicit Victim(const TestCgroup* cgroup, std::vector<std::string> args,
+                  const std::string& program = "trace_victim") {
     int in[2], out[2];
     REQUIRE(::pipe2(in, O_CLOEXEC) == 0);
     REQUIRE(::pipe2(out, O_CLOEXEC) == 0);
@@ -108,7 +110,9 @@ class Victim {
   Victim& operator=(const Victim&) = delete;
 
   void go() { say("go"); }
-  void say(std::string_view bytes) { REQUIRE(::write(in_.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size())); }
+  void say(std::string_view bytes) {
+    REQUIRE(::write(in_.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+  }
   void end_input() { in_.reset(); }
   [[nodiscard]] pid_t pid() const { return pid_; }
   // Its wait status.
@@ -186,7 +190,8 @@ inline trace::Trace snapshot(Tracer& tracer) {
   return std::move(*trace);
 }
 
-// The ring of this process's only tracer, made as full as can be: until its reader looks again, the kernel finds no room in it.
+// The ring of this process's only tracer, made as full as can be: until its reader looks again, the kernel finds no
+// room in it.
 class FullRing {
  public:
   FullRing() {
@@ -285,10 +290,10 @@ inline std::string describe(const trace::Trace& trace) {
   for (const auto& e : trace.events) {
     if (out.size() > 20000) break;
     out += std::string(trace::type_name(e.type)) + " " + (e.syscall >= 0 ? kernel::syscall_name(e.syscall) : "") + " " +
-           (e.err != 0 ? kernel::errno_name(e.err) : "") + " fd=" + std::to_string(e.fd) + " path=" +
-           std::string(trace.str(e.path).substr(0, 200)) + " path2=" + std::string(trace.str(e.path2)) +
-           " peer=" + std::string(trace.str(e.peer)) + " pid=" + std::to_string(e.pid) + " state=" +
-           std::string(trace::state_name(e.state)) + " ms=" + std::to_string(e.duration_ms) + " " +
+           (e.err != 0 ? kernel::errno_name(e.err) : "") + " fd=" + std::to_string(e.fd) +
+           " path=" + std::string(trace.str(e.path).substr(0, 200)) + " path2=" + std::string(trace.str(e.path2)) +
+           " peer=" + std::string(trace.str(e.peer)) + " pid=" + std::to_string(e.pid) +
+           " state=" + std::string(trace::state_name(e.state)) + " ms=" + std::to_string(e.duration_ms) + " " +
            std::string(trace.str(e.src)) + ":" + std::to_string(e.sport) + ">" + std::string(trace.str(e.dst)) + ":" +
            std::to_string(e.dport) + " " + std::string(trace.str(e.function)) + "\n";
   }

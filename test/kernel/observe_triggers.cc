@@ -18,7 +18,6 @@ using trace::EventType;
 
 namespace {
 
-
 // A tracer with triggers, as `rose trace` has.
 struct Watched {
   std::unique_ptr<Tracer> tracer;
@@ -80,7 +79,8 @@ TEST_CASE("a crash writes the window, a crash loop does not fill the disk", "[tr
   Victim last(&cgroup, {"abort"});
   last.run();
   // Seen by the tracer means seen by the triggers: both ends are told before the triggers stop.
-  REQUIRE(eventually([&] { return !processes(snapshot(*watched.tracer), last.pid(), trace::ProcessState::crashed).empty(); }));
+  REQUIRE(eventually(
+      [&] { return !processes(snapshot(*watched.tracer), last.pid(), trace::ProcessState::crashed).empty(); }));
   const TriggerTally tally = watched.triggers->stop();
   CHECK(watched.recorder->written().size() == 1);
   CHECK(tally.left_out == 2);
@@ -101,9 +101,11 @@ TEST_CASE("the exit status of a main process counts, unless it is 0", "[triggers
     victim.run();
     if (status != 0) {
       REQUIRE(watched.dumps(1));
-      CHECK(watched.recorder->written()[0].trigger == "crash: n1: the main process " + std::to_string(pid) + " exited with status 7");
+      CHECK(watched.recorder->written()[0].trigger ==
+            "crash: n1: the main process " + std::to_string(pid) + " exited with status 7");
     } else {
-      REQUIRE(eventually([&] { return !processes(snapshot(*watched.tracer), pid, trace::ProcessState::exited).empty(); }));
+      REQUIRE(
+          eventually([&] { return !processes(snapshot(*watched.tracer), pid, trace::ProcessState::exited).empty(); }));
       CHECK_FALSE(watched.triggers->stop().pending);
       CHECK(watched.recorder->written().empty());
     }
@@ -120,7 +122,9 @@ TEST_CASE("a line in a log writes the window, later", "[triggers]") {
   // Something fails all the time.
   Victim victim(&cgroup, {"now-and-then"});
   victim.go();
-  REQUIRE(eventually([&] { return !find(snapshot(*watched.tracer), {EventType::scf, "openat", "ENOENT", "/rose-none/now"}).empty(); }));
+  REQUIRE(eventually([&] {
+    return !find(snapshot(*watched.tracer), {EventType::scf, "openat", "ENOENT", "/rose-none/now"}).empty();
+  }));
   const std::int64_t written_ns = wall_ns();
   std::ofstream(folder / "db.log") << "all is well\npanic: disk\n";
   REQUIRE(watched.dumps(1));
@@ -138,8 +142,8 @@ TEST_CASE("a disk that is full when the trigger comes holds the dump once there 
   const TestCgroup cgroup("full");
   const Folder folder, logs;
   REQUIRE(::mount("rose-test", folder.path.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, "size=1m") == 0);
-  const std::unique_ptr<const char, void (*)(const char*)> mounted(folder.path.c_str(),
-                                                                   [](const char* path) { ::umount2(path, MNT_DETACH); });
+  const std::unique_ptr<const char, void (*)(const char*)> mounted(
+      folder.path.c_str(), [](const char* path) { ::umount2(path, MNT_DETACH); });
   TriggerOptions options;
   options.logs = {{logs / "db.log", "panic"}};
   Watched watched(target("n1", cgroup), folder, options);

@@ -46,7 +46,8 @@ struct Asked {
     std::map<std::string, std::vector<std::string>> out;
     for (const SeenValue& value : seen.values) {
       const auto& [query, form] = meanings[value.place][value.fetch];
-      out[query].push_back(value.unreadable ? "(not readable)" : symbols::tell_value(form, value.bits, value.text).text);
+      out[query].push_back(value.unreadable ? "(not readable)"
+                                            : symbols::tell_value(form, value.bits, value.text).text);
     }
     return out;
   }
@@ -77,7 +78,9 @@ std::string bytes_at(pid_t pid, const std::string& program, std::uint64_t offset
   std::string line;
   while (std::getline(maps, line)) {
     std::uint64_t begin = 0, end = 0, from = 0;
-    if (line.find("/" + program) == std::string::npos || std::sscanf(line.c_str(), "%lx-%lx %*s %lx", &begin, &end, &from) != 3) continue;
+    if (line.find("/" + program) == std::string::npos ||
+        std::sscanf(line.c_str(), "%lx-%lx %*s %lx", &begin, &end, &from) != 3)
+      continue;
     if (offset < from || offset - from >= end - begin) continue;
     std::ifstream memory("/proc/" + std::to_string(pid) + "/mem");
     memory.seekg(static_cast<std::streamoff>(begin + offset - from));
@@ -121,7 +124,9 @@ TEST_CASE("raw arguments and results of a thousand calls from four threads are a
   CHECK(sorted(told["plain(arg1)"]) == each([](long i) { return std::to_string(i); }));
   CHECK(sorted(told["plain(arg2)"]).size() == 1000);
   CHECK(sorted(told["negated(arg1)"]) == each([](long i) { return std::to_string(i); }));
-  CHECK(sorted(told["negated:return"]) == each([](long i) { return i == 0 ? "0" : std::to_string(4294967296 - i) + " (as int " + std::to_string(-i) + ")"; }));
+  CHECK(sorted(told["negated:return"]) == each([](long i) {
+          return i == 0 ? "0" : std::to_string(4294967296 - i) + " (as int " + std::to_string(-i) + ")";
+        }));
   std::set<int> tids;
   for (const SeenValue& value : seen.values) {
     tids.insert(value.tid);
@@ -140,7 +145,8 @@ TEST_CASE("raw arguments and results of a thousand calls from four threads are a
   CHECK(!loaded.empty());
   tracer.reset();
   CHECK(eventually([&] { return std::none_of(loaded.begin(), loaded.end(), is_loaded); }));
-  for (std::size_t i = 0; i < asked.places.size(); ++i) CHECK(bytes_at(victim.pid(), "value_bare", asked.places[i].offset) == code[i]);
+  for (std::size_t i = 0; i < asked.places.size(); ++i)
+    CHECK(bytes_at(victim.pid(), "value_bare", asked.places[i].offset) == code[i]);
   victim.say("go");
   CHECK(victim.wait() == 0);
 }
@@ -149,10 +155,11 @@ TEST_CASE("with debug information values of all types are right, optimised or no
   for (const char* program : {"value_victim", "value_fast"}) {
     CAPTURE(program);
     const TestCgroup cgroup("values");
-    const Asked asked(program, {"plain(number)", "plain(large)", "plain(small)", "plain(text)", "plain(box->width)", "plain(box->inner.weight)", "plain(box->inner.label)",
-                                "plain(box->title)", "plain(box->next->inner.weight)", "plain(box->next->next)", "plain(shade)", "plain(flag)", "plain(last)",
-                                "negated:return", "Ledger::enter(title)", "Ledger::enter(this->total_)", "Ledger::enter:return",
-                                "plain:callers"});
+    const Asked asked(program, {"plain(number)", "plain(large)", "plain(small)", "plain(text)", "plain(box->width)",
+                                "plain(box->inner.weight)", "plain(box->inner.label)", "plain(box->title)",
+                                "plain(box->next->inner.weight)", "plain(box->next->next)", "plain(shade)",
+                                "plain(flag)", "plain(last)", "negated:return", "Ledger::enter(title)",
+                                "Ledger::enter(this->total_)", "Ledger::enter:return", "plain:callers"});
     Victim victim(&cgroup, {}, program);
     TracerOptions options;
     options.values = asked.places;
@@ -169,7 +176,8 @@ TEST_CASE("with debug information values of all types are right, optimised or no
     const auto quoted = [](const std::string& text) { return "\"" + text + "\""; };
     REQUIRE(told["plain:callers"].size() == 1000);
     CAPTURE(told["plain:callers"].front());
-    for (const std::string& caller : told["plain:callers"]) CHECK(caller.find(" (value_victim.cc:") != std::string::npos);
+    for (const std::string& caller : told["plain:callers"])
+      CHECK(caller.find(" (value_victim.cc:") != std::string::npos);
     if (program == std::string("value_victim")) CHECK(told["plain:callers"].front().starts_with("work(int, int) ("));
     is("plain(number)", [](long i) { return std::to_string(i); });
     is("plain(large)", [](long i) { return std::to_string(i * 1'000'000'007L); });
@@ -196,7 +204,9 @@ TEST_CASE("with debug information values of all types are right, optimised or no
     }
     std::size_t matched = 0;
     for (auto& [key, call] : calls)
-      if (call.contains("plain(number)") && call.contains("plain(box->width)") && std::stoi(call["plain(box->width)"]) == std::stoi(call["plain(number)"]) + 1) ++matched;
+      if (call.contains("plain(number)") && call.contains("plain(box->width)") &&
+          std::stoi(call["plain(box->width)"]) == std::stoi(call["plain(number)"]) + 1)
+        ++matched;
     CHECK(matched == 1000);
     tracer.reset();
     victim.say("go");

@@ -14,7 +14,8 @@ namespace {
 constexpr int kTimes = 8, kThreads = 3;
 
 config::Config deployment(const std::string& java, const std::vector<std::string>& more = {}) {
-  config::Config config = one_jvm("values", java, {"org.rose.test.Values", std::to_string(kTimes), std::to_string(kThreads)});
+  config::Config config =
+      one_jvm("values", java, {"org.rose.test.Values", std::to_string(kTimes), std::to_string(kThreads)});
   config::Command& command = config.nodes[0].command;
   command.insert(command.end(), more.begin(), more.end());
   return config;
@@ -34,14 +35,18 @@ struct Answers {
     replay::RunOptions options = run_options(config, folder);
     options.asked = &asked;
     run = run_of(config, options);
-    for (const schedule::Value& value : run.result.values) values[asked.questions[value.question].text].push_back(value);
+    for (const schedule::Value& value : run.result.values)
+      values[asked.questions[value.question].text].push_back(value);
     for (const replay::JavaAnswer& answer : run.java)
       if (answer.why.empty()) type[asked.questions[answer.question].text] = answer.type;
     for (std::uint32_t i = 0; i < asked.questions.size(); ++i)
-      if (!type.contains(asked.questions[i].text)) why[asked.questions[i].text] = asked.questions[i].refused.empty() ? replay::unanswered(asked, i, run.java) : asked.questions[i].refused;
+      if (!type.contains(asked.questions[i].text))
+        why[asked.questions[i].text] =
+            asked.questions[i].refused.empty() ? replay::unanswered(asked, i, run.java) : asked.questions[i].refused;
   }
   // Of all calls, in no particular order: threads run side by side.
-  void all(const std::string& query, const std::function<std::string(int)>& value, const std::string& wanted_type = {}) {
+  void all(const std::string& query, const std::function<std::string(int)>& value,
+           const std::string& wanted_type = {}) {
     CAPTURE(query, why[query]);
     std::vector<std::string> wanted, had;
     for (int i = 0; i < kTimes * kThreads; ++i)
@@ -73,18 +78,40 @@ TEST_CASE("arguments, variables and fields of Java are right, of all types and f
     INFO(java);
     const std::string line = "Values.java:" + std::to_string(line_of("// behind `twice`")) + ":";
     const std::string plain = "org.rose.test.Values.plain", weigh = "org.rose.test.Values.Box.weigh";
-    Answers said(deployment(java), {plain + "(number)", plain + "(arg2)", plain + "(text)", plain + "(share)", plain + "(flag)", plain + "(shade)", plain + "(letter)",
-                                    plain + "(small)", plain + "(arg9)", line + "twice", "org/rose/test/" + line + "number", weigh + "(by)", weigh + "(this)",
-                                    weigh + "(this.label)", weigh + "(this.epoch)", weigh + "(this.made)", weigh + "(this.boxed)", weigh + "(this.counter)",
-                                    weigh + "(this.next.label)", weigh + "(this.next.next)", weigh + "(this.next.next.label)", weigh + "(this.parts)",
-                                    weigh + "(this.parts.length)", "Bare.plain(arg1)", "Bare.plain(arg2)", "Values.loop(left)"});
+    Answers said(deployment(java), {plain + "(number)",
+                                    plain + "(arg2)",
+                                    plain + "(text)",
+                                    plain + "(share)",
+                                    plain + "(flag)",
+                                    plain + "(shade)",
+                                    plain + "(letter)",
+                                    plain + "(small)",
+                                    plain + "(arg9)",
+                                    line + "twice",
+                                    "org/rose/test/" + line + "number",
+                                    weigh + "(by)",
+                                    weigh + "(this)",
+                                    weigh + "(this.label)",
+                                    weigh + "(this.epoch)",
+                                    weigh + "(this.made)",
+                                    weigh + "(this.boxed)",
+                                    weigh + "(this.counter)",
+                                    weigh + "(this.next.label)",
+                                    weigh + "(this.next.next)",
+                                    weigh + "(this.next.next.label)",
+                                    weigh + "(this.parts)",
+                                    weigh + "(this.parts.length)",
+                                    "Bare.plain(arg1)",
+                                    "Bare.plain(arg2)",
+                                    "Values.loop(left)"});
     said.all(plain + "(number)", [](int i) { return std::to_string(i); }, "int");
     said.all(plain + "(arg2)", [](int i) { return std::to_string(3'000'000'000L * i); }, "long");
     said.all(plain + "(text)", [](int i) { return quoted("text-" + std::to_string(i)); }, "String");
     said.all(plain + "(share)", [](int i) { return number(i / 2.0); }, "double");
     said.all(plain + "(flag)", [](int i) { return i % 2 == 0 ? "true" : "false"; }, "boolean");
     said.all(plain + "(shade)", [](int i) { return i % 2 == 1 ? "DEEP" : "LIGHT"; });
-    said.all(plain + "(letter)", [](int i) { return "'" + std::string(1, static_cast<char>('a' + i % 26)) + "'"; }, "char");
+    said.all(
+        plain + "(letter)", [](int i) { return "'" + std::string(1, static_cast<char>('a' + i % 26)) + "'"; }, "char");
     said.all(plain + "(small)", [](int i) { return std::to_string(-i); }, "byte");
     said.all(plain + "(arg9)", [](int) { return "null"; });
     said.all(line + "twice", [](int i) { return std::to_string(2 * i); }, "int");
@@ -119,11 +146,17 @@ TEST_CASE("what methods of Java return is right, and an exception is no result",
   for (const std::string& java : javas()) {
     INFO(java);
     const std::string values = "org.rose.test.Values.";
-    Answers said(deployment(java), {values + "plain:return", values + "longs:return", values + "texts:return", values + "shares:return", values + "odd:return", values + "shades:return",
-                                    values + "lists:return", values + "failing:return", values + "inner:return", values + "narrow:return", values + "Box.weigh:return"});
+    Answers said(deployment(java),
+                 {values + "plain:return", values + "longs:return", values + "texts:return", values + "shares:return",
+                  values + "odd:return", values + "shades:return", values + "lists:return", values + "failing:return",
+                  values + "inner:return", values + "narrow:return", values + "Box.weigh:return"});
     said.all(values + "plain:return", [](int i) { return std::to_string(2 * i + 1); }, "int");
-    said.all(values + "longs:return", [](int i) { return std::to_string(i % 2 == 0 ? -1L * i : 1'000'000'000'000L + i); }, "long");
-    said.all(values + "texts:return", [](int i) { return i % 3 == 0 ? "null" : quoted("text-" + std::to_string(i)); }, "String");
+    said.all(
+        values + "longs:return", [](int i) { return std::to_string(i % 2 == 0 ? -1L * i : 1'000'000'000'000L + i); },
+        "long");
+    said.all(
+        values + "texts:return", [](int i) { return i % 3 == 0 ? "null" : quoted("text-" + std::to_string(i)); },
+        "String");
     said.all(values + "shares:return", [](int i) { return number(i / 4.0); }, "double");
     said.all(values + "odd:return", [](int i) { return i % 2 == 1 ? "true" : "false"; }, "boolean");
     said.all(values + "lists:return", [](int) { return "(java.util.ArrayList)"; });
@@ -132,7 +165,8 @@ TEST_CASE("what methods of Java return is right, and an exception is no result",
     said.all(values + "Box.weigh:return", [](int i) { return std::to_string(i + 3); });
     CHECK(said.values[values + "shades:return"].size() == 2 * kTimes * kThreads);  // once() calls it twice
     CHECK(said.values[values + "narrow:return"].size() == kTimes * kThreads + kTimes * kThreads / 2);
-    CHECK(std::count_if(said.values[values + "narrow:return"].begin(), said.values[values + "narrow:return"].end(), [](const auto& value) { return value.text == "1"; }) == kTimes * kThreads / 2);
+    CHECK(std::count_if(said.values[values + "narrow:return"].begin(), said.values[values + "narrow:return"].end(),
+                        [](const auto& value) { return value.text == "1"; }) == kTimes * kThreads / 2);
   }
 }
 
@@ -141,7 +175,13 @@ TEST_CASE("who calls a method of Java is told, with the line", "[java]") {
     INFO(java);
     const std::string values = "org.rose.test.Values.";
     Answers said(deployment(java), {values + "inner:callers", values + "plain:callers"});
-    said.all(values + "inner:callers", [](int i) { return i % 2 == 1 ? "-" : "org.rose.test.Values.failing (line " + std::to_string(line_of("return inner(i);")) + ")"; }, "a caller");
+    said.all(
+        values + "inner:callers",
+        [](int i) {
+          return i % 2 == 1 ? "-"
+                            : "org.rose.test.Values.failing (line " + std::to_string(line_of("return inner(i);")) + ")";
+        },
+        "a caller");
     REQUIRE(said.values[values + "plain:callers"].size() == kTimes * kThreads);
     CHECK(said.values[values + "plain:callers"].front().text.starts_with("org.rose.test.Values."));
   }
@@ -149,12 +189,17 @@ TEST_CASE("who calls a method of Java is told, with the line", "[java]") {
 
 TEST_CASE("what cannot be told of Java has a word, and too much of it is left out", "[java]") {
   const std::string java = javas().front(), values = "org.rose.test.Values.";
-  Answers said(deployment(java, {"busy"}), {values + "plain(nothing)", values + "plain(arg12)", values + "Box.weigh(this.nothing)", values + "loop:return", "Bare.plain(number)", values + "gone(arg1)",
-                                            "Values.java:1:number", values + "plain:calls", values + "busy(i)", values + "inner(this)"});
-  CHECK(said.why[values + "plain(nothing)"].find("has no 'nothing' in scope there: number, large, text") != std::string::npos);
+  Answers said(deployment(java, {"busy"}),
+               {values + "plain(nothing)", values + "plain(arg12)", values + "Box.weigh(this.nothing)",
+                values + "loop:return", "Bare.plain(number)", values + "gone(arg1)", "Values.java:1:number",
+                values + "plain:calls", values + "busy(i)", values + "inner(this)"});
+  CHECK(said.why[values + "plain(nothing)"].find("has no 'nothing' in scope there: number, large, text") !=
+        std::string::npos);
   CHECK(said.why[values + "plain(arg12)"].find("has no argument 12") != std::string::npos);
   CHECK(said.values[values + "Box.weigh(this.nothing)"].empty());
-  CHECK(std::any_of(said.run.java.begin(), said.run.java.end(), [](const auto& answer) { return answer.why == "org.rose.test.Values$Box has no field 'nothing'"; }));
+  CHECK(std::any_of(said.run.java.begin(), said.run.java.end(), [](const auto& answer) {
+    return answer.why == "org.rose.test.Values$Box has no field 'nothing'";
+  }));
   CHECK(said.why[values + "loop:return"].find("returns nothing") != std::string::npos);
   CHECK(said.why["Bare.plain(number)"].find("compiled without names of variables") != std::string::npos);
   CHECK(said.why[values + "gone(arg1)"].find("no class that was loaded has a method") != std::string::npos);
@@ -162,7 +207,9 @@ TEST_CASE("what cannot be told of Java has a word, and too much of it is left ou
   CHECK(said.why[values + "plain:calls"].find("is not told") != std::string::npos);
   CHECK(said.why[values + "inner(this)"].find("is static") != std::string::npos);
   // 100,000 calls: some are told, and that not all are.
-  const auto busy = std::find_if(said.asked.questions.begin(), said.asked.questions.end(), [&](const auto& one) { return one.text == values + "busy(i)"; }) - said.asked.questions.begin();
+  const auto busy = std::find_if(said.asked.questions.begin(), said.asked.questions.end(),
+                                 [&](const auto& one) { return one.text == values + "busy(i)"; }) -
+                    said.asked.questions.begin();
   CHECK(said.values[values + "busy(i)"].size() >= 300);
   CHECK(said.values[values + "busy(i)"].size() < 50'000);
   for (std::size_t i = 0; i < said.asked.meanings.size(); ++i)

@@ -37,7 +37,8 @@ const profile::FunctionRate* find(const replay::Run& run, const std::string& nam
 TEST_CASE("a profile counts the entries of methods, and lets go of those that are hot", "[java]") {
   for (const std::string& java : javas()) {
     INFO(java);
-    const auto run = run_with(deployment(java, "paced", 150), [](replay::RunOptions& options) { options.tracer.infrequent_below = 5; });
+    const auto run = run_with(deployment(java, "paced", 150),
+                              [](replay::RunOptions& options) { options.tracer.infrequent_below = 5; });
     const auto* seldom = find(run, "org.rose.test.Victim.seldom");
     REQUIRE(seldom != nullptr);
     CHECK(seldom->count == 6);
@@ -58,13 +59,16 @@ TEST_CASE("a profile counts the entries of methods, and lets go of those that ar
   }
 }
 
-TEST_CASE("a trace tells the entries of methods, in order with the thread's calls, and of a hot one no more than a second", "[java]") {
+TEST_CASE(
+    "a trace tells the entries of methods, in order with the thread's calls, and of a hot one no more than a second",
+    "[java]") {
   for (const std::string& java : javas()) {
     INFO(java);
     std::int64_t told_ns = 0;
     // A machine that is busy with something else may take its time.
     for (int tries = 0; tries < 3 && (tries == 0 || told_ns > kSecond); ++tries) {
-      const auto run = run_with(deployment(java, "paced", 150), [](replay::RunOptions& options) { options.tracer.hot_function_rate = 50; });
+      const auto run = run_with(deployment(java, "paced", 150),
+                                [](replay::RunOptions& options) { options.tracer.hot_function_rate = 50; });
       const trace::Trace& trace = run.result.trace;
       std::vector<std::string> order;
       std::int64_t first = 0, gone = 0;
@@ -104,23 +108,38 @@ TEST_CASE("a trace tells the entries of methods, in order with the thread's call
 
 TEST_CASE("with a profile, only the methods that it calls infrequent are told", "[java]") {
   profile::Profile profile;
-  profile.functions = {{.node = "n1", .function = "org.rose.test.Victim.seldom", .binary = profile::kJvm, .count = 6, .per_second = 1, .infrequent = true},
-                       {.node = "n1", .function = "org.rose.test.Victim.busy", .binary = profile::kJvm, .count = 30'000, .per_second = 9000, .infrequent = false}};
-  const auto run = run_with(deployment(javas().front(), "paced", 50), [&](replay::RunOptions& options) { options.profile = &profile; });
+  profile.functions = {{.node = "n1",
+                        .function = "org.rose.test.Victim.seldom",
+                        .binary = profile::kJvm,
+                        .count = 6,
+                        .per_second = 1,
+                        .infrequent = true},
+                       {.node = "n1",
+                        .function = "org.rose.test.Victim.busy",
+                        .binary = profile::kJvm,
+                        .count = 30'000,
+                        .per_second = 9000,
+                        .infrequent = false}};
+  const auto run = run_with(deployment(javas().front(), "paced", 50),
+                            [&](replay::RunOptions& options) { options.profile = &profile; });
   std::set<std::string> names;
   for (const trace::Event& event : run.result.trace.events)
     if (event.type == trace::EventType::af) names.insert(std::string(run.result.trace.str(event.function)));
   CHECK(names == std::set<std::string>{"org.rose.test.Victim.seldom"});
 }
 
-TEST_CASE("exceptions that leave methods are counted and told under names of their own, of who throws and catches it, too", "[java]") {
+TEST_CASE(
+    "exceptions that leave methods are counted and told under names of their own, of who throws and catches it, too",
+    "[java]") {
   const std::string victim = "org.rose.test.Victim.", missing = " throws java.nio.file.NoSuchFileException";
   for (const std::string& java : javas()) {
     INFO(java);
     auto config = deployment(java, "throws", 200);
     config.nodes[0].exceptions = true;
     const auto profiled = run_with(config, [](replay::RunOptions& options) { options.tracer.infrequent_below = 1e6; });
-    for (const auto& [name, count] : {std::pair{victim + "opens" + missing, std::uint64_t{100}}, {victim + "passes" + missing, 100}, {victim + "itself throws java.lang.IllegalStateException", 20}}) {
+    for (const auto& [name, count] : {std::pair{victim + "opens" + missing, std::uint64_t{100}},
+                                      {victim + "passes" + missing, 100},
+                                      {victim + "itself throws java.lang.IllegalStateException", 20}}) {
       INFO(name);
       const auto* rate = find(profiled, name);
       REQUIRE(rate != nullptr);
@@ -131,8 +150,12 @@ TEST_CASE("exceptions that leave methods are counted and told under names of the
     const auto traced = run_with(config, [](replay::RunOptions& options) { options.tracer.hot_function_rate = 1e6; });
     std::map<std::string, std::size_t> told;
     for (const trace::Event& event : traced.result.trace.events)
-      if (event.type == trace::EventType::af && traced.result.trace.str(event.function).find(kThrows) != std::string_view::npos) ++told[std::string(traced.result.trace.str(event.function))];
-    CHECK(told == std::map<std::string, std::size_t>{{victim + "itself throws java.lang.IllegalStateException", 20}, {victim + "opens" + missing, 100}, {victim + "passes" + missing, 100}});
+      if (event.type == trace::EventType::af &&
+          traced.result.trace.str(event.function).find(kThrows) != std::string_view::npos)
+        ++told[std::string(traced.result.trace.str(event.function))];
+    CHECK(told == std::map<std::string, std::size_t>{{victim + "itself throws java.lang.IllegalStateException", 20},
+                                                     {victim + "opens" + missing, 100},
+                                                     {victim + "passes" + missing, 100}});
   }
 }
 
@@ -153,7 +176,8 @@ TEST_CASE("however many methods there are, exceptions are told", "[java]") {
   config.nodes[0].exceptions = true;
   const auto run = run_with(config, [](replay::RunOptions& options) { options.tracer.hot_function_rate = 1e6; });
   CHECK(std::any_of(run.result.trace.events.begin(), run.result.trace.events.end(), [&](const trace::Event& event) {
-    return event.type == trace::EventType::af && run.result.trace.str(event.function) == "org.rose.test.Victim.itself throws java.lang.IllegalStateException";
+    return event.type == trace::EventType::af &&
+           run.result.trace.str(event.function) == "org.rose.test.Victim.itself throws java.lang.IllegalStateException";
   }));
 }
 

@@ -14,7 +14,8 @@
 namespace rose::test {
 
 // The node is n1; `workload` is the shell's. The bug shows in every run.
-inline config::Config one_node(const std::string& name, std::vector<std::string> command, const std::string& workload, std::int64_t timeout_ns) {
+inline config::Config one_node(const std::string& name, std::vector<std::string> command, const std::string& workload,
+                               std::int64_t timeout_ns) {
   config::Config config;
   config.file = "rose.toml";
   config.directory = "/";
@@ -38,7 +39,8 @@ inline replay::RunOptions run_options(const config::Config& config, const Folder
   return options;
 }
 
-inline replay::Run run_of(const config::Config& config, const replay::RunOptions& options, const schedule::Schedule& schedule = {}) {
+inline replay::Run run_of(const config::Config& config, const replay::RunOptions& options,
+                          const schedule::Schedule& schedule = {}) {
   auto run = replay::run_once(config, schedule, options);
   if (!run) FAIL(run.error().message);
   REQUIRE(run->completed);
@@ -66,7 +68,8 @@ inline std::vector<std::string> javas() {
 inline config::Config one_jvm(const std::string& name, const std::string& java, const std::vector<std::string>& main) {
   std::vector<std::string> command = {java, "-XX:+UseSerialGC", "-cp", kClasses};
   command.insert(command.end(), main.begin(), main.end());
-  config::Config config = one_node(name, std::move(command), "until grep -qs done n1/stdout.log; do sleep 0.02; done", 120 * kSecond);
+  config::Config config =
+      one_node(name, std::move(command), "until grep -qs done n1/stdout.log; do sleep 0.02; done", 120 * kSecond);
   config.nodes[0].binaries = {java};
   return config;
 }

@@ -7,9 +7,9 @@ using namespace rose::test;
 TEST_CASE("a run's trace tells what was injected from what merely looks like it", "[replay]") {
   const Folder folder;
   const auto config = one_node(
-      "marks",
-      {kVictim, "create", "there", "gate", "../go", "openr", "absent-1", "openr", "there", "openr", "absent-2", "openr", "there",
-       "openr", "absent-3", "rename", "there", "elsewhere", "rename", "there", "elsewhere", "print", "done", "gate", "../end"},
+      "marks", {kVictim,  "create",   "there",     "gate",  "../go", "openr",    "absent-1", "openr", "there",
+                "openr",  "absent-2", "openr",     "there", "openr", "absent-3", "rename",   "there", "elsewhere",
+                "rename", "there",    "elsewhere", "print", "done",  "gate",     "../end"},
       "touch go; until grep -q done n1/stdout.log; do sleep 0.01; done", 30 * kSecond);
   const auto schedule = schedule::parse_schedule(R"(
 version = 1
@@ -30,7 +30,8 @@ node = "n1"
 syscall = "rename*"
 path = "*/n1/there"
 result = 0
-)", "test.toml");
+)",
+                                                 "test.toml");
   REQUIRE(schedule);
   const auto run = run_of(config, run_options(config, folder), *schedule);
   CHECK(run.result.verdict == schedule::Verdict::reproduced);
@@ -40,7 +41,8 @@ result = 0
   for (const trace::Event& event : trace.events) {
     if (event.type != trace::EventType::scf && event.type != trace::EventType::sys) continue;
     const std::string path(trace.str(event.path));
-    const std::string name = fmt::format("{} {}", kernel::syscall_name(event.syscall), path.substr(path.rfind('/') + 1));
+    const std::string name =
+        fmt::format("{} {}", kernel::syscall_name(event.syscall), path.substr(path.rfind('/') + 1));
     if (path.find("/n1/") == std::string::npos) continue;
     ((event.flags & trace::kInjected) != 0 ? marked : others).push_back(name);
     // One zero: what was injected comes after the fault that it was injected by has fired, on the same clock.

@@ -1,4 +1,5 @@
-// The clock of the whole machine is set while a run is made. A test of its own, which runs while no other does: they measure times.
+// The clock of the whole machine is set while a run is made. A test of its own, which runs while no other does: they
+// measure times.
 #include <sys/timex.h>
 
 #include <fstream>
@@ -38,10 +39,12 @@ class SetBack {
 
 }  // namespace
 
-TEST_CASE("the clock is set within a run: its events, its beginning and the lines of its logs stay on one time line", "[replay]") {
+TEST_CASE("the clock is set within a run: its events, its beginning and the lines of its logs stay on one time line",
+          "[replay]") {
   const Folder folder;
-  const auto config = one_node("set", {kVictim, "gate", "../go", "openr", "absent", "print", "failed", "gate", "../end"},
-                               "touch go; until [ -e done ]; do sleep 0.01; done", 300 * kSecond);
+  const auto config =
+      one_node("set", {kVictim, "gate", "../go", "openr", "absent", "print", "failed", "gate", "../end"},
+               "touch go; until [ -e done ]; do sleep 0.01; done", 300 * kSecond);
   const auto schedule = schedule::parse_schedule(R"(
 version = 1
 name = "set"
@@ -52,11 +55,13 @@ node = "n1"
 syscall = "openat"
 path = "*/n1/absent"
 error = "EIO"
-)", "test.toml");
+)",
+                                                 "test.toml");
   REQUIRE(schedule);
   std::unique_ptr<SetBack> back;
   std::thread setting([&] {
-    if (eventually([&] { return read_file(folder / "n1/stdout.log").value_or("").find("failed") != std::string::npos; }, 300 * kSecond))
+    if (eventually([&] { return read_file(folder / "n1/stdout.log").value_or("").find("failed") != std::string::npos; },
+                   300 * kSecond))
       back = std::make_unique<SetBack>();
     (void)write_file(folder / "done", "");
   });

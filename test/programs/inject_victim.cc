@@ -8,13 +8,12 @@
 //   threads N M STEP...;   N threads, each does the steps M times (one descriptor each)
 //   fork STEP...;          a child does the steps, then exits; the parent waits
 //   interrupted N again|eintr   a pipe read that N signals interrupt before its byte comes, with or without SA_RESTART
-//   sleep MS | print TEXT | time (seconds since 1970) | exit N | gate F (until file F exists) | call (enters step_function)
-//   server PORT            TCP accept loop: answers each byte with it (in the background)
-//   udp PORT               UDP echo (in the background); server6 and udp6: on IPv6 addresses
-//   use N                  writes to N MiB of fresh memory and keeps them | spin: to the end of time
-//   cold F                 opens F, whose name stands in memory that nothing has touched yet
-//   unix F | uconnect F    listens at, connects to, a socket in the file system | connect6 PORT   to ::1
-//   udgram F TEXT          sends a datagram to a socket of its own at F, and says what arrived | fchmod OCTAL
+//   sleep MS | print TEXT | time (seconds since 1970) | exit N | gate F (until file F exists) | call (enters
+//   step_function) server PORT            TCP accept loop: answers each byte with it (in the background) udp PORT UDP
+//   echo (in the background); server6 and udp6: on IPv6 addresses use N                  writes to N MiB of fresh
+//   memory and keeps them | spin: to the end of time cold F                 opens F, whose name stands in memory that
+//   nothing has touched yet unix F | uconnect F    listens at, connects to, a socket in the file system | connect6 PORT
+//   to ::1 udgram F TEXT          sends a datagram to a socket of its own at F, and says what arrived | fchmod OCTAL
 //   connect HOST PORT | listen PORT | accept | send TEXT | recv N
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -264,7 +263,7 @@ void run(const Steps& steps, int fd) {
       ::waitpid(child, nullptr, 0);
     } else if (step == "interrupted") {
       const long signals = number();
-      struct sigaction action {};
+      struct sigaction action{};
       action.sa_handler = [](int) {};
       action.sa_flags = next() == "again" ? SA_RESTART : 0;
       ::sigaction(SIGUSR1, &action, nullptr);

@@ -1,7 +1,7 @@
 // Records itself and is replayed: rr_victim WHAT [ARGUMENT...]; what it did is on stdout.
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,7 +70,8 @@ class Server {
     });
     std::thread worker([this] { work(); });
     if (rr::replaying()) {
-      rr::reproducer("line/*", [this](std::string_view key, std::string_view line) { push(std::string(key), std::string(line)); });
+      rr::reproducer(
+          "line/*", [this](std::string_view key, std::string_view line) { push(std::string(key), std::string(line)); });
     } else {
       char text[256];
       for (int i = 0; std::fgets(text, sizeof text, stdin) != nullptr; ++i) {
@@ -155,7 +156,8 @@ int window(int steps) {
   } state;
   const void* data = nullptr;
   std::size_t size = 0;
-  if (variant() != "forgets" && rose_rr_restore("state", &data, &size) != 0 && size == sizeof state) std::memcpy(&state, data, size);
+  if (variant() != "forgets" && rose_rr_restore("state", &data, &size) != 0 && size == sizeof state)
+    std::memcpy(&state, data, size);
   else if (variant() != "forgets") rose_rr_checkpoint("state", &state, sizeof state);
   std::random_device random;
   while (state.counter < static_cast<std::uint64_t>(steps)) {
@@ -171,7 +173,8 @@ int window(int steps) {
 // Appends as fast as it can until it is killed. Each thread notes in FILE what has returned.
 int flood(const char* file, int threads) {
   const int fd = ::open(file, O_RDWR | O_CLOEXEC);
-  auto* told = static_cast<std::atomic<std::uint64_t>*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+  auto* told =
+      static_cast<std::atomic<std::uint64_t>*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
   if (told == MAP_FAILED) return 1;
   std::vector<std::thread> all;
   for (int i = 0; i < threads; ++i) {

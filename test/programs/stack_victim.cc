@@ -1,5 +1,5 @@
-// Threads that make calls from known functions, over frames that no frame pointer links: stack_victim THREADS TIMES FOLDER. Each
-// thread writes TIMES times to a file of its own, by one of two ways.
+// Threads that make calls from known functions, over frames that no frame pointer links: stack_victim THREADS TIMES
+// FOLDER. Each thread writes TIMES times to a file of its own, by one of two ways.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -52,7 +52,8 @@ __attribute__((noinline)) long odd_way(Store& store, int n) {
   return wrote;
 }
 
-// A thread's beginning changes the process's memory map, which may then be unknown for a moment: all have begun before any works.
+// A thread's beginning changes the process's memory map, which may then be unknown for a moment: all have begun before
+// any works.
 void begin(std::barrier<>& all) {
   void* volatile own = std::malloc(1);  // glibc gives each thread memory of its own
   std::free(own);

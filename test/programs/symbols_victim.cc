@@ -69,8 +69,9 @@ int main(int argc, char**) {
   raft.inline_in_class(argc);
   Queue<int> queue;
   queue.push(raft.term());
-  std::printf("%d %d\n", largest(raft_log_create(argc), special(argc)) + raft_cold(argc) + raft_part(argc) +
-                             raft_log_create_alias(argc),
-              static_cast<int>(raft(argc)));
+  std::printf(
+      "%d %d\n",
+      largest(raft_log_create(argc), special(argc)) + raft_cold(argc) + raft_part(argc) + raft_log_create_alias(argc),
+      static_cast<int>(raft(argc)));
   return 0;
 }

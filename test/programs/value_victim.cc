@@ -1,5 +1,5 @@
-// A thousand calls from four threads, whose arguments and results are known. Waits for "go" on stdin; exits with 0 when all came to
-// what they should.
+// A thousand calls from four threads, whose arguments and results are known. Waits for "go" on stdin; exits with 0 when
+// all came to what they should.
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -25,7 +25,8 @@ int in_all = 7;
 extern "C" {
 
 // Six arguments in registers, then two on the stack; `real` in a register of its own.
-__attribute__((noipa)) int plain(int number, long large, unsigned char small, const char* text, const Box* box, Shade shade, bool flag, double real, short last) {
+__attribute__((noipa)) int plain(int number, long large, unsigned char small, const char* text, const Box* box,
+                                 Shade shade, bool flag, double real, short last) {
   int sum = number;
   for (const char* c = text; *c != '\0'; ++c) sum += *c;
   if (flag) sum += last;
@@ -79,8 +80,11 @@ static int work(int first, int count) {
     for (const char c : text) sum += c;
     const bool flag = i % 2 == 1;
     if (flag) sum += -i;
-    sum += static_cast<int>(i * 1'000'000'007L % 10) + static_cast<unsigned char>(i) + box.width + static_cast<int>(Shade::deep_blue) + i;
-    if (plain(i, i * 1'000'000'007L, static_cast<unsigned char>(i), text.c_str(), &box, Shade::deep_blue, flag, i + 0.5, static_cast<short>(-i)) != sum) ++wrong;
+    sum += static_cast<int>(i * 1'000'000'007L % 10) + static_cast<unsigned char>(i) + box.width +
+           static_cast<int>(Shade::deep_blue) + i;
+    if (plain(i, i * 1'000'000'007L, static_cast<unsigned char>(i), text.c_str(), &box, Shade::deep_blue, flag, i + 0.5,
+              static_cast<short>(-i)) != sum)
+      ++wrong;
     if (negated(i) != -i) ++wrong;
     const long before = 1000 + (i - first) * 13L;
     if (ledger.enter("ten chars.", 3) != before) ++wrong;
@@ -97,7 +101,8 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "jump") == 0) return ends_in_a_jump(0) + 1;
   std::vector<int> wrong(4);
   std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) threads.emplace_back([&wrong, t] { wrong[static_cast<std::size_t>(t)] = work(t * 250, 250); });
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&wrong, t] { wrong[static_cast<std::size_t>(t)] = work(t * 250, 250); });
   for (auto& thread : threads) thread.join();
   for (const int one : wrong)
     if (one != 0) return 1;

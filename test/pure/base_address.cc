@@ -46,13 +46,12 @@ TEST_CASE("ranges hold addresses and smaller ranges") {
     const char* other;
     bool contains;
   };
-  const Row rows[] = {{"10.0.0.0/8", "10.255.0.1", true},  {"10.0.0.0/8", "11.0.0.0", false},
-                      {"10.0.0.0/8", "10.7.0.0/16", true}, {"10.7.0.0/16", "10.0.0.0/8", false},
-                      {"10.0.0.9", "10.0.0.9", true},      {"10.0.0.9", "10.0.0.8", false},
-                      {"10.0.0.8/31", "10.0.0.9", true},   {"0.0.0.0/0", "192.0.2.1", true},
-                      {"0.0.0.0/0", "fd00::1", false},     {"::/0", "10.0.0.1", true},
-                      {"fd00::/64", "fd00::ffff:1", true}, {"fd00::/64", "fd00:0:0:1::", false},
-                      {"fd00::/125", "fd00::7", true},     {"fd00::/125", "fd00::8", false}};
+  const Row rows[] = {
+      {"10.0.0.0/8", "10.255.0.1", true},   {"10.0.0.0/8", "11.0.0.0", false},   {"10.0.0.0/8", "10.7.0.0/16", true},
+      {"10.7.0.0/16", "10.0.0.0/8", false}, {"10.0.0.9", "10.0.0.9", true},      {"10.0.0.9", "10.0.0.8", false},
+      {"10.0.0.8/31", "10.0.0.9", true},    {"0.0.0.0/0", "192.0.2.1", true},    {"0.0.0.0/0", "fd00::1", false},
+      {"::/0", "10.0.0.1", true},           {"fd00::/64", "fd00::ffff:1", true}, {"fd00::/64", "fd00:0:0:1::", false},
+      {"fd00::/125", "fd00::7", true},      {"fd00::/125", "fd00::8", false}};
   for (const Row& row : rows) {
     INFO(row.range << " and " << row.other);
     CHECK(parse_address_range(row.range)->contains(*parse_address_range(row.other)) == row.contains);
@@ -62,6 +61,7 @@ TEST_CASE("ranges hold addresses and smaller ranges") {
   CHECK(parse_address_range("127.3.0.1")->is_loopback());
   CHECK(parse_address_range("::1")->is_loopback());
   CHECK_FALSE(parse_address_range("126.0.0.0/7")->is_loopback());
-  for (const char* text : {"10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/8 ", "fd00::/129", "/8", "10.0.0.0/8/8"})
+  for (const char* text :
+       {"10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/8 ", "fd00::/129", "/8", "10.0.0.0/8/8"})
     CHECK_FALSE(parse_address_range(text).has_value());
 }

@@ -186,7 +186,8 @@ TEST_CASE("a function hardly seen because another node is busy with it is not ca
   CHECK(rates.estimate(0, 0, now + 5'000'000'000, counts, 2).calls > 100'000);
 }
 
-TEST_CASE("a function that could not be attached again is not known, tried again after growing pauses, and learnt anew") {
+TEST_CASE(
+    "a function that could not be attached again is not known, tried again after growing pauses, and learnt anew") {
   FunctionRates rates(2, 1, {});
   std::vector<std::uint64_t> counts(2);
   const auto at = [](double seconds) { return static_cast<std::int64_t>(1e9 * (100 + seconds)); };
@@ -227,8 +228,11 @@ TEST_CASE("a moment in which much happens once drives out nothing that is rare")
   limits.entry_seconds = 7e-6;
   limits.hot_rate = 0;  // only the share counts
   limits.pause_seconds = 10;
-  // One is hot from the fifth second on. The others are all entered twice in the same hundredth of a second, four times a second.
-  World world(301, limits, [](std::size_t i, double t) { return i == 0 ? (t > 5 ? 30'000.0 : 0.0) : std::lround(t * 100) % 25 == 0 ? 200.0 : 0.0; });
+  // One is hot from the fifth second on. The others are all entered twice in the same hundredth of a second, four times
+  // a second.
+  World world(301, limits, [](std::size_t i, double t) {
+    return i == 0 ? (t > 5 ? 30'000.0 : 0.0) : std::lround(t * 100) % 25 == 0 ? 200.0 : 0.0;
+  });
   world.run(12);
   CHECK_FALSE(world.rates.is_attached(0));
   for (std::size_t i = 1; i <= 300; ++i) {

@@ -10,8 +10,8 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
 #include <fstream>
+#include <map>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -41,7 +41,7 @@ TEST_CASE("files are whole or not there") {
   REQUIRE(write_file(folder / "a", "one").has_value());
   REQUIRE(write_file(folder / "a", "two").has_value());
   CHECK(*read_file(folder / "a") == "two");
-  struct stat info {};
+  struct stat info{};
   REQUIRE(::stat((folder / "a").c_str(), &info) == 0);
   CHECK((info.st_mode & 0777) == 0600);
   CHECK(folder.entries() == 1);
@@ -76,7 +76,8 @@ TEST_CASE("who is killed while he writes leaves nothing") {
 
 TEST_CASE("what a killed writer left where files need names is removed, what others own is not") {
   const Folder folder;
-  for (const char* name : {".dump.bin.rose-a1B2c3", ".dump.bin.rose-lock01", ".dump.bin.rose-", ".other.bin.rose-a1B2c3", "dump.bin.backup"})
+  for (const char* name : {".dump.bin.rose-a1B2c3", ".dump.bin.rose-lock01", ".dump.bin.rose-",
+                           ".other.bin.rose-a1B2c3", "dump.bin.backup"})
     std::ofstream(folder / name) << "half";
   const Fd at_work(::open((folder / ".dump.bin.rose-lock01").c_str(), O_RDONLY | O_CLOEXEC));
   REQUIRE(::flock(at_work.get(), LOCK_EX | LOCK_NB) == 0);
@@ -87,7 +88,7 @@ TEST_CASE("what a killed writer left where files need names is removed, what oth
 
 TEST_CASE("what is no file is written to, never replaced") {
   const Folder folder;
-  struct stat before {}, after {};
+  struct stat before{}, after{};
   REQUIRE(::lstat("/dev/null", &before) == 0);
   REQUIRE(S_ISCHR(before.st_mode));
   if (::mknod((folder / "null").c_str(), S_IFCHR | 0600, before.st_rdev) == 0) {  // root only
@@ -99,7 +100,9 @@ TEST_CASE("what is no file is written to, never replaced") {
   }
 
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
-  { REQUIRE(AtomicFile::create(folder / "pipe").has_value()); }  // a trial waits for nobody, and a reader notices nothing
+  {
+    REQUIRE(AtomicFile::create(folder / "pipe").has_value());
+  }  // a trial waits for nobody, and a reader notices nothing
   const int reader = ::open((folder / "pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   REQUIRE(reader >= 0);
   REQUIRE(write_file(folder / "pipe", "through").has_value());
@@ -163,7 +166,7 @@ TEST_CASE("a command's outputs and status are kept") {
   CHECK(both->err == "err\n");
   CHECK(both->exit_code == 7);
   CHECK(run_command({"cat"}, "some\ninput")->out == "some\ninput");
-  CHECK(run_command({"cat"})->out.empty());  // not our stdin
+  CHECK(run_command({"cat"})->out.empty());                                         // not our stdin
   CHECK(run_command({"printf", "%s|", "a b", "$HOME", ""})->out == "a b|$HOME||");  // no shell
   CHECK(run_command({"sh", "-c", "kill -TERM $$"})->exit_code == 128 + SIGTERM);
   const std::string large(3 << 20, 'x');
@@ -184,8 +187,14 @@ TEST_CASE("commands side by side: each has its own output, status and time") {
     out[i] += bytes;
     return i != 4 || out[i].size() < 100'000;
   };
-  const auto ended = run_side_by_side({{"echo", "one"}, {"sh", "-c", "echo two; echo no >&2; exit 3"}, {"rose-no-such-program"}, {"seq", "100000"},
-                                       {"yes"}, {"sh", "-c", "kill -KILL $$"}, {"cat"}}, how);
+  const auto ended = run_side_by_side({{"echo", "one"},
+                                       {"sh", "-c", "echo two; echo no >&2; exit 3"},
+                                       {"rose-no-such-program"},
+                                       {"seq", "100000"},
+                                       {"yes"},
+                                       {"sh", "-c", "kill -KILL $$"},
+                                       {"cat"}},
+                                      how);
   REQUIRE(ended.has_value());
   REQUIRE(ended->size() == 7);
   CHECK(out[0] == "one\n");
@@ -221,8 +230,8 @@ TEST_CASE("a command that takes too long is killed with what it started") {
   const Folder folder;
   const std::string pids = (folder / "pids").string();
   const std::int64_t start = monotonic_ns();
-  const auto slow = run_command({"sh", "-c", "sleep 300 & echo $$ $! > \"$0.new\"; mv \"$0.new\" \"$0\"; wait", pids}, {},
-                                2'000'000'000);
+  const auto slow = run_command({"sh", "-c", "sleep 300 & echo $$ $! > \"$0.new\"; mv \"$0.new\" \"$0\"; wait", pids},
+                                {}, 2'000'000'000);
   REQUIRE_FALSE(slow.has_value());
   CHECK(slow.error().kind == ErrorKind::inconclusive);
   CHECK(slow.error().message.find("did not end within 2s and was killed") != std::string::npos);

@@ -42,15 +42,32 @@ TEST_CASE("globs") {
     const char* text;
     bool match;
   };
-  const Row rows[] = {
-      {"", "", true},          {"", "a", false},         {"*", "", true},           {"*", "/a/b", true},
-      {"a", "a", true},        {"a", "ab", false},       {"a*", "a", true},         {"a*", "ba", false},
-      {"*a", "bba", true},     {"*a", "ab", false},      {"?", "", false},          {"?", "a", true},
-      {"?", "/", true},        {"??", "a", false},       {"*/snapshot.*", "/var/lib/snapshot.3", true},
-      {"*/snapshot.*", "snapshot.3", false},             {"*/snapshot.*", "/snapshot", false},
-      {"a*b*c", "aXbYc", true},                          {"a*b*c", "aXcYb", false}, {"*ab*ab*", "abab", true},
-      {"*ab*ab*", "abb", false},                         {"[a]", "[a]", true},      {"[a]", "a", false},
-      {"***", "x", true},      {"*.log", "a.log.log", true},                        {"open*", "openat2", true}};
+  const Row rows[] = {{"", "", true},
+                      {"", "a", false},
+                      {"*", "", true},
+                      {"*", "/a/b", true},
+                      {"a", "a", true},
+                      {"a", "ab", false},
+                      {"a*", "a", true},
+                      {"a*", "ba", false},
+                      {"*a", "bba", true},
+                      {"*a", "ab", false},
+                      {"?", "", false},
+                      {"?", "a", true},
+                      {"?", "/", true},
+                      {"??", "a", false},
+                      {"*/snapshot.*", "/var/lib/snapshot.3", true},
+                      {"*/snapshot.*", "snapshot.3", false},
+                      {"*/snapshot.*", "/snapshot", false},
+                      {"a*b*c", "aXbYc", true},
+                      {"a*b*c", "aXcYb", false},
+                      {"*ab*ab*", "abab", true},
+                      {"*ab*ab*", "abb", false},
+                      {"[a]", "[a]", true},
+                      {"[a]", "a", false},
+                      {"***", "x", true},
+                      {"*.log", "a.log.log", true},
+                      {"open*", "openat2", true}};
   for (const Row& row : rows) {
     INFO(row.pattern << " on " << row.text);
     CHECK(glob_match(row.pattern, row.text) == row.match);
@@ -79,7 +96,8 @@ TEST_CASE("small text helpers") {
   CHECK(variable_name("n-1-b") == "n_1_b");
   CHECK(printable("/plain é 日😀") == "/plain é 日😀");
   CHECK(printable("\x1b[31m\r\n\x7f") == "\\x1b[31m\\x0d\\x0a\\x7f");
-  CHECK(printable("\xff\xc2\x9b" "31m\xc2\xa0") == "\\xff\\xc2\\x9b31m\xc2\xa0");
+  CHECK(printable("\xff\xc2\x9b"
+                  "31m\xc2\xa0") == "\\xff\\xc2\\x9b31m\xc2\xa0");
 }
 
 TEST_CASE("regular expressions: what is accepted, and why the rest is not") {
@@ -114,7 +132,9 @@ TEST_CASE("regular expressions: what is accepted, and why the rest is not") {
 }
 
 TEST_CASE("messages carry no control characters of others to the terminal") {
-  log::warning("the tracer says: \x1b[2J\xc2\x9b" "31mgone\nand more\r");
+  log::warning(
+      "the tracer says: \x1b[2J\xc2\x9b"
+      "31mgone\nand more\r");
   const auto said = log::recent();
   REQUIRE_FALSE(said.empty());
   CHECK(said.back() == "rose: warning: the tracer says: \\x1b[2J\\xc2\\x9b31mgone\nand more\\x0d");
@@ -125,12 +145,31 @@ TEST_CASE("durations") {
     const char* text;
     std::int64_t ns;  // -1: refused
   };
-  const Row rows[] = {{"200ms", 200'000'000},   {"1.5s", 1'500'000'000}, {"3m", 180'000'000'000},
-                      {"2h", 7'200'000'000'000}, {"0s", 0},               {"0.001ms", 1000},
+  const Row rows[] = {{"200ms", 200'000'000},
+                      {"1.5s", 1'500'000'000},
+                      {"3m", 180'000'000'000},
+                      {"2h", 7'200'000'000'000},
+                      {"0s", 0},
+                      {"0.001ms", 1000},
                       {"10000h", 36'000'000'000'000'000},
-                      {"10001h", -1}, {"", -1},   {"5", -1},   {"s", -1},    {"-1s", -1},  {"+1s", -1},  {"1 s", -1},
-                      {" 1s", -1},    {"1s ", -1}, {"1e3s", -1}, {"0x1s", -1}, {"infs", -1}, {"nan", -1},  {"1.2.3s", -1},
-                      {".s", -1},     {"1d", -1}, {"1us", -1}, {"1S", -1}};
+                      {"10001h", -1},
+                      {"", -1},
+                      {"5", -1},
+                      {"s", -1},
+                      {"-1s", -1},
+                      {"+1s", -1},
+                      {"1 s", -1},
+                      {" 1s", -1},
+                      {"1s ", -1},
+                      {"1e3s", -1},
+                      {"0x1s", -1},
+                      {"infs", -1},
+                      {"nan", -1},
+                      {"1.2.3s", -1},
+                      {".s", -1},
+                      {"1d", -1},
+                      {"1us", -1},
+                      {"1S", -1}};
   for (const Row& row : rows) {
     INFO(row.text);
     const auto parsed = parse_duration_ns(row.text);
@@ -160,15 +199,16 @@ TEST_CASE("sizes") {
 }
 
 TEST_CASE("texts in TOML") {
-  for (const std::string& text : std::vector<std::string>{"", "a", "a\"b\\c", "a\tb\nc\r", std::string("\x01\x1f\x7f"), "ü日🌹",
-                                  std::string(3, '\0')}) {
+  for (const std::string& text : std::vector<std::string>{"", "a", "a\"b\\c", "a\tb\nc\r", std::string("\x01\x1f\x7f"),
+                                                          "ü日🌹", std::string(3, '\0')}) {
     const auto root = toml::parse("x = " + toml::literal(text), "t");
     INFO(toml::literal(text));
     REQUIRE(root.has_value());
     CHECK(root->find("x")->value.text == text);
   }
   // Bytes that are not UTF-8: stray, cut, overlong, a surrogate.
-  CHECK(toml::literal("a\xff" "b") == "\"a?b\"");
+  CHECK(toml::literal("a\xff"
+                      "b") == "\"a?b\"");
   CHECK(toml::literal("a\xe6\x97") == "\"a??\"");
   CHECK(toml::literal("\xc0\xaf") == "\"??\"");
   CHECK(toml::literal("\xed\xa0\x80") == "\"???\"");
@@ -182,7 +222,15 @@ TEST_CASE("JSON is valid whatever its texts hold") {
 }
 
 TEST_CASE("ordinals") {
-  for (const auto& [n, text] : std::vector<std::pair<int, std::string>>{
-           {1, "1st"}, {2, "2nd"}, {3, "3rd"}, {4, "4th"}, {11, "11th"}, {12, "12th"}, {13, "13th"}, {23, "23rd"}, {111, "111th"}, {101, "101st"}})
+  for (const auto& [n, text] : std::vector<std::pair<int, std::string>>{{1, "1st"},
+                                                                        {2, "2nd"},
+                                                                        {3, "3rd"},
+                                                                        {4, "4th"},
+                                                                        {11, "11th"},
+                                                                        {12, "12th"},
+                                                                        {13, "13th"},
+                                                                        {23, "23rd"},
+                                                                        {111, "111th"},
+                                                                        {101, "101st"}})
     CHECK(ordinal_text(n) == text);
 }

@@ -29,7 +29,7 @@ TEST_CASE("sockets are reached by paths of any length") {
     const Fd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     REQUIRE(::bind(listener.get(), address->get(), address->size()) == 0);
     REQUIRE(::listen(listener.get(), 1) == 0);
-    struct stat made {};
+    struct stat made{};
     CHECK(::lstat(path.c_str(), &made) == 0);
     CHECK(S_ISSOCK(made.st_mode));
     const auto again = unix_address(path);
@@ -38,8 +38,7 @@ TEST_CASE("sockets are reached by paths of any length") {
     CHECK(::connect(client.get(), again->get(), again->size()) == 0);
   }
   for (const std::filesystem::path& path :
-       {folder / "none/s", folder / "", folder / "..",
-        deep / std::string(100, 'c')}) {
+       {folder / "none/s", folder / "", folder / "..", deep / std::string(100, 'c')}) {
     INFO(path.string());
     const auto address = unix_address(path);
     REQUIRE_FALSE(address.has_value());
@@ -56,7 +55,7 @@ TEST_CASE("a descriptor arrives with its word, or not at all") {
   REQUIRE(send_descriptor(here.get(), file.get(), 7));
   const Fd arrived = receive_descriptor(there.get(), 7);
   REQUIRE(arrived);
-  struct stat one {}, other {};
+  struct stat one{}, other{};
   REQUIRE(::fstat(file.get(), &one) == 0);
   REQUIRE(::fstat(arrived.get(), &other) == 0);
   CHECK(one.st_rdev == other.st_rdev);
@@ -79,7 +78,7 @@ TEST_CASE("descriptors arrive with the first byte of what they were sent with, i
   const Fd zero(::open("/dev/zero", O_RDONLY | O_CLOEXEC));
   const std::array both = {null.get(), zero.get()};
   const auto device = [](const Fd& fd) {
-    struct stat info {};
+    struct stat info{};
     return ::fstat(fd.get(), &info) == 0 ? info.st_rdev : 0;
   };
 

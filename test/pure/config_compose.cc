@@ -48,11 +48,16 @@ bool has(const Node& node, const std::string& flag, const std::string& value) {
 
 TEST_CASE("a service says all of its container") {
   const Node node = only(
-      "    image: redis:${TAG:-6}\n    command: redis-server --save '1 2' $${X}\n    entrypoint: [\"/entry\", \"$$HOME\"]\n"
-      "    environment:\n      A: b\n      N: 3\n    user: \"999\"\n    working_dir: /w\n    hostname: h\n    container_name: named\n"
-      "    restart: on-failure:3\n    stop_signal: SIGQUIT\n    stop_grace_period: 1m30s\n    init: true\n    read_only: yes\n"
-      "    cap_add: [NET_ADMIN]\n    tmpfs: /t\n    sysctls: {net.core.somaxconn: 10}\n    ulimits: {nproc: 50, nofile: {soft: 10, hard: 20}}\n"
-      "    volumes:\n      - ./conf:/etc/conf:ro\n      - type: tmpfs\n        target: /scratch\n      - /anonymous\n    x-own: 1\n");
+      "    image: redis:${TAG:-6}\n    command: redis-server --save '1 2' $${X}\n    entrypoint: [\"/entry\", "
+      "\"$$HOME\"]\n"
+      "    environment:\n      A: b\n      N: 3\n    user: \"999\"\n    working_dir: /w\n    hostname: h\n    "
+      "container_name: named\n"
+      "    restart: on-failure:3\n    stop_signal: SIGQUIT\n    stop_grace_period: 1m30s\n    init: true\n    "
+      "read_only: yes\n"
+      "    cap_add: [NET_ADMIN]\n    tmpfs: /t\n    sysctls: {net.core.somaxconn: 10}\n    ulimits: {nproc: 50, "
+      "nofile: {soft: 10, hard: 20}}\n"
+      "    volumes:\n      - ./conf:/etc/conf:ro\n      - type: tmpfs\n        target: /scratch\n      - /anonymous\n  "
+      "  x-own: 1\n");
   CHECK(node.container->image == "redis:7");
   CHECK(node.command == Command{"redis-server", "--save", "1 2", "$${X}"});  // the shell's: rose replaces nothing in it
   CHECK(node.container->entrypoint == Command{"/entry", "$HOME"});
@@ -78,10 +83,13 @@ TEST_CASE("a service says all of its container") {
 
 TEST_CASE("services wait for each other as Compose means it") {
   const auto nodes = read(
-      "services:\n  app:\n    build: {context: ./app, dockerfile: D, args: {V: 1}}\n    depends_on:\n      db: {condition: service_healthy}\n"
+      "services:\n  app:\n    build: {context: ./app, dockerfile: D, args: {V: 1}}\n    depends_on:\n      db: "
+      "{condition: service_healthy}\n"
       "      setup: {condition: service_completed_successfully}\n    networks: {default: {aliases: [www]}}\n"
-      "  db:\n    image: db\n    healthcheck: {test: pg_isready, interval: 2s, retries: 5, start_period: 1s}\n    volumes: [\"data:/var/lib\", \"small:/small\"]\n"
-      "  setup:\n    image: db\n    depends_on: [db]\n  debug:\n    image: x\n    profiles: [debug]\nvolumes:\n  data:\n"
+      "  db:\n    image: db\n    healthcheck: {test: pg_isready, interval: 2s, retries: 5, start_period: 1s}\n    "
+      "volumes: [\"data:/var/lib\", \"small:/small\"]\n"
+      "  setup:\n    image: db\n    depends_on: [db]\n  debug:\n    image: x\n    profiles: [debug]\nvolumes:\n  "
+      "data:\n"
       "  small: {driver_opts: {type: tmpfs, device: tmpfs, o: \"size=64m,nodev,mode=0700\"}}\n");
   REQUIRE(nodes.has_value());
   REQUIRE(nodes->size() == 3);
@@ -98,7 +106,8 @@ TEST_CASE("services wait for each other as Compose means it") {
   CHECK((db.health->interval_ns == 2 * kSecond && db.health->retries == 5 && db.health->start_period_ns == kSecond));
   CHECK(db.volumes == std::vector<std::string>{"data:/var/lib", "small:/small"});
   CHECK(db.tmpfs == std::map<std::string, std::string>{{"small", "size=64m,mode=0700"}});
-  CHECK(std::any_of(words.begin(), words.end(), [](const std::string& word) { return word.find("debug") != std::string::npos; }));
+  CHECK(std::any_of(words.begin(), words.end(),
+                    [](const std::string& word) { return word.find("debug") != std::string::npos; }));
 }
 
 TEST_CASE("what rose cannot do with a Compose file is refused with its line") {
@@ -109,33 +118,47 @@ TEST_CASE("what rose cannot do with a Compose file is refused with its line") {
       {"services:\n  a:\n    command: x\n", "3: service 'a' has neither 'image' nor 'build'"},
       {"services:\n  a:\n    image: x\nmodels:\n  s: {}\n", "5: the top of the file: rose does not know 'models'"},
       {"services:\n  a:\n    image: x\n    secrets: [s]\n", "4: 's' is not declared"},
-      {"services:\n  a:\n    image: x\n    secrets: [s]\nsecrets:\n  s: {external: true}\n", "6: secrets 's' is external: it is the swarm's"},
-      {"services:\n  a:\n    image: x\nsecrets:\n  s: {environment: NONE}\n", "5: secrets 's' is the variable NONE, which has no value"},
+      {"services:\n  a:\n    image: x\n    secrets: [s]\nsecrets:\n  s: {external: true}\n",
+       "6: secrets 's' is external: it is the swarm's"},
+      {"services:\n  a:\n    image: x\nsecrets:\n  s: {environment: NONE}\n",
+       "5: secrets 's' is the variable NONE, which has no value"},
       {"services:\n  a:\n    image: ${NONE}\n", "3: 'image' is empty"},
-      {"services:\n  a:\n    image: x\n    network_mode: service:b\n", "4: 'network_mode': 'service:b' shares the network of another container"},
+      {"services:\n  a:\n    image: x\n    network_mode: service:b\n",
+       "4: 'network_mode': 'service:b' shares the network of another container"},
       {"services:\n  a:\n    image: x\n    pid: service:b\n", "4: 'pid': 'service:b' shares that of another container"},
-      {"services:\n  a:\n    image: x\n    deploy: {replicas: many}\n", "4: 'replicas': 'many' is no number from 0 to 10000"},
+      {"services:\n  a:\n    image: x\n    deploy: {replicas: many}\n",
+       "4: 'replicas': 'many' is no number from 0 to 10000"},
       {"services:\n  a:\n    image: x\n    deploy: {mode: replicated-job}\n", "4: 'mode': 'replicated-job' was found"},
       {"services:\n  a:\n    image: x\n    extends: b\n", "4: 'a' extends 'b', which is no service of this file"},
       {"services:\n  a:\n    extends: b\n  b:\n    extends: a\n", "3: service 'a' extends itself, by way of others"},
       {"services:\n  a:\n    image: x\ninclude: [none.yaml]\n", "4: /srv/kv/none.yaml is no file that can be read"},
-      {"services:\n  a:\n    image: x\n    volumes_from: [b]\n", "4: 'volumes_from': volumes of other containers are not taken over"},
+      {"services:\n  a:\n    image: x\n    volumes_from: [b]\n",
+       "4: 'volumes_from': volumes of other containers are not taken over"},
       {"services:\n  a:\n    image: x\n    volumes: [\"v:/v\"]\n", "4: the volume 'v' is not declared"},
-      {"services:\n  a:\n    image: x\n    volumes: [\"/v:/v:shared\"]\n", "4: a volume with the option 'shared', accepted are ro, rw, z, Z and nocopy"},
-      {"services:\n  a:\n    image: x\nnetworks:\n  n: {drivver: overlay}\n", "5: network 'n': rose does not know 'drivver'"},
+      {"services:\n  a:\n    image: x\n    volumes: [\"/v:/v:shared\"]\n",
+       "4: a volume with the option 'shared', accepted are ro, rw, z, Z and nocopy"},
+      {"services:\n  a:\n    image: x\nnetworks:\n  n: {drivver: overlay}\n",
+       "5: network 'n': rose does not know 'drivver'"},
       {"services:\n  a:\n    image: x\nnetworks:\n  n: bridge\n", "5: network 'n' is no map"},
-      {"services:\n  a:\n    image: x\nvolumes:\n  v: {driver_opts: {type: tmpfs, o: \"size=1m,huge=always\"}}\n", "5: volume 'v' is mounted with 'huge=always'"},
+      {"services:\n  a:\n    image: x\nvolumes:\n  v: {driver_opts: {type: tmpfs, o: \"size=1m,huge=always\"}}\n",
+       "5: volume 'v' is mounted with 'huge=always'"},
       {"services:\n  a:\n    image: x\nvolumes:\n  ../v: {}\n", "5: '../v' is no name for a volume"},
-      {"services:\n  a:\n    image: x\nvolumes:\n  v: {driver: nfs}\n", "5: volume 'v' has the driver 'nfs': each run has volumes of its own"},
-      {"services:\n  a:\n    image: x\n    depends_on: [b]\n", "4: 'a' depends on 'b', which is no service that is started"},
-      {"services:\n  a:\n    image: x\n    depends_on: [b]\n  b:\n    image: x\n    depends_on: [a]\n", "3: 'a' depends on itself, by way of others"},
+      {"services:\n  a:\n    image: x\nvolumes:\n  v: {driver: nfs}\n",
+       "5: volume 'v' has the driver 'nfs': each run has volumes of its own"},
+      {"services:\n  a:\n    image: x\n    depends_on: [b]\n",
+       "4: 'a' depends on 'b', which is no service that is started"},
+      {"services:\n  a:\n    image: x\n    depends_on: [b]\n  b:\n    image: x\n    depends_on: [a]\n",
+       "3: 'a' depends on itself, by way of others"},
       {"services:\n  a:\n    image: x\n    depends_on: {b: {condition: service_healthy}}\n  b:\n    image: x\n",
        "4: 'a' waits for 'b' to be healthy, which has no healthcheck"},
       {"services:\n  a:\n    image: x\n    restart: maybe\n", "4: unknown restart policy 'maybe'"},
       {"services:\n  a:\n    image: x:${TAGG:?say one}\n", "3: the variable TAGG is needed and has no value"},
-      {"services:\n  a:\n    image: x\n    healthcheck: {test: [\"x\"]}\n", "4: 'test': a line, or a list that begins with CMD, CMD-SHELL or NONE is needed"},
-      {"services:\n  a:\n    image: x\n    healthcheck: {interval: 5}\n", "4: 'interval': '5' is no duration such as 1m30s"},
-      {"services:\n  a:\n    image: x\n    read_only: maybe\n", "4: 'read_only': 'maybe' was found, true or false is needed"},
+      {"services:\n  a:\n    image: x\n    healthcheck: {test: [\"x\"]}\n",
+       "4: 'test': a line, or a list that begins with CMD, CMD-SHELL or NONE is needed"},
+      {"services:\n  a:\n    image: x\n    healthcheck: {interval: 5}\n",
+       "4: 'interval': '5' is no duration such as 1m30s"},
+      {"services:\n  a:\n    image: x\n    read_only: maybe\n",
+       "4: 'read_only': 'maybe' was found, true or false is needed"},
       {"services:\n  a:\n    image: x\n    env_file: none.env\n", "4: 'env_file': "},
   };
   for (const auto& [text, message] : rows) {
@@ -150,32 +173,39 @@ TEST_CASE("what rose cannot do with a Compose file is refused with its line") {
 namespace {
 
 bool said(const std::vector<std::string>& all, std::string_view part) {
-  return std::any_of(all.begin(), all.end(), [part](const std::string& one) { return one.find(part) != std::string::npos; });
+  return std::any_of(all.begin(), all.end(),
+                     [part](const std::string& one) { return one.find(part) != std::string::npos; });
 }
 
 }  // namespace
 
 TEST_CASE("limits, terminals and what a swarm would do") {
   const Node node = only(
-      "    image: x\n    mem_limit: 512m\n    cpus: 0.5\n    pids_limit: 100\n    cpuset: 0,1\n    tty: true\n    stdin_open: true\n    domainname: example.org\n"
+      "    image: x\n    mem_limit: 512m\n    cpus: 0.5\n    pids_limit: 100\n    cpuset: 0,1\n    tty: true\n    "
+      "stdin_open: true\n    domainname: example.org\n"
       "    dns: [1.1.1.1]\n    logging: {driver: json-file}\n    runtime: other\n"
       "    deploy:\n      resources: {limits: {pids: 7}, reservations: {memory: 20M, devices: [{driver: nvidia}]}}\n"
       "      restart_policy: {condition: on-failure, max_attempts: 2, delay: 3s}\n      placement: {constraints: [a]}\n"
-      "    volumes:\n      - .:/app:cached\n      - {type: bind, source: ./b, target: /b, read_only: true, bind: {propagation: rslave}}\n      - {type: tmpfs, target: /t, tmpfs: {size: 1000}}\n");
-  CHECK((has(node, "--memory", "512m") && has(node, "--cpus", "0.5") && has(node, "--cpuset-cpus", "0,1") && has(node, "--pids-limit", "7")));
+      "    volumes:\n      - .:/app:cached\n      - {type: bind, source: ./b, target: /b, read_only: true, bind: "
+      "{propagation: rslave}}\n      - {type: tmpfs, target: /t, tmpfs: {size: 1000}}\n");
+  CHECK((has(node, "--memory", "512m") && has(node, "--cpus", "0.5") && has(node, "--cpuset-cpus", "0,1") &&
+         has(node, "--pids-limit", "7")));
   CHECK((has(node, "--memory-reservation", "20M") && has(node, "--tmpfs", "/t:size=1000")));
-  for (const char* flag : {"--tty", "--interactive"}) CHECK(std::count(node.container->options.begin(), node.container->options.end(), flag) == 1);
+  for (const char* flag : {"--tty", "--interactive"})
+    CHECK(std::count(node.container->options.begin(), node.container->options.end(), flag) == 1);
   CHECK(node.container->hostname == "a.example.org");
   REQUIRE(node.restart.has_value());
   CHECK((node.restart->only_failures && node.restart->max == 2 && node.restart->delay_ns == 3 * kSecond));
   CHECK(node.container->volumes == std::vector<std::string>{"/srv/kv:/app", "/srv/kv/b:/b:ro,rslave"});
-  CHECK((said(words, "'dns' has no effect") && said(words, "'logging' is rose's") && said(words, "'placement' of 'deploy' has no effect")));
+  CHECK((said(words, "'dns' has no effect") && said(words, "'logging' is rose's") &&
+         said(words, "'placement' of 'deploy' has no effect")));
   CHECK((said(warnings, "'runtime: other' is the engine's") && said(warnings, "asks for 'devices'")));
 }
 
 TEST_CASE("secrets and configs are files in the container") {
   const auto nodes = read(
-      "services:\n  a:\n    image: x\n    secrets: [s, {source: e, target: named, mode: 0400}]\n    configs: [{source: c, target: /etc/c}]\n"
+      "services:\n  a:\n    image: x\n    secrets: [s, {source: e, target: named, mode: 0400}]\n    configs: [{source: "
+      "c, target: /etc/c}]\n"
       "secrets: {s: {file: ./s.txt}, e: {environment: TAG}}\nconfigs: {c: {content: \"port $TAG\"}}\n");
   REQUIRE(nodes.has_value());
   const Container& a = *(*nodes)[0].container;
@@ -187,10 +217,14 @@ TEST_CASE("secrets and configs are files in the container") {
 
 TEST_CASE("addresses, replicas, links and profiles") {
   const auto nodes = read(
-      "services:\n  a:\n    image: x\n    networks: {n: {ipv4_address: 172.25.0.10}, m: {ipv4_address: 172.26.0.10}}\n    links: [\"b:base\"]\n"
-      "  b:\n    image: x\n    networks: [n]\n  w:\n    image: x\n    deploy: {replicas: 3}\n  z:\n    image: x\n    scale: 0\n"
-      "  c:\n    image: x\n    depends_on: {w: {condition: service_started}, z: {condition: service_started, required: false}}\n"
-      "networks:\n  n: {external: true, ipam: {config: [{subnet: 172.25.0.0/24}]}}\n  m: {ipam: {config: [{subnet: 172.26.0.0/24}]}}\nvolumes: {v: {external: true}}\n");
+      "services:\n  a:\n    image: x\n    networks: {n: {ipv4_address: 172.25.0.10}, m: {ipv4_address: 172.26.0.10}}\n "
+      "   links: [\"b:base\"]\n"
+      "  b:\n    image: x\n    networks: [n]\n  w:\n    image: x\n    deploy: {replicas: 3}\n  z:\n    image: x\n    "
+      "scale: 0\n"
+      "  c:\n    image: x\n    depends_on: {w: {condition: service_started}, z: {condition: service_started, required: "
+      "false}}\n"
+      "networks:\n  n: {external: true, ipam: {config: [{subnet: 172.25.0.0/24}]}}\n  m: {ipam: {config: [{subnet: "
+      "172.26.0.0/24}]}}\nvolumes: {v: {external: true}}\n");
   REQUIRE(nodes.has_value());
   std::vector<std::string> names;
   for (const Node& node : *nodes) names.push_back(node.name);
@@ -200,7 +234,8 @@ TEST_CASE("addresses, replicas, links and profiles") {
   CHECK((*nodes)[1].container->aliases == std::vector<std::string>{"base"});
   CHECK((*nodes)[3].container->aliases == std::vector<std::string>{"w"});
   CHECK((*nodes)[5].container->after.size() == 3);
-  CHECK((said(warnings, "172.26.0.10 of network 'm' is not kept") && said(warnings, "network 'n' is external") && said(warnings, "volume 'v' is external")));
+  CHECK((said(warnings, "172.26.0.10 of network 'm' is not kept") && said(warnings, "network 'n' is external") &&
+         said(warnings, "volume 'v' is external")));
 }
 
 TEST_CASE("files extend, include and are put over each other") {
@@ -209,27 +244,38 @@ TEST_CASE("files extend, include and are put over each other") {
     std::filesystem::create_directories((folder / file).parent_path());
     std::ofstream(folder / file) << text;
   };
-  write("common/base.yml", "services:\n  base:\n    image: x:${TAG}\n    command: [old]\n    environment: [A=1, B=2]\n    volumes: [\"./conf:/conf\", \"./data:/data\"]\n    cap_add: [A]\n    mem_limit: 1g\n");
-  write("part/compose.yaml", "services:\n  p:\n    build: .\n    image: p:${P}\n    extends: {service: q}\n  q:\n    image: q\n    volumes: [v:/v]\nvolumes: {v: }\n");
+  write("common/base.yml",
+        "services:\n  base:\n    image: x:${TAG}\n    command: [old]\n    environment: [A=1, B=2]\n    volumes: "
+        "[\"./conf:/conf\", \"./data:/data\"]\n    cap_add: [A]\n    mem_limit: 1g\n");
+  write("part/compose.yaml",
+        "services:\n  p:\n    build: .\n    image: p:${P}\n    extends: {service: q}\n  q:\n    image: q\n    volumes: "
+        "[v:/v]\nvolumes: {v: }\n");
   write("part/.env", "P=9\n");
   write("over.yaml", "services:\n  a:\n    environment: {B: 4}\n    cap_add: [C]\n  extra:\n    image: e\n");
   const auto nodes = read_compose(
-      "include: [part/compose.yaml]\nservices:\n  a:\n    extends: {file: common/base.yml, service: base}\n    command: [new]\n    environment: {B: 3, C: c}\n    volumes: [\"./mine:/data\"]\n    cap_add: [B]\n",
-      folder / "compose.yaml", [](const std::string& one) { return one == "TAG" ? std::optional<std::string>("7") : std::nullopt; }, {folder / "over.yaml"});
+      "include: [part/compose.yaml]\nservices:\n  a:\n    extends: {file: common/base.yml, service: base}\n    "
+      "command: [new]\n    environment: {B: 3, C: c}\n    volumes: [\"./mine:/data\"]\n    cap_add: [B]\n",
+      folder / "compose.yaml",
+      [](const std::string& one) { return one == "TAG" ? std::optional<std::string>("7") : std::nullopt; },
+      {folder / "over.yaml"});
   INFO((nodes ? "" : nodes.error().message));
   REQUIRE(nodes.has_value());
   REQUIRE(nodes->nodes.size() == 4);
   const Node& a = nodes->nodes[0];
   CHECK((a.name == "a" && a.container->image == "x:7" && a.command == Command{"new"}));
   CHECK(a.env == std::map<std::string, std::string>{{"A", "1"}, {"B", "4"}, {"C", "c"}});
-  CHECK(a.container->volumes == std::vector<std::string>{(folder / "common/conf").string() + ":/conf", (folder / "mine").string() + ":/data"});
+  CHECK(a.container->volumes ==
+        std::vector<std::string>{(folder / "common/conf").string() + ":/conf", (folder / "mine").string() + ":/data"});
   CHECK((has(a, "--cap-add", "A") && has(a, "--cap-add", "B") && has(a, "--cap-add", "C") && has(a, "--memory", "1g")));
   CHECK(nodes->nodes[1].name == "extra");
-  CHECK((nodes->nodes[2].container->image == "p:9" && nodes->nodes[2].container->build == Command{(folder / "part").string()}));
+  CHECK((nodes->nodes[2].container->image == "p:9" &&
+         nodes->nodes[2].container->build == Command{(folder / "part").string()}));
   CHECK(nodes->nodes[2].container->volumes == std::vector<std::string>{"v:/v"});
   // A line of another file is named by that file.
   write("part/compose.yaml", "services:\n  p:\n    image: x\n    nonsense: 1\n");
-  const auto wrong = read_compose("include: [part/compose.yaml]\nservices:\n  a:\n    image: x\n", folder / "compose.yaml", [](const std::string&) { return std::nullopt; });
+  const auto wrong = read_compose("include: [part/compose.yaml]\nservices:\n  a:\n    image: x\n",
+                                  folder / "compose.yaml", [](const std::string&) { return std::nullopt; });
   REQUIRE_FALSE(wrong.has_value());
-  CHECK(wrong.error().message == (folder / "part/compose.yaml").string() + ":4: service 'p': rose does not know 'nonsense'");
+  CHECK(wrong.error().message ==
+        (folder / "part/compose.yaml").string() + ":4: service 'p': rose does not know 'nonsense'");
 }

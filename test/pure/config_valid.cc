@@ -114,8 +114,7 @@ TEST_CASE("commands may name other nodes' addresses, and hold a shell's own plac
 }
 
 TEST_CASE("absent addresses are assigned in order, past those taken anywhere in the file") {
-  const config::Config config =
-      parse(nodes(3) + "[[node]]\nname = \"n4\"\nip = \"10.77.0.2\"\ncommand = [\"./kv\"]\n");
+  const config::Config config = parse(nodes(3) + "[[node]]\nname = \"n4\"\nip = \"10.77.0.2\"\ncommand = [\"./kv\"]\n");
   CHECK(config.nodes[0].ip == "10.77.0.1");
   CHECK(config.nodes[1].ip == "10.77.0.3");
   CHECK(config.nodes[2].ip == "10.77.0.4");
@@ -154,8 +153,8 @@ TEST_CASE("in host networks any address will do, none too") {
 }
 
 TEST_CASE("small freedoms") {
-  for (const char* line : {"command = [\"sh\", \"-c\", \"echo $HOME $$ $(date) 5$\", \"\"]", "command = [\"${config_dir}/kv\"]",
-                           "command = [\"${run_dir}/kv\"]"})
+  for (const char* line : {"command = [\"sh\", \"-c\", \"echo $HOME $$ $(date) 5$\", \"\"]",
+                           "command = [\"${config_dir}/kv\"]", "command = [\"${run_dir}/kv\"]"})
     parse(std::string("[[node]]\nname = \"A-1.b_c\"\n") + line + "\n");
   CHECK(parse("[[node]]\nname = \"n1\"\ncommand = [\"${config_dir}/kv\"]\n").nodes[0].binaries ==
         std::vector<std::string>{"/srv/kv/kv"});
@@ -191,7 +190,8 @@ TEST_CASE("large and deep files end in an answer") {
   };
   const std::size_t large = 1'000'000;
   CHECK(parse(kOneNode + "# " + std::string(large, 'x') + "\n").nodes.size() == 1);
-  CHECK(parse(kOneNode + "[workload]\ncommand = [\"x\", \"" + std::string(large, 'x') + "\"]\n").workload->command.size() == 2);
+  CHECK(parse(kOneNode + "[workload]\ncommand = [\"x\", \"" + std::string(large, 'x') + "\"]\n")
+            .workload->command.size() == 2);
   refused(std::string(large, '['));
   refused("a = " + std::string(large, '['));
   refused("a = " + std::string(large, '{'));
@@ -221,14 +221,17 @@ TEST_CASE("large and deep files end in an answer") {
 }
 
 TEST_CASE("a program named without a slash is looked into where PATH has it") {
-  const config::Config config = parse("[[node]]\nname = \"n1\"\ncommand = [\"sh\", \"-c\", \":\"]\nenv = { PATH = \"/nowhere:/bin\" }\n");
+  const config::Config config =
+      parse("[[node]]\nname = \"n1\"\ncommand = [\"sh\", \"-c\", \":\"]\nenv = { PATH = \"/nowhere:/bin\" }\n");
   CHECK(config.nodes[0].binaries == std::vector<std::string>{"/bin/sh"});
-  CHECK(parse(kOneNode + "binary = \"no-such-program\"\n").nodes[0].binaries == std::vector<std::string>{"no-such-program"});
+  CHECK(parse(kOneNode + "binary = \"no-such-program\"\n").nodes[0].binaries ==
+        std::vector<std::string>{"no-such-program"});
 }
 
 TEST_CASE("a node with an image is a container, its command being optional") {
   const config::Config config = parse(
-      "[deployment]\nengine = [\"./podman\", \"--root=/x\"]\n[[node]]\nname = \"n1\"\nimage = \"localhost/kv:1\"\nuser = \"999:999\"\n"
+      "[deployment]\nengine = [\"./podman\", \"--root=/x\"]\n[[node]]\nname = \"n1\"\nimage = \"localhost/kv:1\"\nuser "
+      "= \"999:999\"\n"
       "volumes = [\"${dir}/data:/data\", \"./kv.conf:/etc/kv.conf:ro\", \"cache:/var/cache\"]\n");
   CHECK(config.deployment.engine == config::Command{"/srv/kv/podman", "--root=/x"});
   const config::Node& node = config.nodes[0];
@@ -237,5 +240,6 @@ TEST_CASE("a node with an image is a container, its command being optional") {
   CHECK(node.command.empty());
   CHECK(node.user == "999:999");
   CHECK(node.ip == "10.77.0.1");
-  CHECK(node.container->volumes == std::vector<std::string>{"${dir}/data:/data", "/srv/kv/kv.conf:/etc/kv.conf:ro", "cache:/var/cache"});
+  CHECK(node.container->volumes ==
+        std::vector<std::string>{"${dir}/data:/data", "/srv/kv/kv.conf:/etc/kv.conf:ro", "cache:/var/cache"});
 }

@@ -49,8 +49,9 @@ TEST_CASE("folders of containers and pods, of both cgroup drivers") {
     CHECK(owner->pod == row.pod);
   }
   for (const std::string& path :
-       {std::string("/system.slice"), std::string("/system.slice/docker.service"), "/machine.slice/libpod-conmon-" + kId + ".scope",
-        "/machine.slice/crio-conmon-" + kId + ".scope", std::string("/user.slice/session-3.scope"), std::string("/kubepods.slice"),
+       {std::string("/system.slice"), std::string("/system.slice/docker.service"),
+        "/machine.slice/libpod-conmon-" + kId + ".scope", "/machine.slice/crio-conmon-" + kId + ".scope",
+        std::string("/user.slice/session-3.scope"), std::string("/kubepods.slice"),
         std::string("/kubepods.slice/kubepods-burstable.slice"), std::string("/podium"), std::string("")}) {
     CAPTURE(path);
     CHECK_FALSE(owner_of_cgroup(path).has_value());

@@ -21,7 +21,9 @@ TEST_CASE("where no thread can be had, who asks a deployment is refused, and it 
   if (child == 0) {
     // Limits do not bind root.
     if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) ::_exit(2);
-    const auto server = ControlServer::create(folder.path, [](const std::string& action, const std::string& node) -> Result<std::string> { return action + " " + node; });
+    const auto server = ControlServer::create(
+        folder.path,
+        [](const std::string& action, const std::string& node) -> Result<std::string> { return action + " " + node; });
     if (!server) ::_exit(3);
     rlimit limit{};
     ::getrlimit(RLIMIT_NPROC, &limit);

@@ -38,10 +38,36 @@ TEST_CASE("a container is made by words that podman and docker both understand")
   const Engine docker{{"/usr/bin/docker"}, false, ""};
   const auto words = making_words(docker, one, false);
   REQUIRE(words.has_value());
-  CHECK(*words == Words{"/usr/bin/docker", "create", "--name", "rose-abcdef-n1", "--label", "rose=rose-abcdef", "--log-driver", "none", "--network", "host",
-                        "--add-host", "n2:10.77.0.2", "--env", "A=b c", "--volume", "/x:/y:ro", "--volume", "/run-dir/.rose-enter/n1:/.rose:ro",
-                        "--security-opt", "label=disable", "--ulimit", "nofile=1024:1024", "--user", "999", "--cap-add", "NET_ADMIN", "--no-healthcheck",
-                        "--entrypoint", "/.rose/enter", "localhost/kv:1"});
+  CHECK(*words == Words{"/usr/bin/docker",
+                        "create",
+                        "--name",
+                        "rose-abcdef-n1",
+                        "--label",
+                        "rose=rose-abcdef",
+                        "--log-driver",
+                        "none",
+                        "--network",
+                        "host",
+                        "--add-host",
+                        "n2:10.77.0.2",
+                        "--env",
+                        "A=b c",
+                        "--volume",
+                        "/x:/y:ro",
+                        "--volume",
+                        "/run-dir/.rose-enter/n1:/.rose:ro",
+                        "--security-opt",
+                        "label=disable",
+                        "--ulimit",
+                        "nofile=1024:1024",
+                        "--user",
+                        "999",
+                        "--cap-add",
+                        "NET_ADMIN",
+                        "--no-healthcheck",
+                        "--entrypoint",
+                        "/.rose/enter",
+                        "localhost/kv:1"});
   const auto at_once = making_words(docker, one, true);
   REQUIRE(at_once.has_value());
   CHECK((*at_once)[1] == "run");
@@ -77,7 +103,8 @@ TEST_CASE("with docker a container of its own holds the node's network") {
   for (const char* flag : {"--hostname", "--add-host"}) CHECK(std::count(words->begin(), words->end(), flag) == 0);
   CHECK(std::count(words->begin(), words->end(), "--init") == 1);
   const Words holder = holder_words(docker, one, "rose-abcdef-network");
-  CHECK((has(holder, "--name", "rose-abcdef-network-of-n1") && has(holder, "--network", "none") && has(holder, "--hostname", "n1")));
+  CHECK((has(holder, "--name", "rose-abcdef-network-of-n1") && has(holder, "--network", "none") &&
+         has(holder, "--hostname", "n1")));
   CHECK((has(holder, "--add-host", "n2:10.77.0.2") && has(holder, "--add-host", "db:10.0.0.1")));
   CHECK((holder.end()[-2] == "rose-abcdef-network" && holder.back() == "rose:hold"));
   const std::string undo = undo_line(remove_image_words(docker, "rose-abcdef-network"));
@@ -85,7 +112,8 @@ TEST_CASE("with docker a container of its own holds the node's network") {
 }
 
 TEST_CASE("an image's own command is read as either engine tells it") {
-  const auto docker = parse_image(R"([{"Config": {"Entrypoint": ["/entry"], "Cmd": ["a", "b c"], "User": "redis", "StopSignal": "SIGQUIT"}}])");
+  const auto docker = parse_image(
+      R"([{"Config": {"Entrypoint": ["/entry"], "Cmd": ["a", "b c"], "User": "redis", "StopSignal": "SIGQUIT"}}])");
   REQUIRE(docker.has_value());
   CHECK(docker->entrypoint == Words{"/entry"});
   CHECK(docker->command == Words{"a", "b c"});

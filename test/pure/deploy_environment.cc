@@ -17,11 +17,11 @@
 #include <cstring>
 #include <thread>
 
+#include "base/file.h"
 #include "deploy/identity.h"
 #include "deploy/launch.h"
 #include "deploy/network.h"
 #include "deploy/ready.h"
-#include "base/file.h"
 #include "folder.h"
 
 using namespace rose;
@@ -53,19 +53,22 @@ const RunFacts kFacts{"/run-dir", "/conf", 7, false};
 
 }  // namespace
 
-TEST_CASE("of a command that went wrong, the word is told that lies beside the configuration and not where it ran", "[deploy]") {
+TEST_CASE("of a command that went wrong, the word is told that lies beside the configuration and not where it ran",
+          "[deploy]") {
   const Folder beside, where_it_ran;
   const std::filesystem::path config_dir = beside.path, ran_in = where_it_ran.path;
   std::filesystem::create_directories(config_dir / "bin");
   for (const char* file : {"bin/x.pl", "server.py", "both"}) CHECK(write_file(config_dir / file, "x").has_value());
   CHECK(write_file(ran_in / "both", "x").has_value());
   const auto told = [&](const config::Command& command) { return misplaced_word(command, config_dir, ran_in); };
-  CHECK(told({"perl", "bin/x.pl"}) == fmt::format("'bin/x.pl' names no file in {}, where the command ran, but one beside the configuration: for that write '${{config_dir}}/bin/x.pl'", ran_in.string()));
+  CHECK(told({"perl", "bin/x.pl"}) == fmt::format("'bin/x.pl' names no file in {}, where the command ran, but one "
+                                                  "beside the configuration: for that write '${{config_dir}}/bin/x.pl'",
+                                                  ran_in.string()));
   CHECK(told({"python3", "-u", "server.py"}).starts_with("'server.py' names no file in "));
-  CHECK(told({"bin/x.pl"}).empty());                      // the first word is taken from there
+  CHECK(told({"bin/x.pl"}).empty());  // the first word is taken from there
   CHECK(told({"perl", "both"}).empty());
   CHECK(told({"perl", "bin/y.pl"}).empty());
-  CHECK(told({"perl", "bin"}).empty());                   // a folder
+  CHECK(told({"perl", "bin"}).empty());  // a folder
   CHECK(told({"perl", "${config_dir}/bin/x.pl", "/bin/x.pl", "-x", ""}).empty());
 }
 
@@ -167,7 +170,9 @@ std::uint32_t answer_of(const std::vector<sock_filter>& filter, int number, std:
   for (std::size_t at = 0; at < filter.size(); ++at) {
     const sock_filter& one = filter[at];
     switch (one.code) {
-      case BPF_LD | BPF_W | BPF_ABS: std::memcpy(&value, reinterpret_cast<const char*>(&data) + one.k, sizeof value); break;
+      case BPF_LD | BPF_W | BPF_ABS:
+        std::memcpy(&value, reinterpret_cast<const char*>(&data) + one.k, sizeof value);
+        break;
       case BPF_ALU | BPF_AND | BPF_K: value &= one.k; break;
       case BPF_JMP | BPF_JEQ | BPF_K: at += value == one.k ? one.jt : one.jf; break;
       case BPF_RET | BPF_K: return one.k;
@@ -190,7 +195,8 @@ TEST_CASE("the filter notifies the calls about clocks that matter, and no others
   CHECK_FALSE(notified(real, SYS_arch_prctl, {ARCH_GET_FS}));
   CHECK(notified(real, SYS_gettimeofday, {}));
   CHECK(notified(real, SYS_time, {}));
-  for (const std::uint64_t clock : {CLOCK_REALTIME, CLOCK_REALTIME_COARSE, CLOCK_TAI}) CHECK(notified(real, SYS_clock_gettime, {clock}));
+  for (const std::uint64_t clock : {CLOCK_REALTIME, CLOCK_REALTIME_COARSE, CLOCK_TAI})
+    CHECK(notified(real, SYS_clock_gettime, {clock}));
   for (const std::uint64_t clock : {CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_MONOTONIC_COARSE, CLOCK_BOOTTIME}) {
     CHECK_FALSE(notified(real, SYS_clock_gettime, {clock}));
     CHECK(notified(all, SYS_clock_gettime, {clock}));

@@ -35,7 +35,8 @@ std::vector<Dump> hosts() {
 
 bool set_at(const std::vector<Hit>& hits, double from, double to) {
   return std::any_of(hits.begin(), hits.end(), [&](const Hit& hit) {
-    return hit.fault->kind == FaultKind::clock && hit.fault->node == "n3" && hit.fault->clock.shift_ns == kHourNs && hit.t >= from && hit.t <= to;
+    return hit.fault->kind == FaultKind::clock && hit.fault->node == "n3" && hit.fault->clock.shift_ns == kHourNs &&
+           hit.t >= from && hit.t <= to;
   });
 }
 
@@ -58,7 +59,8 @@ TEST_CASE("a clock that a tracer saw being set is set in the test, at that momen
   dumps[2].meta().clock.push_back(trace::step_text("n3", at(10), -kHourNs));
   Result<Plan> plan = make_plan(inputs_of(config, dumps));
   REQUIRE(plan);
-  const auto clock = std::find_if(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::clock; });
+  const auto clock = std::find_if(plan->candidates.begin(), plan->candidates.end(),
+                                  [](const Candidate& c) { return c.kind == FaultKind::clock; });
   REQUIRE(clock != plan->candidates.end());
   CHECK(clock->fault.clock.shift_ns == kHourNs);
   CHECK(clock->fault.duration_ns == 4 * kSecond);
@@ -66,10 +68,12 @@ TEST_CASE("a clock that a tracer saw being set is set in the test, at that momen
 
   // What keeps clocks in time does no harm; other sentences say nothing of steps.
   dumps = hosts();
-  dumps[2].meta().clock = {trace::step_text("n3", at(6), 20 * kMillisecond), "n3: the clock was set 3 times more before", "n3: clock 2 ms ahead of n1"};
+  dumps[2].meta().clock = {trace::step_text("n3", at(6), 20 * kMillisecond),
+                           "n3: the clock was set 3 times more before", "n3: clock 2 ms ahead of n1"};
   plan = make_plan(inputs_of(config, dumps));
   REQUIRE(plan);
-  CHECK(std::none_of(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::clock; }));
+  CHECK(std::none_of(plan->candidates.begin(), plan->candidates.end(),
+                     [](const Candidate& c) { return c.kind == FaultKind::clock; }));
 }
 
 TEST_CASE("nodes of one host have its clock: it is set for all of them at once") {
@@ -81,7 +85,9 @@ TEST_CASE("nodes of one host have its clock: it is set for all of them at once")
   dumps[0].meta().nodes = {"n1", "n2", "n3"};
   dumps[0].meta().clock.push_back(trace::step_text("machine", at(6), -kHourNs));
   Play play({}, [](const std::vector<Hit>& hits, int) {
-    return std::count_if(hits.begin(), hits.end(), [](const Hit& hit) { return hit.fault->kind == FaultKind::clock && hit.fault->clock.shift_ns == -kHourNs; }) == 3;
+    return std::count_if(hits.begin(), hits.end(), [](const Hit& hit) {
+             return hit.fault->kind == FaultKind::clock && hit.fault->clock.shift_ns == -kHourNs;
+           }) == 3;
   });
   const Result<Diagnosis> d = rose::diagnose::diagnose(inputs_of(config, dumps), play, {});
   REQUIRE(d);
@@ -109,7 +115,8 @@ TEST_CASE("a log whose times jump is a clock that was set, beside a dump that do
     add_logs(inputs, evidence, nullptr);
     Result<Plan> plan = make_plan(inputs);
     REQUIRE(plan);
-    const auto clock = std::find_if(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::clock; });
+    const auto clock = std::find_if(plan->candidates.begin(), plan->candidates.end(),
+                                    [](const Candidate& c) { return c.kind == FaultKind::clock; });
     REQUIRE(clock != plan->candidates.end());
     CHECK(clock->rank <= 2);
     CHECK(clock->node == "n3");
@@ -130,7 +137,9 @@ TEST_CASE("the logs of ZOOKEEPER-1366: the leader's clock was set forward by an 
   const auto config = deployment();
   std::vector<logs::Input> files;
   for (const std::string node : {"n1", "n2", "n3"})
-    files.push_back({std::filesystem::path(ROSE_TEST_DIR) / "../examples/bugs/zookeeper-1366/incident-logs" / node / "stdout.log", node});
+    files.push_back(
+        {std::filesystem::path(ROSE_TEST_DIR) / "../examples/bugs/zookeeper-1366/incident-logs" / node / "stdout.log",
+         node});
   logs::Templates kinds;
   const logs::Evidence evidence = evidence_of(files, kinds, config);
   Inputs inputs;
@@ -141,21 +150,25 @@ TEST_CASE("the logs of ZOOKEEPER-1366: the leader's clock was set forward by an 
   CHECK(inputs.clock_steps[0].change_ns == kHourNs);
   Result<Plan> plan = make_plan(inputs);
   REQUIRE(plan);
-  const auto clock = std::find_if(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::clock; });
+  const auto clock = std::find_if(plan->candidates.begin(), plan->candidates.end(),
+                                  [](const Candidate& c) { return c.kind == FaultKind::clock; });
   REQUIRE(clock != plan->candidates.end());
   CHECK(clock->rank <= 3);
 }
 
 TEST_CASE("a clock that others complain of is wrong in the test, one way or the other") {
   const auto config = deployment();
-  const auto line = [](double second, const std::string& text) { return wall_clock(at(second)).substr(0, 23) + text + "\n"; };
+  const auto line = [](double second, const std::string& text) {
+    return wall_clock(at(second)).substr(0, 23) + text + "\n";
+  };
   rose::test::Folder folder;
   std::vector<logs::Input> files;
   for (const std::string node : {"n1", "n2", "n3"}) {
     std::string text;
     for (int second = 0; second <= 28; ++second) {
       text += line(second, " INFO tick");
-      if (node != "n3" && second % 5 == 1) text += line(second + 0.5, " WARN the clock difference against n3 is too high [1h0m0.02s > 1s]");
+      if (node != "n3" && second % 5 == 1)
+        text += line(second + 0.5, " WARN the clock difference against n3 is too high [1h0m0.02s > 1s]");
     }
     REQUIRE(write_file(folder / (node + ".log"), text));
     files.push_back({folder / (node + ".log"), node});
@@ -167,8 +180,10 @@ TEST_CASE("a clock that others complain of is wrong in the test, one way or the 
   add_logs(inputs, evidence, nullptr);
   Result<Plan> plan = make_plan(inputs);
   REQUIRE(plan);
-  CHECK(std::count_if(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::clock; }) == 3);  // or all others are
-  const auto clock = std::max_element(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& a, const Candidate& b) { return a.weight < b.weight; });
+  CHECK(std::count_if(plan->candidates.begin(), plan->candidates.end(),
+                      [](const Candidate& c) { return c.kind == FaultKind::clock; }) == 3);  // or all others are
+  const auto clock = std::max_element(plan->candidates.begin(), plan->candidates.end(),
+                                      [](const Candidate& a, const Candidate& b) { return a.weight < b.weight; });
   REQUIRE(clock != plan->candidates.end());
   CHECK(clock->node == "n3");
   CHECK(clock->fault.clock.shift_ns == kHourNs);
@@ -177,7 +192,9 @@ TEST_CASE("a clock that others complain of is wrong in the test, one way or the 
   CHECK(clock->alternatives[0].clock.shift_ns == -kHourNs);
   // It was behind.
   Play play({}, [](const std::vector<Hit>& hits, int) {
-    return std::any_of(hits.begin(), hits.end(), [](const Hit& hit) { return hit.fault->kind == FaultKind::clock && hit.fault->node == "n3" && hit.fault->clock.shift_ns == -kHourNs; });
+    return std::any_of(hits.begin(), hits.end(), [](const Hit& hit) {
+      return hit.fault->kind == FaultKind::clock && hit.fault->node == "n3" && hit.fault->clock.shift_ns == -kHourNs;
+    });
   });
   const Result<Diagnosis> d = rose::diagnose::diagnose(inputs, play, {});
   REQUIRE(d);

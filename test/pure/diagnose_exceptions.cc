@@ -26,13 +26,16 @@ std::vector<std::string> sites(const std::string& text, const config::Config& co
   REQUIRE(traces.size() == 1);
   std::vector<std::string> found;
   for (const ThrowSite& site : throw_sites(traces[0], config.nodes[0]))
-    found.push_back(fmt::format("{} {}{}", site.throws, site.function, site.line ? fmt::format(":{}", *site.line) : ""));
+    found.push_back(
+        fmt::format("{} {}{}", site.throws, site.function, site.line ? fmt::format(":{}", *site.line) : ""));
   return found;
 }
 
 using Found = std::vector<std::string>;
 
-std::string line(int second, const std::string& text) { return fmt::format("2026-01-02 03:04:{:02} WARN {}\n", second, text); }
+std::string line(int second, const std::string& text) {
+  return fmt::format("2026-01-02 03:04:{:02} WARN {}\n", second, text);
+}
 
 Candidate exception_of(Told& told) {
   for (const Candidate& c : told.plan().candidates)
@@ -50,7 +53,8 @@ const std::string kBadSum =
 }  // namespace
 
 TEST_CASE("what a method throws itself is thrown at its entry, or where it was called from") {
-  CHECK(sites(kBadSum) == Found{"org.x.ChecksumException org.x.Store.check", "org.x.ChecksumException org.x.Store.copy:44"});
+  CHECK(sites(kBadSum) ==
+        Found{"org.x.ChecksumException org.x.Store.check", "org.x.ChecksumException org.x.Store.copy:44"});
 }
 
 TEST_CASE("what the JDK threw is thrown in the place of the call that the program made") {
@@ -58,8 +62,8 @@ TEST_CASE("what the JDK threw is thrown in the place of the call that the progra
               "\tat org.x.Wire.read(Wire.java:96)\n\tat org.x.Peer.run(Peer.java:12)\n") ==
         Found{"java.io.EOFException org.x.Wire.read:96", "java.io.EOFException org.x.Wire.read"});
   // No line is known.
-  CHECK(sites("java.io.EOFException\n\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:386)\n\tat org.x.Wire.read(Unknown Source)\n") ==
-        Found{"java.io.EOFException org.x.Wire.read"});
+  CHECK(sites("java.io.EOFException\n\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:386)\n\tat "
+              "org.x.Wire.read(Unknown Source)\n") == Found{"java.io.EOFException org.x.Wire.read"});
 }
 
 TEST_CASE("methods that the configuration names go before others, by name or by file") {
@@ -75,24 +79,33 @@ TEST_CASE("methods that the configuration names go before others, by name or by 
 TEST_CASE("a cause is thrown inside of where it was caught; else what it became is") {
   const std::string wrapped =
       "org.x.LoadException: cannot load\n\tat org.x.Store.load(Store.java:16)\n\tat org.x.Main.run(Main.java:9)\n"
-      "Caused by: java.util.concurrent.TimeoutException\n\tat org.lib.Future.get(Future.java:7)\n\tat org.x.Store.load(Store.java:14)\n\t... 1 more\n";
-  CHECK(sites(wrapped, java({"org.x.*"})) == Found{"java.util.concurrent.TimeoutException org.x.Store.load:14", "java.util.concurrent.TimeoutException org.x.Store.load",
-                                                   "org.x.LoadException org.x.Store.load", "org.x.LoadException org.x.Main.run:9"});
+      "Caused by: java.util.concurrent.TimeoutException\n\tat org.lib.Future.get(Future.java:7)\n\tat "
+      "org.x.Store.load(Store.java:14)\n\t... 1 more\n";
+  CHECK(sites(wrapped, java({"org.x.*"})) == Found{"java.util.concurrent.TimeoutException org.x.Store.load:14",
+                                                   "java.util.concurrent.TimeoutException org.x.Store.load",
+                                                   "org.x.LoadException org.x.Store.load",
+                                                   "org.x.LoadException org.x.Main.run:9"});
   // Main.run never saw the cause: that it is the only method that the configuration names does not make it the place.
   CHECK(sites(wrapped, java({"org.x.Main.*"}))[0] == "java.util.concurrent.TimeoutException org.lib.Future.get");
-  CHECK(sites("org.x.LoadException: cannot load\n\tat org.x.Store.load(Store.java:16)\n\tat org.x.Main.run(Main.java:9)\n"
-              "Caused by: java.util.concurrent.TimeoutException\n\t... 2 more\n")[0] == "org.x.LoadException org.x.Store.load");
+  CHECK(
+      sites("org.x.LoadException: cannot load\n\tat org.x.Store.load(Store.java:16)\n\tat org.x.Main.run(Main.java:9)\n"
+            "Caused by: java.util.concurrent.TimeoutException\n\t... 2 more\n")[0] ==
+      "org.x.LoadException org.x.Store.load");
 }
 
 TEST_CASE("no place: methods that the JVM made, the JDK's alone, and nodes that run no JVM") {
-  CHECK(sites("java.io.IOException\n\tat org.x.Y$$Lambda$14/0x0000000840066440.run(Unknown Source)\n\tat java.base/java.lang.Thread.run(Thread.java:840)\n").empty());
+  CHECK(sites("java.io.IOException\n\tat org.x.Y$$Lambda$14/0x0000000840066440.run(Unknown Source)\n\tat "
+              "java.base/java.lang.Thread.run(Thread.java:840)\n")
+            .empty());
   config::Config native = deployment();
   CHECK(sites(kBadSum, native).empty());
 }
 
 TEST_CASE("an exception that only the failure's log has is a candidate, with message and frame as its reason") {
   const std::string usual = line(1, "copied page 1") + line(9, "copied page 2");
-  Told told(java(), line(1, "copied page 1") + line(5, "page 2: a block is damaged") + kBadSum + line(9, "copied page 2"), usual);
+  Told told(java(),
+            line(1, "copied page 1") + line(5, "page 2: a block is damaged") + kBadSum + line(9, "copied page 2"),
+            usual);
   const Candidate c = exception_of(told);
   REQUIRE(c.kind == FaultKind::exception);
   CHECK(c.rank == 1);
@@ -103,7 +116,9 @@ TEST_CASE("an exception that only the failure's log has is a candidate, with mes
   CHECK(!c.fault.at_line);
   REQUIRE(!c.alternatives.empty());
   CHECK(c.alternatives[0].at_line == 44u);
-  CHECK(c.why == "n2.log:2 of n2: 'page 2: a block is damaged / org.x.ChecksumException: block 8 does not match', with org.x.ChecksumException in org.x.Store.check(Store.java:40)");
+  CHECK(c.why ==
+        "n2.log:2 of n2: 'page 2: a block is damaged / org.x.ChecksumException: block 8 does not match', with "
+        "org.x.ChecksumException in org.x.Store.check(Store.java:40)");
   // Its schedules can be written, and read back.
   for (const schedule::Schedule& one : told.plan().schedules) {
     const auto read = schedule::parse_schedule(schedule::to_toml(one), "x.toml");
@@ -124,33 +139,42 @@ TEST_CASE("what a peer threw and sent is thrown there; here the caller gets what
       "\tat org.apache.hadoop.ipc.Client.call(Client.java:1107)\n"
       "\tat org.x.Writer.close(Writer.java:70)\n";
   const config::Config config = java({"org.x.*"});
-  CHECK(sites(sent, config) == Found{"org.apache.hadoop.ipc.RemoteException org.x.Writer.close:70", "org.apache.hadoop.ipc.RemoteException org.x.Writer.close"});
+  CHECK(sites(sent, config) == Found{"org.apache.hadoop.ipc.RemoteException org.x.Writer.close:70",
+                                     "org.apache.hadoop.ipc.RemoteException org.x.Writer.close"});
   const std::vector<ThrowSite> there = throw_sites(logs::read_traces(sent)[0], config.nodes[0], true);
   REQUIRE(!there.empty());
   CHECK(there[0].throws == "org.x.LeaseException");
   CHECK(there[0].function == "org.x.Names.check");
 
-  Told told(config, line(1, "copied page 1") + line(5, "cannot close /a") + sent + line(9, "copied page 2"), line(1, "copied page 1") + line(9, "copied page 2"));
+  Told told(config, line(1, "copied page 1") + line(5, "cannot close /a") + sent + line(9, "copied page 2"),
+            line(1, "copied page 1") + line(9, "copied page 2"));
   std::set<std::string> thrown;
   for (const Candidate& c : told.plan().candidates)
-    if (c.kind == FaultKind::exception) thrown.insert(fmt::format("{} {} {}", c.node, c.fault.throws, c.fault.function));
-  CHECK(thrown == std::set<std::string>{"n1 org.x.LeaseException org.x.Names.check", "n2 org.apache.hadoop.ipc.RemoteException org.x.Writer.close",
+    if (c.kind == FaultKind::exception)
+      thrown.insert(fmt::format("{} {} {}", c.node, c.fault.throws, c.fault.function));
+  CHECK(thrown == std::set<std::string>{"n1 org.x.LeaseException org.x.Names.check",
+                                        "n2 org.apache.hadoop.ipc.RemoteException org.x.Writer.close",
                                         "n3 org.x.LeaseException org.x.Names.check"});
 }
 
 TEST_CASE("an exception that a failed call brings about ranks below that call") {
   Told told(java(),
             line(1, "copied page 1") + line(5, "cannot save page 2") +
-                "java.io.IOException: No space left on device\n\tat java.base/sun.nio.ch.FileDispatcherImpl.write0(Native Method)\n"
+                "java.io.IOException: No space left on device\n\tat "
+                "java.base/sun.nio.ch.FileDispatcherImpl.write0(Native Method)\n"
                 "\tat org.x.Store.save(Store.java:70)\n",
             "");
   const Plan plan = told.plan();
-  const auto place = [&](auto&& is) { return std::find_if(plan.candidates.begin(), plan.candidates.end(), is) - plan.candidates.begin(); };
+  const auto place = [&](auto&& is) {
+    return std::find_if(plan.candidates.begin(), plan.candidates.end(), is) - plan.candidates.begin();
+  };
   // No file is named, and no run tells which there are: calls come with the run.
-  CHECK(place([](const Candidate& c) { return c.kind == FaultKind::exception; }) < static_cast<std::ptrdiff_t>(plan.candidates.size()));
+  CHECK(place([](const Candidate& c) { return c.kind == FaultKind::exception; }) <
+        static_cast<std::ptrdiff_t>(plan.candidates.size()));
   Told with_path(java(),
                  line(5, "cannot open the page") +
-                     "java.io.FileNotFoundException: /srv/x/page.2 (Too many open files)\n\tat java.base/java.io.FileInputStream.open0(Native Method)\n"
+                     "java.io.FileNotFoundException: /srv/x/page.2 (Too many open files)\n\tat "
+                     "java.base/java.io.FileInputStream.open0(Native Method)\n"
                      "\tat org.x.Store.open(Store.java:70)\n",
                  "");
   const Plan both = with_path.plan();
@@ -165,8 +189,10 @@ TEST_CASE("an exception that a failed call brings about ranks below that call") 
 TEST_CASE("logs with hundreds of thousands of traces leave few candidates") {
   std::string text;
   for (int i = 0; i < 30'000; ++i)
-    text += line(i % 60, fmt::format("{0}{1} {1}{0}", static_cast<char>('a' + i % 26), static_cast<char>('a' + i / 26 % 26))) +
-            fmt::format("org.x.E{}Exception: {}\n\tat org.x.C{}.m(C.java:{})\n\tat org.x.D.n(D.java:{})\n", i % 3000, i, i % 700, 1 + i % 900, 1 + i % 800);
+    text += line(i % 60,
+                 fmt::format("{0}{1} {1}{0}", static_cast<char>('a' + i % 26), static_cast<char>('a' + i / 26 % 26))) +
+            fmt::format("org.x.E{}Exception: {}\n\tat org.x.C{}.m(C.java:{})\n\tat org.x.D.n(D.java:{})\n", i % 3000, i,
+                        i % 700, 1 + i % 900, 1 + i % 800);
   Told told(java(), text, "");
   CHECK(told.inputs.exceptions.size() == logs::kMostThrown);
   const Plan plan = told.plan();
@@ -187,7 +213,8 @@ TEST_CASE("the search finds the visit at which an exception counts") {
       const std::int64_t last = fault.times < 0 ? kVisits : fault.count + fault.times - 1;
       if (!there || fault.count > kVisits) answer.unfired.push_back(fault.id);
       // More than one, and it is told at once.
-      if (there && fault.when.empty() && fault.times == 1 && fault.count <= kRight && kRight <= last) answer.oracle = schedule::OracleAnswer::hit;
+      if (there && fault.when.empty() && fault.times == 1 && fault.count <= kRight && kRight <= last)
+        answer.oracle = schedule::OracleAnswer::hit;
     }
     return answer;
   });
@@ -199,7 +226,8 @@ TEST_CASE("the search finds the visit at which an exception counts") {
   CHECK(found->found->faults[0].count == kRight);
 }
 
-TEST_CASE("the visit to which the run without faults had come by the exception's moment is tried after the first", "[logs]") {
+TEST_CASE("the visit to which the run without faults had come by the exception's moment is tried after the first",
+          "[logs]") {
   const std::string usual = line(1, "opening") + line(3, "copying") + line(9, "done");
   const std::string failed = line(11, "opening") + line(13, "copying") + line(15, "cannot copy\n" + kBadSum);
   const Told without(java(), failed, usual);
@@ -207,7 +235,8 @@ TEST_CASE("the visit to which the run without faults had come by the exception's
   CHECK(without.inputs.exceptions[0].visits == 0);
   const std::string function = without.inputs.exceptions[0].sites[0].function;
   Dump dump;
-  for (const double t : {1.5, 2.5, 3.5, 4.5, 5.5, 7.5}) dump.event(t, trace::EventType::af, "n2").function = dump.intern(function);
+  for (const double t : {1.5, 2.5, 3.5, 4.5, 5.5, 7.5})
+    dump.event(t, trace::EventType::af, "n2").function = dump.intern(function);
   dump.event(2.7, trace::EventType::af, "n1").function = dump.intern(function);
   dump.ends(10);
   trace::Trace control = dump.take();

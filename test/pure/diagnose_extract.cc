@@ -48,8 +48,12 @@ TEST_CASE("globs mean in the search what they mean in an injected condition: bra
   schedule::Condition condition;
   condition.kind = schedule::ConditionKind::syscall;
   condition.call.syscall = "rename";
-  for (const auto& [glob, meant] : std::vector<std::pair<std::string, bool>>{
-           {"*/[1]/a\\b", true}, {"*/[1]/*", true}, {"*/?1?/*", true}, {"*/[0-9]/*", false}, {"*/a\\*", true}, {"*/1/*", false}}) {
+  for (const auto& [glob, meant] : std::vector<std::pair<std::string, bool>>{{"*/[1]/a\\b", true},
+                                                                             {"*/[1]/*", true},
+                                                                             {"*/?1?/*", true},
+                                                                             {"*/[0-9]/*", false},
+                                                                             {"*/a\\*", true},
+                                                                             {"*/1/*", false}}) {
     INFO(glob);
     condition.call.path = glob;
     CHECK(meets(trace, trace.events.at(0), condition) == meant);
@@ -245,7 +249,8 @@ TEST_CASE("a pause that was not over lasts to the end of the run, and then as lo
   dump.meta().workload_ts = 0;
   const Plan window = plan_of(config, dump);
   CHECK(window.schedules.at(0).faults.at(0).duration_ns == 10 * kSecond);
-  CHECK(std::any_of(window.schedules.begin(), window.schedules.end(), [](const schedule::Schedule& one) { return one.faults.at(0).duration_ns == 60 * kSecond; }));
+  CHECK(std::any_of(window.schedules.begin(), window.schedules.end(),
+                    [](const schedule::Schedule& one) { return one.faults.at(0).duration_ns == 60 * kSecond; }));
 }
 
 TEST_CASE("silences that begin together are one partition of their common node") {
@@ -557,7 +562,9 @@ TEST_CASE("far more failures than the profile has are a candidate, after those i
 
 TEST_CASE("one more of many files of a kind that healthy runs look for in vain is nothing new") {
   Dump clean, dump;
-  for (int i = 0; i < 25; ++i) clean.scf(1 + i * 0.01, "n1", "newfstatat", ENOENT, fmt::format("/srv/lib/org/{}/Some.class", std::string(static_cast<std::size_t>(i + 1), 'x')));
+  for (int i = 0; i < 25; ++i)
+    clean.scf(1 + i * 0.01, "n1", "newfstatat", ENOENT,
+              fmt::format("/srv/lib/org/{}/Some.class", std::string(static_cast<std::size_t>(i + 1), 'x')));
   dump.scf(5, "n1", "newfstatat", ENOENT, "/srv/lib/org/retry/Backoff.class");
   dump.scf(6, "n1", "newfstatat", ENOENT, "/srv/data/CURRENT");
   dump.ends(30);
@@ -569,10 +576,12 @@ TEST_CASE("one more of many files of a kind that healthy runs look for in vain i
   CHECK(plan.candidates[1].weight < plan.candidates[0].weight / 4);
 }
 
-TEST_CASE("a folder on the way of a search is no fault; that an application's own file is on none of its disks is one") {
+TEST_CASE(
+    "a folder on the way of a search is no fault; that an application's own file is on none of its disks is one") {
   const auto ordinariness = [](const std::vector<std::string>& folders) {
     Dump dump;
-    for (std::size_t i = 0; i < folders.size(); ++i) dump.scf(1 + 0.001 * static_cast<double>(i), "n1", "newfstatat", EACCES, folders[i] + "/mkdir");
+    for (std::size_t i = 0; i < folders.size(); ++i)
+      dump.scf(1 + 0.001 * static_cast<double>(i), "n1", "newfstatat", EACCES, folders[i] + "/mkdir");
     dump.scf(5, "n1", "openat", EACCES, "/srv/n1/edits");
     const auto config = deployment();
     const Plan plan = plan_of(config, dump);
@@ -584,7 +593,8 @@ TEST_CASE("a folder on the way of a search is no fault; that an application's ow
   };
   CHECK(ordinariness({"/opt/go/bin", "/home/user/bin", "/opt/tools/bin", "/usr/local/sbin"}) == std::set<int>{3});
   CHECK(ordinariness({"/data1", "/data2", "/data3", "/data4"}) == std::set<int>{0});
-  CHECK(ordinariness({"/opt/go/bin", "/opt/go/bin", "/opt/go/bin", "/usr/local/sbin"}) == std::set<int>{0, 3});  // one of them is asked again and again
+  CHECK(ordinariness({"/opt/go/bin", "/opt/go/bin", "/opt/go/bin", "/usr/local/sbin"}) ==
+        std::set<int>{0, 3});  // one of them is asked again and again
 }
 
 TEST_CASE("without a profile usual noise ranks last but is not dropped") {
@@ -625,8 +635,8 @@ TEST_CASE("a pair that speaks often was silent before what came long after its l
   // n1 and n3 are all that speak: each may have been cut off from all others.
   const auto wide = [&](std::string_view node) {
     return std::any_of(plan.schedules.begin(), plan.schedules.end(), [&](const schedule::Schedule& s) {
-      return s.faults.size() == 2 && s.faults[0].kind == FaultKind::partition && s.faults[0].node == node && s.faults[0].peers.empty() &&
-             s.faults[1].kind == FaultKind::crash;
+      return s.faults.size() == 2 && s.faults[0].kind == FaultKind::partition && s.faults[0].node == node &&
+             s.faults[0].peers.empty() && s.faults[1].kind == FaultKind::crash;
     });
   };
   CHECK(wide("n1"));
@@ -669,7 +679,7 @@ TEST_CASE("connection errors that a fault of the other side explains are symptom
   dump.crashed(10, "n1");
   dump.scf(2, "n2", "connect", ECONNREFUSED, {}, "10.77.0.3:7000");  // before anything happened
   dump.scf(10.5, "n2", "connect", ECONNREFUSED, {}, "10.77.0.1:7000");
-  dump.scf(11, "n3", "write", EPIPE);  // whose peer can't be told
+  dump.scf(11, "n3", "write", EPIPE);                                 // whose peer can't be told
   dump.scf(12, "n2", "connect", ECONNREFUSED, {}, "10.77.0.3:7000");  // to a node that lives
   const auto config = deployment();
   const Plan plan = plan_of(config, dump);
@@ -817,7 +827,8 @@ TEST_CASE("a process that ends while others of its node live on takes nobody's f
     const Plan plan = plan_of(config, dump);
     CHECK(discarded(plan, "own end") == 0);
     REQUIRE(plan.candidates.size() == 3);
-    CHECK(std::any_of(plan.candidates.begin(), plan.candidates.end(), [](const auto& c) { return c.error == "ENOSPC"; }));
+    CHECK(
+        std::any_of(plan.candidates.begin(), plan.candidates.end(), [](const auto& c) { return c.error == "ENOSPC"; }));
     CHECK(std::any_of(plan.candidates.begin(), plan.candidates.end(),
                       [](const auto& c) { return c.why.find("a process of n1 ended itself with status 1") == 0; }));
   }
@@ -885,7 +896,7 @@ TEST_CASE("shapes of a failed call: as seen, then once") {
     dump.ends(20);
     const Candidate c = plan_of(config, dump).candidates.at(0);
     CHECK(c.fault.times == -1);
-    REQUIRE(c.fault.when.size() == 1);  // writes come all the time: the first one is not meant
+    REQUIRE(c.fault.when.size() == 1);                 // writes come all the time: the first one is not meant
     CHECK(c.fault.when[0].elapsed_ns == 4 * kSecond);  // somewhat early
     REQUIRE(c.alternatives.size() == 3);
     CHECK(c.alternatives[0].times == -1);
@@ -1095,7 +1106,8 @@ TEST_CASE("schedules of one plan are distinct, valid and within max_runs") {
   dump.crashed(5, "n1");
   dump.cut(9, 20, 2, {3});
   dump.paused(30, 36, "n3");
-  for (int i = 0; i < 200; ++i) dump.scf(40 + 0.01 * i, "n1", "openat", EIO, fmt::format("/data/n1/dir{}/file-{}x", i, char('a' + i % 26)));
+  for (int i = 0; i < 200; ++i)
+    dump.scf(40 + 0.01 * i, "n1", "openat", EIO, fmt::format("/data/n1/dir{}/file-{}x", i, char('a' + i % 26)));
   auto config = deployment();
   config.diagnose.max_runs = 40;
   const Plan plan = plan_of(config, dump);
@@ -1119,8 +1131,10 @@ TEST_CASE("any dump gives a plan whose counts add up") {
     inputs.traces.push_back(trace::test::random_trace(seed + 1000, 50));
     // Some of it on real nodes, or nothing would get past the first filter.
     for (trace::Trace& trace : inputs.traces) {
-      const trace::StringId names[] = {trace.strings.intern("n1"), trace.strings.intern("n2"), trace.strings.intern("n3")};
-      const trace::StringId ips[] = {trace.strings.intern("10.77.0.1"), trace.strings.intern("10.77.0.2"), trace.strings.intern("10.77.0.3")};
+      const trace::StringId names[] = {trace.strings.intern("n1"), trace.strings.intern("n2"),
+                                       trace.strings.intern("n3")};
+      const trace::StringId ips[] = {trace.strings.intern("10.77.0.1"), trace.strings.intern("10.77.0.2"),
+                                     trace.strings.intern("10.77.0.3")};
       for (std::size_t i = 0; i < trace.events.size(); ++i) {
         if (i % 4 != 0) trace.events[i].node = names[i % 3];
         if (i % 5 != 0) trace.events[i].src = ips[i % 3];

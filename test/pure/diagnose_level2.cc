@@ -15,7 +15,9 @@ using schedule::Verdict;
 
 namespace {
 
-Act enters(double t, std::string node, std::string function) { return {t, std::move(node), std::move(function), "", ""}; }
+Act enters(double t, std::string node, std::string function) {
+  return {t, std::move(node), std::move(function), "", ""};
+}
 Act calls(double t, std::string node, std::string syscall, std::string path, bool changes = true) {
   return {t, std::move(node), "", std::move(syscall), std::move(path), changes};
 }
@@ -56,7 +58,8 @@ Dump crash_dump(const std::vector<Act>& acts, double t) {
 
 std::vector<std::string> functions_of(const Fault& fault) {
   std::vector<std::string> names;
-  for (const schedule::Condition& c : fault.when) names.push_back(c.kind == ConditionKind::function ? c.function : c.call.syscall);
+  for (const schedule::Condition& c : fault.when)
+    names.push_back(c.kind == ConditionKind::function ? c.function : c.call.syscall);
   return names;
 }
 
@@ -153,8 +156,8 @@ TEST_CASE("level 2: calls have their turns, so a late one of the second is found
 
 TEST_CASE("level 2: a crash right after a function") {
   const auto config = two_levels();
-  const std::vector<Act> acts{enters(-1, "n1", "main_init"), enters(4, "n1", "storeSnapshot"), enters(9, "n1", "applyLog"),
-                              enters(12, "n1", "shutdown")};
+  const std::vector<Act> acts{enters(-1, "n1", "main_init"), enters(4, "n1", "storeSnapshot"),
+                              enters(9, "n1", "applyLog"), enters(12, "n1", "shutdown")};
   Play play(acts, [](const std::vector<Hit>& hits, int) {
     return hits.size() == 1 && hits[0].fault->kind == FaultKind::crash && hits[0].act == 2;
   });
@@ -171,7 +174,8 @@ TEST_CASE("level 2: a crash right after a function") {
 TEST_CASE("level 2: a crash that needs two functions in their order") {
   const auto config = two_levels();
   // applyLog alone comes early: the crash must wait for the snapshot first.
-  const std::vector<Act> production{enters(4, "n1", "boot"), enters(5, "n1", "storeSnapshot"), enters(6, "n1", "applyLog")};
+  const std::vector<Act> production{enters(4, "n1", "boot"), enters(5, "n1", "storeSnapshot"),
+                                    enters(6, "n1", "applyLog")};
   const std::vector<Act> testing{enters(2, "n1", "applyLog"), enters(4, "n1", "boot"), enters(5, "n1", "storeSnapshot"),
                                  enters(6, "n1", "applyLog")};
   Play play(testing, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 3; });
@@ -184,7 +188,8 @@ TEST_CASE("level 2: a crash that needs two functions in their order") {
 
 TEST_CASE("level 2: a function called before as well is waited for that time") {
   const auto config = two_levels();
-  const std::vector<Act> acts{enters(1, "n1", "flush"), enters(2, "n1", "flush"), enters(3, "n1", "flush"), enters(8, "n1", "flush")};
+  const std::vector<Act> acts{enters(1, "n1", "flush"), enters(2, "n1", "flush"), enters(3, "n1", "flush"),
+                              enters(8, "n1", "flush")};
   Play play(acts, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 2; });
   const Diagnosis d = diagnosis_of(config, crash_dump(acts, 3.5), play);
   CHECK(d.target_reached);
@@ -195,7 +200,8 @@ TEST_CASE("level 2: a function called before as well is waited for that time") {
 
 TEST_CASE("level 2: repeated functions end the context") {
   const auto config = two_levels();
-  const std::vector<Act> acts{enters(1, "n1", "first"), enters(2, "n1", "a"), enters(3, "n1", "b"), enters(4, "n1", "a")};
+  const std::vector<Act> acts{enters(1, "n1", "first"), enters(2, "n1", "a"), enters(3, "n1", "b"),
+                              enters(4, "n1", "a")};
   Play play(acts, [](const std::vector<Hit>&, int) { return false; });
   const Diagnosis d = diagnosis_of(config, crash_dump(acts, 4.5), play);
   CHECK_FALSE(d.found);
@@ -208,8 +214,8 @@ TEST_CASE("level 2: repeated functions end the context") {
 TEST_CASE("level 2: without functions, a crash after a rename") {
   const auto config = two_levels();
   Act rename = calls(7, "n1", "rename", "/data/n1/epoch.tmp");
-  const std::vector<Act> acts{calls(1, "n1", "openat", "/data/n1/log.1"), calls(5, "n1", "unlink", "/data/n1/old"), rename,
-                              calls(9, "n1", "unlink", "/data/n1/log.1")};
+  const std::vector<Act> acts{calls(1, "n1", "openat", "/data/n1/log.1"), calls(5, "n1", "unlink", "/data/n1/old"),
+                              rename, calls(9, "n1", "unlink", "/data/n1/log.1")};
   Play play(acts, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 2; });
   const Diagnosis d = diagnosis_of(config, crash_dump(acts, 7.4), play);
   CHECK(d.target_reached);
@@ -247,7 +253,8 @@ TEST_CASE("level 2: frequent calls are no context") {
 }
 
 TEST_CASE("a crash that shows nothing unless its machine lost power: as it was seen, or after what the node did last") {
-  const std::vector<Act> acts{calls(2, "n1", "rename", "/run/n1/log.1"), calls(5, "n1", "unlink", "/run/n1/log.0"), enters(6, "n1", "serve")};
+  const std::vector<Act> acts{calls(2, "n1", "rename", "/run/n1/log.1"), calls(5, "n1", "unlink", "/run/n1/log.0"),
+                              enters(6, "n1", "serve")};
   for (const bool after_last : {false, true}) {
     const auto config = two_levels();
     Play play(acts, [&](const std::vector<Hit>& hits, int) {
@@ -317,13 +324,19 @@ TEST_CASE("level 2: the role differs from run to run, so the alternatives stay")
 TEST_CASE("level 2: a node that has the role in some runs only hands its context on to the others") {
   const auto config = two_levels();
   const std::vector<Act> production{enters(1, "n1", "boot"), enters(8, "n1", "handOver")};
-  Play play({}, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 3 && !hits[0].fault->group.empty(); });
+  Play play({}, [](const std::vector<Hit>& hits, int) {
+    return hits.size() == 1 && hits[0].act == 3 && !hits[0].fault->group.empty();
+  });
   play.acts_of = [&](int run) {
     // n1 hands over when its first context is tried, and never again.
     const std::vector<Fault>& faults = play.made.back().faults;
     const bool first = faults.size() == 1 && faults[0].when.size() == 1 && faults[0].when[0].function == "handOver";
     return std::vector<Act>{enters(1, "n1", "boot"), enters(1, "n2", "boot"), enters(1, "n3", "boot"),
-                            enters(8, first ? "n1" : run % 2 == 0 ? "n2" : "n3", "handOver")};
+                            enters(8,
+                                   first          ? "n1"
+                                   : run % 2 == 0 ? "n2"
+                                                  : "n3",
+                                   "handOver")};
   };
   const Diagnosis d = diagnosis_of(config, crash_dump(production, 8.3), play);
   CHECK(d.target_reached);
@@ -370,7 +383,8 @@ TEST_CASE("level 2: what waits for an amplified fault follows it, with the roles
 TEST_CASE("level 2: seen on no node, the amplification is reverted and the event before is tried") {
   const auto config = two_levels();
   const std::vector<Act> production{enters(4, "n1", "store"), enters(5, "n1", "neverInTest")};
-  Play play({enters(4, "n1", "store")}, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0; });
+  Play play({enters(4, "n1", "store")},
+            [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0; });
   const Diagnosis d = diagnosis_of(config, crash_dump(production, 5.5), play);
   CHECK(d.target_reached);
   REQUIRE(d.found);
@@ -409,7 +423,8 @@ TEST_CASE("level 2: of a host that may be any of several nodes, what is widened 
 TEST_CASE("level 2: a function that the test build lacks ends the branch, not the diagnosis") {
   const auto config = two_levels();
   const std::vector<Act> production{enters(4, "n1", "store"), enters(5, "n1", "inlined")};
-  Play play({enters(4, "n1", "store")}, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0; });
+  Play play({enters(4, "n1", "store")},
+            [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0; });
   play.unknown = {"inlined"};
   const Diagnosis d = diagnosis_of(config, crash_dump(production, 5.5), play);
   CHECK(d.target_reached);
@@ -430,10 +445,11 @@ TEST_CASE("level 2: an unreached wider context ends the branch") {
 
 TEST_CASE("level 2: another order than in production ends the branch") {
   const auto config = two_levels();
-  const std::vector<Act> production{enters(1, "n1", "x"), enters(2, "n1", "a"), enters(3, "n1", "b"), enters(4, "n1", "c")};
+  const std::vector<Act> production{enters(1, "n1", "x"), enters(2, "n1", "a"), enters(3, "n1", "b"),
+                                    enters(4, "n1", "c")};
   // Between b and c the node does x, which production did not.
-  const std::vector<Act> testing{enters(1, "n1", "x"), enters(2, "n1", "a"), enters(3, "n1", "b"), enters(3.5, "n1", "x"),
-                                 enters(4, "n1", "c")};
+  const std::vector<Act> testing{enters(1, "n1", "x"), enters(2, "n1", "a"), enters(3, "n1", "b"),
+                                 enters(3.5, "n1", "x"), enters(4, "n1", "c")};
   const auto contexts = [&](bool traced) {
     Play play(testing, [](const std::vector<Hit>&, int) { return false; });
     play.traced = traced;
@@ -496,9 +512,11 @@ TEST_CASE("level 2: a partition after a function") {
     dump.event(8, trace::EventType::af, "n2").function = dump.intern("storeSnapshotData");
     dump.crashed(8.1, "n2");
     dump.ends(30);
-    const std::vector<Act> testing{enters(2, "n2", "storeSnapshotData"), enters(4, "n1", "election"), enters(9, "n2", "storeSnapshotData")};
+    const std::vector<Act> testing{enters(2, "n2", "storeSnapshotData"), enters(4, "n1", "election"),
+                                   enters(9, "n2", "storeSnapshotData")};
     Play play(testing, [](const std::vector<Hit>& hits, int) {
-      return hits.size() == 2 && hits[0].fault->kind == FaultKind::partition && hits[0].t == Approx(5) && hits[1].act == 2;
+      return hits.size() == 2 && hits[0].fault->kind == FaultKind::partition && hits[0].t == Approx(5) &&
+             hits[1].act == 2;
     });
     const Diagnosis d = diagnosis_of(config, dump, play);
     CHECK(d.target_reached);
@@ -513,7 +531,8 @@ TEST_CASE("level 2: a partition after a function") {
 TEST_CASE("level 2: another order the first time, production's order the time that production saw it") {
   const auto config = two_levels();
   // Production: ... flush, elect, flush. Alone, `flush` is met too early, where `elect` did not come before it.
-  const std::vector<Act> production{enters(1, "n1", "flush"), enters(2, "n1", "x"), enters(3, "n1", "elect"), enters(4, "n1", "flush")};
+  const std::vector<Act> production{enters(1, "n1", "flush"), enters(2, "n1", "x"), enters(3, "n1", "elect"),
+                                    enters(4, "n1", "flush")};
   SECTION("it is found") {
     Play play(production, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 3; });
     const Diagnosis d = diagnosis_of(config, crash_dump(production, 4.5), play);
@@ -523,14 +542,18 @@ TEST_CASE("level 2: another order the first time, production's order the time th
   }
   SECTION("neither the one nor the other: the branch ends") {
     // Between x, elect and the second flush, the test does more of what production did at another time.
-    const std::vector<Act> other{enters(1, "n1", "a"), enters(2, "n1", "b"), enters(3, "n1", "a"), enters(4, "n1", "c"), enters(5, "n1", "b")};
-    const std::vector<Act> testing{enters(1, "n1", "a"), enters(2, "n1", "c"), enters(2.5, "n1", "a"), enters(3, "n1", "b"),
-                                   enters(4, "n1", "c"), enters(4.5, "n1", "a"), enters(5, "n1", "b")};
+    const std::vector<Act> other{enters(1, "n1", "a"), enters(2, "n1", "b"), enters(3, "n1", "a"), enters(4, "n1", "c"),
+                                 enters(5, "n1", "b")};
+    const std::vector<Act> testing{enters(1, "n1", "a"), enters(2, "n1", "c"), enters(2.5, "n1", "a"),
+                                   enters(3, "n1", "b"), enters(4, "n1", "c"), enters(4.5, "n1", "a"),
+                                   enters(5, "n1", "b")};
     Play play(testing, [](const std::vector<Hit>&, int) { return false; });
     const Diagnosis d = diagnosis_of(config, crash_dump(other, 5.5), play);
     std::vector<std::string> contexts;
     for (const Tried& tried : d.tried)
-      if (tried.level == 2 && tried.schedule.roles.empty()) contexts.push_back(fmt::format("{} {}", fmt::join(functions_of(tried.schedule.faults.at(0)), ","), tried.schedule.faults[0].when[0].count));
+      if (tried.level == 2 && tried.schedule.roles.empty())
+        contexts.push_back(fmt::format("{} {}", fmt::join(functions_of(tried.schedule.faults.at(0)), ","),
+                                       tried.schedule.faults[0].when[0].count));
     CHECK(contexts == std::vector<std::string>{"b 1", "b 2", "c,b 1"});
   }
 }
@@ -562,7 +585,8 @@ TEST_CASE("level 2: a promising miss is tried again") {
   const auto config = two_levels();
   const std::vector<Act> acts{enters(4, "n1", "store"), enters(9, "n1", "other")};
   int right = 0;
-  Play play(acts, [&](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0 && ++right > 1; });
+  Play play(acts,
+            [&](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0 && ++right > 1; });
   const Diagnosis d = diagnosis_of(config, crash_dump(acts, 4.5), play);
   CHECK(d.target_reached);
   CHECK(d.level == 2);
@@ -570,8 +594,12 @@ TEST_CASE("level 2: a promising miss is tried again") {
 
 TEST_CASE("level 2: the same verdicts give the same search") {
   const auto config = two_levels();
-  const std::vector<Act> acts{enters(1, "n1", "a"), enters(2, "n2", "b"), enters(3, "n1", "c"), enters(4, "n1", "d"),
-                              calls(5, "n2", "read", "/run/n2/ccc", false), calls(6, "n2", "read", "/run/n2/ccc", false)};
+  const std::vector<Act> acts{enters(1, "n1", "a"),
+                              enters(2, "n2", "b"),
+                              enters(3, "n1", "c"),
+                              enters(4, "n1", "d"),
+                              calls(5, "n2", "read", "/run/n2/ccc", false),
+                              calls(6, "n2", "read", "/run/n2/ccc", false)};
   Dump dump = crash_dump(acts, 4.5);
   dump.scf(5, "n2", "read", EIO, "/data/n2/ccc");
   dump.crashed(12, "n2");
@@ -582,10 +610,8 @@ TEST_CASE("level 2: the same verdicts give the same search") {
     (void)diagnosis_of(config, dump, play);
     std::vector<std::string> made;
     for (const Schedule& s : play.made) made.push_back(schedule::fingerprint(s));
-    if (round == 0)
-      first = made;
-    else
-      CHECK(made == first);
+    if (round == 0) first = made;
+    else CHECK(made == first);
   }
   CHECK(first.size() > 10);
 }
@@ -614,7 +640,8 @@ TEST_CASE("level 2: half a million events before the crash are read in no time")
   dump.event(4.5, trace::EventType::af, "n1").function = dump.intern("store");
   dump.crashed(5.2, "n1");
   dump.ends(30);
-  Play play({enters(4.5, "n1", "store")}, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0; });
+  Play play({enters(4.5, "n1", "store")},
+            [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0; });
   const Diagnosis d = diagnosis_of(config, dump, play);
   CHECK(d.target_reached);
   CHECK(tried_at(d, 2) == 1);
@@ -627,7 +654,8 @@ TEST_CASE("level 2: a rename is known by the name it makes, a connect by its por
     dump.sys(5, "n1", "rename", "/data/n1/epoch.XyQw").path2 = dump.intern("/data/n1/epoch");
     dump.crashed(5.2, "n1");
     dump.ends(30);
-    Play play({calls(5, "n1", "rename", "/run/n1/epoch")}, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0; });
+    Play play({calls(5, "n1", "rename", "/run/n1/epoch")},
+              [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0; });
     const Diagnosis d = diagnosis_of(config, dump, play);
     REQUIRE(d.found);
     CHECK(d.found->faults.at(0).when.at(0).call.path == "*/epoch");
@@ -637,7 +665,8 @@ TEST_CASE("level 2: a rename is known by the name it makes, a connect by its por
     dump.sys(5, "n1", "connect", "").peer = dump.intern("192.168.7.9:7000");
     dump.crashed(5.2, "n1");
     dump.ends(30);
-    Play play({calls(5, "n1", "connect", "")}, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0; });
+    Play play({calls(5, "n1", "connect", "")},
+              [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0; });
     const Diagnosis d = diagnosis_of(config, dump, play);
     REQUIRE(d.found);
     CHECK(d.found->faults.at(0).when.at(0).call.peer == "*:7000");
@@ -649,7 +678,8 @@ TEST_CASE("level 2: a rename is known by the name it makes, a connect by its por
     dump.sys(5, "n1", "accept4", "").peer = dump.intern("192.168.7.9:43210");
     dump.crashed(5.2, "n1");
     dump.ends(30);
-    Play play({calls(5, "n1", "accept4", "")}, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0; });
+    Play play({calls(5, "n1", "accept4", "")},
+              [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0; });
     const Diagnosis d = diagnosis_of(config, dump, play);
     REQUIRE(d.found);
     CHECK(d.found->faults.at(0).when.at(0).call.syscall == "accept4");

@@ -12,7 +12,9 @@ using schedule::Schedule;
 
 namespace {
 
-Act enters(double t, std::string node, std::string function) { return {t, std::move(node), std::move(function), "", ""}; }
+Act enters(double t, std::string node, std::string function) {
+  return {t, std::move(node), std::move(function), "", ""};
+}
 Act calls(double t, std::string node, std::string syscall, std::string path, bool changes = true) {
   return {t, std::move(node), "", std::move(syscall), std::move(path), changes};
 }
@@ -77,7 +79,8 @@ Play::Bug at_act(int act) {
 }
 
 bool is_look(const Schedule& schedule) {
-  return std::any_of(schedule.faults.begin(), schedule.faults.end(), [](const Fault& f) { return f.id.find("-look-") != std::string::npos; });
+  return std::any_of(schedule.faults.begin(), schedule.faults.end(),
+                     [](const Fault& f) { return f.id.find("-look-") != std::string::npos; });
 }
 
 // What level 3 tried, in order: "look", "store+0x10", "store+0x10 #2", "before write".
@@ -126,7 +129,8 @@ TEST_CASE("level 3: the crash comes at a place inside the last function of its c
   CHECK(d.schedules <= 10);
   CHECK_FALSE(noted(d, "level 3"));
   bool said = false;
-  for (const Tried& tried : d.tried) said = said || tried.note.find("only at write@plt in store (+0x10)") != std::string::npos;
+  for (const Tried& tried : d.tried)
+    said = said || tried.note.find("only at write@plt in store (+0x10)") != std::string::npos;
   CHECK(said);
 }
 
@@ -142,7 +146,8 @@ TEST_CASE("level 3: places and calls have their turns; what a look did not see i
   const Diagnosis d = unsurveyed(config, crash_after(acts, 5.05), play, &code);
   const std::vector<std::string> list = steps(d);
   CAPTURE(list);
-  CHECK(list == std::vector<std::string>{"look", "store+0x10", "before fsync", "store+0x20", "store+0x30", "store+0x50"});
+  CHECK(list ==
+        std::vector<std::string>{"look", "store+0x10", "before fsync", "store+0x20", "store+0x30", "store+0x50"});
   // A look does nothing, and is never taken for a run that shows something.
   for (const Tried& tried : d.tried)
     if (is_look(tried.schedule)) {
@@ -152,7 +157,9 @@ TEST_CASE("level 3: places and calls have their turns; what a look did not see i
     }
 }
 
-TEST_CASE("level 3: a place of the crash that was seen comes ahead of a loss of power, which takes all from what never syncs") {
+TEST_CASE(
+    "level 3: a place of the crash that was seen comes ahead of a loss of power, which takes all from what never "
+    "syncs") {
   const auto config = deployment();
   Code code = store_code();
   const auto there = at_act(2);
@@ -209,7 +216,9 @@ TEST_CASE("level 3: a place in a loop is tried for its later passes too, further
   }
 }
 
-TEST_CASE("level 3: in a loop only system calls are counted by a look; what else is there is tried without, twice if it is a call") {
+TEST_CASE(
+    "level 3: in a loop only system calls are counted by a look; what else is there is tried without, twice if it is a "
+    "call") {
   const auto config = deployment();
   Code code = store_code();
   std::vector<CodePlace>& places = code.functions["store"];
@@ -217,7 +226,8 @@ TEST_CASE("level 3: in a loop only system calls are counted by a look; what else
   places.insert(places.begin() + 3, {{0x41, PlaceKind::syscall, "a"}, {0x42, PlaceKind::syscall, "b"}});
   Play play(store_acts(), [](const std::vector<Hit>&, int) { return false; });
   const Diagnosis d = diagnosis_of(config, crash_after(store_acts(), 5.05), play, {}, false, &code);
-  CHECK(places_tried(d) == std::vector<std::string>{"store+0x10", "store+0x20", "store+0x30", "store+0x30 #2", "store+0x50"});
+  CHECK(places_tried(d) ==
+        std::vector<std::string>{"store+0x10", "store+0x20", "store+0x30", "store+0x30 #2", "store+0x50"});
   for (const Tried& tried : d.tried)
     if (is_look(tried.schedule))
       for (const Fault& f : tried.schedule.faults) CHECK(f.when.back().offset != kCall);
@@ -267,7 +277,8 @@ TEST_CASE("level 3: what can't be read is said, and the calls that follow are tr
   CHECK(steps(d).size() >= 5);
   code.functions["storeSnapshot"] = {};
   Play again(acts, [](const std::vector<Hit>&, int) { return false; });
-  CHECK(noted(diagnosis_of(config, crash_after(acts, 4.95), again, {}, false, &code), "no instruction but its first is known"));
+  CHECK(noted(diagnosis_of(config, crash_after(acts, 4.95), again, {}, false, &code),
+              "no instruction but its first is known"));
 }
 
 TEST_CASE("level 3: a look that can't be armed leaves the places to be tried one by one") {
@@ -290,10 +301,12 @@ TEST_CASE("level 3: a function that is not entered again ends its branch") {
   }
   SECTION("at a place") {
     play.acts_of = [&](int) {
-      const std::vector<schedule::Condition>& when = play.made.back().faults.empty() ? std::vector<schedule::Condition>{} : play.made.back().faults[0].when;
+      const std::vector<schedule::Condition>& when =
+          play.made.back().faults.empty() ? std::vector<schedule::Condition>{} : play.made.back().faults[0].when;
       return !is_look(play.made.back()) && !when.empty() && when.back().offset ? std::vector<Act>{} : store_acts();
     };
-    CHECK(places_tried(unsurveyed(config, crash_after(store_acts(), 5.05), play, &code)) == std::vector<std::string>{"store+0x10"});
+    CHECK(places_tried(unsurveyed(config, crash_after(store_acts(), 5.05), play, &code)) ==
+          std::vector<std::string>{"store+0x10"});
   }
 }
 
@@ -371,7 +384,9 @@ TEST_CASE("level 3: the crash comes before a later call than the one it was seen
   const auto config = deployment();
   const std::vector<Act> acts = snapshot("n1");
   SECTION("before the unlink") {
-    Play play(acts, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].fault->before && hits[0].act == 4; });
+    Play play(acts, [](const std::vector<Hit>& hits, int) {
+      return hits.size() == 1 && hits[0].fault->before && hits[0].act == 4;
+    });
     const Diagnosis d = diagnosis_of(config, crash_after(acts, 5.05), play);
     CHECK(d.target_reached);
     CHECK(d.level == 3);
@@ -385,7 +400,9 @@ TEST_CASE("level 3: the crash comes before a later call than the one it was seen
     CHECK_FALSE(noted(d, "level 3"));
   }
   SECTION("before a write, which no trace shows") {
-    Play play(acts, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].fault->before && hits[0].act == 1; });
+    Play play(acts, [](const std::vector<Hit>& hits, int) {
+      return hits.size() == 1 && hits[0].fault->before && hits[0].act == 1;
+    });
     const Diagnosis d = diagnosis_of(config, crash_after(acts, 5.05), play);
     CHECK(d.target_reached);
     CHECK(d.level == 3);
@@ -398,7 +415,9 @@ TEST_CASE("level 3: after a function, before a call in it; what is not there is 
   std::vector<Act> acts = snapshot("n1");
   acts.insert(acts.begin(), enters(4.9, "n1", "storeSnapshot"));
   SECTION("found") {
-    Play play(acts, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].fault->before && hits[0].act == 3; });
+    Play play(acts, [](const std::vector<Hit>& hits, int) {
+      return hits.size() == 1 && hits[0].fault->before && hits[0].act == 3;
+    });
     const Diagnosis d = diagnosis_of(config, crash_after(acts, 4.95), play);
     CHECK(d.target_reached);
     CHECK(d.level == 3);
@@ -428,10 +447,13 @@ TEST_CASE("level 3: the alternatives of an amplified crash all move on") {
 TEST_CASE("level 3: a look tells which calls follow, how often and how soon; the others are not tried") {
   const auto config = deployment();
   // Space is reserved, then header and value are written; only between the two the record is neither old nor new.
-  std::vector<Act> acts{calls(5, "n1", "ftruncate", "/run/x/data.db"), calls(5.001, "n1", "pwrite64", "/run/x/data.db", false),
-                        calls(5.002, "n1", "pwrite64", "/run/x/data.db", false), calls(5.003, "n1", "sendto", "", false)};
+  std::vector<Act> acts{
+      calls(5, "n1", "ftruncate", "/run/x/data.db"), calls(5.001, "n1", "pwrite64", "/run/x/data.db", false),
+      calls(5.002, "n1", "pwrite64", "/run/x/data.db", false), calls(5.003, "n1", "sendto", "", false)};
   SECTION("found") {
-    Play play(acts, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].fault->before && hits[0].act == 2; });
+    Play play(acts, [](const std::vector<Hit>& hits, int) {
+      return hits.size() == 1 && hits[0].fault->before && hits[0].act == 2;
+    });
     const Diagnosis d = unsurveyed(config, crash_after(acts, 5.0005), play);
     CHECK(d.target_reached);
     REQUIRE(d.found);
@@ -444,11 +466,13 @@ TEST_CASE("level 3: a look tells which calls follow, how often and how soon; the
     Play play(acts, [](const std::vector<Hit>&, int) { return false; });
     const Diagnosis d = unsurveyed(config, crash_after(acts, 5.0005), play);
     // Where level 2 has been comes last.
-    CHECK(steps(d) == std::vector<std::string>{"look", "before pwrite64", "before sendto", "before pwrite64", "before pwrite64",
-                                               "before pwrite64"});
+    CHECK(steps(d) == std::vector<std::string>{"look", "before pwrite64", "before sendto", "before pwrite64",
+                                               "before pwrite64", "before pwrite64"});
   }
   SECTION("a look that can't be armed") {
-    Play play(acts, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].fault->before && hits[0].act == 2; });
+    Play play(acts, [](const std::vector<Hit>& hits, int) {
+      return hits.size() == 1 && hits[0].fault->before && hits[0].act == 2;
+    });
     play.unarmable = is_look;
     const Diagnosis d = unsurveyed(config, crash_after(acts, 5.0005), play);
     CHECK(d.target_reached);
@@ -461,12 +485,15 @@ TEST_CASE("level 3: between two of a few calls comes ahead of calls that are mad
   const auto config = deployment();
   std::vector<Act> acts{enters(1, "n1", "serve")};
   for (int i = 0; i < 40; ++i)
-    for (const char* call : {"recvfrom", "write", "sendto"}) acts.push_back(calls(1.1 + 0.1 * i, "n1", call, "", false));
+    for (const char* call : {"recvfrom", "write", "sendto"})
+      acts.push_back(calls(1.1 + 0.1 * i, "n1", call, "", false));
   acts.push_back(calls(6, "n1", "pwrite64", "", false));
   acts.push_back(calls(6.2, "n1", "pwrite64", "", false));
   const int second = static_cast<int>(acts.size()) - 1;
   for (int i = 0; i < 10; ++i) acts.push_back(calls(6.5 + 0.1 * i, "n1", "sendto", "", false));
-  Play play(acts, [&](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].fault->before && hits[0].act == second; });
+  Play play(acts, [&](const std::vector<Hit>& hits, int) {
+    return hits.size() == 1 && hits[0].fault->before && hits[0].act == second;
+  });
   const Diagnosis d = diagnosis_of(config, crash_after(acts, 6.1), play);
   CHECK(d.target_reached);
   REQUIRE(d.found);
@@ -483,7 +510,9 @@ TEST_CASE("level 3: a pause is moved to the calls that wait as well") {
   record(dump, acts, 5.005);
   dump.paused(5.005, 8, "n1");
   dump.ends(30);
-  Play play(acts, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].fault->before && hits[0].act == 2; });
+  Play play(acts, [](const std::vector<Hit>& hits, int) {
+    return hits.size() == 1 && hits[0].fault->before && hits[0].act == 2;
+  });
   const Diagnosis d = diagnosis_of(config, dump, play);
   CHECK(d.target_reached);
   REQUIRE(d.found);
@@ -507,10 +536,13 @@ TEST_CASE("level 3: endless calls at level 2 leave runs for it") {
   config.diagnose.max_runs = 120;
   std::vector<Act> acts = snapshot("n1");
   for (int i = 0; i < 300; ++i)
-    for (const char* file : {"aaa", "bbb", "ccc"}) acts.push_back(calls(6 + 0.01 * i, "n2", "openat", fmt::format("/run/n2/{}", file), false));
+    for (const char* file : {"aaa", "bbb", "ccc"})
+      acts.push_back(calls(6 + 0.01 * i, "n2", "openat", fmt::format("/run/n2/{}", file), false));
   Dump dump = crash_after(acts, 5.05);
   for (const char* file : {"aaa", "bbb", "ccc"}) dump.scf(8, "n2", "openat", EMFILE, fmt::format("/data/n2/{}", file));
-  Play play(acts, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].fault->before && hits[0].act == 3; });
+  Play play(acts, [](const std::vector<Hit>& hits, int) {
+    return hits.size() == 1 && hits[0].fault->before && hits[0].act == 3;
+  });
   const Diagnosis d = diagnosis_of(config, dump, play);
   CHECK(d.target_reached);
   CHECK(d.level == 3);
@@ -518,7 +550,8 @@ TEST_CASE("level 3: endless calls at level 2 leave runs for it") {
 
 TEST_CASE("level 3: a context that is no longer met ends its branch") {
   const auto config = deployment();
-  const std::vector<Act> acts{calls(5, "n1", "openat", "/run/x/snap.tmp"), calls(5.2, "n1", "fsync", "/run/x/snap.tmp")};
+  const std::vector<Act> acts{calls(5, "n1", "openat", "/run/x/snap.tmp"),
+                              calls(5.2, "n1", "fsync", "/run/x/snap.tmp")};
   Play play(acts, [](const std::vector<Hit>&, int) { return false; });
   int with_before = 0;
   play.acts_of = [&](int) {

@@ -16,11 +16,15 @@ using schedule::Schedule;
 
 namespace {
 
-Act makes(double t, std::string node, std::string syscall, std::string path) { return {t, std::move(node), "", std::move(syscall), std::move(path), true}; }
+Act makes(double t, std::string node, std::string syscall, std::string path) {
+  return {t, std::move(node), "", std::move(syscall), std::move(path), true};
+}
 
 const std::set<FaultKind> kAll{FaultKind::descriptors, FaultKind::disk_full, FaultKind::memory, FaultKind::disk_slow};
 
-bool only(const std::vector<Hit>& hits, FaultKind kind) { return hits.size() == 1 && hits[0].fault->kind == kind && hits[0].fault->node == "n1"; }
+bool only(const std::vector<Hit>& hits, FaultKind kind) {
+  return hits.size() == 1 && hits[0].fault->kind == kind && hits[0].fault->node == "n1";
+}
 
 // What is found by a search whose bug shows under a fault of this kind alone.
 Diagnosis found_with(FaultKind kind, const Dump& dump, std::vector<Act> acts, const std::set<FaultKind>& able = kAll) {
@@ -41,14 +45,18 @@ Diagnosis found_with(FaultKind kind, const Dump& dump, std::vector<Act> acts, co
 bool earlier(const Diagnosis& d, FaultKind kind) {
   return std::any_of(d.tried.begin(), d.tried.end(), [&](const Tried& tried) {
     const auto& faults = tried.schedule.faults;
-    return tried.note.find("armed earlier") != std::string::npos && faults[0].kind == kind && (kind == FaultKind::disk_full || faults.size() > 1);
+    return tried.note.find("armed earlier") != std::string::npos && faults[0].kind == kind &&
+           (kind == FaultKind::disk_full || faults.size() > 1);
   });
 }
 
 }  // namespace
 
 TEST_CASE("calls that fail for want of descriptors or room: the real limit is tried, too") {
-  for (const auto& [error, kind] : {std::pair{EMFILE, FaultKind::descriptors}, {ENFILE, FaultKind::descriptors}, {ENOSPC, FaultKind::disk_full}, {EDQUOT, FaultKind::disk_full}}) {
+  for (const auto& [error, kind] : {std::pair{EMFILE, FaultKind::descriptors},
+                                    {ENFILE, FaultKind::descriptors},
+                                    {ENOSPC, FaultKind::disk_full},
+                                    {EDQUOT, FaultKind::disk_full}}) {
     Dump dump;
     dump.scf(3, "n1", "openat", error, "/data/n1/log.1");
     dump.scf(3.1, "n1", "openat", error, "/data/n1/index");
@@ -87,11 +95,13 @@ TEST_CASE("a disk that was full when nobody wanted room any more is full earlier
 
 TEST_CASE("failed calls of one cause that came too late are armed earlier together") {
   Dump dump;
-  for (int i = 0; i < 3; ++i) dump.scf(8 + 0.1 * i, "n1", "pwrite64", EIO, fmt::format("/data/n1/log.{}", static_cast<char>('a' + i)));
+  for (int i = 0; i < 3; ++i)
+    dump.scf(8 + 0.1 * i, "n1", "pwrite64", EIO, fmt::format("/data/n1/log.{}", static_cast<char>('a' + i)));
   dump.ends(30);
   const config::Config config = deployment(3);
   std::vector<Act> acts;
-  for (int i = 0; i < 3; ++i) acts.push_back(makes(2.5 + 0.1 * i, "n1", "pwrite64", fmt::format("/data/n1/log.{}", static_cast<char>('a' + i))));
+  for (int i = 0; i < 3; ++i)
+    acts.push_back(makes(2.5 + 0.1 * i, "n1", "pwrite64", fmt::format("/data/n1/log.{}", static_cast<char>('a' + i))));
   Play play(std::move(acts), [](const std::vector<Hit>& hits, int) { return hits.size() >= 3; });
   const auto d = diagnose::diagnose(inputs_of(config, {dump}), play, {});
   REQUIRE(d);
@@ -105,7 +115,8 @@ TEST_CASE("where the dump does not say when the workload began, a disk is full f
   dump.scf(3, "n1", "write", ENOSPC, "/data/n1/log.1");
   dump.ends(30);
   config::Config config = deployment(3);
-  Play play({makes(3, "n1", "openat", "/data/n1/log.1")}, [&](const std::vector<Hit>& hits, int) { return only(hits, FaultKind::disk_full) && hits[0].t > 10; });
+  Play play({makes(3, "n1", "openat", "/data/n1/log.1")},
+            [&](const std::vector<Hit>& hits, int) { return only(hits, FaultKind::disk_full) && hits[0].t > 10; });
   Inputs inputs = inputs_of(config, {dump});
   inputs.limits = kAll;
   const auto d = diagnose::diagnose(inputs, play, {});
@@ -122,8 +133,9 @@ TEST_CASE("a disk of its own in the node's folder is filled, where all that fail
   dump.scf(3.1, "n1", "openat", ENOSPC, "/tmp/runs/7/n1/data/index");
   dump.ends(30);
   config::Config config = deployment(3);
-  Play play({makes(3, "n1", "write", "/tmp/runs/8/n1/data/log.1")},
-            [&](const std::vector<Hit>& hits, int) { return only(hits, FaultKind::disk_full) && hits[0].fault->resource.folder == "data"; });
+  Play play({makes(3, "n1", "write", "/tmp/runs/8/n1/data/log.1")}, [&](const std::vector<Hit>& hits, int) {
+    return only(hits, FaultKind::disk_full) && hits[0].fault->resource.folder == "data";
+  });
   Inputs inputs = inputs_of(config, {dump});
   inputs.limits = kAll;
   const auto d = diagnose::diagnose(inputs, play, {});
@@ -136,7 +148,9 @@ TEST_CASE("a disk of its own in the node's folder is filled, where all that fail
   both.limits = kAll;
   REQUIRE(diagnose::diagnose(both, play, {}));
   CHECK(std::none_of(play.made.begin() + d->runs, play.made.end(), [](const Schedule& made) {
-    return std::any_of(made.faults.begin(), made.faults.end(), [](const Fault& fault) { return fault.kind == FaultKind::disk_full && !fault.resource.folder.empty(); });
+    return std::any_of(made.faults.begin(), made.faults.end(), [](const Fault& fault) {
+      return fault.kind == FaultKind::disk_full && !fault.resource.folder.empty();
+    });
   }));
 }
 
@@ -169,7 +183,9 @@ TEST_CASE("a node that has few descriptors open is not hurt by a limit above the
   dump.scf(3, "n1", "openat", EMFILE, "/data/n1/log.1");
   dump.ends(30);
   config::Config config = deployment(3);
-  Play play({makes(3, "n1", "openat", "/data/n1/log.1")}, [&](const std::vector<Hit>& hits, int) { return only(hits, FaultKind::descriptors) && hits[0].fault->resource.limit < 8; });
+  Play play({makes(3, "n1", "openat", "/data/n1/log.1")}, [&](const std::vector<Hit>& hits, int) {
+    return only(hits, FaultKind::descriptors) && hits[0].fault->resource.limit < 8;
+  });
   Inputs inputs = inputs_of(config, {dump});
   inputs.limits = kAll;
   const auto d = diagnose::diagnose(inputs, play, {});

@@ -22,7 +22,9 @@ std::string line(double second, const std::string& text) {
 }
 
 // The run without faults began at kBase; its log's first line was written then.
-std::string usual_log() { return line(0, "opening the store") + line(1, "saved table one") + line(2, "checkpoint") + line(3, "closed"); }
+std::string usual_log() {
+  return line(0, "opening the store") + line(1, "saved table one") + line(2, "checkpoint") + line(3, "closed");
+}
 
 std::int64_t log_begin() {
   logs::Templates kinds;
@@ -56,8 +58,10 @@ trace::Trace without_faults(Play& play) {
   return beside_logs(control->trace);
 }
 
-// The plan of n1's, n2's, ... logs of a failure beside those of a run without faults, of which `control` is the trace; it may be nullptr.
-Plan planned(const config::Config& config, const std::vector<std::string>& failed, const std::vector<std::string>& usual, const trace::Trace* control) {
+// The plan of n1's, n2's, ... logs of a failure beside those of a run without faults, of which `control` is the trace;
+// it may be nullptr.
+Plan planned(const config::Config& config, const std::vector<std::string>& failed,
+             const std::vector<std::string>& usual, const trace::Trace* control) {
   const rose::test::Folder folder;
   logs::Templates kinds;
   logs::Evidence evidence;
@@ -85,7 +89,9 @@ Plan planned(const config::Config& config, const std::vector<std::string>& faile
 TEST_CASE("a message that names call, error and path is the first candidate, with the message as its reason") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
-  Told told(config, line(0, "opening the store") + line(1, "saved table one") + line(2, "cannot write /prod/n2/data/store.db: No space left on device"),
+  Told told(config,
+            line(0, "opening the store") + line(1, "saved table one") +
+                line(2, "cannot write /prod/n2/data/store.db: No space left on device"),
             usual_log(), &control);
   const Plan plan = told.plan();
   REQUIRE(!plan.candidates.empty());
@@ -100,14 +106,18 @@ TEST_CASE("a message that names call, error and path is the first candidate, wit
   for (const Candidate& other : plan.candidates) CHECK(other.weight <= c.weight);
   // What a right run must write again.
   bool wanted = false;
-  for (const Observable& one : plan.observables) wanted = wanted || (one.key.find(" says ") != std::string::npos && one.node == "n2");
+  for (const Observable& one : plan.observables)
+    wanted = wanted || (one.key.find(" says ") != std::string::npos && one.node == "n2");
   CHECK(wanted);
 }
 
 TEST_CASE("a message that names no file means those that the node had just touched") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
-  Told told(config, line(0, "opening the store") + line(1, "saved table one") + line(2, "checkpoint failed: No space left on device"), usual_log(), &control);
+  Told told(
+      config,
+      line(0, "opening the store") + line(1, "saved table one") + line(2, "checkpoint failed: No space left on device"),
+      usual_log(), &control);
   const Plan plan = told.plan();
   REQUIRE(!plan.candidates.empty());
   REQUIRE(plan.candidates[0].fault.call.path);
@@ -122,20 +132,28 @@ TEST_CASE("a message that may mean many calls and files stands for a dozen fault
   const auto config = deployment();
   Dump dump;
   dump.started(-0.5, "n2");
-  for (const char* file : {"store.db", "wal.log", "index.idx", "meta.toml", "lock.pid"}) dump.sys(0.5, "n2", "openat", fmt::format("/run/1/n2/data/{}", file));
+  for (const char* file : {"store.db", "wal.log", "index.idx", "meta.toml", "lock.pid"})
+    dump.sys(0.5, "n2", "openat", fmt::format("/run/1/n2/data/{}", file));
   dump.ends(5);
   const trace::Trace control = beside_logs(dump.take());
-  const Told told(config, line(0, "opening the store") + line(1, "saved table one") + line(2, "checkpoint failed: No space left on device"), usual_log(), &control);
+  const Told told(
+      config,
+      line(0, "opening the store") + line(1, "saved table one") + line(2, "checkpoint failed: No space left on device"),
+      usual_log(), &control);
   std::size_t faults = 0;
   for (const auto& [at, of] : told.inputs.said.back().events)
-    faults += told.inputs.traces.back().events[at].type == trace::EventType::scf && of.words.find("n2.log:3") == 0 ? 1 : 0;
+    faults +=
+        told.inputs.traces.back().events[at].type == trace::EventType::scf && of.words.find("n2.log:3") == 0 ? 1 : 0;
   CHECK(faults == 12);
 }
 
 TEST_CASE("what a program says before it ends itself is not explained by its end") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
-  Told told(config, line(0, "opening the store") + line(1, "saved table one") + line(2, "panic: rename /prod/n2/data/check.tmp: no space left on device"), usual_log(), &control);
+  Told told(config,
+            line(0, "opening the store") + line(1, "saved table one") +
+                line(2, "panic: rename /prod/n2/data/check.tmp: no space left on device"),
+            usual_log(), &control);
   const Plan plan = told.plan();
   std::size_t calls = 0;
   for (const Candidate& c : plan.candidates) calls += c.kind == FaultKind::syscall && c.error == "ENOSPC" ? 1 : 0;
@@ -148,7 +166,10 @@ TEST_CASE("what a program says before it ends itself is not explained by its end
 TEST_CASE("an error of a connection is none of the files that the node works on") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
-  Told told(config, line(0, "opening the store") + line(1, "saved table one") + line(2, "write failed: Connection reset by peer"), usual_log(), &control);
+  Told told(
+      config,
+      line(0, "opening the store") + line(1, "saved table one") + line(2, "write failed: Connection reset by peer"),
+      usual_log(), &control);
   for (const Candidate& c : told.plan().candidates) {
     INFO(c.why);
     CHECK((c.error != "ECONNRESET" || c.path.empty()));
@@ -158,8 +179,12 @@ TEST_CASE("an error of a connection is none of the files that the node works on"
 TEST_CASE("where no message names a cause, the calls that come shortly before are tried, nearest first") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
-  Told told(config, line(10, "opening the store") + line(11, "saved table one") + line(12.5, "the table is odd") + line(13, "closed"), usual_log(), &control);
-  CHECK(std::none_of(told.evidence.hints.begin(), told.evidence.hints.end(), [](const logs::Hint& hint) { return hint.weight > 0.3; }));
+  Told told(
+      config,
+      line(10, "opening the store") + line(11, "saved table one") + line(12.5, "the table is odd") + line(13, "closed"),
+      usual_log(), &control);
+  CHECK(std::none_of(told.evidence.hints.begin(), told.evidence.hints.end(),
+                     [](const logs::Hint& hint) { return hint.weight > 0.3; }));
   const Plan plan = told.plan();
   const Candidate* best = nullptr;
   for (const Candidate& c : plan.candidates)
@@ -176,7 +201,8 @@ TEST_CASE("where no message names a cause, the calls that come shortly before ar
   CHECK(write > open);
   CHECK(open > 0);
   CHECK(best->why.find("no message names a cause") == 0);
-  CHECK(std::any_of(plan.candidates.begin(), plan.candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::crash && c.node == "n2"; }));
+  CHECK(std::any_of(plan.candidates.begin(), plan.candidates.end(),
+                    [](const Candidate& c) { return c.kind == FaultKind::crash && c.node == "n2"; }));
 }
 
 TEST_CASE("of calls between the same messages those come first after which their thread did little") {
@@ -188,7 +214,8 @@ TEST_CASE("of calls between the same messages those come first after which their
   for (int i = 0; i < 6; ++i) dump.sys(1.5 + 0.05 * i, "n2", "unlink", "/run/1/n2/data/scratch").tid = 8;
   dump.ends(5);
   const trace::Trace control = beside_logs(dump.take());
-  Told told(config, line(0, "opening the store") + line(1, "saved table one") + line(2, "the table is odd"), usual_log(), &control);
+  Told told(config, line(0, "opening the store") + line(1, "saved table one") + line(2, "the table is odd"),
+            usual_log(), &control);
   double quiet = 0, busy = 0;
   std::string why;
   for (const Candidate& c : told.plan().candidates) {
@@ -208,7 +235,10 @@ TEST_CASE("what the run without faults did stands on the incident's time line") 
   const auto config = deployment();
   const trace::Trace control = usual_run();
   // Ten times as slow, a day later.
-  Told told(config, line(0, "opening the store") + line(10, "saved table one") + line(20, "checkpoint") + line(30, "closed") + line(31, "odd"), usual_log(), &control);
+  Told told(config,
+            line(0, "opening the store") + line(10, "saved table one") + line(20, "checkpoint") + line(30, "closed") +
+                line(31, "odd"),
+            usual_log(), &control);
   REQUIRE(told.inputs.traces.size() == 1);
   std::int64_t first = 0, rename = 0;
   const int number = kernel::find_syscall("rename")->number;
@@ -220,7 +250,9 @@ TEST_CASE("what the run without faults did stands on the incident's time line") 
 
 TEST_CASE("a node that begins again was killed, and comes back") {
   const auto config = deployment();
-  Told told(config, line(0, "store 3 is starting") + line(1, "saved table one") + line(2, "saved table two") + line(4, "store 3 is starting") + line(5, "recovered"),
+  Told told(config,
+            line(0, "store 3 is starting") + line(1, "saved table one") + line(2, "saved table two") +
+                line(4, "store 3 is starting") + line(5, "recovered"),
             line(0, "store 3 is starting") + line(1, "saved table one") + line(2, "saved table two"), nullptr);
   const Plan plan = told.plan();
   REQUIRE(!plan.candidates.empty());
@@ -229,11 +261,15 @@ TEST_CASE("a node that begins again was killed, and comes back") {
   CHECK(plan.candidates[0].why.find("begins again") != std::string::npos);
 }
 
-TEST_CASE("a helper's end that a log tells of leaves the node's main process alone, and a cut's reason names its peer") {
+TEST_CASE(
+    "a helper's end that a log tells of leaves the node's main process alone, and a cut's reason names its peer") {
   const auto config = deployment();
-  Told told(config, line(1, "checkpoint begins") + line(2, "checkpointer process (PID 27001) was terminated by signal 9: Killed") + line(3, "all server processes were started anew") +
-                        line(20, "Server b/n3 is DOWN, reason: Layer4 timeout") + line(40, "Server b/n1 is DOWN, reason: Layer4 timeout"),
-            "", nullptr);
+  Told told(
+      config,
+      line(1, "checkpoint begins") + line(2, "checkpointer process (PID 27001) was terminated by signal 9: Killed") +
+          line(3, "all server processes were started anew") + line(20, "Server b/n3 is DOWN, reason: Layer4 timeout") +
+          line(40, "Server b/n1 is DOWN, reason: Layer4 timeout"),
+      "", nullptr);
   const Plan plan = told.plan();
   std::size_t cuts = 0;
   bool crash = false;
@@ -254,7 +290,10 @@ TEST_CASE("a helper's end that a log tells of leaves the node's main process alo
 TEST_CASE("a message tells of one failed call of a full disk: others go on failing, too") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
-  Told told(config, line(0, "opening the store") + line(1, "saved table one") + line(2, "cannot write /prod/n2/data/store.db: No space left on device"), usual_log(), &control);
+  Told told(config,
+            line(0, "opening the store") + line(1, "saved table one") +
+                line(2, "cannot write /prod/n2/data/store.db: No space left on device"),
+            usual_log(), &control);
   const Plan plan = told.plan();
   REQUIRE(!plan.candidates.empty());
   const auto lasting = [](const schedule::Fault& fault) { return fault.times == -1; };
@@ -268,7 +307,8 @@ TEST_CASE("a message tells of one failed call of a full disk: others go on faili
 TEST_CASE("a file that a message names from the program's folder on is the one that another names in full") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
-  const std::string full = line(2, "cannot write /prod/n2/data/store.db: No space left on device"), relative = line(2.1, "I/O error: data/store.db: write failed (No space left on device)");
+  const std::string full = line(2, "cannot write /prod/n2/data/store.db: No space left on device"),
+                    relative = line(2.1, "I/O error: data/store.db: write failed (No space left on device)");
   const auto writes = [&](const std::string& text) {
     Told told(config, line(0, "opening the store") + line(1, "saved table one") + text, usual_log(), &control);
     std::set<std::string> paths;
@@ -283,7 +323,8 @@ TEST_CASE("a file that a message names from the program's folder on is the one t
 
 TEST_CASE("beside a dump, logs add no second candidate for what it holds, and theirs for what it can't hold") {
   const auto config = deployment();
-  const std::string failed = line(2, "cannot write /prod/n2/data/store.db: No space left on device") + line(3, "store 3 is starting") + line(20, "store 3 is starting");
+  const std::string failed = line(2, "cannot write /prod/n2/data/store.db: No space left on device") +
+                             line(3, "store 3 is starting") + line(20, "store 3 is starting");
   const auto seen = [](const std::string& node, double end) {
     Dump dump;
     dump.started(0, node);
@@ -293,7 +334,9 @@ TEST_CASE("beside a dump, logs add no second candidate for what it holds, and th
     return beside_logs(dump.take());
   };
   const auto told_of = [](const Plan& plan, FaultKind kind) {
-    return std::count_if(plan.candidates.begin(), plan.candidates.end(), [&](const Candidate& c) { return c.node == "n2" && c.kind == kind && c.why.find("n2.log:") != std::string::npos; });
+    return std::count_if(plan.candidates.begin(), plan.candidates.end(), [&](const Candidate& c) {
+      return c.node == "n2" && c.kind == kind && c.why.find("n2.log:") != std::string::npos;
+    });
   };
   // All of it within the dump's window.
   const trace::Trace whole = seen("n2", 30);
@@ -358,24 +401,32 @@ TEST_CASE("beside a dump, logs add no second candidate for what it holds, and th
   CHECK(gaps.plan().candidates.size() > before->candidates.size());
 }
 
-TEST_CASE("where a log leaves open when its node was killed, each thing that the node does seldom is a moment, not what it did last alone") {
+TEST_CASE(
+    "where a log leaves open when its node was killed, each thing that the node does seldom is a moment, not what it "
+    "did last alone") {
   const auto config = deployment();
-  // Its log has two lines of each life, and between them lies all that it did: a checkpoint in the middle, and much after it.
+  // Its log has two lines of each life, and between them lies all that it did: a checkpoint in the middle, and much
+  // after it.
   std::vector<Act> acts{{0.1, "n2", "", "openat", "/run/x/store.db"}};
   for (int i = 0; i < 30; ++i) acts.push_back({1 + 0.25 * i, "n2", "put", "", ""});
   acts.push_back({9, "n2", "checkpoint", "", ""});
   const auto bug = static_cast<int>(acts.size());
   acts.push_back({9.1, "n2", "checkpoint", "", "", true, 0x40});
   acts.push_back({9.2, "n2", "checkpoint", "", "", true, 0x80});
-  for (int i = 0; i < 6; ++i) acts.push_back({10.0 + i, "n2", "", i % 2 == 0 ? "openat" : "unlink", fmt::format("/run/x/scratch.{}", i / 2)});
+  for (int i = 0; i < 6; ++i)
+    acts.push_back({10.0 + i, "n2", "", i % 2 == 0 ? "openat" : "unlink", fmt::format("/run/x/scratch.{}", i / 2)});
   acts.push_back({17, "n2", "report", "", ""});
   acts.push_back({18, "n2", "", "rename", "/run/x/report"});
   Code code;
-  code.functions["checkpoint"] = {{0x40, PlaceKind::syscall, "pwrite@plt"}, {0x80, PlaceKind::syscall, "ftruncate@plt"}};
-  Play play(acts, [bug](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].fault->kind == FaultKind::crash && hits[0].act == bug; });
+  code.functions["checkpoint"] = {{0x40, PlaceKind::syscall, "pwrite@plt"},
+                                  {0x80, PlaceKind::syscall, "ftruncate@plt"}};
+  Play play(acts, [bug](const std::vector<Hit>& hits, int) {
+    return hits.size() == 1 && hits[0].fault->kind == FaultKind::crash && hits[0].act == bug;
+  });
   const trace::Trace usual = without_faults(play);
   const std::string life = "store 3 is starting", ready = "ready for requests";
-  Told told(config, line(0, life) + line(0.2, ready) + line(21, life) + line(21.2, ready), line(0, life) + line(0.2, ready), &usual);
+  Told told(config, line(0, life) + line(0.2, ready) + line(21, life) + line(21.2, ready),
+            line(0, life) + line(0.2, ready), &usual);
   told.inputs.code = &code;
   told.inputs.simplify = false;
   const Plan plan = told.plan();
@@ -389,15 +440,19 @@ TEST_CASE("where a log leaves open when its node was killed, each thing that the
   CHECK(found->schedules <= 15);
 }
 
-TEST_CASE("a cut that no log tells of, before a kill that one tells of: what the node does only then is where the kill comes") {
+TEST_CASE(
+    "a cut that no log tells of, before a kill that one tells of: what the node does only then is where the kill "
+    "comes") {
   const auto config = deployment();
   std::vector<Act> usual{{0.1, "n2", "", "openat", "/run/x/store.db"}};
   for (int i = 0; i < 40; ++i) usual.push_back({1 + 1.2 * i, "n2", "put", "", ""});
   std::vector<Act> acts;
   Play play(usual, [&](const std::vector<Hit>& hits, int) {
     // Killed between the two, after it had been cut off.
-    return hits.size() == 2 && hits[0].fault->kind == FaultKind::partition && hits[1].fault->kind == FaultKind::crash && hits[1].fault->node == "n2" && hits[1].act >= 0 &&
-           (acts[static_cast<std::size_t>(hits[1].act)].function == "save_keys" || acts[static_cast<std::size_t>(hits[1].act)].syscall == "rename");
+    return hits.size() == 2 && hits[0].fault->kind == FaultKind::partition && hits[1].fault->kind == FaultKind::crash &&
+           hits[1].fault->node == "n2" && hits[1].act >= 0 &&
+           (acts[static_cast<std::size_t>(hits[1].act)].function == "save_keys" ||
+            acts[static_cast<std::size_t>(hits[1].act)].syscall == "rename");
   });
   play.acts_of = [&](int) {
     acts = usual;
@@ -412,10 +467,13 @@ TEST_CASE("a cut that no log tells of, before a kill that one tells of: what the
   };
   const trace::Trace without = without_faults(play);
   const std::string life = "store 3 is starting", ready = "ready for requests";
-  Told told(config, line(0, life) + line(0.2, ready) + line(31, life) + line(31.2, ready), line(0, life) + line(0.2, ready), &without);
+  Told told(config, line(0, life) + line(0.2, ready) + line(31, life) + line(31.2, ready),
+            line(0, life) + line(0.2, ready), &without);
   told.inputs.simplify = false;
   const Plan plan = told.plan();
-  CHECK(std::any_of(plan.notes.begin(), plan.notes.end(), [](const std::string& note) { return note.find("that no message tells of may have come before") != std::string::npos; }));
+  CHECK(std::any_of(plan.notes.begin(), plan.notes.end(), [](const std::string& note) {
+    return note.find("that no message tells of may have come before") != std::string::npos;
+  }));
   const Result<Diagnosis> found = rose::diagnose::diagnose(told.inputs, play, {});
   REQUIRE(found);
   CHECK(found->verdict == schedule::Verdict::reproduced);
@@ -440,14 +498,16 @@ TEST_CASE("a guess is no reason for what logs tell plainly") {
   };
   using Kind = logs::Hint::Kind;
   for (const double stood : {0.28, 0.9}) {
-    told.evidence.hints = {of(Kind::silence, "n1", "n2", 0.6), of(Kind::silence, "n1", "n3", 0.6), of(Kind::silence, "n2", "n1", 0.6), of(Kind::silence, "n3", "n1", 0.6),
+    told.evidence.hints = {of(Kind::silence, "n1", "n2", 0.6), of(Kind::silence, "n1", "n3", 0.6),
+                           of(Kind::silence, "n2", "n1", 0.6), of(Kind::silence, "n3", "n1", 0.6),
                            of(Kind::stop, "n1", "", stood)};
     Inputs inputs;
     inputs.config = &told.config;
     add_logs(inputs, told.evidence, nullptr);
     const Result<Plan> plan = make_plan(inputs);
     REQUIRE(plan);
-    const auto cut = std::find_if(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::partition && c.node == "n1"; });
+    const auto cut = std::find_if(plan->candidates.begin(), plan->candidates.end(),
+                                  [](const Candidate& c) { return c.kind == FaultKind::partition && c.node == "n1"; });
     REQUIRE(cut != plan->candidates.end());
     CHECK(cut->symptom == (stood > 0.5));
   }
@@ -458,15 +518,19 @@ TEST_CASE("connections that a node's end closed are no cut before it, and say wh
   const trace::Trace control = usual_run();
   const std::string open = line(0, "starting server") + line(0.1, "listening"), quiet = open + line(30, "done");
   // Without faults n2 speaks again much later: its own log leaves open when it ended.
-  const std::vector<std::string> usual{quiet, open + line(10, "a block is stored") + line(12.5, "the next block is stored") + line(30, "done"), quiet};
+  const std::vector<std::string> usual{
+      quiet, open + line(10, "a block is stored") + line(12.5, "the next block is stored") + line(30, "done"), quiet};
   const auto with = [&](const std::string& missed) {
     return planned(config,
-                   {open + line(10.5, missed) + line(30, "done"), open + line(10, "a block is stored") + line(13, "starting server") + line(13.1, "listening") + line(30, "done"),
+                   {open + line(10.5, missed) + line(30, "done"),
+                    open + line(10, "a block is stored") + line(13, "starting server") + line(13.1, "listening") +
+                        line(30, "done"),
                     open + line(10.6, missed) + line(30, "done")},
                    usual, &control);
   };
   const auto of = [](const Plan& plan, FaultKind kind) {
-    const auto found = std::find_if(plan.candidates.begin(), plan.candidates.end(), [&](const Candidate& c) { return c.kind == kind && c.node == "n2" && !c.symptom; });
+    const auto found = std::find_if(plan.candidates.begin(), plan.candidates.end(),
+                                    [&](const Candidate& c) { return c.kind == kind && c.node == "n2" && !c.symptom; });
     return found == plan.candidates.end() ? nullptr : &*found;
   };
   const Plan closed = with("n2: connection closed by peer");
@@ -487,16 +551,25 @@ TEST_CASE("calls that nobody tells of do not say when those failed that are told
   dump.ends(5);
   trace::Trace control = beside_logs(dump.take());
   control.meta.workload_ts = log_begin();
-  Told told(config, line(0, "opening the store") + line(1, "saved table one") + line(4, "cannot write /prod/n2/data/store.db: No space left on device"),
+  Told told(config,
+            line(0, "opening the store") + line(1, "saved table one") +
+                line(4, "cannot write /prod/n2/data/store.db: No space left on device"),
             line(0, "opening the store") + line(1, "saved table one") + line(2, "closed"), &control);
   const Plan plan = told.plan();
-  CHECK(std::any_of(plan.candidates.begin(), plan.candidates.end(), [](const Candidate& c) { return c.guessed && c.error == "ENOSPC"; }));
-  const auto of_store = [](const schedule::Fault& fault) { return fault.call.path.value_or("").find("store.db") != std::string::npos; };
-  const auto as_seen = [](const schedule::Fault& fault) { return fault.when.size() == 1 && fault.when[0].elapsed_ns >= 3'500'000'000; };
+  CHECK(std::any_of(plan.candidates.begin(), plan.candidates.end(),
+                    [](const Candidate& c) { return c.guessed && c.error == "ENOSPC"; }));
+  const auto of_store = [](const schedule::Fault& fault) {
+    return fault.call.path.value_or("").find("store.db") != std::string::npos;
+  };
+  const auto as_seen = [](const schedule::Fault& fault) {
+    return fault.when.size() == 1 && fault.when[0].elapsed_ns >= 3'500'000'000;
+  };
   std::size_t together = 0;
   for (std::size_t i = 0; i < plan.schedules.size(); ++i) {
     const std::vector<schedule::Fault>& faults = plan.schedules[i].faults;
-    if (plan.schedule_whys[i].find("one cause") == std::string::npos || std::none_of(faults.begin(), faults.end(), of_store)) continue;
+    if (plan.schedule_whys[i].find("one cause") == std::string::npos ||
+        std::none_of(faults.begin(), faults.end(), of_store))
+      continue;
     ++together;
     CHECK(std::all_of(faults.begin(), faults.end(), as_seen));
   }
@@ -522,11 +595,13 @@ TEST_CASE("a pause that shows it too rarely is tried longer, where no log tells 
   for (int i = 0; i < 30; ++i) acts.push_back({0.2 + 0.2 * i, "n2", "put", "", ""});
   Play play(acts, [](const std::vector<Hit>& hits, int run) {
     return std::any_of(hits.begin(), hits.end(), [&](const Hit& hit) {
-      return hit.fault->kind == FaultKind::pause && hit.fault->node == "n2" && (hit.fault->duration_ns > 3 * kSecond || run % 2 == 0);
+      return hit.fault->kind == FaultKind::pause && hit.fault->node == "n2" &&
+             (hit.fault->duration_ns > 3 * kSecond || run % 2 == 0);
     });
   });
   const trace::Trace without = without_faults(play);
-  Told told(config, line(0, "server is starting") + line(8, "applied the last batch twice"), line(0, "server is starting") + line(6, "done"), &without);
+  Told told(config, line(0, "server is starting") + line(8, "applied the last batch twice"),
+            line(0, "server is starting") + line(6, "done"), &without);
   told.inputs.simplify = false;
   const Result<Diagnosis> found = rose::diagnose::diagnose(told.inputs, play, {});
   REQUIRE(found);
@@ -556,7 +631,8 @@ TEST_CASE("a pause that is told by who missed the node is tried as it was missed
   REQUIRE(plan);
   std::vector<std::int64_t> lasts;
   for (const Schedule& schedule : plan->schedules)
-    if (schedule.faults.size() == 1 && schedule.faults[0].kind == FaultKind::pause) lasts.push_back(schedule.faults[0].duration_ns / kSecond);
+    if (schedule.faults.size() == 1 && schedule.faults[0].kind == FaultKind::pause)
+      lasts.push_back(schedule.faults[0].duration_ns / kSecond);
   REQUIRE(lasts.size() >= 2);
   CHECK(lasts.front() == 6);
   CHECK(std::find(lasts.begin(), lasts.end(), 12) != lasts.end());
@@ -567,13 +643,19 @@ TEST_CASE("two faults that no log tells of, while both last a kill that one tell
   std::vector<Act> acts;
   for (int i = 0; i < 40; ++i) acts.push_back({1 + 1.2 * i, "n2", "put", "", ""});
   Play play(acts, [](const std::vector<Hit>& hits, int) {
-    if (hits.size() != 3 || hits[0].fault->kind != FaultKind::partition || hits[1].fault->kind != FaultKind::pause || hits[2].fault->kind != FaultKind::crash) return false;
-    const auto on = [&](const Hit& hit) { return hits[2].t > hit.t && hits[2].t < hit.t + static_cast<double>(hit.fault->duration_ns) / 1e9; };
-    return hits[0].fault->node == "n3" && hits[1].fault->node == "n1" && hits[2].fault->node == "n2" && on(hits[0]) && on(hits[1]);
+    if (hits.size() != 3 || hits[0].fault->kind != FaultKind::partition || hits[1].fault->kind != FaultKind::pause ||
+        hits[2].fault->kind != FaultKind::crash)
+      return false;
+    const auto on = [&](const Hit& hit) {
+      return hits[2].t > hit.t && hits[2].t < hit.t + static_cast<double>(hit.fault->duration_ns) / 1e9;
+    };
+    return hits[0].fault->node == "n3" && hits[1].fault->node == "n1" && hits[2].fault->node == "n2" && on(hits[0]) &&
+           on(hits[1]);
   });
   const trace::Trace without = without_faults(play);
   const std::string life = "store 3 is starting", ready = "ready for requests";
-  Told told(config, line(0, life) + line(0.2, ready) + line(31, life) + line(31.2, ready), line(0, life) + line(0.2, ready), &without);
+  Told told(config, line(0, life) + line(0.2, ready) + line(31, life) + line(31.2, ready),
+            line(0, life) + line(0.2, ready), &without);
   told.inputs.simplify = false;
   const Result<Diagnosis> found = rose::diagnose::diagnose(told.inputs, play, {});
   REQUIRE(found);
@@ -587,10 +669,13 @@ TEST_CASE("what a node says in its next life tells nothing of when the workload 
   control.meta.workload_ts = log_begin() + 3'000'000'000;
   const std::string open = line(0, "starting server") + line(0.5, "listening");
   // In the life that ended it had not come to where the run without faults is ready.
-  Told told(config, open + line(5, "a leader is looked for") + line(9, "starting server") + line(9.5, "listening") + line(11, "ready for work") + line(17, "a block is stored"),
+  Told told(config,
+            open + line(5, "a leader is looked for") + line(9, "starting server") + line(9.5, "listening") +
+                line(11, "ready for work") + line(17, "a block is stored"),
             open + line(2, "ready for work") + line(8, "a block is stored"), &control);
   const Plan plan = told.plan();
-  const auto crash = std::find_if(plan.candidates.begin(), plan.candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::crash; });
+  const auto crash = std::find_if(plan.candidates.begin(), plan.candidates.end(),
+                                  [](const Candidate& c) { return c.kind == FaultKind::crash; });
   REQUIRE(crash != plan.candidates.end());
   CHECK(std::abs(plan.workload_ts - control.meta.workload_ts) < 100'000'000);
   CHECK(crash->first_ts - plan.workload_ts > 1'900'000'000);
@@ -600,9 +685,10 @@ TEST_CASE("nodes that begin again one soon after the other ended like that, whic
   const auto config = deployment();
   const std::string open = line(0, "starting server") + line(0.1, "listening");
   // One supervisor: each is started again 1.1 s after it was killed. n1 had nothing to say for three seconds before.
-  const std::vector<std::string> killed{open + line(10, "a block is stored") + line(14, "starting server") + line(14.1, "listening"),
-                                open + line(13.1, "connection closed") + line(14.2, "starting server") + line(14.3, "listening"),
-                                open + line(13.3, "connection closed") + line(14.4, "starting server") + line(14.5, "listening")};
+  const std::vector<std::string> killed{
+      open + line(10, "a block is stored") + line(14, "starting server") + line(14.1, "listening"),
+      open + line(13.1, "connection closed") + line(14.2, "starting server") + line(14.3, "listening"),
+      open + line(13.3, "connection closed") + line(14.4, "starting server") + line(14.5, "listening")};
   const Plan plan = planned(config, killed, std::vector<std::string>(3, open + line(10, "a block is stored")), nullptr);
   std::map<std::string, std::int64_t> ended;
   for (const Candidate& c : plan.candidates)
@@ -616,7 +702,8 @@ TEST_CASE("of several faults that each show the bug, narrowing down finds the on
   schedule::Schedule all;
   std::set<std::string> fired;
   std::map<std::string, double> believed;
-  for (const auto& [id, weight] : {std::pair("guess-1", 0.01), {"guess-2", 0.02}, {"guess-3", 0.01}, {"said", 0.6}, {"guess-4", 0.01}}) {
+  for (const auto& [id, weight] :
+       {std::pair("guess-1", 0.01), {"guess-2", 0.02}, {"guess-3", 0.01}, {"said", 0.6}, {"guess-4", 0.01}}) {
     schedule::Fault fault;
     fault.id = id;
     fault.kind = FaultKind::syscall;
@@ -631,7 +718,8 @@ TEST_CASE("of several faults that each show the bug, narrowing down finds the on
   for (int runs = 0; runs < 20; ++runs) {
     const std::optional<Narrower::Part> part = narrower.next();
     if (!part) break;
-    const bool shows = part->schedule.find("said") != nullptr || part->schedule.find("guess-1") != nullptr;  // either is enough
+    const bool shows =
+        part->schedule.find("said") != nullptr || part->schedule.find("guess-1") != nullptr;  // either is enough
     if (shows) last = part->schedule;
     narrower.learn(shows, {});
   }
@@ -656,7 +744,9 @@ TEST_CASE("hosts that lines of logs name are nodes by several forms of their nam
   for (const char* host : {"", "web", "n", "-", "an2"}) CHECK(node_of_host(host, config, map).empty());
 }
 
-TEST_CASE("what shows the bug without a word of the failure's logs waits while others are tried, and is taken when they are in vain") {
+TEST_CASE(
+    "what shows the bug without a word of the failure's logs waits while others are tried, and is taken when they are "
+    "in vain") {
   const auto config = deployment();
   Dump dump;
   dump.scf(5, "n1", "write", EIO, "/data/n1/wal");
@@ -668,7 +758,9 @@ TEST_CASE("what shows the bug without a word of the failure's logs waits while o
     Said said;
     for (std::size_t i = 0; i < inputs.traces[0].events.size(); ++i) {
       const bool names = inputs.traces[0].events[i].type == trace::EventType::scf;
-      said.events[i] = {.weight = names ? 0.9 : 0.8, .words = names ? "n1.log:7 of n1: 'cannot save: I/O error'" : "n1.log:9 of n1: 'n2 is gone'", .guessed = !names};
+      said.events[i] = {.weight = names ? 0.9 : 0.8,
+                        .words = names ? "n1.log:7 of n1: 'cannot save: I/O error'" : "n1.log:9 of n1: 'n2 is gone'",
+                        .guessed = !names};
     }
     inputs.said = {said};
     inputs.log_observables = {{"n1 says 1", "n1", 0, "n1.log:7 of n1: 'cannot save: I/O error'"}};
@@ -682,9 +774,12 @@ TEST_CASE("what shows the bug without a word of the failure's logs waits while o
     }
     const auto right = [&](const Hit& hit) { return another && hit.fault->kind == FaultKind::syscall && hit.act == 3; };
     const auto wrong = [](const Hit& hit) { return hit.fault->kind == FaultKind::crash; };
-    Play play(writes, [&](const std::vector<Hit>& hits, int) { return std::any_of(hits.begin(), hits.end(), right) || std::any_of(hits.begin(), hits.end(), wrong); });
+    Play play(writes, [&](const std::vector<Hit>& hits, int) {
+      return std::any_of(hits.begin(), hits.end(), right) || std::any_of(hits.begin(), hits.end(), wrong);
+    });
     play.said = [&](const std::vector<Hit>& hits) {
-      return std::any_of(hits.begin(), hits.end(), right) ? std::vector<std::string>{"n1 says 1"} : std::vector<std::string>{};
+      return std::any_of(hits.begin(), hits.end(), right) ? std::vector<std::string>{"n1 says 1"}
+                                                          : std::vector<std::string>{};
     };
     const auto d = diagnose::diagnose(inputs, play, nullptr);
     REQUIRE(d);
@@ -693,7 +788,9 @@ TEST_CASE("what shows the bug without a word of the failure's logs waits while o
     REQUIRE(d->found->faults.size() == 1);
     CHECK(d->found->faults[0].kind == (another ? FaultKind::syscall : FaultKind::crash));
     CHECK(d->remarks.doubts.empty() == another);
-    const bool waited = std::any_of(d->tried.begin(), d->tried.end(), [](const Tried& one) { return one.note.find("others come first") != std::string::npos; });
+    const bool waited = std::any_of(d->tried.begin(), d->tried.end(), [](const Tried& one) {
+      return one.note.find("others come first") != std::string::npos;
+    });
     CHECK(waited);
   }
 }
@@ -707,10 +804,17 @@ TEST_CASE("an error that came along with a peer's name and its path is the peer'
       if (c.error == "ENOSPC") return c.node;
     return std::string();
   };
-  CHECK(failing("failed to install snapshot: peer=n2 error=\"write /srv/run/n2/data/state.bin: no space left on device\"") == "n2");
-  CHECK(failing("failed to install snapshot: error=\"write /srv/run/n1/data/state.bin: no space left on device\"") == "n1");
-  CHECK(failing("failed to install snapshot: peer=n2 error=\"write /srv/run/data/state.bin: no space left on device\"") == "n1");
-  CHECK(failing("failed to copy: error=\"write /srv/run/n2/data/state.bin: no space left on device\"") == "n1");  // nobody says whose folder that is
+  CHECK(
+      failing(
+          "failed to install snapshot: peer=n2 error=\"write /srv/run/n2/data/state.bin: no space left on device\"") ==
+      "n2");
+  CHECK(failing("failed to install snapshot: error=\"write /srv/run/n1/data/state.bin: no space left on device\"") ==
+        "n1");
+  CHECK(
+      failing("failed to install snapshot: peer=n2 error=\"write /srv/run/data/state.bin: no space left on device\"") ==
+      "n1");
+  CHECK(failing("failed to copy: error=\"write /srv/run/n2/data/state.bin: no space left on device\"") ==
+        "n1");  // nobody says whose folder that is
 }
 
 TEST_CASE("who says nothing any more may stand still as well; who would be started again does so rather") {
@@ -718,7 +822,9 @@ TEST_CASE("who says nothing any more may stand still as well; who would be start
   const std::string usual = line(0, "opening") + line(2, "saved") + line(4, "saved") + line(6, "closed");
   std::string missed = "n2 is late";
   const auto candidate = [&](FaultKind kind) -> std::optional<Candidate> {
-    const Plan plan = planned(config, {usual + line(20, missed) + line(30, "waiting"), line(0, "opening") + line(2, "saved")}, {usual, usual}, nullptr);
+    const Plan plan =
+        planned(config, {usual + line(20, missed) + line(30, "waiting"), line(0, "opening") + line(2, "saved")},
+                {usual, usual}, nullptr);
     for (const Candidate& c : plan.candidates)
       if (c.kind == kind && c.node == "n2") return c;
     return std::nullopt;
@@ -727,7 +833,7 @@ TEST_CASE("who says nothing any more may stand still as well; who would be start
   REQUIRE(hangs);
   REQUIRE(ends);
   CHECK(hangs->weight > ends->weight);
-  CHECK(hangs->other_length);  // nobody knows how long
+  CHECK(hangs->other_length);                // nobody knows how long
   missed = "n2: connection closed by peer";  // whose machine answers
   REQUIRE(candidate(FaultKind::pause));
   CHECK(candidate(FaultKind::pause)->weight < candidate(FaultKind::crash)->weight);
@@ -744,7 +850,8 @@ TEST_CASE("that nothing of what the failure's logs say came back is told of the 
   for (const bool back : {false, true}) {
     CAPTURE(back);
     Inputs inputs = inputs_of(config, {dump});
-    inputs.log_observables = {{"n1 says 1", "n1", 0, "n1.log:7 of n1: 'cannot save: I/O error'"}, {"n1 says 2", "n1", 0, ""}};
+    inputs.log_observables = {{"n1 says 1", "n1", 0, "n1.log:7 of n1: 'cannot save: I/O error'"},
+                              {"n1 says 2", "n1", 0, ""}};
     Act write;
     write.t = 1;
     write.node = "n1";
@@ -752,13 +859,16 @@ TEST_CASE("that nothing of what the failure's logs say came back is told of the 
     write.path = "/data/n1/wal";
     Play play({write}, [](const std::vector<Hit>& hits, int) { return !hits.empty(); });
     play.said = [back](const std::vector<Hit>& hits) {
-      return hits.empty() ? std::vector<std::string>{} : back ? std::vector<std::string>{"n1 says 1"} : std::vector<std::string>{"n1 says 2"};
+      return hits.empty() ? std::vector<std::string>{}
+             : back       ? std::vector<std::string>{"n1 says 1"}
+                          : std::vector<std::string>{"n1 says 2"};
     };
     const auto d = diagnose::diagnose(inputs, play, nullptr);
     REQUIRE(d);
     REQUIRE(d->found);
     const auto doubted = [&](std::string_view what) {
-      return std::any_of(d->remarks.doubts.begin(), d->remarks.doubts.end(), [&](const std::string& doubt) { return doubt.find(what) != std::string::npos; });
+      return std::any_of(d->remarks.doubts.begin(), d->remarks.doubts.end(),
+                         [&](const std::string& doubt) { return doubt.find(what) != std::string::npos; });
     };
     CHECK(doubted("cannot save: I/O error") != back);
     CHECK_FALSE(doubted("says 2"));
@@ -769,17 +879,23 @@ TEST_CASE("that nothing of what the failure's logs say came back is told of the 
 TEST_CASE("that peers miss who starts or stops is no cut, and what they say between is one") {
   const auto config = deployment();
   const std::string one = line(0, "starting server") + line(0.1, "listening on 10.0.0.1:9093");
-  const std::string two = line(0, "starting server") + line(5, "listening on 10.0.0.2:9093"), three = line(0, "starting server") + line(6, "listening on 10.0.0.3:9093");
+  const std::string two = line(0, "starting server") + line(5, "listening on 10.0.0.2:9093"),
+                    three = line(0, "starting server") + line(6, "listening on 10.0.0.3:9093");
   const auto missed = [](double from, double to, const std::string& name) {
     std::string said;
-    for (double at = from; at < to; at += 0.5) said += line(at, fmt::format("Connection to {} could not be established", name));
+    for (double at = from; at < to; at += 0.5)
+      said += line(at, fmt::format("Connection to {} could not be established", name));
     return said;
   };
-  const std::string stops = line(40, "received SIGTERM") + line(40.1, "sockets closed") + line(40.15, "logs closed") + line(40.2, "caches closed") + line(40.25, "timers closed") +
-                            line(40.3, "metrics closed") + line(40.35, "all closed");
+  const std::string stops = line(40, "received SIGTERM") + line(40.1, "sockets closed") + line(40.15, "logs closed") +
+                            line(40.2, "caches closed") + line(40.25, "timers closed") + line(40.3, "metrics closed") +
+                            line(40.35, "all closed");
   const auto cuts = [&](const std::string& between) {
     // n3 is the last to stop.
-    const Plan plan = planned(config, {one + missed(1, 5, "n2") + missed(5, 6, "n3") + stops, two + between + stops, three + line(40, "received SIGTERM") + missed(40.5, 44, "n1")}, {}, nullptr);
+    const Plan plan = planned(config,
+                              {one + missed(1, 5, "n2") + missed(5, 6, "n3") + stops, two + between + stops,
+                               three + line(40, "received SIGTERM") + missed(40.5, 44, "n1")},
+                              {}, nullptr);
     std::vector<Candidate> found;
     for (const Candidate& c : plan.candidates)
       if (c.kind == FaultKind::partition || c.kind == FaultKind::pause) found.push_back(c);
@@ -796,8 +912,12 @@ TEST_CASE("that peers miss who starts or stops is no cut, and what they say betw
   CHECK(std::abs(cut[0].first_ts - log_begin() - 18'000'000'000) < 500'000'000);
   for (std::size_t i = 1; i < cut.size(); ++i) CHECK(cut[i].said <= 0.1);
   // Only the end of its log is there: it begins with what it says then, and nobody knows from when on it listened.
-  const std::string tail = line(14, "a compaction is started") + line(15, "a compaction is done") + line(16, "a compaction is started");
-  const Plan late = planned(config, {one + missed(10, 14, "n3") + line(16, "all is well"), two + missed(10, 14, "n3") + line(16, "all is well"), tail}, {}, nullptr);
+  const std::string tail =
+      line(14, "a compaction is started") + line(15, "a compaction is done") + line(16, "a compaction is started");
+  const Plan late = planned(config,
+                            {one + missed(10, 14, "n3") + line(16, "all is well"),
+                             two + missed(10, 14, "n3") + line(16, "all is well"), tail},
+                            {}, nullptr);
   REQUIRE(!late.candidates.empty());
   CHECK(late.candidates[0].said > 0.3);
 }
@@ -821,18 +941,26 @@ TEST_CASE("only a node whose log is there can be unaware of what others noticed"
   CHECK(believed(3) > 2 * believed(2));
 }
 
-TEST_CASE("a node that others have no route to was cut off from them: it did not stand still, no call failed, and no role tells it better") {
+TEST_CASE(
+    "a node that others have no route to was cut off from them: it did not stand still, no call failed, and no role "
+    "tells it better") {
   const auto config = deployment();
   std::string ticks[3], usual[3];
   const auto tick = [](double at, const std::string& text) { return line(at, "a block is stored, " + text); };
   for (int n = 0; n < 3; ++n)
     for (int second = 0; second <= 40; ++second) {
       usual[n] += tick(second, "as always");
-      const bool quiet = (n == 0 && second > 10 && second < 30) || (n == 2 && second > 14 && second < 30);  // it has nobody to speak with; and all is done by another one
+      const bool quiet =
+          (n == 0 && second > 10 && second < 30) ||
+          (n == 2 && second > 14 && second < 30);  // it has nobody to speak with; and all is done by another one
       if (!quiet) ticks[n] += tick(second, "as always");
-      if (second == 2 && n == 0) ticks[n] += line(2.1, "becoming the active controller"), usual[n] += line(2.1, "becoming the active controller");
-      if (second == 2 && n == 0) ticks[n] += line(2.2, "the log begins anew"), usual[n] += line(2.2, "the log begins anew");
-      if (n == 1 && second == 13) ticks[n] += line(13.1, "becoming the active controller") + line(13.2, "the log begins anew");
+      if (second == 2 && n == 0)
+        ticks[n] += line(2.1, "becoming the active controller"),
+            usual[n] += line(2.1, "becoming the active controller");
+      if (second == 2 && n == 0)
+        ticks[n] += line(2.2, "the log begins anew"), usual[n] += line(2.2, "the log begins anew");
+      if (n == 1 && second == 13)
+        ticks[n] += line(13.1, "becoming the active controller") + line(13.2, "the log begins anew");
       if (n != 0 && second > 11 && second < 28)
         ticks[n] += line(second + 0.5, "Error connecting to node n1:9093\njava.net.SocketException: Invalid argument");
     }
@@ -852,20 +980,29 @@ TEST_CASE("a node that others have no route to was cut off from them: it did not
 
 TEST_CASE("a role is lost by whom several messages say so of, not by whom one does, and by nobody while nodes start") {
   const auto config = deployment();
-  const std::string one = line(0, "starting server") + line(1, "listening"), late = line(0, "starting server") + line(8, "listening");
-  const auto role = [](double at) { return line(at, "becoming the active controller") + line(at + 0.1, "the log begins anew"); };
-  const auto believed = [&](const std::vector<std::string>& failed, const std::vector<std::string>& usual, const char* node) {
+  const std::string one = line(0, "starting server") + line(1, "listening"),
+                    late = line(0, "starting server") + line(8, "listening");
+  const auto role = [](double at) {
+    return line(at, "becoming the active controller") + line(at + 0.1, "the log begins anew");
+  };
+  const auto believed = [&](const std::vector<std::string>& failed, const std::vector<std::string>& usual,
+                            const char* node) {
     double most = 0;
     for (const Candidate& c : planned(config, failed, usual, nullptr).candidates)
-      if (c.node == node && c.why.find(fmt::format("{} says in a run", node)) != std::string::npos) most = std::max(most, c.said);
+      if (c.node == node && c.why.find(fmt::format("{} says in a run", node)) != std::string::npos)
+        most = std::max(most, c.said);
     return most;
   };
   const std::string end = line(40, "done");
   const std::vector<std::string> usual{one + role(2) + end, one + line(3, "voted for the first") + end, one + end};
-  const std::vector<std::string> failed{one + role(2) + end, one + line(3, "voted for the first") + role(20) + end, one + line(19.5, "voted for the first") + end};
+  const std::vector<std::string> failed{one + role(2) + end, one + line(3, "voted for the first") + role(20) + end,
+                                        one + line(19.5, "voted for the first") + end};
   CHECK(believed(failed, usual, "n1") > 0.2);
   CHECK(believed(failed, usual, "n2") < 0.2);
-  const auto loads = [&](double at) { return line(0, "starting server") + (at < 8 ? line(at, "the loader catches up") : "") + line(8, "listening") + (at > 8 ? line(at, "the loader catches up") : ""); };
+  const auto loads = [&](double at) {
+    return line(0, "starting server") + (at < 8 ? line(at, "the loader catches up") : "") + line(8, "listening") +
+           (at > 8 ? line(at, "the loader catches up") : "");
+  };
   const std::vector<std::string> by_one{one + line(2, "the loader catches up") + end, one + end, late + end};
   CHECK(believed({by_one[0], by_one[1], loads(9) + end}, by_one, "n1") > 0.2);
   CHECK(believed({by_one[0], by_one[1], loads(5) + end}, by_one, "n1") == 0);
@@ -875,12 +1012,15 @@ TEST_CASE("a stop that begins with what went wrong is the program's own, however
   const auto config = deployment();
   std::string stops;
   for (int i = 0; i < 20; ++i) stops += line(10.1 + 0.01 * i, fmt::format("part {} is shut down", i));
-  const std::string begins = line(0, "starting server") + line(1, "listening") + line(2, "store opened"), again = line(14, "starting server") + line(15, "listening") + line(16, "store opened");
+  const std::string begins = line(0, "starting server") + line(1, "listening") + line(2, "store opened"),
+                    again = line(14, "starting server") + line(15, "listening") + line(16, "store opened");
   const auto stopped = [&](const std::string& why) {
     Told told(config, begins + line(10, why) + stops + again + line(30, "done"), "");
     const Plan plan = told.plan();
     for (const Candidate& c : plan.candidates)
-      if (c.kind == FaultKind::crash && c.why.find("begins again") != std::string::npos && c.why.find("in order") != std::string::npos) return true;
+      if (c.kind == FaultKind::crash && c.why.find("begins again") != std::string::npos &&
+          c.why.find("in order") != std::string::npos)
+        return true;
     return false;
   };
   CHECK(stopped("received SIGTERM, shutting down"));
@@ -889,14 +1029,18 @@ TEST_CASE("a stop that begins with what went wrong is the program's own, however
 
 TEST_CASE("who is stopped while others go on was stopped: that they miss it from then on tells of nothing else") {
   const auto config = deployment();
-  const std::string begins = line(0, "starting server") + line(1, "listening"), stops = line(40, "received SIGTERM, shutting down");
+  const std::string begins = line(0, "starting server") + line(1, "listening"),
+                    stops = line(40, "received SIGTERM, shutting down");
   std::string ticks, missing, few;
   for (int second = 2; second < 40; ++second) ticks += line(second, "a block is stored");
   for (int second = 2; second < 11; ++second) few += line(second, "a block is stored");
-  for (int second = 2; second < 40; ++second) missing += line(second, second < 12 ? "a block is stored" : "lost connection to n2");
+  for (int second = 2; second < 40; ++second)
+    missing += line(second, second < 12 ? "a block is stored" : "lost connection to n2");
   const std::string early = begins + few + line(11, "received SIGTERM, shutting down") + line(11.2, "all is closed");
   const auto candidates = [&](const std::string& second, const std::string& usually) {
-    return planned(config, {begins + missing + stops, second, begins + missing + stops}, {begins + ticks + stops, usually, begins + ticks + stops}, nullptr).candidates;
+    return planned(config, {begins + missing + stops, second, begins + missing + stops},
+                   {begins + ticks + stops, usually, begins + ticks + stops}, nullptr)
+        .candidates;
   };
   const std::vector<Candidate> stopped = candidates(early, begins + ticks + stops);
   REQUIRE(!stopped.empty());

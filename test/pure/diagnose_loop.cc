@@ -33,7 +33,8 @@ class Record final : public Runner {
   std::vector<Result<schedule::RunResult>> run_all(const std::vector<const Schedule*>& schedules) override {
     batches.push_back(schedules.size());
     std::vector<Result<schedule::RunResult>> results;
-    const bool killed = killed_at && real_runs <= *killed_at && *killed_at < real_runs + static_cast<int>(schedules.size());
+    const bool killed =
+        killed_at && real_runs <= *killed_at && *killed_at < real_runs + static_cast<int>(schedules.size());
     for (std::size_t i = 0; i < schedules.size(); ++i) {
       const std::string key = schedule::fingerprint(*schedules[i]);
       std::deque<schedule::RunResult>& known = recorded[key];
@@ -87,12 +88,12 @@ Cluster::Rule flaky(const std::string& syscall, std::vector<bool> pattern) {
 }
 
 std::string summary(const Diagnosis& d) {
-  std::string text = fmt::format("{} {} {} {} {}/{}\n{}\n", schedule::verdict_name(d.verdict), d.level, d.schedules, d.runs,
-                                 d.tally.reproduced, d.tally.conclusive(), d.reason);
+  std::string text = fmt::format("{} {} {} {} {}/{}\n{}\n", schedule::verdict_name(d.verdict), d.level, d.schedules,
+                                 d.runs, d.tally.reproduced, d.tally.conclusive(), d.reason);
   if (d.found) text += schedule::to_toml(*d.found);
   for (const Tried& tried : d.tried)
-    text += fmt::format("{} {} {} {} {}\n", schedule::fingerprint(tried.schedule), tried.tally.reproduced, tried.tally.not_reproduced,
-                        tried.tally.inconclusive, tried.note);
+    text += fmt::format("{} {} {} {} {}\n", schedule::fingerprint(tried.schedule), tried.tally.reproduced,
+                        tried.tally.not_reproduced, tried.tally.inconclusive, tried.note);
   return text;
 }
 
@@ -162,7 +163,8 @@ TEST_CASE("an interrupted diagnosis goes on from its record to the same end") {
   dump.crashed(9, "n2", SIGABRT);
   std::mt19937 random(3);
   for (const int jobs : {1, 3})
-    for (const auto& rule : {flaky("fsync", {true}), flaky("write", {false, true, true, false, true}), flaky("none", {true})}) {
+    for (const auto& rule :
+         {flaky("fsync", {true}), flaky("write", {false, true, true, false, true}), flaky("none", {true})}) {
       auto config = deployment_with(jobs);
       config.diagnose.max_runs = 60;
       Record whole(rule);
@@ -221,13 +223,17 @@ TEST_CASE("what shows the bug too rarely is refined before anything else is look
   CHECK(d.found->faults.size() == 1);
   CHECK(d.found->faults.at(0).when.back().function == "compact");
   int level2 = 0;
-  for (const Tried& tried : d.tried) level2 += tried.level == 2 && tried.note.find("simpler") == std::string::npos ? 1 : 0;
+  for (const Tried& tried : d.tried)
+    level2 += tried.level == 2 && tried.note.find("simpler") == std::string::npos ? 1 : 0;
   CHECK(level2 <= 2);
 }
 
 TEST_CASE("what is accepted although it misses at times is gone on from, to what does not hang by its time") {
   // A cut, then a crash while n1 catches up; when it does that differs a little from run to run.
-  const std::vector<Act> production{{-1, "n1", "boot", "", ""}, {1, "n1", "apply", "", ""}, {8.2, "n1", "install", "", ""}, {8.3, "n1", "saveKeys", "", ""}};
+  const std::vector<Act> production{{-1, "n1", "boot", "", ""},
+                                    {1, "n1", "apply", "", ""},
+                                    {8.2, "n1", "install", "", ""},
+                                    {8.3, "n1", "saveKeys", "", ""}};
   Dump dump;
   record(dump, production, 9);
   dump.cut(2, 8, 1, {2, 3});
@@ -235,7 +241,8 @@ TEST_CASE("what is accepted although it misses at times is gone on from, to what
   dump.ends(17);
   bool only_by_time = false;
   Play play({}, [&](const std::vector<Hit>& hits, int run) {
-    if (hits.size() != 2 || hits[0].fault->kind != FaultKind::partition || hits[1].fault->kind != FaultKind::crash) return false;
+    if (hits.size() != 2 || hits[0].fault->kind != FaultKind::partition || hits[1].fault->kind != FaultKind::crash)
+      return false;
     return hits[1].act == 3 ? !only_by_time : hits[1].act < 0 && hits[1].t > 8.3 && run % 6 != 0;
   });
   play.acts_of = [&](int) { return production; };
@@ -273,8 +280,13 @@ TEST_CASE("what is accepted although it misses at times is gone on from, to what
 }
 
 TEST_CASE("what misses now and then whatever it waits for costs few runs to learn that nothing is surer") {
-  const std::vector<Act> acts{{-1, "n1", "boot", "", ""},        {1, "n1", "apply", "", ""},  {3, "n1", "", "rename", "/data/n1/table"}, {5, "n1", "flush", "", ""},
-                              {7, "n1", "", "unlink", "/data/n1/old"}, {8.2, "n1", "install", "", ""}, {8.3, "n1", "saveKeys", "", ""}};
+  const std::vector<Act> acts{{-1, "n1", "boot", "", ""},
+                              {1, "n1", "apply", "", ""},
+                              {3, "n1", "", "rename", "/data/n1/table"},
+                              {5, "n1", "flush", "", ""},
+                              {7, "n1", "", "unlink", "/data/n1/old"},
+                              {8.2, "n1", "install", "", ""},
+                              {8.3, "n1", "saveKeys", "", ""}};
   Dump dump;
   record(dump, acts, 9);
   dump.crashed(8.4, "n1");
@@ -287,7 +299,8 @@ TEST_CASE("what misses now and then whatever it waits for costs few runs to lear
     std::mt19937 dice(seed);
     Play play(acts, [&](const std::vector<Hit>& hits, int) {
       const bool lucky = std::uniform_real_distribution<>(0, 1)(dice) < 0.82;
-      return lucky && hits.size() == 1 && hits[0].fault->node == "n1" && hits[0].fault->kind == FaultKind::crash && hits[0].t > 8;
+      return lucky && hits.size() == 1 && hits[0].fault->node == "n1" && hits[0].fault->kind == FaultKind::crash &&
+             hits[0].t > 8;
     });
     const Diagnosis d = diagnosis_of(config, dump, play, {}, true);
     all += d.runs;
@@ -298,7 +311,8 @@ TEST_CASE("what misses now and then whatever it waits for costs few runs to lear
   CHECK(all / kSearches <= 53);
 }
 
-TEST_CASE("when nothing says when a cut came, a deployment that is at work is cut, not one that may still be starting") {
+TEST_CASE(
+    "when nothing says when a cut came, a deployment that is at work is cut, not one that may still be starting") {
   // The members need half a second to agree on a leader; on a machine that is busier later on, two.
   Dump dump(false);
   dump.cut(2, 5, 1, {2, 3});
@@ -340,7 +354,8 @@ TEST_CASE("a call that shows the bug from a time on, but not always, is failed t
   Dump dump;
   dump.scf(0.8, "n1", "accept4", EMFILE, "socket:[7]");
   dump.ends(10);
-  const std::vector<Act> acts{{0.2, "n1", "", "accept4", "socket:[7]", false}, {0.9, "n1", "", "accept4", "socket:[7]", false}};
+  const std::vector<Act> acts{{0.2, "n1", "", "accept4", "socket:[7]", false},
+                              {0.9, "n1", "", "accept4", "socket:[7]", false}};
   Play play(acts, [](const std::vector<Hit>& hits, int run) {
     if (hits.empty()) return false;
     return hits[0].fault->when.empty() ? hits[0].act == 0 : run % 6 != 0;
@@ -352,12 +367,15 @@ TEST_CASE("a call that shows the bug from a time on, but not always, is failed t
   CHECK(d.tested.not_reproduced == 0);
 }
 
-TEST_CASE("what shows the bug too rarely moves on to the calls that follow, though the role changes and several of them show it too rarely as well") {
+TEST_CASE(
+    "what shows the bug too rarely moves on to the calls that follow, though the role changes and several of them show "
+    "it too rarely as well") {
   const std::vector<std::string> waits{"openat", "read", "write", "sendto", "select"};
   const auto acts_in = [&](int role) {
     std::vector<Act> acts;
     for (std::size_t i = 0; i < waits.size(); ++i)
-      acts.push_back({2 + 0.1 * static_cast<double>(i), fmt::format("n{}", 1 + role % 3), "", waits[i], i == 0 ? "/data/handover" : "", i == 0});
+      acts.push_back({2 + 0.1 * static_cast<double>(i), fmt::format("n{}", 1 + role % 3), "", waits[i],
+                      i == 0 ? "/data/handover" : "", i == 0});
     return acts;
   };
   Dump dump;
@@ -448,8 +466,10 @@ TEST_CASE("faults hours apart: those of one time together, the last first") {
   dump.crashed(36'012, "n1");
   dump.ends(36'030);
   Cluster cluster([](const Schedule& s, int) {
-    return Answer{hit_if(s.faults.size() == 2 && s.faults[0].kind == FaultKind::pause && s.faults[1].node == "n1" && !s.faults[1].when.empty() &&
-                         s.faults[1].when.at(0).elapsed_ns == 12 * kSecond), {}, {}};
+    return Answer{hit_if(s.faults.size() == 2 && s.faults[0].kind == FaultKind::pause && s.faults[1].node == "n1" &&
+                         !s.faults[1].when.empty() && s.faults[1].when.at(0).elapsed_ns == 12 * kSecond),
+                  {},
+                  {}};
   });
   cluster.seconds = 20;
   const Diagnosis d = diagnosis_of(config, dump, cluster);
@@ -502,7 +522,9 @@ TEST_CASE("a schedule that the deployment cannot run is left, at level 1 too") {
         ++refused;
         return fail(ErrorKind::environment, "openat cannot be failed here");
       }
-      Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(fault_of(s, FaultKind::syscall, "n3") != nullptr), {}, {}}; });
+      Cluster cluster([](const Schedule& s, int) {
+        return Answer{hit_if(fault_of(s, FaultKind::syscall, "n3") != nullptr), {}, {}};
+      });
       return cluster.run(schedule);
     }
   };
@@ -529,16 +551,22 @@ TEST_CASE("progress says what may still come") {
   CHECK(progress.at(5).seconds_left == Approx(10.0 * progress.at(5).runs_left));
 }
 
-TEST_CASE("what may not come by is armed as alternatives once a run fired nothing, the first that comes was tried, the others are not") {
+TEST_CASE(
+    "what may not come by is armed as alternatives once a run fired nothing, the first that comes was tried, the "
+    "others are not") {
   auto config = deployment();
   config.diagnose.levels = {1, 2};
   Dump dump;
-  for (int i = 0; i < 12; ++i) dump.scf(0.5 + i, "n1", "openat", EIO, fmt::format("/data/n1/table-{}.db", static_cast<char>('a' + i)));
+  for (int i = 0; i < 12; ++i)
+    dump.scf(0.5 + i, "n1", "openat", EIO, fmt::format("/data/n1/table-{}.db", static_cast<char>('a' + i)));
   dump.ends(30);
-  // None of these calls comes by in the runs without faults, and then only two of them do: the bug is behind the second.
+  // None of these calls comes by in the runs without faults, and then only two of them do: the bug is behind the
+  // second.
   const auto search = [&](bool window, Play& play) {
     play.acts_of = [](int run) {
-      return run < 3 ? std::vector<Act>{} : std::vector<Act>{{1, "n1", "", "openat", "/data/n1/table-c.db"}, {2, "n1", "", "openat", "/data/n1/table-j.db"}};
+      return run < 3 ? std::vector<Act>{}
+                     : std::vector<Act>{{1, "n1", "", "openat", "/data/n1/table-c.db"},
+                                        {2, "n1", "", "openat", "/data/n1/table-j.db"}};
     };
     Inputs inputs = inputs_of(config, {dump});
     inputs.simplify = false;
@@ -548,7 +576,8 @@ TEST_CASE("what may not come by is armed as alternatives once a run fired nothin
     return *std::move(d);
   };
   const auto bug = [](const std::vector<Hit>& hits, int) {
-    return hits.size() == 1 && hits[0].fault->call.path && hits[0].fault->call.path->find("table-j") != std::string::npos;
+    return hits.size() == 1 && hits[0].fault->call.path &&
+           hits[0].fault->call.path->find("table-j") != std::string::npos;
   };
   Play one_by_one({}, bug);
   const Diagnosis slow = search(false, one_by_one);
@@ -569,9 +598,11 @@ TEST_CASE("what may not come by is armed as alternatives once a run fired nothin
   CHECK(most <= 16);
   // The other one that comes was tried once, as itself; what was withdrawn then is not told as tried.
   for (const Tried& tried : quick.tried)
-    if (tried.note.find("it came first of") != std::string::npos) fired_nothing += tried.schedule.faults.size() == 1 ? 0 : 1;
+    if (tried.note.find("it came first of") != std::string::npos)
+      fired_nothing += tried.schedule.faults.size() == 1 ? 0 : 1;
   CHECK(fired_nothing == 0);
-  CHECK(std::any_of(quick.tried.begin(), quick.tried.end(), [](const Tried& tried) { return tried.note.find("it came first of") != std::string::npos; }));
+  CHECK(std::any_of(quick.tried.begin(), quick.tried.end(),
+                    [](const Tried& tried) { return tried.note.find("it came first of") != std::string::npos; }));
 }
 
 TEST_CASE("where all calls come by, no alternatives are armed") {

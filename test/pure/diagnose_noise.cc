@@ -1,5 +1,5 @@
-// What a day of other things in the window must not cost: whose host it was, how near it is, what is usual, and how many runs
-// tell nothing.
+// What a day of other things in the window must not cost: whose host it was, how near it is, what is usual, and how
+// many runs tell nothing.
 #include <catch2/catch.hpp>
 
 #include "diagnose_play.h"
@@ -12,7 +12,6 @@ using schedule::OracleAnswer;
 using schedule::Schedule;
 
 namespace {
-
 
 double weight_of(const Plan& plan, FaultKind kind, std::string_view node) {
   double weight = 0;
@@ -32,7 +31,8 @@ TEST_CASE("noise: a node that stands still now and then all day is one candidate
     const Plan plan = plan_of(config, dump);
     CHECK(accounted(plan) == plan.failures);
     if (pauses > 8) CHECK(weight_of(plan, FaultKind::crash, "n1") > 5 * weight_of(plan, FaultKind::pause, "n2"));
-    return std::count_if(plan.candidates.begin(), plan.candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::pause; });
+    return std::count_if(plan.candidates.begin(), plan.candidates.end(),
+                         [](const Candidate& c) { return c.kind == FaultKind::pause; });
   };
   CHECK(planned(20) == 1);
   CHECK(planned(3) == 3);
@@ -63,9 +63,11 @@ TEST_CASE("noise: a call that fails all the time is not usual where its node end
     dump.scf(24 * kHour - 1000, "n2", "openat", ELOOP, "/data/n2/table");
     dump.ends(24 * kHour);
     const Plan plan = plan_of(config, dump);
-    const auto failed = std::find_if(plan.candidates.begin(), plan.candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::syscall && c.node == "n1"; });
+    const auto failed = std::find_if(plan.candidates.begin(), plan.candidates.end(),
+                                     [](const Candidate& c) { return c.kind == FaultKind::syscall && c.node == "n1"; });
     REQUIRE(failed != plan.candidates.end());
-    CHECK((failed->why.find("it fails like that all the time; the last time n1 ended itself right after it") != std::string::npos) == ends);
+    CHECK((failed->why.find("it fails like that all the time; the last time n1 ended itself right after it") !=
+           std::string::npos) == ends);
     return weight_of(plan, FaultKind::syscall, "n1") / weight_of(plan, FaultKind::syscall, "n2");
   };
   CHECK(share(true) > 3 * share(false));
@@ -77,7 +79,8 @@ TEST_CASE("noise: the last of many incidents is nearer than those before it, and
     Dump dump;
     double t = 0;
     for (int i = 0; i < 30; ++i, t += apart)
-      dump.scf(t, "n2", "openat", ELOOP, fmt::format("/data/n2/{}{}", static_cast<char>('a' + i % 26), i < 26 ? "file" : "table"));
+      dump.scf(t, "n2", "openat", ELOOP,
+               fmt::format("/data/n2/{}{}", static_cast<char>('a' + i % 26), i < 26 ? "file" : "table"));
     dump.scf(t, "n1", "fsync", EIO, "/data/n1/log");
     dump.ends(t + 1);
     const Plan plan = plan_of(config, dump);
@@ -100,16 +103,19 @@ TEST_CASE("noise: the last fault of a day ranks before the kills and pauses of t
   const std::vector<const Candidate*> ranked = by_rank(plan);
   REQUIRE(ranked.size() >= 4);
   CHECK(ranked.front()->kind == FaultKind::partition);
-  CHECK(plan.candidates.front().kind != FaultKind::partition);  // where they are tried together, it is in the paper's order
+  CHECK(plan.candidates.front().kind !=
+        FaultKind::partition);  // where they are tried together, it is in the paper's order
   for (std::size_t i = 0; i < ranked.size(); ++i) CHECK(ranked[i]->rank == static_cast<int>(i) + 1);
-  CHECK(std::is_sorted(ranked.begin(), ranked.end(), [](const Candidate* a, const Candidate* b) { return !a->symptom && b->symptom; }));
+  CHECK(std::is_sorted(ranked.begin(), ranked.end(),
+                       [](const Candidate* a, const Candidate* b) { return !a->symptom && b->symptom; }));
 }
 
 TEST_CASE("noise: of a window that begins late little is known of a host, but what it does tells whose it is") {
   const auto config = deployment();
   Dump normal;
   for (const char* node : {"n1", "n2"}) {
-    for (const char* file : {"wal", "snapshot", "manifest", "lock"}) normal.sys(1, node, "rename", fmt::format("/run/{}/{}", node, file));
+    for (const char* file : {"wal", "snapshot", "manifest", "lock"})
+      normal.sys(1, node, "rename", fmt::format("/run/{}/{}", node, file));
     normal.event(1, trace::EventType::af, node).function = normal.intern("boot");
   }
   for (const char* file : {"index", "stats"}) normal.sys(1, "n3", "openat", fmt::format("/run/n3/{}", file));
@@ -118,11 +124,13 @@ TEST_CASE("noise: of a window that begins late little is known of a host, but wh
   Dump dump;
   for (int i = 0; i < 3; ++i) {  // they are well, and were there from the start
     const std::string host = fmt::format("store{}.example", i);
-    for (const char* file : {"wal", "snapshot", "manifest", "lock"}) dump.sys(1, host, "rename", fmt::format("/srv/{}", file));
+    for (const char* file : {"wal", "snapshot", "manifest", "lock"})
+      dump.sys(1, host, "rename", fmt::format("/srv/{}", file));
     const std::string query = fmt::format("query{}.example", i);
     for (const char* file : {"index", "stats"}) dump.sys(1, query, "openat", fmt::format("/srv/{}", file));
   }
-  for (const char* file : {"wal", "snapshot", "manifest", "lock"}) dump.sys(1, "late.example", "rename", fmt::format("/srv/{}", file));
+  for (const char* file : {"wal", "snapshot", "manifest", "lock"})
+    dump.sys(1, "late.example", "rename", fmt::format("/srv/{}", file));
   dump.event(4, trace::EventType::af, "late.example").function = dump.intern("give_up");
   dump.crashed(9, "late.example");
   dump.sys(5, "little.example", "openat", "/srv/index");
@@ -191,7 +199,8 @@ TEST_CASE("noise: who took over does what the leader did, and is no second one w
   const auto profile = profile_of(normal, 2);
   const auto taken = [&](bool mates) {
     Dump dump;
-    for (const char* host : {"alpha", "beta", "gamma"}) keeps(dump, host, {"log", "epoch", "vote", "data", "lock", "index"});
+    for (const char* host : {"alpha", "beta", "gamma"})
+      keeps(dump, host, {"log", "epoch", "vote", "data", "lock", "index"});
     for (const char* host : {"alpha", "beta"}) keeps(dump, host, {"leases", "sessions"});
     for (const char* host : {"beta", "gamma"}) keeps(dump, host, {"received", "applied", "acknowledged"});
     dump.meta().addresses = {"alpha=10.9.9.1", "beta=10.9.9.2", "gamma=10.9.9.3"};
@@ -204,7 +213,8 @@ TEST_CASE("noise: who took over does what the leader did, and is no second one w
     for (const std::string& note : plan_of(config, dump, profile).notes)
       for (const char* host : {"alpha", "beta", "gamma"})
         for (const char* node : {"n1", "n2", "n3"})
-          if (note.starts_with(fmt::format("'{}' of the dump was taken for node '{}'", host, node))) node_of[host] = node;
+          if (note.starts_with(fmt::format("'{}' of the dump was taken for node '{}'", host, node)))
+            node_of[host] = node;
     return node_of;
   };
   CHECK(taken(true)["alpha"] == "n1");
@@ -221,7 +231,11 @@ TEST_CASE("noise: many at once that leave nothing to judge are not run again, bu
   Inputs inputs = inputs_of(config, {dump});
   Cluster cluster([](const Schedule& s, int) {
     if (s.faults.size() > 4) return Answer{OracleAnswer::unknown, {}, {}, "node n2 was not ready in 10s"};
-    return Answer{hit_if(std::any_of(s.faults.begin(), s.faults.end(), [](const schedule::Fault& f) { return f.signal == SIGTERM; })), {}, {}, ""};
+    return Answer{hit_if(std::any_of(s.faults.begin(), s.faults.end(),
+                                     [](const schedule::Fault& f) { return f.signal == SIGTERM; })),
+                  {},
+                  {},
+                  ""};
   });
   const Result<Diagnosis> d = diagnose::diagnose(inputs, cluster, {});
   REQUIRE(d);
@@ -253,7 +267,8 @@ TEST_CASE("noise: calls that nodes need to start are failed many at once when th
   }
   dump.ends(10);
   Play play(acts, [](const std::vector<Hit>& hits, int) {
-    return std::any_of(hits.begin(), hits.end(), [](const Hit& hit) { return hit.fault->call.path && hit.fault->call.path->ends_with("/u"); });
+    return std::any_of(hits.begin(), hits.end(),
+                       [](const Hit& hit) { return hit.fault->call.path && hit.fault->call.path->ends_with("/u"); });
   });
   int dead = 0;
   play.dead = [&](const std::vector<Hit>& hits) {
@@ -270,7 +285,8 @@ TEST_CASE("noise: calls that nodes need to start are failed many at once when th
   const Diagnosis& d = *made;
   INFO(d.schedules << " schedules, " << d.runs << " runs, " << dead << " without an answer");
   CHECK(d.target_reached);
-  for (const Tried& tried : d.tried) UNSCOPED_INFO(tried.schedule.faults.size() << " faults, " << tried.tally.runs() << " runs: " << tried.note);
+  for (const Tried& tried : d.tried)
+    UNSCOPED_INFO(tried.schedule.faults.size() << " faults, " << tried.tally.runs() << " runs: " << tried.note);
   CHECK(dead == (inputs.without.empty() ? 0 : 1));
   CHECK(d.schedules <= 8);
 }
@@ -289,9 +305,14 @@ TEST_CASE("noise: what a window of days counts further than a run does is waited
   Play play(acts, [](const std::vector<Hit>&, int) { return false; });
   const Inputs inputs = inputs_of(config, {dump});
   REQUIRE(diagnose::diagnose(inputs, play, {}));
-  const auto first = [&](const auto& is) { return std::find_if(play.made.begin(), play.made.end(), [&](const Schedule& made) { return made.faults.size() == 1 && is(made.faults[0]); }) - play.made.begin(); };
+  const auto first = [&](const auto& is) {
+    return std::find_if(play.made.begin(), play.made.end(),
+                        [&](const Schedule& made) { return made.faults.size() == 1 && is(made.faults[0]); }) -
+           play.made.begin();
+  };
   const auto seventh = first([](const schedule::Fault& fault) { return fault.count == 7 && fault.times == 1; });
-  const auto never = first([](const schedule::Fault& fault) { return !fault.when.empty() && fault.when[0].count == 38; });
+  const auto never =
+      first([](const schedule::Fault& fault) { return !fault.when.empty() && fault.when[0].count == 38; });
   const auto last = static_cast<std::ptrdiff_t>(play.made.size());
   CHECK(seventh < last);
   CHECK(never < last);  // it does come
@@ -304,9 +325,11 @@ TEST_CASE("noise: an old fault is not gone on from with every step of the last o
   Dump dump(false);
   dump.paused(-3 * kHour, -3 * kHour + 8, "n1");
   for (int i = 0; i < 30; ++i)  // and much else, so that it is over for long
-    dump.scf(-2 * kHour + 200 * i, "n1", "access", ENOENT, fmt::format("/data/n1/{}{}", static_cast<char>('a' + i % 26), i < 26 ? "file" : "table"));
+    dump.scf(-2 * kHour + 200 * i, "n1", "access", ENOENT,
+             fmt::format("/data/n1/{}{}", static_cast<char>('a' + i % 26), i < 26 ? "file" : "table"));
   int number = 0;
-  for (const char* function : {"boot", "load", "elect", "append", "store", "apply", "compact", "send", "swap", "tidy"}) {
+  for (const char* function :
+       {"boot", "load", "elect", "append", "store", "apply", "compact", "send", "swap", "tidy"}) {
     acts.push_back({1.0 + number, "n1", function, "", ""});
     dump.event(1.0 + number, trace::EventType::af, "n1").function = dump.intern(function);
     ++number;
@@ -339,7 +362,8 @@ TEST_CASE("noise: of several hosts that play a node each counts for itself") {
   const auto waits_for = [&](int nth) {
     return std::any_of(play.made.begin(), play.made.end(), [&](const Schedule& made) {
       const schedule::Fault* crash = fault_of(made, FaultKind::crash, "n1");
-      return crash != nullptr && crash->when.size() == 1 && crash->when[0].call.syscall == "rename" && crash->when[0].count == nth;
+      return crash != nullptr && crash->when.size() == 1 && crash->when[0].call.syscall == "rename" &&
+             crash->when[0].count == nth;
     });
   };
   CHECK(waits_for(3));
@@ -356,7 +380,8 @@ TEST_CASE("noise: of a window that began late the next of a kind may be meant, t
       acts.push_back({1.1 + i, "n1", "", "pwrite64", "/run/n1/data.db", false});
       acts.push_back({1.2 + i, "n1", "", "pwrite64", "/run/n1/data.db", false});
     }
-    for (int i = 1; i < 3; ++i) dump.sys(1 + i, "n1", "ftruncate", "/run/n1/data.db");  // not the first one, which was overwritten
+    for (int i = 1; i < 3; ++i)
+      dump.sys(1 + i, "n1", "ftruncate", "/run/n1/data.db");  // not the first one, which was overwritten
     dump.crashed(3.05, "n1");
     dump.ends(20);
     // Between the two writes of the third.
@@ -370,7 +395,9 @@ TEST_CASE("noise: of a window that began late the next of a kind may be meant, t
   CHECK(late <= 9);
 }
 
-TEST_CASE("noise: what failed at other times, too, is tried with what stood next to it at one of them, once and as often as it was seen") {
+TEST_CASE(
+    "noise: what failed at other times, too, is tried with what stood next to it at one of them, once and as often as "
+    "it was seen") {
   const auto config = deployment();
   const auto planned = [&](int early, int late) {
     Dump dump;
@@ -385,8 +412,9 @@ TEST_CASE("noise: what failed at other times, too, is tried with what stood next
     dump.ends(24 * kHour);
     std::vector<std::int64_t> times;  // of the schedules that kill n1, and fail the open that comes then
     for (const Schedule& schedule : plan_of(config, dump).schedules)
-      if (schedule.faults.size() == 2 && schedule.faults[0].kind == FaultKind::crash && schedule.faults[0].node == "n1" &&
-          schedule.faults[1].kind == FaultKind::syscall && schedule.faults[1].after == std::vector<std::string>{schedule.faults[0].id})
+      if (schedule.faults.size() == 2 && schedule.faults[0].kind == FaultKind::crash &&
+          schedule.faults[0].node == "n1" && schedule.faults[1].kind == FaultKind::syscall &&
+          schedule.faults[1].after == std::vector<std::string>{schedule.faults[0].id})
         times.push_back(schedule.faults[1].times);
     return times;
   };

@@ -49,7 +49,8 @@ TEST_CASE("level 1: a call that failed right before one of several faults is tri
   dump.ends(40);
   Play play(acts, [](const std::vector<Hit>& hits, int) {
     const auto at = [&](FaultKind kind) {
-      const auto hit = std::find_if(hits.begin(), hits.end(), [&](const Hit& h) { return h.fault->kind == kind && h.fault->node == "n2"; });
+      const auto hit = std::find_if(hits.begin(), hits.end(),
+                                    [&](const Hit& h) { return h.fault->kind == kind && h.fault->node == "n2"; });
       return hit == hits.end() ? -1 : hit->t;
     };
     const double failed = at(FaultKind::syscall);

@@ -10,12 +10,12 @@
 namespace rose::diagnose::test {
 
 struct Act {
-  double t = 0;          // since the workload began; negative: at the start
+  double t = 0;  // since the workload began; negative: at the start
   std::string node;
   std::string function;  // a function entered, or
   std::string syscall;   // a call made
   std::string path;
-  bool changes = true;   // the call shows in traces
+  bool changes = true;       // the call shows in traces
   std::uint64_t offset = 0;  // so far into the function, which no trace shows
 };
 
@@ -47,7 +47,7 @@ class Play final : public Runner {
   // Another script in some runs.
   std::function<std::vector<Act>(int run)> acts_of;
   bool traced = true;
-  std::function<void(const std::vector<Hit>&, Dump&)> also;  // what else a run's trace shows
+  std::function<void(const std::vector<Hit>&, Dump&)> also;               // what else a run's trace shows
   std::function<std::vector<std::string>(const std::vector<Hit>&)> said;  // of the failure's messages, in a run's logs
   std::set<std::string> unknown;  // functions that the test deployment does not have
   std::function<bool(const schedule::Schedule&)> unarmable;
@@ -60,7 +60,8 @@ class Play final : public Runner {
     made.push_back(schedule);
     for (const schedule::Fault& fault : schedule.faults)
       for (const schedule::Condition& c : fault.when)
-        if (unknown.contains(c.function)) return fail(ErrorKind::input, fmt::format("no function '{}' in './node'", c.function));
+        if (unknown.contains(c.function))
+          return fail(ErrorKind::input, fmt::format("no function '{}' in './node'", c.function));
     if (unarmable && unarmable(schedule)) return fail(ErrorKind::environment, "the kernel refuses these probes");
     if (acts_of) acts_ = acts_of(number);
     schedule_ = &schedule;
@@ -112,8 +113,7 @@ class Play final : public Runner {
   };
 
   static bool matches(const schedule::CallMatch& call, const Act& act) {
-    return glob_match(call.syscall, act.syscall) &&
-           (!call.path || glob_match(*call.path, act.path));
+    return glob_match(call.syscall, act.syscall) && (!call.path || glob_match(*call.path, act.path));
   }
 
   bool done(std::size_t i) const { return states_[i].outcome.fired || states_[i].outcome.withdrawn; }
@@ -179,7 +179,9 @@ class Play final : public Runner {
       const schedule::Fault& fault = schedule_->faults[i];
       if (done(i) || !state.open || fault.node != act.node) continue;
       if (state.outcome.armed) {
-        const schedule::CallMatch* call = fault.kind == schedule::FaultKind::syscall ? &fault.call : fault.before ? &*fault.before : nullptr;
+        const schedule::CallMatch* call = fault.kind == schedule::FaultKind::syscall ? &fault.call
+                                          : fault.before                             ? &*fault.before
+                                                                                     : nullptr;
         const int wanted = fault.kind == schedule::FaultKind::syscall ? fault.count : fault.before_count;
         if (call != nullptr && !act.syscall.empty() && matches(*call, act) &&
             ++state.outcome.seen == static_cast<std::uint64_t>(wanted))
@@ -188,7 +190,8 @@ class Play final : public Runner {
       }
       if (state.met >= fault.when.size()) continue;
       const schedule::Condition& c = fault.when[state.met];
-      const bool meant = c.kind == schedule::ConditionKind::function ? !act.function.empty() && act.function == c.function && act.offset == c.offset.value_or(0)
+      const bool meant = c.kind == schedule::ConditionKind::function
+                             ? !act.function.empty() && act.function == c.function && act.offset == c.offset.value_or(0)
                          : c.kind == schedule::ConditionKind::syscall ? !act.syscall.empty() && matches(c.call, act)
                                                                       : false;
       if (!meant) continue;
@@ -209,15 +212,14 @@ inline void record(Dump& dump, const std::vector<Act>& acts, double until) {
   for (const Act& act : acts) {
     if (act.t > until) continue;
     if (act.offset != 0) continue;
-    if (!act.function.empty())
-      dump.event(act.t, trace::EventType::af, act.node).function = dump.intern(act.function);
-    else if (act.changes)
-      dump.sys(act.t, act.node, act.syscall, act.path);
+    if (!act.function.empty()) dump.event(act.t, trace::EventType::af, act.node).function = dump.intern(act.function);
+    else if (act.changes) dump.sys(act.t, act.node, act.syscall, act.path);
   }
 }
 
 inline Diagnosis diagnosis_of(const config::Config& config, const Dump& dump, Runner& runner,
-                              std::optional<profile::Profile> profile = {}, bool simplify = false, CodeMap* code = nullptr) {
+                              std::optional<profile::Profile> profile = {}, bool simplify = false,
+                              CodeMap* code = nullptr) {
   Inputs inputs = inputs_of(config, {dump});
   inputs.simplify = simplify;
   inputs.code = code;

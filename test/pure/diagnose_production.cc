@@ -1,5 +1,5 @@
-// The search on evidence as production gives it: noise that does fire, old faults, many alike, and what a run's own doings
-// leave in a dump. And what its statistics promise, on searches with dice.
+// The search on evidence as production gives it: noise that does fire, old faults, many alike, and what a run's own
+// doings leave in a dump. And what its statistics promise, on searches with dice.
 #include <catch2/catch.hpp>
 #include <random>
 
@@ -16,8 +16,9 @@ using schedule::Schedule;
 
 namespace {
 
-
-Act enters(double t, std::string node, std::string function) { return {t, std::move(node), std::move(function), "", ""}; }
+Act enters(double t, std::string node, std::string function) {
+  return {t, std::move(node), std::move(function), "", ""};
+}
 Act calls(double t, std::string node, std::string syscall, std::string path) {
   return {t, std::move(node), "", std::move(syscall), std::move(path), false};
 }
@@ -27,19 +28,23 @@ struct NoisyCall {
   int err;
 };
 // What logs of healthy fleets are full of; the last ones are less usual.
-constexpr NoisyCall kNoise[] = {{"openat", ENOENT}, {"mkdir", EEXIST}, {"unlink", ENOENT}, {"readlink", EINVAL}, {"rename", ENOENT},
-                                {"openat", EACCES}, {"access", ENOENT}, {"statx", ENOTDIR}, {"openat", ELOOP}, {"fallocate", EBUSY}};
+constexpr NoisyCall kNoise[] = {{"openat", ENOENT}, {"mkdir", EEXIST},   {"unlink", ENOENT}, {"readlink", EINVAL},
+                                {"rename", ENOENT}, {"openat", EACCES},  {"access", ENOENT}, {"statx", ENOTDIR},
+                                {"openat", ELOOP},  {"fallocate", EBUSY}};
 
 // `kinds` of failed calls in the hours before the incident, on all nodes; every second of them is made here, too.
 void add_noise(Dump& dump, std::vector<Act>& acts, int kinds) {
   for (int i = 0; i < kinds; ++i) {
     const NoisyCall& call = kNoise[static_cast<std::size_t>(i) % std::size(kNoise)];
     const std::string node = fmt::format("n{}", 1 + i % 3);
-    const std::string name = fmt::format("{}{}", static_cast<char>('a' + i % 26), std::string(static_cast<std::size_t>(2 + i / 26), 'q'));
-    for (int k = 0; k <= i % 4; ++k) dump.scf(-kHour * (1 + k) - i, node, call.syscall, call.err, fmt::format("/data/{}/{}", node, name));
+    const std::string name =
+        fmt::format("{}{}", static_cast<char>('a' + i % 26), std::string(static_cast<std::size_t>(2 + i / 26), 'q'));
+    for (int k = 0; k <= i % 4; ++k)
+      dump.scf(-kHour * (1 + k) - i, node, call.syscall, call.err, fmt::format("/data/{}/{}", node, name));
     dump.scf(0.5 + 0.01 * i, node, call.syscall, call.err, fmt::format("/data/{}/{}", node, name));
     if (i % 2 == 0)
-      for (int k = 0; k < 3; ++k) acts.push_back(calls(1 + 0.02 * i + 2 * k, node, call.syscall, fmt::format("/run/{}/{}", node, name)));
+      for (int k = 0; k < 3; ++k)
+        acts.push_back(calls(1 + 0.02 * i + 2 * k, node, call.syscall, fmt::format("/run/{}/{}", node, name)));
   }
 }
 
@@ -54,21 +59,23 @@ void add_old_faults(Dump& dump) {
   }
 }
 
-// A day before the incident: a thousand kinds of failures, some of them all day, some in bursts, some once, every fifth of a
-// call that is made here, too; thirty ends and pauses, thirty silences.
+// A day before the incident: a thousand kinds of failures, some of them all day, some in bursts, some once, every fifth
+// of a call that is made here, too; thirty ends and pauses, thirty silences.
 void add_day(Dump& dump, std::vector<Act>& acts, unsigned seed) {
   std::mt19937 random(seed);
   const auto day = [&] { return 5 - static_cast<double>(random() % 86'400); };
   for (int i = 0; i < 1000; ++i) {
     const NoisyCall& call = kNoise[random() % std::size(kNoise)];
     const std::string node = fmt::format("n{}", 1 + random() % 3);
-    const std::string name = fmt::format("{}{}{}", static_cast<char>('a' + i % 26), static_cast<char>('a' + i / 26 % 26), static_cast<char>('a' + i / 676));
+    const std::string name = fmt::format("{}{}{}", static_cast<char>('a' + i % 26),
+                                         static_cast<char>('a' + i / 26 % 26), static_cast<char>('a' + i / 676));
     const unsigned manner = random() % 10;
     const double at = day();
     for (unsigned k = 0; k < (manner < 4 ? 3 + random() % 30 : manner < 7 ? 2 + random() % 10 : 1); ++k)
       dump.scf(manner < 4 ? day() : at + 0.3 * k, node, call.syscall, call.err, fmt::format("/data/{}/{}", node, name));
     if (i % 5 == 0)
-      for (int k = 0; k < 3; ++k) acts.push_back(calls(1 + 0.01 * i + 2 * k, node, call.syscall, fmt::format("/run/{}/{}", node, name)));
+      for (int k = 0; k < 3; ++k)
+        acts.push_back(calls(1 + 0.01 * i + 2 * k, node, call.syscall, fmt::format("/run/{}/{}", node, name)));
   }
   for (int i = 0; i < 30; ++i) {
     const std::string node = fmt::format("n{}", 1 + random() % 3);
@@ -79,7 +86,8 @@ void add_day(Dump& dump, std::vector<Act>& acts, unsigned seed) {
     if (i % 3 == 2) dump.exited(at, node, 1 + static_cast<int>(random() % 2), 0);
     const int from = 1 + static_cast<int>(random() % 3);
     const double silent = day() - 100;
-    dump.silence(silent, silent + 30, fmt::format("n{}", from), fmt::format("10.77.0.{}", from % 3 + 1), fmt::format("10.77.0.{}", from));
+    dump.silence(silent, silent + 30, fmt::format("n{}", from), fmt::format("10.77.0.{}", from % 3 + 1),
+                 fmt::format("10.77.0.{}", from));
   }
   dump.meta().workload_ts = 0;
 }
@@ -98,7 +106,8 @@ TEST_CASE("production: a crash that needs its moment is found beside sixty kinds
   const auto config = deployment();
   for (const int kinds : {0, 60}) {
     Dump dump;
-    std::vector<Act> acts{enters(1, "n1", "boot"), enters(4, "n1", "storeSnapshot"), enters(9, "n1", "applyLog"), enters(15, "n1", "compact")};
+    std::vector<Act> acts{enters(1, "n1", "boot"), enters(4, "n1", "storeSnapshot"), enters(9, "n1", "applyLog"),
+                          enters(15, "n1", "compact")};
     record(dump, acts, 9.5);
     if (kinds > 0) {
       add_noise(dump, acts, kinds);
@@ -109,7 +118,8 @@ TEST_CASE("production: a crash that needs its moment is found beside sixty kinds
     dump.ends(30);
     Play play(acts, [&](const std::vector<Hit>& hits, int) {
       return std::any_of(hits.begin(), hits.end(), [&](const Hit& hit) {
-        return hit.fault->kind == FaultKind::crash && hit.act >= 0 && acts[static_cast<std::size_t>(hit.act)].function == "applyLog";
+        return hit.fault->kind == FaultKind::crash && hit.act >= 0 &&
+               acts[static_cast<std::size_t>(hit.act)].function == "applyLog";
       });
     });
     const Diagnosis d = diagnosis_of(config, dump, play);
@@ -120,7 +130,9 @@ TEST_CASE("production: a crash that needs its moment is found beside sixty kinds
   }
 }
 
-TEST_CASE("production: a day of a thousand kinds of failures, thirty ends and thirty silences costs half as many runs again") {
+TEST_CASE(
+    "production: a day of a thousand kinds of failures, thirty ends and thirty silences costs half as many runs "
+    "again") {
   const auto config = deployment();
   const auto found = [&](bool noise, unsigned seed, const auto& incident, std::vector<Act> acts, const auto& bug) {
     Dump dump;
@@ -138,8 +150,12 @@ TEST_CASE("production: a day of a thousand kinds of failures, thirty ends and th
     CHECK(d.target_reached);
     return runs_to_find(d);
   };
-  const std::vector<Act> acts{enters(1, "n1", "boot"), enters(4, "n1", "storeSnapshot"), enters(9, "n1", "applyLog"), enters(15, "n1", "compact"),
-                              calls(2, "n2", "write", "/run/n2/ledger"), calls(8, "n2", "write", "/run/n2/ledger")};
+  const std::vector<Act> acts{enters(1, "n1", "boot"),
+                              enters(4, "n1", "storeSnapshot"),
+                              enters(9, "n1", "applyLog"),
+                              enters(15, "n1", "compact"),
+                              calls(2, "n2", "write", "/run/n2/ledger"),
+                              calls(8, "n2", "write", "/run/n2/ledger")};
   std::vector<double> ratios;
   const auto compare = [&](const char* what, const auto& incident, const auto& bug) {
     const int clean = found(false, 0, incident, acts, bug);
@@ -150,14 +166,22 @@ TEST_CASE("production: a day of a thousand kinds of failures, thirty ends and th
       ratios.push_back(static_cast<double>(noisy) / clean);
     }
   };
-  compare("a crash that needs its moment", [](Dump& dump) { dump.crashed(9.2, "n1"); },
-          [](const Hit& hit, const std::vector<Act>& all) {
-            return hit.fault->kind == FaultKind::crash && hit.act >= 0 && all[static_cast<std::size_t>(hit.act)].function == "applyLog";
-          });
-  compare("a cut", [](Dump& dump) { dump.cut(5, 17, 1, {2, 3}); },
-          [](const Hit& hit, const std::vector<Act>&) { return hit.fault->kind == FaultKind::partition && hit.fault->node == "n1" && hit.fault->peers.empty(); });
-  compare("a full disk", [](Dump& dump) { dump.scf(8, "n2", "write", ENOSPC, "/data/n2/ledger"); },
-          [](const Hit& hit, const std::vector<Act>&) { return hit.fault->kind == FaultKind::syscall && hit.fault->node == "n2" && hit.fault->error == ENOSPC; });
+  compare(
+      "a crash that needs its moment", [](Dump& dump) { dump.crashed(9.2, "n1"); },
+      [](const Hit& hit, const std::vector<Act>& all) {
+        return hit.fault->kind == FaultKind::crash && hit.act >= 0 &&
+               all[static_cast<std::size_t>(hit.act)].function == "applyLog";
+      });
+  compare(
+      "a cut", [](Dump& dump) { dump.cut(5, 17, 1, {2, 3}); },
+      [](const Hit& hit, const std::vector<Act>&) {
+        return hit.fault->kind == FaultKind::partition && hit.fault->node == "n1" && hit.fault->peers.empty();
+      });
+  compare(
+      "a full disk", [](Dump& dump) { dump.scf(8, "n2", "write", ENOSPC, "/data/n2/ledger"); },
+      [](const Hit& hit, const std::vector<Act>&) {
+        return hit.fault->kind == FaultKind::syscall && hit.fault->node == "n2" && hit.fault->error == ENOSPC;
+      });
   std::sort(ratios.begin(), ratios.end());
   INFO("ratios " << fmt::format("{:.1f}", fmt::join(ratios, " ")));
   CHECK(ratios[ratios.size() / 2] <= 1.5);
@@ -169,15 +193,19 @@ TEST_CASE("production: the 25th of one of eight busy calls is found within forty
   std::vector<Act> acts;
   for (int kind = 0; kind < 8; ++kind) {
     const std::string node = fmt::format("n{}", 1 + kind % 3);
-    const std::string name = fmt::format("{}{}{}", static_cast<char>('a' + kind), static_cast<char>('k' + kind), static_cast<char>('b' + kind));
+    const std::string name = fmt::format("{}{}{}", static_cast<char>('a' + kind), static_cast<char>('k' + kind),
+                                         static_cast<char>('b' + kind));
     dump.scf(8 + 0.1 * kind, node, "openat", EMFILE, fmt::format("/data/{}/{}", node, name));
-    for (int i = 0; i < 40; ++i) acts.push_back(calls(1 + 0.4 * i + 0.01 * kind, node, "openat", fmt::format("/run/{}/{}", node, name)));
+    for (int i = 0; i < 40; ++i)
+      acts.push_back(calls(1 + 0.4 * i + 0.01 * kind, node, "openat", fmt::format("/run/{}/{}", node, name)));
   }
   sort_by_time(acts);
   dump.ends(30);
   Play play(acts, [&](const std::vector<Hit>& hits, int) {
     return std::any_of(hits.begin(), hits.end(), [&](const Hit& hit) {
-      if (hit.fault->kind != FaultKind::syscall || hit.fault->node != "n1" || !hit.fault->call.path || hit.fault->call.path->find("akb") == std::string::npos) return false;
+      if (hit.fault->kind != FaultKind::syscall || hit.fault->node != "n1" || !hit.fault->call.path ||
+          hit.fault->call.path->find("akb") == std::string::npos)
+        return false;
       int nth = 0;
       for (int i = 0; i <= hit.act; ++i) nth += acts[static_cast<std::size_t>(i)].path == "/run/n1/akb" ? 1 : 0;
       const int last = hit.fault->times < 0 ? 1'000'000 : nth + static_cast<int>(hit.fault->times) - 1;
@@ -199,7 +227,8 @@ TEST_CASE("a few calls are failed one by one, and many by ranges that come after
     for (int i = 0; i < many; ++i) acts.push_back(calls(1 + 0.4 * i, "n1", "pwrite64", "/run/n1/journal"));
     dump.ends(30);
     Play play(acts, [&](const std::vector<Hit>& hits, int) {
-      return std::any_of(hits.begin(), hits.end(), [&](const Hit& hit) { return first <= hit.act + 1 && hit.act + 1 <= last; });
+      return std::any_of(hits.begin(), hits.end(),
+                         [&](const Hit& hit) { return first <= hit.act + 1 && hit.act + 1 <= last; });
     });
     const Diagnosis d = diagnosis_of(config, dump, play);
     INFO(d.schedules << " schedules, " << d.runs << " runs");
@@ -229,8 +258,11 @@ TEST_CASE("silences of one pair that come and go are tried as a bad link, one si
     dump.ends(40);
     Play play({}, [&](const std::vector<Hit>& hits, int) {
       return std::any_of(hits.begin(), hits.end(), [&](const Hit& hit) {
-        if (hit.fault->kind != FaultKind::network || hit.fault->node != "n1" || hit.fault->peers != std::vector<std::string>{"n2"}) return false;
-        return delay ? hit.fault->link.delay_ns >= 1000 * kMillisecond : hit.fault->link.loss >= 0.4 && hit.fault->link.loss <= 0.9;
+        if (hit.fault->kind != FaultKind::network || hit.fault->node != "n1" ||
+            hit.fault->peers != std::vector<std::string>{"n2"})
+          return false;
+        return delay ? hit.fault->link.delay_ns >= 1000 * kMillisecond
+                     : hit.fault->link.loss >= 0.4 && hit.fault->link.loss <= 0.9;
       });
     });
     const Diagnosis d = diagnosis_of(config, dump, play);
@@ -289,24 +321,28 @@ TEST_CASE("a clock that was wrong is told by the handshakes between hosts, and t
   };
   const auto has_clock = [](const std::vector<Hit>& hits) {
     return std::any_of(hits.begin(), hits.end(), [](const Hit& hit) {
-      return hit.fault->kind == FaultKind::clock && hit.fault->node == "n2" && hit.fault->clock.shift_ns == kTwoHours && hit.fault->when.empty();
+      return hit.fault->kind == FaultKind::clock && hit.fault->node == "n2" && hit.fault->clock.shift_ns == kTwoHours &&
+             hit.fault->when.empty();
     });
   };
   const auto killed = [](const std::vector<Hit>& hits) {
     return std::any_of(hits.begin(), hits.end(), [](const Hit& hit) { return hit.fault->kind == FaultKind::crash; });
   };
-  const Diagnosis alone = diagnosed(dumps(kTwoHours, false), [&](const std::vector<Hit>& hits, int) { return has_clock(hits); });
+  const Diagnosis alone =
+      diagnosed(dumps(kTwoHours, false), [&](const std::vector<Hit>& hits, int) { return has_clock(hits); });
   INFO(alone.reason);
   CHECK(alone.target_reached);
   CHECK(alone.schedules == 1);
-  const Diagnosis both = diagnosed(dumps(kTwoHours, true), [&](const std::vector<Hit>& hits, int) { return has_clock(hits) && killed(hits); });
+  const Diagnosis both = diagnosed(dumps(kTwoHours, true),
+                                   [&](const std::vector<Hit>& hits, int) { return has_clock(hits) && killed(hits); });
   CHECK(both.target_reached);
   CHECK(both.schedules <= 6);
   // Right clocks, or nearly so, are no candidates.
   for (const std::int64_t off : {std::int64_t{0}, 300 * kMillisecond}) {
     Result<Plan> plan = make_plan(inputs_of(config, dumps(off, true)));
     REQUIRE(plan);
-    CHECK(std::none_of(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::clock; }));
+    CHECK(std::none_of(plan->candidates.begin(), plan->candidates.end(),
+                       [](const Candidate& c) { return c.kind == FaultKind::clock; }));
   }
 }
 
@@ -352,16 +388,15 @@ TEST_CASE("production: of twelve unrelated crashes and cuts the seventh is found
     Dump dump;
     for (int i = 0; i < 12; ++i) {
       const double t = 10 + 700.0 * i;
-      if (i == 6)
-        dump.cut(t, t + 9, 2, {1, 3});
-      else if (i % 2 == 0)
-        dump.crashed(t, i % 4 == 0 ? "n1" : "n3");
-      else
-        dump.cut(t, t + 9, i % 4 == 1 ? 1 : 3, {2});
+      if (i == 6) dump.cut(t, t + 9, 2, {1, 3});
+      else if (i % 2 == 0) dump.crashed(t, i % 4 == 0 ? "n1" : "n3");
+      else dump.cut(t, t + 9, i % 4 == 1 ? 1 : 3, {2});
     }
     dump.ends(10'000);
     Play play({}, [&](const std::vector<Hit>& hits, int) {
-      const bool there = std::any_of(hits.begin(), hits.end(), [](const Hit& hit) { return hit.fault->kind == FaultKind::partition && hit.fault->node == "n2" && hit.fault->peers.empty(); });
+      const bool there = std::any_of(hits.begin(), hits.end(), [](const Hit& hit) {
+        return hit.fault->kind == FaultKind::partition && hit.fault->node == "n2" && hit.fault->peers.empty();
+      });
       return there && (!alone || hits.size() == 1);
     });
     const Diagnosis d = diagnosis_of(config, dump, play);
@@ -388,7 +423,8 @@ TEST_CASE("production: eight faults that show the bug together are halved before
   CHECK(d.found->faults.size() == 1);
 }
 
-TEST_CASE("production: what a name is asked for and is not is an answer, and a test's own folder is no place of a fault") {
+TEST_CASE(
+    "production: what a name is asked for and is not is an answer, and a test's own folder is no place of a fault") {
   const auto config = deployment();
   Dump dump;
   dump.scf(1, "n1", "readlink", EINVAL, "/tmp/rose-4f3a2b");
@@ -406,7 +442,8 @@ TEST_CASE("production: what a name is asked for and is not is an answer, and a t
 TEST_CASE("production: what always follows a start or an error is a consequence, wherever it stands") {
   const auto config = deployment();
   Dump dump;
-  // Each start looks for what is there already; n1 dies of a full table of files, and its handler loads what it needs for words.
+  // Each start looks for what is there already; n1 dies of a full table of files, and its handler loads what it needs
+  // for words.
   for (const double t : {2.0, 200.0, 500.0}) {
     dump.started(t, "n1");
     dump.scf(t + 0.3, "n1", "mkdir", EEXIST, "/data/n1/store");
@@ -487,9 +524,11 @@ TEST_CASE("production: twelve hosts of other names play three nodes, by what the
   const auto config = deployment();
   // n1 serves, n2 and n3 keep what it says.
   Dump normal;
-  for (const char* file : {"accept.log", "session", "routes", "limits", "queue"}) normal.sys(1, "n1", "openat", fmt::format("/run/n1/{}", file));
+  for (const char* file : {"accept.log", "session", "routes", "limits", "queue"})
+    normal.sys(1, "n1", "openat", fmt::format("/run/n1/{}", file));
   for (const char* node : {"n2", "n3"})
-    for (const char* file : {"wal", "snapshot", "manifest", "lock", "index"}) normal.sys(1, node, "rename", fmt::format("/run/{}/{}", node, file));
+    for (const char* file : {"wal", "snapshot", "manifest", "lock", "index"})
+      normal.sys(1, node, "rename", fmt::format("/run/{}/{}", node, file));
   const auto profile = profile_of(normal, 2);
   Dump dump;
   for (int i = 0; i < 4; ++i)
@@ -498,7 +537,8 @@ TEST_CASE("production: twelve hosts of other names play three nodes, by what the
   for (int i = 0; i < 8; ++i)
     for (const char* file : {"wal", "snapshot", "manifest", "lock", "index"})
       dump.sys(1, fmt::format("store{}", i), "rename", fmt::format("/srv/kv/{}/{}", i, file));
-  for (const char* file : {"a", "b", "c", "d", "e"}) dump.scf(2, "batch-1", "unlink", EIO, fmt::format("/batch/{}file", file));
+  for (const char* file : {"a", "b", "c", "d", "e"})
+    dump.scf(2, "batch-1", "unlink", EIO, fmt::format("/batch/{}file", file));
   dump.crashed(9, "front-2.example");
   dump.crashed(9.5, "store5");
   dump.scf(12, "store3", "fsync", EIO, "/srv/kv/3/wal");
@@ -515,7 +555,8 @@ TEST_CASE("production: twelve hosts of other names play three nodes, by what the
   CHECK_FALSE(crashed.contains(fsync->node));  // two hosts that failed are two replicas as long as there are so many
   CHECK(candidate(plan, "unlink", "file") == nullptr);
   const auto says = [&](std::string_view part) {
-    return std::any_of(plan.notes.begin(), plan.notes.end(), [&](const std::string& note) { return note.find(part) != std::string::npos; });
+    return std::any_of(plan.notes.begin(), plan.notes.end(),
+                       [&](const std::string& note) { return note.find(part) != std::string::npos; });
   };
   CHECK(says("'front-2.example' of the dump was taken for node 'n1'"));
   CHECK(says("% of what it does"));
@@ -542,7 +583,9 @@ TEST_CASE("production: a host that may be any of several nodes is tried as each,
   dump.ends(30);
   for (const char* leader : {"n1", "n2", "n3"}) {
     const auto search = [&](bool in_turn) {
-      Cluster cluster([&](const schedule::Schedule& s, int) { return Answer{hit_if(fault_of(s, FaultKind::pause, leader) != nullptr), {}, {}}; });
+      Cluster cluster([&](const schedule::Schedule& s, int) {
+        return Answer{hit_if(fault_of(s, FaultKind::pause, leader) != nullptr), {}, {}};
+      });
       Inputs inputs = inputs_of(config, {dump});
       inputs.profile = profile_of(normal, 2);
       inputs.simplify = false;
@@ -616,7 +659,8 @@ TEST_CASE("production: a helper that ended hours ago explains no silence of its 
   dump.cut(5, 17, 1, {2, 3});
   dump.ends(30);
   const Plan plan = plan_of(config, dump);
-  const auto cut = std::find_if(plan.candidates.begin(), plan.candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::partition; });
+  const auto cut = std::find_if(plan.candidates.begin(), plan.candidates.end(),
+                                [](const Candidate& c) { return c.kind == FaultKind::partition; });
   REQUIRE(cut != plan.candidates.end());
   CHECK(cut->node == "n1");
   CHECK(cut->fault.peers.empty());
@@ -627,15 +671,18 @@ TEST_CASE("production: a leader is told from its followers by what it does not d
   const auto config = deployment();
   Dump normal;
   for (const char* node : {"n1", "n2", "n3"}) {
-    for (const char* file : {"wal", "snapshot", "manifest", "lock"}) normal.sys(1, node, "openat", fmt::format("/run/{}/{}", node, file));
+    for (const char* file : {"wal", "snapshot", "manifest", "lock"})
+      normal.sys(1, node, "openat", fmt::format("/run/{}/{}", node, file));
     normal.sys(2, node, "accept4", "");
     if (std::string_view(node) != "n1") normal.sys(3, node, "connect", "");
   }
   auto profile = profile_of(normal, 2);
-  for (const char* node : {"n1", "n2", "n3"}) profile.functions.push_back({node, "install", "/srv/store", 0, 0, true});  // never entered
+  for (const char* node : {"n1", "n2", "n3"})
+    profile.functions.push_back({node, "install", "/srv/store", 0, 0, true});  // never entered
   Dump dump;
   for (const char* host : {"ba.example", "co.example", "du.example"}) {
-    for (const char* file : {"wal", "snapshot", "manifest", "lock"}) dump.sys(1, host, "openat", fmt::format("/srv/{}", file));
+    for (const char* file : {"wal", "snapshot", "manifest", "lock"})
+      dump.sys(1, host, "openat", fmt::format("/srv/{}", file));
     dump.sys(2, host, "accept4", "");
     if (std::string_view(host) != "co.example") dump.sys(3, host, "connect", "");
   }
@@ -663,7 +710,8 @@ struct Told {
   int covered = 0;
 };
 
-// Searches in a world where the right fault shows the bug at `rate`, whatever it waits for: each variant of it is a ticket.
+// Searches in a world where the right fault shows the bug at `rate`, whatever it waits for: each variant of it is a
+// ticket.
 Told searches(double rate, int count) {
   auto config = deployment();
   config.diagnose.max_runs = 400;
@@ -675,7 +723,9 @@ Told searches(double rate, int count) {
   std::mt19937_64 random(42 + static_cast<std::uint64_t>(rate * 1000));
   std::bernoulli_distribution shows(rate);
   for (int i = 0; i < count; ++i) {
-    Cluster cluster([&](const Schedule& s, int) { return Answer{hit_if(fault_of(s, FaultKind::crash, "n1") != nullptr && shows(random)), {}, {}, ""}; });
+    Cluster cluster([&](const Schedule& s, int) {
+      return Answer{hit_if(fault_of(s, FaultKind::crash, "n1") != nullptr && shows(random)), {}, {}, ""};
+    });
     Inputs inputs = inputs_of(config, {dump});
     inputs.simplify = false;
     const Result<Diagnosis> d = diagnose::diagnose(inputs, cluster, {});
@@ -703,7 +753,8 @@ TEST_CASE("what is accepted, and the rates that are told, hold what the document
     const double accepted = static_cast<double>(told.accepted) / count;
     const double mean = told.rates / told.told;
     const double noise = 3 * std::sqrt(0.09 / count);  // three standard errors at a tenth
-    INFO("true rate " << row.rate << ": accepted " << accepted << ", told " << mean << ", covered " << static_cast<double>(told.covered) / told.told);
+    INFO("true rate " << row.rate << ": accepted " << accepted << ", told " << mean << ", covered "
+                      << static_cast<double>(told.covered) / told.told);
     CHECK(accepted >= row.least - noise / 2);
     CHECK(accepted <= row.most + noise / 2);
     CHECK(mean == Approx(row.rate).margin(0.02 + 3 * std::sqrt(row.rate * (1 - row.rate) / (10 * told.told))));
@@ -716,8 +767,8 @@ TEST_CASE("ten thousand searches with dice", "[.][simulation]") {
   fmt::print("| true rate | accepted | mean rate told | interval covers |\n|---|---|---|---|\n");
   for (const double rate : {0.5, 0.6, 0.7, 0.8, 0.9, 1.0}) {
     const Told told = searches(rate, 10'000);
-    fmt::print("| {:.0f} % | {:.1f} % | {:.1f} % | {:.1f} % |\n", rate * 100, told.accepted / 100.0, 100 * told.rates / std::max(1, told.told),
-               100.0 * told.covered / std::max(1, told.told));
+    fmt::print("| {:.0f} % | {:.1f} % | {:.1f} % | {:.1f} % |\n", rate * 100, told.accepted / 100.0,
+               100 * told.rates / std::max(1, told.told), 100.0 * told.covered / std::max(1, told.told));
     CHECK(told.told > 0);
   }
 }

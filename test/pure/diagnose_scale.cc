@@ -27,11 +27,14 @@ trace::Trace large_dump(std::size_t events) {
     ips.push_back(trace.strings.intern(fmt::format("10.77.0.{}", i)));
   }
   // Many names, fewer patterns; some thousand files that are all distinct.
-  for (int i = 0; i < 20'000; ++i) paths.push_back(trace.strings.intern(fmt::format("/data/segments/segment-{}.log", i)));
+  for (int i = 0; i < 20'000; ++i)
+    paths.push_back(trace.strings.intern(fmt::format("/data/segments/segment-{}.log", i)));
   for (int i = 0; i < 700; ++i)
-    paths.push_back(trace.strings.intern(fmt::format("/data/topics/{}{}{}/index", static_cast<char>('a' + i % 26),
-                                                     static_cast<char>('a' + i / 26 % 26), static_cast<char>('a' + i / 676))));
-  for (int i = 0; i < 5'000; ++i) peers.push_back(trace.strings.intern(fmt::format("10.77.0.{}:{}", i % 20 + 1, 40'000 + i)));
+    paths.push_back(
+        trace.strings.intern(fmt::format("/data/topics/{}{}{}/index", static_cast<char>('a' + i % 26),
+                                         static_cast<char>('a' + i / 26 % 26), static_cast<char>('a' + i / 676))));
+  for (int i = 0; i < 5'000; ++i)
+    peers.push_back(trace.strings.intern(fmt::format("10.77.0.{}:{}", i % 20 + 1, 40'000 + i)));
   const int calls[] = {0, 1, 257, 42, 45, 44, 74, 87};
   const int errors[] = {2, 11, 17, 104, 32, 111, 110, 5, 28};
   trace.events.reserve(events);
@@ -43,7 +46,8 @@ trace::Trace large_dump(std::size_t events) {
     // What fails is not drawn anew each time: a file or peer fails in one manner.
     const std::size_t what = random() % (paths.size() + peers.size());
     e.syscall = static_cast<std::int16_t>(calls[what % std::size(calls)]);
-    e.err = e.type == trace::EventType::sys ? std::int16_t{0} : static_cast<std::int16_t>(errors[what % std::size(errors)]);
+    e.err =
+        e.type == trace::EventType::sys ? std::int16_t{0} : static_cast<std::int16_t>(errors[what % std::size(errors)]);
     if (what < paths.size()) e.path = paths[what];
     else e.peer = peers[what - paths.size()];
     if (i % 5'000 == 17) {
@@ -67,7 +71,8 @@ trace::Trace large_dump(std::size_t events) {
 }
 
 // Of this processor's time: the machine may be busy with other tests.
-// Seconds of the processor. Planning takes about one, whichever the machine; what looks at each pair of events takes hours.
+// Seconds of the processor. Planning takes about one, whichever the machine; what looks at each pair of events takes
+// hours.
 constexpr double kQuadratic = 60;
 
 double seconds_of(const std::function<void()>& work) {
@@ -92,7 +97,8 @@ TEST_CASE("a large dump is planned in seconds") {
   profile.runs = 3;
   profile.seconds = 60;
   for (int i = 0; i < 500; ++i)
-    profile.failures.push_back({"*", "openat", "ENOENT", fmt::format("/usr/share/thing-{}/x", static_cast<char>('a' + i % 26)), "", 3});
+    profile.failures.push_back(
+        {"*", "openat", "ENOENT", fmt::format("/usr/share/thing-{}/x", static_cast<char>('a' + i % 26)), "", 3});
   inputs.profile = profile;
   std::uint64_t failures = 0;
   std::uint64_t total = 0;
@@ -113,7 +119,8 @@ TEST_CASE("a large dump is planned in seconds") {
 
 namespace {
 
-// Three hundred hosts of other names play five nodes: each does what its node does, and now and then fails, ends, falls silent.
+// Three hundred hosts of other names play five nodes: each does what its node does, and now and then fails, ends, falls
+// silent.
 trace::Trace fleet_dump(std::size_t events, int hosts, profile::Profile& profile) {
   trace::Trace trace;
   std::mt19937_64 random(12);
@@ -126,12 +133,20 @@ trace::Trace fleet_dump(std::size_t events, int hosts, profile::Profile& profile
   }
   for (int node = 0; node < 5; ++node)
     for (int i = 0; i < 40; ++i) {
-      const std::string file = fmt::format("{}{}", static_cast<char>('a' + node), std::string(static_cast<std::size_t>(i / 5 + 1), static_cast<char>('f' + i % 5)));
+      const std::string file =
+          fmt::format("{}{}", static_cast<char>('a' + node),
+                      std::string(static_cast<std::size_t>(i / 5 + 1), static_cast<char>('f' + i % 5)));
       made.push_back(trace.strings.intern(fmt::format("/srv/{}/{}", node, file)));
-      profile.state_changes.push_back({fmt::format("n{}", node + 1), "rename", "", fmt::format("/data/{}", file), "", 3});
+      profile.state_changes.push_back(
+          {fmt::format("n{}", node + 1), "rename", "", fmt::format("/data/{}", file), "", 3});
     }
-  for (int i = 0; i < 3'000; ++i) files.push_back(trace.strings.intern(fmt::format("/var/lib/{}/{}", i % 97, std::string(static_cast<std::size_t>(i / 300 + 2), static_cast<char>('a' + i % 26)))));
-  for (int i = 0; i < 5'000; ++i) peers.push_back(trace.strings.intern(fmt::format("10.{}.{}.1:{}", 20 + i % hosts % 7, i % hosts, i % 2 == 0 ? 7000 : 40'000 + i)));
+  for (int i = 0; i < 3'000; ++i)
+    files.push_back(trace.strings.intern(
+        fmt::format("/var/lib/{}/{}", i % 97,
+                    std::string(static_cast<std::size_t>(i / 300 + 2), static_cast<char>('a' + i % 26)))));
+  for (int i = 0; i < 5'000; ++i)
+    peers.push_back(trace.strings.intern(
+        fmt::format("10.{}.{}.1:{}", 20 + i % hosts % 7, i % hosts, i % 2 == 0 ? 7000 : 40'000 + i)));
   const int calls[] = {257, 1, 0, 82, 87};
   const int errors[] = {2, 13, 11, 17, 5};
   const int connection_errors[] = {104, 111, 32};
@@ -205,7 +220,8 @@ TEST_CASE("a million events of three hundred hosts are planned in seconds and ha
   if (child == 0) {
     Planned planned;
     planned.seconds = seconds_of([&] {
-      if (const Result<Plan> plan = make_plan(inputs)) planned = {0.0, plan->failures, accounted(*plan), plan->candidates.size()};
+      if (const Result<Plan> plan = make_plan(inputs))
+        planned = {0.0, plan->failures, accounted(*plan), plan->candidates.size()};
     });
     _exit(write(pipe_ends[1], &planned, sizeof planned) == sizeof planned ? 0 : 1);
   }

@@ -1,6 +1,6 @@
 // The search on a scripted cluster: which schedules it runs, when it believes a hit, when it stops.
-#include <catch2/catch.hpp>
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <set>
 
 #include "diagnose/confirm.h"
@@ -111,7 +111,8 @@ TEST_CASE("a simpler schedule is run no more often than the test of it needs, ho
   Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(partitioned(s)), {}, {}}; });
   const Diagnosis d = diagnosis_of(config, partition_dump(), cluster, nullptr, true);
   CHECK(d.target_reached);
-  const auto ideas = std::count_if(d.tried.begin(), d.tried.end(), [](const Tried& tried) { return tried.note.rfind("simpler:", 0) == 0; });
+  const auto ideas = std::count_if(d.tried.begin(), d.tried.end(),
+                                   [](const Tried& tried) { return tried.note.rfind("simpler:", 0) == 0; });
   CHECK(ideas > 0);
   CHECK(d.simplify_runs <= 3 * ideas);
 }
@@ -168,10 +169,8 @@ TEST_CASE("the same verdicts give the same search") {
       return answer;
     });
     (void)diagnosis_of(config, calls_dump(), cluster);
-    if (round == 0)
-      first = cluster.made;
-    else
-      CHECK(cluster.made == first);
+    if (round == 0) first = cluster.made;
+    else CHECK(cluster.made == first);
   }
   CHECK(first.size() > 3);
 }
@@ -190,7 +189,9 @@ TEST_CASE("calls of nodes that rose does not start are failed where the kernel c
       for (const schedule::Fault& fault : s.faults) {
         if (fault.kind != FaultKind::syscall) continue;
         failed += fault.error != 0 ? 1 : 0;
-        held += fault.delay_ns > 0 || fault.effect == schedule::Effect::bytes || fault.effect == schedule::Effect::full ? 1 : 0;
+        held += fault.delay_ns > 0 || fault.effect == schedule::Effect::bytes || fault.effect == schedule::Effect::full
+                    ? 1
+                    : 0;
       }
       return Answer{hit_if(fault_of(s, FaultKind::syscall, "n1") != nullptr), {}, {}, ""};
     });
@@ -199,7 +200,9 @@ TEST_CASE("calls of nodes that rose does not start are failed where the kernel c
     CHECK(d->target_reached == overrides);
     CHECK((failed > 0) == overrides);
     CHECK(held == 0);
-    const bool said = std::any_of(d->plan.notes.begin(), d->plan.notes.end(), [](const std::string& note) { return note.find("n1 is not started by rose") != std::string::npos; });
+    const bool said = std::any_of(d->plan.notes.begin(), d->plan.notes.end(), [](const std::string& note) {
+      return note.find("n1 is not started by rose") != std::string::npos;
+    });
     CHECK(said == !overrides);
   }
 }
@@ -227,7 +230,8 @@ TEST_CASE("an inconclusive control run is made again, once") {
     CHECK(d.runs == 2 + 1 + 8 + 1 + 10);
   }
   SECTION("the second one is no better") {
-    Cluster cluster([](const Schedule&, int) { return Answer{OracleAnswer::unknown, {}, {}, "the oracle is missing"}; });
+    Cluster cluster(
+        [](const Schedule&, int) { return Answer{OracleAnswer::unknown, {}, {}, "the oracle is missing"}; });
     const Diagnosis d = diagnosis_of(config, partition_dump(), cluster);
     CHECK(d.verdict == Verdict::inconclusive);
     CHECK(d.runs == 2);
@@ -254,8 +258,10 @@ TEST_CASE("a bug that shows in 60 % is kept, the search goes on, and the best is
   CHECK(d.tally.conclusive() == 10);  // the reported rate deserves all its runs
   CHECK(d.tally.rate() == Approx(0.6).margin(0.11));
   // What its test made of it, too: of ten runs eight may show it by chance.
-  CHECK_THAT(d.reason, Catch::Contains("no schedule reached the target rate of 80 %") && Catch::Contains(fmt::format("in {} of {} confirming runs, and in {} of 10 runs",
-                                                                                                                     d.tested.reproduced, d.tested.conclusive(), d.tally.reproduced)));
+  CHECK_THAT(d.reason,
+             Catch::Contains("no schedule reached the target rate of 80 %") &&
+                 Catch::Contains(fmt::format("in {} of {} confirming runs, and in {} of 10 runs", d.tested.reproduced,
+                                             d.tested.conclusive(), d.tally.reproduced)));
   CHECK_FALSE(in_words(d).empty());
   CHECK(d.schedules >= 3);  // went on after the flaky one
   CHECK(d.level == 1);
@@ -415,7 +421,8 @@ TEST_CASE("inconclusive confirmation runs are bounded and count for neither side
 TEST_CASE("nothing but inconclusive runs is no verdict") {
   const auto config = deployment();
   Cluster cluster([](const Schedule& s, int) {
-    return Answer{s.faults.empty() ? OracleAnswer::miss : OracleAnswer::unknown, {}, {}, "node n2 was not ready in 10s"};
+    return Answer{
+        s.faults.empty() ? OracleAnswer::miss : OracleAnswer::unknown, {}, {}, "node n2 was not ready in 10s"};
   });
   const Diagnosis d = diagnosis_of(config, calls_dump(), cluster);
   CHECK(d.verdict == Verdict::inconclusive);
@@ -492,9 +499,7 @@ TEST_CASE("max_runs is kept in every phase") {
     auto config = deployment();
     config.diagnose.max_runs = most;
     int right = 0;
-    Cluster cluster([&](const Schedule& s, int) {
-      return Answer{hit_if(partitioned(s) && right++ % 3 != 2), {}, {}};
-    });
+    Cluster cluster([&](const Schedule& s, int) { return Answer{hit_if(partitioned(s) && right++ % 3 != 2), {}, {}}; });
     const Diagnosis d = diagnosis_of(config, partition_dump(), cluster);
     INFO("max_runs " << most);
     CHECK(cluster.runs <= most);
@@ -525,18 +530,22 @@ TEST_CASE("a search whose runs are used up says what it would try next, and woul
   CHECK(d.next.size() <= 5);
   CHECK(!d.next[0].why.empty());
   const auto of = [](const Diagnosis& one, const Schedule& schedule) {
-    return std::find_if(one.tried.begin(), one.tried.end(), [&](const Tried& tried) { return schedule::fingerprint(tried.schedule) == schedule::fingerprint(schedule); });
+    return std::find_if(one.tried.begin(), one.tried.end(), [&](const Tried& tried) {
+      return schedule::fingerprint(tried.schedule) == schedule::fingerprint(schedule);
+    });
   };
   for (const NotTried& one : d.next) CHECK(of(d, one.schedule) == d.tried.end());
   config.diagnose.max_runs = 20;
   Cluster more([](const Schedule&, int) { return Answer{}; });
   const Diagnosis longer = diagnosis_of(config, calls_dump(), more);
-  const auto first_new = std::find_if(longer.tried.begin(), longer.tried.end(), [&](const Tried& tried) { return of(d, tried.schedule) == d.tried.end(); });
+  const auto first_new = std::find_if(longer.tried.begin(), longer.tried.end(),
+                                      [&](const Tried& tried) { return of(d, tried.schedule) == d.tried.end(); });
   REQUIRE(first_new != longer.tried.end());
   CHECK(schedule::fingerprint(first_new->schedule) == schedule::fingerprint(d.next[0].schedule));
   // Nothing of it where the bug was found.
   config.diagnose.max_runs = 300;
-  Cluster found([](const Schedule& s, int) { return Answer{hit_if(fault_of(s, FaultKind::syscall, "n1") != nullptr), {}, {}}; });
+  Cluster found(
+      [](const Schedule& s, int) { return Answer{hit_if(fault_of(s, FaultKind::syscall, "n1") != nullptr), {}, {}}; });
   CHECK(diagnosis_of(config, calls_dump(), found).next.empty());
 }
 
@@ -583,8 +592,10 @@ TEST_CASE("minimisation drops what is not needed and keeps the rate") {
   SECTION("all are needed") {
     // In their order and times, each of them.
     Cluster cluster([&](const Schedule& s, int) {
-      return Answer{hit_if(s.faults.size() == 3 && s.faults[0].duration_ns == 5 * kSecond && !s.faults[0].when.empty() &&
-                           !s.faults[1].when.empty() && !s.faults[2].when.empty()), {}, {}};
+      return Answer{hit_if(s.faults.size() == 3 && s.faults[0].duration_ns == 5 * kSecond &&
+                           !s.faults[0].when.empty() && !s.faults[1].when.empty() && !s.faults[2].when.empty()),
+                    {},
+                    {}};
     });
     const Diagnosis d = diagnosis_of(config, dump, cluster, nullptr, true);
     CHECK(d.target_reached);
@@ -683,7 +694,8 @@ TEST_CASE("a failed call together with a crash, in the order of the dump") {
   dump.ends(30);
   Cluster cluster([](const Schedule& s, int) {
     const schedule::Fault* f = fault_of(s, FaultKind::syscall);
-    return Answer{hit_if(s.faults.size() == 2 && f != nullptr && f->after == std::vector<std::string>{"crash-n1"}), {}, {}};
+    return Answer{
+        hit_if(s.faults.size() == 2 && f != nullptr && f->after == std::vector<std::string>{"crash-n1"}), {}, {}};
   });
   const Diagnosis d = diagnosis_of(config, dump, cluster);
   CHECK(d.target_reached);
@@ -779,7 +791,8 @@ TEST_CASE("who interrupts the diagnosis while the schedule is made simpler gets 
     const std::string known = schedule::fingerprint(*d.found);
     told.insert(known);
     // Told is what ran, and of its own runs.
-    const auto own = std::count_if(runs.begin(), runs.end(), [&](const Schedule& s) { return schedule::fingerprint(s) == known; });
+    const auto own =
+        std::count_if(runs.begin(), runs.end(), [&](const Schedule& s) { return schedule::fingerprint(s) == known; });
     CHECK(own > 0);
     CHECK(d.tally.runs() <= own);
     CHECK(d.tally.reproduced == d.tally.runs());
@@ -791,7 +804,9 @@ TEST_CASE("who interrupts the diagnosis while the schedule is made simpler gets 
 TEST_CASE("further runs may belie the test that a schedule passed") {
   const auto config = deployment();
   int hits = 0;
-  Cluster cluster([&](const Schedule& s, int) { return Answer{hit_if(partitioned(s) && hits++ < 9), {}, {}}; });  // found, and 8 of 8
+  Cluster cluster([&](const Schedule& s, int) {
+    return Answer{hit_if(partitioned(s) && hits++ < 9), {}, {}};
+  });  // found, and 8 of 8
   Inputs inputs = inputs_of(config, {partition_dump()});
   inputs.simplify = false;
   inputs.without = {"surer"};
@@ -810,7 +825,8 @@ TEST_CASE("an end that was the program's own doing is told as what it is: no cau
   dump.crashed(12, "n2", SIGABRT);
   dump.ends(30);
   const auto doubts = [&](const Dump& of) {
-    Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(fault_of(s, FaultKind::crash, "n2") != nullptr), {}, {}}; });
+    Cluster cluster(
+        [](const Schedule& s, int) { return Answer{hit_if(fault_of(s, FaultKind::crash, "n2") != nullptr), {}, {}}; });
     return diagnosis_of(config, of, cluster).remarks.doubts;
   };
   const std::vector<std::string> own = doubts(dump);
@@ -847,11 +863,14 @@ TEST_CASE("that no node ended itself, as one did in production, makes what shows
   }
 }
 
-TEST_CASE("what ends the node that ended itself in production is looked for even after something that does not was accepted") {
+TEST_CASE(
+    "what ends the node that ended itself in production is looked for even after something that does not was "
+    "accepted") {
   const auto config = deployment();
   Dump dump;
   dump.started(0, "n1").flags = trace::kMain;
-  for (int i = 0; i < 20; ++i) dump.scf(3 + 0.1 * i, "n3", "read", EIO, fmt::format("/data/n3/part-{}", static_cast<char>('a' + i)));
+  for (int i = 0; i < 20; ++i)
+    dump.scf(3 + 0.1 * i, "n3", "read", EIO, fmt::format("/data/n3/part-{}", static_cast<char>('a' + i)));
   dump.scf(4, "n2", "write", EIO, "/data/n2/log");
   dump.scf(9.9, "n1", "rename", EACCES, "/data/n1/zones");
   dump.exited(10, "n1", 1);
@@ -859,7 +878,8 @@ TEST_CASE("what ends the node that ended itself in production is looked for even
   // n1 ends itself only if its third rename fails; n2's write shows another failure.
   const auto the_one = [](const Schedule& s) {
     const Fault* rename = fault_of(s, FaultKind::syscall, "n1");
-    return rename != nullptr && rename->call.syscall == "rename" && rename->count <= 3 && (rename->times < 0 || rename->count + rename->times > 3);
+    return rename != nullptr && rename->call.syscall == "rename" && rename->count <= 3 &&
+           (rename->times < 0 || rename->count + rename->times > 3);
   };
   Cluster cluster([&](const Schedule& s, int) {
     Answer answer{hit_if(fault_of(s, FaultKind::syscall, "n2") != nullptr || the_one(s)), {}, {}};
@@ -873,7 +893,10 @@ TEST_CASE("what ends the node that ended itself in production is looked for even
   REQUIRE(d.found);
   CHECK(fault_of(*d.found, FaultKind::syscall, "n1") != nullptr);
   CHECK(d.remarks.doubts.empty());
-  const auto noted = [&](std::string_view what) { return std::any_of(d.tried.begin(), d.tried.end(), [&](const Tried& tried) { return tried.note.find(what) != std::string::npos; }); };
+  const auto noted = [&](std::string_view what) {
+    return std::any_of(d.tried.begin(), d.tried.end(),
+                       [&](const Tried& tried) { return tried.note.find(what) != std::string::npos; });
+  };
   CHECK(noted("then one was found that is more like production's"));
 }
 
@@ -883,7 +906,8 @@ TEST_CASE("a fault that only keeps the workload from its work is doubted, unless
     Dump dump;
     dump.crashed(0.5, "n2", SIGKILL);
     dump.ends(length);
-    Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(fault_of(s, FaultKind::crash, "n2") != nullptr), {}, {}}; });
+    Cluster cluster(
+        [](const Schedule& s, int) { return Answer{hit_if(fault_of(s, FaultKind::crash, "n2") != nullptr), {}, {}}; });
     cluster.workload_of = [](const Schedule& s) { return s.faults.empty() ? 10 * kSecond : kSecond / 2; };
     const Diagnosis d = diagnosis_of(config, dump, cluster);
     CHECK(d.target_reached);

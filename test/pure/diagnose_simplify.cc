@@ -78,8 +78,9 @@ TEST_CASE("faults go, many at once, and what waited for them waits as long in al
   Schedule s;
   s.name = "many";
   for (int i = 0; i < 16; ++i)
-    s.faults.push_back(fault(fmt::format("f{}", i), FaultKind::crash, "n1", {elapsed(1)},
-                             i == 0 ? std::vector<std::string>{} : std::vector<std::string>{fmt::format("f{}", i - 1)}));
+    s.faults.push_back(
+        fault(fmt::format("f{}", i), FaultKind::crash, "n1", {elapsed(1)},
+              i == 0 ? std::vector<std::string>{} : std::vector<std::string>{fmt::format("f{}", i - 1)}));
   const Simplified r = simplify(s, [](const Schedule& t) {
     std::int64_t total = 0;
     for (const Fault* f = t.find("f9"); f != nullptr; f = f->after.empty() ? nullptr : t.find(f->after[0]))
@@ -94,7 +95,8 @@ TEST_CASE("faults go, many at once, and what waited for them waits as long in al
 
 TEST_CASE("faults that never fired go first") {
   Schedule s;
-  s.faults = {fault("a", FaultKind::crash, "n1"), fault("b", FaultKind::crash, "n2"), fault("c", FaultKind::crash, "n3")};
+  s.faults = {fault("a", FaultKind::crash, "n1"), fault("b", FaultKind::crash, "n2"),
+              fault("c", FaultKind::crash, "n3")};
   const Simplified r = simplify(s, [](const Schedule& t) { return has(t, "b"); }, {"b"});
   CHECK(r.asked.at(0) == "without a; without c");
   REQUIRE(r.schedule.faults.size() == 1);
@@ -113,15 +115,20 @@ TEST_CASE("conditions that are not needed go, the others stay in their order") {
 
 TEST_CASE("an order that is not needed goes, unless a time counts from it") {
   Schedule s;
-  s.faults = {fault("cut", FaultKind::partition, "n1", {elapsed(5)}), fault("crash", FaultKind::crash, "n2", {entered("f")}, {"cut"})};
+  s.faults = {fault("cut", FaultKind::partition, "n1", {elapsed(5)}),
+              fault("crash", FaultKind::crash, "n2", {entered("f")}, {"cut"})};
   s.faults[0].duration_ns = kSecond;
   SECTION("a context") {
-    const Simplified r = simplify(s, [](const Schedule& t) { return t.faults.size() == 2 && !t.faults[0].when.empty() && !t.faults[1].when.empty(); });
+    const Simplified r = simplify(s, [](const Schedule& t) {
+      return t.faults.size() == 2 && !t.faults[0].when.empty() && !t.faults[1].when.empty();
+    });
     CHECK(r.schedule.faults[1].after.empty());
   }
   SECTION("a time") {
     s.faults[1].when = {elapsed(3)};
-    const Simplified r = simplify(s, [](const Schedule& t) { return t.faults.size() == 2 && !t.faults[0].when.empty() && !t.faults[1].when.empty(); });
+    const Simplified r = simplify(s, [](const Schedule& t) {
+      return t.faults.size() == 2 && !t.faults[0].when.empty() && !t.faults[1].when.empty();
+    });
     CHECK(r.schedule.faults[1].after == std::vector<std::string>{"cut"});
   }
 }
@@ -135,17 +142,20 @@ TEST_CASE("durations are halved while that works, and keep a margin") {
     CHECK(r.changes == std::vector<std::string>{"cut lasts 1.5s instead of 12s"});
   }
   SECTION("five seconds are needed: six are too few where all is slower") {
-    const Simplified r = simplify(s, [](const Schedule& t) { return !t.faults[0].when.empty() && t.faults[0].duration_ns >= 5 * kSecond; });
+    const Simplified r = simplify(
+        s, [](const Schedule& t) { return !t.faults[0].when.empty() && t.faults[0].duration_ns >= 5 * kSecond; });
     CHECK(r.schedule.faults[0].duration_ns == 8 * kSecond);
     CHECK(r.changes == std::vector<std::string>{"cut lasts 8s instead of 12s"});
   }
   SECTION("eight seconds are needed") {
-    const Simplified r = simplify(s, [](const Schedule& t) { return !t.faults[0].when.empty() && t.faults[0].duration_ns >= 8 * kSecond; });
+    const Simplified r = simplify(
+        s, [](const Schedule& t) { return !t.faults[0].when.empty() && t.faults[0].duration_ns >= 8 * kSecond; });
     CHECK(r.schedule.faults[0].duration_ns == 12 * kSecond);
     CHECK(r.changes.empty());
   }
   SECTION("all of it is needed") {
-    const Simplified r = simplify(s, [](const Schedule& t) { return !t.faults[0].when.empty() && t.faults[0].duration_ns >= 12 * kSecond; });
+    const Simplified r = simplify(
+        s, [](const Schedule& t) { return !t.faults[0].when.empty() && t.faults[0].duration_ns >= 12 * kSecond; });
     CHECK(r.schedule.faults[0].duration_ns == 12 * kSecond);
     CHECK(r.changes.empty());
   }
@@ -170,7 +180,9 @@ TEST_CASE("alternatives of one group are changed alike, and left when only one e
     s.faults.back().group = "anywhere";
   }
   SECTION("it is a role: all stay") {
-    const Simplified r = simplify(s, [](const Schedule& t) { return t.faults.size() == 3 && t.faults[0].when.size() == 1 && t.faults[0].when == t.faults[2].when; });
+    const Simplified r = simplify(s, [](const Schedule& t) {
+      return t.faults.size() == 3 && t.faults[0].when.size() == 1 && t.faults[0].when == t.faults[2].when;
+    });
     CHECK(r.schedule.faults.size() == 3);
     CHECK(r.schedule.faults[1].when.size() == 1);
   }

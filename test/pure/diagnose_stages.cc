@@ -49,7 +49,9 @@ TEST_CASE("causes explain what fails while they last, and more of them explain m
     return event;
   };
   // In no order.
-  const Causes ends({{CauseKind::killed, 2, {}, at(30), kNever, "the crash of n3"}, {CauseKind::killed, 1, {}, at(10), at(12), "the crash of n2"}}, 3);
+  const Causes ends({{CauseKind::killed, 2, {}, at(30), kNever, "the crash of n3"},
+                     {CauseKind::killed, 1, {}, at(10), at(12), "the crash of n2"}},
+                    3);
   CHECK(ends.list().front().node == 1);
   CHECK(ends.explaining(failed(5), 0, 1, true) == nullptr);
   const Cause* cause = ends.explaining(failed(11), 0, 1, true);

@@ -12,11 +12,13 @@ namespace rose::diagnose::test {
 // What was read of a failure and of a run without faults, compared.
 inline void weigh(logs::Evidence& evidence, const logs::Templates& kinds, const config::Config& config) {
   evidence.difference = logs::compare(evidence.failure, evidence.normal, kinds);
-  evidence.hints = logs::find_hints(evidence.failure, evidence.normal, evidence.difference, node_names_in_logs(config, {}));
+  evidence.hints =
+      logs::find_hints(evidence.failure, evidence.normal, evidence.difference, node_names_in_logs(config, {}));
 }
 
 // Without a run without faults.
-inline logs::Evidence evidence_of(const std::vector<logs::Input>& files, logs::Templates& kinds, const config::Config& config) {
+inline logs::Evidence evidence_of(const std::vector<logs::Input>& files, logs::Templates& kinds,
+                                  const config::Config& config) {
   logs::Evidence evidence;
   Result<logs::Logs> read = logs::read_logs(files, {}, kinds);
   REQUIRE(read);
@@ -32,7 +34,8 @@ struct Told {
   logs::Evidence evidence;
   Inputs inputs;
 
-  Told(config::Config with, const std::string& failed, const std::string& usual, const trace::Trace* control = nullptr, std::vector<trace::Trace> dumps = {})
+  Told(config::Config with, const std::string& failed, const std::string& usual, const trace::Trace* control = nullptr,
+       std::vector<trace::Trace> dumps = {})
       : config(std::move(with)) {
     inputs.config = &config;
     inputs.traces = std::move(dumps);

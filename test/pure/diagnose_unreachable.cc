@@ -19,10 +19,12 @@ std::vector<const Candidate*> cuts(const Plan& plan) {
 }
 
 // n`node` can't send to `peers` from then to then, and says so ten times a second.
-void unreachable(Dump& dump, double from, double to, int node, const std::vector<int>& peers, int err = ENETUNREACH, const char* call = "sendto") {
+void unreachable(Dump& dump, double from, double to, int node, const std::vector<int>& peers, int err = ENETUNREACH,
+                 const char* call = "sendto") {
   const int times = static_cast<int>((to - from) * 10 + 0.5);
   for (int i = 0; i <= times; ++i)
-    for (const int peer : peers) dump.scf(from + 0.1 * i, fmt::format("n{}", node), call, err, {}, fmt::format("10.77.0.{}:7000", peer));
+    for (const int peer : peers)
+      dump.scf(from + 0.1 * i, fmt::format("n{}", node), call, err, {}, fmt::format("10.77.0.{}:7000", peer));
 }
 
 }  // namespace
@@ -152,7 +154,8 @@ TEST_CASE("unreachable: two cuts of a node are two, when it was reached in betwe
   const auto config = deployment();
   Dump dump;
   unreachable(dump, 2, 4, 1, {2, 3});
-  for (const int peer : {2, 3}) dump.sys(5, "n1", "connect", "").peer = dump.intern(fmt::format("10.77.0.{}:7000", peer));
+  for (const int peer : {2, 3})
+    dump.sys(5, "n1", "connect", "").peer = dump.intern(fmt::format("10.77.0.{}:7000", peer));
   unreachable(dump, 8, 12, 1, {2, 3});
   dump.ends(20);
   const Plan plan = plan_of(config, dump);
@@ -197,7 +200,9 @@ TEST_CASE("unreachable: a link that flaps all day is usual") {
     const Plan plan = plan_of(config, dump);
     double most = 0;
     for (const Candidate* c : cuts(plan)) most = std::max(most, c->weight);
-    return most / std::find_if(plan.candidates.begin(), plan.candidates.end(), [](const Candidate& c) { return c.kind == FaultKind::crash; })->weight;
+    return most / std::find_if(plan.candidates.begin(), plan.candidates.end(), [](const Candidate& c) {
+                    return c.kind == FaultKind::crash;
+                  })->weight;
   };
   CHECK(weight(1) > 0.5);
   CHECK(weight(8) < 0.2);
@@ -207,10 +212,13 @@ TEST_CASE("unreachable: the search finds such a cut at once") {
   const auto config = deployment();
   Dump dump;
   unreachable(dump, 0.4, 2.9, 1, {2, 3});
-  for (int i = 0; i < 20; ++i) dump.scf(0.2 + 0.1 * i, "n2", "openat", ENOENT, fmt::format("/data/n2/{}", static_cast<char>('a' + i)));
+  for (int i = 0; i < 20; ++i)
+    dump.scf(0.2 + 0.1 * i, "n2", "openat", ENOENT, fmt::format("/data/n2/{}", static_cast<char>('a' + i)));
   dump.ends(20);
   Inputs inputs = inputs_of(config, {dump});
-  Cluster cluster([](const schedule::Schedule& s, int) { return Answer{hit_if(fault_of(s, FaultKind::partition, "n1") != nullptr), {}, {}, ""}; });
+  Cluster cluster([](const schedule::Schedule& s, int) {
+    return Answer{hit_if(fault_of(s, FaultKind::partition, "n1") != nullptr), {}, {}, ""};
+  });
   const Result<Diagnosis> d = diagnose::diagnose(inputs, cluster, {});
   REQUIRE(d);
   CHECK(d->target_reached);

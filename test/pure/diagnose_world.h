@@ -19,7 +19,7 @@
 
 namespace rose::diagnose::test {
 
-inline constexpr double kHour = 3600;  // seconds
+inline constexpr double kHour = 3600;                             // seconds
 inline constexpr std::int64_t kBase = 1'763'755'200'000'000'000;  // when the workload began, unless told otherwise
 
 inline std::int64_t at(double seconds) { return kBase + static_cast<std::int64_t>(seconds * 1e9); }
@@ -97,7 +97,8 @@ class Dump {
   void cut(double from, double to, int node, const std::vector<int>& peers) {
     for (const int peer : peers) {
       silence(from, to, fmt::format("n{}", node), fmt::format("10.77.0.{}", peer), fmt::format("10.77.0.{}", node));
-      silence(from + 0.1, to + 0.2, fmt::format("n{}", peer), fmt::format("10.77.0.{}", node), fmt::format("10.77.0.{}", peer));
+      silence(from + 0.1, to + 0.2, fmt::format("n{}", peer), fmt::format("10.77.0.{}", node),
+              fmt::format("10.77.0.{}", peer));
     }
   }
   void ends(double t) { trace_.meta.end_ns = at(t); }
@@ -174,7 +175,7 @@ inline std::uint64_t discarded(const Plan& plan, std::string_view part) {
 // What the cluster does with a schedule.
 struct Answer {
   schedule::OracleAnswer oracle = schedule::OracleAnswer::miss;
-  std::vector<std::string> unfired;   // ids of faults that do not fire
+  std::vector<std::string> unfired;  // ids of faults that do not fire
   trace::Trace trace;
   std::string note = "scripted";
 };
@@ -219,7 +220,8 @@ inline schedule::OracleAnswer hit_if(bool hit) {
 }
 
 // The first fault of the kind on the node; nullptr when the schedule has none.
-inline const schedule::Fault* fault_of(const schedule::Schedule& schedule, schedule::FaultKind kind, std::string_view node = {}) {
+inline const schedule::Fault* fault_of(const schedule::Schedule& schedule, schedule::FaultKind kind,
+                                       std::string_view node = {}) {
   for (const schedule::Fault& fault : schedule.faults)
     if (fault.kind == kind && (node.empty() || fault.node == node)) return &fault;
   return nullptr;

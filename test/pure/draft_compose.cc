@@ -1,12 +1,12 @@
 // YAML, Compose files and containers' descriptions: read within bounds, and drafted as nodes.
 #include <catch2/catch.hpp>
 
+#include "base/yaml.h"
 #include "draft/compose.h"
 #include "draft/container.h"
 #include "draft/draft.h"
 #include "draft/services.h"
 #include "draft/text.h"
-#include "base/yaml.h"
 
 using namespace rose;
 using namespace rose::draft;
@@ -53,7 +53,8 @@ TEST_CASE("YAML is read as a tree with lines") {
 
 TEST_CASE("bad YAML is refused with its place") {
   std::string bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n";
-  for (int i = 1; i < 12; ++i) bomb += fmt::format("a{0}: &a{0} [*a{1},*a{1},*a{1},*a{1},*a{1},*a{1},*a{1},*a{1},*a{1}]\n", i, i - 1);
+  for (int i = 1; i < 12; ++i)
+    bomb += fmt::format("a{0}: &a{0} [*a{1},*a{1},*a{1},*a{1},*a{1},*a{1},*a{1},*a{1},*a{1}]\n", i, i - 1);
   struct Row {
     std::string text;
     const char* says;
@@ -83,9 +84,19 @@ TEST_CASE("variables of a Compose file") {
     const char* text;
     const char* value;
   };
-  for (const Row& row : std::vector<Row>{{"x:$TAG", "x:7"},         {"${TAG}", "7"},          {"${NO:-5}", "5"},      {"${EMPTY:-5}", "5"}, {"${EMPTY-5}", ""},
-                                         {"${TAG:+yes}", "yes"},    {"${NO:-${TAG}}", "7"},   {"$$TAG", "$TAG"},      {"${NO}", ""},        {"${open", "${open"},
-                                         {"${TAG:?must}", "7"},     {"$", "$"},               {"${}", "${}"}}) {
+  for (const Row& row : std::vector<Row>{{"x:$TAG", "x:7"},
+                                         {"${TAG}", "7"},
+                                         {"${NO:-5}", "5"},
+                                         {"${EMPTY:-5}", "5"},
+                                         {"${EMPTY-5}", ""},
+                                         {"${TAG:+yes}", "yes"},
+                                         {"${NO:-${TAG}}", "7"},
+                                         {"$$TAG", "$TAG"},
+                                         {"${NO}", ""},
+                                         {"${open", "${open"},
+                                         {"${TAG:?must}", "7"},
+                                         {"$", "$"},
+                                         {"${}", "${}"}}) {
     INFO(row.text);
     Texts unresolved;
     CHECK(interpolated(row.text, variables, unresolved) == row.value);
@@ -128,7 +139,9 @@ include: [other.yaml]
   const Draft draft = drafted(draft_compose(*file, "compose.yaml", {}));
   INFO(draft.text);
   CHECK(draft.nodes == Texts{"redis", "app1", "app2"});
-  CHECK(has(draft.text, R"(setup    = ["docker", "compose", "-p", "rose-redis", "-f", "${config_dir}/compose.yaml", "up", "-d", "--wait"])"));
+  CHECK(has(
+      draft.text,
+      R"(setup    = ["docker", "compose", "-p", "rose-redis", "-f", "${config_dir}/compose.yaml", "up", "-d", "--wait"])"));
   CHECK(has(draft.text, R"(attach  = { container = "rose-redis-redis-1" })"));
   CHECK(has(draft.text, "State.Health.Status"));
   CHECK(has(draft.text, "No nodes: migrate (ends by itself before others start), debug (has a profile)."));
@@ -151,7 +164,8 @@ services:
   REQUIRE((file && taken));
   // Its own check would read the file.
   const Drafted services = draft_services(*file, *taken, "compose.yaml");
-  const Draft draft = write_draft({"compose.yaml"}, services.nodes, services.around, example_for(services.nodes), Host());
+  const Draft draft =
+      write_draft({"compose.yaml"}, services.nodes, services.around, example_for(services.nodes), Host());
   INFO(draft.text);
   CHECK(draft.nodes == Texts{"cache", "app-1", "app-2", "migrate"});
   CHECK(has(draft.text, "compose  = \"compose.yaml\""));
@@ -162,7 +176,8 @@ services:
   CHECK(has(draft.text, "it ends by itself, and others wait for that"));
   CHECK(has(draft.text, "LOOK: /srv/postgres is of this machine"));
   CHECK(has(draft.text, "COMPOSE_PROFILES=debug starts it"));
-  for (const char* not_there : {"attach", "setup", "how is it started", "podman exec"}) CHECK_FALSE(has(draft.text, not_there));
+  for (const char* not_there : {"attach", "setup", "how is it started", "podman exec"})
+    CHECK_FALSE(has(draft.text, not_there));
 }
 
 TEST_CASE("what is no Compose file is refused with its place") {
@@ -184,13 +199,15 @@ TEST_CASE("what is no Compose file is refused with its place") {
 }
 
 TEST_CASE("a running container becomes a fresh one of its image, without its secrets and volumes") {
-  const auto container = read_container(R"([{"Id":"1f0c","Name":"/cache","Image":"sha256:1","State":{"Pid":77},
+  const auto container = read_container(
+      R"([{"Id":"1f0c","Name":"/cache","Image":"sha256:1","State":{"Pid":77},
     "Config":{"Image":"redis:7","Cmd":["redis-server","--requirepass","hunter2","--replicaof","10.5.0.3","6379"],"Env":["PATH=/bin","APP_SECRET=hunter2"],
               "Entrypoint":["docker-entrypoint.sh"],"WorkingDir":"/data"},
     "HostConfig":{"Memory":1048576,"RestartPolicy":{"Name":"always"},"CapAdd":["NET_ADMIN"]},
     "Mounts":[{"Type":"volume","Name":"vol","Source":"/v","Destination":"/data","RW":true},{"Type":"bind","Source":"/etc/x","Destination":"/x","RW":false}],
     "NetworkSettings":{"Networks":{"b":{"IPAddress":"10.5.0.2"}}}}])",
-                                        R"([{"Config":{"Env":["PATH=/bin"],"Entrypoint":["docker-entrypoint.sh"],"Cmd":["redis-server"],"WorkingDir":"/data"}}])", "docker");
+      R"([{"Config":{"Env":["PATH=/bin"],"Entrypoint":["docker-entrypoint.sh"],"Cmd":["redis-server"],"WorkingDir":"/data"}}])",
+      "docker");
   REQUIRE(container);
   CHECK(container->name == "cache");
   CHECK(container->pid == 77);
@@ -213,7 +230,8 @@ TEST_CASE("a running container becomes a fresh one of its image, without its sec
   CHECK(has(draft.text, "network  = \"netns\""));
   CHECK(has(draft.text, "engine   = \"docker\""));
   CHECK(has(draft.text, "image   = \"redis:7\""));
-  CHECK(has(draft.text, R"(command = ["redis-server", "--requirepass", "rose-secret-1", "--replicaof", "${ip_main}", "6379"])"));
+  CHECK(has(draft.text,
+            R"(command = ["redis-server", "--requirepass", "rose-secret-1", "--replicaof", "${ip_main}", "6379"])"));
   CHECK(has(draft.text, R"(volumes = ["vol:/data", "/etc/x:/x:ro"])"));
   CHECK(has(draft.text, R"(options = ["--cap-add", "NET_ADMIN", "--memory", "1048576"])"));
   CHECK(has(draft.text, "env.APP_SECRET = \"rose-secret-1\""));
@@ -223,8 +241,12 @@ TEST_CASE("a running container becomes a fresh one of its image, without its sec
   CHECK_FALSE(has(draft.text, "setup"));
 }
 
-TEST_CASE("of a container that listens at its loopback address, as in a pod, the port is known where its command says the address") {
-  const auto container = read_container(R"([{"Id":"1f0c","Name":"/cache","State":{"Pid":77},"Config":{"Image":"redis:7","Cmd":["redis-server","--bind","127.0.0.1","--port","7401"]}}])", "", "podman");
+TEST_CASE(
+    "of a container that listens at its loopback address, as in a pod, the port is known where its command says the "
+    "address") {
+  const auto container = read_container(
+      R"([{"Id":"1f0c","Name":"/cache","State":{"Pid":77},"Config":{"Image":"redis:7","Cmd":["redis-server","--bind","127.0.0.1","--port","7401"]}}])",
+      "", "podman");
   REQUIRE(container);
   Seen seen;
   seen.tcp = {{"127.0.0.1", 7401}};

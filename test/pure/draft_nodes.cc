@@ -80,18 +80,23 @@ TEST_CASE("addresses are found in words") {
     INFO(row.text);
     std::string found;
     for (const FoundAddress& address : find_addresses(row.text, names))
-      found += fmt::format("{}{}{}", found.empty() ? "" : " ", address.host, address.port ? fmt::format(":{}", *address.port) : "");
+      found += fmt::format("{}{}{}", found.empty() ? "" : " ", address.host,
+                           address.port ? fmt::format(":{}", *address.port) : "");
     CHECK(found == row.found);
   }
 }
 
 TEST_CASE("an address becomes the node that listens there; what is nobody's is kept and said") {
-  const std::vector<Seen> seen = {program({"/opt/kv", "--listen", "127.0.0.1:7001", "--peers", "127.0.0.1:7002,10.9.9.9:7003"}, {{"127.0.0.1", 7001}}),
-                                  program({"/opt/kv", "--listen=10.0.0.5:7002", "--join", "localhost:7001"}, {{"10.0.0.5", 7002}, {"127.0.0.1", 7002}})};
+  const std::vector<Seen> seen = {
+      program({"/opt/kv", "--listen", "127.0.0.1:7001", "--peers", "127.0.0.1:7002,10.9.9.9:7003"},
+              {{"127.0.0.1", 7001}}),
+      program({"/opt/kv", "--listen=10.0.0.5:7002", "--join", "localhost:7001"},
+              {{"10.0.0.5", 7002}, {"127.0.0.1", 7002}})};
   const Draft draft = drafted(seen);
   INFO(draft.text);
   CHECK(draft.nodes == Texts{"kv1", "kv2"});
-  CHECK(holds(draft.text, R"(command = ["/opt/kv", "--listen", "${ip}:7001", "--peers", "${ip_kv2}:7002,10.9.9.9:7003"])"));
+  CHECK(holds(draft.text,
+              R"(command = ["/opt/kv", "--listen", "${ip}:7001", "--peers", "${ip_kv2}:7002,10.9.9.9:7003"])"));
   CHECK(holds(draft.text, R"(command = ["/opt/kv", "--listen=${ip}:7002", "--join", "${ip_kv1}:7001"])"));
   CHECK(holds(draft.text, R"(ready   = { tcp = 7001, timeout = "30s" })"));
   REQUIRE(draft.doubts.size() == 1);
@@ -115,7 +120,8 @@ TEST_CASE("what a runtime runs is named from its own folder, also behind an opti
 
 TEST_CASE("a port that two nodes have is nobody's") {
   Seen other = program({"/opt/kv"}, {{"0.0.0.0", 7001}});
-  const std::vector<Seen> seen = {program({"/opt/kv"}, {{"0.0.0.0", 7001}}), other, program({"/opt/proxy", "--to", "127.0.0.1:7001"})};
+  const std::vector<Seen> seen = {program({"/opt/kv"}, {{"0.0.0.0", 7001}}), other,
+                                  program({"/opt/proxy", "--to", "127.0.0.1:7001"})};
   const Draft draft = drafted(seen);
   CHECK(holds(draft.text, R"("--to", "127.0.0.1:7001")"));
   CHECK(holds(draft.text, "several do"));
@@ -150,9 +156,12 @@ TEST_CASE("Redis with a replica, by titles: the replica is told from its connect
 }
 
 TEST_CASE("Redis with a password: examples and readiness know the made-up one, nothing knows the real one") {
-  Seen first = program({"/usr/bin/redis-server", "/etc/redis.conf", "--port", "7401", "--requirepass", "hunter2", "--bind", "127.0.0.1", "::1", "--daemonize", "yes"},
+  Seen first = program({"/usr/bin/redis-server", "/etc/redis.conf", "--port", "7401", "--requirepass", "hunter2",
+                        "--bind", "127.0.0.1", "::1", "--daemonize", "yes"},
                        {{"127.0.0.1", 7401}});
-  Seen second = program({"/usr/bin/redis-server", "--port", "7402", "--requirepass", "hunter2", "--masterauth", "hunter2", "--replicaof", "127.0.0.1", "7401"}, {{"0.0.0.0", 7402}});
+  Seen second = program({"/usr/bin/redis-server", "--port", "7402", "--requirepass", "hunter2", "--masterauth",
+                         "hunter2", "--replicaof", "127.0.0.1", "7401"},
+                        {{"0.0.0.0", 7402}});
   second.remotes = {{"127.0.0.1", 7401}};
   second.main.env = {{"NOTE", "redis://:hunter2@127.0.0.1:7401/0"}};
   const Draft draft = drafted({first, second});
@@ -231,8 +240,15 @@ TEST_CASE("a unit says how a node is started again, and is its name") {
 
 TEST_CASE("variables of the session stay out, secrets and odd ones are told") {
   Seen seen = program({"/opt/kv"}, {{"0.0.0.0", 7001}});
-  seen.main.env = {{"HOME", "/root"}, {"SSH_TTY", "x"},  {"KV_TOKEN", "hunter2"}, {"KV_PEER", "127.0.0.1:7001"}, {"KV_HOME", "${HOME}/x"},
-                   {"bad-name", "1"}, {"BYTES", "\xff"}, {"SAME", "1"},           {"LONG", std::string(5000, 'x')},
+  seen.main.env = {{"HOME", "/root"},
+                   {"SSH_TTY", "x"},
+                   {"KV_TOKEN", "hunter2"},
+                   {"KV_PEER", "127.0.0.1:7001"},
+                   {"KV_HOME", "${HOME}/x"},
+                   {"bad-name", "1"},
+                   {"BYTES", "\xff"},
+                   {"SAME", "1"},
+                   {"LONG", std::string(5000, 'x')},
                    {"KV_PEER", "again"}};
   Host host = machine();
   host.environment = {{"SAME", "1"}};
@@ -249,7 +265,8 @@ TEST_CASE("variables of the session stay out, secrets and odd ones are told") {
 }
 
 TEST_CASE("names of nodes differ, as variables too") {
-  std::vector<Seen> seen = {program({"/opt/web"}), program({"/opt/web"}), program({"/opt/web2"}), program({"/opt/Ünï"}), program({"/opt/client"})};
+  std::vector<Seen> seen = {program({"/opt/web"}), program({"/opt/web"}), program({"/opt/web2"}), program({"/opt/Ünï"}),
+                            program({"/opt/client"})};
   const std::vector<const System*> none(seen.size(), nullptr);
   const Texts names = node_names(seen, none);
   CHECK(names == Texts{"web1", "web2", "web22", names[3], "client1"});
@@ -257,8 +274,26 @@ TEST_CASE("names of nodes differ, as variables too") {
 }
 
 TEST_CASE("a system in Erlang has the name that it has among nodes, or that of its first module") {
-  Seen seen = program({"/usr/lib/erlang/erts-13.1.5/bin/beam.smp", "-W", "w", "-P", "1048576", "--", "-root", "/usr/lib/erlang", "-progname", "erl", "--",
-                       "-home", "/var/lib/rabbitmq", "--", "-noshell", "-s", "rabbit", "boot", "-boot", "start_sasl"});
+  Seen seen = program({"/usr/lib/erlang/erts-13.1.5/bin/beam.smp",
+                       "-W",
+                       "w",
+                       "-P",
+                       "1048576",
+                       "--",
+                       "-root",
+                       "/usr/lib/erlang",
+                       "-progname",
+                       "erl",
+                       "--",
+                       "-home",
+                       "/var/lib/rabbitmq",
+                       "--",
+                       "-noshell",
+                       "-s",
+                       "rabbit",
+                       "boot",
+                       "-boot",
+                       "start_sasl"});
   seen.runtime = "Erlang";
   CHECK(node_names({seen}, {nullptr}) == Texts{"rabbit"});
   seen.main.argv.insert(seen.main.argv.end(), {"-sname", "mq@host-7"});
@@ -291,8 +326,10 @@ TEST_CASE("every system that is known makes a draft that its reader takes") {
 }
 
 TEST_CASE("nginx's title gives its command line back") {
-  Seen seen = program({"nginx: master process /usr/sbin/nginx -g daemon on; master_process on; -c /etc/n.conf"}, {{"0.0.0.0", 80}});
+  Seen seen = program({"nginx: master process /usr/sbin/nginx -g daemon on; master_process on; -c /etc/n.conf"},
+                      {{"0.0.0.0", 80}});
   seen.title = true;
   seen.main.exe = "/usr/sbin/nginx";
-  CHECK(holds(fmt::format("{}", fmt::join(one(seen).command, "|")), "/usr/sbin/nginx|-g|master_process on; daemon off;|-c|/etc/n.conf"));
+  CHECK(holds(fmt::format("{}", fmt::join(one(seen).command, "|")),
+              "/usr/sbin/nginx|-g|master_process on; daemon off;|-c|/etc/n.conf"));
 }

@@ -81,9 +81,18 @@ TEST_CASE("what is no secret stays as it is") {
     const char* value;
   };
   for (const Row& row : std::vector<Row>{
-           {"PASSWORD_FILE", "/run/secrets/db"}, {"--password-file", "/etc/x"}, {"MAX_TOKENS", "4096"},   {"PASSIVE", "maybe"},
-           {"--bypass", "local"},                {"TOKEN_TTL", "1h"},           {"SECRET", "${SECRET}"},  {"KEY", "a.b:c"},
-           {"", "io.netty.channel.epoll"},       {"", "redis-server-7.0.15"},   {"", "http://db:2379/v"}, {"", "user@host"},
+           {"PASSWORD_FILE", "/run/secrets/db"},
+           {"--password-file", "/etc/x"},
+           {"MAX_TOKENS", "4096"},
+           {"PASSIVE", "maybe"},
+           {"--bypass", "local"},
+           {"TOKEN_TTL", "1h"},
+           {"SECRET", "${SECRET}"},
+           {"KEY", "a.b:c"},
+           {"", "io.netty.channel.epoll"},
+           {"", "redis-server-7.0.15"},
+           {"", "http://db:2379/v"},
+           {"", "user@host"},
            {"PASSWORD", "true"},
        }) {
     INFO(row.name << "=" << row.value);
@@ -96,10 +105,12 @@ TEST_CASE("what is no secret stays as it is") {
 TEST_CASE("a unit is read from what systemctl shows") {
   const Unit unit = read_unit(
       "Id=redis-server.service\n"
-      "ExecStart={ path=/usr/bin/redis-server ; argv[]=/usr/bin/redis-server /etc/redis/redis.conf --daemonize no ; ignore_errors=no ; start_time=[n/a] }\n"
+      "ExecStart={ path=/usr/bin/redis-server ; argv[]=/usr/bin/redis-server /etc/redis/redis.conf --daemonize no ; "
+      "ignore_errors=no ; start_time=[n/a] }\n"
       "ExecStart={ path=/bin/other ; argv[]=/bin/other ; ignore_errors=no }\n"
       "Restart=on-failure\nRestartUSec=1min 30s\nStartLimitBurst=7\nPIDFile=/run/redis/redis-server.pid\n"
-      "StateDirectory=redis sub/dir ../x\nLogsDirectory=redis\nEnvironmentFiles=/etc/default/redis (ignore_errors=yes)\n");
+      "StateDirectory=redis sub/dir ../x\nLogsDirectory=redis\nEnvironmentFiles=/etc/default/redis "
+      "(ignore_errors=yes)\n");
   CHECK(unit.name == "redis-server.service");
   CHECK(unit.command == Texts{"/usr/bin/redis-server", "/etc/redis/redis.conf", "--daemonize", "no"});
   CHECK(unit.restart == "on-failure");
@@ -124,18 +135,25 @@ TEST_CASE("time spans of systemd") {
 TEST_CASE("the kernel's tables of sockets and addresses") {
   Socket socket;
   CHECK_FALSE(read_socket_line("  sl  local_address rem_address   st", socket));
-  REQUIRE(read_socket_line("   0: 0100007F:1CE9 0200007F:CFEA 01 00000000:00000000 00:00000000 00000000     0        0 4711 1", socket));
+  REQUIRE(read_socket_line(
+      "   0: 0100007F:1CE9 0200007F:CFEA 01 00000000:00000000 00:00000000 00000000     0        0 4711 1", socket));
   CHECK(socket.address == "127.0.0.1");
   CHECK(socket.port == 7401);
   CHECK(socket.remote == "127.0.0.2");
   CHECK(socket.remote_port == 53226);
   CHECK(socket.state == 1);
   CHECK(socket.inode == 4711);
-  REQUIRE(read_socket_line("   1: 00000000000000000000000001000000:0050 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 12 1", socket));
+  REQUIRE(
+      read_socket_line("   1: 00000000000000000000000001000000:0050 00000000000000000000000000000000:0000 0A "
+                       "00000000:00000000 00:00000000 00000000 0 0 12 1",
+                       socket));
   CHECK(socket.address == "::1");
   CHECK(socket.port == 80);
   // What came by IPv4 to an IPv6 socket.
-  REQUIRE(read_socket_line("   1: 0000000000000000FFFF00000100007F:0050 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 12 1", socket));
+  REQUIRE(
+      read_socket_line("   1: 0000000000000000FFFF00000100007F:0050 00000000000000000000000000000000:0000 0A "
+                       "00000000:00000000 00:00000000 00000000 0 0 12 1",
+                       socket));
   CHECK(socket.address == "127.0.0.1");
   for (const char* bad : {"", "0: 0100007F", "0: 0100007F:GGGG 0:0 0A", "0: 01:1 02:2 0A 0:0 0:0 0 0 0 1"}) {
     INFO(bad);
@@ -146,7 +164,8 @@ TEST_CASE("the kernel's tables of sockets and addresses") {
   CHECK(inode == 815);
   CHECK(read_unix_line("0000000000000000: 00000002 00000000 00010000 0001 01 815 @abstract", inode).empty());
   CHECK(read_unix_line("Num       RefCount Protocol Flags    Type St Inode Path", inode).empty());
-  CHECK(read_fib_trie("Main:\n  +-- 0.0.0.0/0 3 0 5\n     |-- 10.1.0.7\n        /32 host LOCAL\n     |-- 10.1.0.0\n        /24 link UNICAST\n") == Texts{"10.1.0.7"});
+  CHECK(read_fib_trie("Main:\n  +-- 0.0.0.0/0 3 0 5\n     |-- 10.1.0.7\n        /32 host LOCAL\n     |-- 10.1.0.0\n    "
+                      "    /24 link UNICAST\n") == Texts{"10.1.0.7"});
   CHECK(read_if_inet6("00000000000000000000000000000001 01 80 10 80       lo\nzz\n") == Texts{"::1"});
 }
 

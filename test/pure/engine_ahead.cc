@@ -1,5 +1,5 @@
-// Runs made ahead, by a crew that is played: time passes only where somebody works. The search must be the same with any number of workers,
-// and be done sooner with more of them.
+// Runs made ahead, by a crew that is played: time passes only where somebody works. The search must be the same with
+// any number of workers, and be done sooner with more of them.
 #include "engine/ahead.h"
 
 #include <catch2/catch.hpp>
@@ -17,10 +17,10 @@ namespace {
 class PlayedCrew final : public engine::Crew {
  public:
   explicit PlayedCrew(int workers) : workers_(workers) {}
-  double now = 0;                // seconds of the played clock
+  double now = 0;                                                                 // seconds of the played clock
   std::function<double(int id)> takes = [](int id) { return 20 + id * 7 % 11; };  // some are quick
-  std::vector<std::string> order;  // in which schedules were begun
-  std::vector<double> began;       // when each of them was
+  std::vector<std::string> order;                                                 // in which schedules were begun
+  std::vector<double> began;                                                      // when each of them was
 
   [[nodiscard]] int workers() const override { return workers_; }
   std::set<int> plan(const std::vector<engine::Job>& jobs) override {
@@ -65,7 +65,9 @@ class AheadRunner final : public Runner {
   engine::Ahead ahead;
   [[nodiscard]] int room() const override { return ahead.room(); }
   void expect(std::vector<schedule::Schedule> next) override { ahead.expect(std::move(next)); }
-  Result<schedule::RunResult> run(const schedule::Schedule& schedule) override { return std::move(run_all({&schedule}).front()); }
+  Result<schedule::RunResult> run(const schedule::Schedule& schedule) override {
+    return std::move(run_all({&schedule}).front());
+  }
   std::vector<Result<schedule::RunResult>> run_all(const std::vector<const schedule::Schedule*>& schedules) override {
     const Result<std::vector<engine::Done>> done = ahead.make(schedules);
     std::vector<Result<schedule::RunResult>> results;
@@ -89,12 +91,12 @@ class AheadRunner final : public Runner {
 };
 
 struct Told {
-  std::string search;  // all that was tried, in its order
+  std::string search;                     // all that was tried, in its order
   std::vector<std::string> asked, begun;  // schedules, as the search asked for them, and as workers began them
   std::vector<double> began;
   double seconds = 0;
   int made = 0, used = 0;
-  double own_ms = 0;   // of this machine's time, a run
+  double own_ms = 0;  // of this machine's time, a run
 };
 
 // Twelve calls of each of eight kinds fail in production; the ninth of the last kind is the bug, in nine of ten runs.
@@ -113,8 +115,8 @@ Told search_with(int workers) {
   std::map<std::string, int> times;
   Play play(acts, [&](const std::vector<Hit>& hits, int) {
     for (const Hit& hit : hits)
-      if (hit.act >= 0 && acts[static_cast<std::size_t>(hit.act)].path.ends_with("parth") && acts[static_cast<std::size_t>(hit.act)].t > 9.5 &&
-          acts[static_cast<std::size_t>(hit.act)].t < 10.5)
+      if (hit.act >= 0 && acts[static_cast<std::size_t>(hit.act)].path.ends_with("parth") &&
+          acts[static_cast<std::size_t>(hit.act)].t > 9.5 && acts[static_cast<std::size_t>(hit.act)].t < 10.5)
         return ++times[hit.fault->id] % 10 != 7;
     return false;
   });
@@ -125,7 +127,8 @@ Told search_with(int workers) {
   Result<Diagnosis> made = diagnose::diagnose(inputs, runner, {});
   REQUIRE(made);
   Told told;
-  told.own_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - began).count() / std::max(1, made->runs);
+  told.own_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - began).count() /
+                std::max(1, made->runs);
   REQUIRE(made->found);
   CHECK(made->target_reached);
   CHECK(runner.in_order);
@@ -134,7 +137,8 @@ Told search_with(int workers) {
   for (const schedule::Schedule& one : play.made) told.asked.push_back(schedule::to_toml(one));
   told.begun = crew.order;
   told.began = crew.began;
-  told.search += fmt::format("{} of {}\n{}", made->tally.reproduced, made->tally.conclusive(), schedule::to_toml(*made->found));
+  told.search +=
+      fmt::format("{} of {}\n{}", made->tally.reproduced, made->tally.conclusive(), schedule::to_toml(*made->found));
   told.seconds = crew.now;
   told.made = runner.ahead.made();
   told.used = runner.ahead.used();
@@ -158,8 +162,8 @@ TEST_CASE("runs made ahead: the search is the same with any number of workers, a
   const Told alone = search_with(1);
   for (const int workers : {2, 4, 16, 100, 1000}) {
     const Told many = search_with(workers);
-    INFO(workers << " workers: " << many.made << " runs made, " << many.used << " of them of use; " << alone.seconds / many.seconds << " times as fast, "
-                 << many.own_ms << " ms of its own a run");
+    INFO(workers << " workers: " << many.made << " runs made, " << many.used << " of them of use; "
+                 << alone.seconds / many.seconds << " times as fast, " << many.own_ms << " ms of its own a run");
     CHECK(many.search == alone.search);
     CHECK(many.used == alone.used);
     CHECK(many.seconds < alone.seconds * (workers == 2 ? 0.75 : workers == 4 ? 0.5 : 0.4));
@@ -182,8 +186,8 @@ TEST_CASE("runs made ahead: what they cost and bring", "[.simulation]") {
   const Told alone = search_with(1);
   for (const int workers : {1, 2, 4, 8, 16, 64, 256, 1000}) {
     const Told many = search_with(workers);
-    fmt::print("{:5} workers: {:4} of {:4} runs of use, {:5.2f} times as fast, {:.2f} ms of its own a run\n", workers, many.used, many.made,
-               alone.seconds / many.seconds, many.own_ms);
+    fmt::print("{:5} workers: {:4} of {:4} runs of use, {:5.2f} times as fast, {:.2f} ms of its own a run\n", workers,
+               many.used, many.made, alone.seconds / many.seconds, many.own_ms);
   }
 }
 

@@ -1,13 +1,14 @@
-// What travels: folders, runs, messages, command lines. Hostile senders get an error, and nothing outside of the folder.
+// What travels: folders, runs, messages, command lines. Hostile senders get an error, and nothing outside of the
+// folder.
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 
 #include "base/file.h"
+#include "engine/run_files.h"
 #include "engine/wire/engines.h"
 #include "engine/wire/message.h"
-#include "engine/run_files.h"
 #include "engine/wire/tree.h"
 #include "folder.h"
 
@@ -29,7 +30,8 @@ Result<void> send(TreeBuilder& builder, const Tree& tree) {
     for (const Entry& entry : tree.entries) {
       if (entry.digest != digest) continue;
       ROSE_TRY(const std::string content, read_file(tree.root / entry.path));
-      for (std::size_t at = 0; at == 0 || at < content.size(); at += 3) ROSE_CHECK(builder.piece(digest, std::string_view(content).substr(at, 3)));
+      for (std::size_t at = 0; at == 0 || at < content.size(); at += 3)
+        ROSE_CHECK(builder.piece(digest, std::string_view(content).substr(at, 3)));
       break;
     }
   }
@@ -89,7 +91,8 @@ TEST_CASE("messages: what is none is refused as soon as it can be told") {
     const Result<std::optional<Message>> next = inbox.next();
     return next ? std::string() : next.error().message;
   };
-  CHECK(error_of("Welcome to lab\x1b[1m") == "it does not speak as a rose worker does, it says 'Welcome to lab\\x1b[1m'");
+  CHECK(error_of("Welcome to lab\x1b[1m") ==
+        "it does not speak as a rose worker does, it says 'Welcome to lab\\x1b[1m'");
   CHECK(error_of("ROXE").find("does not speak") != std::string::npos);
   CHECK(error_of("RO") == "");
   CHECK(error_of(std::string("ROSE\xff\xff\xff\xff\0\0\0\0", 12)).find("longer than any") != std::string::npos);
@@ -117,9 +120,11 @@ TEST_CASE("a folder travels: files once, empty ones, modes, folders without file
   fs::permissions(from / "bin/empty", fs::perms::owner_read | fs::perms::owner_exec);
   const Result<Tree> tree = read_tree(from.path, {"*.key", ".git"}, {from / "dump.bin"});
   REQUIRE(tree);
-  CHECK(names(*tree) == std::vector<std::string>{"bin/", "bin/copy", "bin/empty/", "bin/kv", "bin/nothing", "rose.toml"});
+  CHECK(names(*tree) ==
+        std::vector<std::string>{"bin/", "bin/copy", "bin/empty/", "bin/kv", "bin/nothing", "rose.toml"});
   CHECK(tree->bytes() == 18);
-  CHECK(names(read_tree(from.path, {"bin/*", "*.key", ".git"}, {}).value()) == std::vector<std::string>{"bin/", "dump.bin", "rose.toml"});
+  CHECK(names(read_tree(from.path, {"bin/*", "*.key", ".git"}, {}).value()) ==
+        std::vector<std::string>{"bin/", "dump.bin", "rose.toml"});
 
   const Result<Tree> sent = received(to_json(*tree));
   REQUIRE(sent);
@@ -255,19 +260,26 @@ TEST_CASE("a run travels: record, trace, files, how its logs grew") {
     return unpacked ? std::string() : unpacked.error().message;
   };
   CHECK(refused([](Message&) {}).empty());
-  CHECK(refused([](Message& m) { m.header["files"][0]["path"] = "../outside"; }).find("may lead out") != std::string::npos);
-  CHECK(refused([](Message& m) { m.header["files"][0]["size"] = 1'000'000; }).find("longer than the message") != std::string::npos);
+  CHECK(refused([](Message& m) { m.header["files"][0]["path"] = "../outside"; }).find("may lead out") !=
+        std::string::npos);
+  CHECK(refused([](Message& m) { m.header["files"][0]["size"] = 1'000'000; }).find("longer than the message") !=
+        std::string::npos);
   CHECK(refused([](Message& m) { m.header["trace"] = -1; }).find("longer than the message") != std::string::npos);
   CHECK(refused([](Message& m) { m.payload[20] = static_cast<char>(m.payload[20] ^ 1); }) != "");
-  CHECK(refused([](Message& m) { m.header["run"]["fingerprint"] = "another"; }).find("another schedule") != std::string::npos);
+  CHECK(refused([](Message& m) { m.header["run"]["fingerprint"] = "another"; }).find("another schedule") !=
+        std::string::npos);
   CHECK(refused([](Message& m) { m.header["run"]["verdict"] = 7; }).find("no run") != std::string::npos);
-  CHECK(refused([](Message& m) { m.header["files"][0]["growth"] = {{8, 1}, {4, 2}}; }).find("shrank") != std::string::npos);
+  CHECK(refused([](Message& m) { m.header["files"][0]["growth"] = {{8, 1}, {4, 2}}; }).find("shrank") !=
+        std::string::npos);
 }
 
 TEST_CASE("engines: words of a command") {
-  const auto words = [](const std::string& text) { return words_of(text).value_or(std::vector<std::string>{"(refused)"}); };
+  const auto words = [](const std::string& text) {
+    return words_of(text).value_or(std::vector<std::string>{"(refused)"});
+  };
   CHECK(words("rose worker") == std::vector<std::string>{"rose", "worker"});
-  CHECK(words("  lxc exec  'my lab' -- \"/opt/a b/rose\" wor\\ ker ''") == std::vector<std::string>{"lxc", "exec", "my lab", "--", "/opt/a b/rose", "wor ker", ""});
+  CHECK(words("  lxc exec  'my lab' -- \"/opt/a b/rose\" wor\\ ker ''") ==
+        std::vector<std::string>{"lxc", "exec", "my lab", "--", "/opt/a b/rose", "wor ker", ""});
   CHECK(words("a $(b) ; c | d `e` *") == std::vector<std::string>{"a", "$(b)", ";", "c", "|", "d", "`e`", "*"});
   CHECK(words(R"("a\"b\\c\d")") == std::vector<std::string>{R"(a"b\c\d)"});
   for (const char* text : {"", "  ", "'open", "\"open", "end\\", "'' x"}) {
@@ -284,14 +296,17 @@ TEST_CASE("engines: how each starts a worker") {
   };
   CHECK(argv({.engine = "'my rose' worker", .workers = 2}, 0, 0) == "my rose worker");
   CHECK(argv({.engine = "slurm", .worker = "/opt/rose", .options = {"--partition=lab"}}, 0, 0) ==
-        "srun --ntasks=1 --nodes=1 --quiet --kill-on-bad-exit=1 --job-name=rose-worker-3 --partition=lab /opt/rose worker");
-  const EngineOptions ssh{.engine = "ssh", .hosts = {"lab-1", "root@lab-2"}, .worker = "/opt/my rose", .options = {"-p", "2222"}};
+        "srun --ntasks=1 --nodes=1 --quiet --kill-on-bad-exit=1 --job-name=rose-worker-3 --partition=lab /opt/rose "
+        "worker");
+  const EngineOptions ssh{
+      .engine = "ssh", .hosts = {"lab-1", "root@lab-2"}, .worker = "/opt/my rose", .options = {"-p", "2222"}};
   const std::string begin = "ssh -T -o BatchMode=yes -o ServerAliveInterval=15 -o ServerAliveCountMax=4 -p 2222 -- ";
   CHECK(Engine::make(ssh)->workers() == 2);
   CHECK(argv(ssh, 0, 0) == begin + "lab-1 '/opt/my rose' worker");
   CHECK(argv(ssh, 0, 1) == begin + "root@lab-2 '/opt/my rose' worker");
   CHECK(argv(ssh, 1, 0) == begin + "root@lab-2 '/opt/my rose' worker");
-  CHECK(argv({.engine = "kubernetes", .options = {"--image=lab:7"}}, 0, 0).find("--image=lab:7 --command -- rose worker") != std::string::npos);
+  CHECK(argv({.engine = "kubernetes", .options = {"--image=lab:7"}}, 0, 0)
+            .find("--image=lab:7 --command -- rose worker") != std::string::npos);
 
   CHECK(argv({.engine = "ssh"}, 0, 0).find("hosts is empty") != std::string::npos);
   CHECK(argv({.engine = "ssh", .hosts = {"-oProxyCommand=x"}}, 0, 0).find("is no host's name") != std::string::npos);
@@ -300,7 +315,10 @@ TEST_CASE("engines: how each starts a worker") {
   CHECK(argv({.engine = "kubernetes"}, 0, 0).find("needs an image") != std::string::npos);
   CHECK(argv({.workers = 2}, 0, 0).find("workers need an engine") != std::string::npos);
   CHECK(argv({.engine = "rose worker", .options = {"-v"}}, 0, 0).find("engine_options belong") != std::string::npos);
-  CHECK(argv({.engine = "rose worker", .workers = 2, .apart = true}, 0, 0).find("fight for its ports") != std::string::npos);
-  CHECK(argv({.engine = "ssh", .workers = 2, .hosts = {"a", "a"}, .apart = true}, 0, 0).find("fight for its ports") != std::string::npos);
-  CHECK(argv({.engine = "ssh", .workers = 2, .hosts = {"a", "b"}, .apart = true}, 0, 1).find("-- a rose") != std::string::npos);
+  CHECK(argv({.engine = "rose worker", .workers = 2, .apart = true}, 0, 0).find("fight for its ports") !=
+        std::string::npos);
+  CHECK(argv({.engine = "ssh", .workers = 2, .hosts = {"a", "a"}, .apart = true}, 0, 0).find("fight for its ports") !=
+        std::string::npos);
+  CHECK(argv({.engine = "ssh", .workers = 2, .hosts = {"a", "b"}, .apart = true}, 0, 1).find("-- a rose") !=
+        std::string::npos);
 }

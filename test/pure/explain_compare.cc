@@ -22,7 +22,8 @@ script::Run usual(int number) {
 }
 
 bool tells(const explain::Explanation& e, const std::string& words, bool missing = false) {
-  return std::any_of(e.differences.begin(), e.differences.end(), [&](const auto& d) { return d.words == words && d.missing == missing; });
+  return std::any_of(e.differences.begin(), e.differences.end(),
+                     [&](const auto& d) { return d.words == words && d.missing == missing; });
 }
 
 }  // namespace
@@ -53,8 +54,11 @@ TEST_CASE("what comes before the fault in every run is no difference", "[explain
   Case one;
   for (int i = 0; i < 4; ++i) {
     const int at = 100 + 150 * i;
-    one.add(Group::failing, script::Run(2 * i).enters(at, "request").enters(at + 1, "prepare").faulted(at + 2).enters(at + 3, "give_up"));
-    one.add(Group::sound, script::Run(2 * i + 1).enters(at, "request").enters(at + 1, "prepare").enters(at + 3, "commit"));
+    one.add(
+        Group::failing,
+        script::Run(2 * i).enters(at, "request").enters(at + 1, "prepare").faulted(at + 2).enters(at + 3, "give_up"));
+    one.add(Group::sound,
+            script::Run(2 * i + 1).enters(at, "request").enters(at + 1, "prepare").enters(at + 3, "commit"));
   }
   const explain::Explanation e = one.explain();
   CHECK(tells(e, "enters give_up"));
@@ -78,10 +82,12 @@ TEST_CASE("what the fault brings about, bug or not, weighs less than what only t
     return 0.0;
   };
   CHECK(score("forget") > score("retry"));
-  const auto forget = std::find_if(e.differences.begin(), e.differences.end(), [](const auto& d) { return d.words == "enters forget"; });
+  const auto forget = std::find_if(e.differences.begin(), e.differences.end(),
+                                   [](const auto& d) { return d.words == "enters forget"; });
   REQUIRE(forget != e.differences.end());
   CHECK(forget->only_bug);
-  const auto retry = std::find_if(e.differences.begin(), e.differences.end(), [](const auto& d) { return d.words == "enters retry"; });
+  const auto retry =
+      std::find_if(e.differences.begin(), e.differences.end(), [](const auto& d) { return d.words == "enters retry"; });
   REQUIRE(retry != e.differences.end());
   CHECK_FALSE(retry->only_bug);
   const auto first = std::find_if(e.story.begin(), e.story.end(), [](const auto& line) { return line.first_wrong; });
@@ -89,7 +95,9 @@ TEST_CASE("what the fault brings about, bug or not, weighs less than what only t
   CHECK(first->text.starts_with("enters forget"));
 }
 
-TEST_CASE("what the bug shows without, where less of the fault brings it, weighs less, and is not the first wrong decision", "[explain]") {
+TEST_CASE(
+    "what the bug shows without, where less of the fault brings it, weighs less, and is not the first wrong decision",
+    "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, usual(2 * i).faulted(103).enters(104, "reconnect").enters(105, "restore"));
@@ -101,7 +109,8 @@ TEST_CASE("what the bug shows without, where less of the fault brings it, weighs
   CHECK(e.shorter == 2);
   CHECK(e.failing == 5);
   const auto find = [&](const std::string& words) {
-    const auto d = std::find_if(e.differences.begin(), e.differences.end(), [&](const auto& each) { return each.words == words; });
+    const auto d =
+        std::find_if(e.differences.begin(), e.differences.end(), [&](const auto& each) { return each.words == words; });
     REQUIRE(d != e.differences.end());
     return *d;
   };
@@ -111,7 +120,9 @@ TEST_CASE("what the bug shows without, where less of the fault brings it, weighs
   CHECK_FALSE(tells(e, "enters rename"));
   REQUIRE(!e.suspects.empty());
   CHECK(e.suspects[0].function == "restore");
-  CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "reconnect" && s.why.ends_with("but the bug shows without it where the fault lasts less"); }));
+  CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) {
+    return s.function == "reconnect" && s.why.ends_with("but the bug shows without it where the fault lasts less");
+  }));
   const auto first = std::find_if(e.story.begin(), e.story.end(), [](const auto& line) { return line.first_wrong; });
   REQUIRE(first != e.story.end());
   CHECK(first->text.starts_with("enters restore"));
@@ -120,12 +131,14 @@ TEST_CASE("what the bug shows without, where less of the fault brings it, weighs
 TEST_CASE("the same things in another order on one thread are told", "[explain]") {
   Case one;
   for (int i = 0; i < 6; ++i) {
-    one.add(Group::failing, usual(2 * i).faulted(103).enters(104, "publish").does(105, "fsync", "/data/log").enters(106, "done"));
+    one.add(Group::failing,
+            usual(2 * i).faulted(103).enters(104, "publish").does(105, "fsync", "/data/log").enters(106, "done"));
     one.add(Group::sound, usual(2 * i + 1).does(104, "fsync", "/data/log").enters(105, "publish").enters(106, "done"));
   }
   const explain::Explanation e = one.explain();
   CHECK(e.verdict == explain::Verdict::explained);
-  CHECK(std::any_of(e.differences.begin(), e.differences.end(), [](const auto& d) { return d.words.starts_with("enters publish, then fsync"); }));
+  CHECK(std::any_of(e.differences.begin(), e.differences.end(),
+                    [](const auto& d) { return d.words.starts_with("enters publish, then fsync"); }));
   CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "publish"; }));
 }
 
@@ -177,14 +190,16 @@ TEST_CASE("functions that were let go of are not said to be missing", "[explain]
   }
   const explain::Explanation e = one.explain();
   CHECK_FALSE(tells(e, "enters busy", true));
-  CHECK(std::any_of(e.limits.begin(), e.limits.end(), [](const auto& limit) { return limit.find("too often") != std::string::npos; }));
+  CHECK(std::any_of(e.limits.begin(), e.limits.end(),
+                    [](const auto& limit) { return limit.find("too often") != std::string::npos; }));
 }
 
 TEST_CASE("what only failing runs do, and so often that it is let go of, is told all the same", "[explain]") {
   const auto with = [](int unseen) {  // sound runs in which it is let go of before the fault, and not seen behind it
     Case one;
     for (int i = 0; i < 5; ++i) {
-      one.add(Group::failing, usual(2 * i).faulted(103).enters(104, "give_up").enters(105, "spin").enters(106, "spin").let_go("spin"));
+      one.add(Group::failing,
+              usual(2 * i).faulted(103).enters(104, "give_up").enters(105, "spin").enters(106, "spin").let_go("spin"));
       one.add(Group::sound, i < unseen ? usual(2 * i + 1).enters(20, "spin").let_go("spin") : usual(2 * i + 1));
     }
     return one;
@@ -192,14 +207,17 @@ TEST_CASE("what only failing runs do, and so often that it is let go of, is told
   Case known = with(0), one_unknown = with(1);
   const explain::Explanation e = known.explain();
   CHECK(tells(e, "enters spin"));
-  CHECK(std::none_of(e.limits.begin(), e.limits.end(), [](const auto& limit) { return limit.find("too often") != std::string::npos; }));
+  CHECK(std::none_of(e.limits.begin(), e.limits.end(),
+                     [](const auto& limit) { return limit.find("too often") != std::string::npos; }));
   const explain::Explanation other = one_unknown.explain();
   CHECK_FALSE(tells(other, "enters spin"));
   CHECK(tells(other, "enters give_up"));
-  CHECK(std::any_of(other.limits.begin(), other.limits.end(), [](const auto& limit) { return limit.starts_with("1 function was entered too often"); }));
+  CHECK(std::any_of(other.limits.begin(), other.limits.end(),
+                    [](const auto& limit) { return limit.starts_with("1 function was entered too often"); }));
 }
 
-TEST_CASE("of a run of too many events the busy functions are thinned out: what is rare, and what comes late, is known", "[explain]") {
+TEST_CASE("of a run of too many events the busy functions are thinned out: what is rare, and what comes late, is known",
+          "[explain]") {
   script::Run run(1);
   run.enters(1, "begin");
   for (int ms = 2; ms < 902; ++ms) {
@@ -217,7 +235,8 @@ TEST_CASE("of a run of too many events the busy functions are thinned out: what 
   std::map<std::uint32_t, std::int64_t> last;
   for (const explain::Step& step : kept.steps) {
     ++entries[kinds[step.kind].function];
-    if (const auto before = last.find(step.kind); before != last.end() && kinds[step.kind].sampled) longest = std::max(longest, step.ts_ns - before->second);
+    if (const auto before = last.find(step.kind); before != last.end() && kinds[step.kind].sampled)
+      longest = std::max(longest, step.ts_ns - before->second);
     last[step.kind] = step.ts_ns;
   }
   CHECK(entries["begin"] == 1);
@@ -243,7 +262,8 @@ TEST_CASE("over pairs of runs in which nothing differs, nothing is found", "[exp
       run.enters(104, "carry_on").says(120, 3, "all is well");
       for (int k = 0; k < noises; ++k) {
         if (!coin(0.2 + 0.15 * k)) continue;
-        run.enters(200 + k, "by_chance_" + std::to_string(k)).fails(201 + k, "openat", 2, "/data/maybe" + std::string(1, static_cast<char>('a' + k)));
+        run.enters(200 + k, "by_chance_" + std::to_string(k))
+            .fails(201 + k, "openat", 2, "/data/maybe" + std::string(1, static_cast<char>('a' + k)));
       }
       one.add(i % 2 == 0 ? Group::failing : Group::sound, run);
     }
@@ -263,7 +283,8 @@ TEST_CASE("few runs are no proof", "[explain]") {
   }
   const explain::Explanation e = one.explain();
   CHECK(e.verdict == explain::Verdict::nothing_found);
-  CHECK(std::any_of(e.limits.begin(), e.limits.end(), [](const auto& limit) { return limit.find("--runs") != std::string::npos; }));
+  CHECK(std::any_of(e.limits.begin(), e.limits.end(),
+                    [](const auto& limit) { return limit.find("--runs") != std::string::npos; }));
 }
 
 TEST_CASE("runs without a fault explain nothing", "[explain]") {
@@ -280,7 +301,8 @@ TEST_CASE("runs without a fault explain nothing", "[explain]") {
 TEST_CASE("what one failing run has and no sound one is no difference, beside one that is", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
-    one.add(Group::failing, usual(2 * i).faulted(103).enters(104, "give_up").says(300, static_cast<std::uint32_t>(20 + i), "name"));
+    one.add(Group::failing,
+            usual(2 * i).faulted(103).enters(104, "give_up").says(300, static_cast<std::uint32_t>(20 + i), "name"));
     one.add(Group::sound, usual(2 * i + 1).says(300, static_cast<std::uint32_t>(40 + i), "name"));
   }
   const explain::Explanation e = one.explain();
@@ -358,19 +380,32 @@ TEST_CASE("one run that is out of the ordinary hides nothing, where there are en
   CHECK(two.explain().verdict == explain::Verdict::nothing_found);
 }
 
-TEST_CASE("where only what threads do next comes with the bug alone, and as much varies, a few runs more are wanted", "[explain]") {
+TEST_CASE("where only what threads do next comes with the bug alone, and as much varies, a few runs more are wanted",
+          "[explain]") {
   const auto with = [](int runs, bool alone) {
     Case one;
     for (int i = 0; i < runs; ++i) {
       // The fault brings retry(), with and without the bug; with it datagram() is followed by request().
       const auto others = [&](script::Run run) {
         for (int k = 0; k < 6; ++k)
-          for (int at = 0; at < 2; ++at) run.enters(200 + 10 * k + at, fmt::format("turn{}", (i + k) % (k + 2) == 0 ? 1 - at : at), 20 + k);
+          for (int at = 0; at < 2; ++at)
+            run.enters(200 + 10 * k + at, fmt::format("turn{}", (i + k) % (k + 2) == 0 ? 1 - at : at), 20 + k);
         return run;
       };
-      one.add(Group::failing, others(usual(3 * i).faulted(103).enters(104, "retry").enters(110, "datagram", 9).enters(alone ? 111 : 109, "request", 9).enters(120, "answer", 9)));
-      one.add(Group::sound, others(usual(3 * i + 1).enters(109, "request", 9).enters(110, "datagram", 9).enters(120, "answer", 9)));
-      one.add(Group::near, others(usual(3 * i + 2).faulted(103).enters(104, "retry").enters(109, "request", 9).enters(110, "datagram", 9).enters(120, "answer", 9)));
+      one.add(Group::failing, others(usual(3 * i)
+                                         .faulted(103)
+                                         .enters(104, "retry")
+                                         .enters(110, "datagram", 9)
+                                         .enters(alone ? 111 : 109, "request", 9)
+                                         .enters(120, "answer", 9)));
+      one.add(Group::sound,
+              others(usual(3 * i + 1).enters(109, "request", 9).enters(110, "datagram", 9).enters(120, "answer", 9)));
+      one.add(Group::near, others(usual(3 * i + 2)
+                                      .faulted(103)
+                                      .enters(104, "retry")
+                                      .enters(109, "request", 9)
+                                      .enters(110, "datagram", 9)
+                                      .enters(120, "answer", 9)));
     }
     return one;
   };
@@ -383,7 +418,10 @@ TEST_CASE("where only what threads do next comes with the bug alone, and as much
 TEST_CASE("what rose's own agent does in a JVM is no step", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
-    one.add(Group::failing, usual(2 * i).faulted(103).does(104, "openat", "/run/rose.jvm/n1/1.stacks").says(105, 7, "Picked up JAVA_TOOL_OPTIONS: -agentpath:/x"));
+    one.add(Group::failing, usual(2 * i)
+                                .faulted(103)
+                                .does(104, "openat", "/run/rose.jvm/n1/1.stacks")
+                                .says(105, 7, "Picked up JAVA_TOOL_OPTIONS: -agentpath:/x"));
     one.add(Group::sound, usual(2 * i + 1));
   }
   CHECK(one.explain().verdict == explain::Verdict::nothing_found);
@@ -395,17 +433,21 @@ TEST_CASE("what comes between the last common step and the fault is not missing 
   for (int i = 0; i < 5; ++i) {
     early.add(Group::failing, script::Run(2 * i).says(-400 + 10 * i, 3, "ready").faulted(-300));
     early.add(Group::sound, script::Run(2 * i + 1).says(-200 + 10 * i, 3, "ready"));
-    stepped.add(Group::failing, script::Run(2 * i).enters(100, "begin").says(150, 3, "ready").faulted(160).enters(300, "end"));
+    stepped.add(Group::failing,
+                script::Run(2 * i).enters(100, "begin").says(150, 3, "ready").faulted(160).enters(300, "end"));
     stepped.add(Group::sound, script::Run(2 * i + 1).enters(100, "begin").says(150, 3, "ready").enters(300, "end"));
   }
   CHECK(early.explain().verdict == explain::Verdict::nothing_found);
   CHECK(stepped.explain().verdict == explain::Verdict::nothing_found);
 }
 
-TEST_CASE("what is done over and over is missing once failing runs no longer do it, though they did shortly before the fault", "[explain]") {
+TEST_CASE(
+    "what is done over and over is missing once failing runs no longer do it, though they did shortly before the fault",
+    "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
-    // How often it was done before the fault is another number in each run: they are compared from about the same time on.
+    // How often it was done before the fault is another number in each run: they are compared from about the same time
+    // on.
     script::Run failing(2 * i), sound(2 * i + 1);
     for (int ms = 1000 + 500 * i; ms < 8000; ms += 4) {
       if (ms < 4000) failing.does(ms, "fdatasync", "/data/journal");
@@ -416,7 +458,8 @@ TEST_CASE("what is done over and over is missing once failing runs no longer do 
   }
   const explain::Explanation e = one.explain();
   CHECK(e.verdict == explain::Verdict::explained);
-  CHECK(std::any_of(e.differences.begin(), e.differences.end(), [](const auto& told) { return told.missing && told.words.starts_with("fdatasync"); }));
+  CHECK(std::any_of(e.differences.begin(), e.differences.end(),
+                    [](const auto& told) { return told.missing && told.words.starts_with("fdatasync"); }));
 }
 
 TEST_CASE("who takes over may be decided by chance: then whichever node does so differs", "[explain]") {
@@ -429,10 +472,12 @@ TEST_CASE("who takes over may be decided by chance: then whichever node does so 
   CHECK(e.verdict == explain::Verdict::explained);
   CHECK(tells(e, "enters lead"));
   REQUIRE_FALSE(e.suspects.empty());
-  CHECK(std::any_of(e.story.begin(), e.story.end(), [](const auto& line) { return line.node == "n2" && line.text.starts_with("enters lead"); }));
+  CHECK(std::any_of(e.story.begin(), e.story.end(),
+                    [](const auto& line) { return line.node == "n2" && line.text.starts_with("enters lead"); }));
 }
 
-TEST_CASE("what only the bug has is told although chance decides on which node, beside what the fault always brings", "[explain]") {
+TEST_CASE("what only the bug has is told although chance decides on which node, beside what the fault always brings",
+          "[explain]") {
   Case one;
   for (int i = 0; i < 6; ++i) {
     const auto node = [&](int turn) { return fmt::format("n{}", 2 + (i + turn) % 3); };
@@ -444,7 +489,9 @@ TEST_CASE("what only the bug has is told although chance decides on which node, 
   REQUIRE(e.verdict == explain::Verdict::explained);
   REQUIRE_FALSE(e.suspects.empty());
   CHECK(e.suspects[0].function == "forget");
-  CHECK(std::any_of(e.differences.begin(), e.differences.end(), [](const auto& told) { return told.only_bug && told.node.empty() && told.words.find("forget") != std::string::npos; }));
+  CHECK(std::any_of(e.differences.begin(), e.differences.end(), [](const auto& told) {
+    return told.only_bug && told.node.empty() && told.words.find("forget") != std::string::npos;
+  }));
 }
 
 TEST_CASE("which of many alike files is looked for in vain is no decision of the program", "[explain]") {
@@ -453,8 +500,10 @@ TEST_CASE("which of many alike files is looked for in vain is no decision of the
     for (int i = 0; i < 5; ++i) {
       script::Run sound = usual(2 * i + 1), failing = usual(2 * i);
       for (int k = 0; k < looked_up; ++k)
-        for (script::Run* run : {&sound, &failing}) run->fails(20 + k, "newfstatat", 2, fmt::format("/opt/app/Part{}.class", static_cast<char>('A' + k)));
-      one.add(Group::failing, failing.faulted(103).fails(104, "newfstatat", 2, "/opt/app/GivesUp.class").enters(105, "give_up"));
+        for (script::Run* run : {&sound, &failing})
+          run->fails(20 + k, "newfstatat", 2, fmt::format("/opt/app/Part{}.class", static_cast<char>('A' + k)));
+      one.add(Group::failing,
+              failing.faulted(103).fails(104, "newfstatat", 2, "/opt/app/GivesUp.class").enters(105, "give_up"));
       one.add(Group::sound, sound.enters(104, "commit"));
     }
     return one.explain();

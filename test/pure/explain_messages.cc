@@ -13,17 +13,24 @@ using script::Case;
 namespace {
 
 const explain::Told* find(const explain::Explanation& e, const std::string& words, bool missing = false) {
-  const auto found = std::find_if(e.differences.begin(), e.differences.end(), [&](const auto& d) { return d.words == words && d.missing == missing; });
+  const auto found = std::find_if(e.differences.begin(), e.differences.end(),
+                                  [&](const auto& d) { return d.words == words && d.missing == missing; });
   return found == e.differences.end() ? nullptr : &*found;
 }
 
 const explain::StoryLine* line(const explain::Explanation& e, const std::string& part) {
-  const auto found = std::find_if(e.story.begin(), e.story.end(), [&](const auto& one) { return one.text.find(part) != std::string::npos; });
+  const auto found = std::find_if(e.story.begin(), e.story.end(),
+                                  [&](const auto& one) { return one.text.find(part) != std::string::npos; });
   return found == e.story.end() ? nullptr : &*found;
 }
 
 script::Run put_on_two(int number) {
-  return script::Run(number).enters(10, "start").enters(100, "request").sends(101, "n1", "n2", "put 17", 1).takes(102, "n1", "n2", 5).enters(103, "apply", 5, "n2");
+  return script::Run(number)
+      .enters(10, "start")
+      .enters(100, "request")
+      .sends(101, "n1", "n2", "put 17", 1)
+      .takes(102, "n1", "n2", 5)
+      .enters(103, "apply", 5, "n2");
 }
 
 }  // namespace
@@ -31,10 +38,22 @@ script::Run put_on_two(int number) {
 TEST_CASE("sends and receives belong together by the numbers of their bytes, however they are cut", "[explain]") {
   // Three sends are taken in one call and a half; the numbers wrap around meanwhile.
   std::vector<schedule::Message> messages;
-  const auto add = [&](std::int64_t ts, const std::string& node, bool taken, std::uint32_t end, std::uint32_t bytes, const std::string& data, int tid) {
+  const auto add = [&](std::int64_t ts, const std::string& node, bool taken, std::uint32_t end, std::uint32_t bytes,
+                       const std::string& data, int tid) {
     const bool first = node == "n1";
-    messages.push_back({.ts_ns = ts, .node = node, .pid = 1, .tid = tid, .taken = taken, .tcp = true, .own = first ? "10.0.0.1" : "10.0.0.2", .peer = first ? "10.0.0.2" : "10.0.0.1",
-                        .own_port = static_cast<std::uint16_t>(first ? 45000 : 7000), .peer_port = static_cast<std::uint16_t>(first ? 7000 : 45000), .end = end, .bytes = bytes, .data = data});
+    messages.push_back({.ts_ns = ts,
+                        .node = node,
+                        .pid = 1,
+                        .tid = tid,
+                        .taken = taken,
+                        .tcp = true,
+                        .own = first ? "10.0.0.1" : "10.0.0.2",
+                        .peer = first ? "10.0.0.2" : "10.0.0.1",
+                        .own_port = static_cast<std::uint16_t>(first ? 45000 : 7000),
+                        .peer_port = static_cast<std::uint16_t>(first ? 7000 : 45000),
+                        .end = end,
+                        .bytes = bytes,
+                        .data = data});
   };
   add(100, "n1", false, 0xfffffffe, 6, "put 17", 3);
   add(110, "n1", false, 4, 6, "put 18", 3);
@@ -65,9 +84,21 @@ TEST_CASE("sends and receives belong together by the numbers of their bytes, how
 
 TEST_CASE("datagrams belong together by what they hold, and nodes that share an address by their ports", "[explain]") {
   std::vector<schedule::Message> messages;
-  const auto add = [&](std::int64_t ts, const std::string& node, bool taken, bool tcp, std::uint16_t own, std::uint16_t peer, const std::string& data) {
-    messages.push_back({.ts_ns = ts, .node = node, .pid = 1, .tid = 1, .taken = taken, .tcp = tcp, .own = "127.0.0.1", .peer = "127.0.0.1", .own_port = own, .peer_port = peer, .end = 50,
-                        .bytes = static_cast<std::uint32_t>(data.size()), .data = data});
+  const auto add = [&](std::int64_t ts, const std::string& node, bool taken, bool tcp, std::uint16_t own,
+                       std::uint16_t peer, const std::string& data) {
+    messages.push_back({.ts_ns = ts,
+                        .node = node,
+                        .pid = 1,
+                        .tid = 1,
+                        .taken = taken,
+                        .tcp = tcp,
+                        .own = "127.0.0.1",
+                        .peer = "127.0.0.1",
+                        .own_port = own,
+                        .peer_port = peer,
+                        .end = 50,
+                        .bytes = static_cast<std::uint32_t>(data.size()),
+                        .data = data});
   };
   add(10, "n1", false, false, 9001, 9002, "ping");
   add(20, "n1", false, false, 9001, 9002, "ping");
@@ -87,10 +118,12 @@ TEST_CASE("datagrams belong together by what they hold, and nodes that share an 
 }
 
 TEST_CASE("what is said is told by its beginning and its size", "[explain]") {
-  CHECK(explain::spoken_words("GET /x/1 HTTP/1.1\r\nHost: a", 26) == explain::spoken_words("GET /x/2 HTTP/1.1\r\nHost: a", 26));
+  CHECK(explain::spoken_words("GET /x/1 HTTP/1.1\r\nHost: a", 26) ==
+        explain::spoken_words("GET /x/2 HTTP/1.1\r\nHost: a", 26));
   // A word that is cut would be another one each time.
   CHECK(explain::spoken_words("set key 5 abcdef", 900) == explain::spoken_words("set key 7 abcxyzuv", 800));
-  CHECK(explain::spoken_words(std::string("\x00\x00\x00\x0c\x07more.......", 16), 16) == "at most 16 bytes, the first behind their length 07");
+  CHECK(explain::spoken_words(std::string("\x00\x00\x00\x0c\x07more.......", 16), 16) ==
+        "at most 16 bytes, the first behind their length 07");
   CHECK(explain::spoken_words(std::string("\x16\x03\x01 and so on", 12), 500) == "at most 512 bytes, the first 16");
   CHECK(explain::spoken_words(std::string("\x01\x02", 2), 2) == "2 bytes");
   CHECK(explain::spoken_words("", 5000) == "at most 8192 bytes");
@@ -99,8 +132,17 @@ TEST_CASE("what is said is told by its beginning and its size", "[explain]") {
 TEST_CASE("a message that only failing runs send is told, and what the thread that takes it does", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
-    one.add(Group::failing, put_on_two(2 * i).faulted(105).enters(106, "give_up").sends(107, "n1", "n2", "abort " + std::to_string(i)).takes(109, "n1", "n2", 5).enters(110, "forget", 5, "n2"));
-    one.add(Group::sound, put_on_two(2 * i + 1).enters(106, "go_on").sends(107, "n1", "n2", "commit " + std::to_string(i)).takes(109, "n1", "n2", 5).enters(110, "keep", 5, "n2"));
+    one.add(Group::failing, put_on_two(2 * i)
+                                .faulted(105)
+                                .enters(106, "give_up")
+                                .sends(107, "n1", "n2", "abort " + std::to_string(i))
+                                .takes(109, "n1", "n2", 5)
+                                .enters(110, "forget", 5, "n2"));
+    one.add(Group::sound, put_on_two(2 * i + 1)
+                              .enters(106, "go_on")
+                              .sends(107, "n1", "n2", "commit " + std::to_string(i))
+                              .takes(109, "n1", "n2", 5)
+                              .enters(110, "keep", 5, "n2"));
   }
   const explain::Explanation e = one.explain();
   CHECK(e.verdict == explain::Verdict::explained);
@@ -112,11 +154,14 @@ TEST_CASE("a message that only failing runs send is told, and what the thread th
   // That it is taken then is no further difference.
   CHECK(find(e, "takes n1's \"abort <n>\" (port 7000)") == nullptr);
   // The function behind whose entry it is sent is a suspect for it.
-  CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "give_up" && s.why.find("sends n2 \"abort") != std::string::npos; }));
+  CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) {
+    return s.function == "give_up" && s.why.find("sends n2 \"abort") != std::string::npos;
+  }));
   const explain::StoryLine* told = line(e, "sends n2 \"abort");
   REQUIRE(told != nullptr);
   CHECK(told->node == "n1");
-  CHECK(told->text == "sends n2 \"abort <n>\" (port 7000); n2 has it 2.0 ms later: its thread 5 enters forget: only with the fault");
+  CHECK(told->text ==
+        "sends n2 \"abort <n>\" (port 7000); n2 has it 2.0 ms later: its thread 5 enters forget: only with the fault");
   CHECK(told->evidence.starts_with("thread 1, 7 bytes; "));
 }
 
@@ -159,14 +204,19 @@ TEST_CASE("what varies in messages is noise of their own: it neither tells a sto
     const explain::Explanation some = something.explain();
     CHECK(some.verdict == explain::Verdict::explained);
     CHECK(find(some, "enters give_up") != nullptr);
-    CHECK(std::none_of(some.differences.begin(), some.differences.end(), [](const auto& d) { return d.words.find("beat") != std::string::npos; }));
+    CHECK(std::none_of(some.differences.begin(), some.differences.end(),
+                       [](const auto& d) { return d.words.find("beat") != std::string::npos; }));
   }
 }
 
 TEST_CASE("where not all messages of a node are known, nothing is said of them", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
-    script::Run failing = put_on_two(2 * i).faulted(105).enters(106, "give_up").sends(107, "n1", "n2", "abort").sends(108, "n3", "n2", "late");
+    script::Run failing = put_on_two(2 * i)
+                              .faulted(105)
+                              .enters(106, "give_up")
+                              .sends(107, "n1", "n2", "abort")
+                              .sends(108, "n3", "n2", "late");
     if (i == 3) failing.talkative("n1");
     one.add(Group::failing, failing);
     one.add(Group::sound, put_on_two(2 * i + 1).enters(106, "go_on"));
@@ -175,15 +225,18 @@ TEST_CASE("where not all messages of a node are known, nothing is said of them",
   CHECK(find(e, "enters give_up") != nullptr);
   CHECK(find(e, "sends n2 \"abort\" (port 7000)") == nullptr);
   CHECK(find(e, "sends n2 \"late\" (port 7000)") != nullptr);
-  CHECK(std::any_of(e.limits.begin(), e.limits.end(), [](const auto& limit) { return limit.starts_with("n1 exchanged more messages"); }));
-  CHECK(std::none_of(e.exchanges.begin(), e.exchanges.end(), [](const auto& table) { return table.from == "n1" || table.to == "n1"; }));
+  CHECK(std::any_of(e.limits.begin(), e.limits.end(),
+                    [](const auto& limit) { return limit.starts_with("n1 exchanged more messages"); }));
+  CHECK(std::none_of(e.exchanges.begin(), e.exchanges.end(),
+                     [](const auto& table) { return table.from == "n1" || table.to == "n1"; }));
 }
 
 TEST_CASE("whichever node a fault hits, messages are compared without names", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     const std::string hit = i % 2 == 0 ? "n1" : "n2", other = i % 2 == 0 ? "n2" : "n1";
-    one.add(Group::failing, script::Run(2 * i).enters(100, "request", 1, hit).faulted(105, 1, hit).sends(107, hit, other, "abort"));
+    one.add(Group::failing,
+            script::Run(2 * i).enters(100, "request", 1, hit).faulted(105, 1, hit).sends(107, hit, other, "abort"));
     one.add(Group::sound, script::Run(2 * i + 1).enters(100, "request", 1, hit));
   }
   const explain::Explanation e = one.explain();
@@ -194,7 +247,8 @@ TEST_CASE("whichever node a fault hits, messages are compared without names", "[
 TEST_CASE("how much goes between nodes is told in as long a time of all runs, and whether it differs", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
-    script::Run failing = put_on_two(2 * i).faulted(105).enters(106, "give_up").ends(400), sound = put_on_two(2 * i + 1).enters(106, "go_on").ends(900);
+    script::Run failing = put_on_two(2 * i).faulted(105).enters(106, "give_up").ends(400),
+                sound = put_on_two(2 * i + 1).enters(106, "go_on").ends(900);
     for (int k = 0; k < 30 + i; ++k) failing.sends(110 + k, "n1", "n2", "again").takes(110 + k, "n1", "n2");
     for (int k = 0; k < 4; ++k) sound.sends(110 + k, "n1", "n2", "again").takes(110 + k, "n1", "n2");
     for (int k = 0; k < 50; ++k) sound.sends(500 + k, "n1", "n2", "again");  // behind where failing runs end

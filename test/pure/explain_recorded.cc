@@ -10,7 +10,6 @@ using namespace rose::explain;
 
 namespace {
 
-
 Run run(Group group, std::vector<RecordedMessage> recorded) {
   Run run;
   run.group = group;
@@ -18,16 +17,22 @@ Run run(Group group, std::vector<RecordedMessage> recorded) {
   run.recorded = std::move(recorded);
   return run;
 }
-RecordedMessage said(int ms, const char* key, const char* what, std::uint64_t record, const char* node = "n1") { return {ms * kMillisecond, node, key, what, record, "n1/recording.1.rr"}; }
+RecordedMessage said(int ms, const char* key, const char* what, std::uint64_t record, const char* node = "n1") {
+  return {ms * kMillisecond, node, key, what, record, "n1/recording.1.rr"};
+}
 
-// Before the fault anything may come; from it on (recorded times are behind by some milliseconds), one more SET on the way to the harm.
+// Before the fault anything may come; from it on (recorded times are behind by some milliseconds), one more SET on the
+// way to the harm.
 Input input_of(int failing, int sound, const char* third) {
   Input input;
   for (int i = 0; i < failing; ++i)
-    input.runs.push_back(run(Group::failing, {said(50, "client/1", i % 2 == 0 ? "x" : "y", 1), said(i == 0 ? 92 : 110, "client/1", "GET <*>", 2), said(115 + i, "client/2", "PING", 3),
-                                              said(120, "client/1", "SET <*>", 4), said(130, "client/1", third, 5)}));
+    input.runs.push_back(run(
+        Group::failing,
+        {said(50, "client/1", i % 2 == 0 ? "x" : "y", 1), said(i == 0 ? 92 : 110, "client/1", "GET <*>", 2),
+         said(115 + i, "client/2", "PING", 3), said(120, "client/1", "SET <*>", 4), said(130, "client/1", third, 5)}));
   for (int i = 0; i < sound; ++i)
-    input.runs.push_back(run(Group::sound, {said(60, "client/1", "z", 1), said(111, "client/1", "GET <*>", 2), said(118 - i, "client/2", "PING", 3), said(121, "client/1", "SET <*>", 4),
+    input.runs.push_back(run(Group::sound, {said(60, "client/1", "z", 1), said(111, "client/1", "GET <*>", 2),
+                                            said(118 - i, "client/2", "PING", 3), said(121, "client/1", "SET <*>", 4),
                                             said(131, "client/1", "GET <*>", 5)}));
   return input;
 }
@@ -48,8 +53,10 @@ TEST_CASE("recordings part at the first message that only failing runs took") {
   CHECK(at.record == 5);
   CHECK(at.at_ns == 130 * kMillisecond);
   CHECK(at.chance == Approx(1.0 / 20));
-  CHECK(divergence_words(at) == "after 2 from 'client/1' that a sound run takes just so, n1 takes MOVE <*> from 'client/1', where the nearest sound run takes GET <*> "
-                                "(record 5 of n1/recording.1.rr; all 3 failing runs, none of 3 sound ones)");
+  CHECK(divergence_words(at) ==
+        "after 2 from 'client/1' that a sound run takes just so, n1 takes MOVE <*> from 'client/1', where the nearest "
+        "sound run takes GET <*> "
+        "(record 5 of n1/recording.1.rr; all 3 failing runs, none of 3 sound ones)");
 }
 
 TEST_CASE("recordings that tell nothing, or too little, are said to") {
@@ -64,7 +71,8 @@ TEST_CASE("recordings that tell nothing, or too little, are said to") {
   CHECK(words.size() == 1);
   words.clear();
   CHECK(recorded_divergences(input_of(1, 3, "MOVE <*>"), words).empty());
-  CHECK(words == std::vector<std::string>{"recordings of n1 are not compared: 1 failing and 3 sound runs have one that reaches back to the fault, 2 of each are needed"});
+  CHECK(words == std::vector<std::string>{"recordings of n1 are not compared: 1 failing and 3 sound runs have one that "
+                                          "reaches back to the fault, 2 of each are needed"});
   words.clear();
   // A window that begins behind the fault says nothing of what came first.
   input = input_of(2, 2, "MOVE <*>");
@@ -77,7 +85,8 @@ TEST_CASE("recordings that tell nothing, or too little, are said to") {
   words.clear();
   // Of many keys that differ in every run one does so by accident.
   input = input_of(2, 2, "MOVE <*>");
-  for (std::size_t i = 0; i < input.runs.size(); ++i) input.runs[i].recorded.push_back(said(140, i % 2 == 0 ? "peer/1" : "peer/2", "at most 32 bytes, the first 6d", 6));
+  for (std::size_t i = 0; i < input.runs.size(); ++i)
+    input.runs[i].recorded.push_back(said(140, i % 2 == 0 ? "peer/1" : "peer/2", "at most 32 bytes, the first 6d", 6));
   CHECK(recorded_divergences(input, words).empty());
   REQUIRE(words.size() == 1);
   CHECK(words.front().find("may be chance") != std::string::npos);

@@ -27,7 +27,8 @@ class Run {
     event(ms, trace::EventType::af, tid, node).function = result_.trace.strings.intern(function);
     return *this;
   }
-  Run& fails(int ms, const std::string& call, int error, const std::string& path, int tid = 1, const std::string& node = "n1") {
+  Run& fails(int ms, const std::string& call, int error, const std::string& path, int tid = 1,
+             const std::string& node = "n1") {
     trace::Event& e = event(ms, trace::EventType::scf, tid, node);
     e.syscall = static_cast<std::int16_t>(*kernel::syscall_number(call));
     e.err = static_cast<std::int16_t>(error);
@@ -41,7 +42,13 @@ class Run {
     return *this;
   }
   Run& says(int ms, std::uint32_t kind, const std::string& text, const std::string& node = "n1") {
-    lines_.push_back({kZero + ms * kMillisecond, node, kind, logs::Level::none, text, node + "/stderr.log:" + std::to_string(lines_.size() + 1), {}});
+    lines_.push_back({kZero + ms * kMillisecond,
+                      node,
+                      kind,
+                      logs::Level::none,
+                      text,
+                      node + "/stderr.log:" + std::to_string(lines_.size() + 1),
+                      {}});
     return *this;
   }
   Run& says_trace(int ms, std::uint32_t kind, const std::string& text, const std::string& node = "n1") {
@@ -49,7 +56,8 @@ class Run {
     lines_.back().frames = explain::said_frames(text);
     return *this;
   }
-  Run& has(int ms, std::uint32_t question, const std::string& text, double number, int tid = 1, const std::string& node = "n1") {
+  Run& has(int ms, std::uint32_t question, const std::string& text, double number, int tid = 1,
+           const std::string& node = "n1") {
     schedule::Value value;
     value.ts_ns = kZero + ms * kMillisecond;
     value.node = node;
@@ -88,11 +96,14 @@ class Run {
     return *this;
   }
   // Over one connection a pair; the numbers of bytes begin anywhere, near the end of their range.
-  Run& sends(int ms, const std::string& from, const std::string& to, const std::string& text, int tid = 1, bool answer = false) {
+  Run& sends(int ms, const std::string& from, const std::string& to, const std::string& text, int tid = 1,
+             bool answer = false) {
     return speaks(ms, from, to, text, tid, answer, false);
   }
   // All of it in one call, whatever was sent before it and not yet taken included.
-  Run& takes(int ms, const std::string& from, const std::string& to, int tid = 1, bool answer = false) { return speaks(ms, from, to, {}, tid, answer, true); }
+  Run& takes(int ms, const std::string& from, const std::string& to, int tid = 1, bool answer = false) {
+    return speaks(ms, from, to, {}, tid, answer, true);
+  }
   Run& talkative(const std::string& node) {
     result_.talkative.push_back(node);
     return *this;
@@ -136,7 +147,8 @@ class Run {
     result_.trace.events.push_back(e);
     return result_.trace.events.back();
   }
-  Run& speaks(int ms, const std::string& from, const std::string& to, const std::string& text, int tid, bool answer, bool taken) {
+  Run& speaks(int ms, const std::string& from, const std::string& to, const std::string& text, int tid, bool answer,
+              bool taken) {
     result_.trace.meta.addresses = {"n1=10.0.0.1", "n2=10.0.0.2", "n3=10.0.0.3"};
     const auto address = [](const std::string& node) { return "10.0.0." + node.substr(1); };
     std::uint32_t& end = ends_[from + ">" + to + (answer ? "!" : "")];

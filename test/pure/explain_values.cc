@@ -1,4 +1,5 @@
-// Values that were asked for: told apart where they differ, in sorts where they are many, and noise where equal runs disagree.
+// Values that were asked for: told apart where they differ, in sorts where they are many, and noise where equal runs
+// disagree.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -18,7 +19,8 @@ script::Run usual(int number) {
 }
 
 const explain::ValueTable& table(const explain::Explanation& e, const std::string& query) {
-  const auto found = std::find_if(e.values.begin(), e.values.end(), [&](const auto& one) { return one.query == query; });
+  const auto found =
+      std::find_if(e.values.begin(), e.values.end(), [&](const auto& one) { return one.query == query; });
   REQUIRE(found != e.values.end());
   return *found;
 }
@@ -27,7 +29,9 @@ const explain::ValueTable& table(const explain::Explanation& e, const std::strin
 
 TEST_CASE("the value that only failing runs have is told, where it is first seen, and whose it is", "[explain]") {
   Case one;
-  one.input.questions = {{"store:return", "store", "int", "", {}}, {"store(length)", "store", "long", "", {}}, {"gone(x)", "gone", "", "optimized out", {}}};
+  one.input.questions = {{"store:return", "store", "int", "", {}},
+                         {"store(length)", "store", "long", "", {}},
+                         {"gone(x)", "gone", "", "optimized out", {}}};
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, usual(2 * i + 1).faulted(103).has(50, 0, "0", 0).has(110, 0, "-1", -1).has(110, 1, "8", 8));
     one.add(Group::sound, usual(2 * i + 2).has(50, 0, "0", 0).has(110, 0, "0", 0).has(110, 1, "8", 8));
@@ -54,7 +58,9 @@ TEST_CASE("the value that only failing runs have is told, where it is first seen
   CHECK(table(e, "store(length)").score == 0);
   CHECK(table(e, "store(length)").differs.empty());
   CHECK(table(e, "gone(x)").refused == "optimized out");
-  CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "store" && s.why.find("store:return is -1") != std::string::npos; }));
+  CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) {
+    return s.function == "store" && s.why.find("store:return is -1") != std::string::npos;
+  }));
   const auto wrong = std::find_if(e.story.begin(), e.story.end(), [](const auto& line) { return line.first_wrong; });
   REQUIRE(wrong != e.story.end());
   CHECK(wrong->text.starts_with("store:return is -1"));
@@ -68,8 +74,10 @@ TEST_CASE("many values are told in sorts, and what equal runs disagree on tells 
   Case one;
   one.input.questions = {{"f(count)", "f", "int", "", {}}, {"f(random)", "f", "int", "", {}}};
   for (int i = 0; i < 5; ++i) {
-    script::Run failing = usual(2 * i + 1).faulted(103).enters(104, "give_up"), sound = usual(2 * i + 2).enters(104, "commit");
-    for (int k = 1; k < 20; ++k) failing.has(110 + k, 0, std::to_string(-k), -k), sound.has(110 + k, 0, std::to_string(100 * i + k), 100 * i + k);
+    script::Run failing = usual(2 * i + 1).faulted(103).enters(104, "give_up"),
+                sound = usual(2 * i + 2).enters(104, "commit");
+    for (int k = 1; k < 20; ++k)
+      failing.has(110 + k, 0, std::to_string(-k), -k), sound.has(110 + k, 0, std::to_string(100 * i + k), 100 * i + k);
     failing.has(120, 1, std::to_string(i), i);
     sound.has(120, 1, std::to_string(9 - i), 9 - i);
     one.add(Group::failing, failing);
@@ -84,14 +92,18 @@ TEST_CASE("many values are told in sorts, and what equal runs disagree on tells 
   CHECK(count.sound[0].value == "more than 0");
   CHECK(table(e, "f(random)").score == 0);
   // Values have a chance of their own: what the program does is believed as before.
-  CHECK(std::any_of(e.differences.begin(), e.differences.end(), [](const auto& d) { return d.words == "enters give_up"; }));
+  CHECK(std::any_of(e.differences.begin(), e.differences.end(),
+                    [](const auto& d) { return d.words == "enters give_up"; }));
 }
 
 TEST_CASE("functions to ask about: suspects, then what is called on one side only", "[explain]") {
   Case one;
   one.input.questions = {{"store:calls", "store", "", "", {}}};
   for (int i = 0; i < 5; ++i) {
-    one.add(Group::failing, usual(2 * i + 1).faulted(103).stack({{"write", "", 0, "/usr/lib/libc.so.6", 1}, {"store", "store.c", 7, "store", 1}}).has(110, 0, "note (store.c:9)", 1)
+    one.add(Group::failing, usual(2 * i + 1)
+                                .faulted(103)
+                                .stack({{"write", "", 0, "/usr/lib/libc.so.6", 1}, {"store", "store.c", 7, "store", 1}})
+                                .has(110, 0, "note (store.c:9)", 1)
                                 .has(111, 0, "write@plt (store.c:8)", 2));
     one.add(Group::sound, usual(2 * i + 2).has(111, 0, "puts@plt (store.c:8)", 3));
   }
@@ -103,13 +115,20 @@ TEST_CASE("functions to ask about: suspects, then what is called on one side onl
   CHECK(std::find(next.begin(), next.end(), "write@plt") == next.end());
   CHECK(std::find(next.begin(), next.end(), "step100") == next.end());
   CHECK(explain::next_functions(e, {}, 1).size() == 1);
-  CHECK(std::any_of(e.differences.begin(), e.differences.end(), [](const auto& d) { return d.words == "store calls note (store.c:9)" && d.callee == "note"; }));
+  CHECK(std::any_of(e.differences.begin(), e.differences.end(),
+                    [](const auto& d) { return d.words == "store calls note (store.c:9)" && d.callee == "note"; }));
 }
 
-TEST_CASE("functions to ask about, where runs differ in nothing: those from the fault to the symptom, from both ends", "[explain]") {
+TEST_CASE("functions to ask about, where runs differ in nothing: those from the fault to the symptom, from both ends",
+          "[explain]") {
   Case one;
   const auto both = [](int number) {
-    return script::Run(number).enters(100, "put").enters(110, "send").enters(120, "copy", 2, "n2").enters(130, "put").enters(140, "count", 2, "n2");
+    return script::Run(number)
+        .enters(100, "put")
+        .enters(110, "send")
+        .enters(120, "copy", 2, "n2")
+        .enters(130, "put")
+        .enters(140, "count", 2, "n2");
   };
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, both(2 * i + 1).faulted(101));
@@ -129,7 +148,8 @@ TEST_CASE("who calls a function is a step of the caller", "[explain]") {
     one.add(Group::sound, usual(2 * i + 2).has(110, 0, "main (store.c:101)", 0));
   }
   const explain::Explanation e = one.explain();
-  CHECK(std::any_of(e.differences.begin(), e.differences.end(), [](const auto& d) { return d.words == "note is called by store (store.c:38)" && d.clean; }));
+  CHECK(std::any_of(e.differences.begin(), e.differences.end(),
+                    [](const auto& d) { return d.words == "note is called by store (store.c:38)" && d.clean; }));
   REQUIRE(!e.suspects.empty());
   CHECK(e.suspects[0].function == "store");
   CHECK(std::none_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "note"; }));

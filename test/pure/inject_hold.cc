@@ -72,7 +72,8 @@ TEST_CASE("jitter is even, the same in every run, and keeps each connection in o
   CHECK(delays.front() >= 10 * kMsNs);
   CHECK(delays.back() <= 50 * kMsNs);
   for (const int percent : {10, 50, 90})
-    CHECK(std::abs(delays[delays.size() * static_cast<std::size_t>(percent) / 100] - (10 + 40 * percent / 100) * kMsNs) < 2 * kMsNs);
+    CHECK(std::abs(delays[delays.size() * static_cast<std::size_t>(percent) / 100] -
+                   (10 + 40 * percent / 100) * kMsNs) < 2 * kMsNs);
 
   // Sent at once: one connection stays in order, two of them may pass each other.
   HoldQueue queue(std::vector<HoldRule>{rule});
@@ -116,11 +117,11 @@ TEST_CASE("a thin link sends one packet after the other, each way by itself, and
 
 TEST_CASE("frames that no rule holds are dropped") {
   HoldQueue queue(std::vector<HoldRule>{{.delay_ns = kMsNs}});
-  CHECK_FALSE(queue.take(frame(1), 0));        // no such rule
+  CHECK_FALSE(queue.take(frame(1), 0));  // no such rule
   CHECK_FALSE(queue.take(std::string(), 0));
   CHECK_FALSE(queue.take(std::string(17, '\x81'), 0));
   CHECK_FALSE(queue.take(std::string(60, '\0'), 0));  // no tag
-  CHECK(queue.take(frame(0, 18), 0));          // a tag and nothing else
-  CHECK(queue.take(frame(0, 30), 0));          // half an IP header
+  CHECK(queue.take(frame(0, 18), 0));                 // a tag and nothing else
+  CHECK(queue.take(frame(0, 30), 0));                 // half an IP header
   CHECK(all_due(queue).size() == 2);
 }

@@ -181,21 +181,23 @@ TEST_CASE("what cannot be done is refused, with a way out") {
   };
   const Case cases[] = {
       {"id = \"a\"\nkind = \"crash\"\nnode = \"n4\"", ErrorKind::input, "unknown node 'n4'", "'n1'"},
-      {"id = \"a\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"m2\"]", ErrorKind::input, "unknown node 'm2'", "n2"},
+      {"id = \"a\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"m2\"]", ErrorKind::input, "unknown node 'm2'",
+       "n2"},
       {"id = \"a\"\nkind = \"partition\"\nnode = [\"n1\", \"n2\", \"n3\"]", ErrorKind::input, "no other node", ""},
       {"id = \"a\"\nkind = \"partition\"\nnode = [\"n1\", \"m2\"]", ErrorKind::input, "unknown node 'm2'", "n2"},
       {"id = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"rename\"\nerror = \"EIO\"\neffect = \"full\"",
        ErrorKind::input, "effect = \"full\" is not possible for 'rename'", "fsync"},
       {"id = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"fsync\"\nresult = 0\neffect = { bytes = 3 }",
        ErrorKind::input, "{ bytes = n } is not possible for 'fsync'", "pwrite64"},
-      {"id = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"write\"\nerror = \"EIO\"\ndelay = \"1s\"\nthen = \"crash\"",
+      {"id = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"write\"\nerror = \"EIO\"\ndelay = \"1s\"\nthen = "
+       "\"crash\"",
        ErrorKind::input, "`delay` together with", "leave one"},
-      {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"no_such_function_here\" } ]", ErrorKind::input,
-       "no function 'no_such_function_here'", ""},
+      {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"no_such_function_here\" } ]",
+       ErrorKind::input, "no function 'no_such_function_here'", ""},
       {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"step_functoin\" } ]", ErrorKind::input,
        "no function 'step_functoin'", "did you mean 'step_function'?"},
-      {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { role = { function = \"step_functoin\" } } ]", ErrorKind::input,
-       "no function 'step_functoin'", "did you mean 'step_function'?"},
+      {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { role = { function = \"step_functoin\" } } ]",
+       ErrorKind::input, "no function 'step_functoin'", "did you mean 'step_function'?"},
       {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"probed_function\", offset = 0x5000 } ]",
        ErrorKind::input, "offset 0x5000 is outside of 'probed_function", "bytes long"},
       {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"probed_function\", offset = 1 } ]",
@@ -230,13 +232,14 @@ TEST_CASE("attached nodes ask for permission, and their syscalls cannot be chang
   CHECK(refused.error().hint.find("--allow-attached") != std::string::npos);
   CHECK(plan_of(crash, config, true));
   config.inject.syscall = config::Backend::seccomp;  // the override backend could
-  const auto syscall =
-      plan_of("[[fault]]\nid = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"read\"\nerror = \"EIO\"\n", config, true);
+  const auto syscall = plan_of(
+      "[[fault]]\nid = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"read\"\nerror = \"EIO\"\n", config, true);
   REQUIRE_FALSE(syscall);
   CHECK(syscall.error().kind == ErrorKind::environment);
   CHECK(syscall.error().hint.find("rose exec") != std::string::npos);
   config.nodes[0].attach->exec = true;
-  CHECK(plan_of("[[fault]]\nid = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"read\"\nerror = \"EIO\"\n", config, true));
+  CHECK(plan_of("[[fault]]\nid = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"read\"\nerror = \"EIO\"\n",
+                config, true));
 }
 
 TEST_CASE("a fault on a role is bound to who has it when its conditions are met, once") {

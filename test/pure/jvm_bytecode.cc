@@ -8,13 +8,13 @@ using namespace rose::jvm;
 using Bytes = std::vector<unsigned char>;
 
 TEST_CASE("instructions of Java methods have their sizes") {
-  CHECK(instruction_size(Bytes{0x00}, 0) == 1);                                      // nop
-  CHECK(instruction_size(Bytes{0x10, 1}, 0) == 2);                                   // bipush
-  CHECK(instruction_size(Bytes{0xb8, 0, 1}, 0) == 3);                                // invokestatic
-  CHECK(instruction_size(Bytes{0xb9, 0, 1, 1, 0}, 0) == 5);                          // invokeinterface
-  CHECK(instruction_size(Bytes{0xba, 0, 1, 0, 0}, 0) == 5);                          // invokedynamic
-  CHECK(instruction_size(Bytes{0xc4, 0x15, 0, 1}, 0) == 4);                          // wide iload
-  CHECK(instruction_size(Bytes{0xc4, 0x84, 0, 1, 0, 1}, 0) == 6);                    // wide iinc
+  CHECK(instruction_size(Bytes{0x00}, 0) == 1);                    // nop
+  CHECK(instruction_size(Bytes{0x10, 1}, 0) == 2);                 // bipush
+  CHECK(instruction_size(Bytes{0xb8, 0, 1}, 0) == 3);              // invokestatic
+  CHECK(instruction_size(Bytes{0xb9, 0, 1, 1, 0}, 0) == 5);        // invokeinterface
+  CHECK(instruction_size(Bytes{0xba, 0, 1, 0, 0}, 0) == 5);        // invokedynamic
+  CHECK(instruction_size(Bytes{0xc4, 0x15, 0, 1}, 0) == 4);        // wide iload
+  CHECK(instruction_size(Bytes{0xc4, 0x84, 0, 1, 0, 1}, 0) == 6);  // wide iinc
   // tableswitch 0..1 at 1: padding to 4, default, low, high, two targets
   const Bytes table{0x00, 0xaa, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 3, 0xff, 0xff, 0xff, 0xff};
   CHECK(instruction_size(table, 1) == 23);
@@ -47,6 +47,7 @@ TEST_CASE("an offset is an instruction's beginning or not") {
 
 TEST_CASE("damaged code ends the reading") {
   for (const Bytes& code : {Bytes{}, Bytes{0xb8, 0}, Bytes{0xff}, Bytes{0xaa, 0, 0, 0}, Bytes{0xc4},
-                            Bytes{0xaa, 0, 0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff}, Bytes{0xab, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}})
+                            Bytes{0xaa, 0, 0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff},
+                            Bytes{0xab, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}})
     CHECK(instruction_size(code, 0) == 0);
 }

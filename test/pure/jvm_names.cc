@@ -72,11 +72,13 @@ TEST_CASE("of a method and what only calls it the method is meant") {
 }
 
 TEST_CASE("what may be the name of a Java method") {
-  for (const char* name : {"a.b.C.m", "C.m", "Foo$Bar.<init>(int)", "C.<clinit>", "org.x.*", "C.lambda$m$0", "a.B.m(long,List)", "C.m throws IOException", "a.C.m(int) throws java.io.IOException"}) {
+  for (const char* name : {"a.b.C.m", "C.m", "Foo$Bar.<init>(int)", "C.<clinit>", "org.x.*", "C.lambda$m$0",
+                           "a.B.m(long,List)", "C.m throws IOException", "a.C.m(int) throws java.io.IOException"}) {
     INFO(name);
     CHECK(looks_like_java(name));
   }
-  for (const char* name : {"main", "Raft::apply", "(*raft).step", "", ".", "a..b", "a.b.", "a.b<int>", "operator()", "a.m(int", "main throws IOException", "C.m throws ", "C.m throws a b"}) {
+  for (const char* name : {"main", "Raft::apply", "(*raft).step", "", ".", "a..b", "a.b.", "a.b<int>", "operator()",
+                           "a.m(int", "main throws IOException", "C.m throws ", "C.m throws a b"}) {
     INFO(name);
     CHECK_FALSE(looks_like_java(name));
   }
@@ -89,10 +91,12 @@ TEST_CASE("descriptors are spelt as in the source") {
 }
 
 TEST_CASE("which nodes run a JVM is told from their configuration") {
-  const auto node = [](std::vector<std::string> command, std::vector<std::string> binaries = {}, std::vector<std::string> sources = {}) {
+  const auto node = [](std::vector<std::string> command, std::vector<std::string> binaries = {},
+                       std::vector<std::string> sources = {}) {
     rose::config::Node one;
     one.command = std::move(command);
-    one.binaries = binaries.empty() && !one.command.empty() ? std::vector<std::string>{one.command.front()} : std::move(binaries);
+    one.binaries =
+        binaries.empty() && !one.command.empty() ? std::vector<std::string>{one.command.front()} : std::move(binaries);
     one.sources = std::move(sources);
     return one;
   };

@@ -1,13 +1,13 @@
 // Where a JVM's threads are, as its agent's file has it.
-#include <catch2/catch.hpp>
-#include <cstring>
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <string>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <thread>
 #include <unistd.h>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <string>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -80,7 +80,8 @@ TEST_CASE("a file of stacks that is cut short, foreign or wrong") {
   const std::string whole = two_threads().text();
   CHECK(parse_noted("").empty());
   CHECK(parse_noted(std::string(8192, 'x')).empty());
-  for (std::size_t size = 0; size < whole.size(); size += 977) (void)parse_noted(std::string_view(whole).substr(0, size));
+  for (std::size_t size = 0; size < whole.size(); size += 977)
+    (void)parse_noted(std::string_view(whole).substr(0, size));
   File wrong = two_threads();
   wrong.slot(1).count = kStackFrames + 1;
   wrong.head.kept = 0xffffffff;
@@ -91,7 +92,8 @@ TEST_CASE("a file of stacks that is cut short, foreign or wrong") {
 
 TEST_CASE("which file is a process's") {
   CHECK(stacks_file("7f00-7f01 rw-s 00000000 08:01 12 /tmp/r/rose.jvm/n1/0123456789abcdef.jvm\n"
-                    "7f01-7f02 rw-s 00000000 08:01 13 /tmp/r/rose.jvm/n1/0123456789abcdef.stacks\n") == "0123456789abcdef.stacks");
+                    "7f01-7f02 rw-s 00000000 08:01 13 /tmp/r/rose.jvm/n1/0123456789abcdef.stacks\n") ==
+        "0123456789abcdef.stacks");
   CHECK(stacks_file("7f01-7f02 rw-s 00000000 08:01 13 /tmp/x/other.stacks\n") == "");
   CHECK(stacks_file("7f01-7f02 rw-s 00000000 08:01 13 /tmp/x/0123456789abcdef.stacks (deleted)\n") == "");
   CHECK(stacks_file("") == "");
@@ -111,11 +113,13 @@ TEST_CASE("asking: an answer, none, and files that do not hold what they should"
 
   SECTION("an answer") {
     const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-    auto* head = static_cast<StacksHead*>(::mmap(nullptr, sizeof(StacksHead) + sizeof(StackSlot), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+    auto* head = static_cast<StacksHead*>(
+        ::mmap(nullptr, sizeof(StacksHead) + sizeof(StackSlot), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
     REQUIRE(head != MAP_FAILED);
     const int me = ::getpid();
     std::thread agent([head] {
-      while (__atomic_load_n(&head->asked, __ATOMIC_ACQUIRE) == 0) ::syscall(SYS_futex, &head->asked, FUTEX_WAIT, 0, nullptr, nullptr, 0);
+      while (__atomic_load_n(&head->asked, __ATOMIC_ACQUIRE) == 0)
+        ::syscall(SYS_futex, &head->asked, FUTEX_WAIT, 0, nullptr, nullptr, 0);
       auto* slot = reinterpret_cast<StackSlot*>(head + 1);
       slot->tid = head->asked_tid;
       slot->count = 1;
@@ -141,7 +145,9 @@ TEST_CASE("asking: an answer, none, and files that do not hold what they should"
     CHECK(ask(path, ::getpid()).missing.find("inside the JVM itself") != std::string::npos);
     CHECK(rose::monotonic_ns() - began >= kAskNs);
   }
-  SECTION("a JVM whose agent has no turn") { CHECK(ask(path, ::getpid()).missing.find("did not run") != std::string::npos); }
+  SECTION("a JVM whose agent has no turn") {
+    CHECK(ask(path, ::getpid()).missing.find("did not run") != std::string::npos);
+  }
   SECTION("a link") {
     REQUIRE(::symlink(path.c_str(), (folder / "fedcba9876543210.stacks").c_str()) == 0);
     CHECK(ask(folder / "fedcba9876543210.stacks", ::getpid()).missing.find("no file") != std::string::npos);

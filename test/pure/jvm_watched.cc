@@ -23,7 +23,8 @@ std::string state_of(const std::vector<StateRecord>& records, bool breakpoints =
   return bytes;
 }
 
-StateRecord record(RecordKind kind, std::string_view text, std::uint64_t count = 0, std::uint64_t unseen = 0, std::uint32_t flags = kMethodWatched) {
+StateRecord record(RecordKind kind, std::string_view text, std::uint64_t count = 0, std::uint64_t unseen = 0,
+                   std::uint32_t flags = kMethodWatched) {
   StateRecord one;
   one.kind = static_cast<std::uint32_t>(kind);
   one.entry = kNoEntry;
@@ -55,7 +56,8 @@ struct Pool {
     return count++;
   }
   std::size_t two(unsigned char tag, std::size_t a, std::size_t b) {
-    put({tag, static_cast<unsigned char>(a >> 8), static_cast<unsigned char>(a), static_cast<unsigned char>(b >> 8), static_cast<unsigned char>(b)});
+    put({tag, static_cast<unsigned char>(a >> 8), static_cast<unsigned char>(a), static_cast<unsigned char>(b >> 8),
+         static_cast<unsigned char>(b)});
     return count++;
   }
   void eight() {  // a long: two places
@@ -68,8 +70,10 @@ struct Pool {
 }  // namespace
 
 TEST_CASE("entries of methods are added up over JVMs and class loaders") {
-  const auto one = read({record(RecordKind::method, "x.A.m", 3), record(RecordKind::method, "x.A.m", 1), record(RecordKind::method, "x.B.n", 10, 2500, 0)});
-  const auto two = read({record(RecordKind::method, "x.A.m", 5), record(RecordKind::method, "x.C.o", 0, 0, kMethodUnknown)});
+  const auto one = read({record(RecordKind::method, "x.A.m", 3), record(RecordKind::method, "x.A.m", 1),
+                         record(RecordKind::method, "x.B.n", 10, 2500, 0)});
+  const auto two =
+      read({record(RecordKind::method, "x.A.m", 5), record(RecordKind::method, "x.C.o", 0, 0, kMethodUnknown)});
   const auto all = watched_methods({one, two});
   REQUIRE(all.size() == 3);
   CHECK(all.at("x.A.m").calls == 9);
@@ -90,16 +94,37 @@ TEST_CASE("why methods are not watched is said") {
   CHECK(says({read({})}, "no class"));
   CHECK(complaints("n1", {read({record(RecordKind::method, "x.A.m")})}).empty());
   // A tool that the start script ran before.
-  CHECK(complaints("n1", {read({record(RecordKind::note, "a debugger")}, false), read({record(RecordKind::method, "x.A.m")})}).empty());
+  CHECK(complaints("n1",
+                   {read({record(RecordKind::note, "a debugger")}, false), read({record(RecordKind::method, "x.A.m")})})
+            .empty());
   CHECK(says({read({record(RecordKind::method, "x.A.m"), record(RecordKind::note, "too many")})}, "too many"));
 }
 
 TEST_CASE("the agent's instructions say what is to be watched, a line each") {
-  const std::string text = instructions("/run/n1", {}, WatchRequest{.count = true, .code = false, .rate = 2.5, .functions = {"org.x.*"},
-                                                                    .sources = {"A.java"}, .methods = {"org.x.A.m(int)\nplace\t1"}});
-  CHECK(text == "rose-jvm\t3\nstate\t/run/n1\nwatch\tcount\t2500\t10\nfunction\torg.x.*\nsource\tA.java\nmethod\torg.x.A.m(int) place 1\n");
-  CHECK(instructions("/run/n1", {}, WatchRequest{.count = false, .code = true, .rate = 0, .share = 0.05, .functions = {}, .sources = {}, .methods = {}}) == "rose-jvm\t3\nstate\t/run/n1\nwatch\ttell\t0\t50\ncode\t1\n");
-  CHECK(instructions("/run/n1", {}, WatchRequest{.count = true, .rate = 0, .functions = {}, .sources = {}, .methods = {}, .throwers = {"org.x.*"}, .thrower_sources = {"A.java"}}) ==
+  const std::string text = instructions("/run/n1", {},
+                                        WatchRequest{.count = true,
+                                                     .code = false,
+                                                     .rate = 2.5,
+                                                     .functions = {"org.x.*"},
+                                                     .sources = {"A.java"},
+                                                     .methods = {"org.x.A.m(int)\nplace\t1"}});
+  CHECK(text ==
+        "rose-jvm\t3\nstate\t/run/"
+        "n1\nwatch\tcount\t2500\t10\nfunction\torg.x.*\nsource\tA.java\nmethod\torg.x.A.m(int) place 1\n");
+  CHECK(
+      instructions(
+          "/run/n1", {},
+          WatchRequest{
+              .count = false, .code = true, .rate = 0, .share = 0.05, .functions = {}, .sources = {}, .methods = {}}) ==
+      "rose-jvm\t3\nstate\t/run/n1\nwatch\ttell\t0\t50\ncode\t1\n");
+  CHECK(instructions("/run/n1", {},
+                     WatchRequest{.count = true,
+                                  .rate = 0,
+                                  .functions = {},
+                                  .sources = {},
+                                  .methods = {},
+                                  .throwers = {"org.x.*"},
+                                  .thrower_sources = {"A.java"}}) ==
         "rose-jvm\t3\nstate\t/run/n1\nwatch\tcount\t0\t10\nthrower\torg.x.*\nthrower_source\tA.java\n");
   CHECK(instructions("/run/n1", {}, std::nullopt) == "rose-jvm\t3\nstate\t/run/n1\n");
 }
@@ -132,7 +157,9 @@ TEST_CASE("call sites of a method have the callee's name, and whether they are i
 
   const auto high = static_cast<unsigned char>(method >> 8), low = static_cast<unsigned char>(method);
   // invokevirtual; nop; invokevirtual; goto -4; invokedynamic; return
-  const std::vector<unsigned char> code{0xb6, high, low, 0x00, 0xb6, high, low, 0xa7, 0xff, 0xfc, 0xba, 0, static_cast<unsigned char>(dynamic), 0, 0, 0xb1};
+  const std::vector<unsigned char> code{
+      0xb6, high, low, 0x00, 0xb6, high, low, 0xa7, 0xff, 0xfc, 0xba, 0, static_cast<unsigned char>(dynamic),
+      0,    0,    0xb1};
   const auto sites = call_sites(code, parsed);
   REQUIRE(sites.size() == 3);
   CHECK(sites[0].offset == 0);
@@ -144,7 +171,8 @@ TEST_CASE("call sites of a method have the callee's name, and whether they are i
   CHECK_FALSE(sites[2].loop);
 
   // Cut anywhere, it is read as far as it goes.
-  for (std::size_t n = 0; n < pool.bytes.size(); ++n) (void)ConstantPool(std::span(pool.bytes).first(n), pool.count).callee(method);
+  for (std::size_t n = 0; n < pool.bytes.size(); ++n)
+    (void)ConstantPool(std::span(pool.bytes).first(n), pool.count).callee(method);
 }
 
 TEST_CASE("the code book tells system calls, also through helpers, from other calls") {
@@ -155,11 +183,12 @@ TEST_CASE("the code book tells system calls, also through helpers, from other ca
   CHECK_FALSE(calls_system("java.util.Map.put"));
 
   CodeBook book;
-  book.learn_text("n1",
-                  "method\tx.A.save\ncall\t4\t10\t0\tjava.util.Map.put\ncall\t9\t11\t1\tx.A.helper\ncall\t20\t12\t0\tx.A.round\n"
-                  "method\tx.A.helper(int)\ncall\t0\t30\t0\tjava.io.Writer.write\n"
-                  "method\tx.A.round\ncall\t0\t40\t0\tx.A.round\n"
-                  "call\tbad\nnonsense\n");
+  book.learn_text(
+      "n1",
+      "method\tx.A.save\ncall\t4\t10\t0\tjava.util.Map.put\ncall\t9\t11\t1\tx.A.helper\ncall\t20\t12\t0\tx.A.round\n"
+      "method\tx.A.helper(int)\ncall\t0\t30\t0\tjava.io.Writer.write\n"
+      "method\tx.A.round\ncall\t0\t40\t0\tx.A.round\n"
+      "call\tbad\nnonsense\n");
   const auto places = book.places("n1", "x.A.save");
   REQUIRE(places.size() == 3);
   CHECK_FALSE(places[0].syscall);

@@ -12,7 +12,8 @@ using namespace rose::kernel;
 using Writes = std::vector<ControlWrite>;
 
 TEST_CASE("limits by cgroup v2") {
-  CHECK(limited(Controller::memory, true, 16 << 20) == Writes{{"memory.swap.max", "0", true}, {"memory.max", "16777216"}});
+  CHECK(limited(Controller::memory, true, 16 << 20) ==
+        Writes{{"memory.swap.max", "0", true}, {"memory.max", "16777216"}});
   CHECK(unlimited(Controller::memory, true) == Writes{{"memory.max", "max"}, {"memory.swap.max", "max", true}});
   CHECK(limited(Controller::cpu, true, 50'000) == Writes{{"cpu.max", "5000 100000"}});
   CHECK(limited(Controller::cpu, true, 2'500'000) == Writes{{"cpu.max", "250000 100000"}});
@@ -23,8 +24,10 @@ TEST_CASE("limits by cgroup v2") {
 TEST_CASE("limits by cgroup v1") {
   CHECK(limited(Controller::memory, false, 16 << 20) ==
         Writes{{"memory.limit_in_bytes", "16777216"}, {"memory.memsw.limit_in_bytes", "16777216", true}});
-  CHECK(unlimited(Controller::memory, false) == Writes{{"memory.memsw.limit_in_bytes", "-1", true}, {"memory.limit_in_bytes", "-1"}});
-  CHECK(limited(Controller::cpu, false, 50'000) == Writes{{"cpu.cfs_period_us", "100000"}, {"cpu.cfs_quota_us", "5000"}});
+  CHECK(unlimited(Controller::memory, false) ==
+        Writes{{"memory.memsw.limit_in_bytes", "-1", true}, {"memory.limit_in_bytes", "-1"}});
+  CHECK(limited(Controller::cpu, false, 50'000) ==
+        Writes{{"cpu.cfs_period_us", "100000"}, {"cpu.cfs_quota_us", "5000"}});
   CHECK(unlimited(Controller::cpu, false) == Writes{{"cpu.cfs_quota_us", "-1"}});
 }
 
@@ -53,23 +56,37 @@ TEST_CASE("a folder's own limits are what differs from a new folder's") {
   const test::Folder folder;
   const std::filesystem::path path = folder.path;
   const std::vector<std::pair<const char*, const char*>> new_ones = {
-      {"memory.max", "max\n"}, {"memory.low", "0\n"}, {"memory.oom.group", "0\n"}, {"cpu.max", "max 100000\n"}, {"cpu.weight", "100\n"}, {"cpu.max.burst", "0\n"},
-      {"io.weight", "default 100\n"}, {"cpuset.cpus", "\n"}, {"rdma.max", "mlx4_0 hca_handle=max hca_object=max\n"}, {"misc.max", "res_a max\n"},
-      {"hugetlb.2MB.max", "9223372036854771712\n"}, {"cgroup.max.depth", "3\n"}, {"memory.pressure", "some 150000 1000000\n"}};
+      {"memory.max", "max\n"},
+      {"memory.low", "0\n"},
+      {"memory.oom.group", "0\n"},
+      {"cpu.max", "max 100000\n"},
+      {"cpu.weight", "100\n"},
+      {"cpu.max.burst", "0\n"},
+      {"io.weight", "default 100\n"},
+      {"cpuset.cpus", "\n"},
+      {"rdma.max", "mlx4_0 hca_handle=max hca_object=max\n"},
+      {"misc.max", "res_a max\n"},
+      {"hugetlb.2MB.max", "9223372036854771712\n"},
+      {"cgroup.max.depth", "3\n"},
+      {"memory.pressure", "some 150000 1000000\n"}};
   for (const auto& [name, value] : new_ones) REQUIRE(write_file(path / name, value));
   CHECK(own_limits(path).empty());
-  for (const auto& [name, value] : std::vector<std::pair<const char*, const char*>>{{"memory.max", "100663296\n"},
-                                                                                    {"memory.swap.max", "0\n"},
-                                                                                    {"cpu.max", "50000 100000\n"},
-                                                                                    {"pids.max", "0\n"},
-                                                                                    {"io.max", "8:0 rbps=1048576 wbps=max riops=max wiops=max\n8:16 rbps=max wbps=2097152 riops=max wiops=max\n"},
-                                                                                    {"rdma.max", "mlx4_0 hca_handle=2 hca_object=max\n"},
-                                                                                    {"cpuset.cpus", "0-1\n"}})
+  for (const auto& [name, value] : std::vector<std::pair<const char*, const char*>>{
+           {"memory.max", "100663296\n"},
+           {"memory.swap.max", "0\n"},
+           {"cpu.max", "50000 100000\n"},
+           {"pids.max", "0\n"},
+           {"io.max",
+            "8:0 rbps=1048576 wbps=max riops=max wiops=max\n8:16 rbps=max wbps=2097152 riops=max wiops=max\n"},
+           {"rdma.max", "mlx4_0 hca_handle=2 hca_object=max\n"},
+           {"cpuset.cpus", "0-1\n"}})
     REQUIRE(write_file(path / name, value));
   REQUIRE(write_file(path / "memory.peak.max", "7\n", 0400));  // what the kernel alone says
   CHECK(own_limits(path) == std::vector<OwnLimit>{{"cpu.max", {"50000 100000"}},
                                                   {"cpuset.cpus", {"0-1"}},
-                                                  {"io.max", {"8:0 rbps=1048576 wbps=max riops=max wiops=max", "8:16 rbps=max wbps=2097152 riops=max wiops=max"}},
+                                                  {"io.max",
+                                                   {"8:0 rbps=1048576 wbps=max riops=max wiops=max",
+                                                    "8:16 rbps=max wbps=2097152 riops=max wiops=max"}},
                                                   {"memory.max", {"100663296"}},
                                                   {"memory.swap.max", {"0"}},
                                                   {"pids.max", {"0"}},

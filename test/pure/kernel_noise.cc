@@ -26,7 +26,8 @@ TEST_CASE("the built-in list of expected failures", "[noise]") {
   CHECK(nonblocking(table, "read"));
   CHECK_FALSE(has(table, "read", EIO));
   bool told = false;
-  for (const std::string& line : describe_noise(table)) told |= line.starts_with("EINTR:") && line.find(" poll") != std::string::npos;
+  for (const std::string& line : describe_noise(table))
+    told |= line.starts_with("EINTR:") && line.find(" poll") != std::string::npos;
   CHECK(told);
 }
 

@@ -30,7 +30,8 @@ TEST_CASE("the flags of an open as text", "[open-flags]") {
     CHECK(open_flags_number(text) == flags);
   }
   CHECK(open_flags_number("O_CREAT|O_WRONLY|0x40|0x80000000") == (O_WRONLY | O_CREAT | 0x80000000U));
-  for (const char* text : {"", "|", "O_CREAT|", "o_creat", "0x", "0xg", "0x100000000", "64", "O_CREAT O_EXCL", "-0x1"}) {
+  for (const char* text :
+       {"", "|", "O_CREAT|", "o_creat", "0x", "0xg", "0x100000000", "64", "O_CREAT O_EXCL", "-0x1"}) {
     INFO(text);
     CHECK_FALSE(open_flags_number(text));
   }

@@ -48,11 +48,13 @@ TEST_CASE("the table knows every number once", "[kernel]") {
 
 TEST_CASE("the table agrees with the headers", "[kernel]") {
   const std::pair<const char*, int> cases[] = {
-      {"read", SYS_read},           {"openat", SYS_openat},       {"openat2", SYS_openat2},
-      {"renameat2", SYS_renameat2}, {"accept4", SYS_accept4},     {"fdatasync", SYS_fdatasync},
-      {"statx", SYS_statx},         {"io_uring_enter", SYS_io_uring_enter},
-      {"clone3", SYS_clone3},       {"faccessat2", SYS_faccessat2}, {"execveat", SYS_execveat},
-      {"copy_file_range", SYS_copy_file_range}, {"rseq", SYS_rseq}, {"newfstatat", SYS_newfstatat},
+      {"read", SYS_read},         {"openat", SYS_openat},
+      {"openat2", SYS_openat2},   {"renameat2", SYS_renameat2},
+      {"accept4", SYS_accept4},   {"fdatasync", SYS_fdatasync},
+      {"statx", SYS_statx},       {"io_uring_enter", SYS_io_uring_enter},
+      {"clone3", SYS_clone3},     {"faccessat2", SYS_faccessat2},
+      {"execveat", SYS_execveat}, {"copy_file_range", SYS_copy_file_range},
+      {"rseq", SYS_rseq},         {"newfstatat", SYS_newfstatat},
   };
   for (const auto& [name, number] : cases) {
     INFO(name);
@@ -67,8 +69,8 @@ TEST_CASE("numbers newer than the table keep a name", "[kernel]") {
   CHECK(kernel::find_syscall(470) == nullptr);
   CHECK(kernel::find_syscall(-1) == nullptr);
   CHECK(kernel::find_syscall(kernel::kMostSyscalls) == nullptr);
-  for (const char* bad : {"", "syscall_", "syscall_-1", "syscall_512", "syscall_0470", "syscall_4x",
-                          "syscall_ 4", "syscall_99999999999", "fdatasinc", "READ", "read "}) {
+  for (const char* bad : {"", "syscall_", "syscall_-1", "syscall_512", "syscall_0470", "syscall_4x", "syscall_ 4",
+                          "syscall_99999999999", "fdatasinc", "READ", "read "}) {
     INFO(bad);
     CHECK_FALSE(kernel::syscall_number(bad));
   }
@@ -81,23 +83,37 @@ TEST_CASE("argument roles", "[kernel]") {
     bool changing;
   };
   const Case cases[] = {
-      {"open", 0, -1, -1, -1, -1, -1, true},      {"openat", 1, 0, -1, -1, -1, -1, true},
-      {"stat", 0, -1, -1, -1, -1, -1, false},     {"newfstatat", 1, 0, -1, -1, -1, -1, false},
-      {"rename", 0, -1, 1, -1, -1, -1, true},     {"renameat2", 1, 0, 3, 2, -1, -1, true},
-      {"link", 0, -1, 1, -1, -1, -1, true},       {"linkat", 1, 0, 3, 2, -1, -1, true},
-      {"symlink", 1, -1, 0, -1, -1, -1, true},    {"symlinkat", 2, 1, 0, -1, -1, -1, true},
-      {"mount", 1, -1, 0, -1, -1, -1, false},     {"mmap", -1, -1, -1, -1, 4, -1, false},
-      {"read", -1, -1, -1, -1, 0, -1, false},     {"fsync", -1, -1, -1, -1, 0, -1, true},
-      {"connect", -1, -1, -1, -1, 0, 1, true},    {"bind", -1, -1, -1, -1, 0, 1, false},
-      {"sendto", -1, -1, -1, -1, 0, 4, false},    {"sendmsg", -1, -1, -1, -1, 0, -1, false},
-      {"accept4", -1, -1, -1, -1, 0, -1, true},   {"listen", -1, -1, -1, -1, 0, -1, true},
-      {"execve", 0, -1, -1, -1, -1, -1, true},    {"execveat", 1, 0, -1, -1, -1, -1, true},
-      {"sync", -1, -1, -1, -1, -1, -1, true},     {"msync", -1, -1, -1, -1, -1, -1, true},
+      {"open", 0, -1, -1, -1, -1, -1, true},
+      {"openat", 1, 0, -1, -1, -1, -1, true},
+      {"stat", 0, -1, -1, -1, -1, -1, false},
+      {"newfstatat", 1, 0, -1, -1, -1, -1, false},
+      {"rename", 0, -1, 1, -1, -1, -1, true},
+      {"renameat2", 1, 0, 3, 2, -1, -1, true},
+      {"link", 0, -1, 1, -1, -1, -1, true},
+      {"linkat", 1, 0, 3, 2, -1, -1, true},
+      {"symlink", 1, -1, 0, -1, -1, -1, true},
+      {"symlinkat", 2, 1, 0, -1, -1, -1, true},
+      {"mount", 1, -1, 0, -1, -1, -1, false},
+      {"mmap", -1, -1, -1, -1, 4, -1, false},
+      {"read", -1, -1, -1, -1, 0, -1, false},
+      {"fsync", -1, -1, -1, -1, 0, -1, true},
+      {"connect", -1, -1, -1, -1, 0, 1, true},
+      {"bind", -1, -1, -1, -1, 0, 1, false},
+      {"sendto", -1, -1, -1, -1, 0, 4, false},
+      {"sendmsg", -1, -1, -1, -1, 0, -1, false},
+      {"accept4", -1, -1, -1, -1, 0, -1, true},
+      {"listen", -1, -1, -1, -1, 0, -1, true},
+      {"execve", 0, -1, -1, -1, -1, -1, true},
+      {"execveat", 1, 0, -1, -1, -1, -1, true},
+      {"sync", -1, -1, -1, -1, -1, -1, true},
+      {"msync", -1, -1, -1, -1, -1, -1, true},
       {"inotify_add_watch", 1, -1, -1, -1, 0, -1, false},
       {"fanotify_mark", 4, 3, -1, -1, 0, -1, false},
       {"copy_file_range", -1, -1, -1, -1, 2, -1, false},
-      {"sendfile", -1, -1, -1, -1, 0, -1, false}, {"statx", 1, 0, -1, -1, -1, -1, false},
-      {"getpid", -1, -1, -1, -1, -1, -1, false},  {"fchmodat2", 1, 0, -1, -1, -1, -1, false},
+      {"sendfile", -1, -1, -1, -1, 0, -1, false},
+      {"statx", 1, 0, -1, -1, -1, -1, false},
+      {"getpid", -1, -1, -1, -1, -1, -1, false},
+      {"fchmodat2", 1, 0, -1, -1, -1, -1, false},
   };
   for (const Case& c : cases) {
     INFO(c.name);

@@ -16,7 +16,8 @@ namespace {
 constexpr int kHour = 3600;
 
 std::string line(int second, const std::string& text = "tick") {
-  return fmt::format("2026-01-02 {:02}:{:02}:{:02},123 INFO  [main:Server] {} {}\n", 3 + second / kHour, second / 60 % 60, second % 60, text, second);
+  return fmt::format("2026-01-02 {:02}:{:02}:{:02},123 INFO  [main:Server] {} {}\n", 3 + second / kHour,
+                     second / 60 % 60, second % 60, text, second);
 }
 
 // Lines every two seconds; `off` is what the clock is ahead at a second.
@@ -43,7 +44,9 @@ struct Cluster {
     }
     logs = read_files(inputs, kinds);
   }
-  [[nodiscard]] std::int64_t time(std::size_t node, std::size_t message) const { return logs.nodes.at(node).messages.at(message).ts_ns; }
+  [[nodiscard]] std::int64_t time(std::size_t node, std::size_t message) const {
+    return logs.nodes.at(node).messages.at(message).ts_ns;
+  }
 };
 
 }  // namespace
@@ -75,7 +78,8 @@ TEST_CASE("neighbours that say little do not tell when all ended: a log that goe
 }
 
 TEST_CASE("a log that is quieter than ever while its clock is set: what passed is not taken for a part of it") {
-  const Cluster c({right(), right(), ticking(600, 626, [](int) { return 0; }) + ticking(632, 660, [](int) { return kHour; })});
+  const Cluster c(
+      {right(), right(), ticking(600, 626, [](int) { return 0; }) + ticking(632, 660, [](int) { return kHour; })});
   REQUIRE(c.logs.jumps.size() == 1);
   CHECK(c.logs.jumps[0].change_ns == kHour * kSecond);
   CHECK(c.logs.jumps[0].at_ns == c.time(0, 16));  // not what it said last before
@@ -94,7 +98,8 @@ TEST_CASE("a clock that is set back, or there and back, is told by its log alone
   CHECK(both.logs.jumps[0].words == "n1.log:17 of n1: its times jump forward by 5m, and back 20s later");
   for (std::size_t i = 1; i < 51; ++i) CHECK(both.time(0, i) - both.time(0, i - 1) == 2 * kSecond);
 
-  const Cluster other_way({ticking(4600, 4700, [](int second) { return second > 4630 && second <= 4650 ? -kHour : 0; }), right(4600, 4700)});
+  const Cluster other_way({ticking(4600, 4700, [](int second) { return second > 4630 && second <= 4650 ? -kHour : 0; }),
+                           right(4600, 4700)});
   REQUIRE(other_way.logs.jumps.size() == 1);
   CHECK(other_way.logs.jumps[0].change_ns == -kHour * kSecond);
   CHECK(other_way.logs.jumps[0].until_ns != kNoTime);
@@ -104,9 +109,12 @@ TEST_CASE("silences, late lines, and what all logs do alike are no clocks that w
   // One alone: an hour of silence.
   CHECK(Cluster({ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })}).logs.jumps.empty());
   // The others say later that they are there.
-  CHECK(Cluster({right() + right(600 + kHour, 660 + kHour), ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })}).logs.jumps.empty());
+  CHECK(Cluster({right() + right(600 + kHour, 660 + kHour),
+                 ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })})
+            .logs.jumps.empty());
   // It ended an hour after the others did, and not as long after its jump as they.
-  CHECK(Cluster({right(600, 2000), ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })}).logs.jumps.empty());
+  CHECK(Cluster({right(600, 2000), ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })})
+            .logs.jumps.empty());
   // A line that comes late.
   CHECK(Cluster({right(600, 630) + line(600, "slow") + right(632, 660), right()}).logs.jumps.empty());
   // Summer time ends for all.

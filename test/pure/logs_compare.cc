@@ -18,7 +18,8 @@ std::size_t longest_common(const std::vector<TemplateId>& a, const std::vector<T
   return best[a.size()][b.size()];
 }
 
-void check_matched(const std::vector<Matched>& matched, const std::vector<TemplateId>& a, const std::vector<TemplateId>& b) {
+void check_matched(const std::vector<Matched>& matched, const std::vector<TemplateId>& a,
+                   const std::vector<TemplateId>& b) {
   for (std::size_t i = 0; i < matched.size(); ++i) {
     REQUIRE(matched[i].failure < a.size());
     REQUIRE(matched[i].normal < b.size());
@@ -82,11 +83,17 @@ TEST_CASE("what only the failure's log has, in real logs") {
     std::vector<const char*> has_not;
   };
   const Row rows[] = {
-      {"redis", {"Background saving error", "No space left on device"}, {"Ready to accept connections", "DB saved on disk"}},
-      {"postgresql", {"PANIC", "No space left on device", "database system was interrupted"}, {"checkpoint starting: immediate force wait"}},
+      {"redis",
+       {"Background saving error", "No space left on device"},
+       {"Ready to accept connections", "DB saved on disk"}},
+      {"postgresql",
+       {"PANIC", "No space left on device", "database system was interrupted"},
+       {"checkpoint starting: immediate force wait"}},
       {"nats", {"connection refused"}, {"Starting nats-server", "Server is ready"}},
       {"nginx", {"No space left on device", "upstream timed out", "Connection refused"}, {"start worker processes"}},
-      {"python", {"cannot save record <n> OSError: [Errno 28] No space left on device"}, {"saved record", "opening journal"}},
+      {"python",
+       {"cannot save record <n> OSError: [Errno 28] No space left on device"},
+       {"saved record", "opening journal"}},
       {"mosquitto", {"No space left on device"}, {"Opening ipv4 listen socket"}},
       {"supervisor", {"terminated by SIGKILL"}, {"supervisord started"}},
       {"syslog", {"Permission denied"}, {}},
@@ -110,7 +117,8 @@ TEST_CASE("what only the failure's log has, in real logs") {
     }
     for (const char* text : row.has_not) CHECK(observed.find(text) == std::string::npos);
     CHECK(pair.difference.observed.size() < pair.failure.nodes[0].messages.size());
-    if (std::string(row.system) != "klog") CHECK(!pair.difference.nodes[0].matched.empty());  // one line in peace, of a request that differs
+    if (std::string(row.system) != "klog")
+      CHECK(!pair.difference.nodes[0].matched.empty());  // one line in peace, of a request that differs
   }
 }
 
@@ -131,8 +139,10 @@ TEST_CASE("a log and itself do not differ") {
 TEST_CASE("threads may interleave as they like; what is missing, more frequent or out of order is told apart") {
   const std::string head = "2026-01-02 03:04:05,000 [";
   const auto line = [&](const char* thread, const char* text) { return head + thread + "] INFO x.Y - " + text + "\n"; };
-  const std::string usual = line("a", "one") + line("a", "two") + line("b", "three") + line("b", "four") + line("a", "closed well");
-  const Pair other_order(line("b", "three") + line("a", "one") + line("b", "four") + line("a", "two") + line("a", "closed well"), usual);
+  const std::string usual =
+      line("a", "one") + line("a", "two") + line("b", "three") + line("b", "four") + line("a", "closed well");
+  const Pair other_order(
+      line("b", "three") + line("a", "one") + line("b", "four") + line("a", "two") + line("a", "closed well"), usual);
   CHECK(other_order.observed() == "");
   CHECK(other_order.difference.lacking.empty());
   std::string many = line("a", "one") + line("a", "two") + line("b", "three");

@@ -27,7 +27,8 @@ struct Hinted {
     evidence.normal = read("usual", usual);
     evidence.failure = read("failed", failed);
     evidence.difference = compare(evidence.failure, evidence.normal, kinds);
-    evidence.hints = find_hints(evidence.failure, evidence.normal, evidence.difference, {{"n1", {"10.0.0.1"}}, {"n2", {"10.0.0.2"}}, {"n3", {"10.0.0.3"}}});
+    evidence.hints = find_hints(evidence.failure, evidence.normal, evidence.difference,
+                                {{"n1", {"10.0.0.1"}}, {"n2", {"10.0.0.2"}}, {"n3", {"10.0.0.3"}}});
   }
   Logs read(const std::string& name, const std::vector<std::string>& texts) {
     std::vector<Input> inputs;
@@ -47,16 +48,19 @@ struct Hinted {
 }  // namespace
 
 TEST_CASE("a line of the banner alone is no new beginning", "[logs]") {
-  const Hinted one({"ready at 10.0.0.1:7000\nmember 1 leads\nmember 2 leads\nmember 1 leads\n"}, {"ready at 10.0.0.1:7000\nmember 1 leads\n"});
+  const Hinted one({"ready at 10.0.0.1:7000\nmember 1 leads\nmember 2 leads\nmember 1 leads\n"},
+                   {"ready at 10.0.0.1:7000\nmember 1 leads\n"});
   CHECK(one.find(Hint::Kind::end, "n1") == nullptr);
-  const Hinted two({"0 puts\nready at 10.0.0.1:7000\n0 puts\nready at 10.0.0.1:7000\n"}, {"0 puts\nready at 10.0.0.1:7000\n"});
+  const Hinted two({"0 puts\nready at 10.0.0.1:7000\n0 puts\nready at 10.0.0.1:7000\n"},
+                   {"0 puts\nready at 10.0.0.1:7000\n"});
   const Hint* end = two.find(Hint::Kind::end, "n1");
   REQUIRE(end != nullptr);
   CHECK(end->signal == 9);
   CHECK(end->message == 1);
 }
 
-TEST_CASE("who says what another one says without faults has its role: that one may have been stopped, or cut off", "[logs]") {
+TEST_CASE("who says what another one says without faults has its role: that one may have been stopped, or cut off",
+          "[logs]") {
   const std::string at = "2026-01-02 03:04:";
   const std::string led = at + "05 leader of term 1\n", follows = at + "04 listening\n";
   const Hinted one({follows + at + "40 leader of term 2\n", follows, follows + led}, {follows, follows, follows + led});
@@ -71,8 +75,9 @@ TEST_CASE("who says what another one says without faults has its role: that one 
 }
 
 TEST_CASE("where no times tell who had a role first, the numbers do", "[logs]") {
-  const Hinted one({"listening\nleader of term 2, from job 57 on\n", "listening\n", "listening\nleader of term 1, from job 0 on\n"},
-                   {"listening\n", "listening\nleader of term 1, from job 0 on\n", "listening\n"});
+  const Hinted one(
+      {"listening\nleader of term 2, from job 57 on\n", "listening\n", "listening\nleader of term 1, from job 0 on\n"},
+      {"listening\n", "listening\nleader of term 1, from job 0 on\n", "listening\n"});
   // In the run without faults n2 plays that role.
   CHECK(one.find(Hint::Kind::end, "n2") != nullptr);
   CHECK(one.find(Hint::Kind::stop, "n2") == nullptr);  // since when it stood still, nobody says
@@ -81,12 +86,16 @@ TEST_CASE("where no times tell who had a role first, the numbers do", "[logs]") 
 // What haproxy 2.6 and two nginx 1.22 wrote when web2's link was taken down for a while and web1 was killed.
 TEST_CASE("who refuses connections is gone, who does not answer is cut off", "[logs]") {
   const std::string lb =
-      "2026-11-23T21:35:37.630125+00:00 10.0.0.254:57414 [23/Nov/2026:21:35:37.628] f b/n2 0/0/1/0/1 200 203 - - ---- 1/1/0/0/0 0/0 \"GET / HTTP/1.1\"\n"
-      "2026-11-23T21:35:40.456934+00:00 Server b/n3 is DOWN, reason: Layer4 timeout, check duration: 501ms. 1 active and 0 backup servers left. 2 sessions active, 0 requeued, 0 "
+      "2026-11-23T21:35:37.630125+00:00 10.0.0.254:57414 [23/Nov/2026:21:35:37.628] f b/n2 0/0/1/0/1 200 203 - - ---- "
+      "1/1/0/0/0 0/0 \"GET / HTTP/1.1\"\n"
+      "2026-11-23T21:35:40.456934+00:00 Server b/n3 is DOWN, reason: Layer4 timeout, check duration: 501ms. 1 active "
+      "and 0 backup servers left. 2 sessions active, 0 requeued, 0 "
       "remaining in queue.\n"
-      "2026-11-23T21:35:45.477787+00:00 Server b/n3 is UP, reason: Layer4 check passed, check duration: 0ms. 2 active and 0 backup servers online. 0 sessions requeued, 0 total in "
+      "2026-11-23T21:35:45.477787+00:00 Server b/n3 is UP, reason: Layer4 check passed, check duration: 0ms. 2 active "
+      "and 0 backup servers online. 0 sessions requeued, 0 total in "
       "queue.\n"
-      "2026-11-23T21:35:46.729800+00:00 Server b/n2 is DOWN, reason: Layer4 connection problem, info: \"Connection refused\", check duration: 0ms. 1 active and 0 backup servers "
+      "2026-11-23T21:35:46.729800+00:00 Server b/n2 is DOWN, reason: Layer4 connection problem, info: \"Connection "
+      "refused\", check duration: 0ms. 1 active and 0 backup servers "
       "left. 0 sessions active, 0 requeued, 0 remaining in queue.\n";
   const Hinted one({lb}, {});
   const Hint* gone = one.find(Hint::Kind::end, "n2");
@@ -102,11 +111,14 @@ TEST_CASE("who refuses connections is gone, who does not answer is cut off", "[l
 TEST_CASE("a program whose opening stands in the log once more began again, whatever its words", "[logs]") {
   const auto life = [](int second, int pid) {
     std::string text;
-    for (const char* words : {"using the \"epoll\" event method", "nginx/1.22.1", "OS: Linux 6.1.0", "getrlimit(RLIMIT_NOFILE): 20000:20000", "start worker processes"})
+    for (const char* words : {"using the \"epoll\" event method", "nginx/1.22.1", "OS: Linux 6.1.0",
+                              "getrlimit(RLIMIT_NOFILE): 20000:20000", "start worker processes"})
       text += fmt::format("2026/11/23 21:35:{:02} [notice] {}#{}: {}\n", second, pid, pid, words);
     return text;
   };
-  const std::string served = "2026/11/23 21:35:43 [info] 18803#18803: *19 client 10.0.0.1 closed keepalive connection (104: Connection reset by peer)\n";
+  const std::string served =
+      "2026/11/23 21:35:43 [info] 18803#18803: *19 client 10.0.0.1 closed keepalive connection (104: Connection reset "
+      "by peer)\n";
   const Hinted one({life(33, 18794) + served + served + life(49, 19874)}, {});
   const Hint* end = one.find(Hint::Kind::end, "n1");
   REQUIRE(end != nullptr);
@@ -118,17 +130,24 @@ TEST_CASE("a program whose opening stands in the log once more began again, what
   CHECK(reset->weight <= 0.5);
   // A log that begins somewhere, of a program that goes round, has no opening.
   std::string round;
-  for (int i = 0; i < 30; ++i) round += fmt::format("2026/11/23 21:36:{:02} [notice] 1#1: start of a round\n2026/11/23 21:36:{:02} [notice] 1#1: looked around\n2026/11/23 21:36:{:02} [notice] 1#1: all is well\n", i, i, i);
+  for (int i = 0; i < 30; ++i)
+    round += fmt::format(
+        "2026/11/23 21:36:{:02} [notice] 1#1: start of a round\n2026/11/23 21:36:{:02} [notice] 1#1: looked "
+        "around\n2026/11/23 21:36:{:02} [notice] 1#1: all is well\n",
+        i, i, i);
   CHECK(Hinted({round}, {}).find(Hint::Kind::end, "n1") == nullptr);
 }
 
 // PostgreSQL 15, of which the checkpointer was killed; later it was stopped.
 TEST_CASE("a helper's end is not the node's, and what ends in an orderly stop is none", "[logs]") {
   const std::string at = "2026-11-23 21:37:";
-  const Hinted one({at + "35.009 UTC [27001] LOG:  checkpoint starting: wal\n" + at + "50.631 UTC [26992] LOG:  checkpointer process (PID 27001) was terminated by signal 9: Killed\n" +
-                    at + "50.695 UTC [26992] LOG:  database system is ready to accept connections\n" + at + "53.967 UTC [28387] postgres@postgres FATAL:  could not write init file\n" +
-                    at + "56.235 UTC [26992] LOG:  received fast shutdown request\n" +
-                    at + "56.240 UTC [26992] LOG:  background worker \"logical replication launcher\" (PID 28204) exited with exit code 1\n"},
+  const Hinted one({at + "35.009 UTC [27001] LOG:  checkpoint starting: wal\n" + at +
+                    "50.631 UTC [26992] LOG:  checkpointer process (PID 27001) was terminated by signal 9: Killed\n" +
+                    at + "50.695 UTC [26992] LOG:  database system is ready to accept connections\n" + at +
+                    "53.967 UTC [28387] postgres@postgres FATAL:  could not write init file\n" + at +
+                    "56.235 UTC [26992] LOG:  received fast shutdown request\n" + at +
+                    "56.240 UTC [26992] LOG:  background worker \"logical replication launcher\" (PID 28204) exited "
+                    "with exit code 1\n"},
                    {});
   std::size_t ends = 0;
   for (const Hint& hint : one.evidence.hints)
@@ -163,11 +182,14 @@ TEST_CASE("an error in a message of its own is of the one before; and of two nod
   Templates kinds;
   const Logs failure = read_text(text, {"n1.log", "n1"}, {}, kinds);
   const std::vector<Hint> hints = find_hints(failure, {}, compare(failure, {}, kinds), {{"n1", {}}, {"n2", {}}});
-  CHECK(std::any_of(hints.begin(), hints.end(), [](const Hint& hint) { return hint.kind == Hint::Kind::silence && hint.peer == "n2" && hint.weight < 0.3; }));
+  CHECK(std::any_of(hints.begin(), hints.end(), [](const Hint& hint) {
+    return hint.kind == Hint::Kind::silence && hint.peer == "n2" && hint.weight < 0.3;
+  }));
 }
 
 TEST_CASE("what stands behind a message of every day, without a time, is read by itself", "[logs]") {
-  const std::string begin = "2026-01-02 03:04:05 INFO committed block 1\n2026-01-02 03:04:06 ERROR server ended: use of closed connection\n";
+  const std::string begin =
+      "2026-01-02 03:04:05 INFO committed block 1\n2026-01-02 03:04:06 ERROR server ended: use of closed connection\n";
   const std::string refused = "open /srv/n1/data/state.json: permission denied\n";
   const Hinted one({begin + refused}, {begin});
   const Hint* call = one.find(Hint::Kind::call, "n1");
@@ -190,7 +212,8 @@ TEST_CASE("what stands behind a message of every day, without a time, is read by
 // What ovsdb-server 3.1.0 wrote when its disk was full: both layers tell of each failure, the upper one more often.
 TEST_CASE("what two layers of a program tell of one failure is one failure", "[logs]") {
   const std::string at = "2026-11-25T22:28:24.";
-  const Hinted one({at + "100Z|00018|raft|INFO|server ee7a added to configuration\n" + at + "689Z|00019|ovsdb_log|WARN|/run/ovs/n1/data/db: write failed (No space left on device)\n" + at +
+  const Hinted one({at + "100Z|00018|raft|INFO|server ee7a added to configuration\n" + at +
+                    "689Z|00019|ovsdb_log|WARN|/run/ovs/n1/data/db: write failed (No space left on device)\n" + at +
                     "689Z|00020|raft|ERR|I/O error: data/db: write failed (No space left on device)\n" + at +
                     "712Z|00021|raft|ERR|I/O error: data/db: write failed (No space left on device)\n" + at +
                     "800Z|00022|raft|ERR|I/O error: data/other: write failed (No space left on device)\n"},
@@ -204,8 +227,10 @@ TEST_CASE("what two layers of a program tell of one failure is one failure", "[l
 TEST_CASE("a log that is opened once more is of a program that begins again", "[logs]") {
   const std::string at = "2026-11-25T22:28:";
   const std::string opened = "Z|00001|vlog|INFO|opened log file /var/log/ovs/ovsdb.log\n";
-  const Hinted one({at + "22.204" + opened + at + "22.223Z|00002|raft|INFO|local server ID is ee7a\n" + at + "22.224Z|00003|ovsdb_server|INFO|ovsdb-server (Open vSwitch) 3.1.0\n" +
-                    at + "25.060Z|00004|raft|INFO|adding 26de to cluster ea25 succeeded (completed)\n" + at + "25.591" + opened + at + "26.111" + opened + at + "26.627" + opened},
+  const Hinted one({at + "22.204" + opened + at + "22.223Z|00002|raft|INFO|local server ID is ee7a\n" + at +
+                    "22.224Z|00003|ovsdb_server|INFO|ovsdb-server (Open vSwitch) 3.1.0\n" + at +
+                    "25.060Z|00004|raft|INFO|adding 26de to cluster ea25 succeeded (completed)\n" + at + "25.591" +
+                    opened + at + "26.111" + opened + at + "26.627" + opened},
                    {});
   const Hint* end = one.find(Hint::Kind::end, "n1");
   REQUIRE(end != nullptr);
@@ -217,12 +242,17 @@ TEST_CASE("a log that is opened once more is of a program that begins again", "[
 }
 
 TEST_CASE("a clock that differs from most others is wrong, whoever says so", "[logs]") {
-  const auto says = [](int self, int peer) { return fmt::format("2026-01-02 03:04:0{}.000 WARN clock drift of n{} is too high: 1m0.{}s\n", 5 + self, peer, self); };
+  const auto says = [](int self, int peer) {
+    return fmt::format("2026-01-02 03:04:0{}.000 WARN clock drift of n{} is too high: 1m0.{}s\n", 5 + self, peer, self);
+  };
   const std::string ready = "2026-01-02 03:04:05.000 INFO ready\n";
-  for (const std::vector<std::string>& logs : {std::vector{ready + says(1, 3), ready + says(2, 3), ready + says(3, 1) + says(3, 2)}, {ready, ready, ready + says(3, 1) + says(3, 2)},
-                                               {ready + says(1, 3), ready + says(2, 3), ready}}) {
+  for (const std::vector<std::string>& logs :
+       {std::vector{ready + says(1, 3), ready + says(2, 3), ready + says(3, 1) + says(3, 2)},
+        {ready, ready, ready + says(3, 1) + says(3, 2)},
+        {ready + says(1, 3), ready + says(2, 3), ready}}) {
     const Hinted one(logs, {ready, ready, ready});
-    const Hint *third = one.find(Hint::Kind::clock, "n3"), *first = one.find(Hint::Kind::clock, "n1"), *second = one.find(Hint::Kind::clock, "n2");
+    const Hint *third = one.find(Hint::Kind::clock, "n3"), *first = one.find(Hint::Kind::clock, "n1"),
+               *second = one.find(Hint::Kind::clock, "n2");
     REQUIRE((third != nullptr && first != nullptr && second != nullptr));
     CHECK(third->weight > 1.5 * first->weight);
     CHECK(first->weight == second->weight);

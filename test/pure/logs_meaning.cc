@@ -17,7 +17,8 @@ using namespace rose::logs::test;
 
 namespace {
 
-std::vector<Hint> hints_of(const Logs& failure, const Logs& normal, Templates& kinds, const std::vector<NodeName>& names = {{"n1", {}}}) {
+std::vector<Hint> hints_of(const Logs& failure, const Logs& normal, Templates& kinds,
+                           const std::vector<NodeName>& names = {{"n1", {}}}) {
   const Difference difference = compare(failure, normal, kinds);
   return find_hints(failure, normal, difference, names);
 }
@@ -29,69 +30,123 @@ TEST_CASE("what messages say") {
   struct Row {
     const char* text;
     int error;
-    const char* call;   // the likeliest
+    const char* call;  // the likeliest
     const char* path;
     const char* peer;
   };
   const Row rows[] = {
       {"Write error saving DB on disk(rdbSaveRio): No space left on device", ENOSPC, "write", "", ""},
-      {"Failed opening the temp RDB file temp-333.rdb (in server root dir /data) for saving: No space left on device", ENOSPC, "write", "/data/*", ""},
-      {"could not write to file \"pg_wal/xlogtemp.1520\": No space left on device", ENOSPC, "write", "pg_wal/xlogtemp.1520", ""},
+      {"Failed opening the temp RDB file temp-333.rdb (in server root dir /data) for saving: No space left on device",
+       ENOSPC, "write", "/data/*", ""},
+      {"could not write to file \"pg_wal/xlogtemp.1520\": No space left on device", ENOSPC, "write",
+       "pg_wal/xlogtemp.1520", ""},
       {"could not fsync file \"base/13/2601\": Input/output error", EIO, "fsync", "base/13/2601", ""},
-      {"*7 open() \"/srv/www/none\" failed (2: No such file or directory), client: 127.0.0.1, server: , request: \"GET /none HTTP/1.1\"", ENOENT, "openat", "/srv/www/none", "127.0.0.1"},
-      {"*10 pwrite() \"/mnt/tmp/0000000001\" failed (28: No space left on device), client: 127.0.0.1", ENOSPC, "write", "/mnt/tmp/0000000001", "127.0.0.1"},
-      {"*7 connect() failed (111: Connection refused) while connecting to upstream, client: 127.0.0.1, upstream: \"http://10.0.0.2:9001/app/\"", ECONNREFUSED, "connect", "", "10.0.0.2:9001"},
-      {"Error trying to connect to route (attempt 1): dial tcp 127.0.0.1:6223: connect: connection refused", ECONNREFUSED, "connect", "", "127.0.0.1:6223"},
-      {"cannot save record 2\nTraceback (most recent call last):\n  File \"store.py\", line 7\nOSError: [Errno 28] No space left on device", ENOSPC, "write", "", ""},
-      {"FileNotFoundError: [Errno 2] No such file or directory: '/srv/sv/none/x'", ENOENT, "openat", "/srv/sv/none/x", ""},
+      {"*7 open() \"/srv/www/none\" failed (2: No such file or directory), client: 127.0.0.1, server: , request: \"GET "
+       "/none HTTP/1.1\"",
+       ENOENT, "openat", "/srv/www/none", "127.0.0.1"},
+      {"*10 pwrite() \"/mnt/tmp/0000000001\" failed (28: No space left on device), client: 127.0.0.1", ENOSPC, "write",
+       "/mnt/tmp/0000000001", "127.0.0.1"},
+      {"*7 connect() failed (111: Connection refused) while connecting to upstream, client: 127.0.0.1, upstream: "
+       "\"http://10.0.0.2:9001/app/\"",
+       ECONNREFUSED, "connect", "", "10.0.0.2:9001"},
+      {"Error trying to connect to route (attempt 1): dial tcp 127.0.0.1:6223: connect: connection refused",
+       ECONNREFUSED, "connect", "", "127.0.0.1:6223"},
+      {"cannot save record 2\nTraceback (most recent call last):\n  File \"store.py\", line 7\nOSError: [Errno 28] No "
+       "space left on device",
+       ENOSPC, "write", "", ""},
+      {"FileNotFoundError: [Errno 2] No such file or directory: '/srv/sv/none/x'", ENOENT, "openat", "/srv/sv/none/x",
+       ""},
       {"peer 127.0.0.1:7002 is lost: [Errno 111] Connection refused", ECONNREFUSED, "connect", "", "127.0.0.1:7002"},
       {"cannot open /var/backups/db.tar: Permission denied", EACCES, "openat", "/var/backups/db.tar", ""},
-      {"Severe unrecoverable error, exiting\njava.io.IOException: No space left on device\n\tat java.io.FileOutputStream.writeBytes(Native Method)", ENOSPC, "write", "", ""},
+      {"Severe unrecoverable error, exiting\njava.io.IOException: No space left on device\n\tat "
+       "java.io.FileOutputStream.writeBytes(Native Method)",
+       ENOSPC, "write", "", ""},
       {"java.nio.file.AccessDeniedException: /var/lib/x/log.1", EACCES, "openat", "/var/lib/x/log.1", ""},
       {"accept4: too many open files; retrying in 5ms", EMFILE, "accept4", "", ""},
       {"fsync of /data/wal/000.wal failed with EIO", EIO, "fsync", "/data/wal/000.wal", ""},
-      {"thread 'main' panicked at 'called `Result::unwrap()` on an `Err` value: Os { code: 28, kind: StorageFull, message: \"No space left on device\" }'", ENOSPC, "write", "", ""},
+      {"thread 'main' panicked at 'called `Result::unwrap()` on an `Err` value: Os { code: 28, kind: StorageFull, "
+       "message: \"No space left on device\" }'",
+       ENOSPC, "write", "", ""},
       {"rename data.tmp failed: os error 5", EIO, "rename", "", ""},
       {"can't start new thread", EAGAIN, "clone", "", ""},
-      {"read tcp 10.0.0.1:2380->10.0.0.3:50412: read: connection reset by peer", ECONNRESET, "read", "", "10.0.0.3:50412"},
+      {"read tcp 10.0.0.1:2380->10.0.0.3:50412: read: connection reset by peer", ECONNRESET, "read", "",
+       "10.0.0.3:50412"},
       // Kafka
-      {"Error while appending records to orders-3 in dir /var/lib/kafka/data\njava.io.IOException: No space left on device\n\tat java.base/sun.nio.ch.FileDispatcherImpl.write0(Native Method)\n\tat java.base/sun.nio.ch.IOUtil.write(IOUtil.java:113)", ENOSPC, "write", "/var/lib/kafka/data/*", ""},
+      {"Error while appending records to orders-3 in dir /var/lib/kafka/data\njava.io.IOException: No space left on "
+       "device\n\tat java.base/sun.nio.ch.FileDispatcherImpl.write0(Native Method)\n\tat "
+       "java.base/sun.nio.ch.IOUtil.write(IOUtil.java:113)",
+       ENOSPC, "write", "/var/lib/kafka/data/*", ""},
       // Cassandra, HDFS, Elasticsearch: the call stands in the stack trace
-      {"Failed managing commit log segments. Commit disk failure policy is stop; terminating thread.\norg.apache.cassandra.io.FSWriteError: java.io.IOException: No space left on device\n\tat java.base/sun.nio.ch.FileDispatcherImpl.truncate0(Native Method)", ENOSPC, "ftruncate", "", ""},
-      {"IOException in BlockReceiver.run(): \njava.io.IOException: Connection reset by peer\n\tat sun.nio.ch.FileDispatcherImpl.write0(Native Method)", ECONNRESET, "write", "", ""},
-      {"[logs][0] failed engine [translog trimming failed]\njava.io.IOException: Input/output error\n\tat sun.nio.ch.FileDispatcherImpl.force0(Native Method) ~[?:?]", EIO, "fsync", "", ""},
-      {"org.apache.hadoop.util.DiskChecker$DiskOutOfSpaceException: Out of space: The volume with the most available space (=12288 B) is less than the block size (=134217728 B).", ENOSPC, "write", "", ""},
+      {"Failed managing commit log segments. Commit disk failure policy is stop; terminating "
+       "thread.\norg.apache.cassandra.io.FSWriteError: java.io.IOException: No space left on device\n\tat "
+       "java.base/sun.nio.ch.FileDispatcherImpl.truncate0(Native Method)",
+       ENOSPC, "ftruncate", "", ""},
+      {"IOException in BlockReceiver.run(): \njava.io.IOException: Connection reset by peer\n\tat "
+       "sun.nio.ch.FileDispatcherImpl.write0(Native Method)",
+       ECONNRESET, "write", "", ""},
+      {"[logs][0] failed engine [translog trimming failed]\njava.io.IOException: Input/output error\n\tat "
+       "sun.nio.ch.FileDispatcherImpl.force0(Native Method) ~[?:?]",
+       EIO, "fsync", "", ""},
+      {"org.apache.hadoop.util.DiskChecker$DiskOutOfSpaceException: Out of space: The volume with the most available "
+       "space (=12288 B) is less than the block size (=134217728 B).",
+       ENOSPC, "write", "", ""},
       // MySQL: the number says more than the advice behind it
-      {"Write to file ./shop/orders.ibd failed at offset 113246208, 1048576 bytes should have been written, only 0 were written. Operating system error number 28. Check that your OS and file system support files of this size. Check also that the disk is not full or a disk quota exceeded.", ENOSPC, "write", "./shop/orders.ibd", ""},
-      {"error reconnecting to master 'repl@10.0.0.2:3306' - retry-time: 60 retries: 1 message: Can't connect to MySQL server on '10.0.0.2' (111), Error_code: MY-002003", ECONNREFUSED, "connect", "", "10.0.0.2"},
+      {"Write to file ./shop/orders.ibd failed at offset 113246208, 1048576 bytes should have been written, only 0 "
+       "were written. Operating system error number 28. Check that your OS and file system support files of this size. "
+       "Check also that the disk is not full or a disk quota exceeded.",
+       ENOSPC, "write", "./shop/orders.ibd", ""},
+      {"error reconnecting to master 'repl@10.0.0.2:3306' - retry-time: 60 retries: 1 message: Can't connect to MySQL "
+       "server on '10.0.0.2' (111), Error_code: MY-002003",
+       ECONNREFUSED, "connect", "", "10.0.0.2"},
       // MongoDB
-      {"[1717228820:000000][1:0x7f], file:collection-2.wt, WT_SESSION.checkpoint: __posix_file_write, 539: /data/db/collection-2.wt: handle-write: pwrite: failed to write 4096 bytes at offset 36864: No space left on device", ENOSPC, "write", "/data/db/collection-2.wt", ""},
+      {"[1717228820:000000][1:0x7f], file:collection-2.wt, WT_SESSION.checkpoint: __posix_file_write, 539: "
+       "/data/db/collection-2.wt: handle-write: pwrite: failed to write 4096 bytes at offset 36864: No space left on "
+       "device",
+       ENOSPC, "write", "/data/db/collection-2.wt", ""},
       // RabbitMQ
       {"** {badmatch,{error,enospc}}", ENOSPC, "write", "", ""},
       {"Free disk space is insufficient. Free bytes: 40960. Limit: 50000000", ENOSPC, "write", "", ""},
       // Consul, CockroachDB, TiKV, ClickHouse, Ceph
-      {"failed to commit logs: error=\"write /consul/data/raft/raft.db: no space left on device\"", ENOSPC, "write", "/consul/data/raft/raft.db", ""},
-      {"closing connection after: rpc error: code = Unavailable desc = connection error: desc = \"transport: Error while dialing: dial tcp 10.0.0.2:26257: connect: no route to host\"", EHOSTUNREACH, "connect", "", "10.0.0.2:26257"},
-      {"rocksdb background error. db: kv, reason: flush, error: IO error: No space left on device: While appending to file: /var/lib/tikv/db/000123.sst: No space left on device", ENOSPC, "write", "/var/lib/tikv/db/000123.sst", ""},
-      {"{abc} <Error> executeQuery: Code: 243. DB::Exception: Cannot reserve 1.00 MiB, not enough space. (NOT_ENOUGH_SPACE) (version 24.3)", ENOSPC, "write", "", ""},
-      {"bdev(0x55 /var/lib/ceph/osd/ceph-1/block) _aio_thread got r=-5 ((5) Input/output error)", EIO, "write", "/var/lib/ceph/osd/ceph-1/block", ""},
+      {"failed to commit logs: error=\"write /consul/data/raft/raft.db: no space left on device\"", ENOSPC, "write",
+       "/consul/data/raft/raft.db", ""},
+      {"closing connection after: rpc error: code = Unavailable desc = connection error: desc = \"transport: Error "
+       "while dialing: dial tcp 10.0.0.2:26257: connect: no route to host\"",
+       EHOSTUNREACH, "connect", "", "10.0.0.2:26257"},
+      {"rocksdb background error. db: kv, reason: flush, error: IO error: No space left on device: While appending to "
+       "file: /var/lib/tikv/db/000123.sst: No space left on device",
+       ENOSPC, "write", "/var/lib/tikv/db/000123.sst", ""},
+      {"{abc} <Error> executeQuery: Code: 243. DB::Exception: Cannot reserve 1.00 MiB, not enough space. "
+       "(NOT_ENOUGH_SPACE) (version 24.3)",
+       ENOSPC, "write", "", ""},
+      {"bdev(0x55 /var/lib/ceph/osd/ceph-1/block) _aio_thread got r=-5 ((5) Input/output error)", EIO, "write",
+       "/var/lib/ceph/osd/ceph-1/block", ""},
       // Elasticsearch
-      {"flood stage disk watermark [95%] exceeded on [abc][es01][/usr/share/elasticsearch/data] free: 1gb[3.1%], all indices on this node will be marked read-only", ENOSPC, "write", "/usr/share/elasticsearch/data", ""},
+      {"flood stage disk watermark [95%] exceeded on [abc][es01][/usr/share/elasticsearch/data] free: 1gb[3.1%], all "
+       "indices on this node will be marked read-only",
+       ENOSPC, "write", "/usr/share/elasticsearch/data", ""},
       // nginx
-      {"*8 socket() failed (24: Too many open files) while connecting to upstream, client: 10.0.0.9, server: _, request: \"GET / HTTP/1.1\"", EMFILE, "socket", "", "10.0.0.9"},
+      {"*8 socket() failed (24: Too many open files) while connecting to upstream, client: 10.0.0.9, server: _, "
+       "request: \"GET / HTTP/1.1\"",
+       EMFILE, "socket", "", "10.0.0.9"},
       {"accept4() failed (24: Too many open files)", EMFILE, "accept4", "", ""},
       // PostgreSQL
       {"could not extend file \"base/16384/16385\": No space left on device", ENOSPC, "write", "base/16384/16385", ""},
       // glog, Rust, Python, .NET: what is code is no path
       {"Failed to shutdown socket with fd 12: Transport endpoint is not connected", ENOTCONN, "", "", ""},
       {"append failed: Os { code: 5, kind: Uncategorized, message: \"Input/output error\" }", EIO, "write", "", ""},
-      {"could not save\nTraceback (most recent call last):\n  File \"/srv/kv/store.py\", line 12, in save\n    os.replace(tmp, path)\nOSError: [Errno 28] No space left on device: '/srv/kv/data/db.tmp' -> '/srv/kv/data/db'", ENOSPC, "rename", "/srv/kv/data/db.tmp", ""},
-      {"System.IO.IOException: No space left on device : '/var/lib/svc/state.bin'\n   at Svc.Store.Save(String path) in /src/Store.cs:line 33", ENOSPC, "write", "/var/lib/svc/state.bin", ""},
+      {"could not save\nTraceback (most recent call last):\n  File \"/srv/kv/store.py\", line 12, in save\n    "
+       "os.replace(tmp, path)\nOSError: [Errno 28] No space left on device: '/srv/kv/data/db.tmp' -> '/srv/kv/data/db'",
+       ENOSPC, "rename", "/srv/kv/data/db.tmp", ""},
+      {"System.IO.IOException: No space left on device : '/var/lib/svc/state.bin'\n   at Svc.Store.Save(String path) "
+       "in /src/Store.cs:line 33",
+       ENOSPC, "write", "/var/lib/svc/state.bin", ""},
       // the kernel
       {"EXT4-fs (sda1): Remounting filesystem read-only", EROFS, "openat", "", ""},
       // Open vSwitch
       {"raft|ERR|I/O error: data/db: write failed (No space left on device)", ENOSPC, "write", "data/db", ""},
-      {"raft|ERR|internal error: deferred message completed but not ready to send: f71f append_reply \"I/O error\": term=1 result=\"I/O error\"", EIO, "write", "", ""},
+      {"raft|ERR|internal error: deferred message completed but not ready to send: f71f append_reply \"I/O error\": "
+       "term=1 result=\"I/O error\"",
+       EIO, "write", "", ""},
       {"Buffer I/O error on dev dm-0, logical block 12, lost async page write", EIO, "fsync", "", ""},
       {"saved record 1, 400000 bytes", 0, "", "", ""},
       {"GET /api/v1/open HTTP/1.1 200 (12)", 0, "", "", ""},
@@ -101,9 +156,13 @@ TEST_CASE("what messages say") {
       {"request failed: Error: socket hang up", ECONNRESET, "read", "", ""},
       {"TypeError: fetch failed, cause: ConnectTimeoutError UND_ERR_CONNECT_TIMEOUT", ETIMEDOUT, "connect", "", ""},
       // NSQ and others: colons and blanks in paths
-      {"DISKQUEUE(orders:billing): failed to sync - write /srv/q/orders:billing.diskqueue.000000.dat: no space left on device", ENOSPC, "write", "/srv/q/orders:billing.diskqueue.000000.dat", ""},
-      {"cannot keep it: write failed: '/srv/q/job:42.json': Input/output error", EIO, "write", "/srv/q/job:42.json", ""},
-      {"OSError: [Errno 28] No space left on device: '/srv/shop/data/order: 7.json'", ENOSPC, "write", "/srv/shop/data/order: 7.json", ""},
+      {"DISKQUEUE(orders:billing): failed to sync - write /srv/q/orders:billing.diskqueue.000000.dat: no space left on "
+       "device",
+       ENOSPC, "write", "/srv/q/orders:billing.diskqueue.000000.dat", ""},
+      {"cannot keep it: write failed: '/srv/q/job:42.json': Input/output error", EIO, "write", "/srv/q/job:42.json",
+       ""},
+      {"OSError: [Errno 28] No space left on device: '/srv/shop/data/order: 7.json'", ENOSPC, "write",
+       "/srv/shop/data/order: 7.json", ""},
       {"store/wal.go:17: cannot save: disk full", ENOSPC, "write", "", ""},
   };
   for (const Row& row : rows) {
@@ -124,30 +183,41 @@ TEST_CASE("a message that names the call itself stands for no other one", "[logs
   };
   const Row rows[] = {
       // Go
-      {"Stream create failed for '$G > tenant3': write /srv/n1/data/jetstream/$G/streams/tenant3/meta.inf: no space left on device (10077)", "write pwrite64 writev pwritev"},
-      {"failed to commit logs: error=\"write /consul/data/raft/raft.db: no space left on device\"", "write pwrite64 writev pwritev"},
+      {"Stream create failed for '$G > tenant3': write /srv/n1/data/jetstream/$G/streams/tenant3/meta.inf: no space "
+       "left on device (10077)",
+       "write pwrite64 writev pwritev"},
+      {"failed to commit logs: error=\"write /consul/data/raft/raft.db: no space left on device\"",
+       "write pwrite64 writev pwritev"},
       {"open /var/lib/x/snapshot.tmp: permission denied", "openat open creat"},
-      {"DISKQUEUE(orders): failed to sync - write /srv/q/orders:billing.diskqueue.000000.dat: input/output error", "write pwrite64 writev pwritev"},
+      {"DISKQUEUE(orders): failed to sync - write /srv/q/orders:billing.diskqueue.000000.dat: input/output error",
+       "write pwrite64 writev pwritev"},
       {"failed to store logs error=write /var/lib/x/raft.db: no space left on device", "write pwrite64 writev pwritev"},
       {"cannot rotate: rename /d/a.tmp /d/a: input/output error", "rename renameat renameat2"},
       {"wal: sync /d/wal/0.wal: input/output error", "fsync fdatasync sync_file_range"},
       {"accept4: too many open files; retrying in 5ms", "accept4 accept"},
       // C
-      {"*10 pwrite() \"/mnt/tmp/0000000001\" failed (28: No space left on device), client: 127.0.0.1", "write pwrite64 writev pwritev"},
+      {"*10 pwrite() \"/mnt/tmp/0000000001\" failed (28: No space left on device), client: 127.0.0.1",
+       "write pwrite64 writev pwritev"},
       {"fsync: Input/output error", "fsync fdatasync sync_file_range"},
       // Node.js
       {"Error: ENOSPC: no space left on device, write", "write pwrite64 writev pwritev"},
       {"Error: EACCES: permission denied, open '/srv/app/state.json'", "openat open creat"},
       // Java
-      {"Severe unrecoverable error, exiting\njava.io.IOException: No space left on device\n\tat java.io.FileOutputStream.writeBytes(Native Method)\n\tat java.io.FileOutputStream.write(FileOutputStream.java:326)",
+      {"Severe unrecoverable error, exiting\njava.io.IOException: No space left on device\n\tat "
+       "java.io.FileOutputStream.writeBytes(Native Method)\n\tat "
+       "java.io.FileOutputStream.write(FileOutputStream.java:326)",
        "write pwrite64 writev pwritev"},
-      {"[logs][0] failed engine [translog trimming failed]\njava.io.IOException: Input/output error\n\tat sun.nio.ch.FileDispatcherImpl.force0(Native Method) ~[?:?]", "fsync fdatasync sync_file_range"},
+      {"[logs][0] failed engine [translog trimming failed]\njava.io.IOException: Input/output error\n\tat "
+       "sun.nio.ch.FileDispatcherImpl.force0(Native Method) ~[?:?]",
+       "fsync fdatasync sync_file_range"},
       // what it was for
       {"failed to write /var/lib/x/state: no space left on device", ""},
       {"Write error saving DB on disk(rdbSaveRio): No space left on device", ""},
       {"could not write to file \"pg_wal/xlogtemp.1520\": No space left on device", ""},
       {"OSError: [Errno 28] No space left on device: '/srv/kv/data/db.tmp'", ""},
-      {"java.io.IOException: No space left on device\n\tat org.x.Store.write(Store.java:12)\n\tat java.io.FileOutputStream.writeBytes(Native Method)", ""},
+      {"java.io.IOException: No space left on device\n\tat org.x.Store.write(Store.java:12)\n\tat "
+       "java.io.FileOutputStream.writeBytes(Native Method)",
+       ""},
       {"read tcp 10.0.0.1:2380->10.0.0.3:50412: i/o timeout", ""},
   };
   for (const Row& row : rows) {
@@ -193,49 +263,64 @@ TEST_CASE("who ended, and how") {
     CHECK(meaning.exit_code == row.code);
   }
   // Of a process that the writer had started, and outlived.
-  for (const char* text : {"checkpointer process (PID 27001) was terminated by signal 9: Killed", "worker process 29 exited on signal 9",
-                           "background worker \"logical replication launcher\" (PID 28204) exited with exit code 1"})
+  for (const char* text :
+       {"checkpointer process (PID 27001) was terminated by signal 9: Killed", "worker process 29 exited on signal 9",
+        "background worker \"logical replication launcher\" (PID 28204) exited with exit code 1"})
     CHECK(read_meaning(text).helper);
-  for (const char* text : {"mydb.service: Main process exited, code=killed, status=9/KILL", "Out of memory: Killed process 3121 (etcd) total-vm:100kB"})
+  for (const char* text : {"mydb.service: Main process exited, code=killed, status=9/KILL",
+                           "Out of memory: Killed process 3121 (etcd) total-vm:100kB"})
     CHECK(!read_meaning(text).helper);
   CHECK(read_meaning("panic: runtime error: index out of range").panic);
-  for (const char* text : {"Fatal assertion id=50853", "Check failed: write(): No space left on device [28]", "*** Caught signal (Aborted) **",
-                           "kvd[4243]: segfault at 0 ip 00007f0000001234 sp 00007ffd00000000 error 4 in kvd[400000+1000]",
-                           "Received signal Segmentation fault (11)", "java.lang.OutOfMemoryError: Java heap space"}) {
+  for (const char* text :
+       {"Fatal assertion id=50853", "Check failed: write(): No space left on device [28]",
+        "*** Caught signal (Aborted) **",
+        "kvd[4243]: segfault at 0 ip 00007f0000001234 sp 00007ffd00000000 error 4 in kvd[400000+1000]",
+        "Received signal Segmentation fault (11)", "java.lang.OutOfMemoryError: Java heap space"}) {
     INFO(text);
     CHECK(read_meaning(text).panic);
   }
-  for (const char* text : {"memberlist: Suspect n2 has failed, no acks received", "InetAddress /10.0.0.3:7000 is now DOWN", "heartbeat_check: no reply from 10.0.0.2:6805 osd.2",
-                           "Connection to node 2 (/10.0.0.2:9092) could not be established. Broker may not be available.", "Server web/n2 is DOWN, reason: Layer4 timeout",
-                           "node-left[{es02}{10.0.0.2:9300} reason: disconnected], term: 3", "upstream prematurely closed connection while reading response header",
-                           "dial tcp: lookup n2 on 10.0.0.53:53: no such host", "missed heartbeats from client, timeout: 60s",
-                           "JGRP000010: n1-4711: suspecting n3-815", "WSREP: declaring b1c2d3e4 at tcp://10.0.0.3:4567 suspected",
-                           "Node FAILED: TcpDiscoveryNode [id=3f1c, consistentId=n3, addrs=ArrayList [10.0.0.3]]",
-                           "0-gv0-client-1: server 10.0.0.2:49152 has not responded in the last 42 seconds, disconnecting.",
-                           "[RaftManager id=3] Error connecting to node 10.0.0.1:9093 (id: 1 rack: null)\njava.net.SocketException: Invalid argument",
-                           "Bookie: 10.0.0.2:3181 is unavailable", "removed {{n3}{x}{y}{10.0.0.3}{10.0.0.3:9300}}, term: 2, version: 12, reason: ApplyCommitRequest"}) {
+  for (const char* text :
+       {"memberlist: Suspect n2 has failed, no acks received", "InetAddress /10.0.0.3:7000 is now DOWN",
+        "heartbeat_check: no reply from 10.0.0.2:6805 osd.2",
+        "Connection to node 2 (/10.0.0.2:9092) could not be established. Broker may not be available.",
+        "Server web/n2 is DOWN, reason: Layer4 timeout",
+        "node-left[{es02}{10.0.0.2:9300} reason: disconnected], term: 3",
+        "upstream prematurely closed connection while reading response header",
+        "dial tcp: lookup n2 on 10.0.0.53:53: no such host", "missed heartbeats from client, timeout: 60s",
+        "JGRP000010: n1-4711: suspecting n3-815", "WSREP: declaring b1c2d3e4 at tcp://10.0.0.3:4567 suspected",
+        "Node FAILED: TcpDiscoveryNode [id=3f1c, consistentId=n3, addrs=ArrayList [10.0.0.3]]",
+        "0-gv0-client-1: server 10.0.0.2:49152 has not responded in the last 42 seconds, disconnecting.",
+        "[RaftManager id=3] Error connecting to node 10.0.0.1:9093 (id: 1 rack: null)\njava.net.SocketException: "
+        "Invalid argument",
+        "Bookie: 10.0.0.2:3181 is unavailable",
+        "removed {{n3}{x}{y}{10.0.0.3}{10.0.0.3:9300}}, term: 2, version: 12, reason: ApplyCommitRequest"}) {
     INFO(text);
     CHECK(read_meaning(text).lost);
   }
   CHECK(read_meaning("Connection with replica 127.0.0.1:6380 lost.").lost);
-  for (const char* text : {"tcp:10.99.1.2:6644: connection closed by peer", "tcp:10.99.1.2:6644: connection attempt failed (Connection refused)",
-                           "upstream prematurely closed connection while reading response header", "read tcp 10.0.0.1:40112->10.0.0.2:2380: read: connection reset by peer"}) {
+  for (const char* text : {"tcp:10.99.1.2:6644: connection closed by peer",
+                           "tcp:10.99.1.2:6644: connection attempt failed (Connection refused)",
+                           "upstream prematurely closed connection while reading response header",
+                           "read tcp 10.0.0.1:40112->10.0.0.2:2380: read: connection reset by peer"}) {
     INFO(text);
     CHECK(read_meaning(text).closed);
   }
-  for (const char* text : {"Server web/n2 is DOWN, reason: Layer4 timeout", "dial tcp 10.0.0.2:2380: i/o timeout", "missed heartbeats from client, timeout: 60s"}) {
+  for (const char* text : {"Server web/n2 is DOWN, reason: Layer4 timeout", "dial tcp 10.0.0.2:2380: i/o timeout",
+                           "missed heartbeats from client, timeout: 60s"}) {
     INFO(text);
     CHECK_FALSE(read_meaning(text).closed);
   }
   CHECK(read_meaning("User requested shutdown...").stopping);
-  for (const char* text : {"Awaiting socket connections on 10.0.0.2:9093.", "serving peer traffic", "Ready to accept connections tcp",
-                           "database system is ready to accept connections", "binding to port 0.0.0.0/0.0.0.0:2181", "listening on IPv4 address \"0.0.0.0\", port 5432",
+  for (const char* text : {"Awaiting socket connections on 10.0.0.2:9093.", "serving peer traffic",
+                           "Ready to accept connections tcp", "database system is ready to accept connections",
+                           "binding to port 0.0.0.0/0.0.0.0:2181", "listening on IPv4 address \"0.0.0.0\", port 5432",
                            "Started Server@1b2c{STARTING}[9.4.56] @812ms, server started", "Waiting for connections"}) {
     INFO(text);
     CHECK(read_meaning(text).serving);
   }
-  for (const char* text : {"Registered the listener org.apache.kafka.image.loader.MetadataLoader@1", "the database system is not yet accepting connections",
-                           "Stopped listening on 10.0.0.2:9093", "preserving the old epoch", "could not bind: nobody is listening"}) {
+  for (const char* text : {"Registered the listener org.apache.kafka.image.loader.MetadataLoader@1",
+                           "the database system is not yet accepting connections", "Stopped listening on 10.0.0.2:9093",
+                           "preserving the old epoch", "could not bind: nobody is listening"}) {
     INFO(text);
     CHECK_FALSE(read_meaning(text).serving);
   }
@@ -249,15 +334,19 @@ TEST_CASE("what failed with a file, and nothing says how") {
   };
   const Row rows[] = {
       {"could not write init file", Operation::write, ""},  // PostgreSQL, on a full disk
-      {"Error saving in-memory database, unable to open /mosquitto/data/mosquitto.db.new for writing.", Operation::open, "/mosquitto/data/mosquitto.db.new"},
+      {"Error saving in-memory database, unable to open /mosquitto/data/mosquitto.db.new for writing.", Operation::open,
+       "/mosquitto/data/mosquitto.db.new"},
       {"Background saving error: cannot rename the snapshot", Operation::rename, ""},
       {"failed to sync the journal", Operation::sync, ""},
       {"failed to send the snapshot to 10.0.0.2:7000", Operation::unknown, nullptr},
       {"cannot connect to the database", Operation::unknown, nullptr},
       {"saved the snapshot", Operation::unknown, nullptr},
       {"could not read from the client", Operation::unknown, nullptr},
-      {"WARNING Memory overcommit must be enabled! Without it, a background save or replication may fail under low memory condition. Being disabled, it can also cause "
-       "failures without low memory condition, see x. To fix this issue add 'vm.overcommit_memory = 1' to /etc/sysctl.conf", Operation::unknown, nullptr},  // Redis
+      {"WARNING Memory overcommit must be enabled! Without it, a background save or replication may fail under low "
+       "memory condition. Being disabled, it can also cause "
+       "failures without low memory condition, see x. To fix this issue add 'vm.overcommit_memory = 1' to "
+       "/etc/sysctl.conf",
+       Operation::unknown, nullptr},  // Redis
   };
   for (const Row& row : rows) {
     INFO(row.text);
@@ -277,17 +366,20 @@ TEST_CASE("how long it stood still, as it says itself") {
     std::int64_t ms;
   };
   const Row rows[] = {
-      {"Not marking nodes down due to local pause of 8123456789ns > 5000000000ns", 8123},            // Cassandra
-      {"Detected pause in JVM or host machine (eg GC): pause of approximately 5210ms", 5210},        // Hadoop
+      {"Not marking nodes down due to local pause of 8123456789ns > 5000000000ns", 8123},      // Cassandra
+      {"Detected pause in JVM or host machine (eg GC): pause of approximately 5210ms", 5210},  // Hadoop
       {"We slept 35000ms instead of 3000ms, this is likely due to a long garbage collecting pause", 35000},  // HBase
       {"[gc][old][1234][5] duration [12.3s], collections [1]/[12.5s], total [12.3s]/[15s]", 12300},  // Elasticsearch
-      {R"({"msg":"leader failed to send out heartbeat on time; took too long, leader is overloaded likely from slow disk","heartbeat-interval":"100ms","expected-duration":"200ms","exceeded-duration":"8.391798121s"})", 8391},
+      {R"({"msg":"leader failed to send out heartbeat on time; took too long, leader is overloaded likely from slow disk","heartbeat-interval":"100ms","expected-duration":"200ms","exceeded-duration":"8.391798121s"})",
+       8391},
       {"failed to send out heartbeat on time (exceeded the 100ms timeout for 8.391798121s, to 69849e15a650cbd7)", 8391},
       {R"({"msg":"apply request took too long","exceeded-duration":"8.3s"})", 0},
-      {"Possible too long JVM pause: 5234 milliseconds.", 5234},                                                // Ignite
+      {"Possible too long JVM pause: 5234 milliseconds.", 5234},  // Ignite
       {"Corosync main process was not scheduled for 4567.8901 ms (threshold is 800.0000 ms).", 4567},
-      {"[gc][123] overhead, spent [12.3s] collecting in the last [13s]", 12300},                                // Elasticsearch
-      {"Total time for which application threads were stopped: 5.1250000 seconds, Stopping threads took: 0.0000130 seconds", 5125},  // HotSpot
+      {"[gc][123] overhead, spent [12.3s] collecting in the last [13s]", 12300},  // Elasticsearch
+      {"Total time for which application threads were stopped: 5.1250000 seconds, Stopping threads took: 0.0000130 "
+       "seconds",
+       5125},  // HotSpot
       {"Thread Thread[vert.x-eventloop-thread-0,5,main] has been blocked for 5234 ms, time limit is 2000 ms", 5234},
       {"job overhead, spent [12s] waiting", 0},
       {"INFO: task kvd:4244 blocked for more than 120 seconds.", 0},  // the kernel: of one thread, mostly on a disk
@@ -299,7 +391,9 @@ TEST_CASE("how long it stood still, as it says itself") {
     CHECK(read_meaning(row.text).stood_ns / 1'000'000 == row.ms);
   }
   Templates kinds;
-  const Logs failure = read_text("2026-01-02 03:04:05,000 WARN Detected pause in JVM or host machine (eg GC): pause of approximately 5210ms\n", {"n1.log", "n1"}, {}, kinds);
+  const Logs failure = read_text(
+      "2026-01-02 03:04:05,000 WARN Detected pause in JVM or host machine (eg GC): pause of approximately 5210ms\n",
+      {"n1.log", "n1"}, {}, kinds);
   const std::vector<Hint> hints = hints_of(failure, {}, kinds);
   REQUIRE(hints.size() == 1);
   CHECK(hints[0].kind == Hint::Kind::stop);
@@ -307,7 +401,9 @@ TEST_CASE("how long it stood still, as it says itself") {
   // Of messages that are all alike, that of the long one counts.
   std::string stops;
   for (const char* seconds : {"0.0000911", "0.0001200", "4.5000000", "0.0000870"})
-    stops += fmt::format("2026-01-02 03:04:{:02}.000 INFO Total time for which application threads were stopped: {} seconds\n", stops.size() / 90 + 5, seconds);
+    stops += fmt::format(
+        "2026-01-02 03:04:{:02}.000 INFO Total time for which application threads were stopped: {} seconds\n",
+        stops.size() / 90 + 5, seconds);
   Templates others;
   const Logs stopped = read_text(stops, {"n1.log", "n1"}, {}, others);
   const std::vector<Hint> stop = hints_of(stopped, {}, others);
@@ -325,16 +421,28 @@ TEST_CASE("what messages say of clocks: whose is wrong, and by how much", "[logs
   const Row rows[] = {
       {R"({"level":"warn","ts":"2026-01-02T03:04:05.000Z","caller":"rafthttp/probing_status.go:82","msg":"prober found high clock drift","round-tripper-name":"ROUND_TRIPPER_RAFT_MESSAGE","remote-peer-id":"8211f1d0f64f3269","clock-drift":"59m59.998s","rtt":"1.1ms"})",
        3'599'998, true, false, false},
-      {"W | rafthttp: the clock difference against peer 8211f1d0f64f3269 is too high [1m0.5s > 1s] (prober \"ROUND_TRIPPER_SNAPSHOT\")", 60'500, true, false, false},
-      {"log_channel(cluster) log [WRN] : mon.b 10.0.0.2:6789/0 clock skew 1.50153s > max 0.05s", 1'501, true, false, false},
-      {"org.apache.hadoop.hbase.ClockOutOfSyncException: Server rs1,16020,1 has been rejected; Reported time is too far out of sync with master.  Time difference of 3600123ms > max allowed of 30000ms",
+      {"W | rafthttp: the clock difference against peer 8211f1d0f64f3269 is too high [1m0.5s > 1s] (prober "
+       "\"ROUND_TRIPPER_SNAPSHOT\")",
+       60'500, true, false, false},
+      {"log_channel(cluster) log [WRN] : mon.b 10.0.0.2:6789/0 clock skew 1.50153s > max 0.05s", 1'501, true, false,
+       false},
+      {"org.apache.hadoop.hbase.ClockOutOfSyncException: Server rs1,16020,1 has been rejected; Reported time is too "
+       "far out of sync with master.  Time difference of 3600123ms > max allowed of 30000ms",
        3'600'123, true, false, false},
       {"Too big clock skew is detected: 1.500s, while max allowed is: 0.500s", 1'500, true, false, false},
-      {"clock synchronization error: this node is more than 500ms away from at least half of the known nodes (0 of 2 are within the offset)", 1'000, true, true, false},
-      {"[10.0.0.1]:5701 [dev] [3.12] System clock apparently jumped from 2026-01-02 03:04:05.123 to 2026-01-02 04:04:10.127 since last heartbeat (+3600004 ms)", 3'600'004, false, true, true},
-      {"[WARN ][o.e.t.ThreadPool] [n1] absolute clock went backwards by [2s/2000ms] while timer thread was sleeping", -2'000, false, true, true},
-      {"java.lang.RuntimeException: Clock moved backwards.  Refusing to generate id for 5000 milliseconds", -5'000, false, true, true},
-      {"Warning: Time just moved backwards by 7 seconds. This might cause a lot of problems, so I'll just kill myself now.", -7'000, false, true, true},
+      {"clock synchronization error: this node is more than 500ms away from at least half of the known nodes (0 of 2 "
+       "are within the offset)",
+       1'000, true, true, false},
+      {"[10.0.0.1]:5701 [dev] [3.12] System clock apparently jumped from 2026-01-02 03:04:05.123 to 2026-01-02 "
+       "04:04:10.127 since last heartbeat (+3600004 ms)",
+       3'600'004, false, true, true},
+      {"[WARN ][o.e.t.ThreadPool] [n1] absolute clock went backwards by [2s/2000ms] while timer thread was sleeping",
+       -2'000, false, true, true},
+      {"java.lang.RuntimeException: Clock moved backwards.  Refusing to generate id for 5000 milliseconds", -5'000,
+       false, true, true},
+      {"Warning: Time just moved backwards by 7 seconds. This might cause a lot of problems, so I'll just kill myself "
+       "now.",
+       -7'000, false, true, true},
       {"clock offset: -2.9s", 2'900, true, false, false},  // whose less whose, the systems do not agree
       {"clock offset of n2: 90s ahead", 90'000, false, false, false},
       {"clock offset of n2: 90s behind", -90'000, false, false, false},
@@ -356,18 +464,23 @@ TEST_CASE("what messages say of clocks: whose is wrong, and by how much", "[logs
     CHECK(meaning.clock->own == row.own);
     CHECK(meaning.clock->stepped == row.stepped);
   }
-  CHECK(read_meaning("HikariPool-1 - Thread starvation or clock leap detected (housekeeper delta=55s123ms462\u00b5s).").stood_ns == 55'123'462'000);
+  CHECK(read_meaning("HikariPool-1 - Thread starvation or clock leap detected (housekeeper delta=55s123ms462\u00b5s).")
+            .stood_ns == 55'123'462'000);
 }
 
 TEST_CASE("what is quoted of a stack trace is the line that says what happened") {
   Templates kinds;
-  const Logs logs = read_text("2026-01-02 03:04:05 ERROR cannot append:\njava.io.IOException: disk is odd\n\tat x.Y.z(Y.java:3)\n"
-                              "2026-01-02 03:04:06 ERROR Traceback (most recent call last):\n  File \"a.py\", line 3, in save\n    f()\nValueError: odd\n"
-                              "2026-01-02 03:04:07 ERROR server stopped\nopen /srv/state.json: permission denied\n",
-                              {"n1.log", "n1"}, {}, kinds);
+  const Logs logs = read_text(
+      "2026-01-02 03:04:05 ERROR cannot append:\njava.io.IOException: disk is odd\n\tat x.Y.z(Y.java:3)\n"
+      "2026-01-02 03:04:06 ERROR Traceback (most recent call last):\n  File \"a.py\", line 3, in save\n    "
+      "f()\nValueError: odd\n"
+      "2026-01-02 03:04:07 ERROR server stopped\nopen /srv/state.json: permission denied\n",
+      {"n1.log", "n1"}, {}, kinds);
   REQUIRE(logs.nodes[0].messages.size() == 3);
-  CHECK(quote(logs, 0, logs.nodes[0].messages[2]) == "n1.log:8 of n1: 'server stopped / open /srv/state.json: permission denied'");
-  CHECK(quote(logs, 0, logs.nodes[0].messages[0]) == "n1.log:1 of n1: 'cannot append: / java.io.IOException: disk is odd'");
+  CHECK(quote(logs, 0, logs.nodes[0].messages[2]) ==
+        "n1.log:8 of n1: 'server stopped / open /srv/state.json: permission denied'");
+  CHECK(quote(logs, 0, logs.nodes[0].messages[0]) ==
+        "n1.log:1 of n1: 'cannot append: / java.io.IOException: disk is odd'");
   CHECK(quote(logs, 0, logs.nodes[0].messages[1]) == "n1.log:4 of n1: 'ValueError: odd'");
 }
 
@@ -387,9 +500,12 @@ TEST_CASE("hints of real logs: the failed call comes first") {
     const char* words;
   };
   const Row rows[] = {
-      {"redis", ENOSPC, "'Write error saving DB on disk"}, {"postgresql", ENOSPC, "could not write to file"},
-      {"python", ENOSPC, "'cannot save record 2 / OSError: [Errno 28] No space left on device'"},        {"mosquitto", ENOSPC, "No space left on device"},
-      {"syslog", EACCES, "cannot open /var/backups/db.tar"}, {"etcd", ENOSPC, "no space left"},
+      {"redis", ENOSPC, "'Write error saving DB on disk"},
+      {"postgresql", ENOSPC, "could not write to file"},
+      {"python", ENOSPC, "'cannot save record 2 / OSError: [Errno 28] No space left on device'"},
+      {"mosquitto", ENOSPC, "No space left on device"},
+      {"syslog", EACCES, "cannot open /var/backups/db.tar"},
+      {"etcd", ENOSPC, "no space left"},
       {"journald-export", ENOSPC, "No space left on device"},
   };
   for (const Row& row : rows) {
@@ -399,10 +515,14 @@ TEST_CASE("hints of real logs: the failed call comes first") {
     const Logs failure = read_files({{log_file(std::string(row.system) + ".failure"), "n1"}}, kinds);
     const std::vector<Hint> hints = hints_of(failure, normal, kinds);
     std::string all;
-    for (const Hint& hint : hints) all += fmt::format("{} {} {} {}\n", static_cast<int>(hint.kind), kernel::errno_name(hint.error), hint.weight, hint.words);
+    for (const Hint& hint : hints)
+      all += fmt::format("{} {} {} {}\n", static_cast<int>(hint.kind), kernel::errno_name(hint.error), hint.weight,
+                         hint.words);
     INFO(all);
     bool found = false;
-    for (const Hint& hint : hints) found = found || (hint.kind == Hint::Kind::call && hint.error == row.error && hint.weight > 0.4 && hint.words.find(row.words) != std::string::npos);
+    for (const Hint& hint : hints)
+      found = found || (hint.kind == Hint::Kind::call && hint.error == row.error && hint.weight > 0.4 &&
+                        hint.words.find(row.words) != std::string::npos);
     CHECK(found);
     // Of a run without faults nothing of weight is said.
     Templates fresh;
@@ -416,15 +536,16 @@ TEST_CASE("hints of real logs: the failed call comes first") {
 }
 
 TEST_CASE("who stops for what went wrong does not stop in order") {
-  for (const char* text : {"Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting...", "exiting (due to fatal error)",
-                           "shutting down: write /data/log: no space left on device"}) {
+  for (const char* text : {"Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting...",
+                           "exiting (due to fatal error)", "shutting down: write /data/log: no space left on device"}) {
     INFO(text);
     const Meaning meaning = read_meaning(text);
     CHECK(meaning.gave_up);
     CHECK_FALSE(meaning.stopping);
     CHECK(meaning.says_something());
   }
-  for (const char* text : {"received SIGTERM, shutting down", "terminating connection due to administrator command", "Redis is now ready to exit, bye bye...", "exiting"}) {
+  for (const char* text : {"received SIGTERM, shutting down", "terminating connection due to administrator command",
+                           "Redis is now ready to exit, bye bye...", "exiting"}) {
     INFO(text);
     CHECK_FALSE(read_meaning(text).gave_up);
     CHECK(read_meaning(text).stopping);
@@ -432,14 +553,17 @@ TEST_CASE("who stops for what went wrong does not stop in order") {
 }
 
 TEST_CASE("a node that says nothing when all are stopped, as it did without faults, was gone before") {
-  const auto at = [](int second, const char* text) { return fmt::format("2026-01-02 03:{:02}:{:02},000 INFO {}\n", second / 60, second % 60, text); };
+  const auto at = [](int second, const char* text) {
+    return fmt::format("2026-01-02 03:{:02}:{:02},000 INFO {}\n", second / 60, second % 60, text);
+  };
   rose::test::Folder folder;
   const auto logs = [&](const std::string& name, bool stopped, Templates& kinds) {
     const std::vector<Input> both = {{folder / (name + "1.log"), "n1"}, {folder / (name + "2.log"), "n2"}};
     for (int n = 0; n < 2; ++n) {
       std::ofstream out(both[static_cast<std::size_t>(n)].path);
       // They speak rarely: no silence stands out.
-      out << at(0, "server version 3 starting") << at(1, "opened the store") << at(20, "compacted") << (n == 1 || stopped ? at(45, "received SIGTERM, shutting down") : "");
+      out << at(0, "server version 3 starting") << at(1, "opened the store") << at(20, "compacted")
+          << (n == 1 || stopped ? at(45, "received SIGTERM, shutting down") : "");
     }
     return read_files(both, kinds);
   };
@@ -461,26 +585,36 @@ TEST_CASE("a message that lists members speaks of the one behind the words that 
     const std::vector<Input> one = {{folder / "3.log", "n3"}};
     std::ofstream(one[0].path) << "2026-01-02 03:04:05,000 WARN " << text << "\n";
     std::string peers;
-    for (const Hint& hint : hints_of(read_files(one, kinds), {}, kinds, {{"n1", {"10.92.1.1"}}, {"n2", {"10.92.1.2"}}, {"n3", {"10.92.1.3"}}}))
+    for (const Hint& hint : hints_of(read_files(one, kinds), {}, kinds,
+                                     {{"n1", {"10.92.1.1"}}, {"n2", {"10.92.1.2"}}, {"n3", {"10.92.1.3"}}}))
       if (hint.kind == Hint::Kind::silence) peers += hint.peer + " ";
     return peers;
   };
-  CHECK(missed("members [10.92.1.2, 10.92.1.3, 10.92.1.1] with suspected members: [10.92.1.1]: ask [10.92.1.2]") == "n1 ");
+  CHECK(missed("members [10.92.1.2, 10.92.1.3, 10.92.1.1] with suspected members: [10.92.1.1]: ask [10.92.1.2]") ==
+        "n1 ");
   CHECK(missed("n2 is unreachable, asking n1") == "n2 ");
   CHECK(missed("members n1, n2: lost connection") == "");
   CHECK(missed("lost connection with n2") == "n2 ");
-  CHECK(missed("zone example.org/IN: refresh: failure trying primary 10.92.1.2#5300 (source 0.0.0.0#0): operation canceled") == "n2 ");
-  CHECK(missed("Could not connect to /10.92.1.2:5701. Reason: IOException[Invalid argument to address /10.92.1.2:5701]") == "n2 ");
+  CHECK(missed("zone example.org/IN: refresh: failure trying primary 10.92.1.2#5300 (source 0.0.0.0#0): operation "
+               "canceled") == "n2 ");
+  CHECK(missed(
+            "Could not connect to /10.92.1.2:5701. Reason: IOException[Invalid argument to address /10.92.1.2:5701]") ==
+        "n2 ");
 }
 
 TEST_CASE("Redis Cluster's nodes are named by the ids that they give themselves") {
   Templates kinds;
   rose::test::Folder folder;
   const std::vector<Input> three = {{folder / "1.log", "n1"}, {folder / "2.log", "n2"}, {folder / "3.log", "n3"}};
-  const char* ids[] = {"07c37dfeb235213a872192d90877d0cd55635b91", "67ed2db8d677e59ec4a4cefb06858cf2a1a89fa1", "292f8b365bb7edb5e285caf0b7e6ddc7265d2f4f"};
-  for (int n = 0; n < 3; ++n) std::ofstream(three[n].path) << "7:M 25 Nov 2026 04:03:14.756 * No cluster configuration found, I'm " << ids[n] << "\n";
-  std::ofstream(three[1].path, std::ios::app) << "7:M 25 Nov 2026 04:03:24.756 * Marking node " << ids[0] << " as failing (quorum reached).\n";
-  std::ofstream(three[2].path, std::ios::app) << "7:M 25 Nov 2026 04:03:24.757 * FAIL message received from " << ids[1] << " about " << ids[0] << "\n";
+  const char* ids[] = {"07c37dfeb235213a872192d90877d0cd55635b91", "67ed2db8d677e59ec4a4cefb06858cf2a1a89fa1",
+                       "292f8b365bb7edb5e285caf0b7e6ddc7265d2f4f"};
+  for (int n = 0; n < 3; ++n)
+    std::ofstream(three[n].path) << "7:M 25 Nov 2026 04:03:14.756 * No cluster configuration found, I'm " << ids[n]
+                                 << "\n";
+  std::ofstream(three[1].path, std::ios::app)
+      << "7:M 25 Nov 2026 04:03:24.756 * Marking node " << ids[0] << " as failing (quorum reached).\n";
+  std::ofstream(three[2].path, std::ios::app)
+      << "7:M 25 Nov 2026 04:03:24.757 * FAIL message received from " << ids[1] << " about " << ids[0] << "\n";
   std::string missed;
   for (const Hint& hint : hints_of(read_files(three, kinds), {}, kinds, {{"n1", {}}, {"n2", {}}, {"n3", {}}}))
     if (hint.kind == Hint::Kind::silence) missed += hint.node + "-" + hint.peer + " ";
@@ -498,7 +632,8 @@ TEST_CASE("a panic at the log's end is the end of its process") {
 }
 
 TEST_CASE("an exception that is logged ends nobody; one that is the last word does") {
-  const std::string trace = "Traceback (most recent call last):\n  File \"shop.py\", line 7, in order\nValueError: bad price\n";
+  const std::string trace =
+      "Traceback (most recent call last):\n  File \"shop.py\", line 7, in order\nValueError: bad price\n";
   const std::string up = "2026-01-02 10:00:00,000 INFO shop: up\n";
   const auto ends = [&](const std::string& text) {
     Templates kinds;
@@ -509,25 +644,31 @@ TEST_CASE("an exception that is logged ends nobody; one that is the last word do
   };
   CHECK(ends(up + "2026-01-02 10:00:01,000 INFO shop: order 2\n" + trace));
   CHECK_FALSE(ends(up + "2026-01-02 10:00:01,000 ERROR shop: order failed\n" + trace));
-  CHECK_FALSE(ends(up + "2026-01-02 10:00:01,000 INFO shop: order 2\n" + trace + "2026-01-02 10:00:02,000 INFO shop: order 3\n"));
+  CHECK_FALSE(ends(up + "2026-01-02 10:00:01,000 INFO shop: order 2\n" + trace +
+                   "2026-01-02 10:00:02,000 INFO shop: order 3\n"));
 }
 
 TEST_CASE("whom nobody reaches is missed, in Node's words, too", "[logs]") {
-  for (const char* text : {"host registry-eu-01.corp:8080 is now offline", "peer origin went away", "getaddrinfo EAI_AGAIN origin", "getaddrinfo ENOTFOUND origin", "MySQL server has gone away"}) {
+  for (const char* text :
+       {"host registry-eu-01.corp:8080 is now offline", "peer origin went away", "getaddrinfo EAI_AGAIN origin",
+        "getaddrinfo ENOTFOUND origin", "MySQL server has gone away"}) {
     INFO(text);
     CHECK(read_meaning(text).lost);
   }
 }
 
 TEST_CASE("restarts, silence and gaps are seen in the log itself") {
-  const auto at = [](int second, const char* text) { return fmt::format("2026-01-02 03:{:02}:{:02},000 INFO {}\n", second / 60, second % 60, text); };
+  const auto at = [](int second, const char* text) {
+    return fmt::format("2026-01-02 03:{:02}:{:02},000 INFO {}\n", second / 60, second % 60, text);
+  };
   std::string usual = at(0, "server version 3 starting") + at(1, "opened the store");
   for (int i = 2; i < 30; ++i) usual += at(i, "heart beats");
   Templates kinds;
   const Logs normal = read_text(usual, {"n1.log", "n1"}, {}, kinds);
   SECTION("it begins again, and nothing says why") {
-    std::string text = at(0, "server version 3 starting") + at(1, "opened the store") + at(2, "heart beats") + at(3, "heart beats") +
-                       at(5, "server version 3 starting") + at(6, "opened the store") + at(7, "heart beats");
+    std::string text = at(0, "server version 3 starting") + at(1, "opened the store") + at(2, "heart beats") +
+                       at(3, "heart beats") + at(5, "server version 3 starting") + at(6, "opened the store") +
+                       at(7, "heart beats");
     const Logs failure = read_text(text, {"n1.log", "n1"}, {}, kinds);
     const std::vector<Hint> hints = hints_of(failure, normal, kinds);
     REQUIRE(!hints.empty());
@@ -537,16 +678,20 @@ TEST_CASE("restarts, silence and gaps are seen in the log itself") {
     CHECK(hints[0].until_ns - hints[0].ts_ns == 2'000'000'000);
   }
   SECTION("it stops in order") {
-    const Logs failure = read_text(at(0, "server version 3 starting") + at(1, "opened the store") + at(2, "heart beats") + at(3, "received SIGTERM, shutting down") +
-                                       at(5, "server version 3 starting") + at(6, "opened the store"), {"n1.log", "n1"}, {}, kinds);
+    const Logs failure = read_text(at(0, "server version 3 starting") + at(1, "opened the store") +
+                                       at(2, "heart beats") + at(3, "received SIGTERM, shutting down") +
+                                       at(5, "server version 3 starting") + at(6, "opened the store"),
+                                   {"n1.log", "n1"}, {}, kinds);
     const std::vector<Hint> hints = hints_of(failure, normal, kinds);
     REQUIRE(!hints.empty());
     CHECK(hints[0].signal == SIGTERM);
     CHECK(hints[0].weight < 0.5);
   }
   SECTION("it ends itself") {
-    const Logs failure = read_text(at(0, "server version 3 starting") + at(1, "opened the store") + at(2, "panic: index out of range") +
-                                       at(5, "server version 3 starting") + at(6, "opened the store"), {"n1.log", "n1"}, {}, kinds);
+    const Logs failure =
+        read_text(at(0, "server version 3 starting") + at(1, "opened the store") + at(2, "panic: index out of range") +
+                      at(5, "server version 3 starting") + at(6, "opened the store"),
+                  {"n1.log", "n1"}, {}, kinds);
     const std::vector<Hint> hints = hints_of(failure, normal, kinds);
     REQUIRE(!hints.empty());
     CHECK(hints[0].itself);
@@ -571,7 +716,8 @@ TEST_CASE("restarts, silence and gaps are seen in the log itself") {
   SECTION("it says little after it told of a full disk") {
     const std::string begin = at(0, "server version 3 starting") + at(1, "opened the store") + at(2, "heart beats");
     const auto stop = [&](const std::string& told) {
-      for (const Hint& hint : hints_of(read_text(begin + told + at(15, "heart beats"), {"n1.log", "n1"}, {}, kinds), normal, kinds))
+      for (const Hint& hint :
+           hints_of(read_text(begin + told + at(15, "heart beats"), {"n1.log", "n1"}, {}, kinds), normal, kinds))
         if (hint.kind == Hint::Kind::stop) return hint.weight;
       return 0.0;
     };
@@ -582,7 +728,9 @@ TEST_CASE("restarts, silence and gaps are seen in the log itself") {
 }
 
 TEST_CASE("an I/O error beside a message that names the error and the file is that error") {
-  const auto at = [](int second, const char* text) { return fmt::format("2026-01-02 03:00:{:02},000 ERROR {}\n", second, text); };
+  const auto at = [](int second, const char* text) {
+    return fmt::format("2026-01-02 03:00:{:02},000 ERROR {}\n", second, text);
+  };
   const std::string begin = at(0, "server version 3 starting") + at(1, "opened the store");
   Templates kinds;
   const Logs normal = read_text(begin, {"n1.log", "n1"}, {}, kinds);
@@ -591,7 +739,8 @@ TEST_CASE("an I/O error beside a message that names the error and the file is th
       if (hint.kind == Hint::Kind::call && hint.error == error) return hint.weight;
     return 0.0;
   };
-  const std::string named = at(5, "/srv/data/db: write failed (No space left on device)"), echo = at(5, "message not ready to send: \"I/O error\""),
+  const std::string named = at(5, "/srv/data/db: write failed (No space left on device)"),
+                    echo = at(5, "message not ready to send: \"I/O error\""),
                     later = at(9, "message not ready to send: \"I/O error\"");
   CHECK(weight(echo, EIO) > 0.5);
   CHECK(weight(named + later, EIO) == weight(echo, EIO));
@@ -601,10 +750,17 @@ TEST_CASE("an I/O error beside a message that names the error and the file is th
 
 TEST_CASE("who logs into two files, is killed, and cannot start then, has ended once") {
   rose::test::Folder folder;
-  const auto opened = [](const char* ms, int second) { return fmt::format("2026-11-25T22:28:{}{}Z|00001|vlog|INFO|opened log file /run/s2/server.log\n", second, ms); };
-  const std::string life = "2026-11-25T22:28:22.223Z|00002|raft|INFO|local server ID is ee7a\n2026-11-25T22:28:22.224Z|00003|ovsdb_server|INFO|ovsdb-server (Open vSwitch) 3.1.0\n"
-                           "2026-11-25T22:28:22.240Z|00004|reconnect|INFO|tcp:10.99.1.1:6644: connecting...\n2026-11-25T22:28:22.245Z|00005|raft|INFO|server f71f added to configuration\n";
-  const std::string broken = "ovsdb-server: ovsdb error: error reading record 187 from inv log: record 187 advances commit index to 95 but last log index is 94\n";
+  const auto opened = [](const char* ms, int second) {
+    return fmt::format("2026-11-25T22:28:{}{}Z|00001|vlog|INFO|opened log file /run/s2/server.log\n", second, ms);
+  };
+  const std::string life =
+      "2026-11-25T22:28:22.223Z|00002|raft|INFO|local server ID is "
+      "ee7a\n2026-11-25T22:28:22.224Z|00003|ovsdb_server|INFO|ovsdb-server (Open vSwitch) 3.1.0\n"
+      "2026-11-25T22:28:22.240Z|00004|reconnect|INFO|tcp:10.99.1.1:6644: "
+      "connecting...\n2026-11-25T22:28:22.245Z|00005|raft|INFO|server f71f added to configuration\n";
+  const std::string broken =
+      "ovsdb-server: ovsdb error: error reading record 187 from inv log: record 187 advances commit index to 95 but "
+      "last log index is 94\n";
   Templates kinds;
   const auto logs = [&](const std::string& run, const std::string& log, const std::string& errors) {
     const std::vector<Input> both = {{folder / (run + "server.log"), "s2"}, {folder / (run + "stderr.log"), "s2"}};
@@ -614,8 +770,11 @@ TEST_CASE("who logs into two files, is killed, and cannot start then, has ended 
   };
   const Logs normal = logs("normal", "", "");
   CHECK(normal.nodes.at(0).messages.size() == 5);
-  const Logs failure = logs("failure", "2026-11-25T22:28:25.060Z|00045|raft|ERR|I/O error: data/db: write failed (No space left on device)\n" + opened(".591", 25) + opened(".111", 26) + opened(".627", 26),
-                            opened("", 25) + broken + opened("", 26) + broken + opened("", 26) + broken);
+  const Logs failure =
+      logs("failure",
+           "2026-11-25T22:28:25.060Z|00045|raft|ERR|I/O error: data/db: write failed (No space left on device)\n" +
+               opened(".591", 25) + opened(".111", 26) + opened(".627", 26),
+           opened("", 25) + broken + opened("", 26) + broken + opened("", 26) + broken);
   std::vector<Hint> hints = hints_of(failure, normal, kinds);
   std::erase_if(hints, [](const Hint& hint) { return hint.kind != Hint::Kind::end; });
   REQUIRE(!hints.empty());
@@ -625,12 +784,15 @@ TEST_CASE("who logs into two files, is killed, and cannot start then, has ended 
   for (std::size_t i = 1; i < hints.size(); ++i) CHECK(hints[i].weight < hints[0].weight / 2);
   // What stands behind a message in one of the two files is not lost with its copy.
   bool told = false;
-  for (const Message& one : failure.nodes.at(0).messages) told = told || failure.text(one).find("advances commit index") != std::string_view::npos;
+  for (const Message& one : failure.nodes.at(0).messages)
+    told = told || failure.text(one).find("advances commit index") != std::string_view::npos;
   CHECK(told);
 }
 
 TEST_CASE("a log that ends early is no end when its node spoke as rarely before") {
-  const auto at = [](int second, const char* text) { return fmt::format("2026-01-02 03:{:02}:{:02},000 INFO {}\n", second / 60, second % 60, text); };
+  const auto at = [](int second, const char* text) {
+    return fmt::format("2026-01-02 03:{:02}:{:02},000 INFO {}\n", second / 60, second % 60, text);
+  };
   const std::string begin = at(0, "server version 3 starting") + at(1, "opened the store");
   Templates kinds;
   rose::test::Folder folder;
@@ -645,17 +807,22 @@ TEST_CASE("a log that ends early is no end when its node spoke as rarely before"
   const auto ended = [&](const std::string& rare, bool quiet = false) {
     std::string usual;
     for (int i = 2; i < 60; ++i) usual += at(i, "heart beats");
-    const std::vector<Hint> hints = hints_of(logs("failed", rare), logs("usual", quiet ? "" : usual), kinds, {{"n1", {}}, {"n2", {}}});
-    return std::any_of(hints.begin(), hints.end(), [](const Hint& hint) { return hint.kind == Hint::Kind::end && hint.node == "n1"; });
+    const std::vector<Hint> hints =
+        hints_of(logs("failed", rare), logs("usual", quiet ? "" : usual), kinds, {{"n1", {}}, {"n2", {}}});
+    return std::any_of(hints.begin(), hints.end(),
+                       [](const Hint& hint) { return hint.kind == Hint::Kind::end && hint.node == "n1"; });
   };
   CHECK(ended(at(2, "heart beats") + at(3, "heart beats") + at(4, "heart beats")));
-  CHECK(!ended(at(10, "heart beats") + at(19, "heart beats") + at(28, "heart beats") + at(37, "heart beats") + at(53, "heart beats")));
+  CHECK(!ended(at(10, "heart beats") + at(19, "heart beats") + at(28, "heart beats") + at(37, "heart beats") +
+               at(53, "heart beats")));
   // Nor when it has said all as soon without faults.
   CHECK(!ended(at(2, "opened the log"), true));
 }
 
 TEST_CASE("that nobody says anything is no standstill of each") {
-  const auto at = [](int second, const char* text) { return fmt::format("2026-01-02 03:00:{:02},000 INFO {}\n", second, text); };
+  const auto at = [](int second, const char* text) {
+    return fmt::format("2026-01-02 03:00:{:02},000 INFO {}\n", second, text);
+  };
   const auto beats = [&](int from, int to) {
     std::string all;
     for (int i = from; i < to; ++i) all += at(i, "heart beats");
@@ -671,7 +838,9 @@ TEST_CASE("that nobody says anything is no standstill of each") {
     return read_files(both, kinds);
   };
   const auto stood = [&](const std::string& other) {
-    const std::vector<Hint> hints = hints_of(logs("failed", beats(35, 50), other), logs("usual", beats(20, 50), beats(20, 50)), kinds, {{"n1", {}}, {"n2", {}}});
+    const std::vector<Hint> hints =
+        hints_of(logs("failed", beats(35, 50), other), logs("usual", beats(20, 50), beats(20, 50)), kinds,
+                 {{"n1", {}}, {"n2", {}}});
     for (const Hint& hint : hints)
       if (hint.kind == Hint::Kind::stop && hint.node == "n1") return hint.weight;
     return 0.0;
@@ -682,12 +851,16 @@ TEST_CASE("that nobody says anything is no standstill of each") {
 }
 
 TEST_CASE("a peer is missed from when the failure says so, not from when every run does") {
-  const auto at = [](int second, const char* text) { return fmt::format("2026-01-02 03:00:{:02},000 WARN {}\n", second, text); };
+  const auto at = [](int second, const char* text) {
+    return fmt::format("2026-01-02 03:00:{:02},000 WARN {}\n", second, text);
+  };
   const std::string begin = at(0, "server version 3 starting") + at(1, "cannot connect to n2 yet") + at(2, "joined");
   Templates kinds;
   const Logs normal = read_text(begin + at(30, "closing: disconnected from n2"), {"n1.log", "n1"}, {}, kinds);
-  const Logs failure = read_text(begin + at(12, "stream to peer n2 was cut: no response from it") + at(15, "stream to peer n2 was cut: no response from it") +
-                                     at(30, "closing: disconnected from n2"), {"n1.log", "n1"}, {}, kinds);
+  const Logs failure =
+      read_text(begin + at(12, "stream to peer n2 was cut: no response from it") +
+                    at(15, "stream to peer n2 was cut: no response from it") + at(30, "closing: disconnected from n2"),
+                {"n1.log", "n1"}, {}, kinds);
   std::vector<const Hint*> missed;
   const std::vector<Hint> hints = hints_of(failure, normal, kinds, {{"n1", {}}, {"n2", {}}, {"n3", {}}});
   for (const Hint& hint : hints)
@@ -698,15 +871,19 @@ TEST_CASE("a peer is missed from when the failure says so, not from when every r
 }
 
 TEST_CASE("who refuses a connection and goes on to say things did not end") {
-  const auto at = [](int second, const char* text) { return fmt::format("2026-01-02 03:00:{:02},000 WARN {}\n", second, text); };
+  const auto at = [](int second, const char* text) {
+    return fmt::format("2026-01-02 03:00:{:02},000 WARN {}\n", second, text);
+  };
   const auto believed = [&](const std::string& of_n1) {
     Templates kinds;
     rose::test::Folder folder;
     std::vector<Input> files = {{folder / "2.log", "n2"}};
-    std::ofstream(files[0].path) << at(2, "server version 3 starting") << at(3, "opened the store") << at(8, "cannot connect to n1: connection refused")
+    std::ofstream(files[0].path) << at(2, "server version 3 starting") << at(3, "opened the store")
+                                 << at(8, "cannot connect to n1: connection refused")
                                  << at(29, "entering the next round");
     if (!of_n1.empty()) files.push_back({folder / "1.log", "n1"});
-    if (!of_n1.empty()) std::ofstream(files[1].path) << at(0, "server version 3 starting") << at(1, "opened the store") << of_n1;
+    if (!of_n1.empty())
+      std::ofstream(files[1].path) << at(0, "server version 3 starting") << at(1, "opened the store") << of_n1;
     double most = 0;
     for (const Hint& hint : hints_of(read_files(files, kinds), {}, kinds, {{"n1", {}}, {"n2", {}}}))
       if (hint.kind == Hint::Kind::end && hint.node == "n1") most = std::max(most, hint.weight);
@@ -721,7 +898,9 @@ TEST_CASE("who refuses a connection and goes on to say things did not end") {
 }
 
 TEST_CASE("whom all others miss and who says nothing meanwhile may have stood still") {
-  const auto at = [](int second, const char* text) { return fmt::format("2026-01-02 03:00:{:02},000 WARN {}\n", second, text); };
+  const auto at = [](int second, const char* text) {
+    return fmt::format("2026-01-02 03:00:{:02},000 WARN {}\n", second, text);
+  };
   const auto stood = [&](const std::string& of_n1, bool both, bool stopped = false) {
     Templates kinds;
     rose::test::Folder folder;
@@ -736,29 +915,37 @@ TEST_CASE("whom all others miss and who says nothing meanwhile may have stood st
     }
     const Logs failure = read_files(three, kinds);
     for (const Hint& hint : hints_of(failure, {}, kinds, {{"n1", {}}, {"n2", {}}, {"n3", {}}}))
-      if (hint.kind == Hint::Kind::stop && hint.node == "n1") return std::pair(hint.until_ns - hint.ts_ns, hint.since_ns == kNoTime ? 0 : hint.until_ns - hint.since_ns);
+      if (hint.kind == Hint::Kind::stop && hint.node == "n1")
+        return std::pair(hint.until_ns - hint.ts_ns, hint.since_ns == kNoTime ? 0 : hint.until_ns - hint.since_ns);
     return std::pair<std::int64_t, std::int64_t>();
   };
   const std::int64_t second = 1'000'000'000;
   CHECK(stood(at(24, "took a snapshot"), true) == std::pair(5 * second, 0 * second));
   CHECK(stood(at(20, "took a snapshot"), true) == std::pair(6 * second, 9 * second));  // mostly it is missed soon
-  CHECK(stood("", true) == std::pair(6 * second, 12 * second));  // not from long before
+  CHECK(stood("", true) == std::pair(6 * second, 12 * second));                        // not from long before
   CHECK(stood("", true, true) == std::pair(6 * second, 12 * second));  // that it ended later is another matter
   CHECK(stood(at(20, "took a snapshot"), false) == std::pair(0 * second, 0 * second));
-  CHECK(stood(at(25, "stream to n2 was cut: no response from it") + at(29, "stream to n3 was cut: no response from it"), true).first == 0);  // it was cut off
+  CHECK(stood(at(25, "stream to n2 was cut: no response from it") + at(29, "stream to n3 was cut: no response from it"),
+              true)
+            .first == 0);  // it was cut off
   const std::string snapshot = at(20, "took a snapshot");
-  CHECK(stood(snapshot + "2026-01-02 03:00:25,504 WARN stream to n2 was cut: no response from it\n", true).first == 0);  // so it was here
-  CHECK(stood(snapshot + at(28, "stream to n2 was cut: no response from it"), true).first == 5 * second);              // and here it went on
+  CHECK(stood(snapshot + "2026-01-02 03:00:25,504 WARN stream to n2 was cut: no response from it\n", true).first ==
+        0);  // so it was here
+  CHECK(stood(snapshot + at(28, "stream to n2 was cut: no response from it"), true).first ==
+        5 * second);  // and here it went on
 }
 
 TEST_CASE("a setting is no lateness") {
-  for (const char* text : {"starting heartbeat-interval=100ms election-timeout=1s", R"(starting "heartbeat-interval":"100ms","timeout":"3s")",
-                           "Created server with tickTime 500 minSessionTimeout 1000 maxSessionTimeout 10000", "session.timeout.ms = 10000",
-                           "Connecting to /10.87.9.1:5701, timeout: 0, bind-any: false",
-                           "Session establishment complete on server 10.0.0.1/10.0.0.1:2181, sessionid = 0x100, negotiated timeout = 10000"})
+  for (const char* text : {"starting heartbeat-interval=100ms election-timeout=1s",
+                           R"(starting "heartbeat-interval":"100ms","timeout":"3s")",
+                           "Created server with tickTime 500 minSessionTimeout 1000 maxSessionTimeout 10000",
+                           "session.timeout.ms = 10000", "Connecting to /10.87.9.1:5701, timeout: 0, bind-any: false",
+                           "Session establishment complete on server 10.0.0.1/10.0.0.1:2181, sessionid = 0x100, "
+                           "negotiated timeout = 10000"})
     CHECK(!read_meaning(text).late);
-  for (const char* text : {"read tcp 10.0.0.1:5->10.0.0.2:2380: i/o timeout", "no heartbeat from n2", "java.net.SocketTimeoutException: connect", "ReadTimeoutError(...)",
-                           "request timed out", R"("error":"dial tcp: i/o timeout")"})
+  for (const char* text : {"read tcp 10.0.0.1:5->10.0.0.2:2380: i/o timeout", "no heartbeat from n2",
+                           "java.net.SocketTimeoutException: connect", "ReadTimeoutError(...)", "request timed out",
+                           R"("error":"dial tcp: i/o timeout")"})
     CHECK(read_meaning(text).late);
 }
 
@@ -769,8 +956,11 @@ TEST_CASE("a peer that others miss is named by the id that it has for itself") {
   const char* ids[] = {"d2e0757e399d7e99", "69849e15a650cbd7", "62e8f38e1967bc4b"};
   for (int n = 0; n < 3; ++n) {
     std::ofstream out(three[n].path);
-    out << R"({"level":"info","ts":"2026-11-25T04:03:14.756Z","msg":"starting","local-member-id":")" << ids[n] << "\"}\n";
-    if (n > 0) out << R"({"level":"warn","ts":"2026-11-25T04:03:25.781Z","msg":"lost TCP streaming connection with remote peer","local-member-id":")" << ids[n] << R"(","remote-peer-id":")" << ids[0] << "\"}\n";
+    out << R"({"level":"info","ts":"2026-11-25T04:03:14.756Z","msg":"starting","local-member-id":")" << ids[n]
+        << "\"}\n";
+    if (n > 0)
+      out << R"({"level":"warn","ts":"2026-11-25T04:03:25.781Z","msg":"lost TCP streaming connection with remote peer","local-member-id":")"
+          << ids[n] << R"(","remote-peer-id":")" << ids[0] << "\"}\n";
   }
   const Logs failure = read_files(three, kinds);
   std::string missed;
@@ -783,10 +973,12 @@ TEST_CASE("of whom Redis Sentinel tells is not the master that it names behind")
   Templates kinds;
   rose::test::Folder folder;
   const std::vector<Input> one = {{folder / "2.log", "n2"}};
-  std::ofstream(one[0].path) << "7:X 25 Nov 2026 04:03:14.756 # +sdown slave 10.86.4.1:6379 10.86.4.1 6379 @ cache 10.86.4.3 6379\n";
+  std::ofstream(one[0].path)
+      << "7:X 25 Nov 2026 04:03:14.756 # +sdown slave 10.86.4.1:6379 10.86.4.1 6379 @ cache 10.86.4.3 6379\n";
   const Logs failure = read_files(one, kinds);
   std::string missed;
-  for (const Hint& hint : hints_of(failure, {}, kinds, {{"n1", {"10.86.4.1"}}, {"n2", {"10.86.4.2"}}, {"n3", {"10.86.4.3"}}}))
+  for (const Hint& hint :
+       hints_of(failure, {}, kinds, {{"n1", {"10.86.4.1"}}, {"n2", {"10.86.4.2"}}, {"n3", {"10.86.4.3"}}}))
     if (hint.kind == Hint::Kind::silence) missed += hint.node + "-" + hint.peer + " ";
   CHECK(missed == "n2-n1 ");
 }
@@ -794,9 +986,14 @@ TEST_CASE("of whom Redis Sentinel tells is not the master that it names behind")
 TEST_CASE("a peer that others miss is named by its address or its name") {
   Templates kinds;
   const Logs normal;
-  const Logs failure = read_text("2026-01-02 03:04:05 WARN lost connection to 10.1.0.2:7000\n2026-01-02 03:04:09 WARN lost connection to 10.1.0.2:7000\n"
-                                 "2026-01-02 03:04:07 WARN peer n3 is unreachable\n2026-01-02 03:04:08 WARN rabbit on node rabbit@mq4 down, disconnected\n", {"n1.log", "n1"}, {}, kinds);
-  const std::vector<Hint> hints = hints_of(failure, normal, kinds, {{"n1", {}}, {"n2", {"10.1.0.2"}}, {"n3", {}}, {"n4", {"mq4"}}});
+  const Logs failure = read_text(
+      "2026-01-02 03:04:05 WARN lost connection to 10.1.0.2:7000\n2026-01-02 03:04:09 WARN lost connection to "
+      "10.1.0.2:7000\n"
+      "2026-01-02 03:04:07 WARN peer n3 is unreachable\n2026-01-02 03:04:08 WARN rabbit on node rabbit@mq4 down, "
+      "disconnected\n",
+      {"n1.log", "n1"}, {}, kinds);
+  const std::vector<Hint> hints =
+      hints_of(failure, normal, kinds, {{"n1", {}}, {"n2", {"10.1.0.2"}}, {"n3", {}}, {"n4", {"mq4"}}});
   std::string peers;
   for (const Hint& hint : hints)
     if (hint.kind == Hint::Kind::silence) peers += hint.peer + " ";

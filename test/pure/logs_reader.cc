@@ -67,13 +67,16 @@ TEST_CASE("what real messages say, when, and how loudly") {
   };
   const Row rows[] = {
       {"redis.failure", "Background saving error", Level::warning, "Background saving error"},
-      {"postgresql.failure", "could not write to file \"pg_wal/xlogtemp.1520\": No space left on device", Level::fatal, ""},
-      {"nats.failure", "Error trying to connect to route (attempt 1): dial tcp 127.0.0.1:6223: connect: connection refused", Level::error,
-       "Error trying to connect to route (attempt <n>): dial tcp <addr>: connect: connection refused"},
+      {"postgresql.failure", "could not write to file \"pg_wal/xlogtemp.1520\": No space left on device", Level::fatal,
+       ""},
+      {"nats.failure",
+       "Error trying to connect to route (attempt 1): dial tcp 127.0.0.1:6223: connect: connection refused",
+       Level::error, "Error trying to connect to route (attempt <n>): dial tcp <addr>: connect: connection refused"},
       {"nginx.failure", "*7 no live upstreams while connecting to upstream", Level::error, ""},
       {"supervisor.failure", "exited: worker (terminated by SIGKILL; not expected)", Level::warning, ""},
       {"python.failure", "cannot save record 2\nTraceback (most recent call last):", Level::error, ""},
-      {"journald-export.failure", "Traceback (most recent call last):\n  File \"store.py\", line 3, in save\nOSError", Level::error, ""},
+      {"journald-export.failure", "Traceback (most recent call last):\n  File \"store.py\", line 3, in save\nOSError",
+       Level::error, ""},
       {"journald-short.failure", "cannot write /var/lib/store/data: No space left on device", Level::none,
        "cannot write <path>: No space left on device"},
   };
@@ -94,8 +97,12 @@ TEST_CASE("what real messages say, when, and how loudly") {
 }
 
 TEST_CASE("JSON of hashicorp's log library; a member called time may be anything") {
-  const Read one("{\"@level\":\"warn\",\"@message\":\"failed to contact\",\"@module\":\"raft\",\"@timestamp\":\"2026-11-26T15:06:06.656359Z\",\"server-id\":\"eu1\",\"time\":400396095}\n"
-                 "{\"@level\":\"error\",\"@message\":\"failed to heartbeat\",\"@timestamp\":\"2026-11-26T15:06:07.000000Z\",\"error\":\"EOF\"}\n");
+  const Read one(
+      "{\"@level\":\"warn\",\"@message\":\"failed to "
+      "contact\",\"@module\":\"raft\",\"@timestamp\":\"2026-11-26T15:06:06.656359Z\",\"server-id\":\"eu1\",\"time\":"
+      "400396095}\n"
+      "{\"@level\":\"error\",\"@message\":\"failed to "
+      "heartbeat\",\"@timestamp\":\"2026-11-26T15:06:07.000000Z\",\"error\":\"EOF\"}\n");
   REQUIRE(one.messages().size() == 2);
   CHECK(one.text(0) == "failed to contact server-id=eu1 time=400396095");
   CHECK(one.messages()[0].level == Level::warning);
@@ -105,15 +112,18 @@ TEST_CASE("JSON of hashicorp's log library; a member called time may be anything
 
 TEST_CASE("a time before each line, and the program's own behind it") {
   for (const std::string before : {"", "[nsqd] "}) {
-    const Read one("2026-11-26T14:36:14.257290Z " + before + "2026/11/26 14:36:14.257290 ERROR: sync failed\n"
-                   "2026-11-26T14:36:15.257290Z " + before + "2026/11/26 14:36:15.257290 INFO: 3 topics\n");
+    const Read one("2026-11-26T14:36:14.257290Z " + before +
+                   "2026/11/26 14:36:14.257290 ERROR: sync failed\n"
+                   "2026-11-26T14:36:15.257290Z " +
+                   before + "2026/11/26 14:36:15.257290 INFO: 3 topics\n");
     REQUIRE(one.messages().size() == 2);
     CHECK(one.text(0) == "sync failed");
     CHECK(one.messages()[0].level == Level::error);
     CHECK(one.messages()[1].ts_ns - one.messages()[0].ts_ns == 1'000'000'000);
   }
-  const Read json("2026-11-26T14:36:14.257290Z {\"level\":\"error\",\"ts\":\"2026-11-26T14:36:14.257Z\",\"msg\":\"sync failed\"}\n"
-                  "2026-11-26T14:36:15.257290Z {\"level\":\"info\",\"ts\":\"2026-11-26T14:36:15.257Z\",\"msg\":\"up\"}\n");
+  const Read json(
+      "2026-11-26T14:36:14.257290Z {\"level\":\"error\",\"ts\":\"2026-11-26T14:36:14.257Z\",\"msg\":\"sync failed\"}\n"
+      "2026-11-26T14:36:15.257290Z {\"level\":\"info\",\"ts\":\"2026-11-26T14:36:15.257Z\",\"msg\":\"up\"}\n");
   REQUIRE(json.messages().size() == 2);
   CHECK(json.text(0) == "sync failed");
   CHECK(json.messages()[0].level == Level::error);
@@ -138,10 +148,16 @@ TEST_CASE("a stack trace is one message, and what was thrown counts for its kind
 }
 
 TEST_CASE("a Python traceback ends with its exception; what another one writes behind it is no part of it") {
-  const std::string failed = "2026-01-02 03:04:05,179 ERROR store: failed to load\nTraceback (most recent call last):\n  File \"s.py\", line 3\nPermissionError: [Errno 13] Permission denied: '/data/dump'\n";
-  const std::string served = "----------------------------------------\nException occurred during processing of request from ('10.0.0.4', 42920)\nTraceback (most recent call last):\n  File \"h.py\", line 9\nBrokenPipeError: [Errno 32] Broken pipe\n----------------------------------------\n";
+  const std::string failed =
+      "2026-01-02 03:04:05,179 ERROR store: failed to load\nTraceback (most recent call last):\n  File \"s.py\", line "
+      "3\nPermissionError: [Errno 13] Permission denied: '/data/dump'\n";
+  const std::string served =
+      "----------------------------------------\nException occurred during processing of request from ('10.0.0.4', "
+      "42920)\nTraceback (most recent call last):\n  File \"h.py\", line 9\nBrokenPipeError: [Errno 32] Broken "
+      "pipe\n----------------------------------------\n";
   Templates kinds;
-  const Logs logs = read_text(failed + served + "2026-01-02 03:04:06,001 INFO store: goes on\n", {"n1.log", "n1"}, {}, kinds);
+  const Logs logs =
+      read_text(failed + served + "2026-01-02 03:04:06,001 INFO store: goes on\n", {"n1.log", "n1"}, {}, kinds);
   const Logs alone = read_text(failed, {"n1.log", "n1"}, {}, kinds);
   const std::vector<Message>& messages = logs.nodes[0].messages;
   REQUIRE(messages.size() > 2);
@@ -149,17 +165,22 @@ TEST_CASE("a Python traceback ends with its exception; what another one writes b
   CHECK(logs.text(messages[0]).find("BrokenPipe") == std::string::npos);
   CHECK(quote(logs, 0, messages[0]).find("failed to load / PermissionError") != std::string::npos);
   // One that was raised while another was handled belongs to it.
-  const Logs chained = read_text("2026-01-02 03:04:05,179 ERROR store: failed to load\nTraceback (most recent call last):\n  File \"s.py\", line 3\nKeyError: 'x'\n\n"
-                                 "During handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n  File \"s.py\", line 5\nOSError: [Errno 28] No space left on device\n",
-                                 {"n1.log", "n1"}, {}, kinds);
+  const Logs chained = read_text(
+      "2026-01-02 03:04:05,179 ERROR store: failed to load\nTraceback (most recent call last):\n  File \"s.py\", line "
+      "3\nKeyError: 'x'\n\n"
+      "During handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n  "
+      "File \"s.py\", line 5\nOSError: [Errno 28] No space left on device\n",
+      {"n1.log", "n1"}, {}, kinds);
   REQUIRE(chained.nodes[0].messages.size() == 1);
   CHECK(quote(chained, 0, chained.nodes[0].messages[0]).find("failed to load / OSError") != std::string::npos);
 }
 
 TEST_CASE("OpenLDAP's times: seconds and nanoseconds, both hexadecimal") {
   Templates kinds;
-  const Logs logs = read_text("6b0877f8.06283fe5 0x7f17bb7fe6c0 conn=1000 fd=10 closed (connection lost)\n6b0877fc.0a864bc4 0x7f8e950ba6c0 mdb_add: txn_commit failed : No space left on device (28)\n",
-                              {"b.log", "b"}, {}, kinds);
+  const Logs logs = read_text(
+      "6b0877f8.06283fe5 0x7f17bb7fe6c0 conn=1000 fd=10 closed (connection lost)\n6b0877fc.0a864bc4 0x7f8e950ba6c0 "
+      "mdb_add: txn_commit failed : No space left on device (28)\n",
+      {"b.log", "b"}, {}, kinds);
   REQUIRE(logs.nodes[0].messages.size() == 2);
   CHECK(logs.sources[0].timed == 2);
   CHECK(logs.nodes[0].messages[0].ts_ns == 0x6b0877f8LL * 1'000'000'000 + 0x06283fe5);
@@ -261,7 +282,9 @@ TEST_CASE("hostile logs are harmless") {
     CHECK((one.kinds.overflow() > 0 || one.kinds.size() < Templates::kMost));
   }
   SECTION("no newline, control characters, terminal colours") {
-    const Read one("2026-01-02 03:04:05 \x1b[31mERROR\x1b[0m a\x01" "b");
+    const Read one(
+        "2026-01-02 03:04:05 \x1b[31mERROR\x1b[0m a\x01"
+        "b");
     REQUIRE(one.messages().size() == 1);
     CHECK(one.messages()[0].level == Level::error);
     CHECK(one.text(0) == "a?b");
@@ -301,9 +324,11 @@ TEST_CASE("what stands in two logs of a node at one moment is counted once, howe
 }
 
 TEST_CASE("java.util.logging's two lines are one message") {
-  const Read one("Nov 26, 2026 9:20:15 PM com.example.store.impl.Keeper\nINFO: opened the store\n"
-                 "Nov 26, 2026 9:20:16 PM com.example.store.impl.Keeper lambda$run$0\nSEVERE: cannot write\njava.io.IOException: No space left on device\n\tat com.example.A.b(A.java:3)\n"
-                 "Nov 26, 2026 9:20:17 PM com.example.store.impl.Keeper\nWARNING: slow\n");
+  const Read one(
+      "Nov 26, 2026 9:20:15 PM com.example.store.impl.Keeper\nINFO: opened the store\n"
+      "Nov 26, 2026 9:20:16 PM com.example.store.impl.Keeper lambda$run$0\nSEVERE: cannot write\njava.io.IOException: "
+      "No space left on device\n\tat com.example.A.b(A.java:3)\n"
+      "Nov 26, 2026 9:20:17 PM com.example.store.impl.Keeper\nWARNING: slow\n");
   REQUIRE(one.messages().size() == 3);
   CHECK(one.text(0) == "opened the store");
   CHECK(one.text(1).starts_with("cannot write\njava.io.IOException: No space left on device"));
@@ -314,7 +339,9 @@ TEST_CASE("java.util.logging's two lines are one message") {
 
 TEST_CASE("a file may have the lines of several nodes: each goes to the one that it names") {
   ReadOptions options;
-  options.node_of = [](std::string_view host) { return std::string(host == "db-1" || host == "db-1/postgres" ? "n1" : host == "web-1" ? "n2" : ""); };
+  options.node_of = [](std::string_view host) {
+    return std::string(host == "db-1" || host == "db-1/postgres" ? "n1" : host == "web-1" ? "n2" : "");
+  };
   Templates kinds;
   const auto node = [](const Logs& logs, const std::string& name) -> const NodeLog& {
     for (const NodeLog& one : logs.nodes)
@@ -323,14 +350,15 @@ TEST_CASE("a file may have the lines of several nodes: each goes to the one that
     return logs.nodes[0];
   };
   SECTION("docker compose") {
-    const Logs logs = read_text("db-1     | 2024-05-05 05:05:05.000 UTC [1] LOG:  ready\n"
-                                "web-1    | Traceback (most recent call last):\n"
-                                "db-1     | 2024-05-05 05:05:06.000 UTC [7] ERROR:  could not extend file\n"
-                                "web-1    |   File \"a.py\", line 3\n"
-                                "web-1    | ValueError: odd\n"
-                                "cache-1  | ready\n"
-                                "db-1 exited with code 137\n",
-                                {"all.log", ""}, options, kinds);
+    const Logs logs = read_text(
+        "db-1     | 2024-05-05 05:05:05.000 UTC [1] LOG:  ready\n"
+        "web-1    | Traceback (most recent call last):\n"
+        "db-1     | 2024-05-05 05:05:06.000 UTC [7] ERROR:  could not extend file\n"
+        "web-1    |   File \"a.py\", line 3\n"
+        "web-1    | ValueError: odd\n"
+        "cache-1  | ready\n"
+        "db-1 exited with code 137\n",
+        {"all.log", ""}, options, kinds);
     const NodeLog& db = node(logs, "n1");
     REQUIRE(db.messages.size() == 3);
     CHECK(logs.text(db.messages[2]) == "exited with code 137");
@@ -343,9 +371,11 @@ TEST_CASE("a file may have the lines of several nodes: each goes to the one that
     CHECK(words(logs.sources[1]).starts_with("all.log, n1 (db-1): 3 lines, 3 messages"));
   }
   SECTION("kubectl logs --prefix, syslog of several hosts, JSON with a pod's name") {
-    for (const char* text : {"[pod/db-1/postgres] 2024-05-05T05:05:05.1Z INFO up\n[pod/web-1] 2024-05-05T05:05:05.2Z INFO up\n",
-                             "Nov 22 18:24:21 db-1 kvd[964]: up\nNov 22 18:24:22 web-1 kvd[4]: up\n",
-                             "{\"ts\":1714900000.1,\"level\":\"info\",\"pod\":\"db-1\",\"msg\":\"up\"}\n{\"ts\":1714900000.2,\"level\":\"info\",\"pod\":\"web-1\",\"msg\":\"up\"}\n"}) {
+    for (const char* text :
+         {"[pod/db-1/postgres] 2024-05-05T05:05:05.1Z INFO up\n[pod/web-1] 2024-05-05T05:05:05.2Z INFO up\n",
+          "Nov 22 18:24:21 db-1 kvd[964]: up\nNov 22 18:24:22 web-1 kvd[4]: up\n",
+          "{\"ts\":1714900000.1,\"level\":\"info\",\"pod\":\"db-1\",\"msg\":\"up\"}\n{\"ts\":1714900000.2,\"level\":"
+          "\"info\",\"pod\":\"web-1\",\"msg\":\"up\"}\n"}) {
       INFO(text);
       Templates fresh;
       const Logs logs = read_text(text, {"all.log", ""}, options, fresh);
@@ -355,11 +385,13 @@ TEST_CASE("a file may have the lines of several nodes: each goes to the one that
     }
   }
   SECTION("what hosts are called can't break lines of ours") {
-    const Logs logs = read_text("{\"ts\":1714900000.1,\"level\":\"info\",\"pod\":\"x\\ny\",\"msg\":\"up\"}\n", {"all.log", ""}, options, kinds);
+    const Logs logs = read_text("{\"ts\":1714900000.1,\"level\":\"info\",\"pod\":\"x\\ny\",\"msg\":\"up\"}\n",
+                                {"all.log", ""}, options, kinds);
     CHECK(logs.sources[0].strangers == std::vector<std::string>{"x\\x0ay"});
   }
   SECTION("whose file it is says more") {
-    const Logs logs = read_text("Nov 22 18:24:21 db-1 kvd[964]: up\nNov 22 18:24:22 web-1 kvd[4]: up\n", {"all.log", "n3"}, options, kinds);
+    const Logs logs = read_text("Nov 22 18:24:21 db-1 kvd[964]: up\nNov 22 18:24:22 web-1 kvd[4]: up\n",
+                                {"all.log", "n3"}, options, kinds);
     REQUIRE(logs.nodes.size() == 1);
     CHECK(logs.nodes[0].node == "n3");
     CHECK(logs.sources[0].lines == 2);

@@ -13,7 +13,9 @@
 
 namespace rose::logs::test {
 
-inline std::filesystem::path log_file(const std::string& name) { return std::filesystem::path(ROSE_TEST_DIR) / "logs" / (name + ".log"); }
+inline std::filesystem::path log_file(const std::string& name) {
+  return std::filesystem::path(ROSE_TEST_DIR) / "logs" / (name + ".log");
+}
 
 inline std::vector<std::filesystem::path> all_logs() {
   std::set<std::filesystem::path> files;
@@ -31,7 +33,8 @@ inline Logs read_files(const std::vector<Input>& inputs, Templates& templates, c
 struct Read {
   Templates kinds;
   Logs logs;
-  explicit Read(std::string text, const ReadOptions& options = {}) : logs(read_text(std::move(text), {"a.log", "n1"}, options, kinds)) {}
+  explicit Read(std::string text, const ReadOptions& options = {})
+      : logs(read_text(std::move(text), {"a.log", "n1"}, options, kinds)) {}
   [[nodiscard]] const std::vector<Message>& messages() const { return logs.nodes.at(0).messages; }
   [[nodiscard]] std::string text(std::size_t i) const { return std::string(logs.text(messages().at(i))); }
   [[nodiscard]] const Source& source() const { return logs.sources.at(0); }

@@ -47,7 +47,9 @@ TEST_CASE("messages that differ in a name are one kind; in an error, a level or 
 TEST_CASE("a long message is of one kind however long the paths in it are") {
   const auto masked = [](const std::string& folder) {
     std::string text = "starting";
-    for (int i = 0; i < 60; ++i) text += fmt::format(" setting-{}=\"{}/file\"", static_cast<char>('a' + i % 26), folder), text += " further words of it";
+    for (int i = 0; i < 60; ++i)
+      text += fmt::format(" setting-{}=\"{}/file\"", static_cast<char>('a' + i % 26), folder),
+          text += " further words of it";
     std::string into;
     mask(text, into);
     return into;
@@ -67,5 +69,6 @@ TEST_CASE("kinds of several logs become one set") {
   const Logs twice = read_files({{log_file("redis.normal"), "n1"}}, all);
   CHECK(all.size() == before);
   REQUIRE(twice.nodes[0].messages.size() == normal.nodes[0].messages.size());
-  for (std::size_t i = 0; i < normal.nodes[0].messages.size(); ++i) CHECK(twice.nodes[0].messages[i].kind == normal.nodes[0].messages[i].kind);
+  for (std::size_t i = 0; i < normal.nodes[0].messages.size(); ++i)
+    CHECK(twice.nodes[0].messages[i].kind == normal.nodes[0].messages[i].kind);
 }

@@ -17,9 +17,12 @@ StackTrace only(std::string_view text) {
   return std::move(traces[0]);
 }
 
-std::string at(const Frame& frame) { return fmt::format("{}.{} {}:{}", frame.class_name, frame.method, frame.file, frame.line); }
+std::string at(const Frame& frame) {
+  return fmt::format("{}.{} {}:{}", frame.class_name, frame.method, frame.file, frame.line);
+}
 
-// An exception that became another one inside of a lambda; closing what was open failed as well. `data`: what a form adds to frames.
+// An exception that became another one inside of a lambda; closing what was open failed as well. `data`: what a form
+// adds to frames.
 std::string printed(const std::string& module, const std::string& data, const std::string& more) {
   std::string text =
       "java.lang.IllegalStateException: load /nowhere/block\n"
@@ -71,7 +74,9 @@ TEST_CASE("the forms of a stack trace", "[logs]") {
   SECTION("the JVM's") { is_that(only(printed("java.base/", "", "more"))); }
   SECTION("uncaught") { is_that(only("Exception in thread \"main thread\" " + printed("", "", "more"))); }
   SECTION("class loaders and versions of modules") { is_that(only(printed("app//java.base@17.0.15/", "", "more"))); }
-  SECTION("logback, with packaging data") { is_that(only("cannot load\n" + printed("java.base/", " ~[x-1.0.jar:1.0]", "common frames omitted"))); }
+  SECTION("logback, with packaging data") {
+    is_that(only("cannot load\n" + printed("java.base/", " ~[x-1.0.jar:1.0]", "common frames omitted")));
+  }
   SECTION("log4j 2") { is_that(only("cannot load\n" + printed("", " [classes/:?]", "more"))); }
   SECTION("behind the message on its line") { is_that(only("cannot load block 7: " + printed("", "", "more"))); }
   SECTION("with Windows' line ends and other indentation") {
@@ -118,8 +123,10 @@ TEST_CASE("a cause that was made where it was wrapped has no frame of its own", 
 
 TEST_CASE("classes and methods that the JVM made", "[logs]") {
   Frame frame;
-  for (const char* line : {"at org.x.Y$$Lambda$14/0x0000000840066440.run(Unknown Source)", "\tat app//org.x.Y$$Lambda/0x00007f0.run(Unknown Source)",
-                           "at com.sun.proxy.$Proxy166.addBlock(Unknown Source)", "at jdk.internal.reflect.GeneratedMethodAccessor12.invoke(Unknown Source)",
+  for (const char* line : {"at org.x.Y$$Lambda$14/0x0000000840066440.run(Unknown Source)",
+                           "\tat app//org.x.Y$$Lambda/0x00007f0.run(Unknown Source)",
+                           "at com.sun.proxy.$Proxy166.addBlock(Unknown Source)",
+                           "at jdk.internal.reflect.GeneratedMethodAccessor12.invoke(Unknown Source)",
                            "at org.x.Y$$FastClassBySpringCGLIB$$e7645040.invoke(<generated>)"}) {
     INFO(line);
     REQUIRE(read_frame(line, frame));
@@ -130,7 +137,11 @@ TEST_CASE("classes and methods that the JVM made", "[logs]") {
   REQUIRE(read_frame("    at kafka.cluster.Partition$$anonfun$10.apply(Partition.scala:486)", frame));
   CHECK(at(frame) == "kafka.cluster.Partition$$anonfun$10.apply Partition.scala:486");
   CHECK(!frame.generated);
-  REQUIRE(read_frame("at org.apache.hadoop.hdfs.protocol.proto.ClientNamenodeProtocolProtos$2.callBlockingMethod(ClientNamenodeProtocolProtos.java)", frame));
+  REQUIRE(
+      read_frame("at "
+                 "org.apache.hadoop.hdfs.protocol.proto.ClientNamenodeProtocolProtos$2.callBlockingMethod("
+                 "ClientNamenodeProtocolProtos.java)",
+                 frame));
   CHECK(frame.line == 0);
   REQUIRE(read_frame("at org.x.Fo\xc3\xb6.<clinit>(Fo\xc3\xb6.java:3)", frame));
   CHECK(frame.method == "<clinit>");
@@ -138,8 +149,10 @@ TEST_CASE("classes and methods that the JVM made", "[logs]") {
 
 TEST_CASE("what is no frame of Java's", "[logs]") {
   Frame frame;
-  for (const char* line : {"at System.IO.File.Open(String path) in C:\\x.cs:line 3", "    at Object.<anonymous> (/srv/x.js:10:5)", "at noon (12:00)", "at (x.java:1)",
-                           "at x(y.java:1)", "at a.b(c.java:99999999)", "at a.(b.java:1)", "at a.b(", "at", "at a b.c(d.java:1)", "main.main()", "at .x.y(z.java:1)"}) {
+  for (const char* line :
+       {"at System.IO.File.Open(String path) in C:\\x.cs:line 3", "    at Object.<anonymous> (/srv/x.js:10:5)",
+        "at noon (12:00)", "at (x.java:1)", "at x(y.java:1)", "at a.b(c.java:99999999)", "at a.(b.java:1)", "at a.b(",
+        "at", "at a b.c(d.java:1)", "main.main()", "at .x.y(z.java:1)"}) {
     INFO(line);
     CHECK(!read_frame(line, frame));
   }
@@ -158,12 +171,14 @@ TEST_CASE("exceptions of systems", "[logs]") {
     CHECK(all[0].back().class_name == "java.io.EOFException");
     CHECK(at(all[0].back().frames[1]) == "org.apache.jute.BinaryInputArchive.readInt BinaryInputArchive.java:96");
     CHECK(kind_of(all[0].back().class_name) == ThrownKind::network);
-    CHECK(at(all[1].back().frames[1]) == "org.apache.zookeeper.server.quorum.QuorumCnxManager$RecvWorker.run QuorumCnxManager.java:1390");
+    CHECK(at(all[1].back().frames[1]) ==
+          "org.apache.zookeeper.server.quorum.QuorumCnxManager$RecvWorker.run QuorumCnxManager.java:1390");
     CHECK(kind_of(all[2].back().class_name) == ThrownKind::stopping);
   }
   SECTION("Kafka") {
     const StackTrace trace = only(
-        "[Replica Manager on Broker 0]: Halting due to unrecoverable I/O error while handling produce request:  (kafka.server.ReplicaManager)\n"
+        "[Replica Manager on Broker 0]: Halting due to unrecoverable I/O error while handling produce request:  "
+        "(kafka.server.ReplicaManager)\n"
         "kafka.common.KafkaStorageException: I/O exception in append to log '__consumer_offsets-11'\n"
         "        at kafka.log.Log.append(Log.scala:585)\n"
         "        at kafka.cluster.Partition$$anonfun$10.apply(Partition.scala:486)\n"
@@ -182,8 +197,10 @@ TEST_CASE("exceptions of systems", "[logs]") {
   SECTION("HDFS") {
     const StackTrace trace = only(
         "DataStreamer Exception\n"
-        "org.apache.hadoop.ipc.RemoteException(java.io.IOException): File /user/root/input/yarn-site.xml._COPYING_ could only be replicated to 0 nodes\n"
-        "\tat org.apache.hadoop.hdfs.server.blockmanagement.BlockManager.chooseTarget4NewBlock(BlockManager.java:1814)\n"
+        "org.apache.hadoop.ipc.RemoteException(java.io.IOException): File /user/root/input/yarn-site.xml._COPYING_ "
+        "could only be replicated to 0 nodes\n"
+        "\tat "
+        "org.apache.hadoop.hdfs.server.blockmanagement.BlockManager.chooseTarget4NewBlock(BlockManager.java:1814)\n"
         "\tat org.apache.hadoop.ipc.Server$RpcCall.run(Server.java:817)\n"
         "\n"
         "\tat org.apache.hadoop.ipc.Client.getRpcResponse(Client.java:1489)\n");
@@ -204,7 +221,8 @@ TEST_CASE("exceptions of systems", "[logs]") {
     const StackTrace trace = only(
         "java.io.IOException: cannot close the file\n"
         "\tat org.apache.hadoop.hdfs.DFSOutputStream.close(DFSOutputStream.java:1600)\n"
-        "Caused by: org.apache.hadoop.ipc.RemoteException: org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException: No lease on /a\n"
+        "Caused by: org.apache.hadoop.ipc.RemoteException: "
+        "org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException: No lease on /a\n"
         "\tat org.apache.hadoop.hdfs.server.namenode.FSNamesystem.checkLease(FSNamesystem.java:1600)\n"
         "\tat org.apache.hadoop.ipc.Server$Handler.run(Server.java:1434)\n"
         "\tat org.apache.hadoop.ipc.Client.call(Client.java:1107)\n"
@@ -235,6 +253,7 @@ TEST_CASE("several traces of one message, and more than are read", "[logs]") {
   for (int i = 0; i < 2000; ++i) deep += "\tat org.x.Y.z(Y.java:7)\n";
   CHECK(only(deep).back().frames.size() == kMostFrames);
   std::string causes = "java.io.IOException: 0\n\tat org.x.Y.z(Y.java:7)\n";
-  for (int i = 1; i < 100; ++i) causes += fmt::format("Caused by: java.io.IOException: {}\n\tat org.x.Y.z(Y.java:7)\n", i);
+  for (int i = 1; i < 100; ++i)
+    causes += fmt::format("Caused by: java.io.IOException: {}\n\tat org.x.Y.z(Y.java:7)\n", i);
   CHECK(only(causes).size() == kMostCauses);
 }

@@ -27,13 +27,16 @@ struct Aligned {
     failure = read_text(std::move(failed), {"a.log", "n1"}, {}, kinds);
     align(failure, normal, compare(failure, normal, kinds), end * kSecond);
   }
-  [[nodiscard]] double at(std::size_t i) const { return static_cast<double>(failure.nodes[0].messages.at(i).ts_ns) / 1e9; }
+  [[nodiscard]] double at(std::size_t i) const {
+    return static_cast<double>(failure.nodes[0].messages.at(i).ts_ns) / 1e9;
+  }
 };
 
 }  // namespace
 
 TEST_CASE("a log without times is put on the time line of a run without faults", "[logs]") {
-  const Aligned one("opened store\nready\ncannot save: No space left on device\nsaved\nclosed\n", "opened store\nready\nsaved\nclosed\n", {1, 2, 10, 20}, 30);
+  const Aligned one("opened store\nready\ncannot save: No space left on device\nsaved\nclosed\n",
+                    "opened store\nready\nsaved\nclosed\n", {1, 2, 10, 20}, 30);
   CHECK(one.failure.nodes[0].aligned);
   CHECK(one.at(0) == 1);
   CHECK(one.at(1) == 2);
@@ -82,7 +85,8 @@ TEST_CASE("when lines were written is seen while a run is under way", "[logs]") 
 }
 
 TEST_CASE("when lines were written is kept with the run", "[logs]") {
-  const Watch::Growth growth{{"/run/1/n1/stderr.log", {{10, 5}, {25, 9}}}, {"/run/1/n2/a b.log", {{1, 3}}}, {"/elsewhere.log", {{1, 1}}}};
+  const Watch::Growth growth{
+      {"/run/1/n1/stderr.log", {{10, 5}, {25, 9}}}, {"/run/1/n2/a b.log", {{1, 3}}}, {"/elsewhere.log", {{1, 1}}}};
   const std::string text = growth_text(growth, "/run/1");
   const Watch::Growth back = growth_of_text(text, "/run/7");
   REQUIRE(back.size() == 2);
@@ -123,7 +127,8 @@ TEST_CASE("two logs side by side are bounded, and whole characters", "[logs]") {
   std::string umlauts = "x";
   for (int i = 0; i < 300; ++i) umlauts += "\xc3\xa4";
   run = umlauts + "\n";
-  const std::vector<Beside> both = beside(read_text(failed, {"a.log", "n1"}, {}, kinds), read_text(run, {"a.log", "n1"}, {}, kinds), kinds);
+  const std::vector<Beside> both =
+      beside(read_text(failed, {"a.log", "n1"}, {}, kinds), read_text(run, {"a.log", "n1"}, {}, kinds), kinds);
   REQUIRE(both.size() == 1);
   CHECK(both[0].rows.size() <= kMostBesideRows + 1);
   for (const BesideRow& row : both[0].rows) {

@@ -99,7 +99,10 @@ TEST_CASE("the wait before a dump blocks nobody else") {
   const Folder folder;
   const auto socket = folder / "t.sock";
   std::atomic<int> asked = 0;
-  auto server = ControlServer::start(socket, [&](const trace::DumpWriter::Sink& sink) { ++asked; return serves(1)(sink); });
+  auto server = ControlServer::start(socket, [&](const trace::DumpWriter::Sink& sink) {
+    ++asked;
+    return serves(1)(sink);
+  });
   REQUIRE(server);
   const Fd silent = dial(socket);  // one that never asks
   // Whoever waits less is answered first. On a busy machine it may not come to ask in that time: then longer ones.
@@ -127,8 +130,9 @@ TEST_CASE("the wait before a dump blocks nobody else") {
 TEST_CASE("errors of the tracer reach the one who asks") {
   const Folder folder;
   const auto socket = folder / "t.sock", out = folder / "dump.bin";
-  auto server = ControlServer::start(
-      socket, [](const trace::DumpWriter::Sink&) -> Result<std::string> { return fail(ErrorKind::environment, "no\nwindow", "look\taround"); });
+  auto server = ControlServer::start(socket, [](const trace::DumpWriter::Sink&) -> Result<std::string> {
+    return fail(ErrorKind::environment, "no\nwindow", "look\taround");
+  });
   REQUIRE(server);
   const auto said = request_dump(socket, out, 0);
   REQUIRE_FALSE(said);

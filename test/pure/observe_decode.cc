@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "kernel/syscalls.h"
-#include "observe/decode.h"
 #include "observe/call_signatures.h"
+#include "observe/decode.h"
 
 using namespace rose;
 using namespace rose::observe;
@@ -70,10 +70,11 @@ TEST_CASE("paths are put together from folder and text") {
     bool truncated = false;
   };
   const std::string deep = "x\0lib\0var\0"s;
-  for (const auto& c : {Case{"/etc/passwd", "", "/etc/passwd"}, Case{"/a//b/./c/", "", "/a/b/c"}, Case{"/", "", "/"},
-                        Case{"snap.0", deep, "/var/lib/x/snap.0"}, Case{"./a/../b", deep, "/var/lib/x/b"},
-                        Case{"", deep, "/var/lib/x"}, Case{".", deep, "/var/lib/x"}, Case{"f", ""s, "f"},
-                        Case{"tail", deep, "tail", ROSE_CUT, 0, true}, Case{"f", deep, "var/lib/x/f", 0, ROSE_CUT, true}}) {
+  for (const auto& c :
+       {Case{"/etc/passwd", "", "/etc/passwd"}, Case{"/a//b/./c/", "", "/a/b/c"}, Case{"/", "", "/"},
+        Case{"snap.0", deep, "/var/lib/x/snap.0"}, Case{"./a/../b", deep, "/var/lib/x/b"}, Case{"", deep, "/var/lib/x"},
+        Case{".", deep, "/var/lib/x"}, Case{"f", ""s, "f"}, Case{"tail", deep, "tail", ROSE_CUT, 0, true},
+        Case{"f", deep, "var/lib/x/f", 0, ROSE_CUT, true}}) {
     INFO(c.text << " in " << c.want);
     Record record(ROSE_FAILED, 257, -2);
     record.piece(ROSE_PATH, c.text, c.text_flags);
@@ -96,7 +97,8 @@ TEST_CASE("a path longer than the kernel's limit keeps its tail") {
 }
 
 TEST_CASE("descriptors, peers and pairs of paths") {
-  auto out = decoded(Record(ROSE_CHANGED, 82, 0).piece(ROSE_PATH, "/a").piece(ROSE_PATH2, "b").piece(ROSE_BASE2, "d\0"s));
+  auto out =
+      decoded(Record(ROSE_CHANGED, 82, 0).piece(ROSE_PATH, "/a").piece(ROSE_PATH2, "b").piece(ROSE_BASE2, "d\0"s));
   CHECK(out.event.type == trace::EventType::sys);
   CHECK(out.path == "/a");
   CHECK(out.path2 == "/d/b");
@@ -149,14 +151,17 @@ TEST_CASE("records that make no sense are refused, whatever they hold") {
                      .piece(1 + i % 9, std::string(random() % 64, 'x'))
                      .piece(1 + i % 7, "a\0b\0"s)
                      .bytes();
-    for (int flips = 0; flips < 4; ++flips) noise[4 + random() % (noise.size() - 4)] ^= static_cast<std::byte>(random());
+    for (int flips = 0; flips < 4; ++flips)
+      noise[4 + random() % (noise.size() - 4)] ^= static_cast<std::byte>(random());
     (void)decode(noise, out);
   }
 }
 
 TEST_CASE("the tables say what the syscall table says") {
   const auto tables = call_signatures(kernel::builtin_noise());
-  const auto signature = [&](const char* name) { return tables.signatures[static_cast<std::size_t>(kernel::find_syscall(name)->number)]; };
+  const auto signature = [&](const char* name) {
+    return tables.signatures[static_cast<std::size_t>(kernel::find_syscall(name)->number)];
+  };
   const auto changing = [&](const char* name) {
     const auto nr = static_cast<std::size_t>(kernel::find_syscall(name)->number);
     return ((tables.changing[nr / 64] >> (nr % 64)) & 1) != 0;

@@ -149,7 +149,9 @@ TEST_CASE("into a file: the newest there, the ones before beside it", "[dumps]")
   CHECK(files.written()[0].file == folder / "d.bin.2");
 
   // What cannot be written costs the ones that are there nothing, however often it is tried.
-  const DumpFiles::Writer broken = [](const fs::path&) -> Result<DumpTotals> { return fail(ErrorKind::input, "the disk is full"); };
+  const DumpFiles::Writer broken = [](const fs::path&) -> Result<DumpTotals> {
+    return fail(ErrorKind::input, "the disk is full");
+  };
   CHECK_FALSE(files.write({TriggerKind::crash, ""}, 4, broken));
   CHECK_FALSE(files.write({TriggerKind::crash, ""}, 4, broken));
   CHECK(folder.files() == Files{{"d.bin", "3"}, {"d.bin.1", "3"}, {"d.bin.2", "2"}});
@@ -200,12 +202,14 @@ TEST_CASE("into a folder: a name each, the oldest of this host go", "[dumps]") {
   const auto second = files.write({TriggerKind::crash, ""}, at, text("2"));
   REQUIRE(second);
   CHECK(second->file.filename() == "rose-host_1-20261122T014501Z-crash-2.bin");
-  fs::last_write_time(second->file, fs::last_write_time(first->file));  // a file system's times are a tick apart at least
+  fs::last_write_time(second->file,
+                      fs::last_write_time(first->file));  // a file system's times are a tick apart at least
   REQUIRE(files.write({TriggerKind::end, ""}, at + kS, text("3")));
   std::set<std::string> names;
   for (const auto& [name, content] : folder.files()) names.insert(name);
   CHECK(names == std::set<std::string>{"rose-other-20200101T000000Z-crash.bin", "rose-host_1-notes.bin",
-                                       "rose-host_1-20261122T014501Z-crash-2.bin", "rose-host_1-20261122T014502Z-end.bin"});
+                                       "rose-host_1-20261122T014501Z-crash-2.bin",
+                                       "rose-host_1-20261122T014502Z-end.bin"});
   CHECK(files.written()[0].file.empty());
 }
 
@@ -244,7 +248,9 @@ TEST_CASE("what a killed recorder left where files need names goes when the next
   std::ofstream(folder / ".rose-host_1-20260101T000000Z-crash.bin.rose-a1B2c3") << "half";
   std::ofstream(folder / ".rose-host_2-20260101T000000Z-crash.bin.rose-a1B2c3") << "another's";
   (void)opened(folder.path, 1);
-  CHECK(folder.files() == std::map<std::string, std::string>{{".other.bin.rose-a1B2c3", "half"}, {".rose-host_2-20260101T000000Z-crash.bin.rose-a1B2c3", "another's"}});
+  CHECK(folder.files() ==
+        std::map<std::string, std::string>{{".other.bin.rose-a1B2c3", "half"},
+                                           {".rose-host_2-20260101T000000Z-crash.bin.rose-a1B2c3", "another's"}});
 }
 
 TEST_CASE("folders are made, and what cannot be is refused", "[dumps]") {
@@ -282,8 +288,9 @@ TEST_CASE("names of dumps tell host, time and trigger", "[dumps]") {
   REQUIRE(odd);
   CHECK(odd->host == "a-20200101T000000Z-b");
   CHECK(odd->trigger == "log-2");
-  for (const char* none : {"", "rose-.bin", "rose-db1-20261122T014501Z.bin", "rose-db1-20261122T014501Z-crash.tmp", "rose-db1-2026112AT014501Z-crash.bin",
-                           "rose-20261122T014501Z-crash.bin", "rose--", "rose----------------------.bin"})
+  for (const char* none : {"", "rose-.bin", "rose-db1-20261122T014501Z.bin", "rose-db1-20261122T014501Z-crash.tmp",
+                           "rose-db1-2026112AT014501Z-crash.bin", "rose-20261122T014501Z-crash.bin", "rose--",
+                           "rose----------------------.bin"})
     CHECK_FALSE(parse_dump_name(none));
 }
 
@@ -291,12 +298,18 @@ TEST_CASE("sources of dumps, and what is executed for them", "[dumps]") {
   CollectOptions options;
   options.deadline_ns = 7'500'000'000;
   options.control = "/run/my rose.sock";
-  const auto words = [&](const char* text) { return fmt::format("{}", fmt::join(collect_command(parse_source(text).value(), options), "|")); };
-  CHECK(words("me@db1") == "ssh|-T|-o|BatchMode=yes|-o|ConnectTimeout=7|me@db1|rose dump -o - --control '/run/my rose.sock'");
-  CHECK(words("ssh:::1") == "ssh|-T|-o|BatchMode=yes|-o|ConnectTimeout=7|::1|rose dump -o - --control '/run/my rose.sock'");
-  CHECK(words("kubectl:prod/db-0:main") == "kubectl|exec|-n|prod|db-0|-c|main|--|rose|dump|-o|-|--control|/run/my rose.sock");
+  const auto words = [&](const char* text) {
+    return fmt::format("{}", fmt::join(collect_command(parse_source(text).value(), options), "|"));
+  };
+  CHECK(words("me@db1") ==
+        "ssh|-T|-o|BatchMode=yes|-o|ConnectTimeout=7|me@db1|rose dump -o - --control '/run/my rose.sock'");
+  CHECK(words("ssh:::1") ==
+        "ssh|-T|-o|BatchMode=yes|-o|ConnectTimeout=7|::1|rose dump -o - --control '/run/my rose.sock'");
+  CHECK(words("kubectl:prod/db-0:main") ==
+        "kubectl|exec|-n|prod|db-0|-c|main|--|rose|dump|-o|-|--control|/run/my rose.sock");
   CHECK(words("kubectl:db-0") == "kubectl|exec|db-0|--|rose|dump|-o|-|--control|/run/my rose.sock");
   CHECK(parse_source("./here")->kind == DumpSource::Kind::folder);
-  for (const char* bad : {"", "-l", "a b", "a;b", "a\nb", "ssh:", "ssh:-x", "ssh:a/b", "kubectl:", "kubectl:/", "kubectl:-n/a", "kubectl:a:", "$x", "`x`"})
+  for (const char* bad : {"", "-l", "a b", "a;b", "a\nb", "ssh:", "ssh:-x", "ssh:a/b", "kubectl:", "kubectl:/",
+                          "kubectl:-n/a", "kubectl:a:", "$x", "`x`"})
     CHECK_FALSE(parse_source(bad));
 }

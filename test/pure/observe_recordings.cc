@@ -1,4 +1,5 @@
-// Recordings of targets on their way beside a dump: copied while they are written, opened by their names, handed over, kept with the dump.
+// Recordings of targets on their way beside a dump: copied while they are written, opened by their names, handed over,
+// kept with the dump.
 #include <atomic>
 #include <fstream>
 #include <map>
@@ -28,7 +29,8 @@ void make_recording(const fs::path& folder, const std::string& name, std::uint64
 }
 
 bool has_word(const std::vector<std::string>& words, const std::string& part) {
-  return std::any_of(words.begin(), words.end(), [&](const std::string& word) { return word.find(part) != std::string::npos; });
+  return std::any_of(words.begin(), words.end(),
+                     [&](const std::string& word) { return word.find(part) != std::string::npos; });
 }
 
 Result<DumpTotals> plain_dump(const fs::path& path) {
@@ -42,7 +44,8 @@ TEST_CASE("names of recordings, with numbers in them") {
   CHECK(fits_recording_name("n1.%n.rr", "n1.12.rr"));
   CHECK(fits_recording_name("n1.rr", "n1.rr"));
   CHECK(fits_recording_name("%p-%n", "41-7"));
-  for (const char* other : {"n1..rr", "n1.1.rr.bak", "n1.x.rr", "n2.1.rr", "", "n1.1"}) CHECK_FALSE(fits_recording_name("n1.%n.rr", other));
+  for (const char* other : {"n1..rr", "n1.1.rr.bak", "n1.x.rr", "n2.1.rr", "", "n1.1"})
+    CHECK_FALSE(fits_recording_name("n1.%n.rr", other));
 }
 
 TEST_CASE("a recording is copied while four threads write it") {
@@ -88,7 +91,8 @@ TEST_CASE("a recording is copied while four threads write it") {
 
 TEST_CASE("of a folder the newest recordings are opened, within their size, and a word is said of the others") {
   const Folder folder;
-  for (int life = 1; life <= 6; ++life) make_recording(folder / "a", fmt::format("n.{}.rr", life), rr::kLeastRing, life);
+  for (int life = 1; life <= 6; ++life)
+    make_recording(folder / "a", fmt::format("n.{}.rr", life), rr::kLeastRing, life);
   make_recording(folder / "b", "n.1.rr", rr::kLeastRing, 1);
   std::ofstream(folder / "a" / "n.9.rr") << "something else";
   std::ofstream(folder / "a" / "notes.txt") << "mine";
@@ -141,7 +145,8 @@ TEST_CASE("recordings lie beside their dump, and go with it") {
   CHECK(fs::exists(folder / "dump.bin.1.recordings" / "n_1" / "r.1"));
   CHECK_FALSE(fs::exists(folder / "dump.bin.1.recordings" / "n_1" / "r.2"));
   CHECK(fs::exists(folder / "dump.bin.recordings" / "n_1" / "r.2"));
-  CHECK(files->written()[0].recording_files() == std::vector<std::string>{(folder / "dump.bin.1.recordings" / "n_1" / "r.1").string()});
+  CHECK(files->written()[0].recording_files() ==
+        std::vector<std::string>{(folder / "dump.bin.1.recordings" / "n_1" / "r.1").string()});
   fs::remove_all(folder / "own");
   REQUIRE(files->write({TriggerKind::signal, ""}, 3, plain_dump));
   CHECK(fs::exists(folder / "dump.bin.1.recordings" / "n_1" / "r.2"));
@@ -152,7 +157,8 @@ TEST_CASE("recordings lie beside their dump, and go with it") {
   REQUIRE(many);
   many->take_along(sources);
   for (int i = 1; i <= 2; ++i) REQUIRE(many->write({TriggerKind::crash, ""}, i * 2'000'000'000, plain_dump));
-  CHECK(std::distance(fs::directory_iterator(folder / "dumps"), fs::directory_iterator()) == 2);  // one dump, and its recordings
+  CHECK(std::distance(fs::directory_iterator(folder / "dumps"), fs::directory_iterator()) ==
+        2);  // one dump, and its recordings
 
   const auto to_pipe = copy_recordings(sources->open(), "/dev/null");
   CHECK(to_pipe.files.empty());
@@ -185,7 +191,8 @@ TEST_CASE("a tracer hands recordings over to who asks") {
   CHECK(Read(read_file(copied.files[0]).value()).records.size() == 4);
   CHECK(copied.files[0] == folder / "dump.bin.recordings" / "n1" / "r.4");
 
-  auto without = ControlServer::start(folder / "u.sock", [](const trace::DumpWriter::Sink&) -> Result<std::string> { return "0 events"; });
+  auto without = ControlServer::start(folder / "u.sock",
+                                      [](const trace::DumpWriter::Sink&) -> Result<std::string> { return "0 events"; });
   REQUIRE(without);
   got = request_recordings(folder / "u.sock");
   REQUIRE(got);

@@ -8,7 +8,6 @@ using namespace rose::observe;
 
 namespace {
 
-
 rose_blocked thread(std::uint32_t tgid, std::uint32_t tid, std::uint64_t switches, std::uint64_t start = 7) {
   rose_blocked out{};
   out.tgid = tgid;

@@ -239,7 +239,8 @@ TEST_CASE("snapshots are read while events come and blocks are packed") {
   }
   adder.join();
   for (const auto& trace : traces) {
-    for (std::size_t i = 1; i < trace.events.size(); ++i) REQUIRE(trace.events[i].ts_ns == trace.events[i - 1].ts_ns + 1);
+    for (std::size_t i = 1; i < trace.events.size(); ++i)
+      REQUIRE(trace.events[i].ts_ns == trace.events[i - 1].ts_ns + 1);
   }
   CHECK(read(window).events.size() == 50'000);
 }

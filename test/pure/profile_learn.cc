@@ -361,8 +361,10 @@ TEST_CASE("a profile's functions are read without its calls") {
   CHECK(read->syscalls == profile.syscalls);
   REQUIRE(read->functions.size() == 1);
   CHECK(read->functions[0].function == "save");
-  CHECK_FALSE(parse_profile(R"({"version": 1, "name": "p", "runs": 1, "seconds": 1, "failures": [, "functions": []})", "p", Part::functions));
-  CHECK_FALSE(parse_profile(R"({"version": 1, "name": "p", "runs": 1, "seconds": 1, "failing": []})", "p", Part::functions));
+  CHECK_FALSE(parse_profile(R"({"version": 1, "name": "p", "runs": 1, "seconds": 1, "failures": [, "functions": []})",
+                            "p", Part::functions));
+  CHECK_FALSE(
+      parse_profile(R"({"version": 1, "name": "p", "runs": 1, "seconds": 1, "failing": []})", "p", Part::functions));
 }
 
 TEST_CASE("bytes that are not UTF-8 do not stop a profile from being written") {
@@ -397,7 +399,8 @@ TEST_CASE("damaged profiles are refused, with the file and what is wrong") {
       {"{\"version\":1,\"runs\":1,\"seconds\":1,\"name\":7}", "name: expected a string, found 7"},
       {"{\"version\":1,\"runs\":1,\"seconds\":1,\"failures\":{}}", "failures: expected a list, found {}"},
       {"{\"version\":1,\"runs\":1,\"seconds\":1,\"failures\":[7]}", "failures[0]: expected an object, found 7"},
-      {"{\"version\":1,\"runs\":1,\"seconds\":1,\"failures\":[{\"node\":\"n1\"}]}", "failures[0]: 'syscall' is missing"},
+      {"{\"version\":1,\"runs\":1,\"seconds\":1,\"failures\":[{\"node\":\"n1\"}]}",
+       "failures[0]: 'syscall' is missing"},
       {"{\"version\":1,\"runs\":1,\"seconds\":1,\"failures\":[{\"node\":\"n1\",\"syscall\":\"read\",\"errno\":\"EIO\","
        "\"count\":-1}]}",
        "failures[0].count: expected a whole number"},
@@ -437,5 +440,6 @@ TEST_CASE("truncated, changed and deeply nested JSON never crashes") {
     (void)parse_profile(changed, "p");
   }
   CHECK_FALSE(parse_profile(std::string(1'000'000, '['), "p"));
-  CHECK_FALSE(parse_profile("{\"version\":1,\"name\":" + std::string(300'000, '[') + std::string(300'000, ']') + "}", "p"));
+  CHECK_FALSE(
+      parse_profile("{\"version\":1,\"name\":" + std::string(300'000, '[') + std::string(300'000, ']') + "}", "p"));
 }

@@ -81,8 +81,8 @@ TEST_CASE("what differs between runs becomes a star") {
     CAPTURE(row.path);
     const std::string pattern = path_pattern(row.path);
     CHECK(pattern == row.pattern);
-    CHECK(path_pattern(pattern) == pattern);       // a pattern is its own pattern
-    CHECK(rose::glob_match(pattern, row.path));    // and matches what it was made from
+    CHECK(path_pattern(pattern) == pattern);     // a pattern is its own pattern
+    CHECK(rose::glob_match(pattern, row.path));  // and matches what it was made from
   }
 }
 

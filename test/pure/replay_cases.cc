@@ -64,7 +64,8 @@ TEST_CASE("schedules of files and folders", "[cases]") {
   // A configuration that is in the current folder alone serves all; one that is nowhere is missed.
   tests.file("mine.toml", "");
   CHECK(told({{"suite/b"}, "mine.toml", {}, {}}) == "b=suite/b/schedule.toml@mine.toml ");
-  CHECK(told({{"suite/b"}, "fixed.toml", {}, {}}) == "error: suite/b/schedule.toml: no fixed.toml beside it or above it");
+  CHECK(told({{"suite/b"}, "fixed.toml", {}, {}}) ==
+        "error: suite/b/schedule.toml: no fixed.toml beside it or above it");
 
   CHECK(told({{"suite", "nowhere"}, "rose.toml", {}, {}}) == "error: nowhere: no such schedule or folder");
   CHECK(told({{"suite"}, "rose.toml", {"c"}, {}}) == "error: --filter and --exclude leave no schedule");

@@ -1,6 +1,6 @@
 // Schedules a little beside one that reproduces.
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 
 #include "replay/contrast.h"
 
@@ -26,7 +26,9 @@ schedule::FaultOutcome fired(const std::string& id, std::int64_t ns) {
 }  // namespace
 
 TEST_CASE("a fault of the nth call fires one call later and one earlier", "[contrast]") {
-  const auto others = beside(parse("[[fault]]\nid = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"write\"\nerror = \"EIO\"\ncount = 3\n"), {}, 6);
+  const auto others = beside(parse("[[fault]]\nid = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = "
+                                   "\"write\"\nerror = \"EIO\"\ncount = 3\n"),
+                             {}, 6);
   REQUIRE(others.size() == 2);
   CHECK(others[0].schedule.faults[0].count == 4);
   CHECK(others[1].schedule.faults[0].count == 2);
@@ -34,23 +36,27 @@ TEST_CASE("a fault of the nth call fires one call later and one earlier", "[cont
 }
 
 TEST_CASE("a first call has none before it", "[contrast]") {
-  const auto others = beside(parse("[[fault]]\nid = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"write\"\nerror = \"EIO\"\n"), {}, 6);
+  const auto others = beside(
+      parse("[[fault]]\nid = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"write\"\nerror = \"EIO\"\n"), {}, 6);
   REQUIRE(others.size() == 1);
   CHECK(others[0].schedule.faults[0].count == 2);
 }
 
 TEST_CASE("a crash at a step comes at no step in particular, twice", "[contrast]") {
-  const auto schedule = parse("[[fault]]\nid = \"k\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"f\" } ]\n");
+  const auto schedule =
+      parse("[[fault]]\nid = \"k\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"f\" } ]\n");
   const auto others = beside(schedule, {fired("k", 3'000'000'000)}, 6);
   REQUIRE(others.size() == 3);  // and once at the second entry
   CHECK(others[0].schedule.faults[0].when.size() == 1);
   CHECK(others[0].schedule.faults[0].when[0].kind == schedule::ConditionKind::elapsed);
   CHECK(others[0].schedule.faults[0].when[0].elapsed_ns == 1'500'000'000);
-  CHECK(std::count_if(others.begin(), others.end(), [](const auto& one) { return one.words.find("half as late") != std::string::npos; }) == 2);
+  CHECK(std::count_if(others.begin(), others.end(),
+                      [](const auto& one) { return one.words.find("half as late") != std::string::npos; }) == 2);
 }
 
 TEST_CASE("a crash at a time comes earlier, as near as it does no harm", "[contrast]") {
-  const auto schedule = parse("[[fault]]\nid = \"k\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { elapsed = \"8s\" } ]\n");
+  const auto schedule =
+      parse("[[fault]]\nid = \"k\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { elapsed = \"8s\" } ]\n");
   const auto first = beside(schedule, {fired("k", 8'000'000'000)}, 6);
   REQUIRE(first.size() == 1);
   std::vector<std::string> words;
@@ -61,11 +67,14 @@ TEST_CASE("a crash at a time comes earlier, as near as it does no harm", "[contr
     words.push_back(fmt::format("{}: {}", tried->words, at / 1'000'000));
     tried = other_part(schedule, *tried, at >= 1'800'000'000);
   }
-  CHECK(words == std::vector<std::string>{"'k' half as late: 4000", "'k' a quarter as late: 2000", "'k' 13 % as late: 1000", "'k' 19 % as late: 1500",
+  CHECK(words == std::vector<std::string>{"'k' half as late: 4000", "'k' a quarter as late: 2000",
+                                          "'k' 13 % as late: 1000", "'k' 19 % as late: 1500",
                                           "'k' 19 % as late: 1500"});
   // Of several crashes one is left out.
-  const auto two = beside(parse("[[fault]]\nid = \"k\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { elapsed = \"8s\" } ]\n"
-                                "[[fault]]\nid = \"l\"\nkind = \"crash\"\nnode = \"n2\"\nafter = [\"k\"]\n"), {fired("k", 8'000'000'000), fired("l", 8'000'000'000)}, 6);
+  const auto two =
+      beside(parse("[[fault]]\nid = \"k\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { elapsed = \"8s\" } ]\n"
+                   "[[fault]]\nid = \"l\"\nkind = \"crash\"\nnode = \"n2\"\nafter = [\"k\"]\n"),
+             {fired("k", 8'000'000'000), fired("l", 8'000'000'000)}, 6);
   CHECK(std::none_of(two.begin(), two.end(), [](const auto& one) { return one.part.has_value(); }));
   CHECK(two.size() == 4);  // each left out, twice
   // There is no earlier time than that.
@@ -74,7 +83,8 @@ TEST_CASE("a crash at a time comes earlier, as near as it does no harm", "[contr
 
 TEST_CASE("of several faults each is left out once, and what lasts is shorter", "[contrast]") {
   const auto schedule = parse(
-      "[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\nduration = \"2s\"\nwhen = [ { elapsed = \"1s\" } ]\n"
+      "[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\nduration = \"2s\"\nwhen = [ { elapsed = \"1s\" } "
+      "]\n"
       "[[fault]]\nid = \"stop\"\nkind = \"pause\"\nnode = \"n2\"\nduration = \"1s\"\nafter = [\"cut\"]\n"
       "[[fault]]\nid = \"kill\"\nkind = \"crash\"\nnode = \"n3\"\nafter = [\"stop\"]\n");
   const auto others = beside(schedule, {fired("cut", 1'000'000'000)}, 20);
@@ -93,7 +103,9 @@ TEST_CASE("of several faults each is left out once, and what lasts is shorter", 
 }
 
 TEST_CASE("the length at which the bug begins to show is looked for by halves", "[contrast]") {
-  const auto schedule = parse("[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\nduration = \"16s\"\nwhen = [ { elapsed = \"1s\" } ]\n");
+  const auto schedule = parse(
+      "[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\nduration = \"16s\"\nwhen = [ { elapsed = \"1s\" } "
+      "]\n");
   const auto first = beside(schedule, {fired("cut", 1'000'000'000)}, 6);
   REQUIRE(first.size() == 1);
   std::optional<replay::Beside> tried = first[0];
@@ -108,7 +120,8 @@ TEST_CASE("the length at which the bug begins to show is looked for by halves", 
     (lasts >= shows_from ? harmful : harmless) = lasts;
     tried = other_part(schedule, *tried, lasts >= shows_from);
   }
-  CHECK(words == std::vector<std::string>{"'cut' half as long", "'cut' a quarter as long", "'cut' 38 % as long", "'cut' 31 % as long"});
+  CHECK(words == std::vector<std::string>{"'cut' half as long", "'cut' a quarter as long", "'cut' 38 % as long",
+                                          "'cut' 31 % as long"});
   CHECK(harmless == 5'000'000'000);
   CHECK(harmful == 6'000'000'000);
 }

@@ -1,4 +1,5 @@
-// Which events of a run's trace are marked as injected: those of the very calls and processes that were, whatever looks like them.
+// Which events of a run's trace are marked as injected: those of the very calls and processes that were, whatever looks
+// like them.
 #include "replay/injected.h"
 
 #include <signal.h>
@@ -68,18 +69,19 @@ using Found = std::vector<std::size_t>;
 TEST_CASE("of many equal failures those are marked whose calls were changed", "[replay]") {
   World world;
   const auto fault = world.fault(EIO);
-  world.call(100, 7, SYS_write, EIO);   // before
-  world.call(210, 7, SYS_write, EIO);   // changed at 200
-  world.call(220, 7, SYS_write, EIO);   // the disk's own, right behind it
-  world.call(230, 8, SYS_write, EIO);   // another thread's
-  world.call(240, 7, SYS_read, EIO);    // another call's
+  world.call(100, 7, SYS_write, EIO);      // before
+  world.call(210, 7, SYS_write, EIO);      // changed at 200
+  world.call(220, 7, SYS_write, EIO);      // the disk's own, right behind it
+  world.call(230, 8, SYS_write, EIO);      // another thread's
+  world.call(240, 7, SYS_read, EIO);       // another call's
   world.call(900'000, 8, SYS_write, EIO);  // changed at 300: it took long
   world.call(900'100, 8, SYS_write, EIO);
   world.deeds.calls = {{fault, 200, 7, SYS_write}, {fault, 300, 8, SYS_write}};
   CHECK(world.marked() == Found{1, 5});
 }
 
-TEST_CASE("a result that was made up is marked too; one that the tracer does not record marks nothing else", "[replay]") {
+TEST_CASE("a result that was made up is marked too; one that the tracer does not record marks nothing else",
+          "[replay]") {
   World world;
   const auto lie = world.fault(0, 0);
   const auto short_read = world.fault(0, 3);
@@ -105,13 +107,13 @@ TEST_CASE("a record that stands for several calls takes as many", "[replay]") {
 
 TEST_CASE("ends and pauses that were injected are marked, others beside them are not", "[replay]") {
   World world;
-  world.process(50, "n1", 41, ProcessState::crashed, SIGKILL);     // before
+  world.process(50, "n1", 41, ProcessState::crashed, SIGKILL);  // before
   world.process(110, "n1", 42, ProcessState::crashed, SIGKILL);
-  world.process(120, "n1", 43, ProcessState::crashed, SIGKILL);    // born while the node died
-  world.process(130, "n1", 44, ProcessState::crashed, SIGSEGV);    // its own
-  world.process(140, "n2", 45, ProcessState::crashed, SIGKILL);    // another node's
+  world.process(120, "n1", 43, ProcessState::crashed, SIGKILL);  // born while the node died
+  world.process(130, "n1", 44, ProcessState::crashed, SIGSEGV);  // its own
+  world.process(140, "n2", 45, ProcessState::crashed, SIGKILL);  // another node's
   world.process(200, "n1", 46, ProcessState::started);
-  world.process(300, "n1", 46, ProcessState::crashed, SIGKILL);    // the kernel's choice, after the restart
+  world.process(300, "n1", 46, ProcessState::crashed, SIGKILL);  // the kernel's choice, after the restart
   inject::Stroke stroke;
   stroke.node = "n1";
   stroke.at_ns = 100;
@@ -129,7 +131,7 @@ TEST_CASE("ends and pauses that were injected are marked, others beside them are
   }
   SECTION("a pause") {
     world.trace.events.clear();
-    world.process(5'000'090, "n1", 42, ProcessState::paused).duration_ms = 5;   // over as ours began
+    world.process(5'000'090, "n1", 42, ProcessState::paused).duration_ms = 5;  // over as ours began
     world.process(12'000'000, "n1", 42, ProcessState::paused).duration_ms = 12;
     world.process(30'000'000, "n1", 42, ProcessState::paused).duration_ms = 10;  // a slow disk, afterwards
     stroke.at_ns = 6'000'000;

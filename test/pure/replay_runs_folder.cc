@@ -27,7 +27,8 @@ void make_older(const fs::path& folder, std::int64_t seconds) {
 
 }  // namespace
 
-TEST_CASE("folders of runs: the newest and those that were asked for stay, old ones go, those in use are left alone", "[replay]") {
+TEST_CASE("folders of runs: the newest and those that were asked for stay, old ones go, those in use are left alone",
+          "[replay]") {
   const test::Folder temporary;
   std::vector<RunsFolder> open;
   std::vector<fs::path> made;
@@ -43,7 +44,7 @@ TEST_CASE("folders of runs: the newest and those that were asked for stay, old o
     CHECK(each.parent_path() == made[0].parent_path());
     CHECK(profile::path_pattern(each.filename().string()) == "*");  // no path of one command is another one in the next
   }
-  struct stat info {};
+  struct stat info{};
   REQUIRE(::stat(made[0].parent_path().c_str(), &info) == 0);
   CHECK((info.st_mode & 07777) == 0711);
   for (const fs::path& each : made) CHECK(fs::exists(each / "log"));  // all in use

@@ -7,10 +7,10 @@
 #include <catch2/catch.hpp>
 #include <cctype>
 
+#include "base/utf8.h"
 #include "golden.h"
 #include "report/markup.h"
 #include "report/page_assets.h"
-#include "base/utf8.h"
 #include "trace_random.h"
 
 using namespace rose;
@@ -43,15 +43,15 @@ std::string markup_problem(std::string_view page, bool xml) {
     }
     if (c == '&') {
       static const Regex entity("^&(amp|lt|gt|quot|#39|#[0-9]+);");
-      if (!entity.found_in(page.substr(at, 10)))
-        return fmt::format("a bare '&' at {}", page.substr(at, 30));
+      if (!entity.found_in(page.substr(at, 10))) return fmt::format("a bare '&' at {}", page.substr(at, 30));
     }
     if (c == '>') return fmt::format("a bare '>' at {}", page.substr(at > 20 ? at - 20 : 0, 40));
     if (c != '<') {
       ++at;
       continue;
     }
-    if (page.substr(at).starts_with("<!doctype html>") || page.substr(at).starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>")) {
+    if (page.substr(at).starts_with("<!doctype html>") ||
+        page.substr(at).starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>")) {
       at = page.find('>', at) + 1;
       continue;
     }
@@ -59,7 +59,8 @@ std::string markup_problem(std::string_view page, bool xml) {
     const bool closing = page[p] == '/';
     if (closing) ++p;
     std::string name;
-    while (p < page.size() && (std::isalnum(static_cast<unsigned char>(page[p])) != 0 || page[p] == '-')) name += page[p++];
+    while (p < page.size() && (std::isalnum(static_cast<unsigned char>(page[p])) != 0 || page[p] == '-'))
+      name += page[p++];
     if (name.empty()) return fmt::format("no element's name at {}", page.substr(at, 30));
     bool empty = false;
     while (p < page.size() && page[p] != '>') {
@@ -73,7 +74,8 @@ std::string markup_problem(std::string_view page, bool xml) {
       std::string attribute;
       while (std::isalnum(static_cast<unsigned char>(page[p])) != 0 || page[p] == '-') attribute += page[p++];
       if (attribute.empty()) return fmt::format("no attribute's name in <{}>", name);
-      if (attribute.starts_with("on") || attribute == "style" || attribute == "src") return fmt::format("<{}> has {}", name, attribute);
+      if (attribute.starts_with("on") || attribute == "style" || attribute == "src")
+        return fmt::format("<{}> has {}", name, attribute);
       if (page[p] != '=') continue;
       if (page[p + 1] != '"') return fmt::format("{} of <{}> is not quoted", attribute, name);
       const std::size_t end = page.find('"', p + 2);
@@ -85,7 +87,8 @@ std::string markup_problem(std::string_view page, bool xml) {
     }
     at = p + 1;
     if (closing) {
-      if (open.empty() || open.back() != name) return fmt::format("</{}> closes <{}>", name, open.empty() ? "nothing" : open.back());
+      if (open.empty() || open.back() != name)
+        return fmt::format("</{}> closes <{}>", name, open.empty() ? "nothing" : open.back());
       open.pop_back();
       continue;
     }
@@ -149,7 +152,9 @@ kind = "crash"
 node = "n2"
 after = ["cut-n1"]
 when = [ { function = "Raft::install_snapshot" }, { function = "flush_log", offset = 0x2a } ]
-)", "story").value();
+)",
+                                               "story")
+                          .value();
     const auto& faults = diagnosis.found->faults;
     diagnosis.verdict = Verdict::reproduced;
     diagnosis.target_reached = true;
@@ -162,7 +167,8 @@ when = [ { function = "Raft::install_snapshot" }, { function = "flush_log", offs
     diagnosis.remarks.rate = "The bug then shows in 9 of 10 runs.";
     diagnosis.plan.failures = 4181;
     diagnosis.plan.discarded_share = 0.998;
-    diagnosis.plan.discarded = {{"benign: in the profile too", 4100}, {"connection errors that the partition explains", 72}};
+    diagnosis.plan.discarded = {{"benign: in the profile too", 4100},
+                                {"connection errors that the partition explains", 72}};
     diagnosis.plan.workload_ts = kMonday + 20 * kSecond;
     diagnosis.plan.begin_ts = kMonday + 18 * kSecond;
     diagnosis.plan.notes = {"the dump's host 'db-7' is taken for n1"};
@@ -186,9 +192,10 @@ when = [ { function = "Raft::install_snapshot" }, { function = "flush_log", offs
     schedule::Schedule none;
     schedule::Schedule first;
     first.faults = {faults[0]};
-    diagnosis.tried = {{none, 0, {0, 1, 0}, "control run without faults: the oracle did not find the bug"},
-                       {first, 1, {0, 2, 0}, "the network fault alone; every planned fault fired and the oracle did not find the bug"},
-                       {*diagnosis.found, 3, {10, 1, 0}, "offset of the write in flush_log"}};
+    diagnosis.tried = {
+        {none, 0, {0, 1, 0}, "control run without faults: the oracle did not find the bug"},
+        {first, 1, {0, 2, 0}, "the network fault alone; every planned fault fired and the oracle did not find the bug"},
+        {*diagnosis.found, 3, {10, 1, 0}, "offset of the write in flush_log"}};
 
     run.number = 14;
     run.verdict = Verdict::reproduced;
@@ -275,7 +282,8 @@ when = [ { function = "Raft::install_snapshot" }, { function = "flush_log", offs
       e.path = trace.strings.intern("/var/lib/kv/epoch.tmp");
       e.path2 = trace.strings.intern("/var/lib/kv/epoch");
     }
-    const std::pair<double, const char*> functions[] = {{2.4, "Raft::become_leader"}, {8.9, "Raft::install_snapshot"}, {9.2, "flush_log"}};
+    const std::pair<double, const char*> functions[] = {
+        {2.4, "Raft::become_leader"}, {8.9, "Raft::install_snapshot"}, {9.2, "flush_log"}};
     for (const auto& [at, function] : functions) {
       trace::Event& e = add(at, n[1], trace::EventType::af);
       e.function = trace.strings.intern(function);
@@ -318,7 +326,8 @@ ReplayReport replay_story() {
   other.oracle = schedule::OracleAnswer::miss;
   other.faults[1].fired = other.faults[1].armed = false;
   other.faults[1].conditions[1] = {false, 0, 2, 3, "", 0, 0, "flush_log+0x2a reached on n2"};
-  other.faults[1].why_not = "condition 2 of 2 (flush_log+0x2a reached on n2) was not met: it was seen 2 times, 3 are wanted";
+  other.faults[1].why_not =
+      "condition 2 of 2 (flush_log+0x2a reached on n2) was not met: it was seen 2 times, 3 are wanted";
   other.reason = "fault 'crash-n2' did not fire: " + other.faults[1].why_not;
   report.tally = {2, 0, 1};
   report.verdict = Verdict::reproduced;
@@ -331,17 +340,19 @@ ReplayReport replay_story() {
 TEST_CASE("the page of a diagnosis", "[page]") {
   const Story story;
   const std::string page = story.page();
-  if (const char* folder = std::getenv("ROSE_PAGE_DIR")) std::ofstream(std::filesystem::path(folder) / "diagnosis.html") << page;
+  if (const char* folder = std::getenv("ROSE_PAGE_DIR"))
+    std::ofstream(std::filesystem::path(folder) / "diagnosis.html") << page;
   check_page(page);
   check_golden("report/diagnosis.html", bare(page));
-  for (const char* words : {"cut-n1", "crash-n2", "workload begins", "the oracle found the bug", "flush_log", "benign: in the profile too",
-                            "db-7", "--expect fixed", "seen in the dump as", "control"}) {
+  for (const char* words : {"cut-n1", "crash-n2", "workload begins", "the oracle found the bug", "flush_log",
+                            "benign: in the profile too", "db-7", "--expect fixed", "seen in the dump as", "control"}) {
     INFO(words);
     CHECK(page.find(words) != std::string::npos);
   }
 }
 
-TEST_CASE("the page of a diagnosis from logs has the failure's log beside the run's, and the fault between them", "[page]") {
+TEST_CASE("the page of a diagnosis from logs has the failure's log beside the run's, and the fault between them",
+          "[page]") {
   Story story;
   const std::int64_t zero = story.run.trace.meta.workload_ts;
   REQUIRE(zero != 0);
@@ -356,7 +367,8 @@ TEST_CASE("the page of a diagnosis from logs has the failure's log beside the ru
   check_page(page);
   const std::size_t section = page.find("The failure's logs beside the run's");
   REQUIRE(section != std::string::npos);
-  const std::size_t before = page.find("store opened", section), fault = page.find("cut-n1", section), after = page.find("cannot reach &lt;n3&gt;", section);
+  const std::size_t before = page.find("store opened", section), fault = page.find("cut-n1", section),
+                    after = page.find("cannot reach &lt;n3&gt;", section);
   CHECK(before < fault);
   CHECK(fault < after);
   CHECK(after != std::string::npos);
@@ -370,7 +382,9 @@ TEST_CASE("a schedule that shows the bug too seldom is pinned by what nodes reco
     story.diagnosis.target_reached = reached;
     story.report.recorded = recorded;
     const std::vector<NextStep> steps = next_steps(story.report);
-    return std::any_of(steps.begin(), steps.end(), [](const NextStep& step) { return step.command.starts_with("rose replay ") && step.command.ends_with(" --report DIR"); });
+    return std::any_of(steps.begin(), steps.end(), [](const NextStep& step) {
+      return step.command.starts_with("rose replay ") && step.command.ends_with(" --report DIR");
+    });
   };
   CHECK(says(false, true));
   CHECK_FALSE(says(false, false));
@@ -396,7 +410,9 @@ TEST_CASE("the page of a diagnosis that found nothing", "[page]") {
   CHECK(page.find("not-reproduced") != std::string::npos);
   CHECK(page.find("Not tried any more</h2>") != std::string::npos);
   CHECK(page.find("after what &lt;n2&gt; did before") != std::string::npos);
-  CHECK(diagnosis_text(story.report).find("not tried any more, most likely first:\n  1. level 2: after what <n2> did before\n     kill n2") != std::string::npos);
+  CHECK(diagnosis_text(story.report)
+            .find("not tried any more, most likely first:\n  1. level 2: after what <n2> did before\n     kill n2") !=
+        std::string::npos);
   CHECK(nlohmann::json::parse(diagnosis_json(story.report))["not_tried"][0]["faults"][0]["id"] == "kill-n2");
   CHECK(page.find("The schedule</h2>") == std::string::npos);
   CHECK(page.find("Times count from the first suspected fault") != std::string::npos);
@@ -413,7 +429,8 @@ TEST_CASE("the page of a replay", "[page]") {
   std::vector<schedule::RunResult> shown = {report.runs[0], report.runs[1]};
   shown[0].trace = trace::Trace(story.run.trace);
   const std::string page = replay_html(report, shown, story.context);
-  if (const char* folder = std::getenv("ROSE_PAGE_DIR")) std::ofstream(std::filesystem::path(folder) / "replay.html") << page;
+  if (const char* folder = std::getenv("ROSE_PAGE_DIR"))
+    std::ofstream(std::filesystem::path(folder) / "replay.html") << page;
   check_page(page);
   check_golden("report/replay.html", bare(page));
   CHECK(count(page, "<svg class=\"tl\"") == 2);
@@ -434,8 +451,9 @@ TEST_CASE("the page of a replay tells what became of the schedule's order", "[pa
   check_page(page);
   const std::size_t section = page.find("The order of run 1");
   REQUIRE(section != std::string::npos);
-  for (const char* words : {"created * cut-n1 * &lt;asked&gt;", "Not in this order: &#39;cut-n1&#39; came before &#39;created&#39;", "+1.500 s", "250ms", "never",
-                            "it comes after &#39;cut-n1&#39;, which did not come"}) {
+  for (const char* words :
+       {"created * cut-n1 * &lt;asked&gt;", "Not in this order: &#39;cut-n1&#39; came before &#39;created&#39;",
+        "+1.500 s", "250ms", "never", "it comes after &#39;cut-n1&#39;, which did not come"}) {
     INFO(words);
     CHECK(page.find(words, section) != std::string::npos);
   }
@@ -490,7 +508,8 @@ TEST_CASE("several replays are told together", "[results]") {
   CHECK(suite.verdict() == Verdict::inconclusive);
   entry("missed", Verdict::not_reproduced, {0, 3, 0}, "the rate 0.00 is below the wanted 0.80");
   CHECK(suite.exit_code() == 1);
-  suite.entries.push_back({"broken", replay_story(), Error{ErrorKind::input, "rose.toml: no such 'server'", "install it"}});
+  suite.entries.push_back(
+      {"broken", replay_story(), Error{ErrorKind::input, "rose.toml: no such 'server'", "install it"}});
   suite.entries.back().report.runs.clear();
   suite.seconds = 200;
   CHECK(suite.exit_code() == 2);
@@ -504,9 +523,25 @@ TEST_CASE("several replays are told together", "[results]") {
 }
 
 TEST_CASE("hostile names stay text", "[page]") {
-  const std::string hostile[] = {"</script><script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "' onmouseover='x", "<!--", "]]>", "&lt;b&gt;",
-                                 "\x1b[31m\x01\x7f", "\xff\xfe\xc3", std::string("a\0b", 3), "\xed\xa0\x80", "\xef\xbf\xbe", "\xe2\x80\xae" "gnp.exe",
-                                 "</title></svg></pre></td>", "{{0}} {} %s ${node}", "\xc2\x9b" "31m", "javascript:alert(1)", std::string(5000, '&')};
+  const std::string hostile[] = {"</script><script>alert(1)</script>",
+                                 "\"><img src=x onerror=alert(1)>",
+                                 "' onmouseover='x",
+                                 "<!--",
+                                 "]]>",
+                                 "&lt;b&gt;",
+                                 "\x1b[31m\x01\x7f",
+                                 "\xff\xfe\xc3",
+                                 std::string("a\0b", 3),
+                                 "\xed\xa0\x80",
+                                 "\xef\xbf\xbe",
+                                 "\xe2\x80\xae"
+                                 "gnp.exe",
+                                 "</title></svg></pre></td>",
+                                 "{{0}} {} %s ${node}",
+                                 "\xc2\x9b"
+                                 "31m",
+                                 "javascript:alert(1)",
+                                 std::string(5000, '&')};
   for (const std::string& evil : hostile) {
     INFO(evil);
     Story story;
@@ -572,7 +607,8 @@ TEST_CASE("a page stays small, and counts what it thins", "[page]") {
   check_page(page);
 
   const std::string alone = dump_html(large, {}, "large", story.context);
-  if (const char* folder = std::getenv("ROSE_PAGE_DIR")) std::ofstream(std::filesystem::path(folder) / "large.html") << alone;
+  if (const char* folder = std::getenv("ROSE_PAGE_DIR"))
+    std::ofstream(std::filesystem::path(folder) / "large.html") << alone;
   check_page(alone);
   const std::size_t marks = count(alone.substr(alone.find("class=\"z\"")), "<rect") + count(alone, "<use");
   CHECK(marks > 1000);
@@ -599,14 +635,20 @@ TEST_CASE("a page stays small, and counts what it thins", "[page]") {
 
   // Long paths of what grows most when escaped.
   trace::Trace wide = trace::test::realistic_trace(4, 20'000);
-  for (std::size_t i = 0; i < wide.events.size(); ++i) wide.events[i].path = wide.strings.intern(std::string(4000, '&') + std::to_string(i));
+  for (std::size_t i = 0; i < wide.events.size(); ++i)
+    wide.events[i].path = wide.strings.intern(std::string(4000, '&') + std::to_string(i));
   for (trace::Event& e : wide.events) e.node = wide.strings.intern("node-" + std::to_string(&e - wide.events.data()));
   check_page(dump_html(wide, {}, "wide", story.context));
 }
 
 TEST_CASE("an explanation as a page, as Markdown and for machines, whatever names it holds", "[page]") {
-  const std::string hostile[] = {"Store::install(unsigned long)", "</script><script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "| a | `b` <i>",
-                                 "\x1b[31m\x01\x7f", "\xff\xfe\xc3", "line\nbreak"};
+  const std::string hostile[] = {"Store::install(unsigned long)",
+                                 "</script><script>alert(1)</script>",
+                                 "\"><img src=x onerror=alert(1)>",
+                                 "| a | `b` <i>",
+                                 "\x1b[31m\x01\x7f",
+                                 "\xff\xfe\xc3",
+                                 "line\nbreak"};
   for (const std::string& evil : hostile) {
     INFO(evil);
     Story story;
@@ -628,7 +670,8 @@ TEST_CASE("an explanation as a page, as Markdown and for machines, whatever name
     stack.frames.resize(2);
     stack.frames[0].function = stack.frames[0].file = stack.frames[1].module = evil;
     e.stacks = {{evil, stack}};
-    for (const auto kind : {explain::StoryLine::Kind::fault, explain::StoryLine::Kind::difference, explain::StoryLine::Kind::symptom}) {
+    for (const auto kind :
+         {explain::StoryLine::Kind::fault, explain::StoryLine::Kind::difference, explain::StoryLine::Kind::symptom}) {
       explain::StoryLine line;
       line.kind = kind;
       line.at_ns = 2 * kSecond;
@@ -656,8 +699,9 @@ TEST_CASE("an explanation as a page, as Markdown and for machines, whatever name
     report.story = story.run;
     const std::string page = explanation_html(report, story.context);
     check_page(page);
-    for (const char* what : {"In short", "Root fault", "The code that received it", "The first wrong decision", "Symptom", "Rounds of questions", "7 questions about",
-                             "2.1 % of their time", "Messages between nodes", "30 to 34 messages, 300 to 340 bytes, up to 2 never taken"})
+    for (const char* what : {"In short", "Root fault", "The code that received it", "The first wrong decision",
+                             "Symptom", "Rounds of questions", "7 questions about", "2.1 % of their time",
+                             "Messages between nodes", "30 to 34 messages, 300 to 340 bytes, up to 2 never taken"})
       CHECK(page.find(what) != std::string::npos);
     CHECK(page.find("<img") == std::string::npos);
     CHECK(page.find("step of the story") != std::string::npos);
@@ -695,7 +739,8 @@ TEST_CASE("times and lengths in words", "[page]") {
 TEST_CASE("the page's own parts need nothing from outside", "[page]") {
   for (const std::string_view part : {page_style(), page_script()}) {
     CHECK(part.size() > 1000);
-    for (const char* outside : {"url(", "@import", "fetch(", "XMLHttp", "innerHTML", "insertAdjacentHTML", "document.write", "eval("})
+    for (const char* outside :
+         {"url(", "@import", "fetch(", "XMLHttp", "innerHTML", "insertAdjacentHTML", "document.write", "eval("})
       CHECK(part.find(outside) == std::string_view::npos);
     // The only address is a name space.
     CHECK(count(part, "http") == count(part, "http://www.w3.org/2000/svg"));

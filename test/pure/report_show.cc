@@ -132,18 +132,21 @@ TEST_CASE("moments", "[show]") {
   const Trace trace = sample();
   const std::int64_t first = trace.events.front().ts_ns;
   const std::int64_t last = trace.events.back().ts_ns;
-  const std::pair<const char*, std::int64_t> good[] = {
-      {"2.5s", first + 2'500'000'000}, {"+2.5s", first + 2'500'000'000}, {"0s", first},
-      {"-10s", last - 10'000'000'000}, {"-200ms", last - 200'000'000},   {"1763755202000000000", 1763755202000000000},
-      {"10", 10}};  // nanoseconds, however few
+  const std::pair<const char*, std::int64_t> good[] = {{"2.5s", first + 2'500'000'000},
+                                                       {"+2.5s", first + 2'500'000'000},
+                                                       {"0s", first},
+                                                       {"-10s", last - 10'000'000'000},
+                                                       {"-200ms", last - 200'000'000},
+                                                       {"1763755202000000000", 1763755202000000000},
+                                                       {"10", 10}};  // nanoseconds, however few
   for (const auto& [text, ns] : good) {
     INFO(text);
     const auto moment = parse_moment("--since", text, trace);
     REQUIRE(moment);
     CHECK(*moment == ns);
   }
-  for (const char* text : {"", "-", "+", "s", "2.5", "--5s", "5 s", "1e9s", "99999999999999999999", "yesterday",
-                           "-1763755202000000000"}) {
+  for (const char* text :
+       {"", "-", "+", "s", "2.5", "--5s", "5 s", "1e9s", "99999999999999999999", "yesterday", "-1763755202000000000"}) {
     INFO(text);
     const auto moment = parse_moment("--since", text, trace);
     REQUIRE_FALSE(moment);
@@ -165,13 +168,15 @@ TEST_CASE("names cannot command the terminal", "[show]") {
   using namespace std::string_literals;
   CHECK(printable("/plain é 日😀") == "/plain é 日😀");
   CHECK(printable("\x1b[31m\r\n\0"s) == "\\x1b[31m\\x0d\\x0a\\x00");
-  CHECK(printable("\xff\xc2\x9b" "31m") == "\\xff\\xc2\\x9b31m");
+  CHECK(printable("\xff\xc2\x9b"
+                  "31m") == "\\xff\\xc2\\x9b31m");
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const Trace trace = trace::test::random_trace(seed, 50);
     for (const std::string& text : {text_of(show_text, trace), text_of(show_summary, trace)}) {
       for (const char c : text) {
         const auto byte = static_cast<unsigned char>(c);
-        if ((byte < 0x20 && c != '\n') || byte == 0x7f) FAIL("seed " << seed << " lets byte " << int{byte} << " through");
+        if ((byte < 0x20 && c != '\n') || byte == 0x7f)
+          FAIL("seed " << seed << " lets byte " << int{byte} << " through");
       }
     }
     const std::string text = text_of(show_text, trace);
@@ -211,7 +216,8 @@ TEST_CASE("a summary against a profile", "[show]") {
   }
   trace::sort_by_time(trace);
   bool more = false;
-  for (const auto& row : summarise(trace, {}, &profile).rows) more |= row.normal == Normal::more && row.example->err == 2;
+  for (const auto& row : summarise(trace, {}, &profile).rows)
+    more |= row.normal == Normal::more && row.example->err == 2;
   CHECK(more);
 }
 

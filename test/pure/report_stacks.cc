@@ -53,8 +53,9 @@ ReplayReport report_of(schedule::FaultOutcome outcome) {
 }  // namespace
 
 TEST_CASE("a stack in short begins where the program's own code does") {
-  CHECK(frames_in_short(hit()) == std::vector<std::string>{"Log::append(Entry const&) at log.cc:120", "Raft::step() at raft.cc:88",
-                                                           "libplugin.so+0x99", "2 frames more"});
+  CHECK(frames_in_short(hit()) == std::vector<std::string>{"Log::append(Entry const&) at log.cc:120",
+                                                           "Raft::step() at raft.cc:88", "libplugin.so+0x99",
+                                                           "2 frames more"});
   auto outcome = hit();
   auto& frames = outcome.stacks[0].frames;
   for (int i = 0; i < 10; ++i) frames.push_back(frames[1]);
@@ -74,7 +75,8 @@ TEST_CASE("a stack stands under its fault, and in --json for the first run that 
   const auto report = report_of(hit());
   const auto table = fault_table(report.schedule, report.runs[1]);
   INFO(table);
-  const auto fired = table.find("write(/data/log)"), first = table.find("Log::append(Entry const&) at log.cc:120"), second = table.find("Raft::step()");
+  const auto fired = table.find("write(/data/log)"), first = table.find("Log::append(Entry const&) at log.cc:120"),
+             second = table.find("Raft::step()");
   CHECK(fired != std::string::npos);
   CHECK(fired < first);
   CHECK(first < second);
@@ -101,5 +103,6 @@ TEST_CASE("a stack of Java's in short begins with the program's methods, not wit
                               {"org.x.Store.append", "Store.java", 40, "", 0},
                               {"org.x.Store.run", "Store.java", 9, "", 0},
                               {"java.lang.Thread.run", "Thread.java", 840, "", 0}};
-  CHECK(frames_in_short(outcome) == std::vector<std::string>{"org.x.Store.append at Store.java:40", "org.x.Store.run at Store.java:9", "1 frame more"});
+  CHECK(frames_in_short(outcome) == std::vector<std::string>{"org.x.Store.append at Store.java:40",
+                                                             "org.x.Store.run at Store.java:9", "1 frame more"});
 }

@@ -1,4 +1,5 @@
-// A program that knows of no recording, recorded by librose-rr-libc.so and replayed: times, chances, names, what is ready first.
+// A program that knows of no recording, recorded by librose-rr-libc.so and replayed: times, chances, names, what is
+// ready first.
 #include <algorithm>
 
 #include "base/text.h"
@@ -12,7 +13,12 @@ using namespace rose::rr::test;
 namespace {
 
 Output unforeseen(const std::string& mode, const std::string& sources, const std::vector<std::string>& arguments = {}) {
-  std::vector<std::string> words = {"env", "LD_PRELOAD=" ROSE_LIBC_RECORDER, "ROSE_RR_LIBC=" + sources, "ROSE_RR=" + mode, "ROSE_RR_PATIENCE=2", ROSE_PROGRAMS_DIR "/unforeseen"};
+  std::vector<std::string> words = {"env",
+                                    "LD_PRELOAD=" ROSE_LIBC_RECORDER,
+                                    "ROSE_RR_LIBC=" + sources,
+                                    "ROSE_RR=" + mode,
+                                    "ROSE_RR_PATIENCE=2",
+                                    ROSE_PROGRAMS_DIR "/unforeseen"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   auto output = run_command(words, {}, 120'000'000'000);
   REQUIRE(output);
@@ -47,11 +53,15 @@ TEST_CASE("a program that knows nothing of it sees again what it could not fores
   // Keys name the source, the call and the thread.
   const Read read(file_of(file));
   REQUIRE(read.why == nullptr);
-  for (const char* key : {"libc/time/clock_gettime/0", "libc/random/getrandom/0.2", "libc/pid/getpid/0", "libc/hostname/uname/0", "libc/ready/epoll_wait/0", "libc/ready/select/0"})
-    CHECK(std::any_of(read.records.begin(), read.records.end(), [key](const Record& record) { return record.key == key; }));
+  for (const char* key : {"libc/time/clock_gettime/0", "libc/random/getrandom/0.2", "libc/pid/getpid/0",
+                          "libc/hostname/uname/0", "libc/ready/epoll_wait/0", "libc/ready/select/0"})
+    CHECK(std::any_of(read.records.begin(), read.records.end(),
+                      [key](const Record& record) { return record.key == key; }));
 }
 
-TEST_CASE("epoll's words are those that the replay's own memory has, also of a descriptor that was closed while it was watched") {
+TEST_CASE(
+    "epoll's words are those that the replay's own memory has, also of a descriptor that was closed while it was "
+    "watched") {
   const rose::test::Folder folder;
   const std::string file = folder / "r";
   const Output made = unforeseen("record:" + file, kAll);
@@ -71,7 +81,8 @@ TEST_CASE("only what is asked for is recorded of the C library") {
   const Read read(file_of(file));
   REQUIRE(read.why == nullptr);
   for (const Record& record : read.records)
-    CHECK((record.key.starts_with("libc/hostname/") || record.key.starts_with("libc/random/") || record.kind == Kind::end));
+    CHECK((record.key.starts_with("libc/hostname/") || record.key.starts_with("libc/random/") ||
+           record.kind == Kind::end));
   const Output again = unforeseen("replay:" + file, "hostname,random");
   CHECK(again.exit_code == 0);
   const auto line = [](const Output& output, const char* beginning) {
@@ -87,7 +98,9 @@ TEST_CASE("only what is asked for is recorded of the C library") {
   CHECK_FALSE(std::filesystem::exists(file + "2"));
   const Output wrong = unforeseen("record:" + file + "2", "time,tme");
   CHECK(wrong.exit_code == 0);
-  CHECK(wrong.err == "rose-rr: ROSE_RR_LIBC: 'tme' is none of time, random, pid, hostname, ready; nothing of the C library is recorded\n");
+  CHECK(wrong.err ==
+        "rose-rr: ROSE_RR_LIBC: 'tme' is none of time, random, pid, hostname, ready; nothing of the C library is "
+        "recorded\n");
   CHECK_FALSE(std::filesystem::exists(file + "2"));
 }
 
@@ -98,9 +111,12 @@ TEST_CASE("a program that asks for something else is said to, and one of another
   const Output more = unforeseen("replay:" + file, kAll, {"more"});
   CHECK(more.exit_code == 1);
   CHECK(more.err.find("diverged at record 4") != std::string::npos);
-  CHECK(more.err.find("expected value 'libc/random/getrandom/0' of 16 bytes, got only calls of 'libc/time/time/0'") != std::string::npos);
+  CHECK(more.err.find("expected value 'libc/random/getrandom/0' of 16 bytes, got only calls of 'libc/time/time/0'") !=
+        std::string::npos);
   std::filesystem::copy_file(ROSE_PROGRAMS_DIR "/unforeseen", folder / "other");
-  const auto other = run_command({"env", "LD_PRELOAD=" ROSE_LIBC_RECORDER, std::string("ROSE_RR_LIBC=") + kAll, "ROSE_RR=replay:" + file, folder / "other"}, {}, 60'000'000'000);
+  const auto other = run_command({"env", "LD_PRELOAD=" ROSE_LIBC_RECORDER, std::string("ROSE_RR_LIBC=") + kAll,
+                                  "ROSE_RR=replay:" + file, folder / "other"},
+                                 {}, 60'000'000'000);
   REQUIRE(other);
   CHECK(other->exit_code == 0);
   CHECK(other->err.empty());

@@ -82,8 +82,11 @@ TEST_CASE("a replay that goes otherwise says where, and ends with 1") {
       {"size", "rose-rr: diverged at record 2 of 4: expected value 'two' of 8 bytes, got value 'two' of 4 bytes\n"},
       {"key", "rose-rr: diverged at record 2 of 4: expected value 'two' of 8 bytes, got only calls of 'other'\n"},
       {"kind", "rose-rr: diverged at record 2 of 4: expected value 'two' of 8 bytes, got lock 'two'\n"},
-      {"exit", "rose-rr: diverged at record 2 of 4: expected value 'two' of 8 bytes, got the process ends itself by exit\n"},
-      {"compare", "rose-rr: diverged at record 3 of 4: expected compare 'small' of 5 bytes, from byte 1 on 65 6c 6c 6f, got compare 'small' of 5 bytes, from byte 1 on 78 6c 6c 6f\n"},
+      {"exit",
+       "rose-rr: diverged at record 2 of 4: expected value 'two' of 8 bytes, got the process ends itself by exit\n"},
+      {"compare",
+       "rose-rr: diverged at record 3 of 4: expected compare 'small' of 5 bytes, from byte 1 on 65 6c 6c 6f, got "
+       "compare 'small' of 5 bytes, from byte 1 on 78 6c 6c 6f\n"},
   }));
   INFO(variant);
   const Output again = made.replay({"differs"}, {"VARIANT=" + variant, "ROSE_RR_PATIENCE=1s"});
@@ -123,26 +126,30 @@ TEST_CASE("a window whose beginning is gone is replayed from a checkpoint") {
   CHECK(refused.err.find("no checkpoint is left to start from") != std::string::npos);
 }
 
-// Whatever it was doing: the threads that were between two calls, those in the middle of one, the one that held the mutex.
+// Whatever it was doing: the threads that were between two calls, those in the middle of one, the one that held the
+// mutex.
 TEST_CASE("what was killed is replayed up to where it was cut off") {
   for (int round = 0; round < 20; ++round) {
     const rose::test::Folder folder;
     const std::string file = folder / "r";
     const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    const auto pid = spawn_process({"env", "ROSE_RR=record:" + file, ROSE_RR_VICTIM, "order", "4", "100000000"}, null, null, null);
+    const auto pid =
+        spawn_process({"env", "ROSE_RR=record:" + file, ROSE_RR_VICTIM, "order", "4", "100000000"}, null, null, null);
     ::close(null);
     REQUIRE(pid.has_value());
     std::uint64_t reserved = 0;
     while (reserved < 20'000U + 5'000U * static_cast<unsigned>(round)) {
       REQUIRE(::waitpid(*pid, nullptr, WNOHANG) == 0);
-      if (const Fd there = open_regular(file)) REQUIRE(::pread(there.get(), &reserved, sizeof reserved, offsetof(FileHead, reserved)) >= 0);
+      if (const Fd there = open_regular(file))
+        REQUIRE(::pread(there.get(), &reserved, sizeof reserved, offsetof(FileHead, reserved)) >= 0);
       ::usleep(200);
     }
     ::kill(*pid, SIGKILL);
     int status = 0;
     REQUIRE(::waitpid(*pid, &status, 0) == *pid);
     const Read read(file_of(file));
-    INFO("round " << round << ": " << read.records.size() << " records, " << read.reading.facts().unfinished << " unfinished");
+    INFO("round " << round << ": " << read.records.size() << " records, " << read.reading.facts().unfinished
+                  << " unfinished");
     CHECK_FALSE(read.reading.facts().damaged);
     CHECK_FALSE(read.reading.facts().ended);
     REQUIRE(!read.records.empty());
@@ -159,20 +166,26 @@ TEST_CASE("the child of a fork neither records nor replays") {
   REQUIRE(read.records.size() == 3);
   CHECK(read.records[2].kind == Kind::end);
   CHECK(read.reading.facts().ended);
-  // A child that ends while it looks for leaks waits for the allocator's locks, which another thread of its parent may have held.
+  // A child that ends while it looks for leaks waits for the allocator's locks, which another thread of its parent may
+  // have held.
   CHECK(made.replay({"forks"}, {"ASAN_OPTIONS=detect_leaks=0"}).out == "0\n");
 }
 
 TEST_CASE("what cannot be recorded is said, and the program runs") {
   const rose::test::Folder folder;
   const std::string file = folder / "r";
-  const auto run = [&](const std::string& rr, const std::string& more) { return victim({"ROSE_RR=" + rr, more}, {"on"}); };
+  const auto run = [&](const std::string& rr, const std::string& more) {
+    return victim({"ROSE_RR=" + rr, more}, {"on"});
+  };
   for (const auto& [rr, more, said] : std::vector<std::array<std::string, 3>>{
            {"tape:x", "A=", "rose-rr: ROSE_RR='tape:x': expected record:FILE or replay:FILE; nothing is recorded\n"},
            {"record:" + folder.path + "/none/r", "A=", "none/: No such file or directory; nothing is recorded\n"},
-           {"record:" + file, "ROSE_RR_WINDOW=lots", "rose-rr: ROSE_RR_WINDOW='lots' is no size from 64KiB to 4GiB, such as 16MiB; nothing is recorded\n"},
-           {"record:" + file, "ROSE_RR_KEEP=0", "rose-rr: ROSE_RR_KEEP='0' is no number from 1 on; nothing is recorded\n"},
-           {"record:" + folder.path + "/%n/r", "A=", "%n may stand in the file's name only, not in a folder's; nothing is recorded\n"}}) {
+           {"record:" + file, "ROSE_RR_WINDOW=lots",
+            "rose-rr: ROSE_RR_WINDOW='lots' is no size from 64KiB to 4GiB, such as 16MiB; nothing is recorded\n"},
+           {"record:" + file, "ROSE_RR_KEEP=0",
+            "rose-rr: ROSE_RR_KEEP='0' is no number from 1 on; nothing is recorded\n"},
+           {"record:" + folder.path + "/%n/r",
+            "A=", "%n may stand in the file's name only, not in a folder's; nothing is recorded\n"}}) {
     const Output output = run(rr, more);
     CHECK(output.exit_code == 0);
     CHECK(output.out == "0\n");
@@ -187,7 +200,8 @@ TEST_CASE("what cannot be recorded is said, and the program runs") {
 
 TEST_CASE("%n numbers the lives of a process, and only the newest stay") {
   const rose::test::Folder folder;
-  for (int life = 1; life <= 5; ++life) REQUIRE(victim({"ROSE_RR=record:" + folder.path + "/n1.%n.rr", "ROSE_RR_KEEP=3"}, {"on"}).out == "1\n");
+  for (int life = 1; life <= 5; ++life)
+    REQUIRE(victim({"ROSE_RR=record:" + folder.path + "/n1.%n.rr", "ROSE_RR_KEEP=3"}, {"on"}).out == "1\n");
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path)) names.insert(entry.path().filename());
   CHECK(names == std::set<std::string>{"n1.3.rr", "n1.4.rr", "n1.5.rr"});

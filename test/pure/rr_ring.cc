@@ -20,7 +20,9 @@ constexpr std::size_t kReserved = offsetof(FileHead, reserved);
 std::uint64_t& word(std::string& bytes, std::size_t at) { return *reinterpret_cast<std::uint64_t*>(bytes.data() + at); }
 
 // Where the nth record begins in the file.
-std::size_t place(const Read& read, std::size_t n) { return kHeadBytes + (read.records.at(n).position & (read.reading.facts().ring_bytes - 1)); }
+std::size_t place(const Read& read, std::size_t n) {
+  return kHeadBytes + (read.records.at(n).position & (read.reading.facts().ring_bytes - 1));
+}
 
 }  // namespace
 
@@ -45,7 +47,7 @@ TEST_CASE("records come back as they were made, in their order") {
   CHECK_FALSE(facts.damaged);
   CHECK_FALSE(facts.ended);
   CHECK(facts.unfinished == 0);
-  struct stat info {};
+  struct stat info{};
   REQUIRE(::stat((made.folder / "r").c_str(), &info) == 0);
   CHECK((info.st_mode & 0777) == 0600);
 }
@@ -64,7 +66,8 @@ TEST_CASE("eight threads lose nothing, and each keeps its order") {
   REQUIRE(read.records.size() == 8 * kEach);
   std::map<std::string, std::uint64_t> next;
   bool in_order = true;
-  for (const Record& record : read.records) in_order = in_order && record.data == std::to_string(next[std::string(record.key)]++);
+  for (const Record& record : read.records)
+    in_order = in_order && record.data == std::to_string(next[std::string(record.key)]++);
   CHECK(in_order);
 }
 
@@ -74,7 +77,8 @@ TEST_CASE("a window that went round many times holds the last records, all of th
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i)
     threads.emplace_back([&, i] {
-      for (std::uint64_t n = 0; n < kEach; ++n) made.append("t" + std::to_string(i), std::string(n % 61, 'x') + std::to_string(n));
+      for (std::uint64_t n = 0; n < kEach; ++n)
+        made.append("t" + std::to_string(i), std::string(n % 61, 'x') + std::to_string(n));
     });
   for (std::thread& thread : threads) thread.join();
   const Read read(made.file());
@@ -147,7 +151,8 @@ TEST_CASE("files that are no recordings are said to be none") {
   made.append("key", "data");
   const std::string file = made.file();
   CHECK(std::string(Read("").why) == "it is too short to be a recording");
-  CHECK(std::string(Read(file.substr(0, file.size() - 1)).why) == "its size is not what its head says: it was cut or is not whole");
+  CHECK(std::string(Read(file.substr(0, file.size() - 1)).why) ==
+        "its size is not what its head says: it was cut or is not whole");
   std::string bad = file;
   bad[0] = 'X';
   CHECK(std::string(Read(bad).why) == "it is not a recording of librose-rr");
@@ -166,12 +171,15 @@ TEST_CASE("kill -9 loses no call that had returned") {
     const std::string told_file = folder / "told", recording = folder / "r";
     REQUIRE(write_file(told_file, std::string(4096, '\0')).has_value());
     const int fd = ::open(told_file.c_str(), O_RDWR | O_CLOEXEC);
-    auto* told = static_cast<std::atomic<std::uint64_t>*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+    auto* told =
+        static_cast<std::atomic<std::uint64_t>*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
     ::close(fd);
     REQUIRE(told != MAP_FAILED);
     const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     const std::string window = round % 2 == 0 ? "64KiB" : "4MiB";
-    const auto pid = spawn_process({"env", "ROSE_RR=record:" + recording, "ROSE_RR_WINDOW=" + window, ROSE_RR_VICTIM, "flood", told_file, "8"}, null, null, null);
+    const auto pid = spawn_process(
+        {"env", "ROSE_RR=record:" + recording, "ROSE_RR_WINDOW=" + window, ROSE_RR_VICTIM, "flood", told_file, "8"},
+        null, null, null);
     ::close(null);
     REQUIRE(pid.has_value());
     while (told[8 * (round % 8)].load() < 2000U + 100U * static_cast<unsigned>(round)) {

@@ -59,7 +59,8 @@ struct MadeRing {
 };
 
 // rr_victim under these variables.
-inline Output victim(const std::vector<std::string>& variables, const std::vector<std::string>& arguments, std::string_view input = {}) {
+inline Output victim(const std::vector<std::string>& variables, const std::vector<std::string>& arguments,
+                     std::string_view input = {}) {
   std::vector<std::string> argv = {"env"};
   argv.insert(argv.end(), variables.begin(), variables.end());
   argv.push_back(ROSE_RR_VICTIM);

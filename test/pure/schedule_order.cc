@@ -66,7 +66,8 @@ TEST_CASE("orders that are none say where", "[order]") {
 }
 
 TEST_CASE("events and an order are read, followed and written", "[order]") {
-  const auto read = parse_schedule(kHead + "order = \"created * written * cut | looked\"\n" + kEvent + kFault, "s.toml");
+  const auto read =
+      parse_schedule(kHead + "order = \"created * written * cut | looked\"\n" + kEvent + kFault, "s.toml");
   REQUIRE(read.has_value());
   REQUIRE(read->events.size() == 1);
   CHECK(read->events[0].name == "created");
@@ -84,8 +85,8 @@ TEST_CASE("events and an order are read, followed and written", "[order]") {
   }
   CHECK(*again == plain);
   const std::string words = in_words(*read);
-  CHECK(words.find("in the order created * written * cut | looked, where created is when n1 has logged \"created /a\" and written and looked are steps of the workload") !=
-        std::string::npos);
+  CHECK(words.find("in the order created * written * cut | looked, where created is when n1 has logged \"created /a\" "
+                   "and written and looked are steps of the workload") != std::string::npos);
   // Without an order, faults may come after events.
   const auto after = parse_schedule(kHead + kEvent + kFault + "after = [\"created\"]\n", "s.toml");
   REQUIRE(after.has_value());
@@ -97,15 +98,21 @@ TEST_CASE("what contradicts itself, or names nothing, is refused", "[order]") {
   CHECK(refused(kHead + "order = \"cut * \"\n" + kFault).find("s.toml:2:9: order: column 7") != std::string::npos);
   CHECK(refused(kHead + kEvent + kFault).find("event 'created' is named nowhere") != std::string::npos);
   CHECK(refused(kHead + kEvent + kEvent + kFault).find("'created' is there twice") != std::string::npos);
-  CHECK(refused(kHead + "order = \"created * cut\"\n" + kEvent + "[[fault]]\nid = \"created\"\nkind = \"crash\"\nnode = \"n1\"\n").find("taken by the event") !=
-        std::string::npos);
+  CHECK(refused(kHead + "order = \"created * cut\"\n" + kEvent +
+                "[[fault]]\nid = \"created\"\nkind = \"crash\"\nnode = \"n1\"\n")
+            .find("taken by the event") != std::string::npos);
   const std::string second = "[[fault]]\nid = \"kill\"\nkind = \"crash\"\nnode = \"n1\"\nafter = [\"cut\"]\n";
-  CHECK(refused(kHead + "order = \"kill * cut\"\n" + kFault + second).find("'kill' would wait for itself: the order contradicts an `after`") != std::string::npos);
+  CHECK(refused(kHead + "order = \"kill * cut\"\n" + kFault + second)
+            .find("'kill' would wait for itself: the order contradicts an `after`") != std::string::npos);
   const std::string grouped = "[[fault]]\nid = \"kill\"\nkind = \"crash\"\nnode = \"n1\"\ngroup = \"g\"\n";
-  CHECK(refused(kHead + "order = \"kill * cut\"\n" + kFault + grouped).find("it may be withdrawn") != std::string::npos);
-  CHECK(refused(kHead + "order = \"looked * cut\"\n" + kEvent + kFault).find("event 'created' is named nowhere") != std::string::npos);
-  CHECK(refused(kHead + "order = \"looked * cuts\"\n" + kFault).find("order: column 10: 'cuts' is neither an event nor a fault") != std::string::npos);
-  CHECK(refused(kHead + "order = \"cut\"\n[[event]]\nname = \"x\"\nnode = \"n1\"\n" + kFault).find("when") != std::string::npos);
+  CHECK(refused(kHead + "order = \"kill * cut\"\n" + kFault + grouped).find("it may be withdrawn") !=
+        std::string::npos);
+  CHECK(refused(kHead + "order = \"looked * cut\"\n" + kEvent + kFault).find("event 'created' is named nowhere") !=
+        std::string::npos);
+  CHECK(refused(kHead + "order = \"looked * cuts\"\n" + kFault)
+            .find("order: column 10: 'cuts' is neither an event nor a fault") != std::string::npos);
+  CHECK(refused(kHead + "order = \"cut\"\n[[event]]\nname = \"x\"\nnode = \"n1\"\n" + kFault).find("when") !=
+        std::string::npos);
   CHECK(refused(kHead + kFault + "after = [\"creatd\"]\n").find("no fault has the id") != std::string::npos);
 }
 

@@ -59,26 +59,53 @@ TEST_CASE("a verdict follows from the oracle and from what fired") {
       {unknown, {}, {}, Verdict::inconclusive, "the oracle could not tell: it exited with status 2"},
       {unknown, one, {outcome("a", true)}, Verdict::inconclusive, "the oracle could not tell: it exited with status 2"},
       {hit, one, {outcome("a", true)}, Verdict::reproduced, "the oracle found the bug after fault 'a' fired"},
-      {miss, one, {outcome("a", true)}, Verdict::not_reproduced,
+      {miss,
+       one,
+       {outcome("a", true)},
+       Verdict::not_reproduced,
        "every planned fault fired and the oracle did not find the bug"},
-      {hit, one, {outcome("a", false, "no openat of */log was made")}, Verdict::inconclusive,
+      {hit,
+       one,
+       {outcome("a", false, "no openat of */log was made")},
+       Verdict::inconclusive,
        "the bug shows without faults: the oracle found it, but fault 'a' did not fire: no openat of */log was made"},
-      {miss, one, {outcome("a", false, "no openat of */log was made")}, Verdict::inconclusive,
+      {miss,
+       one,
+       {outcome("a", false, "no openat of */log was made")},
+       Verdict::inconclusive,
        "fault 'a' did not fire: no openat of */log was made"},
       {miss, one, {}, Verdict::inconclusive, "fault 'a' did not fire: the run says nothing of it"},
       {miss, one, {outcome("a", false)}, Verdict::inconclusive, "fault 'a' did not fire: its conditions were not met"},
-      {hit, two, {outcome("a", true), outcome("b", false, "n1 was down")}, Verdict::reproduced,
+      {hit,
+       two,
+       {outcome("a", true), outcome("b", false, "n1 was down")},
+       Verdict::reproduced,
        "the oracle found the bug after fault 'a' fired; fault 'b' did not fire: n1 was down"},
-      {hit, two, {outcome("b", true), outcome("a", true)}, Verdict::reproduced,
+      {hit,
+       two,
+       {outcome("b", true), outcome("a", true)},
+       Verdict::reproduced,
        "the oracle found the bug after faults 'a' and 'b' fired"},
-      {miss, two, {outcome("a", true), outcome("b", false, "n1 was down")}, Verdict::inconclusive,
+      {miss,
+       two,
+       {outcome("a", true), outcome("b", false, "n1 was down")},
+       Verdict::inconclusive,
        "fault 'b' did not fire: n1 was down"},
       // One of a group is enough.
-      {miss, group, {outcome("a", false), outcome("b", true), outcome("c", true)}, Verdict::not_reproduced,
+      {miss,
+       group,
+       {outcome("a", false), outcome("b", true), outcome("c", true)},
+       Verdict::not_reproduced,
        "every planned fault fired and the oracle did not find the bug"},
-      {miss, group, {outcome("a", false, "f was never entered"), outcome("b", false), outcome("c", true)},
-       Verdict::inconclusive, "no fault of group 'g' fired: 'a': f was never entered"},
-      {miss, group, {outcome("a", true), outcome("b", false), outcome("c", false, "x")}, Verdict::inconclusive,
+      {miss,
+       group,
+       {outcome("a", false, "f was never entered"), outcome("b", false), outcome("c", true)},
+       Verdict::inconclusive,
+       "no fault of group 'g' fired: 'a': f was never entered"},
+      {miss,
+       group,
+       {outcome("a", true), outcome("b", false), outcome("c", false, "x")},
+       Verdict::inconclusive,
        "fault 'c' did not fire: x"},
   };
   for (const Row& row : rows) {
@@ -100,7 +127,8 @@ TEST_CASE("what became of faults is read back as it was written, stacks included
   FaultOutcome fault;
   fault.id = "full-disk";
   fault.fired = true;
-  fault.conditions.push_back({.met = true, .met_ns = -5, .seen = 2, .wanted = 2, .node = "n1", .words = "entry of append"});
+  fault.conditions.push_back(
+      {.met = true, .met_ns = -5, .seen = 2, .wanted = 2, .node = "n1", .words = "entry of append"});
   Stack stack;
   stack.node = "n1";
   stack.thread = "writer";
@@ -147,7 +175,8 @@ TEST_CASE("records without stacks, of an older rose, are read", "[schedule]") {
 }
 
 TEST_CASE("what became of an order is recorded and read back") {
-  const std::vector<OrderOutcome> order = {{"created", "event", true, -1'500'000, "", 250}, {"asked", "step", false, 0, "it comes after 'cut', which did not come", 0}};
+  const std::vector<OrderOutcome> order = {{"created", "event", true, -1'500'000, "", 250},
+                                           {"asked", "step", false, 0, "it comes after 'cut', which did not come", 0}};
   const auto back = order_from(order_json(order));
   REQUIRE(back);
   REQUIRE(back->size() == 2);
@@ -159,5 +188,6 @@ TEST_CASE("what became of an order is recorded and read back") {
     CHECK((*back)[i].why_not == order[i].why_not);
     CHECK((*back)[i].held_ns == order[i].held_ns);
   }
-  for (const char* wrong : {"[1]", "[{}]", "[{\"name\": 1, \"kind\": \"step\", \"came\": true}]"}) CHECK_FALSE(order_from(rose::Json::parse(wrong)));
+  for (const char* wrong : {"[1]", "[{}]", "[{\"name\": 1, \"kind\": \"step\", \"came\": true}]"})
+    CHECK_FALSE(order_from(rose::Json::parse(wrong)));
 }

@@ -68,7 +68,8 @@ TEST_CASE("the interval holds the true rate as often as it says, whatever that r
     for (double rate = 0.005; rate < 1; rate += 0.005) {
       double covered = 0;
       for (int k = 0; k <= n; ++k)
-        if (intervals[static_cast<std::size_t>(k)].first <= rate && rate <= intervals[static_cast<std::size_t>(k)].second)
+        if (intervals[static_cast<std::size_t>(k)].first <= rate &&
+            rate <= intervals[static_cast<std::size_t>(k)].second)
           covered += choose(n, k) * std::pow(rate, k) * std::pow(1 - rate, n - k);
       INFO(n << " runs at " << rate);
       CHECK(covered >= 0.95 - 1e-9);
@@ -78,7 +79,8 @@ TEST_CASE("the interval holds the true rate as often as it says, whatever that r
 
 TEST_CASE("a tally counts") {
   Tally tally;
-  for (const Verdict verdict : {Verdict::reproduced, Verdict::reproduced, Verdict::not_reproduced, Verdict::inconclusive})
+  for (const Verdict verdict :
+       {Verdict::reproduced, Verdict::reproduced, Verdict::not_reproduced, Verdict::inconclusive})
     tally.add(verdict);
   CHECK(tally.runs() == 4);
   CHECK(tally.conclusive() == 3);

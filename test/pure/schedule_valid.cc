@@ -11,7 +11,6 @@ using namespace rose::schedule;
 
 namespace {
 
-
 Schedule parse(const std::string& text) {
   INFO(text);
   auto parsed = parse_schedule(text, "schedule.toml");
@@ -52,13 +51,16 @@ class Generator {
     return *(choices.begin() + number(0, static_cast<int>(choices.size()) - 1));
   }
   std::string text() {
-    static const std::vector<std::string> pieces{"a", "*", "/", "?", "\"", "\\", "\n", "\t", "#", "'", "ü", "日", " ", "\x01", "]"};
+    static const std::vector<std::string> pieces{"a", "*", "/", "?",  "\"", "\\",   "\n", "\t",
+                                                 "#", "'", "ü", "日", " ",  "\x01", "]"};
     std::string made = "x";
-    for (int i = number(0, 6); i > 0; --i) made += pieces[static_cast<std::size_t>(number(0, static_cast<int>(pieces.size()) - 1))];
+    for (int i = number(0, 6); i > 0; --i)
+      made += pieces[static_cast<std::size_t>(number(0, static_cast<int>(pieces.size()) - 1))];
     return made;
   }
   std::int64_t span() {
-    return pick<std::int64_t>({kMillisecond, 1234 * kMillisecond, 12 * kSecond, 90 * kSecond, 3600 * kSecond, kMillisecond + 1, 12'345'678'901});
+    return pick<std::int64_t>({kMillisecond, 1234 * kMillisecond, 12 * kSecond, 90 * kSecond, 3600 * kSecond,
+                               kMillisecond + 1, 12'345'678'901});
   }
   CallMatch call() {
     CallMatch made;
@@ -87,12 +89,15 @@ class Generator {
           if (chance()) one.result = pick<const char*>({"ok", "error", "ENOENT", "17", "-1"});
           break;
         case ConditionKind::log: one.log = pick<const char*>({"up", "a+\\.\"b\"", "[0-9]{2}"}); break;
-        case ConditionKind::process_state: one.state = pick<const char*>({"crashed", "exited", "paused", "started"}); break;
+        case ConditionKind::process_state:
+          one.state = pick<const char*>({"crashed", "exited", "paused", "started"});
+          break;
         case ConditionKind::role: (chance() ? one.role : one.function) = "leader"; break;
       }
       const bool role = one.kind == ConditionKind::role;
       if (one.kind != ConditionKind::elapsed && chance()) one.node = role || chance() ? "n2" : "@second";
-      if (one.kind != ConditionKind::elapsed && one.kind != ConditionKind::process_state && !role && chance()) one.count = number(1, 99);
+      if (one.kind != ConditionKind::elapsed && one.kind != ConditionKind::process_state && !role && chance())
+        one.count = number(1, 99);
       const bool threads = one.kind == ConditionKind::function || one.kind == ConditionKind::syscall;
       if (threads && !made.empty() && made.back().node == one.node &&
           (made.back().kind == ConditionKind::function || made.back().kind == ConditionKind::syscall))
@@ -183,10 +188,8 @@ class Generator {
       case FaultKind::clock:
         if (chance()) made.clock.shift_ns = span() * pick({1, -1});
         if (made.clock.shift_ns == 0 || chance()) {
-          if (chance())
-            made.clock.freeze = true;
-          else
-            made.clock.drift = pick({1.05, 0.01, 100.0, 1.0 / 3});
+          if (chance()) made.clock.freeze = true;
+          else made.clock.drift = pick({1.05, 0.01, 100.0, 1.0 / 3});
         }
         made.clock.monotonic = chance();
         made.clock.realtime = !made.clock.monotonic || chance();
@@ -210,9 +213,11 @@ class Generator {
         break;
       case FaultKind::disk_slow:
         if (chance()) made.resource.folder = "data";
-        if (chance()) made.resource.rate = pick<std::uint64_t>({1024, 1025, std::uint64_t{10} << 20, std::uint64_t{1} << 40});
+        if (chance())
+          made.resource.rate = pick<std::uint64_t>({1024, 1025, std::uint64_t{10} << 20, std::uint64_t{1} << 40});
         if (chance()) made.resource.iops = pick({0.1, 100.0, 1.0 / 3});
-        if (made.resource.rate == 0 && made.resource.iops == 0) made.resource.delay_ns = pick<std::int64_t>({100'000, 20'000'000, 60'000'000'000});
+        if (made.resource.rate == 0 && made.resource.iops == 0)
+          made.resource.delay_ns = pick<std::int64_t>({100'000, 20'000'000, 60'000'000'000});
         lasting(made);
         break;
       case FaultKind::block:
@@ -376,7 +381,9 @@ TEST_CASE("the reference schedule says everything") {
   CHECK(held.function.empty());
   CHECK(held.count == 2);
   CHECK(held.duration_ns == 5 * kSecond);
-  CHECK(in_words(held) == "let the thread that is about to make the 2nd fsync of */log.* on n1 wait until n2 has logged \"elected\" (at most 5s)");
+  CHECK(in_words(held) ==
+        "let the thread that is about to make the 2nd fsync of */log.* on n1 wait until n2 has logged \"elected\" (at "
+        "most 5s)");
   CHECK(read->find("power-goes")->lose == schedule::Loss::torn);
   CHECK(read->find("power-goes")->resource.folder == "data");
   CHECK(read->find("power-goes")->keep == 0.25);
@@ -419,8 +426,9 @@ TEST_CASE("valid neighbours of malformed schedules") {
   for (const char* body :
        {"kind = \"crash\"\n", "kind = \"partition\"\n", "kind = \"partition\"\nloss = 1\n",
         "kind = \"network\"\ndelay = \"0.001ms\"\njitter = \"0.001ms\"\n", "kind = \"network\"\nrate = \"1kbit\"\n",
-        "kind = \"network\"\nloss = 1\ntimes = \"forever\"\npayload = { hex = \"00\" }\n", "kind = \"network\"\nduplicate = 0.5\ntimes = 2\n",
-        "kind = \"syscall\"\nsyscall = \"read\"\ndelay = \"1ms\"\n", "kind = \"syscall\"\nsyscall = \"*\"\nerror = \"EIO\"\n",
+        "kind = \"network\"\nloss = 1\ntimes = \"forever\"\npayload = { hex = \"00\" }\n",
+        "kind = \"network\"\nduplicate = 0.5\ntimes = 2\n", "kind = \"syscall\"\nsyscall = \"read\"\ndelay = \"1ms\"\n",
+        "kind = \"syscall\"\nsyscall = \"*\"\nerror = \"EIO\"\n",
         "kind = \"syscall\"\nsyscall = \"syscall_470\"\nerror = \"EIO\"\npath = \"*\"\n",
         "kind = \"syscall\"\nsyscall = \"open\"\nerror = \"E4000\"\nargs = { 1 = 64 }\n",
         "kind = \"syscall\"\nsyscall = \"write\"\nresult = 0\neffect = \"none\"\n",
@@ -428,8 +436,9 @@ TEST_CASE("valid neighbours of malformed schedules") {
         "kind = \"crash\"\n[[fault.when]]\nelapsed = \"0s\"\n[[fault.when]]\nsyscall = \"read\"\nresult = -1\n"})
     parse(fault + body);
   // A fault may name one that comes later, and alternatives may share what they wait for.
-  parse("version = 1\n[[fault]]\nid = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nafter = [\"b\"]\n"
-        "[[fault]]\nid = \"b\"\nkind = \"crash\"\nnode = \"n1\"\n");
+  parse(
+      "version = 1\n[[fault]]\nid = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nafter = [\"b\"]\n"
+      "[[fault]]\nid = \"b\"\nkind = \"crash\"\nnode = \"n1\"\n");
 }
 
 TEST_CASE("the number of faults and conditions is bounded") {
@@ -448,25 +457,32 @@ TEST_CASE("the number of faults and conditions is bounded") {
   REQUIRE(most.has_value());
   CHECK(with(4097, 0).error().message == "s.toml:20481:1: fault: 4097 faults were found, up to 4096 are accepted");
   CHECK(with(1, 4000).has_value());
-  CHECK(with(1, 4001).error().message == "s.toml:6:80010: fault.when: 4001 conditions were found, up to 4000 are accepted");
+  CHECK(with(1, 4001).error().message ==
+        "s.toml:6:80010: fault.when: 4001 conditions were found, up to 4000 are accepted");
   CHECK_FALSE(in_words(*most).empty());
 }
 
 TEST_CASE("faults in words") {
   const auto crash = [](const std::string& body) { return fault_words("kind = \"crash\"\nnode = \"n1\"\n" + body); };
-  const auto syscall = [](const std::string& body) { return fault_words("kind = \"syscall\"\nnode = \"n2\"\n" + body); };
+  const auto syscall = [](const std::string& body) {
+    return fault_words("kind = \"syscall\"\nnode = \"n2\"\n" + body);
+  };
   const auto cut = [](const std::string& body) { return fault_words("kind = \"partition\"\nnode = \"n1\"\n" + body); };
   CHECK(crash("") == "kill n1 (all its processes) when the workload begins");
   CHECK(crash("when = [ { elapsed = \"5s\" } ]\n") == "kill n1 (all its processes) 5s after the workload began");
-  CHECK(crash("scope = \"main\"\nsignal = \"SIGTERM\"\n") == "send SIGTERM to the main process of n1 when the workload begins");
+  CHECK(crash("scope = \"main\"\nsignal = \"SIGTERM\"\n") ==
+        "send SIGTERM to the main process of n1 when the workload begins");
   CHECK(crash("scope = \"others\"\n") == "kill the processes of n1 besides its main one when the workload begins");
   CHECK(crash("before = { syscall = \"openat\", path = \"*/log.*\", count = 2 }\n") ==
         "kill n1 (all its processes) instead of the 2nd openat of */log.*");
-  CHECK(crash("when = [ { function = \"handleLoadSnapshot\" }, { function = \"RaftLogCreate\", offset = 0x2a, count = 3 } ]\n") ==
+  CHECK(crash("when = [ { function = \"handleLoadSnapshot\" }, { function = \"RaftLogCreate\", offset = 0x2a, count = "
+              "3 } ]\n") ==
         "kill n1 (all its processes), once n1 has entered handleLoadSnapshot, then n1 has reached RaftLogCreate+0x2a "
         "for the 3rd time");
-  CHECK(crash("when = [ { state = \"crashed\", node = \"n2\" }, { elapsed = \"1s\" }, { log = \"up\", node = \"n3\", count = 2 } ]\n") ==
-        "kill n1 (all its processes), once n2 has crashed, then 1s have passed, then n3 has logged \"up\" for the 2nd time");
+  CHECK(crash("when = [ { state = \"crashed\", node = \"n2\" }, { elapsed = \"1s\" }, { log = \"up\", node = \"n3\", "
+              "count = 2 } ]\n") ==
+        "kill n1 (all its processes), once n2 has crashed, then 1s have passed, then n3 has logged \"up\" for the 2nd "
+        "time");
   CHECK(fault_words("kind = \"pause\"\nnode = \"n1\"\nduration = \"3s\"\n") ==
         "pause n1 (all its processes) for 3s, when the workload begins");
   CHECK(syscall("syscall = \"read\"\nerror = \"EIO\"\npath = \"*/snapshot.*\"\ncount = 3\n") ==
@@ -476,15 +492,18 @@ TEST_CASE("faults in words") {
         "let every fsync from the 11th on on n2 return 0 without doing anything");
   CHECK(syscall("syscall = \"write\"\nresult = 512\neffect = { bytes = 512 }\nthen = \"crash\"\n") ==
         "let the 1st write on n2 return 512 after 512 bytes of it were done, and kill n2 right then");
-  CHECK(syscall("syscall = \"sendto\"\nerror = \"ECONNRESET\"\neffect = \"full\"\npeer = \"10.77.0.1:*\"\ntimes = 2\n") ==
-        "fail 2 calls in a row, from the 1st sendto with peer 10.77.0.1:* on, on n2 with ECONNRESET although it was "
-        "carried out");
+  CHECK(
+      syscall("syscall = \"sendto\"\nerror = \"ECONNRESET\"\neffect = \"full\"\npeer = \"10.77.0.1:*\"\ntimes = 2\n") ==
+      "fail 2 calls in a row, from the 1st sendto with peer 10.77.0.1:* on, on n2 with ECONNRESET although it was "
+      "carried out");
   CHECK(syscall("syscall = \"fsync\"\ndelay = \"200ms\"\nwhen = [ { syscall = \"openat\", result = \"ENOENT\" } ]\n") ==
         "delay the 1st fsync on n2 by 200ms, once n2 has made its 1st openat and it failed with ENOENT");
-  CHECK(cut("") == "cut n1 off from all other nodes in both directions to the end of the run, when the workload begins");
+  CHECK(cut("") ==
+        "cut n1 off from all other nodes in both directions to the end of the run, when the workload begins");
   CHECK(cut("peers = [\"n2\", \"n3\"]\nduration = \"12s\"\nwhen = [ { elapsed = \"5s\" } ]\n") ==
         "cut n1 off from n2 and n3 in both directions for 12s, 5s after the workload began");
-  CHECK(cut("direction = \"in\"\nports = [7000]\nprotocol = \"tcp\"\nuntil = [ { log = \"installed\", node = \"n2\" } ]\n") ==
+  CHECK(cut("direction = \"in\"\nports = [7000]\nprotocol = \"tcp\"\nuntil = [ { log = \"installed\", node = \"n2\" } "
+            "]\n") ==
         "cut n1 off from all other nodes for what it receives (TCP port 7000 only) until n2 has logged \"installed\", "
         "when the workload begins");
   CHECK(cut("loss = 0.3\nduration = \"1m\"\n") ==
@@ -493,24 +512,31 @@ TEST_CASE("faults in words") {
   CHECK(link("delay = \"50ms\"\npeers = [\"n2\"]\nduration = \"4s\"\n") ==
         "delay packets by 50ms between n1 and n2, in both directions for 4s, when the workload begins");
   CHECK(link("delay = \"50ms\"\njitter = \"1.5ms\"\nreorder = 0.25\ndirection = \"out\"\n") ==
-        "delay packets by 50ms ± 1.5ms but 25% of them, which go ahead, from n1 to all other nodes to the end of the run, when the "
+        "delay packets by 50ms ± 1.5ms but 25% of them, which go ahead, from n1 to all other nodes to the end of the "
+        "run, when the "
         "workload begins");
   CHECK(link("loss = 0.1\nduplicate = 1\nrate = \"1500kbit\"\ndirection = \"in\"\nports = [80]\n") ==
-        "lose 10% of the packets, duplicate packets and let no more than 1500kbit a second pass from all other nodes to n1 (port 80 only) to "
+        "lose 10% of the packets, duplicate packets and let no more than 1500kbit a second pass from all other nodes "
+        "to n1 (port 80 only) to "
         "the end of the run, when the workload begins");
   CHECK(link("corrupt = 0.125\ncount = 3\ntimes = 2\ncounts = \"connections\"\npayload = { hex = \"00ff\" }\n") ==
-        "corrupt 12.5% of the packets (only 2 connections from the 3rd on and packets that hold bytes 00ff) between n1 and all other nodes, in "
+        "corrupt 12.5% of the packets (only 2 connections from the 3rd on and packets that hold bytes 00ff) between n1 "
+        "and all other nodes, in "
         "both directions to the end of the run, when the workload begins");
   const auto thrown = [](const std::string& body) {
-    return fault_words("kind = \"exception\"\nnode = \"n1\"\nthrows = \"java.io.IOException\"\nfunction = \"org.x.Store.append\"\n" + body);
+    return fault_words(
+        "kind = \"exception\"\nnode = \"n1\"\nthrows = \"java.io.IOException\"\nfunction = \"org.x.Store.append\"\n" +
+        body);
   };
   CHECK(thrown("") == "throw java.io.IOException the 1st time that n1 comes to org.x.Store.append");
   CHECK(thrown("line = 120\ncount = 3\ntimes = 2\n") ==
         "throw java.io.IOException 2 times in a row, from the 3rd on, that n1 comes to line 120 of org.x.Store.append");
   CHECK(thrown("offset = 17\ntimes = \"forever\"\nwhen = [ { function = \"A.b\", line = 7 } ]\n") ==
-        "throw java.io.IOException every time that n1 comes to org.x.Store.append+0x11, once n1 has reached line 7 of A.b");
+        "throw java.io.IOException every time that n1 comes to org.x.Store.append+0x11, once n1 has reached line 7 of "
+        "A.b");
   const auto clock = [](const std::string& body) { return fault_words("kind = \"clock\"\nnode = \"n1\"\n" + body); };
-  CHECK(clock("shift = \"-90m\"\nduration = \"4s\"\n") == "set the clock of n1 back by 90m for 4s, from its first instruction on");
+  CHECK(clock("shift = \"-90m\"\nduration = \"4s\"\n") ==
+        "set the clock of n1 back by 90m for 4s, from its first instruction on");
   CHECK(clock("shift = \"+1h\"\nfreeze = true\nwhen = [ { elapsed = \"5s\" } ]\n") ==
         "set the clock of n1 forward by 1h and stop it to the end of the run, 5s after the workload began");
   CHECK(clock("drift = 1.05\nclocks = [\"monotonic\"]\nwhen = [ { elapsed = \"5s\" } ]\n") ==
@@ -520,7 +546,8 @@ TEST_CASE("faults in words") {
         "let no process of n1 have more than 64 descriptors for 5s, when the workload begins");
   CHECK(limit("\"memory\"\nlimit = \"1.5MiB\"\nwhen = [ { elapsed = \"5s\" } ]\n") ==
         "let n1 use no more than 1536KiB of memory to the end of the run, 5s after the workload began");
-  CHECK(limit("\"cpu\"\nshare = 0.05\n") == "leave n1 0.05 of a processor to the end of the run, when the workload begins");
+  CHECK(limit("\"cpu\"\nshare = 0.05\n") ==
+        "leave n1 0.05 of a processor to the end of the run, when the workload begins");
   CHECK(limit("\"disk-full\"\nuntil = [ { log = \"gave up\" } ]\n") ==
         "let the disk of n1 be full until n1 has logged \"gave up\", when the workload begins");
   CHECK(limit("\"disk-full\"\npath = \"data\"\nduration = \"2s\"\n") ==
@@ -528,7 +555,8 @@ TEST_CASE("faults in words") {
   CHECK(limit("\"disk-slow\"\ndelay = \"20ms\"\n") ==
         "slow the disk of n1 down to 20ms more for each request to the end of the run, when the workload begins");
   CHECK(limit("\"disk-slow\"\npath = \"wal\"\nrate = \"1.5MiB/s\"\niops = 0.5\nduration = \"2s\"\n") ==
-        "slow the disk that holds wal of n1 down to 1536KiB/s and 0.5 requests a second for 2s, when the workload begins");
+        "slow the disk that holds wal of n1 down to 1536KiB/s and 0.5 requests a second for 2s, when the workload "
+        "begins");
   CHECK(crash("lose = \"unsynced\"\n") ==
         "kill n1 (all its processes) (power goes too: what was not synced is gone) when the workload begins");
   CHECK(crash("lose = \"torn\"\npath = \"data\"\nkeep = 0.25\nbefore = { syscall = \"fsync\" }\n") ==
@@ -540,7 +568,8 @@ TEST_CASE("faults in words") {
 TEST_CASE("steps are told in their order") {
   const Schedule schedule = parse(
       "version = 1\n"
-      "[[fault]]\nid = \"late\"\nkind = \"crash\"\nnode = \"n1\"\nafter = [\"early\"]\nwhen = [ { elapsed = \"2s\" } ]\n"
+      "[[fault]]\nid = \"late\"\nkind = \"crash\"\nnode = \"n1\"\nafter = [\"early\"]\nwhen = [ { elapsed = \"2s\" } "
+      "]\n"
       "[[fault]]\nid = \"early\"\nkind = \"pause\"\nnode = \"n2\"\nduration = \"1s\"\n");
   CHECK(in_words(schedule) ==
         "1. pause n2 (all its processes) for 1s, when the workload begins\n"
@@ -552,25 +581,35 @@ TEST_CASE("alternatives on several nodes are one step") {
     return fmt::format("[[fault]]\nid = \"{}\"\nkind = \"crash\"\nnode = \"{}\"\ngroup = \"g\"\n{}", id, node, more);
   };
   const std::string when = "when = [ { function = \"flush_log\", count = 2 } ]\n";
-  const std::string group = crash("a", "n1", when.c_str()) + crash("b", "n2", when.c_str()) + crash("c", "n3", when.c_str());
+  const std::string group =
+      crash("a", "n1", when.c_str()) + crash("b", "n2", when.c_str()) + crash("c", "n3", when.c_str());
   CHECK(in_words(parse("version = 1\n" + group)) ==
-        "on whichever of n1, n2 and n3 gets there first: kill it (all its processes), once it has entered flush_log for the 2nd time");
-  CHECK(in_words(parse("version = 1\n" + group + "[[fault]]\nid = \"stall\"\nkind = \"pause\"\nnode = \"n1\"\nduration = \"2s\"\nafter = [\"b\"]\n")) ==
-        "1. on whichever of n1, n2 and n3 gets there first: kill it (all its processes), once it has entered flush_log for the 2nd time\n"
+        "on whichever of n1, n2 and n3 gets there first: kill it (all its processes), once it has entered flush_log "
+        "for the 2nd time");
+  CHECK(in_words(parse(
+            "version = 1\n" + group +
+            "[[fault]]\nid = \"stall\"\nkind = \"pause\"\nnode = \"n1\"\nduration = \"2s\"\nafter = [\"b\"]\n")) ==
+        "1. on whichever of n1, n2 and n3 gets there first: kill it (all its processes), once it has entered flush_log "
+        "for the 2nd time\n"
         "2. pause n1 (all its processes) for 2s, as soon as step 1 has begun");
   // Different ones are told apart.
-  CHECK(in_words(parse("version = 1\n" + crash("a", "n1", when.c_str()) + crash("b", "n2", "when = [ { elapsed = \"3s\" } ]\n"))) ==
-        "1. kill n1 (all its processes), once n1 has entered flush_log for the 2nd time (this or step 2, whichever comes first)\n"
+  CHECK(in_words(parse("version = 1\n" + crash("a", "n1", when.c_str()) +
+                       crash("b", "n2", "when = [ { elapsed = \"3s\" } ]\n"))) ==
+        "1. kill n1 (all its processes), once n1 has entered flush_log for the 2nd time (this or step 2, whichever "
+        "comes first)\n"
         "2. kill n2 (all its processes) 3s after the workload began (this or step 1, whichever comes first)");
 }
 
 TEST_CASE("a fingerprint is of what a schedule does") {
   const std::string one =
       "version = 1\n[[fault]]\nid = \"a\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"n2\", \"n3\"]\n"
-      "[[fault]]\nid = \"b\"\nkind = \"crash\"\nnode = \"n1\"\nafter = [\"a\"]\nwhen = [ { function = \"f\", node = \"n1\" } ]\n";
+      "[[fault]]\nid = \"b\"\nkind = \"crash\"\nnode = \"n1\"\nafter = [\"a\"]\nwhen = [ { function = \"f\", node = "
+      "\"n1\" } ]\n";
   const std::string same =
-      "version = 1\nname = \"other\"\n\n[[fault]]\nid = \"x\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"n3\", \"n2\"]\n"
-      "[[fault]]\nkind = \"crash\"\nid = \"y\"\nnode = \"n1\"\nafter = [\"x\"]\nwhen = [ { function = \"f\", count = 1 } ]\n";
+      "version = 1\nname = \"other\"\n\n[[fault]]\nid = \"x\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"n3\", "
+      "\"n2\"]\n"
+      "[[fault]]\nkind = \"crash\"\nid = \"y\"\nnode = \"n1\"\nafter = [\"x\"]\nwhen = [ { function = \"f\", count = 1 "
+      "} ]\n";
   CHECK(fingerprint(parse(one)) == fingerprint(parse(same)));
   CHECK(fingerprint(parse(one)).size() == 32);
   std::string other = one;

@@ -49,7 +49,8 @@ bool contains(const std::vector<std::string>& list, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a known layout: every instruction that can be probed, system calls first, then returns and where jumps lead") {
+TEST_CASE(
+    "a known layout: every instruction that can be probed, system calls first, then returns and where jumps lead") {
   for (const char* binary : {"code_pie", "code_fixed", "code_noplt", "code_static", "code_library"}) {
     CAPTURE(binary);
     const auto places = places_of(victim(binary), "known_layout");
@@ -69,8 +70,8 @@ TEST_CASE("calls are found and named, whichever way they go") {
     const char* binary;
     const char* end;  // of the names of what is in another file
   };
-  for (const Row& row : {Row{"code_pie", "@plt"}, Row{"code_fixed", "@plt"}, Row{"code_noplt", ""}, Row{"code_static", ""},
-                         Row{"code_library", "@plt"}}) {
+  for (const Row& row : {Row{"code_pie", "@plt"}, Row{"code_fixed", "@plt"}, Row{"code_noplt", ""},
+                         Row{"code_static", ""}, Row{"code_library", "@plt"}}) {
     CAPTURE(row.binary);
     const std::string end = row.end;
     const auto places = places_of(victim(row.binary), "update");
@@ -83,7 +84,8 @@ TEST_CASE("calls are found and named, whichever way they go") {
         if (name.ends_with("pwrite") || name.ends_with("pwrite64")) name = "pwrite";
     }
     std::erase(calls, "abort");
-    CHECK(calls == std::vector<std::string>{"pwrite" + end, "fsync" + end, "flush_log", "raw_write", "flush_twice", "ask"});
+    CHECK(calls ==
+          std::vector<std::string>{"pwrite" + end, "fsync" + end, "flush_log", "raw_write", "flush_twice", "ask"});
     const auto others = names(places, PlaceKind::call);
     CHECK(contains(others, "only_computes"));
     CHECK(contains(others, "recursive"));
@@ -128,7 +130,8 @@ TEST_CASE("a jump in a call's place is a call, a table of cases is not") {
     const auto calls = names(cases, PlaceKind::syscall);
     CHECK(calls.size() == 5);
     for (const char* name : {"open", "rename", "unlink", "puts", "close"})
-      CHECK(std::any_of(calls.begin(), calls.end(), [&](const std::string& call) { return call.find(name) != std::string::npos; }));
+      CHECK(std::any_of(calls.begin(), calls.end(),
+                        [&](const std::string& call) { return call.find(name) != std::string::npos; }));
   }
 }
 
@@ -183,9 +186,11 @@ TEST_CASE("damaged programs give errors or fewer places, never more than their b
     const auto at = [&](std::size_t bound) { return static_cast<std::size_t>(rng() % bound); };
     for (int change = 0; change < 8; ++change) {
       switch (rng() % 4) {
-        case 0: bytes[at(sizeof(Elf64_Ehdr))] = static_cast<char>(rng()); break;               // the header
+        case 0: bytes[at(sizeof(Elf64_Ehdr))] = static_cast<char>(rng()); break;  // the header
         case 1: bytes[sizeof(Elf64_Ehdr) + at(13 * sizeof(Elf64_Phdr))] = static_cast<char>(rng()); break;
-        case 2: bytes[bytes.size() - 1 - at(40 * sizeof(Elf64_Shdr))] = static_cast<char>(rng()); break;  // the sections
+        case 2:
+          bytes[bytes.size() - 1 - at(40 * sizeof(Elf64_Shdr))] = static_cast<char>(rng());
+          break;  // the sections
         default: bytes[at(bytes.size())] = static_cast<char>(rng()); break;
       }
     }
@@ -212,14 +217,17 @@ TEST_CASE("library functions by name") {
   };
   for (const Row& row :
        {Row{"write", "write", true, true, true, 0}, Row{"write", "write", false, false, false, 0},
-        Row{"__libc_pwrite64", "__libc_pwrite64", true, true, true, 0}, Row{"__open64_nocancel", "__open64_nocancel", true, true, true, 0},
-        Row{"__read_chk", "__read_chk", true, true, false, 0}, Row{"read@GLIBC_2.2.5", "read@GLIBC_2.2.5", true, true, false, 0},
-        Row{"fflush", "fflush", true, true, true, 1}, Row{"fgets", "fgets", true, true, false, 1},
-        Row{"memcpy", "memcpy", true, false, false, 0}, Row{"accept4", "accept4", true, true, true, 0},
-        Row{"syscall.write", "syscall.write", false, true, true, 0}, Row{"syscall.read", "syscall.read", false, true, false, 0},
+        Row{"__libc_pwrite64", "__libc_pwrite64", true, true, true, 0},
+        Row{"__open64_nocancel", "__open64_nocancel", true, true, true, 0},
+        Row{"__read_chk", "__read_chk", true, true, false, 0},
+        Row{"read@GLIBC_2.2.5", "read@GLIBC_2.2.5", true, true, false, 0}, Row{"fflush", "fflush", true, true, true, 1},
+        Row{"fgets", "fgets", true, true, false, 1}, Row{"memcpy", "memcpy", true, false, false, 0},
+        Row{"accept4", "accept4", true, true, true, 0}, Row{"syscall.write", "syscall.write", false, true, true, 0},
+        Row{"syscall.read", "syscall.read", false, true, false, 0},
         Row{"os.(*File).WriteAt", "os.(*File).WriteAt", false, true, true, 1},
         Row{"_ZNSt10filesystem6renameERKNS_7__cxx114pathES3_", "std::filesystem::rename", true, true, true, 1},
-        Row{"_ZNSo5flushEv", "std::ostream::flush", true, true, true, 1}, Row{"raft_append", "raft_append", true, false, false, 0}}) {
+        Row{"_ZNSo5flushEv", "std::ostream::flush", true, true, true, 1},
+        Row{"raft_append", "raft_append", true, false, false, 0}}) {
     CAPTURE(row.name);
     const LibraryCall call = library_call(row.name, row.bare, row.library);
     CHECK(call.enters == row.enters);

@@ -24,7 +24,8 @@ namespace {
 const fs::path kVictim = fs::path(ROSE_PROGRAMS_DIR) / "symbols_victim";
 
 const Function* named(const std::vector<Function>& functions, const std::string& name) {
-  const auto found = std::find_if(functions.begin(), functions.end(), [&](const Function& f) { return f.name == name; });
+  const auto found =
+      std::find_if(functions.begin(), functions.end(), [&](const Function& f) { return f.name == name; });
   return found == functions.end() ? nullptr : &*found;
 }
 
@@ -116,9 +117,10 @@ TEST_CASE("a name that matches nothing suggests near ones") {
     const char* pattern;
     const char* hint;
   };
-  for (const Row& row : {Row{"Raft::apend", "did you mean 'Raft::append'?"}, Row{"append", "did you mean 'Raft::append'?"},
-                         Row{"raft_log_crate", "did you mean 'raft_log_create'?"},
-                         Row{"Queue::push", "did you mean 'Queue<int>::push'?"}}) {
+  for (const Row& row :
+       {Row{"Raft::apend", "did you mean 'Raft::append'?"}, Row{"append", "did you mean 'Raft::append'?"},
+        Row{"raft_log_crate", "did you mean 'raft_log_create'?"},
+        Row{"Queue::push", "did you mean 'Queue<int>::push'?"}}) {
     CAPTURE(row.pattern);
     const auto found = find_functions(kVictim, {row.pattern}, {});
     REQUIRE_FALSE(found);
@@ -214,12 +216,16 @@ TEST_CASE("debug files are sought where Debian and others put them") {
 TEST_CASE("non-PIE, static and shared files") {
   const Folder folder;
   const fs::path source = folder / "small.c";
-  REQUIRE(rose::write_file(source,
-                           "static __attribute__((noinline)) int local_function(int x) { __asm__ volatile(\"\"); return x + 1; }\n"
-                           "int raft_entry(int x) { return local_function(x) * 2; }\n"
-                           "int main(int c, char **v) { (void)v; return raft_entry(c) == 0; }\n"));
-  const std::vector<std::vector<std::string>> ways = {
-      {"-pie", "-fPIE"}, {"-no-pie", "-fno-PIE"}, {"-static"}, {"-shared", "-fPIC"}, {"-no-pie", "-Wl,-Ttext-segment=0x10000000"}};
+  REQUIRE(rose::write_file(
+      source,
+      "static __attribute__((noinline)) int local_function(int x) { __asm__ volatile(\"\"); return x + 1; }\n"
+      "int raft_entry(int x) { return local_function(x) * 2; }\n"
+      "int main(int c, char **v) { (void)v; return raft_entry(c) == 0; }\n"));
+  const std::vector<std::vector<std::string>> ways = {{"-pie", "-fPIE"},
+                                                      {"-no-pie", "-fno-PIE"},
+                                                      {"-static"},
+                                                      {"-shared", "-fPIC"},
+                                                      {"-no-pie", "-Wl,-Ttext-segment=0x10000000"}};
   for (const auto& way : ways) {
     CAPTURE(way);
     const fs::path out = folder / "small";

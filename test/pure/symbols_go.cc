@@ -56,10 +56,8 @@ TEST_CASE("damaged function tables give less, never harm") {
       for (int change = 0; change < 3; ++change) {
         const std::size_t at = random() % bytes.size();
         const std::uint32_t odd[] = {0, 1, 0x7fffffff, 0x80000000, 0xffffffff, static_cast<std::uint32_t>(random())};
-        if (random() % 2 == 0 || at + 4 > bytes.size())
-          bytes[at] = static_cast<char>(random());
-        else
-          put_at(bytes, at, odd[random() % 6]);
+        if (random() % 2 == 0 || at + 4 > bytes.size()) bytes[at] = static_cast<char>(random());
+        else put_at(bytes, at, odd[random() % 6]);
       }
       for (const auto& function : go_functions(span(bytes), 0x1000, true)) {
         if (function.name.size() > whole.size() || function.source.size() > whole.size()) FAIL("a text from nowhere");
@@ -75,23 +73,24 @@ TEST_CASE("Go's stack checks are known by their instructions") {
   };
   const auto code_of = [](std::string_view text) {
     std::vector<std::uint8_t> bytes;
-    for (std::size_t at = 0; at < text.size(); at += 3) bytes.push_back(static_cast<std::uint8_t>(std::stoi(std::string(text.substr(at, 2)), nullptr, 16)));
+    for (std::size_t at = 0; at < text.size(); at += 3)
+      bytes.push_back(static_cast<std::uint8_t>(std::stoi(std::string(text.substr(at, 2)), nullptr, 16)));
     return bytes;
   };
   const Case cases[] = {
-      {"49 3b 66 10 76 29 55 48 89 e5", 6},                                                             // small frames
+      {"49 3b 66 10 76 29 55 48 89 e5", 6},  // small frames
       {"49 3b 66 10 0f 86 9f 01 00 00 55", 10},
-      {"4c 8d 64 24 d8 4d 3b 66 10 76 40 55", 11},                                                      // larger ones
+      {"4c 8d 64 24 d8 4d 3b 66 10 76 40 55", 11},  // larger ones
       {"4c 8d a4 24 68 fe ff ff 4d 3b 66 10 0f 86 9f 00 00 00 55", 18},
-      {"49 89 e4 49 81 ec a0 7f 00 00 0f 82 d6 00 00 00 4d 3b 66 10 0f 86 cc 00 00 00 55", 26},         // the largest
-      {"64 48 8b 0c 25 f8 ff ff ff 48 3b 61 10 76 29 48", 15},                                          // until Go 1.16
+      {"49 89 e4 49 81 ec a0 7f 00 00 0f 82 d6 00 00 00 4d 3b 66 10 0f 86 cc 00 00 00 55", 26},  // the largest
+      {"64 48 8b 0c 25 f8 ff ff ff 48 3b 61 10 76 29 48", 15},                                   // until Go 1.16
       {"64 48 8b 0c 25 f8 ff ff ff 48 8d 44 24 e0 48 3b 41 10 0f 86 9f 00 00 00 48", 24},
       {"64 48 8b 0c 25 f8 ff ff ff 48 8d 84 24 68 fe ff ff 48 3b 41 10 0f 86 9f 00 00 00 48", 27},
-      {"55 48 89 e5 48 83 ec 10", 0},                                                                   // no check
-      {"49 3b 66 10 77 29 55", 0},                                                                      // another jump
-      {"49 3b 66 10 76 f9 55", 0},                                                                      // backwards
-      {"4c 8d 64 24 d8 49 3b 66 10 76 40", 0},                                                          // another register
-      {"49 3b 66 18 76 29 55", 0},                                                                      // another limit
+      {"55 48 89 e5 48 83 ec 10", 0},           // no check
+      {"49 3b 66 10 77 29 55", 0},              // another jump
+      {"49 3b 66 10 76 f9 55", 0},              // backwards
+      {"4c 8d 64 24 d8 49 3b 66 10 76 40", 0},  // another register
+      {"49 3b 66 18 76 29 55", 0},              // another limit
   };
   for (const auto& [text, bytes] : cases) {
     CAPTURE(text);
@@ -104,17 +103,21 @@ TEST_CASE("Go's stack checks are known by their instructions") {
 
 TEST_CASE("Go's own packages are told from modules, wherever they were built") {
   CHECK(of_go_library("crypto/sha256.(*digest).Write", "/usr/local/go/src/crypto/sha256/sha256.go"));
-  CHECK(of_go_library("crypto/sha256.Sum256", "/home/x/go/pkg/mod/golang.org/toolchain@v0.0.1-go1.23.1.linux-amd64/src/crypto/sha256/sha256.go"));
+  CHECK(
+      of_go_library("crypto/sha256.Sum256",
+                    "/home/x/go/pkg/mod/golang.org/toolchain@v0.0.1-go1.23.1.linux-amd64/src/crypto/sha256/sha256.go"));
   CHECK(of_go_library("net/http.(*Server).Serve", "net/http/server.go"));  // -trimpath
   CHECK(of_go_library("sync/atomic.(*Pointer[go.shape.struct { main.x/y.Z }]).Load", "sync/atomic/type.go"));
   CHECK(of_go_library("os/signal.signal_recv", "runtime/sigqueue.go"));
-  CHECK(of_go_library("vendor/golang.org/x/net/http/httpguts.ValidHostHeader", "vendor/golang.org/x/net/http/httpguts/httplex.go"));
+  CHECK(of_go_library("vendor/golang.org/x/net/http/httpguts.ValidHostHeader",
+                      "vendor/golang.org/x/net/http/httpguts/httplex.go"));
   CHECK(of_go_library("indexbytebody", "internal/bytealg/indexbyte_amd64.s"));
   CHECK(of_go_library("gogo", "/usr/lib/go-1.19/src/runtime/asm_amd64.s"));
   // Built into the application's function.
   CHECK(of_go_library("go.etcd.io/etcd/raft/v3.(*DefaultLogger).Info.(*Logger).Output.func1", "log/log.go"));
   CHECK(of_go_library("main.reports.Printf.func2", "/usr/local/go/src/log/log.go"));
-  CHECK(of_go_library("main.reports.Printf.func2", "/home/x/go/pkg/mod/golang.org/toolchain@v0.0.1-go1.23.1.linux-amd64/src/log/log.go"));
+  CHECK(of_go_library("main.reports.Printf.func2",
+                      "/home/x/go/pkg/mod/golang.org/toolchain@v0.0.1-go1.23.1.linux-amd64/src/log/log.go"));
   // By name alone.
   CHECK(of_go_library("sort.insertionSort_func", ""));
   CHECK(of_go_library("slices.pdqsortCmpFunc[go.shape.struct { main.x string }]", ""));
@@ -134,8 +137,10 @@ TEST_CASE("Go's own packages are told from modules, wherever they were built") {
 }
 
 TEST_CASE("the module of a Go source file") {
-  CHECK(go_module("/home/x/go/pkg/mod/github.com/tendermint/tendermint@v0.34.0/node/node.go") == "github.com/tendermint/tendermint");
-  CHECK(go_module("github.com/nats-io/nats-server/v2@v2.10.22/server/jetstream.go") == "github.com/nats-io/nats-server");
+  CHECK(go_module("/home/x/go/pkg/mod/github.com/tendermint/tendermint@v0.34.0/node/node.go") ==
+        "github.com/tendermint/tendermint");
+  CHECK(go_module("github.com/nats-io/nats-server/v2@v2.10.22/server/jetstream.go") ==
+        "github.com/nats-io/nats-server");
   CHECK(go_module("go.etcd.io/etcd/raft/raft.go") == "go.etcd.io/etcd");
   CHECK(go_module("github.com/coreos/go-systemd/daemon/sdnotify.go") == "github.com/coreos/go-systemd");
   CHECK(go_module("gopkg.in/yaml.v2@v2.4.0/decode.go") == "gopkg.in/yaml.v2");

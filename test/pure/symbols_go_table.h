@@ -19,7 +19,10 @@ inline void put_at(std::string& bytes, std::size_t at, T value) {
 // Two functions, "main.a" of a.go at 0x1000 and "main.(*B).c" of b.go at 0x1040, ending at 0x1080.
 inline std::string table(int version) {
   std::string bytes;
-  put<std::uint32_t>(bytes, version == 2 ? 0xfffffffb : version == 16 ? 0xfffffffa : version == 18 ? 0xfffffff0 : 0xfffffff1);
+  put<std::uint32_t>(bytes, version == 2    ? 0xfffffffb
+                            : version == 16 ? 0xfffffffa
+                            : version == 18 ? 0xfffffff0
+                                            : 0xfffffff1);
   put<std::uint32_t>(bytes, 0x08010000);
   put<std::uint64_t>(bytes, 2);
   const bool relative = version >= 18;
@@ -74,18 +77,14 @@ inline std::string table(int version) {
   const unsigned field = relative ? 4 : 8;
   bytes.append(5 * field, '\0');
   const auto set = [&](std::size_t i, std::uint64_t value) {
-    if (field == 4)
-      put_at<std::uint32_t>(bytes, functions + i * field, static_cast<std::uint32_t>(value));
-    else
-      put_at<std::uint64_t>(bytes, functions + i * field, value);
+    if (field == 4) put_at<std::uint32_t>(bytes, functions + i * field, static_cast<std::uint32_t>(value));
+    else put_at<std::uint64_t>(bytes, functions + i * field, value);
   };
   for (unsigned i = 0; i < 2; ++i) {
     set(2 * i, base + 0x40 * i);
     set(2 * i + 1, bytes.size() - functions);
-    if (relative)
-      put<std::uint32_t>(bytes, 0x40 * i);
-    else
-      put<std::uint64_t>(bytes, base + 0x40 * i);
+    if (relative) put<std::uint32_t>(bytes, 0x40 * i);
+    else put<std::uint64_t>(bytes, base + 0x40 * i);
     for (const std::uint32_t value : {7 * i, 0U, 0U, 0U, 1 + 3 * i, 0U, 0U, 0U}) put(bytes, value);
   }
   set(4, base + 0x80);

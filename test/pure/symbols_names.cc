@@ -44,8 +44,7 @@ TEST_CASE("names are demangled as people write them") {
       {"_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt"},
       {"_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo..Bar$LT$Test$GT$$GT$3bar17h930b740aa94f1d3aE",
        "<Test + 'static as foo::Bar<Test>>::bar"},
-      {"_ZN4kvdb4raft8snapshot28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE",
-       "kvdb::raft::snapshot::{{closure}}"},
+      {"_ZN4kvdb4raft8snapshot28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE", "kvdb::raft::snapshot::{{closure}}"},
       // Rust, v0
       {"_RNvCs1234_7mycrate3foo", "mycrate::foo"},
       {"_RNvMs_Cs4Cv8Wi1oAIB_7mycrateNtB4_4Raft6append", "mycrate::Raft::append"},
@@ -60,10 +59,10 @@ TEST_CASE("names are demangled as people write them") {
       {"_RINvC1a1fDNtNtC4core3fmt5DebugEL_E", "a::f::<dyn core::fmt::Debug>"},
       {"_RINvC1a1fDIINtC1b2FnhEp6OutputtEL_E", ""},  // wrong nesting
       {"_R", ""},
-      {"_RB_", ""},            // refers to itself
-      {"_RNvB_3foo", ""},      // the same, nested
+      {"_RB_", ""},        // refers to itself
+      {"_RNvB_3foo", ""},  // the same, nested
       {"_RNvC9999999999999999999999_3foo", ""},
-      {"_R0NvC1a1b", ""},      // a version that does not exist yet
+      {"_R0NvC1a1b", ""},  // a version that does not exist yet
   };
   for (const Row& row : rows) {
     CAPTURE(row.linkage);
@@ -109,8 +108,8 @@ TEST_CASE("patterns match functions, parameters optional") {
       {"", "_ZN4Raft6appendERK5Entry", false},
       {"_ZN4Raft6appendERK5Entry", "_ZN4Raft6appendERK5Entry", true},
       {"_ZN4Raft*", "_ZN4Raft6appendERK5Entry", true},
-      {"Raft::append(std::string const&)",
-       "_ZN4Raft6appendERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE", true},
+      {"Raft::append(std::string const&)", "_ZN4Raft6appendERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+       true},
       // operators
       {"Raft::operator()", "_ZNK4RaftclEi", true},
       {"Raft::operator()(int) const", "_ZNK4RaftclEi", true},
@@ -180,9 +179,30 @@ TEST_CASE("a function known only by its demangled name still matches") {
 }
 
 TEST_CASE("odd names are spelt without harm") {
-  for (const char* name : {"(", ")", "()", "a)", "(a", "operator", "operator()", "operator()()", "<", ">", "a<b", "[clone ",
-                           " [clone .x]", "x [clone .cold]", "thunk to ", " ", "  ", ".cold", "::h0123456789abcdef",
-                           "f(int)(char)", "void (*f<int>(int))(char)", "]]]", "[abi:]", "a[abi:cxx11]()"}) {
+  for (const char* name : {"(",
+                           ")",
+                           "()",
+                           "a)",
+                           "(a",
+                           "operator",
+                           "operator()",
+                           "operator()()",
+                           "<",
+                           ">",
+                           "a<b",
+                           "[clone ",
+                           " [clone .x]",
+                           "x [clone .cold]",
+                           "thunk to ",
+                           " ",
+                           "  ",
+                           ".cold",
+                           "::h0123456789abcdef",
+                           "f(int)(char)",
+                           "void (*f<int>(int))(char)",
+                           "]]]",
+                           "[abi:]",
+                           "a[abi:cxx11]()"}) {
     CAPTURE(name);
     CHECK_NOTHROW(rose::symbols::spell(name, name));
     Function f;
@@ -195,15 +215,16 @@ TEST_CASE("odd names are spelt without harm") {
 }
 
 TEST_CASE("Go names: from any path segment, and without the package") {
-  const Function function{"go.etcd.io/etcd/raft.(*raft).becomeLeader", "go.etcd.io/etcd/raft.(*raft).becomeLeader", 0, 0, 0, 0, ""};
-  for (const char* pattern : {"go.etcd.io/etcd/raft.(*raft).becomeLeader", "etcd/raft.(*raft).becomeLeader",
-                              "raft.(*raft).becomeLeader", "(*raft).becomeLeader", "(*raft).become*", "raft.*", "*becomeLeader",
-                              "go.etcd.io/*"}) {
+  const Function function{
+      "go.etcd.io/etcd/raft.(*raft).becomeLeader", "go.etcd.io/etcd/raft.(*raft).becomeLeader", 0, 0, 0, 0, ""};
+  for (const char* pattern :
+       {"go.etcd.io/etcd/raft.(*raft).becomeLeader", "etcd/raft.(*raft).becomeLeader", "raft.(*raft).becomeLeader",
+        "(*raft).becomeLeader", "(*raft).become*", "raft.*", "*becomeLeader", "go.etcd.io/*"}) {
     CAPTURE(pattern);
     CHECK(name_matches(pattern, function));
   }
-  for (const char* pattern : {"aft.(*raft).becomeLeader", "becomeLeader", "raft).becomeLeader", "etcd.io/etcd/raft.(*raft).becomeLeader",
-                              "cd/raft.*"}) {
+  for (const char* pattern : {"aft.(*raft).becomeLeader", "becomeLeader", "raft).becomeLeader",
+                              "etcd.io/etcd/raft.(*raft).becomeLeader", "cd/raft.*"}) {
     CAPTURE(pattern);
     CHECK_FALSE(name_matches(pattern, function));
   }

@@ -18,9 +18,7 @@ using namespace rose::symbols;
 namespace {
 
 struct List {
-  explicit List(const std::string& text) {
-    std::ofstream(path) << text;
-  }
+  explicit List(const std::string& text) { std::ofstream(path) << text; }
   const rose::test::Folder folder;
   const std::filesystem::path path = folder / "perf-1.map";
 };
@@ -38,7 +36,8 @@ void check_name(const std::string& text, const std::string& function, const std:
 TEST_CASE("names that runtimes give their code are taken apart") {
   check_name("LazyCompile:*handle /srv/app.js:12:3", "handle", "/srv/app.js", 12);
   check_name("JS:~Store.append file:///srv/my%20app.mjs:7:1", "Store.append", "/srv/my%20app.mjs", 7);
-  check_name("Function:^get a b /srv/app.js:4:2", "get", "a b /srv/app.js", 4);  // names of V8's have no blanks, paths may
+  check_name("Function:^get a b /srv/app.js:4:2", "get", "a b /srv/app.js",
+             4);  // names of V8's have no blanks, paths may
   check_name("JS:+ /srv/app.js:1:9", "(anonymous)", "/srv/app.js", 1);
   check_name("Script:~/srv/app.js", "/srv/app.js", "", 0);
   check_name("Eval:~ :3", "(anonymous)", "", 3);
@@ -57,7 +56,8 @@ TEST_CASE("an address has the name of the last line that covers it") {
       "1000 8 compiled anew\n"
       "fffffffffffffff0 100 at the end of all\n"
       "3000 10 not whole");
-  const auto names = runtime_names(list.path, {0x1030, 0x1000, 0x1007, 0x1008, 0x101f, 0x1020, 0x200f, 0x2010, 0xfffffffffffffff8, 0x3000, 0x1000});
+  const auto names = runtime_names(
+      list.path, {0x1030, 0x1000, 0x1007, 0x1008, 0x101f, 0x1020, 0x200f, 0x2010, 0xfffffffffffffff8, 0x3000, 0x1000});
   REQUIRE(names.size() == 7);
   CHECK(names.at(0x1000).function == "compiled anew");
   CHECK(names.at(0x1007).function == "compiled anew");
@@ -69,8 +69,10 @@ TEST_CASE("an address has the name of the last line that covers it") {
 }
 
 TEST_CASE("damaged lists cost the damaged lines alone") {
-  const List list("\n \n1000\n1000 \n1000 20\nzz 20 no number\n1000 zz no size\n-1000 20 negative\n10000000000000000000 1 too large\n" + std::string(200'000, 'x') +
-                  "\n1000 20 " + std::string(200'000, 'y') + "\n2000 0 empty\n1000 20 good\x1b[2J\n");
+  const List list(
+      "\n \n1000\n1000 \n1000 20\nzz 20 no number\n1000 zz no size\n-1000 20 negative\n10000000000000000000 1 too "
+      "large\n" +
+      std::string(200'000, 'x') + "\n1000 20 " + std::string(200'000, 'y') + "\n2000 0 empty\n1000 20 good\x1b[2J\n");
   const auto names = runtime_names(list.path, {0x1000, 0x2000});
   REQUIRE(names.size() == 1);
   CHECK(names.at(0x1000).function == "good\\x1b[2J");  // nothing that a terminal would obey
@@ -88,11 +90,25 @@ TEST_CASE("what is no file, or a link to one, is no list") {
 }
 
 TEST_CASE("who runs code that is not its own is known by its name, with or without a version") {
-  for (const auto& [file, language] : std::vector<std::pair<std::string, std::string>>{
-           {"/usr/bin/python3.11", "Python"}, {"/usr/lib/x86_64-linux-gnu/libpython3.11.so.1.0", "Python"}, {"libruby-3.1.so.3.1", "Ruby"},
-           {"/usr/lib/x86_64-linux-gnu/libnode.so.108", "JavaScript"}, {"/usr/bin/node", "JavaScript"}, {"node", "JavaScript"}, {"/srv/app/node", ""},
-           {"/opt/jdk/lib/server/libjvm.so", "Java"}, {"/opt/jdk/bin/java", "Java"}, {"/usr/lib/erlang/erts-13.1.5/bin/beam.smp", "Erlang"}, {"/bin/dash", "shell"},
-           {"/usr/share/dotnet/dotnet", ".NET"}, {"/srv/app/pythonic", ""}, {"/srv/app/libpythonic.so", ""}, {"/srv/app/javac", ""}, {"", ""}, {".so", ""}, {"lib.so", ""}}) {
+  for (const auto& [file, language] :
+       std::vector<std::pair<std::string, std::string>>{{"/usr/bin/python3.11", "Python"},
+                                                        {"/usr/lib/x86_64-linux-gnu/libpython3.11.so.1.0", "Python"},
+                                                        {"libruby-3.1.so.3.1", "Ruby"},
+                                                        {"/usr/lib/x86_64-linux-gnu/libnode.so.108", "JavaScript"},
+                                                        {"/usr/bin/node", "JavaScript"},
+                                                        {"node", "JavaScript"},
+                                                        {"/srv/app/node", ""},
+                                                        {"/opt/jdk/lib/server/libjvm.so", "Java"},
+                                                        {"/opt/jdk/bin/java", "Java"},
+                                                        {"/usr/lib/erlang/erts-13.1.5/bin/beam.smp", "Erlang"},
+                                                        {"/bin/dash", "shell"},
+                                                        {"/usr/share/dotnet/dotnet", ".NET"},
+                                                        {"/srv/app/pythonic", ""},
+                                                        {"/srv/app/libpythonic.so", ""},
+                                                        {"/srv/app/javac", ""},
+                                                        {"", ""},
+                                                        {".so", ""},
+                                                        {"lib.so", ""}}) {
     INFO(file);
     CHECK(language_run_by(file) == language);
   }

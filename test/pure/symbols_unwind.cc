@@ -55,7 +55,9 @@ std::vector<Mapping> own_maps() {
     Mapping map;
     char rights[5] = {}, path[512] = {};
     unsigned long start = 0, end = 0, offset = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx %4s %lx %*s %*s %511s", &start, &end, rights, &offset, path) < 4 || rights[2] != 'x') continue;
+    if (std::sscanf(line.c_str(), "%lx-%lx %4s %lx %*s %*s %511s", &start, &end, rights, &offset, path) < 4 ||
+        rights[2] != 'x')
+      continue;
     map.start = start, map.end = end, map.offset = offset;
     if (path[0] == '/') map.name = path, map.file = path;
     maps.push_back(map);
@@ -147,7 +149,8 @@ namespace {
 void* made_code(std::uint64_t at) {
   // push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret
   constexpr std::uint8_t kCode[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
-  void* page = ::mmap(reinterpret_cast<void*>(at), 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | (at != 0 ? MAP_FIXED_NOREPLACE : 0), -1, 0);
+  void* page = ::mmap(reinterpret_cast<void*>(at), 4096, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | (at != 0 ? MAP_FIXED_NOREPLACE : 0), -1, 0);
   if (page == MAP_FAILED) return nullptr;
   std::memcpy(static_cast<char*>(page) + kCodeAt, kCode, sizeof kCode);
   REQUIRE(::mprotect(page, 4096, PROT_READ | PROT_EXEC) == 0);
@@ -160,7 +163,8 @@ std::vector<void*> made_codes() {
   std::ifstream file("/proc/self/maps");
   for (std::string line; std::getline(file, line);) {
     unsigned long start = 0, end = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx", &start, &end) == 2 && line.find(" /") != std::string::npos) ends.push_back(end);
+    if (std::sscanf(line.c_str(), "%lx-%lx", &start, &end) == 2 && line.find(" /") != std::string::npos)
+      ends.push_back(end);
   }
   std::vector<void*> pages;
   for (const std::uint64_t end : ends)
@@ -190,7 +194,8 @@ TEST_CASE("frames of code that a runtime made have the names of its list, wherev
       std::string text = told.incomplete;
       for (const auto& frame : told.frames) text += "\n" + frame.function + " " + frame.binary;
       INFO(text);
-      const auto behind = std::find_if(told.frames.begin(), told.frames.end(), [](const auto& frame) { return frame.function == "unwind_first()"; });
+      const auto behind = std::find_if(told.frames.begin(), told.frames.end(),
+                                       [](const auto& frame) { return frame.function == "unwind_first()"; });
       REQUIRE(told.frames.end() - behind >= 2);
       CHECK(behind[1].binary == "");
       return behind[1];

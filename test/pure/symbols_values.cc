@@ -94,15 +94,24 @@ TEST_CASE("arguments by name and number, their types and members, optimised or n
     const char* type;
   };
   const Expected all[] = {
-      {"plain(number)", Kind::integer, 4, "int"},           {"plain(arg1)", Kind::integer, 4, "int"},
-      {"plain(large)", Kind::integer, 8, "long int"},       {"plain(small)", Kind::natural, 1, "unsigned char"},
-      {"plain(text)", Kind::text, 8, "const char*"},        {"plain(box)", Kind::pointer, 8, "const Box*"},
-      {"plain(box->width)", Kind::integer, 4, "int"},       {"plain(box.inner.weight)", Kind::integer, 8, "long int"},
-      {"plain(box->inner.label)", Kind::text, 8, "const char*"}, {"plain(box->title)", Kind::text, 8, "string"},
-      {"plain(box->next->inner.weight)", Kind::integer, 8, "long int"}, {"plain(shade)", Kind::enumeration, 1, "Shade"},
-      {"plain(flag)", Kind::boolean, 1, "bool"},            {"plain(last)", Kind::integer, 2, "short int"},
-      {"Ledger::enter(this->total_)", Kind::integer, 8, "long int"}, {"Ledger::enter(title)", Kind::text, 8, "const string&"},
-      {"Ledger::enter(amount)", Kind::integer, 4, "int"},   {"Ledger::enter(arg3)", Kind::integer, 4, "int"},
+      {"plain(number)", Kind::integer, 4, "int"},
+      {"plain(arg1)", Kind::integer, 4, "int"},
+      {"plain(large)", Kind::integer, 8, "long int"},
+      {"plain(small)", Kind::natural, 1, "unsigned char"},
+      {"plain(text)", Kind::text, 8, "const char*"},
+      {"plain(box)", Kind::pointer, 8, "const Box*"},
+      {"plain(box->width)", Kind::integer, 4, "int"},
+      {"plain(box.inner.weight)", Kind::integer, 8, "long int"},
+      {"plain(box->inner.label)", Kind::text, 8, "const char*"},
+      {"plain(box->title)", Kind::text, 8, "string"},
+      {"plain(box->next->inner.weight)", Kind::integer, 8, "long int"},
+      {"plain(shade)", Kind::enumeration, 1, "Shade"},
+      {"plain(flag)", Kind::boolean, 1, "bool"},
+      {"plain(last)", Kind::integer, 2, "short int"},
+      {"Ledger::enter(this->total_)", Kind::integer, 8, "long int"},
+      {"Ledger::enter(title)", Kind::text, 8, "const string&"},
+      {"Ledger::enter(amount)", Kind::integer, 4, "int"},
+      {"Ledger::enter(arg3)", Kind::integer, 4, "int"},
   };
   for (const char* binary : {"value_victim", "value_fast"}) {
     for (const Expected& one : all) {
@@ -162,7 +171,8 @@ TEST_CASE("results have types, variables are told at lines") {
   CHECK(gone.sites.empty());
   CHECK(gone.refused.find("optimized out at that address") != std::string::npos);
   // A line without code: the next that has some.
-  const Answer next = ask("value_victim", "value_victim.cc:" + std::to_string(std::stoi(line("int forgets(int gone)")) - 1) + ":gone");
+  const Answer next =
+      ask("value_victim", "value_victim.cc:" + std::to_string(std::stoi(line("int forgets(int gone)")) - 1) + ":gone");
   REQUIRE(next.remarks.size() == 1);
   CHECK(next.remarks[0].find("has no code of its own") != std::string::npos);
   const Answer real = ask("value_fast", "plain(real)");
@@ -178,7 +188,9 @@ TEST_CASE("who calls a function is told by where it returns to, also once the fi
   CHECK(site.fetch.at.base == 7);
   const auto functions = list_functions(victim("value_victim"));
   REQUIRE(functions);
-  const auto find = [&](const std::string& name) { return *std::find_if(functions->begin(), functions->end(), [&](const Function& one) { return one.name == name; }); };
+  const auto find = [&](const std::string& name) {
+    return *std::find_if(functions->begin(), functions->end(), [&](const Function& one) { return one.name == name; });
+  };
   const Function plain = find("plain"), negated = find("negated");
   CHECK(site.offset == plain.offset);
   const auto told = [&](std::uint64_t address) { return tell_value(site.form, address - plain.address, {}).text; };
@@ -203,7 +215,8 @@ TEST_CASE("the calls of a function are told by whom and where; what may be asked
   auto file = ValueFile::open(victim("value_fast"));
   REQUIRE(file);
   const auto questions = file->questions("plain");
-  for (const char* wanted : {"plain(number)", "plain(text)", "plain(box)", "plain(box->width)", "plain(shade)", "plain:return", "plain:calls", "plain:callers"})
+  for (const char* wanted : {"plain(number)", "plain(text)", "plain(box)", "plain(box->width)", "plain(shade)",
+                             "plain:return", "plain:calls", "plain:callers"})
     CHECK(std::find(questions.begin(), questions.end(), wanted) != questions.end());
   for (const std::string& question : questions) {
     CAPTURE(question);
@@ -278,7 +291,8 @@ TEST_CASE("bits are told by their form") {
   Form shade;
   shade.kind = Kind::enumeration;
   shade.size = 1;
-  shade.names = std::make_shared<const std::map<std::int64_t, std::string>>(std::map<std::int64_t, std::string>{{1, "red"}, {-1, "none"}});
+  shade.names = std::make_shared<const std::map<std::int64_t, std::string>>(
+      std::map<std::int64_t, std::string>{{1, "red"}, {-1, "none"}});
   CHECK(tell_value(shade, 1, {}).text == "red");
   CHECK(tell_value(shade, 0xff, {}).text == "none");
   CHECK(tell_value(shade, 9, {}).text == "9");

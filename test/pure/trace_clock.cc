@@ -34,7 +34,8 @@ struct World {
   // Its packets need between 50 us and a millisecond.
   void connect(std::int64_t t, bool wrong = false) {
     ++isn;
-    const std::int64_t syn = t + 50'000 + below(kMillisecond), synack = syn + 50'000 + below(kMillisecond), ack = synack + 50'000 + below(kMillisecond);
+    const std::int64_t syn = t + 50'000 + below(kMillisecond), synack = syn + 50'000 + below(kMillisecond),
+                       ack = synack + 50'000 + below(kMillisecond);
     server.meta.handshakes.push_back(to_text({"10.0.0.1:40000", "10.0.0.2:7000", isn, syn, ack, 0}));
     client.meta.handshakes.push_back(
         to_text({"10.0.0.1:40000", "10.0.0.2:7000", isn, 0, 0, of_client(synack) + (wrong ? 3 * kSecond : 0)}));
@@ -87,8 +88,9 @@ TEST_CASE("a handshake's line is read back, others are not taken", "[clock]") {
   CHECK(back->client == h.client);
   CHECK(back->isn == h.isn);
   CHECK((back->syn_ns == 1 && back->ack_ns == 2 && back->synack_ns == 3));
-  for (const char* bad : {"", "a b 1 2 3", "a b 1 2 3 4 5", "a b x 2 3 4", "a b -1 2 3 4", "a b 4294967296 2 3 4", "a  1 2 3 4",
-                          "a b 1 2 3 -4", "a b 1 2 3 9223372036854775807", "a b 1 2 3 99999999999999999999"}) {
+  for (const char* bad :
+       {"", "a b 1 2 3", "a b 1 2 3 4 5", "a b x 2 3 4", "a b -1 2 3 4", "a b 4294967296 2 3 4", "a  1 2 3 4",
+        "a b 1 2 3 -4", "a b 1 2 3 9223372036854775807", "a b 1 2 3 99999999999999999999"}) {
     INFO(bad);
     CHECK(!to_handshake(bad));
   }
@@ -101,9 +103,11 @@ TEST_CASE("an offset is recovered within the error stated, drift and outliers in
     int handshakes, wrong;
     std::int64_t seconds, error_most;
   };
-  for (const auto& c : {Case{12'345'678, 0, 20, 0, 60, 4 * kMillisecond}, Case{-3600 * kSecond, 0, 20, 0, 60, 4 * kMillisecond},
-                        Case{5 * kMillisecond, 40e-6, 40, 0, 3600, 4 * kMillisecond}, Case{5 * kMillisecond, -40e-6, 40, 6, 3600, 4 * kMillisecond},
-                        Case{250 * kMillisecond, 0, 1, 0, 10, 3 * kMillisecond}, Case{0, 0, 12, 3, 10, 3 * kMillisecond}}) {
+  for (const auto& c :
+       {Case{12'345'678, 0, 20, 0, 60, 4 * kMillisecond}, Case{-3600 * kSecond, 0, 20, 0, 60, 4 * kMillisecond},
+        Case{5 * kMillisecond, 40e-6, 40, 0, 3600, 4 * kMillisecond},
+        Case{5 * kMillisecond, -40e-6, 40, 6, 3600, 4 * kMillisecond},
+        Case{250 * kMillisecond, 0, 1, 0, 10, 3 * kMillisecond}, Case{0, 0, 12, 3, 10, 3 * kMillisecond}}) {
     INFO("ahead " << c.ahead << " drift " << c.drift << " handshakes " << c.handshakes << " wrong " << c.wrong);
     World world(c.ahead, c.drift);
     for (int i = 0; i < c.handshakes; ++i)
@@ -168,11 +172,13 @@ TEST_CASE("one bound from each side is an estimate, and hosts are reached over o
                        std::int64_t ack) { return Handshake{client, server, isn, syn, ack, synack}; };
   for (auto& host : hosts) host.begin_ns = kStart, host.end_ns = kStart + kSecond;
   // Each server saw only the SYN, in both directions.
-  hosts[0].handshakes = {line("a:1", "b:2", 1, 0, kStart + 2 * kMillisecond, 0), line("b:1", "a:2", 2, kStart + 10 * kMillisecond, 0, 0)};
+  hosts[0].handshakes = {line("a:1", "b:2", 1, 0, kStart + 2 * kMillisecond, 0),
+                         line("b:1", "a:2", 2, kStart + 10 * kMillisecond, 0, 0)};
   hosts[1].handshakes = {line("a:1", "b:2", 1, 2 * kSecond + kStart + kMillisecond, 0, 0),
                          line("b:1", "a:2", 2, 0, 2 * kSecond + kStart + 11 * kMillisecond, 0),
                          line("b:3", "c:2", 3, 0, 2 * kSecond + kStart + 21 * kMillisecond, 0)};
-  hosts[2].handshakes = {line("b:3", "c:2", 3, 5 * kSecond + kStart + 20 * kMillisecond, 0, 5 * kSecond + kStart + 22 * kMillisecond)};
+  hosts[2].handshakes = {
+      line("b:3", "c:2", 3, 5 * kSecond + kStart + 20 * kMillisecond, 0, 5 * kSecond + kStart + 22 * kMillisecond)};
   const auto clocks = estimate_clocks(hosts);
   REQUIRE(clocks.size() == 3);
   REQUIRE((clocks[1].known && clocks[2].known));
@@ -181,7 +187,8 @@ TEST_CASE("one bound from each side is an estimate, and hosts are reached over o
   CHECK(clocks[2].steps == 2);
   CHECK(clocks[2].error_ns > clocks[1].error_ns);
   CHECK(clocks[2].error_ns < 5e6);
-  CHECK(std::abs(clocks[2].to_first(5 * kSecond + kStart + 100 * kMillisecond) - (kStart + 100 * kMillisecond)) <= clocks[2].error_ns);
+  CHECK(std::abs(clocks[2].to_first(5 * kSecond + kStart + 100 * kMillisecond) - (kStart + 100 * kMillisecond)) <=
+        clocks[2].error_ns);
 }
 
 TEST_CASE("clocks given by hand, left alone, or shared", "[clock]") {
@@ -229,7 +236,8 @@ TEST_CASE("what was merged is merged on", "[clock]") {
 }
 
 TEST_CASE("what is told of a clock that was set can be read back") {
-  for (const std::int64_t change : {std::int64_t{3'600'000'000'000}, std::int64_t{-2'500'000'000}, std::int64_t{20'000'000}}) {
+  for (const std::int64_t change :
+       {std::int64_t{3'600'000'000'000}, std::int64_t{-2'500'000'000}, std::int64_t{20'000'000}}) {
     const std::string text = step_text("db-1.example.com", 1'763'755'200'123'456'789, change);
     const std::optional<ClockStep> step = to_step(text);
     REQUIRE(step);
@@ -237,8 +245,10 @@ TEST_CASE("what is told of a clock that was set can be read back") {
     CHECK(step->at_ns == 1'763'755'200'123'456'789);
     CHECK(step->change_ns == change);
   }
-  for (const char* other : {"", "n1: the clock was set 3 times more before", "n1: clock 2 ms ahead of n2, as given; corrected",
-                            "n1: the clock was set sideways by 1h at 2025-11-21 21:00:01.000000000 UTC; x", "n1: the clock was set back by much at 2025-11-21 21:00:01.000000000 UTC",
-                            "n1: the clock was set back by 1h at noon", "n1: the clock was set at  by 1h"})
+  for (const char* other :
+       {"", "n1: the clock was set 3 times more before", "n1: clock 2 ms ahead of n2, as given; corrected",
+        "n1: the clock was set sideways by 1h at 2025-11-21 21:00:01.000000000 UTC; x",
+        "n1: the clock was set back by much at 2025-11-21 21:00:01.000000000 UTC",
+        "n1: the clock was set back by 1h at noon", "n1: the clock was set at  by 1h"})
     CHECK_FALSE(to_step(other));
 }

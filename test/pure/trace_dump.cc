@@ -132,7 +132,7 @@ TEST_CASE("a dump is a private file, written whole", "[dump]") {
   const std::string path = folder / "dump.bin";
   const Trace trace = random_trace(3, 100);
   REQUIRE(write_dump(trace, path));
-  struct stat info {};
+  struct stat info{};
   REQUIRE(stat(path.c_str(), &info) == 0);
   CHECK((info.st_mode & 07777) == 0600);
   const auto back = read_dump(path);
@@ -164,7 +164,8 @@ TEST_CASE("events all alike are stored without looking like a bomb", "[dump]") {
   for (std::size_t i = 0; i < trace.events.size(); ++i) trace.events[i].ts_ns += static_cast<std::int64_t>(i) * 1000;
   CHECK(to_bytes(trace).size() < 1'000'000);
   // Strings that say nearly the same.
-  for (std::size_t i = 0; i < 3000; ++i) trace.events[i].path = trace.strings.intern(std::string(3000, 'x') + std::to_string(i));
+  for (std::size_t i = 0; i < 3000; ++i)
+    trace.events[i].path = trace.strings.intern(std::string(3000, 'x') + std::to_string(i));
   const auto alike = parse(to_bytes(trace));
   REQUIRE(alike);
   CHECK_FALSE(alike->damage);
@@ -249,7 +250,9 @@ TEST_CASE("foreign files", "[dump]") {
   newer[8] = 7;
   const Case cases[] = {
       {"", "not a rose dump, the file is empty"},
-      {"\x7f" "ELF something else entirely", "byte 0"},
+      {"\x7f"
+       "ELF something else entirely",
+       "byte 0"},
       {"ROSEDU", "not a rose dump"},
       {"ROSEDUMP\1", "ends inside its header"},
       {newer, "version 7, at byte 8; this rose reads versions 1 to 2"},
@@ -399,7 +402,8 @@ TEST_CASE("version 2: forged blocks with right checksums", "[dump]") {
     REQUIRE(back);
     CHECK_FALSE(back->damage);
     CHECK(back->trace.events[1].ts_ns == 1013);
-    const auto wild = parse(file_header() + forged_block("META", 1, std::string("\x11\0", 2) + string_item(std::string(8, '\x7f'))));
+    const auto wild =
+        parse(file_header() + forged_block("META", 1, std::string("\x11\0", 2) + string_item(std::string(8, '\x7f'))));
     CHECK_FALSE(wild);
   }
   const std::string big = std::string("\1\0\x81\x80\x40", 5) + noise(kLongestString + 1);
@@ -460,6 +464,6 @@ TEST_CASE("a million events", "[dump]") {
   const double writing = seconds([&] { bytes = to_bytes(trace); });
   const double reading = seconds([&] { events = parse(bytes)->trace.events.size(); });
   CHECK(events == many);
-  std::printf("%zu events: %.1f MB, written in %.2f s, read in %.2f s\n", many,
-              static_cast<double>(bytes.size()) / 1e6, writing, reading);
+  std::printf("%zu events: %.1f MB, written in %.2f s, read in %.2f s\n", many, static_cast<double>(bytes.size()) / 1e6,
+              writing, reading);
 }

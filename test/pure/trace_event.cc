@@ -93,7 +93,8 @@ TEST_CASE("dumps of one boot are merged on one clock, though it was set between 
   };
   const int way = GENERATE(1, -1);
   const std::int64_t change = way * std::int64_t{3'600'000'000'000};
-  const Trace before = dump(10'000'000'000, kWall, 9'000'000'000), after = dump(30'000'000'000, kWall + change, 29'000'000'000);
+  const Trace before = dump(10'000'000'000, kWall, 9'000'000'000),
+              after = dump(30'000'000'000, kWall + change, 29'000'000'000);
   const bool swapped = GENERATE(false, true);
   const Trace merged = swapped ? merge({after, before}) : merge({before, after});
   REQUIRE(merged.events.size() == 2);
@@ -103,7 +104,8 @@ TEST_CASE("dumps of one boot are merged on one clock, though it was set between 
   CHECK(merged.meta.end_ns == 30'000'000'000 + kWall + change);
   CHECK(merged.meta.wall_base_ns - merged.meta.monotonic_base_ns == kWall + change);
   REQUIRE(merged.meta.clock.size() == 1);
-  CHECK(merged.meta.clock[0].find(change < 0 ? "h1: the clock was set back by 1h at 2025-11-21 1" : "h1: the clock was set forward by 1h at 2025-11-21 2") == 0);
+  CHECK(merged.meta.clock[0].find(change < 0 ? "h1: the clock was set back by 1h at 2025-11-21 1"
+                                             : "h1: the clock was set forward by 1h at 2025-11-21 2") == 0);
   // A reading is never exact, and another boot has another clock.
   CHECK(merge({before, dump(30'000'000'000, kWall + 900'000, 1)}).meta.clock.empty());
   Trace other = after;

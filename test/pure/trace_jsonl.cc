@@ -108,12 +108,14 @@ TEST_CASE("keys and marks of our own appear only when they say something", "[jso
   e.pid = 7;
   e.state = ProcessState::exited;
   e.exit_code = 3;
-  CHECK(event_to_json(trace, e) ==
-        R"({"ts":5,"node":null,"type":"ps","pid":7,"state":"exited","signal":null,"exit_code":3,"duration_ms":null,"planned":false})");
+  CHECK(
+      event_to_json(trace, e) ==
+      R"({"ts":5,"node":null,"type":"ps","pid":7,"state":"exited","signal":null,"exit_code":3,"duration_ms":null,"planned":false})");
   e.flags = kMain | kInjected | kCoreDumped | kPlanned | kOpen;
   e.count = 2;
-  CHECK(event_to_json(trace, e) ==
-        R"({"ts":5,"node":null,"type":"ps","pid":7,"state":"exited","signal":null,"exit_code":3,"duration_ms":null,"planned":true,"open":true,"count":2,"main":true,"core":true,"injected":true})");
+  CHECK(
+      event_to_json(trace, e) ==
+      R"({"ts":5,"node":null,"type":"ps","pid":7,"state":"exited","signal":null,"exit_code":3,"duration_ms":null,"planned":true,"open":true,"count":2,"main":true,"core":true,"injected":true})");
   Event nd;
   nd.ts_ns = 6;
   nd.type = EventType::nd;
@@ -124,16 +126,18 @@ TEST_CASE("keys and marks of our own appear only when they say something", "[jso
   nd.protocol = Protocol::udp;
   nd.duration_ms = 5000;
   nd.flags = kOpen;
-  CHECK(event_to_json(trace, nd) ==
-        R"({"ts":6,"node":null,"type":"nd","src":"fd00::1","dst":"fd00::2","duration_ms":5000,"packets":0,"open":true,"sport":7000,"dport":41000,"proto":"udp"})");
+  CHECK(
+      event_to_json(trace, nd) ==
+      R"({"ts":6,"node":null,"type":"nd","src":"fd00::1","dst":"fd00::2","duration_ms":5000,"packets":0,"open":true,"sport":7000,"dport":41000,"proto":"udp"})");
   Event unknown;
   unknown.ts_ns = 7;
   unknown.syscall = 470;
   unknown.err = 4000;
   unknown.path = trace.strings.intern("/x");
   unknown.flags = kUnlinked | kTruncated;
-  CHECK(event_to_json(trace, unknown) ==
-        R"({"ts":7,"node":null,"type":"scf","pid":null,"tid":null,"syscall":"syscall_470","errno":"E4000","fd":null,"path":"/x","peer":null,"unlinked":true,"truncated":true})");
+  CHECK(
+      event_to_json(trace, unknown) ==
+      R"({"ts":7,"node":null,"type":"scf","pid":null,"tid":null,"syscall":"syscall_470","errno":"E4000","fd":null,"path":"/x","peer":null,"unlinked":true,"truncated":true})");
   Meta meta;
   CHECK(meta_to_json(meta) == R"({"meta":{"version":1,"node":"","window":0,"lost":0}})");
   meta.workload_ts = 12;
@@ -151,8 +155,9 @@ TEST_CASE("the flags of an open, out of memory and blocked: written and read bac
   e.result = 3;
   e.path = trace.strings.intern("/x");
   e.open_flags = 01 | 0100 | 01000;
-  CHECK(event_to_json(trace, e) ==
-        R"({"ts":5,"node":null,"type":"sys","pid":null,"tid":null,"syscall":"openat","result":3,"fd":null,"path":"/x","flags":"O_WRONLY|O_CREAT|O_TRUNC","peer":null})");
+  CHECK(
+      event_to_json(trace, e) ==
+      R"({"ts":5,"node":null,"type":"sys","pid":null,"tid":null,"syscall":"openat","result":3,"fd":null,"path":"/x","flags":"O_WRONLY|O_CREAT|O_TRUNC","peer":null})");
   trace.events.push_back(e);
   e.open_flags = 0x80000000 | 0100;  // a bit without a name
   trace.events.push_back(e);
@@ -162,8 +167,9 @@ TEST_CASE("the flags of an open, out of memory and blocked: written and read bac
   killed.state = ProcessState::crashed;
   killed.signal = 9;
   killed.flags = kOutOfMemory;
-  CHECK(event_to_json(trace, killed) ==
-        R"({"ts":6,"node":null,"type":"ps","pid":null,"state":"crashed","signal":"SIGKILL","exit_code":null,"duration_ms":null,"planned":false,"oom":true})");
+  CHECK(
+      event_to_json(trace, killed) ==
+      R"({"ts":6,"node":null,"type":"ps","pid":null,"state":"crashed","signal":"SIGKILL","exit_code":null,"duration_ms":null,"planned":false,"oom":true})");
   trace.events.push_back(killed);
   killed.state = ProcessState::paused;
   killed.signal = 0;
@@ -183,8 +189,9 @@ TEST_CASE("the flags of an open, out of memory and blocked: written and read bac
   ring.syscall = 426;
   ring.err = 21;
   ring.result = 22;
-  CHECK(event_to_json(trace, ring) ==
-        R"({"ts":7,"node":null,"type":"scf","pid":null,"tid":null,"syscall":"io_uring_enter","errno":"EISDIR","op":"READ","fd":null,"path":null,"peer":null})");
+  CHECK(
+      event_to_json(trace, ring) ==
+      R"({"ts":7,"node":null,"type":"scf","pid":null,"tid":null,"syscall":"io_uring_enter","errno":"EISDIR","op":"READ","fd":null,"path":null,"peer":null})");
   CHECK(parsed(event_to_json(trace, ring)).events.at(0).result == 22);
   const auto refused = parse_jsonl(R"({"ts":1,"type":"sys","flags":"O_CREATE"})", "x.jsonl");
   REQUIRE_FALSE(refused);
@@ -219,7 +226,9 @@ TEST_CASE("strings of any bytes", "[jsonl]") {
       {"\n\r\t\b\x1f\x7f", R"("\n\r\t\u0008\u001f\u007f")"},
       {"a\0b"s, R"("a\u0000b")"},
       {"é日😀", R"("é日😀")"},
-      {"a\xc2\x80\xc2\x9b" "31m\xc2\xa0", "\"a\\u0080\\u009b31m\xc2\xa0\""},  // controls too, which terminals obey
+      {"a\xc2\x80\xc2\x9b"
+       "31m\xc2\xa0",
+       "\"a\\u0080\\u009b31m\xc2\xa0\""},  // controls too, which terminals obey
       {"\xff", R"("\udcff")"},
       {"\x80\xc3(", R"("\udc80\udcc3(")"},
       {"\xed\xb2\x80", R"("\udced\udcb2\udc80")"},  // UTF-8 of a lone surrogate is none
@@ -242,9 +251,10 @@ TEST_CASE("strings of any bytes", "[jsonl]") {
 
 TEST_CASE("foreign lines", "[jsonl]") {
   // No meta line, blank lines, Windows line ends, a byte order mark, no newline at the end, any order.
-  const Trace trace = parsed("\xef\xbb\xbf\r\n{ \"type\" : \"ps\" , \"ts\" : 9 }\r\n\r\n"
-                             "{\"ts\":4,\"type\":\"scf\",\"errno\":null,\"syscall\":\"syscall_470\",\"node\":null,"
-                             "\"planned\":null,\"pid\":null,\"open\":null,\"duration_ms\":null}");
+  const Trace trace = parsed(
+      "\xef\xbb\xbf\r\n{ \"type\" : \"ps\" , \"ts\" : 9 }\r\n\r\n"
+      "{\"ts\":4,\"type\":\"scf\",\"errno\":null,\"syscall\":\"syscall_470\",\"node\":null,"
+      "\"planned\":null,\"pid\":null,\"open\":null,\"duration_ms\":null}");
   REQUIRE(trace.events.size() == 2);
   CHECK(trace.events[0].ts_ns == 4);
   CHECK(trace.events[0].syscall == 470);

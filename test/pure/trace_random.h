@@ -13,9 +13,9 @@ namespace rose::trace::test {
 
 inline std::string random_text(std::mt19937_64& rng) {
   // Mostly paths; also empty strings, quotes, control characters, UTF-8 and bytes that are none.
-  static const std::string pieces[] = {"/",    "var",  "lib", "snapshot.", "\"",   "\\",       "\n",   "\t",
-                                       "\x7f", "\x01", "é",   "日本",      "😀",   "\xff\xfe", "\xc3", "\xed\xb2\x80",
-                                       "0",    "12",   ".",   "a b",       "\xf0\x9f", "\xe2\x82", "\xc0\xaf"};
+  static const std::string pieces[] = {
+      "/",  "var",      "lib",  "snapshot.",    "\"", "\\", "\n", "\t",  "\x7f",     "\x01",     "é",       "日本",
+      "😀", "\xff\xfe", "\xc3", "\xed\xb2\x80", "0",  "12", ".",  "a b", "\xf0\x9f", "\xe2\x82", "\xc0\xaf"};
   std::string text;
   const auto length = rng() % 12;
   for (std::uint64_t i = 0; i < length; ++i) text += pieces[rng() % std::size(pieces)];
@@ -88,7 +88,8 @@ inline Trace random_trace(std::uint64_t seed, std::size_t events) {
     e.state = static_cast<ProcessState>(below(5));
     const Protocol protocols[] = {Protocol::none, Protocol::tcp, Protocol::udp};
     e.protocol = protocols[below(3)];
-    e.flags = static_cast<std::uint16_t>(below(kKnownFlags + 1) & ~std::uint64_t{kOutOfMemory | kBlocked});  // not in JSON yet
+    e.flags = static_cast<std::uint16_t>(below(kKnownFlags + 1) &
+                                         ~std::uint64_t{kOutOfMemory | kBlocked});  // not in JSON yet
     trace.events.push_back(e);
   }
   return trace;

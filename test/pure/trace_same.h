@@ -11,11 +11,10 @@ inline bool same_event(const Trace& ta, const Event& a, const Trace& tb, const E
   const auto text = [&](StringId x, StringId y) { return (x == 0) == (y == 0) && ta.str(x) == tb.str(y); };
   return a.ts_ns == b.ts_ns && a.result == b.result && text(a.node, b.node) && text(a.path, b.path) &&
          text(a.path2, b.path2) && text(a.peer, b.peer) && text(a.function, b.function) && text(a.src, b.src) &&
-         text(a.dst, b.dst) && a.pid == b.pid && a.tid == b.tid && a.fd == b.fd &&
-         a.duration_ms == b.duration_ms && a.exit_code == b.exit_code && a.packets == b.packets &&
-         a.count == b.count && a.syscall == b.syscall && a.err == b.err && a.sport == b.sport &&
-         a.dport == b.dport && a.signal == b.signal && a.type == b.type && a.state == b.state &&
-         a.protocol == b.protocol && a.flags == b.flags && a.open_flags == b.open_flags;
+         text(a.dst, b.dst) && a.pid == b.pid && a.tid == b.tid && a.fd == b.fd && a.duration_ms == b.duration_ms &&
+         a.exit_code == b.exit_code && a.packets == b.packets && a.count == b.count && a.syscall == b.syscall &&
+         a.err == b.err && a.sport == b.sport && a.dport == b.dport && a.signal == b.signal && a.type == b.type &&
+         a.state == b.state && a.protocol == b.protocol && a.flags == b.flags && a.open_flags == b.open_flags;
 }
 
 inline void require_same(const Trace& a, const Trace& b) {

@@ -22,8 +22,8 @@ void log_line(const char* level, const char* format, va_list args) {
   tm parts{};
   gmtime_r(&now.tv_sec, &parts);
   std::array<char, 1024> line{};
-  int length = std::snprintf(line.data(), line.size(), "%02d:%02d:%02d.%03ld %s %s: ", parts.tm_hour,
-                             parts.tm_min, parts.tm_sec, now.tv_nsec / 1000000, log_name.c_str(), level);
+  int length = std::snprintf(line.data(), line.size(), "%02d:%02d:%02d.%03ld %s %s: ", parts.tm_hour, parts.tm_min,
+                             parts.tm_sec, now.tv_nsec / 1000000, log_name.c_str(), level);
   const std::size_t room = line.size() - static_cast<std::size_t>(length) - 1;
   const int text = std::vsnprintf(line.data() + length, room, format, args);
   if (text > 0) length += std::min(text, static_cast<int>(room) - 1);

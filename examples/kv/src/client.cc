@@ -133,7 +133,8 @@ std::optional<std::string> count_by_swap(Client& client, const std::string& key)
     if (!now) return std::nullopt;
     const std::string value = now->starts_with("VALUE ") ? now->substr(6) : "";
     const std::string next = std::to_string(std::atol(value.c_str()) + 1);
-    const std::optional<std::string> answer = client.ask_leader("SWAP " + key + " " + (value.empty() ? "-" : value) + " " + next, false, Millis(15000));
+    const std::optional<std::string> answer =
+        client.ask_leader("SWAP " + key + " " + (value.empty() ? "-" : value) + " " + next, false, Millis(15000));
     if (!answer || !answer->starts_with("CONFLICT")) return answer;
   }
   return std::nullopt;
@@ -158,7 +159,8 @@ int load(Client& client, const Arguments& arguments) {
     const std::string number = std::to_string(++sent);
     const std::string key = put ? arguments.prefix + number : "counter-" + std::to_string(sent % arguments.keys);
     const std::string line = put ? "PUT " + key + " value-" + number : "ADD " + key + " 1";
-    const std::optional<std::string> answer = swap ? count_by_swap(client, key) : client.ask_leader(line, put, Millis(15000));
+    const std::optional<std::string> answer =
+        swap ? count_by_swap(client, key) : client.ask_leader(line, put, Millis(15000));
     if (answer && answer->starts_with("OK")) {
       ++done;
       if (acked && !write_all(acked.get(), key + "\n")) return 1;
@@ -245,10 +247,14 @@ int run(const Arguments& arguments) {
   }
   if (verb == "reach" && command.size() == 4 && node() < client.size()) {
     const long wanted = std::atol(command[3].c_str());
-    return wait_until(client, arguments.timeout, [&] {
-      auto status = client.status(node());
-      return status && status->contains(command[2]) && std::atol((*status)[command[2]].c_str()) >= wanted;
-    }) ? 0 : 1;
+    return wait_until(client, arguments.timeout,
+                      [&] {
+                        auto status = client.status(node());
+                        return status && status->contains(command[2]) &&
+                               std::atol((*status)[command[2]].c_str()) >= wanted;
+                      })
+               ? 0
+               : 1;
   }
   std::fputs(kClientUsage, stderr);
   return 2;
@@ -258,10 +264,9 @@ std::optional<Arguments> parse(int argc, char** argv) {
   const option kOptions[] = {
       {"nodes", required_argument, nullptr, 'n'},   {"op", required_argument, nullptr, 'o'},
       {"acked", required_argument, nullptr, 'a'},   {"keys", required_argument, nullptr, 'k'},
-      {"prefix", required_argument, nullptr, 'p'},
-      {"count", required_argument, nullptr, 'c'},   {"seconds", required_argument, nullptr, 's'},
-      {"interval-ms", required_argument, nullptr, 'i'}, {"timeout", required_argument, nullptr, 't'},
-      {nullptr, 0, nullptr, 0}};
+      {"prefix", required_argument, nullptr, 'p'},  {"count", required_argument, nullptr, 'c'},
+      {"seconds", required_argument, nullptr, 's'}, {"interval-ms", required_argument, nullptr, 'i'},
+      {"timeout", required_argument, nullptr, 't'}, {nullptr, 0, nullptr, 0}};
   Arguments arguments;
   const auto number = [](long& value) {
     const std::string_view text(optarg);
@@ -277,7 +282,10 @@ std::optional<Arguments> parse(int argc, char** argv) {
         for (std::string part; std::getline(in, part, ',');) arguments.nodes.push_back(part);
         break;
       }
-      case 'o': arguments.op = optarg; good = arguments.op == "put" || arguments.op == "add" || arguments.op == "swap"; break;
+      case 'o':
+        arguments.op = optarg;
+        good = arguments.op == "put" || arguments.op == "add" || arguments.op == "swap";
+        break;
       case 'a': arguments.acked = optarg; break;
       case 'p': arguments.prefix = optarg; break;
       case 'k': good = number(arguments.keys) && arguments.keys > 0; break;

@@ -71,8 +71,7 @@ void Log::open(const std::filesystem::path& path) {
   }
   open_file();
   if (size_ < content->size()) {
-    warning("log: cut off %zu bytes after entry %lu that were not completely written", content->size() - size_,
-            last());
+    warning("log: cut off %zu bytes after entry %lu that were not completely written", content->size() - size_, last());
     if (::ftruncate(file_.get(), static_cast<off_t>(size_)) != 0) fatal("truncate log: %s", std::strerror(errno));
   }
   written_ = last();

@@ -9,10 +9,10 @@ namespace {
 // Time is counted in ticks that really passed here: a machine that stood still does not start elections.
 constexpr Millis kTick{50};
 constexpr Millis kHeartbeat{100};
-constexpr int kElectionTicks = 20;          // and up to half as many again
-constexpr int kFirstElectionTicks = 6;      // of the first node; the others give it time
+constexpr int kElectionTicks = 20;      // and up to half as many again
+constexpr int kFirstElectionTicks = 6;  // of the first node; the others give it time
 constexpr int kFirstElectionStep = 60;
-constexpr Millis kPeerTimeout{2000};        // a session whose request is not answered is given up
+constexpr Millis kPeerTimeout{2000};  // a session whose request is not answered is given up
 constexpr Millis kDialTimeout{1000};
 constexpr Millis kRedial{200};
 constexpr std::size_t kBatchBytes = 64 * 1024;
@@ -443,7 +443,8 @@ std::string Raft::apply(const Entry& entry) {
   } else if (op == Op::swap) {
     const std::string expected = in.string();
     if (value != expected) {
-      broken("entry %lu puts another value in the place of '%s' in '%s', which holds '%s'", entry.index, expected.c_str(), key.c_str(), value.c_str());
+      broken("entry %lu puts another value in the place of '%s' in '%s', which holds '%s'", entry.index,
+             expected.c_str(), key.c_str(), value.c_str());
     }
     value = in.string();
   } else {
@@ -533,9 +534,8 @@ Outcome Raft::propose(const std::string& command, Millis timeout, const std::str
   sync_log(lock, caller);
   advance_commit();
   gate_.leave();
-  applied_signal_.wait_for(lock, timeout, [&] {
-    return waiter.done || stop_.requested() || role_ != Role::leader || ballot_.term != term;
-  });
+  applied_signal_.wait_for(
+      lock, timeout, [&] { return waiter.done || stop_.requested() || role_ != Role::leader || ballot_.term != term; });
   // Another leader may have put an entry of its own, and another client's waiter, at this index.
   if (const auto it = waiters_.find(index); it != waiters_.end() && it->second == &waiter) waiters_.erase(it);
   if (!waiter.done) return {Outcome::Kind::unknown, "", leader_};
@@ -556,8 +556,7 @@ State Raft::scan() const {
 
 Report Raft::report() const {
   const std::lock_guard lock(mutex_);
-  return {options_.id,  role_,    leader_,     ballot_.term,   log_.last(),
-          commit_,      applied_, log_.base(), snapshot_index_};
+  return {options_.id, role_, leader_, ballot_.term, log_.last(), commit_, applied_, log_.base(), snapshot_index_};
 }
 
 }  // namespace kv

@@ -30,8 +30,8 @@ struct Options {
   int id = 0;                        // 1, 2, ...: the position in `cluster`
   std::vector<std::string> cluster;  // addresses of all nodes, this one included
   std::filesystem::path data;
-  Index snapshot_every = 1000;       // entries
-  Index compact_after = 20000;       // entries a snapshot covers before the log is rewritten without them
+  Index snapshot_every = 1000;  // entries
+  Index compact_after = 20000;  // entries a snapshot covers before the log is rewritten without them
 };
 
 enum class Role { follower, candidate, leader };
@@ -61,7 +61,8 @@ class Raft {
   // Orderly: what is in memory is on disk afterwards, and the log is short for the next start.
   void stop();
 
-  // For clients. A command is agreed on, applied and its result returned. `caller` names who waits for it, see record.h.
+  // For clients. A command is agreed on, applied and its result returned. `caller` names who waits for it, see
+  // record.h.
   Outcome propose(const std::string& command, Millis timeout, const std::string& caller = {});
   // Whether `key` has this value as far as this leader knows, and nothing under way that would change it.
   bool holds(const std::string& key, const std::string& value, const std::string& caller = {});
@@ -86,7 +87,7 @@ class Raft {
     Index next = 1;          // the entry to send next
     Index match = 0;         // it has stored everything up to here
     bool wants_snapshot = false;
-    Term voted_in = 0;       // asked for its vote in this term
+    Term voted_in = 0;  // asked for its vote in this term
     std::thread thread;
   };
   struct Request {
@@ -137,8 +138,8 @@ class Raft {
 
   const Options options_;
   Stop stop_;
-  mutable std::mutex mutex_;  // guards everything below
-  std::condition_variable work_;     // for peer threads: something to send
+  mutable std::mutex mutex_;      // guards everything below
+  std::condition_variable work_;  // for peer threads: something to send
   std::condition_variable applied_signal_;
   std::condition_variable snapshot_signal_;
 

@@ -82,7 +82,9 @@ std::string Raft::recorded_state() {
     out.u8(static_cast<std::uint8_t>((peer->connected ? 1 : 0) + (peer->wants_snapshot ? 2 : 0)));
     for (const std::uint64_t number : {peer->next, peer->match, peer->voted_in}) out.u64(number);
   }
-  for (const std::uint64_t number : {log_.base(), log_.term_at(log_.base()), log_.last(), durable_, commit_, applied_, snapshot_index_, history_}) out.u64(number);
+  for (const std::uint64_t number :
+       {log_.base(), log_.term_at(log_.base()), log_.last(), durable_, commit_, applied_, snapshot_index_, history_})
+    out.u64(number);
   for (const Entry& entry : log_.read(log_.base() + 1, SIZE_MAX)) {
     out.u64(entry.term);
     out.string(entry.command);

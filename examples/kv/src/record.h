@@ -1,8 +1,10 @@
-// What a node records of itself with librose-rr, when ROSE_RR asks for it, so that `rose replay --recording` can run it again alone:
+// What a node records of itself with librose-rr, when ROSE_RR asks for it, so that `rose replay --recording` can run it
+// again alone:
 //
 //   client/N, peer/N     a line of the Nth client's connection, a request of the Nth peer's, as it was taken up
 //   reply/N              what node N answered to our request, or that it did not
-//   tick, vote:.., append:.., install:.., propose:.., holds:.., snapshot   in which order the mutex was taken; with it up to where
+//   tick, vote:.., append:.., install:.., propose:.., holds:.., snapshot   in which order the mutex was taken; with it
+//   up to where
 //                        entries were applied, and a hash of them, which a replay compares
 //   synced:.., installed:.., snapshot saved    what the disk did
 //   signal               the one that stops the node
@@ -22,12 +24,15 @@ namespace kv {
 namespace rr = rose::rr;
 
 // Empty, and never looked at, unless recording or replaying.
-inline std::string record_key(const char* what, const std::string& caller) { return rr::on() ? what + caller : std::string(); }
+inline std::string record_key(const char* what, const std::string& caller) {
+  return rr::on() ? what + caller : std::string();
+}
 
 // "client/7": connections are numbered from 1 on as they come.
 std::string numbered_caller(const char* kind);
 
-// Recording: calls between whose records no checkpoint may fall are inside. A thread is inside or not, however often it enters.
+// Recording: calls between whose records no checkpoint may fall are inside. A thread is inside or not, however often it
+// enters.
 class Gate {
  public:
   void enter();

@@ -15,7 +15,7 @@ namespace {
 using namespace kv;
 
 constexpr Millis kCommitTimeout{8000};
-constexpr Millis kPeerIdle{5000};      // peers ping several times a second
+constexpr Millis kPeerIdle{5000};  // peers ping several times a second
 constexpr Millis kClientIdle{60000};
 
 const char* const kServerUsage =
@@ -81,7 +81,8 @@ std::string answer(Raft& raft, const std::string& line, const std::string& calle
     std::string value;
     if (!(in >> expected >> value)) return "ERROR expected the old value and the new one\n";
     const bool holds = raft.holds(key, expected == "-" ? "" : expected, caller);
-    if (const Report report = raft.report(); report.role != Role::leader) return "NOTLEADER " + std::to_string(report.leader) + "\n";
+    if (const Report report = raft.report(); report.role != Role::leader)
+      return "NOTLEADER " + std::to_string(report.leader) + "\n";
     if (!holds) return "CONFLICT\n";
     return outcome_line(raft.propose(encode_swap(key, expected == "-" ? "" : expected, value), kCommitTimeout, caller));
   }
@@ -95,7 +96,9 @@ std::string answer(Raft& raft, const std::string& line, const std::string& calle
 }
 
 // What changes nothing need not be recorded.
-bool changes(std::string_view line) { return line.starts_with("PUT ") || line.starts_with("ADD ") || line.starts_with("SWAP "); }
+bool changes(std::string_view line) {
+  return line.starts_with("PUT ") || line.starts_with("ADD ") || line.starts_with("SWAP ");
+}
 
 void handle_client(Connection& connection, Raft& raft, const Stop& stop) {
   const std::string caller = numbered_caller("client/");
@@ -138,7 +141,8 @@ void print_state(const Raft& raft) {
   std::fflush(stdout);
 }
 
-// This node alone, from its recording: nobody is listened to, nothing is sent. What it writes goes to the replay's folder.
+// This node alone, from its recording: nobody is listened to, nothing is sent. What it writes goes to the replay's
+// folder.
 struct Replay {
   Raft& raft;
 
@@ -155,7 +159,8 @@ struct Replay {
       rr::record(caller.c_str(), request);
       (void)raft.serve(static_cast<Kind>(request[0]), std::string_view(request).substr(1), caller);
     });
-    rr::reproducer("reply/*", [this](std::string_view key, std::string_view bytes) { raft.take_recorded_reply(key, bytes); });
+    rr::reproducer("reply/*",
+                   [this](std::string_view key, std::string_view bytes) { raft.take_recorded_reply(key, bytes); });
     rr::reproducer("signal", [](std::string_view, std::string_view) {
       int signal = 0;
       rr::record("signal", signal);

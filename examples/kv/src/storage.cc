@@ -26,7 +26,7 @@ std::optional<std::string> read_file(const std::filesystem::path& path) {
     if (errno == ENOENT) return std::nullopt;
     fatal("open %s: %s", path.c_str(), std::strerror(errno));
   }
-  struct stat info {};
+  struct stat info{};
   if (::fstat(file.get(), &info) != 0) fatal("stat %s: %s", path.c_str(), std::strerror(errno));
   std::string content(static_cast<std::size_t>(info.st_size), '\0');
   std::size_t have = 0;

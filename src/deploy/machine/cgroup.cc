@@ -86,9 +86,10 @@ Result<void> remove_tree(const std::filesystem::path& folder) {
 Result<std::filesystem::path> base() {
   ROSE_TRY(std::filesystem::path mount, kernel::cgroup2_mount());
   if (const char* parent = std::getenv("ROSE_CGROUP_PARENT"); parent != nullptr && *parent != '\0') {
-    struct statfs filesystem {};
+    struct statfs filesystem{};
     if (::statfs(parent, &filesystem) != 0 || filesystem.f_type != CGROUP2_SUPER_MAGIC || ::access(parent, W_OK) != 0)
-      return fail(ErrorKind::input, fmt::format("ROSE_CGROUP_PARENT: '{}' is not a cgroup v2 folder that can be written to", parent),
+      return fail(ErrorKind::input,
+                  fmt::format("ROSE_CGROUP_PARENT: '{}' is not a cgroup v2 folder that can be written to", parent),
                   fmt::format("name a folder below {}, or unset it", mount.string()));
     return std::filesystem::path(parent);
   }

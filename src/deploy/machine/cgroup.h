@@ -13,7 +13,8 @@
 
 namespace rose::deploy::cgroup {
 
-// Where rose may make its folders: ROSE_CGROUP_PARENT, else the v2 mount, or rose's own cgroup when the mount's top is not writable.
+// Where rose may make its folders: ROSE_CGROUP_PARENT, else the v2 mount, or rose's own cgroup when the mount's top is
+// not writable.
 [[nodiscard]] Result<std::filesystem::path> base();
 
 [[nodiscard]] Result<void> make(const std::filesystem::path& folder);

@@ -23,9 +23,8 @@ constexpr int kMostDepth = 16;
 constexpr std::size_t kMostNamed = 8;
 
 bool is_hex(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return is_digit(c) || (c >= 'a' && c <= 'f');
-  });
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); });
 }
 
 bool take_end(std::string_view& text, std::string_view end) {
@@ -115,7 +114,8 @@ std::optional<Named> ask_tools(const std::string& name, std::string& asked) {
   for (const char* tool : {"docker", "podman", "nerdctl"}) {
     if (program_in_path(tool).empty()) continue;
     asked += fmt::format("{}{}", asked.empty() ? "" : ", ", tool);
-    const auto answer = answer_of({tool, "inspect", "--type", "container", "--format", "{{.Id}} {{.State.Pid}}", "--", name});
+    const auto answer =
+        answer_of({tool, "inspect", "--type", "container", "--format", "{{.Id}} {{.State.Pid}}", "--", name});
     if (!answer) continue;
     const auto words = split(*answer, ' ');
     if (words.size() != 2 || !is_hex(words[0])) continue;
@@ -166,7 +166,8 @@ bool ask_names(const std::string& id, std::vector<std::string>& labels) {
     if (!json.is_array() || json.empty() || !json.front().is_object()) continue;
     const std::string name = string_at(json.front(), {"Name"});
     add_label(labels, "name", name.starts_with('/') ? name.substr(1) : name);
-    if (json.front().contains("Config") && json.front()["Config"].contains("Labels")) add_known_labels(labels, json.front()["Config"]["Labels"]);
+    if (json.front().contains("Config") && json.front()["Config"].contains("Labels"))
+      add_known_labels(labels, json.front()["Config"]["Labels"]);
     return true;
   }
   if (program_in_path("crictl").empty()) return false;
@@ -191,7 +192,8 @@ bool ask_pod_names(const std::string& uid, std::vector<std::string>& labels) {
 std::map<std::string, std::string> properties(const std::string& text) {
   std::map<std::string, std::string> found;
   for (const std::string& line : split(text, '\n'))
-    if (const auto equals = line.find('='); equals != std::string::npos) found[line.substr(0, equals)] = line.substr(equals + 1);
+    if (const auto equals = line.find('='); equals != std::string::npos)
+      found[line.substr(0, equals)] = line.substr(equals + 1);
   return found;
 }
 
@@ -265,7 +267,8 @@ Result<Located> locate_container(const std::string& what, const std::filesystem:
   }
   std::string asked;
   if (const auto named = ask_tools(what, asked)) {
-    if (const auto it = containers.find(named->id); it != containers.end()) return Located{it->second, named->pid, {named->id, false}};
+    if (const auto it = containers.find(named->id); it != containers.end())
+      return Located{it->second, named->pid, {named->id, false}};
     if (named->pid > 0) return Located{{}, named->pid, {named->id, false}};
     return fail(ErrorKind::inconclusive, fmt::format("container {} is not running", what));
   }
@@ -274,11 +277,14 @@ Result<Located> locate_container(const std::string& what, const std::filesystem:
   const std::string here = ids.empty() ? fmt::format("no cgroup below {} is a container's", top.string())
                                        : fmt::format("the containers here: {}", list(ids));
   if (asked.empty())
-    return fail(ErrorKind::inconclusive,
-                fmt::format("no container's id begins with '{}', and names cannot be looked up: neither docker, podman, "
-                            "nerdctl nor crictl is here", what),
-                fmt::format("give the container's id; {}", here));
-  return fail(ErrorKind::inconclusive, fmt::format("there is no container '{}': no id begins so, and {} {} not know it", what, asked,
+    return fail(
+        ErrorKind::inconclusive,
+        fmt::format("no container's id begins with '{}', and names cannot be looked up: neither docker, podman, "
+                    "nerdctl nor crictl is here",
+                    what),
+        fmt::format("give the container's id; {}", here));
+  return fail(ErrorKind::inconclusive,
+              fmt::format("there is no container '{}': no id begins so, and {} {} not know it", what, asked,
                           asked.find(',') == std::string::npos ? "does" : "do"),
               here);
 }
@@ -294,7 +300,8 @@ std::filesystem::path slice_path(std::string_view slice) {
 }
 
 Result<Located> locate_unit(const std::string& unit, const std::filesystem::path& top) {
-  const auto output = run_command({"systemctl", "show", "--property=Id,LoadState,ControlGroup,Slice,MainPID", "--", unit}, {}, kAskTimeout);
+  const auto output = run_command(
+      {"systemctl", "show", "--property=Id,LoadState,ControlGroup,Slice,MainPID", "--", unit}, {}, kAskTimeout);
   if (output && output->exit_code == 0) {
     auto answer = properties(output->out);
     pid_t main = 0;
@@ -311,7 +318,8 @@ Result<Located> locate_unit(const std::string& unit, const std::filesystem::path
     const std::string id = answer["Id"].empty() ? unit : answer["Id"];
     const std::string state = answer["LoadState"];
     if (state != "loaded")
-      return fail(ErrorKind::input, fmt::format("there is no unit {} ({})", id, state.empty() ? "systemd says nothing of it" : state),
+      return fail(ErrorKind::input,
+                  fmt::format("there is no unit {} ({})", id, state.empty() ? "systemd says nothing of it" : state),
                   "'systemctl list-unit-files' names those that are installed");
     return Located{top / slice_path(answer["Slice"].empty() ? "system.slice" : answer["Slice"]) / id, 0, {}};
   }
@@ -325,7 +333,8 @@ Result<Located> locate_unit(const std::string& unit, const std::filesystem::path
                 fmt::format("name one with --cgroup: {}", list(fit)));
   const std::string why = output ? output->err.substr(0, output->err.find('\n')) : output.error().message;
   return fail(ErrorKind::inconclusive,
-              fmt::format("cannot find unit {}: systemctl does not tell ({}), and no cgroup below {} has its name", name, why, top.string()),
+              fmt::format("cannot find unit {}: systemctl does not tell ({}), and no cgroup below {} has its name",
+                          name, why, top.string()),
               "name its folder with --cgroup");
 }
 

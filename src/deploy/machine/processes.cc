@@ -54,7 +54,8 @@ pid_t stranger_in(const std::filesystem::path& folder, pid_t root) {
     const std::vector<pid_t> here = cgroup::processes(folder);
     const std::vector<pid_t> tree = kernel::with_descendants({root});
     const auto stranger = std::find_if(here.begin(), here.end(), [&](pid_t pid) {
-      return std::find(tree.begin(), tree.end(), pid) == tree.end() && kernel::process_stat(pid) && comm_of(pid) != kExecKeeper;
+      return std::find(tree.begin(), tree.end(), pid) == tree.end() && kernel::process_stat(pid) &&
+             comm_of(pid) != kExecKeeper;
     });
     if (stranger == here.end()) return 0;
     if (*stranger == suspect) return suspect;
@@ -98,7 +99,8 @@ bool is_within(const std::filesystem::path& folder, const std::filesystem::path&
 Result<void> check_without_rose(const std::filesystem::path& cgroup) {
   if (!is_within(kernel::cgroup_folder_of(::getpid()), cgroup)) return {};
   return fail(ErrorKind::inconclusive,
-              fmt::format("cgroup {} holds rose itself, which would stop together with the node", cgroup.string()), kOwnCgroup);
+              fmt::format("cgroup {} holds rose itself, which would stop together with the node", cgroup.string()),
+              kOwnCgroup);
 }
 
 Result<void> check_alone(const Attached& attached) {
@@ -106,18 +108,22 @@ Result<void> check_alone(const Attached& attached) {
     // Its tree is what is signalled then.
     const std::vector<pid_t> tree = kernel::with_descendants({attached.pid});
     if (std::find(tree.begin(), tree.end(), ::getpid()) == tree.end()) return {};
-    return fail(ErrorKind::inconclusive, fmt::format("rose itself descends from process {}, and would stop together with the node", described(attached.pid)),
+    return fail(ErrorKind::inconclusive,
+                fmt::format("rose itself descends from process {}, and would stop together with the node",
+                            described(attached.pid)),
                 kOwnCgroup);
   }
   if (auto ok = check_without_rose(attached.cgroup); !ok)
     return Unexpected(std::move(ok).error().in(fmt::format("process {}", attached.pid)));
   const pid_t stranger = attached.named ? 0 : stranger_in(attached.cgroup, attached.pid);
   if (stranger == 0) return {};
-  return fail(ErrorKind::inconclusive,
-              fmt::format("process {} shares its cgroup {} with process {}, which does not descend from it and would stop "
-                          "together with it", attached.pid, attached.cgroup.string(), described(stranger)),
-              fmt::format("if all of them are the node, say attach = {{ cgroup = \"{}\" }} (or unit, or container); else {}",
-                          attached.cgroup.string(), kOwnCgroup));
+  return fail(
+      ErrorKind::inconclusive,
+      fmt::format("process {} shares its cgroup {} with process {}, which does not descend from it and would stop "
+                  "together with it",
+                  attached.pid, attached.cgroup.string(), described(stranger)),
+      fmt::format("if all of them are the node, say attach = {{ cgroup = \"{}\" }} (or unit, or container); else {}",
+                  attached.cgroup.string(), kOwnCgroup));
 }
 
 Result<Attached> find_attached(const config::Attach& attach, const std::filesystem::path& run_dir) {
@@ -129,8 +135,8 @@ Result<Attached> find_attached(const config::Attach& attach, const std::filesyst
                   "the setup command must write it; a relative path starts at the run directory");
     const auto pid = number<pid_t>(*content);
     if (!pid || *pid <= 1)
-      return fail(ErrorKind::inconclusive, fmt::format("pid file {} holds '{}', a process id is needed", path.string(),
-                                                       content->substr(0, 40)));
+      return fail(ErrorKind::inconclusive,
+                  fmt::format("pid file {} holds '{}', a process id is needed", path.string(), content->substr(0, 40)));
     return from_pid(*pid).map_error([&](Error error) { return std::move(error).in("pid file " + path.string()); });
   }
   ROSE_TRY(const std::filesystem::path mount, kernel::cgroup2_mount());

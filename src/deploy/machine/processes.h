@@ -12,7 +12,8 @@
 
 namespace rose::deploy {
 
-inline constexpr const char* kExecKeeper = "rose-exec";  // the process that keeps the filter of a command that `rose exec` entered
+inline constexpr const char* kExecKeeper =
+    "rose-exec";  // the process that keeps the filter of a command that `rose exec` entered
 
 struct Attached {
   pid_t pid = 0;                 // its main process
@@ -22,8 +23,8 @@ struct Attached {
 // Where the system that `setup` started is now. Errors say what was looked for.
 [[nodiscard]] Result<Attached> find_attached(const config::Attach& attach, const std::filesystem::path& run_dir);
 
-// Pausing or ending a node stops its whole cgroup. An error when that would stop rose itself, or, unless the cgroup was named, a
-// process that does not descend from the node's.
+// Pausing or ending a node stops its whole cgroup. An error when that would stop rose itself, or, unless the cgroup was
+// named, a process that does not descend from the node's.
 [[nodiscard]] Result<void> check_alone(const Attached& attached);
 // The first half of it, which may come true later too.
 [[nodiscard]] Result<void> check_without_rose(const std::filesystem::path& cgroup);
@@ -32,7 +33,8 @@ struct Attached {
 // "123 (sleep)"
 [[nodiscard]] std::string described(pid_t pid);
 
-// Of the processes in a folder the one that a daemon's others descend from: its parent is outside, and it is the oldest.
+// Of the processes in a folder the one that a daemon's others descend from: its parent is outside, and it is the
+// oldest.
 [[nodiscard]] pid_t leading_process(const std::vector<pid_t>& pids);
 
 }  // namespace rose::deploy

@@ -19,7 +19,9 @@ constexpr std::int64_t kMostTimes = 1000;
 constexpr std::uint64_t kFew = 3;  // failures that need not mean that it failed for good
 
 // What a call can be matched by; other tools may note more than that.
-bool matches_path(const kernel::SyscallInfo* info) { return info != nullptr && (info->path >= 0 || info->path2 >= 0 || info->fd >= 0); }
+bool matches_path(const kernel::SyscallInfo* info) {
+  return info != nullptr && (info->path >= 0 || info->path2 >= 0 || info->fd >= 0);
+}
 bool matches_peer(const kernel::SyscallInfo* info) { return info != nullptr && (info->sockaddr >= 0 || info->fd >= 0); }
 
 // The peer as the test deployment will show it.
@@ -48,7 +50,8 @@ bool hot(const Given& given, int node, const std::string& syscall) {
 bool for_good(const FailedCall& group, const Times& times) {
   const std::int64_t length = times.end - times.begin;
   std::int64_t near_end = std::max(std::min(2 * kSecond, length / 4), length / 10);
-  // Who tries again and again waits longer each time: of a disk that stays full the last failure may be from long before the end.
+  // Who tries again and again waits longer each time: of a disk that stays full the last failure may be from long
+  // before the end.
   if (lasting_error(group.err)) near_end = std::max(near_end, 2 * (group.last_ts - group.first_ts));
   return group.count > 1 && !group.recovered && times.end - group.last_ts <= near_end;
 }
@@ -64,7 +67,8 @@ Fault call_fault(const Given& given, const Times& times, const Failure& failure,
   fault.error = group.err;
   const kernel::SyscallInfo* info = kernel::find_syscall(group.syscall);
   if (!group.nameless && matches_path(info))
-    if (std::string glob = path_glob(group.trace->str(group.first->path), node); !glob.empty()) fault.call.path = std::move(glob);
+    if (std::string glob = path_glob(group.trace->str(group.first->path), node); !glob.empty())
+      fault.call.path = std::move(glob);
   if (matches_peer(info) && kernel::names_own_address(failure.syscall)) {
     // Nobody has come yet: what the dump notes is the address that the node itself listens at.
     if (group.peer.id != 0 && group.peer.port != 0) fault.call.local = fmt::format(":{}", group.peer.port);
@@ -74,12 +78,15 @@ Fault call_fault(const Given& given, const Times& times, const Failure& failure,
   // As it was seen: once, so many times, or for good. A full disk fails every call until the end.
   // (A dump that is over soon after says less; of a few failures it is tried that they were all.)
   if (group.count > 1)
-    fault.times = for_good(group, times) && group.count > kFew ? -1 : static_cast<std::int64_t>(std::min<std::uint64_t>(group.count, kMostTimes));
+    fault.times = for_good(group, times) && group.count > kFew
+                      ? -1
+                      : static_cast<std::int64_t>(std::min<std::uint64_t>(group.count, kMostTimes));
   return fault;
 }
 
 // The likeliest first.
-std::vector<Fault> call_shapes(const Given& given, const Times& times, const Failure& failure, const Fault& fault, bool with_shapes) {
+std::vector<Fault> call_shapes(const Given& given, const Times& times, const Failure& failure, const Fault& fault,
+                               bool with_shapes) {
   const FailedCall& group = *failure.group;
   std::vector<Fault> shapes;
   std::int64_t since = times.workload != 0 ? group.first_ts - times.workload : kSecond / 2;
@@ -110,10 +117,12 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
     shape(1, !often);
   }
   // Of what only logs tell this was said already, and what works again they do not tell.
-  const bool lasts = given.said(*group.first) == nullptr && !group.recovered && (lasting_error(group.err) || group.err == EACCES);
+  const bool lasts =
+      given.said(*group.first) == nullptr && !group.recovered && (lasting_error(group.err) || group.err == EACCES);
   if ((for_good(group, times) || lasts) && fault.times > 0) shape(-1, often);
   if (!fault.call.path) return shapes;
-  if (std::string wide = path_glob(group.trace->str(group.first->path), given.name(group.node), true); wide != *fault.call.path) {
+  if (std::string wide = path_glob(group.trace->str(group.first->path), given.name(group.node), true);
+      wide != *fault.call.path) {
     Fault f = shapes.front();
     f.call.path = std::move(wide);
     shapes.push_back(std::move(f));
@@ -125,15 +134,13 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
 void tell(Candidate& c, const Given& given, const Times& times, const Failure& failure) {
   const FailedCall& group = *failure.group;
   const Said::Of* said = given.said(*group.first);
-  c.why = fmt::format("failed {}, first {}; ", group.count == 1 ? "once" : fmt::format("{} times", group.count), times.at(group.first_ts));
-  if (said != nullptr)
-    from_log(c, said);
+  c.why = fmt::format("failed {}, first {}; ", group.count == 1 ? "once" : fmt::format("{} times", group.count),
+                      times.at(group.first_ts));
+  if (said != nullptr) from_log(c, said);
   else if (failure.far_more)
     c.why += fmt::format("the profile has it too, but only {:.1f} times a run", failure.normal);
-  else if (given.inputs.profile)
-    c.why += "the profile never shows it";
-  else
-    c.why += "no profile says whether it is normal";
+  else if (given.inputs.profile) c.why += "the profile never shows it";
+  else c.why += "no profile says whether it is normal";
   if (c.ordinariness == 0) c.why += "; an error of a disk or resource";
   if (c.usual < 1) c.why += "; it fails like that all the time";
   if (c.ordinariness == 3) c.why += "; of a kind that healthy programs see all the time";

@@ -1,4 +1,5 @@
-// A failed call as a candidate: what it can be matched by, and the shapes in which it may be tried. Inside this room only.
+// A failed call as a candidate: what it can be matched by, and the shapes in which it may be tried. Inside this room
+// only.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +16,19 @@ namespace rose::diagnose {
 struct Failure {
   const FailedCall* group = nullptr;
   std::string syscall;
-  bool far_more = false;   // the profile has it, but far rarer
-  double normal = 0;       // times a run
+  bool far_more = false;  // the profile has it, but far rarer
+  double normal = 0;      // times a run
   int ordinariness = 0;
-  std::string follows;     // what it always follows; "" nothing
+  std::string follows;  // what it always follows; "" nothing
 
   [[nodiscard]] bool symptom() const { return group->cause != nullptr || !follows.empty(); }
-  [[nodiscard]] std::tuple<bool, bool, int, std::int64_t> order() const { return {symptom(), far_more, ordinariness, group->first_ts}; }
+  [[nodiscard]] std::tuple<bool, bool, int, std::int64_t> order() const {
+    return {symptom(), far_more, ordinariness, group->first_ts};
+  }
 };
 
 // `with_shapes`: it may come to be tried, in all its shapes.
-[[nodiscard]] Candidate call_candidate(const Given& given, const Times& times, const Failure& failure, bool with_shapes, Ids& ids);
+[[nodiscard]] Candidate call_candidate(const Given& given, const Times& times, const Failure& failure, bool with_shapes,
+                                       Ids& ids);
 
 }  // namespace rose::diagnose

@@ -20,15 +20,17 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kAfterStart = 3 * kSecond;      // what a program does to start is done by then
-constexpr std::int64_t kAfterError = kSecond;          // what deals with an error begins so soon
+constexpr std::int64_t kAfterStart = 3 * kSecond;  // what a program does to start is done by then
+constexpr std::int64_t kAfterError = kSecond;      // what deals with an error begins so soon
 
-// Files of one extension that runs without faults look for in vain, again and again under other names: class files, modules, catalogues.
+// Files of one extension that runs without faults look for in vain, again and again under other names: class files,
+// modules, catalogues.
 class LooksUp {
  public:
   explicit LooksUp(const profile::Profile& profile) {
     for (const profile::CallKind& kind : profile.failures)
-      if (const std::string_view extension = extension_of(kind.path); !extension.empty()) ++kinds_[{kind.syscall, kind.error, extension}];
+      if (const std::string_view extension = extension_of(kind.path); !extension.empty())
+        ++kinds_[{kind.syscall, kind.error, extension}];
   }
   [[nodiscard]] bool often(std::string_view syscall, std::string_view error, std::string_view path) const {
     const auto known = kinds_.find({syscall, error, extension_of(path)});
@@ -40,7 +42,8 @@ class LooksUp {
 };
 
 // Failures that the profile does not have, or far rarer.
-std::vector<Failure> unusual(const Given& given, const Times& times, const std::vector<FailedCall>& groups, Discards& discards) {
+std::vector<Failure> unusual(const Given& given, const Times& times, const std::vector<FailedCall>& groups,
+                             Discards& discards) {
   const std::optional<profile::Profile>& profile = given.inputs.profile;
   std::optional<profile::BenignIndex> normal_failures;
   std::optional<LooksUp> looks_up;
@@ -53,16 +56,21 @@ std::vector<Failure> unusual(const Given& given, const Times& times, const std::
     Failure failure;
     failure.group = &group;
     failure.syscall = kernel::syscall_name(group.syscall);
-    if (const profile::CallKind* kind = normal_failures ? normal_failures->find(*group.trace, *group.first) : nullptr; kind != nullptr) {
+    if (const profile::CallKind* kind = normal_failures ? normal_failures->find(*group.trace, *group.first) : nullptr;
+        kind != nullptr) {
       failure.normal = static_cast<double>(kind->count) / std::max(1, profile->runs);
-      failure.far_more = static_cast<double>(group.count) > 10 * failure.normal * times.longer_than_a_run(*profile) + 20;
+      failure.far_more =
+          static_cast<double>(group.count) > 10 * failure.normal * times.longer_than_a_run(*profile) + 20;
       if (!failure.far_more) {
         discards.add("benign: the profile shows the same failures without faults", group.count);
         continue;
       }
     }
-    failure.ordinariness = ordinariness(group.err, failure.syscall, group.trace->str(group.first->path), group.first->peer != 0);
-    if (failure.ordinariness == 2 && looks_up && looks_up->often(failure.syscall, kernel::errno_name(group.err), group.trace->str(group.first->path))) failure.ordinariness = 3;
+    failure.ordinariness =
+        ordinariness(group.err, failure.syscall, group.trace->str(group.first->path), group.first->peer != 0);
+    if (failure.ordinariness == 2 && looks_up &&
+        looks_up->often(failure.syscall, kernel::errno_name(group.err), group.trace->str(group.first->path)))
+      failure.ordinariness = 3;
     if (group.searched) failure.ordinariness = 3;
     failures.push_back(std::move(failure));
   }
@@ -76,20 +84,23 @@ std::vector<Moments> worse_ones(const std::vector<Failure>& failures, int nodes)
   std::vector<Moments> worse(static_cast<std::size_t>(nodes));
   for (const Failure& failure : failures)
     if (failure.ordinariness <= 1)
-      for (const std::int64_t ts : failure.group->times) worse[static_cast<std::size_t>(failure.group->node)].emplace_back(ts, &failure);
-  for (Moments& of : worse) std::sort(of.begin(), of.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+      for (const std::int64_t ts : failure.group->times)
+        worse[static_cast<std::size_t>(failure.group->node)].emplace_back(ts, &failure);
+  for (Moments& of : worse)
+    std::sort(of.begin(), of.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   return worse;
 }
 
 // Each time right after a start of its node, and after more than one of them.
 bool follows_starts(const FailedCall& group, const std::vector<std::int64_t>& starts) {
   std::set<std::int64_t> after;
-  return std::all_of(group.times.begin(), group.times.end(), [&](std::int64_t ts) {
-           const auto it = std::upper_bound(starts.begin(), starts.end(), ts);
-           if (it == starts.begin() || ts - *std::prev(it) > kAfterStart) return false;
-           after.insert(*std::prev(it));
-           return true;
-         }) &&
+  return std::all_of(group.times.begin(), group.times.end(),
+                     [&](std::int64_t ts) {
+                       const auto it = std::upper_bound(starts.begin(), starts.end(), ts);
+                       if (it == starts.begin() || ts - *std::prev(it) > kAfterStart) return false;
+                       after.insert(*std::prev(it));
+                       return true;
+                     }) &&
          after.size() > 1;
 }
 
@@ -97,7 +108,8 @@ bool follows_starts(const FailedCall& group, const std::vector<std::int64_t>& st
 const Failure* followed(const FailedCall& group, const Moments& worse) {
   const Failure* last = nullptr;
   const bool always = std::all_of(group.times.begin(), group.times.end(), [&](std::int64_t ts) {
-    const auto it = std::upper_bound(worse.begin(), worse.end(), ts, [](std::int64_t t, const auto& w) { return t < w.first; });
+    const auto it =
+        std::upper_bound(worse.begin(), worse.end(), ts, [](std::int64_t t, const auto& w) { return t < w.first; });
     if (it == worse.begin() || ts - std::prev(it)->first > kAfterError) return false;
     last = std::prev(it)->second;
     return true;
@@ -106,9 +118,11 @@ const Failure* followed(const FailedCall& group, const Moments& worse) {
 }
 
 // What always comes right after a start of its node, or after a worse failure, is a consequence, wherever it stands.
-std::string what_it_follows(const Failure& failure, const Given& given, const Facts& facts, const std::vector<Moments>& worse) {
+std::string what_it_follows(const Failure& failure, const Given& given, const Facts& facts,
+                            const std::vector<Moments>& worse) {
   const FailedCall& group = *failure.group;
-  if (failure.ordinariness == 0 || group.times.size() < group.count || group.cause != nullptr) return "";  // some were not looked at
+  if (failure.ordinariness == 0 || group.times.size() < group.count || group.cause != nullptr)
+    return "";  // some were not looked at
   const auto node = static_cast<std::size_t>(group.node);
   if (follows_starts(group, facts.starts[node])) return fmt::format("a start of {}", given.name(group.node));
   if (failure.ordinariness < 2) return "";
@@ -126,11 +140,13 @@ Sifted sift_calls(const Given& given, const Facts& facts, const Causes& causes) 
   const std::vector<Moments> worse = worse_ones(failures, given.nodes.count());
   for (Failure& failure : failures) failure.follows = what_it_follows(failure, given, facts, worse);
   // In the order of their ranks: a dump may hold any number of kinds, and only the first can be tried.
-  std::stable_sort(failures.begin(), failures.end(), [](const Failure& a, const Failure& b) { return a.order() < b.order(); });
+  std::stable_sort(failures.begin(), failures.end(),
+                   [](const Failure& a, const Failure& b) { return a.order() < b.order(); });
   const auto to_try = static_cast<std::size_t>(std::max(1, given.config().diagnose.max_runs));
   Ids ids;
   sifted.candidates.reserve(failures.size());
-  for (const Failure& failure : failures) sifted.candidates.push_back(call_candidate(given, facts.times, failure, sifted.candidates.size() < to_try, ids));
+  for (const Failure& failure : failures)
+    sifted.candidates.push_back(call_candidate(given, facts.times, failure, sifted.candidates.size() < to_try, ids));
   return sifted;
 }
 

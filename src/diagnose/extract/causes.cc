@@ -9,8 +9,8 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kShutdown = 2 * kSecond;          // failures of a node this soon after its kill are its last breath
-constexpr std::int64_t kAftermath = 5 * kSecond;         // connections go on failing this long after the cause is gone
+constexpr std::int64_t kShutdown = 2 * kSecond;   // failures of a node this soon after its kill are its last breath
+constexpr std::int64_t kAftermath = 5 * kSecond;  // connections go on failing this long after the cause is gone
 constexpr std::int64_t kConnectTimeout = 130 * kSecond;  // Linux gives a connection up after 127 s
 
 std::vector<Cause> by_time(std::vector<Cause> causes) {
@@ -61,7 +61,8 @@ Causes Causes::with(const std::vector<Cause>& more) const {
 
 const Cause* Causes::explaining(const Event& event, int node, int peer_node, bool peer_known) const {
   const std::int64_t grace = event.err == 110 /* ETIMEDOUT */ ? kConnectTimeout : kAftermath;
-  for (std::size_t i = lasting_.next(0, event.ts_ns - grace); i < causes_.size(); i = lasting_.next(i + 1, event.ts_ns - grace)) {
+  for (std::size_t i = lasting_.next(0, event.ts_ns - grace); i < causes_.size();
+       i = lasting_.next(i + 1, event.ts_ns - grace)) {
     const Cause& cause = causes_[i];
     if (event.ts_ns < cause.start - kSecond / 2) break;  // they are in their order
     if (cause.kind == CauseKind::killed || cause.kind == CauseKind::ended_itself || cause.kind == CauseKind::planned) {
@@ -75,10 +76,12 @@ const Cause* Causes::explaining(const Event& event, int node, int peer_node, boo
 
 bool Causes::last_breath(const Event& event, int node) const {
   const std::vector<std::size_t>& of = of_[static_cast<std::size_t>(node)];
-  const auto soon = std::lower_bound(of.begin(), of.end(), event.ts_ns - kShutdown, [&](std::size_t cause, std::int64_t ts) { return causes_[cause].start < ts; });
+  const auto soon = std::lower_bound(of.begin(), of.end(), event.ts_ns - kShutdown,
+                                     [&](std::size_t cause, std::int64_t ts) { return causes_[cause].start < ts; });
   for (auto it = soon; it != of.end() && causes_[*it].start < event.ts_ns; ++it) {
     const Cause& cause = causes_[*it];
-    if (cause.kind == CauseKind::paused || cause.kind == CauseKind::cut || cause.partly || cause.said < kHalfSaid) continue;
+    if (cause.kind == CauseKind::paused || cause.kind == CauseKind::cut || cause.partly || cause.said < kHalfSaid)
+      continue;
     // A worker gives up, its recovery fails on the same disk, then the main process ends: that is one story.
     if (event.ts_ns <= cause.gone && resource_error(event.err)) continue;
     if (event.ts_ns < cause.end) return true;

@@ -12,7 +12,8 @@
 
 namespace rose::diagnose {
 
-inline constexpr std::int64_t kHeartbeat = 2 * kSecond;  // a silence begins at the last packet before its cause: so much earlier at most
+inline constexpr std::int64_t kHeartbeat =
+    2 * kSecond;  // a silence begins at the last packet before its cause: so much earlier at most
 
 enum class CauseKind { killed, ended_itself, paused, planned, cut };
 
@@ -21,15 +22,17 @@ struct Cause {
   int node = -1;
   std::vector<int> peers;  // cut: empty means all
   std::int64_t start = 0;
-  std::int64_t end = 0;    // of its direct effect: back again, resumed, healed
-  std::string words;       // "n1 was killed"
-  bool partly = false;     // other processes of the node lived on
-  std::int64_t gone = 0;   // it ended itself: when what decides had ended, after others
-  double said = 1;         // how plainly the evidence says it
+  std::int64_t end = 0;   // of its direct effect: back again, resumed, healed
+  std::string words;      // "n1 was killed"
+  bool partly = false;    // other processes of the node lived on
+  std::int64_t gone = 0;  // it ended itself: when what decides had ended, after others
+  double said = 1;        // how plainly the evidence says it
 
   [[nodiscard]] bool concerns(int a, int b) const {
     if (kind != CauseKind::cut) return node == a || node == b;
-    const auto among = [&](int x) { return x >= 0 && (peers.empty() || std::find(peers.begin(), peers.end(), x) != peers.end()); };
+    const auto among = [&](int x) {
+      return x >= 0 && (peers.empty() || std::find(peers.begin(), peers.end(), x) != peers.end());
+    };
     return (a == node && (b < 0 || among(b))) || (b == node && (a < 0 || among(a)));
   }
 };

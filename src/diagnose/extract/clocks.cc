@@ -17,7 +17,8 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr double kWrongClock = static_cast<double>(kSecond);  // what keeps clocks in time keeps them far closer than this
+constexpr double kWrongClock =
+    static_cast<double>(kSecond);  // what keeps clocks in time keeps them far closer than this
 
 struct DumpsOfHost {
   std::vector<std::size_t> traces;
@@ -31,7 +32,8 @@ std::vector<DumpsOfHost> hosts_of_dumps(const std::vector<trace::Trace>& traces)
     DumpsOfHost& host = by_name[fmt::format("{}\n{}", meta.boot_id, meta.host.empty() ? meta.node : meta.host)];
     host.traces.push_back(i);
     for (const std::string& line : meta.handshakes)
-      if (const std::optional<trace::Handshake> handshake = trace::to_handshake(line)) host.seen.handshakes.push_back(*handshake);
+      if (const std::optional<trace::Handshake> handshake = trace::to_handshake(line))
+        host.seen.handshakes.push_back(*handshake);
     if (traces[i].events.empty()) continue;
     const std::int64_t first = traces[i].events.front().ts_ns;
     host.seen.begin_ns = host.seen.begin_ns == 0 ? first : std::min(host.seen.begin_ns, first);
@@ -43,7 +45,8 @@ std::vector<DumpsOfHost> hosts_of_dumps(const std::vector<trace::Trace>& traces)
 }
 
 // `or_all_others`: of two hosts nobody knows whose it is.
-Candidate wrong_clock(const Given& given, const Times& times, int node, std::int64_t off_ns, bool or_all_others, Ids& ids) {
+Candidate wrong_clock(const Given& given, const Times& times, int node, std::int64_t off_ns, bool or_all_others,
+                      Ids& ids) {
   Fault fault;
   fault.kind = FaultKind::clock;
   fault.node = given.name(node);
@@ -51,8 +54,9 @@ Candidate wrong_clock(const Given& given, const Times& times, int node, std::int
   fault.clock.shift_ns = off_ns < 0 ? -rounded(-off_ns) : rounded(off_ns);
   Candidate c = candidate_of(std::move(fault), 1, times.begin);
   c.last_ts = times.end;
-  c.why = fmt::format("its clock was {} {} {}, as the handshakes of their connections say", format_duration(std::abs(c.fault.clock.shift_ns)),
-                      off_ns > 0 ? "ahead of" : "behind", or_all_others ? "the other host's" : "the others'");
+  c.why = fmt::format("its clock was {} {} {}, as the handshakes of their connections say",
+                      format_duration(std::abs(c.fault.clock.shift_ns)), off_ns > 0 ? "ahead of" : "behind",
+                      or_all_others ? "the other host's" : "the others'");
   for (int other = 0; or_all_others && other < given.nodes.count(); ++other) {
     if (other == node || !given.nodes.watched(other)) continue;
     Fault back = c.fault;
@@ -88,9 +92,10 @@ Sifted wrong_clocks(const Given& given, const Times& times, Ids& ids) {
     if (nodes.size() == 1 && *nodes.begin() >= 0)
       sifted.candidates.push_back(wrong_clock(given, times, *nodes.begin(), static_cast<std::int64_t>(off), two, ids));
     else
-      sifted.notes.push_back(fmt::format("the clock of the host '{}' is {} {} the others', but which node is meant is not known",
-                                         given.inputs.traces[hosts[h].traces[0]].meta.host,
-                                         format_duration(rounded(static_cast<std::int64_t>(std::abs(off)))), off > 0 ? "ahead of" : "behind"));
+      sifted.notes.push_back(fmt::format(
+          "the clock of the host '{}' is {} {} the others', but which node is meant is not known",
+          given.inputs.traces[hosts[h].traces[0]].meta.host,
+          format_duration(rounded(static_cast<std::int64_t>(std::abs(off)))), off > 0 ? "ahead of" : "behind"));
   }
   return sifted;
 }
@@ -109,7 +114,8 @@ std::vector<StepOf> seen_steps(const Given& given, const trace::Trace& trace, st
     if (!step || static_cast<double>(std::abs(step->change_ns)) < kWrongClock) continue;
     const std::string host(step->host);
     const auto before = last_of.find(host);
-    if (before != last_of.end() && std::abs(before->second.step.change_ns + step->change_ns) < std::abs(step->change_ns) / 10) {
+    if (before != last_of.end() &&
+        std::abs(before->second.step.change_ns + step->change_ns) < std::abs(step->change_ns) / 10) {
       before->second.step.duration_ns = std::max(kTimeStep, step->at_ns - before->second.step.at_ns);
       all.push_back(std::move(before->second));
       last_of.erase(before);
@@ -122,7 +128,8 @@ std::vector<StepOf> seen_steps(const Given& given, const trace::Trace& trace, st
     } else if (const int node = given.nodes.of_address(host); node >= 0) {
       one.nodes.push_back(node);
     }
-    if (one.nodes.empty()) notes.push_back(fmt::format("{}, but which node is meant is not known", sentence.substr(0, sentence.find(';'))));
+    if (one.nodes.empty())
+      notes.push_back(fmt::format("{}, but which node is meant is not known", sentence.substr(0, sentence.find(';'))));
     one.step = {{}, step->at_ns, 0, step->change_ns, 1, sentence.substr(0, sentence.find(';')), false, false};
     if (before != last_of.end()) all.push_back(std::exchange(before->second, std::move(one)));
     else last_of.emplace(host, std::move(one));
@@ -155,7 +162,8 @@ Candidate set_clock(const std::string& node, const ToldClockStep& step, Ids& ids
 // Is it the step of which the candidate tells already? A dump and a log may tell of the same.
 bool tells_of(const Candidate& known, const std::string& node, const ToldClockStep& step) {
   const bool either_way = step.either_way || !known.alternatives.empty();
-  const std::int64_t told = known.fault.clock.shift_ns, apart = either_way ? std::abs(told) - std::abs(step.change_ns) : told - step.change_ns;
+  const std::int64_t told = known.fault.clock.shift_ns,
+                     apart = either_way ? std::abs(told) - std::abs(step.change_ns) : told - step.change_ns;
   const bool same_time = step.all_along ? known.complained : std::abs(known.first_ts - step.at_ns) <= 60 * kSecond;
   return known.node == node && same_time && std::abs(apart) < rounded(std::abs(step.change_ns)) / 10;
 }

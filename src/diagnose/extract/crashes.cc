@@ -23,13 +23,13 @@ constexpr std::int64_t kOneCrash = kSecond;     // ends of one node this close a
 // Signals that a process brings on itself, against those sent from outside.
 bool own_signal(int signal) {
   switch (signal) {
-    case 4:      // SIGILL
-    case 5:      // SIGTRAP
-    case 6:      // SIGABRT
-    case 7:      // SIGBUS
-    case 8:      // SIGFPE
-    case 11:     // SIGSEGV
-    case 13:     // SIGPIPE
+    case 4:                // SIGILL
+    case 5:                // SIGTRAP
+    case 6:                // SIGABRT
+    case 7:                // SIGBUS
+    case 8:                // SIGFPE
+    case 11:               // SIGSEGV
+    case 13:               // SIGPIPE
     case 31: return true;  // SIGSYS
     default: return false;
   }
@@ -40,14 +40,14 @@ bool outside(const ProcessEvent& p) { return p.signal != 0 && !own_signal(p.sign
 // The signal that a schedule sends: the observed one if its default is to end a process.
 int ending_signal(int signal) {
   switch (signal) {
-    case 17:    // SIGCHLD
-    case 18:    // SIGCONT
-    case 19:    // SIGSTOP
-    case 20:    // SIGTSTP
-    case 21:    // SIGTTIN
-    case 22:    // SIGTTOU
-    case 23:    // SIGURG
-    case 28:    // SIGWINCH
+    case 17:  // SIGCHLD
+    case 18:  // SIGCONT
+    case 19:  // SIGSTOP
+    case 20:  // SIGTSTP
+    case 21:  // SIGTTIN
+    case 22:  // SIGTTOU
+    case 23:  // SIGURG
+    case 28:  // SIGWINCH
       return 9;
     default: return signal >= 1 && signal <= 31 ? signal : 9;
   }
@@ -64,7 +64,8 @@ class Lives {
         auto& life = of_[static_cast<std::size_t>(node)].try_emplace(event.pid, event.ts_ns, event.ts_ns).first->second;
         life = {std::min(life.first, event.ts_ns), std::max(life.second, event.ts_ns)};
       }
-    for (auto& lives : of_) std::erase_if(lives, [](const auto& entry) { return entry.second.second - entry.second.first <= kLivedOn; });
+    for (auto& lives : of_)
+      std::erase_if(lives, [](const auto& entry) { return entry.second.second - entry.second.first <= kLivedOn; });
   }
 
   // Whether others of the node's processes were there before these ended, and still are.
@@ -73,12 +74,14 @@ class Lives {
     return std::any_of(lives.begin(), lives.end(), [&](const auto& entry) {
       const auto& [pid, life] = entry;
       return life.first < ended.front().event->ts_ns && life.second > ended.back().event->ts_ns + kLivedOn &&
-             std::none_of(ended.begin(), ended.end(), [pid = pid](const ProcessEvent& p) { return p.event->pid == pid; });
+             std::none_of(ended.begin(), ended.end(),
+                          [pid = pid](const ProcessEvent& p) { return p.event->pid == pid; });
     });
   }
 
  private:
-  std::vector<std::unordered_map<std::int32_t, std::pair<std::int64_t, std::int64_t>>> of_;  // by process: its first and last event
+  std::vector<std::unordered_map<std::int32_t, std::pair<std::int64_t, std::int64_t>>>
+      of_;  // by process: its first and last event
 };
 
 // What ends at the same moment ended together; who leads decides what it was.
@@ -129,10 +132,13 @@ Candidate killed(const Given& given, const Times& times, const Crash& crash, Ids
   const std::string& name = given.name(p.node);
   Fault fault = crash_fault(name, p.signal, ids);
   // The main process lived on: what it makes of the end of its workers may be the bug.
-  if (p.main_known && std::none_of(crash.ended.begin(), crash.ended.end(), [](const ProcessEvent& e) { return e.main; })) fault.scope = Scope::others;
+  if (p.main_known &&
+      std::none_of(crash.ended.begin(), crash.ended.end(), [](const ProcessEvent& e) { return e.main; }))
+    fault.scope = Scope::others;
   Candidate c = candidate_of(std::move(fault), crash.weight, crash.ts());
-  c.why = fmt::format("{}{} was ended by {} {}{}", p.main_known && !p.main ? "a process of " : "", name, kernel::signal_name(p.signal),
-                      times.at(crash.ts()), crash.ended.size() > 1 ? fmt::format(", {} processes at once", crash.ended.size()) : "");
+  c.why = fmt::format("{}{} was ended by {} {}{}", p.main_known && !p.main ? "a process of " : "", name,
+                      kernel::signal_name(p.signal), times.at(crash.ts()),
+                      crash.ended.size() > 1 ? fmt::format(", {} processes at once", crash.ended.size()) : "");
   c.out_of_memory = (p.event->flags & trace::kOutOfMemory) != 0;
   if (c.out_of_memory) c.why += ", by the kernel for its memory";
   from_log(c, given.said(*p.event));
@@ -144,14 +150,15 @@ Candidate ended_itself(const Given& given, const Times& times, const Crash& cras
   Candidate c = candidate_of(crash_fault(given.name(p.node), p.signal, ids), crash.weight, crash.ts());
   c.own_end = true;
   const std::string at = times.at(crash.ts());
-  c.why = p.signal != 0 ? fmt::format("{} ended itself by {} {}", who, kernel::signal_name(p.signal), at)
+  c.why = p.signal != 0      ? fmt::format("{} ended itself by {} {}", who, kernel::signal_name(p.signal), at)
           : p.exit_code >= 0 ? fmt::format("{} ended itself with status {} {}", who, p.exit_code, at)
                              : fmt::format("{} ended {}, its status is not known", who, at);
   from_log(c, given.said(*p.event));
   return c;
 }
 
-ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const std::vector<Crash>& crashes, const std::optional<Lives>& lives, Ids& ids) {
+ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const std::vector<Crash>& crashes,
+                         const std::optional<Lives>& lives, Ids& ids) {
   ProcessFaults found;
   std::vector<Candidate>& candidates = found.sifted.candidates;
   const std::string& name = given.name(node);
@@ -166,15 +173,30 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
       from_outside[{p.signal, candidates.back().fault.scope}].push_back(candidates.size() - 1);
       // The others lived on, and what fails there later is no last breath.
       const bool partly = candidates.back().fault.scope == Scope::others;
-      found.causes.push_back({CauseKind::killed, node, {}, ts, back,
-                              fmt::format("the crash of {}{} ({})", partly ? "a process of " : "", name, facts.times.at(ts)), partly, 0, given.plainness(*p.event)});
+      found.causes.push_back(
+          {CauseKind::killed,
+           node,
+           {},
+           ts,
+           back,
+           fmt::format("the crash of {}{} ({})", partly ? "a process of " : "", name, facts.times.at(ts)),
+           partly,
+           0,
+           given.plainness(*p.event)});
       if (back < kNever && !given.config().nodes[static_cast<std::size_t>(node)].restart) found.came_back = true;
       continue;
     }
     const bool partly = crash.perhaps_partly() && lives->went_on(node, crash.ended);
     const std::string who = (partly ? "a process of " : "") + name;
-    found.causes.push_back({CauseKind::ended_itself, node, {}, ts, back, fmt::format("the end of {} ({})", who, facts.times.at(ts)), partly,
-                            p.event->ts_ns, given.plainness(*p.event)});
+    found.causes.push_back({CauseKind::ended_itself,
+                            node,
+                            {},
+                            ts,
+                            back,
+                            fmt::format("the end of {} ({})", who, facts.times.at(ts)),
+                            partly,
+                            p.event->ts_ns,
+                            given.plainness(*p.event)});
     const auto [known, fresh] = own.try_emplace({p.signal != 0, p.signal, p.exit_code}, candidates.size());
     if (fresh) {
       candidates.push_back(ended_itself(given, facts.times, crash, who, ids));
@@ -197,13 +219,15 @@ std::vector<ProcessFaults> crash_faults(const Given& given, const Facts& facts, 
   bool perhaps_partly = false;
   for (const std::vector<ProcessEvent>& of : ends) {
     all.push_back(ended_together(of));
-    perhaps_partly = perhaps_partly || std::any_of(all.back().begin(), all.back().end(), [](const Crash& crash) { return crash.perhaps_partly(); });
+    perhaps_partly = perhaps_partly || std::any_of(all.back().begin(), all.back().end(),
+                                                   [](const Crash& crash) { return crash.perhaps_partly(); });
   }
   std::optional<Lives> lives;  // of no use else, and there may be a million events
   if (perhaps_partly) lives.emplace(given);
   Ids ids;
   std::vector<ProcessFaults> found;
-  for (std::size_t node = 0; node < all.size(); ++node) found.push_back(crashes_of(given, facts, static_cast<int>(node), all[node], lives, ids));
+  for (std::size_t node = 0; node < all.size(); ++node)
+    found.push_back(crashes_of(given, facts, static_cast<int>(node), all[node], lives, ids));
   return found;
 }
 

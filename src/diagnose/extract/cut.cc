@@ -26,12 +26,14 @@ Fault fault_of(const Given& given, const Cut& cut, Ids& ids) {
   return fault;
 }
 
-// Of the message that tells most plainly of a silence across it at that time, and of several the first; nullptr: none does.
+// Of the message that tells most plainly of a silence across it at that time, and of several the first; nullptr: none
+// does.
 const Said::Of* said_of(const Given& given, const Facts& facts, const Cut& cut) {
   const Said::Of* plainest = nullptr;
   for (const auto& [s, event] : facts.silences) {
     const Said::Of* said = given.said(*event);
-    const bool then = event->ts_ns >= cut.start && event->ts_ns - std::max(event->duration_ms, 0) * kMillisecond <= cut.end;
+    const bool then =
+        event->ts_ns >= cut.start && event->ts_ns - std::max(event->duration_ms, 0) * kMillisecond <= cut.end;
     if (said == nullptr || !then || (plainest != nullptr && said->weight <= plainest->weight)) continue;
     const trace::Trace& trace = given.inputs.traces[s];
     const int src = given.nodes.of_address(trace.str(event->src)), dst = given.nodes.of_address(trace.str(event->dst));
@@ -91,7 +93,8 @@ Candidate cut_candidate(const Given& given, const Facts& facts, const Cut& cut, 
     if (cut.calls > 0) c.why += fmt::format("; {} calls across it failed as unreachable", cut.calls);
   } else {
     c.said = cut.plain;
-    c.why = fmt::format("{} calls between {} and {} failed as unreachable in {}, from {}", cut.calls, c.node, others, length, since);
+    c.why = fmt::format("{} calls between {} and {} failed as unreachable in {}, from {}", cut.calls, c.node, others,
+                        length, since);
   }
   if (cut.open) c.why += ", and still so when the dump was written";
   if (const Said::Of* said = said_of(given, facts, cut); said != nullptr) {

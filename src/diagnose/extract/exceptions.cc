@@ -11,9 +11,9 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostExceptions = 40;  // of all nodes: the plainest
-constexpr std::uint64_t kMostVisits = 10'000; // counted; by then a time says as much
-constexpr std::size_t kLongestMessage = 300; // of an exception in a schedule
+constexpr std::size_t kMostExceptions = 40;    // of all nodes: the plainest
+constexpr std::uint64_t kMostVisits = 10'000;  // counted; by then a time says as much
+constexpr std::size_t kLongestMessage = 300;   // of an exception in a schedule
 
 // As a schedule may hold it.
 std::string one_line(std::string text) {
@@ -25,7 +25,8 @@ std::string one_line(std::string text) {
 
 Candidate exception_candidate(const Given& given, const Times& times, const ToldException& told, int node, Ids& ids) {
   std::vector<Fault> shapes;
-  const std::string id = ids.next(fmt::format("throw-{}-{}", told.sites[0].throws.substr(told.sites[0].throws.find_last_of(".$") + 1), given.name(node)));
+  const std::string id = ids.next(fmt::format(
+      "throw-{}-{}", told.sites[0].throws.substr(told.sites[0].throws.find_last_of(".$") + 1), given.name(node)));
   const auto shape = [&](const ThrowSite& site) {
     Fault fault;
     fault.kind = FaultKind::exception;
@@ -73,9 +74,11 @@ Sifted sift_exceptions(const Given& given, const Times& times) {
   Sifted sifted;
   std::vector<const ToldException*> all;
   for (const ToldException& one : given.inputs.exceptions) all.push_back(&one);
-  std::stable_sort(all.begin(), all.end(), [](const ToldException* a, const ToldException* b) { return a->weight > b->weight; });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const ToldException* a, const ToldException* b) { return a->weight > b->weight; });
   if (all.size() > kMostExceptions) {
-    sifted.notes.push_back(fmt::format("of {} exceptions in the logs the {} that are told most plainly are tried", all.size(), kMostExceptions));
+    sifted.notes.push_back(fmt::format("of {} exceptions in the logs the {} that are told most plainly are tried",
+                                       all.size(), kMostExceptions));
     all.resize(kMostExceptions);
   }
   Ids ids;

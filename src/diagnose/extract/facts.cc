@@ -15,7 +15,8 @@ std::string Times::at(std::int64_t ts) const {
   if (workload != 0)
     return ts >= workload ? fmt::format("{} after the workload began", format_duration(ts - workload))
                           : fmt::format("{} before the workload began", format_duration(workload - ts));
-  return fmt::format("{} into the {}", format_duration(std::max<std::int64_t>(0, ts - begin)), of_logs ? "logs" : "dump");
+  return fmt::format("{} into the {}", format_duration(std::max<std::int64_t>(0, ts - begin)),
+                     of_logs ? "logs" : "dump");
 }
 
 double Times::longer_than_a_run(const profile::Profile& profile) const {
@@ -51,10 +52,8 @@ Facts read_facts(const Given& given) {
     }
     const bool main = (event.flags & trace::kMain) != 0;
     if (main) main_known[static_cast<std::size_t>(node)] = true;
-    if (start)
-      started.emplace_back(&event, node);
-    else
-      facts.processes.push_back({&event, node, event.signal, event.exit_code, main, false, weight_of(event)});
+    if (start) started.emplace_back(&event, node);
+    else facts.processes.push_back({&event, node, event.signal, event.exit_code, main, false, weight_of(event)});
   };
 
   std::int64_t begin = kNever;
@@ -64,10 +63,11 @@ Facts read_facts(const Given& given) {
     const trace::Trace& trace = given.inputs.traces[s];
     if (trace.meta.begin_ns > 0) begin = std::min(begin, trace.meta.begin_ns);
     times.end = std::max(times.end, trace.meta.end_ns);
-    if (trace.meta.workload_ts > 0 && (times.workload == 0 || trace.meta.workload_ts < times.workload)) times.workload = trace.meta.workload_ts;
+    if (trace.meta.workload_ts > 0 && (times.workload == 0 || trace.meta.workload_ts < times.workload))
+      times.workload = trace.meta.workload_ts;
     if (trace.meta.lost > 0)
-      facts.notes.push_back(fmt::format("{} events were lost by the tracer of '{}': the cause may be among them", trace.meta.lost,
-                                        trace.meta.node.empty() ? trace.meta.host : trace.meta.node));
+      facts.notes.push_back(fmt::format("{} events were lost by the tracer of '{}': the cause may be among them",
+                                        trace.meta.lost, trace.meta.node.empty() ? trace.meta.host : trace.meta.node));
     for (const Event& event : trace.events) {
       begin = std::min(begin, event.ts_ns - std::max<std::int64_t>(0, event.duration_ms) * kMillisecond);
       times.end = std::max(times.end, event.ts_ns);

@@ -1,4 +1,5 @@
-// What the dumps hold besides calls, as they hold it, and which time they are of: read in one walk. Inside this room only.
+// What the dumps hold besides calls, as they hold it, and which time they are of: read in one walk. Inside this room
+// only.
 #pragma once
 
 #include <cstddef>
@@ -29,19 +30,19 @@ struct Times {
 struct ProcessEvent {
   const Event* event = nullptr;
   int node = -1;
-  int signal = 0;          // that ended it; 0: exited
+  int signal = 0;  // that ended it; 0: exited
   int exit_code = -1;
   bool main = false;
-  bool main_known = false; // some event of the node says which process is the main one
+  bool main_known = false;  // some event of the node says which process is the main one
   std::uint64_t weight = 1;
 };
 
 struct Facts {
   Times times;
-  std::vector<std::vector<std::int64_t>> starts;  // by node, of its main process; by time
-  std::vector<ProcessEvent> processes;            // ends and pauses, by time
+  std::vector<std::vector<std::int64_t>> starts;               // by node, of its main process; by time
+  std::vector<ProcessEvent> processes;                         // ends and pauses, by time
   std::vector<std::pair<std::size_t, const Event*>> silences;  // and whose dump says so
-  std::uint64_t failures = 0;                     // SCF, ND and PS events
+  std::uint64_t failures = 0;                                  // SCF, ND and PS events
   Discards discards;
   std::vector<std::string> notes;
 

@@ -32,7 +32,8 @@ Network sift_network(const Given& given, const Facts& facts, const std::vector<C
       c.why += because;
     }
   };
-  for (auto& [cause, group] : silences.explained) symptoms(std::move(group), fmt::format("; {} explains it", causes[cause].words));
+  for (auto& [cause, group] : silences.explained)
+    symptoms(std::move(group), fmt::format("; {} explains it", causes[cause].words));
   symptoms(std::move(silences.idle), "; without faults they are silent until the end, too");
 
   const auto cuts = [&](std::vector<Silence> found) {

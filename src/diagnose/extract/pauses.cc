@@ -26,17 +26,26 @@ struct Pause {
 };
 
 // `ends`: when processes of the node ended, by pid.
-Pause pause_of(const ProcessEvent& p, const std::multimap<std::int32_t, std::int64_t>& ends, const Given& given, const Times& times) {
+Pause pause_of(const ProcessEvent& p, const std::multimap<std::int32_t, std::int64_t>& ends, const Given& given,
+               const Times& times) {
   const auto [first, last] = ends.equal_range(p.event->pid);
   // Who ends as he stands still would have stood so for longer.
-  const bool ended = p.event->pid != 0 && std::any_of(first, last, [&](const auto& end) { return std::abs(end.second - p.event->ts_ns) <= kEndsStill; });
+  const bool ended = p.event->pid != 0 && std::any_of(first, last, [&](const auto& end) {
+                       return std::abs(end.second - p.event->ts_ns) <= kEndsStill;
+                     });
   const bool open = ended || (p.event->flags & trace::kOpen) != 0;
   const std::int64_t length = p.event->duration_ms > 0 ? p.event->duration_ms * kMillisecond : given.pause_threshold();
   const bool blocked = (p.event->flags & trace::kBlocked) != 0;
   // A freeze has no process and comes from outside, as a signal does, also when it takes only a part of the node.
   const bool frozen = !blocked && p.event->pid == 0;
-  Pause pause{p.event->ts_ns - length, p.event->ts_ns, p.weight, !p.main_known || p.main || p.signal != 0 || frozen,
-              open, p.main_known && !p.main && !frozen, blocked, p.event};
+  Pause pause{p.event->ts_ns - length,
+              p.event->ts_ns,
+              p.weight,
+              !p.main_known || p.main || p.signal != 0 || frozen,
+              open,
+              p.main_known && !p.main && !frozen,
+              blocked,
+              p.event};
   if (open) pause.end = std::max(pause.end, times.end);
   return pause;
 }
@@ -48,7 +57,8 @@ std::vector<Pause> stood_together(std::vector<Pause> each) {
   });
   std::vector<Pause> found;
   for (const Pause& pause : each) {
-    if (!found.empty() && pause.blocked == found.back().blocked && pause.start - found.back().start <= kPauseTogether && pause.start <= found.back().end) {
+    if (!found.empty() && pause.blocked == found.back().blocked && pause.start - found.back().start <= kPauseTogether &&
+        pause.start <= found.back().end) {
       found.back().end = std::max(found.back().end, pause.end);
       found.back().weight += pause.weight;
       found.back().counts = found.back().counts || pause.counts;
@@ -71,8 +81,9 @@ Candidate paused(const Given& given, const Times& times, int node, const Pause& 
   c.last_ts = pause.end;
   c.blocked = pause.blocked;
   c.why = fmt::format("{}{} {} for {}, from {}{}", pause.partly ? "a process of " : "", c.node,
-                      pause.blocked ? "was blocked in uninterruptible wait (as on a slow disk)" : "was paused", format_duration(rounded(pause.end - pause.start)),
-                      times.at(pause.start), pause.open ? ", and as far as the dump tells did not go on" : "");
+                      pause.blocked ? "was blocked in uninterruptible wait (as on a slow disk)" : "was paused",
+                      format_duration(rounded(pause.end - pause.start)), times.at(pause.start),
+                      pause.open ? ", and as far as the dump tells did not go on" : "");
   if (pause.partly && !pause.blocked && given.nodes.count() > 1) {
     // The rest of the node went on, and only those whom that process served missed it: as in a cut.
     Fault& cut = c.alternatives.emplace_back();
@@ -89,12 +100,15 @@ Candidate paused(const Given& given, const Times& times, int node, const Pause& 
   return c;
 }
 
-ProcessFaults pauses_of(const Given& given, const Facts& facts, int node, const std::vector<ProcessEvent>& events, Ids& ids) {
+ProcessFaults pauses_of(const Given& given, const Facts& facts, int node, const std::vector<ProcessEvent>& events,
+                        Ids& ids) {
   if (events.empty()) return {};
   std::vector<Pause> each;
   std::multimap<std::int32_t, std::int64_t> ends;
   for (const ProcessEvent& p : facts.processes)
-    if (p.node == node && (p.event->state == trace::ProcessState::crashed || p.event->state == trace::ProcessState::exited)) ends.emplace(p.event->pid, p.event->ts_ns);
+    if (p.node == node &&
+        (p.event->state == trace::ProcessState::crashed || p.event->state == trace::ProcessState::exited))
+      ends.emplace(p.event->pid, p.event->ts_ns);
   for (const ProcessEvent& p : events) each.push_back(pause_of(p, ends, given, facts.times));
   ProcessFaults found;
   std::vector<Candidate>& candidates = found.sifted.candidates;
@@ -106,8 +120,15 @@ ProcessFaults pauses_of(const Given& given, const Facts& facts, int node, const 
     }
     if (!pause.blocked) stopped.push_back(candidates.size());
     candidates.push_back(paused(given, facts.times, node, pause, ids));
-    found.causes.push_back({CauseKind::paused, node, {}, pause.start, pause.end,
-                            fmt::format("the pause of {} ({})", given.name(node), facts.times.at(pause.start)), pause.partly, 0, given.plainness(*pause.event)});
+    found.causes.push_back({CauseKind::paused,
+                            node,
+                            {},
+                            pause.start,
+                            pause.end,
+                            fmt::format("the pause of {} ({})", given.name(node), facts.times.at(pause.start)),
+                            pause.partly,
+                            0,
+                            given.plainness(*pause.event)});
   }
   candidates = fold_usual(std::move(candidates), {stopped}, "stood still", facts.times, given.longest_ns);
   return found;
@@ -118,7 +139,8 @@ ProcessFaults pauses_of(const Given& given, const Facts& facts, int node, const 
 std::vector<ProcessFaults> pause_faults(const Given& given, const Facts& facts, const ByNode& events) {
   Ids ids;
   std::vector<ProcessFaults> found;
-  for (std::size_t node = 0; node < events.size(); ++node) found.push_back(pauses_of(given, facts, static_cast<int>(node), events[node], ids));
+  for (std::size_t node = 0; node < events.size(); ++node)
+    found.push_back(pauses_of(given, facts, static_cast<int>(node), events[node], ids));
   return found;
 }
 

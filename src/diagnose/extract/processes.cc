@@ -14,9 +14,9 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr double kManyEnds = 20;                       // expected in the window: then chance alone makes
-constexpr double kMoreByChance = 1.5;                  // times as many of them
-constexpr std::int64_t kAllStop = 30 * kSecond;        // nodes that are stopped one after the other are so within this
+constexpr double kManyEnds = 20;                 // expected in the window: then chance alone makes
+constexpr double kMoreByChance = 1.5;            // times as many of them
+constexpr std::int64_t kAllStop = 30 * kSecond;  // nodes that are stopped one after the other are so within this
 
 // What the profile tells apart: node, state, status or signal, whether it is the main process.
 using Manner = std::tuple<int, int, int, int>;
@@ -49,13 +49,15 @@ bool profiled(const ProcessEvent& p, const InDump& in_dump, const Given& given, 
     normal += kind.count;
   }
   const double expected = std::ceil(static_cast<double>(normal) / profile.runs) * times.runs_in_window(profile);
-  return normal > 0 && static_cast<double>(in_dump.at(manner_of(p))) <= expected * (expected >= kManyEnds ? kMoreByChance : 1);
+  return normal > 0 &&
+         static_cast<double>(in_dump.at(manner_of(p))) <= expected * (expected >= kManyEnds ? kMoreByChance : 1);
 }
 
 // What `systemctl stop` and its like make of a process.
 bool orderly(const ProcessEvent& p) {
   if (p.event->state == ProcessState::crashed) return p.signal == 15 || p.signal == 2;
-  return p.event->state == ProcessState::exited && (p.exit_code == 0 || p.exit_code == 128 + 15 || p.exit_code == 128 + 2);
+  return p.event->state == ProcessState::exited &&
+         (p.exit_code == 0 || p.exit_code == 128 + 15 || p.exit_code == 128 + 2);
 }
 
 // When somebody stopped all nodes, before the dump was written perhaps: each of them (two at least) ended in order
@@ -99,13 +101,18 @@ Sorted sort_out(const Given& given, const Facts& facts) {
     if ((event.flags & trace::kPlanned) != 0) {
       sorted.discards.add("planned: the workload or incident did it with `rose node`", p.weight);
       if (event.state == ProcessState::crashed || event.state == ProcessState::exited)
-        sorted.planned.push_back({CauseKind::planned, p.node, {}, event.ts_ns, facts.back_after(p.node, event.ts_ns),
+        sorted.planned.push_back({CauseKind::planned,
+                                  p.node,
+                                  {},
+                                  event.ts_ns,
+                                  facts.back_after(p.node, event.ts_ns),
                                   fmt::format("the planned stop of {}", given.name(p.node))});
       continue;
     }
     if (event.ts_ns >= stopped && orderly(p)) {
       sorted.discards.add("the whole deployment was stopped in order at the end of the dump", p.weight);
-      sorted.planned.push_back({CauseKind::planned, p.node, {}, event.ts_ns, kNever, fmt::format("the stop of {}", given.name(p.node))});
+      sorted.planned.push_back(
+          {CauseKind::planned, p.node, {}, event.ts_ns, kNever, fmt::format("the stop of {}", given.name(p.node))});
       continue;
     }
     if (profiled(p, in_dump, given, facts.times)) {
@@ -113,9 +120,7 @@ Sorted sort_out(const Given& given, const Facts& facts) {
       continue;
     }
     switch (event.state) {
-      case ProcessState::paused:
-        sorted.pauses[static_cast<std::size_t>(p.node)].push_back(p);
-        break;
+      case ProcessState::paused: sorted.pauses[static_cast<std::size_t>(p.node)].push_back(p); break;
       case ProcessState::crashed:
         if (p.signal == 0) p.signal = 9;  // other tools may not say which
         if (helper && p.signal == 13) {
@@ -150,7 +155,8 @@ Processes sift_processes(const Given& given, const Facts& facts) {
   std::vector<ProcessFaults> pauses = pause_faults(given, facts, sorted.pauses);
   Processes processes{{{}, std::move(sorted.discards), {}}, std::move(sorted.planned), {}};
   const auto take = [&](ProcessFaults& of) {
-    std::move(of.sifted.candidates.begin(), of.sifted.candidates.end(), std::back_inserter(processes.sifted.candidates));
+    std::move(of.sifted.candidates.begin(), of.sifted.candidates.end(),
+              std::back_inserter(processes.sifted.candidates));
     std::move(of.causes.begin(), of.causes.end(), std::back_inserter(processes.causes));
     processes.sifted.discards.add(of.sifted.discards);
   };

@@ -14,8 +14,8 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kSoon = 10 * kSecond;           // a process that ends itself this soon after a failure reacts to it
-constexpr std::int64_t kFatal = kSecond;               // so soon, it is its last word
+constexpr std::int64_t kSoon = 10 * kSecond;  // a process that ends itself this soon after a failure reacts to it
+constexpr std::int64_t kFatal = kSecond;      // so soon, it is its last word
 constexpr std::int64_t kPromote = 30 * kSecond;
 
 // The latest before it.
@@ -68,25 +68,25 @@ using Order = std::tuple<int, int, int, double, int, int, std::int64_t>;
 
 Order order_of(const Candidate& c) {
   const bool call = is_call(c);
-  return {c.symptom ? 1 : 0, order_of_kind(c), call && c.profiled ? 1 : 0, call ? -c.said : 0, c.fatal ? 0 : 1, call ? c.ordinariness : 0, c.first_ts};
+  return {c.symptom ? 1 : 0,         order_of_kind(c), call && c.profiled ? 1 : 0, call ? -c.said : 0, c.fatal ? 0 : 1,
+          call ? c.ordinariness : 0, c.first_ts};
 }
 
 // A disk that fails right before a node is killed or falls silent may be why: of the paper's order
 // we depart for the first such failure, because a symptom never precedes its cause.
 std::vector<Candidate> promoted(std::vector<Candidate> candidates) {
-  const auto first_call = std::find_if(candidates.begin(), candidates.end(), [](const Candidate& c) {
-    return c.kind == FaultKind::syscall && !c.symptom;
-  });
+  const auto first_call = std::find_if(candidates.begin(), candidates.end(),
+                                       [](const Candidate& c) { return c.kind == FaultKind::syscall && !c.symptom; });
   if (first_call == candidates.begin() || first_call == candidates.end()) return candidates;
   auto best = candidates.end();
   for (auto it = first_call; it != candidates.end() && !it->symptom; ++it) {
     const int err = it->fault.error;
     if (it->profiled || it->said < kHalfSaid || !kernel::resource_error(err)) continue;
-    const bool before_all = std::all_of(candidates.begin(), first_call,
-                                        [&](const Candidate& c) { return it->first_ts < c.first_ts; });
+    const bool before_all =
+        std::all_of(candidates.begin(), first_call, [&](const Candidate& c) { return it->first_ts < c.first_ts; });
     const bool near = std::any_of(candidates.begin(), first_call, [&](const Candidate& c) {
-      const bool same = c.node == it->node ||
-                        std::find(c.fault.peers.begin(), c.fault.peers.end(), it->node) != c.fault.peers.end();
+      const bool same =
+          c.node == it->node || std::find(c.fault.peers.begin(), c.fault.peers.end(), it->node) != c.fault.peers.end();
       return same && c.first_ts - it->first_ts <= kPromote;
     });
     if (before_all && near && (best == candidates.end() || it->first_ts < best->first_ts)) best = it;
@@ -113,31 +113,38 @@ double odds(const Candidate& c) {
     case FaultKind::block:
     case FaultKind::exception:
     case FaultKind::syscall:
-      return c.ordinariness == 0 ? kOddsResource : c.ordinariness == 1 ? kOddsCall : c.ordinariness == 2 ? kOddsEveryday : kOddsNoise;
+      return c.ordinariness == 0   ? kOddsResource
+             : c.ordinariness == 1 ? kOddsCall
+             : c.ordinariness == 2 ? kOddsEveryday
+                                   : kOddsNoise;
   }
   return 0;
 }
 
-// A dump is written when something has gone wrong: what is over long before that, counted in what has happened since, is
-// hardly why. The last few are all near; so are those that came in one incident with the last.
+// A dump is written when something has gone wrong: what is over long before that, counted in what has happened since,
+// is hardly why. The last few are all near; so are those that came in one incident with the last.
 void weigh_nearness(std::vector<Candidate>& candidates, std::int64_t longest_ns) {
   std::vector<std::int64_t> times;
   for (const Candidate& c : candidates)
     if (!c.symptom && c.ordinariness < 3) times.push_back(c.last_ts);
   std::sort(times.begin(), times.end());
-  std::vector<double> incidents(times.size() + 1);  // that begin there or later: what is further apart than a workload lasts are two
-  for (std::size_t i = times.size(); i-- > 1;) incidents[i] = incidents[i + 1] + (times[i] - times[i - 1] > longest_ns ? 1 : 0);
+  std::vector<double> incidents(times.size() +
+                                1);  // that begin there or later: what is further apart than a workload lasts are two
+  for (std::size_t i = times.size(); i-- > 1;)
+    incidents[i] = incidents[i + 1] + (times[i] - times[i - 1] > longest_ns ? 1 : 0);
   incidents[0] = incidents.size() > 1 ? incidents[1] + 1 : 0;
   for (Candidate& c : candidates) {
     const auto at = std::upper_bound(times.begin(), times.end(), c.last_ts) - times.begin();
-    const double far = std::max(static_cast<double>(times.size() - static_cast<std::size_t>(at)) / kNearFew, incidents[static_cast<std::size_t>(at)] / kNearIncidents);
+    const double far = std::max(static_cast<double>(times.size() - static_cast<std::size_t>(at)) / kNearFew,
+                                incidents[static_cast<std::size_t>(at)] / kNearIncidents);
     if (far > 1) c.weight /= far;
   }
 }
 
 }  // namespace
 
-std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const Causes& causes, std::vector<Candidate>& calls) {
+std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const Causes& causes,
+                                        std::vector<Candidate>& calls) {
   for (Candidate& own : processes) {
     if (!own.own_end) continue;
     const Cause* cause = cause_before(own, causes);
@@ -145,13 +152,12 @@ std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const 
     own.symptom = cause != nullptr || failure != nullptr;
     if (failure != nullptr)
       own.why += fmt::format("; it follows {}({}) failing with {}", failure->syscall, failure->path, failure->error);
-    else if (cause != nullptr)
-      own.why += fmt::format("; {} explains it", cause->words);
-    else
-      own.why += "; nothing in the dump explains it";
+    else if (cause != nullptr) own.why += fmt::format("; {} explains it", cause->words);
+    else own.why += "; nothing in the dump explains it";
     if (failure != nullptr && !own.partly && failure->ordinariness <= 1 && own.first_ts - failure->last_ts <= kFatal) {
       failure->fatal = true;
-      failure->why += fmt::format("; {}{} ended itself right after it", failure->usual < 1 ? "the last time " : "", own.node);
+      failure->why +=
+          fmt::format("; {}{} ended itself right after it", failure->usual < 1 ? "the last time " : "", own.node);
       failure->usual = 1;  // whatever it did at other times
     }
   }
@@ -188,8 +194,9 @@ std::vector<Candidate> weighed(std::vector<Candidate> candidates, std::int64_t l
   for (Candidate& c : candidates) c.weight /= all;
   std::vector<Candidate*> likeliest;
   for (Candidate& c : candidates) likeliest.push_back(&c);
-  std::stable_sort(likeliest.begin(), likeliest.end(),
-                   [](const Candidate* a, const Candidate* b) { return std::pair(a->symptom, -a->weight) < std::pair(b->symptom, -b->weight); });
+  std::stable_sort(likeliest.begin(), likeliest.end(), [](const Candidate* a, const Candidate* b) {
+    return std::pair(a->symptom, -a->weight) < std::pair(b->symptom, -b->weight);
+  });
   for (std::size_t i = 0; i < likeliest.size(); ++i) likeliest[i]->rank = static_cast<int>(i) + 1;
   return candidates;
 }
@@ -202,8 +209,7 @@ std::vector<Observable> observables(const Inputs& inputs, const std::vector<Cand
   if (inputs.only_logs()) return list;  // candidates of logs were not seen to happen
   for (const Candidate& c : candidates) {
     if (list.size() >= kMost) break;
-    if (c.kind == FaultKind::crash && c.own_end)
-      list.push_back({sign_of_end(c.node), c.node, c.first_ts});
+    if (c.kind == FaultKind::crash && c.own_end) list.push_back({sign_of_end(c.node), c.node, c.first_ts});
     else if (c.kind == FaultKind::syscall && c.ordinariness <= 1)
       list.push_back({sign_of_call(c.node, c.syscall, c.error), c.node, c.first_ts});
   }

@@ -1,4 +1,5 @@
-// Causes before consequences: candidates in the order of the paper, how much is believed of each, and their ranks. Pure. Inside this room only.
+// Causes before consequences: candidates in the order of the paper, how much is believed of each, and their ranks.
+// Pure. Inside this room only.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +11,14 @@
 namespace rose::diagnose {
 
 // Processes that end themselves do so for a reason; if the dump holds one, that is tried first.
-[[nodiscard]] std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const Causes& causes, std::vector<Candidate>& calls);
+[[nodiscard]] std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const Causes& causes,
+                                                      std::vector<Candidate>& calls);
 
 // All of these in the paper's order; of equal ones those that stand first here.
 [[nodiscard]] std::vector<Candidate> in_order(std::vector<std::vector<Candidate>> kinds);
 
-// The paper's order as odds. `nearness`: what was over long before the dumps' end is believed less. The rank follows the weight: over a
-// long window the last process fault is likelier than the first.
+// The paper's order as odds. `nearness`: what was over long before the dumps' end is believed less. The rank follows
+// the weight: over a long window the last process fault is likelier than the first.
 [[nodiscard]] std::vector<Candidate> weighed(std::vector<Candidate> candidates, std::int64_t longest_ns, bool nearness);
 
 // What tells, when it comes back, that a run was on the right way: whatever may be a consequence.

@@ -10,10 +10,8 @@ namespace rose::diagnose {
 void Discards::add(std::string_view why, std::uint64_t events) {
   if (events == 0) return;
   const auto it = events_.find(why);
-  if (it == events_.end())
-    events_.emplace(std::string(why), events);
-  else
-    it->second += events;
+  if (it == events_.end()) events_.emplace(std::string(why), events);
+  else it->second += events;
 }
 
 void Discards::add(const Discards& others) {
@@ -29,7 +27,8 @@ void Discards::add_stranger(const std::string& host, std::uint64_t events) {
 std::vector<Discarded> Discards::list() const {
   std::vector<Discarded> list;
   for (const auto& [why, events] : events_) list.push_back({why, events});
-  std::stable_sort(list.begin(), list.end(), [](const Discarded& a, const Discarded& b) { return a.events > b.events; });
+  std::stable_sort(list.begin(), list.end(),
+                   [](const Discarded& a, const Discarded& b) { return a.events > b.events; });
   return list;
 }
 

@@ -50,8 +50,8 @@ class Ids {
 [[nodiscard]] Candidate candidate_of(schedule::Fault fault, std::uint64_t count, std::int64_t ts);
 // Tells of the message behind a candidate, and believes it as far as the message goes; nullptr: there is none.
 void from_log(Candidate& candidate, const Said::Of* said);
-// It was not over when the dump was written. A dump of a whole run ends with it: so to its end first, else as long as was seen.
-// `longest_ns`: what a run does not last longer than; 0: the fault needs no duration.
+// It was not over when the dump was written. A dump of a whole run ends with it: so to its end first, else as long as
+// was seen. `longest_ns`: what a run does not last longer than; 0: the fault needs no duration.
 void still_so(Candidate& candidate, const Times& times, std::int64_t longest_ns);
 
 }  // namespace rose::diagnose

@@ -10,7 +10,9 @@ constexpr std::int64_t kSurelyGone = 10 * kSecond;   // nothing that was under w
 constexpr std::int64_t kHelpersGone = 60 * kSecond;  // nor do helpers do anything any more
 
 // It never came back, as far as is known.
-bool gone(const Cause& c) { return c.end == kNever && (c.kind == CauseKind::killed || c.kind == CauseKind::ended_itself) && !c.partly; }
+bool gone(const Cause& c) {
+  return c.end == kNever && (c.kind == CauseKind::killed || c.kind == CauseKind::ended_itself) && !c.partly;
+}
 
 using TimesByNode = std::vector<std::vector<std::int64_t>>;
 
@@ -25,11 +27,13 @@ TimesByNode spoken(const Given& given, const Facts& facts) {
   for (const auto& [s, event] : facts.silences) {
     const int src = event->src == 0 ? NodeMap::kNone : given.nodes.of_address(given.inputs.traces[s].str(event->src));
     if (src < 0 || event->duration_ms < 0) continue;
-    spoke[static_cast<std::size_t>(src)].push_back(event->ts_ns - event->duration_ms * kMillisecond);  // its last packet before the silence
+    spoke[static_cast<std::size_t>(src)].push_back(
+        event->ts_ns - event->duration_ms * kMillisecond);  // its last packet before the silence
     if ((event->flags & trace::kOpen) == 0) spoke[static_cast<std::size_t>(src)].push_back(event->ts_ns);
   }
   for (const ProcessEvent& p : facts.processes)
-    if (p.event->state != ProcessState::paused && (p.main || !p.main_known)) spoke[static_cast<std::size_t>(p.node)].push_back(p.event->ts_ns);
+    if (p.event->state != ProcessState::paused && (p.main || !p.main_known))
+      spoke[static_cast<std::size_t>(p.node)].push_back(p.event->ts_ns);
   return sorted(std::move(spoke));
 }
 
@@ -61,7 +65,8 @@ std::vector<Cause> end_by_signs_of_life(std::vector<Cause> causes, const Given& 
   for (Cause& cause : causes) {
     if (!gone(cause)) continue;
     const auto node = static_cast<std::size_t>(cause.node);
-    const std::int64_t sign = std::min(first_after(themselves[node], cause.start + kSurelyGone), first_after(perhaps[node], cause.start + kHelpersGone));
+    const std::int64_t sign = std::min(first_after(themselves[node], cause.start + kSurelyGone),
+                                       first_after(perhaps[node], cause.start + kHelpersGone));
     if (sign != kNever) cause.end = cause.start + (sign - cause.start) / 2;  // some time in between
   }
   return causes;

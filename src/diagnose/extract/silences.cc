@@ -9,8 +9,9 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kOfOneProcess = 60 * kSecond;  // silences that the end of one of a node's processes makes begin within this
-constexpr std::uint32_t kRhythm = 10;   // packets that show how often a pair speaks
+constexpr std::int64_t kOfOneProcess =
+    60 * kSecond;                      // silences that the end of one of a node's processes makes begin within this
+constexpr std::uint32_t kRhythm = 10;  // packets that show how often a pair speaks
 
 // How long before its cause a silence may begin: pairs that speak often fall silent at once.
 std::int64_t heartbeat(const Event& event, const Silence& silence, const Times& times) {
@@ -76,7 +77,8 @@ enum class Usual { no, as_long, without_end };
 
 Usual usual_silence(const trace::Trace& trace, const Event& event, const Silence& silence, const Given& given) {
   Usual usual = Usual::no;
-  if (!given.inputs.profile || given.said(event) != nullptr) return usual;  // messages tell of a peer, not of a connection
+  if (!given.inputs.profile || given.said(event) != nullptr)
+    return usual;  // messages tell of a peer, not of a connection
   for (const profile::Silence& known : given.inputs.profile->silences) {
     // A pair's idle connections don't excuse its busy ones.
     if (!known.is_of(event.sport, event.dport)) continue;
@@ -91,7 +93,8 @@ Usual usual_silence(const trace::Trace& trace, const Event& event, const Silence
 }
 
 // The end or pause of either side that it begins with: then it is no fault of the network. The earliest.
-std::optional<std::size_t> cause_of(const Silence& silence, double said, std::int64_t early, const std::vector<Cause>& causes) {
+std::optional<std::size_t> cause_of(const Silence& silence, double said, std::int64_t early,
+                                    const std::vector<Cause>& causes) {
   std::optional<std::size_t> cause;
   for (std::size_t i = 0; i < causes.size(); ++i) {
     const Cause& c = causes[i];
@@ -124,7 +127,8 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
     silence.dst = nodes.dst;
     silence.port = nodes.port;
     silence.events = weight;
-    silence.start = event->ts_ns - (event->duration_ms >= 0 ? event->duration_ms * kMillisecond : given.network_threshold());
+    silence.start =
+        event->ts_ns - (event->duration_ms >= 0 ? event->duration_ms * kMillisecond : given.network_threshold());
     const bool open = (event->flags & trace::kOpen) != 0;
     silence.open = open;
     silence.packets = event->packets;
@@ -135,11 +139,13 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
       sorted.discards.add("benign: the profile shows silences as long between these nodes", weight);
       continue;
     }
-    if (silence.src >= 0 && open && silence.start <= times.begin + kSecond && times.end - times.begin > 2 * kSecond && event->packets == 1) {
+    if (silence.src >= 0 && open && silence.start <= times.begin + kSecond && times.end - times.begin > 2 * kSecond &&
+        event->packets == 1) {
       sorted.discards.add("idle: nothing was sent between these nodes in the whole dump", weight);
       continue;
     }
-    const std::optional<std::size_t> cause = cause_of(silence, given.plainness(*event), heartbeat(*event, silence, times), causes);
+    const std::optional<std::size_t> cause =
+        cause_of(silence, given.plainness(*event), heartbeat(*event, silence, times), causes);
     if (!cause) {
       (usual == Usual::without_end ? sorted.idle : sorted.unexplained).push_back(silence);
     } else if (causes[*cause].kind == CauseKind::planned) {

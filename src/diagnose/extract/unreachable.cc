@@ -15,11 +15,12 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kOneSpell = 30 * kSecond;     // failures of a pair that are further apart are two
-constexpr std::int64_t kLongGap = kSecond;           // it lasted so much longer than to its last failure, at most
-constexpr std::int64_t kLeastNoticed = kSecond;      // what is over sooner, hardly a program notices
-constexpr std::int64_t kNeighbour = 3 * kSecond;     // Linux asks three times, a second apart, who has the address, then it is EHOSTUNREACH
-constexpr std::uint64_t kBurst = 3;                  // connections that were reset, for each pair
+constexpr std::int64_t kOneSpell = 30 * kSecond;  // failures of a pair that are further apart are two
+constexpr std::int64_t kLongGap = kSecond;        // it lasted so much longer than to its last failure, at most
+constexpr std::int64_t kLeastNoticed = kSecond;   // what is over sooner, hardly a program notices
+constexpr std::int64_t kNeighbour =
+    3 * kSecond;  // Linux asks three times, a second apart, who has the address, then it is EHOSTUNREACH
+constexpr std::uint64_t kBurst = 3;  // connections that were reset, for each pair
 
 // How plainly an error says that the network between was cut; 0: not at all.
 struct Meaning {
@@ -33,12 +34,12 @@ Meaning meaning_of(int err, std::string_view syscall) {
     case ENETUNREACH:
     case EHOSTUNREACH:
     case ENETDOWN: return {1, false};
-    case EPERM: return {datagram ? 1.0 : 0, true};     // a packet filter at the way out
-    case EACCES:                                       // a route that prohibits
-    case EINVAL:                                       // one that is a black hole
+    case EPERM: return {datagram ? 1.0 : 0, true};  // a packet filter at the way out
+    case EACCES:                                    // a route that prohibits
+    case EINVAL:                                    // one that is a black hole
       return {datagram ? kLikelyCut : syscall == "connect" ? 1.0 : 0, true};
     case ETIMEDOUT: return {syscall == "connect" ? kLikelyCut : 0, false};
-    case ECONNRESET: return {kPerhapsCut, false};      // mostly it is the other side's end
+    case ECONNRESET: return {kPerhapsCut, false};  // mostly it is the other side's end
     default: return {};
   }
 }
@@ -51,12 +52,14 @@ std::vector<Contact> contacts(const Given& given) {
   std::optional<profile::BenignIndex> normal;
   if (given.inputs.profile) normal.emplace(*given.inputs.profile);
   std::set<std::int16_t> reaching;  // calls that reach the other side when they succeed
-  for (const char* call : {"connect", "accept", "accept4"}) reaching.insert(static_cast<std::int16_t>(kernel::find_syscall(call)->number));
+  for (const char* call : {"connect", "accept", "accept4"})
+    reaching.insert(static_cast<std::int16_t>(kernel::find_syscall(call)->number));
   std::vector<Contact> found;
   for (std::size_t s = 0; s < given.inputs.traces.size(); ++s) {
     const trace::Trace& trace = given.inputs.traces[s];
     std::vector<int> peer_of(trace.strings.size() + 1, NodeMap::kNone - 2);  // not looked up yet
-    std::map<std::pair<std::int32_t, std::int32_t>, std::size_t> named;      // by process and descriptor: the last contact that a connect made
+    std::map<std::pair<std::int32_t, std::int32_t>, std::size_t>
+        named;  // by process and descriptor: the last contact that a connect made
     for (const Event& event : trace.events) {
       const bool failed = event.type == EventType::scf && may_mean_it(event.err);
       const bool reached = event.type == EventType::sys && event.result >= 0 && reaching.contains(event.syscall);
@@ -90,11 +93,13 @@ std::vector<Contact> contacts(const Given& given) {
     }
   }
   std::erase_if(found, [](const Contact& contact) { return contact.event == nullptr; });
-  std::stable_sort(found.begin(), found.end(), [](const Contact& a, const Contact& b) { return a.event->ts_ns < b.event->ts_ns; });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Contact& a, const Contact& b) { return a.event->ts_ns < b.event->ts_ns; });
   return found;
 }
 
-std::vector<Silence> unreachable(const Given& given, const Times& times, const std::vector<Contact>& contacts, const Causes& causes, bool plainly) {
+std::vector<Silence> unreachable(const Given& given, const Times& times, const std::vector<Contact>& contacts,
+                                 const Causes& causes, bool plainly) {
   struct Spell {
     std::int64_t first = 0, last = 0;
     std::uint64_t calls = 0;
@@ -103,7 +108,8 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
     std::int64_t early = 0;  // so long before its first failure, it began
   };
   std::map<std::pair<int, int>, std::vector<Spell>> pairs;
-  // They have reached each other since: itself, or the other one, which may only have named whom its datagrams are to go to.
+  // They have reached each other since: itself, or the other one, which may only have named whom its datagrams are to
+  // go to.
   std::set<std::pair<int, int>> over, answered;
   for (const Contact& c : contacts) {
     const std::pair pair{c.from, c.to};
@@ -136,10 +142,12 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
       one.src = pair.first;
       one.dst = pair.second;
       one.start = std::max(times.begin, spell.first - spell.early);
-      const std::int64_t gap = spell.calls > 1 ? (spell.last - spell.first) / static_cast<std::int64_t>(spell.calls - 1) : 0;
+      const std::int64_t gap =
+          spell.calls > 1 ? (spell.last - spell.first) / static_cast<std::int64_t>(spell.calls - 1) : 0;
       one.end = std::max(spell.last + std::min(gap, kLongGap), one.start + kLeastNoticed);
       // The next one was not due yet when the dump was written.
-      one.open = &spell == &spells.back() && spell.calls > 1 && !over.contains(pair) && (spell.out || !answered.contains(pair)) && times.end - spell.last <= 2 * std::max(gap, kLeastNoticed);
+      one.open = &spell == &spells.back() && spell.calls > 1 && !over.contains(pair) &&
+                 (spell.out || !answered.contains(pair)) && times.end - spell.last <= 2 * std::max(gap, kLeastNoticed);
       if (one.open) one.end = std::max(one.end, times.end);
       one.events = 0;
       one.failed_at = pair.first;

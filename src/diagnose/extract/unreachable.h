@@ -1,5 +1,5 @@
-// A cut that no silence tells of: who was cut off before it had spoken for long, or speaks only now and then, leaves calls
-// to its peers that fail as unreachable. Inside this room only.
+// A cut that no silence tells of: who was cut off before it had spoken for long, or speaks only now and then, leaves
+// calls to its peers that fail as unreachable. Inside this room only.
 #pragma once
 
 #include <vector>
@@ -21,8 +21,10 @@ struct Contact {
 
 // In their order; without those that fail like that without faults, too.
 [[nodiscard]] std::vector<Contact> contacts(const Given& given);
-// As silences, of errors that say it plainly, or else of those that only may mean it; not where something else explains them.
-[[nodiscard]] std::vector<Silence> unreachable(const Given& given, const Times& times, const std::vector<Contact>& contacts, const Causes& causes,
+// As silences, of errors that say it plainly, or else of those that only may mean it; not where something else explains
+// them.
+[[nodiscard]] std::vector<Silence> unreachable(const Given& given, const Times& times,
+                                               const std::vector<Contact>& contacts, const Causes& causes,
                                                bool plainly);
 // Whether calls alone, without a silence, are enough to believe in it.
 [[nodiscard]] bool believable(const Cut& cut);

@@ -11,9 +11,11 @@ namespace {
 constexpr std::size_t kUsualTimes = 8;  // ends or pauses of one kind, at different times, and the node lived with them
 
 // All but the last stand for no event any more.
-void fold(std::vector<Candidate>& candidates, const std::vector<std::size_t>& alike, std::string_view did, const Times& all, std::int64_t longest_ns) {
+void fold(std::vector<Candidate>& candidates, const std::vector<std::size_t>& alike, std::string_view did,
+          const Times& all, std::int64_t longest_ns) {
   std::size_t times = 1;
-  for (std::size_t i = 1; i < alike.size(); ++i) times += candidates[alike[i]].first_ts - candidates[alike[i - 1]].first_ts > longest_ns ? 1 : 0;
+  for (std::size_t i = 1; i < alike.size(); ++i)
+    times += candidates[alike[i]].first_ts - candidates[alike[i - 1]].first_ts > longest_ns ? 1 : 0;
   if (times < kUsualTimes) return;
   Candidate& last = candidates[alike.back()];
   for (std::size_t i = 0; i + 1 < alike.size(); ++i) last.count += std::exchange(candidates[alike[i]].count, 0);
@@ -43,8 +45,8 @@ bool all_the_time(std::vector<std::int64_t> times, std::int64_t longest_ns) {
   return incidents_of(std::move(times), longest_ns).size() >= kUsualFailures;
 }
 
-std::vector<Candidate> fold_usual(std::vector<Candidate> candidates, const std::vector<std::vector<std::size_t>>& alike, std::string_view did,
-                                  const Times& times, std::int64_t longest_ns) {
+std::vector<Candidate> fold_usual(std::vector<Candidate> candidates, const std::vector<std::vector<std::size_t>>& alike,
+                                  std::string_view did, const Times& times, std::int64_t longest_ns) {
   for (const std::vector<std::size_t>& kind : alike) fold(candidates, kind, did, times, longest_ns);
   std::erase_if(candidates, [](const Candidate& c) { return c.count == 0; });
   return candidates;

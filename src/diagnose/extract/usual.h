@@ -16,9 +16,10 @@ namespace rose::diagnose {
 // In several incidents.
 [[nodiscard]] bool all_the_time(std::vector<std::int64_t> times, std::int64_t longest_ns);
 
-// What ends or stands still all the time, and the node lived with it, is one candidate: the last time, which came nearest
-// to the failure. `alike`: which of the candidates are of one kind, by time.
-[[nodiscard]] std::vector<Candidate> fold_usual(std::vector<Candidate> candidates, const std::vector<std::vector<std::size_t>>& alike,
+// What ends or stands still all the time, and the node lived with it, is one candidate: the last time, which came
+// nearest to the failure. `alike`: which of the candidates are of one kind, by time.
+[[nodiscard]] std::vector<Candidate> fold_usual(std::vector<Candidate> candidates,
+                                                const std::vector<std::vector<std::size_t>>& alike,
                                                 std::string_view did, const Times& times, std::int64_t longest_ns);
 
 }  // namespace rose::diagnose

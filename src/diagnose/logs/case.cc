@@ -14,7 +14,8 @@ void TimeLine::add(std::int64_t normal, std::int64_t failure) {
 
 std::int64_t TimeLine::operator()(std::int64_t normal) const {
   if (points_.empty()) return normal + shift_;
-  const auto after = std::lower_bound(points_.begin(), points_.end(), normal, [](const auto& point, std::int64_t ts) { return point.first < ts; });
+  const auto after = std::lower_bound(points_.begin(), points_.end(), normal,
+                                      [](const auto& point, std::int64_t ts) { return point.first < ts; });
   if (after == points_.begin()) return normal - after->first + after->second;
   if (after == points_.end()) return normal - points_.back().first + points_.back().second;
   const auto before = after - 1;
@@ -32,7 +33,8 @@ std::int64_t end_of(const trace::Trace& trace) {
   return trace.events.empty() ? kSecond : trace.events.back().ts_ns;
 }
 
-LogCase::LogCase(const Inputs& inputs, const logs::Evidence& evidence, const trace::Trace* control) : inputs_(inputs), evidence_(evidence), control_(control) {
+LogCase::LogCase(const Inputs& inputs, const logs::Evidence& evidence, const trace::Trace* control)
+    : inputs_(inputs), evidence_(evidence), control_(control) {
   read_times();
 }
 
@@ -80,7 +82,8 @@ void LogCase::read_times() {
     // What the node says in a later life, which the run without faults has not, it said at another time there.
     std::uint32_t life = std::numeric_limits<std::uint32_t>::max();
     for (const logs::Hint& hint : evidence_.hints)
-      if (hint.kind == logs::Hint::Kind::end && !hint.told && hint.log == n && hint.until_ns != logs::kNoTime) life = std::min(life, hint.message);
+      if (hint.kind == logs::Hint::Kind::end && !hint.told && hint.log == n && hint.until_ns != logs::kNoTime)
+        life = std::min(life, hint.message);
     TimeLine line;
     for (const logs::Matched& one : difference.matched) {
       if (one.failure > life) break;
@@ -102,15 +105,18 @@ std::int64_t LogCase::there(std::string_view node, std::int64_t normal) const {
   return line == lines_.end() ? there(normal) : line->second(normal);
 }
 
-std::int64_t LogCase::time_of(const logs::Hint& hint) const { return hint.ts_ns != logs::kNoTime ? hint.ts_ns : first_ + (last_ - first_) / 2; }
+std::int64_t LogCase::time_of(const logs::Hint& hint) const {
+  return hint.ts_ns != logs::kNoTime ? hint.ts_ns : first_ + (last_ - first_) / 2;
+}
 
 std::int64_t LogCase::latest(const logs::Hint& hint, const std::string& node) const {
   const std::int64_t ts = time_of(hint);
   if (control_ == nullptr || hint.log >= evidence_.difference.nodes.size()) return ts;
   const logs::NodeDifference& difference = evidence_.difference.nodes[hint.log];
   if (difference.normal == logs::kNoNode) return ts;
-  const auto after = std::upper_bound(difference.matched.begin(), difference.matched.end(), hint.message,
-                                      [](std::uint32_t message, const logs::Matched& one) { return message < one.failure; });
+  const auto after =
+      std::upper_bound(difference.matched.begin(), difference.matched.end(), hint.message,
+                       [](std::uint32_t message, const logs::Matched& one) { return message < one.failure; });
   // Where it had left the usual way before, that says nothing.
   if (after == difference.matched.begin() || (after - 1)->failure != hint.message) return ts;
   const std::vector<logs::Message>& usual = evidence_.normal.nodes[difference.normal].messages;
@@ -118,7 +124,8 @@ std::int64_t LogCase::latest(const logs::Hint& hint, const std::string& node) co
   const bool aligned = evidence_.failure.nodes[hint.log].aligned;
   // Where a log has no times, nor does its last message say when the run was over.
   const std::int64_t over = aligned ? std::max(last_, end_of(*control_)) : last_;
-  std::int64_t until = next < usual.size() && usual[next].ts_ns != logs::kNoTime ? there(node, usual[next].ts_ns) : over;
+  std::int64_t until =
+      next < usual.size() && usual[next].ts_ns != logs::kNoTime ? there(node, usual[next].ts_ns) : over;
   if (!aligned && hint.until_ns != logs::kNoTime) until = std::min(until, hint.until_ns);
   return std::max(ts, until - 1);
 }

@@ -1,4 +1,5 @@
-// An incident's logs, and the run without faults beside them: which node they mean, and when that was. Inside this room only.
+// An incident's logs, and the run without faults beside them: which node they mean, and when that was. Inside this room
+// only.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,9 @@
 
 namespace rose::diagnose {
 
-inline constexpr double kSpeaks = 0.3;    // a hint of this weight says something of its node
-inline constexpr double kNextCall = 0.5;  // each further call or file that a message may mean has so much of the one before
+inline constexpr double kSpeaks = 0.3;  // a hint of this weight says something of its node
+inline constexpr double kNextCall =
+    0.5;  // each further call or file that a message may mean has so much of the one before
 
 // From the time of the run without faults to that of the incident, by the messages that both have.
 class TimeLine {
@@ -52,7 +54,8 @@ class LogCase {
   [[nodiscard]] bool timed() const { return timed_; }  // some message of the failure has a time
   [[nodiscard]] std::int64_t first() const { return first_; }
   [[nodiscard]] std::int64_t last() const { return last_; }
-  // A time of the run without faults on the incident's time line; of all nodes together, or as this one's messages have it.
+  // A time of the run without faults on the incident's time line; of all nodes together, or as this one's messages have
+  // it.
   [[nodiscard]] std::int64_t there(std::int64_t normal) const { return common_(normal); }
   [[nodiscard]] std::int64_t there(std::string_view node, std::int64_t normal) const;
   // Of a message without a time: as far into the run as its neighbours are.

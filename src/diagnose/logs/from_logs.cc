@@ -31,20 +31,21 @@ using trace::ProcessState;
 using trace::StringId;
 using trace::Trace;
 
-constexpr std::int64_t kLag = 2 * kSecond;              // between a peer's silence and the first message that tells of it
-constexpr std::int64_t kTelling = 1'000'000;            // from a message that tells of its program's end to that end
+constexpr std::int64_t kLag = 2 * kSecond;    // between a peer's silence and the first message that tells of it
+constexpr std::int64_t kTelling = 1'000'000;  // from a message that tells of its program's end to that end
 constexpr std::int64_t kLeastSilence = 5 * kSecond;
-constexpr double kSentHere = 0.4;                       // of an exception that a peer threw: here it is only what came of it
-constexpr double kBeside = 0.29;                        // of what logs say besides a dump, or of the time after it: less than a half said
-constexpr double kHangsRather = 0.7;                    // of a node that says nothing any more: that it stands still; where it is started again, that it ended
-constexpr double kUnwatched = 0.7;                      // the same of a node, or a time, of which no dump holds anything
-constexpr std::int64_t kClocksApart = 2 * kSecond;      // of a dump and a log
-constexpr std::size_t kMostPaths = 6;                   // that a message may mean which names none
+constexpr double kSentHere = 0.4;  // of an exception that a peer threw: here it is only what came of it
+constexpr double kBeside = 0.29;   // of what logs say besides a dump, or of the time after it: less than a half said
+constexpr double kHangsRather =
+    0.7;  // of a node that says nothing any more: that it stands still; where it is started again, that it ended
+constexpr double kUnwatched = 0.7;                  // the same of a node, or a time, of which no dump holds anything
+constexpr std::int64_t kClocksApart = 2 * kSecond;  // of a dump and a log
+constexpr std::size_t kMostPaths = 6;               // that a message may mean which names none
 
 bool takes_path(const kernel::SyscallInfo& info) { return info.path >= 0 || info.path2 >= 0 || info.fd >= 0; }
 bool is_network_call(std::string_view call) {
-  return call == "connect" || call.starts_with("accept") || call.starts_with("send") || call.starts_with("recv") || call == "bind" ||
-         call == "listen" || call == "socket";
+  return call == "connect" || call.starts_with("accept") || call.starts_with("send") || call.starts_with("recv") ||
+         call == "bind" || call == "listen" || call == "socket";
 }
 bool ends_connection(int error) {
   switch (error) {
@@ -61,7 +62,9 @@ bool ends_connection(int error) {
     default: return false;
   }
 }
-bool is_process_call(std::string_view call) { return call.starts_with("clone") || call == "vfork" || call == "execve" || call == "mmap" || call == "brk"; }
+bool is_process_call(std::string_view call) {
+  return call.starts_with("clone") || call == "vfork" || call == "execve" || call == "mmap" || call == "brk";
+}
 
 class FromLogs {
  public:
@@ -88,9 +91,9 @@ class FromLogs {
   }
 
  private:
-  // --- dumps beside the logs: they hold every failed call, end, pause and silence of their nodes and their time, so what messages say
-  // of those is in them, or it was not so. As candidates they would only be there twice. But for silences and pauses, which may be too
-  // short for a tracer.
+  // --- dumps beside the logs: they hold every failed call, end, pause and silence of their nodes and their time, so
+  // what messages say of those is in them, or it was not so. As candidates they would only be there twice. But for
+  // silences and pauses, which may be too short for a tracer.
 
   struct Window {
     std::int64_t begin = 0, end = 0;
@@ -109,13 +112,15 @@ class FromLogs {
       if (dump.events.empty()) continue;
       if (dump.meta.end_ns != 0) last_end_ = std::max(last_end_, dump.meta.end_ns);
       const bool full = dump.meta.window != 0 && dump.events.size() >= dump.meta.window;
-      const Window window{full || dump.meta.begin_ns == 0 ? dump.events.front().ts_ns : dump.meta.begin_ns, end_of(dump), dump.meta.lost == 0 && dump.meta.pairs_evicted == 0};
+      const Window window{full || dump.meta.begin_ns == 0 ? dump.events.front().ts_ns : dump.meta.begin_ns,
+                          end_of(dump), dump.meta.lost == 0 && dump.meta.pairs_evicted == 0};
       std::set<int> players;
       StringId last = 0;
       for (const Event& event : dump.events) {
         if (event.type == EventType::nd || (event.type == EventType::ps && event.state == ProcessState::paused)) {
           const int node = nodes->of(i, event);
-          still_.push_back({node >= 0 ? nodes->name(node) : std::string(), event.ts_ns - std::max(event.duration_ms, 0) * kMillisecond, event.ts_ns});
+          still_.push_back({node >= 0 ? nodes->name(node) : std::string(),
+                            event.ts_ns - std::max(event.duration_ms, 0) * kMillisecond, event.ts_ns});
         }
         if (!players.empty() && event.node == last) continue;
         last = event.node;
@@ -125,40 +130,44 @@ class FromLogs {
     }
   }
 
-  // How much is left of what a message says of this node at that time. A log without times has those of the run without faults, which say
-  // nothing of when it was in a dump.
+  // How much is left of what a message says of this node at that time. A log without times has those of the run without
+  // faults, which say nothing of when it was in a dump.
   [[nodiscard]] double beside_dumps(const std::string& node, std::int64_t ts, std::size_t log) const {
     if (!beside_) return 1;
     const std::vector<logs::NodeLog>& logs = case_.evidence().failure.nodes;
     const bool timed = case_.timed() && !(log < logs.size() && logs[log].aligned);
-    // Dumps are written when the failure has shown: what came after the last one is rather what came of it, or the system's own end.
+    // Dumps are written when the failure has shown: what came after the last one is rather what came of it, or the
+    // system's own end.
     if (timed && last_end_ != 0 && ts > last_end_ + kClocksApart) return kBeside;
     const auto windows = windows_.find(node);
     if (windows == windows_.end()) return kUnwatched;
     double left = kUnwatched;
     for (const Window& one : windows->second)
-      if (!timed || (ts >= one.begin - kClocksApart && ts <= one.end + kClocksApart)) left = std::min(left, one.whole ? 0 : kBeside);
+      if (!timed || (ts >= one.begin - kClocksApart && ts <= one.end + kClocksApart))
+        left = std::min(left, one.whole ? 0 : kBeside);
     return left;
   }
 
   // Nothing in the dumps is worth a try by itself.
   void read_plan() {
     const Result<Plan> plan = make_plan(inputs_);
-    dumps_tell_nothing_ = plan && std::all_of(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& c) {
-      return c.symptom || (c.kind == schedule::FaultKind::syscall && (c.profiled || c.ordinariness > 1));
-    });
+    dumps_tell_nothing_ =
+        plan && std::all_of(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& c) {
+          return c.symptom || (c.kind == schedule::FaultKind::syscall && (c.profiled || c.ordinariness > 1));
+        });
   }
 
   // Whether dumps hold a silence or a pause of this node around then.
   [[nodiscard]] bool dump_has(const Hint& hint, const std::string& node) const {
     const std::int64_t ts = case_.time_of(hint);
     return std::any_of(still_.begin(), still_.end(), [&](const Still& one) {
-      return (one.node.empty() || one.node == node || one.node == hint.peer) && ts >= one.begin - kClocksApart && ts <= one.end + kClocksApart;
+      return (one.node.empty() || one.node == node || one.node == hint.peer) && ts >= one.begin - kClocksApart &&
+             ts <= one.end + kClocksApart;
     });
   }
 
-  // One supervisor starts all nodes anew, after as long as it always takes: not longer than the shortest time from a last message to the
-  // first one of the next life. Who said nothing for longer before it began again was still there.
+  // One supervisor starts all nodes anew, after as long as it always takes: not longer than the shortest time from a
+  // last message to the first one of the next life. Who said nothing for longer before it began again was still there.
   void read_down_times() {
     std::set<std::string> ended;
     std::int64_t shortest = 0;
@@ -171,22 +180,27 @@ class FromLogs {
     if (ended.size() > 1) down_ = shortest;
   }
   [[nodiscard]] bool between_lives(const Hint& hint) const {
-    return hint.kind == Hint::Kind::end && !hint.itself && !hint.told && !hint.helper && hint.ts_ns != kNoTime && hint.until_ns != kNoTime &&
-           hint.until_ns > hint.ts_ns && !case_.evidence().failure.nodes[hint.log].aligned;
+    return hint.kind == Hint::Kind::end && !hint.itself && !hint.told && !hint.helper && hint.ts_ns != kNoTime &&
+           hint.until_ns != kNoTime && hint.until_ns > hint.ts_ns && !case_.evidence().failure.nodes[hint.log].aligned;
   }
 
   // --- what messages say
 
-  // Who failed: a peer's error comes along with its path, and with its name besides ("peer=n2 error="write /srv/n2/data/x: ..."").
+  // Who failed: a peer's error comes along with its path, and with its name besides ("peer=n2 error="write
+  // /srv/n2/data/x: ..."").
   [[nodiscard]] std::string whose(const Hint& hint) const {
     const std::string own = case_.node_of(hint.node);
-    const auto in_path = [&](const std::string& name) { return hint.path.find(fmt::format("/{}/", name)) != std::string::npos; };
+    const auto in_path = [&](const std::string& name) {
+      return hint.path.find(fmt::format("/{}/", name)) != std::string::npos;
+    };
     if (hint.kind != Hint::Kind::call || hint.path.empty() || own.empty() || in_path(own)) return own;
     const logs::Logs& failure = case_.evidence().failure;
     const std::string_view text = failure.text(failure.nodes[hint.log].messages[hint.message]);
     for (const config::Node& other : inputs_.config->nodes) {
       if (!in_path(other.name)) continue;
-      const auto word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '/' || c == '.'; };
+      const auto word = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '/' || c == '.';
+      };
       for (std::size_t at = text.find(other.name); at != std::string_view::npos; at = text.find(other.name, at + 1)) {
         const std::size_t end = at + other.name.size();
         if ((at == 0 || !word(text[at - 1])) && (end == text.size() || !word(text[end]))) return other.name;
@@ -210,9 +224,11 @@ class FromLogs {
       return;
     }
     double left = beside_dumps(node, case_.time_of(hint), hint.log);
-    if (hint.kind == Hint::Kind::end && hint.until_ns != kNoTime) left = std::max(left, beside_dumps(node, hint.until_ns, hint.log));  // some time in between
+    if (hint.kind == Hint::Kind::end && hint.until_ns != kNoTime)
+      left = std::max(left, beside_dumps(node, hint.until_ns, hint.log));  // some time in between
     // Short ones, and those that no tracer could see, stand in no dump.
-    if ((hint.kind == Hint::Kind::silence || hint.kind == Hint::Kind::stop) && !dump_has(hint, node)) left = std::max(left, dumps_tell_nothing_ ? 1 : kBeside);
+    if ((hint.kind == Hint::Kind::silence || hint.kind == Hint::Kind::stop) && !dump_has(hint, node))
+      left = std::max(left, dumps_tell_nothing_ ? 1 : kBeside);
     if (left == 0) return;
     const double weight = hint.weight * left;
     switch (hint.kind) {
@@ -237,9 +253,11 @@ class FromLogs {
     end.exit_code = hint.exit_code;
     // Which one its main process is, something must tell.
     if (hint.helper && alive_.insert(node).second) out_.put_beside(start(node, std::min(case_.first(), gone - 1)));
-    end.flags = static_cast<decltype(end.flags)>((hint.helper ? 0 : trace::kMain) | (hint.out_of_memory ? trace::kOutOfMemory : 0));
+    end.flags = static_cast<decltype(end.flags)>((hint.helper ? 0 : trace::kMain) |
+                                                 (hint.out_of_memory ? trace::kOutOfMemory : 0));
     out_.put(end, {weight, hint.words, since});
-    if (hint.until_ns != kNoTime) out_.put(start(node, std::max(hint.until_ns, end.ts_ns + 1'000'000)), {weight, hint.words});
+    if (hint.until_ns != kNoTime)
+      out_.put(start(node, std::max(hint.until_ns, end.ts_ns + 1'000'000)), {weight, hint.words});
     if (hint.weight >= kSpeaks) out_.cut_off(node, end.ts_ns);
   }
 
@@ -251,7 +269,8 @@ class FromLogs {
     if (!between_lives(hint)) return gone;
     // A process's end closes its connections at once.
     for (const Hint& other : case_.evidence().hints)
-      if (other.kind == Hint::Kind::silence && other.closed && other.peer == node && other.ts_ns != kNoTime && other.ts_ns > told && !case_.evidence().failure.nodes[other.log].aligned)
+      if (other.kind == Hint::Kind::silence && other.closed && other.peer == node && other.ts_ns != kNoTime &&
+          other.ts_ns > told && !case_.evidence().failure.nodes[other.log].aligned)
         gone = std::min(gone, other.ts_ns);
     return down_ != 0 ? std::max(gone, hint.until_ns - down_) : gone;
   }
@@ -266,7 +285,9 @@ class FromLogs {
   // Its machine answered for a node: of a process that stands still it would have taken the connections.
   [[nodiscard]] bool refused_since(const std::string& node, std::int64_t ts) const {
     return std::any_of(case_.evidence().hints.begin(), case_.evidence().hints.end(), [&](const Hint& other) {
-      const bool of_it = other.kind == Hint::Kind::silence ? other.closed && other.peer == node : other.kind == Hint::Kind::end && other.told && other.node == node;
+      const bool of_it = other.kind == Hint::Kind::silence
+                             ? other.closed && other.peer == node
+                             : other.kind == Hint::Kind::end && other.told && other.node == node;
       return of_it && other.ts_ns != kNoTime && other.ts_ns >= ts;
     });
   }
@@ -274,11 +295,13 @@ class FromLogs {
   // Who says nothing any more has ended or stands still. What would have been started again would have said so.
   void fell_silent(const Hint& hint, const std::string& node, double weight) {
     const config::Node* known = inputs_.config->find(node);
-    const bool hangs = known != nullptr && known->restart && known->restart->max > 0 && !refused_since(node, case_.time_of(hint));
+    const bool hangs =
+        known != nullptr && known->restart && known->restart->max > 0 && !refused_since(node, case_.time_of(hint));
     said_end(hint, node, hangs ? weight * kHangsRather : weight);
     if (hint.itself || beside_) return;
     const std::int64_t since = case_.time_of(hint);
-    put_stop(node, since, std::max(since + 1'000'000, case_.last()), trace::kOpen, {hangs ? weight : weight * kHangsRather, hint.words});
+    put_stop(node, since, std::max(since + 1'000'000, case_.last()), trace::kOpen,
+             {hangs ? weight : weight * kHangsRather, hint.words});
   }
 
   void said_stop(const Hint& hint, const std::string& node, double weight) {
@@ -298,7 +321,8 @@ class FromLogs {
     std::int64_t begin = std::max(case_.first(), told - kLag);
     // That its peer's process ended is why its connections were closed, and nothing fell silent before.
     for (const Hint& other : case_.evidence().hints) {
-      if (!hint.closed || !between_lives(other) || other.weight < kHalfSaid || case_.node_of(other.node) != hint.peer) continue;
+      if (!hint.closed || !between_lives(other) || other.weight < kHalfSaid || case_.node_of(other.node) != hint.peer)
+        continue;
       if (const std::int64_t gone = gone_at(other, hint.peer); gone > begin && gone <= told) begin = gone + kTelling;
     }
     const std::int64_t end = std::max(hint.until_ns != kNoTime ? hint.until_ns : begin, begin + kLeastSilence);
@@ -333,7 +357,8 @@ class FromLogs {
         failed.err = static_cast<std::int16_t>(hint.error);
         if (!path.empty()) failed.path = out_.intern(path);
         if (!hint.peer.empty() && (of_connection || is_network_call(call))) failed.peer = out_.intern(hint.peer);
-        failed.count = hint.count > 1 ? static_cast<std::uint32_t>(std::min<std::uint64_t>(hint.count - 1, 100'000)) : 1;
+        failed.count =
+            hint.count > 1 ? static_cast<std::uint32_t>(std::min<std::uint64_t>(hint.count - 1, 100'000)) : 1;
         out_.put(failed, {weight, hint.words});
         if (hint.count > 1) {
           failed.ts_ns = std::max(failed.ts_ns + 1, hint.until_ns != kNoTime ? hint.until_ns : ts);
@@ -347,22 +372,27 @@ class FromLogs {
   }
 
   // Files of the node that the run without faults made or changed, those touched last before that moment first.
-  [[nodiscard]] std::vector<std::string> files_near(const std::string& node, std::int64_t ts, std::string_view call) const {
+  [[nodiscard]] std::vector<std::string> files_near(const std::string& node, std::int64_t ts,
+                                                    std::string_view call) const {
     std::vector<std::string> files;
     if (case_.control() == nullptr) return files;
     std::vector<std::pair<std::int64_t, std::string>> by_distance;
     for (const Event& one : case_.control()->events) {
       if (one.type != EventType::sys || one.path == 0 || case_.name_in_control(one) != node) continue;
       const std::string done = kernel::syscall_name(one.syscall);
-      const bool makes_file = done.starts_with("open") || done == "creat" || done.find("sync") != std::string::npos || done.starts_with("rename") ||
-                              done.find("truncate") != std::string::npos || done == "fallocate" || done == call;
+      const bool makes_file = done.starts_with("open") || done == "creat" || done.find("sync") != std::string::npos ||
+                              done.starts_with("rename") || done.find("truncate") != std::string::npos ||
+                              done == "fallocate" || done == call;
       if (!makes_file || is_network_call(done) || done == "execve") continue;
       const std::string_view path = case_.control()->str(one.path);
-      if (path.empty() || path[0] != '/' || path.starts_with("/proc/") || path.starts_with("/dev/") || path.starts_with("/sys/")) continue;
+      if (path.empty() || path[0] != '/' || path.starts_with("/proc/") || path.starts_with("/dev/") ||
+          path.starts_with("/sys/"))
+        continue;
       const std::int64_t apart = ts - case_.there(node, one.ts_ns);
       by_distance.emplace_back(apart >= 0 ? apart : 10 * -apart, std::string(path));
     }
-    std::stable_sort(by_distance.begin(), by_distance.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::stable_sort(by_distance.begin(), by_distance.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
     std::set<std::string> patterns;
     for (const auto& [distance, path] : by_distance) {
       if (!patterns.insert(profile::path_pattern(path)).second) continue;
@@ -372,16 +402,18 @@ class FromLogs {
     return files;
   }
 
-  // What else may have happened is as likely as before: an exception is the cause, or tells of one. What a peer threw and sent along was
-  // thrown by some other node: which, the survey tells, that counts who comes by there.
+  // What else may have happened is as likely as before: an exception is the cause, or tells of one. What a peer threw
+  // and sent along was thrown by some other node: which, the survey tells, that counts who comes by there.
   void said_thrown(const Hint& hint, const std::string& node) {
-    const bool sent = std::any_of(hint.trace.begin(), hint.trace.end(), [](const logs::Thrown& one) { return one.elsewhere; });
+    const bool sent =
+        std::any_of(hint.trace.begin(), hint.trace.end(), [](const logs::Thrown& one) { return one.elsewhere; });
     bool placed = false;
     for (const config::Node& one : inputs_.config->nodes) {
       const bool here = one.name == node;
       if (!here && !sent) continue;
       const double weight = (beside_ ? hint.weight * kBeside : hint.weight) * (here && sent ? kSentHere : 1);
-      ToldException told{one.name, case_.time_of(hint), hint.until_ns, hint.count, weight, {}, throw_sites(hint.trace, one, !here)};
+      ToldException told{
+          one.name, case_.time_of(hint), hint.until_ns, hint.count, weight, {}, throw_sites(hint.trace, one, !here)};
       if (told.sites.empty()) continue;
       placed = true;
       told.last_ts = std::max(told.last_ts, told.first_ts);
@@ -397,7 +429,9 @@ class FromLogs {
     if (case_.control() == nullptr) return 0;
     std::uint64_t visits = 0;
     for (const Event& one : case_.control()->events)
-      if (one.type == EventType::af && case_.name_in_control(one) == node && case_.control()->str(one.function) == function && case_.there(node, one.ts_ns) <= ts) ++visits;
+      if (one.type == EventType::af && case_.name_in_control(one) == node &&
+          case_.control()->str(one.function) == function && case_.there(node, one.ts_ns) <= ts)
+        ++visits;
     return visits;
   }
 
@@ -408,31 +442,45 @@ class FromLogs {
       ++nameless_;
       return;
     }
-    inputs_.clock_steps.push_back({node, jump.at_ns, jump.until_ns == kNoTime ? 0 : jump.until_ns - jump.at_ns, jump.change_ns, jump.weight, jump.words, false, false});
+    inputs_.clock_steps.push_back({node, jump.at_ns, jump.until_ns == kNoTime ? 0 : jump.until_ns - jump.at_ns,
+                                   jump.change_ns, jump.weight, jump.words, false, false});
   }
 
   // No dump of one host tells what its clock is beside the others'.
   void said_clock(const Hint& hint, const std::string& node) {
     const std::int64_t off = hint.clock.off_ns;
-    const std::string by = fmt::format("{} {}", format_duration(rounded(std::abs(off))), hint.clock.either_way ? "off" : off < 0 ? "behind" : "ahead");
-    inputs_.clock_steps.push_back({node, case_.time_of(hint), 0, off, hint.weight, fmt::format("{}: the clock of {} is {}", hint.words, node, by), !hint.clock.stepped, hint.clock.either_way});
+    const std::string by = fmt::format("{} {}", format_duration(rounded(std::abs(off))),
+                                       hint.clock.either_way ? "off"
+                                       : off < 0             ? "behind"
+                                                             : "ahead");
+    inputs_.clock_steps.push_back({node, case_.time_of(hint), 0, off, hint.weight,
+                                   fmt::format("{}: the clock of {} is {}", hint.words, node, by), !hint.clock.stepped,
+                                   hint.clock.either_way});
   }
 
   // --- what the search is told besides the trace
 
   void notes() {
     if (nameless_ > 0)
-      inputs_.log_notes.push_back(fmt::format("{} of logs {} to no known node: say whose log it is with --log NODE=FILE", nameless_ == 1 ? "1 finding" : fmt::format("{} findings", nameless_),
-                                              nameless_ == 1 ? "belongs" : "belong"));
+      inputs_.log_notes.push_back(fmt::format(
+          "{} of logs {} to no known node: say whose log it is with --log NODE=FILE",
+          nameless_ == 1 ? "1 finding" : fmt::format("{} findings", nameless_), nameless_ == 1 ? "belongs" : "belong"));
     if (nowhere_ > 0)
-      inputs_.log_notes.push_back(fmt::format("{} exception{} of logs {} in no method of a JVM that the node is known to run: none is thrown for {}", nowhere_,
-                                              nowhere_ == 1 ? "" : "s", nowhere_ == 1 ? "comes up" : "come up", nowhere_ == 1 ? "it" : "them"));
-    const bool told_end = std::any_of(case_.evidence().hints.begin(), case_.evidence().hints.end(),
-                                      [](const Hint& hint) { return (hint.kind == Hint::Kind::end || hint.kind == Hint::Kind::stop) && hint.weight >= kHalfSaid; });
+      inputs_.log_notes.push_back(fmt::format(
+          "{} exception{} of logs {} in no method of a JVM that the node is known to run: none is thrown for {}",
+          nowhere_, nowhere_ == 1 ? "" : "s", nowhere_ == 1 ? "comes up" : "come up", nowhere_ == 1 ? "it" : "them"));
+    const bool told_end =
+        std::any_of(case_.evidence().hints.begin(), case_.evidence().hints.end(), [](const Hint& hint) {
+          return (hint.kind == Hint::Kind::end || hint.kind == Hint::Kind::stop) && hint.weight >= kHalfSaid;
+        });
     if (told_end && !beside_ && inputs_.config->nodes.size() > 1)
-      inputs_.log_notes.push_back("a cut or a pause that no message tells of may have come before what they tell: the search tries that, too, later than what is told");
+      inputs_.log_notes.push_back(
+          "a cut or a pause that no message tells of may have come before what they tell: the search tries that, too, "
+          "later than what is told");
     if (fileless_ > 0)
-      inputs_.log_notes.push_back("some messages name an error but no file: a run without faults tells which files the node works on, and those are tried");
+      inputs_.log_notes.push_back(
+          "some messages name an error but no file: a run without faults tells which files the node works on, and "
+          "those are tried");
   }
 
   void observables() {
@@ -441,11 +489,13 @@ class FromLogs {
       const logs::Message& message = case_.evidence().failure.nodes[one.node].messages[one.first];
       const logs::Logs& failure = case_.evidence().failure;
       said.push_back(quote(failure, one.node, message));
-      inputs_.log_observables.push_back({key_of(failure, one), case_.name_of(one.node), message.ts_ns != kNoTime ? message.ts_ns : case_.last(),
-                                         logs::read_meaning(failure.text(message)).says_something() ? said.back() : ""});
+      inputs_.log_observables.push_back(
+          {key_of(failure, one), case_.name_of(one.node), message.ts_ns != kNoTime ? message.ts_ns : case_.last(),
+           logs::read_meaning(failure.text(message)).says_something() ? said.back() : ""});
     }
     // Nothing is understood of it: then whatever only the failure has has to do.
-    if (std::all_of(inputs_.log_observables.begin(), inputs_.log_observables.end(), [](const Observable& one) { return one.words.empty(); }))
+    if (std::all_of(inputs_.log_observables.begin(), inputs_.log_observables.end(),
+                    [](const Observable& one) { return one.words.empty(); }))
       for (std::size_t i = 0; i < said.size(); ++i) inputs_.log_observables[i].words = std::move(said[i]);
   }
 
@@ -456,16 +506,18 @@ class FromLogs {
   std::map<std::string, std::vector<Window>> windows_;  // of dumps, by node
   std::vector<Still> still_;                            // of dumps
   bool dumps_tell_nothing_ = false;
-  std::int64_t last_end_ = 0;                           // when the last dump was written; 0 unknown
-  std::int64_t down_ = 0;  // of a node that begins again, at most; 0: not known
+  std::int64_t last_end_ = 0;    // when the last dump was written; 0 unknown
+  std::int64_t down_ = 0;        // of a node that begins again, at most; 0: not known
   std::set<std::string> alive_;  // nodes of which helpers ended
   std::uint64_t nameless_ = 0;
-  std::uint64_t fileless_ = 0; // errors of files that neither the message nor, without a run, anything else names
-  std::uint64_t nowhere_ = 0;  // exceptions that no method can be told of
+  std::uint64_t fileless_ = 0;  // errors of files that neither the message nor, without a run, anything else names
+  std::uint64_t nowhere_ = 0;   // exceptions that no method can be told of
 };
 
 }  // namespace
 
-void add_logs(Inputs& inputs, const logs::Evidence& evidence, const Trace* control) { FromLogs(inputs, evidence, control).build(); }
+void add_logs(Inputs& inputs, const logs::Evidence& evidence, const Trace* control) {
+  FromLogs(inputs, evidence, control).build();
+}
 
 }  // namespace rose::diagnose

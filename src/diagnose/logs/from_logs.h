@@ -1,6 +1,7 @@
-// What logs tell, as a trace: the survey's run without faults on the incident's time line, and in it the failures that messages
-// speak of or that may stand behind them. Sites and instances come from that run (ANDURIL, SOSP'24, section 5.2.3: its log and
-// the failure's are aligned, and what happened between two messages of the one is put between the same two of the other).
+// What logs tell, as a trace: the survey's run without faults on the incident's time line, and in it the failures that
+// messages speak of or that may stand behind them. Sites and instances come from that run (ANDURIL, SOSP'24,
+// section 5.2.3: its log and the failure's are aligned, and what happened between two messages of the one is put
+// between the same two of the other).
 #pragma once
 
 #include "diagnose/diagnose.h"

@@ -20,14 +20,14 @@ using trace::Event;
 using trace::EventType;
 using trace::ProcessState;
 
-constexpr double kGuessed = 0.15;                       // how much less is believed of a call that no message names, and of the nearest one
-constexpr std::size_t kMostGuesses = 40;                // of one node
-constexpr double kHalfAMessage = 8;                     // calls of one thread between are half as far as a message
-constexpr double kOpened = 0.9;                         // of a guess that a file can't be opened, beside one that it can't be written to
-constexpr double kPlainlySaid = 0.9;                    // so much less is believed of guesses where logs name a cause
-constexpr double kStoppedGuess = 0.08;                  // a kill or a stop that no message names
-constexpr double kCutGuess = 0.06;                      // a cut or a pause that no message names
-constexpr double kUnawareGuess = 0.2;                   // the same of the one node that says what it always says
+constexpr double kGuessed = 0.15;  // how much less is believed of a call that no message names, and of the nearest one
+constexpr std::size_t kMostGuesses = 40;  // of one node
+constexpr double kHalfAMessage = 8;       // calls of one thread between are half as far as a message
+constexpr double kOpened = 0.9;       // of a guess that a file can't be opened, beside one that it can't be written to
+constexpr double kPlainlySaid = 0.9;  // so much less is believed of guesses where logs name a cause
+constexpr double kStoppedGuess = 0.08;  // a kill or a stop that no message names
+constexpr double kCutGuess = 0.06;      // a cut or a pause that no message names
+constexpr double kUnawareGuess = 0.2;   // the same of the one node that says what it always says
 constexpr std::int64_t kApartCuts = 4 * kSecond;
 constexpr std::int64_t kShortGuess = 2 * kSecond, kLongGuess = 10 * kSecond;
 
@@ -57,7 +57,8 @@ void Guesses::near(std::size_t n, const logs::Observed* anchor) {
   if (case_.inputs().config->find(name) == nullptr || node.messages.empty()) return;
   const std::size_t index = anchor != nullptr ? anchor->first : node.messages.size() - 1;
   const std::int64_t ts = node.messages[index].ts_ns != kNoTime ? node.messages[index].ts_ns : case_.last();
-  const std::string before = anchor != nullptr ? " before " + quote(evidence_.failure, n, node.messages[index]) + ", which no run without faults says"
+  const std::string before = anchor != nullptr ? " before " + quote(evidence_.failure, n, node.messages[index]) +
+                                                     ", which no run without faults says"
                                                : " before the end of its log";
   struct Site {
     std::size_t messages = 0;  // between
@@ -67,7 +68,9 @@ void Guesses::near(std::size_t n, const logs::Observed* anchor) {
   };
   std::map<std::int32_t, std::size_t> made;  // by thread, until the message
   for (const Event& one : case_.control()->events)
-    if ((one.type == EventType::sys || one.type == EventType::af) && case_.name_in_control(one) == name && case_.there(name, one.ts_ns) <= ts) ++made[one.tid];
+    if ((one.type == EventType::sys || one.type == EventType::af) && case_.name_in_control(one) == name &&
+        case_.there(name, one.ts_ns) <= ts)
+      ++made[one.tid];
   std::map<std::int32_t, std::size_t> until_here;
   std::map<std::pair<std::int16_t, std::string>, Site> sites;
   for (const Event& one : case_.control()->events) {
@@ -77,8 +80,9 @@ void Guesses::near(std::size_t n, const logs::Observed* anchor) {
     if (logs::errors_of(kernel::syscall_name(one.syscall)).empty()) continue;
     const std::int64_t when = case_.there(name, one.ts_ns);
     if (when > ts) continue;
-    const auto first = std::lower_bound(node.messages.begin(), node.messages.begin() + static_cast<std::ptrdiff_t>(index), when,
-                                        [](const logs::Message& message, std::int64_t at) { return message.ts_ns < at; });
+    const auto first =
+        std::lower_bound(node.messages.begin(), node.messages.begin() + static_cast<std::ptrdiff_t>(index), when,
+                         [](const logs::Message& message, std::int64_t at) { return message.ts_ns < at; });
     const auto between = static_cast<std::size_t>(node.messages.begin() + static_cast<std::ptrdiff_t>(index) - first);
     Site& site = sites[{one.syscall, profile::path_pattern(case_.control()->str(one.path))}];
     // Its last time before the message is the nearest.
@@ -86,17 +90,19 @@ void Guesses::near(std::size_t n, const logs::Observed* anchor) {
   }
   std::vector<Site> nearest;
   for (const auto& [key, site] : sites) nearest.push_back(site);
-  // How far a site is from the message in the code no trace says. What its thread did in between does: a call after which it went on to others has hardly
-  // made it say that.
-  std::stable_sort(nearest.begin(), nearest.end(), [](const Site& a, const Site& b) { return std::tuple(a.messages, a.calls, -a.ts) < std::tuple(b.messages, b.calls, -b.ts); });
+  // How far a site is from the message in the code no trace says. What its thread did in between does: a call after
+  // which it went on to others has hardly made it say that.
+  std::stable_sort(nearest.begin(), nearest.end(), [](const Site& a, const Site& b) {
+    return std::tuple(a.messages, a.calls, -a.ts) < std::tuple(b.messages, b.calls, -b.ts);
+  });
   if (nearest.size() > kMostGuesses) nearest.resize(kMostGuesses);
   for (const Site& site : nearest) call(site.event, name, site.ts, {site.messages, site.calls}, before);
 
   // A process that was killed explains what others miss; that is not said of one that tells of its trouble itself.
-  if (std::any_of(evidence_.hints.begin(), evidence_.hints.end(),
-                  [&](const Hint& hint) {
-                    return hint.weight >= kSpeaks && hint.kind != Hint::Kind::silence && hint.kind != Hint::Kind::thrown && case_.node_of(hint.node) == name;
-                  }))
+  if (std::any_of(evidence_.hints.begin(), evidence_.hints.end(), [&](const Hint& hint) {
+        return hint.weight >= kSpeaks && hint.kind != Hint::Kind::silence && hint.kind != Hint::Kind::thrown &&
+               case_.node_of(hint.node) == name;
+      }))
     return;
   const std::string moment = fmt::format("no message names a cause; a moment{}", before);
   Event end = out_.event(EventType::ps, name, ts);
@@ -104,12 +110,16 @@ void Guesses::near(std::size_t n, const logs::Observed* anchor) {
   end.signal = 9;
   end.flags = trace::kMain;
   // Since the message before, or since nobody knows when.
-  const std::int64_t before_ts = anchor == nullptr ? case_.first() : index > 0 ? node.messages[index - 1].ts_ns : kNoTime;
+  const std::int64_t before_ts = anchor == nullptr ? case_.first()
+                                 : index > 0       ? node.messages[index - 1].ts_ns
+                                                   : kNoTime;
   out_.put(end, {kStoppedGuess, moment, before_ts == kNoTime || before_ts >= ts ? 0 : before_ts, true});
 }
 
 void Guesses::stops() {
-  const bool told = std::any_of(evidence_.hints.begin(), evidence_.hints.end(), [](const Hint& hint) { return hint.weight >= kHalfSaid && hint.kind != Hint::Kind::thrown; });
+  const bool told = std::any_of(evidence_.hints.begin(), evidence_.hints.end(), [](const Hint& hint) {
+    return hint.weight >= kHalfSaid && hint.kind != Hint::Kind::thrown;
+  });
   if (told) return;
   std::int64_t first = kNoTime;
   for (const logs::Observed& one : evidence_.difference.observed) {
@@ -122,7 +132,8 @@ void Guesses::stops() {
   // A node that says what it always says, while others see something happen, may be the one that it happened to.
   std::map<std::string, std::uint64_t> unusual;
   std::size_t noticed = 0;
-  for (std::size_t n = 0; n < evidence_.failure.nodes.size(); ++n) noticed += (unusual[case_.name_of(n)] += unusual_messages(n)) != 0 ? 1 : 0;
+  for (std::size_t n = 0; n < evidence_.failure.nodes.size(); ++n)
+    noticed += (unusual[case_.name_of(n)] += unusual_messages(n)) != 0 ? 1 : 0;
   std::vector<const config::Node*> nodes;
   for (const config::Node& node : case_.inputs().config->nodes) nodes.push_back(&node);
   const auto unaware = [&](const config::Node& node) {
@@ -158,10 +169,13 @@ std::uint64_t Guesses::unusual_messages(std::size_t n) const {
   return sum;
 }
 
-void Guesses::call(const Event* done, const std::string& node, std::int64_t ts, const Distance& distance, const std::string& before) {
+void Guesses::call(const Event* done, const std::string& node, std::int64_t ts, const Distance& distance,
+                   const std::string& before) {
   const std::string call = kernel::syscall_name(done->syscall);
   const std::string words = fmt::format("no message names a cause; it comes {} messages{}{}", distance.messages, before,
-                                        distance.calls > 0 ? fmt::format("; its thread did {} more thing{} in between", distance.calls, distance.calls == 1 ? "" : "s") : "");
+                                        distance.calls > 0 ? fmt::format("; its thread did {} more thing{} in between",
+                                                                         distance.calls, distance.calls == 1 ? "" : "s")
+                                                           : "");
   // All that a thread does between two messages is less than one message.
   const double calls = static_cast<double>(distance.calls) / (static_cast<double>(distance.calls) + kHalfAMessage);
   const double weight = kGuessed / (1 + static_cast<double>(distance.messages) + calls) * (1 - kPlainlySaid * said_);
@@ -177,8 +191,8 @@ void Guesses::call(const Event* done, const std::string& node, std::int64_t ts, 
     if (done->peer != 0) scf.peer = out_.intern(case_.control()->str(done->peer));
     if (!out_.tells(scf)) out_.put(scf, {weight * share, words, 0, true});
   };
-  // A file that is opened to be written to is written to; those calls are too many to be recorded one by one. Disks that are full
-  // are met far more often than files that can't be opened, and what can't be opened is not written to.
+  // A file that is opened to be written to is written to; those calls are too many to be recorded one by one. Disks
+  // that are full are met far more often than files that can't be opened, and what can't be opened is not written to.
   if (call.starts_with("open") || call == "creat") {
     failed("write", 1);
     failed("pwrite64", kNextCall);

@@ -1,4 +1,5 @@
-// What no message of an incident's logs says, and may have been all the same. Needs a run without faults. Inside this room only.
+// What no message of an incident's logs says, and may have been all the same. Needs a run without faults. Inside this
+// room only.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +16,11 @@ class Guesses {
   // Both must outlive it.
   Guesses(const LogCase& log_case, LogTrace& out);
 
-  // Sites of the run without faults, by how few messages stand between them and the first observable, then by how little their threads
-  // did in between, as far as the trace shows.
+  // Sites of the run without faults, by how few messages stand between them and the first observable, then by how
+  // little their threads did in between, as far as the trace shows.
   void calls();
-  // Where logs say nothing of processes and the network, both are possible: each node stands still, or is cut off, for a while.
+  // Where logs say nothing of processes and the network, both are possible: each node stands still, or is cut off, for
+  // a while.
   void stops();
 
  private:
@@ -26,7 +28,8 @@ class Guesses {
   struct Distance {
     std::size_t messages = 0, calls = 0;
   };
-  void call(const trace::Event* done, const std::string& node, std::int64_t ts, const Distance& distance, const std::string& before);
+  void call(const trace::Event* done, const std::string& node, std::int64_t ts, const Distance& distance,
+            const std::string& before);
   // How many messages of each kind the node says more, or fewer, than in the run without faults.
   [[nodiscard]] std::uint64_t unusual_messages(std::size_t log) const;
 

@@ -12,10 +12,12 @@
 namespace rose::diagnose {
 
 // The nodes of the deployment, by the names and addresses that messages may use for them.
-[[nodiscard]] std::vector<logs::NodeName> node_names_in_logs(const config::Config& config, const std::map<std::string, std::string>& host_to_node);
+[[nodiscard]] std::vector<logs::NodeName> node_names_in_logs(const config::Config& config,
+                                                             const std::map<std::string, std::string>& host_to_node);
 
-// Which node lines of a log mean that name this host: "web-1" and "shop_web_1" of Compose, "db-0/postgres" of kubectl, "n1.example.com",
-// an address, or what --map tells; "" none.
-[[nodiscard]] std::string node_of_host(std::string_view host, const config::Config& config, const std::map<std::string, std::string>& host_to_node);
+// Which node lines of a log mean that name this host: "web-1" and "shop_web_1" of Compose, "db-0/postgres" of kubectl,
+// "n1.example.com", an address, or what --map tells; "" none.
+[[nodiscard]] std::string node_of_host(std::string_view host, const config::Config& config,
+                                       const std::map<std::string, std::string>& host_to_node);
 
 }  // namespace rose::diagnose

@@ -19,8 +19,11 @@ constexpr std::size_t kMostSites = 4;
 
 // The JDK's own, and what languages bring along: they throw what they are told by others.
 bool of_platform(const Frame& frame) {
-  static constexpr std::array kPackages = std::to_array<std::string_view>({"scala.", "kotlin.", "groovy.", "org.codehaus.groovy.", "clojure."});
-  return of_jdk(frame.class_name) || std::any_of(kPackages.begin(), kPackages.end(), [&](std::string_view package) { return frame.class_name.starts_with(package); });
+  static constexpr std::array kPackages =
+      std::to_array<std::string_view>({"scala.", "kotlin.", "groovy.", "org.codehaus.groovy.", "clojure."});
+  return of_jdk(frame.class_name) || std::any_of(kPackages.begin(), kPackages.end(), [&](std::string_view package) {
+           return frame.class_name.starts_with(package);
+         });
 }
 
 std::string name_of(const Frame& frame) { return frame.class_name + "." + frame.method; }
@@ -32,7 +35,8 @@ class Sites {
   }
 
   std::vector<ThrowSite> find(const logs::StackTrace& trace, bool elsewhere) {
-    // What was caught and became another exception had its effect inside of where that happened; outside of it, only the other one did.
+    // What was caught and became another exception had its effect inside of where that happened; outside of it, only
+    // the other one did.
     for (auto thrown = trace.rbegin(); thrown != trace.rend() && sites_.size() < kMostSites; ++thrown)
       if (thrown->elsewhere == elsewhere) of(*thrown);
     if (sites_.size() > kMostSites) sites_.resize(kMostSites);
@@ -48,7 +52,8 @@ class Sites {
   [[nodiscard]] bool named(const Frame& frame) const {
     if (std::find(methods_.sources.begin(), methods_.sources.end(), frame.file) != methods_.sources.end()) return true;
     const jvm::Method method{frame.class_name, frame.method, {}, frame.file, 0};
-    return std::any_of(patterns_.begin(), patterns_.end(), [&](const jvm::NamePattern& pattern) { return pattern.matches(method); });
+    return std::any_of(patterns_.begin(), patterns_.end(),
+                       [&](const jvm::NamePattern& pattern) { return pattern.matches(method); });
   }
 
   void of(const Thrown& thrown) {
@@ -69,7 +74,8 @@ class Sites {
     }
     // The method threw it itself, on a line that nobody comes to without a reason.
     add(thrown, frame, std::nullopt);
-    if (inside > 1 && thrown.frames[1].line != 0 && possible(thrown.frames[1])) add(thrown, thrown.frames[1], thrown.frames[1].line);
+    if (inside > 1 && thrown.frames[1].line != 0 && possible(thrown.frames[1]))
+      add(thrown, thrown.frames[1], thrown.frames[1].line);
   }
 
   void add(const Thrown& thrown, const Frame& frame, std::optional<std::uint64_t> line) {
@@ -78,7 +84,8 @@ class Sites {
       return one.throws == site.throws && one.function == site.function && one.line == site.line;
     });
     if (known) return;
-    site.frame = fmt::format("{}({}{})", site.function, frame.file.empty() ? "unknown source" : frame.file, frame.line != 0 ? fmt::format(":{}", frame.line) : "");
+    site.frame = fmt::format("{}({}{})", site.function, frame.file.empty() ? "unknown source" : frame.file,
+                             frame.line != 0 ? fmt::format(":{}", frame.line) : "");
     sites_.push_back(std::move(site));
   }
 
@@ -90,6 +97,8 @@ class Sites {
 
 }  // namespace
 
-std::vector<ThrowSite> throw_sites(const logs::StackTrace& trace, const config::Node& node, bool elsewhere) { return Sites(node).find(trace, elsewhere); }
+std::vector<ThrowSite> throw_sites(const logs::StackTrace& trace, const config::Node& node, bool elsewhere) {
+  return Sites(node).find(trace, elsewhere);
+}
 
 }  // namespace rose::diagnose

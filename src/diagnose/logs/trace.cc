@@ -44,10 +44,12 @@ void LogTrace::put(const Event& event, Said::Of said) {
 }
 
 LogTrace::FailedCall LogTrace::key_of(const Event& failed) const {
-  return {failed.node, failed.syscall, failed.err, failed.path == 0 ? std::string() : profile::path_pattern(out_.str(failed.path)), failed.peer};
+  return {failed.node, failed.syscall, failed.err,
+          failed.path == 0 ? std::string() : profile::path_pattern(out_.str(failed.path)), failed.peer};
 }
 
-void LogTrace::put_silence(const std::string& node, const std::string& peer, std::int64_t begin, std::int64_t end, double weight, const std::string& words) {
+void LogTrace::put_silence(const std::string& node, const std::string& peer, std::int64_t begin, std::int64_t end,
+                           double weight, const std::string& words) {
   for (const bool back : {false, true}) {
     Event silence = event(EventType::nd, back ? peer : node, end);
     silence.src = intern(back ? node : peer);
@@ -75,7 +77,8 @@ void LogTrace::put_control() {
     event.ts_ns = case_.there(node, one.ts_ns);
     const auto cut = cut_.find(std::string(node));
     if (cut != cut_.end() && event.ts_ns > cut->second) continue;
-    for (StringId Event::*field : {&Event::path, &Event::path2, &Event::peer, &Event::function, &Event::src, &Event::dst})
+    for (StringId Event::* field :
+         {&Event::path, &Event::path2, &Event::peer, &Event::function, &Event::src, &Event::dst})
       if (one.*field != 0) event.*field = intern(control.str(one.*field));
     event.node = intern(node);
     put_beside(event);
@@ -84,7 +87,8 @@ void LogTrace::put_control() {
 }
 
 void LogTrace::finish(Inputs& inputs) && {
-  std::stable_sort(made_.begin(), made_.end(), [](const Made& a, const Made& b) { return a.event.ts_ns < b.event.ts_ns; });
+  std::stable_sort(made_.begin(), made_.end(),
+                   [](const Made& a, const Made& b) { return a.event.ts_ns < b.event.ts_ns; });
   Said& said = inputs.said.emplace_back();
   said.trace = inputs.traces.size();
   for (Made& one : made_) {

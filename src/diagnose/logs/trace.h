@@ -1,4 +1,5 @@
-// The trace that logs become: events that they tell of, or that are guessed, among what the run without faults did. Inside this room only.
+// The trace that logs become: events that they tell of, or that are guessed, among what the run without faults did.
+// Inside this room only.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,8 @@ class LogTrace {
   // What only helps to read the others.
   void put_beside(const trace::Event& event) { made_.push_back({event, {}}); }
   // Nothing goes from one to the other, nor back.
-  void put_silence(const std::string& node, const std::string& peer, std::int64_t begin, std::int64_t end, double weight, const std::string& words);
+  void put_silence(const std::string& node, const std::string& peer, std::int64_t begin, std::int64_t end,
+                   double weight, const std::string& words);
 
   // From here on the incident went another way than the run without faults.
   void cut_off(const std::string& node, std::int64_t ts);

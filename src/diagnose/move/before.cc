@@ -1,7 +1,7 @@
-// Levels 1 and 2, from logs alone: what no log tells came before what one tells. A node that says when it was killed does not say that
-// it was cut off before, or that another one stood still. Each such guess is made alone; what the node then does that it never
-// does without faults is where a kill meets it in another state, so the fault that the logs tell of waits for that. Then by
-// time: while the guess lasts, after it, and with two of them at once.
+// Levels 1 and 2, from logs alone: what no log tells came before what one tells. A node that says when it was killed
+// does not say that it was cut off before, or that another one stood still. Each such guess is made alone; what the
+// node then does that it never does without faults is where a kill meets it in another state, so the fault that the
+// logs tell of waits for that. Then by time: while the guess lasts, after it, and with two of them at once.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -15,13 +15,13 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostTold = 2;        // faults that logs tell of
-constexpr std::size_t kMostBefore = 12;    // before each
+constexpr std::size_t kMostTold = 2;     // faults that logs tell of
+constexpr std::size_t kMostBefore = 12;  // before each
 constexpr std::size_t kMostPairs = 12;
-constexpr std::size_t kMostNews = 12;       // things that the node does only then
-constexpr double kGuessStep = 0.85;         // of the belief in one guess, or in one thing, has the next one
-constexpr double kByTime = 0.4;             // of a guess's share has the told fault at a time of it
-constexpr double kPlaceAfter = 0.5;         // of the belief in places has what comes after a guess
+constexpr std::size_t kMostNews = 12;  // things that the node does only then
+constexpr double kGuessStep = 0.85;    // of the belief in one guess, or in one thing, has the next one
+constexpr double kByTime = 0.4;        // of a guess's share has the told fault at a time of it
+constexpr double kPlaceAfter = 0.5;    // of the belief in places has what comes after a guess
 constexpr std::int64_t kShortBefore = 2 * kSecond, kLongBefore = 10 * kSecond;
 
 bool told_process(const Candidate& c) {
@@ -65,9 +65,12 @@ class BeforeMove final : public Move {
       return;
     }
     const FaultOutcome* outcome = outcome_of(result, told_.id);
-    if (asked_.kind == Kind::news && outcome != nullptr && outcome->fired && result.oracle == OracleAnswer::miss && world_.level(3)) {
-      const double belief = belief_ * kSharePlace * kPlaceAfter * std::pow(kGuessStep, offspring_made_++) * (1 + 3 * shown.observables);
-      if (std::unique_ptr<Move> move = place_move(world_, tried.schedule, told_.id, belief)) offspring_.moves.push_back(std::move(move));
+    if (asked_.kind == Kind::news && outcome != nullptr && outcome->fired && result.oracle == OracleAnswer::miss &&
+        world_.level(3)) {
+      const double belief =
+          belief_ * kSharePlace * kPlaceAfter * std::pow(kGuessStep, offspring_made_++) * (1 + 3 * shown.observables);
+      if (std::unique_ptr<Move> move = place_move(world_, tried.schedule, told_.id, belief))
+        offspring_.moves.push_back(std::move(move));
     }
   }
 
@@ -86,7 +89,8 @@ class BeforeMove final : public Move {
   };
 
   std::vector<Waiting>::iterator best() {
-    return std::max_element(waiting_.begin(), waiting_.end(), [](const Waiting& a, const Waiting& b) { return a.what.yield < b.what.yield; });
+    return std::max_element(waiting_.begin(), waiting_.end(),
+                            [](const Waiting& a, const Waiting& b) { return a.what.yield < b.what.yield; });
   }
 
   void add(Kind kind, std::vector<Fault> faults, double yield, int level, std::string why) {
@@ -128,18 +132,21 @@ class BeforeMove final : public Move {
     for (const std::vector<Fault>* of : {&cuts, &pauses})
       for (const Fault& fault : *of) {
         if (waiting_.size() >= kMostBefore) break;
-        add(Kind::guess, {in_time(fault, begin_, "")}, yield, 1, fmt::format("no log tells what came before {}: a guess", told_.id));
+        add(Kind::guess, {in_time(fault, begin_, "")}, yield, 1,
+            fmt::format("no log tells what came before {}: a guess", told_.id));
         yield *= kGuessStep;
       }
-    // Two of them, and the one that the logs tell of while both last; those of other nodes first, which say nothing of it.
+    // Two of them, and the one that the logs tell of while both last; those of other nodes first, which say nothing of
+    // it.
     yield = kShareTwoBefore * belief_;
     std::size_t pairs = 0;
     std::rotate(cuts.begin(), cuts.begin() + (cuts.empty() ? 0 : 1), cuts.end());
     for (const Fault& cut : cuts)
       for (const Fault& pause : pauses) {
         if (cut.node == pause.node || nodes.size() < 3 || ++pairs > kMostPairs) continue;
-        add(Kind::time, {in_time(cut, begin_, ""), in_time(pause, duration_ / 4, cut.id), in_time(told_, duration_ / 4, pause.id)}, yield, 1,
-            fmt::format("no log tells what came before {}: two guesses at once", told_.id));
+        add(Kind::time,
+            {in_time(cut, begin_, ""), in_time(pause, duration_ / 4, cut.id), in_time(told_, duration_ / 4, pause.id)},
+            yield, 1, fmt::format("no log tells what came before {}: two guesses at once", told_.id));
         yield *= kGuessStep;
       }
   }
@@ -172,11 +179,13 @@ class BeforeMove final : public Move {
         last.after = {fault.id};
         last.when = {doing.condition};
         add(Kind::news, {fault, std::move(last)}, yield, 2,
-            fmt::format("{} after {}, once {} does what it never does without: {}", told_.id, fault.id, told_.node, context_words(doing.condition)));
+            fmt::format("{} after {}, once {} does what it never does without: {}", told_.id, fault.id, told_.node,
+                        context_words(doing.condition)));
         yield *= kGuessStep;
       }
     for (const bool during : {true, false})
-      add(Kind::time, {fault, in_time(told_, during ? duration_ / 2 : duration_ + duration_ / 8, fault.id)}, kByTime * kShareBefore * belief, 1,
+      add(Kind::time, {fault, in_time(told_, during ? duration_ / 2 : duration_ + duration_ / 8, fault.id)},
+          kByTime * kShareBefore * belief, 1,
           fmt::format("{} {} {}, of which no log tells", told_.id, during ? "during" : "right after", fault.id));
   }
 

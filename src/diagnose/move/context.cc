@@ -1,7 +1,8 @@
-// Level 2: what happened before? The paper's algorithm 1 over what the node did before the fault: the fault waits for the
-// last event, then for the one before it as well, and so on. Where another node does in the test deployment what this one
-// did in production, all nodes wait for it, and the first takes the fault (amplification); never for partitions. What the
-// survey shows is not tried: events that no node has, and contexts that would come at a moment that was tried.
+// Level 2: what happened before? The paper's algorithm 1 over what the node did before the fault: the fault waits for
+// the last event, then for the one before it as well, and so on. Where another node does in the test deployment what
+// this one did in production, all nodes wait for it, and the first takes the fault (amplification); never for
+// partitions. What the survey shows is not tried: events that no node has, and contexts that would come at a moment
+// that was tried.
 #include <algorithm>
 #include <deque>
 #include <limits>
@@ -14,23 +15,23 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostContext = 10;    // conditions of one fault
-constexpr std::size_t kMostEvents = 64;     // looked at before one fault
-constexpr int kMostUnseen = 2;              // events skipped in runs because no node shows them
-constexpr std::size_t kMostFaults = 8;      // process and network faults that are given a context
-constexpr std::uint64_t kMostOccurrence = 50;     // an event that came more often before the fault is not counted blindly
-constexpr std::int64_t kTraceSlack = 2'000'000;   // between the clocks of the injector and of the tracer
-constexpr std::uint64_t kLater = 2;         // so many more of an event than a window that began late shows
-constexpr int kMostLookedAt = 20'000;       // events of a run's trace, to compare its order
-constexpr double kUnforeseen = 0.6;         // times this: the survey did not show the whole context
-constexpr double kFirstStep = 0.5;          // of the belief goes to the first context
-constexpr double kOtherOrder = 0.5;         // times this, for what follows: what came before was not production's
-constexpr double kNextPlace = 0.6;          // of the belief in one context's places has the next one's
-constexpr std::size_t kMostOpenEvents = 4000;  // of a span that logs leave open are looked at,
-constexpr std::size_t kMostOpenKinds = 24;     // kinds of them tried,
-constexpr std::size_t kMostOpenTimes = 4;      // each at so many of its times
-constexpr std::size_t kMostOpenAhead = 6;      // and so many looked into ahead
-constexpr double kOpenStep = 0.85;          // of the belief in one moment of an open span has the next one
+constexpr std::size_t kMostContext = 10;       // conditions of one fault
+constexpr std::size_t kMostEvents = 64;        // looked at before one fault
+constexpr int kMostUnseen = 2;                 // events skipped in runs because no node shows them
+constexpr std::size_t kMostFaults = 8;         // process and network faults that are given a context
+constexpr std::uint64_t kMostOccurrence = 50;  // an event that came more often before the fault is not counted blindly
+constexpr std::int64_t kTraceSlack = 2'000'000;  // between the clocks of the injector and of the tracer
+constexpr std::uint64_t kLater = 2;              // so many more of an event than a window that began late shows
+constexpr int kMostLookedAt = 20'000;            // events of a run's trace, to compare its order
+constexpr double kUnforeseen = 0.6;              // times this: the survey did not show the whole context
+constexpr double kFirstStep = 0.5;               // of the belief goes to the first context
+constexpr double kOtherOrder = 0.5;              // times this, for what follows: what came before was not production's
+constexpr double kNextPlace = 0.6;               // of the belief in one context's places has the next one's
+constexpr std::size_t kMostOpenEvents = 4000;    // of a span that logs leave open are looked at,
+constexpr std::size_t kMostOpenKinds = 24;       // kinds of them tried,
+constexpr std::size_t kMostOpenTimes = 4;        // each at so many of its times
+constexpr std::size_t kMostOpenAhead = 6;        // and so many looked into ahead
+constexpr double kOpenStep = 0.85;               // of the belief in one moment of an open span has the next one
 
 // What a window shows that began after the node did comes on top of what it does not show.
 bool began_late(const Plan& plan) { return plan.workload_ts == 0; }
@@ -52,12 +53,18 @@ class ContextMove final : public Move {
     std::vector<std::string> others;   // nodes that may play the role instead
     double belief = 0;
     std::string why;
-    bool open = false;                 // each event is a moment of its own, the likeliest first: not what came before one moment
+    bool open = false;  // each event is a moment of its own, the likeliest first: not what came before one moment
   };
 
   ContextMove(const World& world, Setup setup)
-      : world_(world), base_(std::move(setup.base)), fault_(setup.fault), events_(std::move(setup.events)),
-        others_(std::move(setup.others)), belief_(setup.belief), why_(std::move(setup.why)), open_(setup.open),
+      : world_(world),
+        base_(std::move(setup.base)),
+        fault_(setup.fault),
+        events_(std::move(setup.events)),
+        others_(std::move(setup.others)),
+        belief_(setup.belief),
+        why_(std::move(setup.why)),
+        open_(setup.open),
         foreseen_(world.survey.made && base_.faults[fault_].after.empty() && world.uses("survey")) {
     begin_event();
   }
@@ -65,7 +72,9 @@ class ContextMove final : public Move {
   NextTry peek() override {
     if (under_way_) return nullptr;
     skip_what_is_known();
-    if (!hit_.empty()) spread(std::exchange(hit_, {}));  // it showed the bug, too rarely: the next run may have given the role to another node
+    if (!hit_.empty())
+      spread(std::exchange(hit_,
+                           {}));  // it showed the bug, too rarely: the next run may have given the role to another node
     if (step_ != Step::spread && done()) return nullptr;
     const bool anywhere = amplified_ || step_ == Step::amplify || step_ == Step::spread;
     Try t;
@@ -75,15 +84,17 @@ class ContextMove final : public Move {
     std::string list;
     for (const Condition& condition : t.schedule.faults[fault_].when)
       list += fmt::format("{}{}", list.empty() ? "" : ", then ", context_words(condition));
-    const std::string count = step_ == Step::one && variants_.front() > 1 ? fmt::format(", {} time", ordinal_text(variants_.front())) : "";
-    t.why = fmt::format("{} after {}{}{}", base_.faults[fault_].id, list, count, anywhere ? ", on whichever node does that first" : "");
+    const std::string count =
+        step_ == Step::one && variants_.front() > 1 ? fmt::format(", {} time", ordinal_text(variants_.front())) : "";
+    t.why = fmt::format("{} after {}{}{}", base_.faults[fault_].id, list, count,
+                        anywhere ? ", on whichever node does that first" : "");
     if (!why_.empty()) t.why += fmt::format(" ({})", why_);
     double unsure = 1;
     if (foreseen_ && !anywhere) {
-      if (std::optional<std::string> moment = moment_in(world_.survey.trace, base_.faults[fault_].node, t.schedule.faults[fault_].when))
+      if (std::optional<std::string> moment =
+              moment_in(world_.survey.trace, base_.faults[fault_].node, t.schedule.faults[fault_].when))
         t.moment = *std::move(moment);
-      else
-        unsure = kUnforeseen;
+      else unsure = kUnforeseen;
     }
     if (anywhere) t.schedule = amplify(std::move(t.schedule), fault_);
     t.yield = belief_ * world_.believed(base_) * kFirstStep * std::pow(open_ ? kOpenStep : kNextStep, tries_) * unsure;
@@ -106,7 +117,8 @@ class ContextMove final : public Move {
       if (!tried.moment.empty()) moments_.insert(tried.moment);
       reached_place(tried.schedule, *fired, in_order, shown);
     }
-    if (fired != nullptr && result.verdict == schedule::Verdict::reproduced && !amplified_ && step_ == Step::one && !others_.empty())
+    if (fired != nullptr && result.verdict == schedule::Verdict::reproduced && !amplified_ && step_ == Step::one &&
+        !others_.empty())
       hit_ = tried.schedule.faults[fault_].when;
     switch (step_) {
       case Step::one:
@@ -147,28 +159,30 @@ class ContextMove final : public Move {
   std::vector<std::unique_ptr<Move>> offspring() override { return std::move(offspring_.moves); }
 
  private:
-  // one: the newest event of the context on its node, in one of its variants; amplify: the same on every node; spread: what
-  // was reached on this node, on every node.
+  // one: the newest event of the context on its node, in one of its variants; amplify: the same on every node; spread:
+  // what was reached on this node, on every node.
   enum class Step { one, amplify, spread };
 
   bool done() const { return ended_ || at_ >= events_.size() || variants_.empty(); }
 
-  // Which of its times are waited for: the one that production saw, when this deployment has so many, and the first. Of a
-  // window that began late the next ones, too: it may have been one of those.
+  // Which of its times are waited for: the one that production saw, when this deployment has so many, and the first. Of
+  // a window that began late the next ones, too: it may have been one of those.
   void begin_event() {
     variants_.clear();
     reached_ = in_order_ = false;
     step_ = Step::one;
     if (at_ >= events_.size()) return;
     const std::uint64_t wanted = events_[at_].occurrence;
-    const std::optional<std::uint64_t> here = foreseen_ ? std::optional(times_on(base_.faults[fault_].node)) : std::nullopt;
+    const std::optional<std::uint64_t> here =
+        foreseen_ ? std::optional(times_on(base_.faults[fault_].node)) : std::nullopt;
     if (open_) {
       variants_.push_back(here ? std::clamp<std::uint64_t>(wanted, 1, std::max<std::uint64_t>(1, *here)) : wanted);
       return;
     }
     if (wanted > 1 && here && wanted <= *here) variants_.push_back(wanted);
     if (here && late_times())
-      for (std::uint64_t later = wanted + 1; later <= std::min(*here, wanted + kLater); ++later) variants_.push_back(later);
+      for (std::uint64_t later = wanted + 1; later <= std::min(*here, wanted + kLater); ++later)
+        variants_.push_back(later);
     variants_.push_back(1);
     if (wanted == 1) std::rotate(variants_.begin(), variants_.end() - 1, variants_.end());
     if (wanted > 1 && !here && wanted <= kMostOccurrence) variants_.push_back(wanted);
@@ -196,7 +210,7 @@ class ContextMove final : public Move {
     } else if (!context_.empty() || ++unseen_ > kMostUnseen) {
       ended_ = true;  // the event is not part of the way to the bug
     } else {
-      skip_event();   // without any context yet, the one before it may be
+      skip_event();  // without any context yet, the one before it may be
     }
     begin_event();
   }
@@ -209,14 +223,16 @@ class ContextMove final : public Move {
   std::uint64_t times_on(std::string_view node) const {
     std::uint64_t times = 0;
     for (const trace::Event& event : world_.survey.trace.events)
-      if (of_node(world_.survey.trace, event, node) && meets(world_.survey.trace, event, events_[at_].condition)) ++times;
+      if (of_node(world_.survey.trace, event, node) && meets(world_.survey.trace, event, events_[at_].condition))
+        ++times;
     return times;
   }
 
   void skip_what_is_known() {
     while (foreseen_ && !amplified_ && step_ == Step::one && hit_.empty() && !done()) {
       if (!open_ && context_.empty() && times_on(base_.faults[fault_].node) == 0) {
-        const bool elsewhere = std::any_of(others_.begin(), others_.end(), [&](const std::string& node) { return times_on(node) > 0; });
+        const bool elsewhere =
+            std::any_of(others_.begin(), others_.end(), [&](const std::string& node) { return times_on(node) > 0; });
         if (elsewhere) {
           step_ = Step::amplify;
           return;
@@ -245,7 +261,8 @@ class ContextMove final : public Move {
   std::vector<Condition> conditions() const {
     if (step_ == Step::spread) return spread_;
     std::vector<Condition> list{events_[at_].condition};
-    if (step_ == Step::one) list.front().count = static_cast<int>(std::min<std::uint64_t>(variants_.front(), 1'000'000));
+    if (step_ == Step::one)
+      list.front().count = static_cast<int>(std::min<std::uint64_t>(variants_.front(), 1'000'000));
     for (Condition& condition : accepted()) list.push_back(std::move(condition));
     return list;
   }
@@ -286,7 +303,8 @@ class ContextMove final : public Move {
     if (outcome != nullptr && outcome->fired && result.trace.meta.workload_ts != 0)
       return result.trace.meta.workload_ts + outcome->fired_ns + kTraceSlack;
     for (const trace::Event& event : result.trace.events)
-      if (event.type == trace::EventType::ps && (event.flags & trace::kInjected) != 0 && result.trace.str(event.node) == fired.node)
+      if (event.type == trace::EventType::ps && (event.flags & trace::kInjected) != 0 &&
+          result.trace.str(event.node) == fired.node)
         return event.ts_ns;
     return 0;
   }
@@ -329,7 +347,9 @@ class ContextMove final : public Move {
     for (const trace::Event& event : trace.events)
       if (event.ts_ns <= until && of_node(trace, event, fired.node) && meets(trace, event, last.condition)) ++times;
     // Whichever node of a group it was: the moment is that of its role.
-    return times == 0 ? std::string{} : fmt::format("{} {} {}", fired.group.empty() ? fired.id + " " + fired.node : fired.group, last.key, times);
+    return times == 0 ? std::string{}
+                      : fmt::format("{} {} {}", fired.group.empty() ? fired.id + " " + fired.node : fired.group,
+                                    last.key, times);
   }
 
   // Level 3 goes on from where the fault came and the bug did not.
@@ -338,9 +358,11 @@ class ContextMove final : public Move {
     const std::string moment = came_at(fired, *shown.result);
     if (!moment.empty() && !places_.insert(moment).second) return;
     // What the dump shows after the fault came back: this is the moment.
-    const double belief = belief_ / kShareContext * kSharePlace * std::pow(open_ ? kOpenStep : kNextPlace, offspring_made_) * (in_order || open_ ? 1 : kOtherOrder) *
-                          (1 + 3 * shown.observables);
-    if (std::unique_ptr<Move> move = place_move(world_, schedule, fired.id, belief)) offspring_.moves.push_back(std::move(move));
+    const double belief = belief_ / kShareContext * kSharePlace *
+                          std::pow(open_ ? kOpenStep : kNextPlace, offspring_made_) *
+                          (in_order || open_ ? 1 : kOtherOrder) * (1 + 3 * shown.observables);
+    if (std::unique_ptr<Move> move = place_move(world_, schedule, fired.id, belief))
+      offspring_.moves.push_back(std::move(move));
     // Nothing says how much of an event a late window lacks: its next times are as likely as the one that was seen.
     if (!(step_ == Step::one && late_times() && variants_.size() > 1 && variants_[1] > variants_[0])) ++offspring_made_;
   }
@@ -373,12 +395,12 @@ class ContextMove final : public Move {
         copy.id = fmt::format("{}-on-{}", original.id, other);
         for (std::string& id : copy.after)
           if (moved.contains(id)) id = fmt::format("{}-on-{}", id, other);
-        if (!of_network(copy.kind))
-          copy.node = copy.node == home ? other : copy.node == other ? home : copy.node;
+        if (!of_network(copy.kind)) copy.node = copy.node == home ? other : copy.node == other ? home : copy.node;
         all.push_back(std::move(copy));
       }
       // From whichever node it is widened, it is one schedule.
-      std::stable_sort(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(), [](const Fault& a, const Fault& b) { return a.node < b.node; });
+      std::stable_sort(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(),
+                       [](const Fault& a, const Fault& b) { return a.node < b.node; });
     }
     schedule.faults = std::move(all);
     return schedule;
@@ -392,18 +414,18 @@ class ContextMove final : public Move {
   const double belief_;
   const std::string why_;
   const bool open_;
-  const bool foreseen_;                     // the survey shows where contexts would be met
-  std::vector<std::size_t> context_;        // accepted events, the latest first
+  const bool foreseen_;               // the survey shows where contexts would be met
+  std::vector<std::size_t> context_;  // accepted events, the latest first
   std::set<std::string> keys_;
   std::size_t at_ = 0;
-  std::deque<std::uint64_t> variants_;      // of the event at_: which time it comes
-  bool reached_ = false;                    // one of its variants
+  std::deque<std::uint64_t> variants_;  // of the event at_: which time it comes
+  bool reached_ = false;                // one of its variants
   bool in_order_ = false;
   Step step_ = Step::one;
   std::vector<Condition> spread_;
-  std::vector<Condition> hit_;              // of a schedule that showed the bug on this node
-  std::set<std::string> moments_;           // that were tried, as the survey names them
-  std::set<std::string> places_;            // moments from which level 3 goes on
+  std::vector<Condition> hit_;     // of a schedule that showed the bug on this node
+  std::set<std::string> moments_;  // that were tried, as the survey names them
+  std::set<std::string> places_;   // moments from which level 3 goes on
   Offspring offspring_;
   int offspring_made_ = 0;
   int tries_ = 0;
@@ -413,20 +435,24 @@ class ContextMove final : public Move {
   bool ended_ = false;
 };
 
-std::vector<ContextEvent> events_before(const World& world, const std::string& node, std::int64_t since, std::int64_t until) {
+std::vector<ContextEvent> events_before(const World& world, const std::string& node, std::int64_t since,
+                                        std::int64_t until) {
   const auto it = world.node_numbers.find(node);
-  return it == world.node_numbers.end() || !world.contexts ? std::vector<ContextEvent>{}
-                                                           : world.contexts->before(it->second, since, until, kMostEvents);
+  return it == world.node_numbers.end() || !world.contexts
+             ? std::vector<ContextEvent>{}
+             : world.contexts->before(it->second, since, until, kMostEvents);
 }
 
-// Of a span that logs leave open: its kinds of events, the rarest first, each at one of its times; then each at another one. What a
-// program does seldom changes its state in ways of which a crash in the middle is seen (the paper's infrequent functions).
+// Of a span that logs leave open: its kinds of events, the rarest first, each at one of its times; then each at another
+// one. What a program does seldom changes its state in ways of which a crash in the middle is seen (the paper's
+// infrequent functions).
 std::vector<ContextEvent> moments_between(const World& world, const Candidate& c) {
   std::vector<std::vector<ContextEvent>> kinds;  // each by time, the latest first
   const auto it = world.node_numbers.find(c.node);
   if (it == world.node_numbers.end() || !world.contexts) return {};
   std::map<std::string, std::size_t> known;
-  for (ContextEvent& event : world.contexts->before(it->second, std::numeric_limits<std::int64_t>::min(), c.first_ts, kMostOpenEvents)) {
+  for (ContextEvent& event :
+       world.contexts->before(it->second, std::numeric_limits<std::int64_t>::min(), c.first_ts, kMostOpenEvents)) {
     if (event.ts_ns < c.since_ts) break;
     const auto [kind, fresh] = known.try_emplace(event.key, kinds.size());
     if (fresh) kinds.emplace_back();
@@ -448,8 +474,8 @@ std::vector<ContextEvent> moments_between(const World& world, const Candidate& c
 const Schedule* base_of(const World& world, const std::string& id, bool alone) {
   const Schedule* best = nullptr;
   for (const Schedule& schedule : world.plan.schedules) {
-    if (schedule.find(id) == nullptr ||
-        std::any_of(schedule.faults.begin(), schedule.faults.end(), [](const Fault& f) { return hits_by_count(f.kind); }))
+    if (schedule.find(id) == nullptr || std::any_of(schedule.faults.begin(), schedule.faults.end(),
+                                                    [](const Fault& f) { return hits_by_count(f.kind); }))
       continue;
     if (alone && schedule.faults.size() != 1) continue;
     if (!alone && schedule.faults.size() > kFewTogether) continue;
@@ -466,11 +492,13 @@ double others_count(const World& world, const Candidate& c, const Schedule& base
   return c.weight > 0 ? std::min(1.0, kFarLess * least / c.weight) : 1;
 }
 
-std::optional<ContextMove::Setup> setup_for(const World& world, const Candidate& c, const Schedule& base, double belief, std::string why) {
+std::optional<ContextMove::Setup> setup_for(const World& world, const Candidate& c, const Schedule& base, double belief,
+                                            std::string why) {
   ContextMove::Setup setup;
   setup.base = base;
   setup.fault = static_cast<std::size_t>(
-      std::find_if(base.faults.begin(), base.faults.end(), [&](const Fault& f) { return f.id == c.fault.id; }) - base.faults.begin());
+      std::find_if(base.faults.begin(), base.faults.end(), [&](const Fault& f) { return f.id == c.fault.id; }) -
+      base.faults.begin());
   // Conditions count only once the faults before it were injected: what came before them is no help.
   std::int64_t since = std::numeric_limits<std::int64_t>::min();
   for (const std::string& id : base.faults[setup.fault].after)
@@ -495,9 +523,11 @@ std::optional<ContextMove::Setup> setup_for(const World& world, const Candidate&
 }
 
 // After what came before it, in that schedule, and in the same on other nodes that the host may be.
-void add_contexts(const World& world, const Candidate& c, const Schedule& base, double belief, const std::string& why, Moves& moves) {
+void add_contexts(const World& world, const Candidate& c, const Schedule& base, double belief, const std::string& why,
+                  Moves& moves) {
   const auto add = [&](const Schedule& schedule, double promise) {
-    if (std::optional<ContextMove::Setup> setup = setup_for(world, c, schedule, promise, why)) moves.push_back(std::make_unique<ContextMove>(world, *std::move(setup)));
+    if (std::optional<ContextMove::Setup> setup = setup_for(world, c, schedule, promise, why))
+      moves.push_back(std::make_unique<ContextMove>(world, *std::move(setup)));
   };
   add(base, belief);
   for (const Schedule& turned : on_replicas(world, base)) add(turned, belief * kOnReplica);
@@ -506,7 +536,8 @@ void add_contexts(const World& world, const Candidate& c, const Schedule& base, 
 }  // namespace
 
 bool by_the_clock(const Fault& fault) {
-  return std::all_of(fault.when.begin(), fault.when.end(), [](const Condition& c) { return c.kind == ConditionKind::elapsed; });
+  return std::all_of(fault.when.begin(), fault.when.end(),
+                     [](const Condition& c) { return c.kind == ConditionKind::elapsed; });
 }
 
 Moves context_moves(const World& world, const Schedule* lead) {
@@ -521,7 +552,8 @@ Moves context_moves(const World& world, const Schedule* lead) {
     }
     return moves;
   }
-  const bool only_symptoms = std::all_of(world.plan.candidates.begin(), world.plan.candidates.end(), [](const Candidate& c) { return c.symptom; });
+  const bool only_symptoms = std::all_of(world.plan.candidates.begin(), world.plan.candidates.end(),
+                                         [](const Candidate& c) { return c.symptom; });
   std::size_t faults = 0;
   for (const Candidate* candidate : by_weight(world.plan)) {
     const Candidate& c = *candidate;
@@ -535,7 +567,8 @@ Moves context_moves(const World& world, const Schedule* lead) {
     const double needed = with_others ? kContextWithOthers * others_count(world, c, *base) : 1;
     add_contexts(world, c, *base, kShareContext * c.weight * needed, "", moves);
     if (with_others && alone != nullptr)
-      add_contexts(world, c, *alone, kShareContext * c.weight * std::max(kContextAlone, 1 - needed), "without the other faults", moves);
+      add_contexts(world, c, *alone, kShareContext * c.weight * std::max(kContextAlone, 1 - needed),
+                   "without the other faults", moves);
   }
   return moves;
 }

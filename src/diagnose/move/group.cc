@@ -1,4 +1,5 @@
-// Level 1: failures that are hardly the cause one by one, many of them armed in one run. A hit is narrowed down by halves.
+// Level 1: failures that are hardly the cause one by one, many of them armed in one run. A hit is narrowed down by
+// halves.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -26,7 +27,8 @@ class CallGroupMove final : public Move {
       units_.push_back({std::move(fault), c.weight});
     }
     std::stable_sort(units_.begin(), units_.end(), [](const Unit& a, const Unit& b) { return a.weight > b.weight; });
-    order_equals(units_, world.config->diagnose.seed, [](const Unit& a, const Unit& b) { return a.weight == b.weight; });
+    order_equals(units_, world.config->diagnose.seed,
+                 [](const Unit& a, const Unit& b) { return a.weight == b.weight; });
   }
 
   NextTry peek() override {
@@ -41,8 +43,10 @@ class CallGroupMove final : public Move {
     }
     t.yield = kShareCall * weight * works_;
     t.many = true;
-    const bool waits = std::any_of(t.schedule.faults.begin(), t.schedule.faults.end(), [](const Fault& fault) { return !fault.when.empty(); });
-    t.why = fmt::format("{} failed calls at once, each of them once{}", t.schedule.faults.size(), waits ? ", not while nodes start" : "");
+    const bool waits = std::any_of(t.schedule.faults.begin(), t.schedule.faults.end(),
+                                   [](const Fault& fault) { return !fault.when.empty(); });
+    t.why = fmt::format("{} failed calls at once, each of them once{}", t.schedule.faults.size(),
+                        waits ? ", not while nodes start" : "");
     return std::make_shared<const Try>(std::move(t));
   }
 
@@ -81,7 +85,7 @@ class CallGroupMove final : public Move {
   struct Unit {
     Fault fault;
     double weight = 0;
-    int missed = 0;     // runs in which it was armed and did not fire
+    int missed = 0;  // runs in which it was armed and did not fire
     bool done = false;
   };
 
@@ -105,7 +109,7 @@ class CallGroupMove final : public Move {
   }
 
   const World& world_;
-  std::vector<Unit> units_;   // the likeliest first
+  std::vector<Unit> units_;  // the likeliest first
   std::size_t most_ = kMostGroup;
   double works_ = kGroupsWork;
   bool under_way_ = false;

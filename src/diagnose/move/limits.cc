@@ -1,5 +1,6 @@
-// Level 1: the real limit behind what the evidence shows. A call that fails with EMFILE is one of all those that a node without descriptors
-// cannot make; so with full disks, processes that the kernel ended for their memory, and processes that stood still for their disk.
+// Level 1: the real limit behind what the evidence shows. A call that fails with EMFILE is one of all those that a node
+// without descriptors cannot make; so with full disks, processes that the kernel ended for their memory, and processes
+// that stood still for their disk.
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -14,17 +15,21 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr double kShareLimit = 0.20;                  // beside the failed call (0.42) and its next shape (0.12)
-constexpr double kShareLimitOneCause = 0.45;          // several calls that fail so at one time: beside all of them together (0.70)
-constexpr double kShareLimitBehind = 0.42;            // what one call shows too rarely, the whole limit may show whichever call comes next
-constexpr double kShareGuessed = 0.3;                 // times this: no message tells of the calls
-constexpr double kShareMapped = 1.2;                  // beside the end by SIGBUS itself, which says nothing of why
-constexpr std::int64_t kFewDescriptors = 16;          // a node that runs has them open: from then on none is to be had, and yet it can begin anew
-constexpr std::int64_t kNoDescriptors = 3;            // a small node has fewer than those open: not one more, though what it starts then can't begin either
-constexpr std::int64_t kLittleMemory = 1 << 20;       // any node uses more: the next page is one too many
-constexpr std::int64_t kHelperLimit = 300'000'000;    // a busy process wants its next page by then
+constexpr double kShareLimit = 0.20;  // beside the failed call (0.42) and its next shape (0.12)
+constexpr double kShareLimitOneCause =
+    0.45;  // several calls that fail so at one time: beside all of them together (0.70)
+constexpr double kShareLimitBehind =
+    0.42;  // what one call shows too rarely, the whole limit may show whichever call comes next
+constexpr double kShareGuessed = 0.3;  // times this: no message tells of the calls
+constexpr double kShareMapped = 1.2;   // beside the end by SIGBUS itself, which says nothing of why
+constexpr std::int64_t kFewDescriptors =
+    16;  // a node that runs has them open: from then on none is to be had, and yet it can begin anew
+constexpr std::int64_t kNoDescriptors =
+    3;  // a small node has fewer than those open: not one more, though what it starts then can't begin either
+constexpr std::int64_t kLittleMemory = 1 << 20;     // any node uses more: the next page is one too many
+constexpr std::int64_t kHelperLimit = 300'000'000;  // a busy process wants its next page by then
 constexpr std::int64_t kHelperLimitLong = 3 * kSecond;
-constexpr std::int64_t kRequestsOfSync = 5;           // of a disk, while one process stood still
+constexpr std::int64_t kRequestsOfSync = 5;  // of a disk, while one process stood still
 constexpr std::int64_t kLeastDiskDelay = 10'000'000;
 constexpr std::int64_t kMostDiskDelay = 10 * kSecond;
 
@@ -39,8 +44,8 @@ FaultKind limit_behind(int error) {
   }
 }
 
-// The folder that all these files lie in, as far as the tails of their paths tell ("*/data/log.*"); "": there is none. Whoever mounts a
-// disk there fills that one, not the node's.
+// The folder that all these files lie in, as far as the tails of their paths tell ("*/data/log.*"); "": there is none.
+// Whoever mounts a disk there fills that one, not the node's.
 std::string common_folder(const std::vector<const Candidate*>& calls) {
   std::string folder;
   for (const Candidate* c : calls) {
@@ -65,7 +70,8 @@ class LimitTries {
     std::map<std::pair<std::string, FaultKind>, std::vector<const Candidate*>> wants;
     for (const Candidate& c : world_.plan.candidates) {
       if (lead_ != nullptr ? lead_->find(c.fault.id) == nullptr : c.symptom || c.profiled) continue;
-      if (c.kind == FaultKind::syscall && limit_behind(c.fault.error) != FaultKind::syscall) wants[{c.node, limit_behind(c.fault.error)}].push_back(&c);
+      if (c.kind == FaultKind::syscall && limit_behind(c.fault.error) != FaultKind::syscall)
+        wants[{c.node, limit_behind(c.fault.error)}].push_back(&c);
       if (c.kind == FaultKind::crash && c.out_of_memory) out_of_memory(c);
       if (c.kind == FaultKind::crash && c.own_end && c.fault.signal == SIGBUS) mapped_file(c);
       if (c.kind == FaultKind::pause && c.blocked) slow_disk(c);
@@ -105,7 +111,9 @@ class LimitTries {
   }
 
   // Of what was seen: so much for the limit behind it.
-  [[nodiscard]] double belief(double share, double weight) const { return lead_ != nullptr ? kLead * kShareLimitBehind : share * weight; }
+  [[nodiscard]] double belief(double share, double weight) const {
+    return lead_ != nullptr ? kLead * kShareLimitBehind : share * weight;
+  }
 
   Fault limit(FaultKind kind, const Candidate& c) const {
     Fault fault;
@@ -117,7 +125,8 @@ class LimitTries {
   }
 
   void failed_calls(FaultKind kind, const std::vector<const Candidate*>& calls) {
-    const Candidate& first = **std::min_element(calls.begin(), calls.end(), [](const auto* a, const auto* b) { return a->first_ts < b->first_ts; });
+    const Candidate& first = **std::min_element(calls.begin(), calls.end(),
+                                                [](const auto* a, const auto* b) { return a->first_ts < b->first_ts; });
     if (!able(kind, first.node)) return;
     double weight = 0;
     std::int64_t last = first.last_ts;
@@ -128,16 +137,20 @@ class LimitTries {
     Fault fault = limit(kind, first);
     if (kind == FaultKind::descriptors) fault.resource.limit = kFewDescriptors;
     const bool guessed = first.guessed;  // all of them are, then
-    const double yield = belief((calls.size() > 1 ? kShareLimitOneCause : kShareLimit) * (guessed ? kShareGuessed : 1), weight);
-    const std::string what = kind == FaultKind::descriptors ? "the node has no descriptors left" : "the node's disk is full";
-    const std::string seen = calls.size() == 1 ? first.why
-                             : guessed         ? fmt::format("nothing says so, but {} of its calls could fail with {}", calls.size(), first.error)
-                                               : fmt::format("{} of its calls fail with {}", calls.size(), first.error);
+    const double yield =
+        belief((calls.size() > 1 ? kShareLimitOneCause : kShareLimit) * (guessed ? kShareGuessed : 1), weight);
+    const std::string what =
+        kind == FaultKind::descriptors ? "the node has no descriptors left" : "the node's disk is full";
+    const std::string seen =
+        calls.size() == 1 ? first.why
+        : guessed ? fmt::format("nothing says so, but {} of its calls could fail with {}", calls.size(), first.error)
+                  : fmt::format("{} of its calls fail with {}", calls.size(), first.error);
     propose(fault, yield, fmt::format("{}, to the end of the run: {}", what, seen), calls);
     if (const std::string folder = kind == FaultKind::disk_full ? common_folder(calls) : ""; !folder.empty()) {
       Fault there = fault;
       there.resource.folder = folder;
-      propose(std::move(there), kNextStep * yield, fmt::format("{}, where its {} is, to the end of the run: {}", what, folder, seen), calls);
+      propose(std::move(there), kNextStep * yield,
+              fmt::format("{}, where its {} is, to the end of the run: {}", what, folder, seen), calls);
     }
     // It may want for it only when there is something to lose.
     if (lead_ == nullptr && world_.plan.workload_ts == 0 && world_.workload_ns > 0) {
@@ -145,7 +158,8 @@ class LimitTries {
       for (const std::size_t i : {0, 2}) {
         Fault later = fault;
         later.when = {elapsed(points[i])};
-        propose(std::move(later), kPointShares[i] * yield, fmt::format("{}, from {} after the workload began: {}", what, format_duration(points[i]), seen), calls);
+        propose(std::move(later), kPointShares[i] * yield,
+                fmt::format("{}, from {} after the workload began: {}", what, format_duration(points[i]), seen), calls);
       }
     }
     if (kind == FaultKind::descriptors) {
@@ -168,7 +182,8 @@ class LimitTries {
     // It was full before the page was wanted.
     for (Condition& condition : fault.when)
       if (condition.kind == schedule::ConditionKind::elapsed) condition.elapsed_ns = rounded(condition.elapsed_ns / 2);
-    propose(std::move(fault), yield, fmt::format("the node's disk is full, somewhat earlier and to the end of the run: {}", c.why), {&c});
+    propose(std::move(fault), yield,
+            fmt::format("the node's disk is full, somewhat earlier and to the end of the run: {}", c.why), {&c});
   }
 
   void out_of_memory(const Candidate& c) {
@@ -177,11 +192,13 @@ class LimitTries {
     Fault fault = limit(FaultKind::memory, c);
     fault.resource.limit = kLittleMemory;
     if (c.fault.scope == schedule::Scope::others) {
-      // A helper: the node's main process, which tells of its end, lives on, and soon starts another one that needs room.
+      // A helper: the node's main process, which tells of its end, lives on, and soon starts another one that needs
+      // room.
       fault.duration_ns = kHelperLimit;
       propose(fault, yield, fmt::format("the kernel ends a helper for its memory: {}", c.why), {&c});
       fault.duration_ns = kHelperLimitLong;
-      propose(std::move(fault), kNextStep * yield, fmt::format("the kernel ends a helper for its memory, however late: {}", c.why), {&c});
+      propose(std::move(fault), kNextStep * yield,
+              fmt::format("the kernel ends a helper for its memory, however late: {}", c.why), {&c});
       return;
     }
     Condition crashed;
@@ -195,7 +212,8 @@ class LimitTries {
   void slow_disk(const Candidate& c) {
     if (!able(FaultKind::disk_slow, c.node)) return;
     Fault fault = limit(FaultKind::disk_slow, c);
-    fault.resource.delay_ns = std::clamp(rounded(c.fault.duration_ns / kRequestsOfSync), kLeastDiskDelay, kMostDiskDelay);
+    fault.resource.delay_ns =
+        std::clamp(rounded(c.fault.duration_ns / kRequestsOfSync), kLeastDiskDelay, kMostDiskDelay);
     fault.duration_ns = std::clamp(c.fault.duration_ns, kSecond, std::max(kSecond, limit_ns_ / 2));
     propose(std::move(fault), belief(kShareLimit, c.weight), fmt::format("its disk is slow: {}", c.why), {&c});
   }

@@ -11,15 +11,20 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr double kFirstOnes = 0.5;     // of the belief goes to early calls, as 1/n; the rest to all alike
-constexpr int kFewCalls = 3;           // a range of so few is not halved any more
-constexpr double kRangeShows = 0.9;    // a range with the right call in it shows the bug, where ranges work at all
+constexpr double kFirstOnes = 0.5;   // of the belief goes to early calls, as 1/n; the rest to all alike
+constexpr int kFewCalls = 3;         // a range of so few is not halved any more
+constexpr double kRangeShows = 0.9;  // a range with the right call in it shows the bug, where ranges work at all
 
 class NthMove final : public Move {
  public:
   // `at`: the fault of `base` whose calls are counted; `known`: how many there are, when that is sure.
   NthMove(const World& world, Schedule base, std::string id, int most, bool known, double belief, std::string why)
-      : world_(world), base_(std::move(base)), id_(std::move(id)), most_(most), belief_(belief), why_(std::move(why)),
+      : world_(world),
+        base_(std::move(base)),
+        id_(std::move(id)),
+        most_(most),
+        belief_(belief),
+        why_(std::move(why)),
         works_(world.uses("ranges") && known ? kGroupsWork : kGroupsWork / 2) {
     double sum = 0;
     for (int n = 1; n <= most_; ++n) {
@@ -47,8 +52,7 @@ class NthMove final : public Move {
     t.many = span.last > span.first;
     const bool visits = base_.find(id_)->kind == FaultKind::exception;
     const char* what = visits ? "visit" : "matching call";
-    t.why = t.many ? fmt::format("the {} to {} {}: {}", ordinal_text(span.first),
-                                 ordinal_text(span.last), what, why_)
+    t.why = t.many ? fmt::format("the {} to {} {}: {}", ordinal_text(span.first), ordinal_text(span.last), what, why_)
                    : fmt::format("the {} {}: {}", ordinal_text(span.first), what, why_);
     return std::make_shared<const Try>(std::move(t));
   }
@@ -75,7 +79,8 @@ class NthMove final : public Move {
     }
     unjudged_ = 0;
     // So many calls were failed before the node made no more of them.
-    if (range && outcome->injected > 0 && asked_.first + static_cast<int>(std::min<std::uint64_t>(outcome->injected, 1'000'000)) - 1 < asked_.last &&
+    if (range && outcome->injected > 0 &&
+        asked_.first + static_cast<int>(std::min<std::uint64_t>(outcome->injected, 1'000'000)) - 1 < asked_.last &&
         shown.result->oracle == OracleAnswer::miss)
       works_ *= 0.7;
     if (!range || shown.result->oracle != OracleAnswer::miss) return;
@@ -99,7 +104,8 @@ class NthMove final : public Move {
 
   double sum(const Span& span) const {
     double chance = 0;
-    for (int n = span.first; n <= std::min<int>(span.last, static_cast<int>(chance_.size())); ++n) chance += chance_[static_cast<std::size_t>(n - 1)];
+    for (int n = span.first; n <= std::min<int>(span.last, static_cast<int>(chance_.size())); ++n)
+      chance += chance_[static_cast<std::size_t>(n - 1)];
     return chance;
   }
   double value(const Span& span) const {
@@ -175,13 +181,15 @@ int most_calls(const World& world, const Fault& fault, bool& known) {
   const auto call = node->second.find(fault.call.syscall);
   // Not in it at all: made only because of the faults, perhaps.
   if (call != node->second.end())
-    most = static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(most), std::max<std::uint64_t>(1, (call->second + runs - 1) / runs)));
+    most = static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(most),
+                                                    std::max<std::uint64_t>(1, (call->second + runs - 1) / runs)));
   return most;
 }
 
 }  // namespace
 
-std::unique_ptr<Move> nth_move(const World& world, const Schedule& base, const std::string& id, double belief, std::string why) {
+std::unique_ptr<Move> nth_move(const World& world, const Schedule& base, const std::string& id, double belief,
+                               std::string why) {
   const Fault* fault = base.find(id);
   if (fault == nullptr) return nullptr;
   bool known = false;
@@ -207,14 +215,16 @@ Moves nth_moves(const World& world) {
       fault.times = 1;
       if (!places.insert(schedule::fingerprint(base)).second) continue;
       // What comes by as often as another of its places are likely the same visits.
-      if (const Answer* answer = world.survey.find({fault.node, {}, visit_condition(fault)}); answer != nullptr && !counts.insert(answer->times).second)
+      if (const Answer* answer = world.survey.find({fault.node, {}, visit_condition(fault)});
+          answer != nullptr && !counts.insert(answer->times).second)
         belief *= kNextStep;
       add(base, fault.id, belief, c.why);
       belief *= kNextStep;
     }
   };
   const auto add = [&](const Schedule& base, const std::string& id, double belief, std::string why) {
-    if (std::unique_ptr<Move> move = nth_move(world, base, id, belief, std::move(why))) moves.push_back(std::move(move));
+    if (std::unique_ptr<Move> move = nth_move(world, base, id, belief, std::move(why)))
+      moves.push_back(std::move(move));
   };
   for (const Candidate& c : world.plan.candidates) {
     if (c.kind == FaultKind::exception) {
@@ -238,7 +248,8 @@ Moves nth_moves(const World& world) {
     if (timed != nullptr) {
       Schedule later = base;
       later.faults[0].when = timed->when;
-      add(later, fault.id, kShareNth * kNextStep * kNextStep * c.weight, fmt::format("counted from about the time it failed; {}", c.why));
+      add(later, fault.id, kShareNth * kNextStep * kNextStep * c.weight,
+          fmt::format("counted from about the time it failed; {}", c.why));
     }
   }
   // "Cut n1, then the 3rd write fails": after the process and network faults that came before it.

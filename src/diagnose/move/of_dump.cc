@@ -14,12 +14,12 @@ namespace rose::diagnose {
 namespace {
 
 constexpr std::int64_t kOneRootCause = 10 * kSecond;  // failures of a full disk begin within this
-constexpr std::size_t kMostWider = 4;       // cuts that are also tried wider, among the other faults
-constexpr std::size_t kMostMixed = 16;      // calls also tried together with the other faults
-constexpr std::size_t kMostPaired = 4;      // calls also tried two by two
-constexpr std::size_t kMostCalls = 1000;    // the likeliest; what is behind them is not reached
-constexpr std::size_t kMostIncidents = 64;  // that get schedules of their own
-constexpr std::int64_t kFarApart = 10;      // times as far: what stands nearer belongs together
+constexpr std::size_t kMostWider = 4;                 // cuts that are also tried wider, among the other faults
+constexpr std::size_t kMostMixed = 16;                // calls also tried together with the other faults
+constexpr std::size_t kMostPaired = 4;                // calls also tried two by two
+constexpr std::size_t kMostCalls = 1000;              // the likeliest; what is behind them is not reached
+constexpr std::size_t kMostIncidents = 64;            // that get schedules of their own
+constexpr std::int64_t kFarApart = 10;                // times as far: what stands nearer belongs together
 
 bool call(const Candidate& c) { return hits_by_count(c.kind); }
 
@@ -43,7 +43,8 @@ class Builder {
  public:
   explicit Builder(const World& world) : world_(world), plan_(world.plan), config_(*world.config) {
     const std::int64_t most = longest_workload(config_);
-    span_ = world.workload_ns > 0 ? std::min(world.workload_ns, most) : std::min(most, std::max(kSecond, plan_.end_ts - plan_.begin_ts));
+    span_ = world.workload_ns > 0 ? std::min(world.workload_ns, most)
+                                  : std::min(most, std::max(kSecond, plan_.end_ts - plan_.begin_ts));
     limit_ = most;
     first_limit_ = world.workload_ns > 0 ? span_ : most;
   }
@@ -64,7 +65,8 @@ class Builder {
         for (const Fault& shape : c.alternatives) {
           Candidate other = c;
           other.fault = shape;
-          propose(sequence({&other}, points().front()), kShareShape * c.weight, fmt::format("another shape of what looks like a consequence: {}", c.why));
+          propose(sequence({&other}, points().front()), kShareShape * c.weight,
+                  fmt::format("another shape of what looks like a consequence: {}", c.why));
         }
       } else if (c.said < kHalfSaid) {
         at_points({&c}, kSharePlain * c.weight, fmt::format("a guess: {}", c.why));
@@ -72,14 +74,16 @@ class Builder {
         timed.push_back(&c);
       }
     }
-    std::stable_sort(timed.begin(), timed.end(), [](const Candidate* a, const Candidate* b) { return a->first_ts < b->first_ts; });
+    std::stable_sort(timed.begin(), timed.end(),
+                     [](const Candidate* a, const Candidate* b) { return a->first_ts < b->first_ts; });
     const std::vector<List> incidents = split_at_gaps(timed);
     for (std::size_t i = 0; i < incidents.size() && i < kMostIncidents; ++i)
       incident(incidents[incidents.size() - 1 - i], incidents.size());  // the last ones first
     others_together(incidents);
     if (incidents.size() > 1)  // those of before are needed, too, as far as they are believed at all
       propose(sequence(last_of(timed), starts(*timed.front()).front()),
-              kShareTogether * std::min(weight_of(incidents.back()), kFarLess * (weight_of(timed) - weight_of(incidents.back()))),
+              kShareTogether *
+                  std::min(weight_of(incidents.back()), kFarLess * (weight_of(timed) - weight_of(incidents.back()))),
               "process and network faults of all times together, closer than they were");
     root_causes(calls);
     for (const Candidate* c : calls) single_call(*c);
@@ -96,7 +100,8 @@ class Builder {
       ++mixed_calls;
       // What failed long before, too, may be meant where it failed then.
       const std::vector<std::int64_t> moments = moments_of(*c);
-      const auto near = std::find_if(moments.begin(), moments.end(), [&](std::int64_t ts) { return ts + limit_ >= nearest.front()->first_ts; });
+      const auto near = std::find_if(moments.begin(), moments.end(),
+                                     [&](std::int64_t ts) { return ts + limit_ >= nearest.front()->first_ts; });
       mixed(*c, c->fault, near != moments.end() ? *near : moments.back(), nearest, kShareMixed * c->weight);
       for (const std::int64_t at : moments)
         if (const Candidate* neighbour = neighbour_of(*c, at, timed)) beside(*c, at, *neighbour);
@@ -122,10 +127,8 @@ class Builder {
     t.why = std::move(why);
     t.many = many || t.schedule.faults.size() > kFewTogether;
     const auto [known, fresh] = seen_.try_emplace(schedule::fingerprint(t.schedule), tries_.size());
-    if (fresh)
-      tries_.push_back(std::move(t));
-    else
-      tries_[known->second].yield = std::max(tries_[known->second].yield, yield);
+    if (fresh) tries_.push_back(std::move(t));
+    else tries_[known->second].yield = std::max(tries_[known->second].yield, yield);
   }
 
   // Faults further apart than a whole workload takes have little to do with each other.
@@ -140,7 +143,8 @@ class Builder {
 
   // Of too many the last: what came right before the failure is likelier to have caused it.
   static List last_of(const List& list) {
-    return list.size() <= kMostTogether ? list : List(list.end() - static_cast<std::ptrdiff_t>(kMostTogether), list.end());
+    return list.size() <= kMostTogether ? list
+                                        : List(list.end() - static_cast<std::ptrdiff_t>(kMostTogether), list.end());
   }
 
   // When the first fault comes, after the workload's beginning; several when the dump can't say.
@@ -162,7 +166,9 @@ class Builder {
     const std::vector<std::int64_t> when = starts(*list.front());
     for (std::size_t i = 0; i < when.size(); ++i)
       propose(sequence(list, when[i]), when.size() == 1 ? yield : yield * kPointShares[i],
-              when.size() == 1 || i == 0 ? why : fmt::format("{}; {} after the workload began", why, format_duration(when[i])));
+              when.size() == 1 || i == 0
+                  ? why
+                  : fmt::format("{}; {} after the workload began", why, format_duration(when[i])));
   }
 
   // A message may be read in two ways: who says nothing any more has ended or stands still. One of them happened.
@@ -172,8 +178,9 @@ class Builder {
   static Readings readings_of(const List& whole) {
     Readings of;
     for (const Candidate* c : whole) {
-      const auto same = std::find_if(of.likelier.begin(), of.likelier.end(),
-                                     [&](const Candidate* known) { return known->node == c->node && known->kind != c->kind && known->why == c->why; });
+      const auto same = std::find_if(of.likelier.begin(), of.likelier.end(), [&](const Candidate* known) {
+        return known->node == c->node && known->kind != c->kind && known->why == c->why;
+      });
       if (same == of.likelier.end()) {
         of.likelier.push_back(c);
         of.other.push_back(c);
@@ -192,18 +199,20 @@ class Builder {
     const List list = last_of(readings.likelier);
     const char* what = whole.size() == 1 && incidents == 1 ? "the only process or network fault"
                        : whole.size() == 1                 ? "alone, long apart from the other faults"
-                       : incidents > 1                     ? "the process and network faults of one time, in their order"
-                                                           : "all process and network faults, in their order";
+                       : incidents > 1 ? "the process and network faults of one time, in their order"
+                                       : "all process and network faults, in their order";
     const std::string why = whole.size() == 1 ? fmt::format("{}: {}", what, whole.front()->why) : std::string(what);
     at_points(list, kSharePlain * weight_of(list),
               plan_.workload_ts != 0 ? fmt::format("{}, at the time it was seen", why)
                                      : fmt::format("{}; the dump does not say when the workload began", why));
     if (!readings.other.empty())
-      at_points(last_of(readings.other), kSharePlain * kNextStep * weight_of(list), "of what may be read in two ways, an end or a standstill, the other one");
+      at_points(last_of(readings.other), kSharePlain * kNextStep * weight_of(list),
+                "of what may be read in two ways, an end or a standstill, the other one");
     still_so(list);
     // The later ones may come after the workload's end, if the first ones do not hold it up.
     const std::int64_t last = starts(*list.front()).front() + list.back()->first_ts - list.front()->first_ts;
-    const double closer = list.size() > 1 && world_.workload_ns > 0 && last > first_limit_ ? kShareCloserFits : kShareCloser;
+    const double closer =
+        list.size() > 1 && world_.workload_ns > 0 && last > first_limit_ ? kShareCloserFits : kShareCloser;
     propose(sequence(list, starts(*list.front()).front(), first_limit_), closer * weight_of(list),
             fmt::format("{}, closer together than they were: the workload is shorter here", what));
     wider(list);
@@ -211,7 +220,8 @@ class Builder {
       for (const Fault& shape : c->alternatives) {
         Candidate other = *c;
         other.fault = shape;
-        propose(sequence({&other}, starts(*c).front()), kShareShape * c->weight, fmt::format("another shape of: {}", c->why));
+        propose(sequence({&other}, starts(*c).front()), kShareShape * c->weight,
+                fmt::format("another shape of: {}", c->why));
       }
     for (const Candidate* c : whole) {
       if (c->kind != FaultKind::pause || c->since_ts == 0) continue;
@@ -229,7 +239,8 @@ class Builder {
         const List part(list.begin() + static_cast<std::ptrdiff_t>(from),
                         list.begin() + static_cast<std::ptrdiff_t>(std::min(list.size(), from + size)));
         if (part.size() > 1)
-          at_points(part, kSharePart * weight_of(part), fmt::format("{} of {} process and network faults", part.size(), list.size()));
+          at_points(part, kSharePart * weight_of(part),
+                    fmt::format("{} of {} process and network faults", part.size(), list.size()));
       }
   }
 
@@ -245,7 +256,9 @@ class Builder {
       c = &others.back();
     }
     if (!others.empty())
-      at_points(same, kSharePlain * kNextStep * weight_of(list), plan_.workload_ts != 0 ? "as long as was seen, though it was not over then" : "to the end of the run: it was not over when the dump was written");
+      at_points(same, kSharePlain * kNextStep * weight_of(list),
+                plan_.workload_ts != 0 ? "as long as was seen, though it was not over then"
+                                       : "to the end of the run: it was not over when the dump was written");
   }
 
   void parts(const List& list, const std::vector<std::pair<std::size_t, std::size_t>>& pairs) {
@@ -266,7 +279,9 @@ class Builder {
         for (std::size_t i = 0; i < group.size(); ++i) {
           Fault fault = fitted(group[i]->fault);
           fault.after.clear();
-          fault.when = after_ns(kSecond / 2 + static_cast<std::int64_t>(i) * std::max(kSecond / 2, first_limit_ * 6 / 10 / static_cast<std::int64_t>(group.size())));
+          fault.when = after_ns(
+              kSecond / 2 + static_cast<std::int64_t>(i) *
+                                std::max(kSecond / 2, first_limit_ * 6 / 10 / static_cast<std::int64_t>(group.size())));
           faults.push_back(std::move(fault));
         }
         propose(std::move(faults), kSharePlain * kGroupsWork * weight_of(group),
@@ -307,7 +322,9 @@ class Builder {
 
   // The faults one after the other; the first `first_ns` after the workload began, the others with
   // their observed spacing, squeezed when that is longer than the workload.
-  std::vector<Fault> sequence(const List& list, std::int64_t first_ns) const { return sequence(list, first_ns, limit_); }
+  std::vector<Fault> sequence(const List& list, std::int64_t first_ns) const {
+    return sequence(list, first_ns, limit_);
+  }
   std::vector<Fault> sequence(const List& list, std::int64_t first_ns, std::int64_t most_ns) const {
     std::vector<Fault> faults;
     if (list.empty()) return faults;
@@ -315,7 +332,8 @@ class Builder {
     // What does not fit at all is made to fit the workload as it is without faults.
     const std::int64_t most = first_ns + length > limit_ ? std::min(limit_, first_limit_) : most_ns;
     const std::int64_t room = std::max(kSecond, most * 8 / 10 - first_ns);
-    const double squeeze = first_ns + length > most && length > 0 ? static_cast<double>(room) / static_cast<double>(length) : 1.0;
+    const double squeeze =
+        first_ns + length > most && length > 0 ? static_cast<double>(room) / static_cast<double>(length) : 1.0;
     for (std::size_t i = 0; i < list.size(); ++i) {
       Fault fault = fitted(list[i]->fault);
       fault.after.clear();
@@ -323,7 +341,8 @@ class Builder {
         fault.when = after_ns(first_ns);
       } else {
         fault.after = {faults.back().id};
-        fault.when = after_ns(static_cast<std::int64_t>(static_cast<double>(list[i]->first_ts - list[i - 1]->first_ts) * squeeze));
+        fault.when = after_ns(
+            static_cast<std::int64_t>(static_cast<double>(list[i]->first_ts - list[i - 1]->first_ts) * squeeze));
       }
       faults.push_back(std::move(fault));
     }
@@ -337,11 +356,12 @@ class Builder {
       if (!c->symptom && !c->profiled && c->ordinariness < 3 && top.size() < kMostPaired) top.push_back(c);
     for (std::size_t later = 1; later < top.size(); ++later)
       for (std::size_t i = 0; i < later; ++i)
-        propose({top[i]->fault, top[later]->fault}, kShareTogether * std::min(top[i]->weight, top[later]->weight), "two failed calls together");
+        propose({top[i]->fault, top[later]->fault}, kShareTogether * std::min(top[i]->weight, top[later]->weight),
+                "two failed calls together");
   }
 
-  // What the survey says of it: a call that this deployment never makes is hardly failed in it, one that was made before
-  // the fault is armed is missed.
+  // What the survey says of it: a call that this deployment never makes is hardly failed in it, one that was made
+  // before the fault is armed is missed.
   double possible(const Fault& fault) const {
     Question question{fault.node, fault.when, visit_condition(fault)};
     const Answer* answer = world_.survey.find(question);
@@ -355,7 +375,8 @@ class Builder {
     std::vector<Fault> shapes{c.fault};
     shapes.insert(shapes.end(), c.alternatives.begin(), c.alternatives.end());
     // Of what failed when all had long begun, the calls of the start are not the first to think of.
-    if (const std::vector<Condition> seen = when_seen(world_, c); !seen.empty() && c.fault.when.empty() && comes_at_start(world_.survey, c.fault)) {
+    if (const std::vector<Condition> seen = when_seen(world_, c);
+        !seen.empty() && c.fault.when.empty() && comes_at_start(world_.survey, c.fault)) {
       const auto timed = [](const Fault& fault) { return !fault.when.empty(); };
       if (std::none_of(shapes.begin(), shapes.end(), timed)) {
         shapes.push_back(c.fault);
@@ -366,7 +387,9 @@ class Builder {
     for (std::size_t shape = 0; shape < shapes.size(); ++shape) {
       const Fault& fault = shapes[shape];
       const char* what = c.kind == FaultKind::exception ? "an exception" : "a failed call";
-      propose({fault}, share * c.weight * possible(fault), fmt::format("{}{}{}: {}", shape == 0 ? "" : "another shape of ", what, c.symptom ? ", which looks like a consequence" : "", c.why));
+      propose({fault}, share * c.weight * possible(fault),
+              fmt::format("{}{}{}: {}", shape == 0 ? "" : "another shape of ", what,
+                          c.symptom ? ", which looks like a consequence" : "", c.why));
       share = shape == 0 ? kShareCallShape : share * 2 / 3;
     }
   }
@@ -379,17 +402,20 @@ class Builder {
       if (kernel::resource_error(c->fault.error) && !c->profiled && !c->symptom) left.push_back(c);
     const auto one = [](const Candidate& c, const Candidate& head) {
       // What nobody tells of says nothing of when it began.
-      return c.node == head.node && c.fault.error == head.fault.error && c.guessed == head.guessed && std::abs(c.first_ts - head.first_ts) <= kOneRootCause;
+      return c.node == head.node && c.fault.error == head.fault.error && c.guessed == head.guessed &&
+             std::abs(c.first_ts - head.first_ts) <= kOneRootCause;
     };
     while (!left.empty()) {
       const Candidate* head = left.front();
       List set;
       for (const Candidate* c : left)
         if (one(*c, *head)) set.push_back(c);
-      left.erase(std::remove_if(left.begin(), left.end(), [&](const Candidate* c) { return one(*c, *head); }), left.end());
+      left.erase(std::remove_if(left.begin(), left.end(), [&](const Candidate* c) { return one(*c, *head); }),
+                 left.end());
       if (set.size() < 2) continue;
       if (set.size() > kMostTogether) set.resize(kMostTogether);
-      std::stable_sort(set.begin(), set.end(), [](const Candidate* a, const Candidate* b) { return a->first_ts < b->first_ts; });
+      std::stable_sort(set.begin(), set.end(),
+                       [](const Candidate* a, const Candidate* b) { return a->first_ts < b->first_ts; });
       // All from the moment the first one failed on, when that is known to lie within the workload.
       const std::int64_t since = plan_.workload_ts != 0 ? observed(*set.front()) : kSecond / 2;
       std::vector<Fault> faults;
@@ -399,15 +425,18 @@ class Builder {
         if (since >= kSecond / 2) fault.when = after_ns(since / kTimeStep * kTimeStep);
         faults.push_back(std::move(fault));
       }
-      if (lasting_error(head->fault.error) && std::any_of(set.begin(), set.end(), [](const Candidate* c) { return c->fault.times == 1; }) &&
+      if (lasting_error(head->fault.error) &&
+          std::any_of(set.begin(), set.end(), [](const Candidate* c) { return c->fault.times == 1; }) &&
           !world_.inputs->said.empty()) {
         std::vector<Fault> lasting = faults;
         for (Fault& fault : lasting) fault.times = -1;
         propose(std::move(lasting), kShareOneCause * kNextStep * weight_of(set),
-                fmt::format("{} calls of {} fail with {} from the same time on, and go on failing: one cause", set.size(), head->node, head->error));
+                fmt::format("{} calls of {} fail with {} from the same time on, and go on failing: one cause",
+                            set.size(), head->node, head->error));
       }
       propose(std::move(faults), kShareOneCause * weight_of(set),
-              fmt::format("{} calls of {} fail with {} from the same time on: one cause", set.size(), head->node, head->error));
+              fmt::format("{} calls of {} fail with {} from the same time on: one cause", set.size(), head->node,
+                          head->error));
     }
   }
 
@@ -420,10 +449,12 @@ class Builder {
       if (!timed.empty()) {
         std::vector<Fault> faults = sequence(timed, starts(*timed.front()).front());
         faults.insert(faults.begin(), clock);
-        propose(std::move(faults), kShareMixed * part * (c.weight + weight_of(timed)), "a wrong clock, and the process and network faults");
+        propose(std::move(faults), kShareMixed * part * (c.weight + weight_of(timed)),
+                "a wrong clock, and the process and network faults");
       }
       if (!calls.empty() && !calls.front()->symptom)
-        propose({clock, calls.front()->fault}, kShareMixed * part * c.weight, "a wrong clock, and the likeliest failed call");
+        propose({clock, calls.front()->fault}, kShareMixed * part * c.weight,
+                "a wrong clock, and the likeliest failed call");
     }
   }
 
@@ -437,8 +468,11 @@ class Builder {
     }
     if (!timed.empty()) {
       List both = timed;
-      both.insert(std::upper_bound(both.begin(), both.end(), &c, [](const Candidate* a, const Candidate* b) { return a->first_ts < b->first_ts; }), &c);
-      propose(sequence(both, starts(*both.front()).front()), kShareMixed * (c.weight + weight_of(timed)), "a clock that is set among the process and network faults");
+      both.insert(std::upper_bound(both.begin(), both.end(), &c,
+                                   [](const Candidate* a, const Candidate* b) { return a->first_ts < b->first_ts; }),
+                  &c);
+      propose(sequence(both, starts(*both.front()).front()), kShareMixed * (c.weight + weight_of(timed)),
+              "a clock that is set among the process and network faults");
     }
     if (!calls.empty() && !calls.front()->symptom) {
       std::vector<Fault> faults = sequence({&c}, starts(c).front());
@@ -453,21 +487,27 @@ class Builder {
     for (const Candidate* c : clocks)
       if (c->stepped) by_step[{c->first_ts, c->fault.clock.shift_ns}].push_back(c);
     for (const auto& [step, list] : by_step)
-      if (list.size() > 1) at_points(list, kSharePlain * weight_of(list), fmt::format("the clock of {} nodes is set: {}", list.size(), list.front()->why));
+      if (list.size() > 1)
+        at_points(list, kSharePlain * weight_of(list),
+                  fmt::format("the clock of {} nodes is set: {}", list.size(), list.front()->why));
   }
 
-  // The one process or network fault of the call's node that came right before or after it (it failed at `at`), and far from all others.
+  // The one process or network fault of the call's node that came right before or after it (it failed at `at`), and far
+  // from all others.
   static const Candidate* neighbour_of(const Candidate& c, std::int64_t at, const List& timed) {
     const auto apart = [&](const Candidate* t) { return std::abs(t->first_ts - at); };
     const auto concerns = [&](const Candidate& t) {
       const std::vector<std::string>& peers = t.fault.peers;
-      return t.node == c.node || (t.kind == FaultKind::partition && (peers.empty() || std::find(peers.begin(), peers.end(), c.node) != peers.end()));
+      return t.node == c.node || (t.kind == FaultKind::partition &&
+                                  (peers.empty() || std::find(peers.begin(), peers.end(), c.node) != peers.end()));
     };
     const Candidate* nearest = nullptr;
     for (const Candidate* t : timed)
       if (concerns(*t) && (nearest == nullptr || apart(t) < apart(nearest))) nearest = t;
     if (nearest == nullptr || apart(nearest) > kOneRootCause) return nullptr;
-    const bool lonely = std::all_of(timed.begin(), timed.end(), [&](const Candidate* t) { return t == nearest || apart(t) > kFarApart * apart(nearest); });
+    const bool lonely = std::all_of(timed.begin(), timed.end(), [&](const Candidate* t) {
+      return t == nearest || apart(t) > kFarApart * apart(nearest);
+    });
     return lonely ? nearest : nullptr;
   }
 
@@ -496,14 +536,16 @@ class Builder {
       faults.front().when = after_ns(std::min(timed.front()->first_ts - at, first_limit_ / 4));
     }
     faults.insert(faults.begin() + static_cast<std::ptrdiff_t>(before), std::move(fault));
-    // A call that is not made without them may be made because of them; not where the message may stand for one that is made.
+    // A call that is not made without them may be made because of them; not where the message may stand for one that is
+    // made.
     const bool another = std::any_of(plan_.candidates.begin(), plan_.candidates.end(), [&](const Candidate& other) {
       return &other != &c && other.said < 1 && other.node == c.node && other.why == c.why && possible(other.fault) >= 1;
     });
     if (before > 0 && possible(c.fault) < 1 && !another) yield = std::max(yield, kShareCall * c.weight);
     propose(std::move(faults), yield,
-            timed.size() == 1 ? fmt::format("a failed call, and what came {} it: {}", before > 0 ? "before" : "after", timed[0]->why)
-                              : std::string("the process and network faults together with a failed call"));
+            timed.size() == 1
+                ? fmt::format("a failed call, and what came {} it: {}", before > 0 ? "before" : "after", timed[0]->why)
+                : std::string("the process and network faults together with a failed call"));
   }
 
   const World& world_;

@@ -21,12 +21,14 @@ std::vector<Try> other_lengths(const World& world, const Schedule& lead) {
     const Candidate* candidate = world.candidate(fault.id);
     if (candidate == nullptr || candidate->said >= 1) continue;
     double share = kLead * kShareLonger;
-    for (int times = 2; times <= kMostTimes && times * fault.duration_ns <= longest_workload(*world.config) / 2; times *= 2) {
+    for (int times = 2; times <= kMostTimes && times * fault.duration_ns <= longest_workload(*world.config) / 2;
+         times *= 2) {
       Try t;
       t.schedule = lead;
       t.schedule.faults[i].duration_ns *= times;
       t.yield = share;
-      t.why = fmt::format("it showed the bug, but too rarely; {} for {}", fault.id, format_duration(t.schedule.faults[i].duration_ns));
+      t.why = fmt::format("it showed the bug, but too rarely; {} for {}", fault.id,
+                          format_duration(t.schedule.faults[i].duration_ns));
       tries.push_back(std::move(t));
       share *= kNextStep;
     }
@@ -43,7 +45,9 @@ std::vector<Try> other_times(const World& world, const Schedule& lead) {
     first.push_back(i);
   }
   if (first.empty() || world.workload_ns <= 0) return {};
-  const auto time_of = [&](std::size_t i) { return lead.faults[i].when.empty() ? 0 : lead.faults[i].when[0].elapsed_ns; };
+  const auto time_of = [&](std::size_t i) {
+    return lead.faults[i].when.empty() ? 0 : lead.faults[i].when[0].elapsed_ns;
+  };
   std::int64_t begin = time_of(first[0]);
   for (const std::size_t i : first) begin = std::min(begin, time_of(i));
   std::vector<Try> tries;

@@ -1,8 +1,7 @@
-// Level 3: where after the context? Crashes and pauses that a context could place, or that showed the bug at a time, but too rarely,
-// are moved on in two ways, by turns: to the
-// places inside the last function of the context (system calls first, then other calls, then the rest), and to the 1st,
-// 2nd, ... call that follows the last event of the context, which needs no symbols and so works for interpreted and
-// stripped programs too.
+// Level 3: where after the context? Crashes and pauses that a context could place, or that showed the bug at a time,
+// but too rarely, are moved on in two ways, by turns: to the places inside the last function of the context (system
+// calls first, then other calls, then the rest), and to the 1st, 2nd, ... call that follows the last event of the
+// context, which needs no symbols and so works for interpreted and stripped programs too.
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -18,13 +17,15 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostPlaces = 96;      // tries inside one function
-constexpr std::size_t kMostRest = 32;        // of them at what is no call: until the next call nothing of it shows outside
-constexpr std::size_t kLook = 32;            // places of a function that are looked at in one run
-constexpr std::size_t kFewPlaces = 3;        // so few more are tried without another look
-constexpr std::uint64_t kMostPasses = 4;     // times that a loop comes by one place
+constexpr std::size_t kMostPlaces = 96;   // tries inside one function
+constexpr std::size_t kMostRest = 32;     // of them at what is no call: until the next call nothing of it shows outside
+constexpr std::size_t kLook = 32;         // places of a function that are looked at in one run
+constexpr std::size_t kFewPlaces = 3;     // so few more are tried without another look
+constexpr std::uint64_t kMostPasses = 4;  // times that a loop comes by one place
 
-bool movable(const Fault& fault) { return (fault.kind == FaultKind::crash || fault.kind == FaultKind::pause) && !fault.before && !fault.when.empty(); }
+bool movable(const Fault& fault) {
+  return (fault.kind == FaultKind::crash || fault.kind == FaultKind::pause) && !fault.before && !fault.when.empty();
+}
 
 // The last function of the context; "" none.
 std::string function_of(const Fault& fault) {
@@ -56,24 +57,28 @@ bool countable(const CodePlace& place) { return place.kind == PlaceKind::syscall
 // Of the places from `known` on, those that are looked at next.
 std::vector<std::size_t> chunk_of(const std::vector<CodePlace>& places, std::size_t& known, bool rest) {
   std::vector<std::size_t> chunk;
-  while (known < places.size() && chunk.size() < kLook && (rest || places[known].kind != PlaceKind::other)) chunk.push_back(known++);
+  while (known < places.size() && chunk.size() < kLook && (rest || places[known].kind != PlaceKind::other))
+    chunk.push_back(known++);
   return chunk;
 }
 
 struct PlaceQuestions {
   std::vector<std::pair<std::size_t, Question>> places;  // which place
   std::optional<Question> entry;
-  std::vector<Question> calls;                           // one for each of Stops::kinds()
+  std::vector<Question> calls;  // one for each of Stops::kinds()
 };
 
-PlaceQuestions questions_of(const Fault& fault, const std::vector<CodePlace>& places, const std::vector<std::size_t>& chunk, const Stops* stops) {
+PlaceQuestions questions_of(const Fault& fault, const std::vector<CodePlace>& places,
+                            const std::vector<std::size_t>& chunk, const Stops* stops) {
   PlaceQuestions found;
   const std::string function = function_of(fault);
   for (const std::size_t place : chunk)
-    if (countable(places[place])) found.places.push_back({place, {fault.node, fault.when, place_condition(function, places[place])}});
+    if (countable(places[place]))
+      found.places.push_back({place, {fault.node, fault.when, place_condition(function, places[place])}});
   if (!found.places.empty()) found.entry = Question{fault.node, fault.when, entry_condition(function)};
   if (stops != nullptr)
-    for (const schedule::CallMatch& kind : stops->kinds()) found.calls.push_back({fault.node, fault.when, call_condition(kind)});
+    for (const schedule::CallMatch& kind : stops->kinds())
+      found.calls.push_back({fault.node, fault.when, call_condition(kind)});
   return found;
 }
 
@@ -152,7 +157,9 @@ class PlaceMove final : public Move {
 
   [[nodiscard]] std::string left_out() const override {
     if (blind_.empty()) return {};
-    return fmt::format("level 3 stopped nodes at the system calls that follow their context, not at places inside functions: {}", blind_);
+    return fmt::format(
+        "level 3 stopped nodes at the system calls that follow their context, not at places inside functions: {}",
+        blind_);
   }
 
  private:
@@ -205,8 +212,8 @@ class PlaceMove final : public Move {
     if (result.oracle == OracleAnswer::unknown) return;
     // The context itself was not met: nothing of it will be.
     ended_ = ended_ || std::none_of(result.faults.begin(), result.faults.end(), [&](const FaultOutcome& outcome) {
-      return moved_.contains(outcome.id) && (outcome.armed || outcome.fired);
-    });
+               return moved_.contains(outcome.id) && (outcome.armed || outcome.fired);
+             });
   }
 
   // --- inside the function
@@ -226,7 +233,8 @@ class PlaceMove final : public Move {
   }
 
   [[nodiscard]] std::size_t worth_a_look() const {
-    return static_cast<std::size_t>(std::count_if(chunk_.begin(), chunk_.end(), [&](std::size_t place) { return countable(places_[place]); }));
+    return static_cast<std::size_t>(
+        std::count_if(chunk_.begin(), chunk_.end(), [&](std::size_t place) { return countable(places_[place]); }));
   }
 
   // `rest`: also the instructions that are no calls, when nothing else is left. Asks for a look where one helps.
@@ -274,8 +282,8 @@ class PlaceMove final : public Move {
     });
   }
 
-  // --- what is known beforehand: from the survey, else from a look, a run in which nothing is done, only counted: most of a
-  // function's code is for other occasions, most calls are never made, and each would cost a run to learn that.
+  // --- what is known beforehand: from the survey, else from a look, a run in which nothing is done, only counted: most
+  // of a function's code is for other occasions, most calls are never made, and each would cost a run to learn that.
 
   void answer_from_survey() {
     std::map<std::string, Answer> answers;
@@ -302,7 +310,8 @@ class PlaceMove final : public Move {
       const PlaceQuestions questions = questions_of(*base_.find(id), places_, chunk_, calls ? &stops_ : nullptr);
       for (const auto& [place, question] : questions.places) all.emplace_back(question_id(id, "p", place), question);
       if (questions.entry) all.emplace_back(question_id(id, "e", 0), *questions.entry);
-      for (std::size_t i = 0; i < questions.calls.size(); ++i) all.emplace_back(question_id(id, "c", i), questions.calls[i]);
+      for (std::size_t i = 0; i < questions.calls.size(); ++i)
+        all.emplace_back(question_id(id, "c", i), questions.calls[i]);
     }
     return all;
   }
@@ -320,14 +329,18 @@ class PlaceMove final : public Move {
   Try make_look() const {
     const std::size_t worth = worth_a_look();
     const bool at_calls = look_at_ == Look::both;
-    const std::string places = worth == 0 ? "" : fmt::format("which of {} places in {} the node comes by", worth, function_);
-    Try t = try_of(fmt::format("a look at {}{}{}", places, at_calls && worth > 0 ? ", and " : "", at_calls ? "which calls follow" : ""));
+    const std::string places =
+        worth == 0 ? "" : fmt::format("which of {} places in {} the node comes by", worth, function_);
+    Try t = try_of(fmt::format("a look at {}{}{}", places, at_calls && worth > 0 ? ", and " : "",
+                               at_calls ? "which calls follow" : ""));
     t.look = true;
     std::set<std::string> gone = moved_;  // and what waits for it
     for (std::size_t grown = 0; grown != gone.size();) {
       grown = gone.size();
       for (const Fault& fault : base_.faults)
-        if (std::any_of(fault.after.begin(), fault.after.end(), [&](const std::string& id) { return gone.contains(id); })) gone.insert(fault.id);
+        if (std::any_of(fault.after.begin(), fault.after.end(),
+                        [&](const std::string& id) { return gone.contains(id); }))
+          gone.insert(fault.id);
     }
     std::erase_if(t.schedule.faults, [&](const Fault& fault) { return gone.contains(fault.id); });
     for (const auto& [id, question] : all_questions()) {
@@ -349,19 +362,19 @@ class PlaceMove final : public Move {
 
   // `judged`: the run went as it should.
   void use(const std::map<std::string, Answer>& answers, bool judged) {
-    const bool any_met = std::any_of(answers.begin(), answers.end(), [](const auto& entry) { return entry.second.context_met; });
+    const bool any_met =
+        std::any_of(answers.begin(), answers.end(), [](const auto& entry) { return entry.second.context_met; });
     if (!any_met) {
-      // The context itself was not met: nothing of it will be. Or the look could not be armed, or failed for reasons of its own.
+      // The context itself was not met: nothing of it will be. Or the look could not be armed, or failed for reasons of
+      // its own.
       ended_ = ended_ || (!answers.empty() && judged);
       looks_help_ = false;
       plan_steps({});
       return;
     }
     if (calls_of_look_) use_calls(answers);
-    if (worth_a_look() > 0)
-      use_places(answers);
-    else
-      plan_steps({});
+    if (worth_a_look() > 0) use_places(answers);
+    else plan_steps({});
     calls_of_look_ = false;
   }
 
@@ -416,24 +429,24 @@ class PlaceMove final : public Move {
   }
 
   const World& world_;
-  const Schedule base_;                // as level 2 reached it
+  const Schedule base_;  // as level 2 reached it
   double belief_;
-  std::set<std::string> moved_;        // faults of it that are moved on: alternatives of one
-  std::string function_;               // the last one of its context; "" none
-  std::vector<CodePlace> places_;      // best first
+  std::set<std::string> moved_;    // faults of it that are moved on: alternatives of one
+  std::string function_;           // the last one of its context; "" none
+  std::vector<CodePlace> places_;  // best first
   std::string blind_;
   Stops stops_;
   std::deque<Step> steps_;
-  std::vector<std::size_t> chunk_;     // looked at last
-  std::size_t known_ = 0;              // places that were looked at, or are to be tried without
-  std::size_t tries_ = 0;              // inside the function
-  std::size_t rest_tries_ = 0;         // of them at what is no call
-  int tried_ = 0;                      // in all
-  std::deque<Asked> asked_;            // under way
-  Look look_at_ = Look::none;          // what is not known yet
-  NextTry look_;                       // that tells it
+  std::vector<std::size_t> chunk_;  // looked at last
+  std::size_t known_ = 0;           // places that were looked at, or are to be tried without
+  std::size_t tries_ = 0;           // inside the function
+  std::size_t rest_tries_ = 0;      // of them at what is no call
+  int tried_ = 0;                   // in all
+  std::deque<Asked> asked_;         // under way
+  Look look_at_ = Look::none;       // what is not known yet
+  NextTry look_;                    // that tells it
   bool places_turn_ = false;
-  bool is_place_ = false;              // what peek() gave last
+  bool is_place_ = false;  // what peek() gave last
   bool calls_of_look_ = false;
   bool looks_help_ = true;
   bool ended_ = false;
@@ -450,7 +463,8 @@ std::unique_ptr<Move> place_move(const World& world, const Schedule& reached, co
 std::vector<Question> place_questions(const World& world, const Fault& fault) {
   std::vector<CodePlace> places;
   if (const std::string function = function_of(fault); !function.empty() && world.inputs->code != nullptr)
-    if (Result<std::vector<CodePlace>> found = world.inputs->code->places(fault.node, function)) places = *std::move(found);
+    if (Result<std::vector<CodePlace>> found = world.inputs->code->places(fault.node, function))
+      places = *std::move(found);
   const Stops stops(&world.survey.trace, fault);
   std::size_t known = 0;
   const PlaceQuestions questions = questions_of(fault, places, chunk_of(places, known, false), &stops);

@@ -13,8 +13,8 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr double kEarlierYield = 0.7;       // of a try that came too late, when it is armed earlier
-constexpr int kEarlierTries = 2;            // each time half as late
+constexpr double kEarlierYield = 0.7;  // of a try that came too late, when it is armed earlier
+constexpr int kEarlierTries = 2;       // each time half as late
 
 // The fault with everything it waits for: equal keys fire, or do not fire, alike.
 std::string context_key(const Schedule& schedule, const Fault& fault) {
@@ -58,7 +58,8 @@ class PlainMove final : public Move {
   }
   bool take_one(const Try& wanted) override {
     const std::string key = schedule::fingerprint(wanted.schedule);
-    const auto found = std::find_if(tries_.begin(), tries_.end(), [&](const Try& t) { return schedule::fingerprint(t.schedule) == key; });
+    const auto found = std::find_if(tries_.begin(), tries_.end(),
+                                    [&](const Try& t) { return schedule::fingerprint(t.schedule) == key; });
     if (found == tries_.end()) return false;
     tries_.erase(found);
     return true;
@@ -76,10 +77,10 @@ class PlainMove final : public Move {
 
  private:
   std::vector<Try>::iterator choose() {
-    if (std::exchange(unreached_more_, false)) std::erase_if(tries_, [&](const Try& t) { return !reachable(t.schedule); });
-    return std::max_element(tries_.begin(), tries_.end(), [&](const Try& a, const Try& b) {
-      return yield_of(a) < yield_of(b);
-    });
+    if (std::exchange(unreached_more_, false))
+      std::erase_if(tries_, [&](const Try& t) { return !reachable(t.schedule); });
+    return std::max_element(tries_.begin(), tries_.end(),
+                            [&](const Try& a, const Try& b) { return yield_of(a) < yield_of(b); });
   }
 
   double yield_of(const Try& t) const {
@@ -108,13 +109,16 @@ class PlainMove final : public Move {
   }
   // No call met the fault any more; of a disk: it was full, and nobody wanted room on it.
   static bool came_too_late(const Fault& fault, const schedule::RunResult& result) {
-    if (fault.when.size() != 1 || fault.when[0].kind != schedule::ConditionKind::elapsed || fault.when[0].elapsed_ns < kSecond) return false;
+    if (fault.when.size() != 1 || fault.when[0].kind != schedule::ConditionKind::elapsed ||
+        fault.when[0].elapsed_ns < kSecond)
+      return false;
     const schedule::FaultOutcome* outcome = outcome_of(result, fault.id);
     if (outcome == nullptr) return false;
     if (fault.kind == FaultKind::syscall) return !outcome->fired;
     if (fault.kind != FaultKind::disk_full || !outcome->fired || result.trace.events.empty()) return false;
-    return std::none_of(result.trace.events.begin(), result.trace.events.end(),
-                        [](const trace::Event& event) { return event.type == trace::EventType::scf && event.err == ENOSPC; });
+    return std::none_of(result.trace.events.begin(), result.trace.events.end(), [](const trace::Event& event) {
+      return event.type == trace::EventType::scf && event.err == ENOSPC;
+    });
   }
 
   // So many at once that nothing was left to judge: fewer of them.
@@ -135,9 +139,12 @@ class PlainMove final : public Move {
   void without_the_lost(const Try& tried, const schedule::RunResult& result) {
     Schedule rest = tried.schedule;
     for (const Fault& fault : tried.schedule.faults)
-      if (const schedule::FaultOutcome* o = outcome_of(result, fault.id); o != nullptr && !o->fired && !waited(fault, result))
+      if (const schedule::FaultOutcome* o = outcome_of(result, fault.id);
+          o != nullptr && !o->fired && !waited(fault, result))
         rest = without(rest, fault.id);
-    if (rest.faults.empty() || rest.faults.size() == tried.schedule.faults.size() || tried.schedule.faults.size() <= kFewTogether) return;
+    if (rest.faults.empty() || rest.faults.size() == tried.schedule.faults.size() ||
+        tried.schedule.faults.size() <= kFewTogether)
+      return;
     Try t = tried;
     t.schedule = std::move(rest);
     t.yield = tried.yield * 0.8;
@@ -165,9 +172,11 @@ class PlainMove final : public Move {
     }
   }
 
-  // A call that was never made can't fail under stricter conditions either (but it may be made because of another fault).
+  // A call that was never made can't fail under stricter conditions either (but it may be made because of another
+  // fault).
   static std::string call_key(const Fault& fault) {
-    return fmt::format("{}\n{}\n{}\n{}", fault.node, fault.call.syscall, fault.call.path.value_or("\t"), fault.call.peer.value_or("\t"));
+    return fmt::format("{}\n{}\n{}\n{}", fault.node, fault.call.syscall, fault.call.path.value_or("\t"),
+                       fault.call.peer.value_or("\t"));
   }
 
   bool reachable(const Schedule& schedule) const {

@@ -1,5 +1,6 @@
-// Level 1 and 2: shapes of a fault that the evidence only hints at: a slow disk, a call of which a part was done, a crash with
-// which the power went, a link that lost packets or held them up, a cut that healed when something happened, whoever had a role.
+// Level 1 and 2: shapes of a fault that the evidence only hints at: a slow disk, a call of which a part was done, a
+// crash with which the power went, a link that lost packets or held them up, a cut that healed when something happened,
+// whoever had a role.
 #include <algorithm>
 #include <cmath>
 #include <csignal>
@@ -15,19 +16,17 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kLongestDelay = 20 * kSecond;   // a call that is held longer is a pause, a packet a cut
-constexpr std::int64_t kHealsWith = kSecond;           // what happens so shortly before a cut ends may be why
-constexpr std::size_t kComeAndGo = 3;                  // silences of one pair at one time: a bad link, not a cut
-constexpr double kLeastLoss = 0.3, kMostLoss = 0.9;    // less makes no silence, more is a cut
-constexpr std::int64_t kPartBytes = 512;               // of a write that is done in part
-constexpr std::size_t kMostPowerContexts = 4;          // after which one node's power is cut
-constexpr std::size_t kMostRoles = 2;                  // functions that may say who has a role, for one fault
+constexpr std::int64_t kLongestDelay = 20 * kSecond;  // a call that is held longer is a pause, a packet a cut
+constexpr std::int64_t kHealsWith = kSecond;          // what happens so shortly before a cut ends may be why
+constexpr std::size_t kComeAndGo = 3;                 // silences of one pair at one time: a bad link, not a cut
+constexpr double kLeastLoss = 0.3, kMostLoss = 0.9;   // less makes no silence, more is a cut
+constexpr std::int64_t kPartBytes = 512;              // of a write that is done in part
+constexpr std::size_t kMostPowerContexts = 4;         // after which one node's power is cut
+constexpr std::size_t kMostRoles = 2;                 // functions that may say who has a role, for one fault
 
 class Rare {
  public:
-  explicit Rare(const World& world) : world_(world) {
-    limit_ = longest_workload(*world.config);
-  }
+  explicit Rare(const World& world) : world_(world) { limit_ = longest_workload(*world.config); }
 
   std::vector<Try> build() {
     for (const Candidate& c : world_.plan.candidates) {
@@ -44,7 +43,8 @@ class Rare {
   }
 
  private:
-  void propose(std::vector<Fault> faults, int level, double yield, std::string why, std::vector<schedule::Role> roles = {}) {
+  void propose(std::vector<Fault> faults, int level, double yield, std::string why,
+               std::vector<schedule::Role> roles = {}) {
     Try t;
     t.level = level;
     t.schedule.name = world_.config->name;
@@ -68,7 +68,8 @@ class Rare {
       if (syscall != std::string_view("f*sync")) fault.call.path = "/*";  // files, not sockets
       fault.delay_ns = std::min(c.fault.duration_ns, kLongestDelay);
       fault.when = when_seen(world_, c);
-      propose({fault}, 1, share * c.weight, fmt::format("the disk holds one call up instead of the whole node standing still: {}", c.why));
+      propose({fault}, 1, share * c.weight,
+              fmt::format("the disk holds one call up instead of the whole node standing still: {}", c.why));
       share *= kNextStep;
     }
   }
@@ -78,20 +79,28 @@ class Rare {
     const std::string& call = c.syscall;
     const bool writes = call == "write" || call == "pwrite64" || call == "writev" || call == "pwritev";
     const bool sends = kernel::sends_datagrams(call) && call != "sendmmsg";  // of which only a part may have been sent
-    const bool names = call.starts_with("rename") || call.starts_with("unlink") || call.starts_with("link") || call.starts_with("mkdir");
+    const bool names = call.starts_with("rename") || call.starts_with("unlink") || call.starts_with("link") ||
+                       call.starts_with("mkdir");
     const bool syncs = call == "fsync" || call == "fdatasync";
-    if (c.profiled || !(syncs ? can_fail_calls(*world_.inputs, c.node) : (writes || sends || names) && can_hold_calls(*world_.inputs, c.node))) return;
+    if (c.profiled || !(syncs ? can_fail_calls(*world_.inputs, c.node)
+                              : (writes || sends || names) && can_hold_calls(*world_.inputs, c.node)))
+      return;
     const auto shape = [&](const char* what, auto edit, double share = kShareRare) {
       Fault fault = c.fault;
       edit(fault);
       propose({std::move(fault)}, 1, share * c.weight, fmt::format("{}: {}", what, c.why));
     };
-    if (writes)  // a broken disk may have taken a part; of a full one the kernel tells a short count instead of the error
-      shape("a part of it was written before it failed", [](Fault& f) {
-        f.effect = schedule::Effect::bytes;
-        f.effect_bytes = kPartBytes;
-      }, c.error == "EIO" ? kShareRare : kShareRare / 4);
-    if (sends || names) shape("it was done, and reported as failed", [](Fault& f) { f.effect = schedule::Effect::full; });
+    if (writes)  // a broken disk may have taken a part; of a full one the kernel tells a short count instead of the
+                 // error
+      shape(
+          "a part of it was written before it failed",
+          [](Fault& f) {
+            f.effect = schedule::Effect::bytes;
+            f.effect_bytes = kPartBytes;
+          },
+          c.error == "EIO" ? kShareRare : kShareRare / 4);
+    if (sends || names)
+      shape("it was done, and reported as failed", [](Fault& f) { f.effect = schedule::Effect::full; });
     if (syncs)  // a disk that fails one sync and then says that all is well
       shape("it was reported as done, and was not", [](Fault& f) {
         f.error = 0;
@@ -105,7 +114,8 @@ class Rare {
     if (!can_fail_calls(*world_.inputs, c.node)) return;
     Fault fault = c.fault;
     fault.times = -1;
-    propose({std::move(fault)}, 1, kShareCallShape * c.weight, fmt::format("from then on for good, though it was seen once: {}", c.why));
+    propose({std::move(fault)}, 1, kShareCallShape * c.weight,
+            fmt::format("from then on for good, though it was seen once: {}", c.why));
   }
 
   // Something that a peer or the node itself did right before the silence ended may have ended it.
@@ -119,16 +129,19 @@ class Rare {
         fault.until[0].node = name;
         fault.when = when_seen(world_, c);
         fault.after.clear();
-        propose({std::move(fault)}, 2, kShareRare * c.weight, fmt::format("until {} on {}: {}", context_words(event.condition), name, c.why));
+        propose({std::move(fault)}, 2, kShareRare * c.weight,
+                fmt::format("until {} on {}: {}", context_words(event.condition), name, c.why));
       }
     }
   }
 
-  // Silences that come and go at one time: a link that loses most of its packets, or holds them up, rather than several cuts.
+  // Silences that come and go at one time: a link that loses most of its packets, or holds them up, rather than several
+  // cuts.
   void bad_links() {
     std::set<std::string> done;
     for (const Candidate& first : world_.plan.candidates) {
-      if (first.kind != FaultKind::partition || first.symptom || !done.insert(first.node + "/" + first.peer).second) continue;
+      if (first.kind != FaultKind::partition || first.symptom || !done.insert(first.node + "/" + first.peer).second)
+        continue;
       std::vector<std::int64_t> gaps;
       std::int64_t from = first.first_ts;
       std::int64_t to = first.last_ts;
@@ -146,22 +159,25 @@ class Rare {
     }
   }
 
-  void bad_link(const Candidate& first, std::vector<std::int64_t> gaps, std::int64_t from, std::int64_t to, double weight) {
+  void bad_link(const Candidate& first, std::vector<std::int64_t> gaps, std::int64_t from, std::int64_t to,
+                double weight) {
     Fault fault = first.fault;
     fault.kind = FaultKind::network;
-    fault.loss = 1;   // a cut's
+    fault.loss = 1;  // a cut's
     fault.times = -1;
     fault.duration_ns = std::min(std::max(kTimeStep, rounded(to - from)), limit_ / 2);
     fault.after.clear();
     Candidate began = first;
     began.first_ts = from;
     fault.when = when_seen(world_, began);
-    const std::string seen = fmt::format("{} silences of {} within {}", gaps.size(), first.node, format_duration(rounded(to - from)));
+    const std::string seen =
+        fmt::format("{} silences of {} within {}", gaps.size(), first.node, format_duration(rounded(to - from)));
     std::int64_t silent = 0;
     for (const std::int64_t gap : gaps) silent += gap;
     Fault loss = fault;
     loss.id = fmt::format("loss-{}", first.node);
-    loss.link.loss = std::clamp(std::round(10.0 * static_cast<double>(silent) / static_cast<double>(to - from)) / 10, kLeastLoss, kMostLoss);
+    loss.link.loss = std::clamp(std::round(10.0 * static_cast<double>(silent) / static_cast<double>(to - from)) / 10,
+                                kLeastLoss, kMostLoss);
     propose({std::move(loss)}, 1, kShareCallShape * weight, fmt::format("a link that loses packets: {}", seen));
     // Held up by nothing to twice this: what is between two packets is then as long as the silences were.
     std::nth_element(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2), gaps.end());
@@ -169,7 +185,8 @@ class Rare {
     slow.id = fmt::format("delay-{}", first.node);
     slow.link.delay_ns = std::clamp(rounded(gaps[gaps.size() / 2] / 2), kTimeStep, kLongestDelay);
     slow.link.jitter_ns = slow.link.delay_ns;
-    propose({std::move(slow)}, 1, kShareCallShape * kNextStep * weight, fmt::format("a link that holds packets up: {}", seen));
+    propose({std::move(slow)}, 1, kShareCallShape * kNextStep * weight,
+            fmt::format("a link that holds packets up: {}", seen));
   }
 
   // A function that in the test deployment one node alone enters says who has a role; the dump's node had it.
@@ -194,28 +211,36 @@ class Rare {
       fault.when = {has};
       for (Condition& later : when_seen(world_, c)) fault.when.push_back(later);
       propose({std::move(fault)}, 2, kShareRare * c.weight * (nodes.contains(c.node) ? 0.5 : 2),
-              fmt::format("whichever node has entered {} last: {}", event.condition.function, c.why), {{"role", event.condition.function}});
+              fmt::format("whichever node has entered {} last: {}", event.condition.function, c.why),
+              {{"role", event.condition.function}});
       if (++roles >= kMostRoles) return;
     }
   }
 
-  // All of a node that dies at once may have died with its machine, or its disk may have, and then what was not synced is gone: as it was
-  // seen, or after what the node did last. What never syncs loses all by that, however it failed in production: so this comes late.
+  // All of a node that dies at once may have died with its machine, or its disk may have, and then what was not synced
+  // is gone: as it was seen, or after what the node did last. What never syncs loses all by that, however it failed in
+  // production: so this comes late.
   void power_of(const Candidate& c) {
     const auto& nodes = world_.config->nodes;
     const auto node = std::find_if(nodes.begin(), nodes.end(), [&](const auto& one) { return one.name == c.node; });
-    if (!world_.inputs->power || c.own_end || c.fault.signal != SIGKILL || c.fault.scope != schedule::Scope::all || node == nodes.end() || node->attach || node->container) return;
+    if (!world_.inputs->power || c.own_end || c.fault.signal != SIGKILL || c.fault.scope != schedule::Scope::all ||
+        node == nodes.end() || node->attach || node->container)
+      return;
     Fault fault = c.fault;
     fault.after.clear();
     fault.lose = schedule::Loss::unsynced;
     fault.when = when_seen(world_, c);
-    propose({fault}, 1, kSharePower * kShareShape * c.weight, fmt::format("with its machine, so that what was not synced is gone: {}", c.why));
+    propose({fault}, 1, kSharePower * kShareShape * c.weight,
+            fmt::format("with its machine, so that what was not synced is gone: {}", c.why));
     const auto number = world_.node_numbers.find(c.node);
     if (!world_.contexts || number == world_.node_numbers.end()) return;
     double share = kSharePower * kShareRare;
-    for (const ContextEvent& event : world_.contexts->before(number->second, INT64_MIN, c.first_ts, kMostPowerContexts)) {
+    for (const ContextEvent& event :
+         world_.contexts->before(number->second, INT64_MIN, c.first_ts, kMostPowerContexts)) {
       fault.when = {event.condition};
-      propose({fault}, 2, share * c.weight, fmt::format("with its machine, so that what was not synced is gone, after {}: {}", context_words(event.condition), c.why));
+      propose({fault}, 2, share * c.weight,
+              fmt::format("with its machine, so that what was not synced is gone, after {}: {}",
+                          context_words(event.condition), c.why));
       share *= kNextStep;
     }
   }
@@ -238,13 +263,15 @@ std::vector<Try> call_context_tries(const World& world) {
   std::size_t calls = 0;
   for (const Candidate* candidate : by_weight(world.plan)) {
     const Candidate& c = *candidate;
-    if (c.kind != FaultKind::syscall || c.symptom || c.ordinariness > 1 || !world.contexts || !can_fail_calls(*world.inputs, c.node)) continue;
+    if (c.kind != FaultKind::syscall || c.symptom || c.ordinariness > 1 || !world.contexts ||
+        !can_fail_calls(*world.inputs, c.node))
+      continue;
     const auto number = world.node_numbers.find(c.node);
     if (number == world.node_numbers.end()) continue;
     if (++calls > kCalls) break;
     double share = kShareCallContext;
-    // What the survey says: a call that never comes is not failed after anything, and the first one after what had come by then is the
-    // first one of all, which is tried as that.
+    // What the survey says: a call that never comes is not failed after anything, and the first one after what had come
+    // by then is the first one of all, which is tried as that.
     const Answer* answer = world.survey.find({c.node, {}, call_condition(c.fault.call)});
     if (answer != nullptr && answer->times == 0) continue;
     const trace::Trace& usual = world.survey.trace;
@@ -253,16 +280,21 @@ std::vector<Try> call_context_tries(const World& world) {
       std::uint64_t times = 0;
       for (const trace::Event& one : usual.events) {
         if (one.ts_ns > usual.meta.workload_ts + answer->first_ns) break;
-        if ((one.node != 0 ? usual.str(one.node) : std::string_view(usual.meta.node)) == c.node && meets(usual, one, event.condition)) ++times;
+        if ((one.node != 0 ? usual.str(one.node) : std::string_view(usual.meta.node)) == c.node &&
+            meets(usual, one, event.condition))
+          ++times;
       }
       return times < occurrence;
     };
-    // A window of days, or of several hosts, counts further than a run does. Nothing before the call makes more of them here.
+    // A window of days, or of several hosts, counts further than a run does. Nothing before the call makes more of them
+    // here.
     const auto possible = [&](const ContextEvent& event, std::uint64_t occurrence) {
       if (!world.survey.made || usual.meta.workload_ts == 0) return 1.0;
       std::uint64_t times = 0;
       for (const trace::Event& one : usual.events)
-        if ((one.node != 0 ? usual.str(one.node) : std::string_view(usual.meta.node)) == c.node && meets(usual, one, event.condition)) ++times;
+        if ((one.node != 0 ? usual.str(one.node) : std::string_view(usual.meta.node)) == c.node &&
+            meets(usual, one, event.condition))
+          ++times;
       return times < occurrence ? kOddsNeverHere : 1.0;
     };
     std::set<std::string> seen;

@@ -1,5 +1,5 @@
-// Nothing may tell which of several nodes a host of production was: replicas do the same. Its faults were given to one of them;
-// where the bug wants the one that leads, or serves, that may be another.
+// Nothing may tell which of several nodes a host of production was: replicas do the same. Its faults were given to one
+// of them; where the bug wants the one that leads, or serves, that may be another.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -9,7 +9,7 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostTurns = 4;     // of one schedule
+constexpr std::size_t kMostTurns = 4;        // of one schedule
 constexpr std::size_t kMostOnReplicas = 64;  // tries that are made so, the likeliest
 
 using Names = std::vector<std::string>;

@@ -26,8 +26,10 @@ Result<std::vector<std::string>> words_of(const std::string& command) {
     if (quote == '\'') {
       if (c == quote) quote = 0;
       else word += c;
-    } else if (c == '\\' && (quote == 0 || (i + 1 < command.size() && (command[i + 1] == '"' || command[i + 1] == '\\')))) {
-      if (++i == command.size()) return fail(ErrorKind::usage, fmt::format("engine: nothing follows the last \\ of '{}'", printable(command)));
+    } else if (c == '\\' &&
+               (quote == 0 || (i + 1 < command.size() && (command[i + 1] == '"' || command[i + 1] == '\\')))) {
+      if (++i == command.size())
+        return fail(ErrorKind::usage, fmt::format("engine: nothing follows the last \\ of '{}'", printable(command)));
       word += command[i];
       any = true;
     } else if (c == quote) {
@@ -46,7 +48,9 @@ Result<std::vector<std::string>> words_of(const std::string& command) {
   if (quote != 0) return fail(ErrorKind::usage, fmt::format("engine: a quote has no end in '{}'", printable(command)));
   if (any) words.push_back(word);
   if (words.empty() || words[0].empty())
-    return fail(ErrorKind::usage, "engine: the command is empty", "accepted are slurm, ssh, kubernetes, local, or a command that starts one worker, such as 'rose worker'");
+    return fail(
+        ErrorKind::usage, "engine: the command is empty",
+        "accepted are slurm, ssh, kubernetes, local, or a command that starts one worker, such as 'rose worker'");
   return words;
 }
 
@@ -58,34 +62,53 @@ Result<Engine> Engine::make(const EngineOptions& options) {
   else if (options.engine == "ssh") engine.kind_ = EngineKind::ssh;
   else if (options.engine == "kubernetes") engine.kind_ = EngineKind::kubernetes;
   else engine.kind_ = EngineKind::command;
-  const bool asks_for_options = engine.kind_ == EngineKind::slurm || engine.kind_ == EngineKind::ssh || engine.kind_ == EngineKind::kubernetes;
+  const bool asks_for_options =
+      engine.kind_ == EngineKind::slurm || engine.kind_ == EngineKind::ssh || engine.kind_ == EngineKind::kubernetes;
   if (!options.options.empty() && !asks_for_options)
-    return fail(ErrorKind::usage, fmt::format("engine_options belong to the engines slurm, ssh and kubernetes, not to '{}'", printable(options.engine)),
+    return fail(ErrorKind::usage,
+                fmt::format("engine_options belong to the engines slurm, ssh and kubernetes, not to '{}'",
+                            printable(options.engine)),
                 "a command has its options in itself");
   if (engine.kind_ == EngineKind::local) {
     if (options.workers > 0)
-      return fail(ErrorKind::usage, "workers need an engine that starts them", "name it with --engine slurm|ssh|kubernetes|'COMMAND', or ask for --jobs N here");
+      return fail(ErrorKind::usage, "workers need an engine that starts them",
+                  "name it with --engine slurm|ssh|kubernetes|'COMMAND', or ask for --jobs N here");
     return engine;
   }
-  if (options.worker.empty() || options.worker[0] == '-') return fail(ErrorKind::usage, fmt::format("worker: '{}' is no path of a program", printable(options.worker)));
+  if (options.worker.empty() || options.worker[0] == '-')
+    return fail(ErrorKind::usage, fmt::format("worker: '{}' is no path of a program", printable(options.worker)));
   if (!options.hosts.empty() && engine.kind_ != EngineKind::ssh)
-    return fail(ErrorKind::usage, fmt::format("hosts belong to the engine ssh, not to '{}'", printable(options.engine)));
-  engine.workers_ = options.workers > 0 ? options.workers : static_cast<int>(std::max<std::size_t>(1, std::min<std::size_t>(options.hosts.size(), kMostWorkers)));
-  if (engine.workers_ > kMostWorkers) return fail(ErrorKind::usage, fmt::format("{} workers are more than {}", engine.workers_, kMostWorkers));
+    return fail(ErrorKind::usage,
+                fmt::format("hosts belong to the engine ssh, not to '{}'", printable(options.engine)));
+  engine.workers_ =
+      options.workers > 0
+          ? options.workers
+          : static_cast<int>(std::max<std::size_t>(1, std::min<std::size_t>(options.hosts.size(), kMostWorkers)));
+  if (engine.workers_ > kMostWorkers)
+    return fail(ErrorKind::usage, fmt::format("{} workers are more than {}", engine.workers_, kMostWorkers));
   if (engine.kind_ == EngineKind::ssh) {
     if (options.hosts.empty())
-      return fail(ErrorKind::usage, "the engine ssh needs to know where: [diagnose] hosts is empty", "hosts = [\"lab-1\", \"root@lab-2\"]");
+      return fail(ErrorKind::usage, "the engine ssh needs to know where: [diagnose] hosts is empty",
+                  "hosts = [\"lab-1\", \"root@lab-2\"]");
     for (const std::string& host : options.hosts)
-      if (looks_like_option(host)) return fail(ErrorKind::usage, fmt::format("hosts: '{}' is no host's name", printable(host)));
+      if (looks_like_option(host))
+        return fail(ErrorKind::usage, fmt::format("hosts: '{}' is no host's name", printable(host)));
   }
   if (options.apart && engine.workers_ > 1) {
     const std::set<std::string> hosts(options.hosts.begin(), options.hosts.end());
-    if (engine.kind_ == EngineKind::command || (engine.kind_ == EngineKind::ssh && (hosts.size() != options.hosts.size() || static_cast<int>(hosts.size()) < engine.workers_)))
-      return fail(ErrorKind::usage, fmt::format("{} workers could meet on one host, and with network = \"host\" their nodes would fight for its ports", engine.workers_),
-                  "use network = \"netns\", or the engine ssh with a host for each worker");
+    if (engine.kind_ == EngineKind::command ||
+        (engine.kind_ == EngineKind::ssh &&
+         (hosts.size() != options.hosts.size() || static_cast<int>(hosts.size()) < engine.workers_)))
+      return fail(
+          ErrorKind::usage,
+          fmt::format(
+              "{} workers could meet on one host, and with network = \"host\" their nodes would fight for its ports",
+              engine.workers_),
+          "use network = \"netns\", or the engine ssh with a host for each worker");
   }
   if (engine.kind_ == EngineKind::kubernetes &&
-      std::none_of(options.options.begin(), options.options.end(), [](const std::string& one) { return one == "--image" || one.starts_with("--image="); }))
+      std::none_of(options.options.begin(), options.options.end(),
+                   [](const std::string& one) { return one == "--image" || one.starts_with("--image="); }))
     return fail(ErrorKind::usage, "the engine kubernetes needs an image that holds rose and what the nodes run",
                 "engine_options = [\"--image=registry.example/lab:7\"]");
   if (engine.kind_ == EngineKind::command) {
@@ -98,7 +121,8 @@ std::string Engine::place(int worker, int start) const {
   switch (kind_) {
     case EngineKind::local: return "here";
     case EngineKind::slurm: return "slurm";
-    case EngineKind::ssh: return options_.hosts[static_cast<std::size_t>(options_.apart ? worker : worker + start) % options_.hosts.size()];
+    case EngineKind::ssh:
+      return options_.hosts[static_cast<std::size_t>(options_.apart ? worker : worker + start) % options_.hosts.size()];
     case EngineKind::kubernetes: return "kubernetes";
     case EngineKind::command: return command_[0];
   }
@@ -112,7 +136,8 @@ std::vector<std::string> Engine::argv(int worker, int start, int number) const {
   switch (kind_) {
     case EngineKind::slurm:
       // Not --unbuffered, which would make its output a terminal.
-      add({"srun", "--ntasks=1", "--nodes=1", "--quiet", "--kill-on-bad-exit=1", fmt::format("--job-name=rose-worker-{}", number)});
+      add({"srun", "--ntasks=1", "--nodes=1", "--quiet", "--kill-on-bad-exit=1",
+           fmt::format("--job-name=rose-worker-{}", number)});
       if (options_.apart) add({"--exclusive"});
       add_options();
       add({options_.worker, "worker"});
@@ -124,8 +149,8 @@ std::vector<std::string> Engine::argv(int worker, int start, int number) const {
       break;
     case EngineKind::kubernetes:
       // The host's process ids, for kernel programs see those.
-      add({"kubectl", "run", fmt::format("rose-worker-{}-{}", ::getpid(), number), "--restart=Never", "--stdin", "--rm", "--quiet", "--privileged",
-           R"(--overrides={"spec":{"hostPID":true}})", "--pod-running-timeout=24h"});
+      add({"kubectl", "run", fmt::format("rose-worker-{}-{}", ::getpid(), number), "--restart=Never", "--stdin", "--rm",
+           "--quiet", "--privileged", R"(--overrides={"spec":{"hostPID":true}})", "--pod-running-timeout=24h"});
       add_options();
       add({"--command", "--", options_.worker, "worker"});
       break;

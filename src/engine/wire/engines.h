@@ -1,5 +1,5 @@
-// What starts workers: the command line for one of them, of each engine. None goes through a shell of ours; what another host's shell
-// will read is quoted.
+// What starts workers: the command line for one of them, of each engine. None goes through a shell of ours; what
+// another host's shell will read is quoted.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@ namespace rose::engine {
 enum class EngineKind { local, slurm, ssh, kubernetes, command };
 
 struct EngineOptions {
-  std::string engine = "local";       // "local", "slurm", "ssh", "kubernetes", or a command that starts one worker
-  int workers = 0;                    // 0: not said
+  std::string engine = "local";           // "local", "slurm", "ssh", "kubernetes", or a command that starts one worker
+  int workers = 0;                        // 0: not said
   std::vector<std::string> hosts = {};    // ssh
-  std::string worker = "rose";        // where rose is found there
+  std::string worker = "rose";            // where rose is found there
   std::vector<std::string> options = {};  // passed on to srun, ssh or kubectl
-  bool apart = false;                 // two of them must not be on one host, whose network the nodes share
+  bool apart = false;                     // two of them must not be on one host, whose network the nodes share
 };
 
 class Engine {
@@ -39,7 +39,8 @@ class Engine {
   std::vector<std::string> command_;
 };
 
-// Words as a shell parts them: blanks, '...', "..." and \ count, nothing else does. Error (usage): a quote without its end, no word.
+// Words as a shell parts them: blanks, '...', "..." and \ count, nothing else does. Error (usage): a quote without its
+// end, no word.
 [[nodiscard]] Result<std::vector<std::string>> words_of(const std::string& command);
 
 }  // namespace rose::engine

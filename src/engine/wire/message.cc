@@ -31,7 +31,8 @@ std::string Message::type() const {
 
 Result<std::string> Message::text(std::string_view key) const {
   const auto found = header.find(key);
-  if (found == header.end() || !found->is_string()) return fail(ErrorKind::input, fmt::format("'{}' is missing in a message '{}'", key, printable(type())));
+  if (found == header.end() || !found->is_string())
+    return fail(ErrorKind::input, fmt::format("'{}' is missing in a message '{}'", key, printable(type())));
   return found->get<std::string>();
 }
 
@@ -57,20 +58,26 @@ Result<std::optional<Message>> Inbox::next() {
   const std::string_view here = std::string_view(bytes_).substr(at_);
   const std::size_t same = std::min(here.size(), kMagic.size());
   if (here.substr(0, same) != kMagic.substr(0, same))
-    return fail(ErrorKind::input, fmt::format("it does not speak as a rose worker does, it says '{}'", printable(here.substr(0, 120))));
+    return fail(ErrorKind::input,
+                fmt::format("it does not speak as a rose worker does, it says '{}'", printable(here.substr(0, 120))));
   if (here.size() < kFrameHead) return std::nullopt;
   const std::size_t header = get_u32(here.substr(4));
   const std::size_t payload = get_u32(here.substr(8));
   if (header > kMostHeader || payload > kMostPayload)
-    return fail(ErrorKind::input, fmt::format("a message of {} and {} bytes is longer than any of a rose worker's", header, payload));
+    return fail(ErrorKind::input,
+                fmt::format("a message of {} and {} bytes is longer than any of a rose worker's", header, payload));
   const std::size_t whole = kFrameHead + header + payload + 1;
   if (here.size() < whole) return std::nullopt;
-  if (here[whole - 1] != '\n') return fail(ErrorKind::input, "a message does not end where it should: what stands between may have changed it");
+  if (here[whole - 1] != '\n')
+    return fail(ErrorKind::input, "a message does not end where it should: what stands between may have changed it");
   Message message;
   const std::string_view json = here.substr(kFrameHead, header);
   bool deep = false;
-  message.header = Json::parse(json.begin(), json.end(), [&](int depth, Json::parse_event_t, Json&) { return depth <= kDeepestHeader || (deep = true, false); }, false);
-  if (deep || !message.header.is_object() || message.type().empty()) return fail(ErrorKind::input, "a message's header is no JSON object with a type");
+  message.header = Json::parse(
+      json.begin(), json.end(),
+      [&](int depth, Json::parse_event_t, Json&) { return depth <= kDeepestHeader || (deep = true, false); }, false);
+  if (deep || !message.header.is_object() || message.type().empty())
+    return fail(ErrorKind::input, "a message's header is no JSON object with a type");
   message.payload = here.substr(kFrameHead + header, payload);
   at_ += whole;
   if (at_ == bytes_.size() || at_ > (std::size_t{1} << 20)) {

@@ -1,6 +1,6 @@
-// Messages between a diagnosis and its workers: a frame is a magic word, two lengths, a JSON header, bytes, and an end of line, since
-// some that stand between (srun) hand on whole lines only. Whoever sends is not trusted: lengths are checked before memory is taken,
-// and a header is an object with a `type`.
+// Messages between a diagnosis and its workers: a frame is a magic word, two lengths, a JSON header, bytes, and an end
+// of line, since some that stand between (srun) hand on whole lines only. Whoever sends is not trusted: lengths are
+// checked before memory is taken, and a header is an object with a `type`.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ namespace rose::engine {
 // A worker of another number is refused. 1: the first.
 inline constexpr int kProtocol = 1;
 
-inline constexpr std::size_t kMostHeader = std::size_t{64} << 20;   // the list of a folder's files
-inline constexpr std::size_t kMostPayload = std::size_t{1} << 30;   // a run's trace and its logs
+inline constexpr std::size_t kMostHeader = std::size_t{64} << 20;  // the list of a folder's files
+inline constexpr std::size_t kMostPayload = std::size_t{1} << 30;  // a run's trace and its logs
 
 struct Message {
-  Json header;          // an object; "type" is a string
+  Json header;  // an object; "type" is a string
   std::string payload;
 
   [[nodiscard]] std::string type() const;

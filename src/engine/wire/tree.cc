@@ -40,36 +40,51 @@ class TreeReader {
   Tree tree;
 
   Result<void> folder(const fs::path& at, const std::string& below, int depth) {
-    if (depth > kDeepestTree) return fail(ErrorKind::input, fmt::format("{}: folders lie more than {} deep", at.string(), kDeepestTree), std::string(kExcludeHint));
+    if (depth > kDeepestTree)
+      return fail(ErrorKind::input, fmt::format("{}: folders lie more than {} deep", at.string(), kDeepestTree),
+                  std::string(kExcludeHint));
     std::vector<fs::path> names;
     std::error_code error;
-    for (fs::directory_iterator entry(at, error), end; !error && entry != end; entry.increment(error)) names.push_back(entry->path());
-    if (error) return fail(ErrorKind::input, fmt::format("cannot read the folder {}: {}", at.string(), error.message()), std::string(kExcludeHint));
+    for (fs::directory_iterator entry(at, error), end; !error && entry != end; entry.increment(error))
+      names.push_back(entry->path());
+    if (error)
+      return fail(ErrorKind::input, fmt::format("cannot read the folder {}: {}", at.string(), error.message()),
+                  std::string(kExcludeHint));
     std::sort(names.begin(), names.end());
     for (const fs::path& path : names) {
       Entry entry;
       entry.path = below.empty() ? path.filename().string() : below + "/" + path.filename().string();
       if (excluded(entry.path, exclude_) || without_.contains(path)) continue;
-      struct stat info {};
+      struct stat info{};
       if (::lstat(path.c_str(), &info) != 0) return fail_errno(ErrorKind::input, path.string(), errno);
       if (S_ISLNK(info.st_mode))
-        return fail(ErrorKind::input, fmt::format("{} is a symbolic link: those don't travel to workers", path.string()), std::string(kExcludeHint));
+        return fail(ErrorKind::input,
+                    fmt::format("{} is a symbolic link: those don't travel to workers", path.string()),
+                    std::string(kExcludeHint));
       if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
-        return fail(ErrorKind::input, fmt::format("{} is neither a file nor a folder: it can't travel to workers", path.string()), std::string(kExcludeHint));
+        return fail(ErrorKind::input,
+                    fmt::format("{} is neither a file nor a folder: it can't travel to workers", path.string()),
+                    std::string(kExcludeHint));
       entry.folder = S_ISDIR(info.st_mode);
       entry.mode = info.st_mode & 0777;
       if (!entry.folder) {
         entry.size = static_cast<std::uint64_t>(info.st_size);
         bytes_ += entry.size;
         if (bytes_ > kMostTreeBytes)
-          return fail(ErrorKind::input, fmt::format("{}: the folder holds more than {} GiB, too much for workers", path.string(), kMostTreeBytes >> 30), std::string(kExcludeHint));
+          return fail(ErrorKind::input,
+                      fmt::format("{}: the folder holds more than {} GiB, too much for workers", path.string(),
+                                  kMostTreeBytes >> 30),
+                      std::string(kExcludeHint));
         ROSE_TRY(entry.digest, digest_of(path));
       }
       const bool into = entry.folder;
       const std::string name = entry.path;
       tree.entries.push_back(std::move(entry));
       if (tree.entries.size() > kMostEntries)
-        return fail(ErrorKind::input, fmt::format("{}: the folder holds more than {} files, too many for workers", path.string(), kMostEntries), std::string(kExcludeHint));
+        return fail(
+            ErrorKind::input,
+            fmt::format("{}: the folder holds more than {} files, too many for workers", path.string(), kMostEntries),
+            std::string(kExcludeHint));
       if (into) ROSE_CHECK(folder(path, name, depth + 1));
     }
     return {};
@@ -91,12 +106,15 @@ bool stays_inside(const std::string& path) {
   if (path.empty() || path.size() > kLongestPath || path.find('\0') != std::string::npos) return false;
   const std::vector<std::string> parts = split(path, '/');
   return parts.size() <= static_cast<std::size_t>(kDeepestTree) + 1 &&
-         std::none_of(parts.begin(), parts.end(), [](const std::string& part) { return part.empty() || part == "." || part == ".."; });
+         std::none_of(parts.begin(), parts.end(),
+                      [](const std::string& part) { return part.empty() || part == "." || part == ".."; });
 }
 
 Result<std::string> digest_of(const fs::path& file) {
   const Fd fd = open_regular(file);
-  if (!fd) return fail(ErrorKind::input, fmt::format("cannot read {}: {}", file.string(), std::strerror(errno)), std::string(kExcludeHint));
+  if (!fd)
+    return fail(ErrorKind::input, fmt::format("cannot read {}: {}", file.string(), std::strerror(errno)),
+                std::string(kExcludeHint));
   Sha256 sum;
   std::vector<char> buffer(kChunk);
   for (;;) {
@@ -114,10 +132,12 @@ std::uint64_t Tree::bytes() const {
   return all;
 }
 
-Result<Tree> read_tree(const fs::path& folder, const std::vector<std::string>& exclude, const std::vector<fs::path>& without) {
+Result<Tree> read_tree(const fs::path& folder, const std::vector<std::string>& exclude,
+                       const std::vector<fs::path>& without) {
   std::error_code error;
   const fs::path root = fs::canonical(folder, error);
-  if (error) return fail(ErrorKind::input, fmt::format("cannot read the folder {}: {}", folder.string(), error.message()));
+  if (error)
+    return fail(ErrorKind::input, fmt::format("cannot read the folder {}: {}", folder.string(), error.message()));
   TreeReader reader(exclude, without);
   ROSE_CHECK(reader.folder(root, "", 0));
   reader.tree.root = root;
@@ -127,13 +147,17 @@ Result<Tree> read_tree(const fs::path& folder, const std::vector<std::string>& e
 Json to_json(const Tree& tree) {
   Json list = Json::array();
   for (const Entry& entry : tree.entries)
-    list.push_back(entry.folder ? Json{{"path", entry.path}, {"mode", entry.mode}}
-                                : Json{{"path", entry.path}, {"mode", entry.mode}, {"size", entry.size}, {"digest", entry.digest}});
+    list.push_back(
+        entry.folder
+            ? Json{{"path", entry.path}, {"mode", entry.mode}}
+            : Json{{"path", entry.path}, {"mode", entry.mode}, {"size", entry.size}, {"digest", entry.digest}});
   return list;
 }
 
 Result<Tree> tree_from(const Json& json) {
-  const auto refused = [](std::string_view why) { return fail(ErrorKind::input, fmt::format("the list of files can't be used: {}", why)); };
+  const auto refused = [](std::string_view why) {
+    return fail(ErrorKind::input, fmt::format("the list of files can't be used: {}", why));
+  };
   if (!json.is_array() || json.size() > kMostEntries) return refused("it is no list, or too long");
   Tree tree;
   std::set<std::string> folders{""};
@@ -146,11 +170,13 @@ Result<Tree> tree_from(const Json& json) {
     if (!one.is_object() || !is("path", text) || !is("mode", whole)) return refused("an entry has no path or mode");
     Entry entry;
     entry.path = one["path"].get<std::string>();
-    if (!stays_inside(entry.path)) return refused(fmt::format("'{}' may lead out of the folder", printable(entry.path)));
+    if (!stays_inside(entry.path))
+      return refused(fmt::format("'{}' may lead out of the folder", printable(entry.path)));
     entry.mode = static_cast<std::uint32_t>(one["mode"].get<std::uint64_t>() & 0777);
     entry.folder = !one.contains("digest");
     if (!entry.folder) {
-      if (!is("digest", text) || !is("size", whole)) return refused(fmt::format("'{}' has no digest or size", printable(entry.path)));
+      if (!is("digest", text) || !is("size", whole))
+        return refused(fmt::format("'{}' has no digest or size", printable(entry.path)));
       entry.digest = one["digest"].get<std::string>();
       entry.size = one["size"].get<std::uint64_t>();
       if (!is_digest(entry.digest)) return refused(fmt::format("'{}' has no SHA-256", printable(entry.path)));
@@ -188,27 +214,33 @@ Result<void> TreeBuilder::piece(const std::string& digest, std::string_view byte
         return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", (root_ / entry.path).string()), errno);
   }
   const auto awaited = awaited_.find(digest);
-  if (awaited == awaited_.end() || (!digest_.empty() && digest != digest_)) return fail(ErrorKind::input, "a file was sent that nobody asked for");
+  if (awaited == awaited_.end() || (!digest_.empty() && digest != digest_))
+    return fail(ErrorKind::input, "a file was sent that nobody asked for");
   const Entry& entry = tree_.entries[awaited->second.front()];
   if (digest_.empty()) {
     digest_ = digest;
     sum_ = {};
     got_ = 0;
     file_ = Fd(::open((root_ / entry.path).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!file_) return fail_errno(ErrorKind::environment, fmt::format("cannot write {}", (root_ / entry.path).string()), errno);
+    if (!file_)
+      return fail_errno(ErrorKind::environment, fmt::format("cannot write {}", (root_ / entry.path).string()), errno);
   }
   got_ += bytes.size();
   sum_.add(bytes);
   if (const int error = write_bytes(file_.get(), bytes); error != 0)
     return fail_errno(ErrorKind::environment, fmt::format("cannot write {}", (root_ / entry.path).string()), error);
-  if (got_ > entry.size) return fail(ErrorKind::input, fmt::format("{} has changed since the diagnosis began", entry.path), std::string(kExcludeHint));
+  if (got_ > entry.size)
+    return fail(ErrorKind::input, fmt::format("{} has changed since the diagnosis began", entry.path),
+                std::string(kExcludeHint));
   return got_ == entry.size ? file_done() : Result<void>();
 }
 
 Result<void> TreeBuilder::file_done() {
   auto awaited = awaited_.extract(digest_);
   const Entry& first = tree_.entries[awaited.mapped().front()];
-  if (sum_.finish() != digest_) return fail(ErrorKind::input, fmt::format("{} has changed since the diagnosis began", first.path), std::string(kExcludeHint));
+  if (sum_.finish() != digest_)
+    return fail(ErrorKind::input, fmt::format("{} has changed since the diagnosis began", first.path),
+                std::string(kExcludeHint));
   digest_.clear();
   if (::fchmod(file_.get(), first.mode) != 0) return fail_errno(ErrorKind::environment, first.path, errno);
   file_.reset();
@@ -216,8 +248,11 @@ Result<void> TreeBuilder::file_done() {
     const Entry& same = tree_.entries[awaited.mapped()[i]];
     std::error_code error;
     fs::copy_file(root_ / first.path, root_ / same.path, error);
-    if (error) return fail(ErrorKind::environment, fmt::format("cannot write {}: {}", (root_ / same.path).string(), error.message()));
-    if (::chmod((root_ / same.path).c_str(), same.mode) != 0) return fail_errno(ErrorKind::environment, same.path, errno);
+    if (error)
+      return fail(ErrorKind::environment,
+                  fmt::format("cannot write {}: {}", (root_ / same.path).string(), error.message()));
+    if (::chmod((root_ / same.path).c_str(), same.mode) != 0)
+      return fail_errno(ErrorKind::environment, same.path, errno);
   }
   return {};
 }

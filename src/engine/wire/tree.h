@@ -1,5 +1,5 @@
-// What travels to a worker: the configuration's folder as a list of names, modes and digests, and each file once by its digest.
-// What is no file or folder is refused, so is every name that could lead out of the folder it is put into.
+// What travels to a worker: the configuration's folder as a list of names, modes and digests, and each file once by its
+// digest. What is no file or folder is refused, so is every name that could lead out of the folder it is put into.
 #pragma once
 
 #include <cstdint>
@@ -20,23 +20,24 @@ inline constexpr std::uint64_t kMostTreeBytes = std::uint64_t{16} << 30;
 inline constexpr std::size_t kChunk = std::size_t{1} << 20;  // of a file, in one message
 
 struct Entry {
-  std::string path;      // below the folder, parts parted by '/'
+  std::string path;  // below the folder, parts parted by '/'
   bool folder = false;
   std::uint32_t mode = 0;
   std::uint64_t size = 0;
-  std::string digest;    // of files
+  std::string digest;  // of files
   friend bool operator==(const Entry&, const Entry&) = default;
 };
 
 struct Tree {
-  std::filesystem::path root;   // where the files lie; "" of one that was received
-  std::vector<Entry> entries;   // folders before what is in them
+  std::filesystem::path root;  // where the files lie; "" of one that was received
+  std::vector<Entry> entries;  // folders before what is in them
 
   [[nodiscard]] std::uint64_t bytes() const;
 };
 
-// All below `folder`, but for what `exclude` matches and what lies in `without` (absolute). A glob without '/' is matched with names, one
-// with it with the path below the folder; of a folder that matches nothing travels. Errors (input): a link, a socket, a file that can't be read, too much.
+// All below `folder`, but for what `exclude` matches and what lies in `without` (absolute). A glob without '/' is
+// matched with names, one with it with the path below the folder; of a folder that matches nothing travels. Errors
+// (input): a link, a socket, a file that can't be read, too much.
 [[nodiscard]] Result<Tree> read_tree(const std::filesystem::path& folder, const std::vector<std::string>& exclude,
                                      const std::vector<std::filesystem::path>& without);
 
@@ -66,7 +67,7 @@ class TreeBuilder {
   std::map<std::string, std::vector<std::size_t>> awaited_;  // by digest: entries
   std::vector<std::string> order_;
   bool folders_made_ = false;
-  std::string digest_;          // of the file that is coming in
+  std::string digest_;  // of the file that is coming in
   Sha256 sum_;
   Fd file_;
   std::uint64_t got_ = 0;

@@ -44,7 +44,9 @@ std::vector<schedule::Frame> python(const std::vector<std::string>& lines) {
     }
     if (!begun || !line.starts_with("File \"")) continue;
     const std::size_t end = line.find('"', 6), number = line.find(", line "), in = line.find(", in ");
-    if (end == std::string_view::npos || number == std::string_view::npos || in == std::string_view::npos || in < number) continue;
+    if (end == std::string_view::npos || number == std::string_view::npos || in == std::string_view::npos ||
+        in < number)
+      continue;
     schedule::Frame frame;
     frame.file = line.substr(6, end - 6);
     frame.line = line_number(line.substr(number + 7));
@@ -69,7 +71,9 @@ std::vector<schedule::Frame> go(const std::vector<std::string>& lines) {
     }
     const std::string_view place = trimmed(lines[i + 1]);
     const std::size_t colon = place.find(".go:"), arguments = line.rfind('(');
-    if (!begun || colon == 0 || colon == std::string_view::npos || arguments == std::string_view::npos || arguments == 0) continue;
+    if (!begun || colon == 0 || colon == std::string_view::npos || arguments == std::string_view::npos ||
+        arguments == 0)
+      continue;
     schedule::Frame frame;
     frame.function = line.substr(0, arguments);
     if (frame.function.starts_with("created by ")) break;
@@ -125,7 +129,8 @@ std::vector<schedule::Frame> dotnet(const std::vector<std::string>& lines) {
   for (const std::string& each : lines) {
     const std::string_view line = trimmed(each);
     const std::size_t open = line.find('('), in = line.find(") in "), number = line.rfind(":line ");
-    if (!line.starts_with("at ") || open == std::string_view::npos || in == std::string_view::npos || number == std::string_view::npos || open > in || in + 5 > number)
+    if (!line.starts_with("at ") || open == std::string_view::npos || in == std::string_view::npos ||
+        number == std::string_view::npos || open > in || in + 5 > number)
       continue;
     schedule::Frame frame;
     frame.function = line.substr(3, open - 3);
@@ -144,11 +149,12 @@ std::vector<schedule::Frame> ruby(const std::vector<std::string>& lines) {
     if (line.starts_with("from ")) line.remove_prefix(5);
     std::size_t in = line.find(":in ");
     if (in != std::string_view::npos && in > 0)
-      if (const std::size_t space = line.rfind(' ', in - 1); space != std::string_view::npos) line.remove_prefix(space + 1), in -= space + 1;  // what the message says before
+      if (const std::size_t space = line.rfind(' ', in - 1); space != std::string_view::npos)
+        line.remove_prefix(space + 1), in -= space + 1;  // what the message says before
     const std::size_t quote = in == std::string_view::npos ? in : in + 4;
     schedule::Frame frame;
-    if (in == std::string_view::npos || quote >= line.size() || (line[quote] != '`' && line[quote] != '\'') || !set_place(line.substr(0, in), frame) ||
-        !frame.file.ends_with(".rb")) {
+    if (in == std::string_view::npos || quote >= line.size() || (line[quote] != '`' && line[quote] != '\'') ||
+        !set_place(line.substr(0, in), frame) || !frame.file.ends_with(".rb")) {
       if (!out.empty()) break;
       continue;
     }
@@ -170,12 +176,16 @@ std::vector<schedule::Frame> rust(const std::vector<std::string>& lines) {
     const std::string_view line = trimmed(lines[i]);
     std::string_view place = trimmed(lines[i + 1]);
     const std::size_t colon = line.find(": ");
-    if (colon == std::string_view::npos || colon == 0 || line.find_first_not_of("0123456789") != colon || !place.starts_with("at ")) continue;
+    if (colon == std::string_view::npos || colon == 0 || line.find_first_not_of("0123456789") != colon ||
+        !place.starts_with("at "))
+      continue;
     place.remove_prefix(3);
     schedule::Frame frame;
     frame.function = line.substr(colon + 2);
     constexpr std::size_t kHash = 19;  // "::h" and sixteen digits
-    if (const std::size_t hash = frame.function.rfind("::h"); hash != std::string::npos && hash + kHash == frame.function.size()) frame.function.resize(hash);
+    if (const std::size_t hash = frame.function.rfind("::h");
+        hash != std::string::npos && hash + kHash == frame.function.size())
+      frame.function.resize(hash);
     if (set_place(place, frame)) out.push_back(std::move(frame));
     ++i;
   }
@@ -190,8 +200,12 @@ std::vector<schedule::Frame> said_frames(std::string_view text) {
     std::string_view sign;  // a trace of this language has it
     std::vector<schedule::Frame> (*read)(const std::vector<std::string>&);
   };
-  static constexpr Form kForms[] = {{"Traceback (most recent call last)", python}, {"goroutine ", go}, {":line ", dotnet}, {"stack backtrace:", rust},
-                                    {"    at ", javascript}, {".rb:", ruby}};
+  static constexpr Form kForms[] = {{"Traceback (most recent call last)", python},
+                                    {"goroutine ", go},
+                                    {":line ", dotnet},
+                                    {"stack backtrace:", rust},
+                                    {"    at ", javascript},
+                                    {".rb:", ruby}};
   std::vector<std::string> lines;
   for (const Form& form : kForms) {
     if (text.find(form.sign) == std::string_view::npos) continue;

@@ -1,5 +1,5 @@
-// Stack traces that programs write into their logs: of Java, Python, Go, JavaScript, .NET, Ruby and Rust. Pure; bounded by the text that
-// is given.
+// Stack traces that programs write into their logs: of Java, Python, Go, JavaScript, .NET, Ruby and Rust. Pure; bounded
+// by the text that is given.
 #pragma once
 
 #include <string_view>

@@ -33,7 +33,8 @@ std::string read_whole(const char* path) {
 
 // ---- exceptions: what the kernel's program orders by signals ----
 
-// A thread that is inside rose_jvm_visit, and how many signals it got there. Not thread-local: a signal handler looks at it.
+// A thread that is inside rose_jvm_visit, and how many signals it got there. Not thread-local: a signal handler looks
+// at it.
 struct Ordered {
   int tid;
   int signals;
@@ -75,24 +76,24 @@ __thread const Place* t_jumping = nullptr;
 Agent* g_agent = nullptr;
 
 // As people write it.
-std::string dotted(std::string_view class_name) {
-  return class_of_signature("L" + std::string(class_name) + ";");
-}
+std::string dotted(std::string_view class_name) { return class_of_signature("L" + std::string(class_name) + ";"); }
 
 void vm_init(void*, void* jni, Object thread) { g_agent->on_start(Jni(jni), thread); }
 void thread_start(void*, void* jni, Object thread) { g_agent->on_thread(Jni(jni), thread, true); }
 void thread_end(void*, void* jni, Object thread) { g_agent->on_thread(Jni(jni), thread, false); }
 void vm_death(void*, void*) { g_agent->on_end(); }
 void class_prepare(void*, void* jni, Object, Object klass) { g_agent->on_class(Jni(jni), klass); }
-void breakpoint(void*, void* jni, Object thread, MethodId method, Location location) { g_agent->on_breakpoint(Jni(jni), thread, method, location); }
+void breakpoint(void*, void* jni, Object thread, MethodId method, Location location) {
+  g_agent->on_breakpoint(Jni(jni), thread, method, location);
+}
 void method_exit(void*, void* jni, Object thread, MethodId method, std::uint8_t by_exception, Value value) {
   g_agent->on_method_exit(Jni(jni), thread, method, by_exception != 0, value);
 }
 void exception(void*, void* jni, Object, MethodId, Location, Object thrown, MethodId catcher, Location) {
   g_agent->on_exception(Jni(jni), thrown, catcher);
 }
-void class_file(void*, void* jni, Object redefined, Object, const char*, Object, std::int32_t, const unsigned char*, std::int32_t*,
-                unsigned char**) {
+void class_file(void*, void* jni, Object redefined, Object, const char*, Object, std::int32_t, const unsigned char*,
+                std::int32_t*, unsigned char**) {
   if (redefined != nullptr) g_agent->on_class_file(Jni(jni), redefined);
 }
 void agent_thread(void*, void* jni, void*) { g_agent->watch(Jni(jni)); }
@@ -138,7 +139,8 @@ void Agent::load(Vm vm, std::string_view specification) {
     wanted.add(kCanGetSourceFileName);
     wanted.add(kCanGetLineNumbers);
     (void)jvmti_.add_capabilities(&wanted);
-    if (!stacks_.open(state_.path() + ".stacks", jvmti_)) state_.note("the agent cannot make its file for stacks: where threads are is not told");
+    if (!stacks_.open(state_.path() + ".stacks", jvmti_))
+      state_.note("the agent cannot make its file for stacks: where threads are is not told");
   }
   char* version = nullptr;
   if (jvmti_.system_property("java.vm.version", &version) == kNone && version != nullptr) {
@@ -160,19 +162,24 @@ void Agent::load(Vm vm, std::string_view specification) {
   callbacks.set(Event::thread_start, thread_start);
   callbacks.set(Event::thread_end, thread_end);
   if (jvmti_.set_callbacks(&callbacks) != kNone) return state_.note("this JVM's tool interface refuses callbacks");
-  for (const Event event : {Event::vm_init, Event::vm_death, Event::class_prepare, Event::breakpoint, Event::thread_start, Event::thread_end}) {
+  for (const Event event : {Event::vm_init, Event::vm_death, Event::class_prepare, Event::breakpoint,
+                            Event::thread_start, Event::thread_end}) {
     if (!breakpoints_ && (event == Event::class_prepare || event == Event::breakpoint)) continue;
     if (!stacks_.on() && (event == Event::thread_start || event == Event::thread_end)) continue;
-    if (jvmti_.set_event(true, event) != kNone) state_.note("this JVM's tool interface refuses an event that the agent needs");
+    if (jvmti_.set_event(true, event) != kNone)
+      state_.note("this JVM's tool interface refuses an event that the agent needs");
   }
 }
 
 bool Agent::may_set_breakpoints() {
-  // Only one tool has them. Taking them from a debugger that comes after us would end the JVM, which the debugger asked for.
+  // Only one tool has them. Taking them from a debugger that comes after us would end the JVM, which the debugger asked
+  // for.
   const std::string arguments = jvm_arguments();
   for (const char* debugger : {"-agentlib:jdwp", "-Xrunjdwp", "-agentpath:jdwp", "libjdwp.so"}) {
     if (arguments.find(debugger) == std::string::npos) continue;
-    state_.note("a debugger (jdwp) is attached to this JVM, and only one tool can set breakpoints: start it without the debugger");
+    state_.note(
+        "a debugger (jdwp) is attached to this JVM, and only one tool can set breakpoints: start it without the "
+        "debugger");
     return false;
   }
   Capabilities wanted;
@@ -189,8 +196,8 @@ bool Agent::may_set_breakpoints() {
     state_.note("this JVM's tool interface does not tell of bytecodes, lines and source files");
     return false;
   }
-  // The first is absent before JDK 21. Without the second nobody tells of classes that other tools change; without the third, where
-  // methods call.
+  // The first is absent before JDK 21. Without the second nobody tells of classes that other tools change; without the
+  // third, where methods call.
   Capabilities possible;
   if (jvmti_.potential_capabilities(&possible) == kNone) {
     wanted = {};
@@ -224,7 +231,8 @@ bool Agent::may_set_breakpoints() {
 bool Agent::choose_signal() {
   for (int number = 63; number > 40; --number) {
     struct sigaction old;
-    if (::sigaction(number, nullptr, &old) != 0 || (old.sa_flags & SA_SIGINFO) != 0 || old.sa_handler != SIG_DFL) continue;
+    if (::sigaction(number, nullptr, &old) != 0 || (old.sa_flags & SA_SIGINFO) != 0 || old.sa_handler != SIG_DFL)
+      continue;
     struct sigaction ours;
     std::memset(&ours, 0, sizeof ours);
     ours.sa_sigaction = on_signal;
@@ -246,7 +254,8 @@ void Agent::on_start(Jni jni, Object main) {
     for (std::int32_t i = 0; i < count; ++i) {
       std::int32_t status = 0;
       constexpr std::int32_t kPrepared = 2, kArray = 16, kPrimitive = 32;
-      if (jvmti_.class_status(classes[i], &status) == kNone && (status & kPrepared) != 0 && (status & (kArray | kPrimitive)) == 0)
+      if (jvmti_.class_status(classes[i], &status) == kNone && (status & kPrepared) != 0 &&
+          (status & (kArray | kPrimitive)) == 0)
         on_class(jni, classes[i]);
       jni.delete_local(classes[i]);
     }
@@ -271,10 +280,8 @@ void Agent::on_start(Jni jni, Object main) {
 }
 
 void Agent::on_thread(Jni jni, Object thread, bool begins) {
-  if (begins)
-    stacks_.thread_begins(jni, thread);
-  else
-    stacks_.thread_ends(jni);
+  if (begins) stacks_.thread_begins(jni, thread);
+  else stacks_.thread_ends(jni);
 }
 
 void Agent::on_class(Jni jni, Object klass) {
@@ -304,7 +311,8 @@ void Agent::on_breakpoint(Jni jni, Object thread, MethodId method, Location loca
   if (location == 0 && entered && place->watched != nullptr) watched_.entered(*place->watched);
   if (location == 0 && entered) tell(jni, place->at_entry);
   tell(jni, place->at_pass);
-  // The next that this thread leaves is this method, with what it returns: for as long as that takes it is asked to tell.
+  // The next that this thread leaves is this method, with what it returns: for as long as that takes it is asked to
+  // tell.
   if (!place->at_return.empty() && jvmti_.set_event(true, Event::method_exit, thread) == kNone) t_returning = place;
   const Visit& told = location == 0 && entered ? place->entered : place->passed;
   const bool thrown = !told.entries.empty() && visit(jni, told);
@@ -345,7 +353,8 @@ void Agent::on_exception(Jni jni, Object exception, MethodId catcher) {
     __atomic_store_n(&unheard_until_ns_, now_ns() + kPauseNs, __ATOMIC_RELEASE);
     (void)jvmti_.set_event(false, Event::exception);
     const Lock lock(mutex_);
-    if (!std::exchange(told_of_many_, true)) state_.note("more than 1000 exceptions a second: none is told for 10 s at a time while there are so many");
+    if (!std::exchange(told_of_many_, true))
+      state_.note("more than 1000 exceptions a second: none is told for 10 s at a time while there are so many");
     return;
   }
   FrameInfo frames[kMostFramesSeen];
@@ -431,12 +440,11 @@ Object Agent::find_exception(Jni jni, const Throw& thrown) {
     if (jvmti_.loaded_classes(&count, &classes) == kNone) {
       for (std::int32_t i = 0; i < count; ++i) {
         char* signature = nullptr;
-        const bool same = klass == nullptr && jvmti_.class_signature(classes[i], &signature) == kNone && wanted == signature;
+        const bool same =
+            klass == nullptr && jvmti_.class_signature(classes[i], &signature) == kNone && wanted == signature;
         if (signature != nullptr) jvmti_.deallocate(signature);
-        if (same)
-          klass = classes[i];
-        else
-          jni.delete_local(classes[i]);
+        if (same) klass = classes[i];
+        else jni.delete_local(classes[i]);
       }
       jvmti_.deallocate(classes);
     }
@@ -444,7 +452,8 @@ Object Agent::find_exception(Jni jni, const Throw& thrown) {
   const Object throwable = klass != nullptr ? jni.find_class("java/lang/Throwable") : nullptr;
   if (throwable != nullptr && jni.is_assignable(klass, throwable)) return klass;
   const Lock lock(mutex_);
-  state_.note((klass == nullptr ? "this JVM has no class " : "not an exception: class ") + dotted(thrown.class_name), thrown.entry);
+  state_.note((klass == nullptr ? "this JVM has no class " : "not an exception: class ") + dotted(thrown.class_name),
+              thrown.entry);
   return nullptr;
 }
 

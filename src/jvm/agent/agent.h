@@ -1,6 +1,6 @@
-// The agent inside a JVM: sets breakpoints at the places of a schedule, tells rose's kernel programs of each hit by calling a function
-// that they are attached to, and throws what they order; watches the entries of methods; tells where threads are. Knows neither
-// conditions nor faults. Whatever goes wrong, the JVM goes on, and rose is told.
+// The agent inside a JVM: sets breakpoints at the places of a schedule, tells rose's kernel programs of each hit by
+// calling a function that they are attached to, and throws what they order; watches the entries of methods; tells where
+// threads are. Knows neither conditions nor faults. Whatever goes wrong, the JVM goes on, and rose is told.
 #pragma once
 
 #include <pthread.h>
@@ -81,8 +81,8 @@ class Agent {
   std::uint32_t signal_ = 0;
   bool breakpoints_ = false;
   bool variables_ = false, exits_ = false;  // they can be read; what methods return, too
-  bool live_ = false;    // atomic: breakpoints can be set
-  bool ending_ = false;  // atomic
+  bool live_ = false;                       // atomic: breakpoints can be set
+  bool ending_ = false;                     // atomic
   struct Redefined {
     Object klass = nullptr;  // weak
     std::int64_t until_ns = 0;

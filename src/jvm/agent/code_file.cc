@@ -12,7 +12,8 @@ void CodeFile::open(std::string_view path) {
   fd_ = ::open(std::string(path).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
 }
 
-void CodeFile::add(std::string_view name, Code code, const ConstantPool& pool, const LineEntry* lines, std::int32_t line_count) {
+void CodeFile::add(std::string_view name, Code code, const ConstantPool& pool, const LineEntry* lines,
+                   std::int32_t line_count) {
   text_ += "method\t";
   text_ += name;
   text_ += '\n';

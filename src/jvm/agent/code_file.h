@@ -1,5 +1,5 @@
-// The agent's file about the code of watched methods (jvm/code_book.h reads it): one line a method, one a call in it. Private to the
-// agent, under its lock.
+// The agent's file about the code of watched methods (jvm/code_book.h reads it): one line a method, one a call in it.
+// Private to the agent, under its lock.
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@ namespace rose::jvm {
 namespace {
 
 constexpr std::uint32_t kMostThrown = 1000;  // at some 50 us, most of them the JVM's own
-constexpr std::size_t kMostEscapes = 8;       // of one exception
+constexpr std::size_t kMostEscapes = 8;      // of one exception
 
 // Has the class several methods of this name?
 bool overloaded(const Jvmti& jvmti, Object klass, std::string_view wanted) {
@@ -41,7 +41,8 @@ void Exceptions::begin(const Spec& spec, const Jvmti& jvmti) {
 
 bool Exceptions::may_look(bool& first) {
   const std::int64_t second = now_ns() / 1'000'000'000;
-  if (__atomic_exchange_n(&second_, second, __ATOMIC_RELAXED) != second) __atomic_store_n(&in_second_, 0, __ATOMIC_RELAXED);
+  if (__atomic_exchange_n(&second_, second, __ATOMIC_RELAXED) != second)
+    __atomic_store_n(&in_second_, 0, __ATOMIC_RELAXED);
   const std::uint32_t before = __atomic_fetch_add(&in_second_, 1, __ATOMIC_RELAXED);
   first = before == kMostThrown;
   return before < kMostThrown;
@@ -57,12 +58,16 @@ Exceptions::Thrower Exceptions::look_at(MethodId method) const {
     std::int32_t flags = 0;
     (void)jvmti_.modifiers(method, &flags);
     if (jvmti_.source_file(klass, &source) != kNone) source = nullptr;
-    const Method found{class_name, name, descriptor, source != nullptr ? source : "", static_cast<std::uint32_t>(flags)};
-    thrower.wanted = spec_->watch.on && std::binary_search(spec_->watch.thrower_sources.begin(), spec_->watch.thrower_sources.end(), found.source);
-    for (const NamePattern* pattern : spec_->watch.throwers) thrower.wanted = thrower.wanted || (spec_->watch.on && pattern->matches(found));
+    const Method found{class_name, name, descriptor, source != nullptr ? source : "",
+                       static_cast<std::uint32_t>(flags)};
+    thrower.wanted = spec_->watch.on && std::binary_search(spec_->watch.thrower_sources.begin(),
+                                                           spec_->watch.thrower_sources.end(), found.source);
+    for (const NamePattern* pattern : spec_->watch.throwers)
+      thrower.wanted = thrower.wanted || (spec_->watch.on && pattern->matches(found));
     for (const PlaceSpec* place : spec_->places)
       if (!place->escaping.empty() && place->pattern.matches(found)) thrower.places.push_back(place);
-    if (thrower.wanted || !thrower.places.empty()) thrower.name = display_name(class_name, name, descriptor, overloaded(jvmti_, klass, name));
+    if (thrower.wanted || !thrower.places.empty())
+      thrower.name = display_name(class_name, name, descriptor, overloaded(jvmti_, klass, name));
   }
   for (char* text : {signature, source, name, descriptor})
     if (text != nullptr) jvmti_.deallocate(text);
@@ -76,8 +81,8 @@ const Exceptions::Thrower& Exceptions::thrower(MethodId method) {
   return *at->second;
 }
 
-void Exceptions::escapes(const FrameInfo* frames, std::int32_t count, MethodId catcher, std::string_view class_name, WatchedMethods& watched, State& state,
-                         std::vector<const Escape*>& into) {
+void Exceptions::escapes(const FrameInfo* frames, std::int32_t count, MethodId catcher, std::string_view class_name,
+                         WatchedMethods& watched, State& state, std::vector<const Escape*>& into) {
   for (std::int32_t i = 0; i < count && into.size() < kMostEscapes; ++i) {
     const bool caught = frames[i].method == catcher;
     const Thrower& from = thrower(frames[i].method);

@@ -1,5 +1,6 @@
-// Exceptions as they are thrown: which watched methods they leave, each told or counted like an entry of a method called
-// "org.x.Learner.readPacket throws java.io.EOFException"; and the schedule's conditions on them. Private to the agent.
+// Exceptions as they are thrown: which watched methods they leave, each told or counted like an entry of a method
+// called "org.x.Learner.readPacket throws java.io.EOFException"; and the schedule's conditions on them. Private to the
+// agent.
 #pragma once
 
 #include <cstdint>
@@ -30,18 +31,19 @@ class Exceptions {
   void begin(const Spec& spec, const Jvmti& jvmti);
   [[nodiscard]] bool on() const { return on_; }
 
-  // So many a second are looked at, whatever threads they come from. False from then on; `first`: for the first time in this second.
+  // So many a second are looked at, whatever threads they come from. False from then on; `first`: for the first time in
+  // this second.
   [[nodiscard]] bool may_look(bool& first);
 
-  // Those of the methods that an exception of this class leaves on its way to `catcher` (nullptr: nobody's), innermost first; who throws
-  // and catches it, too.
-  void escapes(const FrameInfo* frames, std::int32_t count, MethodId catcher, std::string_view class_name, WatchedMethods& watched, State& state,
-               std::vector<const Escape*>& into);
+  // Those of the methods that an exception of this class leaves on its way to `catcher` (nullptr: nobody's), innermost
+  // first; who throws and catches it, too.
+  void escapes(const FrameInfo* frames, std::int32_t count, MethodId catcher, std::string_view class_name,
+               WatchedMethods& watched, State& state, std::vector<const Escape*>& into);
 
  private:
   struct Thrower {
-    bool wanted = false;         // its exceptions are watched
-    std::string name;            // as records have it; "": nobody asks
+    bool wanted = false;  // its exceptions are watched
+    std::string name;     // as records have it; "": nobody asks
     std::vector<const PlaceSpec*> places;
   };
   const Thrower& thrower(MethodId method);

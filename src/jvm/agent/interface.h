@@ -1,5 +1,6 @@
-// The parts of the JVM's native interfaces that the agent uses, declared from their specifications, so that building rose takes no
-// JDK. Functions stand in tables: JVM TI numbers them from 1 ("position"), JNI from 0 ("index"). Private to the agent.
+// The parts of the JVM's native interfaces that the agent uses, declared from their specifications, so that building
+// rose takes no JDK. Functions stand in tables: JVM TI numbers them from 1 ("position"), JNI from 0 ("index"). Private
+// to the agent.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@ using Object = void*;    // jobject, jclass, jstring, jthrowable, jthread
 using MethodId = void*;  // jmethodID
 using Location = std::int64_t;
 
-using FieldId = void*;   // jfieldID
+using FieldId = void*;  // jfieldID
 
 union Value {  // jvalue
   std::int32_t i;
@@ -110,13 +111,15 @@ class Jvmti : public Table {
     void** table = *static_cast<void***>(environment_);
     return reinterpret_cast<Function>(table[1])(environment_, on ? 1 : 0, static_cast<std::int32_t>(event), thread);
   }
-  std::int32_t run_agent_thread(Object thread, void (*run)(void*, void*, void*), const void* argument, std::int32_t priority) const {
+  std::int32_t run_agent_thread(Object thread, void (*run)(void*, void*, void*), const void* argument,
+                                std::int32_t priority) const {
     return at<12>(thread, run, argument, priority);
   }
   std::int32_t set_breakpoint(MethodId method, Location location) const { return at<38>(method, location); }
   std::int32_t clear_breakpoint(MethodId method, Location location) const { return at<39>(method, location); }
   // `thread` null: the calling one.
-  std::int32_t stack_trace(Object thread, std::int32_t first, std::int32_t most, FrameInfo* frames, std::int32_t* count) const {
+  std::int32_t stack_trace(Object thread, std::int32_t first, std::int32_t most, FrameInfo* frames,
+                           std::int32_t* count) const {
     return at<104>(thread, first, most, frames, count);
   }
   std::int32_t declaring_class(MethodId method, Object* klass) const { return at<65>(method, klass); }
@@ -127,24 +130,46 @@ class Jvmti : public Table {
   std::int32_t class_status(Object klass, std::int32_t* status) const { return at<49>(klass, status); }
   std::int32_t source_file(Object klass, char** name) const { return at<50>(klass, name); }
   // Of the calling thread's topmost frame.
-  std::int32_t local_object(std::int32_t slot, Object* value) const { return at<21>(Object(nullptr), std::int32_t{0}, slot, value); }
-  std::int32_t local_int(std::int32_t slot, std::int32_t* value) const { return at<22>(Object(nullptr), std::int32_t{0}, slot, value); }
-  std::int32_t local_long(std::int32_t slot, std::int64_t* value) const { return at<23>(Object(nullptr), std::int32_t{0}, slot, value); }
-  std::int32_t local_float(std::int32_t slot, float* value) const { return at<24>(Object(nullptr), std::int32_t{0}, slot, value); }
-  std::int32_t local_double(std::int32_t slot, double* value) const { return at<25>(Object(nullptr), std::int32_t{0}, slot, value); }
-  std::int32_t variable_table(MethodId method, std::int32_t* count, VariableEntry** table) const { return at<72>(method, count, table); }
-  std::int32_t class_fields(Object klass, std::int32_t* count, FieldId** fields) const { return at<53>(klass, count, fields); }
+  std::int32_t local_object(std::int32_t slot, Object* value) const {
+    return at<21>(Object(nullptr), std::int32_t{0}, slot, value);
+  }
+  std::int32_t local_int(std::int32_t slot, std::int32_t* value) const {
+    return at<22>(Object(nullptr), std::int32_t{0}, slot, value);
+  }
+  std::int32_t local_long(std::int32_t slot, std::int64_t* value) const {
+    return at<23>(Object(nullptr), std::int32_t{0}, slot, value);
+  }
+  std::int32_t local_float(std::int32_t slot, float* value) const {
+    return at<24>(Object(nullptr), std::int32_t{0}, slot, value);
+  }
+  std::int32_t local_double(std::int32_t slot, double* value) const {
+    return at<25>(Object(nullptr), std::int32_t{0}, slot, value);
+  }
+  std::int32_t variable_table(MethodId method, std::int32_t* count, VariableEntry** table) const {
+    return at<72>(method, count, table);
+  }
+  std::int32_t class_fields(Object klass, std::int32_t* count, FieldId** fields) const {
+    return at<53>(klass, count, fields);
+  }
   std::int32_t field_name(Object klass, FieldId field, char** name, char** signature) const {
     return at<60>(klass, field, name, signature, static_cast<char**>(nullptr));
   }
-  std::int32_t field_modifiers(Object klass, FieldId field, std::int32_t* flags) const { return at<62>(klass, field, flags); }
-  std::int32_t class_methods(Object klass, std::int32_t* count, MethodId** methods) const { return at<52>(klass, count, methods); }
+  std::int32_t field_modifiers(Object klass, FieldId field, std::int32_t* flags) const {
+    return at<62>(klass, field, flags);
+  }
+  std::int32_t class_methods(Object klass, std::int32_t* count, MethodId** methods) const {
+    return at<52>(klass, count, methods);
+  }
   std::int32_t method_name(MethodId method, char** name, char** descriptor) const {
     return at<64>(method, name, descriptor, static_cast<char**>(nullptr));
   }
   std::int32_t modifiers(MethodId method, std::int32_t* flags) const { return at<66>(method, flags); }
-  std::int32_t line_table(MethodId method, std::int32_t* count, LineEntry** table) const { return at<70>(method, count, table); }
-  std::int32_t bytecodes(MethodId method, std::int32_t* count, unsigned char** code) const { return at<75>(method, count, code); }
+  std::int32_t line_table(MethodId method, std::int32_t* count, LineEntry** table) const {
+    return at<70>(method, count, table);
+  }
+  std::int32_t bytecodes(MethodId method, std::int32_t* count, unsigned char** code) const {
+    return at<75>(method, count, code);
+  }
   std::int32_t loaded_classes(std::int32_t* count, Object** classes) const { return at<78>(count, classes); }
   std::int32_t set_callbacks(const EventCallbacks* callbacks) const {
     return at<122>(callbacks, static_cast<std::int32_t>(sizeof *callbacks));
@@ -188,10 +213,16 @@ class Jni : public Table {
     switch (type) {
       case 'Z': value.j = fixed ? call<std::uint8_t, 146>(holder, field) : call<std::uint8_t, 96>(holder, field); break;
       case 'B': value.j = fixed ? call<std::int8_t, 147>(holder, field) : call<std::int8_t, 97>(holder, field); break;
-      case 'C': value.j = fixed ? call<std::uint16_t, 148>(holder, field) : call<std::uint16_t, 98>(holder, field); break;
+      case 'C':
+        value.j = fixed ? call<std::uint16_t, 148>(holder, field) : call<std::uint16_t, 98>(holder, field);
+        break;
       case 'S': value.j = fixed ? call<std::int16_t, 149>(holder, field) : call<std::int16_t, 99>(holder, field); break;
-      case 'I': value.j = fixed ? call<std::int32_t, 150>(holder, field) : call<std::int32_t, 100>(holder, field); break;
-      case 'J': value.j = fixed ? call<std::int64_t, 151>(holder, field) : call<std::int64_t, 101>(holder, field); break;
+      case 'I':
+        value.j = fixed ? call<std::int32_t, 150>(holder, field) : call<std::int32_t, 100>(holder, field);
+        break;
+      case 'J':
+        value.j = fixed ? call<std::int64_t, 151>(holder, field) : call<std::int64_t, 101>(holder, field);
+        break;
       case 'F': value.f = fixed ? call<float, 152>(holder, field) : call<float, 102>(holder, field); break;
       case 'D': value.d = fixed ? call<double, 153>(holder, field) : call<double, 103>(holder, field); break;
       default: value.l = fixed ? call<Object, 145>(holder, field) : call<Object, 95>(holder, field); break;
@@ -200,7 +231,9 @@ class Jni : public Table {
   }
   [[nodiscard]] std::int32_t string_length(Object string) const { return call<std::int32_t, 164>(string); }
   [[nodiscard]] std::int32_t array_length(Object array) const { return call<std::int32_t, 171>(array); }
-  void string_region(Object string, std::int32_t from, std::int32_t count, std::uint16_t* into) const { call<void, 220>(string, from, count, into); }
+  void string_region(Object string, std::int32_t from, std::int32_t count, std::uint16_t* into) const {
+    call<void, 220>(string, from, count, into);
+  }
   [[nodiscard]] Object new_weak(Object object) const { return call<Object, 226>(object); }
   void delete_weak(Object object) const { call<void, 227>(object); }
 };

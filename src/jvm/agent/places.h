@@ -1,5 +1,6 @@
-// The places in the JVM's methods where the agent's breakpoints stand. Found by any thread without a lock, at every hit; changed under
-// the agent's lock. What was once published stays in memory: threads may look at it for as long as they like.
+// The places in the JVM's methods where the agent's breakpoints stand. Found by any thread without a lock, at every
+// hit; changed under the agent's lock. What was once published stays in memory: threads may look at it for as long as
+// they like.
 #pragma once
 
 #include <cstdint>
@@ -24,17 +25,17 @@ struct Visit {
 struct Place {
   MethodId method = nullptr;
   Location location = 0;
-  Object klass = nullptr;       // weak
-  Visit entered;                // at the entry of a method: when it is one
-  Visit passed;                 // whenever a thread comes by
+  Object klass = nullptr;            // weak
+  Visit entered;                     // at the entry of a method: when it is one
+  Visit passed;                      // whenever a thread comes by
   const Watched* watched = nullptr;  // at the entry of a watched method
   // Values that are read: as the method is entered; whenever a thread comes by; that it is about to return.
   std::vector<const Asking*> at_entry, at_pass, at_return;
-  // Its method has jumps that lead back to its entry, where a breakpoint is hit by calls and jumps alike. Breakpoints on those jumps,
-  // and on where each goes on otherwise, tell which it was.
+  // Its method has jumps that lead back to its entry, where a breakpoint is hit by calls and jumps alike. Breakpoints
+  // on those jumps, and on where each goes on otherwise, tell which it was.
   Place* jumps_to = nullptr;
-  std::vector<Place*> guards;   // those of this entry
-  std::uint32_t users = 0;      // why the breakpoint is set
+  std::vector<Place*> guards;  // those of this entry
+  std::uint32_t users = 0;     // why the breakpoint is set
 };
 
 class Places {

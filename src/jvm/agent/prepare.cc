@@ -24,7 +24,8 @@ bool is_file(std::string_view class_name, std::string_view source, std::string_v
     own = asked;
     asked = longer;
   }
-  return asked.substr(asked.size() - own.size()) == own && (asked.size() == own.size() || own.empty() || asked[asked.size() - own.size() - 1] == '/');
+  return asked.substr(asked.size() - own.size()) == own &&
+         (asked.size() == own.size() || own.empty() || asked[asked.size() - own.size() - 1] == '/');
 }
 
 // "lambda$run$0" is code that stands in "run"; "" when it is no lambda's.
@@ -80,7 +81,8 @@ struct Agent::Wanted {
     for (One& one : places) {
       if (one.location == location) return one;
     }
-    places.push_back({.location = location, .entered = {}, .passed = {}, .at_entry = {}, .at_pass = {}, .at_return = {}});
+    places.push_back(
+        {.location = location, .entered = {}, .passed = {}, .at_entry = {}, .at_pass = {}, .at_return = {}});
     return places.back();
   }
 };
@@ -89,7 +91,14 @@ struct Agent::Wanted {
 void Agent::prepare(Jni jni, Object klass) {
   char* signature = nullptr;
   if (jvmti_.class_signature(klass, &signature) != kNone) return;
-  Class one{.jni = jni, .klass = klass, .name = class_of_signature(signature), .source = {}, .methods = {}, .places = {}, .asks = {}, .watched = false};
+  Class one{.jni = jni,
+            .klass = klass,
+            .name = class_of_signature(signature),
+            .source = {},
+            .methods = {},
+            .places = {},
+            .asks = {},
+            .watched = false};
   jvmti_.deallocate(signature);
   // Made for a lambda or a method handle: its code is elsewhere.
   if (one.name.find("$$Lambda") != std::string::npos || one.name.find("LambdaForm") != std::string::npos) return;
@@ -132,12 +141,10 @@ void Agent::prepare(Jni jni, Object klass) {
   for (const PlaceSpec* place : one.places) {
     if (!place->method_seen || place->placed) continue;
     std::string text = one.name + " has '" + place->pattern.text() + "', but ";
-    if (place->where == Where::line)
-      text += "no code of line " + decimal(place->number) + " in it";
+    if (place->where == Where::line) text += "no code of line " + decimal(place->number) + " in it";
     else if (place->where == Where::offset)
       text += "no instruction begins at offset " + decimal(place->number) + " of it";
-    else
-      text += "it has no code to stop in: it is native or abstract";
+    else text += "it has no code to stop in: it is native or abstract";
     state_.note(text, place->entry);
   }
 }
@@ -207,7 +214,8 @@ void Agent::prepare_method(Class& klass, std::size_t index) {
   publish(klass, index, wanted);
 }
 
-// Each stretch of code that a line has (a compiler copies `finally`): its beginning, or (`calls`) its first call where there is one.
+// Each stretch of code that a line has (a compiler copies `finally`): its beginning, or (`calls`) its first call where
+// there is one.
 std::vector<Location> Agent::stretches_of(MethodId method, Code code, std::int64_t wanted, bool calls) const {
   std::vector<Location> found;
   std::int32_t count = 0;
@@ -329,8 +337,13 @@ bool Agent::variable(const Class& klass, std::size_t index, AskSpec& ask, Locati
     complain(ask, klass.display(index) + " has no argument " + decimal(ask.number));
     return false;
   }
-  if (!names) complain(ask, klass.name + " was compiled without names of variables (javac -g): arguments can be asked for by number, fields by this.NAME");
-  else complain(ask, klass.display(index) + " has no '" + ask.name + "' in scope there" + (known.empty() ? "" : ": " + known + " are"));
+  if (!names)
+    complain(ask, klass.name +
+                      " was compiled without names of variables (javac -g): arguments can be asked for by number, "
+                      "fields by this.NAME");
+  else
+    complain(ask, klass.display(index) + " has no '" + ask.name + "' in scope there" +
+                      (known.empty() ? "" : ": " + known + " are"));
   return false;
 }
 
@@ -351,7 +364,8 @@ void Agent::asks_of(const Class& klass, std::size_t index, Wanted& wanted) {
       continue;
     }
     if (!(ask->where == AskWhere::returned ? exits_ : variables_)) {
-      complain(*ask, ask->where == AskWhere::returned ? "this JVM does not tell what methods return" : "this JVM does not tell variables");
+      complain(*ask, ask->where == AskWhere::returned ? "this JVM does not tell what methods return"
+                                                      : "this JVM does not tell variables");
       continue;
     }
     if (ask->where == AskWhere::argument) {

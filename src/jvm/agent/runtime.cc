@@ -1,5 +1,5 @@
-// What the standard library's headers need from its shared half, which the agent does without: it is loaded into JVMs built for
-// glibc old and new and for musl, and must not bring a C++ runtime into somebody else's process.
+// What the standard library's headers need from its shared half, which the agent does without: it is loaded into JVMs
+// built for glibc old and new and for musl, and must not bring a C++ runtime into somebody else's process.
 #include <cstdlib>
 #include <new>
 

@@ -29,7 +29,8 @@ bool take_place(std::string_view line, Spec& spec) {
   if (!number_of(take_field(line), number)) return false;
   const std::string_view pattern = take_field(line);
   if (pattern.empty()) return false;
-  auto* place = new PlaceSpec{.entry = static_cast<std::uint32_t>(entry), .pattern = NamePattern(leaving_of(pattern).method)};
+  auto* place =
+      new PlaceSpec{.entry = static_cast<std::uint32_t>(entry), .pattern = NamePattern(leaving_of(pattern).method)};
   place->escaping = std::string(leaving_of(pattern).exception);
   place->number = number;
   if (where == "entry") {
@@ -55,7 +56,9 @@ bool take_place(std::string_view line, Spec& spec) {
 bool take_watch(std::string_view line, WatchSpec& watch) {
   const std::string_view how = take_field(line);
   std::int64_t thousandths = 0, share = 0;
-  if ((how != "count" && how != "tell") || !number_of(take_field(line), thousandths) || !number_of(line, share) || share <= 0) return false;
+  if ((how != "count" && how != "tell") || !number_of(take_field(line), thousandths) || !number_of(line, share) ||
+      share <= 0)
+    return false;
   watch.on = true;
   watch.count = how == "count";
   watch.rate = static_cast<double>(thousandths) / 1000;
@@ -70,9 +73,17 @@ bool take_ask(std::string_view line, Spec& spec) {
   if (!number_of(take_field(line), number)) return false;
   const std::string_view what = take_field(line);
   if (what.empty() || (where != "argument" && where != "return" && where != "caller" && where != "line")) return false;
-  auto* ask = new AskSpec{.fetch = static_cast<std::uint32_t>(fetch), .place = static_cast<std::uint32_t>(place), .number = number,
-                          .pattern = NamePattern(where == "line" ? std::string_view("*") : what), .file = {}, .name = {}, .members = {}};
-  ask->where = where == "argument" ? AskWhere::argument : where == "return" ? AskWhere::returned : where == "caller" ? AskWhere::caller : AskWhere::line;
+  auto* ask = new AskSpec{.fetch = static_cast<std::uint32_t>(fetch),
+                          .place = static_cast<std::uint32_t>(place),
+                          .number = number,
+                          .pattern = NamePattern(where == "line" ? std::string_view("*") : what),
+                          .file = {},
+                          .name = {},
+                          .members = {}};
+  ask->where = where == "argument" ? AskWhere::argument
+               : where == "return" ? AskWhere::returned
+               : where == "caller" ? AskWhere::caller
+                                   : AskWhere::line;
   if (ask->where == AskWhere::line) ask->file = std::string(what);
   ask->name = std::string(take_field(line));
   while (!line.empty()) ask->members.emplace_back(take_field(line));
@@ -129,7 +140,8 @@ bool take_line(std::string_view line, Spec& spec) {
   if (what == "noted") {  // behind the places
     std::int64_t entry = 0;
     if (!number_of(line, entry)) return false;
-    for (PlaceSpec* place : spec.places) place->noted = place->noted || place->entry == static_cast<std::uint32_t>(entry);
+    for (PlaceSpec* place : spec.places)
+      place->noted = place->noted || place->entry == static_cast<std::uint32_t>(entry);
     return true;
   }
   if (what == "ask") return take_ask(line, spec);
@@ -153,7 +165,8 @@ Spec parse_spec(std::string_view text) {
     }
     if (!line.empty() && !take_line(line, spec)) spec.damaged = true;
   }
-  for (auto* list : {&spec.watch.sources, &spec.watch.methods, &spec.watch.classes, &spec.watch.thrower_sources}) std::sort(list->begin(), list->end());
+  for (auto* list : {&spec.watch.sources, &spec.watch.methods, &spec.watch.classes, &spec.watch.thrower_sources})
+    std::sort(list->begin(), list->end());
   return spec;
 }
 

@@ -58,7 +58,9 @@ bool ThreadStacks::open(const std::string& path, Jvmti jvmti) {
   fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd_ < 0) return false;
   // Blocks first: a full disk would kill the JVM otherwise.
-  if (::posix_fallocate(fd_, 0, static_cast<off_t>(kStacksNamesAt)) != 0 || ::ftruncate(fd_, static_cast<off_t>(kStacksBytes)) != 0) return false;
+  if (::posix_fallocate(fd_, 0, static_cast<off_t>(kStacksNamesAt)) != 0 ||
+      ::ftruncate(fd_, static_cast<off_t>(kStacksBytes)) != 0)
+    return false;
   void* memory = ::mmap(nullptr, kStacksBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
   if (memory == MAP_FAILED) return false;
   memory_ = static_cast<unsigned char*>(memory);
@@ -105,7 +107,8 @@ StackSlot* ThreadStacks::note(Jni jni) {
   for (std::uint32_t i = 0; i < kStackThreads && slot == nullptr; ++i) {
     StackSlot& one = slots()[1 + (static_cast<std::uint32_t>(tid) + i) % kStackThreads];
     int nobody = 0;
-    if (__atomic_load_n(&one.tid, __ATOMIC_ACQUIRE) == tid || __atomic_compare_exchange_n(&one.tid, &nobody, tid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    if (__atomic_load_n(&one.tid, __ATOMIC_ACQUIRE) == tid ||
+        __atomic_compare_exchange_n(&one.tid, &nobody, tid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
       slot = &one;
   }
   if (slot == nullptr || !fill(jni, nullptr, tid, *slot)) return nullptr;
@@ -123,7 +126,8 @@ bool ThreadStacks::fill(Jni jni, Object thread, int tid, StackSlot& slot) {
   __atomic_store_n(&slot.count, 0, __ATOMIC_RELEASE);
   FrameInfo frames[kStackFrames + 1];
   std::int32_t count = 0;
-  if (jvmti_.stack_trace(thread, 0, static_cast<std::int32_t>(kStackFrames + 1), frames, &count) != kNone || count < 0) return false;
+  if (jvmti_.stack_trace(thread, 0, static_cast<std::int32_t>(kStackFrames + 1), frames, &count) != kNone || count < 0)
+    return false;
   const auto all = static_cast<std::uint32_t>(count);
   const std::uint32_t kept = all < kStackFrames ? all : kStackFrames;
   slot.at_ns = now_ns();
@@ -138,7 +142,8 @@ bool ThreadStacks::fill(Jni jni, Object thread, int tid, StackSlot& slot) {
 std::uint32_t ThreadStacks::name(Jni jni, MethodId method, Location location) {
   const Lock lock(names_mutex_);
   const auto slot_of = [&](const std::vector<Known>& table) {
-    std::size_t hash = reinterpret_cast<std::size_t>(method) / 8 * 0x9e3779b97f4a7c15ULL + static_cast<std::size_t>(location) * 0xff51afd7ed558ccdULL;
+    std::size_t hash = reinterpret_cast<std::size_t>(method) / 8 * 0x9e3779b97f4a7c15ULL +
+                       static_cast<std::size_t>(location) * 0xff51afd7ed558ccdULL;
     hash ^= hash >> 29;
     for (;; ++hash) {
       const Known& one = table[hash & (table.size() - 1)];
@@ -185,7 +190,8 @@ std::uint32_t ThreadStacks::make_name(Jni jni, MethodId method, Location locatio
 void ThreadStacks::grow() {
   if (names_room_ >= kStackNames) return;
   const std::uint64_t from = kStacksNamesAt + std::uint64_t{names_room_} * sizeof(StackName);
-  if (::posix_fallocate(fd_, static_cast<off_t>(from), static_cast<off_t>(kNamesAtOnce * sizeof(StackName))) == 0) names_room_ += kNamesAtOnce;
+  if (::posix_fallocate(fd_, static_cast<off_t>(from), static_cast<off_t>(kNamesAtOnce * sizeof(StackName))) == 0)
+    names_room_ += kNamesAtOnce;
 }
 
 void ThreadStacks::live(bool now) const {

@@ -1,5 +1,5 @@
-// Where this JVM's threads are: of the thread that comes by a place, noted by itself; of any other when rose asks. Told through a file
-// (jvm/stacks_layout.h) that outlives the JVM.
+// Where this JVM's threads are: of the thread that comes by a place, noted by itself; of any other when rose asks. Told
+// through a file (jvm/stacks_layout.h) that outlives the JVM.
 #pragma once
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-// The agent's side of its state file (jvm/state_layout.h): records that stay where they are. Without a file they stand in plain
-// memory, and nobody reads them. Not for several threads at a time, but for the counters in them.
+// The agent's side of its state file (jvm/state_layout.h): records that stay where they are. Without a file they stand
+// in plain memory, and nobody reads them. Not for several threads at a time, but for the counters in them.
 #pragma once
 
 #include <string>

@@ -10,7 +10,8 @@
 namespace rose::jvm {
 
 // A method's name as records have it: with its parameters where the class has several of that name.
-inline std::string display_name(std::string_view class_name, std::string_view method, std::string_view descriptor, bool overloaded) {
+inline std::string display_name(std::string_view class_name, std::string_view method, std::string_view descriptor,
+                                bool overloaded) {
   std::string text(class_name);
   text += '.';
   text += method;

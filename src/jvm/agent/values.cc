@@ -10,11 +10,24 @@
 namespace rose::jvm {
 namespace {
 
-constexpr std::uint64_t kMostASecond = 300;  // of one question: reading a variable may stop the JVM's threads for a moment
+constexpr std::uint64_t kMostASecond =
+    300;  // of one question: reading a variable may stop the JVM's threads for a moment
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::int32_t kMostCharacters = 64;
-// As the kernel's program takes it over: bpf/tracer.h has these numbers, the agent is built without that header's other half.
-enum class Form : std::uint8_t { none = 0, integer = 1, boolean = 2, character = 3, single_float = 4, double_float = 5, text = 6, object = 7, constant = 8, caller = 9 };
+// As the kernel's program takes it over: bpf/tracer.h has these numbers, the agent is built without that header's other
+// half.
+enum class Form : std::uint8_t {
+  none = 0,
+  integer = 1,
+  boolean = 2,
+  character = 3,
+  single_float = 4,
+  double_float = 5,
+  text = 6,
+  object = 7,
+  constant = 8,
+  caller = 9
+};
 enum class Failure : std::uint8_t { none = 0, unreadable = 1, null = 2, too_many = 3 };
 
 struct Told {
@@ -85,7 +98,8 @@ void put_string(Jni jni, Object string, Told& told) {
     text.append(bytes, n);
   }
   put_text(told, text);
-  told.word = static_cast<std::uint64_t>(length) > text.size() && length > part ? static_cast<std::uint64_t>(length) : text.size();
+  told.word = static_cast<std::uint64_t>(length) > text.size() && length > part ? static_cast<std::uint64_t>(length)
+                                                                                : text.size();
   told.form = Form::text;
 }
 
@@ -114,13 +128,14 @@ struct Field {
   FieldId id = nullptr;
   Object klass = nullptr;  // that declares it
   char type = 0;
-  bool fixed = false;      // static
+  bool fixed = false;  // static
 };
 
 // In the class or one above it.
 Field find_field(Jvmti jvmti, Jni jni, Object klass, std::string_view wanted) {
   Field found;
-  for (int up = 0; klass != nullptr && found.id == nullptr && up < 64; ++up, klass = found.id == nullptr ? jni.superclass(klass) : klass) {
+  for (int up = 0; klass != nullptr && found.id == nullptr && up < 64;
+       ++up, klass = found.id == nullptr ? jni.superclass(klass) : klass) {
     std::int32_t count = 0;
     FieldId* fields = nullptr;
     if (jvmti.class_fields(klass, &count, &fields) != kNone) continue;
@@ -141,8 +156,10 @@ Field find_field(Jvmti jvmti, Jni jni, Object klass, std::string_view wanted) {
 }
 
 bool is_boxed(std::string_view signature) {
-  for (const std::string_view one : {"Ljava/lang/Integer;", "Ljava/lang/Long;", "Ljava/lang/Short;", "Ljava/lang/Byte;", "Ljava/lang/Boolean;", "Ljava/lang/Character;",
-                                     "Ljava/lang/Float;", "Ljava/lang/Double;", "Ljava/util/concurrent/atomic/AtomicInteger;", "Ljava/util/concurrent/atomic/AtomicLong;"})
+  for (const std::string_view one :
+       {"Ljava/lang/Integer;", "Ljava/lang/Long;", "Ljava/lang/Short;", "Ljava/lang/Byte;", "Ljava/lang/Boolean;",
+        "Ljava/lang/Character;", "Ljava/lang/Float;", "Ljava/lang/Double;",
+        "Ljava/util/concurrent/atomic/AtomicInteger;", "Ljava/util/concurrent/atomic/AtomicLong;"})
     if (signature == one) return true;
   return false;
 }
@@ -174,7 +191,8 @@ void put_object(Jvmti jvmti, Jni jni, Object object, Told& told) {
   }
   if (is_boxed(signature)) {
     const Field field = find_field(jvmti, jni, klass, "value");
-    if (field.id != nullptr && !is_object(field.type)) return put_number(told, jni.field(object, field.id, field.type, false), field.type);
+    if (field.id != nullptr && !is_object(field.type))
+      return put_number(told, jni.field(object, field.id, field.type, false), field.type);
   }
   // A constant of an enumeration may have a class of its own.
   Object above = jni.superclass(klass);
@@ -298,7 +316,8 @@ void tell_caller(Jvmti jvmti, Jni jni, const Asking& asking) {
   FrameInfo above[1];
   std::int32_t count = 0;
   CodePlace place;
-  if (jvmti.stack_trace(nullptr, 1, 1, above, &count) != kNone || count != 1 || !place_of(jvmti, jni, above[0].method, above[0].location, place)) {
+  if (jvmti.stack_trace(nullptr, 1, 1, above, &count) != kNone || count != 1 ||
+      !place_of(jvmti, jni, above[0].method, above[0].location, place)) {
     told.failed = Failure::unreadable;
     return tell(*asking.spec, told);
   }

@@ -1,5 +1,5 @@
-// Values that are asked for: arguments, what methods return, variables at lines, fields of objects; read as a thread comes by, told to
-// rose's kernel program. Nothing of the application is run for it. Private to the agent.
+// Values that are asked for: arguments, what methods return, variables at lines, fields of objects; read as a thread
+// comes by, told to rose's kernel program. Nothing of the application is run for it. Private to the agent.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ struct Asking {
 };
 
 // Where a parameter stands as its method is entered; `number` from 1 on. False: there is none.
-[[nodiscard]] bool parameter(std::string_view descriptor, bool is_static, std::int64_t number, std::int32_t& slot, char& type);
+[[nodiscard]] bool parameter(std::string_view descriptor, bool is_static, std::int64_t number, std::int32_t& slot,
+                             char& type);
 // "(IJ)V" -> "V"
 [[nodiscard]] std::string_view returned(std::string_view descriptor);
 // An array, too.

@@ -53,7 +53,8 @@ void Agent::watch(Jni jni) {
       if (!redefined_.empty()) follow_redefined(jni);
       if (watched_.on()) look_at_watched(jni);
     }
-    if (const std::int64_t until = __atomic_load_n(&unheard_until_ns_, __ATOMIC_ACQUIRE); until != 0 && now_ns() >= until) {
+    if (const std::int64_t until = __atomic_load_n(&unheard_until_ns_, __ATOMIC_ACQUIRE);
+        until != 0 && now_ns() >= until) {
       __atomic_store_n(&unheard_until_ns_, 0, __ATOMIC_RELEASE);
       (void)jvmti_.set_event(true, Event::exception);
     }
@@ -69,8 +70,8 @@ bool Agent::is_class(Jni jni, Object weak, Object klass) const {
   return same;
 }
 
-// A class that another tool changes loses its breakpoints when the change takes effect, a moment after it was announced. Under the
-// lock.
+// A class that another tool changes loses its breakpoints when the change takes effect, a moment after it was
+// announced. Under the lock.
 void Agent::follow_redefined(Jni jni) {
   const std::int64_t now = now_ns();
   std::vector<Redefined> waiting;

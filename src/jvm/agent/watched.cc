@@ -14,8 +14,8 @@ namespace {
 // What an entry costs: counted by the breakpoint's callback alone; told, by way of the kernel.
 constexpr double kCountSeconds = 0.3e-6;
 constexpr double kTellSeconds = 7e-6;
-// Each breakpoint that is set or taken away stops the JVM's threads for a millisecond or two, and what was compiled of the method and
-// of all that have it inlined is thrown away and compiled again.
+// Each breakpoint that is set or taken away stops the JVM's threads for a millisecond or two, and what was compiled of
+// the method and of all that have it inlined is thrown away and compiled again.
 constexpr double kAgainSeconds = 30e-3;
 constexpr std::size_t kMostAgain = 1;  // a look
 constexpr std::int64_t kEstimateNs = 250'000'000;
@@ -49,7 +49,9 @@ void WatchedMethods::begin(const WatchSpec& spec) {
 
 bool WatchedMethods::may_be_in(std::string_view class_name, std::string_view source) const {
   if (spec_ == nullptr) return false;
-  if (source.empty() ? !spec_->sources.empty() : std::binary_search(spec_->sources.begin(), spec_->sources.end(), source)) return true;
+  if (source.empty() ? !spec_->sources.empty()
+                     : std::binary_search(spec_->sources.begin(), spec_->sources.end(), source))
+    return true;
   if (std::binary_search(spec_->classes.begin(), spec_->classes.end(), class_name)) return true;
   for (const NamePattern* pattern : spec_->functions) {
     if (pattern->may_be_in(class_name)) return true;
@@ -58,8 +60,9 @@ bool WatchedMethods::may_be_in(std::string_view class_name, std::string_view sou
 }
 
 bool WatchedMethods::wants(const Method& method, std::string_view display) const {
-  // HotSpot's C2 looks into methods that return an object and are called from what it compiles, if only in a handler that never runs. Where one
-  // has a breakpoint it throws the compiled code away, and begins anew, for ever: the busy caller stays slow.
+  // HotSpot's C2 looks into methods that return an object and are called from what it compiles, if only in a handler
+  // that never runs. Where one has a breakpoint it throws the compiled code away, and begins anew, for ever: the busy
+  // caller stays slow.
   if (spec_->lasting && is_object(returned(method.descriptor).front())) return false;
   if (std::binary_search(spec_->methods.begin(), spec_->methods.end(), display)) return true;
   // What a compiler made, lambdas apart, stands in no source.
@@ -130,11 +133,10 @@ void WatchedMethods::write_estimates(std::int64_t now) {
     if (!one->gaps) continue;
     const auto estimate = rates_->estimate(one->index, 0, now, counts_, spec_->rate);
     const double unseen = estimate.calls - static_cast<double>(counts_[one->index]);
-    __atomic_store_n(&one->record->unseen, unseen > 0 ? static_cast<std::uint64_t>(unseen * 1000) : 0, __ATOMIC_RELAXED);
-    if (estimate.known)
-      __atomic_fetch_and(&one->record->flags, ~kMethodUnknown, __ATOMIC_RELAXED);
-    else
-      __atomic_fetch_or(&one->record->flags, kMethodUnknown, __ATOMIC_RELAXED);
+    __atomic_store_n(&one->record->unseen, unseen > 0 ? static_cast<std::uint64_t>(unseen * 1000) : 0,
+                     __ATOMIC_RELAXED);
+    if (estimate.known) __atomic_fetch_and(&one->record->flags, ~kMethodUnknown, __ATOMIC_RELAXED);
+    else __atomic_fetch_or(&one->record->flags, kMethodUnknown, __ATOMIC_RELAXED);
   }
 }
 

@@ -1,5 +1,5 @@
-// Methods whose entries are counted, or told one by one: chosen by name and source file as classes come, and let go of where they are
-// hot (base/function_rates decides). Private to the agent.
+// Methods whose entries are counted, or told one by one: chosen by name and source file as classes come, and let go of
+// where they are hot (base/function_rates decides). Private to the agent.
 #pragma once
 
 #include <cstdint>

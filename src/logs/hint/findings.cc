@@ -8,7 +8,7 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kTail = 6;  // messages before an end that may tell why
+constexpr std::size_t kTail = 6;                   // messages before an end that may tell why
 constexpr std::int64_t kStopGoesOn = 5 * kSecond;  // at most, between two messages of one stop,
 constexpr std::size_t kMostOfStop = 1'000;         // and so many messages in all
 
@@ -28,7 +28,14 @@ std::vector<std::int64_t> stops_of(const Logs& logs) {
 }  // namespace
 
 Findings::Findings(const Logs& failed, const Logs& sound, const Difference& between, const std::vector<NodeName>& nodes)
-    : failure(failed), normal(sound), difference(between), names(with_own_names(nodes, failed)), stops(stops_of(failed)), normal_stops(stops_of(sound)), last_ns(last_of(failed)), normal_last_ns(last_of(sound)) {
+    : failure(failed),
+      normal(sound),
+      difference(between),
+      names(with_own_names(nodes, failed)),
+      stops(stops_of(failed)),
+      normal_stops(stops_of(sound)),
+      last_ns(last_of(failed)),
+      normal_last_ns(last_of(sound)) {
   for (const NodeLog& one : normal.nodes)
     for (const Message& message : one.messages)
       if (normal.text(message).find('\n') != std::string_view::npos) with_lines_behind_.insert(message.kind);
@@ -54,7 +61,8 @@ std::string_view Findings::told_behind(const Message& message) const {
 }
 
 const NodeLog* Findings::log_of(std::string_view name) const {
-  const auto found = std::find_if(failure.nodes.begin(), failure.nodes.end(), [&](const NodeLog& one) { return one.node == name; });
+  const auto found =
+      std::find_if(failure.nodes.begin(), failure.nodes.end(), [&](const NodeLog& one) { return one.node == name; });
   return found == failure.nodes.end() ? nullptr : &*found;
 }
 
@@ -87,7 +95,9 @@ Hint& Findings::add(Hint::Kind kind, std::size_t n, const Repeated& said, double
   return hint;
 }
 
-bool is_timed(const NodeLog& node) { return !node.messages.empty() && node.messages.front().ts_ns != kNoTime && !node.aligned; }
+bool is_timed(const NodeLog& node) {
+  return !node.messages.empty() && node.messages.front().ts_ns != kNoTime && !node.aligned;
+}
 
 std::size_t tail_of(std::size_t begin, std::size_t end) { return end - std::min(end - begin, kTail); }
 

@@ -1,5 +1,5 @@
-// What the finders of hints share: the logs, what was found so far, and what is believed of it. They run in turn; a later one may weigh
-// anew what an earlier one found.
+// What the finders of hints share: the logs, what was found so far, and what is believed of it. They run in turn; a
+// later one may weigh anew what an earlier one found.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,15 @@
 namespace rose::logs {
 
 // How much is believed (0..1), where more than one finder goes by it.
-inline constexpr double kPlain = 1.0;      // the failure's own message names the error, or the signal
-inline constexpr double kStood = 0.35;     // a gap
-inline constexpr double kHushed = 0.3;     // times this: a silence of all nodes, or one that began after the failure's cause was told
+inline constexpr double kPlain = 1.0;   // the failure's own message names the error, or the signal
+inline constexpr double kStood = 0.35;  // a gap
+inline constexpr double kHushed =
+    0.3;  // times this: a silence of all nodes, or one that began after the failure's cause was told
 inline constexpr double kInPassing = 0.5;  // times this: it is said at a level at which nobody is to look
 inline constexpr double kUsual = 0.1;      // times this: runs without faults say so, too
 
-inline constexpr std::int64_t kNoticed = 8 * kSecond;  // at most so long after somebody stood still or was cut off others say that they miss it
+inline constexpr std::int64_t kNoticed =
+    8 * kSecond;  // at most so long after somebody stood still or was cut off others say that they miss it
 inline constexpr std::int64_t kEarly = 3 * kSecond;  // a log that ends so long before the others' ends early
 
 // One thing, however often it is said.
@@ -45,15 +47,19 @@ struct Findings {
   // Null: messages of this kind are no observable.
   [[nodiscard]] const Observed* observed_as(std::size_t n, TemplateId kind) const;
   // There is a run without faults, and nothing in how the failure differs from it speaks of this kind.
-  [[nodiscard]] bool is_usual(std::size_t n, TemplateId kind) const { return !normal.nodes.empty() && observed_as(n, kind) == nullptr; }
+  [[nodiscard]] bool is_usual(std::size_t n, TemplateId kind) const {
+    return !normal.nodes.empty() && observed_as(n, kind) == nullptr;
+  }
 
-  // Lines without a time stand behind the message before, whoever wrote them: a program that ends says so on the same output, behind what it
-  // always says. "" where runs without faults have lines behind messages of that kind as well.
+  // Lines without a time stand behind the message before, whoever wrote them: a program that ends says so on the same
+  // output, behind what it always says. "" where runs without faults have lines behind messages of that kind as well.
   [[nodiscard]] std::string_view told_behind(const Message& message) const;
 
   Hint& add(Hint::Kind kind, std::size_t n, const Message& message, double weight);
   // It does not listen yet, as it says itself.
-  [[nodiscard]] bool starts(std::size_t n, std::int64_t ts_ns) const { return ts_ns != kNoTime && ts_ns < serves_from_[n]; }
+  [[nodiscard]] bool starts(std::size_t n, std::int64_t ts_ns) const {
+    return ts_ns != kNoTime && ts_ns < serves_from_[n];
+  }
   // `of` is not up yet or stops, or `by` stops: that one misses the other says nothing of a fault.
   [[nodiscard]] bool misses_for_a_reason(std::size_t by, std::string_view of, std::int64_t ts_ns) const;
 
@@ -63,16 +69,17 @@ struct Findings {
   const Logs& failure;
   const Logs& normal;
   const Difference& difference;
-  std::vector<NodeName> names;                    // and what nodes call themselves
-  std::vector<std::int64_t> stops, normal_stops;  // by node: from when on it stops in order, and does not begin again; kNoTime: it does not say so
+  std::vector<NodeName> names;  // and what nodes call themselves
+  std::vector<std::int64_t> stops,
+      normal_stops;  // by node: from when on it stops in order, and does not begin again; kNoTime: it does not say so
   std::int64_t last_ns = kNoTime, normal_last_ns = kNoTime;  // the last message of all
   std::vector<Hint> hints;
-  std::vector<std::size_t> silences;              // hints that nothing but a silence speaks for
+  std::vector<std::size_t> silences;  // hints that nothing but a silence speaks for
 
  private:
   std::vector<std::map<TemplateId, const Observed*>> observed_;  // by node
-  std::set<TemplateId> with_lines_behind_;        // kinds of messages of runs without faults
-  std::vector<std::int64_t> serves_from_;         // by node
+  std::set<TemplateId> with_lines_behind_;                       // kinds of messages of runs without faults
+  std::vector<std::int64_t> serves_from_;                        // by node
 };
 
 // When it began, and could be reached by others, by its own words; kNoTime: its log does not tell.

@@ -12,16 +12,18 @@
 namespace rose::logs {
 namespace {
 
-constexpr double kEcho = 0.3;                // times this: it says once more, and less plainly, what another message said
-constexpr std::int64_t kEchoed = kSecond;    // so soon
+constexpr double kEcho = 0.3;              // times this: it says once more, and less plainly, what another message said
+constexpr std::int64_t kEchoed = kSecond;  // so soon
 
-// "I/O error" is what programs call any failure of a disk: right beside a message that names the error and its file, it is that one.
+// "I/O error" is what programs call any failure of a disk: right beside a message that names the error and its file, it
+// is that one.
 void weigh_echoes(std::vector<Hint>& hints) {
   for (Hint& hint : hints) {
     if (hint.kind != Hint::Kind::call || hint.error != EIO || !hint.path.empty() || hint.ts_ns == kNoTime) continue;
     const bool named = std::any_of(hints.begin(), hints.end(), [&](const Hint& other) {
-      return other.kind == Hint::Kind::call && other.log == hint.log && other.error != EIO && kernel::resource_error(other.error) && !other.path.empty() &&
-             other.ts_ns != kNoTime && std::abs(other.ts_ns - hint.ts_ns) <= kEchoed;
+      return other.kind == Hint::Kind::call && other.log == hint.log && other.error != EIO &&
+             kernel::resource_error(other.error) && !other.path.empty() && other.ts_ns != kNoTime &&
+             std::abs(other.ts_ns - hint.ts_ns) <= kEchoed;
     });
     if (named) hint.weight *= kEcho;
   }
@@ -31,7 +33,8 @@ void weigh_echoes(std::vector<Hint>& hints) {
 void weigh_silences(std::vector<Hint>& hints, const std::vector<std::size_t>& silences) {
   std::int64_t told = kNoTime;
   for (const Hint& hint : hints)
-    if (hint.kind == Hint::Kind::call && hint.weight >= kInPassing && kernel::resource_error(hint.error) && hint.ts_ns != kNoTime && (told == kNoTime || hint.ts_ns < told))
+    if (hint.kind == Hint::Kind::call && hint.weight >= kInPassing && kernel::resource_error(hint.error) &&
+        hint.ts_ns != kNoTime && (told == kNoTime || hint.ts_ns < told))
       told = hint.ts_ns;
   // So does one that there was no route to, and it had nobody to speak with.
   std::map<std::string, std::int64_t> apart;
@@ -44,7 +47,8 @@ void weigh_silences(std::vector<Hint>& hints, const std::vector<std::size_t>& si
   if (told == kNoTime) return;
   for (const std::size_t one : silences) {
     const auto cut_off = apart.find(hints[one].node);
-    if (hints[one].ts_ns >= (cut_off == apart.end() ? told : std::min(told, cut_off->second - kNoticed))) hints[one].weight *= kHushed;
+    if (hints[one].ts_ns >= (cut_off == apart.end() ? told : std::min(told, cut_off->second - kNoticed)))
+      hints[one].weight *= kHushed;
   }
 }
 
@@ -56,12 +60,14 @@ void weigh_clocks(std::vector<Hint>& hints) {
   std::size_t most = 0;
   for (const auto& [node, peers] : differ) most = std::max(most, peers.size());
   for (Hint& hint : hints)
-    if (hint.kind == Hint::Kind::clock && !hint.clock.own) hint.weight *= static_cast<double>(differ[hint.node].size()) / static_cast<double>(most);
+    if (hint.kind == Hint::Kind::clock && !hint.clock.own)
+      hint.weight *= static_cast<double>(differ[hint.node].size()) / static_cast<double>(most);
 }
 
 }  // namespace
 
-std::vector<Hint> find_hints(const Logs& failure, const Logs& normal, const Difference& difference, const std::vector<NodeName>& nodes) {
+std::vector<Hint> find_hints(const Logs& failure, const Logs& normal, const Difference& difference,
+                             const std::vector<NodeName>& nodes) {
   Findings found(failure, normal, difference, nodes);
   for (std::size_t n = 0; n < failure.nodes.size(); ++n) {
     find_ends(found, n);
@@ -76,7 +82,8 @@ std::vector<Hint> find_hints(const Logs& failure, const Logs& normal, const Diff
   weigh_echoes(found.hints);
   weigh_silences(found.hints, found.silences);
   weigh_clocks(found.hints);
-  std::stable_sort(found.hints.begin(), found.hints.end(), [](const Hint& a, const Hint& b) { return a.weight > b.weight; });
+  std::stable_sort(found.hints.begin(), found.hints.end(),
+                   [](const Hint& a, const Hint& b) { return a.weight > b.weight; });
   if (found.hints.size() > kMostHints) found.hints.resize(kMostHints);
   return std::move(found.hints);
 }

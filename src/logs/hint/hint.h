@@ -1,5 +1,5 @@
-// What a failure's logs tell of its causes: failed calls, exceptions, processes that ended or stood still, peers that fell silent, wrong
-// clocks; each with its node, moment, and the message that says so.
+// What a failure's logs tell of its causes: failed calls, exceptions, processes that ended or stood still, peers that
+// fell silent, wrong clocks; each with its node, moment, and the message that says so.
 #pragma once
 
 #include <cstddef>
@@ -15,37 +15,37 @@
 
 namespace rose::logs {
 
-inline constexpr std::size_t kMostHints = 200;  // the heaviest
-inline constexpr std::size_t kMostThrown = 40;  // exceptions of one node: the first of each place
+inline constexpr std::size_t kMostHints = 200;        // the heaviest
+inline constexpr std::size_t kMostThrown = 40;        // exceptions of one node: the first of each place
 inline constexpr std::size_t kMostTracesRead = 1000;  // of one node's stack traces
 
 struct Hint {
   enum class Kind { call, end, stop, silence, thrown, clock };  // stop: it stood still; clock: it is wrong
   Kind kind = Kind::call;
-  std::string node;              // as the logs name it; "" unknown
-  std::int64_t ts_ns = kNoTime;  // of the message, or of the last one before it fell silent; wall clock
+  std::string node;                 // as the logs name it; "" unknown
+  std::int64_t ts_ns = kNoTime;     // of the message, or of the last one before it fell silent; wall clock
   std::int64_t since_ns = kNoTime;  // stop: it may have begun as early, of which nothing tells; kNoTime: at ts_ns
   std::int64_t until_ns = kNoTime;  // end: when it began again; stop, silence: their end; kNoTime: not seen
-  std::uint64_t count = 1;       // messages that say so
-  int error = 0;                 // call
+  std::uint64_t count = 1;          // messages that say so
+  int error = 0;                    // call
   std::vector<std::string_view> syscalls;  // call: likeliest first
-  std::string path;              // call; "" unknown
-  std::string peer;              // call, silence: address or node name; clock: whose it differs from; "" unknown
+  std::string path;                        // call; "" unknown
+  std::string peer;                // call, silence: address or node name; clock: whose it differs from; "" unknown
   int signal = 0, exit_code = -1;  // end
-  bool closed = false;           // silence: the peer's machine closed or refused the connection
-  bool no_way = false;           // silence: there was no way to the peer, whatever it did;
-  bool no_route = false;         // by the own machine's routes, and not because the peer's machine did not answer
-  bool itself = false;           // end: by its own doing
-  bool told = false;             // end: the message tells of it, and did not come before it
-  bool fell_silent = false;      // end: all that tells of it is that nothing more is said
-  bool helper = false;           // end: of a process that the node's main one had started, and which lives on
-  bool out_of_memory = false;    // end: the kernel's, for want of memory
-  StackTrace trace;              // thrown
-  ClockWords clock;              // clock
-  double weight = 0;             // 0..1: how plainly the logs say it
-  std::size_t log = kNoNode;     // index into the failure's nodes of the message, and of the message among that node's
+  bool closed = false;             // silence: the peer's machine closed or refused the connection
+  bool no_way = false;             // silence: there was no way to the peer, whatever it did;
+  bool no_route = false;           // by the own machine's routes, and not because the peer's machine did not answer
+  bool itself = false;             // end: by its own doing
+  bool told = false;               // end: the message tells of it, and did not come before it
+  bool fell_silent = false;        // end: all that tells of it is that nothing more is said
+  bool helper = false;             // end: of a process that the node's main one had started, and which lives on
+  bool out_of_memory = false;      // end: the kernel's, for want of memory
+  StackTrace trace;                // thrown
+  ClockWords clock;                // clock
+  double weight = 0;               // 0..1: how plainly the logs say it
+  std::size_t log = kNoNode;  // index into the failure's nodes of the message, and of the message among that node's
   std::uint32_t message = 0;
-  std::string words;             // "server.log:17 of n1: 'cannot save: No space left on device'"
+  std::string words;  // "server.log:17 of n1: 'cannot save: No space left on device'"
 };
 
 // `nodes`: names and addresses by which messages may speak of a node.
@@ -55,6 +55,7 @@ struct NodeName {
 };
 
 // Heaviest first.
-[[nodiscard]] std::vector<Hint> find_hints(const Logs& failure, const Logs& normal, const Difference& difference, const std::vector<NodeName>& nodes);
+[[nodiscard]] std::vector<Hint> find_hints(const Logs& failure, const Logs& normal, const Difference& difference,
+                                           const std::vector<NodeName>& nodes);
 
 }  // namespace rose::logs

@@ -14,25 +14,27 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kBannerLines = 12;           // within so many lines a program says that it begins
-constexpr std::size_t kOpening = 3;                // messages in a row that tell a new life where no run without faults does
-constexpr std::uint64_t kMostLives = 20;           // whose opening comes more often does a round of work
-constexpr std::int64_t kLeastGap = kSecond;        // of a node that is said to have stood still
-constexpr std::int64_t kGapFactor = 4;             // times the longest gap that is usual
-constexpr std::size_t kRhythm = 3;                 // so many gaps of a node are how it speaks now: what counts is longer by far
-constexpr std::int64_t kOffBeat = 2;               // times as long
-constexpr double kRestarted = 0.9;                 // it began again, and nothing says why
-constexpr double kNeverUp = 0.3;                   // times this: it only said that it begins, and began again: it cannot, which mostly comes of what was before
-constexpr double kPanicked = 0.6;                  // it ended itself: why is told by something else, mostly
-constexpr double kByItself = 0.7;                  // times this: it ended itself
-constexpr double kSilent = 0.5;                    // it says nothing any more
-constexpr double kTogether = 0.8;                  // of a silence, in one piece, that others share
+constexpr std::size_t kBannerLines = 12;     // within so many lines a program says that it begins
+constexpr std::size_t kOpening = 3;          // messages in a row that tell a new life where no run without faults does
+constexpr std::uint64_t kMostLives = 20;     // whose opening comes more often does a round of work
+constexpr std::int64_t kLeastGap = kSecond;  // of a node that is said to have stood still
+constexpr std::int64_t kGapFactor = 4;       // times the longest gap that is usual
+constexpr std::size_t kRhythm = 3;    // so many gaps of a node are how it speaks now: what counts is longer by far
+constexpr std::int64_t kOffBeat = 2;  // times as long
+constexpr double kRestarted = 0.9;    // it began again, and nothing says why
+constexpr double kNeverUp =
+    0.3;  // times this: it only said that it begins, and began again: it cannot, which mostly comes of what was before
+constexpr double kPanicked = 0.6;  // it ended itself: why is told by something else, mostly
+constexpr double kByItself = 0.7;  // times this: it ended itself
+constexpr double kSilent = 0.5;    // it says nothing any more
+constexpr double kTogether = 0.8;  // of a silence, in one piece, that others share
 
 // Longest silence between two messages of a node.
 std::int64_t longest_gap(const NodeLog& node) {
   std::int64_t longest = 0;
   for (std::size_t i = 1; i < node.messages.size(); ++i)
-    if (node.messages[i - 1].ts_ns != kNoTime) longest = std::max(longest, node.messages[i].ts_ns - node.messages[i - 1].ts_ns);
+    if (node.messages[i - 1].ts_ns != kNoTime)
+      longest = std::max(longest, node.messages[i].ts_ns - node.messages[i - 1].ts_ns);
   return longest;
 }
 
@@ -56,10 +58,11 @@ TemplateId first_of(const Findings& found, const std::set<TemplateId>& banner, s
   return 0;
 }
 
-// A single line of a banner may be said again for other reasons ("member 2 leads"); its first one is there, too, when a program begins.
-// `first`: where it stands for the first time.
+// A single line of a banner may be said again for other reasons ("member 2 leads"); its first one is there, too, when a
+// program begins. `first`: where it stands for the first time.
 bool begins_again(const NodeLog& here, std::size_t i, TemplateId opening, std::size_t first) {
-  for (std::size_t k = std::max(first + 1, i - std::min(i, kBannerLines)); k < std::min(here.messages.size(), i + kBannerLines); ++k)
+  for (std::size_t k = std::max(first + 1, i - std::min(i, kBannerLines));
+       k < std::min(here.messages.size(), i + kBannerLines); ++k)
     if (here.messages[k].kind == opening) return true;
   return false;
 }
@@ -84,21 +87,27 @@ bool opens_again(const Findings& found, const NodeLog& here, std::size_t i) {
 // A panic, or an exception that nobody caught: who logs one goes on, and says so as an error.
 bool dies_of(const Findings& found, const Message& message, bool is_last) {
   const Meaning said = found.meaning(message);
-  return said.panic || said.gave_up || (said.traceback && is_last && message.level != Level::error && message.level != Level::warning);
+  return said.panic || said.gave_up ||
+         (said.traceback && is_last && message.level != Level::error && message.level != Level::warning);
 }
 
 // Those that were there when all were stopped said so, as this one did when nothing was wrong.
 bool missed_the_stop(const Findings& found, std::size_t n) {
   const NodeLog* before = found.usual(n);
-  const auto stopping = [](const Logs& logs, const NodeLog& node) { return stops_in_order(logs, node, 0, node.messages.size()); };
+  const auto stopping = [](const Logs& logs, const NodeLog& node) {
+    return stops_in_order(logs, node, 0, node.messages.size());
+  };
   if (before == nullptr || !stopping(found.normal, *before)) return false;
-  return std::any_of(found.failure.nodes.begin(), found.failure.nodes.end(), [&](const NodeLog& other) { return &other != &found.node(n) && !other.node.empty() && stopping(found.failure, other); });
+  return std::any_of(found.failure.nodes.begin(), found.failure.nodes.end(), [&](const NodeLog& other) {
+    return &other != &found.node(n) && !other.node.empty() && stopping(found.failure, other);
+  });
 }
 
 // How long a node is silent again and again: of its gaps the third longest. What is no longer says nothing of it.
 std::int64_t beat(const NodeLog& node) {
   std::vector<std::int64_t> gaps;
-  for (std::size_t i = 1; i < node.messages.size(); ++i) gaps.push_back(node.messages[i].ts_ns - node.messages[i - 1].ts_ns);
+  for (std::size_t i = 1; i < node.messages.size(); ++i)
+    gaps.push_back(node.messages[i].ts_ns - node.messages[i - 1].ts_ns);
   if (gaps.size() < kRhythm) return 0;
   std::nth_element(gaps.begin(), gaps.begin() + (kRhythm - 1), gaps.end(), std::greater<>());
   return gaps[kRhythm - 1];
@@ -109,7 +118,8 @@ Hint& add_end(Findings& found, std::size_t n, std::size_t begin, std::size_t end
   std::size_t at = end - 1;  // what is quoted says something
   while (at > begin && found.failure.text(said[at]).find_first_not_of(" \t\r\n*") == std::string_view::npos) --at;
   bool itself = last_stop(found.failure, found.node(n), begin, end).gave_up;
-  for (std::size_t i = tail_of(begin, end); i < end; ++i) itself = itself || dies_of(found, said[i], i + 1 == end) || said[i].level == Level::fatal;
+  for (std::size_t i = tail_of(begin, end); i < end; ++i)
+    itself = itself || dies_of(found, said[i], i + 1 == end) || said[i].level == Level::fatal;
   Hint& hint = found.add(Hint::Kind::end, n, said[at], itself ? weight * kByItself : weight);
   hint.itself = itself;
   hint.signal = itself ? SIGABRT : SIGKILL;
@@ -119,11 +129,14 @@ Hint& add_end(Findings& found, std::size_t n, std::size_t begin, std::size_t end
 // One that another one follows, whose first message is `i`.
 void add_life(Findings& found, std::size_t n, std::size_t begin, std::size_t i) {
   if (i == begin) return;
-  const bool ordered = stops_in_order(found.failure, found.node(n), begin, i), never_up = begin != 0 && i - begin < kOpening;
+  const bool ordered = stops_in_order(found.failure, found.node(n), begin, i),
+             never_up = begin != 0 && i - begin < kOpening;
   Hint& hint = add_end(found, n, begin, i, (ordered ? kStood : kRestarted) * (never_up ? kNeverUp : 1));
   if (ordered && !hint.itself) hint.signal = SIGTERM;
   hint.until_ns = found.node(n).messages[i].ts_ns;
-  hint.words += fmt::format(" is the last before it begins again{}", hint.itself ? " (it ended by itself)" : ordered ? " (it was stopped in order)" : "");
+  hint.words += fmt::format(" is the last before it begins again{}", hint.itself ? " (it ended by itself)"
+                                                                     : ordered   ? " (it was stopped in order)"
+                                                                                 : "");
 }
 
 // All lives but the last one, which begins at the message that is given back.
@@ -131,8 +144,9 @@ std::size_t add_lives(Findings& found, std::size_t n) {
   const NodeLog& here = found.node(n);
   const std::set<TemplateId> begin = banner(found, n);
   const TemplateId opening = first_of(found, begin, n);
-  const auto first = static_cast<std::size_t>(
-      std::find_if(here.messages.begin(), here.messages.end(), [&](const Message& one) { return one.kind == opening; }) - here.messages.begin());
+  const auto first = static_cast<std::size_t>(std::find_if(here.messages.begin(), here.messages.end(),
+                                                           [&](const Message& one) { return one.kind == opening; }) -
+                                              here.messages.begin());
   std::size_t since = 0;  // where the life began that is looked at
   std::set<TemplateId> said;
   std::map<TemplateId, bool> starting;
@@ -165,7 +179,8 @@ bool add_panic(Findings& found, std::size_t n, std::size_t since) {
   return false;
 }
 
-// Was nothing said by the others either, for most of that time? Then there was nothing to say, rather than that all stood still.
+// Was nothing said by the others either, for most of that time? Then there was nothing to say, rather than that all
+// stood still.
 bool all_silent(const Findings& found, std::size_t n, std::int64_t begin, std::int64_t end) {
   bool others = false;
   for (std::size_t other = 0; other < found.failure.nodes.size(); ++other) {
@@ -173,23 +188,29 @@ bool all_silent(const Findings& found, std::size_t n, std::int64_t begin, std::i
     others = true;
     const std::vector<Message>& all = found.node(other).messages;
     std::int64_t longest = 0, since = begin;
-    for (auto next = std::lower_bound(all.begin(), all.end(), begin, [](const Message& one, std::int64_t ts) { return one.ts_ns < ts; });
+    for (auto next = std::lower_bound(all.begin(), all.end(), begin,
+                                      [](const Message& one, std::int64_t ts) { return one.ts_ns < ts; });
          next != all.end() && next->ts_ns < end; ++next) {
       longest = std::max(longest, next->ts_ns - since);
       since = next->ts_ns;
     }
-    if (static_cast<double>(std::max(longest, end - since)) < kTogether * static_cast<double>(end - begin)) return false;
+    if (static_cast<double>(std::max(longest, end - since)) < kTogether * static_cast<double>(end - begin))
+      return false;
   }
   return others;
 }
 
 bool is_end(const Findings& found, const std::string& name, std::int64_t ts) {
-  return std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) { return hint.kind == Hint::Kind::end && hint.node == name && hint.ts_ns == ts; });
+  return std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
+    return hint.kind == Hint::Kind::end && hint.node == name && hint.ts_ns == ts;
+  });
 }
 
 // Whether a node was stopped, and not all were. `stops`: of each node, kNoTime where it was not.
 bool is_stopped_alone(const Logs& logs, std::size_t n, const std::vector<std::int64_t>& stops) {
-  const auto leaves = [&](std::size_t one) { return stops[one] != kNoTime ? stops[one] : logs.nodes[one].messages.back().ts_ns; };
+  const auto leaves = [&](std::size_t one) {
+    return stops[one] != kNoTime ? stops[one] : logs.nodes[one].messages.back().ts_ns;
+  };
   for (std::size_t other = 0; other < logs.nodes.size(); ++other)
     if (is_timed(logs.nodes[other]) && leaves(other) - leaves(n) >= kEarly) return true;
   return false;
@@ -199,7 +220,9 @@ bool is_stopped_alone(const Logs& logs, std::size_t n, const std::vector<std::in
 bool is_stopped_by_itself(const Findings& found, std::size_t n) {
   if (!is_stopped_alone(found.failure, n, found.stops)) return false;
   const NodeLog* before = found.usual(n);
-  return before == nullptr || !is_timed(*before) || !is_stopped_alone(found.normal, static_cast<std::size_t>(before - found.normal.nodes.data()), found.normal_stops);
+  return before == nullptr || !is_timed(*before) ||
+         !is_stopped_alone(found.normal, static_cast<std::size_t>(before - found.normal.nodes.data()),
+                           found.normal_stops);
 }
 
 }  // namespace
@@ -240,7 +263,8 @@ void find_gaps(Findings& found, std::size_t n) {
     const bool together = all_silent(found, n, before.ts_ns, here.messages[i].ts_ns);
     Hint& hint = found.add(Hint::Kind::stop, n, before, together ? kStood * kHushed : kStood);
     hint.until_ns = here.messages[i].ts_ns;
-    hint.words += fmt::format(", and then nothing for {}{}", format_duration(gap / 1'000'000 * 1'000'000), together ? ", as from all others" : "");
+    hint.words += fmt::format(", and then nothing for {}{}", format_duration(gap / 1'000'000 * 1'000'000),
+                              together ? ", as from all others" : "");
     found.silences.push_back(found.hints.size() - 1);
   }
 }

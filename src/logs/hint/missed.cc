@@ -10,26 +10,32 @@ namespace rose::logs {
 namespace {
 
 constexpr double kStoodOrCut = 0.75;  // times this: and it may have stood still rather than have been cut off
-constexpr std::int64_t kNoticedSoon = 2 * kSecond;  // they mostly say so soon: what it said last may be from long before
-constexpr std::int64_t kTogetherMissed = kSecond;   // two sides of a cut notice it within that of each other
+constexpr std::int64_t kNoticedSoon =
+    2 * kSecond;                                   // they mostly say so soon: what it said last may be from long before
+constexpr std::int64_t kTogetherMissed = kSecond;  // two sides of a cut notice it within that of each other
 
 }  // namespace
 
-// Whom all others miss, and who says nothing itself meanwhile, may have stood still as well as have been cut off: who is cut off mostly
-// misses the others.
+// Whom all others miss, and who says nothing itself meanwhile, may have stood still as well as have been cut off: who
+// is cut off mostly misses the others.
 void find_missed(Findings& found) {
   std::map<std::string, std::map<std::string, std::size_t>> missed;  // by whom: their hints
   for (std::size_t i = 0; i < found.hints.size(); ++i)
-    if (const Hint& hint = found.hints[i]; hint.kind == Hint::Kind::silence && hint.weight >= kStood && hint.ts_ns != kNoTime) missed[hint.peer].emplace(hint.node, i);
+    if (const Hint& hint = found.hints[i];
+        hint.kind == Hint::Kind::silence && hint.weight >= kStood && hint.ts_ns != kNoTime)
+      missed[hint.peer].emplace(hint.node, i);
   for (const auto& [name, by] : missed) {
     if (by.size() + 1 < found.names.size()) continue;
     // Who stands still can be reached all the same.
     if (std::any_of(by.begin(), by.end(), [&](const auto& one) { return found.hints[one.second].no_way; })) continue;
-    const auto earlier = [&](const auto& a, const auto& b) { return found.hints[a.second].ts_ns < found.hints[b.second].ts_ns; };
+    const auto earlier = [&](const auto& a, const auto& b) {
+      return found.hints[a.second].ts_ns < found.hints[b.second].ts_ns;
+    };
     const Hint first = found.hints[std::min_element(by.begin(), by.end(), earlier)->second];
     const NodeLog* here = found.log_of(name);
     if (here == nullptr || !is_timed(*here)) continue;
-    const auto next = std::upper_bound(here->messages.begin(), here->messages.end(), first.ts_ns, [](std::int64_t ts, const Message& one) { return ts < one.ts_ns; });
+    const auto next = std::upper_bound(here->messages.begin(), here->messages.end(), first.ts_ns,
+                                       [](std::int64_t ts, const Message& one) { return ts < one.ts_ns; });
     if (next == here->messages.begin() || next == here->messages.end()) continue;
     const std::int64_t since = std::max((next - 1)->ts_ns, first.ts_ns - kNoticed);
     if (next->ts_ns - since < kLeastStood) continue;
@@ -37,7 +43,8 @@ void find_missed(Findings& found) {
       hint.ts_ns = std::max(earliest, first.ts_ns - kNoticedSoon);
       if (earliest < hint.ts_ns) hint.since_ns = earliest;
     };
-    // Both sides' patience ran out together. Who had stood still would say so when it went on, at whatever moment that was.
+    // Both sides' patience ran out together. Who had stood still would say so when it went on, at whatever moment that
+    // was.
     const bool at_once = next->ts_ns - first.ts_ns < kTogetherMissed;
     const bool misses_others = std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
       return hint.kind == Hint::Kind::silence && hint.node == name && hint.ts_ns >= first.ts_ns - kNoticed &&
@@ -46,7 +53,9 @@ void find_missed(Findings& found) {
     if (misses_others) continue;
     const double weight = kStoodOrCut * first.weight;
     const auto told = std::find_if(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
-      return hint.node == name && ((hint.kind == Hint::Kind::end && hint.ts_ns < next->ts_ns) || (hint.kind == Hint::Kind::stop && hint.ts_ns <= first.ts_ns && hint.until_ns > first.ts_ns));
+      return hint.node == name &&
+             ((hint.kind == Hint::Kind::end && hint.ts_ns < next->ts_ns) ||
+              (hint.kind == Hint::Kind::stop && hint.ts_ns <= first.ts_ns && hint.until_ns > first.ts_ns));
     });
     if (told != found.hints.end()) {
       if (told->kind == Hint::Kind::stop) {
@@ -59,7 +68,8 @@ void find_missed(Findings& found) {
     hint.node = name;
     begins(hint, since);
     hint.until_ns = next->ts_ns;
-    hint.words += fmt::format("; {} itself says nothing until {} later", name, format_duration((next->ts_ns - first.ts_ns) / 1'000'000 * 1'000'000));
+    hint.words += fmt::format("; {} itself says nothing until {} later", name,
+                              format_duration((next->ts_ns - first.ts_ns) / 1'000'000 * 1'000'000));
   }
 }
 

@@ -22,14 +22,17 @@ struct RoleTold {
   std::vector<std::uint64_t> numbers;  // in its text, where no times tell which was first
 };
 
-std::int64_t ts_of(const Findings& found, const RoleTold& one) { return found.node(one.node).messages[one.message].ts_ns; }
+std::int64_t ts_of(const Findings& found, const RoleTold& one) {
+  return found.node(one.node).messages[one.message].ts_ns;
+}
 
 std::vector<std::uint64_t> numbers_of(std::string_view text) {
   std::vector<std::uint64_t> numbers;
   for (std::size_t i = 0; i < text.size() && numbers.size() < 8; ++i) {
     if (text[i] < '0' || text[i] > '9') continue;
     std::uint64_t number = 0;
-    for (int digits = 0; i < text.size() && text[i] >= '0' && text[i] <= '9' && digits < 18; ++i, ++digits) number = number * 10 + static_cast<std::uint64_t>(text[i] - '0');
+    for (int digits = 0; i < text.size() && text[i] >= '0' && text[i] <= '9' && digits < 18; ++i, ++digits)
+      number = number * 10 + static_cast<std::uint64_t>(text[i] - '0');
     numbers.push_back(number);
   }
   return numbers;
@@ -38,7 +41,8 @@ std::vector<std::uint64_t> numbers_of(std::string_view text) {
 // Whom others miss plainly at that time: how far it was cut off they tell better.
 bool is_missed(const Findings& found, const std::string& loser, std::int64_t ts) {
   return ts != kNoTime && std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
-           return hint.kind == Hint::Kind::silence && hint.weight >= kStood && (hint.node == loser || hint.peer == loser) && hint.ts_ns != kNoTime &&
+           return hint.kind == Hint::Kind::silence && hint.weight >= kStood &&
+                  (hint.node == loser || hint.peer == loser) && hint.ts_ns != kNoTime &&
                   std::abs(hint.ts_ns - ts) <= kNoticed;
          });
 }
@@ -80,11 +84,13 @@ void find_lost_roles(Findings& found) {
         players.push_back(other.node);
       }
     if (players.size() != 1 || usually > kMostMoves || all.size() <= usually || all.size() > kMostMoves) continue;
-    const bool by_time = std::all_of(all.begin(), all.end(), [&](const RoleTold& one) { return is_timed(found.node(one.node)); });
+    const bool by_time =
+        std::all_of(all.begin(), all.end(), [&](const RoleTold& one) { return is_timed(found.node(one.node)); });
     std::stable_sort(all.begin(), all.end(), [&](const RoleTold& a, const RoleTold& b) {
       return by_time ? ts_of(found, a) < ts_of(found, b) : a.numbers < b.numbers;
     });
-    const auto next = std::find_if(all.begin(), all.end(), [&](const RoleTold& one) { return one.node != all.front().node; });
+    const auto next =
+        std::find_if(all.begin(), all.end(), [&](const RoleTold& one) { return one.node != all.front().node; });
     if (next == all.end() || found.starts(next->node, ts_of(found, *next))) continue;
     const std::string& loser = by_time ? found.node(all.front().node).node : players.front();
     if (!loser.empty()) next_of[loser].push_back(*next);
@@ -93,7 +99,8 @@ void find_lost_roles(Findings& found) {
   std::size_t most = 0;
   for (const auto& [loser, all] : next_of) most = std::max(most, all.size());
   for (const auto& [loser, all] : next_of)
-    for (const RoleTold& next : all) add_lost_role(found, loser, next, static_cast<double>(all.size()) / static_cast<double>(most));
+    for (const RoleTold& next : all)
+      add_lost_role(found, loser, next, static_cast<double>(all.size()) / static_cast<double>(most));
 }
 
 }  // namespace rose::logs

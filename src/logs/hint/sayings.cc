@@ -16,20 +16,20 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::uint64_t kMostRead = 500;   // messages of one kind that are read one by one
+constexpr std::uint64_t kMostRead = 500;    // messages of one kind that are read one by one
 constexpr std::size_t kMostFolded = 1'000;  // failures of a node that are compared by their paths
-constexpr std::size_t kErrorAlone = 60;    // characters of a message that says nothing but how the one before it failed
-constexpr double kOutweighs = 3;           // of two messages of one thing, so much more weight has the one that counts
-constexpr double kSaysItStood = 0.6;       // its message tells of a pause of its own
-constexpr double kOwnClock = 0.8;          // it says that its own clock is wrong,
-constexpr double kOneOfTwoClocks = 0.6;    // or that another one's differs
-constexpr double kSpokenOf = 0.6;          // others miss it
-constexpr double kNobodyNamed = 0.4;       // times this: of two nodes one misses somebody; it may be a client
-constexpr double kRefused = 0.6;           // nobody listens there any more, and the machine answers: mostly the process is gone,
-constexpr double kSpeaksOn = 0.2;           // times this: but its own log goes on; had it begun again, that would say so
-constexpr double kRefusedByCut = 0.25;     // a rule of a firewall may say so, too
-constexpr double kFailedSomehow = 0.28;    // something with a file failed, and why is not said
-constexpr double kNextError = 0.5;         // of what is believed of the likeliest error has the next one
+constexpr std::size_t kErrorAlone = 60;  // characters of a message that says nothing but how the one before it failed
+constexpr double kOutweighs = 3;         // of two messages of one thing, so much more weight has the one that counts
+constexpr double kSaysItStood = 0.6;     // its message tells of a pause of its own
+constexpr double kOwnClock = 0.8;        // it says that its own clock is wrong,
+constexpr double kOneOfTwoClocks = 0.6;  // or that another one's differs
+constexpr double kSpokenOf = 0.6;        // others miss it
+constexpr double kNobodyNamed = 0.4;     // times this: of two nodes one misses somebody; it may be a client
+constexpr double kRefused = 0.6;  // nobody listens there any more, and the machine answers: mostly the process is gone,
+constexpr double kSpeaksOn = 0.2;        // times this: but its own log goes on; had it begun again, that would say so
+constexpr double kRefusedByCut = 0.25;   // a rule of a firewall may say so, too
+constexpr double kFailedSomehow = 0.28;  // something with a file failed, and why is not said
+constexpr double kNextError = 0.5;       // of what is believed of the likeliest error has the next one
 
 struct Said : Repeated {
   Meaning meaning;  // of the first one
@@ -56,7 +56,8 @@ bool speaks_around(const NodeLog* log, const Repeated& said) {
   return log->messages.front().ts_ns < said.first->ts_ns && log->messages.back().ts_ns > said.first->ts_ns + kEarly;
 }
 
-// The layers of a program tell of one failure in turn, each with as much of the path as it knows: "/srv/n1/data/db", "data/db".
+// The layers of a program tell of one failure in turn, each with as much of the path as it knows: "/srv/n1/data/db",
+// "data/db".
 void fold_paths(std::map<FailedCall, Said>& calls) {
   if (calls.size() > kMostFolded) return;
   for (auto it = calls.begin(); it != calls.end();) {
@@ -64,11 +65,13 @@ void fold_paths(std::map<FailedCall, Said>& calls) {
     Said* whole = nullptr;
     std::size_t fits = 0;
     for (auto& [key, said] : calls)
-      if (std::get<0>(key) == error && std::get<2>(key) == peer && !path.empty() && path[0] != '/' && std::get<1>(key).ends_with("/" + path)) {
+      if (std::get<0>(key) == error && std::get<2>(key) == peer && !path.empty() && path[0] != '/' &&
+          std::get<1>(key).ends_with("/" + path)) {
         whole = &said;
         ++fits;
       }
-    if (fits != 1 || (it->second.meaning.operation != whole->meaning.operation && it->second.meaning.operation != Operation::unknown)) {
+    if (fits != 1 || (it->second.meaning.operation != whole->meaning.operation &&
+                      it->second.meaning.operation != Operation::unknown)) {
       ++it;
       continue;
     }
@@ -88,13 +91,16 @@ bool take_error_behind(const Findings& found, const NodeLog& here, const Message
   const std::string_view text = found.failure.text(*next);
   if (text.size() > kErrorAlone) return false;
   const Meaning behind = read_meaning(text);
-  if (behind.error == 0 || behind.operation != Operation::unknown || !behind.path.empty() || !behind.peer.empty()) return false;
+  if (behind.error == 0 || behind.operation != Operation::unknown || !behind.path.empty() || !behind.peer.empty())
+    return false;
   meaning.error = behind.error;
   meaning.failed = false;
   return true;
 }
 
-double weight_of(Level level) { return level == Level::info || level == Level::debug || level == Level::trace ? kInPassing : 1; }
+double weight_of(Level level) {
+  return level == Level::info || level == Level::debug || level == Level::trace ? kInPassing : 1;
+}
 
 void add_silence(Findings& found, std::size_t n, const std::string& other, const Said& said, double weight) {
   Hint& hint = found.add(Hint::Kind::silence, n, said, weight);
@@ -122,7 +128,8 @@ void add_call(Findings& found, std::size_t n, const Said& said) {
   Hint& hint = found.add(Hint::Kind::call, n, said, kPlain);
   hint.error = said.meaning.error;
   hint.syscalls = calls_that_fail(said.meaning.error, said.meaning.operation, said.meaning.exact);
-  if (const auto exact = std::find(hint.syscalls.begin(), hint.syscalls.end(), said.meaning.call); exact != hint.syscalls.end())
+  if (const auto exact = std::find(hint.syscalls.begin(), hint.syscalls.end(), said.meaning.call);
+      exact != hint.syscalls.end())
     std::rotate(hint.syscalls.begin(), exact, exact + 1);
   hint.path = said.meaning.path;
   hint.peer = said.meaning.lost ? said.meaning.peer : std::string();
@@ -150,7 +157,8 @@ class Sayings {
   // Whether the next message was taken for a part of this one.
   bool read_itself(const Message& message, Kind& kind);
   void keep(const Message& message, const Kind& kind, const std::optional<FailedCall>& told_behind);
-  void keep_failure(const Message& message, const Meaning& meaning, double weight, const std::optional<FailedCall>& told_behind);
+  void keep_failure(const Message& message, const Meaning& meaning, double weight,
+                    const std::optional<FailedCall>& told_behind);
   void keep_missing(const Message& message, const Kind& kind, double weight);
   void keep_clock(const Message& message, const Kind& kind, double weight);
   void add_refused();
@@ -165,17 +173,23 @@ class Sayings {
   std::map<std::pair<Operation, std::string>, Said> in_vain_;  // operation, path
   std::map<std::string, Said> peers_, refusing_, unnamed_;     // by node
   std::map<std::pair<std::string, int>, Said> processes_;      // by node; signal, or 1000 and the exit code
-  std::map<std::string, Said> clocks_;                         // by the node whose clock it is, or differs from the own; "" unknown
-  Said longest_;                                               // of the pauses that it tells of
+  std::map<std::string, Said> clocks_;  // by the node whose clock it is, or differs from the own; "" unknown
+  Said longest_;                        // of the pauses that it tells of
   std::uint64_t read_behind_ = 0;
 };
 
 // EINVAL of a peer: a route to it that is a black hole. It is no call's that can be made to fail with that.
-bool no_route_to_peer(const Meaning& meaning) { return meaning.error == EINVAL && (meaning.lost || !meaning.peer.empty()); }
+bool no_route_to_peer(const Meaning& meaning) {
+  return meaning.error == EINVAL && (meaning.lost || !meaning.peer.empty());
+}
 
-bool fails_some_call(const Meaning& meaning) { return meaning.error != 0 && !calls_that_fail(meaning.error, meaning.operation).empty(); }
+bool fails_some_call(const Meaning& meaning) {
+  return meaning.error != 0 && !calls_that_fail(meaning.error, meaning.operation).empty();
+}
 
-FailedCall call_of(const Meaning& meaning) { return {meaning.error, meaning.path, meaning.lost ? meaning.peer : std::string()}; }
+FailedCall call_of(const Meaning& meaning) {
+  return {meaning.error, meaning.path, meaning.lost ? meaning.peer : std::string()};
+}
 
 void Sayings::read() {
   std::unordered_map<TemplateId, Kind> kinds;
@@ -184,8 +198,10 @@ void Sayings::read() {
     if (&message == said_before) continue;
     const std::optional<FailedCall> told_behind = read_behind(message);
     Kind& kind = kinds[message.kind];
-    if (kind.times != 0 && !kind.says && kind.meaning.stood_ns == 0) continue;  // messages of one kind say one thing; each stood as long as it says
-    if (++kind.times <= kMostRead && read_itself(message, kind)) said_before = &message + 1;  // of different paths and peers
+    if (kind.times != 0 && !kind.says && kind.meaning.stood_ns == 0)
+      continue;  // messages of one kind say one thing; each stood as long as it says
+    if (++kind.times <= kMostRead && read_itself(message, kind))
+      said_before = &message + 1;  // of different paths and peers
     if (kind.meaning.says_something()) keep(message, kind, told_behind);
   }
   fold_paths(calls_);
@@ -195,7 +211,8 @@ std::optional<FailedCall> Sayings::read_behind(const Message& message) {
   const std::string_view behind = found_.told_behind(message);
   if (behind.empty() || ++read_behind_ > kMostRead) return std::nullopt;
   const Meaning meaning = read_meaning(behind);
-  if (fails_some_call(meaning) && !no_route_to_peer(found_.meaning(message))) put(calls_[call_of(meaning)], message, meaning, kPlain);
+  if (fails_some_call(meaning) && !no_route_to_peer(found_.meaning(message)))
+    put(calls_[call_of(meaning)], message, meaning, kPlain);
   if (meaning.failed) put(in_vain_[{meaning.operation, meaning.path}], message, meaning, kPlain);
   return call_of(meaning);
 }
@@ -204,7 +221,8 @@ bool Sayings::read_itself(const Message& message, Kind& kind) {
   kind.meaning = found_.meaning(message);
   kind.says = kind.says || kind.meaning.says_something();
   const bool next_too = kind.meaning.failed && take_error_behind(found_, here_, message, kind.meaning);
-  kind.other = kind.says ? spoken_of(found_.names, here_.node, kind.meaning, found_.failure.text(message)) : std::string();
+  kind.other =
+      kind.says ? spoken_of(found_.names, here_.node, kind.meaning, found_.failure.text(message)) : std::string();
   return next_too;
 }
 
@@ -226,11 +244,15 @@ void Sayings::keep(const Message& message, const Kind& kind, const std::optional
   // Helpers that are ended in an orderly stop exit as they like.
   const auto at = static_cast<std::size_t>(&message - here_.messages.data());
   if (meaning.signal == 0 && kind.times <= kMostRead && stops_in_order(found_.failure, here_, 0, at)) return;
-  put(processes_[{kind.other.empty() ? here_.node : kind.other, meaning.signal != 0 ? meaning.signal : 1000 + meaning.exit_code}], message, meaning, weight);
+  put(processes_[{kind.other.empty() ? here_.node : kind.other,
+                  meaning.signal != 0 ? meaning.signal : 1000 + meaning.exit_code}],
+      message, meaning, weight);
 }
 
-void Sayings::keep_failure(const Message& message, const Meaning& meaning, double weight, const std::optional<FailedCall>& told_behind) {
-  if (fails_some_call(meaning) && !no_route_to_peer(meaning) && told_behind != call_of(meaning)) put(calls_[call_of(meaning)], message, meaning, weight);
+void Sayings::keep_failure(const Message& message, const Meaning& meaning, double weight,
+                           const std::optional<FailedCall>& told_behind) {
+  if (fails_some_call(meaning) && !no_route_to_peer(meaning) && told_behind != call_of(meaning))
+    put(calls_[call_of(meaning)], message, meaning, weight);
   if (meaning.failed) put(in_vain_[{meaning.operation, meaning.path}], message, meaning, weight);
 }
 
@@ -261,8 +283,11 @@ void Sayings::add_hints() {
 void Sayings::add_refused() {
   for (const auto& [other, said] : refusing_) {
     if (!peers_.contains(other)) add_silence(found_, n_, other, said, kRefusedByCut);
-    if (std::any_of(found_.hints.begin(), found_.hints.end(), [&](const Hint& hint) { return hint.kind == Hint::Kind::end && hint.node == other; })) continue;
-    Hint& hint = found_.add(Hint::Kind::end, n_, *said.first, kRefused * said.weight * (speaks_around(found_.log_of(other), said) ? kSpeaksOn : 1));
+    if (std::any_of(found_.hints.begin(), found_.hints.end(),
+                    [&](const Hint& hint) { return hint.kind == Hint::Kind::end && hint.node == other; }))
+      continue;
+    Hint& hint = found_.add(Hint::Kind::end, n_, *said.first,
+                            kRefused * said.weight * (speaks_around(found_.log_of(other), said) ? kSpeaksOn : 1));
     hint.node = other;
     hint.signal = SIGKILL;
     hint.count = said.count;

@@ -8,15 +8,17 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kBeginsWithin = 12;             // messages of a log in which a program says that it begins
-constexpr std::size_t kServesWithin = 2'000;          // messages, and
-constexpr std::int64_t kServesSoon = 30 * kSecond;   // time, in which it says that it can be reached
+constexpr std::size_t kBeginsWithin = 12;           // messages of a log in which a program says that it begins
+constexpr std::size_t kServesWithin = 2'000;        // messages, and
+constexpr std::int64_t kServesSoon = 30 * kSecond;  // time, in which it says that it can be reached
 
 }  // namespace
 
 std::int64_t serves_from(const Logs& logs, const NodeLog& node) {
   if (!is_timed(node)) return kNoTime;
-  const auto says = [&](std::size_t i, bool Meaning::* what) { return read_meaning(logs.text(node.messages[i])).*what; };
+  const auto says = [&](std::size_t i, bool Meaning::* what) {
+    return read_meaning(logs.text(node.messages[i])).*what;
+  };
   std::size_t i = 0;
   const std::size_t all = node.messages.size();
   while (i < std::min(all, kBeginsWithin) && !says(i, &Meaning::starting)) ++i;

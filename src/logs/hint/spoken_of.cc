@@ -18,7 +18,9 @@ constexpr std::size_t kLeastHexId = 8;      // of hexadecimal digits only
 // As a word of its own; npos: it is not named.
 std::size_t place_of(std::string_view text, std::string_view name) {
   if (name.size() < 2) return std::string_view::npos;
-  const auto letter = [&](std::size_t i) { return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_'); };
+  const auto letter = [&](std::size_t i) {
+    return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_');
+  };
   for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1))
     if ((at == 0 || !letter(at - 1)) && !letter(at + name.size())) return at;
   return std::string_view::npos;
@@ -33,8 +35,8 @@ std::size_t place_of(std::string_view text, const NodeName& one) {
 
 bool is_named(std::string_view text, const NodeName& one) { return place_of(text, one) != std::string_view::npos; }
 
-// The value of a key that begins with "local" and ends with "id", or what stands behind "I'm" or "my id"; "" when there is none that looks
-// like an id.
+// The value of a key that begins with "local" and ends with "id", or what stands behind "I'm" or "my id"; "" when there
+// is none that looks like an id.
 std::string own_id(std::string_view text) {
   const auto of_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_'; };
   for (std::size_t at = text.find("local"); at != std::string_view::npos; at = text.find("local", at + 1)) {
@@ -42,7 +44,9 @@ std::string own_id(std::string_view text) {
     while (end < text.size() && of_word(text[end])) ++end;
     if (!lower_case(text.substr(at, end - at)).ends_with("id")) continue;
     std::size_t begin = end;
-    while (begin < text.size() && begin < end + 4 && std::string_view("\": =").find(text[begin]) != std::string_view::npos) ++begin;
+    while (begin < text.size() && begin < end + 4 &&
+           std::string_view("\": =").find(text[begin]) != std::string_view::npos)
+      ++begin;
     end = begin;
     while (end < text.size() && of_word(text[end])) ++end;
     const std::string_view id = text.substr(begin, end - begin);
@@ -54,15 +58,18 @@ std::string own_id(std::string_view text) {
     if (at == std::string::npos || (at > 0 && of_word(low[at - 1]))) continue;
     const std::size_t begin = at + self.size();
     const std::size_t end = std::min(low.find_first_not_of("0123456789abcdef-", begin), low.size());
-    if (end - begin >= kLeastHexId && (end == low.size() || !of_word(low[end])) && std::any_of(low.begin() + static_cast<std::ptrdiff_t>(begin), low.begin() + static_cast<std::ptrdiff_t>(end), is_digit))
+    if (end - begin >= kLeastHexId && (end == low.size() || !of_word(low[end])) &&
+        std::any_of(low.begin() + static_cast<std::ptrdiff_t>(begin), low.begin() + static_cast<std::ptrdiff_t>(end),
+                    is_digit))
       return std::string(text.substr(begin, end - begin));
   }
   return {};
 }
 
-// A message that names several other nodes, as lists of members do, speaks of the one that stands right behind the words that say what is
-// wrong ("suspected members: [n1]"); "" none does. Nothing: it does not name several.
-std::optional<std::string> one_of_several(const std::vector<NodeName>& names, std::string_view by, const Meaning& meaning, std::string_view text) {
+// A message that names several other nodes, as lists of members do, speaks of the one that stands right behind the
+// words that say what is wrong ("suspected members: [n1]"); "" none does. Nothing: it does not name several.
+std::optional<std::string> one_of_several(const std::vector<NodeName>& names, std::string_view by,
+                                          const Meaning& meaning, std::string_view text) {
   std::size_t named = 0, nearest = std::string_view::npos;
   std::string behind;
   const std::string_view after = text.substr(std::min(meaning.lost_at, text.size()));
@@ -75,7 +82,8 @@ std::optional<std::string> one_of_several(const std::vector<NodeName>& names, st
     behind = one.node;
   }
   if (named < 2 || meaning.lost_at == 0) return std::nullopt;
-  if (nearest != std::string_view::npos && after.substr(0, nearest).find_first_of(",;") == std::string_view::npos) return behind;
+  if (nearest != std::string_view::npos && after.substr(0, nearest).find_first_of(",;") == std::string_view::npos)
+    return behind;
   // "n2 is down, asked n3": another clause tells of others, and only one stands before it.
   const std::string_view before = text.substr(0, text.size() - after.size());
   std::vector<std::string> first;
@@ -88,32 +96,45 @@ std::optional<std::string> one_of_several(const std::vector<NodeName>& names, st
 
 std::vector<NodeName> with_own_names(std::vector<NodeName> names, const Logs& logs) {
   for (const NodeLog& here : logs.nodes) {
-    const auto name = std::find_if(names.begin(), names.end(), [&](const NodeName& one) { return one.node == here.node; });
+    const auto name =
+        std::find_if(names.begin(), names.end(), [&](const NodeName& one) { return one.node == here.node; });
     if (name == names.end()) continue;
     std::map<std::string, std::size_t> ids;
     for (std::size_t i = 0; i < std::min(here.messages.size(), kReadForIds); ++i)
       if (const std::string id = own_id(logs.text(here.messages[i])); !id.empty()) ++ids[id];
-    const auto most = std::max_element(ids.begin(), ids.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most =
+        std::max_element(ids.begin(), ids.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     if (most != ids.end()) name->also.push_back(most->first);
   }
   return names;
 }
 
-std::string spoken_of(const std::vector<NodeName>& names, std::string_view by, const Meaning& meaning, std::string_view text) {
+std::string spoken_of(const std::vector<NodeName>& names, std::string_view by, const Meaning& meaning,
+                      std::string_view text) {
   // Redis Sentinel names, behind this, the master of whom it speaks.
-  const std::size_t master = text.find("+sdown") != std::string_view::npos || text.find("+odown") != std::string_view::npos ? text.find(" @ ") : std::string_view::npos;
+  const std::size_t master =
+      text.find("+sdown") != std::string_view::npos || text.find("+odown") != std::string_view::npos
+          ? text.find(" @ ")
+          : std::string_view::npos;
   text = text.substr(0, master);
   // "FAIL message received from n1 about n2"
-  if (const std::size_t about = text.find(" about "); about != std::string_view::npos && text.substr(0, about).find(" from ") != std::string_view::npos) text = text.substr(about);
+  if (const std::size_t about = text.find(" about ");
+      about != std::string_view::npos && text.substr(0, about).find(" from ") != std::string_view::npos)
+    text = text.substr(about);
   std::string_view address = std::string_view(meaning.peer).substr(0, meaning.peer.rfind(':'));
   if (master != std::string_view::npos && text.find(address) == std::string_view::npos) address = {};
   if (const std::optional<std::string> one = one_of_several(names, by, meaning, text)) return *one;
   const auto first = [&](const auto& speaks_of) {
-    const auto found = std::find_if(names.begin(), names.end(), [&](const NodeName& one) { return one.node != by && speaks_of(one); });
+    const auto found =
+        std::find_if(names.begin(), names.end(), [&](const NodeName& one) { return one.node != by && speaks_of(one); });
     return found != names.end() ? found->node : std::string();
   };
   if (!address.empty())
-    if (std::string known = first([&](const NodeName& one) { return std::find(one.also.begin(), one.also.end(), address) != one.also.end(); }); !known.empty()) return known;
+    if (std::string known = first([&](const NodeName& one) {
+          return std::find(one.also.begin(), one.also.end(), address) != one.also.end();
+        });
+        !known.empty())
+      return known;
   return first([&](const NodeName& one) { return is_named(text, one); });
 }
 

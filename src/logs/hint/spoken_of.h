@@ -10,10 +10,12 @@
 
 namespace rose::logs {
 
-// Each also with what it calls itself in its log ("local-member-id":"d2e0757e399d7e99"): others call it so when they miss it.
+// Each also with what it calls itself in its log ("local-member-id":"d2e0757e399d7e99"): others call it so when they
+// miss it.
 [[nodiscard]] std::vector<NodeName> with_own_names(std::vector<NodeName> names, const Logs& logs);
 
 // `by`: the node that says `text`; "" none is spoken of.
-[[nodiscard]] std::string spoken_of(const std::vector<NodeName>& names, std::string_view by, const Meaning& meaning, std::string_view text);
+[[nodiscard]] std::string spoken_of(const std::vector<NodeName>& names, std::string_view by, const Meaning& meaning,
+                                    std::string_view text);
 
 }  // namespace rose::logs

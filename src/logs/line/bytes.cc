@@ -19,7 +19,7 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kPacked = std::size_t{256} << 10;               // read from the file at once
+constexpr std::size_t kPacked = std::size_t{256} << 10;                 // read from the file at once
 constexpr std::uint64_t kMostDecoderMemory = std::uint64_t{128} << 20;  // of xz and zstd: larger windows are refused
 
 enum class Step { more, end, damaged };
@@ -231,7 +231,8 @@ struct Bytes::Inner {
 
   std::size_t read(std::span<char> into) {
     if (given >= kMostUnpacked && unpack) {
-      if (!over) damage = fmt::format("only the first {} of the {} data were unpacked", format_size(kMostUnpacked), packing);
+      if (!over)
+        damage = fmt::format("only the first {} of the {} data were unpacked", format_size(kMostUnpacked), packing);
       over = true;
       return 0;
     }
@@ -250,7 +251,7 @@ Result<Bytes> Bytes::open(const std::filesystem::path& path) {
   auto inner = std::make_unique<Inner>();
   inner->file = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!inner->file) return fail_errno(ErrorKind::input, fmt::format("cannot open the log {}", path.string()), errno);
-  struct stat status {};
+  struct stat status{};
   if (::fstat(inner->file.get(), &status) != 0)
     return fail_errno(ErrorKind::input, fmt::format("cannot look at the log {}", path.string()), errno);
   if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode))

@@ -1,5 +1,5 @@
-// The bytes of a log file, as they come: plain, or packed by gzip, xz, zstd or bzip2 (told by their first bytes, not by the
-// name). Damage ends the bytes early and is told; it is never an error of the whole.
+// The bytes of a log file, as they come: plain, or packed by gzip, xz, zstd or bzip2 (told by their first bytes, not by
+// the name). Damage ends the bytes early and is told; it is never an error of the whole.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,8 @@ namespace rose::logs {
 
 class Bytes {
  public:
-  static constexpr std::uint64_t kMostUnpacked = std::uint64_t{16} << 30;  // a packed file that claims to be larger ends here
+  static constexpr std::uint64_t kMostUnpacked = std::uint64_t{16}
+                                                 << 30;  // a packed file that claims to be larger ends here
 
   // ErrorKind::input when it cannot be opened or is no regular file or pipe.
   [[nodiscard]] static Result<Bytes> open(const std::filesystem::path& path);

@@ -14,14 +14,13 @@ namespace {
 
 enum class Outer { none, docker, cri, syslog, syslog_5424, journal_json, journal_export, prefix };
 // Of a pattern of rose.toml.
-constexpr std::array kGroups = std::to_array<std::string_view>({"time", "level", "thread", "logger", "host", "message"});
+constexpr std::array kGroups =
+    std::to_array<std::string_view>({"time", "level", "thread", "logger", "host", "message"});
 
 enum class Kind { plain, header, json, logfmt, klog, access, custom };
 
 bool blank_char(char c) { return c == ' ' || c == '\t'; }
-bool is_number(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
-}
+bool is_number(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
 
 // --- colours
 
@@ -60,7 +59,7 @@ struct Outside {
 };
 
 Level level_of_severity(int severity) {  // of syslog: 0 emergency to 7 debug
-  constexpr std::array kLevels = {Level::fatal, Level::fatal,  Level::fatal, Level::error,
+  constexpr std::array kLevels = {Level::fatal,   Level::fatal,  Level::fatal, Level::error,
                                   Level::warning, Level::notice, Level::info,  Level::debug};
   return kLevels[static_cast<std::size_t>(std::clamp(severity, 0, 7))];
 }
@@ -161,7 +160,8 @@ bool read_cri(std::string_view line, Outside& out) {
   line.remove_prefix(time->length);
   if (!line.starts_with(" stdout ") && !line.starts_with(" stderr ")) return false;
   line.remove_prefix(8);
-  if (line.empty() || (line[0] != 'F' && line[0] != 'P') || (line.size() > 1 && line[1] != ' ' && line[1] != ':')) return false;
+  if (line.empty() || (line[0] != 'F' && line[0] != 'P') || (line.size() > 1 && line[1] != ' ' && line[1] != ':'))
+    return false;
   out.time = time;
   out.partial = line[0] == 'P';
   const std::size_t space = line.find(' ');  // "F:tag " is allowed
@@ -202,7 +202,8 @@ std::optional<TimeStamp> journal_time(std::string_view microseconds) {
 }
 
 bool read_journal_json(std::string_view line, JsonLine& json, Outside& out) {
-  if (!line.starts_with('{') || line.find("__REALTIME_TIMESTAMP") == std::string_view::npos || !json.parse(line)) return false;
+  if (!line.starts_with('{') || line.find("__REALTIME_TIMESTAMP") == std::string_view::npos || !json.parse(line))
+    return false;
   const JsonMember* time = json.find("__REALTIME_TIMESTAMP");
   const JsonMember* text = json.find("MESSAGE");
   if (time == nullptr || text == nullptr) return false;
@@ -271,7 +272,8 @@ std::string_view outer_name(Outer outer) {
 
 // --- a server's own lines
 
-// "I1122 18:13:08.905878    1243 round_trippers.go:560] text"; CockroachDB has "I261122 18:13:08.905878 1243 3@server/x.go:560  text".
+// "I1122 18:13:08.905878    1243 round_trippers.go:560] text"; CockroachDB has "I261122 18:13:08.905878 1243
+// 3@server/x.go:560  text".
 bool read_klog(std::string_view line, Parts& parts) {
   if (line.size() < 20 || line[0] < 'A' || line[0] > 'Z') return false;
   constexpr std::string_view kLetters = "DIWEF";
@@ -312,12 +314,15 @@ bool read_klog(std::string_view line, Parts& parts) {
   return true;
 }
 
-// "127.0.0.1 - - [22/Nov/2026:18:12:45 +0000] "GET / HTTP/1.1" 200 6 ...": what was asked and the answer's status are the text.
+// "127.0.0.1 - - [22/Nov/2026:18:12:45 +0000] "GET / HTTP/1.1" 200 6 ...": what was asked and the answer's status are
+// the text.
 bool read_access(std::string_view line, Parts& parts) {
   const std::size_t open = line.find(" [");
   if (open == std::string_view::npos || open > 200) return false;
   const auto time = read_time(line.substr(open + 2));
-  if (!time || time->kind != TimeKind::date_time || open + 2 + time->length >= line.size() || line[open + 2 + time->length] != ']') return false;
+  if (!time || time->kind != TimeKind::date_time || open + 2 + time->length >= line.size() ||
+      line[open + 2 + time->length] != ']')
+    return false;
   if (std::count(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(open), ' ') < 2) return false;
   const std::string_view rest = line.substr(open + 3 + time->length);
   if (!rest.starts_with(" \"")) return false;
@@ -336,13 +341,19 @@ constexpr std::array kTimeKeys = std::to_array<std::string_view>(
     {"@timestamp", "ts", "time", "timestamp", "t", "date", "asctime", "datetime", "eventTime", "T", "@t", "log_time"});
 constexpr std::array kLevelKeys = std::to_array<std::string_view>(
     {"level", "lvl", "severity", "log.level", "levelname", "s", "L", "@l", "@level", "loglevel", "level_name"});
-constexpr std::array kTextKeys = std::to_array<std::string_view>({"msg", "message", "M", "@m", "@message", "event", "text", "log"});
-constexpr std::array kLoggerKeys = std::to_array<std::string_view>(
-    {"logger", "logger_name", "loggerName", "@module", "name", "module", "component", "subsystem", "caller", "source", "c", "N", "log.logger", "C", "target"});
-constexpr std::array kThreadKeys = std::to_array<std::string_view>({"thread", "thread_name", "threadName", "ctx", "process.thread.name"});
-constexpr std::array kHostKeys = std::to_array<std::string_view>({"hostname", "host.name", "pod", "pod_name", "kubernetes.pod_name"});  // "host" may be a peer's
-constexpr std::array kErrorKeys = std::to_array<std::string_view>({"error", "err", "exception", "cause", "reason", "stack_trace", "error.message"});
-constexpr std::array kStackKeys = std::to_array<std::string_view>({"stacktrace", "stack", "stack_trace", "S", "exception", "exc_info", "error.stack_trace"});
+constexpr std::array kTextKeys =
+    std::to_array<std::string_view>({"msg", "message", "M", "@m", "@message", "event", "text", "log"});
+constexpr std::array kLoggerKeys =
+    std::to_array<std::string_view>({"logger", "logger_name", "loggerName", "@module", "name", "module", "component",
+                                     "subsystem", "caller", "source", "c", "N", "log.logger", "C", "target"});
+constexpr std::array kThreadKeys =
+    std::to_array<std::string_view>({"thread", "thread_name", "threadName", "ctx", "process.thread.name"});
+constexpr std::array kHostKeys = std::to_array<std::string_view>(
+    {"hostname", "host.name", "pod", "pod_name", "kubernetes.pod_name"});  // "host" may be a peer's
+constexpr std::array kErrorKeys =
+    std::to_array<std::string_view>({"error", "err", "exception", "cause", "reason", "stack_trace", "error.message"});
+constexpr std::array kStackKeys = std::to_array<std::string_view>(
+    {"stacktrace", "stack", "stack_trace", "S", "exception", "exc_info", "error.stack_trace"});
 
 std::string_view trim_place(std::string_view name) {  // "server.go:100" -> "server.go": lines differ between builds
   const std::size_t colon = name.rfind(':');
@@ -367,8 +378,8 @@ Level json_level(const JsonMember& member) {
                        : Level::trace;
 }
 
-// Fields as members: what is time, level, logger and thread goes there, the rest becomes the text: the message, then errors, then
-// "key=value" of the others, a stack trace at the end on lines of its own.
+// Fields as members: what is time, level, logger and thread goes there, the rest becomes the text: the message, then
+// errors, then "key=value" of the others, a stack trace at the end on lines of its own.
 bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::string& text) {
   const JsonMember* message = nullptr;
   const JsonMember* time = nullptr;
@@ -407,12 +418,16 @@ bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::stri
     text += one.value;
   };
   const auto is_error = [](const JsonMember& one) { return is_any(one.key, kErrorKeys); };
-  const auto is_stack = [](const JsonMember& one) { return one.value.find('\n') != std::string_view::npos && is_any(one.key, kStackKeys); };
+  const auto is_stack = [](const JsonMember& one) {
+    return one.value.find('\n') != std::string_view::npos && is_any(one.key, kStackKeys);
+  };
   for (const JsonMember& one : members) {
     if (&one != message && is_error(one) && !is_stack(one)) add(one);
   }
   for (const JsonMember& one : members) {
-    if (&one == message || &one == time || &one == level || &one == logger || &one == thread || is_error(one) || is_stack(one)) continue;
+    if (&one == message || &one == time || &one == level || &one == logger || &one == thread || is_error(one) ||
+        is_stack(one))
+      continue;
     if (is_any(one.key, kLoggerKeys) && one.key == "caller") continue;
     add(one);
   }
@@ -425,7 +440,8 @@ bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::stri
   return true;
 }
 
-// "ts=2026-11-22T18:14:15.704Z caller=main.go:513 level=info msg="No time" duration=15d": false where it is no such line.
+// "ts=2026-11-22T18:14:15.704Z caller=main.go:513 level=info msg="No time" duration=15d": false where it is no such
+// line.
 bool parse_logfmt(std::string_view line, std::vector<JsonMember>& members, std::string& buffer) {
   members.clear();
   buffer.clear();
@@ -481,12 +497,14 @@ std::string_view kind_name(Kind kind) {
 
 std::string pattern_problem(const std::string& pattern) {
   const Regex regex(pattern);
-  if (const std::string problem = regex.problem(); !problem.empty()) return fmt::format("is not a regular expression (RE2): {}", problem);
+  if (const std::string problem = regex.problem(); !problem.empty())
+    return fmt::format("is not a regular expression (RE2): {}", problem);
   bool message = false;
   for (const auto& [name, index] : regex.groups()) {
     if (!is_any(name, kGroups))
       return fmt::format("has a group named '{}', accepted are time, level, thread, logger, host and message", name);
-    if (static_cast<std::size_t>(index) >= Regex::kMostGroups) return fmt::format("has more than {} groups", Regex::kMostGroups - 1);
+    if (static_cast<std::size_t>(index) >= Regex::kMostGroups)
+      return fmt::format("has more than {} groups", Regex::kMostGroups - 1);
     message = message || name == "message";
   }
   return message ? "" : "has no group named message: (?P<message>...) is needed";
@@ -509,7 +527,9 @@ struct Form::Inner {
   bool read_custom(std::string_view line, Parts& parts) {
     std::array<std::string_view, Regex::kMostGroups> found;
     if (!regex->find(line, found)) return false;
-    const auto group = [&](std::size_t index) { return groups[index] == 0 ? std::string_view() : found[groups[index]]; };
+    const auto group = [&](std::size_t index) {
+      return groups[index] == 0 ? std::string_view() : found[groups[index]];
+    };
     if (const std::string_view time = group(0); !time.empty())
       parts.time = custom->time.empty() ? read_time(time) : read_time_as(time, custom->time);
     parts.level = level_of(group(1));
@@ -520,11 +540,13 @@ struct Form::Inner {
     return true;
   }
 
-  // What put a time before each line (`kubectl logs --timestamps`, `docker logs -t`) left the program's own behind it, and the level.
+  // What put a time before each line (`kubectl logs --timestamps`, `docker logs -t`) left the program's own behind it,
+  // and the level.
   void look_inside(Parts& parts) {
     if (!parts.time || parts.level != Level::none || parts.text.empty()) return;
     Parts inside;
-    const bool object = parts.text.front() == '{' && json.parse(parts.text) && read_fields(json.members(), inside, fields);
+    const bool object =
+        parts.text.front() == '{' && json.parse(parts.text) && read_fields(json.members(), inside, fields);
     if (!object && !(read_time(parts.text) && read_header(parts.text, inside))) return;
     if (!inside.time || (!object && inside.time->kind != TimeKind::date_time)) return;
     parts.level = inside.level;
@@ -616,7 +638,8 @@ namespace {
 Outer choose_outer(std::span<const std::string> sample, JsonLine& json) {
   if (!sample.empty() && (sample[0].starts_with("__CURSOR=") || sample[0].starts_with("__REALTIME_TIMESTAMP=")))
     return Outer::journal_export;
-  constexpr std::array kOuters = {Outer::docker, Outer::cri, Outer::syslog_5424, Outer::syslog, Outer::journal_json, Outer::prefix};
+  constexpr std::array kOuters = {Outer::docker, Outer::cri,          Outer::syslog_5424,
+                                  Outer::syslog, Outer::journal_json, Outer::prefix};
   for (const Outer outer : kOuters) {
     std::size_t fits = 0, lines = 0;
     for (const std::string& line : sample) {
@@ -643,11 +666,13 @@ Form Form::choose(std::span<const std::string> sample, const CustomForm* custom)
     in.regex.emplace(custom->pattern);
     for (const auto& [name, index] : in.regex->groups()) {
       const auto at = std::find(kGroups.begin(), kGroups.end(), name);
-      if (at != kGroups.end() && static_cast<std::size_t>(index) < Regex::kMostGroups) in.groups[static_cast<std::size_t>(at - kGroups.begin())] = static_cast<std::size_t>(index);
+      if (at != kGroups.end() && static_cast<std::size_t>(index) < Regex::kMostGroups)
+        in.groups[static_cast<std::size_t>(at - kGroups.begin())] = static_cast<std::size_t>(index);
     }
     in.kind = Kind::custom;
     // A pattern describes what the program wrote, not what a container's runtime or the journal put around it.
-    if (in.outer == Outer::syslog || in.outer == Outer::syslog_5424 || in.outer == Outer::prefix) in.outer = Outer::none;
+    if (in.outer == Outer::syslog || in.outer == Outer::syslog_5424 || in.outer == Outer::prefix)
+      in.outer = Outer::none;
     return form;
   }
   constexpr std::array kKinds = {Kind::json, Kind::klog, Kind::access, Kind::logfmt, Kind::header};

@@ -1,6 +1,7 @@
-// How lines of a log are laid out: each form takes a line apart into time, level, thread, logger and text. A file's form is
-// chosen by what most of its first lines fit; forms may be nested once (a container's JSON around a server's own lines). What
-// stands in no form is text: of the message before it where it looks like the rest of one, else of its own.
+// How lines of a log are laid out: each form takes a line apart into time, level, thread, logger and text. A file's
+// form is chosen by what most of its first lines fit; forms may be nested once (a container's JSON around a server's
+// own lines). What stands in no form is text: of the message before it where it looks like the rest of one, else of its
+// own.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +34,10 @@ struct Parts {
 
 // From rose.toml, where no form fits.
 struct CustomForm {
-  std::string files = "*";   // a glob on the file's path
-  std::string pattern;       // RE2 with groups named time, level, thread, logger, host, message; "": only time and zone count
-  std::string time;          // strftime's letters; "": the time is recognised
+  std::string files = "*";  // a glob on the file's path
+  std::string
+      pattern;       // RE2 with groups named time, level, thread, logger, host, message; "": only time and zone count
+  std::string time;  // strftime's letters; "": the time is recognised
   std::optional<std::int64_t> zone_ns;  // of times that say none
 };
 // What is wrong with the pattern: "" when it can be used.

@@ -8,8 +8,9 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kMostSteps = 16;          // tokens of a header
-constexpr std::size_t kLongestBracket = 200;    // "[QuorumPeer[myid=2](plain=[0:0:0:0:0:0:0:0]:2182)(secure=disabled):QuorumPeer@917]"
+constexpr std::size_t kMostSteps = 16;  // tokens of a header
+constexpr std::size_t kLongestBracket =
+    200;  // "[QuorumPeer[myid=2](plain=[0:0:0:0:0:0:0:0]:2182)(secure=disabled):QuorumPeer@917]"
 constexpr std::size_t kLongestName = 120;
 
 bool blank(char c) { return c == ' ' || c == '\t'; }
@@ -20,16 +21,13 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-bool all_digits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
-}
+bool all_digits(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
 
 // "7f1b2c3d4e5f", "0x7f1b2c3d4e5f": a thread as its address.
 bool hex_pointer(std::string_view text) {
   if (text.starts_with("0x")) text.remove_prefix(2);
-  return text.size() >= 8 && text.size() <= 16 && std::all_of(text.begin(), text.end(), [](char c) {
-           return is_digit(c) || (c >= 'a' && c <= 'f');
-         });
+  return text.size() >= 8 && text.size() <= 16 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); });
 }
 
 // "server.go:100", "QuorumPeer.java:917", "source/server/server.cc:249".
@@ -38,7 +36,8 @@ bool source_place(std::string_view text) {
   if (colon == std::string_view::npos || !all_digits(text.substr(colon + 1))) return false;
   const std::string_view file = text.substr(0, colon);
   const std::size_t dot = file.rfind('.');
-  return dot != std::string_view::npos && dot != 0 && file.size() - dot <= 6 && file.find(' ') == std::string_view::npos &&
+  return dot != std::string_view::npos && dot != 0 && file.size() - dot <= 6 &&
+         file.find(' ') == std::string_view::npos &&
          std::all_of(file.begin() + static_cast<std::ptrdiff_t>(dot) + 1, file.end(), is_alpha);
 }
 
@@ -62,8 +61,9 @@ bool dotted_name(std::string_view text) {
 // A thread's or logger's name: no sentence.
 bool plain_name(std::string_view text) {
   return !text.empty() && text.size() <= kLongestName && std::all_of(text.begin(), text.end(), [](char c) {
-           return is_alpha(c) || is_digit(c) || c == '_' || c == '-' || c == '.' || c == ':' || c == '/' || c == '#' || c == '$' || c == '@';
-         });
+    return is_alpha(c) || is_digit(c) || c == '_' || c == '-' || c == '.' || c == ':' || c == '/' || c == '#' ||
+           c == '$' || c == '@';
+  });
 }
 
 // Where the bracket that opens at `at` closes; npos: not soon enough.
@@ -231,7 +231,9 @@ class Header {
   // What stands with the time in one bracket: " INFO  module", ": INFO/MainProcess", " #123".
   void inside_time(std::string_view rest) {
     while (!rest.empty()) {
-      while (!rest.empty() && (blank(rest.front()) || rest.front() == ':' || rest.front() == ',' || rest.front() == '#')) rest.remove_prefix(1);
+      while (!rest.empty() &&
+             (blank(rest.front()) || rest.front() == ':' || rest.front() == ',' || rest.front() == '#'))
+        rest.remove_prefix(1);
       const std::size_t end = std::min(rest.find_first_of(" /"), rest.size());
       const std::string_view one = rest.substr(0, end);
       if (parts_.level == Level::none && level_of(one) != Level::none) {
@@ -267,12 +269,13 @@ class Header {
            std::all_of(inside.begin(), inside.end(), [](char c) { return is_digit(c) || c == '.'; });
   }
 
-  // ZooKeeper's "[QuorumPeer[myid=2](plain=...):QuorumPeer@917]" and "[main:QuorumPeerConfig@177]" name the class behind the thread.
+  // ZooKeeper's "[QuorumPeer[myid=2](plain=...):QuorumPeer@917]" and "[main:QuorumPeerConfig@177]" name the class
+  // behind the thread.
   void thread(std::string_view inside) {
     const std::size_t mark = inside.rfind('@');
     const std::size_t colon = inside.rfind(':');
-    if (mark != std::string_view::npos && colon != std::string_view::npos && colon < mark && all_digits(inside.substr(mark + 1)) &&
-        plain_name(inside.substr(colon + 1, mark - colon - 1))) {
+    if (mark != std::string_view::npos && colon != std::string_view::npos && colon < mark &&
+        all_digits(inside.substr(mark + 1)) && plain_name(inside.substr(colon + 1, mark - colon - 1))) {
       parts_.thread = inside.substr(0, colon);
       if (parts_.logger.empty()) parts_.logger = inside.substr(colon + 1, mark - colon - 1);
       return;
@@ -327,11 +330,14 @@ class Header {
   // What stands behind the next word: for words that are part of a header only if a level follows.
   [[nodiscard]] bool level_follows(std::size_t from) const {
     for (int words = 0; words < 2; ++words) {
-      while (from < line_.size() && (blank(line_[from]) || line_[from] == '[' || line_[from] == '<' || line_[from] == '-')) ++from;
+      while (from < line_.size() &&
+             (blank(line_[from]) || line_[from] == '[' || line_[from] == '<' || line_[from] == '-'))
+        ++from;
       const std::size_t end = std::min(line_.find_first_of(" \t]>:", from), line_.size());
       if (end == from) return false;
       const std::string_view one = line_.substr(from, end - from);
-      if (one.size() > 1 && level_of(one) != Level::none && (std::isupper(static_cast<unsigned char>(one[0])) != 0 || line_[end < line_.size() ? end : from] == ']'))
+      if (one.size() > 1 && level_of(one) != Level::none &&
+          (std::isupper(static_cast<unsigned char>(one[0])) != 0 || line_[end < line_.size() ? end : from] == ']'))
         return true;
       if (!plain_name(one)) return false;
       from = end;
@@ -357,7 +363,8 @@ class Header {
     if (!parts_.time) return before_time(one, end);
     if (last) return false;
     if (all_digits(name) || hex_pointer(name)) {
-      // A thread's number, where a header goes on behind it: "0 [System]", "12345 ---", "7f1b2c3d4e5f  0 message" of Ceph.
+      // A thread's number, where a header goes on behind it: "0 [System]", "12345 ---", "7f1b2c3d4e5f  0 message" of
+      // Ceph.
       const bool ceph = had_just_timed && hex_pointer(name);
       if (!ceph && !level_follows(end) && line_.substr(end, 5) != " --- " && !ceph_) return false;
       if (ceph_ && one.size() > 3) return false;
@@ -366,7 +373,8 @@ class Header {
       tell("number");
       return true;
     }
-    if (const std::size_t mark = name.find('#'); colon && mark != std::string_view::npos && all_digits(name.substr(0, mark)) &&
+    if (const std::size_t mark = name.find('#'); colon && mark != std::string_view::npos &&
+                                                 all_digits(name.substr(0, mark)) &&
                                                  all_digits(name.substr(mark + 1))) {  // nginx: "739#739:"
       at_ = end;
       tell("number:");
@@ -390,8 +398,9 @@ class Header {
       tell("name");
       return true;
     }
-    if (dotted_name(name) && parts_.logger.empty() && (colon || line_.substr(end, 3) == " - " || line_.substr(end, 3) == " : " ||
-                                                      tab_separated(end) || next_is_colon(end) || line_.substr(end, 2) == " [")) {
+    if (dotted_name(name) && parts_.logger.empty() &&
+        (colon || line_.substr(end, 3) == " - " || line_.substr(end, 3) == " : " || tab_separated(end) ||
+         next_is_colon(end) || line_.substr(end, 2) == " [")) {
       parts_.logger = name;
       at_ = end;
       tell(colon ? "logger:" : "logger");
@@ -424,7 +433,9 @@ class Header {
     }
   }
 
-  [[nodiscard]] bool tab_separated(std::size_t end) const { return end < line_.size() && line_[end] == '\t' && at_ > 0 && line_[at_ - 1] == '\t'; }
+  [[nodiscard]] bool tab_separated(std::size_t end) const {
+    return end < line_.size() && line_[end] == '\t' && at_ > 0 && line_[at_ - 1] == '\t';
+  }
   // "logger      : message", padded.
   [[nodiscard]] bool next_is_colon(std::size_t end) const {
     while (end < line_.size() && line_[end] == ' ') ++end;
@@ -444,7 +455,8 @@ class Header {
     const bool upper = name[0] >= 'A' && name[0] <= 'Z';
     if (name.size() == 1) {
       // One letter is a level where a header goes on behind it: MongoDB ("I  NETWORK  [conn1]"), logcat, Ruby ("I, [").
-      if (!parts_.time || !just_timed || end >= line_.size() || line_.substr(end, 2).find_first_of("\t ") != 0) return false;
+      if (!parts_.time || !just_timed || end >= line_.size() || line_.substr(end, 2).find_first_of("\t ") != 0)
+        return false;
       if (line_.substr(end, 2) != "  " && !level_like_mongo(end)) return false;
     }
     // "error opening x" is a message, "ERROR opening x", "error: opening x" have a level.
@@ -464,18 +476,21 @@ class Header {
   }
   bool postgres_word(std::string_view name, bool colon) {
     if (!colon || !parts_.time) return false;
-    if (name == "LOG" || name == "STATEMENT" || name == "DETAIL" || name == "HINT" || name == "CONTEXT" || name == "QUERY" || name == "LOCATION") {
+    if (name == "LOG" || name == "STATEMENT" || name == "DETAIL" || name == "HINT" || name == "CONTEXT" ||
+        name == "QUERY" || name == "LOCATION") {
       parts_.level = Level::info;
       return true;
     }
     return false;
   }
 
-  // Words that stand before the time: a level ("INFO  [main] 2024-..."), a process and its role ("237:M"), a Ruby letter.
+  // Words that stand before the time: a level ("INFO  [main] 2024-..."), a process and its role ("237:M"), a Ruby
+  // letter.
   bool before_time(std::string_view one, std::size_t end) {
     if (at_ > 30) return false;
     const std::size_t colon = one.find(':');
-    if (at_ == 0 && one.size() - colon == 2 && colon != std::string_view::npos && all_digits(one.substr(0, colon)) && is_alpha(one.back())) {
+    if (at_ == 0 && one.size() - colon == 2 && colon != std::string_view::npos && all_digits(one.substr(0, colon)) &&
+        is_alpha(one.back())) {
       redis_ = true;
       at_ = end;
       tell("number:role");
@@ -509,7 +524,8 @@ class Header {
     if (last > end) {
       const std::size_t middle = line_.rfind(" | ", last - 1);
       parts_.thread = trimmed(line_.substr(last + 3));
-      if (middle != std::string_view::npos && middle > end) parts_.logger = trimmed(line_.substr(middle + 3, last - middle - 3));
+      if (middle != std::string_view::npos && middle > end)
+        parts_.logger = trimmed(line_.substr(middle + 3, last - middle - 3));
       line_ = line_.substr(0, middle != std::string_view::npos && middle > end ? middle : last);
     }
     over_ = true;
@@ -518,7 +534,8 @@ class Header {
 
   // Kafka: "message (kafka.server.KafkaServer)".
   void logger_at_the_end() {
-    if (!parts_.logger.empty() || parts_.level == Level::none || parts_.text.empty() || parts_.text.back() != ')') return;
+    if (!parts_.logger.empty() || parts_.level == Level::none || parts_.text.empty() || parts_.text.back() != ')')
+      return;
     const std::size_t open = parts_.text.rfind('(');
     if (open == std::string_view::npos || open == 0 || parts_.text[open - 1] != ' ') return;
     const std::string_view name = parts_.text.substr(open + 1, parts_.text.size() - open - 2);
@@ -542,16 +559,16 @@ struct LevelWord {
   Level level;
 };
 constexpr std::array kLevelWords = std::to_array<LevelWord>({
-    {"info", Level::info},      {"warn", Level::warning},     {"error", Level::error},   {"debug", Level::debug},
-    {"warning", Level::warning}, {"err", Level::error},       {"fatal", Level::fatal},   {"trace", Level::trace},
-    {"notice", Level::notice},  {"note", Level::notice},      {"critical", Level::fatal}, {"crit", Level::fatal},
-    {"severe", Level::error},   {"emerg", Level::fatal},      {"alert", Level::fatal},   {"panic", Level::fatal},
-    {"inf", Level::info},       {"wrn", Level::warning},      {"dbg", Level::debug},     {"trc", Level::trace},
-    {"ftl", Level::fatal},      {"information", Level::info}, {"fine", Level::debug},    {"finer", Level::debug},
-    {"finest", Level::trace},   {"config", Level::info},      {"system", Level::notice}, {"emergency", Level::fatal},
-    {"verbose", Level::debug},  {"dpanic", Level::fatal},     {"pnc", Level::fatal},     {"i", Level::info},
-    {"w", Level::warning},      {"e", Level::error},          {"d", Level::debug},       {"f", Level::fatal},
-    {"t", Level::trace},        {"v", Level::debug},          {"n", Level::notice},
+    {"info", Level::info},       {"warn", Level::warning},     {"error", Level::error},    {"debug", Level::debug},
+    {"warning", Level::warning}, {"err", Level::error},        {"fatal", Level::fatal},    {"trace", Level::trace},
+    {"notice", Level::notice},   {"note", Level::notice},      {"critical", Level::fatal}, {"crit", Level::fatal},
+    {"severe", Level::error},    {"emerg", Level::fatal},      {"alert", Level::fatal},    {"panic", Level::fatal},
+    {"inf", Level::info},        {"wrn", Level::warning},      {"dbg", Level::debug},      {"trc", Level::trace},
+    {"ftl", Level::fatal},       {"information", Level::info}, {"fine", Level::debug},     {"finer", Level::debug},
+    {"finest", Level::trace},    {"config", Level::info},      {"system", Level::notice},  {"emergency", Level::fatal},
+    {"verbose", Level::debug},   {"dpanic", Level::fatal},     {"pnc", Level::fatal},      {"i", Level::info},
+    {"w", Level::warning},       {"e", Level::error},          {"d", Level::debug},        {"f", Level::fatal},
+    {"t", Level::trace},         {"v", Level::debug},          {"n", Level::notice},
 });
 
 bool starts_with_any(std::string_view line, std::span<const std::string_view> beginnings) {
@@ -564,14 +581,16 @@ bool exception_name(std::string_view name) {
   for (const char c : name) {
     if (!is_alpha(c) && !is_digit(c) && c != '.' && c != '_' && c != '$' && c != ':') return false;
   }
-  return name.ends_with("Exception") || name.ends_with("Error") || name.ends_with("Throwable") || name.ends_with("Interrupt") ||
-         name.ends_with("Failure") || name.ends_with("Timeout") || name.ends_with("Exit") || name.ends_with("::bad_alloc");
+  return name.ends_with("Exception") || name.ends_with("Error") || name.ends_with("Throwable") ||
+         name.ends_with("Interrupt") || name.ends_with("Failure") || name.ends_with("Timeout") ||
+         name.ends_with("Exit") || name.ends_with("::bad_alloc");
 }
 
 }  // namespace
 
 std::string_view level_name(Level level) {
-  constexpr std::array<std::string_view, 8> kNames = {"", "trace", "debug", "info", "notice", "warning", "error", "fatal"};
+  constexpr std::array<std::string_view, 8> kNames = {"",       "trace",   "debug", "info",
+                                                      "notice", "warning", "error", "fatal"};
   return kNames[static_cast<std::size_t>(level)];
 }
 
@@ -607,11 +626,39 @@ bool names_exception(std::string_view line) {
 }
 
 bool begins_by_itself(std::string_view line) {
-  static constexpr std::array kBeginnings = std::to_array<std::string_view>(
-      {"panic: ", "fatal error: ", "runtime: ", "terminate called", "Segmentation fault", "Aborted", "Bus error", "Killed", "Illegal instruction",
-       "*** ", "double free", "free(): ", "malloc(): ", "corrupted ", "thread '", "Exception in thread ", "Traceback (most recent call last)",
-       "Fatal Python error", "Assertion failed", "SUMMARY: ", "==", "OpenJDK ", "# A fatal error", "java.lang.OutOfMemoryError", "Uncaught ",
-       "unexpected fault address", "SIGSEGV", "SIGABRT", "WARNING: DATA RACE", "Error: ", "error: ", "ERROR: ", "FATAL: "});
+  static constexpr std::array kBeginnings = std::to_array<std::string_view>({"panic: ",
+                                                                             "fatal error: ",
+                                                                             "runtime: ",
+                                                                             "terminate called",
+                                                                             "Segmentation fault",
+                                                                             "Aborted",
+                                                                             "Bus error",
+                                                                             "Killed",
+                                                                             "Illegal instruction",
+                                                                             "*** ",
+                                                                             "double free",
+                                                                             "free(): ",
+                                                                             "malloc(): ",
+                                                                             "corrupted ",
+                                                                             "thread '",
+                                                                             "Exception in thread ",
+                                                                             "Traceback (most recent call last)",
+                                                                             "Fatal Python error",
+                                                                             "Assertion failed",
+                                                                             "SUMMARY: ",
+                                                                             "==",
+                                                                             "OpenJDK ",
+                                                                             "# A fatal error",
+                                                                             "java.lang.OutOfMemoryError",
+                                                                             "Uncaught ",
+                                                                             "unexpected fault address",
+                                                                             "SIGSEGV",
+                                                                             "SIGABRT",
+                                                                             "WARNING: DATA RACE",
+                                                                             "Error: ",
+                                                                             "error: ",
+                                                                             "ERROR: ",
+                                                                             "FATAL: "});
   if (starts_with_any(line, kBeginnings)) return true;
   return line.find(": Assertion `") != std::string_view::npos;
 }
@@ -620,8 +667,9 @@ bool looks_like_rest(std::string_view line) {
   if (line.empty()) return true;
   if (blank(line[0])) return true;
   static constexpr std::array kBeginnings = std::to_array<std::string_view>(
-      {"at ", "Caused by: ", "Suppressed: ", "... ", "}", ")", "]", "goroutine ", "created by ", "Wrapped by: ", "During handling of the above",
-       "The above exception was", "stack backtrace:", "note: ", "[signal ", "File \"", "main.", "runtime.", "exit status"});
+      {"at ", "Caused by: ", "Suppressed: ", "... ", "}", ")", "]", "goroutine ", "created by ",
+       "Wrapped by: ", "During handling of the above", "The above exception was",
+       "stack backtrace:", "note: ", "[signal ", "File \"", "main.", "runtime.", "exit status"});
   if (starts_with_any(line, kBeginnings)) return true;
   return names_exception(line) && !line.starts_with("Exception in thread");
 }

@@ -58,7 +58,8 @@ bool JsonLine::string(std::string_view line, std::size_t& at, std::string_view& 
     if (high >= 0xd800 && high < 0xdc00) {
       const int low = line.substr(at, 2) == "\\u" ? code_unit(line, at + 2) : -1;
       if (low >= 0xdc00 && low < 0xe000) {
-        code = 0x10000 + ((static_cast<std::uint32_t>(high) - 0xd800) << 10) + (static_cast<std::uint32_t>(low) - 0xdc00);
+        code =
+            0x10000 + ((static_cast<std::uint32_t>(high) - 0xd800) << 10) + (static_cast<std::uint32_t>(low) - 0xdc00);
         at += 6;
       } else {
         code = '?';

@@ -1,5 +1,5 @@
-// Lines of a log, whatever stands in it: a line of 100 MB is cut, zero bytes and other control characters do not end a line, a
-// text without a newline is one line. Memory is bounded by the longest line that is kept.
+// Lines of a log, whatever stands in it: a line of 100 MB is cut, zero bytes and other control characters do not end a
+// line, a text without a newline is one line. Memory is bounded by the longest line that is kept.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,14 @@ class LineReader {
 
   explicit LineReader(Bytes bytes);
 
-  // The next line without its newline (nor a carriage return before it); false: there is none. Valid until the next call.
+  // The next line without its newline (nor a carriage return before it); false: there is none. Valid until the next
+  // call.
   bool next(std::string_view& line);
-  // The next `count` bytes as they are, newlines included (a binary field of the journal's export form); false: there are fewer
-  // or more than kLongestLine are asked for, which are skipped.
+  // The next `count` bytes as they are, newlines included (a binary field of the journal's export form); false: there
+  // are fewer or more than kLongestLine are asked for, which are skipped.
   bool take(std::uint64_t count, std::string_view& bytes);
 
-  [[nodiscard]] std::uint64_t cut() const { return cut_; }      // lines that were longer than is kept
+  [[nodiscard]] std::uint64_t cut() const { return cut_; }           // lines that were longer than is kept
   [[nodiscard]] std::uint64_t bytes() const { return bytes_read_; }  // so far, unpacked
   [[nodiscard]] const Bytes& source() const { return source_; }
 

@@ -83,7 +83,8 @@ class FormReader {
   void part_of_second() {
     cursor_.need(is_digit(cursor_.peek()));
     part_ = 0;
-    for (std::int64_t unit = kSecond / 10; is_digit(cursor_.peek()); cursor_.skip(1), unit /= 10) part_ += unit * (cursor_.peek() - '0');
+    for (std::int64_t unit = kSecond / 10; is_digit(cursor_.peek()); cursor_.skip(1), unit /= 10)
+      part_ += unit * (cursor_.peek() - '0');
   }
 
   void half_of_day() {
@@ -151,12 +152,15 @@ std::string time_form_problem(std::string_view form) {
     if (i + 1 == form.size()) return "ends with '%'";
     const char letter = form[++i];
     if (kFormLetters.find(letter) == std::string_view::npos)
-      return fmt::format("has '%{}', accepted are %Y %y %m %d %e %b %B %a %A %H %I %M %S %f %L %p %z %Z %s %T and %%", letter);
+      return fmt::format("has '%{}', accepted are %Y %y %m %d %e %b %B %a %A %H %I %M %S %f %L %p %z %Z %s %T and %%",
+                         letter);
     any = any || letter == 'H' || letter == 'I' || letter == 's' || letter == 'T';
   }
   return any ? "" : "has no time of day: %H, %I, %T or %s is needed";
 }
 
-std::optional<TimeStamp> read_time_as(std::string_view text, std::string_view form) { return FormReader(text).read(form); }
+std::optional<TimeStamp> read_time_as(std::string_view text, std::string_view form) {
+  return FormReader(text).read(form);
+}
 
 }  // namespace rose::logs

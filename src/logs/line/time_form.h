@@ -9,8 +9,8 @@
 
 namespace rose::logs {
 
-// "%d.%m.%Y %H:%M:%S.%f": strftime's letters, and %f for a fraction of a second, %L for milliseconds, %s for seconds since
-// 1970; what is wrong with the form, or "".
+// "%d.%m.%Y %H:%M:%S.%f": strftime's letters, and %f for a fraction of a second, %L for milliseconds, %s for seconds
+// since 1970; what is wrong with the form, or "".
 [[nodiscard]] std::string time_form_problem(std::string_view form);
 [[nodiscard]] std::optional<TimeStamp> read_time_as(std::string_view text, std::string_view form);
 

@@ -10,9 +10,8 @@ constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr"
 constexpr std::array<std::string_view, 7> kWeekdays = {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"};
 
 bool same_letters(std::string_view text, std::string_view word) {
-  return text.size() >= word.size() && std::equal(word.begin(), word.end(), text.begin(), [](char a, char b) {
-           return (a | 0x20) == (b | 0x20);
-         });
+  return text.size() >= word.size() &&
+         std::equal(word.begin(), word.end(), text.begin(), [](char a, char b) { return (a | 0x20) == (b | 0x20); });
 }
 
 struct ZoneName {
@@ -20,12 +19,34 @@ struct ZoneName {
   int minutes;  // kManyMeanings: more than one place has it
 };
 constexpr int kManyMeanings = 10'000;
-constexpr std::array kZoneNames = std::to_array<ZoneName>(
-    {{"UTC", 0},    {"GMT", 0},    {"CET", 60},   {"CEST", 120}, {"EET", 120}, {"EEST", 180}, {"WET", 0},
-     {"WEST", 60},  {"MSK", 180},  {"EST", -300}, {"EDT", -240}, {"MDT", -360}, {"PST", -480}, {"PDT", -420},
-     {"JST", 540},  {"KST", 540},  {"HKT", 480},  {"SGT", 480},  {"AEST", 600}, {"AEDT", 660}, {"NZST", 720},
-     {"NZDT", 780}, {"CST", kManyMeanings}, {"CDT", kManyMeanings}, {"IST", kManyMeanings}, {"BST", kManyMeanings},
-     {"MST", kManyMeanings}, {"AST", kManyMeanings}});
+constexpr std::array kZoneNames = std::to_array<ZoneName>({{"UTC", 0},
+                                                           {"GMT", 0},
+                                                           {"CET", 60},
+                                                           {"CEST", 120},
+                                                           {"EET", 120},
+                                                           {"EEST", 180},
+                                                           {"WET", 0},
+                                                           {"WEST", 60},
+                                                           {"MSK", 180},
+                                                           {"EST", -300},
+                                                           {"EDT", -240},
+                                                           {"MDT", -360},
+                                                           {"PST", -480},
+                                                           {"PDT", -420},
+                                                           {"JST", 540},
+                                                           {"KST", 540},
+                                                           {"HKT", 480},
+                                                           {"SGT", 480},
+                                                           {"AEST", 600},
+                                                           {"AEDT", 660},
+                                                           {"NZST", 720},
+                                                           {"NZDT", 780},
+                                                           {"CST", kManyMeanings},
+                                                           {"CDT", kManyMeanings},
+                                                           {"IST", kManyMeanings},
+                                                           {"BST", kManyMeanings},
+                                                           {"MST", kManyMeanings},
+                                                           {"AST", kManyMeanings}});
 
 }  // namespace
 

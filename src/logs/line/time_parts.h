@@ -22,7 +22,9 @@ class TimeCursor {
 
   [[nodiscard]] bool ok() const { return ok_; }
   [[nodiscard]] std::size_t at() const { return at_; }
-  [[nodiscard]] char peek(std::size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
+  [[nodiscard]] char peek(std::size_t ahead = 0) const {
+    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
+  }
   [[nodiscard]] std::string_view rest() const { return text_.substr(std::min(at_, text_.size())); }
   [[nodiscard]] std::size_t digits() const {  // that stand here
     std::size_t n = 0;

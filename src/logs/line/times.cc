@@ -125,7 +125,8 @@ std::optional<TimeStamp> day_and_month_name(TimeCursor cursor) {
   return stamp_of(cursor, moment, true);
 }
 
-// "06/05/2024 12:00:00", "5.6.2024 12:00:00", "24/06/05 12:00:00", "06-05 12:00:00.123". Where both could be the month: after
+// "06/05/2024 12:00:00", "5.6.2024 12:00:00", "24/06/05 12:00:00", "06-05 12:00:00.123". Where both could be the month:
+// after
 // '/' the first is, as in America, else the second.
 std::optional<TimeStamp> numbers_only(TimeCursor cursor) {
   DateTime moment;
@@ -184,7 +185,8 @@ std::optional<TimeStamp> since_1970(TimeCursor cursor, std::size_t digits) {
   return stamp;
 }
 
-// "Jun  5 12:00:00", "Jun 05 2024 12:00:00", "Jun 05, 2024 12:00:00 PM", "Wed Jun  5 12:00:00.123 2024", "Wed, 05 Jun 2024 ...".
+// "Jun  5 12:00:00", "Jun 05 2024 12:00:00", "Jun 05, 2024 12:00:00 PM", "Wed Jun  5 12:00:00.123 2024", "Wed, 05 Jun
+// 2024 ...".
 std::optional<TimeStamp> name_first(TimeCursor cursor) {
   DateTime moment;
   const bool weekday = weekday_name(cursor);

@@ -1,5 +1,5 @@
-// Times as logs write them: any of the usual forms, with or without a year, a date or a time zone. What a form leaves out is
-// said, and filled in by who sees the whole file (time_keeper.h).
+// Times as logs write them: any of the usual forms, with or without a year, a date or a time zone. What a form leaves
+// out is said, and filled in by who sees the whole file (time_keeper.h).
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ enum class TimeKind : std::uint8_t {
 
 struct TimeStamp {
   TimeKind kind = TimeKind::date_time;
-  // UTC ns since 1970; of no_year in the year 1972 (a leap year), of no_date on 1970-01-01, of since_boot since that start.
+  // UTC ns since 1970; of no_year in the year 1972 (a leap year), of no_date on 1970-01-01, of since_boot since that
+  // start.
   std::int64_t ns = 0;
   bool zoned = false;      // it says its zone, or needs none (epoch seconds)
   std::size_t length = 0;  // characters of the text that it takes

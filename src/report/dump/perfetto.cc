@@ -41,8 +41,9 @@ class Export {
       any = true;
     }
     const trace::Meta& meta = trace_.meta;
-    line(fmt::format(R"({{"displayTimeUnit":"ms","otherData":{{"tool":"rose","node":{},"host":{},"origin":{},"origin_ns":"{}","lost":"{}"}},)",
-                     json(meta.node), json(meta.host), json(any ? wall_clock(origin_) : ""), origin_, meta.lost));
+    line(fmt::format(
+        R"({{"displayTimeUnit":"ms","otherData":{{"tool":"rose","node":{},"host":{},"origin":{},"origin_ns":"{}","lost":"{}"}},)",
+        json(meta.node), json(meta.host), json(any ? wall_clock(origin_) : ""), origin_, meta.lost));
     line("\"traceEvents\":[");
     for (const Event& e : trace_.events) {
       if (matches(filter_, trace_, e)) event(e);
@@ -81,7 +82,8 @@ class Export {
     if (fresh) {
       object(fmt::format(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":{}}}}})", at->second,
                          json(name.empty() ? "(no node)" : name)));
-      object(fmt::format(R"({{"ph":"M","pid":{0},"name":"process_sort_index","args":{{"sort_index":{0}}}}})", at->second));
+      object(
+          fmt::format(R"({{"ph":"M","pid":{0},"name":"process_sort_index","args":{{"sort_index":{0}}}}})", at->second));
     }
     return at->second;
   }
@@ -141,7 +143,8 @@ class Export {
     }
     if (span) {
       object(fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":{},"cat":"{}",{}}})", pid, tid,
-                         micros(e.ts_ns - duration_ns(e) - origin_), micros(duration_ns(e)), json(title), category, args));
+                         micros(e.ts_ns - duration_ns(e) - origin_), micros(duration_ns(e)), json(title), category,
+                         args));
     } else {
       object(fmt::format(R"({{"ph":"i","s":"t","pid":{},"tid":{},"ts":{},"name":{},"cat":"{}",{}}})", pid, tid,
                          micros(e.ts_ns - origin_), json(title), category, args));

@@ -62,16 +62,15 @@ void append_call(std::string& out, const Event& e) {
   constexpr int kUringEnter = 426;
   if (e.type == EventType::scf && e.syscall == kUringEnter && e.result > 0)
     out += " " + kernel::uring_operation_name(static_cast<int>(std::min<std::int64_t>(e.result, 999)));
-  if (e.type == EventType::scf)
-    out += e.err == 0 ? " failed" : " " + kernel::errno_name(e.err);
-  else
-    out += fmt::format(" = {}", e.result);
+  if (e.type == EventType::scf) out += e.err == 0 ? " failed" : " " + kernel::errno_name(e.err);
+  else out += fmt::format(" = {}", e.result);
 }
 
 // Of an accept only when it failed: then nobody has come yet.
 static bool names_own_address(const Event& e) {
   const kernel::SyscallInfo* info = kernel::find_syscall(e.syscall);
-  return info != nullptr && kernel::names_own_address(info->name) && (e.type == EventType::scf || !info->name.starts_with("accept"));
+  return info != nullptr && kernel::names_own_address(info->name) &&
+         (e.type == EventType::scf || !info->name.starts_with("accept"));
 }
 
 void append_place(std::string& out, const Trace& trace, const Event& e) {
@@ -86,10 +85,8 @@ void append_place(std::string& out, const Trace& trace, const Event& e) {
 }
 
 void append_state(std::string& out, const Event& e) {
-  if ((e.flags & trace::kBlocked) != 0 && e.state == ProcessState::paused)
-    out += "blocked in uninterruptible wait";
-  else
-    out += e.state == ProcessState::none ? "changed" : state_name(e.state);
+  if ((e.flags & trace::kBlocked) != 0 && e.state == ProcessState::paused) out += "blocked in uninterruptible wait";
+  else out += e.state == ProcessState::none ? "changed" : state_name(e.state);
   if (e.state == ProcessState::crashed || e.signal != 0)
     out += e.signal == 0 ? "" : " by " + kernel::signal_name(e.signal);
   if (e.exit_code >= 0) out += fmt::format(" with status {}", e.exit_code);

@@ -168,7 +168,8 @@ void show_text(const Trace& trace, const ShowFilter& filter, const Output& out) 
   lines.add(counts);
   if (!meta.trigger.empty()) lines.add("# written by " + printable(meta.trigger));
   if (meta.pairs_evicted != 0)
-    lines.add(fmt::format("# {} connections were forgotten for lack of memory: their silences are not here", meta.pairs_evicted));
+    lines.add(fmt::format("# {} connections were forgotten for lack of memory: their silences are not here",
+                          meta.pairs_evicted));
   for (const std::string& clock : meta.clock) lines.add("# " + printable(clock));
   for (const std::string& label : label_lines(meta)) lines.add("# " + label);
   if (meta.workload_ts != 0)
@@ -178,9 +179,8 @@ void show_text(const Trace& trace, const ShowFilter& filter, const Output& out) 
                         process_width));
   for (const Event& e : trace.events) {
     if (!matches(filter, trace, e)) continue;
-    lines.add(fmt::format("{:>{}}  {:<{}}  {:<4}  {:<{}}  {}", offset_text(e.ts_ns - origin), time_width,
-                          nodes[e.node], node_width, upper_case(type_name(e.type)), process(e), process_width,
-                          describe(trace, e)));
+    lines.add(fmt::format("{:>{}}  {:<{}}  {:<4}  {:<{}}  {}", offset_text(e.ts_ns - origin), time_width, nodes[e.node],
+                          node_width, upper_case(type_name(e.type)), process(e), process_width, describe(trace, e)));
   }
 }
 

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "base/units.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "trace/event.h"
 
 namespace rose::report {
@@ -20,8 +20,8 @@ using Output = std::function<void(std::string_view)>;
 
 struct ShowFilter {
   std::optional<std::string> node;
-  std::set<trace::EventType> types;       // empty: all
-  std::optional<std::int64_t> since_ns;   // wall clock, both inclusive
+  std::set<trace::EventType> types;      // empty: all
+  std::optional<std::int64_t> since_ns;  // wall clock, both inclusive
   std::optional<std::int64_t> until_ns;
 };
 

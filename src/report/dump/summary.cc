@@ -28,12 +28,13 @@ namespace {
 constexpr double kMoreFactor = 4;
 constexpr std::uint64_t kMoreCount = 10;
 
-// What tells most of a failure first: ends and pauses that nobody planned, errors of a disk or resource, silences, other failed calls;
-// then what also happens in peace.
+// What tells most of a failure first: ends and pauses that nobody planned, errors of a disk or resource, silences,
+// other failed calls; then what also happens in peace.
 int rank(const Event& e) {
   switch (e.type) {
     case EventType::ps: {
-      const bool in_order = e.state == ProcessState::started || (e.state == ProcessState::exited && e.exit_code == 0) || (e.flags & trace::kPlanned) != 0;
+      const bool in_order = e.state == ProcessState::started || (e.state == ProcessState::exited && e.exit_code == 0) ||
+                            (e.flags & trace::kPlanned) != 0;
       return in_order ? 4 : 0;
     }
     case EventType::scf: return kernel::resource_error(e.err) ? 1 : 3;
@@ -65,7 +66,8 @@ std::string describe_kind(const Trace& trace, const SummaryRow& row, const NodeN
   } else if (e.type == EventType::nd) {
     what = fmt::format("{} -> {} silent", end_of_silence(trace, e.src, nodes), end_of_silence(trace, e.dst, nodes));
     if (row.longest_ms > 0)
-      what += fmt::format(" for {}{}", row.count > 1 ? "up to " : "", format_duration(row.longest_ms * std::int64_t{1'000'000}));
+      what += fmt::format(" for {}{}", row.count > 1 ? "up to " : "",
+                          format_duration(row.longest_ms * std::int64_t{1'000'000}));
   } else if (e.type == EventType::ps) {
     append_state(what, e);
     if ((e.flags & trace::kMain) != 0) what += ", main process";
@@ -80,7 +82,8 @@ std::string describe_kind(const Trace& trace, const SummaryRow& row, const NodeN
 // Says of each row whether the profile knows it.
 class Judge {
  public:
-  Judge(const Trace& trace, const profile::Profile& profile) : trace_(trace), profile_(profile), benign_(profile), names_(nodes_by_address(trace.meta)) {
+  Judge(const Trace& trace, const profile::Profile& profile)
+      : trace_(trace), profile_(profile), benign_(profile), names_(nodes_by_address(trace.meta)) {
     if (!trace.events.empty())
       seconds_ = std::max(1.0, static_cast<double>(trace.events.back().ts_ns - trace.events.front().ts_ns) / 1e9);
   }
@@ -103,7 +106,8 @@ class Judge {
         continue;
       }
       const auto& [expected, count] = seen[known[i]];
-      const bool more = expected > 0 && count >= kMoreCount && static_cast<double>(count) / seconds_ > kMoreFactor * expected;
+      const bool more =
+          expected > 0 && count >= kMoreCount && static_cast<double>(count) / seconds_ > kMoreFactor * expected;
       rows[i].normal = more ? Normal::more : Normal::usual;
     }
   }
@@ -209,9 +213,14 @@ Summary summarise(const Trace& trace, const ShowFilter& filter, const profile::P
                     e.node == 0 ? own : e.node,
                     static_cast<std::uint32_t>(e.syscall) << 16 | static_cast<std::uint16_t>(e.err),
                     ends ? static_cast<std::uint32_t>(e.signal * 1000 + e.exit_code) : 0,
-                    e.path, e.path2, e.peer, e.function, e.src, e.dst,
-                    static_cast<std::uint32_t>(e.flags & (trace::kInjected | trace::kPlanned | trace::kMain | trace::kOutOfMemory |
-                                                          trace::kBlocked))};
+                    e.path,
+                    e.path2,
+                    e.peer,
+                    e.function,
+                    e.src,
+                    e.dst,
+                    static_cast<std::uint32_t>(e.flags & (trace::kInjected | trace::kPlanned | trace::kMain |
+                                                          trace::kOutOfMemory | trace::kBlocked))};
     const auto [found, fresh] = index.try_emplace(kind, summary.rows.size());
     if (fresh) {
       SummaryRow& row = summary.rows.emplace_back();
@@ -229,7 +238,8 @@ Summary summarise(const Trace& trace, const ShowFilter& filter, const profile::P
     Judge(trace, *profile).judge(summary.rows);
     for (const SummaryRow& row : summary.rows) ++summary.kinds[*row.normal];
   }
-  // Of failed calls the rare ones: thousands of files that were looked for in vain are one error of one call, and come last.
+  // Of failed calls the rare ones: thousands of files that were looked for in vain are one error of one call, and come
+  // last.
   std::map<std::pair<int, int>, std::uint64_t> together;
   for (const SummaryRow& row : summary.rows)
     if (row.example->type == EventType::scf) together[{row.example->syscall, row.example->err}] += row.count;
@@ -264,8 +274,8 @@ void show_summary(const Trace& trace, const ShowFilter& filter, const profile::P
   if (summary.collapsed != 0)
     lines.add(fmt::format("# {} of them, equal to others at that time, are only counted", summary.collapsed));
   if (meta.suppressed != 0)
-    lines.add(fmt::format("# {} expected failures left out{}{}", meta.suppressed, meta.suppressed_calls.empty() ? "" : ": ",
-                          call_list(meta.suppressed_calls)));
+    lines.add(fmt::format("# {} expected failures left out{}{}", meta.suppressed,
+                          meta.suppressed_calls.empty() ? "" : ": ", call_list(meta.suppressed_calls)));
   if (!meta.trigger.empty()) lines.add("# written by " + printable(meta.trigger));
   if (profile != nullptr) {
     const auto kinds = [&](Normal normal) {
@@ -273,8 +283,8 @@ void show_summary(const Trace& trace, const ShowFilter& filter, const profile::P
       return found == summary.kinds.end() ? 0 : found->second;
     };
     lines.add(fmt::format("# against the profile of {} ({} runs, {:.0f} s): {} new, {} more often than there, {} usual",
-                          printable(profile->name), profile->runs, profile->seconds, kinds(Normal::fresh), kinds(Normal::more),
-                          kinds(Normal::usual)));
+                          printable(profile->name), profile->runs, profile->seconds, kinds(Normal::fresh),
+                          kinds(Normal::more), kinds(Normal::usual)));
   }
   if (summary.rows.empty()) return;
 
@@ -287,22 +297,28 @@ void show_summary(const Trace& trace, const ShowFilter& filter, const profile::P
   for (const SummaryRow& row : rows) {
     node_width = std::max(node_width, std::min<std::size_t>(node_of(trace, *row.example).size(), 24));
     count_width = std::max(count_width, fmt::formatted_size("{}", row.count));
-    time_width = std::max({time_width, offset_text(row.first_ns - origin).size(), offset_text(row.last_ns - origin).size()});
+    time_width =
+        std::max({time_width, offset_text(row.first_ns - origin).size(), offset_text(row.last_ns - origin).size()});
   }
-  const auto mark = [&](std::string_view text) { return profile == nullptr ? std::string() : fmt::format("{:<7}  ", text); };
-  lines.add(fmt::format("{}type  {:<{}}  {:>{}}  {:>{}}  {:>{}}  what", mark("profile"), "node", node_width, "count", count_width,
-                        "first", time_width, "last", time_width));
+  const auto mark = [&](std::string_view text) {
+    return profile == nullptr ? std::string() : fmt::format("{:<7}  ", text);
+  };
+  lines.add(fmt::format("{}type  {:<{}}  {:>{}}  {:>{}}  {:>{}}  what", mark("profile"), "node", node_width, "count",
+                        count_width, "first", time_width, "last", time_width));
   for (const SummaryRow& row : rows) {
-    lines.add(fmt::format("{}{:<4}  {:<{}}  {:>{}}  {:>{}}  {:>{}}  {}", mark(row.normal ? normal_name(*row.normal) : ""),
-                          upper_case(type_name(row.example->type)), node_of(trace, *row.example), node_width, row.count, count_width,
+    lines.add(fmt::format("{}{:<4}  {:<{}}  {:>{}}  {:>{}}  {:>{}}  {}",
+                          mark(row.normal ? normal_name(*row.normal) : ""), upper_case(type_name(row.example->type)),
+                          node_of(trace, *row.example), node_width, row.count, count_width,
                           offset_text(row.first_ns - origin), time_width, offset_text(row.last_ns - origin), time_width,
                           describe_kind(trace, row, nodes)));
   }
   if (rows.size() < summary.rows.size())
-    lines.add(fmt::format("# and {} more kinds: narrow them by --node, --type, --since, or take --json", summary.rows.size() - rows.size()));
+    lines.add(fmt::format("# and {} more kinds: narrow them by --node, --type, --since, or take --json",
+                          summary.rows.size() - rows.size()));
 }
 
-void show_summary_json(const Trace& trace, const ShowFilter& filter, const profile::Profile* profile, const Output& out) {
+void show_summary_json(const Trace& trace, const ShowFilter& filter, const profile::Profile* profile,
+                       const Output& out) {
   const Summary summary = summarise(trace, filter, profile);
   const trace::Meta& meta = trace.meta;
   Json json;
@@ -317,8 +333,9 @@ void show_summary_json(const Trace& trace, const ShowFilter& filter, const profi
   json["suppressed"] = meta.suppressed;
   json["suppressed_calls"] = Json::array();
   for (const trace::SuppressedCall& call : meta.suppressed_calls)
-    json["suppressed_calls"].push_back(
-        {{"syscall", kernel::syscall_name(call.syscall)}, {"errno", kernel::errno_name(call.err)}, {"count", call.count}});
+    json["suppressed_calls"].push_back({{"syscall", kernel::syscall_name(call.syscall)},
+                                        {"errno", kernel::errno_name(call.err)},
+                                        {"count", call.count}});
   json["trigger"] = meta.trigger.empty() ? Json(nullptr) : Json(printable(meta.trigger));
   json["profile"] = nullptr;
   if (profile != nullptr) {

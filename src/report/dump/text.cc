@@ -47,7 +47,9 @@ std::string rate_text(const schedule::Tally& tally) {
                      percent(tally.rate()), percent(low), percent(high));
 }
 
-std::string plural(std::uint64_t count, std::string_view one) { return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s"); }
+std::string plural(std::uint64_t count, std::string_view one) {
+  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
+}
 
 std::string indented(std::string_view text, std::string_view by) {
   std::string out;

@@ -13,10 +13,10 @@ namespace rose::report {
 [[nodiscard]] Json text_or_null(const std::string& text);
 [[nodiscard]] Json interval_json(const schedule::Tally& tally);
 
-[[nodiscard]] std::string percent(double share);                 // "80 %"
+[[nodiscard]] std::string percent(double share);                            // "80 %"
 [[nodiscard]] std::string source_place(const std::string& file, int line);  // "store.cc:12", "store.cc", ""
 [[nodiscard]] std::string rate_text(const schedule::Tally& tally);
-[[nodiscard]] std::string format_seconds(double seconds);  // "12.3 s", "4 min 5 s", "1 h 2 min"
+[[nodiscard]] std::string format_seconds(double seconds);                     // "12.3 s", "4 min 5 s", "1 h 2 min"
 [[nodiscard]] std::string plural(std::uint64_t count, std::string_view one);  // "1 run", "2 runs"
 // Each line with `by` before it, printable.
 [[nodiscard]] std::string indented(std::string_view text, std::string_view by);

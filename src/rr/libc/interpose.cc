@@ -1,13 +1,11 @@
-// librose-rr-libc.so, for LD_PRELOAD: calls of the C library that tell a program what it cannot foresee are recorded with librose-rr, which is
-// in here, too, without the program knowing of it. ROSE_RR_LIBC says which: a list of time, random, pid, hostname, ready.
+// librose-rr-libc.so, for LD_PRELOAD: calls of the C library that tell a program what it cannot foresee are recorded
+// with librose-rr, which is in here, too, without the program knowing of it. ROSE_RR_LIBC says which: a list of time,
+// random, pid, hostname, ready.
 //
-// Each call has a key of its own, "libc/ready/poll/0.2": its source, its name and its thread, told by who made it and by its number among those ("0": the first
-// thread; "0.2": the second that it has made). So the order within a thread, and between threads, is that of the recording. What the calls act on besides (data of
-// sockets, locks) is not recorded by this.
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
+// Each call has a key of its own, "libc/ready/poll/0.2": its source, its name and its thread, told by who made it and
+// by its number among those ("0": the first thread; "0.2": the second that it has made). So the order within a thread,
+// and between threads, is that of the recording. What the calls act on besides (data of sockets, locks) is not recorded
+// by this.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,6 +17,10 @@
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 
 #include <atomic>
 #include <cstdint>
@@ -96,7 +98,8 @@ std::string_view last_part(std::string_view path) {
   return path;
 }
 
-// A replay is of the program that was recorded, not of a debugger or shell that starts it. Before the program begins: by raw calls.
+// A replay is of the program that was recorded, not of a debugger or shell that starts it. Before the program begins:
+// by raw calls.
 bool is_recorded_program() {
   const char* given = ::secure_getenv("ROSE_RR");
   if (given == nullptr || std::strncmp(given, "replay:", 7) != 0) return true;
@@ -108,7 +111,8 @@ bool is_recorded_program() {
   char own[4096];
   const ssize_t length = ::readlink("/proc/self/exe", own, sizeof own);
   if (!whole || length <= 0) return true;
-  return last_part({head.program, ::strnlen(head.program, sizeof head.program)}) == last_part({own, static_cast<std::size_t>(length)});
+  return last_part({head.program, ::strnlen(head.program, sizeof head.program)}) ==
+         last_part({own, static_cast<std::size_t>(length)});
 }
 
 // Reads the list once, before the program begins: its environment may change.
@@ -123,7 +127,10 @@ __attribute__((constructor)) void loaded() {
     for (const auto& one : kSources)
       if (one.name == name) found = one.source;
     if (found == 0) {
-      std::fprintf(stderr, "rose-rr: ROSE_RR_LIBC: '%.*s' is none of time, random, pid, hostname, ready; nothing of the C library is recorded\n", static_cast<int>(name.size()), at);
+      std::fprintf(stderr,
+                   "rose-rr: ROSE_RR_LIBC: '%.*s' is none of time, random, pid, hostname, ready; nothing of the C "
+                   "library is recorded\n",
+                   static_cast<int>(name.size()), at);
       return;
     }
     all |= found;
@@ -159,7 +166,9 @@ class Call {
   [[nodiscard]] bool asks() const { return !replaying_; }
   // `data` becomes what was recorded.
   void is(void* data, std::size_t bytes) { rose_rr_record(key_, data, bytes); }
-  std::size_t is(void* data, std::size_t bytes, std::size_t room) { return rose_rr_record_sized(key_, data, bytes, room); }
+  std::size_t is(void* data, std::size_t bytes, std::size_t room) {
+    return rose_rr_record_sized(key_, data, bytes, room);
+  }
 
  private:
   bool on_ = false, replaying_ = false;
@@ -200,7 +209,9 @@ Result told(Call& call, Value* into, Ask ask) {
 }
 
 // Processor time says how long it took, and is this replay's own.
-bool is_wall(clockid_t clock) { return clock >= 0 && clock != CLOCK_PROCESS_CPUTIME_ID && clock != CLOCK_THREAD_CPUTIME_ID; }
+bool is_wall(clockid_t clock) {
+  return clock >= 0 && clock != CLOCK_PROCESS_CPUTIME_ID && clock != CLOCK_THREAD_CPUTIME_ID;
+}
 
 // Bytes of any number: what was returned, then they.
 template <typename Ask>
@@ -219,7 +230,8 @@ ssize_t told_bytes(Call& call, void* to, std::size_t room, Ask ask) {
   return said.result;
 }
 
-// What epoll gives back for a descriptor is the program's own word, often an address: it is another one in a replay. So descriptors are recorded.
+// What epoll gives back for a descriptor is the program's own word, often an address: it is another one in a replay. So
+// descriptors are recorded.
 class Watched {
  public:
   void is(int set, int fd, const epoll_event* event) {
@@ -261,7 +273,8 @@ class Watched {
     int set, fd;
     std::uint64_t data;
   };
-  // Those told last stand last, and count: of a descriptor that was closed nobody says so, and its word may be another one's by now.
+  // Those told last stand last, and count: of a descriptor that was closed nobody says so, and its word may be another
+  // one's by now.
   One* all_ = nullptr;
   std::size_t count_ = 0, room_ = 0;
   pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
@@ -270,7 +283,7 @@ constinit Watched watched;
 
 struct Ready {
   std::uint32_t events;
-  std::int32_t fd;      // -1: it is not known, `data` is as it was
+  std::int32_t fd;  // -1: it is not known, `data` is as it was
   std::uint64_t data;
 };
 
@@ -300,7 +313,8 @@ int told_epoll(Call& call, int set, epoll_event* events, int most, Ask ask) {
     events[i].events = ready.events;
     if (call.asks()) continue;
     events[i].data.u64 = ready.data;
-    if (ready.fd >= 0 && !watched.data_of(set, ready.fd, ready.data)) continue;  // its next records tell where it went otherwise
+    if (ready.fd >= 0 && !watched.data_of(set, ready.fd, ready.data))
+      continue;  // its next records tell where it went otherwise
     events[i].data.u64 = ready.data;
   }
   return result;
@@ -368,22 +382,27 @@ void* begin_thread(void* given) {
 extern "C" {
 int rose_own_clock_gettime(clockid_t clock, timespec* now) { return (*next_clock_gettime)(clock, now); }
 int rose_own_gethostname(char* name, size_t room) { return (*next_gethostname)(name, room); }
-int rose_own_pthread_create(pthread_t* thread, const pthread_attr_t* how, void* (*run)(void*), void* argument) { return (*next_pthread_create)(thread, how, run, argument); }
+int rose_own_pthread_create(pthread_t* thread, const pthread_attr_t* how, void* (*run)(void*), void* argument) {
+  return (*next_pthread_create)(thread, how, run, argument);
+}
 pid_t rose_own_getpid(void) { return (*next_getpid)(); }
 ssize_t rose_own_getrandom(void* to, size_t bytes, unsigned flags) { return (*next_getrandom)(to, bytes, flags); }
 }
 
 // --- Threads
 
-ROSE_LIBC int pthread_create(pthread_t* thread, const pthread_attr_t* how, void* (*run)(void*), void* argument) noexcept {
-  if (sources.load(std::memory_order_relaxed) == 0 || inside != 0) return (*next_pthread_create)(thread, how, run, argument);
+ROSE_LIBC int pthread_create(pthread_t* thread, const pthread_attr_t* how, void* (*run)(void*),
+                             void* argument) noexcept {
+  if (sources.load(std::memory_order_relaxed) == 0 || inside != 0)
+    return (*next_pthread_create)(thread, how, run, argument);
   auto* begin = static_cast<Begin*>(::malloc(sizeof(Begin)));
   if (begin == nullptr) return EAGAIN;
   begin->run = run;
   begin->argument = argument;
   const char* own = thread_name[0] == '\0' ? "0" : thread_name;
   const int length = std::snprintf(begin->name, sizeof begin->name, "%s.%u", own, ++children);
-  if (length >= static_cast<int>(sizeof begin->name)) std::strcpy(begin->name, "deep");  // two hundred generations: none of them has a key of its own
+  if (length >= static_cast<int>(sizeof begin->name))
+    std::strcpy(begin->name, "deep");  // two hundred generations: none of them has a key of its own
   const int result = (*next_pthread_create)(thread, how, begin_thread, begin);
   if (result != 0) {
     --children;
@@ -396,11 +415,13 @@ ROSE_LIBC int pthread_create(pthread_t* thread, const pthread_attr_t* how, void*
 
 ROSE_LIBC int clock_gettime(clockid_t clock, timespec* now) noexcept {
   if (is_wall(clock))
-    if (Call call(kTime, "clock_gettime"); call) return told<int>(call, now, [&] { return (*next_clock_gettime)(clock, now); });
+    if (Call call(kTime, "clock_gettime"); call)
+      return told<int>(call, now, [&] { return (*next_clock_gettime)(clock, now); });
   return (*next_clock_gettime)(clock, now);
 }
 ROSE_LIBC int gettimeofday(timeval* now, void* zone) noexcept {
-  if (Call call(kTime, "gettimeofday"); call) return told<int>(call, now, [&] { return (*next_gettimeofday)(now, zone); });
+  if (Call call(kTime, "gettimeofday"); call)
+    return told<int>(call, now, [&] { return (*next_gettimeofday)(now, zone); });
   return (*next_gettimeofday)(now, zone);
 }
 ROSE_LIBC time_t time(time_t* now) noexcept {
@@ -412,20 +433,25 @@ ROSE_LIBC time_t time(time_t* now) noexcept {
   return seconds;
 }
 ROSE_LIBC int timespec_get(timespec* now, int base) noexcept {
-  if (Call call(kTime, "timespec_get"); call) return told<int>(call, now, [&] { return (*next_timespec_get)(now, base); });
+  if (Call call(kTime, "timespec_get"); call)
+    return told<int>(call, now, [&] { return (*next_timespec_get)(now, base); });
   return (*next_timespec_get)(now, base);
 }
 
 // --- random
 
 ROSE_LIBC ssize_t getrandom(void* to, size_t bytes, unsigned flags) noexcept {
-  if (Call call(kRandom, "getrandom"); call) return told_bytes(call, to, bytes, [&] { return (*next_getrandom)(to, bytes, flags); });
+  if (Call call(kRandom, "getrandom"); call)
+    return told_bytes(call, to, bytes, [&] { return (*next_getrandom)(to, bytes, flags); });
   return (*next_getrandom)(to, bytes, flags);
 }
 ROSE_LIBC int getentropy(void* to, size_t bytes) noexcept {
   Call call(kRandom, "getentropy");
   if (!call) return (*next_getentropy)(to, bytes);
-  return told_bytes(call, to, bytes, [&] { return (*next_getentropy)(to, bytes) == 0 ? static_cast<ssize_t>(bytes) : -1; }) < 0 ? -1 : 0;
+  return told_bytes(call, to, bytes,
+                    [&] { return (*next_getentropy)(to, bytes) == 0 ? static_cast<ssize_t>(bytes) : -1; }) < 0
+             ? -1
+             : 0;
 }
 ROSE_LIBC std::uint32_t arc4random(void) noexcept {
   return number(kRandom, "arc4random", [] { return (*next_arc4random)(); });
@@ -467,11 +493,13 @@ ROSE_LIBC int uname(utsname* told_name) noexcept {
 // --- ready
 
 ROSE_LIBC int poll(pollfd* fds, nfds_t count, int timeout) {
-  if (Call call(kReady, "poll"); call) return told_poll(call, fds, count, [&] { return (*next_poll)(fds, count, timeout); });
+  if (Call call(kReady, "poll"); call)
+    return told_poll(call, fds, count, [&] { return (*next_poll)(fds, count, timeout); });
   return (*next_poll)(fds, count, timeout);
 }
 ROSE_LIBC int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask) {
-  if (Call call(kReady, "ppoll"); call) return told_poll(call, fds, count, [&] { return (*next_ppoll)(fds, count, timeout, mask); });
+  if (Call call(kReady, "ppoll"); call)
+    return told_poll(call, fds, count, [&] { return (*next_ppoll)(fds, count, timeout, mask); });
   return (*next_ppoll)(fds, count, timeout, mask);
 }
 // What programs call that are compiled with _FORTIFY_SOURCE.
@@ -488,11 +516,16 @@ ROSE_LIBC int __gethostname_chk(char* name, size_t room, size_t bytes) {
   return gethostname(name, room);
 }
 ROSE_LIBC int select(int count, fd_set* read, fd_set* write, fd_set* failed, timeval* timeout) {
-  if (Call call(kReady, "select"); call) return told_select(call, read, write, failed, timeout, [&] { return (*next_select)(count, read, write, failed, timeout); });
+  if (Call call(kReady, "select"); call)
+    return told_select(call, read, write, failed, timeout,
+                       [&] { return (*next_select)(count, read, write, failed, timeout); });
   return (*next_select)(count, read, write, failed, timeout);
 }
-ROSE_LIBC int pselect(int count, fd_set* read, fd_set* write, fd_set* failed, const timespec* timeout, const sigset_t* mask) {
-  if (Call call(kReady, "pselect"); call) return told_select(call, read, write, failed, nullptr, [&] { return (*next_pselect)(count, read, write, failed, timeout, mask); });
+ROSE_LIBC int pselect(int count, fd_set* read, fd_set* write, fd_set* failed, const timespec* timeout,
+                      const sigset_t* mask) {
+  if (Call call(kReady, "pselect"); call)
+    return told_select(call, read, write, failed, nullptr,
+                       [&] { return (*next_pselect)(count, read, write, failed, timeout, mask); });
   return (*next_pselect)(count, read, write, failed, timeout, mask);
 }
 ROSE_LIBC int epoll_ctl(int set, int what, int fd, epoll_event* event) noexcept {
@@ -506,10 +539,12 @@ ROSE_LIBC int epoll_ctl(int set, int what, int fd, epoll_event* event) noexcept 
   return result;
 }
 ROSE_LIBC int epoll_wait(int set, epoll_event* events, int most, int timeout) {
-  if (Call call(kReady, "epoll_wait"); call) return told_epoll(call, set, events, most, [&] { return (*next_epoll_wait)(set, events, most, timeout); });
+  if (Call call(kReady, "epoll_wait"); call)
+    return told_epoll(call, set, events, most, [&] { return (*next_epoll_wait)(set, events, most, timeout); });
   return (*next_epoll_wait)(set, events, most, timeout);
 }
 ROSE_LIBC int epoll_pwait(int set, epoll_event* events, int most, int timeout, const sigset_t* mask) {
-  if (Call call(kReady, "epoll_pwait"); call) return told_epoll(call, set, events, most, [&] { return (*next_epoll_pwait)(set, events, most, timeout, mask); });
+  if (Call call(kReady, "epoll_pwait"); call)
+    return told_epoll(call, set, events, most, [&] { return (*next_epoll_pwait)(set, events, most, timeout, mask); });
   return (*next_epoll_pwait)(set, events, most, timeout, mask);
 }

@@ -1,5 +1,5 @@
-// Read before each source of librose-rr where it goes into librose-rr-libc.so: what the library asks the C library for itself is neither
-// recorded nor replayed. The names lead past interpose.cc.
+// Read before each source of librose-rr where it goes into librose-rr-libc.so: what the library asks the C library for
+// itself is neither recorded nor replayed. The names lead past interpose.cc.
 #pragma once
 
 #include <poll.h>

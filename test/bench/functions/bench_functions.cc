@@ -114,7 +114,8 @@ int main(int argc, char** argv) {
 
   auto begin = now();
   const auto functions = rose::symbols::find_functions(std::filesystem::path(ROSE_BENCH_VICTIM), {"rose_bench_*"}, {});
-  std::printf("functions                          %zu, found in %.3f s\n", functions ? functions->size() : 0, now() - begin);
+  std::printf("functions                          %zu, found in %.3f s\n", functions ? functions->size() : 0,
+              now() - begin);
 
   Victim victim;
   std::vector<double> ratios, attach, detach;
@@ -143,8 +144,9 @@ int main(int argc, char** argv) {
     const double after = victim.mark();
     const double plain = (before + after) / 2;
     ratios.push_back(profiled / plain);
-    std::printf("round %d: requests a second           %.0f plain, %.0f profiled for %.0f s (%.0f in the first %.1f s)\n",
-                round + 1, plain, profiled, seconds, first, first_span);
+    std::printf(
+        "round %d: requests a second           %.0f plain, %.0f profiled for %.0f s (%.0f in the first %.1f s)\n",
+        round + 1, plain, profiled, seconds, first, first_span);
   }
   const double kept = median(ratios);
   std::printf("throughput kept while profiled     %.3f (lost %.1f %%; fails from 33 %% on)\n", kept, 100 * (1 - kept));
@@ -153,8 +155,10 @@ int main(int argc, char** argv) {
   // Is the verdict right? The names say what each function is.
   std::size_t wrong = 0, rare = 0;
   for (const auto& rate : rates) {
-    const bool often = rate.function.find("_inner_") != std::string::npos || rate.function.find("_request_") != std::string::npos;
-    const bool seldom = rate.function.find("_second_") != std::string::npos || rate.function.find("_start_") != std::string::npos ||
+    const bool often =
+        rate.function.find("_inner_") != std::string::npos || rate.function.find("_request_") != std::string::npos;
+    const bool seldom = rate.function.find("_second_") != std::string::npos ||
+                        rate.function.find("_start_") != std::string::npos ||
                         rate.function.find("_never_") != std::string::npos;
     rare += rate.infrequent ? 1 : 0;
     if ((often && rate.infrequent) || (seldom && !rate.infrequent)) {
@@ -178,8 +182,10 @@ int main(int argc, char** argv) {
       (with ? watch_stop : plain_stop).push_back(now() - begin);
     }
   }
-  std::printf("tracer without functions           start %.3f s, stop %.3f s\n", median(plain_start), median(plain_stop));
-  std::printf("... recording 4,000 functions      start %.3f s, stop %.3f s\n", median(watch_start), median(watch_stop));
+  std::printf("tracer without functions           start %.3f s, stop %.3f s\n", median(plain_start),
+              median(plain_stop));
+  std::printf("... recording 4,000 functions      start %.3f s, stop %.3f s\n", median(watch_start),
+              median(watch_stop));
   std::printf("... profiling 4,000 functions      start %.3f s, stop %.3f s\n", median(attach), median(detach));
   const double functions_cost = median(watch_start) - median(plain_start) + median(watch_stop) - median(plain_stop);
   std::printf("attach + detach 4,000 functions    %.3f s (fails beyond 0.5 s)\n", functions_cost);

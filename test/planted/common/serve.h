@@ -1,5 +1,5 @@
-// What the planted programs have in common and none of their bugs is in: one thread that serves clients line by line over
-// TCP, gets datagrams of its peers, and has a clock that ticks. C that C++ also compiles.
+// What the planted programs have in common and none of their bugs is in: one thread that serves clients line by line
+// over TCP, gets datagrams of its peers, and has a clock that ticks. C that C++ also compiles.
 #pragma once
 
 #include <arpa/inet.h>
@@ -24,9 +24,9 @@
 struct server {
   const char *ip;
   int port;
-  int udp_port;  // 0: no datagrams
-  int tick_ms;   // 0: no ticks
-  void (*request)(int client, char *line);   // to be answered by answer(client, ...), now or later
+  int udp_port;                             // 0: no datagrams
+  int tick_ms;                              // 0: no ticks
+  void (*request)(int client, char *line);  // to be answered by answer(client, ...), now or later
   void (*datagram)(char *text, const char *from);
   void (*tick)(void);
 };

@@ -1,5 +1,5 @@
-// A ledger: entries go to the day's journal; closing the day adds the journal to the balances, archives it, and begins a new one.
-// After a crash the balances are read and the journal's entries are applied to them.
+// A ledger: entries go to the day's journal; closing the day adds the journal to the balances, archives it, and begins
+// a new one. After a crash the balances are read and the journal's entries are applied to them.
 #include <filesystem>
 #include <fstream>
 #include <map>

@@ -25,6 +25,7 @@ std::vector<std::string> File::lines() const {
   std::string text(static_cast<std::size_t>(size_), '\0');
   if (pread(fd_, text.data(), text.size(), 0) != size_) perror("cannot read");
   std::vector<std::string> lines;
-  for (std::size_t at = 0, end; (end = text.find('\n', at)) != std::string::npos; at = end + 1) lines.push_back(text.substr(at, end - at));
+  for (std::size_t at = 0, end; (end = text.find('\n', at)) != std::string::npos; at = end + 1)
+    lines.push_back(text.substr(at, end - at));
   return lines;
 }

@@ -1,5 +1,5 @@
-// A mailbox: letters go to its book. From time to time those in the tray are moved to the archive, and the book says so.
-// After a crash, letters that the book does not call archived are in the tray again.
+// A mailbox: letters go to its book. From time to time those in the tray are moved to the archive, and the book says
+// so. After a crash, letters that the book does not call archived are in the tray again.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -24,10 +24,8 @@ class Mailbox {
 
 Mailbox::Mailbox() {
   for (const std::string& line : book_.lines()) {
-    if (line == "archived")
-      tray_.clear();
-    else
-      tray_.push_back(line);
+    if (line == "archived") tray_.clear();
+    else tray_.push_back(line);
   }
   archived_ = cellar_.lines();
   note("%zu letters in the tray, %zu in the cellar", tray_.size(), archived_.size());
@@ -67,14 +65,10 @@ static std::unique_ptr<Mailbox> mailbox;
 
 static void request(int client, char* line) {
   const std::string text = line;
-  if (text.starts_with("deliver "))
-    answer(client, "%s", mailbox->deliver(text.substr(8)) ? "ok" : "error");
-  else if (text.starts_with("has "))
-    answer(client, "%s", mailbox->has(text.substr(4)) ? "yes" : "no");
-  else if (text == "archive")
-    answer(client, "%s", mailbox->archive() ? "ok" : "error");
-  else
-    answer(client, "error what?");
+  if (text.starts_with("deliver ")) answer(client, "%s", mailbox->deliver(text.substr(8)) ? "ok" : "error");
+  else if (text.starts_with("has ")) answer(client, "%s", mailbox->has(text.substr(4)) ? "yes" : "no");
+  else if (text == "archive") answer(client, "%s", mailbox->archive() ? "ok" : "error");
+  else answer(client, "error what?");
 }
 
 int main(int argc, char** argv) {

@@ -19,7 +19,7 @@ struct Entry {
   std::string key, value;
 };
 
-std::mutex mutex;   // of all that follows
+std::mutex mutex;  // of all that follows
 std::optional<Store> store;
 std::deque<Entry> entries;
 
@@ -37,7 +37,8 @@ void feed_follower(int fd, std::uint64_t position) {
           position = store->position;
         } else {
           for (const Entry& entry : entries)
-            if (entry.position > position) out << "entry " << entry.position << ' ' << entry.key << ' ' << entry.value << '\n';
+            if (entry.position > position)
+              out << "entry " << entry.position << ' ' << entry.key << ' ' << entry.value << '\n';
           position = store->position;
         }
       } else {

@@ -20,7 +20,8 @@ void replace_file(const std::string& path, const std::string& content) {
   const std::string temporary = path + ".tmp";
   const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) fail(temporary);
-  if (write(fd, content.data(), content.size()) != static_cast<ssize_t>(content.size()) || fsync(fd) < 0) fail(temporary);
+  if (write(fd, content.data(), content.size()) != static_cast<ssize_t>(content.size()) || fsync(fd) < 0)
+    fail(temporary);
   close(fd);
   if (rename(temporary.c_str(), path.c_str()) < 0) fail(path);
 }

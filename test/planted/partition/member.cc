@@ -1,5 +1,6 @@
-// A replicated list: the living member with the lowest number leads, the others copy what it has; a value counts as stored
-// when a majority has it. Members that are not heard of for a while are taken out of the group, and in again when they are back.
+// A replicated list: the living member with the lowest number leads, the others copy what it has; a value counts as
+// stored when a majority has it. Members that are not heard of for a while are taken out of the group, and in again
+// when they are back.
 #include "group.h"
 
 namespace {

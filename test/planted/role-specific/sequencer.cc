@@ -44,10 +44,8 @@ class Node {
       const auto now = Clock::now();
       if (role_ == Role::leader && now - heard_ > milliseconds(kLeaseMs)) follow(term_, "");
       if (now >= deadline_) {
-        if (role_ == Role::leader)
-          beat();
-        else
-          stand_for_election();
+        if (role_ == Role::leader) beat();
+        else stand_for_election();
       }
       pollfd wait{socket_, POLLIN, 0};
       const auto left = std::chrono::duration_cast<milliseconds>(deadline_ - Clock::now()).count();

@@ -1,5 +1,6 @@
-// A replicated list without disks: three replicas in memory, a value counts as stored when two have it. Who does not hear
-// the leader for a while asks the others to be the next one; a replica agrees to who has at least as much as it has itself.
+// A replicated list without disks: three replicas in memory, a value counts as stored when two have it. Who does not
+// hear the leader for a while asks the others to be the next one; a replica agrees to who has at least as much as it
+// has itself.
 #include "group.h"
 
 namespace {
@@ -62,7 +63,8 @@ void datagram(char* text, const char* from) {
   size_t place = 0, length = 0;
   char value[64];
   if (sscanf(text, "elect %d %zu", &its_view, &length) == 2) {
-    // The bug: one that was just started has nothing, knows nothing of what the others were promised by it, and agrees to anyone.
+    // The bug: one that was just started has nothing, knows nothing of what the others were promised by it, and agrees
+    // to anyone.
     if (its_view > view && its_view > promised && length >= list.size()) {
       promised = its_view;
       heard_ms = now_ms();
@@ -75,7 +77,8 @@ void datagram(char* text, const char* from) {
     follow(its_view, who);
     heard_ms = now_ms();
     if (list.empty() && length > 0) tell(from, "have %d 0", view);  // just started: all of it, please
-  } else if (sscanf(text, "copy %d %zu %zu %63s", &its_view, &place, &length, value) == 4 && its_view == view && who == led_by) {
+  } else if (sscanf(text, "copy %d %zu %zu %63s", &its_view, &place, &length, value) == 4 && its_view == view &&
+             who == led_by) {
     tell(from, "have %d %zu", view, take_copy(place, length, value));
   } else if (sscanf(text, "have %d %zu", &its_view, &place) == 2 && its_view == view && led_by == me) {
     members[who].stored = std::max(members[who].stored, place);

@@ -17,13 +17,15 @@ namespace {
 constexpr std::size_t kLongAway = 20;  // bookings
 constexpr int kAliveMs = 50;
 
-std::mutex mutex;   // of all that follows
+std::mutex mutex;  // of all that follows
 std::string folder;
 std::vector<std::string> bookings;
-std::size_t position = 0;   // the primary has booked so many, and so have we
+std::size_t position = 0;  // the primary has booked so many, and so have we
 int journal = -1;
 
-void complain(const std::string& what) { std::fprintf(stderr, "ledgerd: %s: %s\n", what.c_str(), std::strerror(errno)); }
+void complain(const std::string& what) {
+  std::fprintf(stderr, "ledgerd: %s: %s\n", what.c_str(), std::strerror(errno));
+}
 
 bool write_all(int fd, const std::string& text) {
   for (std::size_t done = 0; done < text.size();) {
