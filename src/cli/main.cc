@@ -41,11 +41,12 @@ cli::Program program() {
                     "Names of 'rose doctor', parted by commas: capabilities to do without, so that what takes their "
                     "place is "
                     "tried."}},
-              .files =
-                  {{"rose.toml",
-                    "The test deployment, its workload and oracle. Every key: /usr/share/doc/rose/configs/README.md."},
-                   {"schedule.toml",
-                    "Faults and the conditions under which they are injected; the same file documents it."}},
+              .files = {{"rose.toml",
+                         "The test deployment, its workload and oracle. Every key: "
+                         "/usr/share/doc/rose/configs/rose-toml.md."},
+                        {"schedule.toml",
+                         "Faults and the conditions under which they are injected: "
+                         "/usr/share/doc/rose/configs/schedule-toml.md."}},
           },
       .version = ROSE_VERSION,
       .released = ROSE_RELEASED,
