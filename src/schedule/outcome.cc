@@ -30,11 +30,12 @@ bool satisfied(const RunResult& result, const Schedule& schedule, const Fault& f
 // "fault 'cut' did not fire: its condition was never met".
 std::string miss_in_words(const RunResult& result, const Fault& fault) {
   const FaultOutcome* outcome = outcome_of(result, fault);
-  std::string why = "the run says nothing of it";
+  std::string why = "the run has no record of it";
   if (outcome != nullptr && !outcome->why_not.empty()) {
     why = outcome->why_not;
   } else if (outcome != nullptr) {
-    why = outcome->armed ? "its conditions were met but no matching moment came" : "its conditions were not met";
+    why = outcome->armed ? "its conditions were met, but its injection point was not reached"
+                         : "its conditions were not met";
   }
   if (fault.group.empty()) return fmt::format("fault '{}' did not fire: {}", fault.id, why);
   return fmt::format("no fault of group '{}' fired: '{}': {}", fault.group, fault.id, why);
@@ -76,27 +77,27 @@ void judge(RunResult& result, const Schedule& schedule, std::string_view oracle_
 
   if (result.oracle != OracleAnswer::unknown && !result.order_broken.empty()) {
     result.verdict = Verdict::inconclusive;
-    result.reason = fmt::format("not in the order asked for: {}", result.order_broken);
+    result.reason = fmt::format("not in the required order: {}", result.order_broken);
     return;
   }
   switch (result.oracle) {
     case OracleAnswer::unknown:
       result.verdict = Verdict::inconclusive;
-      result.reason = oracle_note.empty() ? std::string("the oracle could not tell")
-                                          : fmt::format("the oracle could not tell: {}", oracle_note);
+      result.reason = oracle_note.empty() ? std::string("the oracle could not decide")
+                                          : fmt::format("the oracle could not decide: {}", oracle_note);
       return;
     case OracleAnswer::hit:
       if (schedule.faults.empty() && !never.empty()) {
         result.verdict = Verdict::inconclusive;
-        result.reason = fmt::format("the bug shows, but {}", never);
+        result.reason = fmt::format("the bug was reproduced, but {}", never);
       } else if (schedule.faults.empty()) {
         result.verdict = Verdict::reproduced;
         result.reason = schedule.order.empty() ? "the oracle found the bug; no fault was planned"
-                                               : "the oracle found the bug in the order asked for";
+                                               : "the oracle found the bug in the required order";
       } else if (fired_ids.empty()) {
         result.verdict = Verdict::inconclusive;
-        result.reason = fmt::format("the bug shows without faults: the oracle found it, but {}",
-                                    miss_in_words(result, *unsatisfied));
+        result.reason =
+            fmt::format("the oracle found the bug without faults, but {}", miss_in_words(result, *unsatisfied));
       } else {
         result.verdict = Verdict::reproduced;
         result.reason = fmt::format("the oracle found the bug after {} {} fired",

@@ -5,7 +5,7 @@
 namespace rose::schedule {
 namespace {
 
-// In records 0 says that it did not happen; what happened at that very nanosecond is told one later.
+// In records, 0 means that it did not happen, so something that happened at 0 ns is stored as 1 ns.
 std::int64_t told(const std::optional<std::int64_t>& at_ns) { return !at_ns ? 0 : *at_ns == 0 ? 1 : *at_ns; }
 
 Json to_json(const ConditionOutcome& condition) {
