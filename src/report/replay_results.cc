@@ -32,7 +32,7 @@ std::string why_not(const schedule::FaultOutcome& outcome) {
   return outcome.withdrawn ? "another fault of its group fired" : "";
 }
 
-// Of the calls or packets that a fault waits for.
+// The number of matching calls or packets that a fault saw.
 std::string seen_text(const schedule::Fault& fault, const schedule::FaultOutcome& outcome) {
   const bool calls = fault.kind == schedule::FaultKind::syscall || fault.before.has_value();
   if (!calls || (outcome.seen == 0 && !outcome.armed)) return {};
@@ -41,7 +41,7 @@ std::string seen_text(const schedule::Fault& fault, const schedule::FaultOutcome
                      fault.kind == schedule::FaultKind::syscall ? fault.count : fault.before_count);
 }
 
-// Libraries that any program's calls go through.
+// Libraries through which the calls of every program pass.
 bool is_plumbing(const schedule::Frame& frame) {
   const auto name = frame.module.substr(frame.module.rfind('/') + 1);
   for (const char* one : {"libc.so", "libc-", "libpthread", "ld-linux", "ld-musl", "libstdc++.so", "libgcc_s.so",
@@ -81,7 +81,7 @@ Json stack_of_run(const std::string& fault, const schedule::Stack& stack, int ru
           {"incomplete", text_or_null(stack.incomplete)}};
 }
 
-// Of each fault those of the first run that has some.
+// For each fault, the stacks of the first run that has any.
 Json stacks_json(const ReplayReport& report) {
   Json stacks = Json::array();
   for (const schedule::Fault& fault : report.schedule.faults) {
@@ -125,8 +125,8 @@ namespace {
 struct NameCount {
   std::string name, kind;
   int runs = 0, came = 0;
-  int held = 0;         // runs in which it was held until it was its turn
-  std::string why_not;  // of the last run in which it did not come
+  int held = 0;         // runs in which it was held until its turn
+  std::string why_not;  // of the last run in which it did not happen
 };
 
 std::vector<NameCount> names_of_order(const ReplayReport& report) {
@@ -238,14 +238,14 @@ std::string replay_text(const ReplayReport& report) {
     out += "\n";
   }
   for (const NameCount& name : names_of_order(report)) {
-    out += fmt::format("{} {}: came in {} of {}", name.kind, name.name, name.came,
+    out += fmt::format("{} {}: happened in {} of {}", name.kind, name.name, name.came,
                        plural(static_cast<std::uint64_t>(name.runs), "run"));
     if (name.held > 0) out += fmt::format(", held until its turn in {}", name.held);
     if (name.came < name.runs && !name.why_not.empty()) out += fmt::format(" ({})", printable(name.why_not));
     out += "\n";
   }
   if (!report.backend.empty()) out += fmt::format("syscall faults by: {}\n", report.backend);
-  // One run in full: of those that went otherwise than wanted the last, since that is what needs an explanation.
+  // Show one run in full: the last one with an unwanted outcome, because it needs an explanation.
   const RunResult* shown = nullptr;
   for (const RunResult& run : report.runs)
     if (shown == nullptr || mark_of(report.expect_fixed, run.verdict)[0] != '+' ||
@@ -259,7 +259,7 @@ std::string replay_text(const ReplayReport& report) {
     out += fmt::format(
         "\nrecorded in run {}, {}{} (rose replay --recording FILE -- CMD):\n", recorded->number,
         schedule::verdict_name(recorded->verdict),
-        pins ? "; what the schedule does not bring back each time, a replay of the node that failed does" : "");
+        pins ? "; what the schedule does not reproduce each time, a replay of the node that failed does" : "");
     for (const auto& path : recorded->recordings) out += fmt::format("  {}\n", printable(path.string()));
     for (const std::string& command : report.alone) out += fmt::format("  {}\n", printable(command));
   }
@@ -295,7 +295,7 @@ std::vector<FaultRow> fault_rows(const schedule::Schedule& schedule, const RunRe
     rows.push_back({Kind::fault, outcome.id, "", "", "", "", ""});
     for (std::size_t i = 0; i < outcome.conditions.size(); ++i) {
       const schedule::ConditionOutcome& condition = outcome.conditions[i];
-      // Of time passing there is nothing to count.
+      // For conditions on time there is nothing to count.
       const bool counted = i >= fault->when.size() || fault->when[i].kind != schedule::ConditionKind::elapsed;
       rows.push_back({Kind::condition, fmt::format("{}. {}", i + 1, condition.words),
                       condition.met ? since_workload(condition.met_ns) : "never", condition.node,
