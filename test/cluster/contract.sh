@@ -65,7 +65,7 @@ json_is 'ascii(j["dump"])' "'no\\ufffdutf8.bin'"
 
 # Who forgets the profile is told where one is, or how one is made.
 expect 0 "$rose" diagnose --plan --trace env.bin -c env.toml
-says err 'no --profile.*rose profile -c env.toml makes one'
+says err 'no --profile.*rose profile -c env.toml creates one'
 : > profile.json
 expect 0 "$rose" diagnose --plan --trace env.bin -c env.toml
 says err 'no --profile.*: --profile profile.json'
@@ -120,7 +120,7 @@ expect 2 "$rose"
 says err 'no command is named'
 says err 'the commands are: init, profile'
 expect 2 "$rose" --verbose doctor
-says err "options stand behind the command: 'rose COMMAND --verbose'"
+says err "options follow the command: 'rose COMMAND --verbose'"
 expect 2 "$rose" -x
 says err "'rose' itself has no option '-x'"
 expect 2 "$rose" trace -x
@@ -146,6 +146,6 @@ says err "hint: name the test deployment's file with -c; 'rose init' writes one"
 expect 2 "$rose" trace --pid $$ --profile nowhere.json
 says err "hint: 'rose profile -c rose.toml' makes a profile"
 expect 2 "$rose" dump --control /nonexistent/sock
-says err "no tracer answers at '/nonexistent/sock': there is no such folder"
+says err "no tracer is listening at '/nonexistent/sock': the folder does not exist"
 says err "hint: start one with 'rose trace'"
 [ ! -e started ] || fail "something was started before the refusal"

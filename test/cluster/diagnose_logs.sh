@@ -47,4 +47,4 @@ expect 2 "$rose" diagnose --log "$work/missing.log" -c rose.toml
 says err 'cannot open the log .*missing.log'
 head -c 100000 /dev/urandom > "$work/noise.log"
 expect 2 "$rose" diagnose --log "$work/noise.log" -c rose.toml
-says err 'the logs hold no message: .*binary'
+says err 'the logs contain no message: .*binary'

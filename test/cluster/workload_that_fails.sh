@@ -38,7 +38,7 @@ sed -i 's/^command = \["false"\]/command = ["sh", "-c", "echo who knows; exit 3"
 expect 0 "$rose" profile -c rose.toml
 says err 'warning: run 1: the workload exited with status 1'
 says err '^cannot connect'
-says err 'warning: run 1: the oracle could not tell: the oracle exited with status 3'
+says err 'warning: run 1: the oracle could not decide: the oracle exited with status 3'
 says err '^who knows'
 
 # So does a node that ends by itself: without `ready` nobody waits for it.
