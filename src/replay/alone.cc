@@ -399,7 +399,7 @@ Result<AloneResult> replay_alone(const RecordingFacts& recording, const std::vec
     ROSE_TRY(HeldChild held, HeldChild::fork_held(command, HeldChild::Kind::shares_terminal));
     child.emplace(std::move(held));
   }
-  ROSE_CHECK(child->let_go());
+  ROSE_CHECK(child->release());
   ROSE_TRY(const int status, wait_for(*child));
   result.seconds = static_cast<double>(monotonic_ns() - began) / 1e9;
   result.signalled = WIFSIGNALED(status);
