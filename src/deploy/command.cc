@@ -17,7 +17,7 @@
 namespace rose::deploy {
 namespace {
 
-constexpr std::int64_t kAskedAgain = kSecond / 20;  // from a further Ctrl-C until it is seen
+constexpr std::int64_t kAskedAgain = kSecond / 20;  // time from a further Ctrl-C until it is noticed
 
 class Beside : public RunningCommand {
  public:
@@ -41,7 +41,7 @@ class Beside : public RunningCommand {
     std::int64_t until = started_ns_ + limits_.timeout_ns;
     bool timed_out = false;
     bool cancelled = false;
-    bool asked = false;  // to end: from then on there is less time
+    bool asked = false;  // it was asked to end, so less time remains
     for (;;) {
       if (!asked && cancel::requested()) {
         asked = true;
@@ -80,7 +80,7 @@ class Beside : public RunningCommand {
   }
 
   CommandResult end(bool timed_out, bool cancelled) {
-    patience_.reset();  // nothing below can be ended sooner
+    patience_.reset();  // nothing after this can be interrupted
     result_.seconds = static_cast<double>(monotonic_ns() - started_ns_) / 1e9;
     if (timed_out || cancelled)
       if (auto killed = cgroup::kill(folder_); !killed) log::warning(killed.error().message);
@@ -106,7 +106,7 @@ class Beside : public RunningCommand {
   std::filesystem::path folder_;
   CommandLimits limits_;
   std::int64_t started_ns_;
-  std::unique_ptr<cancel::Patience> patience_;  // where it goes on after cancellation
+  std::unique_ptr<cancel::Patience> patience_;  // if it continues after cancellation
   CommandResult result_;
   bool done_ = false;
 };
