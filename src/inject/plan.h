@@ -53,8 +53,8 @@ struct Mark {
   std::string name;
   bool step = false;  // of the workload; else an event
   std::size_t chain = 0;
-  schedule::Fault carrier;  // what its chain is about: its name, node, conditions, how long it is held at most, and (a
-                            // step) what it waits for
+  // what its chain is about: its name, node, conditions, how long it is held at most, and (a step) what it waits for
+  schedule::Fault carrier;
 };
 
 struct Plan {
