@@ -144,6 +144,8 @@ static long try_rule(__u32 i, void *data)
 		return 0;
 	if ((packet->looks_at & NOT_REJECT_LOSS) && (rule->flags & ROSE_RULE_REJECT) && rule->threshold != ~0U)
 		return 0;
+	if ((packet->looks_at & NOT_LOSS) && rule->threshold != ~0U)
+		return 0;
 	if (!is_meant(rule, chain, i, packet))
 		return 0;
 	if (rule->threshold != ~0U && bpf_get_prandom_u32() > rule->threshold)
@@ -466,19 +468,25 @@ int rose_let_go(struct __sk_buff *skb)
 	if (bpf_skb_load_bytes(skb, 0, &ether, sizeof(ether)) || !read_packet(skb, sizeof(ether), &packet))
 		return TC_ACT_SHOT;
 	key = ROSE_TAG_WAY(tag);
-	packet.looks_at = LOOK_NODES | LOOK_NETS | LOOK_OUT | LOOK_IN;
+	way = 0;
 	if (!key) {	/* netns: the bridge forwards it */
 		packet.source = node_with(ether.from);
 		packet.target = node_with(ether.to);
-		return over_links(skb, set, &packet, ROSE_TAG_RULE(tag) + 1, BPF_F_INGRESS, 0);
+	} else {
+		way = bpf_map_lookup_elem(&rose_ways, &key);
+		if (!way || !way->ifindex)
+			return TC_ACT_SHOT;
+		packet.source = user_of(&packet.from, way->ifindex == LOOPBACK);
+		packet.target = user_of(&packet.to, way->ifindex == LOOPBACK);
 	}
-	way = bpf_map_lookup_elem(&rose_ways, &key);
-	if (!way || !way->ifindex)
+	/* What a link held back when a partition began does not cross it any more. */
+	packet.looks_at = LOOK_NODES | LOOK_NETS | LOOK_OUT | LOOK_IN | NOT_LOSS;
+	try_rules(set, &packet);
+	if (packet.stop)
 		return TC_ACT_SHOT;
-	packet.source = user_of(&packet.from, way->ifindex == LOOPBACK);
-	packet.target = user_of(&packet.to, way->ifindex == LOOPBACK);
+	packet.looks_at = LOOK_NODES | LOOK_NETS | LOOK_OUT | LOOK_IN;
 	action = over_links(skb, set, &packet, ROSE_TAG_RULE(tag) + 1, BPF_F_INGRESS, key);
-	if (action != TCX_NEXT)
+	if (!way || action != TCX_NEXT)
 		return action;
 	skb->mark = way->received ? 0 : COPY;
 	return bpf_redirect(way->ifindex, way->received ? BPF_F_INGRESS : 0);

@@ -60,6 +60,7 @@ enum {
 	LOOK_NETS = 8,		/* between nodes and addresses */
 	ONLY_REJECT = 16,
 	NOT_REJECT_LOSS = 32,	/* random losses have already been decided on the way here */
+	NOT_LOSS = 64,		/* only rules that stop every packet */
 };
 
 static __always_inline int read_packet(struct __sk_buff *skb, __u32 l2, struct packet *packet)

@@ -17,6 +17,7 @@ namespace rose::inject {
 
 struct Follow {
   std::atomic<bool> acted{false};          // somebody has carried it out, or does so now
+  std::atomic<bool> complete{false};       // all of it is done and counted; see carried_out()
   std::atomic<std::uint64_t> ended_ns{0};  // 0: it has not
   std::atomic<bool> nobody{false};         // crash, pause: there was no process
   std::atomic<bool> failed{false};         // a limit, a loss of power: it could not be done, `trouble` says why
@@ -26,6 +27,10 @@ struct Follow {
   std::atomic<bool> begun{false};  // a step of the workload: it is being made, or was
   bool ending = false;             // the injector's thread has ordered the end of a pause
 };
+
+// A fault that fires is not always done at once: processes are signalled or stopped, packets are still under way. Until
+// that is over it is not reported as fired, so that whoever reads of it can rely on it.
+[[nodiscard]] bool carried_out(const PlannedChain& chain, const Follow& follow);
 
 // For people.
 struct Said {

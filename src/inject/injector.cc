@@ -111,6 +111,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
       if (i < plan_->java_stacks.size() && plan_->java_stacks[i]) jvms_->tell_stacks(plan_->nodes[i]);
     }
     if (jvms_ != nullptr) stacks_->connect(*jvms_);
+    if (!plan_->rules.empty()) cuts_ = std::make_unique<NodeWorker>();
     ROSE_CHECK(waits_->start(programs_->arrays().chains));
     ROSE_CHECK(programs_->attach(deployment, jvms_ != nullptr ? jvms_->agent() : std::filesystem::path()));
     ROSE_CHECK(limits_->prepare(deployment));
@@ -142,6 +143,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
       round_done_.wait(lock, [&] { return rounds_done_ >= wanted; });
     }
     for (auto& worker : workers_) worker->drain();
+    if (cuts_) cuts_->drain();
   }
 
   void disarm() override {
@@ -157,6 +159,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
       programs_->drain();  // what was changed last
     }
     for (auto& worker : workers_) worker->finish();
+    if (cuts_) cuts_->finish();
+    for (std::size_t i = 0; i < plan_->chains.size(); ++i) follow_[i].complete = true;
     if (waits_) waits_->end();
     end_clocks();
     if (limits_) limits_->finish();
@@ -221,14 +225,14 @@ class ScheduleInjector final : public Injector, private FaultActions {
     for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i) {
       const auto& fault = plan_->schedule.faults[i];
       if (state_->state(i) == ROSE_WITHDRAWN || state_->lost(i)) continue;
-      if (state_->state(i) != ROSE_FIRED) return false;
+      if (state_->state(i) != ROSE_FIRED || !carried_out(plan_->chains[i], follow_[i])) return false;
       switch (fault.kind) {
         case schedule::FaultKind::syscall:
         case schedule::FaultKind::exception:
           if (fault.times >= 0 && state_->injected(i) < static_cast<std::uint64_t>(fault.times)) return false;
           break;
         case schedule::FaultKind::crash:
-          if (!follow_[i].acted || (strikes_->loses_power(i) && !follow_[i].nobody && !follow_[i].lost)) return false;
+          if (strikes_->loses_power(i) && !follow_[i].nobody && !follow_[i].lost) return false;
           break;
         case schedule::FaultKind::pause:
         case schedule::FaultKind::partition:
@@ -336,6 +340,9 @@ class ScheduleInjector final : public Injector, private FaultActions {
       [[maybe_unused]] const auto got = ::read(wake_.get(), &count, sizeof count);
       programs_->drain();
     }
+    // What fired last is carried out as well: it is told as fired.
+    for (std::size_t i = 0; i < plan_->chains.size(); ++i)
+      if (state_->state(i) == ROSE_FIRED) (void)follow_fired(i);
   }
 
   std::uint64_t wanted_round() {
@@ -413,7 +420,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
         return kNever;
       case ROSE_CHAIN_PARTITION:
       case ROSE_CHAIN_NETWORK: {
-        if (!follow.acted.exchange(true)) log::debug("fault '{}' is in force", chain.fault->id);
+        if (!follow.acted.exchange(true)) begin_cut(i);
         const auto until = state_->until_ns(i);
         const auto look = follow.ended_ns == 0 ? look_at_cut(i, fired) : kNever;
         if (follow.ended_ns != 0 || until == kNever) return look;
@@ -471,7 +478,32 @@ class ScheduleInjector final : public Injector, private FaultActions {
       follow_[i].failed = true;
       follow_.trouble(i, ok.error());
     }
+    follow_[i].complete = true;
     ring();  // it may have to be looked after
+  }
+
+  // Packets meet a rule from the moment its fault fires. A partition is complete once none arrives any more that a rule
+  // was asked about before: then nothing crosses it, whatever the machine's load.
+  void begin_cut(std::size_t i) {
+    log::debug("fault '{}' is in force", plan_->chains[i].fault->id);
+    if (plan_->chains[i].data.kind != ROSE_CHAIN_PARTITION) return;
+    cuts_->add([this, i] {
+      if (follow_[i].complete) return;  // with one before it
+      std::vector<std::size_t> all;
+      for (std::size_t k = 0; k < plan_->schedule.faults.size(); ++k)
+        if (plan_->chains[k].data.kind == ROSE_CHAIN_PARTITION && follow_[k].acted && !follow_[k].complete)
+          all.push_back(k);
+      if (!disarmed_) {
+        for (std::size_t node = 0; node < plan_->nodes.size(); ++node) look_at_sockets(node);
+        if (auto ok = programs_->wait_for_packets(); !ok) {
+          for (const std::size_t k : all) {
+            follow_[k].failed = true;
+            follow_.trouble(k, ok.error());
+          }
+        }
+      }
+      for (const std::size_t k : all) follow_[k].complete = true;
+    });
   }
 
   // Those that nothing has to come before are wrong when the first node starts.
@@ -484,6 +516,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
       if (ROSE_POSITION(state_->progress(i)) == ROSE_CLOSED || !state_->fire(i, 0, 0, now_ns())) continue;
       follow_[i].acted = true;
       clocks_[state_->node_of(i)]->begin(i, chain.fault->clock);
+      follow_[i].complete = true;
     }
   }
 
@@ -498,6 +531,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
         const std::size_t told = clocks_[node]->tell(deployment_->processes(node));
         if (!ends) state_->add_injected(i, told > state_->injected(i) ? told - state_->injected(i) : 0);
       }
+      follow_[i].complete = true;
     });
   }
 
@@ -620,6 +654,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   CutWaits cut_waits_;
   std::unique_ptr<Outcomes> outcomes_;
   std::vector<std::unique_ptr<NodeWorker>> workers_;
+  std::unique_ptr<NodeWorker> cuts_;  // null where nothing is cut
   std::thread thread_;
   std::vector<std::unique_ptr<NodeClocks>> clocks_;  // by node: null where none is changed
   std::unique_ptr<ExecSocket>

@@ -25,7 +25,8 @@ schedule::FaultOutcome Outcomes::fault(std::size_t i) const {
   const auto now_state = state.state(i);
   schedule::FaultOutcome out;
   out.id = chain.fault->id;
-  out.fired = now_state == ROSE_FIRED && !follow.nobody && !follow.failed && (!loses_power(i) || follow.lost);
+  out.fired = now_state == ROSE_FIRED && carried_out(plan.chains[i], follow) && !follow.nobody && !follow.failed &&
+              (!loses_power(i) || follow.lost);
   out.armed = out.fired || now_state == ROSE_FIRED || now_state == ROSE_ARMED;
   out.withdrawn = now_state != ROSE_FIRED && (now_state == ROSE_WITHDRAWN || state.lost(i));
   out.seen = state.seen(i);

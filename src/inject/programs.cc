@@ -22,6 +22,7 @@
 #include "deploy/loopback.h"
 #include "deploy/network.h"
 #include "inject/override.h"
+#include "inject/packets_under_way.h"
 #include "inject/sockets.h"
 #include "jvm/agent_file.h"
 #include "kernel/attach.h"
@@ -285,6 +286,16 @@ class LoadedPrograms final : public Programs {
     cgroup_links_.push_back(std::move(ingress));
     left_ = true;
     return {};
+  }
+
+  Result<void> wait_for_packets() override {
+    if (network_ == nullptr) return {};
+    ROSE_CHECK(wait_for_programs());
+    // On one host a packet is looked at where its socket takes it, or where it leaves the machine.
+    if (plan_.on_host) return {};
+    Result<void> arrived = fail(ErrorKind::environment, "cannot wait for packets that are under way");
+    deploy::in_netns(client_netns_.get(), [&] { arrived = wait_for_backlogs(); });
+    return arrived;
   }
 
   void set_main(std::size_t node, pid_t pid) override {

@@ -35,6 +35,10 @@ class Programs {
   // Processes of an attached node were found: what they listen on is theirs, wherever their sockets were made.
   [[nodiscard]] virtual Result<void> add_sockets(const deploy::NodeInfo& node, const std::vector<pid_t>& pids) = 0;
 
+  // Returns when no packet is under way any more that a partition's program has let pass before: it has arrived, or is
+  // lost.
+  [[nodiscard]] virtual Result<void> wait_for_packets() = 0;
+
   // The thread is inside a call that counts for these conditions when it returns.
   virtual void tag(pid_t tid, int syscall, const std::vector<std::uint32_t>& conditions) = 0;
   virtual void untag(pid_t tid) = 0;

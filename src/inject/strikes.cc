@@ -96,6 +96,7 @@ bool Strikes::crash(std::size_t i, int signal, pid_t caller) {
   if (done == 0 && count == 0) follows_[i].nobody = true;
   follows_.detail(i, fmt::format("{} to {} of {}", kernel::signal_name(signal),
                                  processes_text(count + (done != 0 ? 1 : 0)), name_of(i)));
+  follows_[i].complete = true;
   return hit;
 }
 
@@ -115,6 +116,7 @@ void Strikes::pause(std::size_t i) {
   const auto pids = targets(i);
   if (pids.empty() && state_.chain(i).signalled == 0) {
     follows_[i].nobody = true;
+    follows_[i].complete = true;
     return;
   }
   follows_[i].paused = true;
@@ -155,6 +157,7 @@ void Strikes::take_from_outside(std::size_t i, const std::vector<pid_t>& pids, b
 void Strikes::paused(std::size_t i, std::size_t count) {
   state_.add_injected(i, std::max<std::size_t>(count, 1) - (state_.chain(i).signalled != 0 ? 1 : 0));
   follows_.detail(i, fmt::format("{} of {} stopped", processes_text(count), name_of(i)));
+  follows_[i].complete = true;
   host_.paused(state_.node_of(i), static_cast<pid_t>(state_.chain(i).pid));
 }
 
@@ -186,7 +189,10 @@ bool Strikes::crash_now(std::size_t i, pid_t tgid, int signal) {
 bool Strikes::pause_now(std::size_t i, pid_t tgid) {
   follows_[i].acted = true;
   const auto pids = targets(i);
-  if (pids.empty()) return false;
+  if (pids.empty()) {
+    follows_[i].complete = true;
+    return false;
+  }
   follows_[i].paused = true;
   follows_.struck(i, pids);
   if (plan_.chains[i].fault->scope == schedule::Scope::all) {

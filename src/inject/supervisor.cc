@@ -48,6 +48,36 @@ struct Supervisor::Decision {
   std::optional<std::size_t> turn;  // the event whose turn it has to wait for
 };
 
+// While one lives, disarm() waits.
+class Supervisor::Work {
+ public:
+  // Nothing once the supervisor is disarmed.
+  static std::optional<Work> begin(Supervisor& owner) {
+    const std::lock_guard lock(owner.work_mutex_);
+    if (owner.disarmed_) return std::nullopt;
+    ++owner.working_;
+    return Work(owner);
+  }
+  // More of what this one has begun, such as in another thread.
+  [[nodiscard]] Work another() const {
+    const std::lock_guard lock(owner_->work_mutex_);
+    ++owner_->working_;
+    return Work(*owner_);
+  }
+  Work(Work&& other) noexcept : owner_(std::exchange(other.owner_, nullptr)) {}
+  Work& operator=(Work&&) = delete;
+  ~Work() {
+    if (owner_ == nullptr) return;
+    // Notified under the lock: who waits may end the supervisor next.
+    const std::lock_guard lock(owner_->work_mutex_);
+    if (--owner_->working_ == 0) owner_->work_done_.notify_all();
+  }
+
+ private:
+  explicit Work(Supervisor& owner) : owner_(&owner) {}
+  Supervisor* owner_;
+};
+
 class Supervisor::Listener {
  public:
   Listener(Supervisor& owner, pid_t main_pid, Fd listener, std::shared_ptr<Ledger> ledger)
@@ -205,7 +235,8 @@ class Supervisor::Listener {
   }
 
   void decide(const seccomp_notif& request) {
-    if (request.data.arch != AUDIT_ARCH_X86_64 || owner_.disarmed_) {
+    const auto work = Work::begin(owner_);
+    if (request.data.arch != AUDIT_ARCH_X86_64 || !work) {
       go_on(request.id);
       return;
     }
@@ -221,7 +252,7 @@ class Supervisor::Listener {
       go_on_by_the_clock(*call, request);
     } else {
       hit(decision.chain, *call);
-      carry(decision, call, request.id);
+      carry(decision, call, request.id, *work);
     }
   }
 
@@ -282,7 +313,7 @@ class Supervisor::Listener {
     send(response);
   }
 
-  void carry(const Decision& decision, const std::shared_ptr<NotifiedCall>& call, std::uint64_t id) {
+  void carry(const Decision& decision, const std::shared_ptr<NotifiedCall>& call, std::uint64_t id, const Work& begun) {
     const auto& fault = *decision.fault->fault;
     if (fault.kind == schedule::FaultKind::crash) {
       finish_crash(decision.chain, *call, id, fault.signal, true);
@@ -321,7 +352,7 @@ class Supervisor::Listener {
       }
     }
     auto& worker = workers_.emplace_back();
-    auto thread = start_thread([work, &worker] {
+    auto thread = start_thread([work, &worker, going_on = begun.another()] {
       work();
       worker.done = true;
     });
@@ -431,9 +462,16 @@ void Supervisor::release(std::size_t chain) {
 }
 
 void Supervisor::disarm() {
-  disarmed_ = true;
-  const std::lock_guard lock(listeners_mutex_);
-  for (auto& listener : listeners_) listener->wake();
+  {
+    const std::lock_guard lock(work_mutex_);
+    disarmed_ = true;
+  }
+  {
+    const std::lock_guard lock(listeners_mutex_);
+    for (auto& listener : listeners_) listener->wake();
+  }
+  std::unique_lock lock(work_mutex_);
+  work_done_.wait(lock, [this] { return working_ == 0; });
 }
 
 bool Supervisor::is_over(std::size_t chain) const {

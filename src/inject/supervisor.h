@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -64,11 +65,13 @@ class Supervisor {
   void add_listener(pid_t pid, Fd listener, std::shared_ptr<Ledger> ledger = nullptr);
   // Lets calls go that were held for this pause, block or event, now and from now on.
   void release(std::size_t chain);
-  // From now on everything goes on untouched, also what is delayed or held.
+  // From now on everything goes on untouched, also what is delayed or held. Returns when nothing is being done to a
+  // call any more: what outcomes count of it is complete then.
   void disarm();
 
  private:
   class Listener;
+  class Work;
   struct Decision;
   friend class Listener;
 
@@ -88,6 +91,10 @@ class Supervisor {
   std::vector<std::uint32_t> conditions_;  // syscall conditions on this node
   std::vector<std::uint32_t> chains_;      // faults that wait for calls of this node
   std::atomic<bool> disarmed_{false};
+  // Who is deciding about a call or carries a fault out: none begins once disarmed_ is set, under this mutex.
+  std::mutex work_mutex_;
+  std::condition_variable work_done_;
+  int working_ = 0;
   std::mutex counting_;
   // Under it, of events: calls that were begun while their condition was the current one, and who waits no longer.
   std::map<std::uint32_t, std::uint64_t> begun_;
