@@ -78,6 +78,9 @@ struct Fleet::Ending {
   std::int64_t since_ns = 0;
   bool hangs = false;  // it will not end by itself
   bool told = false, terminated = false, killed = false;
+  bool worked = false;  // it had a folder of its own
+  std::string place;
+  std::pair<int, int> start;  // the worker's index and the number of its start
 };
 
 Fleet::Fleet(Engine engine, Tree tree, FleetOptions options)
@@ -156,7 +159,7 @@ void Fleet::drive() {
       for (const auto& worker : crew_)
         if (worker->up()) end(*worker, "");
       reap(true);
-      if (endings_.empty()) {
+      if (endings_.empty() && !sweep()) {
         // The waiting thread is woken by the cancellation. Later plans cannot be carried out.
         std::unique_lock lock(mutex_);
         if (stop_) return;
@@ -222,6 +225,7 @@ void Fleet::start(Worker& worker) {
     worker.state = Worker::State::given_up;
     give_up(fmt::format("{}: {}", name(worker), error.message));
   };
+  unswept_.erase(engine_.place(worker.place, worker.starts - 1));  // this worker removes what was left there
   Result<Pipe> in = make_pipe();
   Result<Pipe> out = make_pipe();
   Result<Pipe> err = make_pipe();
@@ -516,6 +520,9 @@ void Fleet::end(Worker& worker, std::string why) {
   ending.why = std::move(why);
   ending.last_error = worker.last_error;
   ending.since_ns = monotonic_ns();
+  ending.worked = worker.state != Worker::State::greeting;
+  ending.place = engine_.place(worker.place, worker.starts - 1);
+  ending.start = {worker.place, worker.starts - 1};
   endings_.push_back(std::move(ending));
   worker.in.reset();
   worker.out.reset();
@@ -526,6 +533,29 @@ void Fleet::end(Worker& worker, std::string why) {
   worker.file.reset();
   worker.job.reset();
   worker.state = Worker::State::down;
+}
+
+// The files of a killed worker are removed by the next worker that starts on its host. When there is no next one, this
+// starts a worker only for that. Returns false when there is nothing to do. Where the engine chooses a host or a
+// container for each job, it would not help.
+bool Fleet::sweep() {
+  if (cancel::times() > 1 || engine_.kind() == EngineKind::slurm || engine_.kind() == EngineKind::kubernetes)
+    return false;
+  const Fd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (const auto& [place, start] : std::exchange(unswept_, {})) {
+    const Result<pid_t> pid =
+        spawn_process(engine_.argv(start.first, start.second, ++started_), nothing.get(), nothing.get(), nothing.get());
+    if (!pid) {
+      log::debug("files of killed workers on {} are not removed: {}", printable(place), pid.error().message);
+      continue;
+    }
+    Ending ending;
+    ending.pid = *pid;
+    ending.who = fmt::format("worker {} ({})", started_, printable(place));
+    ending.since_ns = monotonic_ns();
+    endings_.push_back(std::move(ending));
+  }
+  return !endings_.empty();
 }
 
 // Reaps workers that have ended, and kills those that should have ended.
@@ -543,6 +573,7 @@ void Fleet::reap(bool all) {
                                                     : fmt::format(" ({})", ending.last_error);
       log::warning("{} {}{}", ending.who, ending.why, how);
     }
+    if (ended && ending.worked && status != 0) unswept_[ending.place] = ending.start;
     if (ended) return true;
     // After a second Ctrl-C, do not wait any longer.
     const bool hurry = all && cancel::times() > 1;

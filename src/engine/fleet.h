@@ -61,6 +61,7 @@ class Fleet final : public Crew {
   void lose(Worker& worker, std::string why, int weight, bool hangs = false);
   void end(Worker& worker, std::string why);
   void reap(bool all);
+  bool sweep();
   void give_up(std::string why);
   [[nodiscard]] std::string name(const Worker& worker) const;
 
@@ -80,6 +81,8 @@ class Fleet final : public Crew {
   std::map<int, int> losses_;  // used by the driving thread only, as what follows: how often a job's worker was lost
   std::vector<std::unique_ptr<Worker>> crew_;
   std::vector<Ending> endings_;
+  // Places where a worker was killed and no other has started since, with that worker's index and start.
+  std::map<std::string, std::pair<int, int>> unswept_;
   std::set<std::string> told_;  // warnings of workers that were shown
   int started_ = 0;
   Fd wake_;

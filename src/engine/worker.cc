@@ -219,9 +219,10 @@ class Worker {
     }
   }
 
-  // Other workers on this host may have been killed, and no later worker would clean up after them.
+  // Other workers on this host may have been killed, and no later worker would clean up after them. A worker that was
+  // not greeted was started only for that.
   void end() {
-    if (builder_) heal();
+    if (builder_ || !greeted_) heal();
   }
 
  private:
