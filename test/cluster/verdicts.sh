@@ -10,7 +10,7 @@ name = "verdicts"
 [[node]]
 name = "a"
 command = ["/bin/sh", "-c", "while :; do echo x >> \$0; sleep 0.1; done", "\${dir}/log"]
-ready = { command = ["test", "-s", "a/log"], timeout = "10s" }
+ready = { command = ["test", "-s", "a/log"], timeout = "60s" }
 [[node]]
 name = "b"
 command = ["/bin/sh", "-c", "while :; do echo x >> \$0; sleep 0.1; done", "\${dir}/log"]
