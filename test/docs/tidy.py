@@ -27,6 +27,14 @@ SKIPPED = re.compile(r"^(skel|LICENSES)/|^test/golden/|^test/logs/.*\.log$|incid
 DOCUMENT = re.compile(r"\.md$")
 CODE = re.compile(r"\.(cc|c|h|hpp|py|sh|bash|cmake|java|go|rs)$|^[^.]*$|/[^./]*$")
 
+# The header of each folder of src that says what the folder does and what it leaves to others.
+MAIN = {
+    "base": "result.h", "cli": "command.h", "config": "config.h", "deploy": "deployment.h", "diagnose": "diagnose.h",
+    "draft": "draft.h", "engine": "fleet.h", "explain": "explain.h", "inject": "injector.h", "jvm": "session.h",
+    "kernel": "probe.h", "logs": "reader.h", "observe": "tracer.h", "profile": "profile.h", "replay": "run.h",
+    "report": "results.h", "rr": "rose_rr.h", "schedule": "schedule.h", "symbols": "symbols.h", "trace": "dump.h",
+}
+
 # Words that only this project used, and what the field calls it. Documents, comments and messages must not have them.
 WORDS = [
     (r"\btold\b", "reported, recorded, detected"),
@@ -114,6 +122,18 @@ def check_header(name, text):
     """Headers open with a comment that states what they are for."""
     if re.match(r"(src|bpf)/.*\.h$", name) and not re.match(r"\s*(//|/\*)\s*\S", text):
         yield 1, "header", "opens without a comment that states what it is for"
+
+
+def check_folders():
+    """Each folder of src has a main header, whose first comment is at least one whole sentence."""
+    for folder in sorted(p for p in (root / "src").iterdir() if p.is_dir() and any(p.glob("*.h"))):
+        header = folder / MAIN.get(folder.name, "")
+        if not header.is_file():
+            yield f"src/{folder.name}: which of its headers says what the folder does? name it in MAIN of tidy.py"
+            continue
+        comment = re.match(r"\s*(?://[^\n]*\n)+|\s*/\*.*?\*/", header.read_text(), flags=re.S)
+        if not comment or len(comment[0].split()) < 8:
+            yield f"{header.relative_to(root)}: header: does not open with what the folder does"
 
 
 def check_subjects():
@@ -217,7 +237,7 @@ def main():
             print(f"  tidy.allow has {left[rule, name]} for {name}")
     for (rule, name), count in left.items():
         shrunk += len(found.get((rule, name), [])) < count
-    for problem in check_subjects():
+    for problem in [*check_folders(), *check_subjects()]:
         failures += 1
         print(problem)
     if shrunk:
