@@ -8,11 +8,7 @@ namespace rose::jvm {
 // The bytes of the shared library (src/jvm/agent).
 [[nodiscard]] std::string_view agent_bytes();
 
-// The function of the agent that BPF programs are attached to.
+// The function of the agent that the injector's BPF programs are attached to (jvm/agent/stubs.h has all of them).
 inline constexpr const char* kVisitStub = "rose_jvm_visit";
-// The function that reports entries of watched methods: (name, whether it was detached).
-inline constexpr const char* kEnterStub = "rose_jvm_enter";
-// The function that reports values: (value, number of its location).
-inline constexpr const char* kValueStub = "rose_jvm_value";
 
 }  // namespace rose::jvm

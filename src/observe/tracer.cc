@@ -26,7 +26,7 @@
 namespace rose::observe {
 namespace {
 
-// copies of kEnterStub and kValueStub in jvm/agent_file.h
+// The functions through which a JVM's agent reports method entries and values (jvm/agent/stubs.h).
 constexpr const char *kMethodStub = "rose_jvm_enter", *kValueStub = "rose_jvm_value";
 constexpr std::uint64_t kLeastMemory = std::uint64_t{2} << 20;
 

@@ -43,9 +43,6 @@ class Places {
   // Lock-free.
   [[nodiscard]] const Place* find(MethodId method, Location location) const;
   // The remaining methods must be called under the agent's lock.
-  [[nodiscard]] Place* find_mutable(MethodId method, Location location) {
-    return const_cast<Place*>(find(method, location));
-  }
   // Replaces an existing entry at the same location.
   void publish(Place* place);
   [[nodiscard]] const std::vector<Place*>& all() const { return all_; }
