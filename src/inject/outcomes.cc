@@ -49,7 +49,7 @@ schedule::FaultOutcome Outcomes::fault(std::size_t i) const {
   return out;
 }
 
-// What was done, to whom, and how often, as far as it is of the fault's kind.
+// What was done to which processes and how often, as far as it applies to the fault's kind.
 void Outcomes::tell_target(std::size_t i, const Said& said, schedule::FaultOutcome& out) const {
   const auto& chain = from_.plan.chains[i];
   const auto& fault = *chain.fault;
@@ -89,7 +89,7 @@ void Outcomes::tell_target(std::size_t i, const Said& said, schedule::FaultOutco
       const auto entry = throw_entry(i);
       const auto where = from_.methods.found_in(entry);
       out.detail = fmt::format("{} thrown in {}", fault.throws, where.empty() ? fault.function : where);
-      // Ordered, and not done.
+      // Ordered but not carried out.
       if (!from_.methods.not_thrown(entry).empty()) out.fired = false, out.injected = 0;
       return;
     }
@@ -127,7 +127,7 @@ std::vector<schedule::ConditionOutcome> Outcomes::conditions(std::size_t i, std:
 std::vector<schedule::OrderOutcome> Outcomes::order(std::string& broken) const {
   const auto& plan = from_.plan;
   std::vector<schedule::OrderOutcome> all;
-  std::map<std::string, std::uint64_t> came;  // by name: when
+  std::map<std::string, std::uint64_t> came;  // by name: when it happened
   for (const auto& name : plan.order) {
     const std::size_t i = plan.chain_named(name.name);
     schedule::OrderOutcome out{name.name,
@@ -155,7 +155,7 @@ std::vector<schedule::OrderOutcome> Outcomes::order(std::string& broken) const {
   return all;
 }
 
-// Of an exception, as the nodes' agents know it.
+// The number of an exception as the nodes' agents know it.
 std::uint32_t Outcomes::throw_entry(std::size_t chain) const {
   const auto& throws = from_.plan.throws;
   const auto at =
@@ -191,7 +191,7 @@ std::string Outcomes::why_not(std::size_t i, std::uint64_t progress, bool withdr
   return why_nobody_came(i);
 }
 
-// Of what comes after others.
+// For something that comes after others.
 std::string Outcomes::what_is_missing(std::size_t i, bool held) const {
   const auto& plan = from_.plan;
   const auto& chain = plan.chains[i];
@@ -205,7 +205,7 @@ std::string Outcomes::what_is_missing(std::size_t i, bool held) const {
   return fmt::format("it comes after {}, which did not {}", missing, plan.marks.empty() ? "fire" : "come");
 }
 
-// The condition that is its current one.
+// For the current condition.
 std::string Outcomes::why_unmet(std::size_t i, std::uint64_t progress) const {
   const auto& plan = from_.plan;
   const auto& chain = plan.chains[i];
@@ -232,7 +232,7 @@ std::string Outcomes::why_unmet(std::size_t i, std::uint64_t progress) const {
                      how);
 }
 
-// Of a fault that is armed: its call or place.
+// For an armed fault: its call or location.
 std::string Outcomes::why_nobody_came(std::size_t i) const {
   const auto& chain = from_.plan.chains[i];
   const auto& fault = *chain.fault;

@@ -37,7 +37,7 @@
 namespace rose::inject {
 namespace {
 
-// One mmapable array map, as memory.
+// An mmapable array map as memory.
 class Mapping {
  public:
   Mapping() = default;
@@ -68,7 +68,7 @@ class Mapping {
   std::size_t size_ = 0;
 };
 
-// What the notices tell beyond "look again".
+// Information in notices beyond "check again".
 struct Heard {
   std::mutex mutex;
   std::vector<std::pair<std::size_t, Programs::Changed>> changed;
@@ -117,7 +117,7 @@ class LoadedPrograms final : public Programs {
     for (const auto& site : plan_.sites) listed += site.conditions.size();
     bpf_map__set_max_entries(inject_->maps.rose_sites, std::max<std::uint32_t>(1, narrow(plan_.sites.size())));
     bpf_map__set_max_entries(inject_->maps.rose_site_conds, std::max<std::uint32_t>(1, narrow(listed)));
-    // What is not used is not loaded either: a kernel without uprobes can still do the rest.
+    // Programs that are not needed are not loaded, so that a kernel without uprobes can do the rest.
     bpf_program__set_autoload(inject_->progs.rose_probe, !plan_.sites.empty());
     bpf_program__set_autoload(inject_->progs.rose_java, plan_.has_methods());
     bpf_map__set_max_entries(inject_->maps.rose_throws, std::max<std::uint32_t>(1, narrow(plan_.throws.size())));
@@ -277,7 +277,7 @@ class LoadedPrograms final : public Programs {
         ROSE_CHECK(put(network_->maps.rose_endpoints, endpoint, narrow(node.index)));
       }
     }
-    // Whom setup started has its sockets in the run's cgroup; containers and units have them in their own.
+    // Sockets of processes that setup started are in the run's cgroup; those of containers and units are in their own.
     const auto run = node.cgroup.parent_path();
     if (left_ || run.filename() != run_id_) return {};
     ROSE_TRY(auto egress, kernel::attach_cgroup(network_->progs.rose_left_egress, run));
@@ -308,7 +308,7 @@ class LoadedPrograms final : public Programs {
     rose_pending pending{};
     pending.syscall = static_cast<__u32>(syscall);
     pending.count = narrow(conditions.size());
-    // From the last element to the first, which tells how many there are.
+    // From the last element to the first, which stores the number of elements.
     for (std::size_t element = (conditions.size() - 1) / ROSE_MAX_PENDING + 1; element-- > 0;) {
       const auto first = element * ROSE_MAX_PENDING;
       const auto count = std::min<std::size_t>(conditions.size() - first, ROSE_MAX_PENDING);
@@ -316,7 +316,7 @@ class LoadedPrograms final : public Programs {
       const std::uint64_t key = ROSE_PENDING_KEY(tid, element);
       if (element == 0) __sync_fetch_and_add(&waiting, 1);
       if (bpf_map_update_elem(map, &key, &pending, BPF_NOEXIST) == 0) continue;
-      // Left by a thread that was killed inside its call, and had this id before.
+      // Left by a thread that was killed inside its call and whose id was reused.
       if (element == 0) __sync_fetch_and_sub(&waiting, 1);
       if (bpf_map_update_elem(map, &key, &pending, BPF_EXIST) != 0) log::warning("cannot follow thread {}", tid);
     }
@@ -335,7 +335,7 @@ class LoadedPrograms final : public Programs {
     const int map = bpf_map__fd(inject_->maps.rose_restarts);
     rose_restart restart{};
     if (bpf_map_lookup_elem(map, &tid, &restart) != 0) return false;
-    // Another call: the handler's own, before it returns to the interrupted one.
+    // Another call: made by a signal handler before it returns to the interrupted one.
     if (restart.syscall != static_cast<__u32>(syscall) || restart.ip != ip) return false;
     if (bpf_map_delete_elem(map, &tid) == 0) __sync_fetch_and_sub(&waiting, 1);
     return true;
@@ -417,7 +417,7 @@ class LoadedPrograms final : public Programs {
       deploy::in_netns(client_netns_.get(), [this] { ports_.clear(); });
     }
     host_links_.clear();
-    // Nothing is held back any more: what still is goes on, over the classifier that knows its way.
+    // Nothing is delayed any more: remaining packets are sent on through the classifier that knows their way.
     if (hold_) hold_->stop();
     let_go_.detach();
     open_loopback_.reset();
@@ -426,7 +426,7 @@ class LoadedPrograms final : public Programs {
  private:
   [[nodiscard]] bool overriding() const { return plan_.backend.backend == CallBackend::override_return; }
 
-  // Before loading: the override backend's program, its maps sized to the schedule; or none of it.
+  // Before loading: prepares the override backend's program and the sizes of its maps, or disables it.
   void prepare_calls() {
     auto& maps = inject_->maps;
     bpf_program__set_autoload(inject_->progs.rose_call, overriding());
@@ -515,8 +515,8 @@ class LoadedPrograms final : public Programs {
     return result;
   }
 
-  // In the client namespace, before its ports have their classifier: a packet is one on the wire, and somebody holds
-  // those that wait.
+  // In the client namespace, before its ports get their classifier: ensures that packets are as on a wire, and creates
+  // the interface for delayed ones.
   Result<void> prepare_links(const std::vector<deploy::NodeInfo>& nodes) {
     make_plain(deploy::kBridge);
     for (const auto& node : nodes) make_plain(node.bridge_port);
@@ -530,8 +530,7 @@ class LoadedPrograms final : public Programs {
     return {};
   }
 
-  // What a "host" deployment's nodes say to each other goes over the loopback interface, and to others over the rest of
-  // them.
+  // In a "host" deployment, packets between nodes use the loopback interface, others the remaining interfaces.
   Result<void> attach_host_links() {
     if (!kernel::probe("tcx").ok)
       return fail(ErrorKind::environment,
@@ -542,7 +541,7 @@ class LoadedPrograms final : public Programs {
       open_loopback_.emplace(std::move(loopback));
       ROSE_CHECK(hold_packets(0));
     }
-    std::vector<int> interfaces{1};  // the loopback's number everywhere
+    std::vector<int> interfaces{1};  // the interface number of loopback everywhere
     const bool others = std::any_of(plan_.rules.begin(), plan_.rules.end(), [](const rose_rule& rule) {
       return (rule.flags & ROSE_RULE_LINK) != 0 && (rule.flags & ROSE_RULE_NETS) != 0;
     });
@@ -553,7 +552,7 @@ class LoadedPrograms final : public Programs {
     for (const int interface : interfaces) {
       const bool loopback = interface == 1;
       for (const bool received : {true, false}) {
-        // What leaves over the loopback interface comes back as received there.
+        // What leaves through the loopback interface is received there again.
         if (loopback && !received) continue;
         if (++way >= ROSE_MAX_WAYS)
           return fail(ErrorKind::environment, "this machine has more network interfaces than bad links can watch",
@@ -589,7 +588,7 @@ class LoadedPrograms final : public Programs {
     return found;
   }
 
-  // By which the other nodes' ports know who sends.
+  // Identifies the sender at the ports of other nodes.
   static Result<rose_mac> mac_of(const deploy::Deployment& deployment, const deploy::NodeInfo& node) {
     Result<rose_mac> mac =
         fail(ErrorKind::environment, fmt::format("node '{}' has no link '{}'", node.name, deploy::kNodeLink));
@@ -605,7 +604,7 @@ class LoadedPrograms final : public Programs {
     return mac;
   }
 
-  // In the client namespace.
+  // Call in the client namespace.
   Result<void> attach_port(const deploy::NodeInfo& node) {
     const auto index = ::if_nametoindex(node.bridge_port.c_str());
     if (index == 0) {
@@ -626,10 +625,10 @@ class LoadedPrograms final : public Programs {
       stacks_;
   std::filesystem::path cgroup_root_;
   std::string run_id_;  // name of the run's cgroup
-  bool left_ = false;   // the programs for sockets that stayed there are attached
+  bool left_ = false;   // the programs for sockets that stayed in that cgroup are attached
   Fd client_netns_;
   mutable Heard heard_;
-  std::mutex mutex_;  // links and cgroups: nodes may start while others are detached
+  std::mutex mutex_;  // protects links and cgroups: nodes may start while others are detached
   bool detached_ = false;
   CallTables calls_;
   EntryProbes entries_;
