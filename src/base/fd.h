@@ -1,4 +1,4 @@
-// Owns a file descriptor and closes it.
+// A file descriptor with an owner.
 #pragma once
 
 #include <unistd.h>

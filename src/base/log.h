@@ -1,4 +1,4 @@
-// Messages for the user, on stderr, one write each. Results never go through this header.
+// Messages for people, on stderr, one write each. Results never go through here.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,19 +14,19 @@ enum class Level { quiet, normal, verbose };
 void set_level(Level level);
 [[nodiscard]] Level level();
 
-// Prints "rose: <text>" unless --quiet is given.
+// "rose: <text>"; hidden by --quiet.
 void info(std::string_view text);
-// Prints "rose: warning: <text>", even with --quiet.
+// "rose: warning: <text>"; always shown.
 void warning(std::string_view text);
-// Prints "rose: error: <text>" and "rose: hint: <hint>".
+// "rose: error: <text>" and "rose: hint: <hint>".
 void error(std::string_view text, std::string_view hint = {});
-// Printed with --verbose. Always kept for the report of ROSE_BUG.
+// Shown with --verbose; always remembered for ROSE_BUG.
 void debug(std::string_view text);
 
-// Shows progress unless --quiet is given. On a terminal, each line overwrites the previous one. Elsewhere, lines are
-// printed one after another, and a line that equals the previous one is dropped.
+// A live line on a terminal (overwritten by the next one), a plain line otherwise; hidden by
+// --quiet. Off a terminal, a line equal to the last one is not repeated.
 void progress(std::string_view text);
-// Ends the live line, so that later output starts on a new line.
+// Ends the live line, so that what follows starts on a line of its own.
 void end_progress();
 
 // The last few messages, oldest first.

@@ -1,4 +1,4 @@
-// Removes blanks at both ends of a text.
+// A text without the blanks around it.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// rose exec: the entry point for a container or unit whose system calls a run changes.
+// rose exec: the entry point of a container or unit whose syscalls a run is to change.
 #include <cstdlib>
 
 #include "cli/command.h"
@@ -26,10 +26,11 @@ Command exec_command() {
   return {
       .name = "exec",
       .summary =
-          "Execute a command whose system calls a running schedule may change: the entry point of a container or unit",
+          "Become a command whose syscalls a running schedule may change: the entry point of a container or unit",
       .description =
-          "For nodes that rose attaches to (attach = { ..., exec = true }). Without a run, or if it needs nothing from "
-          "the node, the command is executed unchanged.",
+          "It is for nodes that rose attaches to (attach = { ..., exec = true }). Without a run, or when it wants "
+          "nothing of the "
+          "node, the command is executed as it is.",
       .examples = {"rose exec --node n1 -- ./server --port 7000",
                    "docker run -v $ROSE_EXEC_SOCKET:/rose.sock -v $ROSE_EXE:/rose IMAGE /rose exec --node n1 --socket "
                    "/rose.sock -- ./server"},
@@ -55,7 +56,7 @@ Command exec_command() {
                .rest = true,
                .completes = Completes::program},
           },
-      .environment = {{"ROSE_EXEC_SOCKET", "Where the run listens, unless --socket is given."}},
+      .environment = {{"ROSE_EXEC_SOCKET", "Where the run listens, unless --socket says so."}},
       .run = [options](const Common&) { return run_exec(*options); },
   };
 }

@@ -1,4 +1,4 @@
-// The network from which nodes get their addresses.
+// The network that a deployment's nodes get their addresses from.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +11,12 @@
 
 namespace rose::config {
 
-// In a large IPv6 network, only the first 65,536 addresses are used.
+// Of a large IPv6 network, the first 65,536 addresses are given out.
 struct Subnet {
   AddressRange range;
 
   [[nodiscard]] bool is_ipv4() const { return range.address.is_ipv4(); }
-  // in the notation of the address family
-  [[nodiscard]] int prefix() const { return is_ipv4() ? range.prefix - 96 : range.prefix; }
+  [[nodiscard]] int prefix() const { return is_ipv4() ? range.prefix - 96 : range.prefix; }  // as people write it
   [[nodiscard]] std::uint32_t network() const { return range.address.tail(); }
   [[nodiscard]] std::uint32_t last() const {
     const int bits = 128 - range.prefix;
@@ -30,10 +29,10 @@ struct Subnet {
   [[nodiscard]] std::string text(std::uint32_t tail) const { return range.address.with_tail(tail).text(); }
 };
 
-// Returns the subnet, or what is wrong with the text.
+// What is wrong with it, or the subnet.
 tl::expected<Subnet, std::string> parse_subnet(const std::string& text);
 
-// For a configuration that has been read.
+// Of a configuration that was read.
 Subnet subnet_of(const Deployment& deployment);
 
 }  // namespace rose::config

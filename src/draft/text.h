@@ -1,4 +1,5 @@
-// Formats the draft as rose.toml: known values as keys, their origin as comments, unknown values as questions. Pure.
+// The draft as rose.toml's text: what is known as keys, where it comes from as comments, what only the user knows as
+// questions. Pure.
 #pragma once
 
 #include <string>
@@ -10,30 +11,30 @@
 
 namespace rose::draft {
 
-// Settings that concern the whole deployment.
+// Commands that start and end nodes with `attach`.
 struct Surroundings {
   std::string network = "netns";
-  std::string compose;             // a Compose file whose services are the nodes; "" if none
-  std::string engine;              // engine for nodes in containers; "": any
-  std::vector<std::string> about;  // comment above [deployment]
-  std::vector<std::string> setup;  // a command; empty if none
+  std::string compose;             // a Compose file, whose services are the nodes; "" none
+  std::string engine;              // of nodes in containers; "" whichever there is
+  std::vector<std::string> about;  // above [deployment]
+  std::vector<std::string> setup;  // a command; empty none
   std::vector<std::string> teardown;
-  std::vector<std::string> next;  // hints at the end
+  std::vector<std::string> next;  // hints below
 };
 
-// Example scripts; generic ones if no system of the nodes has any.
+// Example scripts, when no system of the nodes gives one.
 struct Asked {
   Example example;
-  std::string system;  // the system for which it was written: "Redis"
+  std::string system;  // whose example it is: "Redis"
 };
 
 [[nodiscard]] Draft write_draft(const std::vector<std::string>& origins, const std::vector<NodeDraft>& nodes,
                                 const Surroundings& around, const Asked& asked, const Host& host);
 
-// A setup command that creates the folders that nodes need before they start; empty if none.
+// The folders that nodes want made before they start, as a setup command; empty none.
 [[nodiscard]] std::vector<std::string> folder_setup(const std::vector<NodeDraft>& nodes);
 
-// An example for the first node whose system has one and which is not a replica.
+// An example that fits the nodes: of the first whose system has one and that follows nobody.
 [[nodiscard]] Asked example_for(const std::vector<NodeDraft>& nodes);
 
 }  // namespace rose::draft

@@ -12,10 +12,9 @@
 namespace rose::inject {
 namespace {
 
-// Times after the start of a partition: for threads that already waited, that have sent something since, and for slow
-// ones.
+// After it began: one who waited before, one who has sent something since, one who is patient.
 constexpr std::array<std::uint64_t, 3> kLooksNs = {30'000'000, 300'000'000, 1'000'000'000};
-constexpr std::size_t kMostLookedAt = 500;  // threads examined per process
+constexpr std::size_t kMostLookedAt = 500;  // of one process that are looked at
 
 const Across* end_of(const std::vector<Across>& across, const rose_endpoint& endpoint) {
   const auto found = std::find_if(across.begin(), across.end(), [&](const Across& one) {

@@ -1,4 +1,4 @@
-// Describes what a fault does.
+// What a fault does, in words for people.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,13 @@
 
 namespace rose::inject {
 
-// For an affected thread: "write(/data/log) fails with ENOSPC", "waits at the entry of f". `call`: the call at which
-// the fault fired, "" if none.
+// To the thread that it hits: "write(/data/log) fails with ENOSPC", "waits at the entry of f". `call`: where it fired,
+// "" at no call.
 [[nodiscard]] std::string what_happens(const Plan& plan, std::size_t chain, const std::string& call);
 // "1 process", "3 processes"
 [[nodiscard]] std::string processes_text(std::uint64_t count);
+// The bad link did nothing to any packet.
+[[nodiscard]] bool is_unharmed(const Programs::Carried& carried);
 // "of 40 packets 12 held back, 3 lost"
 [[nodiscard]] std::string link_detail(const Programs::Carried& carried);
 

@@ -1,4 +1,4 @@
-// Steps of the workload in the schedule's order. Each is made once, when the order allows it.
+// Steps of the workload that the schedule's order names: each is made once, when the order lets it happen.
 #pragma once
 
 #include <functional>

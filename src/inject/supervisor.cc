@@ -24,7 +24,7 @@
 #include "inject/carry_out.h"
 #include "jvm/stacks_layout.h"
 
-// Linux 6.6: wakes the supervisor on the caller's processor, which makes answers four times faster.
+// Linux 6.6: the supervisor's wake-up runs on the caller's processor, which makes an answer four times faster.
 #ifndef SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
 #define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
@@ -33,7 +33,7 @@
 namespace rose::inject {
 namespace {
 
-constexpr int kAskedPollMs = 1;  // delays meanwhile are accurate to a millisecond
+constexpr int kAskedPollMs = 1;  // what is delayed meanwhile is due to the millisecond
 
 void add_to(int eventfd) {
   const std::uint64_t one = 1;
@@ -43,39 +43,9 @@ void add_to(int eventfd) {
 }  // namespace
 
 struct Supervisor::Decision {
-  const PlannedChain* fault = nullptr;  // null: continue unchanged
+  const PlannedChain* fault = nullptr;  // null: go on
   std::size_t chain = 0;
-  std::optional<std::size_t> turn;  // the event for whose turn it waits
-};
-
-// While one lives, disarm() waits.
-class Supervisor::Work {
- public:
-  // Nothing once the supervisor is disarmed.
-  static std::optional<Work> begin(Supervisor& owner) {
-    const std::lock_guard lock(owner.work_mutex_);
-    if (owner.disarmed_) return std::nullopt;
-    ++owner.working_;
-    return Work(owner);
-  }
-  // More of what this one has begun, such as in another thread.
-  [[nodiscard]] Work another() const {
-    const std::lock_guard lock(owner_->work_mutex_);
-    ++owner_->working_;
-    return Work(*owner_);
-  }
-  Work(Work&& other) noexcept : owner_(std::exchange(other.owner_, nullptr)) {}
-  Work& operator=(Work&&) = delete;
-  ~Work() {
-    if (owner_ == nullptr) return;
-    // Notified under the lock: who waits may end the supervisor next.
-    const std::lock_guard lock(owner_->work_mutex_);
-    if (--owner_->working_ == 0) owner_->work_done_.notify_all();
-  }
-
- private:
-  explicit Work(Supervisor& owner) : owner_(&owner) {}
-  Supervisor* owner_;
+  std::optional<std::size_t> turn;  // the event whose turn it has to wait for
 };
 
 class Supervisor::Listener {
@@ -105,7 +75,7 @@ class Supervisor::Listener {
   void wake() { add_to(wake_.get()); }
   [[nodiscard]] bool done() const { return done_; }
 
-  // A complete call without a given result is what the kernel does itself.
+  // The whole call with nothing said about its result is what the kernel does itself.
   static bool needs_no_hand(const schedule::Fault& fault) {
     return fault.effect == schedule::Effect::full && fault.error == 0 && !fault.result &&
            fault.then_do == schedule::ThenDo::nothing;
@@ -118,7 +88,7 @@ class Supervisor::Listener {
   };
 
   void run() {
-    // Signals are handled by the main thread.
+    // Signals are for the main thread.
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, nullptr);
@@ -137,7 +107,7 @@ class Supervisor::Listener {
       if ((watched[0].revents & POLLIN) != 0) {
         receive();
       } else if ((watched[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
-        break;  // no process is left that could make calls
+        break;  // nobody is left who could call
       }
     }
     stop_ = true;
@@ -175,11 +145,11 @@ class Supervisor::Listener {
       const std::lock_guard lock(mutex_);
       held_.emplace(id, chain);
     }
-    // It may have been released or disarmed before it was in the list.
+    // It may have been released or disarmed before it stood in the list.
     let_go();
   }
 
-  // Releases held calls whose pause or block is over.
+  // Held calls whose pause or block is over.
   void let_go() {
     std::vector<std::uint64_t> ids;
     {
@@ -196,11 +166,13 @@ class Supervisor::Listener {
     for (const auto id : ids) go_on(id);
   }
 
-  // ENOENT: the caller was killed meanwhile.
-  void send(seccomp_notif_resp response) {
-    while (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response) != 0 && errno == EINTR) {
+  // False: the caller was killed meanwhile (ENOENT).
+  bool send(seccomp_notif_resp response) {
+    bool sent = false;
+    while (!(sent = ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response) == 0) && errno == EINTR) {
     }
     if (ledger_) ledger_->answered(response.id);
+    return sent;
   }
   void go_on(std::uint64_t id) {
     seccomp_notif_resp response{};
@@ -208,15 +180,15 @@ class Supervisor::Listener {
     response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
     send(response);
   }
-  void answer(seccomp_notif_resp response, std::int64_t delay_ns) {
-    if (delay_ns <= 0) {
-      send(response);
-      return;
-    }
+  // True: the caller is told so, or waits for it.
+  bool answer(seccomp_notif_resp response, std::int64_t delay_ns) {
+    if (delay_ns <= 0) return send(response);
+    const bool waits = alive(response.id);
     const std::lock_guard lock(mutex_);
     delayed_.emplace(static_cast<std::uint64_t>(monotonic_ns()) + static_cast<std::uint64_t>(delay_ns), response);
-    // Workers add to it too while this thread sleeps.
+    // Workers add to it too, while the thread sleeps.
     add_to(wake_.get());
+    return waits;
   }
   [[nodiscard]] bool alive(std::uint64_t id) const {
     return ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
@@ -224,7 +196,7 @@ class Supervisor::Listener {
 
   void receive() {
     seccomp_notif request{};
-    if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &request) != 0) return;  // it has already ended
+    if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &request) != 0) return;  // gone already
     if (ledger_) ledger_->taken(request.id);
     decide(request);
     while (!later_.empty()) {
@@ -235,14 +207,19 @@ class Supervisor::Listener {
   }
 
   void decide(const seccomp_notif& request) {
-    const auto work = Work::begin(owner_);
-    if (request.data.arch != AUDIT_ARCH_X86_64 || !work) {
+    if (request.data.arch != AUDIT_ARCH_X86_64 || owner_.disarmed_) {
       go_on(request.id);
       return;
     }
     std::array<std::uint64_t, 6> arguments{};
     std::copy(std::begin(request.data.args), std::end(request.data.args), arguments.begin());
     auto call = std::make_shared<NotifiedCall>(request.data.nr, static_cast<pid_t>(request.pid), arguments);
+    if (owner_.clocks_ != nullptr && owner_.clocks_->hears(*call)) {
+      seccomp_notif_resp heard{};
+      heard.id = request.id;
+      send(heard);
+      return;
+    }
     const auto decision = owner_.decide(
         *call, [this, id = request.id] { return alive(id); }, own_exec_, main_pid_, request.data.instruction_pointer);
     if (decision.fault == nullptr && decision.turn) {
@@ -252,12 +229,12 @@ class Supervisor::Listener {
       go_on_by_the_clock(*call, request);
     } else {
       hit(decision.chain, *call);
-      carry(decision, call, request.id, *work);
+      carry(decision, call, request.id);
     }
   }
 
-  // A JVM is asked for the caller's stack. Its agent's thread and threads that manage the JVM's memory make calls of
-  // the node too, and must not wait for this one; all others do.
+  // A JVM is asked where the caller is. Its agent's thread makes calls of the node's, too, as the JVM looks after its
+  // memory: they must not wait for this one. All others do.
   void hit(std::size_t chain, NotifiedCall& call) {
     const auto& asked = owner_.plan_.java_stacks;
     if (owner_.node_ >= asked.size() || !asked[owner_.node_]) {
@@ -295,7 +272,7 @@ class Supervisor::Listener {
     return read_file(fmt::format("/proc/{}/comm", tid)).value_or("") == jvm::kAgentThread;
   }
 
-  // Not changed by syscall faults, but its node may have a changed clock.
+  // Untouched by faults on calls; but its node may have a clock of its own.
   void go_on_by_the_clock(NotifiedCall& call, const seccomp_notif& request) {
     const std::uint64_t id = request.id;
     NodeClocks::Answer answer;
@@ -313,7 +290,7 @@ class Supervisor::Listener {
     send(response);
   }
 
-  void carry(const Decision& decision, const std::shared_ptr<NotifiedCall>& call, std::uint64_t id, const Work& begun) {
+  void carry(const Decision& decision, const std::shared_ptr<NotifiedCall>& call, std::uint64_t id) {
     const auto& fault = *decision.fault->fault;
     if (fault.kind == schedule::FaultKind::crash) {
       finish_crash(decision.chain, *call, id, fault.signal, true);
@@ -352,7 +329,7 @@ class Supervisor::Listener {
       }
     }
     auto& worker = workers_.emplace_back();
-    auto thread = start_thread([work, &worker, going_on = begun.another()] {
+    auto thread = start_thread([work, &worker] {
       work();
       worker.done = true;
     });
@@ -361,7 +338,7 @@ class Supervisor::Listener {
       return;
     }
     workers_.pop_back();
-    work();  // let others wait rather than fail
+    work();  // the others wait rather than all of it ending
   }
 
   void respond(std::size_t chain, const schedule::Fault& fault, NotifiedCall& call, std::uint64_t id,
@@ -383,19 +360,20 @@ class Supervisor::Listener {
     } else {
       response.val = done;
     }
-    answer(response, fault.delay_ns);
+    if (answer(response, fault.delay_ns)) owner_.actions_.had_effect(chain);
   }
 
   void finish_crash(std::size_t chain, NotifiedCall& call, std::uint64_t id, int signal, bool go_on_when_spared) {
     const bool hit = owner_.actions_.crash_now(chain, call.tgid(), signal);
-    if (hit && signal == SIGKILL) {  // it is killed in this call, which is never executed
+    if (hit) owner_.actions_.had_effect(chain);
+    if (hit && signal == SIGKILL) {  // it dies in this call, which never executes
       if (ledger_) ledger_->answered(id);
       return;
     }
     seccomp_notif_resp response{};
     response.id = id;
     if (hit || !go_on_when_spared) {
-      // The signal is delivered before the call returns to the program. If the program handles it, the call has failed.
+      // The signal is taken before the call returns to the program; should that handle it, the call has failed.
       response.error = -EINTR;
     } else {
       response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
@@ -405,7 +383,7 @@ class Supervisor::Listener {
 
   Supervisor& owner_;
   const pid_t main_pid_;
-  bool own_exec_ = true;  // rose's own execve of the command may still follow
+  bool own_exec_ = true;  // the execve of the command, rose's own, may still be to come
   Fd listener_;
   std::shared_ptr<Ledger> ledger_;
   Fd wake_;
@@ -416,7 +394,7 @@ class Supervisor::Listener {
   std::map<std::uint64_t, std::size_t> held_;
   std::set<std::size_t> released_;
   std::list<Worker> workers_;
-  std::deque<seccomp_notif> later_;  // arrived while a JVM was asked
+  std::deque<seccomp_notif> later_;  // came while a JVM was asked
   std::thread thread_;
 };
 
@@ -445,7 +423,8 @@ void Supervisor::add_listener(pid_t pid, Fd listener, std::shared_ptr<Ledger> le
   listeners_.remove_if([](const auto& old) { return old->done(); });
   try {
     listeners_.push_back(std::make_unique<Listener>(*this, pid, std::move(listener), std::move(ledger)));
-  } catch (const std::system_error& error) {  // no thread could be started
+  } catch (
+      const std::system_error& error) {  // no thread to be had: the caller's own has more to do than to end with it
     log::warning("calls of node {} cannot be answered, and fail: cannot start a thread: {}", plan_.nodes[node_],
                  error.code().message());
   }
@@ -461,16 +440,9 @@ void Supervisor::release(std::size_t chain) {
 }
 
 void Supervisor::disarm() {
-  {
-    const std::lock_guard lock(work_mutex_);
-    disarmed_ = true;
-  }
-  {
-    const std::lock_guard lock(listeners_mutex_);
-    for (auto& listener : listeners_) listener->wake();
-  }
-  std::unique_lock lock(work_mutex_);
-  work_done_.wait(lock, [this] { return working_ == 0; });
+  disarmed_ = true;
+  const std::lock_guard lock(listeners_mutex_);
+  for (auto& listener : listeners_) listener->wake();
 }
 
 bool Supervisor::is_over(std::size_t chain) const {
@@ -496,11 +468,11 @@ Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<
                                         pid_t main_pid, std::uint64_t ip) {
   const std::lock_guard lock(counting_);
   if (own_exec && call.tid() == main_pid) {
-    // The launcher's only call after its filter is this one. If it is not selected, the first call belongs to the node.
+    // The launcher's only call behind its filter is this one; when it is not selected, the first is the node's.
     own_exec = false;
     if (call.number() == SYS_execve || call.number() == SYS_execveat) return {};
   }
-  // Check first, count afterwards: what was read from a caller that died meanwhile may belong to another process.
+  // Look first, count afterwards: what was read of a caller that died meanwhile may be anybody's.
   std::vector<std::uint32_t> returning;
   for (const auto id : conditions_) {
     if (state_.pending(id) && plan_.conditions[id].call->matches(call)) returning.push_back(id);
@@ -525,14 +497,14 @@ Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<
   }
 
   Decision decision;
-  // A call that a signal interrupted and that is repeated was counted and passed the first time.
+  // A call that a signal interrupted and that is made again was counted, and let go, the first time.
   if (programs_ != nullptr && programs_->take_restart(call.tid(), call.number(), ip)) return {};
 
   for (const auto id : returning) {
     if (comes_too_early(id, call.tid())) decision.turn = plan_.conditions[id].data.chain;
   }
 
-  // Decide for all armed chains before the first one fires, so that a call cannot open a fault and match it too.
+  // What is armed is decided for all before the first fires: one call never opens a fault and meets it too.
   std::vector<std::uint32_t> armed;
   for (const auto id : meant) {
     const auto now = state_.state(id);
@@ -545,7 +517,7 @@ Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<
     const bool is_syscall = fault.kind == schedule::FaultKind::syscall;
     if (is_over(id)) continue;
     const auto seen = state_.add_seen(id);
-    // Only one fault changes a call; another one that matches applies to the next call.
+    // A call is changed by one fault; another that wanted it too takes the next.
     if (seen < chain.call_count || decision.fault != nullptr) continue;
     if (state_.state(id) == ROSE_ARMED) {
       if (!state_.fire(id, static_cast<std::uint32_t>(tgid), static_cast<std::uint32_t>(call.tid()),

@@ -1,4 +1,4 @@
-// The memory mappings of a process from /proc/PID/maps. Lines of an unexpected form are skipped.
+// What a process has mapped, as /proc/PID/maps tells it. The text is not trusted: a line of another form is left out.
 #pragma once
 
 #include <sys/types.h>
@@ -11,9 +11,9 @@
 namespace rose::kernel {
 
 struct MappedRange {
-  std::uint64_t begin = 0, end = 0;  // addresses, half open
+  std::uint64_t begin = 0, end = 0;  // addresses
   std::uint64_t offset = 0;          // in the file
-  std::uint64_t inode = 0;           // 0: not backed by a file
+  std::uint64_t inode = 0;           // 0: no file
   std::string access;                // "r-xp"
   std::string name;                  // a path, "[vdso]", ""
 
@@ -21,13 +21,13 @@ struct MappedRange {
 };
 
 [[nodiscard]] std::vector<MappedRange> read_maps(std::string_view text);
-// The mappings of a process; empty if it has ended or may not be inspected.
+// Of a process; none when it is gone or may not be looked at.
 [[nodiscard]] std::vector<MappedRange> maps_of(pid_t pid);
 
-// The file and offset that an address of this process is mapped from.
+// Where an address of this process lies in its file.
 struct FilePlace {
   std::string file;
-  std::uint64_t offset = 0;  // 0: not backed by a file
+  std::uint64_t offset = 0;  // 0: nowhere
 };
 [[nodiscard]] FilePlace own_place(const void* address);
 

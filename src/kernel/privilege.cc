@@ -60,12 +60,11 @@ constexpr std::array<const char*, 41> kNames = {"CAP_CHOWN",
                                                 "CAP_BPF",
                                                 "CAP_CHECKPOINT_RESTORE"};
 
-// Returns 0 or an errno. Makes only system calls, because it also runs in a signal handler.
+// 0 or an errno. Only system calls: also runs as a signal's handler.
 int drop_of_thread(std::uint64_t keep, Commands commands) {
   CapabilitySets sets;
   if (!get_capabilities(sets)) return errno;
-  // Reduce the bounding set first, because that requires CAP_SETPCAP, which is dropped next. Without CAP_SETPCAP,
-  // no_new_privs has the same effect for later programs.
+  // The bounding set first: that takes CAP_SETPCAP, which goes next. Without it, no_new_privs does as much.
   if (commands == Commands::as_weak) {
     if (((sets.effective >> CAP_SETPCAP) & 1) != 0) {
       for (int bit = 0; ::prctl(PR_CAPBSET_READ, bit, 0, 0, 0) >= 0; ++bit)
@@ -78,7 +77,7 @@ int drop_of_thread(std::uint64_t keep, Commands commands) {
   return set_capabilities({kept, kept, 0}) ? 0 : errno;
 }
 
-// Capabilities are per thread, so every thread has to drop its own.
+// The kernel keeps capabilities thread by thread, so each thread must drop its own.
 std::mutex broadcast_mutex;
 std::atomic<std::uint64_t> broadcast_keep = 0;
 std::atomic<Commands> broadcast_commands = Commands::as_weak;
@@ -149,7 +148,7 @@ Result<void> drop_capabilities(Capabilities keep, Commands commands) {
   broadcast_commands = commands;
   broadcast_error = 0;
   const auto failed = [](int error) {
-    return fail_errno(ErrorKind::environment, "cannot drop privileges that are no longer needed", error);
+    return fail_errno(ErrorKind::environment, "cannot give up privileges that are no longer needed", error);
   };
   if (const int error = drop_of_thread(keep.bits(), commands); error != 0) return failed(error);
   struct sigaction action{}, before{};
@@ -157,7 +156,7 @@ Result<void> drop_capabilities(Capabilities keep, Commands commands) {
   action.sa_flags = SA_RESTART;
   const int signal = SIGRTMIN + 3;
   ::sigaction(signal, &action, &before);
-  // Repeat until no thread has more: a thread may have created another one in the meantime.
+  // Until no thread has more: one of them may have made another meanwhile.
   Result<void> result;
   const std::int64_t limit = monotonic_ns() + 5'000'000'000;
   for (;;) {
@@ -170,7 +169,7 @@ Result<void> drop_capabilities(Capabilities keep, Commands commands) {
     }
     ::usleep(200);
   }
-  // If a signal is still pending, the default action would end the process.
+  // One that still waits to be delivered would end the process.
   action.sa_handler = SIG_IGN;
   ::sigaction(signal, before.sa_handler == SIG_DFL ? &action : &before, nullptr);
   return result;

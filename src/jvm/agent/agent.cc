@@ -15,8 +15,7 @@ namespace rose::jvm {
 namespace {
 
 constexpr std::size_t kMostSpec = std::size_t{64} << 20;
-// a thread that needs this long for a visit without effect was stopped by the kernel
-constexpr std::int64_t kStoodStillNs = 10'000'000;
+constexpr std::int64_t kStoodStillNs = 10'000'000;  // a thread that takes so long for nothing was stopped
 
 std::string read_whole(const char* path) {
   std::string text;
@@ -32,10 +31,10 @@ std::string read_whole(const char* path) {
   return text;
 }
 
-// Exceptions, which the BPF program orders by signals
+// ---- exceptions: what the kernel's program orders by signals ----
 
-// A thread inside rose_jvm_visit, and the number of signals it received there. Not thread-local, because the signal
-// handler uses it.
+// A thread that is inside rose_jvm_visit, and how many signals it got there. Not thread-local: a signal handler looks
+// at it.
 struct Ordered {
   int tid;
   int signals;
@@ -44,7 +43,7 @@ constexpr std::size_t kOrdered = 1024;
 Ordered g_ordered[kOrdered];
 
 void on_signal(int, siginfo_t* info, void*) {
-  // Accept only signals from the kernel, not those of kill().
+  // The kernel's own, not somebody's kill().
   if (info->si_code != SI_KERNEL) return;
   const int tid = thread_id();
   for (std::size_t i = 0; i < kOrdered; ++i) {
@@ -68,15 +67,15 @@ Ordered* take_slot() {
   return nullptr;
 }
 
-// The `return` instruction that this thread is at, if its value was requested.
+// Where this thread stands at a `return` whose value is asked for.
 __thread const Place* t_returning = nullptr;
 
-// The entry of a method that this thread is about to reach by a jump instead of a call.
+// The entry of a method that this thread is about to come by through a jump, not by a call.
 __thread const Place* t_jumping = nullptr;
 
 Agent* g_agent = nullptr;
 
-// The name with dots.
+// As people write it.
 std::string dotted(std::string_view class_name) { return class_of_signature("L" + std::string(class_name) + ";"); }
 
 void vm_init(void*, void* jni, Object thread) { g_agent->on_start(Jni(jni), thread); }
@@ -99,10 +98,10 @@ void class_file(void*, void* jni, Object redefined, Object, const char*, Object,
 }
 void agent_thread(void*, void* jni, void*) { g_agent->watch(Jni(jni)); }
 
-// The JVM's arguments, from its command line and the environment variables that it reads.
+// The JVM's own arguments: those of its command and of the variables that it reads.
 std::string jvm_arguments() {
   std::string all = read_whole("/proc/self/cmdline");
-  // With `java @file`, the words of the file are arguments.
+  // java @file: the file's words are arguments.
   std::string files;
   for (std::size_t begin = 0; begin < all.size();) {
     const std::size_t end = all.find('\0', begin);
@@ -120,7 +119,7 @@ std::string jvm_arguments() {
 
 }  // namespace
 
-// Lifecycle
+// ---- life ----
 
 void Agent::load(Vm vm, std::string_view specification) {
   const std::string text = read_whole(std::string(specification).c_str());
@@ -131,7 +130,7 @@ void Agent::load(Vm vm, std::string_view specification) {
   void* environment = nullptr;
   if (vm.environment(&environment, 0x30010200) != 0) return state_.note("this JVM has no tool interface (JVM TI 1.2)");
   jvmti_ = Jvmti(environment);
-  // If only stacks are requested, leave breakpoints to other tools, such as a debugger.
+  // Who only wants to know where threads are leaves breakpoints to others, a debugger for one.
   const bool places = !spec_.places.empty() || spec_.watch.on || !spec_.asks.empty();
   breakpoints_ = places && may_set_breakpoints();
   state_.head().breakpoints = breakpoints_ ? 1 : 0;
@@ -141,7 +140,7 @@ void Agent::load(Vm vm, std::string_view specification) {
     wanted.add(kCanGetLineNumbers);
     (void)jvmti_.add_capabilities(&wanted);
     if (!stacks_.open(state_.path() + ".stacks", jvmti_))
-      state_.note("the agent cannot create its file for stacks: the positions of threads are not reported");
+      state_.note("the agent cannot make its file for stacks: where threads are is not told");
   }
   char* version = nullptr;
   if (jvmti_.system_property("java.vm.version", &version) == kNone && version != nullptr) {
@@ -173,8 +172,8 @@ void Agent::load(Vm vm, std::string_view specification) {
 }
 
 bool Agent::may_set_breakpoints() {
-  // Only one tool can use breakpoints. Taking the capability would make the JVM fail when a debugger that was requested
-  // on its command line starts later.
+  // Only one tool has them. Taking them from a debugger that comes after us would end the JVM, which the debugger asked
+  // for.
   const std::string arguments = jvm_arguments();
   for (const char* debugger : {"-agentlib:jdwp", "-Xrunjdwp", "-agentpath:jdwp", "libjdwp.so"}) {
     if (arguments.find(debugger) == std::string::npos) continue;
@@ -194,11 +193,11 @@ bool Agent::may_set_breakpoints() {
   wanted.add(kCanGetSourceFileName);
   wanted.add(kCanGetLineNumbers);
   if (jvmti_.add_capabilities(&wanted) != kNone) {
-    state_.note("this JVM's tool interface does not report bytecodes, lines and source files");
+    state_.note("this JVM's tool interface does not tell of bytecodes, lines and source files");
     return false;
   }
-  // The first capability does not exist before JDK 21. Without the second, changes of classes by other tools are not
-  // reported; without the third, locations of calls are unknown.
+  // The first is absent before JDK 21. Without the second nobody tells of classes that other tools change; without the
+  // third, where methods call.
   Capabilities possible;
   if (jvmti_.potential_capabilities(&possible) == kNone) {
     wanted = {};
@@ -219,16 +218,16 @@ bool Agent::may_set_breakpoints() {
   if (exceptions_.on()) {
     wanted = {};
     wanted.add(kCanGenerateExceptionEvents);
-    if (jvmti_.add_capabilities(&wanted) != kNone) state_.note("this JVM does not report exceptions");
+    if (jvmti_.add_capabilities(&wanted) != kNone) state_.note("this JVM does not tell of exceptions");
   }
   for (const PlaceSpec* place : spec_.places) {
     if (place->thrown == nullptr || signal_ != 0) continue;
-    if (!choose_signal()) state_.note("all real-time signals of this JVM are in use: no exception can be injected");
+    if (!choose_signal()) state_.note("all real-time signals of this JVM are taken: no exception can be injected");
   }
   return true;
 }
 
-// Chooses an unused real-time signal, from the highest number down: the C library uses the lowest ones itself.
+// A real-time signal that nobody handles, from the top: the C library's own are at the bottom.
 bool Agent::choose_signal() {
   for (int number = 63; number > 40; --number) {
     struct sigaction old;
@@ -248,7 +247,7 @@ bool Agent::choose_signal() {
 void Agent::on_start(Jni jni, Object main) {
   __atomic_store_n(&live_, true, __ATOMIC_RELEASE);
   if (stacks_.on()) stacks_.thread_begins(jni, main);
-  // Classes that the JVM loaded before this point.
+  // Those of the JVM's own that came before.
   std::int32_t count = 0;
   Object* classes = nullptr;
   if (breakpoints_ && jvmti_.loaded_classes(&count, &classes) == kNone) {
@@ -263,7 +262,7 @@ void Agent::on_start(Jni jni, Object main) {
     jvmti_.deallocate(classes);
   }
   if (breakpoints_ && exceptions_.on()) (void)jvmti_.set_event(true, Event::exception);
-  // Enabled only now: earlier, the JVM would have to read its own classes again.
+  // From now on only: at the start it would have the JVM read its own classes anew.
   if (breakpoints_) (void)jvmti_.set_event(true, Event::class_file_load_hook);
   const Object klass = jni.find_class("java/lang/Thread");
   const MethodId constructor = klass != nullptr ? jni.method(klass, "<init>", "(Ljava/lang/String;)V") : nullptr;
@@ -271,12 +270,12 @@ void Agent::on_start(Jni jni, Object main) {
   name.l = jni.new_string("rose");
   const Object thread = constructor != nullptr ? jni.new_object(klass, constructor, &name) : nullptr;
   if (jni.exception() != nullptr) jni.clear_exception();
-  // Requests that arrive before that thread runs are answered when it does.
+  // Who asks before that thread has its first turn is answered then.
   stacks_.live(true);
   if (thread == nullptr || jvmti_.run_agent_thread(thread, agent_thread, nullptr, 5) != kNone) {
     stacks_.live(false);
     const Lock lock(mutex_);
-    state_.note("the agent cannot start its thread in this JVM: places in classes that other tools change are lost");
+    state_.note("the agent cannot start its thread in this JVM: classes that other tools change lose their places");
   }
 }
 
@@ -302,7 +301,7 @@ void Agent::on_class_file(Jni jni, Object redefined) {
 
 void Agent::on_end() { __atomic_store_n(&ending_, true, __ATOMIC_RELEASE); }
 
-// Breakpoint hits
+// ---- hits ----
 
 void Agent::on_breakpoint(Jni jni, Object thread, MethodId method, Location location) {
   const Place* place = places_.find(method, location);
@@ -312,12 +311,12 @@ void Agent::on_breakpoint(Jni jni, Object thread, MethodId method, Location loca
   if (location == 0 && entered && place->watched != nullptr) watched_.entered(*place->watched);
   if (location == 0 && entered) tell(jni, place->at_entry);
   tell(jni, place->at_pass);
-  // The next method that this thread leaves is this one. Enable the exit event only until then, because it is
-  // expensive.
+  // The next that this thread leaves is this method, with what it returns: for as long as that takes it is asked to
+  // tell.
   if (!place->at_return.empty() && jvmti_.set_event(true, Event::method_exit, thread) == kNone) t_returning = place;
   const Visit& told = location == 0 && entered ? place->entered : place->passed;
   const bool thrown = !told.entries.empty() && visit(jni, told);
-  // Set last, because the code that visit() runs in this thread reaches other breakpoints.
+  // Last: what visit() runs in this thread comes by other places.
   t_jumping = thrown ? nullptr : place->jumps_to;
 }
 
@@ -355,7 +354,7 @@ void Agent::on_exception(Jni jni, Object exception, MethodId catcher) {
     (void)jvmti_.set_event(false, Event::exception);
     const Lock lock(mutex_);
     if (!std::exchange(told_of_many_, true))
-      state_.note("more than 1000 exceptions a second: while there are so many, none is reported for 10 s at a time");
+      state_.note("more than 1000 exceptions a second: none is told for 10 s at a time while there are so many");
     return;
   }
   FrameInfo frames[kMostFramesSeen];
@@ -378,21 +377,21 @@ void Agent::on_exception(Jni jni, Object exception, MethodId catcher) {
     if (!escape->visit.entries.empty()) visit(jni, escape->visit);
 }
 
-// Returns true if an exception is pending.
+// True: an exception is on its way.
 bool Agent::visit(Jni jni, const Visit& visit) {
-  // Touches the memory, so that the BPF program can read it without a page fault.
+  // Read here, so that the kernel's program finds them in memory.
   std::uint32_t sum = 0;
   for (const std::uint32_t entry : visit.entries) sum |= entry;
   __asm__ volatile("" ::"r"(sum));
   const auto count = static_cast<std::uint32_t>(visit.entries.size());
-  // The process may be killed or stopped in this function, so its stack must be recorded before.
+  // The process may end in there, or stand still: where it was is written down ahead.
   const StackSlot* noted = visit.noted && stacks_.on() ? stacks_.note(jni) : nullptr;
   if (visit.throws.empty() || signal_ == 0) {
     rose_jvm_visit(visit.entries.data(), count, 0);
     if (noted != nullptr && now_ns() - noted->at_ns > kStoodStillNs) stacks_.keep(*noted);
     return false;
   }
-  // Threads may have been started with all signals blocked.
+  // Threads may have been started with every signal blocked.
   sigset_t ours;
   sigemptyset(&ours);
   sigaddset(&ours, static_cast<int>(signal_));
@@ -400,7 +399,7 @@ bool Agent::visit(Jni jni, const Visit& visit) {
   Ordered* slot = take_slot();
   if (slot == nullptr) {
     const Lock lock(mutex_);
-    state_.note("more than 1024 threads at once at places where exceptions may be thrown: one passed without");
+    state_.note("more than 1024 threads at once at places where exceptions may be thrown: one came by without");
     return false;
   }
   rose_jvm_visit(visit.entries.data(), count, signal_);
@@ -418,7 +417,7 @@ bool Agent::throw_exception(Jni jni, const Throw& thrown) {
   const Object klass = find_exception(jni, thrown);
   if (klass == nullptr) return false;
   if (jni.throw_new(klass, thrown.message.c_str()) == 0) return true;
-  // The class has no constructor with a message.
+  // No constructor that takes a text.
   jni.clear_exception();
   const MethodId plain = jni.method(klass, "<init>", "()V");
   if (plain == nullptr) jni.clear_exception();
@@ -426,11 +425,11 @@ bool Agent::throw_exception(Jni jni, const Throw& thrown) {
   if (exception != nullptr && jni.throw_object(exception) == 0) return true;
   jni.clear_exception();
   const Lock lock(mutex_);
-  state_.note("an exception of class " + dotted(thrown.class_name) + " could not be created", thrown.entry);
+  state_.note("an exception of class " + dotted(thrown.class_name) + " could not be made", thrown.entry);
   return false;
 }
 
-// Resolves the class as the throwing code would, else searches all loaded classes.
+// As the code that is to throw it would see it, else wherever it is loaded.
 Object Agent::find_exception(Jni jni, const Throw& thrown) {
   Object klass = jni.find_class(thrown.class_name.c_str());
   if (klass == nullptr) {
@@ -462,7 +461,7 @@ Object Agent::find_exception(Jni jni, const Throw& thrown) {
 
 extern "C" __attribute__((visibility("default"))) std::int32_t Agent_OnLoad(void* vm, char* options, void*) {
   static rose::jvm::Agent* agent = nullptr;
-  // The agent was given twice on the command line.
+  // Given twice.
   if (agent != nullptr) return 0;
   agent = new rose::jvm::Agent;
   agent->load(rose::jvm::Vm(vm), options != nullptr ? options : "");

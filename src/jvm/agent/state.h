@@ -1,5 +1,5 @@
-// Writes the agent's state file (jvm/state_layout.h). Records never move. Without a file they are in ordinary memory
-// that nobody reads. Not thread-safe, except for the counters in the records.
+// The agent's side of its state file (jvm/state_layout.h): records that stay where they are. Without a file they stand
+// in plain memory, and nobody reads them. Not for several threads at a time, but for the counters in them.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@ namespace rose::jvm {
 
 class State {
  public:
-  // Creates the file in `folder` under a name that is unique among JVMs.
+  // In `folder`, under a name that no other JVM has.
   void open(std::string_view folder);
-  // The path of the file without ".jvm"; "" if there is none.
+  // Of the file, without ".jvm"; "": there is none.
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] StateHead& head() { return *head_; }
-  // Returns nullptr if the maximum number of records is reached.
+  // nullptr: there are as many as there may be.
   [[nodiscard]] StateRecord* add(RecordKind kind, std::string_view text);
   void note(std::string_view text, std::uint32_t entry = kNoEntry) {
     if (StateRecord* record = add(RecordKind::note, text)) record->entry = entry;
