@@ -1,7 +1,7 @@
-/*
- * Conditions that are met inside the kernel: returns of syscalls that were matched at their entry (by the seccomp supervisor or by
- * rose_call, the override backend), and entries of probed functions or offsets in them. They advance the schedule's state (inject.h)
- * on the thread that meets them, and act there and then on the process that runs: a crash does not wait for userspace to wake up.
+/* Conditions that are met inside the kernel: returns of system calls that were matched at their entry (by the seccomp
+ * supervisor or by rose_call, the override backend), and entries of probed functions or offsets in them. The thread
+ * that meets a condition advances the schedule's state (inject.h) and acts immediately on the running process: a crash
+ * does not wait for user space.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #include "rose_core.h"
 #include "inject.h"
@@ -32,7 +32,7 @@ struct {
 	__type(value, struct rose_word);
 } rose_edges SEC(".maps");
 
-/* The winner of each group, as index + 1. */
+/* The fault that fired in each group, as index + 1. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -124,7 +124,7 @@ static __always_inline long current_node(struct rose_settings *set)
 	__u32 *node = bpf_map_lookup_elem(&rose_cgroups, &id);
 	int i;
 
-	/* A node's processes may make cgroups of their own below the node's. */
+	/* A node's processes may have created cgroups below the node's own. */
 	for (i = 0; !node && i < 4; i++) {
 		if (!set->levels[i])
 			break;
@@ -173,7 +173,7 @@ static long open_one(__u32 i, void *data)
 	return 0;
 }
 
-/* Fires a chain for this thread, and opens what comes after it. */
+/* Fires a chain for this thread and opens the chains that come after it. */
 static __always_inline int fire(struct rose_chain *chain, __u32 index, __u64 now)
 {
 	__u64 pid_tid = bpf_get_current_pid_tgid();
@@ -192,7 +192,7 @@ static __always_inline int fire(struct rose_chain *chain, __u32 index, __u64 now
 	return 1;
 }
 
-/* Is the current process among those that the crash or pause is about? */
+/* True if the current process is affected by the crash or pause. */
 static __always_inline int is_meant(const struct rose_chain *chain)
 {
 	__u32 key = rose_chain_node(chain) - 1;
@@ -204,7 +204,7 @@ static __always_inline int is_meant(const struct rose_chain *chain)
 	return state && (state->main_pid == bpf_get_current_pid_tgid() >> 32) == !!(chain->flags & ROSE_MAIN_ONLY);
 }
 
-enum { HOLD_SIGNAL = 19 };		/* SIGSTOP: nobody can ignore it */
+enum { HOLD_SIGNAL = 19 };		/* SIGSTOP cannot be ignored */
 
 static __always_inline int signal_current(struct rose_chain *chain, __u32 number)
 {
@@ -215,7 +215,7 @@ static __always_inline int signal_current(struct rose_chain *chain, __u32 number
 	return 1;
 }
 
-/* Stops this thread, and no other, before it is back in its program: whoever traces it keeps it at the signal (src/inject/holder.h). */
+/* Stops only this thread before it returns to its program: its tracer keeps it at the signal (src/inject/holder.h). */
 static __noinline int hold_current(struct rose_chain *chain)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -223,7 +223,7 @@ static __noinline int hold_current(struct rose_chain *chain)
 
 	if (!chain)
 		return 0;
-	/* A debugger would get the signal. */
+	/* A debugger would receive the signal. */
 	if (!set || (BPF_CORE_READ(task, ptrace) && (__u32)BPF_CORE_READ(task, parent, tgid) != set->holder) ||
 	    bpf_send_signal_thread(HOLD_SIGNAL)) {
 		ROSE_WRITE(chain->signalled, ROSE_NOT_HELD);
@@ -237,14 +237,14 @@ static __noinline int hold_current(struct rose_chain *chain)
 struct visit {
 	__u64 now;
 	__s64 result;
-	__u32 first;		/* site: where its list begins */
+	__u32 first;		/* site: start of its list */
 	__u32 tid;
 	__u32 node;
-	__u32 roles;		/* the thread's node took one */
-	__u32 hit[2];		/* chains that hit the thread, as index + 1 */
+	__u32 roles;		/* the thread's node took a role */
+	__u32 hit[2];		/* chains that affect the thread, as index + 1 */
 };
 
-/* Its stack is taken at the program's end, when nothing of the visit stands on the program's own any more. */
+/* The stack is taken at the end of the program, when nothing of the visit is on the BPF stack any more. */
 static __always_inline void note_hit(struct visit *visit, __u32 index)
 {
 	visit->hit[visit->hit[0] ? 1 : 0] = index + 1;
@@ -258,7 +258,7 @@ static __always_inline void take_stacks(const struct visit *visit)
 		rose_take_stack(visit->hit[1] - 1);
 }
 
-/* The chain's last condition was met by this thread. */
+/* This thread has met the last condition of the chain. */
 static __always_inline void complete(struct rose_chain *chain, __u32 index, struct visit *visit)
 {
 	__u64 now = visit->now;
@@ -323,7 +323,7 @@ static __always_inline int is_there(__u32 where, __u32 node)
 	return role && ROSE_READ(role->holder) == node + 1;
 }
 
-/* Verified once, by itself, not along each way through the programs and loops that come here. */
+/* Not static, so that the verifier checks it once instead of along each path through its callers. */
 __noinline int rose_visit_condition(struct visit *visit, __u32 id)
 {
 	struct rose_condition *condition, *before;
@@ -341,7 +341,7 @@ __noinline int rose_visit_condition(struct visit *visit, __u32 id)
 	chain = bpf_map_lookup_elem(&rose_chains, &key);
 	if (!chain)
 		return 0;
-	/* -EINPROGRESS: a connect that does not block has begun, which the tracer tells as a change. */
+	/* -EINPROGRESS: a non-blocking connect has begun, which the tracer records as a change. */
 	if (condition->result_kind == ROSE_RESULT_OK && visit->result < 0 && visit->result >= -4095 && visit->result != -115)
 		return 0;
 	if (condition->result_kind == ROSE_RESULT_ERROR && (visit->result >= 0 || visit->result < -4095))
@@ -350,10 +350,8 @@ __noinline int rose_visit_condition(struct visit *visit, __u32 id)
 		return 0;
 	if (!rose_is_current(chain, condition, visit->tid))
 		return 0;
-	/*
-	 * One call or entry may stand for several conditions, also of one chain, and must count once in it, and not at all in chains
-	 * that it opens itself: what it has just made current bears its own stamp.
-	 */
+	/* A call or entry may stand for several conditions, even of one chain. It must count once per chain, and not in
+	 * chains that it opens itself: those were opened at this very time stamp. */
 	if (condition->position) {
 		key = id - 1;
 		before = bpf_map_lookup_elem(&rose_conds, &key);
@@ -387,7 +385,7 @@ static long visit_pending(__u32 i, void *data)
 	return 0;
 }
 
-/* A thread has come to the place where one of them waits. Verified once, by itself. */
+/* A thread has reached the location of a block. Not static, so that the verifier checks it once. */
 __noinline int rose_visit_block(struct visit *visit, __u32 index)
 {
 	struct rose_chain *chain;
@@ -397,7 +395,7 @@ __noinline int rose_visit_block(struct visit *visit, __u32 index)
 	chain = bpf_map_lookup_elem(&rose_chains, &index);
 	if (!chain || rose_chain_node(chain) != visit->node + 1 || ROSE_READ(chain->state) != ROSE_ARMED)
 		return 0;
-	/* What made it ready is not what it waits for. */
+	/* The thread that armed the chain does not count as the one to wait. */
 	if (ROSE_READ(chain->armed_ns) == visit->now || ROSE_READ(chain->opened_ns) == visit->now)
 		return 0;
 	if (__sync_fetch_and_add(&chain->seen, 1) + 1 != chain->count)
@@ -412,7 +410,7 @@ __noinline int rose_visit_block(struct visit *visit, __u32 index)
 	return 0;
 }
 
-/* An element of a place's list: a condition, a role or a block. */
+/* An element of a location's list: a condition, a role or a block. */
 static __always_inline void visit_listed(struct visit *visit, __u32 id)
 {
 	if (id & ROSE_SITE_ROLE) {
@@ -454,7 +452,7 @@ static long forget_further(__u32 i, void *data)
 	return 0;
 }
 
-/* The thread's call has returned, or is another one: of `count` conditions. */
+/* The thread's call has returned, or is another one. `count` conditions were pending. */
 static __always_inline void forget_pending(struct rose_settings *set, __u32 tid, __u32 count)
 {
 	__u64 key = ROSE_PENDING_KEY(tid, 0);
@@ -473,7 +471,7 @@ static __always_inline void forget_restart(struct rose_settings *set, __u32 tid)
 
 enum {
 	NR_RESTART_SYSCALL = 219,
-	NR_NONE = -1,			/* rt_sigreturn leaves no number behind */
+	NR_NONE = -1,			/* rt_sigreturn leaves no number */
 };
 
 SEC("raw_tp/sys_exit")
@@ -502,7 +500,7 @@ int rose_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 		if (number == NR_RESTART_SYSCALL || current_node(set) < 0)
 			return 0;
 		known = bpf_map_lookup_elem(&rose_restarts, &visit.tid);
-		/* The override backend has it made again; it was never counted. */
+		/* Repeated by the override backend; it has not been counted yet. */
 		if (known && known->since_ns && known->ip == ip && known->syscall == (__u32)number)
 			return 0;
 		fresh.ip = ip;
@@ -517,7 +515,8 @@ int rose_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 	if (ROSE_READ(set->restarts)) {
 		known = bpf_map_lookup_elem(&rose_restarts, &visit.tid);
 		if (known && number == NR_NONE) {
-			/* From a signal handler: back to the call (2 bytes before), to behind it with EINTR, or elsewhere. */
+			/* Return from a signal handler: to the call (2 bytes before), after it with EINTR, or
+			 * elsewhere. */
 			if (ip != known->ip)
 				return 0;
 			number = known->syscall;
@@ -536,7 +535,8 @@ int rose_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	count = pending->count;
 	node = current_node(set);
-	/* Left by a thread that died in its call, whose id this one has now; or a handler's call, inside an interrupted one. */
+	/* Left by a thread that died in its call and whose id was reused; or a call of a handler inside an interrupted
+	 * one. */
 	if (node < 0 || pending->syscall != (__u32)number)
 		return 0;
 	visit.node = node;
@@ -579,4 +579,3 @@ int rose_probe(void *ctx)
 
 #include "inject/java.h"
 #include "inject/calls.h"
-#include "inject/limits.h"

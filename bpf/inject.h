@@ -1,9 +1,8 @@
-/*
- * The one state of a schedule that is being injected: what the kernel programs (inject.bpf.c, network.bpf.c) and the
- * injector in userspace share through mmapable arrays, and the few steps that advance it. Both sides run the very
- * same steps with the same atomics, so that nothing fires early, out of order or twice, whoever comes first.
+/* The state of a schedule that is being injected. The BPF programs (inject.bpf.c, network.bpf.c) and the injector in
+ * user space share it through mmapable arrays, and advance it with the functions below. Both sides use the same
+ * functions and atomics, so that nothing fires early, out of order or twice, whichever side comes first.
  *
- * C that C++ also compiles; include <linux/types.h> or the like before (for __u64).
+ * C that C++ also compiles. Include <linux/types.h> or similar before it (for __u64).
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_INJECT_H
 #define ROSE_INJECT_H
@@ -11,12 +10,12 @@
 enum {
 	ROSE_MAX_CHAINS = 2048,		/* faults, and the `until` of partitions */
 	ROSE_MAX_CONDITIONS = 8192,
-	ROSE_MAX_EDGES = 16384,		/* "`after` names it" */
+	ROSE_MAX_EDGES = 16384,		/* entries of `after` */
 	ROSE_MAX_NODES = 256,
 	ROSE_MAX_SITES = 65536,		/* probed addresses */
 	ROSE_MAX_LIST = 4096,		/* conditions that one call or one function entry may count for */
-	ROSE_MAX_PENDING = 64,		/* of them, in one element of rose_pending */
-	ROSE_MAX_CALLS = 8192,		/* conditions and faults that one call may be matched against */
+	ROSE_MAX_PENDING = 64,		/* conditions in one element of rose_pending */
+	ROSE_MAX_CALLS = 8192,		/* conditions and faults that one call is matched against */
 	ROSE_SYSCALLS = 512,
 	ROSE_GLOB_BYTES = 252,
 	ROSE_FIRING_BYTES = 496,
@@ -25,43 +24,44 @@ enum {
 	ROSE_PAYLOAD_BYTES = 64,
 	ROSE_NODE_WORDS = ROSE_MAX_NODES / 64,
 	ROSE_MAX_ROLES = 64,
-	ROSE_MAX_THROWS = 16,		/* at one place */
-	ROSE_ROLE_NODES = 0x10000,	/* from here on a node is "whoever has role n - ROSE_ROLE_NODES" */
-	ROSE_CHAIN_NODES = 0x20000,	/* ... and "which chain n - ROSE_CHAIN_NODES is bound to" */
+	ROSE_MAX_THROWS = 16,		/* exceptions at one location */
+	ROSE_ROLE_NODES = 0x10000,	/* from here on, a node is "the holder of role n - ROSE_ROLE_NODES" */
+	/* from here on, a node is "the node that chain n - ROSE_CHAIN_NODES is bound to" */
+	ROSE_CHAIN_NODES = 0x20000,
 	ROSE_ANY_NODE = 0xffffffff,
 	ROSE_MAX_CHAIN_CONDITIONS = 4000,
-	ROSE_STACK_WORDS = 4096,	/* of a thread's stack, from its stack pointer on */
-	ROSE_STACK_MAPS = 40,		/* code that the words may be addresses of */
+	ROSE_STACK_WORDS = 4096,	/* of a thread's stack, from the stack pointer upwards */
+	ROSE_STACK_MAPS = 40,		/* mappings of code that the words may point into */
 	ROSE_STACK_PATH = 512,
 	ROSE_STACK_RANGES = 64,
-	ROSE_STACKS_EACH = 4,		/* a fault's first firings */
+	ROSE_STACKS_EACH = 4,		/* the first firings of a fault */
 	ROSE_MAX_STACKS = 256,
-	ROSE_MAX_FULL_DISKS = 4096,
 };
 
 enum rose_chain_kind {
-	ROSE_CHAIN_SYSCALL = 1,		/* once its conditions are met it waits for calls */
+	ROSE_CHAIN_SYSCALL = 1,		/* waits for calls once its conditions are met */
 	ROSE_CHAIN_CRASH = 2,
 	ROSE_CHAIN_PAUSE = 3,
 	ROSE_CHAIN_PARTITION = 4,
 	ROSE_CHAIN_END = 5,		/* `until`: ends the fault `target` */
 	ROSE_CHAIN_NETWORK = 6,
 	ROSE_CHAIN_CLOCK = 7,
-	ROSE_CHAIN_EXCEPTION = 8,	/* once its conditions are met it waits for threads at its place */
-	ROSE_CHAIN_MARK = 9,		/* an event or a step of the workload: does nothing but open what comes after it */
-	ROSE_CHAIN_RESOURCE = 10,	/* descriptors, memory, processor time, room on a disk: user space limits them */
-	ROSE_CHAIN_BLOCK = 11,		/* once its conditions are met it waits for the thread that it holds */
+	ROSE_CHAIN_EXCEPTION = 8,	/* waits for threads at its location once its conditions are met */
+	ROSE_CHAIN_MARK = 9,		/* an event or a step of the workload: only opens what comes after it */
+	ROSE_CHAIN_RESOURCE = 10,	/* descriptors, memory, processor time, disk space: limited from user space */
+	ROSE_CHAIN_BLOCK = 11,		/* waits for the thread that it holds once its conditions are met */
 };
 
-/* The kernel writes when it ends: at once in force, and over at its exact time. */
+/* Lasting faults. The kernel writes the end time when such a fault fires, so that it takes effect at once and ends on
+ * time. */
 #define ROSE_LASTS(kind)                                                                                             \
 	((kind) == ROSE_CHAIN_PARTITION || (kind) == ROSE_CHAIN_NETWORK || (kind) == ROSE_CHAIN_CLOCK ||             \
 	 (kind) == ROSE_CHAIN_RESOURCE || (kind) == ROSE_CHAIN_BLOCK)
 
 enum rose_chain_state {
 	ROSE_WAITING = 0,
-	ROSE_ARMED = 1,			/* conditions met; the next step is a matching call's */
-	ROSE_FIRING = 2,		/* claimed; the stamps below are being written */
+	ROSE_ARMED = 1,			/* conditions are met; a matching call takes the next step */
+	ROSE_FIRING = 2,		/* claimed; the time stamps below are being written */
 	ROSE_FIRED = 3,
 	ROSE_WITHDRAWN = 4,
 };
@@ -69,10 +69,11 @@ enum rose_chain_state {
 enum rose_chain_flags {
 	ROSE_WAITS_FOR_CALL = 1,	/* syscall faults, and `before` of crash and pause */
 	ROSE_MAIN_ONLY = 2,		/* scope = "main" */
-	ROSE_AT_WORKLOAD = 4,		/* no conditions, no `after`: the workload's beginning opens it */
+	ROSE_AT_WORKLOAD = 4,		/* without conditions and `after`: opened by the start of the workload */
 	ROSE_MAIN_SPARED = 8,		/* scope = "others" */
-	ROSE_IN_TURN = 16,		/* an event: `after_left` counts what must come before it, and its conditions count all along */
-	ROSE_HOLDS = 32,		/* ... and the thread that meets the last of them too early waits there */
+	/* an event: `after_left` counts what must come before it, and its conditions are counted all the time */
+	ROSE_IN_TURN = 16,
+	ROSE_HOLDS = 32,		/* ... and the thread that meets its last condition too early waits there */
 };
 
 enum rose_condition_kind {
@@ -91,53 +92,51 @@ enum rose_result_kind {
 	ROSE_RESULT_VALUE = 3,
 };
 
-/*
- * progress: which condition is the current one, how often it was seen, and which thread met the one before, in one
- * word that changes at once.   position:12 | tid:22 | seen:30
- */
+/* progress: the current condition, how often it was seen, and the thread that met the previous one, in one word so that
+ * it can be changed atomically: position:12 | tid:22 | seen:30 */
 #define ROSE_POSITION(progress) ((__u32)((progress) >> 52))
 #define ROSE_TID(progress) ((__u32)((progress) >> 30) & 0x3fffffu)
 #define ROSE_SEEN(progress) ((__u32)(progress) & 0x3fffffffu)
 #define ROSE_PROGRESS(position, tid, seen) \
 	((((__u64)(position)) << 52) | (((__u64)(tid) & 0x3fffffu) << 30) | ((__u64)(seen) & 0x3fffffffu))
-#define ROSE_CLOSED 0xfffu		/* a position: some `after` was not injected yet */
+#define ROSE_CLOSED 0xfffu		/* a position: some `after` has not been injected yet */
 
 struct rose_chain {
 	__u64 progress;
 	__u64 opened_ns;		/* when the last `after` was injected; 0: not yet */
 	__u64 armed_ns;
 	__u64 fired_ns;
-	__u64 until_ns;			/* what lasts: in force while now < until_ns */
-	__u64 seen;			/* matching calls since it was armed */
+	__u64 until_ns;			/* lasting faults: in effect while now < until_ns */
+	__u64 seen;			/* matching calls while armed */
 	__u64 injected;			/* calls changed or packets dropped */
-	__u64 duration_ns;		/* what lasts: 0 without end */
+	__u64 duration_ns;		/* lasting faults: 0 means without end */
 	__u32 state;
 	__u32 after_left;
-	__u32 pid;			/* where it fired */
+	__u32 pid;			/* the process in which it fired */
 	__u32 tid;
-	__u32 signalled;		/* tgid that the kernel program signalled on the spot; ROSE_NOT_HELD */
-	/* constant once armed */
+	__u32 signalled;		/* tgid that the BPF program signalled directly; or ROSE_NOT_HELD */
+	/* Constant once armed: */
 	__u32 kind;
 	__u32 flags;
 	__u32 node;
 	__u32 target;
-	__u32 group;			/* 0: none */
-	__u32 signal;			/* crash, pause: what bpf_send_signal sends */
+	__u32 group;			/* 0 if none */
+	__u32 signal;			/* crash, pause: the signal for bpf_send_signal */
 	__u32 first_condition;
 	__u32 conditions;
 	__u32 first_edge;
 	__u32 edges;
-	__u32 bound;			/* `node` is a role: whose it was when the conditions were met, +1 */
-	__u32 stacks;			/* that were begun to be taken */
-	__u32 count;			/* block: the nth thread that comes by */
+	__u32 bound;			/* if `node` is a role: its holder when the conditions were met, +1 */
+	__u32 stacks;			/* number of stacks taken or being taken */
+	__u32 count;			/* block: the nth thread that reaches the location */
 };
 
-/* `signalled` of a thread that should wait and does not: a debugger has it. */
+/* In `signalled`: the thread should wait but does not, because a debugger traces it. */
 #define ROSE_NOT_HELD 0xffffffffu
 
-/* Who last entered the role's function. */
+/* The node that last entered the role's function. */
 struct rose_role {
-	__u32 holder;			/* node + 1; 0: nobody yet */
+	__u32 holder;			/* node + 1; 0: none yet */
 	__u32 entries;
 	__u64 since_ns;
 };
@@ -155,22 +154,17 @@ struct rose_condition {
 	__u16 same_thread;
 	__u16 role;
 	__u32 result_kind;
-	__u32 met_node;			/* `node` is a role or any: which one it was, +1 */
+	__u32 met_node;			/* if `node` is a role or any node: the node that met it, +1 */
 };
 
 struct rose_node_state {
 	__u64 cgroup_id;
 	__u32 main_pid;
-	__u32 counting;			/* a lock: one call of the node is being counted by the override backend */
-	/* while a schedule limits descriptors or fills disks */
-	__u64 descriptors_lacked;	/* calls that failed since the process may have no further descriptor */
-	__u64 room_lacked;		/* calls on paths, and writes to mapped memory, that failed since a disk is full */
+	__u32 counting;			/* a lock: the override backend is counting a call of the node */
 };
 
-/*
- * A thread inside a call that was matched at its entry; sys_exit takes it away. More conditions than fit are in further elements,
- * which ROSE_PENDING_KEY numbers; `count`, in the first, is of all.
- */
+/* A thread inside a call that was matched at its entry. sys_exit removes it. Conditions that do not fit are in further
+ * elements, numbered by ROSE_PENDING_KEY; `count` in the first element is the total. */
 #define ROSE_PENDING_KEY(tid, element) ((__u64)(__u32)(tid) | (__u64)(element) << 32)
 struct rose_pending {
 	__u32 syscall;
@@ -178,22 +172,18 @@ struct rose_pending {
 	__u16 conditions[ROSE_MAX_PENDING];
 };
 
-/*
- * A call that a signal interrupted. The kernel makes it again, notification and all, unless a handler ran that wanted EINTR:
- * the same call then, not another one.
- */
+/* A call that a signal interrupted. The kernel makes it again, including its notification, unless a handler ran that
+ * requires EINTR. It must then be recognised as the same call and not be counted again. */
 struct rose_restart {
-	__u64 ip;			/* behind the call's instruction */
-	__u64 since_ns;			/* not 0: made again by the override backend, which has not looked at it yet */
+	__u64 ip;			/* address after the call's instruction */
+	__u64 since_ns;			/* not 0: repeated by the override backend, which has not examined it yet */
 	__u64 rung_ns;
 	__u32 syscall;
 	__u32 reserved;
 };
 
-/*
- * What a probed address stands for: a part of rose_site_conds, of conditions, blocks and (first) roles. A place in a JVM's method has such a
- * list in the agent there, in which exceptions may stand too: indices of rose_throws.
- */
+/* What a probed address stands for: a range of rose_site_conds, with conditions, blocks and (first) roles. For a
+ * location in a Java method, the agent has such a list, which may also contain exceptions: indices of rose_throws. */
 #define ROSE_SITE_ROLE 0x80000000u
 #define ROSE_SITE_THROW 0x40000000u
 #define ROSE_SITE_BLOCK 0x20000000u	/* a chain that holds a thread here */
@@ -202,50 +192,51 @@ struct rose_site {
 	__u32 count;
 };
 
-/* An exception to be thrown at a place. */
+/* An exception to be thrown at a location. */
 struct rose_throw {
 	__u32 chain;
 	__u32 reserved;
-	__u64 count;			/* the nth thread that comes by once the chain is armed */
+	__u64 count;			/* the nth thread that reaches it once the chain is armed */
 	__s64 times;			/* -1: forever */
 };
 
-/* An element of an array of words: the kernel pads values of mmapable arrays to 8 bytes. */
+/* An element of an array of words. The kernel pads values of mmapable arrays to 8 bytes. */
 struct rose_word {
 	__u32 value;
 	__u32 reserved;
 };
 
-/* Userspace looks at the whole state whenever it hears one of these, so losing one loses nothing but time. */
+/* User space checks the whole state whenever it receives a notice, so a lost notice only costs time. */
 struct rose_notice {
 	__u32 chain;
-	__u32 what;			/* 1 a condition was met, 2 armed, 3 fired, 4 a role was taken; 5, 6 see below */
+	/* 1: a condition was met, 2: armed, 3: fired, 4: a role was taken; 5, 6: see below */
+	__u32 what;
 	__u64 ns;
 	__u32 tid;
 	__u32 syscall;
 };
-/* `what` of a notice that asks for a thread's memory: `chain` is the thread, `ns` the address that is not in memory. */
+/* `what` of a notice that requests a thread's memory: `chain` is the thread, `ns` the address that is not in memory. */
 #define ROSE_PAGE_IN 5u
-/* `tid` makes the call `syscall`, which ends as `chain` says. This one is told nowhere else. */
+/* `what`: `tid` makes the call `syscall`, whose result will be that of `chain`. Not reported anywhere else. */
 #define ROSE_CHANGED 6u
 
 struct rose_settings {
-	__u32 levels[4];		/* depths of the nodes' cgroups; 0 unused */
-	__u32 pending;			/* threads in rose_pending; 0 lets sys_exit return at once */
-	__u32 contended;		/* steps given up after too many lost races: must stay 0 */
+	__u32 levels[4];		/* depths of the nodes' cgroups; 0: unused */
+	__u32 pending;			/* threads in rose_pending; if 0, sys_exit returns immediately */
+	__u32 contended;		/* steps abandoned after too many lost races: must stay 0 */
 	__u32 restarts;			/* threads in rose_restarts */
 	__u32 rules;
-	__u32 own_pid;			/* rose: its children are not the node yet before their execve */
-	__u32 unread;			/* calls whose arguments could not be read, and which went by unmatched */
-	__u32 hold;			/* the interface that holds packets back; 0: none does */
-	__u32 stacks;			/* that are taken of each fault; 0: none */
+	__u32 own_pid;			/* rose: its children belong to the node only after their execve */
+	__u32 unread;			/* calls whose arguments could not be read, so that they were not matched */
+	__u32 hold;			/* the interface that delays packets; 0: none */
+	__u32 stacks;			/* stacks taken for each fault; 0: none */
 	__u32 stack_slots;		/* in rose_stacks */
-	__u32 holder;			/* who traces threads so as to hold them */
+	__u32 holder;			/* the process that traces threads in order to hold them */
 };
 
-/* ---- the override backend: what rose_call matches a call against, and what it does ---- */
+/* ---- the override backend: what rose_call matches calls against, and what it does ---- */
 
-/* `*` any text, `?` any byte. */
+/* `*` matches any text, `?` any byte. */
 struct rose_glob {
 	__u32 length;
 	__u8 text[ROSE_GLOB_BYTES];
@@ -253,15 +244,15 @@ struct rose_glob {
 
 enum rose_call_kind { ROSE_CALL_CONDITION = 1, ROSE_CALL_FAULT = 2 };
 enum rose_call_action {
-	ROSE_DO_NOTHING = 0,		/* the call happens as ever; it counts */
-	ROSE_DO_ANSWER = 1,		/* it does not happen, the caller is told `answer` */
-	ROSE_DO_CRASH = 2,		/* it does not happen, the caller is signalled */
-	ROSE_DO_PAUSE = 3,		/* the caller is stopped ahead of it */
+	ROSE_DO_NOTHING = 0,		/* the call is executed unchanged but counted */
+	ROSE_DO_ANSWER = 1,		/* it is not executed and returns `answer` */
+	ROSE_DO_CRASH = 2,		/* it is not executed and the caller is signalled */
+	ROSE_DO_PAUSE = 3,		/* the caller is stopped before it */
 };
 enum rose_call_flags {
-	ROSE_PEER_PORT = 1,		/* the glob is for what stands behind the last colon, the colon included */
+	ROSE_PEER_PORT = 1,		/* the glob is compared with the part from the last colon on */
 	ROSE_LOCAL_PORT = 2,
-	ROSE_SPARED_ANYWAY = 4,		/* crash: a caller that is not meant goes on with its call */
+	ROSE_SPARED_ANYWAY = 4,		/* crash: a caller that is not affected continues with its call */
 };
 
 struct rose_wanted_call {
@@ -274,7 +265,7 @@ struct rose_wanted_call {
 	__s64 answer;
 	__u64 count;			/* the nth matching call */
 	__s64 times;			/* -1: forever */
-	/* globs, as index + 1; 0: anything */
+	/* Globs, as index + 1; 0: anything. */
 	__u16 path;
 	__u16 peer;
 	__u16 local;
@@ -283,7 +274,7 @@ struct rose_wanted_call {
 	__u64 mask[6];
 };
 
-/* What a syscall's arguments refer to; -1: nothing. */
+/* The argument positions of a system call by meaning; -1: none. */
 struct rose_call_arguments {
 	__s8 path;
 	__s8 dirfd;
@@ -291,52 +282,54 @@ struct rose_call_arguments {
 	__s8 dirfd2;
 	__s8 fd;
 	__s8 sockaddr;
-	__u8 binds;			/* the address is the socket's own */
+	__u8 binds;			/* the address is that of the socket itself */
 	__u8 message;			/* the address is in the msghdr that argument 1 points to */
 };
 
-/* The call at which a fault fired, for people. */
+/* The call at which a fault fired, for messages. */
 struct rose_firing {
 	__u32 syscall;
 	__u32 length;
-	__u32 what;			/* 0 nothing, 1 paths (NUL between two), 2 peer, 3 local */
+	__u32 what;			/* 0 nothing, 1 paths (separated by NUL), 2 peer, 3 local */
 	__u32 ready;			/* written last */
 	__u8 text[ROSE_FIRING_BYTES];
 };
 
-/* Executable memory of the process, and what file it is of. */
+/* Executable memory of the process and the file it is mapped from. */
 struct rose_stack_map {
 	__u64 start;
 	__u64 end;
 	__u64 offset;			/* in the file */
-	__u64 inode;			/* 0: of no file */
-	__u32 at;			/* where the path begins; ROSE_STACK_PATH: it is not known */
+	__u64 inode;			/* 0: not from a file */
+	__u32 at;			/* start of the path; ROSE_STACK_PATH: unknown */
 	__u32 reserved;
-	__u8 path[ROSE_STACK_PATH];	/* as the process sees it, to the end */
+	__u8 path[ROSE_STACK_PATH];	/* as the process sees it, at the end of the array */
 };
 
-/* Addresses that were looked up: the same answer for all between. */
+/* Addresses that have been looked up: all between them have the same result. */
 struct rose_stack_range {
 	__u64 start;
 	__u64 end;
 };
 
-/* A thread as a fault met it: its registers, the top of its stack, and the code that this may be a way through. */
+/* A thread at the moment when a fault affected it: its registers, the top of its stack and the code that this may refer
+ * to. */
 struct rose_stack {
 	__u64 at_ns;
-	__u64 registers[17];		/* in the order of the psABI's DWARF numbers; the last is the instruction's address */
+	__u64 registers[17];		/* by DWARF register number (psABI); the last is the instruction pointer */
 	__u32 pid;
 	__u32 tid;
 	__u32 ready;			/* written last */
-	__u32 bytes;			/* of the stack that could be read */
+	__u32 bytes;			/* bytes of the stack that could be read */
 	__u32 map_count;
-	__u32 more_maps;		/* that did not fit */
-	__u32 unknown;			/* addresses that could not be looked up: the memory map was being changed */
+	__u32 more_maps;		/* mappings that did not fit */
+	/* addresses that could not be looked up, because the memory map was being changed */
+	__u32 unknown;
 	__u32 reserved;
 	char thread[16];
 	__u64 words[ROSE_STACK_WORDS];
 	struct rose_stack_map maps[ROSE_STACK_MAPS];
-	/* scratch */
+	/* Scratch space: */
 	struct rose_stack_range ranges[ROSE_STACK_RANGES];
 	__u8 name[256];
 };
@@ -345,54 +338,53 @@ enum rose_direction { ROSE_BOTH = 0, ROSE_IN = 1, ROSE_OUT = 2 };
 
 enum rose_rule_flags {
 	ROSE_RULE_OTHERS = 1,		/* the peers are all nodes that are not on the side */
-	ROSE_RULE_REJECT = 2,		/* the sender is answered */
-	ROSE_RULE_PORTS = 4,		/* only ports that rose_rule_ports has */
-	ROSE_RULE_NETS = 8,		/* the peers are also the addresses that rose_nets has */
+	ROSE_RULE_REJECT = 2,		/* the sender gets a response */
+	ROSE_RULE_PORTS = 4,		/* only ports in rose_rule_ports */
+	ROSE_RULE_NETS = 8,		/* the peers include the addresses in rose_nets */
 	ROSE_RULE_BOUND = 16,		/* the side is the node that the chain is bound to */
-	ROSE_RULE_LINK = 32,		/* a bad link: rose_links says what it does */
+	ROSE_RULE_LINK = 32,		/* a bad link, whose effects are in rose_links */
 };
 
-/* A partition or a bad link: between the nodes of its side and its peers. Sets of nodes are bits. */
+/* A partition or a bad link between the nodes on its side and its peers. Sets of nodes are bit sets. */
 struct rose_rule {
 	__u32 chain;
-	__u32 direction;		/* as the side sees it */
-	__u32 threshold;		/* stopped when random <= threshold */
+	__u32 direction;		/* as seen from the side */
+	__u32 threshold;		/* dropped if random <= threshold */
 	__u8 protocol;			/* 0: all */
 	__u8 flags;
 	__u16 reserved;
 	__u64 side[ROSE_NODE_WORDS];
 	__u64 peers[ROSE_NODE_WORDS];
-	__u64 stopped;			/* packets that did not arrive */
-	__u64 rejected;			/* of those: answered */
+	__u64 stopped;			/* packets that were dropped */
+	__u64 rejected;			/* of these: packets that got a response */
 };
 
-/*
- * What a bad link does to the packets of its rule. Chances are of 2^32, and drawn from the packet's number: the same packets meet
- * the same fate in every run.
- */
+/* What a bad link does to the packets of its rule. Probabilities are multiples of 2^-32, and random numbers are derived
+ * from the packet's number, so that the same packets meet the same fate in every run. */
 struct rose_link {
 	__u64 seed;
 	__u64 count;			/* from the nth packet or connection on ... */
-	__s64 times;			/* ... so many; -1: all */
+	__s64 times;			/* ... this many; -1: all */
 	__u64 lose;
 	__u64 duplicate;
 	__u64 corrupt;
-	__u32 hold;			/* what is left goes through rose, which delays it, or lets only so much pass */
-	__u32 connections;		/* `count` is of these */
+	/* the remaining packets pass through rose, which delays them or limits their rate */
+	__u32 hold;
+	__u32 connections;		/* `count` counts connections */
 	__u32 payload_length;		/* 0: any */
 	__u32 reserved;
 	__u8 payload[ROSE_PAYLOAD_BYTES];
-	/* counted */
-	__u64 matched;			/* packets that the rule is about */
+	/* Counters: */
+	__u64 matched;			/* packets that the rule applies to */
 	__u64 opened;			/* connections */
-	__u64 touched;			/* packets to which it did something */
+	__u64 touched;			/* packets that were changed */
 	__u64 lost;
 	__u64 duplicated;
 	__u64 corrupted;
 	__u64 held;
 };
 
-/* A connection as the packet that opened it shows it. */
+/* A connection, identified by the packet that opened it. */
 struct rose_flow {
 	__u32 rule;
 	__u8 protocol;
@@ -404,36 +396,34 @@ struct rose_flow {
 };
 struct rose_numbered {
 	__u64 number;
-	__u32 sequence;			/* TCP: of its SYN, which tells a repeated one from a new connection */
+	__u32 sequence;			/* TCP: of its SYN, to distinguish a repeated SYN from a new connection */
 	__u32 reserved;
 };
 
-/* Where a packet goes on that was held back. */
+/* Where a delayed packet continues. */
 struct rose_way {
-	__u32 ifindex;			/* 0: there is none */
-	__u32 received;			/* as if it had come in there; else as if it was sent */
+	__u32 ifindex;			/* 0: none */
+	__u32 received;			/* as if received there; otherwise as if sent there */
 };
 
-/*
- * The VLAN tag that a packet bears while it is held back: the rule that holds it (+1, 11 bits), whether it goes to the side (1 bit)
- * and its way (4 bits).
- */
+/* The VLAN tag of a packet while it is delayed: the rule that delays it (+1, 11 bits), whether it goes to the side (1
+ * bit), and its way (4 bits). */
 #define ROSE_TAG(rule, to_side, way) (((rule) + 1) | (to_side) << 11 | (way) << 12)
 #define ROSE_TAG_RULE(tag) (((tag) & 0x7ff) - 1)
 #define ROSE_TAG_TO_SIDE(tag) (((tag) >> 11) & 1)
 #define ROSE_TAG_WAY(tag) (((tag) >> 12) & 15)
 
-/* One of the link's draws for its nth packet, evenly from 32 bits (Steele and others, "splitmix64"). */
-enum rose_draw { ROSE_DRAW_LOSE = 1, ROSE_DRAW_DUPLICATE = 2, ROSE_DRAW_CORRUPT = 3, ROSE_DRAW_WHERE = 4, ROSE_DRAW_REORDER = 5,
-		 ROSE_DRAW_JITTER = 6 };
+/* A random number for the link's nth packet, uniform in 32 bits (Steele and others, "splitmix64"). */
+enum rose_draw { ROSE_DRAW_LOSE = 1, ROSE_DRAW_DUPLICATE = 2, ROSE_DRAW_CORRUPT = 3, ROSE_DRAW_WHERE = 4,
+		 ROSE_DRAW_REORDER = 5, ROSE_DRAW_JITTER = 6 };
 
-/* A port of a partition, in host order; either end's counts. */
+/* A port of a partition, in host order, on either end. */
 struct rose_rule_port {
 	__u32 rule;
 	__u32 port;
 };
 
-/* Addresses of a partition that are no node's: a key of a trie, the rule is the first 32 bits of it. */
+/* Addresses of a partition that do not belong to nodes. Key of a trie whose first 32 bits are the rule. */
 struct rose_net {
 	__u32 prefix;
 	__u32 rule;
@@ -446,7 +436,7 @@ struct rose_mac {
 	__u16 reserved;
 };
 
-/* Who sends from an address and port, in host deployments. */
+/* The node that sends from an address and port, in host deployments. */
 struct rose_endpoint {
 	__u8 ip[16];			/* IPv4 as ::ffff:a.b.c.d */
 	__u16 port;			/* host order */
@@ -462,7 +452,7 @@ struct rose_endpoint {
 ROSE_SIZE(rose_chain, 136);
 ROSE_SIZE(rose_role, 16);
 ROSE_SIZE(rose_condition, 56);
-ROSE_SIZE(rose_node_state, 32);
+ROSE_SIZE(rose_node_state, 16);
 ROSE_SIZE(rose_pending, 136);
 ROSE_SIZE(rose_restart, 32);
 ROSE_SIZE(rose_site, 8);
@@ -514,7 +504,7 @@ ROSE_INLINE __u32 rose_draw(__u64 seed, __u64 n, __u32 draw)
 
 enum rose_step { ROSE_NOTHING = 0, ROSE_COUNTED = 1, ROSE_MET = 2, ROSE_COMPLETE = 3 };
 
-/* Is `condition` the current one of its chain, for this thread? */
+/* True if `condition` is the current one of its chain for this thread. */
 ROSE_INLINE int rose_is_current(const struct rose_chain *chain, const struct rose_condition *condition, __u32 tid)
 {
 	__u64 progress = ROSE_READ(chain->progress);
@@ -524,7 +514,7 @@ ROSE_INLINE int rose_is_current(const struct rose_chain *chain, const struct ros
 	return !condition->same_thread || ROSE_TID(progress) == (tid & 0x3fffffu);
 }
 
-/* Counts one match. ROSE_MET: it was the wanted one; ROSE_COMPLETE: and the last condition of the chain. */
+/* Counts one match. ROSE_MET: the condition is met. ROSE_COMPLETE: it was also the last one of the chain. */
 ROSE_INLINE int rose_count(struct rose_chain *chain, struct rose_condition *condition, struct rose_settings *settings,
 			   __u32 pid, __u32 tid, __u64 now)
 {
@@ -554,16 +544,14 @@ ROSE_INLINE int rose_count(struct rose_chain *chain, struct rose_condition *cond
 	return ROSE_NOTHING;
 }
 
-/* Index + 1 of the node that a chain is about; 0: not known yet. */
+/* Index + 1 of the node that a chain concerns; 0: not known yet. */
 ROSE_INLINE __u32 rose_chain_node(const struct rose_chain *chain)
 {
 	return chain->node < ROSE_ROLE_NODES ? chain->node + 1 : ROSE_READ(chain->bound);
 }
 
-/*
- * A chain on a role gets its node when its conditions are met. 0: nobody has the role yet; then it stays as it is, and userspace
- * tries again when it hears that somebody took it.
- */
+/* Binds a chain on a role to a node when its conditions are met. Returns 0 if no node has the role yet; the chain then
+ * stays unchanged, and user space tries again when a node takes the role. */
 ROSE_INLINE int rose_bind(struct rose_chain *chain, const struct rose_role *role)
 {
 	__u32 holder;
@@ -577,17 +565,15 @@ ROSE_INLINE int rose_bind(struct rose_chain *chain, const struct rose_role *role
 	return 1;
 }
 
-/* All conditions of a chain that waits for calls are met. It is bound. */
+/* All conditions of a chain that waits for calls are met. The chain must be bound. */
 ROSE_INLINE void rose_arm(struct rose_chain *chain, __u64 now)
 {
 	ROSE_WRITE(chain->armed_ns, now);
 	ROSE_CAS(&chain->state, ROSE_WAITING, ROSE_ARMED);
 }
 
-/*
- * Claims the firing of a chain: one caller gets 1 and carries it out; nobody else gets 1 for it, nor for another of its
- * group. The chain is bound. The caller then opens the chains that come `after`.
- */
+/* Claims the firing of a chain: exactly one caller gets 1 and must carry it out. No other caller gets 1 for this chain
+ * or for another one in its group. The chain must be bound. The caller then opens the chains that come `after`. */
 ROSE_INLINE int rose_fire(struct rose_chain *chain, __u32 index, __u32 *group, __u32 pid, __u32 tid, __u64 now)
 {
 	__u32 state = ROSE_READ(chain->state);
@@ -615,7 +601,7 @@ ROSE_INLINE int rose_fire(struct rose_chain *chain, __u32 index, __u32 *group, _
 	return 1;
 }
 
-/* One of its `after` was injected. 1: it was the last one, the chain's own conditions count from now on. */
+/* One of its `after` was injected. Returns 1 if it was the last one: the chain's own conditions count from now on. */
 ROSE_INLINE int rose_open(struct rose_chain *chain, __u64 now)
 {
 	if (chain->flags & ROSE_IN_TURN) {

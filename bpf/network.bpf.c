@@ -1,18 +1,19 @@
-/*
- * Partitions and bad links. In netns deployments a classifier on the nodes' bridge ports, in the client namespace,
- * stops packets where neither side's kernel notices. In host deployments nodes may share one address: there cgroup programs learn
- * which node uses which address and port, and stop packets where they arrive. A rule is in force while now < its fault's until_ns,
- * which the step that fires the fault writes: a cut begins at that very moment and heals at its exact time, also when nobody is
- * there to heal it; and with the process that holds these programs they go, wherever they are attached (see rose_gate).
+/* Partitions and bad links. In netns deployments, a classifier on the nodes' bridge ports, in the client namespace,
+ * drops packets, so that the kernels of both sides do not notice. In host deployments nodes may share an address:
+ * cgroup programs record which node uses which address and port, and drop packets where they arrive. A rule is in
+ * effect while now < its fault's until_ns, which is written by the step that fires the fault. A partition thus begins
+ * at that moment and heals on time even if user space is busy. The programs disappear with the process that holds them,
+ * wherever they are attached (see rose_gate).
  *
- * Left alone: ARP and IPv6's neighbour discovery, so that nodes know each other when the cut heals.
+ * ARP and IPv6 neighbour discovery are never dropped, so that nodes can reach each other as soon as the partition
+ * heals.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #include "rose_core.h"
 #include "inject.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* inject.bpf.c's, shared when loading. */
+/* Defined in inject.bpf.c and shared when loading. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -68,7 +69,7 @@ struct {
 	__type(value, __u32);
 } rose_ports SEC(".maps");
 
-/* netns: the other end of a packet, whatever addresses it uses. */
+/* netns: identifies the other end of a packet by its MAC address, whatever IP addresses it uses. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, ROSE_MAX_NODES);
@@ -76,7 +77,7 @@ struct {
 	__type(value, __u32);
 } rose_macs SEC(".maps");
 
-/* host: who uses an address and port. */
+/* host: the node that uses an address and port. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
@@ -84,10 +85,8 @@ struct {
 	__type(value, __u32);
 } rose_endpoints SEC(".maps");
 
-/*
- * A clsact filter outlives the process that made it. The real classifier therefore stands in a table of programs, which the kernel
- * empties when the last descriptor of it is closed: what is left of a rose that was killed lets everything pass.
- */
+/* A clsact filter survives the process that created it. The actual classifier is therefore in a program array, which
+ * the kernel clears when its last descriptor is closed: the filter of a killed rose lets everything pass. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, 1);
@@ -95,7 +94,7 @@ struct {
 	__type(value, __u32);
 } rose_gate SEC(".maps");
 
-/* Beside rose_rules: what the bad link of a rule does. */
+/* In parallel to rose_rules: the effects of a rule's bad link. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -103,7 +102,7 @@ struct {
 	__type(key, __u32);
 	__type(value, struct rose_link);
 } rose_links SEC(".maps");
-/* Whether there are any. Fixed before loading: without them the verifier has nothing of theirs to go through. */
+/* Whether there are bad links. Fixed before loading, so that without them the verifier skips their code. */
 const volatile bool rose_has_links;
 
 /* Connections that a rule has numbered. */
@@ -114,7 +113,7 @@ struct {
 	__type(value, struct rose_numbered);
 } rose_flows SEC(".maps");
 
-/* host: where what is held belongs when it is let go, and which of these an interface is. */
+/* host: where a delayed packet continues, and which of these ways an interface is. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, ROSE_MAX_WAYS);
@@ -145,6 +144,8 @@ static long try_rule(__u32 i, void *data)
 		return 0;
 	if ((packet->looks_at & NOT_REJECT_LOSS) && (rule->flags & ROSE_RULE_REJECT) && rule->threshold != ~0U)
 		return 0;
+	if ((packet->looks_at & NOT_LOSS) && rule->threshold != ~0U)
+		return 0;
 	if (!is_meant(rule, chain, i, packet))
 		return 0;
 	if (rule->threshold != ~0U && bpf_get_prandom_u32() > rule->threshold)
@@ -155,11 +156,9 @@ static long try_rule(__u32 i, void *data)
 	return 1;
 }
 
-/*
- * Tries all partitions. First the packet is made unknown to the verifier: kernels before Linux 6.7 look at a callback once a caller's state,
- * take states that differ in constants on the stack for equal, and remove what the first one could not reach (seen on 6.1: nothing that
- * a node sent was stopped).
- */
+/* Tries all rules. First makes the packet unknown to the verifier: before Linux 6.7, the verifier checks a callback
+ * once per state of its caller, considers states equal that differ in constants on the stack, and removes code that the
+ * first one could not reach (seen on 6.1: packets that a node sent were never dropped). */
 static __always_inline void try_rules(const struct rose_settings *set, struct packet *packet)
 {
 	packet->now = bpf_ktime_get_ns();
@@ -179,7 +178,7 @@ static __always_inline __s32 node_with(const __u8 *bytes)
 	return node ? (__s32)*node : NOBODY;
 }
 
-/* On a node's bridge port: only what this node, as a member of a side, sends or receives is decided here. */
+/* On a node's bridge port: decides only about what this node, as a member of a side, sends or receives. */
 SEC("tc")
 int rose_cut(struct __sk_buff *skb)
 {
@@ -202,7 +201,7 @@ int rose_cut(struct __sk_buff *skb)
 	try_rules(set, &packet);
 	if (packet.stop)
 		return stop(skb, &packet, from_node ? 0 : BPF_F_INGRESS);
-	/* A bad link meets a packet once: where its sender's port takes it in, or where it comes from no port at all. */
+	/* Each packet passes a bad link once: at the sender's port, or where it comes from no port. */
 	if (!rose_has_links || (!from_node && skb->ingress_ifindex))
 		return TCX_NEXT;
 	packet.looks_at = LOOK_NODES | LOOK_NETS | LOOK_OUT | LOOK_IN;
@@ -234,7 +233,7 @@ static __always_inline __s32 node_of(struct __sk_buff *skb, struct rose_settings
 	return node ? (__s32)*node : NOBODY;
 }
 
-/* On this host (`here`) also by port alone: sockets that are bound to every address stand there with none. */
+/* On this host (`here`) also by port alone: sockets bound to all addresses are entered without an address. */
 static __always_inline __s32 user_of(const struct rose_endpoint *endpoint, int here)
 {
 	struct rose_endpoint any = { .port = endpoint->port, .protocol = endpoint->protocol };
@@ -253,11 +252,11 @@ static __always_inline void learn(const struct rose_endpoint *endpoint, __s32 no
 		bpf_map_update_elem(&rose_endpoints, endpoint, &index, BPF_ANY);
 }
 
-/*
- * A socket stays with the cgroup it was made in, also when its process is moved to its node's (systems that setup started). Those are
- * known by their addresses only, which userspace reads when it finds the process; `left` is for the cgroup they stayed in.
- */
-static __always_inline __s32 owner(struct __sk_buff *skb, struct rose_settings *set, const struct rose_endpoint *endpoint, int left)
+/* A socket stays with the cgroup in which it was created, even if its process is moved to its node's cgroup (systems
+ * that setup started). Such sockets are known by their addresses only, which user space reads when it finds the
+ * process; `left` identifies the cgroup in which they stayed. */
+static __always_inline __s32 owner(struct __sk_buff *skb, struct rose_settings *set,
+				   const struct rose_endpoint *endpoint, int left)
 {
 	__s32 node = node_of(skb, set);
 
@@ -280,12 +279,12 @@ static __always_inline int send(struct __sk_buff *skb, int left)
 		learn(&packet.from, packet.source);
 		packet.target = user_of(&packet.to, skb->ifindex == LOOPBACK);
 	}
-	/* To nodes it is stopped where it arrives. Others have no program of ours: here. */
+	/* Packets to nodes are dropped on arrival. Other hosts have no program of ours, so drop packets to them here. */
 	if (packet.target >= 0)
 		return 1;
 	packet.looks_at = LOOK_NETS | LOOK_OUT;
 	try_rules(set, &packet);
-	/* 2: dropped, and the sender is not told (0 would give it EPERM). */
+	/* 2: drop without informing the sender (0 would return EPERM). */
 	return packet.stop ? 2 : 1;
 }
 
@@ -336,11 +335,9 @@ int rose_left_ingress(struct __sk_buff *skb)
 	return receive(skb, 1);
 }
 
-/*
- * Cgroup programs cannot answer; what nodes of one host say to each other comes over its loopback interface, where a classifier
- * can. Attached only while a schedule has a fault that rejects. What it cannot tell (a receiver that was never heard of) the
- * receiver's cgroup program still stops.
- */
+/* Cgroup programs cannot send responses. Packets between nodes of one host pass its loopback interface, where a
+ * classifier can. Attached only if a schedule has a fault that rejects. Packets whose receiver is unknown here are
+ * still dropped by the receiver's cgroup program. */
 SEC("tc")
 int rose_loopback(struct __sk_buff *skb)
 {
@@ -355,14 +352,13 @@ int rose_loopback(struct __sk_buff *skb)
 	try_rules(set, &packet);
 	if (!packet.stop)
 		return TCX_NEXT;
-	/* Out again and not straight in: that keeps the route, without which an address of 127.0.0.0/8 is refused as a martian. */
+	/* Send it out instead of injecting it as received: that keeps the route, without which an address in
+	 * 127.0.0.0/8 is refused as a martian. */
 	return stop(skb, &packet, 0);
 }
 
-/*
- * Bad links between nodes of one host, and between them and others: on its loopback interface where packets leave, on all others
- * where they leave and arrive. The one on the loopback interface gives back at its other end.
- */
+/* Bad links between nodes of one host and to other hosts: on the loopback interface where packets leave, on other
+ * interfaces in both directions. The loopback interface delivers its packets on the receiving side. */
 static __always_inline int on_host(struct __sk_buff *skb, __u32 way, int arrives)
 {
 	struct rose_settings *set = settings();
@@ -410,7 +406,7 @@ int rose_arrives(struct __sk_buff *skb)
 	return way ? on_host(skb, way, 1) : TCX_NEXT;
 }
 
-/* Whom a port belongs to is known before anybody has written to it. */
+/* Records the owner of a port before anything is sent to it. */
 static __always_inline int bound(struct bpf_sock *ctx, const struct rose_endpoint *endpoint)
 {
 	struct rose_settings *set = settings();
@@ -453,7 +449,7 @@ int rose_bound6(struct bpf_sock *ctx)
 	return bound(ctx, &endpoint);
 }
 
-/* On the interface that holds packets back: rose has written one into it, whose time has come. */
+/* On the interface that delays packets: rose has written a packet to it whose time has come. */
 SEC("tc")
 int rose_let_go(struct __sk_buff *skb)
 {
@@ -472,19 +468,25 @@ int rose_let_go(struct __sk_buff *skb)
 	if (bpf_skb_load_bytes(skb, 0, &ether, sizeof(ether)) || !read_packet(skb, sizeof(ether), &packet))
 		return TC_ACT_SHOT;
 	key = ROSE_TAG_WAY(tag);
-	packet.looks_at = LOOK_NODES | LOOK_NETS | LOOK_OUT | LOOK_IN;
-	if (!key) {	/* netns: the bridge knows its way */
+	way = 0;
+	if (!key) {	/* netns: the bridge forwards it */
 		packet.source = node_with(ether.from);
 		packet.target = node_with(ether.to);
-		return over_links(skb, set, &packet, ROSE_TAG_RULE(tag) + 1, BPF_F_INGRESS, 0);
+	} else {
+		way = bpf_map_lookup_elem(&rose_ways, &key);
+		if (!way || !way->ifindex)
+			return TC_ACT_SHOT;
+		packet.source = user_of(&packet.from, way->ifindex == LOOPBACK);
+		packet.target = user_of(&packet.to, way->ifindex == LOOPBACK);
 	}
-	way = bpf_map_lookup_elem(&rose_ways, &key);
-	if (!way || !way->ifindex)
+	/* What a link held back when a partition began does not cross it any more. */
+	packet.looks_at = LOOK_NODES | LOOK_NETS | LOOK_OUT | LOOK_IN | NOT_LOSS;
+	try_rules(set, &packet);
+	if (packet.stop)
 		return TC_ACT_SHOT;
-	packet.source = user_of(&packet.from, way->ifindex == LOOPBACK);
-	packet.target = user_of(&packet.to, way->ifindex == LOOPBACK);
+	packet.looks_at = LOOK_NODES | LOOK_NETS | LOOK_OUT | LOOK_IN;
 	action = over_links(skb, set, &packet, ROSE_TAG_RULE(tag) + 1, BPF_F_INGRESS, key);
-	if (action != TCX_NEXT)
+	if (!way || action != TCX_NEXT)
 		return action;
 	skb->mark = way->received ? 0 : COPY;
 	return bpf_redirect(way->ifindex, way->received ? BPF_F_INGRESS : 0);

@@ -1,11 +1,9 @@
-/* The kernel as rose's BPF programs see it: only the types and fields they use, relocated at load
- * time (CO-RE) to wherever the running kernel has them. Instead of a megabyte of generated
- * vmlinux.h: what is not here cannot be depended on by accident.
+/* The kernel's types and fields that rose's BPF programs use, relocated at load time (CO-RE) to the running kernel.
+ * Replaces a megabyte of generated vmlinux.h, so that programs cannot depend on other fields by accident.
  *
- * Kernel structs may leave out fields and keep any order; names and types must match the kernel's.
- * Structs that are ABI (sockaddr, __sk_buff) stand below, outside of the relocated part, and are
- * laid out exactly. Include this first; it includes libbpf's helpers.
- *
+ * Kernel structs may omit fields and have any order, but names and types must match the kernel's. Structs that are ABI
+ * (sockaddr, __sk_buff) are below, outside the relocated part, with their exact layout. Include this first; it includes
+ * libbpf's helpers.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_CORE_H
 #define ROSE_CORE_H
@@ -68,7 +66,7 @@ enum { BPF_F_INVALIDATE_HASH = 2, BPF_F_INGRESS = 1 };
 enum { XDP_DROP = 1, XDP_PASS = 2 };
 enum { TC_ACT_OK = 0, TC_ACT_SHOT = 2, TCX_NEXT = -1 };
 
-/* The head of the context of socket buffer programs; the fields we read, at their ABI offsets. */
+/* The beginning of the context of socket buffer programs: the fields that we read, at their ABI offsets. */
 struct __sk_buff {
 	__u32 len;
 	__u32 pkt_type;
@@ -102,7 +100,7 @@ struct __sk_buff {
 	__u32 gso_segs;
 	struct bpf_sock *sk __attribute__((aligned(8)));
 };
-/* Of a socket's own, for programs on binding; the port in host order. */
+/* The context of programs on bind; the port is in host order. */
 struct bpf_sock {
 	__u32 bound_dev_if;
 	__u32 family;
@@ -166,12 +164,12 @@ enum {
 	TCP_LISTEN = 10, /* sock_common.skc_state */
 	MAX_ERRNO = 4095,
 	SIGNAL_GROUP_EXIT = 4, /* signal_struct.flags */
-	SIGNAL_CLD_MASK = 0x30, /* ... SIGCONT has just ended a stop */
+	SIGNAL_CLD_MASK = 0x30, /* signal_struct.flags: SIGCONT has just ended a stop */
 	TASK_UNINTERRUPTIBLE = 2, /* task_struct.__state */
 	TASK_STOPPED_BIT = 4,
 	TASK_NOLOAD = 0x400, /* a kernel thread that is idle */
 	PF_KTHREAD = 0x00200000, /* task_struct.flags */
-	CGRP_FREEZE_BIT = 1 << 2, /* cgroup.flags: to be frozen, by itself or by an ancestor */
+	CGRP_FREEZE_BIT = 1 << 2, /* cgroup.flags: frozen by itself or through an ancestor */
 	PF_FORKNOEXEC = 0x40,  /* task_struct.flags */
 	TS_COMPAT = 2,         /* thread_info.status: a 32-bit syscall */
 	PIPEFS_MAGIC = 0x50495045,
@@ -204,7 +202,6 @@ struct qstr {
 	const unsigned char *name;
 };
 struct super_block {
-	unsigned int s_dev;
 	unsigned long s_magic;
 };
 struct inode {
@@ -277,8 +274,8 @@ struct inet_sock {
 struct tcp_sock {
 	__u32 snd_nxt;
 	__u32 snd_una;
-	__u32 lsndtime; /* of the last data, in jiffies */
-	__u32 write_seq, copied_seq; /* behind the last byte that the program wrote, and read */
+	__u32 lsndtime; /* time of the last data, in jiffies */
+	__u32 write_seq, copied_seq; /* after the last byte that the program wrote or read */
 };
 struct socket {
 	struct sock *sk;
@@ -314,9 +311,9 @@ struct cgroup {
 	int level;
 	struct kernfs_node *kn;
 	struct cgroup_root *root;
-	struct cgroup *ancestors[0]; /* by level, itself included; since Linux 6.1 */
+	struct cgroup *ancestors[0]; /* by level, including itself; since Linux 6.1 */
 };
-/* Before commit 7f203bc89eb6 only their ids. */
+/* Before commit 7f203bc89eb6, only their ids. */
 struct cgroup___ids {
 	__u64 ancestor_ids[0];
 };
@@ -334,14 +331,10 @@ struct completion;
 struct mm_struct {
 	struct file *exe_file;
 };
-struct rlimit {
-	unsigned long rlim_cur;
-};
 struct signal_struct {
 	atomic_t live;
 	int group_exit_code;
 	unsigned int flags;
-	struct rlimit rlim[16];
 };
 typedef void (*__sighandler_t)(int);
 struct sigaction {
@@ -414,27 +407,28 @@ struct bpf_iter__task {
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_tracing.h>
 
-/* The same value, of which clang forgets what it knows: so that a mask behind it, redundant to clang, stays for older
- * kernels' verifiers, which know less. */
+/* Returns the same value, but clang forgets what it knows about it. A mask after it, which clang would remove as
+ * redundant, is then kept for the verifiers of older kernels, which know less. */
 static __always_inline __u64 rose_unknown(__u64 value)
 {
 	asm volatile("" : "+r"(value));
 	return value;
 }
 
-/* A text of the program, cut at `room` bytes: its length with the final 0, or a negative error. */
+/* Reads a string of the program, truncated to `room` bytes. Returns its length including the NUL, or a negative error.
+ */
 static __always_inline long rose_read_user_text(void *to, __u32 room, __u64 address)
 {
 	long n = bpf_probe_read_user_str(to, room, (const void *)address);
 
-	if (n == 0) { /* before Linux 6.13 that is the length of an empty text, and nothing was written */
+	if (n == 0) { /* before Linux 6.13, 0 is returned for an empty string and nothing is written */
 		*(char *)to = 0;
 		n = 1;
 	}
 	return n;
 }
 
-/* Argument `n` of the system call whose registers these are; also valid at its exit (x86-64). */
+/* Argument `n` of the system call with these registers; also valid at its exit (x86-64). */
 static __always_inline __u64 rose_argument(const struct pt_regs *regs, int n)
 {
 	switch (n) {
@@ -448,8 +442,8 @@ static __always_inline __u64 rose_argument(const struct pt_regs *regs, int n)
 	return 0;
 }
 
-/* The open file behind a descriptor of the current task, or NULL. The table cannot shrink, and we
- * run in an RCU section, so what is read is at worst just closed, never freed memory. */
+/* The open file of a descriptor of the current task, or NULL. The table cannot shrink, and this runs in an RCU section,
+ * so the file may have just been closed but is not freed. */
 static __always_inline struct file *rose_file_of(struct task_struct *task, __s64 fd)
 {
 	struct fdtable *table = BPF_CORE_READ(task, files, fdt);

@@ -1,6 +1,5 @@
-/* The tracer in the kernel. What successful calls pay stands first in rose_sys_exit: a compare, a
- * load and a bit test. Everything else happens only when something failed or changed.
- *
+/* The tracer's BPF programs. rose_sys_exit handles successful calls first, because they are the most frequent: a
+ * comparison, a load and a bit test. All other work is done only for failures and changes.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #include "tracer/calls.h"
 #include "tracer/cgroups.h"

@@ -1,5 +1,6 @@
-/* What the tracer's kernel half (tracer.bpf.c) and its user half (src/observe) tell each other. C that C++ compiles. Every record in the
- * ring opens with struct rose_head; numbers once used for a kind or a piece stay used. Nothing here reaches a file: dumps have their own form.
+/* The interface between the tracer's BPF programs (tracer.bpf.c) and user space (src/observe). C that C++ also
+ * compiles. Every record in the ring begins with struct rose_head. Numbers of kinds and parts are never reused. Nothing
+ * here is written to files: dumps have their own format.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_TRACER_H
 #define ROSE_TRACER_H
@@ -32,11 +33,11 @@ enum {
 	ROSE_MOST_NODES = 256,
 	ROSE_MOST_LEVELS = 8,
 	ROSE_PATH_BYTES = 4096,
-	/* A piece begins below the limit and is at most a path long. */
+	/* A part begins below the limit and is at most as long as a path. */
 	ROSE_RECORD_LIMIT = 0x3fff,
 	ROSE_RECORD_BYTES = ROSE_RECORD_LIMIT + 1 + ROSE_PATH_BYTES + 512,
 	ROSE_SCRATCHES = 2,
-	ROSE_CGROUP_PATH = 1024, /* of a cgroup, its NUL included: what the kernel's tracepoints tell */
+	ROSE_CGROUP_PATH = 1024, /* path of a cgroup including NUL, as long as the kernel's tracepoints report */
 };
 
 /* ---- records ---- */
@@ -46,19 +47,19 @@ enum rose_kind {
 	ROSE_ENTERED = 3,  /* struct rose_entered */
 	ROSE_SILENT = 4,   /* struct rose_silent */
 	ROSE_PROCESS = 5,  /* struct rose_process */
-	ROSE_CGROUP = 10,  /* struct rose_cgroup: for the user half only, never an event */
+	ROSE_CGROUP = 10,  /* only for user space, never an event */
 };
 
-/* Equal events of a storm, told by a record of their own: its last time, process and thread are in the head. */
+/* Equal events of a storm, reported in one record: the time, process and thread of the last one are in the head. */
 enum { ROSE_COUNTED = 16 /* struct rose_counted */ };
 
-/* What was asked for at a place of the code; never an event of the window. */
+/* A requested value; never an event in the window. */
 enum { ROSE_VALUE = 17 /* struct rose_value */ };
-/* What went over a connection; never an event of the window either. */
+/* Data sent or received on a connection; never an event in the window. */
 enum { ROSE_SPOKEN = 18 /* struct rose_spoken */ };
 
 struct rose_head {
-	rose_u32 size; /* of the record, pieces included */
+	rose_u32 size; /* of the record, including its parts */
 	rose_u16 kind;
 	rose_u16 node;
 	rose_u64 ts_ns; /* CLOCK_MONOTONIC */
@@ -72,17 +73,17 @@ struct rose_call {
 	rose_s64 result; /* -errno when failed */
 	rose_s32 fd;     /* -1: none */
 	rose_u16 nr;
-	rose_u8 operation; /* a failed io_uring operation: its opcode */
+	rose_u8 operation; /* opcode of a failed io_uring operation */
 	rose_u8 pad;
-	rose_u32 open_flags; /* of a call that opened something anew */
+	rose_u32 open_flags; /* of a call that opened something */
 	rose_u32 pad2;
 };
 ROSE_SIZE(struct rose_call, 48);
 
-/* Behind a call: pieces, each at a multiple of 8. */
+/* Parts that follow a call, each aligned to 8 bytes. */
 enum rose_piece_kind {
-	ROSE_PATH = 1,   /* text as the caller gave it */
-	ROSE_BASE = 2,   /* fragments: the folder it is relative to */
+	ROSE_PATH = 1,   /* text as given by the caller */
+	ROSE_BASE = 2,   /* fragments: the folder that it is relative to */
 	ROSE_PATH2 = 3,
 	ROSE_BASE2 = 4,
 	ROSE_FILE = 5,   /* fragments: the path of the descriptor's file */
@@ -90,14 +91,14 @@ enum rose_piece_kind {
 	ROSE_UNIX = 7,   /* text of a unix socket's address */
 	ROSE_PIPE = 8,   /* u64 inode number */
 	ROSE_ANON = 9,   /* text: "[eventpoll]" */
-	ROSE_NETLINK = 10, /* u64 protocol: who is at the other end in the kernel */
-	ROSE_NAME = 11,  /* text: of the method that was entered */
+	ROSE_NETLINK = 10, /* u64 protocol: identifies the kernel's end */
+	ROSE_NAME = 11,  /* text: the method that was entered */
 };
-/* Last of a call that belongs to a storm, and behind a process of one: struct rose_storm_mark. */
+/* The last part of a call, or of a process, that belongs to a storm: struct rose_storm_mark. */
 enum { ROSE_STORM = 16 };
 enum rose_piece_flag {
-	ROSE_CUT = 1,      /* the front is missing */
-	ROSE_UNLINKED = 2, /* the file has no name any more */
+	ROSE_CUT = 1,      /* the beginning is missing */
+	ROSE_UNLINKED = 2, /* the file has been unlinked */
 };
 struct rose_piece {
 	rose_u16 length; /* of what follows */
@@ -106,7 +107,7 @@ struct rose_piece {
 	rose_u32 pad;
 };
 ROSE_SIZE(struct rose_piece, 8);
-/* Fragments are names, leaf first, each ending with NUL: "snapshot.0\0x\0lib\0var\0". */
+/* Fragments are names in reverse order, each terminated by NUL: "snapshot.0\0x\0lib\0var\0". */
 
 struct rose_address {
 	rose_u16 family;
@@ -116,15 +117,15 @@ struct rose_address {
 };
 ROSE_SIZE(struct rose_address, 24);
 
-/* ---- storms: equal failures, or changes, or processes that come and go, that one CPU sees ---- */
+/* ---- storms: many equal failures, changes, or starts and ends of processes on one CPU ---- */
 
-/* So many within a second are told one by one, further ones are counted. */
+/* This many per second are recorded individually; further ones are counted. */
 enum { ROSE_STORM_FEW = 32 };
 #define ROSE_STORM_NS 1000000000ull
 
 struct rose_storm_mark {
-	rose_u64 key;      /* what is counted from here on, ROSE_COUNTED tells by this alone */
-	rose_u64 first_ns; /* the first of those this record stands for; the head has the last */
+	rose_u64 key;      /* ROSE_COUNTED refers to later ones by this key alone */
+	rose_u64 first_ns; /* of the first event that this record represents; the last one is in the head */
 	rose_u32 count;
 	rose_u32 pad;
 };
@@ -136,17 +137,17 @@ struct rose_counted {
 };
 ROSE_SIZE(struct rose_counted, 48);
 
-/* A place in the table of a CPU. Whoever holds `busy` (by exchange, in the kernel or in the tracer's process, which
- * has the table mapped) may touch the rest; nobody waits for it in the kernel. */
+/* An entry in the table of a CPU. Only the holder of `busy` may access the rest (it is taken by exchange, in the kernel
+ * or in the tracer's process, which maps the table). BPF programs do not wait for it. */
 struct rose_storm {
-	rose_u64 key;      /* 0: free */
-	rose_u64 begin_ns; /* of the second that is being counted */
-	rose_u64 first_ns; /* of the pending ones */
+	rose_u64 key;      /* 0: unused */
+	rose_u64 begin_ns; /* start of the second that is being counted */
+	rose_u64 first_ns; /* of the events in `pending` */
 	rose_u64 last_ns;
 	rose_u64 busy;
 	rose_u32 seen;     /* in this second */
-	rose_u32 pending;  /* counted and not yet told */
-	rose_u32 told;     /* a record with this key is in the ring or was */
+	rose_u32 pending;  /* counted but not reported yet */
+	rose_u32 told;     /* a record with this key has been sent */
 	rose_u32 node, tgid, tid;
 };
 ROSE_SIZE(struct rose_storm, 64);
@@ -154,38 +155,38 @@ ROSE_SIZE(struct rose_storm, 64);
 struct rose_entered {
 	struct rose_head head;
 	rose_u32 function;
-	rose_u32 link; /* which of the links it is attached by: two, for a moment, may tell one entry */
+	rose_u32 link; /* number of the link; for a short time, two links may report the same entry */
 };
 ROSE_SIZE(struct rose_entered, 32);
-/* As `function`: a method of a JVM, whose name follows as a piece. `link` 1: its entries are no longer told. */
+/* In `function`: a Java method, whose name follows as a part. `link` 1: its entries are no longer reported. */
 #define ROSE_NAMED 0xffffffffu
 
-/* ---- values that are asked for: where each is, is data ---- */
+/* ---- requested values: the location of each is data ---- */
 
 enum {
 	ROSE_CHAIN_STEPS = 8,
-	ROSE_TEXT_BYTES = 64,	/* of a text, as much is told */
+	ROSE_TEXT_BYTES = 64,	/* longest part of a text that is recorded */
 	ROSE_MOST_FETCHES = 1024,
-	ROSE_FETCHES_AT_ONCE = 16, /* at one place */
+	ROSE_FETCHES_AT_ONCE = 16, /* at one location */
 	ROSE_NO_REGISTER = 0xff,
 };
 
-/* A register (by the psABI's DWARF number) and the first offset added to it; then, `reads` times, the word that stands there and
- * the next offset. All sums are modulo 2^64. */
+/* A register (by DWARF number, psABI) plus the first offset; then, `reads` times, the word at that address plus the
+ * next offset. All sums are modulo 2^64. */
 struct rose_chain {
 	rose_u64 offsets[ROSE_CHAIN_STEPS];
-	rose_u8 base;  /* ROSE_NO_REGISTER: the first offset alone */
+	rose_u8 base;  /* ROSE_NO_REGISTER: only the first offset */
 	rose_u8 reads; /* less than ROSE_CHAIN_STEPS */
 	rose_u8 pad[6];
 };
 ROSE_SIZE(struct rose_chain, 72);
 
 enum rose_fetch_kind {
-	ROSE_FETCH_WORD = 1,    /* what the chain comes to */
-	ROSE_FETCH_MEMORY = 2,  /* `size` bytes there */
-	ROSE_FETCH_TEXT = 3,    /* the text there, up to its NUL */
-	ROSE_FETCH_COUNTED = 4, /* the text there, as long as `length` comes to */
-	ROSE_FETCH_CODE = 5,    /* the address there, less that of the instruction at which it is read */
+	ROSE_FETCH_WORD = 1,    /* the result of the chain */
+	ROSE_FETCH_MEMORY = 2,  /* `size` bytes at that address */
+	ROSE_FETCH_TEXT = 3,    /* the NUL-terminated text at that address */
+	ROSE_FETCH_COUNTED = 4, /* the text at that address, with the length that `length` yields */
+	ROSE_FETCH_CODE = 5,    /* the address there, relative to the instruction that reads it */
 };
 struct rose_fetch {
 	struct rose_chain at;
@@ -197,11 +198,11 @@ struct rose_fetch {
 ROSE_SIZE(struct rose_fetch, 152);
 
 enum rose_fetch_failure {
-	ROSE_UNREADABLE = 1, /* what it leads to is not in memory */
-	ROSE_NULL = 2,       /* a text that is nowhere */
-	ROSE_TOO_MANY = 3,   /* told by an agent: it leaves some out from here on */
+	ROSE_UNREADABLE = 1, /* an address on the way is not in memory */
+	ROSE_NULL = 2,       /* a text whose pointer is null */
+	ROSE_TOO_MANY = 3,   /* reported by an agent: further values are dropped */
 };
-/* What the bits of a value are that a JVM's agent tells; 0: the fetch says so. */
+/* The type of a value reported by a JVM's agent; 0: defined by the fetch. */
 enum rose_value_form {
 	ROSE_FORM_INTEGER = 1,
 	ROSE_FORM_BOOLEAN = 2,
@@ -209,9 +210,9 @@ enum rose_value_form {
 	ROSE_FORM_FLOAT = 4,
 	ROSE_FORM_DOUBLE = 5,
 	ROSE_FORM_TEXT = 6,    /* `word`: its whole length */
-	ROSE_FORM_OBJECT = 7,  /* the text names its class */
+	ROSE_FORM_OBJECT = 7,  /* the text is the name of its class */
 	ROSE_FORM_CONSTANT = 8, /* of an enumeration: the text is its name */
-	ROSE_FORM_CALLER = 9,   /* the end of a method's name; `word`: the line there, 0 not known */
+	ROSE_FORM_CALLER = 9,   /* the end of a method's name; `word`: the line, 0 if unknown */
 };
 struct rose_value {
 	struct rose_head head;
@@ -220,11 +221,11 @@ struct rose_value {
 	rose_u8 length;     /* of the text */
 	rose_u8 form;       /* rose_value_form */
 	rose_u8 pad;
-	rose_u64 word;      /* of a counted text its whole length */
+	rose_u64 word;      /* for a counted text, its whole length */
 	rose_u8 text[ROSE_TEXT_BYTES];
 };
 ROSE_SIZE(struct rose_value, 104);
-/* The cookie of a place: its number, then the first of its fetches from bit 16 on, and how many from bit 32 on. */
+/* The cookie of a location: its number, the index of its first fetch from bit 16, and their number from bit 32. */
 
 enum rose_process_flag {
 	ROSE_MAIN = 1,
@@ -245,10 +246,10 @@ struct rose_process {
 };
 ROSE_SIZE(struct rose_process, 40);
 
-/* What the walk over all tasks tells of each thread of a node that waits uninterruptibly. */
+/* Reported by the iterator over all tasks for each thread of a node that waits uninterruptibly. */
 struct rose_blocked {
-	rose_u64 start_ns;  /* of the thread: ids come again */
-	rose_u64 switches;  /* unchanged: it is still the same wait */
+	rose_u64 start_ns;  /* of the thread, because ids are reused */
+	rose_u64 switches;  /* if unchanged, it is still the same wait */
 	rose_u32 tgid;
 	rose_u32 tid;
 	rose_u32 node;
@@ -256,10 +257,11 @@ struct rose_blocked {
 };
 ROSE_SIZE(struct rose_blocked, 32);
 
-/* What the ring had no room for though it must not be missed: the reader looks at the counts, and acts as if it had been told. */
+/* Events for which the ring had no space although they must not be missed. The reader checks the counts and acts as if
+ * it had received the records. */
 struct rose_missed {
 	rose_u64 cgroups; /* made or removed */
-	rose_u64 ends;    /* of processes, not orderly; the last one: */
+	rose_u64 ends;    /* abnormal ends of processes; the last one: */
 	rose_u32 node;
 	rose_u32 tgid;
 	rose_s32 exit_code; /* -1: none */
@@ -269,8 +271,8 @@ struct rose_missed {
 };
 ROSE_SIZE(struct rose_missed, 40);
 
-/* A target cgroup was made or removed. One that is made again has another id: by then the kernel half follows it
- * already, and the user half attaches to its sockets. */
+/* A target cgroup was created or removed. If it is created again, it has another id: the BPF programs already trace it,
+ * and user space attaches to its sockets. */
 struct rose_cgroup {
 	struct rose_head head;
 	rose_u64 id;
@@ -279,14 +281,14 @@ struct rose_cgroup {
 };
 ROSE_SIZE(struct rose_cgroup, 40);
 
-/* Value of rose_places, whose key is the path from the hierarchy's top, filled up with NUL. */
+/* Value of rose_places, whose key is the path from the root of the hierarchy, padded with NUL. */
 struct rose_place {
 	rose_u32 node;
 	rose_u32 place;
 };
 ROSE_SIZE(struct rose_place, 8);
 
-/* ---- network: one direction of a pair of hosts, for one service port ---- */
+/* ---- network: one direction between two hosts, for one service port ---- */
 struct rose_pair {
 	rose_u32 node;
 	rose_u16 port;     /* of the service, host order */
@@ -300,33 +302,33 @@ ROSE_SIZE(struct rose_pair, 40);
 struct rose_pair_state {
 	rose_u64 first_ns;
 	rose_u64 last_ns;
-	rose_u64 usual_ns; /* the longest of its usual gaps, fading */
-	rose_u64 given_up_ns; /* TCP: this side ended a connection in this silence; 0: it did not */
-	rose_u64 asked_ns; /* TCP: since when this side sends again what nobody acknowledges; 0: it does not */
-	rose_u64 handshake_ns; /* when the last SYN came whose ACK is awaited; 0: none */
-	rose_s64 open;     /* TCP: connections known to be open; far below 0: ROSE_MOVED */
+	rose_u64 usual_ns; /* longest of its usual gaps, decaying */
+	rose_u64 given_up_ns; /* TCP: this side closed a connection during this silence; 0: it did not */
+	rose_u64 asked_ns; /* TCP: start of retransmissions of unacknowledged data; 0: none */
+	rose_u64 handshake_ns; /* when the last SYN arrived whose ACK is awaited; 0: none */
+	rose_s64 open;     /* TCP: number of known open connections; far below 0: ROSE_MOVED */
 	rose_u32 packets;
-	/* Packets after a pause, where the socket is at hand: with something of ours unacknowledged, or unasked. */
+	/* Packets after a pause, if the socket is known: while own data was unacknowledged, or otherwise. */
 	rose_u32 answers, unasked;
 	rose_u32 pad;
 };
 ROSE_SIZE(struct rose_pair_state, 72);
 
-/* A pair is told from a rarely used one by: packets seen, and silence over usual gap. One whose far side speaks only
- * when asked is silent only when it was asked. */
+/* What distinguishes a used pair from a rarely used one: number of packets, and silence relative to the usual gap. A
+ * pair whose remote side only answers is silent only if it was asked. */
 enum { ROSE_PACKETS_LEAST = 5, ROSE_GAP_FACTOR = 3, ROSE_ANSWERS_LEAST = 4, ROSE_ANSWERS_FACTOR = 8 };
-/* A peer that is there answers the end of an idle connection sooner than this. */
+/* A reachable peer answers the end of an idle connection within this time. */
 #define ROSE_ANSWER_NS 500000000ull
-/* Packets further apart belong to another exchange. */
+/* Packets with a larger distance belong to another exchange. */
 #define ROSE_EXCHANGE_NS 8000000ull
 
-/* A connection was ended on this side, and the peer did not even answer that; or it answers nothing at all. */
+/* This side closed a connection, and the peer did not even answer that, or answers nothing at all. */
 static inline int rose_unanswered(const struct rose_pair_state *state, rose_u64 now)
 {
 	return state->asked_ns || (state->given_up_ns && now - state->given_up_ns >= ROSE_ANSWER_NS);
 }
 
-/* How long a silence of `gap` up to `now` is told to have been; 0: it is none. `tcp` and `delay` as the pair's. */
+/* The length of a silence of `gap` up to `now` to be reported; 0: none. `tcp` and `delay` belong to the pair. */
 static inline rose_u64 rose_told_ns(const struct rose_pair_state *state, int tcp, rose_u64 now, rose_u64 gap,
 				    rose_u64 delay)
 {
@@ -337,12 +339,13 @@ static inline rose_u64 rose_told_ns(const struct rose_pair_state *state, int tcp
 	if (gap > state->usual_ns * ROSE_GAP_FACTOR) {
 		if (asked)
 			return gap;
-		/* Nothing was asked. It is silent if it used to speak by itself, for a while, over what is still open. */
+		/* Nothing was asked. It is a silence if the peer used to send on its own for a while and a connection
+		 * is still open. */
 		if ((!tcp || state->open > 0) && now - gap - state->first_ns >= delay / 2 &&
 		    (state->answers < ROSE_ANSWERS_LEAST || state->unasked * ROSE_ANSWERS_FACTOR > state->answers))
 			return gap;
 	}
-	/* Rarely used, and cut when it was. */
+	/* Rarely used, and interrupted when it was used. */
 	if (state->asked_ns && now - state->asked_ns >= delay)
 		return now - state->asked_ns;
 	return 0;
@@ -352,8 +355,8 @@ static inline rose_u64 rose_told_ns(const struct rose_pair_state *state, int tcp
 struct rose_network_settings {
 	rose_u64 delay_ns;
 	rose_u64 tick_ns; /* of a jiffy */
-	rose_u16 ephemeral_low, ephemeral_high; /* ports given to clients */
-	rose_u8 has_addresses; /* whole interfaces: nodes are told by rose_addresses */
+	rose_u16 ephemeral_low, ephemeral_high; /* ports assigned to clients */
+	rose_u8 has_addresses; /* whole interfaces: nodes are identified by rose_addresses */
 	rose_u8 pad[3];
 };
 ROSE_SIZE(struct rose_network_settings, 24);
@@ -367,20 +370,20 @@ struct rose_connection {
 };
 ROSE_SIZE(struct rose_connection, 40);
 
-/* ---- what nodes say to each other: bytes that a call handed to a connection, or took from one ---- */
+/* ---- messages between nodes: bytes that a call sent to or received from a connection ---- */
 enum {
-	ROSE_SPOKEN_BYTES = 64,   /* of what was said, so many are told */
-	ROSE_SPOKEN_RATE = 4000,  /* of one node in a second: further ones are counted as left out */
-	ROSE_SPOKEN_AT_ONCE = 8,  /* datagrams of one call */
+	ROSE_SPOKEN_BYTES = 64,   /* this many bytes of a message are recorded */
+	ROSE_SPOKEN_RATE = 4000,  /* messages per node and second; further ones are counted as dropped */
+	ROSE_SPOKEN_AT_ONCE = 8,  /* datagrams per call */
 };
 struct rose_spoken {
 	struct rose_head head;
 	struct rose_connection conn;
-	rose_u32 end;      /* TCP: the number of the byte behind the last one; both sides count alike */
+	rose_u32 end;      /* TCP: sequence number after the last byte, equal on both sides */
 	rose_u32 bytes;
 	rose_u8 protocol;
-	rose_u8 taken;     /* from the connection, else handed to it */
-	rose_u8 length;    /* of what is told of it */
+	rose_u8 taken;     /* received instead of sent */
+	rose_u8 length;    /* recorded bytes */
 	rose_u8 pad;
 	rose_u32 pad2;
 	rose_u8 data[ROSE_SPOKEN_BYTES];
@@ -388,7 +391,7 @@ struct rose_spoken {
 ROSE_SIZE(struct rose_spoken, 144);
 /* By node. */
 struct rose_spoken_gate {
-	rose_u64 begin_ns; /* of the second that is being counted */
+	rose_u64 begin_ns; /* start of the second that is being counted */
 	rose_u64 left_out;
 	rose_u32 count;
 	rose_u32 pad;
@@ -408,15 +411,15 @@ struct rose_connection_state {
 };
 ROSE_SIZE(struct rose_connection_state, 8);
 
-/* What came to be, and what was let go of in order: the rest of what is missing was evicted. */
+/* Entries that were created and those removed normally: the difference was evicted. */
 struct rose_network_counts {
 	rose_u64 pairs;
 	rose_u64 connections, ended;
 };
 ROSE_SIZE(struct rose_network_counts, 24);
 
-/* ---- handshakes: what ties the clocks of two hosts ---- */
-/* Arrivals only. At the server: of the SYN, then of the ACK; at the client: of the SYN and ACK. */
+/* ---- handshakes: they relate the clocks of two hosts ---- */
+/* Arrivals only: at the server, of the SYN and the ACK; at the client, of the SYN-ACK. */
 struct rose_handshake {
 	rose_u64 first_ns; /* 0: the slot is empty */
 	rose_u64 last_ns;  /* 0 at the client */
@@ -426,8 +429,9 @@ struct rose_handshake {
 	rose_u8 pad[7];
 };
 ROSE_SIZE(struct rose_handshake, 32);
-/* Two dumps are of use when they hold the same handshakes. Slot n keeps the latest of about one in 2^(n+1), chosen by
- * the number that both sides see: dumps taken a while apart agree in the higher slots, however many connect. */
+/* Two dumps are comparable only if they contain the same handshakes. Slot n keeps the latest of about one in 2^(n+1)
+ * handshakes, selected by the number that both sides see. Dumps taken at different times therefore agree in the higher
+ * slots, however many connections there are. */
 enum { ROSE_HANDSHAKES = 12 };
 struct rose_handshakes {
 	struct rose_handshake slots[ROSE_HANDSHAKES];
@@ -445,10 +449,10 @@ struct rose_syn {
 };
 ROSE_SIZE(struct rose_syn, 16);
 
-/* Value of rose_attached: the node + 1, or 0 for none, and how to know better. */
+/* Value of rose_attached: the node + 1, or 0 for none, and flags that say how to determine it. */
 #define ROSE_ATTACHED_NODE 0xffffull
-#define ROSE_BY_SOCKET (1ull << 32) /* processes share the cgroup: rose_sockets tells */
-#define ROSE_BY_LEVEL (1ull << 33)  /* cgroups of nodes lie in it: the deepest is meant */
+#define ROSE_BY_SOCKET (1ull << 32) /* processes share the cgroup: see rose_sockets */
+#define ROSE_BY_LEVEL (1ull << 33)  /* it contains cgroups of nodes: the deepest one counts */
 
 struct rose_silent {
 	struct rose_head head;
@@ -461,17 +465,17 @@ ROSE_SIZE(struct rose_silent, 80);
 
 /* ---- tables ---- */
 
-/* What a syscall's arguments are; set before loading, from kernel::SyscallInfo. -1: it has none. */
+/* The arguments of a system call; set before loading from kernel::SyscallInfo. -1: none. */
 enum rose_call_flag {
-	ROSE_TEXT2 = 1,      /* path2 is no path (target of a symlink): taken as it is */
-	ROSE_FLAGS_1 = 2,    /* open flags in argument 1: a success counts with O_CREAT or O_TRUNC */
+	ROSE_TEXT2 = 1,      /* path2 is not a path (target of a symlink) and stays as it is */
+	ROSE_FLAGS_1 = 2,    /* open flags in argument 1: a success counts if O_CREAT or O_TRUNC is set */
 	ROSE_FLAGS_2 = 4,    /* ... in argument 2 */
 	ROSE_FLAGS_HOW = 8,  /* ... in the struct open_how of argument 2 */
-	ROSE_NEW_SOCKET = 16, /* succeeds with a descriptor whose peer matters */
+	ROSE_NEW_SOCKET = 16, /* returns a descriptor whose peer matters */
 	ROSE_MESSAGE = 32,   /* argument 1 is a struct msghdr that may hold an address */
-	ROSE_AGAIN_NONBLOCK = 64, /* EAGAIN is noise on non-blocking descriptors: else it is a timeout */
+	ROSE_AGAIN_NONBLOCK = 64, /* EAGAIN is noise on non-blocking descriptors; otherwise it is a timeout */
 };
-/* Expected failures: a bit an errno, for each call. */
+/* Expected failures: one bit per errno for each call. */
 enum { ROSE_NOISE_ERRNOS = 256, ROSE_NOISE_WORDS = 4 };
 struct rose_call_signature {
 	rose_s8 path, dirfd, path2, dirfd2;
@@ -483,7 +487,7 @@ struct rose_call_signature {
 };
 ROSE_SIZE(struct rose_call_signature, 16);
 
-/* Value of rose_procs: the node, ROSE_PROC_NODE when the process is nobody's though its cgroup is a node's. */
+/* Value of rose_procs: the node; ROSE_PROC_NODE if the process belongs to no node although its cgroup does. */
 enum { ROSE_PROC_MAIN = 0x80000000u, ROSE_PROC_NODE = 0x7fffffffu };
 
 struct rose_node {
@@ -497,11 +501,11 @@ struct rose_stats {
 	rose_u64 recorded;
 	rose_u64 lost;       /* the ring was full */
 	rose_u64 suppressed; /* expected noise */
-	rose_u64 foreign;    /* failed calls of the i386 and x32 tables, whose numbers we don't know */
+	rose_u64 foreign;    /* failed calls of the i386 and x32 tables, whose numbers are unknown */
 };
 ROSE_SIZE(struct rose_stats, 32);
 
-/* A process, for good: pids come again. */
+/* Identifies a process uniquely, because pids are reused. */
 struct rose_identity {
 	rose_u64 start_ns;
 	rose_u32 tgid;
@@ -509,14 +513,14 @@ struct rose_identity {
 };
 ROSE_SIZE(struct rose_identity, 16);
 
-/* A pause going on: key of rose_paused is the tgid, or ROSE_FROZEN | cgroup id. */
+/* A pause that has not ended: the key of rose_paused is the tgid, or ROSE_FROZEN | cgroup id. */
 #define ROSE_FROZEN (1ull << 63)
 struct rose_pause {
 	rose_u64 since_ns;
 	rose_u32 node;
 	rose_u32 tgid; /* 0: a frozen cgroup */
 	rose_u32 signal;
-	rose_u32 flags; /* rose_process_flag, as of its beginning */
+	rose_u32 flags; /* rose_process_flag at its beginning */
 };
 ROSE_SIZE(struct rose_pause, 24);
 

@@ -4,9 +4,10 @@ install(FILES configs/rose-trace.service configs/rose-trace@.service
   DESTINATION lib/systemd/system COMPONENT rose)
 install(FILES configs/rose.toml configs/schedule.toml configs/rose-trace.daemonset.yaml
   DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT rose)
-install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT rose)
-install(FILES configs/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/configs COMPONENT rose)
-install(FILES src/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/src COMPONENT rose)
+install(FILES README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT rose)
+file(GLOB rose_pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/configs/*.md)
+install(FILES ${rose_pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/configs COMPONENT rose)
+install(FILES src/README.md src/architecture.svg DESTINATION ${CMAKE_INSTALL_DOCDIR}/src COMPONENT rose)
 install(FILES examples/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT rose)
 # Made by the program when it was linked (src/cli/CMakeLists.txt).
 install(DIRECTORY ${PROJECT_BINARY_DIR}/help/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT rose)

@@ -1,14 +1,26 @@
 // The main of every test program: Catch2's, after a look at whether the tests can run here at all, and with a list of
 // the cases that could not. When no case could, the program has skipped: exit 77.
+//
+// Cases run in an order drawn from a seed (ROSE_TEST_SEED, otherwise the time), so that none comes to rely on another.
+// What fails is followed by the command that repeats it.
 #define CATCH_CONFIG_RUNNER
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <ctime>
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "skip.h"
 
@@ -17,6 +29,7 @@ namespace {
 struct Cases {
   std::size_t run = 0;
   std::map<std::string, std::set<std::string>> skipped;  // by name: what is missing
+  std::vector<std::string> failed;
 };
 Cases& cases() {
   static Cases all;
@@ -30,8 +43,49 @@ class Counter final : public Catch::TestEventListenerBase {
     TestEventListenerBase::testCaseStarting(info);
     ++cases().run;
   }
+  void testCaseEnded(const Catch::TestCaseStats& stats) override {
+    TestEventListenerBase::testCaseEnded(stats);
+    if (!stats.totals.testCases.allOk()) cases().failed.push_back(stats.testInfo.name);
+  }
 };
 CATCH_REGISTER_LISTENER(Counter)
+
+// Tests that need root get a network of their own: the ports that they name are free there, also while the same test
+// runs elsewhere.
+bool enter_own_network() {
+  if (::unshare(CLONE_NEWNET) != 0) return false;
+  const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ifreq request{};
+  std::strcpy(request.ifr_name, "lo");
+  request.ifr_flags = IFF_UP;
+  const bool up = socket >= 0 && ::ioctl(socket, SIOCSIFFLAGS, &request) == 0;
+  ::close(socket);
+  return up;
+}
+
+// As a shell reads it. Catch2 reads names as patterns, in which some characters have a meaning.
+std::string quoted(const std::string& name) {
+  std::string text = "'";
+  for (const char c : name) {
+    if (c == ',' || c == '[' || c == ']' || c == '\\') text += '\\';
+    text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  }
+  return text + "'";
+}
+
+// Tests that change what all of the machine has (ROSE_TEST_ALONE) have it for themselves, whoever runs tests on it; all
+// others share it. As long as this process lives.
+void share_machine() {
+  const int lock = ::open("/run/lock/rose-tests", O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (lock >= 0) (void)::flock(lock, std::getenv("ROSE_TEST_ALONE") != nullptr ? LOCK_EX : LOCK_SH);
+}
+
+std::string environment() {
+  std::string text;
+  for (const char* name : {"ROSE_TEST_NEEDS_ROOT", "ROSE_TEST_ALONE", "ROSE_TEST_BACKEND"})
+    if (const char* value = std::getenv(name); value != nullptr) text += std::string(name) + "=" + value + " ";
+  return text;
+}
 
 }  // namespace
 
@@ -45,8 +99,24 @@ int main(int argc, char** argv) {
     std::puts("SKIPPED: needs root (namespaces, cgroups, BPF)");
     return 77;
   }
-  const int failed = Catch::Session().run(argc, argv);
+  if (std::getenv("ROSE_TEST_NEEDS_ROOT") != nullptr && !enter_own_network()) {
+    std::puts("SKIPPED: needs a network namespace of its own");
+    return 77;
+  }
+  share_machine();
+  Catch::Session session;
+  const char* wanted = std::getenv("ROSE_TEST_SEED");
+  const auto seed = wanted != nullptr ? static_cast<unsigned>(std::strtoul(wanted, nullptr, 10))
+                                      : static_cast<unsigned>(std::time(nullptr)) ^ static_cast<unsigned>(::getpid());
+  session.configData().runOrder = Catch::RunTests::InRandomOrder;
+  session.configData().rngSeed = seed;
+  if (const int wrong = session.applyCommandLine(argc, argv); wrong != 0) return wrong;
+  std::printf("seed %u\n", seed);
+  const int failed = session.run();
   const Cases& all = cases();
+  if (!all.failed.empty()) std::printf("to repeat what failed:\n");
+  for (const std::string& name : all.failed)
+    std::printf("  ROSE_TEST_SEED=%u %s%s %s\n", seed, environment().c_str(), argv[0], quoted(name).c_str());
   for (const auto& [name, reasons] : all.skipped) {
     for (const std::string& missing : reasons) std::printf("SKIPPED: %s: %s\n", name.c_str(), missing.c_str());
   }

@@ -45,17 +45,6 @@ step "tests"
 jobs=$((4 * $(nproc)))  # they mostly wait; the more at once, the more goes to looking whether what they wait for has come
 tests first release -LE readers -j "$jobs" || true
 failed=$(names '\*\*\*(Failed|Timeout|Exception|Not Run)|\*\*\*Exception' first)
-again=""
-if [ -n "$failed" ]; then
-  # Real clusters on a machine that others use: those, and only those, get one more try, by themselves.
-  clusters=$(grep '^cluster_' <<<"$failed" || true)
-  if [ -n "$clusters" ]; then
-    step "a second try: $(paste -sd' ' <<<"$clusters")"
-    tests second release -R "^($(paste -sd'|' <<<"$clusters"))\$" || true
-    again=$(comm -12 <(names ' Passed' second) <(sort <<<"$clusters"))  # what they need set up runs, too
-    failed=$(comm -23 <(sort <<<"$failed") <(sort <<<"$again"))
-  fi
-fi
 
 step "the readers' tests under AddressSanitizer and UndefinedBehaviorSanitizer"
 # Now it is what is waited for.
@@ -67,17 +56,26 @@ if ! wait $sanitized; then
   exit 1
 fi
 tests readers asan-ubsan -L readers -j "$jobs" || true
-failed=$(printf '%s\n%s\n' "$failed" "$(names '\*\*\*(Failed|Timeout|Exception|Not Run)' readers | sed 's/$/ (sanitized)/')" | sed '/^$/d')
+sanitized_failed=$(names '\*\*\*(Failed|Timeout|Exception|Not Run)' readers)
 
 # What could not run: whole tests, and single cases of those that passed.
 skipped=$(grep -ahoE '^SKIPPED: .*' "$logs"/first.log "$logs"/readers.log | sort -u || true)
-passed=$(( $({ names ' Passed' first; names ' Passed' readers | sed 's/$/ (sanitized)/'; cat <<<"$again"; } | sed '/^$/d' | sort -u | wc -l) ))
 count() { sed '/^$/d' <<<"$1" | wc -l; }
+passed=$(( $(names ' Passed' first | wc -l) + $(names ' Passed' readers | wc -l) ))
+fails=$(( $(count "$failed") + $(count "$sanitized_failed") ))
+# repeat BUILD NAMES: how to run each of them again by itself.
+repeat() { sed -e '/^$/d' -e "s|.*|  &   (again: ctest --test-dir build/$1 -R '^&\$' --output-on-failure)|" <<<"$2"; }
 
 step "done"
 echo "skipped, and why:"
 if [ -n "$skipped" ]; then sed 's/^SKIPPED: /  /' <<<"$skipped"; else echo "  none"; fi
-if [ -n "$failed" ]; then echo "failed:"; sed 's/^/  /' <<<"$failed"; fi
-echo "needed a second try: $(count "$again")${again:+ ($(paste -sd' ' <<<"$again"))}"
-echo "$passed passed, $(count "$failed") failed, $(count "$skipped") skipped"
-[ -z "$failed" ] && [ "$passed" -gt 0 ]
+echo "took longest, in seconds beside the others:"
+{ grep -hoE 'Test +#[0-9]+: .* sec' "$logs"/first.out "$logs"/readers.out || true; } |
+  awk '{ printf "%7.1f  %s\n", $(NF - 1), $3 }' | sort -rn | head -20
+if [ $fails -gt 0 ]; then
+  echo "failed:"
+  repeat release "$failed"
+  repeat asan-ubsan "$sanitized_failed"
+fi
+echo "$passed passed, $fails failed, $(count "$skipped") skipped"
+[ $fails -eq 0 ] && [ "$passed" -gt 0 ]

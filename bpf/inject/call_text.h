@@ -1,8 +1,8 @@
-/* What a call that is being made works on, as text: the paths, peer, local address and process that globs are compared with. Found
- * out once a call, at the first condition or fault that asks. Says the same as NotifiedCall in src/inject/call.cc says of a
- * seccomp notification: the two backends must not differ.
+/* The text that globs are compared with for a call: paths, peer, local address and process. Determined once per call,
+ * when the first condition or fault needs it. Must give the same result as NotifiedCall in src/inject/call.cc, so that
+ * the two backends do not differ.
  *
- * All texts stand in one buffer of this CPU, which rose_call has to itself: a kprobe's program is never preempted.
+ * All texts are in one buffer per CPU, which rose_call has for itself, because kprobe programs are not preempted.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_INJECT_CALL_TEXT_H
 #define ROSE_INJECT_CALL_TEXT_H
@@ -12,7 +12,7 @@
 
 enum {
 	PATH_MAX_ = 4096,
-	/* Paths are written from their end: what is relative comes after the folder that it is relative to. */
+	/* Paths are built from the end: first the relative path, then the folder that it is relative to. */
 	PATH_ROOM = 8192,
 	NAME_ROOM = 256,
 	ADDRESS_ROOM = 128,
@@ -37,38 +37,39 @@ struct end {
 	__u16 port;			/* host order */
 	__u32 length;			/* unix */
 	__u8 bytes[16];
-	__u64 name;			/* unix: where the name stands */
-	__u32 user;			/* in the caller's memory */
+	__u64 name;			/* unix: address of the name */
+	__u32 user;			/* the name is in the caller's memory */
 	__u32 pad;
 };
 
 struct call_scratch {
 	__u8 bytes[ARENA + NAME_ROOM];
-	__u8 user[PATH_MAX_ + NAME_ROOM];	/* what the caller's memory holds; also a name on its way */
+	/* bytes copied from the caller's memory; also names while they are moved */
+	__u8 user[PATH_MAX_ + NAME_ROOM];
 	struct text paths[2];
 	struct text peer, local, process;
 	__u32 path_count;
 	__u8 have_paths, have_socket, have_process;
-	__u8 unread;			/* some of the caller's memory is not in memory: at `missing` */
+	__u8 unread;			/* a part of the caller's memory is not present: at `missing` */
 	__u64 missing;
 	__u64 arguments[6];
 	struct rose_call_arguments signature;
-	/* building a path */
+	/* Building a path: */
 	__u32 at;			/* the first byte written so far */
-	__u32 part;			/* behind the component that is being written */
-	__u32 up;			/* ".." still to be taken back */
-	__u32 floor;			/* where the room ends */
+	__u32 part;			/* end of the component that is being written */
+	__u32 up;			/* number of ".." still to be resolved */
+	__u32 floor;			/* lower end of the space */
 	__u32 size;			/* of the text in `user` */
 	struct rose_path path;
-	/* writing an address; not on the stack, which calls inside of calls share */
+	/* Writing an address. Not on the stack, which nested calls share: */
 	struct end end;
 	__u64 parts[5];
 	__u16 words[8];
 	__u32 run, best, best_length;
-	/* comparing */
+	/* Comparing: */
 	struct text text;
 	__u32 t, p, star, retry;
-	/* deciding; kept here too, for the same reason as below */
+	/* Deciding; here for the same reason: */
 	__u32 conditions, faults;	/* matched */
 	__u32 stored;			/* conditions in `pending` and before */
 	__u32 decision;			/* index of rose_calls + 1 */
@@ -87,14 +88,14 @@ static __always_inline void push(struct call_scratch *scratch, __u8 c)
 	if (at <= scratch->floor)
 		return;
 	at--;
-	barrier_var(at);	/* or the compiler compares before it subtracts, and Linux 6.1 loses the bound */
+	barrier_var(at);	/* otherwise clang compares before the subtraction and Linux 6.1 loses the bound */
 	if (at >= ARENA)
 		return;
 	scratch->at = at;
 	scratch->bytes[at] = c;
 }
 
-/* One byte of the text, from its end; a last one more ends the first component. */
+/* Processes one byte from the end; an additional last step completes the first component. */
 static long text_step(__u32 i, struct call_scratch **context)
 {
 	struct call_scratch *scratch = *context;
@@ -188,7 +189,7 @@ __noinline int rose_walk_up(struct call_scratch *scratch, __u64 mnt, __u64 dentr
 	return 0;
 }
 
-/* "pipe:[4711]" and the like. */
+/* "pipe:[4711]" and similar names. */
 static __noinline int name_file(struct call_scratch *scratch, struct inode *inode, struct dentry *dentry, __u32 kind)
 {
 	static const char pipe[] = "pipe:[%lu]", socket[] = "socket:[%lu]", anon[] = "anon_inode:%s";
@@ -261,7 +262,7 @@ __noinline int rose_add_path(struct call_scratch *scratch, __u64 address, __s32 
 		}
 	}
 	if (n <= 1) {
-		/* AT_EMPTY_PATH and the like: the descriptor itself is meant. */
+		/* With AT_EMPTY_PATH and similar, the descriptor itself is meant. */
 		if (dirfd >= 0)
 			rose_add_descriptor(scratch, dirfd, which);
 		return 0;
@@ -308,7 +309,8 @@ __noinline int rose_read_paths(struct call_scratch *scratch)
 /* ---- addresses ---- */
 
 
-/* The steps below keep what they count in `scratch`, unknown to the verifier, which would else walk each way through each of them. */
+/* The functions below keep their counters in `scratch`, where the verifier does not track them; otherwise it would
+ * check every path through each of them. */
 
 static long zeros_step(__u32 i, struct call_scratch **context)
 {
@@ -355,7 +357,7 @@ static long word_step(__u32 i, struct call_scratch **context)
 	return 0;
 }
 
-/* As inet_ntop writes it: the longest run of zeros as "::", no leading zeros. */
+/* Like inet_ntop: the longest run of zeros as "::", no leading zeros. */
 __noinline int rose_put_ipv6(struct call_scratch *scratch, __u32 at)
 {
 	struct call_scratch *context = scratch;
@@ -435,7 +437,7 @@ __noinline int rose_put_end(struct call_scratch *scratch, __u32 at)
 		}
 		if (*to == 0)
 			*to = '@';
-		/* Up to the NUL behind it: the rest is padding. A name may fill all of sun_path. */
+		/* Up to a NUL: bytes after it are padding. A name may fill all of sun_path. */
 		struct name_search search = {.scratch = scratch, .at = at + 5, .size = size};
 
 		n = bpf_loop(109, name_step, &search, 0);
@@ -449,7 +451,7 @@ static __always_inline void end_of_v6(struct end *end)
 {
 	const __u32 *words = (const void *)end->bytes;
 
-	/* IPv4 in IPv6 is told as IPv4. */
+	/* IPv4-mapped IPv6 addresses are shown as IPv4. */
 	if (words[0] == 0 && words[1] == 0 && words[2] == bpf_htonl(0xffff)) {
 		__builtin_memcpy(end->bytes, end->bytes + 12, 4);
 		end->family = AF_INET;
@@ -465,7 +467,7 @@ static __always_inline void unix_end(struct end *end, struct unix_sock *sock)
 	end->name = (__u64)((void *)address + bpf_core_field_offset(struct unix_address, name) + 2);
 }
 
-/* Spelled as put_socket() in bpf/tracer/records.h has it told. */
+/* Spelled as put_socket() in bpf/tracer/records.h does. */
 static __noinline int read_open_socket(struct call_scratch *scratch, struct sock *sk)
 {
 	static const char netlink[] = "netlink:%u";
@@ -480,14 +482,14 @@ static __noinline int read_open_socket(struct call_scratch *scratch, struct sock
 		unix_end(end, (void *)sk);
 		rose_put_end(scratch, AT_LOCAL);
 		unix_end(end, (void *)BPF_CORE_READ((struct unix_sock *)sk, peer));
-		/* Who has no name is told by ours, under which it came. */
+		/* If the peer has no name, use that of our socket, to which it connected. */
 		if (!end->length)
 			unix_end(end, (void *)sk);
 		rose_put_end(scratch, AT_PEER);
 		return 0;
 	}
 	if (family == AF_NETLINK) {
-		/* The other end is the kernel, told by its protocol. */
+		/* The peer is the kernel, identified by its protocol. */
 		scratch->parts[0] = BPF_CORE_READ(sk, sk_protocol);
 		n = bpf_snprintf((char *)&scratch->bytes[AT_PEER], 32, netlink, scratch->parts, sizeof(scratch->parts[0]));
 		scratch->peer.at = AT_PEER;
@@ -607,7 +609,7 @@ __noinline int rose_read_socket(struct call_scratch *scratch)
 	return 0;
 }
 
-/* The name of the process, which is its first thread's. */
+/* The name of the process, which is that of its first thread. */
 static __always_inline void read_process(struct call_scratch *scratch)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();

@@ -1,5 +1,6 @@
-/* The override backend: at a syscall's entry, finds out whether it is one that a condition or fault means, counts it, and answers it
- * in the kernel's stead (bpf_override_return). The same steps in the same order as Supervisor::decide in src/inject/supervisor.cc.
+/* The override backend: at the entry of a system call, determines whether a condition or fault matches it, counts it,
+ * and supplies its result instead of the kernel (bpf_override_return). Follows the same steps in the same order as
+ * Supervisor::decide in src/inject/supervisor.cc.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_INJECT_CALLS_H
 #define ROSE_INJECT_CALLS_H
@@ -21,7 +22,7 @@ struct {
 	__type(value, struct rose_wanted_call);
 } rose_calls SEC(".maps");
 
-/* By node << 16 | syscall: a part of rose_call_items, which are indices of rose_calls. */
+/* By node << 16 | syscall: a range of rose_call_items, which are indices of rose_calls. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -53,7 +54,7 @@ struct {
 } rose_call_scratch SEC(".maps");
 
 enum {
-	GLOB_STEPS = 1 << 20,		/* a path of 4,096 bytes against 252 is not more */
+	GLOB_STEPS = 1 << 20,		/* enough for a path of 4,096 bytes and a glob of 252 */
 	LOCK_TRIES = 1 << 22,
 	NO_STAR = ~0u,
 	EINTR__ = 4,
@@ -119,7 +120,7 @@ __noinline int rose_glob_matches(struct call_scratch *scratch, __u32 at, __u32 l
 	g.glob = bpf_map_lookup_elem(&rose_globs, &key);
 	if (!g.glob)
 		return 0;
-	/* Most are told apart by their last byte. */
+	/* Most globs can be rejected by their last byte. */
 	p = g.glob->length - 1;
 	if (p < ROSE_GLOB_BYTES && g.glob->text[p] != '*' && g.glob->text[p] != '?') {
 		last = at + length - 1;
@@ -142,7 +143,7 @@ static long colon_step(__u32 i, struct call_scratch **context)
 	return i >= scratch->text.length || at >= ARENA || scratch->bytes[at] == ':';
 }
 
-/* `port_only`: what stands behind the last colon counts, the colon included. */
+/* `port_only`: compare the part from the last colon on. */
 __noinline int rose_address_matches(struct call_scratch *scratch, __u32 at, __u32 length, __u32 number, __u32 port_only)
 {
 	struct call_scratch *context = scratch;
@@ -241,7 +242,7 @@ static __always_inline bool is_over(const struct rose_chain *chain, const struct
 	return call->times >= 0 && ROSE_READ(chain->injected) >= (__u64)call->times;
 }
 
-/* Looks whether the call is meant by a condition that is still ahead, or by a fault that is not over. */
+/* Determines whether a pending condition or an unfinished fault matches the call. */
 static long match_item(__u32 i, struct deciding *d)
 {
 	struct call_scratch *scratch = d->scratch;
@@ -293,13 +294,14 @@ static __always_inline void store_pending(struct deciding *d, __u32 element)
 		__sync_fetch_and_add(&d->set->pending, 1);
 		if (!bpf_map_update_elem(&rose_pending, &key, pending, BPF_NOEXIST))
 			return;
-		/* Left by a thread that was killed inside its call, and had this id before; or the call is made again. */
+		/* Left by a thread that was killed inside its call and whose id was reused; or the call is being
+		 * repeated. */
 		__sync_fetch_and_add(&d->set->pending, -1);
 	}
 	bpf_map_update_elem(&rose_pending, &key, pending, BPF_ANY);
 }
 
-/* Writes down what the call counts for when it returns. */
+/* Records what the call counts for when it returns. */
 static long tag_item(__u32 i, struct deciding *d)
 {
 	struct call_scratch *scratch = d->scratch;
@@ -318,7 +320,7 @@ static long tag_item(__u32 i, struct deciding *d)
 	return 0;
 }
 
-/* What is armed is decided for all before the first fires: one call never opens a fault and meets it too. */
+/* Decides for all armed chains before the first one fires, so that a call cannot open a fault and match it too. */
 static long armed_item(__u32 i, struct deciding *d)
 {
 	struct rose_chain *chain;
@@ -365,7 +367,7 @@ static long count_item(__u32 i, struct deciding *d)
 	if (is_over(chain, call))
 		return 0;
 	seen = __sync_fetch_and_add(&chain->seen, 1) + 1;
-	/* A call is changed by one fault; another that wanted it too takes the next. */
+	/* Only one fault changes a call; another one that matches applies to the next call. */
 	if (seen < call->count || d->scratch->decision)
 		return 0;
 	if (ROSE_READ(chain->state) == ROSE_ARMED) {
@@ -390,7 +392,7 @@ static long lock_step(__u32 i, struct locking *locking)
 	return locking->mine;
 }
 
-/* A call that a signal interrupted and that is made again was counted, and let go, the first time. Answers yes once. */
+/* A call that a signal interrupted and that is repeated was counted and passed the first time. Returns true once. */
 static __always_inline bool take_restart(struct rose_settings *set, __u32 tid, __u32 number, __u64 ip)
 {
 	struct rose_restart *known;
@@ -413,19 +415,17 @@ static __always_inline void put_restart(struct rose_settings *set, __u32 tid, st
 	bpf_map_update_elem(&rose_restarts, &tid, restart, BPF_EXIST);
 }
 
-/*
- * Programs at a call's entry cannot wait for a page, and a path that the program never touched itself may not be in memory yet: it
- * is the kernel that would fetch it, too late for us. So the call is made again, and rose meanwhile reads the memory, which fetches it.
- * The kernel restarts a call when a signal is pending: a stop that is taken back at once leaves nothing but that mark.
- * 1: the call is made again.
- */
+/* A program at a call's entry cannot wait for a page fault, and a path that the program has never accessed itself may
+ * not be in memory yet: the kernel would fetch it only after this program. So the call is repeated, and rose reads the
+ * memory meanwhile, which fetches the page. The kernel restarts a call if a signal is pending; a stop that is undone
+ * immediately has no other effect. Returns 1 if the call is repeated. */
 static __noinline int make_again(struct rose_settings *set, __u64 missing, __u32 tid, __u32 number, __u64 ip)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	struct rose_restart fresh = {.ip = ip, .syscall = number}, *known;
 	__u64 now = bpf_ktime_get_ns();
 
-	/* 0 ignored or not handled; 1 ignored: nobody would hear of the SIGCONT. */
+	/* 0: default, 1: ignored. Otherwise the program has a handler that would notice the SIGCONT. */
 	if ((unsigned long)BPF_CORE_READ(task, sighand, action[SIGCONT_ - 1].sa.sa_handler) > 1)
 		return 0;
 	known = bpf_map_lookup_elem(&rose_restarts, &tid);
@@ -453,7 +453,7 @@ static __noinline int copy_text(struct rose_firing *firing, struct call_scratch 
 
 	if (to >= ROSE_FIRING_BYTES / 2)
 		return 0;
-	/* Of a long path the end says more. */
+	/* The end of a long path is more informative. */
 	if (length > ROSE_FIRING_BYTES / 2 - 1) {
 		at += length - (ROSE_FIRING_BYTES / 2 - 1);
 		length = ROSE_FIRING_BYTES / 2 - 1;
@@ -476,7 +476,8 @@ __noinline int rose_describe(struct call_scratch *scratch, __u32 chain, __u32 nu
 	firing->syscall = number;
 	firing->length = 0;
 	rose_read_socket(scratch);
-	if (scratch->path_count && !(scratch->bytes[scratch->paths[0].at & (PATH_ROOM - 1)] == 's' && (scratch->peer.length || scratch->local.length))) {
+	if (scratch->path_count && !(scratch->bytes[scratch->paths[0].at & (PATH_ROOM - 1)] == 's' &&
+				     (scratch->peer.length || scratch->local.length))) {
 		firing->what = 1;
 		copy_text(firing, scratch, &scratch->paths[0]);
 		to = firing->length;
@@ -496,7 +497,7 @@ __noinline int rose_describe(struct call_scratch *scratch, __u32 chain, __u32 nu
 	return 0;
 }
 
-/* Between its fork and its execve a child of rose is not the node yet. */
+/* Between fork and execve, a child of rose does not belong to the node yet. */
 static __always_inline bool is_launching(struct rose_settings *set)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -509,7 +510,8 @@ static __always_inline bool is_launching(struct rose_settings *set)
 	       BPF_CORE_READ(parent, mm, exe_file, f_inode) == BPF_CORE_READ(task, mm, exe_file, f_inode);
 }
 
-/* Field by field: a copy of the whole would lose the volatile, without which the compiler takes them all for zero. */
+/* Field by field: copying the whole struct would lose the volatile, without which the compiler assumes all fields are
+ * zero. */
 static __always_inline void copy_signature(struct call_scratch *scratch, __u32 number)
 {
 	const volatile struct rose_call_arguments *signature = &rose_signatures[number & (ROSE_SYSCALLS - 1)];
@@ -533,7 +535,7 @@ static __noinline long clear_call(struct call_scratch *scratch)
 	return 0;
 }
 
-/* Whom the call may concern, by what it is about. */
+/* Reads what the call refers to. */
 static __always_inline void read_call(struct deciding *d, struct pt_regs *regs, __u32 number, __u32 count)
 {
 	struct call_scratch *scratch = d->scratch;
@@ -550,10 +552,10 @@ static __always_inline void read_call(struct deciding *d, struct pt_regs *regs, 
 	bpf_loop(count, match_item, d, 0);
 }
 
-/* What this thread's last call left behind. */
+/* Removes the state of this thread's last call. */
 static __always_inline void forget_last(struct deciding *d)
 {
-	/* A reading that succeeded at last, or was given up, is a call like any other. */
+	/* A read that finally succeeded or was abandoned makes this an ordinary call. */
 	if (ROSE_READ(d->set->restarts)) {
 		struct rose_restart *known = bpf_map_lookup_elem(&rose_restarts, &d->tid);
 
@@ -569,7 +571,7 @@ static __always_inline void forget_last(struct deciding *d)
 	}
 }
 
-/* Counts the call for the faults that mean it, and finds the one that changes it. */
+/* Counts the call for the faults that match it, and selects the one that changes it. */
 static __always_inline void decide(struct deciding *d, __u32 count)
 {
 	struct locking locking = {};
@@ -579,7 +581,7 @@ static __always_inline void decide(struct deciding *d, __u32 count)
 	state = bpf_map_lookup_elem(&rose_nodes, &key);
 	if (!state)
 		return;
-	/* Held for the few steps below by a thread that cannot be preempted. */
+	/* A thread that cannot be preempted holds the lock for a few steps. */
 	locking.lock = &state->counting;
 	bpf_loop(LOCK_TRIES, lock_step, &locking, 0);
 	if (!locking.mine)
@@ -620,13 +622,14 @@ static __always_inline void carry_out(struct pt_regs *ctx, struct deciding *d, _
 			if (chain->kind == ROSE_CHAIN_CRASH)
 				__sync_fetch_and_add(&chain->injected, 1);
 		}
-		/* The signal is taken before the call returns to the program; should that handle it, the call has failed. */
+		/* The signal is delivered before the call returns to the program. If the program handles it, the call
+		 * has failed. */
 		if (hit || !(call->flags & ROSE_SPARED_ANYWAY))
 			bpf_override_return(ctx, -EINTR__);
 	} else if (call->action == ROSE_DO_PAUSE && is_meant(chain)) {
 		struct rose_restart restart = {.ip = ip, .syscall = number};
 
-		/* It stops before it gets back to the program, which then makes the call: the same one. */
+		/* The thread stops before it returns to the program, which then makes the same call again. */
 		if (signal_current(chain, SIGSTOP_)) {
 			put_restart(d->set, d->tid, &restart);
 			bpf_override_return(ctx, -ERESTARTNOINTR_);

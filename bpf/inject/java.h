@@ -1,6 +1,7 @@
-/* Methods of a JVM: the agent in it (src/jvm/agent) calls rose_jvm_visit(entries, count, signal) whenever a thread comes by a place
- * that the schedule is about. `entries` are conditions, roles and exceptions. An exception is ordered by sending the thread `signal`
- * as often as says which of the place's exceptions it is: it has them before it leaves the function.
+/* Java methods: the agent in the JVM (src/jvm/agent) calls rose_jvm_visit(entries, count, signal) whenever a thread
+ * reaches a location of the schedule. `entries` are conditions, roles and exceptions. To order the nth exception of the
+ * location, the program sends the thread `signal` n times; the agent receives the signals before it leaves the
+ * function.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_INJECT_JAVA_H
 #define ROSE_INJECT_JAVA_H
@@ -16,11 +17,11 @@ struct {
 struct java_visit {
 	struct visit visit;
 	__u64 entries;
-	__u32 throws;		/* exceptions of this place, so far */
-	__u32 ordered;		/* which of them, + 1; 0: none */
+	__u32 throws;		/* exceptions of this location so far */
+	__u32 ordered;		/* index + 1 of the ordered one; 0: none */
 };
 
-/* Verified once, by itself. */
+/* Not static, so that the verifier checks it once. */
 __noinline int rose_visit_throw(struct java_visit *java, __u32 index)
 {
 	struct rose_throw *thrown = bpf_map_lookup_elem(&rose_throws, &index);
@@ -32,7 +33,7 @@ __noinline int rose_visit_throw(struct java_visit *java, __u32 index)
 		return 0;
 	now = java->visit.now;
 	java->throws++;
-	/* One exception a visit: another's turn comes with the next thread. */
+	/* At most one exception per visit; another one applies to the next thread. */
 	if (!thrown || java->ordered)
 		return 0;
 	key = thrown->chain;
@@ -42,7 +43,7 @@ __noinline int rose_visit_throw(struct java_visit *java, __u32 index)
 	state = ROSE_READ(chain->state);
 	if (state == ROSE_WAITING || state == ROSE_WITHDRAWN)
 		return 0;
-	/* What made it ready is not what it waits for. */
+	/* The thread that armed the chain does not count as one that reaches the location. */
 	if (ROSE_READ(chain->armed_ns) == now || ROSE_READ(chain->opened_ns) == now)
 		return 0;
 	seen = __sync_fetch_and_add(&chain->seen, 1) + 1;
@@ -55,7 +56,7 @@ __noinline int rose_visit_throw(struct java_visit *java, __u32 index)
 		}
 		ring(thrown->chain, 3, now);
 	} else if (chain->group && ROSE_READ(chain->state) != ROSE_FIRED) {
-		/* Another of the group may just be winning. */
+		/* Another fault of the group may be winning at this moment. */
 		return 0;
 	}
 	__sync_fetch_and_add(&chain->injected, 1);

@@ -1,6 +1,6 @@
-/* The thread that a fault hits, as it stands: registers, the top of its stack, and which files the code is of that addresses on the
- * stack may be in. All is copied at once, for a process that is killed is gone before anybody could look. Frames are made of it
- * later, in user space.
+/* Copies the state of a thread when a fault affects it: registers, the top of its stack, and the files whose code the
+ * addresses on the stack may belong to. It must be copied at once, because a process that is killed is gone before user
+ * space can read anything. User space later unwinds it.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_INJECT_STACK_H
 #define ROSE_INJECT_STACK_H
@@ -20,21 +20,21 @@ struct {
 enum {
 	STACK_CHUNK = 1024,
 	STACK_PAGE = 4096,
-	LOOKUPS = 768,			/* of addresses; more are left alone */
+	LOOKUPS = 768,			/* address lookups; further addresses are skipped */
 	BUSY_TRIES = 1 << 15,
-	BUSY_LIMIT_NS = 3000000,	/* a whole stack waits no longer than this for those who change the map */
+	BUSY_LIMIT_NS = 3000000,	/* longest time that a stack waits for changes of the memory map */
 	FILE_DEPTH = 64,
 	VM_EXEC_ = 4,
-	NEAR_STACK = 1 << 20,		/* addresses so close above the stack pointer are the stack's own */
+	NEAR_STACK = 1 << 20,		/* addresses this close above the stack pointer are on the stack itself */
 };
 
 struct taking {
 	struct rose_stack *stack;
-	struct rose_stack_map *map;	/* that is being filled in */
+	struct rose_stack_map *map;	/* the one being filled in */
 	struct rose_path path;
 	__u64 sp;
 	__u64 address;
-	__u64 busy_ns;			/* since when somebody changes the map; 0: nobody */
+	__u64 busy_ns;			/* since when the map is being changed; 0: it is not */
 	__u64 wanted;
 	__u32 lookups;
 	__u32 range;
@@ -78,7 +78,7 @@ static long copy_chunk(__u32 i, struct taking *t)
 	return 0;
 }
 
-/* One name more, before the path so far. */
+/* Prepends a name to the path so far. */
 static long path_name(__u32 i, struct taking *t)
 {
 	struct rose_stack *stack = t->stack;
@@ -114,7 +114,7 @@ static long path_name(__u32 i, struct taking *t)
 	return 0;
 }
 
-/* `address` is that of an area, and none if a map begins there. */
+/* `address` is in the area, and no map begins there. */
 static long same_area(__u32 i, struct taking *t)
 {
 	struct rose_stack *stack = t->stack;
@@ -168,7 +168,7 @@ static long note_area(struct task_struct *task, struct vm_area_struct *area, str
 	return 0;
 }
 
-/* Another thread may be changing the map just now (a thread's beginning does): that takes microseconds. */
+/* Another thread may be changing the memory map (as when a thread starts), which takes microseconds. */
 static long try_find(__u32 i, struct taking *t)
 {
 	t->err = bpf_find_vma(bpf_get_current_task_btf(), t->wanted, note_area, t, 0);
@@ -179,7 +179,7 @@ static long try_find(__u32 i, struct taking *t)
 	return bpf_ktime_get_ns() - t->busy_ns > BUSY_LIMIT_NS;
 }
 
-/* 1: no more. */
+/* Returns 1 if no more can be looked up. */
 static __always_inline long look_up(struct taking *t, __u64 address)
 {
 	struct rose_stack *stack = t->stack;
@@ -193,7 +193,7 @@ static __always_inline long look_up(struct taking *t, __u64 address)
 		return 0;
 	if (++t->lookups > LOOKUPS)
 		return 1;
-	/* Nobody's, unless the lookup says otherwise. */
+	/* Assume that it belongs to no mapping unless the lookup finds one. */
 	range->start = address & ~(STACK_PAGE - 1ULL);
 	range->end = range->start + STACK_PAGE;
 	t->wanted = address;
@@ -205,7 +205,7 @@ static __always_inline long look_up(struct taking *t, __u64 address)
 	return 0;
 }
 
-/* The instruction's address, then the stack's words. */
+/* The instruction pointer first, then the words of the stack. */
 static long scan_word(__u32 i, struct taking *t)
 {
 	struct rose_stack *stack = t->stack;

@@ -1,5 +1,4 @@
-/* Answers to what a partition rejects: a closed port is what its sender sees.
- *
+/* Responses to packets that a partition rejects, so that the sender sees a closed port.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_NETWORK_ANSWER_H
 #define ROSE_NETWORK_ANSWER_H
@@ -12,7 +11,7 @@ static __always_inline __u16 fold(__s64 sum)
 	return ~sum;
 }
 
-/* Of a transport header `size` bytes long, with its pseudo header. */
+/* The checksum of a transport header of `size` bytes, with its pseudo header. */
 static __always_inline __u16 checksum4(const struct ipv4 *ip, void *data, __u32 size)
 {
 	__u32 pseudo[3] = { ip->source, ip->target, bpf_htonl(((__u32)ip->protocol << 16) | size) };
@@ -39,7 +38,7 @@ static __always_inline void turn_ethernet(struct ethernet *ether)
 	__builtin_memcpy(ether->to, from, 6);
 }
 
-/* What the kernel says on a port where nobody listens. `length`: bytes behind the header. */
+/* The kernel's response for a closed port. `length`: bytes after the header. */
 static __always_inline void turn_tcp(struct tcp *tcp, __u32 length)
 {
 	struct tcp old = *tcp;
@@ -84,7 +83,7 @@ struct answer6 {
 	};
 };
 
-/* Turns the packet into the answer to it; its sender will see a closed port. 0: it cannot be answered. */
+/* Turns the packet into the response to it. Returns 0 if there is no response. */
 static __always_inline int answer4(struct __sk_buff *skb, struct packet *packet)
 {
 	int is_tcp = packet->from.protocol == IPPROTO_TCP;
@@ -175,7 +174,7 @@ static __always_inline int answer6(struct __sk_buff *skb, struct packet *packet)
 	return 1;
 }
 
-/* What becomes of a packet that a rule stops. `back`: how to redirect to its sender. */
+/* Handles a packet that a rule drops. `back`: how to redirect it to its sender. */
 static __always_inline int stop(struct __sk_buff *skb, struct packet *packet, __u64 back)
 {
 	__u32 key = packet->rule;

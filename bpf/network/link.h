@@ -1,5 +1,4 @@
-/* Bad links: what they do to a packet within the kernel, and handing over to rose what has to wait.
- *
+/* Bad links: their effects on packets inside the kernel, and passing packets to rose that must wait.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_NETWORK_LINK_H
 #define ROSE_NETWORK_LINK_H
@@ -11,17 +10,17 @@ enum {
 	DO_HOLD = 8,
 	MOST_PAYLOAD = 65535,
 	CHUNK = 1024,
-	TCP_FLAGS = 13,		/* where they stand in its header */
+	TCP_FLAGS = 13,		/* offset of the flags in its header */
 };
 
 struct over {
 	struct __sk_buff *skb;
 	struct packet *packet;
 	__u32 from;		/* the first rule to try */
-	__u32 rule;		/* that holds it */
-	__u32 to_side;		/* it goes to the rule's side, not from there */
+	__u32 rule;		/* the rule that delays it */
+	__u32 to_side;		/* towards the rule's side instead of away from it */
 	__u32 acts;
-	__u32 where;		/* a draw: which bit is turned over */
+	__u32 where;		/* random number: which bit is inverted */
 };
 
 struct look {
@@ -37,8 +36,8 @@ struct {
 struct search {
 	struct __sk_buff *skb;
 	const struct rose_link *link;
-	__u32 at;		/* where in the packet the chunk begins */
-	__u32 size;		/* of what can still be looked at */
+	__u32 at;		/* offset of the chunk in the packet */
+	__u32 size;		/* remaining bytes */
 	__u32 found;
 };
 
@@ -72,7 +71,7 @@ static long look_in_chunk(__u32 i, void *data)
 	size = search->size - i * CHUNK;
 	if (size < length)
 		return 1;
-	/* What is more than one byte: Linux 6.1 believes that a sum with 1 is not 0, but no test that says so. */
+	/* More than one byte: Linux 6.1 knows that a sum with 1 is not 0, but learns nothing from such a test. */
 	more = size - 1;
 	if (more >= CHUNK + ROSE_PAYLOAD_BYTES)
 		more = CHUNK + ROSE_PAYLOAD_BYTES - 1;
@@ -84,7 +83,7 @@ static long look_in_chunk(__u32 i, void *data)
 	return search->found;
 }
 
-/* Does what stands behind the packet's headers hold the link's bytes? */
+/* True if the packet's payload contains the link's bytes. */
 static __always_inline int has_payload(struct __sk_buff *skb, const struct packet *packet, const struct rose_link *link)
 {
 	struct search search = { .skb = skb, .link = link };
@@ -106,7 +105,7 @@ static __always_inline int has_payload(struct __sk_buff *skb, const struct packe
 	return search.found;
 }
 
-/* The other way, without a second one: the stack is full. */
+/* Reverses the flow in place, because a second one would exceed the BPF stack. */
 static __always_inline void turn(struct rose_flow *flow)
 {
 	__u32 *from = (__u32 *)flow->from, *to = (__u32 *)flow->to, word;
@@ -122,8 +121,9 @@ static __always_inline void turn(struct rose_flow *flow)
 	flow->to_port = port;
 }
 
-/* Which of the connections that began since the link is bad this packet belongs to; 0: to an older one. */
-static __always_inline __u64 connection_of(struct __sk_buff *skb, const struct packet *packet, struct rose_link *link, __u32 rule)
+/* The number of this packet's connection among those opened since the link became bad; 0: an older one. */
+static __always_inline __u64 connection_of(struct __sk_buff *skb, const struct packet *packet,
+					   struct rose_link *link, __u32 rule)
 {
 	struct rose_flow flow = { .rule = rule, .protocol = packet->from.protocol };
 	struct rose_numbered *known, fresh = {};
@@ -144,7 +144,7 @@ static __always_inline __u64 connection_of(struct __sk_buff *skb, const struct p
 		if (known && known->sequence == fresh.sequence)
 			return known->number;
 		if (flow.protocol != IPPROTO_TCP) {
-			/* Datagrams of the other way belong to it as well. */
+			/* Datagrams in the other direction belong to the same flow. */
 			turn(&flow);
 			known = bpf_map_lookup_elem(&rose_flows, &flow);
 			if (known)
@@ -225,7 +225,7 @@ static long try_link(__u32 i, void *data)
 	return !!link->hold;
 }
 
-/* Behind the IP header, where a checksum finds it. */
+/* After the IP header, where a checksum detects it. */
 static __always_inline void turn_a_bit(struct __sk_buff *skb, const struct packet *packet, __u32 where)
 {
 	__u32 at = packet->transport;
@@ -240,12 +240,10 @@ static __always_inline void turn_a_bit(struct __sk_buff *skb, const struct packe
 	bpf_skb_store_bytes(skb, at, &byte, 1, 0);
 }
 
-/*
- * Takes a packet over the bad links whose rules mean it, from `first` on. TCX_NEXT: it goes on its way. `back` says how a second one
- * comes to where this one is, `way` where it goes on when it was held back.
- */
-static __always_inline int over_links(struct __sk_buff *skb, const struct rose_settings *set, struct packet *packet, __u32 first,
-				      __u64 back, __u32 way)
+/* Passes a packet over the bad links whose rules apply to it, starting at `first`. TCX_NEXT: it continues unchanged.
+ * `back` says how a duplicate gets to the same place, `way` where the packet continues after a delay. */
+static __always_inline int over_links(struct __sk_buff *skb, const struct rose_settings *set, struct packet *packet,
+				      __u32 first, __u64 back, __u32 way)
 {
 	struct over over = { .skb = skb, .packet = packet, .from = first };
 

@@ -1,14 +1,13 @@
-/* A packet: what stands in its headers, which nodes sent it and will receive it, and whether a rule means it.
- *
+/* Parses a packet: its headers, the nodes that sent it and will receive it, and whether a rule applies to it.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_NETWORK_PACKET_H
 #define ROSE_NETWORK_PACKET_H
 
 enum {
 	NOBODY = -1,
-	OURS = 0x726f7365,	/* mark of our answers: they pass */
-	COPY = 0x726f7366,	/* mark of what a bad link has let go: it has passed all of them */
-	LOOPBACK = 1,		/* its number in every network namespace */
+	OURS = 0x726f7365,	/* mark of our responses, which pass */
+	COPY = 0x726f7366,	/* mark of packets that a bad link has delayed: they have passed all rules */
+	LOOPBACK = 1,		/* interface number of loopback in every network namespace */
 };
 
 struct ethernet {
@@ -45,9 +44,9 @@ struct packet {
 	struct rose_endpoint from, to;
 	__s32 source, target;	/* nodes, or NOBODY */
 	__u64 now;
-	__u32 transport;	/* where its header begins */
-	__u32 l2;		/* bytes ahead of the IP header */
-	__u32 looks_at;		/* LOOK_*: which part of the decision falls here */
+	__u32 transport;	/* offset of the transport header */
+	__u32 l2;		/* bytes before the IP header */
+	__u32 looks_at;		/* LOOK_*: the part of the decision made here */
 	__u32 stop;		/* 1 dropped, 2 rejected */
 	__u32 rule;
 	__u16 ethertype;
@@ -55,12 +54,13 @@ struct packet {
 	__u8 pad;
 };
 enum {
-	LOOK_OUT = 1,		/* what sides send */
-	LOOK_IN = 2,		/* what sides receive */
+	LOOK_OUT = 1,		/* what nodes of a side send */
+	LOOK_IN = 2,		/* what nodes of a side receive */
 	LOOK_NODES = 4,		/* between nodes */
 	LOOK_NETS = 8,		/* between nodes and addresses */
 	ONLY_REJECT = 16,
-	NOT_REJECT_LOSS = 32,	/* those were tossed for on their way here */
+	NOT_REJECT_LOSS = 32,	/* random losses have already been decided on the way here */
+	NOT_LOSS = 64,		/* only rules that stop every packet */
 };
 
 static __always_inline int read_packet(struct __sk_buff *skb, __u32 l2, struct packet *packet)
@@ -127,9 +127,9 @@ static __always_inline int is_side(const struct rose_rule *rule, const struct ro
 	return has_node(rule->side, node);
 }
 
-/* Is the end of a packet, a node or an address, one of the rule's peers? */
-static __always_inline int is_peer(const struct rose_rule *rule, const struct rose_chain *chain, __u32 index, __s32 node,
-				   const __u8 *ip, __u32 looks_at)
+/* True if the end of a packet, a node or an address, is one of the rule's peers. */
+static __always_inline int is_peer(const struct rose_rule *rule, const struct rose_chain *chain, __u32 index,
+				   __s32 node, const __u8 *ip, __u32 looks_at)
 {
 	struct rose_net net;
 
@@ -149,7 +149,8 @@ static __always_inline int is_peer(const struct rose_rule *rule, const struct ro
 	return bpf_map_lookup_elem(&rose_nets, &net) != 0;
 }
 
-/* Is the packet one of the rule's protocol and ports, between its side and its peers, in its direction? 1: from the side; 2: to it. */
+/* Determines whether the packet has the rule's protocol and ports and passes between its side and its peers in its
+ * direction. Returns 1: from the side, 2: to it, 0: no. */
 static __always_inline int is_meant(const struct rose_rule *rule, const struct rose_chain *chain, __u32 index,
 				    const struct packet *packet)
 {

@@ -1,5 +1,4 @@
-/* System calls: what failed, and what changed state. Also the failures that io_uring completes with.
- *
+/* System calls that failed or changed state, including failures of io_uring operations.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_TRACER_CALLS_H
 #define ROSE_TRACER_CALLS_H
@@ -14,12 +13,14 @@ enum {
 	MSG_DONTWAIT_ = 0x40,
 };
 
-static __always_inline bool is_noise(const volatile struct rose_call_signature *signature, __u32 nr, struct task_struct *task,
-				     const struct pt_regs *regs, __u32 err)
+static __always_inline bool is_noise(const volatile struct rose_call_signature *signature, __u32 nr,
+				     struct task_struct *task, const struct pt_regs *regs, __u32 err)
 {
 	if (err >= ROSE_NOISE_ERRNOS)
 		return false;
-	if (rose_noise[rose_unknown(nr * ROSE_NOISE_WORDS + (err >> 6)) & (ROSE_SYSCALLS * ROSE_NOISE_WORDS - 1)] >> (err & 63) & 1)
+	if (rose_noise[rose_unknown(nr * ROSE_NOISE_WORDS + (err >> 6)) & (ROSE_SYSCALLS * ROSE_NOISE_WORDS - 1)] >>
+		    (err & 63) &
+	    1)
 		return true;
 	if (err != EAGAIN_ || !(signature->flags & ROSE_AGAIN_NONBLOCK))
 		return false;
@@ -41,7 +42,7 @@ static __noinline int count_noise(__u32 node, __u32 nr, __u32 err)
 
 	if (stats)
 		__sync_fetch_and_add(&stats->suppressed, 1);
-	/* When the table is full, a kind is in the total only. */
+	/* If the table is full, the kind is counted in the total only. */
 	if (count)
 		__sync_fetch_and_add(count, 1);
 	else
@@ -51,7 +52,8 @@ static __noinline int count_noise(__u32 node, __u32 nr, __u32 err)
 
 enum { ROSE_OPEN_FLAGS = ROSE_FLAGS_1 | ROSE_FLAGS_2 | ROSE_FLAGS_HOW };
 
-static __always_inline __u32 open_flags_of(const volatile struct rose_call_signature *signature, const struct pt_regs *regs)
+static __always_inline __u32 open_flags_of(const volatile struct rose_call_signature *signature,
+						   const struct pt_regs *regs)
 {
 	__u64 flags = 0;
 
@@ -87,14 +89,14 @@ static __noinline int record_call(struct pt_regs *regs, __s64 result)
 	if (nr >= ROSE_SYSCALLS || (BPF_CORE_READ(task, thread_info.status) & TS_COMPAT)) {
 		struct rose_stats *stats = failed ? stats_of(node) : NULL;
 
-		/* Not the 64-bit table: a name would be a wrong one. (-1 is a call that was
-		 * skipped, by ptrace or seccomp; its failure is not the kernel's.) */
+		/* Not the 64-bit table, so its name is unknown. (-1 is a call that ptrace or seccomp skipped; its
+		 * failure is not the kernel's.) */
 		if (stats && nr != (__u64)-1)
 			__sync_fetch_and_add(&stats->foreign, 1);
 		return 0;
 	}
 	signature = &rose_signatures[nr & (ROSE_SYSCALLS - 1)];
-	/* A connect that does not block changes state as much as one that does: it has begun. */
+	/* A non-blocking connect changes state as well: the connection attempt has begun. */
 	if (result == -EINPROGRESS_ && is_changing(nr))
 		failed = false;
 	if (failed) {
@@ -173,13 +175,13 @@ int BPF_PROG(rose_sys_exit, struct pt_regs *regs, long ret)
 		if (nr >= ROSE_SYSCALLS || !((rose_changing[nr / 64] >> (nr % 64)) & 1))
 			return 0;
 	} else if (ret <= -512 && ret >= -516) {
-		return 0; /* ERESTART*: the kernel's own, the program never sees it; see note_interrupted() */
+		return 0; /* ERESTART* is internal to the kernel and never returned; see note_interrupted() */
 	}
 	return record_call(regs, ret);
 }
 
-/* Operations of io_uring fail in their completion, not at a call's exit. What was asked for is gone
- * by then except its file; told as failures of io_uring_enter. */
+/* Operations of io_uring fail on completion, not at the exit of a call. Of the request, only the file is still known.
+ * Recorded as failures of io_uring_enter. */
 SEC("raw_tp/io_uring_complete")
 int rose_uring(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -199,7 +201,7 @@ int rose_uring(struct bpf_raw_tracepoint_args *ctx)
 	node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);
 	if (node < 0)
 		return 0;
-	/* Timeouts that ran out, cancelled waits, and "not yet": how a ring is used. */
+	/* Expired timeouts, cancelled waits and "not yet" belong to the normal use of a ring. */
 	if (result == -ETIME_ || result == -ECANCELED_ || result == -EAGAIN_ || result == -EINPROGRESS_ ||
 	    result == -EALREADY_) {
 		count_noise(node, IO_URING_ENTER, -result);
@@ -226,7 +228,7 @@ int rose_uring(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* Profile mode only: counts every call by node and number. */
+/* Only for profiles: counts every call by node and number. */
 SEC("tp_btf/sys_exit")
 int BPF_PROG(rose_sys_count, struct pt_regs *regs, long ret)
 {

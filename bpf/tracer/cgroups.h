@@ -1,6 +1,5 @@
-/* Target cgroups that come and go: a restarted unit or container has the path of the old one and another id. Told
- * here, before the folder can be seen, so that its first process is followed from its first instruction.
- *
+/* Target cgroups that are created and removed: a restarted unit or container has the same path and another id. Handled
+ * here, before the folder becomes visible, so that its first process is traced from its first instruction.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_TRACER_CGROUPS_H
 #define ROSE_TRACER_CGROUPS_H
@@ -12,7 +11,7 @@ static __always_inline void tell_cgroup(__u32 node, __u64 id, __u32 place, bool 
 	struct rose_cgroup record = {.id = id, .place = place, .gone = gone};
 
 	fill_head(&record.head, ROSE_CGROUP, sizeof(record), node);
-	/* Not an event, so not counted as one. Without it the packets of the new cgroup would go unseen. */
+	/* Not an event, so it is not counted as one. If it is lost, packets of the new cgroup are not traced. */
 	if (bpf_ringbuf_output(&rose_ring, &record, sizeof(record), BPF_RB_FORCE_WAKEUP))
 		__sync_fetch_and_add(&rose_missed.cgroups, 1);
 }
@@ -48,7 +47,7 @@ int BPF_PROG(rose_cgroup_mkdir, struct cgroup *cgroup, const char *path)
 	return 0;
 }
 
-/* Only empty cgroups are removed: nobody is left who could be missed. */
+/* Only empty cgroups are removed, so no process can be missed. */
 SEC("tp_btf/cgroup_rmdir")
 int BPF_PROG(rose_cgroup_rmdir, struct cgroup *cgroup, const char *path)
 {

@@ -1,12 +1,11 @@
-/* Functions of the application: each entry of a rare one, or (profile) how often each is entered.
- *
+/* Functions of the application: records each entry of infrequent ones, or counts entries (profile).
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_TRACER_FUNCTIONS_H
 #define ROSE_TRACER_FUNCTIONS_H
 
 #include "tracer/records.h"
 
-/* Probes are the file's, not a process's: whoever runs it pays, and is counted. Returns the node, or -1. */
+/* Probes belong to the file, so every process that executes it pays and is counted. Returns the node, or -1. */
 static __always_inline __s32 count_entry(__u32 function)
 {
 	__s32 node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);
@@ -34,7 +33,7 @@ int rose_function(void *ctx)
 	return 0;
 }
 
-/* Methods of a JVM: the agent in it (src/jvm/agent) calls rose_jvm_enter(name, let_go). */
+/* Java methods: the agent in the JVM (src/jvm/agent) calls rose_jvm_enter(name, let_go). */
 SEC("uprobe")
 int rose_method(void *ctx)
 {

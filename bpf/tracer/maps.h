@@ -1,5 +1,4 @@
-/* What the tracer's programs share: settings fixed before loading, maps, the node of a task, counters, the ring.
- *
+/* Shared by the tracer's programs: settings fixed before loading, maps, the node of a task, counters, the ring.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_TRACER_MAPS_H
 #define ROSE_TRACER_MAPS_H
@@ -16,8 +15,8 @@ const volatile __u32 rose_levels[ROSE_MOST_LEVELS]; /* depths of the target cgro
 const volatile __u32 rose_level_count;
 const volatile __u32 rose_node_count;
 const volatile __u64 rose_pause_ns;
-const volatile __u64 rose_wakeup_bytes; /* wake the reader when this much waits */
-const volatile __u64 rose_ring_limit; /* with more waiting, only what must not be missed is sent */
+const volatile __u64 rose_wakeup_bytes; /* wake the reader when this many bytes are waiting */
+const volatile __u64 rose_ring_limit; /* above this, only records that must not be missed are sent */
 const volatile struct rose_network_settings rose_network;
 const volatile __u32 rose_victim_task; /* mark_victim passes the task, not its id (since Linux 6.9) */
 const volatile __u32 rose_uring_result; /* the tracepoint passes the result, not the completion (before Linux 6.11) */
@@ -53,7 +52,7 @@ struct {
 	__type(value, __u32);
 } rose_freezable SEC(".maps");
 
-/* Target cgroups by path: a unit that is restarted comes back under another id. */
+/* Target cgroups by path, because a restarted unit gets another id. */
 struct rose_cgroup_path {
 	char text[ROSE_CGROUP_PATH];
 };
@@ -73,8 +72,8 @@ struct {
 	__type(value, struct rose_pause);
 } rose_paused SEC(".maps");
 
-/* What the OOM killer does to processes of nodes: by thread id the process to which the kernel itself sent SIGKILL;
- * by ROSE_MARKED | process, once that was for want of memory. */
+/* Actions of the OOM killer on processes of nodes: by thread id, the process to which the kernel itself sent SIGKILL;
+ * by ROSE_MARKED | process, whether the reason was lack of memory. */
 #define ROSE_MARKED (1ull << 32)
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -83,7 +82,7 @@ struct {
 	__type(value, __u32);
 } rose_doomed SEC(".maps");
 
-/* Processes whose beginning was told, and whose end. */
+/* Processes whose start, and whose end, has been reported. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -112,8 +111,8 @@ struct {
 	__type(value, __u64);
 } rose_calls SEC(".maps");
 
-/* [function * (nodes + 1) + node], the last of each for processes that are no node's: they pay for a watched function as
- * much. Mapped by the reader, which looks at all of them many times a second. */
+/* [function * (nodes + 1) + node]; the last one of each function is for processes that belong to no node, which pay for
+ * a watched function as well. Mapped by the reader, which reads them many times per second. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -122,7 +121,7 @@ struct {
 	__type(value, __u64);
 } rose_entries SEC(".maps");
 
-/* Values that are asked for; and how often each of their places was come by, [place * (nodes + 1) + node]. */
+/* Requested values; and how often each of their locations was reached, [place * (nodes + 1) + node]. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -137,7 +136,7 @@ struct {
 	__type(value, __u64);
 } rose_comings SEC(".maps");
 
-/* Whom nodes may say something to that matters: their own addresses. And how much each says. */
+/* The nodes' addresses, to which messages are recorded; and how many messages each node has sent. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
@@ -172,7 +171,7 @@ struct {
 	__type(value, struct scratch);
 } rose_scratch SEC(".maps");
 
-/* Storms, rose_storm_slots for each CPU. */
+/* Storms, rose_storm_slots per CPU. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -181,8 +180,8 @@ struct {
 	__type(value, struct rose_storm);
 } rose_storms SEC(".maps");
 
-/* Pairs that have been seen often enough to fall silent. Those that have not wait in a map of their own: many rare ones
- * never push out one in use. */
+/* Pairs with enough packets to be considered silent later. Others are in a separate map, so that many rare pairs cannot
+ * evict one in use. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -198,7 +197,7 @@ struct {
 	__type(value, struct rose_connection_state);
 } rose_conns SEC(".maps");
 
-/* Connections that have just ended: late packets do not open them again. */
+/* Connections that have just ended, so that late packets do not reopen them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -209,7 +208,7 @@ struct {
 struct rose_network_counts rose_network_counts SEC(".bss");
 struct rose_missed rose_missed SEC(".bss");
 
-/* Node + 1 of the processes that made a socket. Accepted ones take it from the socket that listens. */
+/* Node + 1 of the process that created a socket. Accepted sockets inherit it from the listening one. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
@@ -224,7 +223,7 @@ struct {
 	__type(value, struct rose_handshakes);
 } rose_handshakes SEC(".maps");
 
-/* Handshakes whose SYN came and whose ACK did not yet. */
+/* Handshakes whose SYN arrived and whose ACK has not arrived yet. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -232,8 +231,8 @@ struct {
 	__type(value, struct rose_syn);
 } rose_syns SEC(".maps");
 
-/* Addresses and ports that accept connections, learnt from handshakes: needed where both ports of a
- * connection look like a client's. */
+/* Addresses and ports that accept connections, learnt from handshakes. Needed if both ports of a connection look like a
+ * client's. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -257,7 +256,7 @@ struct cgroup_storage_key {
 /* ROSE_ATTACHED_NODE and flags of the cgroup a packet program is attached to. */
 struct {
 	__uint(type, BPF_MAP_TYPE_CGROUP_STORAGE);
-	/* Sizes, not types: this kind of map takes no BTF. */
+	/* Sizes instead of types, because this kind of map does not accept BTF. */
 	__uint(key_size, sizeof(struct cgroup_storage_key));
 	__uint(value_size, sizeof(__u64));
 } rose_attached SEC(".maps");
@@ -273,7 +272,7 @@ static __always_inline __s32 node_of_current(__u32 tgid, bool *is_main)
 		__u32 node = *value & ROSE_PROC_NODE;
 
 		if (node == ROSE_PROC_NODE)
-			return -1; /* a helper of rose's own */
+			return -1; /* a helper of rose */
 		if (is_main)
 			*is_main = *value & ROSE_PROC_MAIN;
 		return node;
@@ -289,17 +288,19 @@ static __always_inline __s32 node_of_current(__u32 tgid, bool *is_main)
 	return -1;
 }
 
-/* A container's runtime, which makes it from inside of its cgroup, at each start and each exec, until it executes the program. It goes
- * by these names: "runc:[1:CHILD]", "runc:[2:INIT]", "youki:[2:INIT]", "crun". What fails there is none of the program's calls. */
+/* A container's runtime runs inside the container's cgroup at each start and exec until it executes the program. Its
+ * process names are "runc:[1:CHILD]", "runc:[2:INIT]", "youki:[2:INIT]", "crun". Failures of these processes are not
+ * failures of the program. */
 static __always_inline bool is_container_setup(struct task_struct *task)
 {
 	char name[16] = {};
 
 	BPF_CORE_READ_INTO(&name, task, group_leader, comm);
-	return !__builtin_memcmp(name, "runc:[", 6) || !__builtin_memcmp(name, "youki:[", 7) || !__builtin_memcmp(name, "crun", 5);
+	return !__builtin_memcmp(name, "runc:[", 6) || !__builtin_memcmp(name, "youki:[", 7) ||
+	       !__builtin_memcmp(name, "crun", 5);
 }
 
-/* The id of the cgroup's ancestor at a level, itself included; 0 when it stands higher. */
+/* The id of the cgroup's ancestor at a level, including itself; 0 if the cgroup is above that level. */
 static __always_inline __u64 ancestor_id(struct cgroup *cgroup, __u32 level)
 {
 	__u64 id = 0;
@@ -313,7 +314,7 @@ static __always_inline __u64 ancestor_id(struct cgroup *cgroup, __u32 level)
 				      (void *)cgroup + bpf_core_field_offset(struct cgroup, ancestors) + level * 8);
 		return ancestor ? BPF_CORE_READ(ancestor, kn, id) : 0;
 	}
-	/* Else the compiler works out both addresses ahead of the question. */
+	/* Otherwise the compiler computes both addresses before the condition. */
 	barrier_var(cgroup);
 	bpf_probe_read_kernel(&id, sizeof(id),
 			      (void *)cgroup + bpf_core_field_offset(struct cgroup___ids, ancestor_ids) + level * 8);
@@ -353,14 +354,14 @@ static __always_inline struct rose_stats *stats_of(__u32 node)
 	return bpf_map_lookup_elem(&rose_stats, &node);
 }
 
-/* False: the ring is full; what is `vital` finds room that nothing else gets. */
+/* Returns false if the ring is full. `vital` records may use space that is reserved for them. */
 static __always_inline bool send(void *record, __u64 size, bool vital)
 {
 	__u64 waiting = bpf_ringbuf_query(&rose_ring, BPF_RB_AVAIL_DATA);
 
 	if (!vital && waiting > rose_ring_limit)
 		return false;
-	/* The reader looks every now and then; it is woken only when much waits. */
+	/* The reader polls periodically and is woken only if much is waiting. */
 	return bpf_ringbuf_output(&rose_ring, record, size,
 				  waiting >= rose_wakeup_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP) == 0;
 }

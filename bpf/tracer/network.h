@@ -1,5 +1,4 @@
-/* Connections that fall silent: packets counted where they reach a node's sockets, or on whole interfaces.
- *
+/* Network delays: counts packets at the nodes' sockets or on whole interfaces and detects silences.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_TRACER_NETWORK_H
 #define ROSE_TRACER_NETWORK_H
@@ -29,7 +28,7 @@ static __always_inline bool is_service(const __u8 *address, __u16 port)
 	return bpf_map_lookup_elem(&rose_services, &key);
 }
 
-/* The side whose port names the pair: reconnects take a new ephemeral port on the other. */
+/* The side whose port identifies the pair: reconnects use another ephemeral port on the other side. */
 static __always_inline bool remote_is_service(const struct rose_connection *conn)
 {
 	bool remote = is_ephemeral(conn->remote_port), local = is_ephemeral(conn->local_port);
@@ -45,7 +44,7 @@ static __always_inline bool remote_is_service(const struct rose_connection *conn
 
 static __always_inline void learn_service(const struct rose_connection *conn, __u32 tcp_flags)
 {
-	bool remote = tcp_flags & TCP_ACK; /* SYN and ACK: it answers */
+	bool remote = tcp_flags & TCP_ACK; /* SYN and ACK: a response */
 	struct rose_service key = {.port = remote ? conn->remote_port : conn->local_port};
 	__u8 one = 1;
 
@@ -64,7 +63,7 @@ static __always_inline void make_pair(struct rose_pair *pair, const struct rose_
 	__builtin_memcpy(pair->dst, conn->local, 16);
 }
 
-/* What is read of a packet. */
+/* The parts of a packet that are read. */
 struct packet {
 	struct rose_connection conn;
 	__u32 protocol;
@@ -77,7 +76,7 @@ static __always_inline bool is_over(struct rose_connection *conn)
 	return bpf_map_lookup_elem(&rose_over, conn);
 }
 
-/* What `open` of a pair in rose_fresh counts from once the pair has gone on to rose_pairs. */
+/* Base of `open` for a pair in rose_fresh once the pair has been moved to rose_pairs. */
 #define ROSE_MOVED (-(1ll << 40))
 
 static __always_inline bool has_moved(const struct rose_pair_state *state)
@@ -85,8 +84,8 @@ static __always_inline bool has_moved(const struct rose_pair_state *state)
 	return state->open < ROSE_MOVED / 2;
 }
 
-/* What was still counted where the pair was. Each count goes along once: whoever counts there carries it on, and whoever
- * moved the pair does so for those that did not find it yet. */
+/* Carries over connections that were counted on the old entry. Each count is carried over once: a counter that still
+ * uses the old entry does it itself, and the program that moved the pair does it for those that came before. */
 static __always_inline void carry_open(struct rose_pair_state *from, struct rose_pair_state *to)
 {
 	__s64 open = from->open;
@@ -114,7 +113,7 @@ static __always_inline void end_connection(struct rose_connection *conn, struct 
 {
 	__u8 one = 1;
 
-	/* Of two that end it, one counts. */
+	/* If two packets end it, only one counts. */
 	if (!bpf_map_delete_elem(&rose_conns, conn)) {
 		count_open(conn, pair, node, -1);
 		__sync_fetch_and_add(&rose_network_counts.ended, 1);
@@ -122,7 +121,7 @@ static __always_inline void end_connection(struct rose_connection *conn, struct 
 	bpf_map_update_elem(&rose_over, conn, &one, BPF_ANY);
 }
 
-/* Follows the connections of a pair, so that a silence after the last one ended is none. */
+/* Tracks the connections of a pair, so that silence after the last one has ended is not reported. */
 static __noinline int follow_connection(struct rose_connection *conn, struct rose_pair_state *pair, __u32 node,
 					__u32 tcp_flags)
 {
@@ -135,16 +134,16 @@ static __noinline int follow_connection(struct rose_connection *conn, struct ros
 	if (bpf_map_lookup_elem(&rose_conns, conn)) {
 		__s64 open = pair->open;
 
-		if (open <= 0 && !has_moved(pair)) /* its pair was evicted, and is back */
+		if (open <= 0 && !has_moved(pair)) /* its pair was evicted and has been created again */
 			__sync_val_compare_and_swap(&pair->open, open, 1);
 		return 0;
 	}
-	/* Late packets of an ended connection don't open it again, a SYN does. */
+	/* Late packets of an ended connection do not reopen it; a SYN does. */
 	if (tcp_flags & TCP_SYN)
 		bpf_map_delete_elem(&rose_over, conn);
 	else if (is_over(conn))
 		return 0;
-	/* Counted first: who finds it knows that it is. */
+	/* Count before inserting, so that whoever finds the entry knows it has been counted. */
 	count_open(conn, pair, node, 1);
 	if (!bpf_map_update_elem(&rose_conns, conn, &fresh, BPF_NOEXIST))
 		__sync_fetch_and_add(&rose_network_counts.connections, 1);
@@ -160,7 +159,8 @@ static __always_inline bool same_address(const __u8 *a, const __u8 *b)
 	return x[0] == y[0] && x[1] == y[1];
 }
 
-static __always_inline void keep_handshake(const struct packet *p, __u32 isn, bool client, __u64 first_ns, __u64 last_ns)
+static __always_inline void keep_handshake(const struct packet *p, __u32 isn, bool client, __u64 first_ns,
+					   __u64 last_ns)
 {
 	struct rose_handshakes *known;
 	struct rose_handshake *slot;
@@ -200,7 +200,7 @@ static __noinline int see_handshake(struct packet *p, struct rose_pair_state *pa
 {
 	struct rose_syn *pending;
 
-	/* Within a host there is nothing to tie. */
+	/* Within a host there are no clocks to relate. */
 	if (same_address(p->conn.remote, p->conn.local))
 		return 0;
 	if (p->tcp_flags & TCP_SYN) {
@@ -209,8 +209,9 @@ static __noinline int see_handshake(struct packet *p, struct rose_pair_state *pa
 		} else {
 			struct rose_syn fresh = {.syn_ns = now, .isn = p->seq};
 
-			/* The first of equal ones may have been lost on the way to the listener: the last was answered
-			 * too, or is answered by what was sent for the first; only the first is surely earlier. */
+			/* The first of several equal SYNs may have been lost on the way to the listener. The last one
+			 * was answered too, or is answered by the response to the first. Only the first one is
+			 * certainly earlier than the response. */
 			pending = bpf_map_lookup_elem(&rose_syns, &p->conn);
 			if (!pending || pending->isn != p->seq)
 				bpf_map_update_elem(&rose_syns, &p->conn, &fresh, BPF_ANY);
@@ -224,7 +225,7 @@ static __noinline int see_handshake(struct packet *p, struct rose_pair_state *pa
 			keep_handshake(p, pending->isn, false, pending->syn_ns, now);
 		bpf_map_delete_elem(&rose_syns, &p->conn);
 	} else if (now - pair->handshake_ns > 3000000000ull) {
-		pair->handshake_ns = 0; /* it never came */
+		pair->handshake_ns = 0; /* it never arrived */
 	}
 	return 0;
 }
@@ -237,8 +238,9 @@ static __noinline struct rose_pair_state *new_pair(struct rose_pair *pair, __u64
 	return bpf_map_lookup_elem(&rose_fresh, pair);
 }
 
-/* It has been seen often enough. Another processor may be at the state that it had so far, which therefore stays where it is,
- * out of use, until somebody needs the room: deleted, it might be another pair's at once. */
+/* The pair has been seen often enough and moves to the other map. Another CPU may be using its old entry, which
+ * therefore stays, unused, until it is evicted: if it were deleted, its memory could be reused for another pair
+ * immediately. */
 static __noinline int settle_pair(struct rose_pair *pair, struct rose_pair_state *state)
 {
 	struct rose_pair_state settled = *state, *there;
@@ -248,7 +250,7 @@ static __noinline int settle_pair(struct rose_pair *pair, struct rose_pair_state
 		state->first_ns = bpf_ktime_get_ns(); /* from here on: when it moved */
 	open = __sync_lock_test_and_set(&state->open, ROSE_MOVED);
 	if (open < ROSE_MOVED / 2) {
-		/* Moved already; what had been counted on top is still to be carried on. */
+		/* It had already moved; carry over what was counted in addition. */
 		__sync_fetch_and_add(&state->open, open - ROSE_MOVED);
 	} else {
 		settled.open = open;
@@ -280,14 +282,14 @@ static __noinline int end_silence(struct rose_pair *pair, struct rose_pair_state
 		record.pair = *pair;
 		emit(pair->node, &record, sizeof(record), false);
 	}
-	/* Silences that come again and again are how this pair is used; those in which we asked in vain are not. */
+	/* Repeated silences are the normal use of this pair, except those during which we asked in vain. */
 	if (gap > usual && !rose_unanswered(state, now))
 		state->usual_ns = usual + (gap - usual) / (told ? 4 : 2);
 	return 0;
 }
 
-/* Whether the packet of this socket answers what we sent in the pause before it, `gap` long: 1, 0, or -1 when that
- * can't be told. What we sent at the pause's beginning was an answer of our own, acknowledged by the next question. */
+/* Whether this packet answers what we sent during the pause of `gap` before it: 1, 0, or -1 if unknown. What we sent at
+ * the start of the pause was itself an answer, acknowledged by the next request. */
 static __always_inline int is_answer(struct __sk_buff *skb, __u64 gap)
 {
 	struct bpf_sock *sk = skb ? skb->sk : NULL;
@@ -300,7 +302,7 @@ static __always_inline int is_answer(struct __sk_buff *skb, __u64 gap)
 	return (__u64)((__u32)bpf_jiffies64() - tcp->lsndtime) * rose_network.tick_ns < gap / 2;
 }
 
-/* `skb`: where its socket is at hand. */
+/* `skb`: set if its socket is known. */
 static __noinline int saw_packet(struct packet *p, __u32 node, struct __sk_buff *skb)
 {
 	__u64 now = bpf_ktime_get_ns(), last, gap;
@@ -315,7 +317,7 @@ static __noinline int saw_packet(struct packet *p, __u32 node, struct __sk_buff 
 	if (!state) {
 		settled = false;
 		state = bpf_map_lookup_elem(&rose_fresh, &pair);
-		/* On its way this very moment, or gone from where it went long ago. */
+		/* Being moved at this moment, or left over from a move long ago. */
 		if (state && has_moved(state) && now > state->first_ns + 1000000000) {
 			bpf_map_delete_elem(&rose_fresh, &pair);
 			state = NULL;
@@ -328,12 +330,12 @@ static __noinline int saw_packet(struct packet *p, __u32 node, struct __sk_buff 
 	last = state->last_ns;
 	gap = now > last ? now - last : 0;
 	if (gap > 1000000) {
-		/* Of two packets that end a silence on two CPUs, one tells it. */
+		/* If packets on two CPUs end a silence, only one reports it. */
 		gap = __sync_val_compare_and_swap(&state->last_ns, last, now) == last ? gap : 0;
 		if (gap >= rose_network.delay_ns) {
 			end_silence(&pair, state, now, gap);
 		} else if (gap) {
-			/* What was usual fades over eight thresholds. */
+			/* The usual gap decays over eight thresholds. */
 			__u64 usual = state->usual_ns -
 				      state->usual_ns / 8 * (gap >> 10) / ((rose_network.delay_ns >> 10) + 1);
 
@@ -359,7 +361,7 @@ static __noinline int saw_packet(struct packet *p, __u32 node, struct __sk_buff 
 		settle_pair(&pair, state);
 		there = bpf_map_lookup_elem(&rose_pairs, &pair);
 		if (there)
-			state = there; /* else whoever moves it carries on what is counted here */
+			state = there; /* otherwise the program that moves it carries over what is counted here */
 	}
 	if (p->protocol == IPPROTO_TCP) {
 		if (state->handshake_ns || (p->tcp_flags & TCP_SYN))
@@ -378,7 +380,7 @@ static __always_inline long load(void *ctx, __u32 off, void *to, __u32 size, boo
 static __always_inline bool parse(void *ctx, __u32 off, bool xdp, struct packet *p)
 {
 	struct rose_connection *conn = &p->conn;
-	/* What comes behind addresses begins where both ports are. */
+	/* What follows the addresses begins at the ports. */
 	union {
 		__u8 bytes[40];
 		__be32 words[10];
@@ -454,8 +456,8 @@ static __always_inline bool parse(void *ctx, __u32 off, bool xdp, struct packet 
 	return true;
 }
 
-/* Reads addresses, ports and the like of the packet whose IP header is at `off` into *p, all zero before. 0: none of ours.
- * Not static: then the verifier goes through the rest of a program once, not once for each way through here. */
+/* Reads addresses and ports of the packet whose IP header is at `off` into *p, which is zeroed. Returns 0 if it is not
+ * relevant. Not static, so that the verifier checks callers once instead of for each path through this function. */
 __noinline int rose_parse(struct __sk_buff *skb, __u32 off, struct packet *p)
 {
 	return p && parse(skb, off, false, p);
@@ -466,7 +468,7 @@ __noinline int rose_parse_xdp(struct xdp_md *ctx, __u32 off, struct packet *p)
 	return p && parse(ctx, off, true, p);
 }
 
-/* The node + 1 of a packet's socket, where the cgroup alone does not tell. */
+/* Node + 1 of a packet's socket, if the cgroup alone does not determine it. */
 static __noinline __u32 node_of_socket(struct __sk_buff *skb, __u64 attached)
 {
 	if (attached & ROSE_BY_SOCKET) {
@@ -512,7 +514,7 @@ int rose_ingress(struct __sk_buff *skb)
 	return 1;
 }
 
-/* Where processes share a cgroup, a socket remembers who made it. */
+/* If nodes share a cgroup, a socket stores the node that created it. */
 SEC("cgroup/sock_create")
 int rose_socket(struct bpf_sock *sk)
 {
@@ -527,7 +529,7 @@ int rose_socket(struct bpf_sock *sk)
 	return 1;
 }
 
-/* The same for sockets that were made before anyone watched. */
+/* The same for sockets that were created before tracing began. */
 SEC("iter/task_file")
 int rose_socket_scan(struct bpf_iter__task_file *ctx)
 {
@@ -553,7 +555,7 @@ int rose_socket_scan(struct bpf_iter__task_file *ctx)
 	return 0;
 }
 
-/* Whole interfaces: nodes are told apart by their addresses. */
+/* Whole interfaces: nodes are identified by their addresses. */
 static __always_inline void saw_frame(void *ctx, bool xdp)
 {
 	struct packet p = {};
@@ -604,7 +606,7 @@ static __always_inline bool connection_of(const struct sock *sk, struct rose_con
 
 	conn->remote_port = bpf_ntohs(sk->__sk_common.skc_dport);
 	conn->local_port = sk->__sk_common.skc_num;
-	/* A port that the kernel chose is given back when the socket closes, before anyone is told. */
+	/* A port chosen by the kernel is released when the socket closes, before this program runs. */
 	if (!conn->local_port)
 		conn->local_port = bpf_ntohs(BPF_CORE_READ((struct inet_sock *)sk, inet_sport));
 	if (family == AF_INET) {
@@ -632,7 +634,7 @@ static __always_inline struct rose_pair_state *pair_of(const struct rose_connect
 	return state ? state : bpf_map_lookup_elem(&rose_fresh, &pair);
 }
 
-/* This side sends again what was not acknowledged: the surest sign of a cut. */
+/* This side retransmits unacknowledged data: the clearest sign of a partition. */
 SEC("tp_btf/tcp_retransmit_skb")
 int BPF_PROG(rose_resent, const struct sock *sk)
 {
@@ -647,18 +649,17 @@ int BPF_PROG(rose_resent, const struct sock *sk)
 	if (!known)
 		return 0;
 	state = pair_of(&conn, known->node);
-	/* Losses in busy times are made good at once. */
+	/* Packet losses in busy times are repaired immediately and do not count. */
 	if (state && !state->asked_ns && now - state->last_ns > 100000000)
 		state->asked_ns = now;
 	return 0;
 }
 
-/* Connections that this side ends are over too. When the peer had been silent for long, it either had
- * nothing to say, and answers our FIN at once, or is cut off: its silence goes on, and counts when it
- * ends. A reset asks for no answer; it tells of a cut only with data that nobody took, sent or not, or after a timeout: what a
- * filter or a route of this host swallows was never sent.
- * Looked up by addresses and ports alone, so an equal connection in another network namespace can end
- * one of ours; we accept that. */
+/* Connections that this side closes are over too. If the peer had been silent for long, it either had nothing to send
+ * and answers our FIN immediately, or is partitioned: its silence then continues, and counts when it ends. A reset asks
+ * for no answer; it indicates a partition only if data was not accepted, sent or not, or after a timeout: what a filter
+ * or route of this host drops was never sent. The pair is found by addresses and ports alone, so an equal connection in
+ * another network namespace can end one of ours; we accept that. */
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(rose_closed, struct sock *sk, int before, int after)
 {

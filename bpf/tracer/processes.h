@@ -1,5 +1,4 @@
-/* Processes: who belongs to a node, how they begin, stop, go on and end.
- *
+/* Processes: the node that they belong to, and how they start, stop, continue and end.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_TRACER_PROCESSES_H
 #define ROSE_TRACER_PROCESSES_H
@@ -42,7 +41,7 @@ int BPF_PROG(rose_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
-/* Whether the process is not in this map of processes yet; it is from now on. */
+/* True if the process was not in this map; it is added. */
 static __always_inline bool is_first(struct task_struct *task, void *map)
 {
 	struct rose_identity identity = {};
@@ -70,7 +69,7 @@ int BPF_PROG(rose_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 
 	if (node < 0)
 		return 0;
-	/* Scripts that become the program they start are still the process that began with them. */
+	/* A script that becomes the program it starts is still the process that began with the script. */
 	if (is_first(task, &rose_began)) {
 		fill_head(&process.head, ROSE_PROCESS, sizeof(process), node);
 		process.state = ROSE_STARTED;
@@ -79,14 +78,14 @@ int BPF_PROG(rose_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 		emit_process(&process, false);
 	}
 
-	/* The call itself: at its exit the arguments are gone with the old program. */
+	/* The call itself, because at its exit the arguments are gone with the old program. */
 	s = take_scratch(node);
 	if (!s)
 		return 0;
 	call = (void *)s->record;
 	fill_head(&call->head, ROSE_CHANGED, 0, node);
-	/* The kernel has set orig_ax to the execve of the new program's table, whichever call it was; in that of
-	 * 32-bit programs the number stands for another call. */
+	/* The kernel has set orig_ax to the execve of the new program's table, whichever call it was. In the table of
+	 * 32-bit programs that number denotes another call. */
 	call->nr = EXECVE;
 	call->result = 0;
 	call->fd = -1;
@@ -103,7 +102,7 @@ int BPF_PROG(rose_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 
 		put_head(s, off, ROSE_PATH, 0, n - 1);
 		if (n > 8 && begin == DEV_FD) {
-			/* Executed by descriptor: its number says nothing, the file does. */
+			/* Executed by descriptor: the file is informative, the number is not. */
 			s->size = off;
 			put_file(s, BPF_CORE_READ(bprm, file));
 		} else if (text[0] != '/')
@@ -116,7 +115,7 @@ int BPF_PROG(rose_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 
 enum { SIGKILL_ = 9, SIGCONT_ = 18, SIGSTOP_ = 19, SIGTSTP_ = 20, SIGTTIN_ = 21, SIGTTOU_ = 22 };
 
-/* `now` 0: there was none after all. */
+/* `now` 0: there was no pause after all. */
 static __always_inline void end_pause(__u64 key, __u64 now)
 {
 	struct rose_pause *pause = bpf_map_lookup_elem(&rose_paused, &key);
@@ -126,7 +125,7 @@ static __always_inline void end_pause(__u64 key, __u64 now)
 
 	if (!pause)
 		return;
-	/* Taken by one: a second SIGCONT at once must not tell it twice. */
+	/* Taken atomically, so that two simultaneous SIGCONTs do not report it twice. */
 	since = __sync_lock_test_and_set(&pause->since_ns, 0);
 	node = pause->node;
 	if (since && now > since && now - since >= rose_pause_ns) {
@@ -157,16 +156,17 @@ int BPF_PROG(rose_exit, struct task_struct *task)
 	__u64 key;
 
 	if (BPF_CORE_READ(signal, live.counter) != 0)
-		return 0; /* other threads go on */
+		return 0; /* other threads continue */
 	tgid = task->tgid;
 	node = node_of_current(tgid, &is_main);
 	if (node < 0) {
-		/* One of rose's helpers: its number comes again. */
+		/* A helper of rose: its pid may be reused. */
 		if (bpf_map_lookup_elem(&rose_procs, &tgid))
 			bpf_map_delete_elem(&rose_procs, &tgid);
 		return 0;
 	}
-	/* Of threads that end at once on several CPUs, each may see that none is left: one tells it. */
+	/* If the last threads end at the same time on several CPUs, each may see that none is left, so only one reports
+	 * it. */
 	if (!is_first(task, &rose_ended))
 		return 0;
 	code = BPF_CORE_READ(signal, flags) & SIGNAL_GROUP_EXIT ? BPF_CORE_READ(signal, group_exit_code) : task->exit_code;
@@ -200,8 +200,8 @@ int BPF_PROG(rose_exit, struct task_struct *task)
 	return 0;
 }
 
-/* The OOM killer marks what it kills, and also what is ending anyway when memory runs out. It killed those
- * to which the kernel sent SIGKILL before. */
+/* The OOM killer marks what it kills, and also processes that are ending anyway when memory runs out. It has killed
+ * those to which the kernel sent SIGKILL before. */
 static __always_inline void note_kill(struct kernel_siginfo *info, struct task_struct *task)
 {
 	enum { SEND_SIG_PRIV = 1 };
@@ -229,8 +229,8 @@ int rose_victim(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* A call that a signal interrupts leaves with a code of the kernel's own, and what becomes of it shows when the
- * signal's handler is about to run: restarted, or failed with EINTR. */
+/* A call interrupted by a signal returns an internal code. Its outcome is known when the signal's handler is about to
+ * run: restarted, or failed with EINTR. */
 static __always_inline void note_interrupted(struct k_sigaction *action)
 {
 	enum { ERESTARTSYS = 512, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516, SA_RESTART = 0x10000000, EINTR = 4 };
@@ -248,7 +248,7 @@ static __always_inline void note_interrupted(struct k_sigaction *action)
 		record_call(regs, -EINTR);
 }
 
-/* A stop begins when a thread takes the signal ... */
+/* A stop begins when a thread receives the signal ... */
 SEC("tp_btf/signal_deliver")
 int BPF_PROG(rose_signal, int sig, struct kernel_siginfo *info, struct k_sigaction *action)
 {
@@ -271,7 +271,7 @@ int BPF_PROG(rose_signal, int sig, struct kernel_siginfo *info, struct k_sigacti
 	pause.node = node;
 	pause.signal = sig;
 	pause.flags = process_flags(node, pause.tgid, is_main);
-	/* A process that is stopped already stays stopped since then. */
+	/* A process that is already stopped stays stopped since then. */
 	bpf_map_update_elem(&rose_paused, &key, &pause, BPF_NOEXIST);
 	return 0;
 }
@@ -281,7 +281,7 @@ SEC("tp_btf/signal_generate")
 int BPF_PROG(rose_continued, int sig, struct kernel_siginfo *info, struct task_struct *task)
 {
 	if (sig == SIGCONT_) {
-		/* Not every stop signal stops: then there was no pause. */
+		/* Stop signals do not always stop a process; then there was no pause. */
 		__u64 key = task->tgid, now = bpf_ktime_get_ns();
 
 		end_pause(key, BPF_CORE_READ(task, signal, flags) & SIGNAL_CLD_MASK ? now : 0);
@@ -291,8 +291,8 @@ int BPF_PROG(rose_continued, int sig, struct kernel_siginfo *info, struct task_s
 	return 0;
 }
 
-/* Freezing a cgroup freezes all below it, and each tells. A node's own cgroup speaks for all of it; one further down
- * that is frozen alone is a pause of a part. */
+/* Freezing a cgroup freezes all cgroups below it, and each reports it. Only a node's own cgroup stands for the node; if
+ * one below it is frozen alone, only a part is paused. */
 SEC("tp_btf/cgroup_notify_frozen")
 int BPF_PROG(rose_frozen, struct cgroup *cgroup, const char *path, int frozen)
 {
@@ -321,7 +321,7 @@ int BPF_PROG(rose_frozen, struct cgroup *cgroup, const char *path, int frozen)
 	return 0;
 }
 
-/* The processes of a frozen cgroup can be killed: the pause ends with the last of them. */
+/* Processes of a frozen cgroup can be killed: the pause ends with the last of them. */
 SEC("tp_btf/cgroup_notify_populated")
 int BPF_PROG(rose_emptied, struct cgroup *cgroup, const char *path, int populated)
 {
@@ -330,7 +330,8 @@ int BPF_PROG(rose_emptied, struct cgroup *cgroup, const char *path, int populate
 	return 0;
 }
 
-/* A vfork waits uninterruptibly for its child to exec or end. The newest children stand last. */
+/* A vfork waits uninterruptibly until its child executes a program or ends. The newest children are last in the list.
+ */
 static __always_inline bool waits_for_vfork(struct task_struct *task)
 {
 	struct list_head *at = BPF_CORE_READ(task, children.prev);
@@ -349,8 +350,8 @@ static __always_inline bool waits_for_vfork(struct task_struct *task)
 	return false;
 }
 
-/* Run over all tasks each second by the reader (programs at context switches would cost all the time): tells the
- * threads of nodes that wait uninterruptibly. What was stopped before the tracer came is noted as paused here. */
+/* Run by the reader over all tasks each second, because programs at context switches would cost too much. Reports the
+ * threads of nodes that wait uninterruptibly, and notes processes as paused that were stopped before tracing began. */
 SEC("iter/task")
 int rose_waits(struct bpf_iter__task *ctx)
 {

@@ -1,6 +1,5 @@
-/* Records of calls and what hangs on them: paths, peers, descriptors. Built in a buffer of this CPU, since a
- * path is longer than a BPF stack.
- *
+/* Records of calls and their parts: paths, peers, descriptors. Built in a buffer per CPU, because a path does not fit
+ * on the BPF stack.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_TRACER_RECORDS_H
 #define ROSE_TRACER_RECORDS_H
@@ -15,8 +14,8 @@ static __always_inline struct scratch *try_scratch(__u32 i)
 	return s && __sync_lock_test_and_set(&s->busy, 1) == 0 ? s : NULL;
 }
 
-/* Programs may interrupt one another on a CPU (and be preempted on some kernels), so a buffer is
- * taken, not assumed. No loop: before Linux 6.4 the verifier takes one whose only change is on the stack for endless. */
+/* Programs may interrupt one another on a CPU (and are preempted on some kernels), so the buffer must be claimed.
+ * Without a loop: before Linux 6.4, the verifier considers a loop endless if it only changes the stack. */
 static __always_inline struct scratch *take_scratch(__u32 node)
 {
 	struct scratch *s = try_scratch(0);
@@ -43,7 +42,7 @@ static __always_inline void put_head(struct scratch *s, __u32 off, __u8 kind, __
 	struct rose_piece *piece = (void *)&s->record[off & ROSE_RECORD_LIMIT];
 	__u64 end = rose_unknown(off + sizeof(*piece) + length);
 
-	/* Up to a multiple of 8 it is zero: equal records have equal bytes. */
+	/* Zero up to a multiple of 8, so that equal records have equal bytes. */
 	if (end <= ROSE_RECORD_BYTES - 8) {
 		void *tail = &s->record[end];
 
@@ -57,7 +56,7 @@ static __always_inline void put_head(struct scratch *s, __u32 off, __u8 kind, __
 	s->size = (end + 7) & ~7u;
 }
 
-/* Finds the end of a text longer than a path may be: its tail is what tells files apart. */
+/* Finds the end of a text that is longer than a path may be, because its end distinguishes files. */
 struct tail_search {
 	__u64 address;
 	__u64 length;
@@ -80,7 +79,7 @@ static long tail_step(__u32 i, struct tail_search *search)
 	return n < ROSE_PATH_BYTES;
 }
 
-/* A path as the caller gave it. Returns its first character, 0 when empty, -1 when unreadable. */
+/* A path as the caller gave it. Returns its first character, 0 if it is empty, -1 if it is unreadable. */
 static __noinline int put_user_path(struct scratch *s, __u64 address, __u8 kind)
 {
 	__u32 off = s->size;
@@ -109,7 +108,7 @@ static __noinline int put_user_path(struct scratch *s, __u64 address, __u8 kind)
 	return first;
 }
 
-/* Walks from a file to the root its task sees, appending names leaf first. */
+/* Walks from a file to the task's root and appends names, leaf first. */
 struct walk {
 	struct scratch *s;
 	struct rose_path path;
@@ -206,7 +205,7 @@ static __always_inline bool put_unix_sock(struct scratch *s, struct unix_sock *s
 	return put_unix(s, (void *)address + bpf_core_field_offset(struct unix_address, name) + 2, length - 2, false);
 }
 
-/* Who is at the other end; of a listening socket, the address it listens on. */
+/* The peer; for a listening socket, its own address. */
 static __noinline int put_socket(struct scratch *s, struct socket *socket)
 {
 	struct sock *sk = BPF_CORE_READ(socket, sk);
@@ -232,7 +231,7 @@ static __noinline int put_socket(struct scratch *s, struct socket *socket)
 		struct unix_sock *sock = (void *)sk;
 		struct unix_sock *peer = (void *)BPF_CORE_READ(sock, peer);
 
-		/* Clients rarely have a name: an accepted connection is told by the server's. */
+		/* Clients rarely have a name, so an accepted connection is named after the server's socket. */
 		if (!peer || !put_unix_sock(s, peer))
 			put_unix_sock(s, sock);
 	} else if (family == AF_NETLINK) {
@@ -246,7 +245,7 @@ static __noinline int put_socket(struct scratch *s, struct socket *socket)
 	return 0;
 }
 
-/* An address the caller passed. */
+/* An address that the caller passed. */
 static __noinline int put_user_address(struct scratch *s, __u64 at, __u32 length)
 {
 	union {
@@ -280,7 +279,7 @@ static __always_inline bool is_unlinked(struct dentry *dentry)
 	       (!BPF_CORE_READ(dentry, d_hash.pprev) && BPF_CORE_READ(dentry, d_parent) != dentry);
 }
 
-/* Path, peer or kind of what a descriptor stands for. */
+/* The path, peer or kind of a descriptor's file. */
 static __noinline int put_file(struct scratch *s, struct file *file)
 {
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
@@ -311,7 +310,7 @@ static __noinline int put_file(struct scratch *s, struct file *file)
 	return put_fragments(s, BPF_CORE_READ(file, f_path.mnt), dentry, ROSE_FILE | flags << 8);
 }
 
-/* A path argument with the folder it is relative to in front. */
+/* A path argument, preceded by the folder that it is relative to. */
 static __always_inline void put_path(struct scratch *s, struct task_struct *task, __u64 text, __s32 dirfd, __u8 kind,
 				     bool is_text)
 {
@@ -332,7 +331,7 @@ static __always_inline void put_path(struct scratch *s, struct task_struct *task
 		mnt = BPF_CORE_READ(file, f_path.mnt);
 		dentry = BPF_CORE_READ(file, f_path.dentry);
 	}
-	/* ROSE_BASE, ROSE_BASE2 */
+	/* ROSE_BASE or ROSE_BASE2. */
 	put_fragments(s, mnt, dentry, (kind + 1) | (is_unlinked(dentry) ? ROSE_UNLINKED << 8 : 0));
 }
 

@@ -1,6 +1,6 @@
-/* What nodes say to each other: each call by which a thread of a node hands bytes to a TCP or UDP socket whose other end is a node's
- * address, or takes some from one. Loaded only where somebody asks for it. What io_uring, splice and the like move is not seen.
- *
+/* Messages between nodes: each call by which a thread of a node sends bytes to, or receives bytes from, a TCP or UDP
+ * socket whose peer has a node's address. Loaded only on request. Does not see data moved by io_uring, splice and
+ * similar.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_TRACER_SPOKEN_H
 #define ROSE_TRACER_SPOKEN_H
@@ -20,7 +20,7 @@ enum {
 	NR_RECVMMSG = 299,
 	NR_SENDMMSG = 307,
 	MSG_PEEK_ = 2,
-	ROSE_MMSGHDR = 64, /* struct mmsghdr: the message's header, and how long it was */
+	ROSE_MMSGHDR = 64, /* struct mmsghdr: the message's header and its length */
 	ROSE_MMSG_LENGTH = 56,
 };
 
@@ -61,7 +61,7 @@ static __always_inline void put_ipv4(__u8 *to, __be32 address)
 	__builtin_memcpy(to + 12, &address, 4);
 }
 
-/* False: it is no socket of the internet. */
+/* Returns false if it is not an internet socket. */
 static __always_inline bool socket_connection(struct sock *sk, struct rose_connection *conn)
 {
 	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
@@ -80,7 +80,7 @@ static __always_inline bool socket_connection(struct sock *sk, struct rose_conne
 	return true;
 }
 
-/* Of a datagram: the address that the program gave, or was given. */
+/* For a datagram: the address that the program passed or received. */
 static __always_inline void other_end(struct rose_connection *conn, __u64 at)
 {
 	struct rose_sockaddr_in6 address = {};
@@ -101,7 +101,7 @@ static __always_inline void other_end(struct rose_connection *conn, __u64 at)
 	conn->remote_port = bpf_ntohs(address.port);
 }
 
-/* As many of the first bytes as there is room for, behind those that are there. */
+/* As many of the first bytes as fit after those already there. */
 static __always_inline void put_said(struct scratch *s, __u64 from, __u64 length)
 {
 	struct rose_spoken *record = (void *)s->record;
@@ -134,7 +134,7 @@ static __always_inline void put_parts(struct scratch *s, __u64 parts, __u64 coun
 	}
 }
 
-/* Whether one more of this node is told. */
+/* True if another message of this node may be recorded. */
 static __always_inline bool may_be_told(__u32 node, __u64 now)
 {
 	struct rose_spoken_gate *gate = bpf_map_lookup_elem(&rose_gates, &node);
@@ -145,7 +145,7 @@ static __always_inline bool may_be_told(__u32 node, __u64 now)
 		gate->begin_ns = now;
 		gate->count = 0;
 	}
-	/* The ring is for others, too. */
+	/* Leave space in the ring for other records. */
 	__sync_fetch_and_add(&gate->count, 1);
 	if (gate->count <= ROSE_SPOKEN_RATE && bpf_ringbuf_query(&rose_ring, BPF_RB_AVAIL_DATA) < rose_ring_limit / 2)
 		return true;
@@ -161,7 +161,7 @@ static __always_inline void left_out(__u32 node)
 		__sync_fetch_and_add(&gate->left_out, 1);
 }
 
-/* One message of a call: `bytes` of it, as arguments or the header at `header` say. */
+/* One message of a call: `bytes` of it, from the arguments or the header at `header`. */
 static __noinline int tell_spoken(struct speaking *speaking, __u64 header, __u32 bytes)
 {
 	struct rose_user_msghdr message = {};
@@ -178,8 +178,9 @@ static __noinline int tell_spoken(struct speaking *speaking, __u64 header, __u32
 		else if (speaking->nr == NR_SENDTO || speaking->nr == NR_RECVFROM)
 			other_end(&conn, rose_argument(speaking->regs, 4));
 	}
-	/* Who takes a datagram need not ask who sent it: then any node may have. */
-	if (!(speaking->taken && speaking->protocol == IPPROTO_UDP && conn.remote_port == 0) && !bpf_map_lookup_elem(&rose_hearers, conn.remote))
+	/* A receiver need not ask for the sender of a datagram; then any node may have sent it. */
+	if (!(speaking->taken && speaking->protocol == IPPROTO_UDP && conn.remote_port == 0) &&
+	    !bpf_map_lookup_elem(&rose_hearers, conn.remote))
 		return 0;
 	if (!may_be_told(speaking->node, now))
 		return 0;
@@ -255,8 +256,9 @@ static __noinline int look_at_spoken(struct pt_regs *regs, __u64 nr, __u64 count
 	if (speaking.protocol != IPPROTO_TCP && speaking.protocol != IPPROTO_UDP)
 		return 0;
 	speaking.taken = takes(nr);
-	/* What is only looked at is taken later. */
-	if ((nr == NR_RECVFROM && (rose_argument(regs, 3) & MSG_PEEK_)) || (nr == NR_RECVMSG && (rose_argument(regs, 2) & MSG_PEEK_)) ||
+	/* Data that is only peeked at is received later. */
+	if ((nr == NR_RECVFROM && (rose_argument(regs, 3) & MSG_PEEK_)) ||
+	    (nr == NR_RECVMSG && (rose_argument(regs, 2) & MSG_PEEK_)) ||
 	    (nr == NR_RECVMMSG && (rose_argument(regs, 3) & MSG_PEEK_)))
 		return 0;
 	if (nr == NR_SENDMMSG || nr == NR_RECVMMSG) {

@@ -1,7 +1,6 @@
-/* Storms: of equal failures (or changes, or processes that come and go), those beyond a few a second are counted, so that a
- * loop that fails costs the ring one record a second, and pushes nothing else out of the window. Nothing is ever missing
- * from the sums: what a place has counted is told before it changes hands, or stays.
- *
+/* Storms of equal failures (or changes, or starts and ends of processes): above a few per second, they are only
+ * counted, so that a loop of failures costs one record per second and does not displace other events from the window.
+ * Totals are always exact: the count of an entry is reported before the entry is reused.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_TRACER_STORMS_H
 #define ROSE_TRACER_STORMS_H
@@ -27,8 +26,8 @@ static long key_step(__u32 i, struct key_walk *walk)
 	return 0;
 }
 
-/* What makes two calls equal: node, call, error, and all that hangs on them; not who made them, when, or by which
- * descriptor. */
+/* Two calls are equal if they have the same node, call, error and parts, whatever their process, time and descriptor.
+ */
 static __always_inline __u64 key_of(struct scratch *s, __u32 size)
 {
 	struct rose_call *call = (void *)s->record;
@@ -39,12 +38,12 @@ static __always_inline __u64 key_of(struct scratch *s, __u32 size)
 		walk.key |= -call->result & 0xffff;
 	walk.key ^= (__u64)call->operation << 56 ^ call->open_flags;
 	walk.key *= 0x9e3779b97f4a7c15ull;
-	/* Masked, since clang leaves the upper half of the register to chance and the kernel compares all of it. */
+	/* Masked, because clang leaves the upper half of the register undefined and the verifier compares all of it. */
 	bpf_loop((size - sizeof(*call)) / 8 & 0xfff, key_step, &walk, 0);
 	return walk.key ? walk.key : 1;
 }
 
-/* A storm that goes on keeps its place. */
+/* A storm that continues keeps its entry. */
 static __always_inline bool is_raging(const struct rose_storm *storm, __u64 now)
 {
 	return storm->seen > ROSE_STORM_FEW && now - storm->last_ns < ROSE_STORM_NS;
@@ -66,8 +65,9 @@ static __noinline bool tell_counted(struct rose_storm *storm)
 	return send(&counted, sizeof(counted), false);
 }
 
-/* Emits the record that is built, or counts it. False: it is lost. Not static: the verifier then goes through it once a program,
- * not once for each state it may be called in. So does it through the others that are not static. */
+/* Sends the record that has been built, or counts it. Returns false if it is lost. Not static, so that the verifier
+ * checks it once per program instead of once for each state in which it is called; the same holds for the other
+ * non-static functions. */
 __noinline bool emit_keyed(struct scratch *s, __u32 node, __u64 key, bool vital)
 {
 	struct rose_storm *storm, *other;
@@ -106,7 +106,7 @@ __noinline bool emit_keyed(struct scratch *s, __u32 node, __u64 key, bool vital)
 	}
 	tells = false;
 	if (now - storm->begin_ns >= ROSE_STORM_NS) {
-		/* One that goes on is told once a second; one that ended begins anew. */
+		/* A storm that continues is reported once per second; one that ended starts again. */
 		storm->seen = is_raging(storm, now) ? ROSE_STORM_FEW : 0;
 		storm->begin_ns = now;
 		tells = storm->pending;
@@ -119,7 +119,7 @@ __noinline bool emit_keyed(struct scratch *s, __u32 node, __u64 key, bool vital)
 		storm->first_ns = now;
 	if (!storm->told || tells) {
 		if (size > ROSE_RECORD_LIMIT - sizeof(struct rose_piece))
-			goto leave; /* no room for a mark, so it is never told, and nothing is ever pending */
+			goto leave; /* without space for a mark, it is never counted */
 		mark = (void *)&s->record[size + sizeof(struct rose_piece)];
 		mark->key = key;
 		mark->first_ns = storm->first_ns;
@@ -162,8 +162,8 @@ static __always_inline void emit_call(struct scratch *s, __u32 node)
 		emit_keyed(s, node, key_of(s, size), false);
 }
 
-/* A main process is told whenever it comes and goes; helpers, of which there may be thousands a second, like calls. False:
- * it is lost. */
+/* A main process is reported whenever it starts or ends; helpers, of which there may be thousands per second, are
+ * treated like calls. Returns false if it is lost. */
 __noinline bool emit_process(struct rose_process *process, bool vital)
 {
 	struct scratch *s;

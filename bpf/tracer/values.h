@@ -1,5 +1,4 @@
-/* Values that somebody asked for at a place of a program's code: registers and memory, read as rose_fetches says. Nothing is changed.
- *
+/* Records requested values at code locations: registers and memory, as rose_fetches defines. Changes nothing.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_TRACER_VALUES_H
 #define ROSE_TRACER_VALUES_H
@@ -30,7 +29,7 @@ static __always_inline __u64 register_of(const struct pt_regs *regs, __u32 numbe
 	return 0;
 }
 
-/* False: a pointer on the way leads to what is not in memory. */
+/* Returns false if an address on the way is not in memory. */
 static __always_inline bool follow_chain(const struct pt_regs *regs, const struct rose_chain *chain, __u64 *out)
 {
 	__u64 at = register_of(regs, chain->base) + chain->offsets[0];
@@ -77,7 +76,7 @@ static __noinline int fetch_value(const struct pt_regs *regs, const struct rose_
 		if (n <= 0)
 			return ROSE_UNREADABLE;
 		value->length = n - 1;
-		value->word = n; /* with its NUL: one more than is told, if it was cut */
+		value->word = n; /* including NUL: one more than is recorded, if it was truncated */
 		if (n < ROSE_TEXT_BYTES)
 			value->word = n - 1;
 		return 0;
@@ -117,7 +116,7 @@ static long fetch_step(__u32 i, struct fetching *f)
 	if (!how)
 		return 1;
 	fill_head(&value.head, ROSE_VALUE, sizeof(value), f->node);
-	value.head.ts_ns = f->ts_ns; /* all that is seen at one place is of one moment */
+	value.head.ts_ns = f->ts_ns; /* all values read at one location have the same time */
 	value.fetch = key;
 	value.failed = fetch_value(f->regs, how, &value);
 	emit(f->node, &value, sizeof(value), false);
@@ -142,8 +141,8 @@ int rose_value(struct pt_regs *ctx)
 	return 0;
 }
 
-/* A value that the agent in a JVM has read (src/jvm/agent): rose_jvm_value(value, place), where `value` is a struct rose_value from
- * its fetch on. */
+/* A value that the agent in a JVM has read (src/jvm/agent): rose_jvm_value(value, place), where `value` is a struct
+ * rose_value from its fetch on. */
 SEC("uprobe")
 int rose_java_value(struct pt_regs *ctx)
 {

@@ -1,4 +1,4 @@
-// Letters and digits of ASCII, whatever the locale.
+// Classification of ASCII characters. Unlike <cctype>, it does not depend on the locale.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 constexpr bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 constexpr bool is_alpha(char c) { return is_lower(c) || is_upper(c); }
-// As names of nodes, volumes, images and hosts have them.
+// The characters allowed in the names of nodes, volumes, images and hosts.
 constexpr bool is_name_char(char c) { return is_alpha(c) || is_digit(c) || c == '_' || c == '.' || c == '-'; }
 
 constexpr char lower_case(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -28,7 +28,7 @@ inline std::string upper_case(std::string_view text) {
   return out;
 }
 
-// 0 to 15; -1: no hexadecimal digit.
+// 0 to 15, or -1 if `c` is not a hexadecimal digit.
 constexpr int hex_digit(char c) {
   if (is_digit(c)) return c - '0';
   const char low = lower_case(c);

@@ -21,7 +21,7 @@ std::atomic<bool> g_requested{false};
 std::atomic<unsigned> g_times{0};
 std::atomic<int> g_fd{-1};
 std::atomic<int> g_dump_fd{-1};
-std::atomic<int> g_patient{0};  // waits that a further request ends
+std::atomic<int> g_patient{0};  // number of waits that a further request ends
 
 void raise_event(int fd) {
   const std::uint64_t one = 1;
@@ -29,23 +29,23 @@ void raise_event(int fd) {
     const ssize_t n = ::write(fd, &one, sizeof one);
 }
 
-// Past the log, whose lock may be held by whoever hangs; and not at all where stderr takes nothing.
+// Writes directly, because a thread that hangs may hold the log's lock. Writes nothing if stderr would block.
 void say(std::string_view text) {
   pollfd out{STDERR_FILENO, POLLOUT, 0};
   if (::poll(&out, 1, 0) > 0 && (out.revents & POLLOUT) != 0) [[maybe_unused]]
     const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
-// Again, while this process cleans up.
+// A further request arrived during cleanup.
 void asked_again() {
   static bool told = false;
-  if (g_patient > 0) return;  // that wait ends, and what comes after it goes on
+  if (g_patient > 0) return;  // the request ends only that wait; the cleanup after it continues
   if (told) {
-    say("rose: left at once; 'rose heal' undoes what is left\n");
+    say("rose: exits without cleaning up; 'rose heal' undoes what is left\n");
     ::_exit(exit_code(ErrorKind::cancelled));
   }
   told = true;
-  say("rose: still cleaning up; once more leaves at once, and 'rose heal' undoes the rest\n");
+  say("rose: still cleaning up; once more exits at once, and 'rose heal' undoes the rest\n");
 }
 
 }  // namespace
@@ -71,10 +71,11 @@ Result<void> install(bool dump_signal) {
         continue;
       }
       const bool again = requested();
-      // A terminal that closes says so more than once, by the kernel, the shell and sudo: nobody is impatient.
+      // When a terminal closes, the kernel, the shell and sudo may each send SIGHUP. Repeated ones do not mean
+      // impatience.
       if (again && signal_number == SIGHUP) continue;
       request();
-      // Nor is a service manager, which may tell both rose and who started it.
+      // A service manager may send SIGTERM both to rose and to its parent, so only SIGINT counts as a repeated request.
       if (again && signal_number == SIGINT) asked_again();
     }
   }).detach();
@@ -90,7 +91,7 @@ void request() {
   raise_event(g_fd);
 }
 
-// What was asked for before it began was not about this wait, but for the first request, which it goes on after.
+// Requests made before the wait began do not refer to it. They started the cleanup that now waits.
 Patience::Patience() : enough_(std::max(g_times + 1, 2U)) { ++g_patient; }
 Patience::~Patience() { --g_patient; }
 bool Patience::over() const { return g_times >= enough_; }

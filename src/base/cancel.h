@@ -1,6 +1,6 @@
-// Ctrl-C and SIGTERM as a state that every wait can watch. Whoever asks again gets out, whatever hangs: a further one
-// ends what is being waited for, if it can be ended (Patience); where nothing can, one is answered with a word, and the
-// next ends this process.
+// Turns Ctrl-C and SIGTERM into a state that every wait can watch, so that rose can clean up before it exits. A
+// repeated request must always have an effect, even if something hangs: it ends the current wait if that wait can be
+// abandoned (Patience). Otherwise the first repeated request prints a warning and the next one ends this process.
 #pragma once
 
 #include <cstdint>
@@ -15,34 +15,34 @@ namespace rose::cancel {
 [[nodiscard]] Result<void> install(bool dump_signal = false);
 
 [[nodiscard]] bool requested();
-// How often: whoever is asked again while it cleans up may leave more undone.
+// The number of requests so far. Cleanup that is interrupted by further requests may leave more behind.
 [[nodiscard]] unsigned times();
-// As if the user had pressed Ctrl-C.
+// Has the same effect as a Ctrl-C by the user.
 void request();
 
-// A wait that goes on after cancellation, for something that cleans up, and that a further Ctrl-C ends.
+// Marks a wait during cleanup, which continues after cancellation and which a further Ctrl-C ends.
 class Patience {
  public:
   Patience();
   ~Patience();
   Patience(const Patience&) = delete;
   Patience& operator=(const Patience&) = delete;
-  // A further one came since the wait began.
+  // True if a further request has arrived since the wait began.
   [[nodiscard]] bool over() const;
 
  private:
   unsigned enough_;
 };
 
-// Readable once cancellation is requested, and ever after; -1 before install().
+// Becomes readable when cancellation is requested and stays readable. -1 before install().
 [[nodiscard]] int fd();
 // An eventfd that counts SIGUSR1; -1 unless install(true).
 [[nodiscard]] int dump_fd();
 
-// Error of kind `cancelled` when requested.
+// Returns an error of kind `cancelled` if cancellation was requested.
 [[nodiscard]] Result<void> check();
 
-// Sleeps up to `ns`; returns early with false when cancelled.
+// Sleeps for up to `ns`. Returns false early if cancellation is requested.
 bool sleep(std::int64_t ns);
 
 }  // namespace rose::cancel

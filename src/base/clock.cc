@@ -17,7 +17,8 @@ std::int64_t monotonic_ns() { return now_ns(CLOCK_MONOTONIC); }
 std::int64_t wall_ns() { return now_ns(CLOCK_REALTIME); }
 
 std::int64_t wall_offset_ns() {
-  // Between two monotonic readings: of a few tries the tightest bracket is kept.
+  // Reads the wall clock between two monotonic readings. This thread may be preempted between them, so the attempt with
+  // the smallest gap is used.
   std::int64_t best_gap = INT64_MAX;
   std::int64_t offset = 0;
   for (int i = 0; i < 5; ++i) {

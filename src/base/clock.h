@@ -1,5 +1,5 @@
-// The clocks rose reads. Kernel programs stamp with CLOCK_MONOTONIC (bpf_ktime_get_ns); dumps
-// carry wall-clock time, so that dumps of several hosts merge.
+// The clocks that rose reads. BPF programs use CLOCK_MONOTONIC (bpf_ktime_get_ns). Dumps carry wall-clock time, so that
+// the dumps of several hosts can be merged.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace rose {
 
 [[nodiscard]] std::int64_t monotonic_ns();
 [[nodiscard]] std::int64_t wall_ns();
-// wall_ns - monotonic_ns at one instant: add it to a monotonic stamp to get wall-clock time.
+// wall_ns - monotonic_ns at one instant. Adding it to a monotonic time stamp gives wall-clock time.
 [[nodiscard]] std::int64_t wall_offset_ns();
 
 }  // namespace rose

@@ -1,11 +1,12 @@
-// Files that a program carries inside itself.
+// Embeds files in the program.
 #pragma once
 
 #include <cstddef>
 #include <string_view>
 
-// At namespace scope of a translation unit that nothing is joined with: the assembler copies `file` (a string literal),
-// and ROSE_EMBEDDED(symbol) is its bytes. The build has to be told that the object depends on the file.
+// Use at namespace scope, in a translation unit that is excluded from unity builds. The assembler copies `file` (a
+// string literal); ROSE_EMBEDDED(symbol) gives its bytes. The compiler does not report `file` as a dependency, so CMake
+// must declare that the object depends on it.
 #define ROSE_EMBED_FILE(symbol, file)     \
   __asm__(                                \
       ".pushsection .rodata\n"            \

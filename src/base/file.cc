@@ -54,8 +54,8 @@ Result<void> write_file(const std::filesystem::path& path, std::string_view cont
 Result<void> write_new_file(const std::filesystem::path& path, std::string_view content, mode_t mode) {
   Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   if (!fd && errno == EEXIST)
-    return fail(ErrorKind::usage, fmt::format("{} is there already, and is never overwritten", path.string()),
-                "give another name with -o");
+    return fail(ErrorKind::usage, fmt::format("{} exists and is not overwritten", path.string()),
+                "choose another name with -o");
   if (!fd) return fail_errno(ErrorKind::usage, fmt::format("cannot create {}", path.string()), errno);
   int error = write_bytes(fd.get(), content);
   if (error == 0 && ::fsync(fd.get()) != 0 && errno != EINVAL && errno != ENOTSUP) error = errno;
@@ -84,8 +84,8 @@ Result<void> write_control(const std::filesystem::path& path, std::string_view c
 
 namespace {
 
-// The descriptor that a name such as /dev/stdout stands for. Those names are links in folders of the system: a file
-// renamed over one would take it away from everybody.
+// The descriptor that a name such as /dev/stdout stands for. These names are links in system folders; renaming a file
+// over one of them would break it for every program.
 std::optional<int> named_descriptor(const std::filesystem::path& path) {
   const std::string name = path.lexically_normal().string();
   if (name == "/dev/stdout") return STDOUT_FILENO;
@@ -100,17 +100,19 @@ std::optional<int> named_descriptor(const std::filesystem::path& path) {
   return std::nullopt;
 }
 
-constexpr std::string_view kUnfinished = ".rose-";  // between a file's name and six letters: while it is written
+// between the file's name and six random letters, while the file is being written
+constexpr std::string_view kUnfinished = ".rose-";
 
 std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
-// By which a file without a name is named.
+// The path through which a file without a name can be linked.
 std::string own_link(const Fd& fd) { return fmt::format("/proc/self/fd/{}", fd.get()); }
 
-// Whether what stands there is written to as it is. Links are not followed, so that nobody who may write to the folder
-// leads us to a device, and a pipe must be our own, or it would hand the content to whoever put it there.
+// True if the existing file is written in place. Links are not followed, because whoever can write to the folder could
+// otherwise redirect rose, which runs as root, to a device. A pipe must belong to this process: a foreign one would
+// hand the content to whoever created it.
 Result<bool> written_in_place(const std::filesystem::path& path) {
   struct stat info{};
   if (::lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode) || S_ISLNK(info.st_mode) || S_ISDIR(info.st_mode))
@@ -119,8 +121,8 @@ Result<bool> written_in_place(const std::filesystem::path& path) {
     return fail(ErrorKind::input, fmt::format("{} is a {}, a file is needed", path.string(),
                                               S_ISBLK(info.st_mode) ? "block device" : "socket"));
   if (S_ISFIFO(info.st_mode) && info.st_uid != ::geteuid())
-    return fail(ErrorKind::input, fmt::format("{} is somebody else's pipe", path.string()),
-                "give a file or a pipe of your own");
+    return fail(ErrorKind::input, fmt::format("{} is a pipe of another process", path.string()),
+                "name a file or a pipe that this process created");
   if (::access(path.c_str(), W_OK) != 0)
     return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path.string()), errno);
   return true;
@@ -151,7 +153,7 @@ Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path, mode_t 
     if (!file.fd_) return cannot();
     file.temporary_ = name;
   }
-  // Whoever finds one with a name unlocked knows that its writer is gone.
+  // The lock tells remove_unfinished that the writer is alive.
   if (::flock(file.fd_.get(), LOCK_EX | LOCK_NB) != 0 && !file.temporary_.empty()) return cannot();
   if (::fchmod(file.fd_.get(), mode) != 0)
     return fail_errno(ErrorKind::input, fmt::format("cannot set the mode of {}", path.string()), errno);
@@ -179,7 +181,8 @@ Result<void> AtomicFile::write(std::string_view bytes) {
 }
 
 Result<void> AtomicFile::resize(std::uint64_t bytes) {
-  if (in_place_) return fail(ErrorKind::input, fmt::format("cannot write {}: it is no file", path_.string()));
+  if (in_place_)
+    return fail(ErrorKind::input, fmt::format("cannot write {}: it is not a regular file", path_.string()));
   if (::ftruncate(fd_.get(), static_cast<off_t>(bytes)) != 0)
     return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path_.string()), errno);
   return {};
@@ -196,7 +199,7 @@ Result<void> AtomicFile::write_at(std::uint64_t offset, std::string_view bytes) 
   return {};
 }
 
-// Links make new names only; one that is taken over is first beside it, for an instant.
+// link(2) cannot replace an existing file. To replace one, link the new file under a temporary name and rename it.
 Result<void> AtomicFile::link_over() {
   const std::string from = own_link(fd_);
   if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0) return {};
@@ -225,7 +228,7 @@ Result<void> AtomicFile::commit() {
       return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path_.string()), errno);
     temporary_.clear();
   }
-  // Until its folder is synced, the name may not outlive a power cut. A folder that cannot be read cannot be synced.
+  // Without this sync, the new name may be lost in a power failure. A folder that cannot be read cannot be synced.
   const Fd folder(::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder) ::fsync(folder.get());
   in_place_ = true;
@@ -251,7 +254,7 @@ Result<TemporaryFolder> TemporaryFolder::make(std::string_view prefix) {
   const char* base = std::getenv("TMPDIR");
   std::string name = fmt::format("{}/{}-XXXXXX", base != nullptr && *base != '\0' ? base : "/tmp", prefix);
   if (::mkdtemp(name.data()) == nullptr)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot make a folder '{}'", name), errno);
+    return fail_errno(ErrorKind::environment, fmt::format("cannot create a folder '{}'", name), errno);
   return TemporaryFolder(name);
 }
 

@@ -1,4 +1,5 @@
-// Whole files: read with a limit, written beside and renamed.
+// Reads whole files up to a limit. Writes new content to a temporary file and renames it, so that readers never see a
+// partial file.
 #pragma once
 
 #include <sys/types.h>
@@ -17,38 +18,40 @@ namespace rose {
 
 inline constexpr std::size_t kMostFileBytes = std::size_t{4} << 30;
 
-// ErrorKind::input when it cannot be read or is larger than `most` bytes.
+// Returns ErrorKind::input if the file cannot be read or is larger than `most` bytes.
 [[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path, std::size_t most = kMostFileBytes);
 
-// For reading. No descriptor when it cannot be opened or is no regular file: opening or reading a pipe or device may
-// block, or act.
+// Opens a file for reading. Returns no descriptor if it cannot be opened or is not a regular file: opening or reading a
+// pipe or a device may block or have side effects.
 [[nodiscard]] Fd open_regular(const std::filesystem::path& path);
 
-// Writes to a fresh file in the same folder that has no name yet (0600 unless `mode` says otherwise), syncs it, names
-// it `path`, and syncs the folder: a reader sees the old file or the whole new one, and whoever is killed on the way
-// leaves nothing. What is no file is never replaced: a character device, a pipe of our own, and descriptors
-// (/dev/stdout, /dev/fd/63) are written to as they are; other kinds are refused.
+// Writes to an unnamed file in the same folder (mode 0600 unless `mode` is given), syncs it, links it as `path` and
+// syncs the folder. Readers see either the old content or all of the new content, and a killed writer leaves nothing.
+// Only regular files are replaced. Character devices, pipes of this process and descriptors (/dev/stdout, /dev/fd/63)
+// are written in place; other kinds of files are refused.
 [[nodiscard]] Result<void> write_file(const std::filesystem::path& path, std::string_view content, mode_t mode = 0600);
 
-// The same, but only when nothing has that name yet, not even meanwhile. ErrorKind::usage when something has.
+// Like write_file, but returns ErrorKind::usage if `path` exists. The check is atomic: it also detects a file that
+// another process creates in the meantime.
 [[nodiscard]] Result<void> write_new_file(const std::filesystem::path& path, std::string_view content,
                                           mode_t mode = 0644);
 
-// All of `bytes`, in as many writes as it takes. 0, or errno.
+// Writes all of `bytes`, with several calls if necessary. Returns 0 or errno.
 [[nodiscard]] int write_bytes(int fd, std::string_view bytes);
 
-// For kernel files (cgroup, proc): one write to an existing file, no rename.
+// For kernel files (cgroup, proc): one write to an existing file, without a rename.
 [[nodiscard]] Result<void> write_control(const std::filesystem::path& path, std::string_view content);
 
-// The same in steps, for large files.
+// Like write_file, in steps. For files that are too large to hold in memory.
 class AtomicFile {
  public:
   [[nodiscard]] static Result<AtomicFile> create(const std::filesystem::path& path, mode_t mode = 0600);
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
-  ~AtomicFile();  // leaves nothing unless committed
+  ~AtomicFile();  // removes the file unless it was committed
   [[nodiscard]] Result<void> write(std::string_view bytes);
-  // Not in order: its size first, then what is not zero. Only of files, which pipes and devices are not.
+  // For content that is not written in order: set the size first, then write the parts that are not zero. Only for
+  // regular files, because pipes and devices cannot seek.
   [[nodiscard]] Result<void> resize(std::uint64_t bytes);
   [[nodiscard]] Result<void> write_at(std::uint64_t offset, std::string_view bytes);
   [[nodiscard]] Result<void> commit();
@@ -56,13 +59,13 @@ class AtomicFile {
  private:
   AtomicFile() = default;
   Result<void> link_over();
-  Fd fd_;  // of a device or pipe: opened by the first write, as opening a pipe waits for its reader
+  Fd fd_;  // for a device or pipe: opened by the first write, because opening a pipe waits for its reader
   std::filesystem::path path_;
-  bool in_place_ = true;             // `path_` is written to as it is
-  std::filesystem::path temporary_;  // its name, where the file system knows no files without one
+  bool in_place_ = true;             // `path_` is not a regular file and is written directly
+  std::filesystem::path temporary_;  // its name if the file system does not support unnamed files (O_TMPFILE)
 };
 
-// A folder of one's own (0700) in $TMPDIR or /tmp, which goes with all that is in it.
+// A private folder (mode 0700) in $TMPDIR or /tmp. It is removed with its content.
 class TemporaryFolder {
  public:
   [[nodiscard]] static Result<TemporaryFolder> make(std::string_view prefix);
@@ -76,8 +79,8 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// Some file systems (NFS, 9p, FAT) know no files without a name. Removes what writers of files in `folder`, whose names
-// begin with `prefix`, left there when they were killed; those that are still at work keep theirs.
+// On file systems without unnamed files (NFS, 9p, FAT), a killed writer leaves a temporary file. Removes such files in
+// `folder` if their names begin with `prefix`. Files that a live writer still holds a lock on are kept.
 void remove_unfinished(const std::filesystem::path& folder, std::string_view prefix);
 
 }  // namespace rose

@@ -7,11 +7,11 @@ namespace rose {
 namespace {
 
 constexpr int kPauseGrowth = 4;
-// Spending beyond the share is made good by taking no samples, but not for longer than this many seconds.
+// Overspending is repaid by not taking samples, but for no longer than this many seconds.
 constexpr double kLongestDebt = 5;
-// A function attached again may run at full speed until the next look.
+// A function that was just attached may run at full speed until the next check, so this time is budgeted for it.
 constexpr double kSampleSeconds = 0.02;
-// Which are the hottest is told by entries of about so long.
+// The hottest functions are determined from about this many seconds of entries.
 constexpr double kRecentSeconds = 1;
 
 double seconds(std::int64_t ns) { return std::max(1e-6, static_cast<double>(ns) / 1e9); }
@@ -50,9 +50,9 @@ void FunctionRates::attached(std::size_t index, std::int64_t now_ns, std::span<c
     per_node_[index * nodes_ + node].begin = counts[index * nodes_ + node];
 }
 
-// What happened unseen is no more than both neighbours suggest: a burst at the start ends somewhere in the gap
-// behind it, while what was hot before and is hot after was hot in between. The stint that follows counts one
-// call more than it saw, so that a short one proves little.
+// Assumes that the rate in a gap is at most what both neighbouring periods suggest. If a burst at the start was
+// followed by silence, the burst ended somewhere in the gap; if a function was hot before and after, it was hot in
+// between. One call is added to the period after the gap, so that a short period without calls is weak evidence.
 double FunctionRates::gap_calls(const Function& function, const PerNode& node, std::int64_t now_ns,
                                 std::uint64_t count) const {
   if (function.gap_ns == 0) return 0;
@@ -70,7 +70,8 @@ void FunctionRates::end_stint(std::size_t index, std::int64_t now_ns, std::span<
     own.filled += gap_calls(function, own, now_ns, count);
     own.rate_before = static_cast<double>(count - own.begin) / seconds(stint_ns);
   }
-  // The first sample comes soon. What was quiet for much longer than its last pause begins anew.
+  // The first sample comes early. A function that was quiet for much longer than its last pause starts over with the
+  // shortest pause, because its behaviour has changed.
   if (function.watched_ns > 0) {
     const bool quiet = stint_ns > 4 * function.pause_ns;
     function.pause_ns = quiet ? to_ns(limits_.pause_seconds)
@@ -89,7 +90,7 @@ void FunctionRates::failed(std::size_t index, std::int64_t now_ns, std::span<con
   function.retry_ns = now_ns + function.pause_ns;
 }
 
-std::vector<std::uint32_t> FunctionRates::let_go(std::int64_t now_ns, std::span<const std::uint64_t> counts) {
+std::vector<std::uint32_t> FunctionRates::to_detach(std::int64_t now_ns, std::span<const std::uint64_t> counts) {
   std::vector<std::uint32_t> gone;
   const double passed = looked_ns_ == 0 ? 0 : seconds(now_ns - looked_ns_);
   looked_ns_ = now_ns;
@@ -103,7 +104,7 @@ std::vector<std::uint32_t> FunctionRates::let_go(std::int64_t now_ns, std::span<
   double staying = 0;
   for (std::uint32_t i = 0; i < functions_.size(); ++i) {
     auto& function = functions_[i];
-    // One let go of a moment ago may still have been entered until its probe was out.
+    // A function that was just detached may still be entered until its probe is removed.
     const std::uint64_t count = total(i, counts);
     const std::uint64_t recent = count - function.last;
     function.last = count;
@@ -129,7 +130,7 @@ std::vector<std::uint32_t> FunctionRates::let_go(std::int64_t now_ns, std::span<
   tokens_ = std::min(limits_.share * limits_.burst_seconds, tokens_ + passed * limits_.share) -
             static_cast<double>(all) * limits_.entry_seconds;
   if (tokens_ >= 0) return gone;
-  // Too dear: the hottest go, until what is left fits.
+  // Over budget: detach the hottest functions until the rest fits.
   const double fits = limits_.share / limits_.entry_seconds;
   std::sort(kept.begin(), kept.end(), [](const Recent& a, const Recent& b) { return a.rate > b.rate; });
   for (const auto& [rate, index] : kept) {
@@ -153,7 +154,7 @@ std::vector<std::uint32_t> FunctionRates::due(std::int64_t now_ns, std::size_t m
     }
     found.push_back(i);
   }
-  // The least known first: those are the ones that may have been judged wrongly.
+  // Start with the functions about which least is known: they are most likely to be classified wrongly.
   std::sort(found.begin(), found.end(), [this](std::uint32_t a, std::uint32_t b) {
     const auto& x = functions_[a];
     const auto& y = functions_[b];
@@ -163,7 +164,7 @@ std::vector<std::uint32_t> FunctionRates::due(std::int64_t now_ns, std::size_t m
   std::size_t take = 0;
   for (const auto index : found) {
     if (take >= most) break;
-    // A thread that enters nothing but sampled functions spends the time itself, and not more.
+    // If a thread enters only sampled functions, their cost is bounded by the sampling time itself.
     spend = std::min(spend + functions_[index].last_rate * kSampleSeconds * limits_.entry_seconds, kSampleSeconds);
     if (spend + static_cast<double>(take + 1) * limits_.attach_seconds > tokens_) break;
     ++take;
@@ -189,7 +190,7 @@ FunctionRates::Estimate FunctionRates::estimate(std::size_t index, std::size_t n
     out.calls += own.rate_before * seconds(now_ns - function.since_ns);
   }
   out.watched = function.attached && function.watched_ns == 0;
-  // No call in 3/r seconds: with 95 % certainty the rate is below r.
+  // With no call in 3/r seconds, the rate is below r with 95 % confidence (rule of three).
   out.enough = out.watched || seconds(watched_ns) * rare_below >= 3;
   out.known = out.enough || !function.failed;
   return out;

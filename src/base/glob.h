@@ -1,4 +1,4 @@
-// Globs. Needs nothing but the header: what is loaded into other people's processes uses it, too.
+// Glob matching. Header only, because code that is loaded into traced processes uses it too.
 #pragma once
 
 #include <cstddef>
@@ -6,10 +6,10 @@
 
 namespace rose {
 
-// '*' matches any run of characters, '/' included; '?' one character; everything else itself.
+// '*' matches any run of characters including '/', '?' matches one character, all others match themselves.
 [[nodiscard]] constexpr bool glob_match(std::string_view pattern, std::string_view text) {
-  // Greedy with one backtrack point: the last '*' seen. Linear space, no recursion, so a hostile
-  // pattern costs at most |pattern| * |text|.
+  // Greedy, with one backtrack point: the last '*' seen. Constant space and no recursion, so a hostile pattern costs at
+  // most |pattern| * |text| steps.
   std::size_t p = 0;
   std::size_t t = 0;
   std::size_t star = std::string_view::npos;

@@ -15,7 +15,7 @@
 namespace rose {
 namespace {
 
-// In the child of a process with threads: nothing that takes a lock or memory from here on.
+// Runs in the child of a multithreaded process: do not take locks or allocate memory from here on.
 [[noreturn]] void become(char** argv, HeldChild::Kind kind, pid_t parent, int go, int failed, int null, int errors) {
   if (kind == HeldChild::Kind::own_group) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -33,7 +33,7 @@ namespace {
   do {
     n = ::read(go, &word, 1);
   } while (n < 0 && errno == EINTR);
-  if (n != 1) ::_exit(127);  // rose gave up
+  if (n != 1) ::_exit(127);  // the parent closed the pipe without releasing the child
   ::execvp(argv[0], argv);
   const int error = errno;
   n = ::write(failed, &error, sizeof error);
@@ -68,7 +68,8 @@ Result<HeldChild> HeldChild::fork_held(const std::vector<std::string>& argv, Kin
     if (kind == Kind::own_group) ::setpgid(0, 0);
     become(arguments.data(), kind, parent, go.read.get(), failed.write.get(), null.get(), errors.write.get());
   }
-  if (kind == Kind::own_group) ::setpgid(child.pid_, child.pid_);  // whoever comes first
+  // parent and child both call this, so the order does not matter
+  if (kind == Kind::own_group) ::setpgid(child.pid_, child.pid_);
   child.go_ = std::move(go.write);
   child.failed_ = std::move(failed.read);
   child.errors_ = std::move(errors.read);
@@ -86,7 +87,7 @@ HeldChild::HeldChild(HeldChild&& other) noexcept
       pidfd_(std::move(other.pidfd_)),
       errors_(std::move(other.errors_)) {}
 
-Result<void> HeldChild::let_go() {
+Result<void> HeldChild::release() {
   if (::write(go_.get(), "g", 1) != 1) return fail_errno(ErrorKind::environment, "cannot start the command", errno);
   go_.reset();
   int error = 0;
@@ -104,7 +105,7 @@ std::optional<int> HeldChild::end(int patience_ms) {
     if (patience_ms > 0) ::kill(all, SIGTERM);
     if (patience_ms == 0 || ::poll(&watched, 1, patience_ms) == 0) ::kill(all, SIGKILL);
   }
-  // Until it is waited for, its number names no other group.
+  // Until the child is waited for, its process id cannot be reused, so the signal cannot reach another group.
   if (kind_ == Kind::own_group) ::kill(all, SIGKILL);
   int status = 0;
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {

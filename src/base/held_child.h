@@ -1,5 +1,5 @@
-// A child process that waits for the word before it executes its command, so that a tracer can know it before its
-// first system call. It is ended and waited for when its owner goes.
+// A child process that waits for permission before it executes its command, so that a tracer can register it before its
+// first system call. The destructor ends it and waits for it.
 #pragma once
 
 #include <sys/types.h>
@@ -15,25 +15,26 @@ namespace rose {
 
 class HeldChild {
  public:
-  // `own_group`: a helper beside the work, in a process group that ends as a whole and with rose. Its input is
-  // empty, its output is dropped, errors() has what it says on stderr; signals are as in a fresh process.
-  // Otherwise the child shares the terminal, and everything else, with rose.
+  // `own_group` is for helpers that run beside the actual work. The child leads a process group that is ended as a
+  // whole, also when rose ends. Its stdin is empty, its stdout is discarded, errors() returns its stderr, and its
+  // signal dispositions are the defaults. With `shares_terminal` the child inherits the terminal and everything else
+  // from rose.
   enum class Kind { shares_terminal, own_group };
-  // PATH is searched. The child runs in the current folder.
+  // Searches PATH. The child runs in the current folder.
   [[nodiscard]] static Result<HeldChild> fork_held(const std::vector<std::string>& argv, Kind kind);
   HeldChild(HeldChild&& other) noexcept;
   HeldChild& operator=(HeldChild&&) = delete;
   ~HeldChild() { end(0); }
 
   [[nodiscard]] pid_t pid() const { return pid_; }
-  [[nodiscard]] int pidfd() const { return pidfd_.get(); }    // readable once it has ended
-  [[nodiscard]] int errors() const { return errors_.get(); }  // does not block; -1 unless own_group
+  [[nodiscard]] int pidfd() const { return pidfd_.get(); }    // readable once the child has ended
+  [[nodiscard]] int errors() const { return errors_.get(); }  // non-blocking; -1 unless own_group
 
-  // Executes the command. ErrorKind::usage when it cannot be executed.
-  Result<void> let_go();
+  // Executes the command. Returns ErrorKind::usage if it cannot be executed.
+  Result<void> release();
 
-  // Ends it when it is still there, SIGTERM first and SIGKILL when `patience_ms` have passed (0: at once), and
-  // returns its status as of wait(2). What is left of its own group is killed too. Only once.
+  // Ends the child if it still runs: SIGTERM first, then SIGKILL after `patience_ms` (0: SIGKILL at once). Returns its
+  // status in the form of wait(2). Kills what is left in its process group. Call it only once.
   std::optional<int> end(int patience_ms);
 
   // "'CMD' exited with status 1"

@@ -1,5 +1,5 @@
-// The names of exceptions that leave methods of Java, as traces, profiles and schedules have them:
-// "org.x.Learner.readPacket throws java.io.EOFException"; also of one that is thrown and caught in it.
+// Names for exceptions that leave Java methods, as in traces, profiles and schedules: "org.x.Learner.readPacket throws
+// java.io.EOFException". An exception that is thrown and caught in the same method has such a name too.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,7 @@ struct Leaving {
   std::string_view method, exception;
 };
 
-// Of other names `exception` is empty.
+// For names in any other form, `exception` is empty.
 [[nodiscard]] inline Leaving leaving_of(std::string_view name) {
   const std::size_t at = name.find(kThrows);
   if (at == std::string_view::npos) return {name, {}};

@@ -28,12 +28,12 @@ State& state() {
 void write_all(std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
-    if (n <= 0) return;  // stderr is gone; there is nobody left to tell
+    if (n <= 0) return;  // stderr is closed, so the message cannot be reported anywhere
     text.remove_prefix(static_cast<std::size_t>(n));
   }
 }
 
-// Names and output of others come in messages, and a terminal would obey them.
+// Messages contain names and output of other programs, which could hold terminal control sequences.
 std::string harmless(std::string_view text) {
   std::string out;
   for (;;) {

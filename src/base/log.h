@@ -1,4 +1,4 @@
-// Messages for people, on stderr, one write each. Results never go through here.
+// Messages for the user, on stderr, one write each. Results never go through this header.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,19 +14,19 @@ enum class Level { quiet, normal, verbose };
 void set_level(Level level);
 [[nodiscard]] Level level();
 
-// "rose: <text>"; hidden by --quiet.
+// Prints "rose: <text>" unless --quiet is given.
 void info(std::string_view text);
-// "rose: warning: <text>"; always shown.
+// Prints "rose: warning: <text>", even with --quiet.
 void warning(std::string_view text);
-// "rose: error: <text>" and "rose: hint: <hint>".
+// Prints "rose: error: <text>" and "rose: hint: <hint>".
 void error(std::string_view text, std::string_view hint = {});
-// Shown with --verbose; always remembered for ROSE_BUG.
+// Printed with --verbose. Always kept for the report of ROSE_BUG.
 void debug(std::string_view text);
 
-// A live line on a terminal (overwritten by the next one), a plain line otherwise; hidden by
-// --quiet. Off a terminal, a line equal to the last one is not repeated.
+// Shows progress unless --quiet is given. On a terminal, each line overwrites the previous one. Elsewhere, lines are
+// printed one after another, and a line that equals the previous one is dropped.
 void progress(std::string_view text);
-// Ends the live line, so that what follows starts on a line of its own.
+// Ends the live line, so that later output starts on a new line.
 void end_progress();
 
 // The last few messages, oldest first.

@@ -23,7 +23,7 @@ void LogFollower::begin_at_end() {
   struct stat status{};
   if (!open_now() || ::fstat(file_.get(), &status) != 0) return;
   offset_ = static_cast<std::uint64_t>(status.st_size);
-  // A line that is half written is a new line when it is whole.
+  // A line that is incomplete at the start offset is reported once it is complete.
   char block[4096];
   const std::uint64_t back = std::min<std::uint64_t>(offset_, sizeof block);
   const ssize_t got = ::pread(file_.get(), block, back, static_cast<off_t>(offset_ - back));
@@ -41,7 +41,7 @@ bool LogFollower::open_now() {
   return true;
 }
 
-// A name that is gone is not yet a new file: rotation renames first and creates later.
+// A missing name does not mean a new file yet: rotation renames the old file first and creates the new one later.
 bool LogFollower::replaced() const {
   struct stat status{};
   return ::stat(path_.c_str(), &status) == 0 && (status.st_ino != inode_ || status.st_dev != device_);
@@ -51,7 +51,7 @@ bool LogFollower::read(const std::function<bool(std::string_view)>& line) {
   std::size_t budget = kMostAtOnce;
   for (int files = 0; files < 8; ++files) {
     if (!file_ && !open_now()) return false;
-    // Asked before reading: what was written until the file was replaced is then all read.
+    // Checked before reading, so that everything written before the replacement is read.
     const bool old = replaced();
     const Took took = take(line, budget);
     if (took != Took::all) return true;

@@ -1,5 +1,5 @@
-// Follows one log file, line by line, as `tail -F` does: through appends, truncation and rotation. Looked at when
-// asked (a few system calls); whoever wants to know soon asks often.
+// Follows one log file line by line, as `tail -F` does, through appends, truncation and rotation. It polls: each call
+// costs a few system calls, and the caller decides how often to call.
 #pragma once
 
 #include <sys/types.h>
@@ -16,33 +16,33 @@ namespace rose {
 
 class LogFollower {
  public:
-  static constexpr std::size_t kLongestLine = std::size_t{16} << 10;  // the rest of a longer one is left out
+  static constexpr std::size_t kLongestLine = std::size_t{16} << 10;  // the rest of a longer line is dropped
 
   LogFollower() = default;
   explicit LogFollower(std::filesystem::path file) : path_(std::move(file)) {}
 
-  // Where reading begins; without either, at the beginning. A file that comes later is read from its beginning.
+  // Where reading starts; by default at the beginning. A file that is created later is read from its beginning.
   void begin_at(std::uint64_t offset);
   void begin_at_end();
 
-  // Calls `line` for each whole line that is new, without its newline; stops when it returns false. What is
-  // behind the last newline waits for the rest of its line, unless the file was replaced. At most some
-  // megabytes a call, so that a flood in one file holds up nothing else; true: there is more to read now.
+  // Calls `line` for each new complete line, without its newline, and stops if it returns false. Text after the last
+  // newline is kept until its line is complete or the file is replaced. Reads at most a few megabytes per call, so that
+  // a flood in one file does not delay the others. Returns true if more can be read now.
   bool read(const std::function<bool(std::string_view)>& line);
 
  private:
   bool open_now();
   [[nodiscard]] bool replaced() const;
-  // 'again': the file may have more; 'stopped': the caller has had enough.
+  // 'again': the file may have more; 'stopped': the callback returned false.
   enum class Took { all, again, stopped };
   Took take(const std::function<bool(std::string_view)>& line, std::size_t& budget);
 
   std::filesystem::path path_;
-  Fd file_;  // kept open: what was written before a rotation is still read
+  Fd file_;  // kept open, so that lines written just before a rotation are still read
   dev_t device_ = 0;
   ino_t inode_ = 0;
   std::uint64_t offset_ = 0;
-  std::string partial_;  // of a line that is not whole yet
+  std::string partial_;  // the last line, as long as it has no newline
 };
 
 }  // namespace rose

@@ -1,4 +1,4 @@
-// A pipe whose ends have owners and are closed on exec.
+// A pipe with owned ends that are closed on exec.
 #pragma once
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Programs by name, as a shell finds them.
+// Finds programs by name in PATH, as a shell does.
 #pragma once
 
 #include <string>
@@ -6,17 +6,17 @@
 
 namespace rose {
 
-// What a shell takes for PATH where there is none.
+// The PATH that shells use if the variable is not set.
 inline constexpr std::string_view kUsualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-// A regular file that this process may execute.
+// True for a regular file that this process may execute.
 [[nodiscard]] bool is_program(const std::string& path);
 
-// The program that `name`, which has no slash, stands for in `path` ("": the usual one); "" when it stands for none.
-// Entries that are empty or relative mean some current directory, and are passed over.
+// Searches the folders of `path` ("" means kUsualPath) for `name`, which contains no slash. Returns "" if it is not
+// found. Empty and relative folders are skipped, because they depend on the current directory.
 [[nodiscard]] std::string program_in(std::string_view path, std::string_view name);
 
-// The same in this process's PATH.
+// Searches the PATH of this process.
 [[nodiscard]] std::string program_in_path(std::string_view name);
 
 }  // namespace rose

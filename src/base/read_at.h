@@ -1,4 +1,4 @@
-// A part of a file, whole: the kernel may give less at a time.
+// Reads a range of a file completely. The kernel may return less per call.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,8 @@
 
 namespace rose {
 
-// How many bytes were read from `offset` on, into `to`. Fewer than `bytes`: errno says why, 0 that the file ends there.
+// Reads up to `bytes` from `offset` into `to` and returns how many were read. If fewer: errno has the reason, or is 0
+// at the end of the file.
 [[nodiscard]] std::size_t read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset);
 
 }  // namespace rose

@@ -31,7 +31,7 @@ std::string Regex::problem() const {
     case re2::RE2::ErrorMissingBracket: return "a '[' is not closed";
     case re2::RE2::ErrorMissingParen:
     case re2::RE2::ErrorUnexpectedParen: return "a '(' is not closed or a ')' not opened";
-    case re2::RE2::ErrorTrailingBackslash: return "a '\\' at its end";
+    case re2::RE2::ErrorTrailingBackslash: return "it ends with a '\\'";
     case re2::RE2::ErrorRepeatArgument:
     case re2::RE2::ErrorRepeatOp: return "a '*', '+', '?' or '{' repeats nothing";
     case re2::RE2::ErrorRepeatSize: return "bad numbers in '{}'";

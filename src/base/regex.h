@@ -1,5 +1,5 @@
-// Regular expressions of users: RE2's, as ECMAScript without back references and looking around. A hostile line or
-// pattern costs time in proportion to its length, and no stack.
+// Regular expressions supplied by users: RE2, which accepts ECMAScript syntax without back references and lookaround.
+// Matching time is linear in the input and needs no stack, so hostile patterns and lines are harmless.
 #pragma once
 
 #include <map>
@@ -14,8 +14,8 @@ class RE2;
 
 namespace rose {
 
-// What a message says about the accepted form.
-inline constexpr std::string_view kRegexForm = "as in ECMAScript, without back references and looking around (RE2)";
+// How error messages describe the accepted syntax.
+inline constexpr std::string_view kRegexForm = "ECMAScript syntax without back references and lookaround (RE2)";
 
 class Regex {
  public:
@@ -24,20 +24,21 @@ class Regex {
   Regex& operator=(Regex&&) noexcept;
   ~Regex();
 
-  // Why it can't be used; "" when it can.
+  // Why the expression cannot be used, or "" if it can.
   [[nodiscard]] std::string problem() const;
-  // Anywhere in the text; safe from several threads. False when it can't be used.
+  // True if the expression matches anywhere in the text, false if it does not or cannot be used. Safe from several
+  // threads.
   [[nodiscard]] bool found_in(std::string_view text) const;
-  // Named groups, (?P<name>...), with the place that find() gives them.
+  // Named groups, (?P<name>...), with their index in the result of find().
   [[nodiscard]] std::map<std::string, int> groups() const;
-  // The first match anywhere in the text: the whole of it into groups[0], its nth group into groups[n] (without data
-  // where the group took no part). False: there is none, or it can't be used.
+  // Finds the first match anywhere in the text. groups[0] receives the whole match and groups[n] the nth group, with a
+  // null data pointer if the group took no part. Returns false if there is no match or the expression cannot be used.
   [[nodiscard]] bool find(std::string_view text, std::span<std::string_view> groups) const;
 
-  static constexpr std::size_t kMostGroups = 16;  // that find() gives
+  static constexpr std::size_t kMostGroups = 16;  // the highest number that find() fills
 
  private:
-  std::unique_ptr<re2::RE2> compiled_;  // null: too long
+  std::unique_ptr<re2::RE2> compiled_;  // null if the expression is too long
   std::size_t size_ = 0;
 };
 

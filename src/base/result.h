@@ -1,6 +1,5 @@
-// Errors as values. Functions that may fail return Result<T>; an Error carries a kind (which
-// decides the exit code), one sentence and perhaps a hint. Context is added going up, printing
-// happens once, in cli.
+// Errors as values. Functions that may fail return Result<T>. An Error has a kind, which determines the exit code, one
+// sentence and optionally a hint. Callers add context; only `cli` prints it, once.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,20 +12,20 @@
 namespace rose {
 
 enum class ErrorKind {
-  usage,         // bad command line: exit 2
-  input,         // bad configuration, schedule, dump or other input file: exit 2
-  environment,   // this machine lacks what is needed: exit 3
-  inconclusive,  // the work could not come to a verdict: exit 4
+  usage,         // invalid command line: exit 2
+  input,         // invalid configuration, schedule, dump or other input file: exit 2
+  environment,   // this machine lacks something required: exit 3
+  inconclusive,  // no verdict was reached: exit 4
   cancelled,     // Ctrl-C or SIGTERM: exit 4
-  bug,           // a broken invariant of rose itself: exit 70
+  bug,           // a broken invariant in rose itself: exit 70
 };
 
 struct Error {
   ErrorKind kind = ErrorKind::bug;
   std::string message;  // one sentence, without a full stop
-  std::string hint;     // how to mend it; may be empty
+  std::string hint;     // how to fix it; may be empty
 
-  // Puts "what: " in front of the message.
+  // Prefixes the message with "what: ".
   [[nodiscard]] Error in(std::string_view what) && {
     message = fmt::format("{}: {}", what, message);
     return std::move(*this);
@@ -40,14 +39,14 @@ using Unexpected = tl::unexpected<Error>;
 [[nodiscard]] inline Unexpected fail(ErrorKind kind, std::string message, std::string hint = {}) {
   return Unexpected(Error{kind, std::move(message), std::move(hint)});
 }
-// For system calls: "what: strerror(err)". EPERM and EACCES become ErrorKind::environment
-// whatever `kind` says, with a hint to run as root.
+// For failed system calls: "what: strerror(err)". EPERM and EACCES always become ErrorKind::environment, with a hint to
+// run as root, because missing privilege is the usual cause.
 [[nodiscard]] Unexpected fail_errno(ErrorKind kind, std::string_view what, int err);
 
-// 2, 3, 4 or 70, as the contract says.
+// The exit code that the command-line contract assigns to the kind: 2, 3, 4 or 70.
 [[nodiscard]] int exit_code(ErrorKind kind);
 
-// Prints the condition, where it stands and the last log lines, then aborts with exit code 70.
+// Prints the condition, its location and the last log lines, then exits with code 70.
 [[noreturn]] void rose_bug(const char* condition, const char* file, int line);
 
 }  // namespace rose

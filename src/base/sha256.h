@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4): names files by what is in them.
+// SHA-256 (FIPS 180-4). Used to name files by their content.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@ namespace rose {
 class Sha256 {
  public:
   void add(std::string_view bytes);
-  // 64 hexadecimal digits; only once.
+  // Returns 64 hexadecimal digits. Call it only once.
   [[nodiscard]] std::string finish();
 
  private:

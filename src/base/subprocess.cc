@@ -27,14 +27,14 @@ namespace {
 
 constexpr std::size_t kKept = std::size_t{1} << 20;
 
-// Only our end does not block: the child's must, or it would lose output.
+// Only the parent's end is non-blocking. A child that does not expect EAGAIN would lose output.
 Result<Pipe> make_output_pipe() {
   ROSE_TRY(Pipe pipe, make_pipe());
   ::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
   return pipe;
 }
 
-// A file, not a pipe: the child can read it at its own pace and we need not feed it.
+// A file rather than a pipe: the child reads it at its own pace and the parent does not have to feed it.
 Result<Fd> make_input(std::string_view input) {
   if (input.empty()) {
     Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -53,8 +53,8 @@ Result<Fd> make_input(std::string_view input) {
   return file;
 }
 
-// Reads what is there. What goes past the limit is read and dropped, so that the child never
-// blocks on us. False at the end of the stream.
+// Reads what is available. Output beyond the limit is read and dropped, so that the child never blocks. Returns false
+// at the end of the stream.
 bool drain(Fd& fd, std::string& into) {
   std::array<char, 16384> buffer;
   for (;;) {
@@ -66,7 +66,7 @@ bool drain(Fd& fd, std::string& into) {
   }
 }
 
-// posix_spawn's attributes and file actions need to be given back.
+// Owns posix_spawn's attributes and file actions, which must be destroyed.
 struct SpawnPlan {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
@@ -86,10 +86,10 @@ Fd open_process(pid_t pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open
 
 void kill_group(pid_t pid) {
   ::kill(-pid, SIGKILL);
-  ::kill(pid, SIGKILL);  // if it left its group
+  ::kill(pid, SIGKILL);  // in case it left its group
 }
 
-// False: interrupted.
+// Returns false if the wait was interrupted.
 bool wait_for(std::span<pollfd> waits, std::int64_t most_ns) {
   most_ns = std::max<std::int64_t>(most_ns, 0);
   const timespec most{most_ns / 1'000'000'000, most_ns % 1'000'000'000};
@@ -119,8 +119,8 @@ Result<pid_t> spawn_process(const std::vector<std::string>& argv, int in, int ou
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE}) sigaddset(&standard, signal);
   ::posix_spawnattr_setsigmask(&plan.attributes, &none);
   ::posix_spawnattr_setsigdefault(&plan.attributes, &standard);
-  // A group of its own: a Ctrl-C at the terminal does not hit the helper that is cleaning up, and
-  // a timeout ends what it started, too.
+  // The child gets its own process group. A Ctrl-C at the terminal must not reach a helper that cleans up, and a
+  // timeout must also end the processes that the helper started.
   ::posix_spawnattr_setpgroup(&plan.attributes, 0);
   ::posix_spawnattr_setflags(&plan.attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 
@@ -180,8 +180,8 @@ Result<Output> run_command(const std::vector<std::string>& argv, std::string_vie
     if (err.read && waits[2].revents != 0 && !drain(err.read, output.err)) err.read.reset();
     if (waits[0].revents != 0) break;
   }
-  // It has ended. A daemon that it left behind may hold the pipes open, so take what is there
-  // rather than wait for their end.
+  // The child has ended. A daemon that it left behind may hold the pipes open, so read what is available instead of
+  // waiting for the end of the streams.
   if (out.read) drain(out.read, output.out);
   if (err.read) drain(err.read, output.err);
   output.exit_code = reap(pid);
@@ -221,14 +221,15 @@ class SideBySideRun {
     std::int64_t began_ns = 0;
   };
 
-  // One that cannot be started has ended; an error ends all.
+  // A command that cannot be started counts as ended. Any other error ends all commands.
   Result<void> start_next() {
     Running one;
     one.index = next_++;
     one.began_ns = monotonic_ns();
     Result<Pipe> out = make_output_pipe();
     Result<Pipe> err = make_output_pipe();
-    Result<pid_t> pid = fail(ErrorKind::environment, "there are no more descriptors", "run fewer at once");
+    Result<pid_t> pid = fail(ErrorKind::environment, "no file descriptors are left",
+                             "raise the limit (ulimit -n) or run fewer commands at once");
     if (out && err) pid = spawn_process(commands_[one.index], nothing_.get(), out->write.get(), err->write.get());
     if (!pid) {
       ended_[one.index].err = pid.error().message;
@@ -246,7 +247,7 @@ class SideBySideRun {
     return fail_errno(ErrorKind::environment, "pidfd_open", error);
   }
 
-  // The wish to cancel, then of each its end, its output and its errors.
+  // The cancellation descriptor first, then three for each command: its end, its stdout and its stderr.
   [[nodiscard]] std::vector<pollfd> awaited() const {
     std::vector<pollfd> waits = {{cancel::fd(), POLLIN, 0}};
     for (const Running& one : running_) {
@@ -263,11 +264,11 @@ class SideBySideRun {
     return first;
   }
 
-  // Takes what `came` (see awaited) has of it. False: it has ended, or is ended now.
+  // Handles the events `came` (see awaited) of one command. Returns false if it has ended or was ended here.
   bool goes_on(Running& one, std::span<const pollfd> came) {
     Ended& end = ended_[one.index];
     const bool over = came[0].revents != 0;
-    // What it wrote before it ended is all there once it has.
+    // Everything that the command wrote is available once it has ended.
     const bool wanted = (came[1].revents == 0 && !over) || take(one);
     if (one.err && came[2].revents != 0 && !drain(one.err, end.err)) one.err.reset();
     const bool late = monotonic_ns() - one.began_ns >= how_.timeout_ns;
@@ -279,7 +280,7 @@ class SideBySideRun {
     return false;
   }
 
-  // False: nothing more of it is wanted.
+  // Returns false if the caller wants no more output of this command.
   bool take(Running& one) {
     std::array<char, 65536> buffer;
     while (one.out) {
@@ -312,7 +313,7 @@ class SideBySideRun {
 
   const std::vector<std::vector<std::string>>& commands_;
   const SideBySide& how_;
-  const Fd nothing_;  // their input
+  const Fd nothing_;  // stdin of the commands
   std::vector<Ended> ended_;
   std::vector<Running> running_;
   std::size_t next_ = 0;

@@ -12,10 +12,10 @@ namespace rose {
 
 std::string closest(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
-  if (word.size() > 64) return best;  // no slip of the pen, and the search below costs its length
-  // Two slips in a word of three letters make another word.
+  if (word.size() > 64) return best;  // too long for a typing error, and the search below is quadratic in the length
+  // In a word of up to three letters, two edits would already give a different word.
   std::size_t best_distance = (word.size() <= 3 ? 1 : std::max<std::size_t>(2, word.size() / 3)) + 1;
-  // Edit distance where two neighbours swapped are one slip (optimal string alignment).
+  // Edit distance in which a transposition of neighbours counts as one edit (optimal string alignment).
   std::vector<std::size_t> older;
   std::vector<std::size_t> last;
   std::vector<std::size_t> row;

@@ -5,7 +5,7 @@
 namespace rose {
 namespace {
 
-constexpr int kPriority = 10;  // of 1 to 99: below what a machine's owner makes real-time himself
+constexpr int kPriority = 10;  // of 1 to 99: below the priorities that administrators usually assign themselves
 
 }  // namespace
 

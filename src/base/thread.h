@@ -1,5 +1,5 @@
-// Threads that may not be had: std::thread throws, which ends whoever does not expect it. And those that nobody may
-// keep waiting.
+// Starts threads and returns an error if that fails (std::thread throws, which would end the process). Also raises the
+// priority of threads that must not be delayed.
 #pragma once
 
 #include <sched.h>
@@ -12,7 +12,7 @@
 
 namespace rose {
 
-// ErrorKind::environment where the limits on processes or memory are reached.
+// Returns ErrorKind::environment if the limit on processes or memory is reached.
 template <typename Function>
 [[nodiscard]] Result<std::thread> start_thread(Function&& function) {
   try {
@@ -22,7 +22,7 @@ template <typename Function>
   }
 }
 
-// As long as it lives, the thread that made it runs ahead of all that is not real-time. What it does must be short, or
+// While this object lives, the thread that created it has real-time priority. It must therefore work only briefly or
 // mostly wait.
 class RunsAhead {
  public:
@@ -30,7 +30,7 @@ class RunsAhead {
   RunsAhead(const RunsAhead&) = delete;
   RunsAhead& operator=(const RunsAhead&) = delete;
   ~RunsAhead();
-  [[nodiscard]] int error() const { return error_; }  // not 0: errno, and the thread runs as before
+  [[nodiscard]] int error() const { return error_; }  // errno if the priority could not be raised; 0 if it was
 
  private:
   int policy_ = 0;

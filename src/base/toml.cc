@@ -1,15 +1,15 @@
 #include "base/toml.h"
 
-// toml++ is compiled here and nowhere else. Two flaws of its 3.3 are mended around it: it bounds the
-// depth of values but not that of dotted keys (3.4 does), and its tables destroy themselves by
-// recursion: see check_depth. And some malformed files break its assertions ("[[[" is one), which would
-// end the process or, with NDEBUG, go on into the unknown: here they throw, and parse() catches. That
-// is why it is used with exceptions, and not as Debian's library.
+// toml++ is compiled only here, with exceptions and from its source instead of Debian's library, to work around flaws
+// of version 3.3. First, it limits the nesting depth of values but not of dotted keys (3.4 does), and its tables are
+// destroyed recursively, so a long dotted key overflows the stack: see check_depth. Second, some malformed files (such
+// as "[[[") violate its assertions, which would end the process or, with NDEBUG, lead to undefined behaviour. Here
+// assertions throw, and parse() catches the exception.
 namespace {
 struct BrokenAssertion {};
 [[noreturn]] void broken_assertion() { throw BrokenAssertion{}; }
 }  // namespace
-#undef NDEBUG  // of this file: toml++ would silence TOML_ASSERT
+#undef NDEBUG  // for this file only: otherwise toml++ would disable TOML_ASSERT
 #define TOML_ASSERT(expr)            \
   do {                               \
     if (!(expr)) broken_assertion(); \
@@ -32,18 +32,18 @@ namespace rose::toml {
 namespace {
 
 constexpr int kMostDots = 32;            // in one dotted key
-constexpr std::size_t kMostQuoted = 60;  // bytes of a value shown in a message
+constexpr std::size_t kMostQuoted = 60;  // longest part of a value shown in a message, in bytes
 
 std::string at(std::string_view file, Place place) { return fmt::format("{}:{}:{}", file, place.line, place.column); }
 
 Place place_of(const ::toml::source_region& region) {
-  // Tables that no text stands for (the root, parents of dotted keys) have no position.
+  // Tables that do not appear in the text (the root, parents of dotted keys) have no position.
   const Place place{static_cast<int>(region.begin.line), static_cast<int>(region.begin.column)};
   return place.line == 0 ? Place{1, 1} : place;
 }
 
-// Finds keys of too many parts: a tiny scanner that knows strings and comments, and takes any run
-// of dots, names and strings for a key (numbers have one dot, so nothing else comes near).
+// Finds keys with too many parts. A minimal scanner that recognises strings and comments and treats any sequence of
+// names, strings and dots as a key. Numbers contain at most one dot, so they cannot be mistaken for long keys.
 Result<void> check_depth(std::string_view text, std::string_view file) {
   Place place{1, 1};
   int dots = 0;
@@ -74,7 +74,7 @@ Result<void> check_depth(std::string_view text, std::string_view file) {
           next();
         }
       }
-      // A long string may end in up to five quotes, two of them its own.
+      // A multi-line string may end in up to five quotes, of which two belong to its content.
       for (int n = many ? 5 : 1; n > 0 && i < text.size() && text[i] == c; --n) next();
     } else if (c == '.') {
       if (++dots > kMostDots)
@@ -89,8 +89,8 @@ Result<void> check_depth(std::string_view text, std::string_view file) {
   return {};
 }
 
-// The line that breaks toml++'s assertions: it reads in order, so exactly the beginnings of the text that
-// hold this line break them.
+// Finds the line that violates an assertion in toml++. The parser reads in order, so exactly those prefixes of the text
+// that include this line trigger the violation.
 int broken_line(std::string_view text) {
   std::vector<std::size_t> ends;
   for (std::size_t i = 0; i < text.size(); ++i)
@@ -164,7 +164,7 @@ std::string wrong_type(const Value& value, std::string_view what) {
   return fmt::format("{} is {}, {} is needed", toml::quoted(value), article(value.type), what);
 }
 
-// Control characters would garble the terminal that shows the message.
+// Control characters would corrupt the terminal on which the message is shown.
 void append_escaped(std::string& out, char c) {
   const auto byte = static_cast<unsigned char>(c);
   switch (c) {
@@ -204,7 +204,7 @@ Result<Value> parse(std::string_view text, std::string_view file) {
     if (const std::size_t macro = why.find(" (TOML_"); macro != std::string::npos) why.resize(macro);
     const bool again = why.find("redefine existing table") != std::string::npos;
     return fail(ErrorKind::input, fmt::format("{}: not valid TOML: {}", at(file, place_of(error.source())), why),
-                again ? "what there may be several of has two brackets, each time: [[node]], [[fault]]" : "");
+                again ? "tables that may occur several times need double brackets each time: [[node]], [[fault]]" : "");
   } catch (const BrokenAssertion&) {
     return fail(ErrorKind::input, fmt::format("{}: not valid TOML", at(file, {broken_line(text), 1})));
   }
@@ -213,7 +213,7 @@ Result<Value> parse(std::string_view text, std::string_view file) {
 std::string quoted(std::string_view text) {
   std::string out = "'";
   std::size_t end = std::min(text.size(), kMostQuoted);
-  // Not in the middle of a UTF-8 sequence.
+  // Do not cut inside a UTF-8 sequence.
   while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
   for (const char c : text.substr(0, end)) append_escaped(out, c);
   if (end < text.size()) out += "...";
@@ -339,7 +339,7 @@ bool Table::real(std::string_view key, double& into, double above, double most) 
     return false;
   }
   const double number = value->type == Type::real ? value->real : static_cast<double>(value->integer);
-  if (!(number > above && number <= most)) {  // so written, nan is refused, too
+  if (!(number > above && number <= most)) {  // this form of the condition also refuses NaN
     wrong(key, fmt::format("{} is out of range, {} is needed", toml::quoted(*value), range));
     return false;
   }
@@ -481,7 +481,7 @@ void Table::finish() {
     problems_->add(member.place,
                    fmt::format("{}unknown key {}", path_.empty() ? "" : path_ + ": ", toml::quoted(member.key)),
                    std::move(hint));
-    return;  // the first of the table is the one that would be reported
+    return;  // this is the first problem of the table, so later ones would not be reported
   }
 }
 

@@ -1,6 +1,5 @@
-// TOML files as plain values that remember where they stood, and a reader that turns them into
-// structs: each mistake is reported with file, line and column, the value quoted and the accepted
-// ones named. Knows no key of any file; config and schedule do.
+// Parses TOML into values that remember their position, and reads them into structs. Each mistake is reported with
+// file, line and column, the quoted value and the accepted values. Knows no keys: config and schedule define them.
 #pragma once
 
 #include <concepts>
@@ -15,7 +14,7 @@
 
 namespace rose::toml {
 
-// Larger files are refused: nobody writes them, and memory should be bounded.
+// Larger files are refused to bound memory; no person writes files of this size.
 inline constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 
 struct Place {
@@ -43,22 +42,22 @@ struct Value {
 
 struct Member {
   std::string key;
-  Place place;  // of the key; the value has its own
+  Place place;  // position of the key; the value has its own
   Value value;
 };
 
-// The root table. `file` stands in messages.
+// Returns the root table. `file` is used in error messages.
 [[nodiscard]] Result<Value> parse(std::string_view text, std::string_view file);
 
-// As a message shows it: "'netns'", "'5'", "an array". Long strings are cut, control characters escaped.
+// The value as shown in messages: "'netns'", "'5'", "an array". Long strings are cut, control characters escaped.
 [[nodiscard]] std::string quoted(const Value& value);
 [[nodiscard]] std::string quoted(std::string_view text);
-// As a file shows it: "\"a\\tb\"". A byte that is not UTF-8, which TOML cannot hold, becomes '?': in a glob
-// (paths come from the kernel and may hold any byte) that still matches it.
+// The value as written in a TOML file: "\"a\\tb\"". TOML cannot hold bytes that are not UTF-8. They become '?', which
+// still matches them when the value is used as a glob (paths from the kernel may contain any byte).
 [[nodiscard]] std::string literal(std::string_view text);
 
-// Collects the mistakes of one file and keeps the one to report: the first in the file; what is
-// missing counts only when nothing that is there is wrong (a misspelt key explains a missing one).
+// Collects the mistakes in one file and keeps the one to report: the first in the file. A missing key is reported only
+// if nothing else is wrong, because a misspelt key is the likely reason for a missing one.
 class Problems {
  public:
   explicit Problems(std::string_view file) : file_(file) {}
@@ -81,9 +80,8 @@ class Problems {
   std::optional<Problem> missing_;
 };
 
-// Reads one table. Asking for a key makes it a known one; finish() complains about the others.
-// Getters return false, and leave the target alone, when the key is absent or its value is wrong
-// (which is then in Problems).
+// Reads one table. Each key that is asked for becomes a known key; finish() reports unknown ones. If the key is absent
+// or its value is wrong (which is then in Problems), a getter returns false and leaves the target unchanged.
 class Table {
  public:
   Table(const Value& value, std::string path, Problems& problems)
@@ -91,18 +89,18 @@ class Table {
 
   [[nodiscard]] bool has(std::string_view key) const { return value_->find(key) != nullptr; }
   [[nodiscard]] Place place() const { return value_->place; }
-  // Of the key's value; of the table when it is absent.
+  // The position of the key's value, or of the table if the key is absent.
   [[nodiscard]] Place place(std::string_view key) const;
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string path(std::string_view key) const;
   [[nodiscard]] Problems& problems() { return *problems_; }
 
-  // Any type; nullptr when absent.
+  // A value of any type; nullptr if absent.
   const Value* get(std::string_view key);
-  // Of one type; nullptr when absent or wrong. `what` describes what is wanted: "a string".
+  // A value of one type; nullptr if absent or wrong. `what` describes the expected type in messages: "a string".
   const Value* get(std::string_view key, Type type, std::string_view what);
 
-  bool string(std::string_view key, std::string& into);  // not empty, no NUL
+  bool string(std::string_view key, std::string& into);  // refuses the empty string and NUL
   bool string(std::string_view key, std::optional<std::string>& into);
   bool boolean(std::string_view key, bool& into);
   template <std::integral T>
@@ -112,29 +110,29 @@ class Table {
     into = static_cast<T>(value);
     return true;
   }
-  // More than `above`, at most `most`.
+  // Accepts numbers greater than `above` and at most `most`.
   bool real(std::string_view key, double& into, double above, double most);
   bool duration(std::string_view key, std::int64_t& ns, std::int64_t least_ns, std::int64_t most_ns);
   bool size(std::string_view key, std::uint64_t& bytes, std::uint64_t least, std::uint64_t most);
-  // Not empty, nor any of its strings.
+  // Refuses an empty list and empty strings in it.
   bool strings(std::string_view key, std::vector<std::string>& into);
-  // A list of strings whose first names a program; later ones may be empty.
+  // A list of strings of which the first names a program. Only the later ones may be empty.
   bool command(std::string_view key, std::vector<std::string>& into);
-  // `index` of the choice.
+  // Sets `index` to the position in `choices`.
   bool one_of(std::string_view key, const std::vector<std::string>& choices, std::size_t& index);
   std::optional<Table> table(std::string_view key);
-  // The tables of an array of tables ([[key]], or inline ones in a list); `what` as in get().
+  // The tables of an array of tables ([[key]] or inline tables in a list); `what` as in get().
   std::vector<Table> tables(std::string_view key, std::string_view what);
 
-  // "<path>.<key>: <what>" at the key's value.
+  // Reports "<path>.<key>: <what>" at the key's value.
   void wrong(std::string_view key, std::string_view what, std::string hint = {});
-  // "<path>: '<key>' is missing" at the table.
+  // Reports "<path>: '<key>' is missing" at the table if the key is absent.
   void require(std::string_view key, std::string hint = {});
   void finish();
 
  private:
   bool read_integer(std::string_view key, std::int64_t& into, std::int64_t least, std::int64_t most);
-  // The strings of an array, which messages call a `list`; nothing when it is absent or wrong.
+  // The strings of an array; nothing if it is absent or wrong. Messages call it `list`.
   std::optional<std::vector<std::string>> texts(std::string_view key, std::string_view what, std::string_view list,
                                                 bool empty_ones);
 

@@ -1,4 +1,4 @@
-// A text without the blanks around it.
+// Removes blanks at both ends of a text.
 #pragma once
 
 #include <string_view>

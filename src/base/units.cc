@@ -19,7 +19,7 @@ constexpr std::array<Unit, 4> kSizes{{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB"
 constexpr double kMostNs = 10'000.0 * 3'600'000'000'000.0;
 constexpr double kMostBytes = 1024.0 * (1 << 30);
 
-// Splits "1.5s" into 1.5 and "s". Only digits and one dot: no sign, exponent, hex or inf.
+// Splits "1.5s" into 1.5 and "s". Accepts only digits and one dot: no sign, exponent, hexadecimal number or infinity.
 bool split(std::string_view text, double& number, std::string_view& suffix) {
   const std::size_t end = text.find_first_not_of("0123456789.");
   const std::string_view digits = text.substr(0, end);

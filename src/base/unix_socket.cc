@@ -24,7 +24,7 @@ Result<UnixAddress> unix_address(const std::filesystem::path& socket) {
     path = fmt::format("/proc/self/fd/{}/{}", address.folder.get(), file);
   if (path.size() >= sizeof address.name.sun_path)
     return fail(ErrorKind::input, fmt::format("the socket's name '{}' is too long", file),
-                "at most 80 characters behind the last '/'");
+                "at most 80 characters are possible after the last '/'");
   std::memcpy(address.name.sun_path, path.c_str(), path.size() + 1);
   return address;
 }

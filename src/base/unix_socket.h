@@ -1,4 +1,4 @@
-// AF_UNIX: addresses by path of any length, and descriptors handed from process to process.
+// AF_UNIX sockets: addresses for paths of any length, and passing descriptors between processes.
 #pragma once
 
 #include <sys/socket.h>
@@ -16,8 +16,8 @@
 
 namespace rose {
 
-// An address holds 107 characters of path; a longer path is reached through a descriptor of its folder, which must stay
-// open for as long as the address is used.
+// A socket address holds at most 107 characters. A longer path is addressed through a descriptor of its folder, which
+// must stay open while the address is used.
 struct UnixAddress {
   sockaddr_un name{};
   Fd folder;
@@ -25,15 +25,15 @@ struct UnixAddress {
   [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&name); }
   [[nodiscard]] static socklen_t size() { return sizeof(sockaddr_un); }
 };
-// ErrorKind::input: the path names no file, its folder cannot be opened, or the file's own name is too long.
+// Returns ErrorKind::input if the path names no file, its folder cannot be opened or the file name is too long.
 [[nodiscard]] Result<UnixAddress> unix_address(const std::filesystem::path& socket);
 
-// Over a connected socket. None of these takes locks or memory, so that a process that was cloned from one with threads
-// may call them too.
+// These functions work on a connected socket. None of them takes locks or allocates memory, so that a process cloned
+// from a multithreaded one may call them.
 
-inline constexpr std::size_t kMostSentDescriptors = 16;  // of one message
+inline constexpr std::size_t kMostSentDescriptors = 16;  // per message
 
-// As ::send and ::recv, once: how many bytes, or -1 with errno. Descriptors go with the message's first byte.
+// Like ::send and ::recv, one call: the number of bytes, or -1 with errno. Descriptors are attached to the first byte.
 [[nodiscard]] ssize_t send_with_descriptors(int socket, std::string_view bytes, std::span<const int> fds);
 struct SentDescriptors {
   std::array<Fd, kMostSentDescriptors> fds;
@@ -41,12 +41,13 @@ struct SentDescriptors {
 };
 [[nodiscard]] ssize_t receive_with_descriptors(int socket, std::span<char> bytes, SentDescriptors& into);
 
-// Descriptors and a word that says what they are. False or an invalid descriptor, with errno, when that fails.
+// Sends descriptors with a word that identifies them to the receiver. Returns false, or an invalid descriptor, and sets
+// errno on failure.
 [[nodiscard]] bool send_descriptors(int socket, std::span<const int> fds, std::uint32_t word);
 [[nodiscard]] inline bool send_descriptor(int socket, int fd, std::uint32_t word) {
   return send_descriptors(socket, {&fd, 1}, word);
 }
-// Waits as long as the socket does (SO_RCVTIMEO).
+// Waits as long as the socket's receive timeout (SO_RCVTIMEO).
 [[nodiscard]] Fd receive_descriptor(int socket, std::uint32_t word);
 
 }  // namespace rose

@@ -1,4 +1,4 @@
-// Which bytes are UTF-8. Paths need not be, yet JSON and terminals want nothing else.
+// UTF-8 validation. Paths and log lines may contain any bytes, but JSON and terminals require UTF-8.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace rose {
 
-// The length of the well-formed UTF-8 sequence at the beginning of `text` (Unicode table 3-7), or 0.
+// The length of the well-formed UTF-8 sequence at the beginning of `text` (Unicode table 3-7), or 0 if there is none.
 inline std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto tail = [&](std::size_t i) { return byte(i) >= 0x80 && byte(i) <= 0xbf; };
@@ -30,7 +30,7 @@ inline std::size_t utf8_length(std::string_view text) {
   return 0;
 }
 
-// The code point in UTF-8, in at most 3 bytes below 0x10000, else in 4: how many. Surrogates are not refused.
+// Writes a code point as UTF-8 (at most 3 bytes below 0x10000, else 4) and returns the length. Surrogates are accepted.
 inline std::size_t put_utf8(std::uint32_t code, char* out) {
   const auto tail = [&](unsigned shift) { return static_cast<char>(0x80 | ((code >> shift) & 0x3f)); };
   if (code < 0x80) {
@@ -55,7 +55,7 @@ inline std::size_t put_utf8(std::uint32_t code, char* out) {
   return 4;
 }
 
-// Whether all of it is.
+// True if the whole text is valid UTF-8.
 inline bool is_utf8(std::string_view text) {
   while (!text.empty()) {
     const std::size_t length = utf8_length(text);
@@ -65,7 +65,7 @@ inline bool is_utf8(std::string_view text) {
   return true;
 }
 
-// Is this one character, as utf8_length cuts it, a control? U+0080 to U+009f are controls as well.
+// True if the character, as delimited by utf8_length, is a control character, including U+0080 to U+009F.
 inline bool is_control(std::string_view character) {
   const auto first = static_cast<unsigned char>(character.front());
   return first < 0x20 || first == 0x7f ||

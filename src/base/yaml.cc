@@ -50,7 +50,7 @@ class Builder : public YAML::EventHandler {
                 const std::string& text) override {
     Yaml value;
     value.line = mark.line + 1;
-    // Plain "~" and "null" are nothing; in quotes they are words.
+    // Unquoted "~" and "null" are null values; quoted ones are strings.
     const bool plain = tag == "?";
     value.kind = plain && (text == "~" || text == "null" || text.empty()) ? Yaml::Kind::null : Yaml::Kind::scalar;
     value.text = text;
@@ -58,9 +58,9 @@ class Builder : public YAML::EventHandler {
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto known = anchors_.find(anchor);
-    if (known == anchors_.end()) refuse(mark, "an alias inside of what it stands for");
+    if (known == anchors_.end()) refuse(mark, "an alias inside the value that it refers to");
     if (known->second.values > kMostYamlValues - std::min(values_, kMostYamlValues))
-      refuse(mark, fmt::format("its aliases stand for more than {} values", kMostYamlValues));
+      refuse(mark, fmt::format("its aliases expand to more than {} values", kMostYamlValues));
     if (stack_.size() + known->second.depth > kMostYamlDepth)
       refuse(mark, fmt::format("nested deeper than {} levels", kMostYamlDepth));
     values_ += known->second.values;
@@ -88,7 +88,7 @@ class Builder : public YAML::EventHandler {
     std::string key;
     YAML::Mark key_mark;
     std::set<std::string> keys;
-    std::vector<Yaml> merged;  // of "<<"
+    std::vector<Yaml> merged;  // values of "<<"
   };
   struct Anchor {
     std::shared_ptr<const Yaml> value;
@@ -103,7 +103,7 @@ class Builder : public YAML::EventHandler {
   }
   void keep(const YAML::Mark& mark, YAML::anchor_t anchor, const Yaml& value) {
     if (anchor == YAML::NullAnchor) return;
-    // Anchors inside of anchors are kept once for each.
+    // Nested anchors are counted once for each level, which is what yaml-cpp stores.
     const std::size_t values = count_values(value);
     anchored_ += values;
     if (anchored_ > kMostYamlValues) refuse(mark, fmt::format("more than {} values with anchors", kMostYamlValues));
@@ -122,7 +122,7 @@ class Builder : public YAML::EventHandler {
   void close() {
     Frame frame = std::move(stack_.back());
     stack_.pop_back();
-    // What is written goes before what is merged, and what is merged first before the rest.
+    // Explicit keys override merged ones, and earlier merges override later ones.
     for (const Yaml& merged : frame.merged)
       for (const auto& [key, member] : merged.members)
         if (frame.keys.insert(key).second) frame.value.members.emplace_back(key, member);
@@ -155,7 +155,7 @@ class Builder : public YAML::EventHandler {
       return;
     }
     if (!frame.keys.insert(frame.key).second)
-      refuse(frame.key_mark, fmt::format("the key '{}' is there twice", frame.key.substr(0, 60)));
+      refuse(frame.key_mark, fmt::format("the key '{}' occurs twice", frame.key.substr(0, 60)));
     frame.value.members.emplace_back(std::move(frame.key), std::move(value));
   }
 
@@ -185,7 +185,7 @@ Result<Yaml> parse_yaml(std::string_view text, std::string_view file) {
   };
   if (text.size() > kMostYamlBytes)
     return fail(ErrorKind::input,
-                fmt::format("{}: it has {} bytes, up to {} are read", file, text.size(), kMostYamlBytes));
+                fmt::format("{}: it has {} bytes, at most {} are read", file, text.size(), kMostYamlBytes));
   std::istringstream in{std::string(text)};
   Builder builder;
   try {

@@ -1,5 +1,6 @@
-// YAML as a tree that remembers its lines. yaml-cpp reads; this bounds what it reads: size, depth, and the values that
-// aliases stand for, so that a few lines which expand to billions are refused. Merge keys ("<<") are carried out.
+// YAML as a tree that remembers line numbers. yaml-cpp parses; this code limits the size, the depth and the number of
+// values that aliases expand to, so that a few lines cannot expand to billions of values. Merge keys ("<<") are
+// applied.
 #pragma once
 
 #include <cstddef>
@@ -20,20 +21,20 @@ struct Yaml {
   enum class Kind { null, scalar, list, map };
   Kind kind = Kind::null;
   int line = 0;
-  int file = 0;             // the reader's own count, where trees of several files are put together
+  int file = 0;             // index of the file, if the caller combines trees of several files
   std::string text;         // scalar
   std::vector<Yaml> items;  // list
-  std::vector<std::pair<std::string, Yaml>> members;  // map, in the file's order; keys are unique
+  std::vector<std::pair<std::string, Yaml>> members;  // map, in file order; keys are unique
 
   [[nodiscard]] const Yaml* find(std::string_view key) const;
-  // The scalar's text; "" for anything else or nothing.
+  // The scalar's text, or "" if the key is absent or has another kind of value.
   [[nodiscard]] std::string scalar(std::string_view key) const;
   [[nodiscard]] bool is_map() const { return kind == Kind::map; }
   [[nodiscard]] bool is_list() const { return kind == Kind::list; }
   [[nodiscard]] bool is_scalar() const { return kind == Kind::scalar; }
 };
 
-// The first document. ErrorKind::input with "file:line:column: ...".
+// Parses the first document. Errors are ErrorKind::input with "file:line:column: ...".
 [[nodiscard]] Result<Yaml> parse_yaml(std::string_view text, std::string_view file);
 
 }  // namespace rose

@@ -30,11 +30,11 @@ Result<std::vector<diagnose::CodePlace>> NodeCode::read(const std::string& binar
   return found;
 }
 
-// System calls first; what is neither shows nothing outside until the next call.
+// System calls first. Other instructions have no visible effect before the next call.
 Result<std::vector<diagnose::CodePlace>> NodeCode::places_of_method(const std::string& node,
                                                                     const std::string& method) const {
   if (!methods_.knows(node, method))
-    return fail(ErrorKind::input, fmt::format("no run has told of the code of '{}' on '{}'", method, node), "");
+    return fail(ErrorKind::input, fmt::format("no run has reported the code of '{}' on '{}'", method, node), "");
   std::vector<diagnose::CodePlace> found;
   for (const auto& [site, syscall] : methods_.places(node, method)) {
     found.push_back({site.offset, syscall ? diagnose::PlaceKind::syscall : diagnose::PlaceKind::call,

@@ -1,5 +1,5 @@
-// What the search may know of the nodes' code: their binaries, read when first asked for; of JVMs, what the agents in
-// them told.
+// Supplies the search with locations in the nodes' code: from their binaries, which are read on demand, and for JVMs
+// from the agents' reports.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ namespace rose::cli {
 class NodeCode final : public diagnose::CodeMap {
  public:
   explicit NodeCode(const config::Config& config) : config_(config) {}
-  // Methods of JVMs are known from the runs that are made.
+  // Locations in Java methods are learnt from the runs that are made.
   [[nodiscard]] jvm::CodeBook& methods() { return methods_; }
   [[nodiscard]] Result<std::vector<diagnose::CodePlace>> places(std::string_view node,
                                                                 std::string_view function) override;

@@ -14,7 +14,7 @@
 namespace rose::cli {
 
 void print(std::string_view text) {
-  (void)write_bytes(STDOUT_FILENO, text);  // it fails when the reader is gone (`rose dump show | head`)
+  (void)write_bytes(STDOUT_FILENO, text);  // fails if the reader has closed the pipe (`rose dump show | head`)
 }
 
 Result<std::int64_t> duration_option(const std::string& option, const std::string& text) {
@@ -29,7 +29,7 @@ Result<void> check_output(const std::string& option, const std::filesystem::path
   if (path.empty()) return fail(ErrorKind::usage, fmt::format("{}: the file's name is empty", option));
   if (std::filesystem::is_directory(path, ignored))
     return fail(ErrorKind::usage, fmt::format("{}: {} is a directory, a file is needed", option, path.string()));
-  const Result<AtomicFile> tried = AtomicFile::create(path);  // vanishes again
+  const Result<AtomicFile> tried = AtomicFile::create(path);  // removed again by its destructor
   if (!tried) return fail(ErrorKind::usage, fmt::format("{}: {}", option, tried.error().message));
   return {};
 }
@@ -64,13 +64,13 @@ Result<std::optional<profile::Profile>> load_profile(const std::string& path, pr
 Result<void> need_root(std::string_view command) {
   if (::geteuid() == 0) return {};
   return fail(ErrorKind::environment,
-              fmt::format("'rose {}' makes namespaces and cgroups and loads kernel programs: it needs root", command),
+              fmt::format("'rose {}' creates namespaces and cgroups and loads BPF programs: it needs root", command),
               fmt::format("run it with sudo; 'rose doctor' lists what is missing"));
 }
 
 Result<void> need_process_ids(std::string_view command) {
   const kernel::Capability ids = kernel::probe("process_ids");
-  if (ids.ok || ids.untried) return {};  // what it lacks to be tried is said by who needs that
+  if (ids.ok || ids.untried) return {};  // missing privileges are reported by the check that needs them
   return fail(ErrorKind::environment, fmt::format("'rose {}' cannot work here: {}", command, ids.detail), ids.remedy);
 }
 

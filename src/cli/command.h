@@ -1,5 +1,5 @@
-// The command line: one file a command declares its options, calls a room and prints. Errors travel up
-// as values and are printed once, in main.
+// The command line: each file declares the options of one command, calls the other folders and prints the result.
+// Contains no logic of its own. Errors are returned as values and printed once, in main.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace rose::cli {
 
-// Each makes its row of the table: names, options, help, and what to run.
+// Each returns the command's entry in the table: names, options, help, and the function to run.
 [[nodiscard]] Command init_command();
 [[nodiscard]] Command profile_command();
 [[nodiscard]] Command trace_command();
@@ -32,31 +32,32 @@ namespace rose::cli {
 [[nodiscard]] Command step_command();
 [[nodiscard]] Command exec_command();
 [[nodiscard]] Command worker_command();
-// Of all that `program` holds; it must live as long as the command.
+// For all commands in `program`, which must outlive the command.
 [[nodiscard]] Command help_command(const Program& program);
 
-// Results go to stdout in one write each.
+// Prints a result to stdout in one write.
 void print(std::string_view text);
 
-// "5s" on the command line: the option's name stands in the error.
+// Parses a duration such as "5s". The error names the option.
 [[nodiscard]] Result<std::int64_t> duration_option(const std::string& option, const std::string& text);
 
-// That a result can be written there, found out before the work that leads to it.
+// Checks that the result can be written there, before the work that produces it.
 [[nodiscard]] Result<void> check_output(const std::string& option, const std::filesystem::path& path);
 
-// An EVENTS.jsonl or a dump: told apart by the first byte. A damaged dump is an error here.
+// Reads EVENTS.jsonl or a dump, distinguished by the first byte. A damaged dump is an error here.
 [[nodiscard]] Result<trace::Trace> load_trace(const std::filesystem::path& path);
 
 [[nodiscard]] Result<std::optional<profile::Profile>> load_profile(const std::string& path,
                                                                    profile::Part part = profile::Part::all);
 
-// Root is needed to make namespaces and cgroups and to load programs; said before anything starts.
+// Creating namespaces and cgroups and loading programs requires root. Check it before anything starts.
 [[nodiscard]] Result<void> need_root(std::string_view command);
-// What traces or injects: kernel programs must see the process ids that rose sees. ErrorKind::environment in another
-// PID namespace.
+// For commands that trace or inject: BPF programs must see the same process ids as rose. Returns ErrorKind::environment
+// in a nested PID namespace.
 [[nodiscard]] Result<void> need_process_ids(std::string_view command);
 
-// Commands of the deployment inherit ROSE_EXE, this binary: for `"$ROSE_EXE" node restart n2` in workloads.
+// Sets ROSE_EXE to the path of this binary for the deployment's commands, so that workloads can call `"$ROSE_EXE" node
+// restart n2`.
 void export_own_name();
 
 }  // namespace rose::cli

@@ -9,7 +9,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// The names of the nodes in a rose.toml, for awk.
+// An awk program that prints the names of the nodes in a rose.toml.
 constexpr std::string_view kNodesOf =
     R"sh('/^[ \t]*\[/ { node = /^[ \t]*\[\[[ \t]*node[ \t]*\]\]/ } node && /^[ \t]*name[ \t]*=/ { split($0, part, /["\047]/); print part[2] }')sh";
 
@@ -31,9 +31,9 @@ Names positional_kinds(const Command& command, const std::function<std::string(c
   return kinds;
 }
 
-// ---- bash
+// bash
 
-// A word for _rose_offer.
+// The kind of completion as an argument for _rose_offer.
 std::string bash_kind(const Option& option) {
   if (!option.suggestions.empty()) return fmt::format("words {}", fmt::join(option.suggestions, " "));
   if (!option.choices.empty())
@@ -202,9 +202,9 @@ std::string bash_script(const Program& program) {
          std::string(kBashEnd);
 }
 
-// ---- zsh
+// zsh
 
-// Within [] and between colons of a specification.
+// Escapes text inside [] and between the colons of a specification.
 std::string zsh_text(std::string text) {
   text = replaced(std::move(text), "\\", "\\\\");
   for (const char* special : {"[", "]", ":"}) text = replaced(std::move(text), special, std::string("\\") + special);
@@ -230,8 +230,9 @@ std::string zsh_action(const Option& option) {
   return " ";
 }
 
-// An option of which one occurrence takes several values. _arguments knows no such thing that ends at the next option,
-// so further values are arguments to it, for which a function of the command's looks back: _rose_more_...
+// True for an option that takes several values per occurrence. _arguments has no form for values that end at the next
+// option, so it treats further values as arguments; the function _rose_more_... determines the option that they belong
+// to.
 bool takes_more(const Option& option) {
   return !is_positional(option) && is_list(option) && !option.one_each && !option.by_commas;
 }
@@ -259,7 +260,7 @@ std::string zsh_more(const Command& command, const std::string& function) {
       cases, otherwise);
 }
 
-// One specification for _arguments.
+// The specification of an option for _arguments.
 std::string zsh_spec(const Option& option) {
   const std::string help = zsh_text(option.help);
   if (is_positional(option)) {
@@ -341,13 +342,13 @@ std::string zsh_script(const Program& program) {
   return text + "\n_rose_command \"$@\"\n";
 }
 
-// ---- fish
+// fish
 
 std::string fish_quoted(std::string_view text) {
   return "'" + replaced(replaced(std::string(text), "\\", "\\\\"), "'", "\\'") + "'";
 }
 
-// What follows -l NAME: does it take a value, and what is offered for it?
+// What follows -l NAME: whether the option takes a value and what is offered for it.
 std::string fish_value(const Option& option) {
   if (is_flag(option)) return "";
   if (!option.suggestions.empty())
@@ -370,7 +371,7 @@ std::string fish_value(const Option& option) {
   return "";
 }
 
-// The same for a word that follows no option.
+// The same for a positional argument.
 std::string fish_argument(const Option& option) { return replaced(replaced(fish_value(option), " -x", ""), " -r", ""); }
 
 constexpr std::string_view kFishStart = R"sh(# fish completion for rose, made by 'rose help --completion fish'.

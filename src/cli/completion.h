@@ -1,4 +1,4 @@
-// Completions for shells, made from the table of options. The scripts stand alone: they ask rose nothing.
+// Generates shell completions from the table of options. The scripts do not call rose.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace rose::cli {
 
-// `shell` is bash, zsh or fish. For bash-completion's folder, zsh's $fpath (as _rose), fish's completions.
+// `shell` is bash, zsh or fish. The result goes to bash-completion's folder, zsh's $fpath (as _rose) or fish's
+// completions.
 [[nodiscard]] std::string completion_script(const Program& program, std::string_view shell);
 
 }  // namespace rose::cli

@@ -1,4 +1,4 @@
-// rose diagnose: from the dump or the logs of a failure to the schedule that reproduces it.
+// rose diagnose: finds the schedule that reproduces a failure from its dump or logs.
 #include <algorithm>
 #include <deque>
 
@@ -49,8 +49,8 @@ std::vector<std::string> parts_of_the_search() {
   return names;
 }
 
-// Real runs in the test deployment; with --resume, what the record holds of a schedule comes first. The search
-// is deterministic: told the same, it asks for the same, so an interrupted one goes on where it was.
+// Makes runs in the test deployment. With --resume, recorded runs of a schedule are returned first. The search is
+// deterministic: with the same answers it makes the same requests, so an interrupted search continues where it was.
 class ClusterRunner final : public diagnose::Runner {
  public:
   ClusterRunner(const config::Config& config, const std::optional<profile::Profile>& profile, replay::RunStore& store,
@@ -59,9 +59,9 @@ class ClusterRunner final : public diagnose::Runner {
     options_.tracer = replay::tracer_options(config);
     options_.allow_attached = allow_attached;
     options_.code_book = &methods;
-    if (profile) options_.profile = &*profile, options_.usual_work = profile->workload;
+    if (profile) options_.profile = &*profile;
     for (replay::RunStore::Recorded& run : recorded) {
-      next_number_ = run.result.number + 1;  // they come by their numbers
+      next_number_ = run.result.number + 1;  // the numbers of runs are consecutive
       if (!run.backend.empty()) backend_ = run.backend;
       recorded_[run.fingerprint].push_back(std::move(run.result));
     }
@@ -95,7 +95,8 @@ class ClusterRunner final : public diagnose::Runner {
       log::debug("run {}: {} ({})\n{}", made[i]->result.number, schedule::verdict_name(made[i]->result.verdict),
                  made[i]->result.reason, report::fault_table(*todo[i], made[i]->result));
       if (!made[i]->backend.empty()) backend_ = made[i]->backend;
-      // Without faults: every run to come would drive the system no better. With faults it may be what they do.
+      // Without faults, later runs would not drive the system any better, so warn. With faults, their effect may be the
+      // cause.
       if (todo[i]->faults.empty() && made[i]->completed && !made[i]->workload.ok())
         log::warning("control run without faults: the workload {}", made[i]->workload.note);
       remember(*todo[i], made[i]->result);
@@ -106,37 +107,37 @@ class ClusterRunner final : public diagnose::Runner {
     return all;
   }
 
-  // Workers make the runs from now on.
+  // From now on, workers make the runs.
   void work_with(engine::Ahead& ahead) { ahead_ = &ahead; }
   [[nodiscard]] int room() const override { return ahead_ == nullptr ? 0 : ahead_->room(); }
   void expect(std::vector<schedule::Schedule> next) override { expected_ = std::move(next); }
 
-  // Each run's logs are looked at from now on.
+  // From now on, the logs of each run are evaluated.
   void look_with(LogEvidence& logs, bool here) {
     if (here) options_.begin = [&logs](const std::filesystem::path& run_dir) { logs.begin(run_dir); };
     options_.look = [&logs](const std::filesystem::path& run_dir, schedule::RunResult& result) {
       logs.look(run_dir, result);
     };
   }
-  // The next run of this schedule is this one, which was made ahead.
+  // Supplies a run that was made ahead as the next run of this schedule.
   void give(const schedule::Schedule& schedule, schedule::RunResult result) {
     given_[schedule::fingerprint(schedule)].push_back(std::move(result));
   }
 
-  // Recorded runs that the search did not ask for.
+  // The number of recorded runs that the search did not request.
   [[nodiscard]] std::size_t unused() const {
     std::size_t runs = 0;
     for (const auto& [schedule, left] : recorded_) runs += left.size();
     return runs;
   }
 
-  // The first run in which the schedule reproduced the bug, without its trace; nullptr when there is none.
+  // The first run in which the schedule reproduced the bug, without its trace; nullptr if there is none.
   [[nodiscard]] const schedule::RunResult* reproducing(const schedule::Schedule& schedule) const {
     const auto known = reproducing_.find(schedule::fingerprint(schedule));
     return known == reproducing_.end() ? nullptr : &known->second;
   }
   [[nodiscard]] const std::string& backend() const { return backend_; }
-  // What the recorded runs that the search asked for had taken.
+  // The time that the recorded runs took which the search requested.
   [[nodiscard]] double recorded_seconds() const { return recorded_seconds_ / std::max(1, config_.diagnose.jobs); }
 
  private:
@@ -144,7 +145,7 @@ class ClusterRunner final : public diagnose::Runner {
     if (result.verdict != schedule::Verdict::reproduced) return;
     std::string key = schedule::fingerprint(schedule);
     if (reproducing_.contains(key)) return;
-    trace::Trace trace = std::exchange(result.trace, {});  // not worth two copies
+    trace::Trace trace = std::exchange(result.trace, {});  // avoid copying it twice
     reproducing_.emplace(std::move(key), result);
     result.trace = std::move(trace);
   }
@@ -152,7 +153,7 @@ class ClusterRunner final : public diagnose::Runner {
   std::vector<Result<replay::Run>> run_elsewhere(const std::vector<const schedule::Schedule*>& todo) {
     std::vector<Result<replay::Run>> made;
     if (todo.empty()) return made;
-    // What is recorded need not be made.
+    // Recorded runs do not have to be made again.
     std::map<std::string, std::size_t> known;
     for (const auto* runs : {&recorded_, &given_})
       for (const auto& [fingerprint, left] : *runs) known[fingerprint] += left.size();
@@ -168,7 +169,7 @@ class ClusterRunner final : public diagnose::Runner {
     return made;
   }
 
-  // A run that was made elsewhere becomes one of this record.
+  // Adds a run that a worker made to this record.
   Result<replay::Run> take_in(const engine::Done& done, int number, const schedule::Schedule& schedule) {
     ROSE_TRY(const std::filesystem::path run_dir, store_.next(number));
     Result<replay::Run> run = done.open(run_dir);
@@ -213,7 +214,7 @@ class ClusterRunner final : public diagnose::Runner {
   double recorded_seconds_ = 0;
 };
 
-// Lanes are the deployment's nodes, as the diagnosis told the dump's hosts and addresses to them.
+// One lane per node of the deployment, according to the diagnosis's mapping of the dump's hosts and addresses.
 std::vector<report::Source> incident_of(const diagnose::Inputs& inputs,
                                         const std::shared_ptr<const diagnose::NodeMap>& nodes) {
   std::vector<report::Source> incident;
@@ -248,7 +249,7 @@ Result<std::map<std::string, std::string>> parse_map(const std::vector<std::stri
   return map;
 }
 
-// Nobody waits by the second for an upper bound.
+// Rounded, because it is only an upper bound.
 std::string rough_time(double seconds) {
   if (seconds < 90) return fmt::format("{:.0f} s", std::max(1.0, seconds));
   if (seconds < 90 * 60) return fmt::format("{:.0f} min", seconds / 60);
@@ -287,7 +288,7 @@ Result<std::string> diagnosis_page(const report::DiagnosisReport& report, const 
   context.environment.emplace_back("Profile", options.profile.empty() ? "none" : options.profile);
   add_deployment(context, config, options.config);
   context.environment.emplace_back(
-      "Search", fmt::format("seed {}, target rate {:.2f}, at most {} runs, {} to confirm, {} side by side",
+      "Search", fmt::format("seed {}, target rate {:.2f}, at most {} runs, {} to confirm, {} in parallel",
                             config.diagnose.seed, config.diagnose.target_rate, config.diagnose.max_runs,
                             config.diagnose.confirm_runs, config.diagnose.jobs));
   if (!report.backend.empty()) context.environment.emplace_back("Syscall faults by", report.backend);
@@ -305,18 +306,18 @@ Result<std::string> diagnosis_page(const report::DiagnosisReport& report, const 
                                 run ? &*run : nullptr, context);
 }
 
-// What is normal in the logs, and which calls the nodes make when, a run without faults tells; it is the search's
-// control run, too.
+// A run without faults shows what is normal in the logs and when nodes make which calls. It is also the search's
+// control run.
 Result<void> compare_with_a_run(LogEvidence& logs, ClusterRunner& runner, replay::RunStore& store,
                                 const config::Config& config, diagnose::Inputs& inputs) {
   schedule::Schedule none;
   none.name = config.name;
-  log::info("a run without faults, to see what its logs say");
+  log::info("a run without faults, to see its logs");
   store.keep_control(true);
   Result<schedule::RunResult> made = runner.run(none);
   store.keep_control(false);
   ROSE_TRY(schedule::RunResult control, std::move(made));
-  if (!logs.compared()) logs.look(store.directory_of(control.number), control);  // it is one of the record
+  if (!logs.compared()) logs.look(store.directory_of(control.number), control);  // it was read from the record
   logs.add_to(inputs, &control.trace);
   runner.give(none, std::move(control));
   return {};
@@ -324,7 +325,7 @@ Result<void> compare_with_a_run(LogEvidence& logs, ClusterRunner& runner, replay
 
 Result<engine::Engine> engine_of(const DiagnoseOptions& options, config::Config& config) {
   config::DiagnoseOptions& diagnose = config.diagnose;
-  // What the configuration says of another engine has nothing to say of this one.
+  // Options in the configuration for a different engine do not apply.
   if (!options.engine.empty() && options.engine != diagnose.engine) {
     if (diagnose.engine != "local") diagnose.engine_options.clear();
     if (options.engine != "ssh") diagnose.hosts.clear();
@@ -338,7 +339,7 @@ Result<engine::Engine> engine_of(const DiagnoseOptions& options, config::Config&
                                                       .worker = diagnose.worker,
                                                       .options = diagnose.engine_options,
                                                       .apart = config.deployment.network == config::Network::host});
-  // What only the file says is for the file to mend.
+  // Without options on the command line, the cause is in the file, so the error refers to it.
   if (!made && options.engine.empty() && !options.workers)
     return Unexpected(Error{ErrorKind::input,
                             fmt::format("{}: [diagnose]: {}", config.file.string(), made.error().message),
@@ -346,11 +347,11 @@ Result<engine::Engine> engine_of(const DiagnoseOptions& options, config::Config&
   return made;
 }
 
-// What workers need to have, and how to speak with them.
+// Prepares what workers need: the deployment's files and the parameters of the engine.
 Result<std::unique_ptr<engine::Fleet>> make_fleet(const DiagnoseOptions& options, const config::Config& config,
                                                   const diagnose::Inputs& inputs, engine::Engine engine, NodeCode& code,
                                                   LogEvidence* logs) {
-  // What the diagnosis reads and writes is no part of the deployment, though it may lie beside it.
+  // The files that the diagnosis reads and writes are not part of the deployment, even if they are in its folder.
   std::vector<std::filesystem::path> without = {options.out, "/proc/self/fd/1", "/proc/self/fd/2"};
   if (!options.report.empty()) without.emplace_back(options.report);
   for (const auto* files : {&options.traces, &options.logs})
@@ -381,28 +382,27 @@ Result<std::unique_ptr<engine::Fleet>> make_fleet(const DiagnoseOptions& options
     };
   }
   log::info(
-      "{} worker{} of {} make{} the runs; {} files ({:.1f} MiB) travel to each", engine.workers(),
+      "{} worker{} of {} make{} the runs; {} files ({:.1f} MiB) are copied to each", engine.workers(),
       engine.workers() == 1 ? "" : "s", config.diagnose.engine, engine.workers() == 1 ? "s" : "",
       std::count_if(tree.entries.begin(), tree.entries.end(), [](const engine::Entry& entry) { return !entry.folder; }),
       static_cast<double>(tree.bytes()) / (1 << 20));
   return std::make_unique<engine::Fleet>(std::move(engine), std::move(tree), std::move(fleet));
 }
 
-// Where `rose profile` writes it, in this folder or beside the configuration.
+// Looks where `rose profile` writes it: in the current folder or beside the configuration.
 std::string where_a_profile_is(const std::string& config) {
   for (const std::filesystem::path& folder : {std::filesystem::path(), std::filesystem::path(config).parent_path()}) {
     const std::filesystem::path profile = folder / "profile.json";
     std::error_code unreadable;
-    if (std::filesystem::exists(profile, unreadable))
-      return fmt::format("{0} is there: --profile {0}", profile.string());
+    if (std::filesystem::exists(profile, unreadable)) return fmt::format("{0} exists: --profile {0}", profile.string());
   }
-  return fmt::format("rose profile -c {} makes one", config);
+  return fmt::format("rose profile -c {} creates one", config);
 }
 
-// What the command line gives to diagnose from.
+// The input of the diagnosis according to the command line.
 struct Given {
   diagnose::Inputs inputs;
-  std::unique_ptr<LogEvidence> logs;  // none without --log
+  std::unique_ptr<LogEvidence> logs;  // null without --log
 };
 
 Result<Given> read_given(const DiagnoseOptions& options, const config::Config& config) {
@@ -414,7 +414,7 @@ Result<Given> read_given(const DiagnoseOptions& options, const config::Config& c
   inputs.without = {options.without.begin(), options.without.end()};
   ROSE_TRY(inputs.profile, load_profile(options.profile));
   if (options.traces.empty() && options.logs.empty())
-    return fail(ErrorKind::usage, "neither --trace nor --log is given: there is nothing to diagnose from",
+    return fail(ErrorKind::usage, "neither --trace nor --log is given: there is nothing to diagnose",
                 "give a dump of the failure (--trace dump.bin), its logs (--log n1=server.log), or both");
   for (const std::string& file : options.traces) {
     ROSE_TRY(inputs.traces.emplace_back(), load_trace(file));
@@ -423,7 +423,7 @@ Result<Given> read_given(const DiagnoseOptions& options, const config::Config& c
     ROSE_TRY(given.logs, LogEvidence::read(options.logs, config, inputs.host_to_node));
   }
   if (!inputs.profile)
-    log::warning("no --profile: failures that are normal for this system cannot be told from the others; {}",
+    log::warning("no --profile: normal failures of this system cannot be distinguished from others; {}",
                  where_a_profile_is(options.config));
   return given;
 }
@@ -431,7 +431,7 @@ Result<Given> read_given(const DiagnoseOptions& options, const config::Config& c
 Result<void> check_before_running(const DiagnoseOptions& options, const config::Config& config, bool here) {
   if (here) ROSE_CHECK(replay::check_jobs(config, config.diagnose.jobs));
   if (options.resume && options.report.empty())
-    return fail(ErrorKind::usage, "--resume continues from a record, and there is none without --report DIR");
+    return fail(ErrorKind::usage, "--resume continues from a record, which exists only with --report DIR");
   if (here) {
     ROSE_CHECK(need_root("diagnose"));
     ROSE_CHECK(need_process_ids("diagnose"));
@@ -441,7 +441,7 @@ Result<void> check_before_running(const DiagnoseOptions& options, const config::
 
 double seconds_since(std::int64_t began_ns) { return static_cast<double>(monotonic_ns() - began_ns) / 1e9; }
 
-// The kinds of resource limits that this machine can set.
+// Finds the kinds of resource faults that this machine supports.
 void find_limits(diagnose::Inputs& inputs) {
   inputs.power = deploy::Disk::check().has_value();
   inputs.limits = {schedule::FaultKind::descriptors, schedule::FaultKind::disk_full};
@@ -455,8 +455,8 @@ bool can_override(const config::Config& config) {
          std::any_of(config.nodes.begin(), config.nodes.end(), not_ours) && kernel::probe("override_return").ok;
 }
 
-// The search, told as it goes on. A schedule is written when it is found, before it is made simpler: that may take as
-// long again.
+// Runs the search and reports progress. A schedule is written as soon as it is found, before it is simplified, because
+// that may take as long again.
 Result<diagnose::Diagnosis> search(const DiagnoseOptions& options, const diagnose::Inputs& inputs,
                                    ClusterRunner& runner, std::int64_t began_ns, bool recorded) {
   bool kept = false;
@@ -467,16 +467,16 @@ Result<diagnose::Diagnosis> search(const DiagnoseOptions& options, const diagnos
       if (const Result<void> written = write_schedule(options.out, *p.found); !written)
         log::warning("{}", written.error().message);
       else
-        log::info("found: {} of {} runs reproduce it, {} has the schedule; {} (Ctrl-C keeps it as it is)",
+        log::info("found: {} of {} runs reproduce it, {} contains the schedule; {} (Ctrl-C keeps it as it is)",
                   p.found->tally.reproduced, p.found->tally.conclusive(), options.out,
-                  inputs.simplify ? fmt::format("it is made simpler now, in at most {} runs", p.runs_left)
-                                  : "how often it shows is told now");
+                  inputs.simplify ? fmt::format("now simplifying it, in at most {} runs", p.runs_left)
+                                  : "now measuring its replay rate");
     }
     log::progress(progress_line(p, seconds_since(began_ns)));
   });
   log::end_progress();
   if (recorded && (made ? made->interrupted : made.error().kind == ErrorKind::cancelled))
-    log::info("the record is kept: the same command with --resume goes on from here");
+    log::info("the record is kept: the same command with --resume continues from here");
   return made;
 }
 
@@ -484,7 +484,7 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   ROSE_TRY(config::Config config, config::read_config(options.config));
   std::unique_ptr<deploy::ImageFiles> image_files;
   if (options.plan) {
-    // Nothing is run, and so nothing taken out of images.
+    // Nothing is run, so no files are copied from images.
     for (config::Node& node : config.nodes)
       if (node.container) node.binaries.clear();
   } else {
@@ -535,7 +535,7 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   }
   Result<diagnose::Diagnosis> made = search(options, inputs, runner, began_ns, folder.has_value());
   if (ahead && ahead->made() > 0)
-    log::info("workers made {} runs, {} of them were asked for", ahead->made(), ahead->used());
+    log::info("workers made {} runs, {} of which were requested", ahead->made(), ahead->used());
   fleet.reset();
   ROSE_TRY(const diagnose::Diagnosis diagnosis, std::move(made));
   if (runner.unused() > 0)
@@ -562,7 +562,7 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   if (folder) report.page = (*folder / "report.html").string();
   const std::string json = report::diagnosis_json(report);
   const std::string text = report::diagnosis_text(report);
-  print(common.json ? json : text);  // first of all: hours of work must not be lost to a full disk
+  print(common.json ? json : text);  // print first: hours of work must not be lost if the disk is full
   if (folder) {
     ROSE_CHECK(write_file(*folder / "diagnosis.json", json));
     ROSE_CHECK(write_file(*folder / "diagnosis.txt", text));
@@ -583,31 +583,21 @@ Command diagnose_command() {
       .name = "diagnose",
       .summary = "Find the fault schedule that reproduces the failure in a dump or in logs",
       .description =
-          "It compares the dump with the profile, drops what is normal, ranks what is left, and tries schedules of "
-          "faults against the test "
-          "deployment, from the simplest on. Each run tells it which conditions were met and which faults fired. A "
-          "schedule that "
-          "reproduces the bug is confirmed with further runs until its rate is decided, written, and then made simpler "
-          "as long as it "
-          "reproduces as often.\n\n"
-          "First it makes a run without faults: a bug that shows without them is said at once. When nothing reaches "
-          "the wanted rate, the "
-          "best schedule is written all the same, with its rate, and the exit code is 1.\n\n"
-          "Without a dump, --log does: messages that a run without faults does not write are what a right schedule "
-          "brings back, errors, "
-          "restarts, lost peers and Java's exceptions that they name are the first candidates, then the calls that "
-          "come shortly before them. Logs are read "
-          "in the form they have: times and levels in any usual form, JSON, syslog, the journal's export, packed or "
-          "not.\n\n"
-          "With --engine, workers elsewhere make the runs: an engine that exists (Slurm, ssh, Kubernetes, a command) "
-          "starts 'rose worker', "
-          "as root, of the same version; the configuration's folder travels there. Runs are made ahead of the search, "
-          "which gets them in its "
-          "own order: the same seed and verdicts give the same search with any number of workers. A worker that is "
-          "lost loses nothing.\n\n"
-          "--report keeps every run; after Ctrl-C the same command with --resume goes on from there. Once a schedule "
-          "is found, Ctrl-C ends "
-          "with it as it is, and with 0.",
+          "It compares the dump with the profile, drops what is normal, ranks what is left, and tries fault schedules "
+          "in the test deployment, simple ones first. Each run shows which conditions were met and which faults fired. "
+          "A schedule that reproduces the bug is confirmed with further runs until its replay rate is decided, "
+          "written, and then simplified as long as its rate does not fall.\n\nIt starts with a run without faults: a "
+          "bug that occurs without them is reported at once. If no schedule reaches the target rate, the best one is "
+          "written with its rate, and the exit code is 1.\n\nInstead of a dump, --log gives logs: messages that a run "
+          "without faults does not write should be reproduced; the errors, restarts, lost peers and Java exceptions in "
+          "them are the first candidates, then the calls shortly before them. Logs are read as they are: times and "
+          "levels in any usual form, JSON, syslog, the journal's export, compressed or not.\n\nWith --engine, workers "
+          "elsewhere make the runs: an existing engine (Slurm, ssh, Kubernetes, a command) starts 'rose worker', as "
+          "root and of the same version; the configuration's folder is copied there. Runs are made ahead of the "
+          "search, which receives them in its own order: the same seed and verdicts give the same search with any "
+          "number of workers. If a worker is lost, its runs are made again.\n\n--report keeps every run; after Ctrl-C "
+          "the same command with --resume continues. Once a schedule is found, Ctrl-C ends with it as it is, and with "
+          "0.",
       .examples = {"rose diagnose --trace dump.bin -c rose.toml --profile profile.json",
                    "rose diagnose --trace a.bin b.bin --map db-7=n1 db-8=n2 -c rose.toml --plan",
                    "rose diagnose --log n1=server.log --log n2=server2.log.gz -c rose.toml",
@@ -617,13 +607,13 @@ Command diagnose_command() {
               {.names = "--trace",
                .slot = &options->traces,
                .value = "FILE",
-               .help = "Dumps of the failure, one a host",
+               .help = "Dumps of the failure, one per host",
                .completes = Completes::file},
               {.names = "--log",
                .slot = &options->logs,
                .value = "[NODE=]FILE",
-               .help = "Logs of the failure, where there is no dump or beside it; whose, unless the path or its lines "
-                       "name the node",
+               .help = "Logs of the failure, instead of a dump or beside it; NODE is needed unless the path or the "
+                       "lines name the node",
                .completes = Completes::file},
               {.names = "-c,--config",
                .slot = &options->config,
@@ -638,7 +628,7 @@ Command diagnose_command() {
               {.names = "-o,--output",
                .slot = &options->out,
                .value = "FILE",
-               .help = "Where the schedule is written",
+               .help = "Where to write the schedule",
                .completes = Completes::file},
               {.names = "--map",
                .slot = &options->map,
@@ -651,19 +641,18 @@ Command diagnose_command() {
                .completes = Completes::folder},
               {.names = "--plan",
                .slot = &options->plan,
-               .help = "Print what would be tried, and run nothing; needs no privilege"},
+               .help = "Print what would be tried and run nothing; needs no privilege"},
               {.names = "--jobs",
                .slot = &options->jobs,
                .value = "N",
-               .help = "Runs side by side",
+               .help = "Runs in parallel",
                .otherwise = "jobs of the configuration",
                .range = {{1, 64}}},
               {.names = "--engine",
                .slot = &options->engine,
                .value = "ENGINE",
                .help = "What starts workers that make the runs: slurm, ssh, kubernetes, or a command that starts one, "
-                       "such as 'rose worker'; "
-                       "local: they are made here",
+                       "such as 'rose worker'; local: this process makes them",
                .otherwise = "engine of the configuration"},
               {.names = "--workers",
                .slot = &options->workers,
@@ -671,7 +660,7 @@ Command diagnose_command() {
                .help = "Workers to start; each makes one run at a time",
                .otherwise = "workers of the configuration",
                .range = {{1, 1000}}},
-              {.names = "--resume", .slot = &options->resume, .help = "Go on from the record in --report DIR"},
+              {.names = "--resume", .slot = &options->resume, .help = "Continue from the record in --report DIR"},
               {.names = "--keep", .slot = &options->keep, .help = "Keep all run directories"},
               {.names = "--allow-attached",
                .slot = &options->allow_attached,
@@ -679,13 +668,13 @@ Command diagnose_command() {
               {.names = "--without",
                .slot = &options->without,
                .value = "PART",
-               .help = "Leave a part of the search out, to see what it is worth",
+               .help = "Disable a part of the search, to measure its effect",
                .by_commas = true,
                .choices = parts_of_the_search()},
           },
       .files = {{"DIR/report.html",
-                 "Of --report: what must happen, the time line, all that was tried. One file that fetches nothing."},
-                {"DIR/record.jsonl, DIR/traces/", "Of --report: every run and its trace; what --resume reads."}},
+                 "With --report: what must happen, the time line, and all that was tried. A self-contained file."},
+                {"DIR/record.jsonl, DIR/traces/", "With --report: every run and its trace; --resume reads them."}},
       .run = [options](const Common& common) { return run_diagnose(*options, common); },
   };
 }

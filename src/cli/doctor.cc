@@ -1,4 +1,4 @@
-// rose doctor: what this machine can do, each capability tried for real.
+// rose doctor: reports what this machine can do, by trying every capability.
 #include "base/json.h"
 #include "cli/command.h"
 #include "deploy/disk.h"
@@ -10,7 +10,7 @@
 namespace rose::cli {
 namespace {
 
-// Of nodes with an image; asked of the engine itself.
+// For nodes with an image: asks the container engine.
 kernel::Capability containers() {
   kernel::Capability engine;
   engine.name = "container_engine";
@@ -25,7 +25,7 @@ kernel::Capability containers() {
   return engine;
 }
 
-// Of nodes whose disks lose their power, or are slow.
+// For faults that need rose's own disks: power loss and slow disks.
 kernel::Capability disks(const char* name, const Result<void>& found, const char* with, const char* without) {
   kernel::Capability capability;
   capability.name = name;
@@ -37,10 +37,10 @@ kernel::Capability disks(const char* name, const Result<void>& found, const char
 
 Result<int> run_doctor(const Common& common) {
   std::vector<kernel::Capability> capabilities = kernel::probe_all();
-  capabilities.push_back(disks("own_disk", deploy::Disk::check(), "crashes in which the power goes work",
-                               "crashes with `lose` are refused"));
+  capabilities.push_back(
+      disks("own_disk", deploy::Disk::check(), "crashes with power loss work", "crashes with `lose` are refused"));
   capabilities.push_back(disks("slow_disk", deploy::PacedFile::check(),
-                               "a file of rose's own was as slow as it was told to be; disk-slow faults work",
+                               "a file was as slow as requested; disk-slow faults work",
                                "disk-slow faults are refused"));
   capabilities.push_back(containers());
   std::string missing;
@@ -61,8 +61,7 @@ Result<int> run_doctor(const Common& common) {
     if (!c.ok && !c.remedy.empty()) line += fmt::format("; to get it: {}", c.remedy);
     print(line + "\n");
   }
-  print(missing.empty() ? "rose can do its job here\n"
-                        : fmt::format("rose cannot do its job here without: {}\n", missing));
+  print(missing.empty() ? "rose works here\n" : fmt::format("rose cannot work here without: {}\n", missing));
   return 0;
 }
 
@@ -71,11 +70,11 @@ Result<int> run_doctor(const Common& common) {
 Command doctor_command() {
   return {
       .name = "doctor",
-      .summary = "What this machine can do, each capability tried for real, and how to get what is missing",
+      .summary = "Try each capability that rose needs on this machine, and say how to get what is missing",
       .description =
-          "Each line is a capability: there (ok) or not (no), what was found, and for what is missing how to get it. "
-          "The last line says "
-          "whether rose can do its job here; what is not required has a substitute. It exits with 0 either way.",
+          "Each line is a capability: available (ok) or not (no), the result of the attempt, and how to get it if it "
+          "is missing. The last line says whether rose works here; what is not required has a substitute. The exit "
+          "code is 0 in either case.",
       .examples = {"rose doctor", "rose doctor --json"},
       .run = run_doctor,
   };

@@ -1,4 +1,4 @@
-// rose dump: asks a running tracer for its window; shows, merges and imports dumps.
+// rose dump: asks a running tracer to write its window; shows, merges and imports dumps.
 #include <unistd.h>
 
 #include <algorithm>
@@ -75,8 +75,8 @@ void print_written(const Common& common, const std::string& out, const trace::Tr
   else if (!common.quiet) print(fmt::format("{}: {} events\n", out, trace.events.size()));
 }
 
-// Inside a run that is traced, its tracer; else the one at the usual place; else a `rose trace -c` that runs, if there
-// is but one.
+// The tracer of the run if called inside one; else the one with the default socket; else the only running `rose trace
+// -c`.
 Result<std::filesystem::path> tracer_to_ask() {
   if (const char* run = std::getenv("ROSE_RUN_DIR"); run != nullptr && *run != '\0') {
     std::filesystem::path socket = std::filesystem::path(run) / observe::kRunSocket;
@@ -88,13 +88,13 @@ Result<std::filesystem::path> tracer_to_ask() {
   auto sockets = replay::in_runs_folders(base != nullptr && *base != '\0' ? base : "/tmp", observe::kRunSocket);
   std::erase_if(sockets, [](const std::filesystem::path& socket) { return !observe::answers(socket); });
   if (sockets.size() == 1) return sockets[0];
-  if (sockets.empty()) return usual;  // asking it says what is wrong
+  if (sockets.empty()) return usual;  // connecting to it will produce the error message
   std::string list;
   for (const auto& socket : sockets) list += (list.empty() ? "" : ", ") + socket.string();
   return fail(ErrorKind::usage, fmt::format("{} tracers run: {}", sockets.size(), list), "choose one with --control");
 }
 
-// All of `bytes` to stdout, which holds nothing else.
+// Writes `bytes` to stdout and nothing else.
 Result<void> to_stdout(std::string_view bytes) {
   if (const int error = write_bytes(STDOUT_FILENO, bytes); error != 0)
     return fail_errno(ErrorKind::input, "cannot write the dump to stdout", error);
@@ -102,16 +102,16 @@ Result<void> to_stdout(std::string_view bytes) {
 }
 
 Result<int> dump_to_stdout(const std::filesystem::path& socket, std::int64_t after_ns, const Common& common) {
-  if (common.json) return fail(ErrorKind::usage, "--json does not go with -o -: both would write to stdout");
+  if (common.json) return fail(ErrorKind::usage, "--json and -o - exclude each other: both write to stdout");
   if (::isatty(STDOUT_FILENO) == 1)
-    return fail(ErrorKind::usage, "a dump is no text for a terminal",
-                "send stdout to a file or a pipe, or name a file with -o");
+    return fail(ErrorKind::usage, "a dump is binary and not written to a terminal",
+                "redirect stdout to a file or a pipe, or name a file with -o");
   ROSE_TRY(const std::string said, observe::request_dump(socket, to_stdout, after_ns));
   log::info(printable(said));
   if (const auto open = observe::request_recordings(socket); open && !open->all.empty())
     log::info(
-        "{} recordings of librose-rr stay where they are: there is no room for them on stdout ('rose dump -o FILE' "
-        "copies them)",
+        "{} recordings of librose-rr are not copied, because stdout takes only the dump ('rose dump -o FILE' copies "
+        "them)",
         open->all.size());
   return 0;
 }
@@ -121,7 +121,7 @@ struct Brought {
   std::size_t events = 0;
 };
 
-// Every dump in a file of its own, or all in one.
+// Writes each dump to its own file, or all to one.
 Result<void> keep(std::vector<Brought>& brought, const CollectCommand& options,
                   const std::vector<trace::Trace>& traces) {
   std::error_code ignored;
@@ -132,7 +132,7 @@ Result<void> keep(std::vector<Brought>& brought, const CollectCommand& options,
   }
   std::filesystem::create_directory(options.out, ignored);
   std::size_t next = 0;
-  std::set<std::string> taken;  // "db:1" and "db_1" are one word for a file's name
+  std::set<std::string> taken;  // "db:1" and "db_1" give the same file name
   for (Brought& one : brought) {
     if (one.from.file.empty()) continue;
     std::string word = observe::file_word(one.from.source);
@@ -147,7 +147,7 @@ Result<void> keep(std::vector<Brought>& brought, const CollectCommand& options,
 Result<int> collect(CollectCommand options, const Common& common) {
   std::vector<observe::DumpSource> sources;
   if (options.all == !options.sources.empty())
-    return fail(ErrorKind::usage, options.all ? "--all and names of hosts do not go together" : "no host is named",
+    return fail(ErrorKind::usage, options.all ? "--all and names of hosts exclude each other" : "no host is named",
                 "name hosts, or --all for those of --hosts FILE");
   if (options.all) {
     ROSE_TRY(sources, observe::read_sources(options.hosts));
@@ -159,7 +159,7 @@ Result<int> collect(CollectCommand options, const Common& common) {
   if (!options.deadline.empty()) {
     ROSE_TRY(options.how.deadline_ns, duration_option("--deadline", options.deadline));
     if (options.how.deadline_ns <= 0)
-      return fail(ErrorKind::usage, "--deadline: hosts need some time to answer", "1s or more");
+      return fail(ErrorKind::usage, "--deadline: hosts need some time to respond", "1s or more");
   }
   if (!options.after.empty()) {
     ROSE_TRY(const std::int64_t after_ns, duration_option("--after", options.after));
@@ -177,7 +177,7 @@ Result<int> collect(CollectCommand options, const Common& common) {
     Brought& here = brought.emplace_back(Brought{std::move(one), 0});
     if (here.from.file.empty()) continue;
     Result<trace::ReadDump> read = trace::read_dump(here.from.file);
-    if (read && read->damage) here.from.problem = read->damage->message + "; what is readable is kept";
+    if (read && read->damage) here.from.problem = read->damage->message + "; the readable part is kept";
     if (!read) {
       here.from.file.clear();
       here.from.problem = read.error().message;
@@ -209,8 +209,8 @@ Result<int> collect(CollectCommand options, const Common& common) {
       print(fmt::format("{}: {} of {} answered\n", printable(options.out), answered, brought.size()));
   }
   if (traces.empty())
-    return fail(ErrorKind::environment, "no host answered: nothing is written",
-                "see the line about each; 'ssh HOST rose dump -o -' by hand shows more");
+    return fail(ErrorKind::environment, "no host responded: nothing is written",
+                "see the line about each; running 'ssh HOST rose dump -o -' by hand shows more");
   return answered == brought.size() ? 0 : exit_code(ErrorKind::inconclusive);
 }
 
@@ -235,7 +235,7 @@ Result<int> dump(const DumpOptions& options, const Common& common) {
   ROSE_TRY(const std::string said, observe::request_dump(socket, std::filesystem::path(options.out), after_ns));
   std::vector<std::string> recordings;
   if (auto open = observe::request_recordings(socket); !open) {
-    log::warning("no recording is taken along: {}", open.error().message);
+    log::warning("no recording is copied: {}", open.error().message);
   } else {
     const observe::CopiedRecordings copied = observe::copy_recordings(std::move(*open), options.out);
     for (const auto& file : copied.files) recordings.push_back(file.string());
@@ -251,10 +251,10 @@ Result<int> dump(const DumpOptions& options, const Common& common) {
 
 Result<int> show(const ShowOptions& options, const Common& common) {
   if (!options.profile.empty() && !options.summary)
-    return fail(ErrorKind::usage, "--profile needs --summary: it says what is new against the profile");
+    return fail(ErrorKind::usage, "--profile needs --summary, which shows what is new compared with the profile");
   if (options.summary && options.format)
     return fail(ErrorKind::usage,
-                "--summary does not go with --format: it has a text form and, with --json, a JSON form");
+                "--summary and --format exclude each other: the summary is text, or JSON with --json");
   ROSE_TRY(const trace::ReadDump read, trace::read_dump(options.file));
   ROSE_TRY(const std::optional<profile::Profile> profile, load_profile(options.profile));
   report::ShowFilter filter;
@@ -283,12 +283,12 @@ Result<int> show(const ShowOptions& options, const Common& common) {
   return 0;
 }
 
-// "HOST=+12.5ms"
+// Parses "HOST=+12.5ms".
 Result<std::pair<std::string, std::int64_t>> clock_option(const std::string& text) {
   const auto equals = text.rfind('=');
   if (equals == std::string::npos || equals == 0)
     return fail(ErrorKind::usage, fmt::format("--clock '{}': no host is named", text),
-                "give how far a host's clock is ahead of the first dump's, e.g. --clock db2=+12.5ms or db2=-3s");
+                "write how far a host's clock is ahead of the first dump's, e.g. --clock db2=+12.5ms or db2=-3s");
   std::string amount = text.substr(equals + 1);
   const bool behind = amount.starts_with('-');
   if (behind || amount.starts_with('+')) amount.erase(0, 1);
@@ -296,8 +296,8 @@ Result<std::pair<std::string, std::int64_t>> clock_option(const std::string& tex
   return std::pair(text.substr(0, equals), behind ? -ns : ns);
 }
 
-// What is merged twice is there twice: a file that is named twice, or what an earlier `rose dump merge *.bin -o
-// all.bin` has written.
+// A dump that is given twice would appear twice in the result: the same file, or the output of an earlier `rose dump
+// merge *.bin -o all.bin`.
 Result<void> check_distinct(const MergeOptions& options) {
   std::error_code other;
   for (std::size_t i = 0; i < options.files.size(); ++i) {
@@ -305,12 +305,12 @@ Result<void> check_distinct(const MergeOptions& options) {
     if (std::filesystem::equivalent(file, options.out, other))
       return fail(
           ErrorKind::usage,
-          fmt::format("-o: {} is one of the dumps that are to be merged: all that it holds would be there twice",
+          fmt::format("-o: {} is one of the dumps to be merged: its content would be duplicated by the next merge",
                       options.out),
-          "write the merged dump to another folder, or leave it out of the list");
+          "write the merged dump to another folder, or remove it from the list");
     for (std::size_t j = 0; j < i; ++j)
       if (std::filesystem::equivalent(file, options.files[j], other))
-        log::warning("{} is named twice: all that it holds is there twice", file);
+        log::warning("{} is named twice: its content would be duplicated", file);
   }
   return {};
 }
@@ -361,11 +361,10 @@ Command show_command() {
       .name = "show",
       .summary = "Print the events of a dump",
       .description =
-          "--summary says first what failed, how often, where, first and last. The JSON Lines of --format jsonl are "
-          "lossless: 'rose dump "
-          "import' makes a dump of them. --format perfetto is for ui.perfetto.dev, --format html a page with a time "
-          "line that fetches "
-          "nothing. Of a damaged dump it prints what is readable, then exits with 2.",
+          "--summary shows what failed, how often, where, first and last. The JSON Lines of --format jsonl are "
+          "lossless: 'rose dump import' converts them back to a dump. --format perfetto is for ui.perfetto.dev, "
+          "--format html a self-contained page with a time line. For a damaged dump it prints the readable part, then "
+          "exits with 2.",
       .examples = {"rose dump show dump.bin --summary --profile profile.json",
                    "rose dump show dump.bin --format html > dump.html"},
       .options =
@@ -379,7 +378,7 @@ Command show_command() {
               {.names = "--format",
                .slot = &options->format,
                .value = "FORMAT",
-               .help = "How to print it",
+               .help = "Output format",
                .otherwise = "text",
                .choices = {"text", "jsonl", "perfetto", "html"}},
               {.names = "--node",
@@ -396,16 +395,16 @@ Command show_command() {
               {.names = "--since",
                .slot = &options->since,
                .value = "T",
-               .help = "From here on: 2.5s after the first event, -10s before the last, or nanoseconds"},
-              {.names = "--until", .slot = &options->until, .value = "T", .help = "Up to here: as --since"},
+               .help = "Start here: 2.5s after the first event, -10s before the last, or nanoseconds"},
+              {.names = "--until", .slot = &options->until, .value = "T", .help = "End here, written as for --since"},
               {.names = "--summary",
                .slot = &options->summary,
-               .help = "What failed, how often, where, instead of single events"},
+               .help = "What failed, how often and where, instead of single events"},
               {.names = "--profile",
                .slot = &options->profile,
                .value = "FILE",
-               .help = "With --summary: what is new against this profile, what happens more often than there, what is "
-                       "usual",
+               .help = "With --summary: show what is new compared with this profile, what is more frequent, and what "
+                       "is usual",
                .completes = Completes::file},
           },
       .run = [options](const Common& common) { return show(*options, common); },
@@ -418,10 +417,9 @@ Command merge_command() {
       .name = "merge",
       .summary = "Merge dumps of several hosts by timestamp",
       .description =
-          "Tracers note when TCP handshakes arrive; from those of both ends it estimates how far the hosts' clocks are "
-          "apart, and puts all "
-          "events on the first dump's time line. The offset, its error, and how many handshakes it comes from are told "
-          "and kept.",
+          "Tracers record when TCP handshakes arrive; from those recorded at both ends it estimates the offset between "
+          "the hosts' clocks, and puts all events on the first dump's time line. The offset, its error, and the number "
+          "of handshakes are printed and stored.",
       .examples = {"rose dump merge n1.bin n2.bin -o all.bin", "rose dump merge hosts/*.bin -o all.bin"},
       .options =
           {
@@ -434,7 +432,7 @@ Command merge_command() {
               {.names = "-o,--output",
                .slot = &options->out,
                .value = "FILE",
-               .help = "Where the merged dump is written",
+               .help = "Where to write the merged dump",
                .required = true,
                .completes = Completes::file},
               {.names = "--clock",
@@ -444,7 +442,7 @@ Command merge_command() {
                    "How far a host's clock is ahead of the first dump's, e.g. db2=+12.5ms; instead of estimating it"},
               {.names = "--no-clock",
                .slot = &options->no_clock,
-               .help = "Leave the times as they are: estimate no clock offsets"},
+               .help = "Leave the times unchanged: estimate no clock offsets"},
           },
       .run = [options](const Common& common) { return merge(*options, common); },
   };
@@ -454,18 +452,16 @@ Command collect_command() {
   auto options = std::make_shared<CollectCommand>();
   return {
       .name = "collect",
-      .summary = "Bring the windows of many hosts at once",
+      .summary = "Collect the windows of many hosts at once",
       .synopsis = {"HOST... [-o FILE]", "--all [--hosts FILE] [-o FILE]"},
       .description =
-          "A HOST is asked over ssh (HOST, USER@HOST) or in a pod (kubectl:[NAMESPACE/]POD[:CONTAINER]), all side by "
-          "side; a folder that tracers "
-          "write to (rose trace -o /net/incidents/) gives the newest dump of each host in it. They are merged into one "
-          "dump, as 'rose dump "
-          "merge' does; into a folder (a name that ends in '/') each goes by itself.\n\n"
-          "Of each host that does not answer within the deadline it says why. It exits with 0 when all answered, with "
-          "4 when some did not (what "
-          "came is written), with 3 when none did. Recordings of librose-rr stay on their hosts.\n\n"
-          "ssh is not let ask for passwords: keys, ports and users belong into its own configuration.",
+          "A HOST is reached over ssh (HOST, USER@HOST) or in a pod (kubectl:[NAMESPACE/]POD[:CONTAINER]), all in "
+          "parallel; a folder that tracers write to (rose trace -o /net/incidents/) supplies the newest dump of each "
+          "host in it. They are merged into one dump, as 'rose dump merge' does; in a folder (a name that ends in '/') "
+          "each stays separate.\n\nFor each host that does not respond within the deadline it prints the reason. It "
+          "exits with 0 when all responded, with 4 when some did not (what arrived is written), with 3 when none did. "
+          "Recordings of librose-rr stay on their hosts.\n\nssh must not ask for passwords: configure keys, ports and "
+          "users in its own configuration.",
       .examples = {"rose dump collect db1 db2 db3 -o all.bin",
                    "rose dump collect kubectl:prod/db-0 kubectl:prod/db-1 -o all.bin",
                    "rose dump collect --all --after 10s -o /var/tmp/incident/"},
@@ -476,26 +472,26 @@ Command collect_command() {
               {.names = "--hosts",
                .slot = &options->hosts,
                .value = "FILE",
-               .help = "One HOST a line; '#' begins a comment",
+               .help = "File with one HOST per line; '#' begins a comment",
                .completes = Completes::file},
               {.names = "-o,--output",
                .slot = &options->out,
                .value = "FILE",
-               .help = "Where the merged dump, or a folder of dumps, is written",
+               .help = "Where to write the merged dump, or a folder of dumps",
                .completes = Completes::file},
               {.names = "--deadline",
                .slot = &options->deadline,
                .value = "DURATION",
-               .help = "How long a host may take",
+               .help = "How long to wait for a host",
                .otherwise = "30s"},
               {.names = "--after",
                .slot = &options->after,
                .value = "DURATION",
-               .help = "Hosts wait this long before they write theirs"},
+               .help = "How long hosts wait before they write their dump"},
               {.names = "--at-once",
                .slot = &options->at_once,
                .value = "N",
-               .help = "Hosts to ask side by side",
+               .help = "Hosts to ask in parallel",
                .otherwise = "64",
                .range = {{1, 1000}}},
               {.names = "--control",
@@ -506,15 +502,15 @@ Command collect_command() {
               {.names = "--ssh",
                .slot = &options->how.ssh,
                .value = "PROGRAM",
-               .help = "What is run instead of ssh",
+               .help = "Program to run instead of ssh",
                .completes = Completes::program},
               {.names = "--kubectl",
                .slot = &options->how.kubectl,
                .value = "PROGRAM",
-               .help = "What is run instead of kubectl",
+               .help = "Program to run instead of kubectl",
                .completes = Completes::program},
           },
-      .files = {{"/etc/rose/hosts", "The hosts that --all means, unless --hosts names another file."}},
+      .files = {{"/etc/rose/hosts", "The hosts of --all, unless --hosts names another file."}},
       .run = [options](const Common& common) { return collect(*options, common); },
   };
 }
@@ -523,24 +519,23 @@ Command import_command() {
   auto options = std::make_shared<ImportOptions>();
   return {
       .name = "import",
-      .summary = "Turn JSON Lines, also of other tools, into a dump",
+      .summary = "Convert JSON Lines, possibly of other tools, to a dump",
       .description =
           "A line is one event, as 'rose dump show --format jsonl' prints it. Fields may be null or absent. Unknown "
-          "fields are left out "
-          "with one warning, unknown types refused.",
+          "fields are ignored with one warning, unknown types refused.",
       .examples = {"rose dump import events.jsonl -o dump.bin", "rose dump show dump.bin --format jsonl | head"},
       .options =
           {
               {.names = "file",
                .slot = &options->file,
                .value = "EVENTS.jsonl",
-               .help = "The events, one JSON object a line",
+               .help = "The events, one JSON object per line",
                .required = true,
                .completes = Completes::file},
               {.names = "-o,--output",
                .slot = &options->out,
                .value = "FILE",
-               .help = "Where the dump is written",
+               .help = "Where to write the dump",
                .required = true,
                .completes = Completes::file},
           },
@@ -554,14 +549,12 @@ Command dump_command() {
   auto options = std::make_shared<DumpOptions>();
   return {
       .name = "dump",
-      .summary = "Ask a running tracer, or those of many hosts, for the window; show, merge and import dumps",
+      .summary = "Write the window of a running tracer, or of many hosts; show, merge and import dumps",
       .synopsis = {"[--control SOCK] [-o FILE] [--after DURATION]", "show|merge|import|collect ..."},
       .description =
-          "Without a command of its own it asks the running 'rose trace' for the events it has, and writes them to a "
-          "file; the tracer goes "
-          "on. The file is readable by its owner alone; '-o -' writes to stdout. Recordings that the traced processes "
-          "make of themselves with "
-          "librose-rr are copied into FILE.recordings, unless it goes to stdout.",
+          "Without a subcommand it asks the running 'rose trace' for its events and writes them to a file; the tracer "
+          "continues. Only the owner can read the file; '-o -' writes to stdout. Recordings that the traced processes "
+          "make with librose-rr are copied to FILE.recordings, unless the output is stdout.",
       .examples = {"rose dump -o dump.bin --after 10s", "rose dump show dump.bin --type scf,ps --since -30s"},
       .options =
           {
@@ -573,21 +566,21 @@ Command dump_command() {
               {.names = "-o,--output",
                .slot = &options->out,
                .value = "FILE",
-               .help = "Where the dump is written",
+               .help = "Where to write the dump",
                .completes = Completes::file},
               {.names = "--after",
                .slot = &options->after,
                .value = "DURATION",
-               .help = "Wait this long first, so the window holds what comes after the trigger"},
+               .help = "Wait this long first, so that the window contains what follows the trigger"},
               {.names = "--all",
                .slot = &options->all,
-               .help = "Of every host in /etc/rose/hosts: as 'rose dump collect --all'"},
+               .help = "Ask every host in /etc/rose/hosts, as 'rose dump collect --all'"},
           },
       .commands = {show_command(), merge_command(), import_command(), collect_command()},
       .environment = {{"ROSE_RUN_DIR", "Inside a run of 'rose trace -c': the tracer of this run is asked."}},
       .files = {{"/run/rose/trace.sock",
-                 "The tracer's control socket, unless --control names another. If nobody answers there, a 'rose trace "
-                 "-c' that runs is asked."}},
+                 "The tracer's control socket, unless --control names another. If no tracer listens there, a running "
+                 "'rose trace -c' is asked."}},
       .run = [options](const Common& common) { return dump(*options, common); },
   };
 }

@@ -1,4 +1,4 @@
-// rose exec: the entry point of a container or unit whose syscalls a run is to change.
+// rose exec: the entry point for a container or unit whose system calls a run changes.
 #include <cstdlib>
 
 #include "cli/command.h"
@@ -26,11 +26,10 @@ Command exec_command() {
   return {
       .name = "exec",
       .summary =
-          "Become a command whose syscalls a running schedule may change: the entry point of a container or unit",
+          "Execute a command whose system calls a running schedule may change: the entry point of a container or unit",
       .description =
-          "It is for nodes that rose attaches to (attach = { ..., exec = true }). Without a run, or when it wants "
-          "nothing of the "
-          "node, the command is executed as it is.",
+          "For nodes that rose attaches to (attach = { ..., exec = true }). Without a run, or if it needs nothing from "
+          "the node, the command is executed unchanged.",
       .examples = {"rose exec --node n1 -- ./server --port 7000",
                    "docker run -v $ROSE_EXEC_SOCKET:/rose.sock -v $ROSE_EXE:/rose IMAGE /rose exec --node n1 --socket "
                    "/rose.sock -- ./server"},
@@ -56,7 +55,7 @@ Command exec_command() {
                .rest = true,
                .completes = Completes::program},
           },
-      .environment = {{"ROSE_EXEC_SOCKET", "Where the run listens, unless --socket says so."}},
+      .environment = {{"ROSE_EXEC_SOCKET", "Where the run listens, unless --socket is given."}},
       .run = [options](const Common&) { return run_exec(*options); },
   };
 }

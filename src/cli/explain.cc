@@ -1,4 +1,4 @@
-// rose explain: from a schedule that reproduces to the code that mishandled its faults.
+// rose explain: finds the code that mishandled the faults of a schedule.
 #include "explain/explain.h"
 
 #include <algorithm>
@@ -20,12 +20,12 @@ namespace rose::cli {
 namespace {
 
 constexpr int kWantedRuns = 5;
-constexpr std::size_t kMostRounds = 4;      // of questions that are asked unasked
-constexpr std::size_t kRoundFunctions = 6;  // that one round asks about
+constexpr std::size_t kMostRounds = 4;      // rounds with automatic queries
+constexpr std::size_t kRoundFunctions = 6;  // functions per round
 constexpr std::size_t kRoundQuestions = 40;
-constexpr std::size_t kMostKept = 20;  // questions that told something, asked again in every further round
+constexpr std::size_t kMostKept = 20;  // informative queries that are repeated in later rounds
 constexpr std::size_t kRoundBesides = 2;
-constexpr std::size_t kMostCallersAsked = 48;  // functions whose callers are asked for
+constexpr std::size_t kMostCallersAsked = 48;  // functions whose callers are queried
 
 struct ExplainOptions {
   std::string schedule;
@@ -40,21 +40,21 @@ struct ExplainOptions {
   bool allow_attached = false;
 };
 
-// Without a failing run, or without anything to hold it against.
+// The result if there is no failing run or nothing to compare it with.
 explain::Explanation unexplained(const replay::Contrast& made) {
   explain::Explanation out;
   if (made.reproduced == 0 && made.missed > 0) {
     out.verdict = explain::Verdict::not_reproduced;
-    out.reason = fmt::format("the bug did not show in {} runs of the schedule; without it there is nothing to explain",
-                             made.missed + made.inconclusive);
-  } else if (made.reproduced == 0) {
     out.reason =
-        fmt::format("none of {} runs of the schedule could be judged: {}", made.inconclusive, made.last_reason);
+        fmt::format("none of {} runs of the schedule reproduced the bug; without it there is nothing to explain",
+                    made.missed + made.inconclusive);
+  } else if (made.reproduced == 0) {
+    out.reason = fmt::format("none of {} runs of the schedule was conclusive: {}", made.inconclusive, made.last_reason);
   } else if (made.sound_hits > 0) {
-    out.reason = fmt::format("the bug shows without faults, too: in {} of {} runs", made.sound_hits,
+    out.reason = fmt::format("the bug also occurs without faults: in {} of {} runs", made.sound_hits,
                              made.sound_hits + made.sound_unknown);
   } else {
-    out.reason = fmt::format("no run without faults could be judged: {}", made.last_reason);
+    out.reason = fmt::format("no run without faults was conclusive: {}", made.last_reason);
   }
   return out;
 }
@@ -69,7 +69,7 @@ int exit_code_of(explain::Verdict verdict) {
   return 4;
 }
 
-// Questions to ask again: those of the user, and those that told failing from sound runs, best first.
+// The queries to repeat: those of the user, then those whose values distinguished failing from sound runs, best first.
 std::vector<std::string> kept_questions(const std::vector<std::string>& own, const explain::Explanation& explanation) {
   std::vector<std::string> kept = own;
   std::vector<const explain::ValueTable*> tables;
@@ -89,14 +89,14 @@ std::set<std::string> differing(const explain::Explanation& explanation) {
   return out;
 }
 
-// Round after round: asks about the functions on the way from the fault to the symptom, keeps what differs, goes on
-// from there. The last round in which runs could be compared is the one that is told: it asked all that is kept.
+// In each round, queries the functions between the fault and the symptom, keeps those whose values differ and continues
+// from there. Reports the last round whose runs could be compared, because it contains all queries that were kept.
 Result<void> deepen(const config::Config& config, const std::vector<std::string>& own, ComparedRuns& runs,
                     report::ExplanationReport& report) {
   replay::Askable askable(config);
   std::set<std::string> asked_about, known = differing(report.explanation);
   std::vector<explain::Round> rounds;
-  std::string ended = fmt::format("--deepen ended after {} rounds: there may be more to ask", kMostRounds);
+  std::string ended = fmt::format("--deepen ended after {} rounds: further queries may be possible", kMostRounds);
   const auto note = [&](std::string why) { ended = std::move(why); };
   while (rounds.size() < kMostRounds) {
     explain::Round round;
@@ -114,8 +114,8 @@ Result<void> deepen(const config::Config& config, const std::vector<std::string>
           questions.push_back(question);
     }
     if (round.functions.empty()) {
-      note(rounds.empty() ? "--deepen asked nothing: no native program and no JVM has the functions on the way from "
-                            "the fault to the symptom"
+      note(rounds.empty() ? "--deepen made no query: no native program and no JVM contains the functions between the "
+                            "fault and the symptom"
                           : "");
       break;
     }
@@ -124,11 +124,11 @@ Result<void> deepen(const config::Config& config, const std::vector<std::string>
       note(fmt::format("--deepen ended: {}", asked.error().message));
       break;
     }
-    // What can't be seen wasn't asked.
+    // Queries that could not be recorded do not count.
     round.asked = static_cast<std::size_t>(std::count_if(asked->questions.begin(), asked->questions.end(),
                                                          [](const auto& one) { return one.refused.empty(); })) -
                   std::min(kept, asked->questions.size());
-    log::info("round {}: {} questions about {} functions, first {}", rounds.size() + 1, round.asked,
+    log::info("round {}: {} queries about {} functions, first {}", rounds.size() + 1, round.asked,
               round.functions.size(), round.functions.front());
     ROSE_TRY(Compared compared, runs.make(*asked, kRoundBesides));
     round.runs = compared.made.runs;
@@ -137,7 +137,7 @@ Result<void> deepen(const config::Config& config, const std::vector<std::string>
     if (!compared.comparable) {
       rounds.push_back(round);
       note(
-          fmt::format("--deepen ended: with values being read the runs of round {} could not be compared; of the "
+          fmt::format("--deepen ended: with values being read, the runs of round {} could not be compared; of the "
                       "schedule {} reproduced",
                       rounds.size(), compared.made.reproduced));
       break;
@@ -151,14 +151,13 @@ Result<void> deepen(const config::Config& config, const std::vector<std::string>
       report.explanation = std::move(explanation);
       report.story = std::move(compared.input.story);
     }
-    // As long as no value at all told the sides apart there is nothing to go on from but the way from the fault to the
-    // symptom.
+    // While no value distinguishes the two sides, the only guide is the path from the fault to the symptom.
     if (fresh == 0 && !known.empty()) {
       note("");
       break;
     }
   }
-  // What told nothing is left out; what the user asked for stays.
+  // Drop values without information, but keep those that the user asked for.
   std::erase_if(report.explanation.values, [&](const explain::ValueTable& table) {
     return table.score <= 0 && std::find(own.begin(), own.end(), table.query) == own.end();
   });
@@ -167,7 +166,8 @@ Result<void> deepen(const config::Config& config, const std::vector<std::string>
   return {};
 }
 
-// Who calls these, from the fault on, in one run more. Of those that can't be asked about, nothing.
+// Determines the callers of these functions after the fault in one more run. Functions that cannot be traced are
+// skipped.
 Result<std::vector<explain::Call>> callers_of(const std::vector<std::string>& functions, const config::Config& config,
                                               ComparedRuns& runs, explain::Explanation& explanation) {
   std::vector<std::string> questions;
@@ -186,12 +186,12 @@ Result<std::vector<explain::Call>> callers_of(const std::vector<std::string>& fu
   ROSE_TRY(std::vector<explain::Call> calls, runs.callers(*asked));
   if (calls.empty())
     explanation.limits.push_back(
-        "who calls the suspects is not known: no run in which that was asked showed the bug and a call");
+        "the callers of the suspects are not known: no run that recorded them reproduced the bug and a call");
   return calls;
 }
 
-// One run more, which tells who calls what only failing runs enter; and one that tells who calls where a wrong clock
-// was decided with.
+// One more run that records the callers of functions which only failing runs enter, and one that records where
+// decisions were based on a wrong clock.
 Result<void> ask_callers(const config::Config& config, ComparedRuns& runs, const schedule::Schedule& schedule,
                          explain::Explanation& explanation) {
   ROSE_TRY(std::vector<explain::Call> calls,
@@ -217,7 +217,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
     return fail(ErrorKind::input, fmt::format("{}: it has no fault to explain", options.schedule));
   const int jobs = options.jobs.value_or(config.diagnose.jobs);
   ROSE_CHECK(replay::check_jobs(config, jobs));
-  // What a launcher's program has is known once it was launched.
+  // The functions of a program behind a launcher are known only after it has been launched.
   if (std::none_of(config.nodes.begin(), config.nodes.end(), replay::shows_no_function))
     ROSE_CHECK(replay::ask(config, options.ask));
   ROSE_CHECK(need_root("explain"));
@@ -234,7 +234,6 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   ROSE_TRY(const replay::Asked asked, replay::ask(config, options.ask));
   ROSE_TRY(const replay::Watchable watchable, replay::watchable_functions(config));
   replay::ContrastOptions contrast_options;
-  ROSE_TRY(contrast_options.run.usual_work, replay::usual_work(config, ""));
   contrast_options.wanted = options.runs.value_or(kWantedRuns);
   contrast_options.jobs = jobs;
   contrast_options.run.allow_attached = options.allow_attached;
@@ -284,23 +283,18 @@ Command explain_command() {
   auto options = std::make_shared<ExplainOptions>();
   return {
       .name = "explain",
-      .summary = "Tell what the program made of a schedule's faults, and which functions to look at",
+      .summary = "Find the code that mishandled a schedule's faults",
       .description =
-          "It runs a schedule that reproduces, by turns with runs without faults, and with runs in which each fault "
-          "fires one call earlier or later, or at "
-          "no step in particular, or lasts less. "
-          "It compares what the nodes do from the first fault on: functions entered or no longer entered, failed and "
-          "state-changing calls, log "
-          "messages, ends of processes, silences. What differs between equal runs is noise, and does not count.\n\n"
-          "It tells the suspects, best first, and the story from the fault to the symptom. When failing and sound runs "
-          "differ in nothing "
-          "beyond noise, it says so.\n\n"
-          "Functions are those that `functions` and `sources` of the configuration name; where it names none, all of "
-          "the node's own program that "
-          "its debug information knows, of a JVM the package of its main class. A node whose command is a script is "
-          "started once, to see what it runs. The exit code is 0 when something was told, 1 when the bug did not show, "
-          "4 when nothing was found or "
-          "it could not tell.",
+          "It runs a schedule that reproduces the bug, alternating with runs without faults, and with runs in which "
+          "each fault fires one call earlier or later, without its conditions, or is shorter. It compares what the "
+          "nodes do after the first fault: functions entered or no longer entered, failed and state-changing calls, "
+          "log messages, ends of processes, silences. Differences between equal runs are noise and do not count.\n\nIt "
+          "prints the suspects, best first, and the story from the fault to the symptom. If failing and sound runs "
+          "differ only by noise, it says so.\n\nIt watches the functions that `functions` and `sources` of the "
+          "configuration name; without these, all of the node's own program that its debug information knows, or for a "
+          "JVM the package of its main class. A node whose command is a script is started once, to see what it runs. "
+          "The exit code is 0 when something was found, 1 when the bug was not reproduced, 4 when nothing was found or "
+          "the runs were inconclusive.",
       .examples = {"rose explain schedule.toml -c rose.toml",
                    "rose explain schedule.toml -c rose.toml --runs 8 --jobs 2 --report why",
                    "rose explain schedule.toml -c rose.toml --ask 'store(text)' 'store:return' 'store.c:31:bad'",
@@ -321,37 +315,37 @@ Command explain_command() {
               {.names = "-o,--output",
                .slot = &options->out,
                .value = "FILE",
-               .help = "Where the explanation is written",
+               .help = "Where to write the explanation",
                .completes = Completes::file},
               {.names = "--runs",
                .slot = &options->runs,
                .value = "N",
-               .help = "How many runs that reproduce, and as many without faults; of the schedule at most twice as "
-                       "many and two are made. Where nothing is said, two more, and two "
-                       "more, are made while noise leaves it open what differs. One run more tells who calls the "
-                       "suspects, with a wrong clock one more",
+               .help =
+                   "How many runs that reproduce the bug, and as many without faults; of the schedule, at most twice "
+                   "as many plus two are made. Without this option, two more are made at a time while noise prevents a "
+                   "result. One further run records the callers of the suspects, with a wrong clock one more",
                .otherwise = std::to_string(kWantedRuns),
                .range = {{2, 100}}},
               {.names = "--jobs",
                .slot = &options->jobs,
                .value = "N",
-               .help = "Runs side by side",
+               .help = "Runs in parallel",
                .otherwise = "jobs of the configuration",
                .range = {{1, 64}}},
               {.names = "--ask",
                .slot = &options->ask,
                .value = "QUERY",
-               .help = "Also record this value in all runs, and tell how failing and sound ones differ in it: " +
+               .help = "Also record this value in all runs, and report how failing and sound ones differ in it: " +
                        std::string(symbols::kQueryForms) +
                        ". Names, types and members need debug information (-g); without any, f(arg1) and f:return are "
                        "raw integers"},
               {.names = "--deepen",
                .slot = &options->deepen,
-               .help =
-                   "Then ask by itself: arguments, results and calls of the suspects, then of the functions entered "
-                   "from the fault to the symptom, at most " +
-                   std::to_string(kMostRounds) +
-                   " rounds of --runs runs on each side; what tells failing from sound runs is kept, and asked again"},
+               .help = "Then query automatically: arguments, results and calls of the suspects, then of the functions "
+                       "entered between the fault and the symptom, at most " +
+                       std::to_string(kMostRounds) +
+                       " rounds of --runs runs on each side; queries that distinguish failing from sound runs are kept "
+                       "and repeated"},
               {.names = "--report",
                .slot = &options->report,
                .value = "DIR",
@@ -363,7 +357,7 @@ Command explain_command() {
                .help = "Allow faults on nodes that rose did not start; they may be production"},
           },
       .files = {{"DIR/report.html",
-                 "Of --report: suspects, and the story on the time line of a run. One file that fetches nothing."}},
+                 "With --report: suspects, and the story on the time line of a run. A self-contained file."}},
       .run = [options](const Common& common) { return run_explain(*options, common); },
   };
 }

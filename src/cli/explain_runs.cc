@@ -22,29 +22,31 @@
 namespace rose::cli {
 namespace {
 
-constexpr std::size_t kMostLines = 100'000;  // of the logs of one run
+constexpr std::size_t kMostLines = 100'000;  // log lines per run
 constexpr std::size_t kMostLineBytes = 400;
 constexpr int kAgain = 2,
-              kMostAgain = 2;  // runs of each side, where noise is too much for those that there are; how often
+              kMostAgain = 2;  // further runs of each side if noise prevents a result, and how often
 constexpr int kMostCallerRuns = 3;
-constexpr double kFunctionShare = 0.05;  // of a processor, for watching functions: what is not seen cannot be told
+// of a processor, for watching functions; larger than usual, because functions that are not watched cannot be explained
+constexpr double kFunctionShare = 0.05;
 
-// What of the values was not recorded.
+// Reports which values were not recorded completely.
 void tell_busy(const replay::Run& run, const replay::Asked& asked, explain::Input& input) {
   for (std::size_t i = 0; i < run.seen.places.size(); ++i) {
     if (!run.seen.places[i].let_go) continue;
     for (const replay::Asked::Meaning& meaning : asked.meanings[i])
-      input.limits.push_back(fmt::format(
-          "values of '{}' are not all recorded: its place in the code is come by too often to be watched all the time",
-          asked.questions[meaning.question].text));
+      input.limits.push_back(
+          fmt::format("values of '{}' are not all recorded: its location in the code is reached too often to be "
+                      "watched all the time",
+                      asked.questions[meaning.question].text));
   }
   if (run.seen.left_out > 0)
     input.limits.push_back(
-        fmt::format("of values that came very often, those of each node's first and last {} are compared",
+        fmt::format("of values that were recorded very often, only each node's first and last {} are compared",
                     observe::kMostValues / 2));
 }
 
-// What the JVMs said of the questions: where each is read, and of what type it is.
+// Takes the JVMs' reports on the queries: where each value is read and its type.
 void take_answers(const replay::Run& run, std::vector<replay::JavaAnswer>& said, explain::Input& input) {
   for (const replay::JavaAnswer& answer : run.java) {
     if (answer.question >= input.questions.size()) continue;
@@ -54,7 +56,7 @@ void take_answers(const replay::Run& run, std::vector<replay::JavaAnswer>& said,
   }
 }
 
-// A program's last words have no level: "panic: ...", "Exception in thread ...".
+// The last messages of a program have no level: "panic: ...", "Exception in thread ...".
 logs::Level how_loud(const logs::Message& message, std::string_view text) {
   if (message.level != logs::Level::none) return message.level;
   const logs::Meaning said = logs::read_meaning(text);
@@ -63,18 +65,17 @@ logs::Level how_loud(const logs::Message& message, std::string_view text) {
 
 void tell_contrast(const replay::Contrast& made, explain::Input& input) {
   for (const std::string& one : made.besides_that_hit)
-    input.limits.push_back(fmt::format("the bug shows, too, {}{}", one.starts_with("without ") ? "" : "with ", one));
+    input.limits.push_back(fmt::format("the bug also occurs {}{}", one.starts_with("without ") ? "" : "with ", one));
   if (made.sound_hits > 0)
-    input.limits.push_back(fmt::format("in {} runs without faults the bug showed all the same", made.sound_hits));
+    input.limits.push_back(fmt::format("in {} runs without faults the bug occurred as well", made.sound_hits));
   if (made.besides == 0)
     input.limits.emplace_back(
-        "no run was made in which the schedule's faults fire a little earlier or later: it names no step that could be "
-        "another");
+        "no run was made in which the schedule's faults fire a little earlier or later: they have no call to vary");
 }
 
 }  // namespace
 
-// What the runs' folders hold besides traces. Runs may go side by side.
+// Reads the parts of the runs' folders other than traces. Thread-safe, because runs may be parallel.
 class ComparedRuns::RunLogs {
  public:
   explicit RunLogs(const config::Config& config) : config_(config) {}
@@ -85,7 +86,7 @@ class ComparedRuns::RunLogs {
     bool cut = false;
     std::vector<explain::RecordedMessage> recorded;
     std::set<std::string> recorded_late;
-    std::vector<std::string> words;  // of recordings
+    std::vector<std::string> words;  // in recordings
   };
 
   void began(const std::filesystem::path& run_dir) {
@@ -160,14 +161,14 @@ class ComparedRuns::RunLogs {
   std::string_view kept(std::string text) { return *words_.insert(std::move(text)).first; }
 
   void read_recordings(const std::filesystem::path& run_dir, Said& said) {
-    std::map<std::string, std::size_t> taken;  // of each node
+    std::map<std::string, std::size_t> taken;  // by node
     for (const std::filesystem::path& path : replay::recordings_of(config_, run_dir)) {
       const std::string node = path.parent_path().filename(), file = node + "/" + path.filename().string();
       std::size_t& count = taken[node];
       const bool first_life = count == 0;
       const Result<bool> overwritten = replay::each_value(path, [&](const replay::RecordedValue& value) {
         if (count == explain::kMostRecorded) {
-          said.words.push_back(fmt::format("of what {} recorded only the first {} messages were compared", node,
+          said.words.push_back(fmt::format("of what {} recorded, only the first {} messages were compared", node,
                                            explain::kMostRecorded));
           return false;
         }
@@ -186,10 +187,10 @@ class ComparedRuns::RunLogs {
   std::map<std::filesystem::path, replay::LogTimes> times_;
   std::map<int, Said> said_;
   logs::Templates kinds_;
-  std::set<std::string> words_;  // of recordings
+  std::set<std::string> words_;  // in recordings
 };
 
-// Takes what a run shows out of it, and lets go of the rest: only the run that is told keeps its trace.
+// Extracts the evidence of a run and frees the rest; only the run that is shown keeps its trace.
 void ComparedRuns::take_run(replay::Run&& run, replay::ContrastRun what, RunLogs& logs, explain::Input& input,
                             bool& told) {
   using replay::ContrastRun;
@@ -197,13 +198,14 @@ void ComparedRuns::take_run(replay::Run&& run, replay::ContrastRun what, RunLogs
   RunLogs::Said said = logs.take(run.result.number);
   if (said.cut)
     input.limits.push_back(
-        fmt::format("run {}: of its logs only the first {} messages were compared", run.result.number, kMostLines));
+        fmt::format("run {}: only the first {} messages of its logs were compared", run.result.number, kMostLines));
   explain::Group group = explain::Group::near;
   if (what == ContrastRun::sound) {
     if (run.result.oracle != schedule::OracleAnswer::miss) return;
     group = explain::Group::sound;
   } else if (run.result.verdict == Verdict::reproduced) {
-    if (what == ContrastRun::beside) return;  // another schedule that shows the bug: neither
+    // a run of another schedule that reproduces the bug belongs to neither side
+    if (what == ContrastRun::beside) return;
     group = what == ContrastRun::shorter ? explain::Group::shorter : explain::Group::failing;
   } else if (run.result.verdict != Verdict::not_reproduced) {
     return;
@@ -287,7 +289,7 @@ Result<Compared> ComparedRuns::make(const replay::Asked& asked, std::size_t besi
                                [](const explain::Run& run) { return run.group == explain::Group::sound; });
   };
   for (int again = 0; again < kMostAgain && may_add_ && comparable() && explain::needs_more_runs(out.input); ++again) {
-    log::info("what differs may be noise: {} more runs of each side", kAgain);
+    log::info("the differences may be noise: {} more runs of each side", kAgain);
     options.wanted = kAgain;
     options.besides = 0;
     options.run.number = made_ + 1;
@@ -316,7 +318,7 @@ Result<std::vector<explain::Call>> ComparedRuns::callers(const replay::Asked& as
     ROSE_TRY(const replay::Run run, replay::run_in(store_, watchable_.config, schedule_, options));
     ++made_;
     (void)logs_->take(run.result.number);
-    log::progress(fmt::format("explain: run {} (who calls the suspects): {}", run.result.number,
+    log::progress(fmt::format("explain: run {} (callers of the suspects): {}", run.result.number,
                               schedule::verdict_name(run.result.verdict)));
     ROSE_CHECK(cancel::check());
     if (run.result.verdict != schedule::Verdict::reproduced) continue;

@@ -1,5 +1,4 @@
-// The runs that `rose explain` compares, with what their logs and the values that are asked for show, in the form in
-// which they are compared.
+// Makes the runs that `rose explain` compares, and extracts their logs and requested values in comparable form.
 #pragma once
 
 #include <memory>
@@ -14,31 +13,30 @@ namespace rose::cli {
 struct Compared {
   replay::Contrast made;
   explain::Input input;
-  std::vector<replay::JavaAnswer> said;  // by JVMs: why they don't answer a question
-  bool comparable = false;               // there are failing and sound runs
-  double seconds = 0;                    // in all
-  double run_seconds = 0;                // of the runs, added up
-  double value_seconds = 0;              // of them, that reading values took, by what one place costs
+  std::vector<replay::JavaAnswer> said;  // from JVMs: why they cannot answer a query
+  bool comparable = false;               // there are both failing and sound runs
+  double seconds = 0;                    // wall-clock time in total
+  double run_seconds = 0;                // sum over the runs
+  double value_seconds = 0;  // part of run_seconds spent on reading values, estimated from the cost per read
 };
 
 class ComparedRuns {
  public:
-  // All are kept by reference. `options`: its tracer, profile and questions are filled in here.
+  // Keeps references to all arguments. Fills in the tracer, profile and queries of `options`.
   ComparedRuns(const config::Config& config, const replay::Watchable& watchable, const schedule::Schedule& schedule,
                replay::ContrastOptions options, replay::RunStore& store);
   ~ComparedRuns();
   ComparedRuns(const ComparedRuns&) = delete;
   ComparedRuns& operator=(const ComparedRuns&) = delete;
 
-  // Makes runs in which `asked` is read; its input lives no longer than this. Where what differs may be noise, a few
-  // more of each side.
+  // Makes runs in which `asked` is recorded; the result refers to it. If differences may be noise, makes a few more
+  // runs of each side.
   [[nodiscard]] Result<Compared> make(const replay::Asked& asked, std::size_t besides);
-  // A run of the schedule in which `asked` is about callers: who called what, in the first of a few that reproduces.
-  // None: none did.
+  // Records callers (`asked`) in runs of the schedule until one of a few reproduces the bug. Empty if none did.
   [[nodiscard]] Result<std::vector<explain::Call>> callers(const replay::Asked& asked);
-  // Whether more runs than wanted may be made where noise needs them: not where the user said how many.
+  // Whether more runs than requested may be made because of noise. Not if the user has given a number.
   void may_add(bool may) { may_add_ = may; }
-  [[nodiscard]] int made() const { return made_; }  // in all
+  [[nodiscard]] int made() const { return made_; }  // in total
 
  private:
   class RunLogs;

@@ -22,7 +22,7 @@ Result<int> run_heal(const std::vector<std::string>& names, bool forget, const C
     if (healed.undone.empty() && healed.failed.empty() && healed.forgotten.empty()) print("nothing to heal\n");
     for (const std::string& line : healed.forgotten) print(fmt::format("{}: forgotten\n", line));
     for (const std::string& line : healed.unclaimed)
-      print(fmt::format("{}: no lock says that a rose made it, left alone ('rose heal {}' ends it)\n", line,
+      print(fmt::format("{}: no lock shows that a rose created it, left alone ('rose heal {}' removes it)\n", line,
                         line.substr(line.rfind(' ') + 1)));
   }
   for (const std::string& line : healed.failed) log::warning("{}", line);
@@ -30,9 +30,9 @@ Result<int> run_heal(const std::vector<std::string>& names, bool forget, const C
     return fail(
         ErrorKind::environment,
         fmt::format("{} leftover{} could not be undone", healed.failed.size(), healed.failed.size() == 1 ? "" : "s"),
-        healed.by_engines ? "an engine that is gone for good can't undo them: 'rose heal --forget' tells what they are "
-                            "and keeps them no longer"
-                          : "");
+        healed.by_engines
+            ? "if their container engine no longer exists, 'rose heal --forget' lists them and forgets them"
+            : "");
   return 0;
 }
 
@@ -45,28 +45,24 @@ Command heal_command() {
       .name = "heal",
       .summary = "Undo what a killed rose left behind: namespaces, cgroups, processes, filters",
       .description =
-          "rose cleans up after itself, also after Ctrl-C. A further Ctrl-C ends a teardown that hangs; where "
-          "something else does, two more leave "
-          "at once. When rose left so or was killed (SIGKILL, out of memory), the kernel detaches its programs, and "
-          "this command undoes the rest: network namespaces, links, cgroups with their processes, containers, filters, "
-          "paused "
-          "processes, limits of descriptors, file systems that were to be full (their files are put back).\n\n"
-          "Only what the lock file of a rose that is gone notes is undone, and nothing of a rose that runs. What "
-          "merely bears such a name is "
-          "listed and left alone, until it is named.\n\n"
-          "What could not be undone is tried again by the next 'rose heal', and each says so with exit status 3. A "
-          "container engine that is gone for "
-          "good would keep it so: --forget tells what only the engine could have removed, and lets go of it.",
+          "rose cleans up after itself, also after Ctrl-C. A further Ctrl-C ends a teardown that hangs; elsewhere, two "
+          "more exit at once. When rose was ended that way or killed (SIGKILL, out of memory), the kernel detaches its "
+          "programs, and this command undoes the rest: network namespaces, links, cgroups with their processes, "
+          "containers, filters, paused processes, limits of descriptors, file systems that were meant to be full "
+          "(their files are restored).\n\nIt undoes only what the lock file of a rose that has ended lists, and "
+          "nothing of a running rose. Other things with such a name are listed and left alone unless they are "
+          "named.\n\nWhat could not be undone is tried again by the next 'rose heal'; each exits with status 3. If a "
+          "container engine no longer exists, --forget lists what only that engine could have removed, and forgets it.",
       .examples = {"rose heal", "rose heal rose-1f3a9c", "rose heal --forget"},
       .options =
           {
               {.names = "names",
                .slot = names.get(),
                .value = "NAME",
-               .help = "Undo these only, also when no lock says that a rose made them"},
+               .help = "Undo only these, even if no lock shows that a rose created them"},
               {.names = "--forget",
                .slot = forget.get(),
-               .help = "Tell, and keep no longer, what a container engine can't remove any more"},
+               .help = "List and forget leftovers whose container engine no longer exists"},
           },
       .run = [names, forget](const Common& common) { return run_heal(*names, *forget, common); },
   };

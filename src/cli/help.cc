@@ -1,4 +1,4 @@
-// rose help: a command's help, the man pages, the shells' completions, and the table of options itself.
+// rose help: prints a command's help, the man pages, the shell completions and the table of options.
 #include <fmt/format.h>
 
 #include "base/json.h"
@@ -53,7 +53,7 @@ Json table_json(const Program& program) {
 
 Result<int> run_help(const Program& program, const HelpOptions& options, const Common& common) {
   if ((options.man.empty() ? 0 : 1) + (options.completion ? 1 : 0) + (options.command.empty() ? 0 : 1) > 1)
-    return fail(ErrorKind::usage, "only one of a command, --man and --completion can be asked for");
+    return fail(ErrorKind::usage, "a command, --man and --completion exclude each other");
   if (!options.man.empty()) {
     ROSE_TRY(const std::vector<std::string> pages, write_man_pages(program, options.man));
     if (common.json) print(json_line({{"folder", options.man}, {"pages", pages}}));
@@ -82,9 +82,8 @@ Command help_command(const Program& program) {
       .summary = "Print a command's help; write man pages and completions for shells",
       .synopsis = {"[COMMAND...]", "--man DIR", "--completion bash|zsh|fish", "--json"},
       .description =
-          "The Debian package installs the man pages and the completions; the examples below do it without the "
-          "package. --json prints "
-          "the table of all commands and options that all of them are made from.",
+          "The Debian package installs the man pages and the completions; the examples below do so without the "
+          "package. --json prints the table of all commands and options from which they are generated.",
       .examples = {"rose help dump show", "rose help --man ~/.local/share/man/man1",
                    "rose help --completion bash > ~/.local/share/bash-completion/completions/rose",
                    "rose help --completion zsh > ~/.zfunc/_rose",

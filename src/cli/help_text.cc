@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kWidth = 80;
 constexpr std::size_t kHelpColumn = 28;
 
-// "a, b or c"
+// "a, b or c".
 std::string alternatives(const std::vector<std::string>& words) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i)
@@ -20,7 +20,7 @@ std::string alternatives(const std::vector<std::string>& words) {
   return text;
 }
 
-// A row: the head at the left, the help beside it, or below it when the head is long.
+// A row: the head on the left and the help beside it, or below if the head is long.
 std::string row(const std::string& head, const std::string& help) {
   std::string text = "  " + head;
   const std::string indent(kHelpColumn, ' ');
@@ -44,7 +44,7 @@ std::string paragraphs(std::string_view text) {
   return out;
 }
 
-// Brackets and what stands in them are one word when a synopsis is broken into lines.
+// Text in brackets must not be broken when a synopsis is wrapped.
 std::vector<std::string> wrapped_synopsis(std::string way, std::size_t width) {
   bool within = false;
   for (char& c : way) {
@@ -92,7 +92,7 @@ std::string option_head(const Option& option) {
   std::string head;
   for (const std::string& name : names_of(option)) head += (head.empty() ? "" : ", ") + name;
   if (is_positional(option)) return value_name(option) + (is_list(option) ? "..." : "");
-  if (!head.starts_with("-") || head.starts_with("--")) head = "    " + head;  // long names stand below each other
+  if (!head.starts_with("-") || head.starts_with("--")) head = "    " + head;  // align the long names
   if (!is_flag(option))
     head += fmt::format(" {}{}", value_name(option), is_list(option) && !option.one_each ? "..." : "");
   return head;
@@ -156,7 +156,7 @@ std::string help_text(const Program& program, const Command& command, const std:
   if (!command.commands.empty()) {
     text += "Commands:\n";
     for (const Command& inner : command.commands) text += row(inner.name, inner.summary);
-    text += fmt::format("'{} COMMAND --help' says more of each.\n\n", full_name(program, words));
+    text += fmt::format("'{} COMMAND --help' describes each.\n\n", full_name(program, words));
   }
   for (const OptionGroup& group : option_groups(program, command)) {
     text += group.heading + ":\n";

@@ -1,4 +1,4 @@
-// What --help prints, made from the table of options.
+// The text of --help, generated from the table of options.
 #pragma once
 
 #include <string>
@@ -8,27 +8,27 @@
 
 namespace rose::cli {
 
-// Lines of at most 80 characters, examples aside: those are to be copied. `words` name the command: none, the program
-// itself.
+// Lines have at most 80 characters, except examples, which must stay copyable. `words` name the command; empty: the
+// program.
 [[nodiscard]] std::string help_text(const Program& program, const Command& command,
                                     const std::vector<std::string>& words);
 
-// Its ways to be called, without "rose NAME": "[OPTION...] SCHEDULE".
+// The forms of its command line without "rose NAME": "[OPTION...] SCHEDULE".
 [[nodiscard]] std::vector<std::string> synopsis_of(const Command& command);
 
-// Its options under their headings, in the table's order; arguments come first, what every command has last.
+// Its options by heading, in the order of the table: arguments first, common options last.
 struct OptionGroup {
   std::string heading;
   std::vector<Option> options;
 };
 [[nodiscard]] std::vector<OptionGroup> option_groups(const Program& program, const Command& command);
 
-// "-o, --output FILE"; of a list "--pid PID...".
+// "-o, --output FILE"; for a list "--pid PID...".
 [[nodiscard]] std::string option_head(const Option& option);
-// Its help with what it accepts and its default: "How to print it: text, jsonl or html (default text)".
+// Its help with accepted values and default: "How to print it: text, jsonl or html (default text)".
 [[nodiscard]] std::string option_help(const Option& option);
 
-// Broken between words into lines of at most `width`; a longer word has a line of its own.
+// Wraps between words to lines of at most `width`; a longer word gets its own line.
 [[nodiscard]] std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 
 }  // namespace rose::cli

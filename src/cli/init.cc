@@ -1,4 +1,4 @@
-// rose init: a commented rose.toml to start from, out of what runs.
+// rose init: writes a first, commented rose.toml for a running system.
 
 #include "base/file.h"
 #include "base/json.h"
@@ -19,11 +19,11 @@ Result<int> run_init(const InitOptions& options, const Common& common) {
   const std::filesystem::path out = options.out;
   std::error_code ignored;
   if (out.empty() || std::filesystem::is_directory(out, ignored))
-    return fail(ErrorKind::usage, fmt::format("-o: '{}' is no file's name", options.out));
-  // Also said when it is written; before anything is looked at, it costs nothing.
+    return fail(ErrorKind::usage, fmt::format("-o: '{}' is not a file name", options.out));
+  // Checked again when the file is written, but before the inspection it costs no time.
   if (std::filesystem::exists(std::filesystem::symlink_status(out, ignored)))
-    return fail(ErrorKind::usage, fmt::format("{} is there already, and is never overwritten", out.string()),
-                "give another name with -o");
+    return fail(ErrorKind::usage, fmt::format("{} exists and is not overwritten", out.string()),
+                "choose another name with -o");
   draft::Sources sources = options.sources;
   sources.compose = options.compose;
   ROSE_TRY(const draft::Draft draft, draft::make_draft(sources, out.parent_path()));
@@ -57,17 +57,14 @@ Command init_command() {
   auto options = std::make_shared<InitOptions>();
   return {
       .name = "init",
-      .summary = "Write a configuration to start from, out of what runs",
+      .summary = "Write a first configuration for a running system",
       .description =
           "Each process, unit or container that is named becomes a node of a test deployment, with its command, its "
-          "variables, its user, and the "
-          "port that tells that it is up. Addresses of the nodes become placeholders, folders that they write to "
-          "become empty ones of each run. "
-          "Nothing that runs is touched.\n\n"
-          "What cannot be known (what clients do, how the bug is seen) stands in the file as a QUESTION with an "
-          "example; what may be wrong is "
-          "marked LOOK. Secrets are not copied: made-up words stand for them. When the workload is filled in, 'rose "
-          "profile' works.",
+          "variables, its user, and the port that shows that it is ready. Addresses of the nodes become placeholders; "
+          "folders that they write to become empty ones in each run. The running system is not touched.\n\nWhat cannot "
+          "be known (what clients do, how the bug is detected) is written as a QUESTION with an example; what may be "
+          "wrong is marked LOOK. Secrets are not copied but replaced by generated words. When the workload is filled "
+          "in, 'rose profile' works.",
       .examples = {"rose init --pid 812 --pid 840",
                    "rose init --unit redis-server --unit redis-server@replica -o kv.toml",
                    "rose init --compose compose.yaml"},
@@ -76,7 +73,7 @@ Command init_command() {
               {.names = "--pid",
                .slot = &options->sources.pids,
                .value = "PID",
-               .help = "A process, with what it started",
+               .help = "A process and its children",
                .group = "What runs",
                .completes = Completes::pid},
               {.names = "--unit",
@@ -100,7 +97,7 @@ Command init_command() {
               {.names = "-o,--output",
                .slot = &options->out,
                .value = "FILE",
-               .help = "Where it is written; never overwritten",
+               .help = "Where to write it; never overwritten",
                .completes = Completes::file},
           },
       .run = [options](const Common& common) { return run_init(*options, common); },

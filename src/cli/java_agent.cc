@@ -17,8 +17,8 @@ namespace {
 constexpr const char* kAgent = "rose-jvm.so";
 constexpr const char* kInstructions = "rose-jvm.spec";
 
-// Every user's JVMs read it. The same again stays the file that it is: running JVMs have it mapped, and are known by
-// it.
+// JVMs of all users must be able to read it. Identical content is not written again: running JVMs map the existing file
+// and are recognised by it.
 Result<void> put(const std::filesystem::path& path, std::string_view bytes, mode_t mode) {
   if (const auto there = read_file(path, std::size_t{64} << 20); there && *there == bytes) return {};
   ROSE_TRY(AtomicFile file, AtomicFile::create(path, mode));
@@ -32,7 +32,7 @@ Result<int> write_java_agent(const std::filesystem::path& folder, const profile:
                              const std::vector<std::string>& exceptions, const Common& common) {
   for (const std::string& name : exceptions)
     if (!jvm::looks_like_java(name) || !leaving_of(name).exception.empty())
-      return fail(ErrorKind::usage, fmt::format("--java-exceptions: '{}' names no methods of Java", name),
+      return fail(ErrorKind::usage, fmt::format("--java-exceptions: '{}' names no Java methods", name),
                   "names are like org.x.Store.append, org.x.*");
   std::set<std::string> rare = profile::rare_methods(profile, "");
   std::erase_if(rare, [](const std::string& name) { return !leaving_of(name).exception.empty(); });
@@ -45,7 +45,7 @@ Result<int> write_java_agent(const std::filesystem::path& folder, const profile:
   const std::filesystem::path whole = std::filesystem::absolute(folder, error).lexically_normal();
   if (error || !std::filesystem::is_directory(whole, error))
     return fail(ErrorKind::input,
-                fmt::format("--java-agent: '{}' cannot be made: {}", folder.string(), error.message()));
+                fmt::format("--java-agent: '{}' cannot be created: {}", folder.string(), error.message()));
   if (rare.size() > jvm::kStateMethods)
     log::warning("{} methods are more than the {} that one JVM watches", rare.size(), int{jvm::kStateMethods});
   ROSE_CHECK(put(whole / kAgent, jvm::agent_bytes(), 0755));
@@ -75,7 +75,7 @@ Result<std::filesystem::path> java_agent_in(const std::filesystem::path& folder)
   std::filesystem::path agent = folder / kAgent;
   if (std::error_code error; !std::filesystem::is_regular_file(agent, error))
     return fail(
-        ErrorKind::input, fmt::format("--java-agent: there is no '{}'", agent.string()),
+        ErrorKind::input, fmt::format("--java-agent: '{}' does not exist", agent.string()),
         fmt::format("write it with 'rose trace --java-agent {} --profile profile.json', and start the JVMs with it",
                     folder.string()));
   return agent;

@@ -1,4 +1,4 @@
-// The agent for JVMs that rose did not start: its file and instructions, written for people to start their JVMs with.
+// Writes the agent and its instructions for JVMs that rose does not start.
 #pragma once
 
 #include <filesystem>
@@ -10,12 +10,12 @@
 
 namespace rose::cli {
 
-// Into the folder, for the methods that the profile calls infrequent. `hot_rate`: entered so often a second one is let
-// go of.
+// Writes them to the folder, for the methods that the profile calls infrequent. `hot_rate`: entries per second from
+// which a method is detached.
 [[nodiscard]] Result<int> write_java_agent(const std::filesystem::path& folder, const profile::Profile& profile,
                                            double hot_rate, const std::vector<std::string>& exceptions,
                                            const Common& common);
-// The agent's file in a folder that was written so.
+// The path of the agent in such a folder.
 [[nodiscard]] Result<std::filesystem::path> java_agent_in(const std::filesystem::path& folder);
 
 }  // namespace rose::cli

@@ -14,9 +14,9 @@ namespace rose::cli {
 namespace {
 
 constexpr std::size_t kToldObservables = 12;
-constexpr const char* kGrowthFile = "log-growth.txt";  // when the logs of the run without faults grew
-constexpr std::size_t kMostGrowth = 64 << 20;          // bytes of it
-constexpr std::size_t kMostBeside = 200;               // runs whose logs are kept beside the failure's
+constexpr const char* kGrowthFile = "log-growth.txt";  // growth of the logs over time in the run without faults
+constexpr std::size_t kMostGrowth = 64 << 20;          // limit in bytes
+constexpr std::size_t kMostBeside = 200;  // runs whose logs are kept for comparison with those of the failure
 
 Result<logs::Input> input_of(const std::string& entry, const config::Config& config,
                              const std::map<std::string, std::string>& host_to_node) {
@@ -29,7 +29,7 @@ Result<logs::Input> input_of(const std::string& entry, const config::Config& con
     if (config.find(node) == nullptr)
       return fail(
           ErrorKind::usage, fmt::format("--log: there is no node '{}' in {}", node, config.file.string()),
-          fmt::format("its nodes are {}; --map HOST=NODE tells other names", fmt::join(config.node_names(), ", ")));
+          fmt::format("its nodes are {}; --map HOST=NODE maps other names", fmt::join(config.node_names(), ", ")));
     return logs::Input{entry.substr(equals + 1), node};
   }
   logs::Input input{entry, ""};
@@ -37,7 +37,7 @@ Result<logs::Input> input_of(const std::string& entry, const config::Config& con
     input.node = config.nodes[0].name;
     return input;
   }
-  // "n1.log", "logs/n1/stderr.log": a part of the path that is a node's name.
+  // In "n1.log" or "logs/n1/stderr.log", the component that is a node's name.
   for (const std::filesystem::path& part : input.path) {
     std::string name = part.string();
     name = name.substr(0, name.find('.'));
@@ -72,16 +72,17 @@ Result<std::unique_ptr<LogEvidence>> LogEvidence::read(const std::vector<std::st
     log::info("{}", logs::words(source));
     if (!source.node.empty()) continue;
     if (!source.strangers.empty())
-      log::warning("{}: its lines name hosts that are no nodes ({}): --map {}=NODE says which node one is",
+      log::warning("{}: its lines name hosts that are not nodes ({}): --map {}=NODE maps one to a node",
                    source.path.string(), fmt::join(source.strangers, ", "), source.strangers.front());
     else
-      log::warning("{}: no node is named for it, and its path has none: say which with --log NODE={}",
-                   source.path.string(), source.path.string());
+      log::warning("{}: its node is unknown, and its path names none: use --log NODE={}", source.path.string(),
+                   source.path.string());
   }
   if (messages == 0)
-    return fail(ErrorKind::input,
-                fmt::format("the logs hold no message: {}", logs::words(made->evidence_.failure.sources.front())),
-                "a log is text, one message a line or a JSON object a line; gzip, xz, zstd and bzip2 are unpacked");
+    return fail(
+        ErrorKind::input,
+        fmt::format("the logs contain no message: {}", logs::words(made->evidence_.failure.sources.front())),
+        "a log is text with one message per line or one JSON object per line; gzip, xz, zstd and bzip2 are unpacked");
   return made;
 }
 
@@ -94,7 +95,7 @@ std::vector<logs::Input> LogEvidence::logs_of(const std::filesystem::path& run_d
 
 void LogEvidence::begin(const std::filesystem::path& run_dir) {
   std::lock_guard lock(mutex_);
-  std::erase_if(watches_, [](const auto& one) {  // of runs that could not be made
+  std::erase_if(watches_, [](const auto& one) {  // runs that could not be made
     std::error_code ignored;
     return !std::filesystem::exists(one.first, ignored);
   });
@@ -133,7 +134,7 @@ void LogEvidence::look(const std::filesystem::path& run_dir, schedule::RunResult
     return;
   }
   evidence_.normal = *std::move(normal);
-  // It lies with the run's logs: whoever resumes needs the same times.
+  // Stored with the run's logs, because --resume needs the same times.
   const std::filesystem::path kept = run_dir / kGrowthFile;
   if (watch == nullptr) {
     if (const Result<std::string> text = read_file(kept, kMostGrowth))
@@ -177,13 +178,13 @@ std::vector<std::string> LogEvidence::notes() const {
         quote(evidence_.failure, one.node, evidence_.failure.nodes[one.node].messages[one.first]);
     out.push_back(fmt::format("{}: {}{}",
                               !compared         ? "the log says"
-                              : one.normal == 0 ? "only the failure says"
-                                                : "the failure says far more often",
+                              : one.normal == 0 ? "only in the failure's logs"
+                                                : "far more frequent in the failure's logs",
                               message, one.count > 1 ? fmt::format(", {} times", one.count) : ""));
   }
   if (heaviest.size() > kToldObservables)
-    out.push_back(
-        fmt::format("{} more kinds of messages that only the failure's logs have", heaviest.size() - kToldObservables));
+    out.push_back(fmt::format("{} more kinds of messages that only the failure's logs contain",
+                              heaviest.size() - kToldObservables));
   std::set<std::string> unknown;
   for (const logs::Hint& hint : evidence_.hints) {
     const std::string address = hint.peer.substr(0, hint.peer.rfind(':'));
@@ -200,7 +201,7 @@ std::vector<std::string> LogEvidence::notes() const {
   for (const auto& [host, node] : host_to_node_) {
     const auto speaks = [&](std::string_view text) { return text.find(host) != std::string_view::npos; };
     if (std::any_of(hosts_.begin(), hosts_.end(), speaks) || dump_hosts_.contains(host)) continue;
-    if (!dump_hosts_.empty() && is_digit(host.front())) continue;  // an address: events of dumps have it
+    if (!dump_hosts_.empty() && is_digit(host.front())) continue;  // an address, which events in the dumps refer to
     if (std::any_of(evidence_.hints.begin(), evidence_.hints.end(), [&](const logs::Hint& hint) {
           return hint.node == node || hint.peer == node || speaks(hint.peer);
         }))
@@ -211,11 +212,10 @@ std::vector<std::string> LogEvidence::notes() const {
                              [&](const logs::Message& one) { return speaks(evidence_.failure.text(one)); });
         }))
       continue;
-    out.push_back(
-        fmt::format("--map {}={}: neither a line nor a finding of the logs speaks of '{}'", host, node, host));
+    out.push_back(fmt::format("--map {}={}: neither a line nor a finding of the logs names '{}'", host, node, host));
   }
   if (heaviest.empty() && compared)
-    out.emplace_back("the failure's logs say nothing that the run without faults does not say, too");
+    out.emplace_back("the failure's logs contain no message that the run without faults does not contain");
   return out;
 }
 

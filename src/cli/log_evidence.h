@@ -1,4 +1,4 @@
-// The logs of a diagnosis: those of the failure as they were given, those of its runs where the deployment writes them.
+// The logs of a diagnosis: those of the failure, as given by the user, and those of its runs.
 #pragma once
 
 #include <filesystem>
@@ -19,24 +19,24 @@ namespace rose::cli {
 
 class LogEvidence {
  public:
-  // `entries`: FILE or NODE=FILE. Errors (usage, input): an unknown node, a file that can't be read, logs that hold no
-  // message.
+  // `entries`: FILE or NODE=FILE. Returns an error (usage, input) for an unknown node, an unreadable file, or logs
+  // without any message.
   [[nodiscard]] static Result<std::unique_ptr<LogEvidence>> read(
       const std::vector<std::string>& entries, const config::Config& config,
       const std::map<std::string, std::string>& host_to_node);
 
-  // A run begins: when its lines are written is watched. Safe to call from several runs at once, as look().
+  // Called when a run starts: begins to watch when its lines are written. Thread-safe, like look().
   void begin(const std::filesystem::path& run_dir);
-  // Instead of begin(): a run that was made elsewhere, whose lines were watched there.
+  // Replaces begin() for a run on a worker, where its lines were watched.
   void seen(const std::filesystem::path& run_dir, logs::Watch::Growth growth);
-  // What a run's logs say: of the first run without faults what is normal, of others which of the failure's messages
-  // they have.
+  // Evaluates a run's logs: the first run without faults defines what is normal; for others, finds the failure's
+  // messages.
   void look(const std::filesystem::path& run_dir, schedule::RunResult& result);
-  // Whether a run without faults was looked at.
+  // True once a run without faults has been evaluated.
   [[nodiscard]] bool compared() const { return !evidence_.normal.nodes.empty(); }
-  // The failure's logs beside those of a run that reproduced it; empty when that run was not looked at.
+  // The failure's logs beside those of a run that reproduced it; empty if that run was not evaluated.
   [[nodiscard]] std::vector<logs::Beside> beside(int run) const;
-  // Adds what the logs say to the inputs; `control` is the trace of the run that look() saw first, or nullptr.
+  // Adds the evidence of the logs to `inputs`. `control`: the trace of the first run without faults, or nullptr.
   void add_to(diagnose::Inputs& inputs, const trace::Trace* control);
 
  private:
@@ -50,14 +50,14 @@ class LogEvidence {
   const config::Config& config_;
   const std::map<std::string, std::string> host_to_node_;
   logs::ReadOptions how_;
-  std::set<std::string> dump_hosts_;  // of dumps beside the logs
-  std::set<std::string> hosts_;       // that lines of the failure's logs name
+  std::set<std::string> dump_hosts_;  // of dumps given together with the logs
+  std::set<std::string> hosts_;       // named in the failure's logs
   logs::Templates kinds_;
   logs::Evidence evidence_;
   std::unique_ptr<logs::Judge> judge_;
   std::mutex mutex_;
   std::map<std::filesystem::path, std::unique_ptr<logs::Watch>> watches_;  // by run
-  std::map<int, std::vector<logs::Beside>> beside_;                        // by number, of those that reproduced
+  std::map<int, std::vector<logs::Beside>> beside_;  // by number, for runs that reproduced the bug
 };
 
 }  // namespace rose::cli

@@ -1,4 +1,4 @@
-// rose: reads the command line, runs one command, prints errors once.
+// rose: parses the command line, runs one command, and prints errors once.
 #include <exception>
 
 #include "base/log.h"
@@ -22,9 +22,8 @@ cli::Program program() {
               .name = "rose",
               .summary = "Reproduce failures of distributed systems that something outside them caused",
               .synopsis = {"COMMAND [OPTION...]"},
-              .description = "rose watches production at very low cost. From the dump of a failure it finds the faults "
-                             "that make it happen "
-                             "again in a test deployment, and replays them as a regression test.",
+              .description = "rose records production at very low cost. From the dump of a failure it finds the faults "
+                             "that make it happen again in a test deployment, and replays them as a regression test.",
               .examples = {"rose init --unit my-database", "rose profile -c rose.toml",
                            "rose trace --unit my-database -o dump.bin",
                            "rose diagnose --trace dump.bin -c rose.toml --profile profile.json",
@@ -34,26 +33,26 @@ cli::Program program() {
                            cli::doctor_command(), cli::heal_command(), cli::node_command(), cli::step_command(),
                            cli::exec_command(), cli::worker_command()},
               .environment =
-                  {{"TMPDIR", "Run directories are made in its folder rose-runs; /tmp/rose-runs when it is not set."},
+                  {{"TMPDIR", "Run directories are created in its folder rose-runs; /tmp/rose-runs if it is not set."},
                    {"ROSE_CGROUP_PARENT",
-                    "The cgroup (v2) folder in which runs make theirs, where the mount's top is not rose's to use."},
+                    "The cgroup (v2) folder in which runs create theirs, if rose may not use the root of the mount."},
                    {"ROSE_MASK",
-                    "Names of 'rose doctor', parted by commas: capabilities to do without, so that what takes their "
-                    "place is "
-                    "tried."}},
-              .files =
-                  {{"rose.toml",
-                    "The test deployment, its workload and oracle. Every key: /usr/share/doc/rose/configs/README.md."},
-                   {"schedule.toml",
-                    "Faults and the conditions under which they are injected; the same file documents it."}},
+                    "Names of 'rose doctor', separated by commas: capabilities not to use, so that their fallbacks are "
+                    "tested."}},
+              .files = {{"rose.toml",
+                         "The test deployment, its workload and oracle. Every key: "
+                         "/usr/share/doc/rose/configs/rose-toml.md."},
+                        {"schedule.toml",
+                         "Faults and the conditions under which they are injected: "
+                         "/usr/share/doc/rose/configs/schedule-toml.md."}},
           },
       .version = ROSE_VERSION,
       .released = ROSE_RELEASED,
-      .exit_codes = {{0, "Done, or reproduced at the wanted rate"},
+      .exit_codes = {{0, "Done, or reproduced at the target rate"},
                      {1, "Not reproduced"},
                      {2, "Bad usage, configuration or input file"},
-                     {3, "This machine lacks what is needed; 'rose doctor' says what and how to get it"},
-                     {4, "Inconclusive: it could not tell"},
+                     {3, "This machine lacks something required; 'rose doctor' shows what and how to get it"},
+                     {4, "Inconclusive: no verdict was reached"},
                      {70, "A bug in rose"}},
   };
 }
@@ -84,7 +83,7 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {
-    // Rooms return errors as values; what arrives here is out of memory or a mistake of ours.
+    // Other folders return errors as values, so this is either out of memory or a bug.
     return complain({rose::ErrorKind::bug, fmt::format("unexpected: {}", error.what()), "please report this"});
   }
 }

@@ -12,7 +12,7 @@
 namespace rose::cli {
 namespace {
 
-// Text as roff takes it: '-' and '\' mean something else there, and '.' or a quote at a line's beginning is a request.
+// Escapes text for roff, in which '-', '\' and a '.' or quote at the start of a line have a special meaning.
 std::string roff(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -30,7 +30,7 @@ std::string roff(std::string_view text) {
   return out;
 }
 
-// A heading: an argument of a request, where '"' ends it.
+// A heading, as the argument of a request that ends at '"'.
 std::string roff_argument(std::string_view text) {
   std::string inside = roff(text);
   for (std::size_t at = 0; (at = inside.find('"', at)) != std::string::npos; at += 4) inside.replace(at, 1, "\\(dq");
@@ -43,7 +43,7 @@ std::string page_name(const Program& program, const std::vector<std::string>& wo
   return name;
 }
 
-// Source lines stay short, escapes included; roff fills them.
+// Keeps source lines short, including escapes; roff fills them.
 std::string filled(std::string_view text) {
   std::string out;
   for (const std::string& line : wrapped(text, 66)) out += roff(line) + "\n";
@@ -60,7 +60,7 @@ std::string roff_paragraphs(std::string_view text) {
   return out;
 }
 
-// Words in capitals are what the user puts in: italic. The others stand as they are typed: bold.
+// Words in capitals are placeholders: italic. Other words are literal: bold.
 std::string synopsis_line(std::string_view line) {
   std::string out;
   std::string word;
@@ -168,7 +168,7 @@ Result<std::vector<std::string>> write_man_pages(const Program& program, const s
   std::filesystem::create_directories(folder, error);
   if (error)
     return fail(ErrorKind::usage,
-                fmt::format("--man: cannot make the folder {}: {}", folder.string(), error.message()));
+                fmt::format("--man: cannot create the folder {}: {}", folder.string(), error.message()));
   std::vector<std::string> names;
   std::optional<Error> failed;
   for_each_command(program, [&](const Command& command, const std::vector<std::string>& words) {

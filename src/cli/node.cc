@@ -1,4 +1,4 @@
-// rose node: stop, start, restart, kill or look at a node from inside a running deployment.
+// rose node: stops, starts, restarts, kills or shows a node from inside a running deployment.
 #include <cstdlib>
 
 #include "base/json.h"
@@ -30,11 +30,10 @@ Command node_command() {
   auto options = std::make_shared<NodeOptions>();
   return {
       .name = "node",
-      .summary = "Act on a node of the running deployment; such stops are planned, never faults",
+      .summary = "Act on a node of the running deployment; such stops are planned and never count as faults",
       .description =
-          "It is for workload, incident and oracle commands, which find the deployment through ROSE_RUN_DIR. start, "
-          "stop, restart and kill "
-          "are done when it returns; status prints whether the node runs.",
+          "For workload, incident and oracle commands, which find the deployment through ROSE_RUN_DIR. start, stop, "
+          "restart and kill return when they are done; status prints whether the node runs.",
       .examples = {"rose node restart n2", "rose node status n1"},
       .options =
           {

@@ -61,7 +61,7 @@ Result<const Command*> find_command(const Program& program, const std::vector<st
     if (inner == nullptr) {
       const std::string outer = full_name(program, {words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i)});
       if (at->commands.empty())
-        return fail(ErrorKind::usage, fmt::format("'{}' has no commands of its own: '{}' is too much", outer, words[i]),
+        return fail(ErrorKind::usage, fmt::format("'{}' has no subcommands: '{}' is too much", outer, words[i]),
                     fmt::format("see '{} --help'", outer));
       const std::string near = did_you_mean(words[i], command_names(*at));
       const std::string all =
@@ -97,8 +97,8 @@ void for_each_command(const Program& program,
 
 std::vector<Option> common_options(Common& common) {
   return {
-      {.names = "-v,--verbose", .slot = &common.verbose, .help = "Say more on stderr"},
-      {.names = "-q,--quiet", .slot = &common.quiet, .help = "Say only warnings and errors on stderr"},
+      {.names = "-v,--verbose", .slot = &common.verbose, .help = "Print more on stderr"},
+      {.names = "-q,--quiet", .slot = &common.quiet, .help = "Print only warnings and errors on stderr"},
       {.names = "--json", .slot = &common.json, .help = "Print the result as one JSON object on stdout"},
   };
 }

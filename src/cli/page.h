@@ -1,4 +1,4 @@
-// What every HTML report says of where it comes from.
+// The origin that every HTML report states.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace rose::cli {
 
-// With the machine, the kernel, this rose and the time; commands add what they read.
+// The machine, the kernel, the version of rose and the time; commands add their inputs.
 [[nodiscard]] report::PageContext page_context(std::vector<std::string> nodes);
 void add_deployment(report::PageContext& context, const config::Config& config, const std::string& file);
 

@@ -29,7 +29,7 @@ void limit_values(CLI::Option& added, const Option& option) {
                      : fmt::format("'{}' is not one of {}", text, fmt::join(choices, ", "));
         },
         ""));
-  // Before CLI11 converts it: of what it cannot convert it says neither the option nor why.
+  // Checked before CLI11's own conversion, whose error names neither the option nor the reason.
   if (std::holds_alternative<std::vector<int>*>(option.slot))
     added.check(CLI::Validator(
         [](const std::string& text) {
@@ -80,11 +80,10 @@ void add_command(CLI::App& app, const Command& command, const Program& program, 
   if (!command.commands.empty()) added->require_subcommand(0, 1);
 }
 
-// The line as words, without the program's name.
+// The words of the command line, without the program's name.
 using Words = std::vector<std::string>;
 
-// The command that the line names, `dump show` of `rose dump show x`, and its name; the program itself when it names
-// none.
+// The command that the line names, such as `dump show`, with its name; the program itself if it names none.
 std::pair<const Command*, std::string> named_by(const Program& program, const Words& words) {
   std::pair<const Command*, std::string> at{&program.top, ""};
   for (const std::string& word : words) {
@@ -95,7 +94,7 @@ std::pair<const Command*, std::string> named_by(const Program& program, const Wo
   return at;
 }
 
-// "bogus" in `rose dump bogus`: a word where a command's own commands stand; else empty.
+// "bogus" in `rose dump bogus`: a word in place of a subcommand; else "".
 std::string unknown_inner(const Command& command, const Words& words) {
   if (words.size() < 2 || command.commands.empty() || words[1].empty() || words[1].front() == '-') return "";
   return inner_named(command, words[1]) != nullptr ? "" : words[1];
@@ -114,7 +113,7 @@ std::vector<std::string> long_options(const Command& command) {
   return names;
 }
 
-// "--uint" of `rose trace --uint x`, of which CLI11 says "arguments were not expected: x --uint".
+// "--uint" in `rose trace --uint x`, for which CLI11 says "arguments were not expected: x --uint".
 std::string unknown_option(const Command& command, const Words& words) {
   const std::vector<std::string> known = long_options(command);
   for (const std::string& word : words) {
@@ -126,7 +125,7 @@ std::string unknown_option(const Command& command, const Words& words) {
   return "";
 }
 
-// What may have been meant.
+// The most similar valid name.
 std::string suggestion(const Program& program, const Words& words) {
   const std::vector<std::string> names = command_names(program.top);
   if (words.empty()) return fmt::format("the commands are: {}; see 'rose --help'", fmt::join(names, ", "));
@@ -146,7 +145,7 @@ std::string suggestion(const Program& program, const Words& words) {
   return fmt::format("{}{}see 'rose {} --help'", near, near.empty() ? "" : " ", name);
 }
 
-// What stands behind ": " in CLI11's complaint of `before: rest`, and what before it.
+// The parts before and after ": " in CLI11's message `before: rest`.
 std::pair<std::string, std::string> halves(const std::string& text) {
   const std::size_t at = text.find(": ");
   return at == std::string::npos ? std::pair(text, std::string()) : std::pair(text.substr(0, at), text.substr(at + 2));
@@ -159,7 +158,7 @@ std::optional<Option> option_called(const std::string& name, const std::vector<O
   return std::nullopt;
 }
 
-// CLI11's own words for what is missing or too much name neither the command nor what is meant.
+// CLI11's messages about missing or extra arguments name neither the command nor the argument.
 std::string plain_words(const Command& command, const std::string& name, const CLI::ParseError& error) {
   const auto [before, rest] = halves(error.what());
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
@@ -180,14 +179,14 @@ std::string plain_words(const Command& command, const std::string& name, const C
   return error.what();
 }
 
-// CLI11 says "A subcommand is required" to a word that is none.
+// CLI11 says "A subcommand is required" for an unknown command.
 std::string complaint(const Program& program, const CLI::ParseError& error, const Words& words) {
   if (words.empty() || words.front().empty()) return "no command is named";
   if (words.front().front() == '-') {
     const std::string option = words.front().substr(0, words.front().find('='));
     Common ignored;
     return option_called(option, common_options(ignored))
-               ? fmt::format("options stand behind the command: 'rose COMMAND {}'", option)
+               ? fmt::format("options follow the command: 'rose COMMAND {}'", option)
                : fmt::format("'rose' itself has no option '{}'", option);
   }
   const Command* outer = inner_named(program.top, words.front());
@@ -211,7 +210,7 @@ Result<Parsed> parse(const Program& program, Common& common, int argc, const cha
   for (const Command& command : top.commands) add_command(app, command, program, of_all);
 
   const Words words(argv + std::min(argc, 1), argv + argc);
-  // The command that CLI11 has come to.
+  // The command that CLI11 has selected.
   const auto chosen = [&] {
     std::pair<const Command*, Words> at{&top, {}};
     for (const CLI::App* inner = &app; !inner->get_subcommands().empty();) {

@@ -1,4 +1,4 @@
-// The command line, read against the table of options. The only file that knows CLI11 is parse.cc.
+// Parses the command line by the table of options. Only parse.cc depends on CLI11.
 #pragma once
 
 #include <string>
@@ -8,11 +8,12 @@
 namespace rose::cli {
 
 struct Parsed {
-  const Command* command = nullptr;  // the innermost that was named; nullptr: `text` is all that was asked for
-  std::string text;                  // of --help and --version
+  const Command* command = nullptr;  // the innermost command; nullptr: only `text` was requested
+  std::string text;                  // text of --help or --version
 };
 
-// Fills the slots of the chosen command, and `common`. An error names what was wrong; its hint, what is nearest.
+// Stores values in the slots of the command and in `common`. An error names the mistake; its hint suggests a
+// correction.
 [[nodiscard]] Result<Parsed> parse(const Program& program, Common& common, int argc, const char* const* argv);
 
 }  // namespace rose::cli

@@ -1,4 +1,4 @@
-// rose profile: fault-free runs of the test deployment, learnt into a profile.
+// rose profile: makes fault-free runs of the test deployment and learns a profile from them.
 #include "profile/profile.h"
 #include "base/cancel.h"
 #include "base/json.h"
@@ -41,7 +41,7 @@ Result<int> run_profile(const ProfileOptions& options, const Common& common) {
   run_options.tracer = replay::tracer_options(config);
   run_options.tracer.count_syscalls = true;
   run_options.tracer.infrequent_below = config.profile.infrequent_below;
-  // Shorter silences are of interest here: what is usual must be known well below the threshold.
+  // Records shorter silences too, so that the profile is reliable well below the threshold.
   run_options.tracer.network_delay_ns = std::max<std::int64_t>(config.trace.network_delay_ns / 2, 100'000'000);
   int shown = 0;
   for (int i = 1; i <= options.runs; ++i) {
@@ -50,30 +50,24 @@ Result<int> run_profile(const ProfileOptions& options, const Common& common) {
     ROSE_TRY(const replay::Run made, replay::run_in(store, config, no_faults, run_options));
     if (!made.completed)
       return fail(
-          ErrorKind::inconclusive, fmt::format("run {} did not come to an end: {}", i, made.result.reason),
+          ErrorKind::inconclusive, fmt::format("run {} did not end: {}", i, made.result.reason),
           made.result.directory.empty() ? "" : fmt::format("its logs are in {}", made.result.directory.string()));
     if (!made.workload.ok()) log::warning("run {}: the workload {}", i, made.workload.note);
     if (config.oracle && made.result.oracle == schedule::OracleAnswer::unknown)
       log::warning("run {}: {}", i, made.result.reason);
     shown += made.result.oracle == schedule::OracleAnswer::hit ? 1 : 0;
     profile::learn(profile, made.result.trace, made.counts);
-    const auto bytes = [&](std::uint64_t observe::Exchanged::* which) {
-      return made.exchanged ? std::optional(*made.exchanged.*which) : std::nullopt;
-    };
-    profile::learn_workload(profile, made.workload.failed(), bytes(&observe::Exchanged::sent),
-                            bytes(&observe::Exchanged::received));
   }
   log::end_progress();
   if (shown > 0)
-    log::warning("the bug showed in {} of {} runs without faults: the oracle may be wrong", shown, options.runs);
+    log::warning("the bug occurred in {} of {} runs without faults: the oracle may be wrong", shown, options.runs);
   ROSE_CHECK(profile::write_profile(profile, options.out));
   for (const config::Node& node : config.nodes) {
     const jvm::Names methods = jvm::methods_of(node);
     if (jvm::runs_java(node) && methods.functions.empty() && methods.sources.empty())
       log::info(
-          "{} runs a JVM, and none of its methods are named: give `functions` (\"org.x.*\") or `sources` "
-          "(\"Server.java\") in its [[node]]; "
-          "rare system calls are its only context",
+          "{} runs a JVM, and none of its methods are named: set `functions` (\"org.x.*\") or `sources` "
+          "(\"Server.java\") in its [[node]]; otherwise faults can only depend on rare system calls",
           node.name);
   }
 
@@ -109,12 +103,10 @@ Command profile_command() {
       .summary = "Learn what is normal from runs without faults",
       .description =
           "It starts the test deployment, drives it with the workload, and learns which failures of system calls are "
-          "benign here, which "
-          "state-changing calls are rare, how often each system call is made, how long connections are silent, and how "
-          "often the named "
-          "functions are entered. 'rose diagnose' drops from a dump what the profile has as well.\n\n"
-          "More runs teach it what does not happen in each. A run whose bug shows without faults is told: then the "
-          "oracle is wrong.",
+          "benign, which state-changing calls are rare, how often each system call is made, how long connections are "
+          "silent, and how often the named functions are entered. 'rose diagnose' drops from a dump what the profile "
+          "also contains.\n\nMore runs teach it what does not happen in each. A run in which the bug occurs without "
+          "faults is reported: then the oracle is wrong.",
       .examples = {"rose profile -c rose.toml", "rose profile -c rose.toml -o profile.json --runs 5"},
       .options =
           {
@@ -126,12 +118,12 @@ Command profile_command() {
               {.names = "-o,--output",
                .slot = &options->out,
                .value = "FILE",
-               .help = "Where the profile is written",
+               .help = "Where to write the profile",
                .completes = Completes::file},
               {.names = "--runs",
                .slot = &options->runs,
                .value = "N",
-               .help = "How many runs to learn from",
+               .help = "How many runs to make",
                .range = {{1, 1000}}},
               {.names = "--keep", .slot = &options->keep, .help = "Keep the run directories"},
           },

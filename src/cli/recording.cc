@@ -19,20 +19,19 @@ constexpr std::int64_t kLastPatience = 60'000'000'000;
 }  // namespace
 
 std::vector<Option> recording_options(RecordingOptions& options) {
-  const std::string group = "When to write the window (SIGUSR1, 'rose dump' and the end always do)";
+  const std::string group = "When to write the window (always on SIGUSR1, 'rose dump' and at the end)";
   return {
       {.names = "--dump-when",
        .slot = &options.when,
        .value = "CMD",
-       .help = "When this shell command exits 0; 1 means no, anything else that it could not tell. After a hit it must "
-               "say no once before "
-               "it counts again",
+       .help = "When this shell command exits 0; 1 means no, anything else undecided. After a hit it must exit 1 once "
+               "before it counts again",
        .group = group,
        .completes = Completes::file},
       {.names = "--dump-every",
        .slot = &options.every,
        .value = "DURATION",
-       .help = "How often --dump-when is asked",
+       .help = "How often to run --dump-when",
        .group = group,
        .otherwise = "5s"},
       {.names = "--dump-timeout",
@@ -43,29 +42,26 @@ std::vector<Option> recording_options(RecordingOptions& options) {
        .otherwise = "30s"},
       {.names = "--dump-on-crash",
        .slot = &options.on_crash,
-       .help = "When a signal ended a process of a target, or a main process (one named by pid, or of -c) exited with "
-               "a status other than "
-               "0; stops by 'rose node' do not count",
+       .help = "When a process of a target was killed by a signal, or a main process (one named by pid, or of -c) "
+               "exited with a status other than 0; stops by 'rose node' do not count",
        .group = group},
       {.names = "--dump-on-log",
        .slot = &options.on_log,
        .value = "FILE:REGEX",
-       .help = "When a new line of this file matches (RE2: as ECMAScript without back references and looking around); "
-               "the file may be "
-               "rotated or come later",
+       .help = "When a new line of this file matches (RE2: ECMAScript syntax without back references and lookaround); "
+               "the file may be rotated or created later",
        .group = group,
        .one_each = true,
        .completes = Completes::file},
       {.names = "--dump-together",
        .slot = &options.together,
-       .help = "When the tracer of another host has written one to the folder of -o, which they share, because of a "
-               "trigger: what fails on "
-               "one host is kept of all",
+       .help = "When a trigger on another host made its tracer write a dump to the folder of -o, which the hosts "
+               "share: a failure on one host is then recorded on all",
        .group = group},
       {.names = "--after",
        .slot = &options.after,
        .value = "DURATION",
-       .help = "Write this long after the trigger, so that the window holds what came after it too",
+       .help = "Write this long after the trigger, so that the window also contains what follows it",
        .group = group},
       {.names = "--dump-cooldown",
        .slot = &options.cooldown,
@@ -76,36 +72,34 @@ std::vector<Option> recording_options(RecordingOptions& options) {
       {.names = "-o,--output",
        .slot = &options.out,
        .value = "FILE",
-       .help = "Where the window is written; the newest is at FILE, those before it at FILE.1, FILE.2, ...; into a "
-               "folder (a name that "
-               "ends in '/') each under a name of its own",
+       .help = "Where to write the window; the newest is FILE, earlier ones FILE.1, FILE.2, ...; in a folder (a name "
+               "that ends in '/') each has its own name",
        .group = group,
        .completes = Completes::file},
       {.names = "--keep-dumps",
        .slot = &options.keep,
        .value = "N",
-       .help = "Earlier dumps to keep; in a folder, dumps of this host in all",
+       .help = "Earlier dumps to keep; in a folder, all dumps of this host",
        .group = group,
        .range = {{0, 1000}}},
       {.names = "--recordings",
        .slot = &options.recordings,
        .value = "[NODE=]FOLDER",
-       .help = "Recordings of librose-rr to take along with the window, into FILE.recordings/NODE; those of processes "
-               "that run when it "
-               "starts are found by themselves",
+       .help = "Recordings of librose-rr to copy with the window, to FILE.recordings/NODE; those of processes that run "
+               "at the start are found automatically",
        .group = group,
        .one_each = true,
        .completes = Completes::folder},
       {.names = "--recordings-size",
        .slot = &options.recordings_size,
        .value = "SIZE",
-       .help = "How large the recordings of one dump may be together; 0B: none is taken along",
+       .help = "Limit for the recordings of one dump; 0B: none is copied",
        .group = group,
        .otherwise = "256MiB"},
       {.names = "--control",
        .slot = &options.control,
        .value = "SOCK",
-       .help = "Control socket that 'rose dump' talks to",
+       .help = "Control socket for 'rose dump'",
        .group = group,
        .completes = Completes::file},
   };
@@ -116,14 +110,14 @@ Result<observe::TriggerOptions> trigger_options(const RecordingOptions& options)
   triggers.oracle = options.when;
   triggers.on_crash = options.on_crash;
   if (options.when.empty() && !options.every.empty())
-    return fail(ErrorKind::usage, "--dump-every needs --dump-when: the command to ask");
+    return fail(ErrorKind::usage, "--dump-every needs --dump-when: the command to run");
   if (options.when.empty() && !options.timeout.empty())
-    return fail(ErrorKind::usage, "--dump-timeout needs --dump-when: the command to ask");
+    return fail(ErrorKind::usage, "--dump-timeout needs --dump-when: the command to run");
   if (!options.cooldown.empty() && options.when.empty() && !options.on_crash && options.on_log.empty() &&
       !options.together)
     return fail(ErrorKind::usage,
-                "--dump-cooldown needs --dump-when, --dump-on-crash, --dump-on-log or --dump-together: what is asked "
-                "for is never held back");
+                "--dump-cooldown needs --dump-when, --dump-on-crash, --dump-on-log or --dump-together: requested dumps "
+                "are never delayed");
   if (!options.every.empty()) {
     ROSE_TRY(triggers.every_ns, duration_option("--dump-every", options.every));
     if (triggers.every_ns < 10'000'000)
@@ -144,7 +138,7 @@ Result<observe::TriggerOptions> trigger_options(const RecordingOptions& options)
     if (options.out.empty() || (options.out.back() != '/' && !std::filesystem::is_directory(options.out, ignored)))
       return fail(
           ErrorKind::usage,
-          fmt::format("--dump-together needs a folder that hosts share, and -o names the file '{}'", options.out),
+          fmt::format("--dump-together needs a folder that the hosts share, and -o names the file '{}'", options.out),
           "write -o /net/incidents/ or the like");
   }
   for (const std::string& text : options.on_log) {
@@ -167,7 +161,7 @@ Result<std::shared_ptr<observe::RecordingSources>> recording_sources(const Recor
     most = *bytes;
   }
   if (most == 0 && !options.recordings.empty())
-    return fail(ErrorKind::usage, "--recordings does not go with --recordings-size 0B, which takes none along");
+    return fail(ErrorKind::usage, "--recordings and --recordings-size 0B exclude each other");
   auto sources = std::make_shared<observe::RecordingSources>(most);
   for (const std::string& text : options.recordings) {
     const std::size_t equals = text.find('=');
@@ -177,11 +171,11 @@ Result<std::shared_ptr<observe::RecordingSources>> recording_sources(const Recor
       return fail(ErrorKind::usage, fmt::format("--recordings '{}' is not [NODE=]FOLDER", text));
     if (equals == std::string::npos ? nodes.size() > 1 : std::find(nodes.begin(), nodes.end(), node) == nodes.end())
       return fail(ErrorKind::usage,
-                  equals == std::string::npos ? fmt::format("--recordings {}: of which node are they?", folder)
+                  equals == std::string::npos ? fmt::format("--recordings {}: NODE is missing", folder)
                                               : fmt::format("--recordings: no node '{}' is traced", node),
                   fmt::format("write NODE=FOLDER, NODE being one of {}", fmt::join(nodes, ", ")));
     std::error_code ignored;
-    if (!std::filesystem::exists(folder, ignored)) log::info("--recordings: {} is not there yet", folder);
+    if (!std::filesystem::exists(folder, ignored)) log::info("--recordings: {} does not exist yet", folder);
     if (auto added = sources->add(node, folder, ""); !added)
       return Unexpected(std::move(added).error().in("--recordings"));
   }
@@ -206,7 +200,7 @@ Result<std::unique_ptr<Recording>> Recording::start(const RecordingOptions& opti
   if (control) recording->control_ = std::move(*control);
   else if (!options.control.empty() || control.error().kind != ErrorKind::usage)
     return Unexpected(std::move(control).error());
-  else log::warning("{}; this tracer answers to SIGUSR1 only", control.error().message);
+  else log::warning("{}; this tracer reacts to SIGUSR1 only", control.error().message);
   ROSE_TRY(recording->triggers_, observe::Triggers::start(triggers, tracer, recording->recorder_));
   return recording;
 }
@@ -221,7 +215,7 @@ void Recording::stop() {
 Result<observe::WrittenDump> write_last(const std::filesystem::path& out,
                                         const std::function<Result<observe::WrittenDump>()>& write) {
   const unsigned asked = cancel::times();
-  const cancel::Patience listening;  // a further one ends this, not rose
+  const cancel::Patience listening;  // a further Ctrl-C ends this wait but not rose
   const std::int64_t until = monotonic_ns() + kLastPatience;
   for (bool told = false;;) {
     Result<observe::WrittenDump> written = write();
@@ -232,7 +226,7 @@ Result<observe::WrittenDump> write_last(const std::filesystem::path& out,
     if (written || !may_pass || monotonic_ns() >= until) return written;
     if (!told) {
       log::error(written.error().message,
-                 fmt::format("nothing else holds this window: tried again for {}, or until Ctrl-C",
+                 fmt::format("nothing else contains this window: trying again for {}, or until Ctrl-C",
                              format_duration(kLastPatience)));
     }
     told = true;

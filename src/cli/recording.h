@@ -1,4 +1,4 @@
-// What makes a running `rose trace` write its window: the options, the control socket, the triggers, the files.
+// Makes a running `rose trace` write its window: the options, the control socket, the triggers and the files.
 #pragma once
 
 #include <filesystem>
@@ -32,24 +32,24 @@ struct RecordingOptions {
   std::string recordings_size;
 };
 
-// `options` must live as long as what they are given to.
+// `options` must outlive the returned options.
 [[nodiscard]] std::vector<Option> recording_options(RecordingOptions& options);
-// Refuses what contradicts itself.
+// Refuses contradictory options.
 [[nodiscard]] Result<observe::TriggerOptions> trigger_options(const RecordingOptions& options);
 [[nodiscard]] Result<observe::DumpFiles> open_dump_files(const RecordingOptions& options);
-// --recordings and --recordings-size. `nodes`: the targets' names, the first of which is meant where none is given.
+// --recordings and --recordings-size. `nodes`: the names of the targets, of which the first is the default.
 [[nodiscard]] Result<std::shared_ptr<observe::RecordingSources>> recording_sources(
     const RecordingOptions& options, const std::vector<std::string>& nodes);
 
-// The last dump holds what nothing else does: when it cannot be written to the file or folder `out`, as the disk is
-// full, it is tried again for a while, or until a further Ctrl-C.
+// Writes the last dump to the file or folder `out`. Its content is nowhere else, so if writing fails because the disk
+// is full, it is repeated for a while or until a further Ctrl-C.
 [[nodiscard]] Result<observe::WrittenDump> write_last(const std::filesystem::path& out,
                                                       const std::function<Result<observe::WrittenDump>()>& write);
 
-// SIGUSR1, the control socket and the triggers, for as long as a tracer runs.
+// Handles SIGUSR1, the control socket and the triggers while a tracer runs.
 class Recording {
  public:
-  // Without --control the socket is `own_socket`; it does without one when that is taken.
+  // Without --control, uses `own_socket`, or no socket if that is already in use.
   [[nodiscard]] static Result<std::unique_ptr<Recording>> start(const RecordingOptions& options,
                                                                 const std::filesystem::path& own_socket,
                                                                 const observe::TriggerOptions& triggers,
@@ -57,12 +57,12 @@ class Recording {
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  // Before the tracer goes. Nothing is written by itself from here on.
+  // Call this before the tracer is destroyed. From then on nothing is written automatically.
   void stop();
   [[nodiscard]] const observe::TriggerTally& tally() const { return tally_; }
-  // Of the last dump: what was still to be written, else `otherwise`.
+  // The cause of the last dump: a request that is still pending, else `otherwise`.
   [[nodiscard]] observe::Cause last_cause(observe::Cause otherwise) const;
-  // Only while the tracer is there.
+  // Only while the tracer exists.
   Result<observe::WrittenDump> write(const observe::Cause& cause) { return recorder_.write(cause); }
   [[nodiscard]] observe::DumpFiles& files() { return recorder_.files(); }
 
@@ -75,7 +75,7 @@ class Recording {
   observe::TriggerTally tally_;
 };
 
-// "dumps", "left_out" and "oracle" of the result.
+// Adds "dumps", "left_out" and "oracle" to the result.
 void add_recorded(Json& json, const std::vector<observe::WrittenDump>& dumps, const observe::TriggerTally& tally);
 
 }  // namespace rose::cli

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <shared_mutex>
 #include <thread>
 
@@ -29,7 +30,6 @@ struct ReplayOptions {
   std::vector<std::string> places;
   std::vector<std::string> filter, exclude;
   std::string config = "rose.toml";
-  std::string profile;
   std::optional<int> runs;
   std::optional<int> jobs;
   std::string expect = "bug";
@@ -42,7 +42,34 @@ struct ReplayOptions {
   AloneOptions alone;
 };
 
-// The first run of each kind: what is different in the ones that go otherwise is then seen side by side.
+// If fewer than half of the runs are conclusive there is no verdict; otherwise the rate decides.
+void conclude(report::ReplayReport& report) {
+  const schedule::Tally& tally = report.tally;
+  std::string first_reason;
+  for (const schedule::RunResult& run : report.runs)
+    if (run.verdict == schedule::Verdict::inconclusive && first_reason.empty()) first_reason = run.reason;
+  if (report.expect_fixed && tally.reproduced > 0) {
+    report.verdict = schedule::Verdict::reproduced;
+    report.reason =
+        fmt::format("the bug still occurs: in {} of {} conclusive runs", tally.reproduced, tally.conclusive());
+  } else if (report.expect_fixed && tally.inconclusive > 0) {
+    report.verdict = schedule::Verdict::inconclusive;
+    report.reason = fmt::format("{} of {} runs were inconclusive: {}", tally.inconclusive, tally.runs(), first_reason);
+  } else if (tally.conclusive() == 0 || 2 * tally.conclusive() < tally.runs()) {
+    report.verdict = schedule::Verdict::inconclusive;
+    report.reason = fmt::format("{} of {} runs were inconclusive: {}", tally.inconclusive, tally.runs(), first_reason);
+  } else if (report.expect_fixed) {
+    report.verdict = schedule::Verdict::not_reproduced;
+    report.reason = "the bug did not occur in any run, and every planned fault fired";
+  } else {
+    const bool reached = tally.rate() >= report.target_rate;
+    report.verdict = reached ? schedule::Verdict::reproduced : schedule::Verdict::not_reproduced;
+    report.reason = fmt::format("the rate {:.2f} is {} the target {:.2f}", tally.rate(),
+                                reached ? "at or above" : "below", report.target_rate);
+  }
+}
+
+// The first run of each outcome, so that the differences can be seen side by side.
 std::vector<schedule::RunResult> telling_runs(const report::ReplayReport& report, const replay::RunStore& store) {
   std::vector<schedule::RunResult> shown;
   for (const auto verdict :
@@ -66,39 +93,37 @@ std::string replay_page(const report::ReplayReport& report, const replay::RunSto
   return report::replay_html(report, telling_runs(report, store), context);
 }
 
-// "0.5"; absent: no rate is excused.
+// Parses "0.5"; absent: no minimum rate is excused.
 Result<std::optional<double>> quarantine_option(const ReplayOptions& options) {
   const std::string& text = options.quarantine;
   if (text.empty()) return std::nullopt;
   if (options.expect == "fixed")
-    return fail(ErrorKind::usage, "--quarantine and --expect fixed do not go together",
-                "a bug that shows, however seldom, is not fixed");
+    return fail(ErrorKind::usage, "--quarantine and --expect fixed exclude each other",
+                "a bug that occurs, however rarely, is not fixed");
   double rate = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), rate);
   if (read.ec != std::errc() || read.ptr != text.data() + text.size() || !(rate > 0 && rate <= 1))
-    return fail(ErrorKind::usage, fmt::format("--quarantine '{}' is no rate", printable(text)),
+    return fail(ErrorKind::usage, fmt::format("--quarantine '{}' is not a rate", printable(text)),
                 "above 0, up to 1, such as 0.5");
   return rate;
 }
 
-// One test, read and checked before anything starts.
+// A test that has been read and checked before anything starts.
 struct Test {
   replay::Case what;
   config::Config config;
   schedule::Schedule schedule;
   std::unique_ptr<deploy::ImageFiles> image_files;
-  std::optional<profile::WorkloadUse> usual_work;
 };
 
 Result<Test> read_test(const replay::Case& what, const ReplayOptions& options) {
-  Test test{what, {}, {}, {}, {}};
+  Test test{what, {}, {}, {}};
   ROSE_TRY(test.config, config::read_config(what.config));
   ROSE_TRY(test.image_files, deploy::take_programs_out(test.config));
   ROSE_TRY(test.schedule, schedule::read_schedule(what.schedule));
   ROSE_CHECK(schedule::check_nodes(test.schedule, test.config.node_names(), what.schedule.string()));
   ROSE_CHECK(replay::need_workload_and_oracle(test.config));
   ROSE_CHECK(inject::check(test.schedule, test.config, options.allow_attached));
-  ROSE_TRY(test.usual_work, replay::usual_work(test.config, options.profile));
   return test;
 }
 
@@ -106,7 +131,7 @@ struct Replaying {
   const ReplayOptions& options;
   const Common& common;
   std::optional<double> quarantine;
-  bool several = false;  // progress then says which
+  bool several = false;  // if there are several tests, progress lines name the test
 };
 
 report::ReplayReport blank_report(const Test& test, const Replaying& how) {
@@ -119,28 +144,19 @@ report::ReplayReport blank_report(const Test& test, const Replaying& how) {
   report.target_rate = test.config.diagnose.target_rate;
   report.expect_fixed = how.options.expect == "fixed";
   report.quarantine = how.quarantine;
-  report.usual_work = test.usual_work;
-  if (!test.usual_work)
-    report.unchecked.push_back(fmt::format(
-        "whether the workload exchanges data with the nodes as it does without faults was not checked: {}; "
-        "'rose profile -c {}' makes one",
-        how.options.profile.empty() ? fmt::format("there is no profile of it in {}", test.config.directory.string())
-                                    : fmt::format("{} does not tell", how.options.profile),
-        report.config_path));
   return report;
 }
 
-// Makes the runs, `jobs` of them side by side, and writes the record into `folder`.
+// Makes the runs, up to `jobs` in parallel, and writes the record to `folder`.
 Result<report::ReplayReport> replay_test(const Test& test, const Replaying& how, int jobs,
                                          const std::optional<std::filesystem::path>& folder) {
   ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, how.options.keep));
   ROSE_CHECK(store.start_over(test.config));
   replay::RunOptions run_options;
   run_options.tracer = replay::tracer_options(test.config);
-  run_options.trace = store.has_report();  // the record wants traces; a bare replay is quicker without
+  run_options.trace = store.has_report();  // reports need traces; without a report, runs are faster without them
   run_options.allow_attached = how.options.allow_attached;
   run_options.stacks = !how.options.no_stacks;
-  run_options.usual_work = test.usual_work;
   const int runs = how.options.runs.value_or(test.config.diagnose.confirm_runs);
 
   report::ReplayReport report = blank_report(test, how);
@@ -161,8 +177,6 @@ Result<report::ReplayReport> replay_test(const Test& test, const Replaying& how,
     if (!made.backend.empty()) report.backend = made.backend;
     report.workloads.push_back(made.workload.note);
     if (made.completed && !made.workload.ok()) ++failed_workloads[made.workload.note];
-    if (made.workload.failed()) ++report.failed_workloads;
-    if (made.exchanged && replay::exchanged_data(*made.exchanged, test.usual_work)) report.work_seen = true;
     report.runs.push_back(std::move(made.result));
   }
   if (const schedule::RunResult* recorded = report.recorded_run()) {
@@ -173,7 +187,14 @@ Result<report::ReplayReport> replay_test(const Test& test, const Replaying& how,
   for (const auto& [note, times] : failed_workloads)
     log::info("{}the workload {} in {} of {} runs", how.several ? test.what.name + ": " : "", note, times,
               report.runs.size());
-  report::conclude(report);
+  const int failed = std::accumulate(failed_workloads.begin(), failed_workloads.end(), 0,
+                                     [](int sum, const auto& one) { return sum + one.second; });
+  if (report.expect_fixed && failed > 0 && static_cast<std::size_t>(failed) == report.runs.size())
+    log::warning(
+        "{}the workload failed in every run: the bug may be absent only because the system was not driven; check that "
+        "the workload works without faults",
+        how.several ? test.what.name + ": " : "");
+  conclude(report);
   if (folder) {
     ROSE_CHECK(write_file(*folder / "replay.json", report::replay_json(report)));
     ROSE_CHECK(write_file(*folder / "replay.txt", report::replay_text(report)));
@@ -196,7 +217,7 @@ Result<int> replay_one(const Test& test, const Replaying& how) {
   return report::SuiteEntry{test.what.name, std::move(report), std::nullopt}.exit_code();
 }
 
-// Tests side by side, those whose runs share the host's network each alone. Results in the order of the tests.
+// Runs tests in parallel, except those whose runs share the host's network. Results are in the order of the tests.
 std::vector<report::SuiteEntry> replay_all(const std::vector<Test>& tests, const Replaying& how) {
   const int jobs = how.options.jobs.value_or(1);
   const int workers = std::min(jobs, static_cast<int>(tests.size()));
@@ -256,14 +277,15 @@ Result<int> replay_several(const std::vector<Test>& tests, const Replaying& how)
   return report.exit_code();
 }
 
-// The command has two uses; options of one are none of the other.
+// The command has two modes; options of one are refused in the other.
 Result<void> check_use(const ReplayOptions& options) {
   const auto no = [](std::string_view what, std::string_view other) {
-    return fail(ErrorKind::usage, fmt::format("{} and {} do not go together", what, other), "see 'rose replay --help'");
+    return fail(ErrorKind::usage, fmt::format("{} and {} exclude each other", what, other), "see 'rose replay --help'");
   };
   if (options.alone.recording.empty()) {
     if (!options.alone.node.empty())
-      return fail(ErrorKind::usage, "--node is for --recording", "a schedule says itself which nodes its faults hit");
+      return fail(ErrorKind::usage, "--node is for --recording",
+                  "a schedule itself names the nodes that its faults affect");
     if (!options.alone.patience.empty())
       return fail(ErrorKind::usage, "--patience is for --recording", "see 'rose replay --help'");
     if (options.places.empty())
@@ -271,15 +293,20 @@ Result<void> check_use(const ReplayOptions& options) {
                   "a schedule, a folder of schedules, or --recording FILE -- CMD");
     return {};
   }
-  const std::pair<std::string_view, bool> given[] = {
-      {"--config", options.config != "rose.toml"}, {"--profile", !options.profile.empty()},
-      {"--filter", !options.filter.empty()},       {"--exclude", !options.exclude.empty()},
-      {"--runs", options.runs.has_value()},        {"--jobs", options.jobs.has_value()},
-      {"--expect", options.expect != "bug"},       {"--quarantine", !options.quarantine.empty()},
-      {"--junit", !options.junit.empty()},         {"--tap", !options.tap.empty()},
-      {"--report", !options.report.empty()},       {"--stacks", options.stacks},
-      {"--no-stacks", options.no_stacks},          {"--keep", options.keep},
-      {"--allow-attached", options.allow_attached}};
+  const std::pair<std::string_view, bool> given[] = {{"--config", options.config != "rose.toml"},
+                                                     {"--filter", !options.filter.empty()},
+                                                     {"--exclude", !options.exclude.empty()},
+                                                     {"--runs", options.runs.has_value()},
+                                                     {"--jobs", options.jobs.has_value()},
+                                                     {"--expect", options.expect != "bug"},
+                                                     {"--quarantine", !options.quarantine.empty()},
+                                                     {"--junit", !options.junit.empty()},
+                                                     {"--tap", !options.tap.empty()},
+                                                     {"--report", !options.report.empty()},
+                                                     {"--stacks", options.stacks},
+                                                     {"--no-stacks", options.no_stacks},
+                                                     {"--keep", options.keep},
+                                                     {"--allow-attached", options.allow_attached}};
   for (const auto& [name, is] : given)
     if (is) return no(name, "--recording");
   return {};
@@ -293,8 +320,8 @@ Result<int> run_replay(const ReplayOptions& options, const Common& common) {
     return replay_recording(std::move(alone), common);
   }
   if (options.stacks && options.no_stacks)
-    return fail(ErrorKind::usage, "--stacks and --no-stacks do not go together",
-                "stacks are told unless --no-stacks is given");
+    return fail(ErrorKind::usage, "--stacks and --no-stacks exclude each other",
+                "stacks are recorded unless --no-stacks is given");
   const replay::CaseQuery query{options.places, options.config, options.filter, options.exclude};
   ROSE_TRY(const std::optional<double> quarantine, quarantine_option(options));
   ROSE_TRY(const std::vector<replay::Case> cases, replay::find_cases(query));
@@ -323,28 +350,19 @@ Command replay_command() {
       .synopsis = {"SCHEDULE|FOLDER... [OPTION...]",
                    "--recording FILE [--node NODE] [--patience DURATION] -- CMD [ARG...]"},
       .description =
-          "It runs the schedule against the test deployment again and again, and says for each fault how often it was "
-          "requested, fired and effective, "
-          "and how often the bug showed in the runs that could tell. A fault was effective when it changed something: "
-          "packets were stopped, calls answered, a limit was met, processes ended.\n\n"
-          "With --expect bug it exits with 0 when the rate reaches target_rate. With --expect fixed, for the patched "
-          "build, it exits with 0 "
-          "when the bug did not show in any run, every planned fault that is not optional was effective, and at least "
-          "one was in some run; it states the upper bound of the rate that remains. Otherwise it is inconclusive, also "
-          "when the workload did not do its work: what it does without faults comes from the profile.\n\n"
-          "Several schedules are a test suite. A folder stands for all schedules in it and below it; each is replayed "
-          "with the configuration "
-          "beside it, or the nearest above it in that folder, when -c names a file without a slash. All are read and "
-          "checked before the first "
-          "one runs. The exit code is 0 when all passed, 1 when one failed, 4 when none failed but one could not "
-          "tell.\n\n"
-          "With --recording it runs a program that is linked with librose-rr alone, perhaps under gdb or valgrind: "
-          "messages, times, chances and the "
-          "order of locks come from what the node recorded (see rose_rr.h). It needs no privilege and no "
-          "configuration. The exit code is 0 when "
-          "the recording was replayed to its end, or to where a kill cut it off, however the command then ended; 1 "
-          "when it went otherwise, "
-          "with the record where it did; 2 when the recording cannot be replayed.",
+          "It runs the schedule in the test deployment repeatedly, and reports for each fault how often it was "
+          "requested and fired, and how often the bug was reproduced in conclusive runs.\n\nWith --expect bug it exits "
+          "with 0 when the rate reaches target_rate. With --expect fixed, for the patched build, it exits with 0 when "
+          "no run reproduced the bug and every planned fault fired; it prints the upper bound of the remaining "
+          "rate.\n\nSeveral schedules are a test suite. A folder stands for all schedules in it and below it; each is "
+          "replayed with the configuration beside it, or the nearest above it in that folder, when -c names a file "
+          "without a slash. All are read and checked before the first one runs. The exit code is 0 when all passed, 1 "
+          "when one failed, 4 when none failed but one was inconclusive.\n\nWith --recording it runs a program that is "
+          "linked with librose-rr alone, possibly under gdb or valgrind: messages, times, random numbers and the order "
+          "of locks come from the node's recording (see rose_rr.h). It needs no privilege and no configuration. The "
+          "exit code is 0 when the recording was replayed to its end, or to where a kill cut it off, however the "
+          "command then ended; 1 when the replay diverged, with the record at which it did; 2 when the recording "
+          "cannot be replayed.",
       .examples = {"rose replay schedule.toml -c rose.toml --runs 10",
                    "rose replay schedule.toml -c rose.toml --expect fixed --junit replay.xml",
                    "rose replay tests/faults --jobs 4 --filter 'split-*' --tap replay.tap",
@@ -354,7 +372,7 @@ Command replay_command() {
               {.names = "schedule",
                .slot = &options->places,
                .value = "SCHEDULE|FOLDER",
-               .help = "Schedules, and folders that hold some; with --recording: the command, after --",
+               .help = "Schedules, and folders that contain some; with --recording: the command, after --",
                .completes = Completes::file},
               {.names = "--recording",
                .slot = &options->alone.recording,
@@ -364,25 +382,19 @@ Command replay_command() {
               {.names = "--node",
                .slot = &options->alone.node,
                .value = "NODE",
-               .help = "Of --recording: the recording must be of this node; "
-                       "in a folder, the one whose recording is taken",
+               .help =
+                   "With --recording: the recording must be of this node; in a folder, the node whose recording to use",
                .completes = Completes::node},
               {.names = "--patience",
                .slot = &options->alone.patience,
                .value = "DURATION",
-               .help = "Of --recording: it has diverged when the command is idle for as long and nothing of the "
-                       "recording moves",
+               .help = "With --recording: it has diverged when the command is idle for this long without replaying a "
+                       "record",
                .otherwise = "10s"},
               {.names = "-c,--config",
                .slot = &options->config,
                .value = "FILE",
                .help = "The deployment; without a slash in the name, each schedule of a folder may have its own",
-               .completes = Completes::file},
-              {.names = "--profile",
-               .slot = &options->profile,
-               .value = "FILE",
-               .help = "What fault-free runs do, from 'rose profile'",
-               .otherwise = "profile.json beside the configuration, if there is one",
                .completes = Completes::file},
               {.names = "--filter",
                .slot = &options->filter,
@@ -403,29 +415,29 @@ Command replay_command() {
               {.names = "--jobs",
                .slot = &options->jobs,
                .value = "N",
-               .help = "Runs side by side; of several schedules: schedules side by side",
+               .help = "Runs in parallel; of several schedules: schedules in parallel",
                .otherwise = "jobs of the configuration; 1 for several schedules",
                .range = {{1, 64}}},
               {.names = "--expect",
                .slot = &options->expect,
                .value = "WHAT",
-               .help = "bug: exit 0 when it reproduces; fixed: exit 0 when it never shows although every fault was "
-                       "effective",
+               .help =
+                   "bug: exit 0 when it reproduces; fixed: exit 0 when the bug never occurs although every fault fired",
                .choices = {"bug", "fixed"}},
               {.names = "--quarantine",
                .slot = &options->quarantine,
                .value = "RATE",
-               .help = "A schedule that reproduces at this rate or above, but below target_rate, is flaky: told, and "
-                       "no failure"},
+               .help = "A schedule whose rate is at or above this but below target_rate is flaky: reported, but not a "
+                       "failure"},
               {.names = "--junit",
                .slot = &options->junit,
                .value = "FILE",
-               .help = "Write a JUnit report: one test case for each schedule, one a run",
+               .help = "Write a JUnit report: one test case per schedule, one per run",
                .completes = Completes::file},
               {.names = "--tap",
                .slot = &options->tap,
                .value = "FILE",
-               .help = "Write a report in the Test Anything Protocol, version 14: one line a schedule",
+               .help = "Write a report in the Test Anything Protocol, version 14: one line per schedule",
                .completes = Completes::file},
               {.names = "--report",
                .slot = &options->report,
@@ -434,25 +446,24 @@ Command replay_command() {
                .completes = Completes::folder},
               {.names = "--stacks",
                .slot = &options->stacks,
-               .help = "Tell where in the code the threads were that each fault hit, the first few times it fired: in "
-                       "the table, the report and "
-                       "--json. This is so anyway"},
+               .help = "Show where in the code the threads were that each fault affected, the first few times it "
+                       "fired: in the table, the report and --json. This is the default"},
               {.names = "--no-stacks",
                .slot = &options->no_stacks,
-               .help = "Do not look at the stacks of the threads that faults hit"},
+               .help = "Do not record the stacks of the threads that faults affect"},
               {.names = "--keep", .slot = &options->keep, .help = "Keep all run directories"},
               {.names = "--allow-attached",
                .slot = &options->allow_attached,
                .help = "Allow faults on nodes that rose did not start; they may be production"},
           },
       .environment = {{"ROSE_RR",
-                       "Set for the command: replay:FILE. record:FILE has a program that is linked with librose-rr "
+                       "Set for the command: replay:FILE. record:FILE makes a program that is linked with librose-rr "
                        "record itself."},
                       {"ROSE_RR_WINDOW, ROSE_RR_KEEP",
-                       "Read by such a program: the bytes that its window holds (16MiB), how many recordings of a %n "
-                       "in FILE stay (8)."}},
+                       "Read by such a program: the size of its window in bytes (16MiB), and how many recordings of a "
+                       "%n in FILE are kept (8)."}},
       .files = {{"DIR/report.html",
-                 "Of --report: the rate, and the time line of a run of each verdict. One file that fetches nothing. Of "
+                 "With --report: the rate, and the time line of a run of each verdict. A self-contained file. Of "
                  "several schedules each has its own, in DIR/NAME."}},
       .run = [options](const Common& common) { return run_replay(*options, common); },
   };

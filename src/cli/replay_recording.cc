@@ -26,15 +26,15 @@ std::string whose(const replay::RecordingFacts& facts) {
   return text + fmt::format(", {} to {} UTC)", time_text(facts.began_ns), time_text(facts.ended_ns));
 }
 
-// What the recording lacks, one sentence each.
+// What is missing in the recording, one sentence each.
 std::vector<std::string> remarks(const replay::RecordingFacts& facts) {
   std::vector<std::string> lines;
   if (facts.overwritten)
     lines.push_back(
-        fmt::format("its beginning was overwritten: the replay begins with a checkpoint, {} of {} records are replayed",
+        fmt::format("its beginning was overwritten: the replay starts at a checkpoint, {} of {} records are replayed",
                     facts.replayable, facts.records));
   if (facts.damaged)
-    lines.push_back(fmt::format("it is damaged at byte {} of what was recorded, and cut there", facts.cut_at));
+    lines.push_back(fmt::format("it is damaged at byte {} of the recorded data, and ends there", facts.cut_at));
   if (facts.unfinished != 0)
     lines.push_back(fmt::format("{} {} not returned when the process was killed", facts.unfinished,
                                 facts.unfinished == 1 ? "call had" : "calls had"));
@@ -92,7 +92,7 @@ std::string recordings_beside(const std::filesystem::path& dump) {
 Result<int> replay_recording(AloneOptions options, const Common& common) {
   if (!options.command.empty() && options.command.front() == "--") options.command.erase(options.command.begin());
   if (options.command.empty())
-    return fail(ErrorKind::usage, "--recording needs the command that is to be replayed, after --",
+    return fail(ErrorKind::usage, "--recording needs the command to replay, after --",
                 "rose replay --recording FILE -- CMD [ARG...]");
   std::optional<std::int64_t> patience;
   if (!options.patience.empty()) {

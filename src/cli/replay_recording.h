@@ -1,5 +1,4 @@
-// rose replay --recording: the part of the command that runs one node alone. And what is said of recordings beside a
-// dump.
+// rose replay --recording: runs one node alone from a recording. Also lists the recordings beside a dump.
 #pragma once
 
 #include <filesystem>
@@ -19,10 +18,10 @@ struct AloneOptions {
   std::vector<std::string> command;
 };
 
-// The exit code: 0 replayed to its end, 1 diverged.
+// Returns the exit code: 0 replayed to the end, 1 diverged.
 [[nodiscard]] Result<int> replay_recording(AloneOptions options, const Common& common);
 
-// Lines for people; "" without any.
+// Lines for the user; "" if there are none.
 [[nodiscard]] std::string recordings_beside(const std::filesystem::path& dump);
 
 }  // namespace rose::cli

@@ -1,4 +1,4 @@
-// rose step: from inside a workload, waits for its turn in the schedule's order.
+// rose step: called from a workload; waits until the schedule's order allows this step.
 #include <poll.h>
 #include <sys/wait.h>
 
@@ -17,10 +17,10 @@ struct StepOptions {
   std::vector<std::string> command;
 };
 
-// Its exit status, as a shell tells it.
+// Returns its exit status as a shell would.
 Result<int> run_to_end(const std::vector<std::string>& command) {
   ROSE_TRY(HeldChild child, HeldChild::fork_held(command, HeldChild::Kind::shares_terminal));
-  ROSE_CHECK(child.let_go());
+  ROSE_CHECK(child.release());
   pollfd ended{child.pidfd(), POLLIN, 0};
   while (::poll(&ended, 1, -1) < 1) {
   }
@@ -32,7 +32,7 @@ Result<int> run_step(StepOptions options, const Common& common) {
   if (!options.command.empty() && options.command.front() == "--") options.command.erase(options.command.begin());
   const char* run_dir = std::getenv("ROSE_RUN_DIR");
   if (run_dir == nullptr || *run_dir == '\0')
-    return fail(ErrorKind::usage, "ROSE_RUN_DIR is not set: there is no run whose order could be asked",
+    return fail(ErrorKind::usage, "ROSE_RUN_DIR is not set: there is no run with an order",
                 "'rose step' is for workload and incident commands, which get it from rose");
   ROSE_CHECK(deploy::step_request(run_dir, options.name, false));
   int status = 0;
@@ -50,17 +50,15 @@ Command step_command() {
   auto options = std::make_shared<StepOptions>();
   return {
       .name = "step",
-      .summary = "From inside a workload: wait until the schedule's order lets this step happen",
+      .summary = "Wait, inside a workload, until the schedule's order allows this step",
       .synopsis = {"NAME", "NAME -- CMD [ARG...]"},
       .description =
-          "A schedule's `order` names steps of the workload beside events and faults: order = \"written * cut * "
-          "read\". 'rose step read' in the "
-          "workload's script returns when all that the order puts before it has come; the step has then happened. With "
-          "a command it is run once "
-          "it is the step's turn, and the step has happened when the command has ended, whatever its exit status, "
-          "which is passed on.\n\n"
-          "A step happens once. One that never gets its turn waits until the run ends, which then says what it waited "
-          "for.",
+          "A schedule's `order` names steps of the workload together with events and faults: order = \"written * cut * "
+          "read\". 'rose step read' in the workload's script returns when everything that the order puts before it has "
+          "happened; the step has then happened. With a command, the command is run when it is the step's turn, and "
+          "the step has happened when the command has ended, whatever its exit status, which is passed on.\n\nA step "
+          "happens once. A step whose turn never comes waits until the run ends, and the result then shows what it was "
+          "waiting for.",
       .examples = {"rose step written", "rose step read -- ./client get key"},
       .options =
           {
@@ -72,7 +70,7 @@ Command step_command() {
               {.names = "command",
                .slot = &options->command,
                .value = "CMD",
-               .help = "After --: what the step is",
+               .help = "After --: the command that is the step",
                .rest = true,
                .completes = Completes::program},
           },

@@ -34,12 +34,12 @@ Result<void> add_pid(observe::Target& target, const std::string& option, const s
     return fail(ErrorKind::usage, fmt::format("{}: '{}' is not a process id", option, text),
                 "a process id is a positive number");
   if (!fs::exists(fmt::format("/proc/{}", pid)))
-    return fail(ErrorKind::usage, fmt::format("{}: there is no process {}", option, pid));
+    return fail(ErrorKind::usage, fmt::format("{}: process {} does not exist", option, pid));
   target.pids.push_back(pid);
   return {};
 }
 
-// A v2 folder, also an empty one: its processes may come later. "/x.slice", as /proc/PID/cgroup says it, will do.
+// A cgroup v2 folder, which may be empty: processes may enter it later. Accepts "/x.slice", as in /proc/PID/cgroup.
 Result<void> add_cgroup(observe::Target& target, const std::string& option, const std::string& name) {
   ROSE_TRY(const fs::path mount, kernel::cgroup2_mount());
   for (const fs::path& folder : {fs::path(name), mount / fs::path(name).relative_path()}) {
@@ -48,11 +48,11 @@ Result<void> add_cgroup(observe::Target& target, const std::string& option, cons
     target.cgroups.push_back(fs::canonical(folder, error));
     return {};
   }
-  return fail(ErrorKind::usage, fmt::format("{}: there is no cgroup '{}'", option, name),
+  return fail(ErrorKind::usage, fmt::format("{}: cgroup '{}' does not exist", option, name),
               fmt::format("name a folder below {}", mount.string()));
 }
 
-// A node may be several containers of one name.
+// A node may consist of several containers with the same name.
 void add_label(observe::Target& target, std::string label) {
   if (std::find(target.labels.begin(), target.labels.end(), label) == target.labels.end())
     target.labels.push_back(std::move(label));
@@ -71,7 +71,7 @@ Result<void> add_located(observe::Target& target, const std::string& option, Res
     return {};
   }
   if (!fs::exists(located->cgroup, error))
-    log::info("{} does not run: traced from its start", located->cgroup.filename().string());
+    log::info("{} is not running: it is traced from its start", located->cgroup.filename().string());
   target.cgroups.push_back(located->cgroup);
   return {};
 }
@@ -104,7 +104,7 @@ Result<std::vector<std::string>> resolve_labels(const TargetOptions& options) {
         !std::all_of(label.begin(), label.begin() + static_cast<std::ptrdiff_t>(equals), in_key) ||
         printable(label) != label)
       return fail(
-          ErrorKind::usage, fmt::format("--label: '{}' is no label", printable(label)),
+          ErrorKind::usage, fmt::format("--label: '{}' is not a label", printable(label)),
           fmt::format(
               "write KEY=VALUE: cluster=east; letters, digits, '-', '_', '.' and '/' in the key, {} characters at most",
               deploy::kLongestLabel));
@@ -130,7 +130,7 @@ Result<std::vector<observe::Target>> resolve_targets(const TargetOptions& option
         equals == std::string::npos || colon == std::string::npos ? "" : entry.substr(equals + 1, colon - equals - 1);
     if (equals == std::string::npos || equals == 0 || colon + 1 >= entry.size() ||
         (kind != "pid" && kind != "cgroup" && kind != "unit" && kind != "container"))
-      return fail(ErrorKind::usage, fmt::format("--node: '{}' does not name a node and what it is", entry),
+      return fail(ErrorKind::usage, fmt::format("--node: '{}' does not consist of a name and a target", entry),
                   "write NAME=pid:PID, NAME=cgroup:PATH, NAME=unit:UNIT or NAME=container:ID");
     ROSE_CHECK(add_one(node_named(targets, entry.substr(0, equals)), "--node", kind, entry.substr(colon + 1)));
   }

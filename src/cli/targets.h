@@ -1,4 +1,4 @@
-// What `rose trace` is asked to attach to, as nodes.
+// Resolves the targets of `rose trace` to nodes.
 #pragma once
 
 #include <string>
@@ -15,21 +15,21 @@ struct TargetOptions {
   std::vector<std::string> units;
   std::vector<std::string> containers;
   std::vector<std::string> nodes;   // NAME=pid:PID, NAME=cgroup:PATH, NAME=unit:UNIT, NAME=container:ID
-  std::vector<std::string> labels;  // KEY=VALUE, of all of them
+  std::vector<std::string> labels;  // KEY=VALUE, for all nodes
 
   [[nodiscard]] bool empty() const {
     return pids.empty() && cgroups.empty() && units.empty() && containers.empty() && nodes.empty();
   }
 };
 
-// --pid and its like are one node named after the host; --node gives names. Whatever does not exist
-// is an error that names the option.
+// --pid and similar options describe one node named after the host; --node gives names. If a target does not exist, the
+// error names the option.
 [[nodiscard]] Result<std::vector<observe::Target>> resolve_targets(const TargetOptions& options);
 
-// KEY:VALUE of each --label, for the dump's meta.
+// KEY:VALUE for each --label, for the dump's header.
 [[nodiscard]] Result<std::vector<std::string>> resolve_labels(const TargetOptions& options);
 
-// This host's name: the node of everything that has no other name.
+// The name of this host, which is the node of everything without another name.
 [[nodiscard]] std::string host_name();
 
 }  // namespace rose::cli

@@ -1,5 +1,5 @@
-// rose trace: the flight recorder. Attaches to what runs, starts a command, or (-c) stands in for
-// production: starts the deployment, runs its workload with an incident beside it, and dumps.
+// rose trace: the flight recorder. Attaches to running processes or starts a command. With -c, it stands in for
+// production: starts the deployment, runs its workload together with an incident, and writes a dump.
 #include <linux/capability.h>
 #include <poll.h>
 #include <sys/stat.h>
@@ -35,9 +35,9 @@
 namespace rose::cli {
 namespace {
 
-// Production pays for entries all year: a function that is entered so often a second is none of the rare ones.
-// With a profile: so many times what that calls infrequent. Runs of -c are short, and only all functions together
-// count.
+// A function that is entered more often per second than this is detached, because production pays for every entry. With
+// a profile: this multiple of the rate that the profile calls infrequent. Runs with -c are short, so only the total
+// counts.
 constexpr double kHotFunctionRate = 100;
 constexpr double kHotFunctionShare = 50;
 
@@ -68,7 +68,7 @@ Result<void> override_options(const TraceOptions& options, observe::TracerOption
     Result<std::uint64_t> bytes = parse_size(options.memory);
     if (!bytes) return Unexpected(Error{ErrorKind::usage, "--memory: " + bytes.error().message, bytes.error().hint});
     if (*bytes < (std::uint64_t{1} << 20))
-      return fail(ErrorKind::usage, fmt::format("--memory: {} is too little", options.memory), "1MiB is the least");
+      return fail(ErrorKind::usage, fmt::format("--memory: {} is not enough", options.memory), "the minimum is 1MiB");
     tracer.memory = *bytes;
   }
   if (!options.network_delay.empty()) {
@@ -106,7 +106,8 @@ void print_result(const Common& common, Json json, const std::string& headline) 
                     json["lost"].get<std::uint64_t>()));
 }
 
-// Would root be let into this folder without privilege? ACLs may say yes where this says no, never the other way round.
+// True if root could access this folder without privileges. ACLs may allow more than this function finds, but never
+// less.
 bool open_to_root(const std::filesystem::path& file) {
   struct stat folder{};
   std::error_code ignored;
@@ -119,18 +120,19 @@ bool open_to_root(const std::filesystem::path& file) {
   return (folder.st_mode & S_IWOTH) != 0;
 }
 
-// A tracer runs all year: once attached, it keeps what it still needs, and what it executes gets no more. But -- CMD
-// was made before and keeps everything, and --dump-when asks with all that its author could do by hand.
+// Reduces privileges. A tracer runs permanently, so once attached it keeps only what it still needs, and the programs
+// that it executes get no more. The command after -- was forked before and keeps everything; --dump-when may do
+// whatever the user who set it can do.
 Result<void> give_up_privileges(observe::Tracer& tracer, const RecordingOptions& recording, bool has_command,
                                 bool has_recordings) {
   kernel::Capabilities keep = tracer.still_needed();
   auto commands = kernel::Commands::as_weak;
   if (::geteuid() == 0) {
-    // Root without privilege is one user among others.
+    // Without privileges, root is subject to ordinary permissions.
     if (!open_to_root(recording.out) || (!recording.control.empty() && !open_to_root(recording.control)))
       keep.add(CAP_DAC_OVERRIDE);
-    // Logs are their servers' own, and rotated ones come later; recordings are their processes' own, and later lives
-    // make new ones.
+    // Log files belong to their servers and are replaced by rotation; recordings belong to their processes, and
+    // restarted ones create new files.
     if (!recording.on_log.empty() || has_recordings) keep.add(CAP_DAC_READ_SEARCH);
     if (has_command || !recording.when.empty()) keep.add(CAP_KILL);
     if (!recording.when.empty()) commands = kernel::Commands::as_root;
@@ -141,8 +143,8 @@ Result<void> give_up_privileges(observe::Tracer& tracer, const RecordingOptions&
   return {};
 }
 
-// What the profile calls infrequent on the node. A name that the profile does not know is a host's, which may run any
-// of its nodes.
+// The functions that the profile calls infrequent on the node. A name that the profile does not contain is that of a
+// host, which may run any of its nodes.
 std::vector<observe::ProfiledFunction> rare_functions(const profile::Profile& profile, const std::string& node) {
   std::vector<observe::ProfiledFunction> functions;
   for (const auto& [function, binary] : profile::rare_functions(profile, profile.syscalls.contains(node) ? node : ""))
@@ -168,15 +170,15 @@ Result<int> trace_running(const TraceOptions& options, const Common& common) {
   if (profile) tracer_options.hot_function_rate = kHotFunctionShare * profile->infrequent_below;
   ROSE_TRY(std::vector<observe::Target> targets, resolve_targets(options.targets));
   if (const std::size_t unnamed = options.targets.units.size() + options.targets.containers.size(); unnamed > 1)
-    log::info("{} units and containers are one node, '{}'; --node NAME=container:ID or NAME=unit:UNIT tells them apart",
+    log::info("{} units and containers form one node, '{}'; --node NAME=container:ID or NAME=unit:UNIT separates them",
               unnamed, host_name());
-  // A cgroup is the same everywhere; a process's number is not.
+  // A cgroup is the same in all PID namespaces; a process id is not.
   const bool by_number =
       std::any_of(targets.begin(), targets.end(), [](const observe::Target& target) { return !target.pids.empty(); });
   if (by_number || !options.command.empty()) ROSE_CHECK(need_process_ids("trace"));
   std::optional<HeldChild> command;
   if (!options.command.empty()) {
-    // Before any thread exists.
+    // Fork before any thread exists.
     ROSE_TRY(HeldChild held, HeldChild::fork_held(options.command, HeldChild::Kind::shares_terminal));
     command.emplace(std::move(held));
     targets.emplace_back().node = host_name();
@@ -195,7 +197,7 @@ Result<int> trace_running(const TraceOptions& options, const Common& common) {
   if (!options.java_agent.empty()) {
     ROSE_TRY(std::filesystem::path agent, java_agent_in(options.java_agent));
     if (!observe::any_maps(targets, agent))
-      log::warning("no traced process has loaded '{}' so far: methods of JVMs are seen once one is started with it",
+      log::warning("no traced process has loaded '{}' so far: Java methods are traced once a JVM is started with it",
                    agent.string());
     tracer_options.method_agents = {std::move(agent)};
   }
@@ -208,7 +210,7 @@ Result<int> trace_running(const TraceOptions& options, const Common& common) {
            Recording::start(options.recording, observe::default_control_socket(), triggers, *tracer, std::move(files)));
   log::info("tracing {} {}; ready: SIGUSR1 or 'rose dump' writes the window, Ctrl-C writes {} and ends", targets.size(),
             targets.size() == 1 ? "node" : "nodes", options.recording.out);
-  if (command) ROSE_CHECK(command->let_go());
+  if (command) ROSE_CHECK(command->release());
 
   bool ended = false;
   while (!cancel::requested() && !ended) {
@@ -226,7 +228,7 @@ Result<int> trace_running(const TraceOptions& options, const Common& common) {
     const std::optional<int> status = command->end(5000);
     how = command->describe(status.value_or(0));
     if (!ended || !status) return;
-    // Its end is what the trigger waits for, and this dump is the first after it.
+    // The trigger waits for the end of the command, and this dump is the first after it.
     const bool failed = WIFSIGNALED(*status) || WEXITSTATUS(*status) != 0;
     why = {failed && triggers.on_crash ? observe::TriggerKind::crash : observe::TriggerKind::end, how};
   };
@@ -245,8 +247,7 @@ Result<int> trace_running(const TraceOptions& options, const Common& common) {
   return 0;
 }
 
-// The incident runs in the run directory; a script that is named at its beginning, relative to here, is meant from
-// here.
+// The incident runs in the run directory. A relative path to a script at its beginning refers to the current directory.
 std::string from_here(const std::string& incident) {
   const std::size_t end = std::min(incident.find_first_of(" \t\n;&|<>()$`'\"\\*?["), incident.size());
   const std::string script = incident.substr(0, end);
@@ -259,23 +260,23 @@ std::string from_here(const std::string& incident) {
   return shell_quoted(std::filesystem::absolute(script, ignored).string()) + incident.substr(end);
 }
 
-// A script that is named by its path at the beginning must be there, and executable, before anything starts.
+// A script that is named by a path at the beginning must exist and be executable before anything starts.
 Result<void> check_incident(const std::string& incident) {
   const std::string script = incident.substr(0, incident.find_first_of(" \t\n;&|<>()"));
   if (script.find_first_of("$`'\"\\*?[={") != std::string::npos) return {};
   if (script.find('/') == std::string::npos) {
     if (!is_program(script) || !program_in_path(script).empty()) return {};
-    return fail(ErrorKind::usage, fmt::format("--incident: '{}' is no command", script),
-                fmt::format("for the file here write './{}'", script));
+    return fail(ErrorKind::usage, fmt::format("--incident: '{}' is not a command", script),
+                fmt::format("for the file in this folder write './{}'", script));
   }
   if (::access(script.c_str(), X_OK) == 0 && !std::filesystem::is_directory(script)) return {};
   const bool there = std::filesystem::exists(script);
-  // What the shell finds relative to the run directory only the run can tell.
+  // Whether a shell finds a name relative to the run directory is known only during the run.
   if (!there && script.front() != '/' && !script.starts_with("./") && !script.starts_with("../")) return {};
   return fail(ErrorKind::usage,
               fmt::format("--incident: {} {}", script, there ? "cannot be executed" : "does not exist"),
               there ? fmt::format("chmod +x {}, or name its interpreter: sh {}", script, script)
-                    : "it is looked up from here, and runs in the run directory");
+                    : "its path is relative to this folder, but it runs in the run directory");
 }
 
 Result<int> trace_deployment(const TraceOptions& options, const Common& common) {
@@ -289,7 +290,7 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
   ROSE_CHECK(override_options(options, run_options.tracer));
   run_options.tracer.host_node = host_name();
   run_options.needs_work = true;
-  run_options.cut_short_is_result = true;  // Ctrl-C ends the recording, and what was recorded is written
+  run_options.cut_short_is_result = true;  // Ctrl-C ends the recording, and its result is written
   ROSE_TRY(const observe::TriggerOptions triggers, trigger_options(options.recording));
   ROSE_TRY(observe::DumpFiles files, open_dump_files(options.recording));
   std::vector<std::string> nodes;
@@ -310,7 +311,7 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
         log::warning("{}", added.error().message);
     }
     files.take_along(sources);
-    // In the run's folder, so that any number of them go side by side.
+    // In the run's folder, so that several can run in parallel.
     const std::filesystem::path socket = run_dir / observe::kRunSocket;
     Result<std::unique_ptr<Recording>> started = Recording::start(options.recording, socket, triggers, tracer, files);
     if (started) recording = std::move(*started);
@@ -318,13 +319,13 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
     log::info("tracing {} {} of {}; ready", config.nodes.size(), config.nodes.size() == 1 ? "node" : "nodes",
               config.name);
     if (recording && options.recording.control.empty())
-      log::debug("'rose dump --control {}' writes what this tracer has", socket.string());
+      log::debug("'rose dump --control {}' writes this tracer's window", socket.string());
   };
   run_options.tracer_gone = [&] {
     if (recording) recording->stop();
   };
 
-  // What nodes recorded lies in the run's directory: whoever asked for it wants to have it, whatever the oracle says.
+  // Recordings of nodes are in the run's directory. The user asked for them, so keep it whatever the verdict is.
   const bool records =
       std::any_of(config.nodes.begin(), config.nodes.end(), [](const config::Node& node) { return node.record; });
   ROSE_TRY(replay::RunStore store, replay::RunStore::open(std::nullopt, options.keep || records));
@@ -345,7 +346,7 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
   if (!made.workload.ok()) log::info("the workload {}", made.workload.note);
   if (made.incident && !made.incident->ok()) log::warning("the incident {}", made.incident->note);
 
-  // No fault is planned here: the oracle alone decides.
+  // No fault is planned here, so the oracle alone decides.
   const schedule::Verdict verdict = made.result.verdict;
   Json result = {{"verdict", schedule::verdict_name(verdict)},
                  {"dump", last.file.string()},
@@ -373,7 +374,7 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
   ROSE_BUG("a verdict that is none");
 }
 
-// What --noise and -c make of the built-in list.
+// Prints the built-in list as changed by --noise and -c.
 Result<int> list_noise(TraceOptions options) {
   std::erase(options.noise, "list");
   observe::TracerOptions tracer;
@@ -386,12 +387,13 @@ Result<int> list_noise(TraceOptions options) {
   return 0;
 }
 
-// What JVMs that rose will trace are to be started with.
+// Writes the agent for JVMs that rose will trace later.
 Result<int> write_agent(const TraceOptions& options, const Common& common) {
   if (options.profile.empty())
-    return fail(ErrorKind::usage,
-                "--java-agent without targets writes the agent, and needs --profile: it says which methods are watched",
-                "name what to trace, or give a profile");
+    return fail(
+        ErrorKind::usage,
+        "--java-agent without targets writes the agent, and needs --profile, which determines the methods to watch",
+        "name what to trace, or give a profile");
   ROSE_TRY(const std::optional<profile::Profile> profile, load_profile(options.profile, profile::Part::functions));
   return write_java_agent(options.java_agent, *profile, kHotFunctionShare * profile->infrequent_below,
                           options.java_exceptions, common);
@@ -402,28 +404,29 @@ Result<int> run_trace(const TraceOptions& options, const Common& common) {
   const bool deployment = !options.config.empty();
   const int chosen = (deployment ? 1 : 0) + (options.command.empty() ? 0 : 1) + (options.targets.empty() ? 0 : 1);
   if (deployment && !options.java_agent.empty())
-    return fail(ErrorKind::usage,
-                "--java-agent does not go with -c rose.toml: there, nodes' JVMs have the agent from rose");
+    return fail(
+        ErrorKind::usage,
+        "--java-agent and -c rose.toml exclude each other: there, rose itself gives the agent to the nodes' JVMs");
   if (chosen == 0 && !options.java_agent.empty()) return write_agent(options, common);
   if (!options.java_exceptions.empty())
     return fail(ErrorKind::usage,
-                "--java-exceptions goes with --java-agent without targets, which writes the agent's instructions");
+                "--java-exceptions requires --java-agent without targets, which writes the agent's instructions");
   if (chosen == 0)
     return fail(ErrorKind::usage, "nothing to trace",
-                "name it: --pid, --cgroup, --unit, --container, --node NAME=..., -c rose.toml, or -- CMD ARG...");
+                "name a target: --pid, --cgroup, --unit, --container, --node NAME=..., -c rose.toml, or -- CMD ARG...");
   if (chosen > 1)
-    return fail(ErrorKind::usage,
-                "only one of -c rose.toml, running targets (--pid, --cgroup, ...) and -- CMD can be traced");
+    return fail(ErrorKind::usage, "-c rose.toml, running targets (--pid, --cgroup, ...) and -- CMD exclude each other");
   if (!deployment && !options.incident.empty())
     return fail(ErrorKind::usage, "--incident needs -c rose.toml: it runs beside the deployment's workload");
   if (deployment && !options.duration.empty())
-    return fail(ErrorKind::usage, "--duration does not go with -c rose.toml: the workload's end decides");
+    return fail(ErrorKind::usage, "--duration and -c rose.toml exclude each other: tracing ends with the workload");
   if (deployment && !options.binaries.empty())
-    return fail(ErrorKind::usage, "--binary does not go with -c rose.toml: the file names functions and binaries");
+    return fail(ErrorKind::usage,
+                "--binary and -c rose.toml exclude each other: the file names functions and binaries");
   if (!options.functions.empty() && options.binaries.empty())
-    return fail(ErrorKind::usage, "--function needs --binary: the file its functions are in");
+    return fail(ErrorKind::usage, "--function needs --binary: the file with the function");
   if (!options.binaries.empty() && options.functions.empty() && options.profile.empty())
-    return fail(ErrorKind::usage, "--binary without --function: nothing is looked for in it",
+    return fail(ErrorKind::usage, "--binary without --function: nothing is watched in it",
                 "name functions, or give a --profile");
   return deployment ? trace_deployment(options, common) : trace_running(options, common);
 }
@@ -436,28 +439,22 @@ Command trace_command() {
   const std::string what = "What to trace";
   Command command = {
       .name = "trace",
-      .summary = "Record what fails in running systems, in a window that 'rose dump' writes",
+      .summary = "Record failures and rare events of running systems in a window that 'rose dump' writes",
       .synopsis =
           {"(--pid PID... | --cgroup PATH... | --unit UNIT... | --container ID... | --node NAME=WHAT...) [OPTION...]",
            "-c rose.toml [--incident CMD] [OPTION...]", "[OPTION...] -- CMD [ARG...]",
            "--java-agent DIR --profile FILE"},
       .description =
           "It runs beside a system in production, at very low cost, and keeps the last events in memory: system calls "
-          "that failed, "
-          "connections that fell silent, processes that crashed, exited or were paused, rare state-changing calls, and "
-          "rare functions. It "
-          "prints one line when it is ready. SIGUSR1, 'rose dump' and the triggers below write the window and go on; "
-          "SIGINT and SIGTERM "
-          "write it and end.\n\n"
-          "Units, containers and cgroups are followed by path, through restarts, and may be named before they run. "
-          "--pid follows a "
-          "process and its descendants. Targets without a name of their own are one node, named after the host.\n\n"
-          "With -c it stands in for production: it starts the deployment and its workload, traces every node, runs the "
-          "incident beside "
-          "the workload, asks the oracle at the end, and always writes the dump.\n\n"
-          "Root is not needed to trace what runs: CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN do. What is no longer needed "
-          "once it is "
-          "attached is given up.",
+          "that failed, connections that fell silent, processes that crashed, exited or were paused, rare "
+          "state-changing calls, and rare functions. It prints one line when it is ready. SIGUSR1, 'rose dump' and the "
+          "triggers below write the window and tracing continues; SIGINT and SIGTERM write it and end.\n\nUnits, "
+          "containers and cgroups are identified by path, through restarts, and may be named before they run. --pid "
+          "follows a process and its descendants. Targets without a name of their own form one node, named after the "
+          "host.\n\nWith -c it stands in for production: it starts the deployment and its workload, traces every node, "
+          "runs the incident beside the workload, runs the oracle at the end, and always writes the dump.\n\nTracing "
+          "running processes does not need root: CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN are enough. Once attached, it "
+          "drops what it no longer needs.",
       .examples = {"rose trace --unit my-database -o dump.bin",
                    "rose trace --pid $(pidof redis-server) -o dump.bin --dump-on-crash",
                    "rose trace -c rose.toml --incident ./incident.sh -o dump.bin"},
@@ -472,7 +469,7 @@ Command trace_command() {
               {.names = "--cgroup",
                .slot = &targets.cgroups,
                .value = "PATH",
-               .help = "Everything in these cgroups (v2), also once they are made again",
+               .help = "Everything in these cgroups (v2), also after they are removed and created again",
                .group = what,
                .completes = Completes::folder},
               {.names = "--unit",
@@ -495,8 +492,8 @@ Command trace_command() {
               {.names = "--label",
                .slot = &targets.labels,
                .value = "KEY=VALUE",
-               .help = "What else the nodes are called, for who reads the dump: cluster=east. Units, and the names of "
-                       "containers and pods, are in it anyway",
+               .help = "Other names of the nodes, for the reader of the dump: cluster=east. Units, and the names of "
+                       "containers and pods, are included in any case",
                .group = what,
                .one_each = true},
               {.names = "-c,--config",
@@ -521,13 +518,14 @@ Command trace_command() {
               {.names = "--profile",
                .slot = &options->profile,
                .value = "FILE",
-               .help = "Watch the functions that this profile calls infrequent: those of the node of that name, of all "
-                       "nodes where it knows none",
+               .help = "Watch the functions that this profile calls infrequent: those of the node with that name, or "
+                       "of all nodes if it contains no such node",
                .completes = Completes::file},
               {.names = "--binary",
                .slot = &options->binaries,
                .value = "FILE",
-               .help = "Files whose functions --function names, or --profile where its own path is not on this host",
+               .help = "Files that contain the functions of --function, or those of --profile if its own path is not "
+                       "on this host",
                .completes = Completes::file},
               {.names = "--function",
                .slot = &options->functions,
@@ -536,16 +534,14 @@ Command trace_command() {
               {.names = "--java-agent",
                .slot = &options->java_agent,
                .value = "DIR",
-               .help =
-                   "Methods of JVMs that were started with the agent in this folder. Without targets: write the agent "
-                   "there, for the methods "
-                   "that --profile calls infrequent and that return no object, and say how JVMs are started with it",
+               .help = "Methods of JVMs that were started with the agent in this folder. Without targets: write the "
+                       "agent there, for the methods that --profile calls infrequent and that return no object, and "
+                       "print how to start JVMs with it",
                .completes = Completes::folder},
               {.names = "--java-exceptions",
                .slot = &options->java_exceptions,
                .value = "NAME",
-               .help =
-                   "Where the agent is written: exceptions that leave these methods (names or globs) are told, too"},
+               .help = "When the agent is written: also record exceptions that leave these methods (names or globs)"},
               {.names = "--window",
                .slot = &options->window,
                .value = "N",
@@ -555,7 +551,7 @@ Command trace_command() {
               {.names = "--memory",
                .slot = &options->memory,
                .value = "SIZE",
-               .help = "Memory to keep them in",
+               .help = "Memory for them",
                .otherwise = "64MiB"},
               {.names = "--interface",
                .slot = &options->interfaces,
@@ -565,30 +561,26 @@ Command trace_command() {
               {.names = "--network-delay",
                .slot = &options->network_delay,
                .value = "DURATION",
-               .help = "Silence of a connection that counts",
+               .help = "Shortest silence of a connection that is recorded",
                .otherwise = "5s"},
               {.names = "--pause",
                .slot = &options->pause,
                .value = "DURATION",
-               .help = "Pause of a process that counts",
+               .help = "Shortest pause of a process that is recorded",
                .otherwise = "3s"},
-              {.names = "--duration",
-               .slot = &options->duration,
-               .value = "DURATION",
-               .help = "End by itself after this long"},
+              {.names = "--duration", .slot = &options->duration, .value = "DURATION", .help = "End after this time"},
               {.names = "--keep", .slot = &options->keep, .help = "With -c: keep the run directory"},
               {.names = "--noise",
                .slot = &options->noise,
                .value = "RULE",
                .help = "Failures that are expected, so counted and not recorded: CALL:ERROR adds to the built-in list "
-                       "('*:ENOENT': every "
-                       "call), -CALL:ERROR takes out, none clears it, list prints it",
+                       "('*:ENOENT': every call), -CALL:ERROR removes, none clears it, list prints it",
                .one_each = true},
           },
-      .environment = {{"XDG_RUNTIME_DIR", "Where the control socket of a user other than root is made."}},
+      .environment = {{"XDG_RUNTIME_DIR", "Folder of the control socket of a user other than root."}},
       .files = {{"/run/rose/trace.sock",
-                 "The control socket that 'rose dump' talks to, unless --control names another. With -c it is "
-                 "trace.sock in the run's folder."}},
+                 "The control socket for 'rose dump', unless --control names another. With -c it is trace.sock in the "
+                 "run's folder."}},
       .run = [options](const Common& common) { return run_trace(*options, common); },
   };
   for (Option& option : recording_options(options->recording)) command.options.push_back(std::move(option));

@@ -1,4 +1,4 @@
-// rose worker: makes runs for a diagnosis elsewhere.
+// rose worker: makes runs for a diagnosis on another machine.
 #include "engine/worker.h"
 
 #include <fcntl.h>
@@ -13,11 +13,11 @@ namespace {
 Result<int> run_worker() {
   if (::isatty(STDIN_FILENO) != 0 || ::isatty(STDOUT_FILENO) != 0)
     return fail(ErrorKind::usage,
-                "a worker speaks with 'rose diagnose' on its standard input and output, not with a terminal",
+                "a worker communicates with 'rose diagnose' on its standard input and output, not with a terminal",
                 "'rose diagnose --engine' starts it");
   ROSE_CHECK(cancel::install());
   export_own_name();
-  // What runs write must not come between the messages.
+  // The output of runs must not be mixed with the messages, which use stdin and stdout.
   Fd in(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
   Fd out(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
   const Fd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
@@ -36,16 +36,14 @@ Result<int> run_worker() {
 Command worker_command() {
   return {
       .name = "worker",
-      .summary = "Make runs for a diagnosis elsewhere; what its engine starts",
+      .summary = "Make runs for a diagnosis on another machine; started by its engine",
       .description =
-          "'rose diagnose --engine' has workers started where there is room: by srun, ssh, kubectl or a command. A "
-          "worker reads what to do from "
-          "its standard input: the folder of the configuration once, then schedule after schedule. It makes a run of "
-          "each and writes what came of "
-          "it, traces included, to its standard output. When its input ends it ends its run, undoes it, and ends.\n\n"
-          "It needs what runs need: root, and the kernel features that 'rose doctor' lists. What a worker that was "
-          "killed has left on its "
-          "host, the next one undoes, as 'rose heal' does.",
+          "'rose diagnose --engine' starts workers where there are resources: by srun, ssh, kubectl or a command. A "
+          "worker reads its tasks from its standard input: the folder of the configuration once, then schedule after "
+          "schedule. It makes a run of each and writes the result, including traces, to its standard output. When its "
+          "input ends, it ends and undoes its current run, and exits.\n\nIt needs what runs need: root, and the kernel "
+          "features that 'rose doctor' lists. Leftovers of a worker that was killed are removed by the next one on "
+          "that host, as 'rose heal' does.",
       .examples = {"rose diagnose --trace dump.bin -c rose.toml --engine 'rose worker' --workers 2",
                    "rose diagnose --trace dump.bin -c rose.toml --engine 'lxc exec lab -- rose worker'"},
       .options = {},

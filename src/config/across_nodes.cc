@@ -1,4 +1,4 @@
-// What must agree between nodes: names, what is named in commands, addresses.
+// Checks across nodes: unique names, references to other nodes, addresses.
 #include <algorithm>
 #include <map>
 
@@ -20,8 +20,8 @@ void ConfigReader::check_names() {
       problems_.add(places_[i].name, fmt::format("node.name: '{}' is taken by the node in line {}, names must differ",
                                                  name, other.line));
     else
-      problems_.add(places_[i].name, fmt::format("node.name: '{}' and '{}' (line {}) give one variable, ROSE_IP_{}; "
-                                                 "names must differ in more than '-' and '_'",
+      problems_.add(places_[i].name, fmt::format("node.name: '{}' and '{}' (line {}) give the same variable, "
+                                                 "ROSE_IP_{}; names must differ in more than '-' and '_'",
                                                  name, other.name, other.line, it->first));
   }
 }
@@ -42,7 +42,8 @@ void ConfigReader::check_named_nodes() {
 
 void ConfigReader::assign_addresses() {
   const Subnet subnet = subnet_of(config_.deployment);
-  const auto fixed = [](const Node& node) { return node.attach.has_value(); };  // lives where it lives
+  // attached nodes are not started by rose, so it cannot place them
+  const auto fixed = [](const Node& node) { return node.attach.has_value(); };
   std::map<std::uint32_t, const Node*> taken;
   std::size_t wanted = 0;
   for (std::size_t i = 0; i < config_.nodes.size(); ++i) {
@@ -67,10 +68,11 @@ void ConfigReader::assign_addresses() {
     else if (address->tail() == subnet.client()) wrong(fmt::format("is the client's address, {}", range));
     else if (const auto [it, fresh] = taken.emplace(address->tail(), &node); !fresh)
       wrong(fmt::format("is taken by node '{}', addresses must differ", it->second->name));
-    else node.ip = address->text();  // an IPv6 address has many spellings
+    else node.ip = address->text();  // normalised, because an IPv6 address can be spelled in several ways
   }
   if (problems_.any()) return;
-  const std::size_t room = subnet.last() - subnet.network() - 2;  // not the first, the last and the client's
+  // without the first, the last and the client's address
+  const std::size_t room = subnet.last() - subnet.network() - 2;
   if (wanted > room) {
     problems_.add(
         subnet_place_,

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMostServices = 200;
 
-// "1m30s", "500ms"
+// Parses "1m30s" or "500ms".
 std::optional<std::int64_t> duration_of(std::string_view text) {
   static const std::map<std::string_view, std::int64_t> units = {
       {"us", 1000}, {"ms", kMillisecond}, {"s", kSecond}, {"m", 60 * kSecond}, {"h", 3600 * kSecond}};
@@ -43,7 +43,7 @@ std::optional<std::int64_t> duration_of(std::string_view text) {
 
 std::string kept(std::string text) { return replaced(std::move(text), "${", "$${"); }
 
-// --- Values
+// Values
 
 void ComposeReader::add(std::vector<std::string>& to, std::string word) {
   if (std::find(to.begin(), to.end(), word) == to.end()) to.push_back(std::move(word));
@@ -57,7 +57,7 @@ void ComposeReader::each(const Yaml& map, const Keys& readers, const std::string
       std::vector<std::string> known;
       for (const auto& [one, unused] : readers) known.push_back(one);
       const std::string near = did_you_mean(key, known);
-      refuse(member, fmt::format("{}: rose does not know '{}'", whose, key),
+      refuse(member, fmt::format("{}: unknown key '{}'", whose, key),
              near.empty() ? fmt::format("known are {}", fmt::join(known, ", ")) : near);
     }
     reader->second(member, key);
@@ -65,7 +65,7 @@ void ComposeReader::each(const Yaml& map, const Keys& readers, const std::string
 }
 
 std::string ComposeReader::text(const Yaml& value, std::string_view key) {
-  if (!value.is_scalar()) refuse(value, fmt::format("'{}': one value is needed", key));
+  if (!value.is_scalar()) refuse(value, fmt::format("'{}': a single value is needed", key));
   return value.text;
 }
 
@@ -79,7 +79,7 @@ bool ComposeReader::truth(const Yaml& value, std::string_view key) {
 std::int64_t ComposeReader::duration(const Yaml& value, std::string_view key) {
   const std::string word = text(value, key);
   const auto found = duration_of(word);
-  if (!found) refuse(value, fmt::format("'{}': '{}' is no duration such as 1m30s", key, word));
+  if (!found) refuse(value, fmt::format("'{}': '{}' is not a duration such as 1m30s", key, word));
   return *found;
 }
 
@@ -88,11 +88,11 @@ int ComposeReader::number(const Yaml& value, std::string_view key, int least) {
   int found = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), found);
   if (error != std::errc() || end != word.data() + word.size() || found < least || found > 10'000)
-    refuse(value, fmt::format("'{}': '{}' is no number from {} to 10000", key, word, least));
+    refuse(value, fmt::format("'{}': '{}' is not a number from {} to 10000", key, word, least));
   return found;
 }
 
-// One, or a list of them.
+// A string or a list of strings.
 std::vector<std::string> ComposeReader::texts(const Yaml& value, std::string_view key) {
   if (value.is_scalar()) return {value.text};
   if (!value.is_list()) refuse(value, fmt::format("'{}': a list is needed", key));
@@ -101,14 +101,14 @@ std::vector<std::string> ComposeReader::texts(const Yaml& value, std::string_vie
   return found;
 }
 
-// Words as they are, or a line that is split as a shell splits it.
+// A list of words, or a line that is split as a shell does.
 std::vector<std::string> ComposeReader::command(const Yaml& value, std::string_view key) {
   std::vector<std::string> found = value.is_scalar() ? compose::shell_words(value.text) : texts(value, key);
   for (std::string& word : found) word = kept(std::move(word));
   return found;
 }
 
-// {A: 1}, or ["A=1"]; "A" alone is without a value.
+// {A: 1} or ["A=1"]. "A" alone has no value.
 std::vector<std::pair<std::string, std::optional<std::string>>> ComposeReader::pairs(const Yaml& value,
                                                                                      std::string_view key) {
   std::vector<std::pair<std::string, std::optional<std::string>>> found;
@@ -130,18 +130,18 @@ std::vector<std::pair<std::string, std::optional<std::string>>> ComposeReader::p
   return found;
 }
 
-// --- The top of the file
+// Top level of the file
 
 Result<ComposeNodes> ComposeReader::read() {
   try {
     const Yaml& root = project_.root;
     const Yaml* services = root.is_map() ? root.find("services") : nullptr;
     if (services == nullptr || !services->is_map() || services->members.empty())
-      refuse(root, "there are no 'services'", "a Compose file is a map that names them under 'services:'");
+      refuse(root, "there are no 'services'", "'services' is missing");
     if (services->members.size() > kMostServices)
       refuse(*services, fmt::format("{} services, up to {} are accepted", services->members.size(), kMostServices));
     for (const auto& [name, where] : project_.without_value)
-      warn(fmt::format("the variable {} ({}) has no value: nothing stands for it, as Compose has it", name, where));
+      warn(fmt::format("the variable {} ({}) is not set and is replaced by nothing, as Compose does", name, where));
     const Known fine = [](const Yaml&, const std::string&) {};
     each(
         root,
@@ -154,10 +154,10 @@ Result<ComposeNodes> ComposeReader::read() {
          {"configs", [this](const Yaml& value, const std::string& key) { read_handed_of_file(value, key, configs_); }}},
         "the top of the file");
     for (const auto& [name, value] : services->members) {
-      if (!value.is_map()) refuse(value, fmt::format("service '{}' is no map", name));
+      if (!value.is_map()) refuse(value, fmt::format("service '{}' is not a map", name));
       if (is_started(name, value)) read_service(name, value);
     }
-    if (found_.nodes.empty()) refuse(*services, "no service is started: all have profiles, or no replicas");
+    if (found_.nodes.empty()) refuse(*services, "no service is started: all have profiles or no replicas");
     for (Node& node : found_.nodes)
       for (const auto& [alias, by] : linked_names_[node.name]) node.container->aliases.push_back(alias);
     check_dependencies();
@@ -172,7 +172,7 @@ Result<ComposeNodes> ComposeReader::read() {
   return std::move(found_);
 }
 
-// COMPOSE_PROFILES names the profiles that are wanted, or "*" all.
+// COMPOSE_PROFILES selects profiles; "*" selects all.
 bool ComposeReader::is_started(const std::string& name, const Yaml& value) {
   const Yaml* profiles = value.find("profiles");
   if (profiles == nullptr) return true;
@@ -182,7 +182,7 @@ bool ComposeReader::is_started(const std::string& name, const Yaml& value) {
   for (const std::string& one : wanted)
     if (one == "*" || std::find(own.begin(), own.end(), one) != own.end()) return true;
   left_out_.insert(name);
-  say(fmt::format("service {} has the profile {}, and is no node: COMPOSE_PROFILES={} starts it", name,
+  say(fmt::format("service {} has the profile {} and is not a node: COMPOSE_PROFILES={} starts it", name,
                   fmt::join(own, ", "), own.front()));
   return false;
 }
@@ -192,7 +192,7 @@ void ComposeReader::read_networks_of_file(const Yaml& value) {
     const std::string& named = name;
     networks_declared_.insert(name);
     if (network.kind != Yaml::Kind::null && !network.is_map())
-      refuse(network, fmt::format("network '{}' is no map", name));
+      refuse(network, fmt::format("network '{}' is not a map", name));
     const Known fine = [](const Yaml&, const std::string&) {};
     const Known none = [&](const Yaml&, const std::string& key) {
       say(fmt::format("network '{}' has '{}', which has no effect: all nodes are in the run's own network", named,
@@ -214,8 +214,7 @@ void ComposeReader::read_networks_of_file(const Yaml& value) {
            [&](const Yaml& member, const std::string& key) {
              if (member.is_map() || truth(member, key))
                warn(fmt::format(
-                   "network '{}' is external: what else is in it is not reached from a run, whose network is its own",
-                   named));
+                   "network '{}' is external: a run has its own network and cannot reach what else is in it", named));
            }},
           {"ipam",
            [&](const Yaml& member, const std::string& key) {
@@ -229,7 +228,7 @@ void ComposeReader::read_networks_of_file(const Yaml& value) {
   }
 }
 
-// Those of the mount that its file system knows. Devices and set-user-ID programs never work there.
+// Those options of the mount that tmpfs supports. nodev and nosuid are always in force.
 std::string ComposeReader::tmpfs_options(const Yaml& value, const std::string& volume, const std::string& all) {
   static constexpr std::array kKnown =
       std::to_array<std::string_view>({"size", "mode", "uid", "gid", "nr_inodes", "nr_blocks"});
@@ -253,9 +252,10 @@ void ComposeReader::read_volumes_of_file(const Yaml& value) {
   for (const auto& [name, volume] : value.members) {
     const std::string& named = name;
     if (name.empty() || name.front() == '.' || !std::all_of(name.begin(), name.end(), is_name_char))
-      refuse(volume, fmt::format("'{}' is no name for a volume", name),
-             "letters, digits, '.', '_' and '-' are, no '.' in front");
-    if (volume.kind != Yaml::Kind::null && !volume.is_map()) refuse(volume, fmt::format("volume '{}' is no map", name));
+      refuse(volume, fmt::format("'{}' is not a valid volume name", name),
+             "letters, digits, '.', '_' and '-' are accepted, but no '.' at the beginning");
+    if (volume.kind != Yaml::Kind::null && !volume.is_map())
+      refuse(volume, fmt::format("volume '{}' is not a map", name));
     volumes_[name] = {};
     const Known fine = [](const Yaml&, const std::string&) {};
     each(volume,
@@ -264,14 +264,14 @@ void ComposeReader::read_volumes_of_file(const Yaml& value) {
           {"external",
            [&](const Yaml& member, const std::string& key) {
              if (member.is_map() || truth(member, key))
-               warn(fmt::format("volume '{}' is external: each run has an empty one of its own instead", named));
+               warn(fmt::format("volume '{}' is external: each run uses an empty one of its own instead", named));
            }},
           {"driver",
            [&](const Yaml& member, const std::string& key) {
              if (const std::string driver = text(member, key); driver != "local")
                refuse(
                    member,
-                   fmt::format("volume '{}' has the driver '{}': each run has volumes of its own, by the driver local",
+                   fmt::format("volume '{}' has the driver '{}': each run uses its own volumes with the driver local",
                                named, driver));
            }},
           {"driver_opts",
@@ -283,7 +283,7 @@ void ComposeReader::read_volumes_of_file(const Yaml& value) {
                return;
              }
              if (how != "bind" && !how.starts_with("bind,"))
-               refuse(member, fmt::format("volume '{}' is of type '{}': each run has volumes of its own", named, type),
+               refuse(member, fmt::format("volume '{}' is of type '{}': each run uses its own volumes", named, type),
                       "known are type: tmpfs, and o: bind with a device");
              volumes_[named].folder = path(member.scalar("device"));
            }}},
@@ -306,8 +306,8 @@ void ComposeReader::read_handed_of_file(const Yaml& value, const std::string& ki
              const std::string variable = text(member, key);
              handed.content = lookup_(variable);
              if (!handed.content)
-               refuse(member, fmt::format("{} '{}' is the variable {}, which has no value", kind, name, variable),
-                      "set it, or write it into .env beside the Compose file");
+               refuse(member, fmt::format("{} '{}' is the variable {}, which is not set", kind, name, variable),
+                      "set it, or add it to .env beside the Compose file");
            }},
           {"external",
            [&](const Yaml& member, const std::string& key) {
@@ -318,12 +318,12 @@ void ComposeReader::read_handed_of_file(const Yaml& value, const std::string& ki
   }
 }
 
-// --- All services together
+// All services together
 
 void ComposeReader::check_networks() {
   for (std::size_t i = 1; i < networks_.size(); ++i)
     if (networks_[i] != networks_[0])
-      say("services have networks of their own: here all nodes are in one, and reach each other");
+      say("services have different networks: in a run all nodes share one network and can reach each other");
 }
 
 void ComposeReader::check_dependencies() {
@@ -340,14 +340,14 @@ void ComposeReader::check_dependencies() {
     for (const Dependency& one : node.container->after) {
       if (!known.contains(one.node)) {
         const bool profile = left_out_.contains(one.node);
-        wrong(one, fmt::format("'{}' depends on '{}', which is no service that is started", node.name, one.node),
-              profile ? "it has a profile: COMPOSE_PROFILES names those that are started" : "");
+        wrong(one, fmt::format("'{}' depends on '{}', which is not started", node.name, one.node),
+              profile ? "it has a profile: COMPOSE_PROFILES selects the services that are started" : "");
       }
       if (one.when == Dependency::When::healthy && !known[one.node]->container->health)
         wrong(one, fmt::format("'{}' waits for '{}' to be healthy, which has no healthcheck", node.name, one.node),
-              "that of an image is not run: write it into the Compose file");
+              "the image's own healthcheck is not run: write it into the Compose file");
     }
-  // In turns: whoever depends only on those that stand already is next.
+  // Repeatedly takes the services whose dependencies have already been placed.
   std::set<std::string> standing;
   for (bool more = true; more;) {
     more = false;
@@ -362,10 +362,10 @@ void ComposeReader::check_dependencies() {
   }
   for (const Node& node : found_.nodes)
     if (!standing.contains(node.name))
-      throw Wrong{0, node.line, fmt::format("'{}' depends on itself, by way of others", node.name), ""};
+      throw Wrong{0, node.line, fmt::format("'{}' depends on itself through other services", node.name), ""};
 }
 
-// Each replica is a node; the service's name stands for all of them.
+// Each replica becomes a node. References to the service refer to all of them.
 void ComposeReader::make_replicas() {
   if (replicas_.empty()) return;
   std::vector<Node> all;
@@ -402,7 +402,7 @@ void ComposeReader::make_replicas() {
 
 Result<ComposeNodes> read_compose(std::string_view text, const std::filesystem::path& file,
                                   const compose::Lookup& lookup, const std::vector<std::filesystem::path>& further) {
-  // Compose's own variable, in case a file asks for it.
+  // A variable that Compose itself sets, in case the file uses it.
   const compose::Lookup all = [&](const std::string& name) -> std::optional<std::string> {
     if (auto value = lookup(name)) return value;
     if (name == "COMPOSE_PROJECT_NAME") return file.parent_path().filename().string();
@@ -425,12 +425,12 @@ Result<ComposeNodes> read_compose_files(const std::vector<std::filesystem::path>
     return std::nullopt;
   };
   ROSE_TRY(ComposeNodes found, read_compose(text, file, lookup, {files.begin() + 1, files.end()}));
-  // Which Compose reads by itself where no file is named.
+  // Compose reads this file too if no file is named on its command line.
   const std::filesystem::path override_file =
       file.parent_path() / fmt::format("{}.override{}", file.stem().string(), file.extension().string());
   std::error_code error;
   if (files.size() == 1 && std::filesystem::exists(override_file, error))
-    found.warnings.push_back(fmt::format("{0} is beside it, and is not read: compose = [\"{1}\", \"{0}\"] reads both",
+    found.warnings.push_back(fmt::format("{0} beside it is not read: compose = [\"{1}\", \"{0}\"] reads both",
                                          override_file.filename().string(), file.filename().string()));
   return found;
 }

@@ -1,6 +1,5 @@
-// A Compose file as nodes: what it says of its services is taken as Compose means it; what has no effect in a run is
-// told, and what rose cannot do is refused, with file and line. `rose init` reads such files too, to draft a rose.toml
-// from.
+// Converts a Compose file to nodes, with Compose's semantics. Settings that have no effect in a run are reported; those
+// that rose cannot carry out are refused with file and line. `rose init` uses it too, to write a first rose.toml.
 #pragma once
 
 #include <filesystem>
@@ -15,17 +14,17 @@
 namespace rose::config {
 
 struct ComposeNodes {
-  std::vector<Node> nodes;  // the services that are started, in the file's order; addresses where the file gives them
-  std::string subnet;       // of the network that gives them; "": none does
-  std::vector<std::string> words;     // what has no effect, and why: for whoever asks
-  std::vector<std::string> warnings;  // what is not as Compose would have it
+  std::vector<Node> nodes;  // the services that are started, in file order; with addresses if the file gives them
+  std::string subnet;       // of the network with those addresses; "" if there is none
+  std::vector<std::string> words;     // settings without effect, and why; reported on request
+  std::vector<std::string> warnings;  // settings that rose handles differently than Compose
 };
 
-// `lookup` knows the variables of "${TAG:-7}". ErrorKind::input.
+// `lookup` resolves variables such as "${TAG:-7}". Returns ErrorKind::input.
 [[nodiscard]] Result<ComposeNodes> read_compose(std::string_view text, const std::filesystem::path& file,
                                                 const compose::Lookup& lookup,
                                                 const std::vector<std::filesystem::path>& further = {});
-// Each put over those before, with this process's variables and those of `.env` beside the first.
+// Each file overrides the previous ones. Variables come from this process and from `.env` beside the first file.
 [[nodiscard]] Result<ComposeNodes> read_compose_files(const std::vector<std::filesystem::path>& files);
 
 }  // namespace rose::config

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostFiles = 50;
 constexpr std::size_t kMostDepthOfFiles = 8;
-constexpr std::size_t kMostExtended = 20;  // services behind each other
+constexpr std::size_t kMostExtended = 20;  // length of a chain of `extends`
 
 struct Refusal {
   int file;
@@ -42,7 +42,7 @@ void drop(Yaml& map, std::string_view key) {
   std::erase_if(map.members, [key](const auto& member) { return member.first == key; });
 }
 
-// Maps that may also be written as lists: of NAME=VALUE, NAME:VALUE, or of names alone.
+// Maps that may also be written as lists of NAME=VALUE, NAME:VALUE or names only.
 enum class Pairs { none, equals, colon, names };
 Pairs pairs_of(std::string_view key) {
   static const std::set<std::string_view> with_equals = {"environment", "labels",      "args",
@@ -110,7 +110,7 @@ class ProjectReader {
   }
 
  private:
-  // Variables are put in, and it is noted whose file this is.
+  // Substitutes variables and records the file that each value comes from.
   void prepare(Yaml& value, int file, const Lookup& lookup) {
     value.file = file;
     if (value.is_scalar() && value.text.find('$') != std::string::npos) {
@@ -119,8 +119,8 @@ class ProjectReader {
       for (const std::string& name : without) {
         if (value.text.find("${" + name + ":?") != std::string::npos ||
             value.text.find("${" + name + "?") != std::string::npos)
-          refuse(value, fmt::format("the variable {} is needed and has no value", name),
-                 "set it, or write it into .env beside the Compose file");
+          refuse(value, fmt::format("the required variable {} is not set", name),
+                 "set it, or add it to .env beside the Compose file");
         if (std::none_of(project_.without_value.begin(), project_.without_value.end(),
                          [&](const auto& one) { return one.first == name; }))
           project_.without_value.emplace_back(
@@ -143,7 +143,7 @@ class ProjectReader {
     return std::move(*parsed);
   }
 
-  // One file with what it includes, and its services with what they extend.
+  // Adds a file's includes and resolves the `extends` of its services.
   Yaml whole(Yaml root, const std::filesystem::path& folder, const Lookup& lookup, std::size_t depth) {
     extend_services(root, folder, lookup);
     if (folder != folder_) make_absolute(root, folder);
@@ -172,7 +172,7 @@ class ProjectReader {
       else if (key == "env_file")
         for (const Yaml& item : list.items) env_files.push_back(path_from(folder, item.text));
       else
-        refuse(value, fmt::format("rose does not know '{}' of an include", key),
+        refuse(value, fmt::format("unknown key '{}' in an include", key),
                "known are path, project_directory and env_file");
     }
     if (paths.empty()) refuse(entry, "an include without a path");
@@ -226,11 +226,12 @@ class ProjectReader {
                 const Lookup& lookup, std::size_t depth) {
     const Yaml* extends = service.is_map() ? service.find("extends") : nullptr;
     if (extends == nullptr) return service;
-    if (depth >= kMostExtended) refuse(*extends, fmt::format("service '{}' extends itself, by way of others", name));
+    if (depth >= kMostExtended)
+      refuse(*extends, fmt::format("service '{}' extends itself through other services", name));
     std::string base = extends->is_scalar() ? extends->text : extends->scalar("service");
     for (const auto& [key, value] : extends->members)
       if (key != "service" && key != "file")
-        refuse(value, fmt::format("rose does not know '{}' of 'extends'", key), "known are service and file");
+        refuse(value, fmt::format("unknown key '{}' in 'extends'", key), "known are service and file");
     if (base.empty()) refuse(*extends, "'extends': the name of a service is needed");
     Yaml under;
     if (const std::string file = extends->is_map() ? extends->scalar("file") : ""; !file.empty()) {
@@ -244,7 +245,7 @@ class ProjectReader {
     } else {
       const Yaml* found = services.find(base);
       if (found == nullptr)
-        refuse(*extends, fmt::format("'{}' extends '{}', which is no service of this file", name, base));
+        refuse(*extends, fmt::format("'{}' extends '{}', which is not a service of this file", name, base));
       under = extended(services, base, *found, folder, lookup, depth + 1);
     }
     Yaml own = service;
@@ -299,7 +300,7 @@ class ProjectReader {
 }  // namespace
 
 Result<std::string> small_file(const std::filesystem::path& path) {
-  if (!open_regular(path)) return fail(ErrorKind::input, fmt::format("{} is no file that can be read", path.string()));
+  if (!open_regular(path)) return fail(ErrorKind::input, fmt::format("{} is not a readable file", path.string()));
   return read_file(path, kMostYamlBytes);
 }
 
@@ -332,7 +333,7 @@ Yaml merged(const Yaml& base, const Yaml& own, std::string_view key) {
   if (base.kind == Yaml::Kind::null || key == "command" || key == "entrypoint" || key == "test") return own;
   if (const Pairs how = pairs_of(key);
       how != Pairs::none && (base.is_list() || own.is_list()) && !base.is_scalar() && !own.is_scalar()) {
-    // A name without a value stands for the variable of that name, so it replaces what was said.
+    // A name without a value refers to the variable of that name, so it overrides an earlier value.
     Yaml both = base.is_list() ? as_map(base, how) : base;
     for (const auto& [name, value] : (own.is_list() ? as_map(own, how) : own).members) {
       const Yaml* there = both.find(name);

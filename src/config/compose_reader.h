@@ -1,5 +1,5 @@
-// Of compose.h's reader, which two files share: compose.cc reads what stands at the top of the file and puts the
-// services together, compose_service.cc reads one service.
+// The reader behind compose.h. compose.cc reads the top level of the file and combines the services, compose_service.cc
+// reads one service.
 #pragma once
 
 #include <filesystem>
@@ -29,7 +29,7 @@ class ComposeReader {
     std::string what;
     std::string hint;
   };
-  // A secret or config of the top: a file of this machine, or what it says.
+  // A secret or config declared at the top level: a file on this machine, or literal content.
   struct Handed {
     std::string file;
     std::optional<std::string> content;
@@ -44,7 +44,7 @@ class ComposeReader {
   void say(std::string word) { add(found_.words, std::move(word)); }
   void warn(std::string word) { add(found_.warnings, std::move(word)); }
   static void add(std::vector<std::string>& to, std::string word);
-  // Each member by its reader; keys that begin with "x-" are anybody's own.
+  // Calls the reader of each member. Keys that begin with "x-" are extensions and ignored.
   static void each(const Yaml& map, const Keys& readers, const std::string& whose);
 
   static std::string text(const Yaml& value, std::string_view key);
@@ -65,12 +65,12 @@ class ComposeReader {
   void check_networks();
   void make_replicas();
 
-  struct Service {  // while it is read
+  struct Service {  // state while a service is read
     Node node;
     std::map<std::string, std::string> from_files;
     std::set<std::string> networks{"default"};
     std::optional<int> replicas;
-    std::optional<Restart> deployed_restart;  // of `deploy`, which counts before `restart`
+    std::optional<Restart> deployed_restart;  // from `deploy`, which has priority over `restart`
     std::string domain;
     Container& container() { return *node.container; }
     void option(const std::string& flag, std::string word) {
@@ -79,9 +79,9 @@ class ComposeReader {
   };
   void read_service(const std::string& name, const Yaml& value);
   Keys service_keys(Service& service);
-  Keys run_keys(Service& service);            // what rose itself does in a run
-  static Keys option_keys(Service& service);  // what the engine does, by an option of its command line
-  Keys keys_without_effect();                 // said, or refused where the service would be another one
+  Keys run_keys(Service& service);            // applied by rose itself
+  static Keys option_keys(Service& service);  // passed to the engine as options
+  Keys keys_without_effect();                 // reported, or refused if ignoring them would change the service
   void read_environment(const Yaml& value, Service& service);
   void read_env_files(const Yaml& value, Service& service);
   void read_volume(const Yaml& value, Service& service);
@@ -105,22 +105,22 @@ class ComposeReader {
   const compose::Lookup& lookup_;
   ComposeNodes found_;
   struct Volume {
-    std::string folder;                // of this machine, that it stands for; "": it is one of the run's own
-    std::optional<std::string> tmpfs;  // it is held in memory: its mount's options
+    std::string folder;                // the folder on this machine that backs it; "": a volume of the run
+    std::optional<std::string> tmpfs;  // mount options, if it is held in memory
   };
-  std::map<std::string, Volume> volumes_;  // declared
+  std::map<std::string, Volume> volumes_;  // declared volumes
   std::set<std::string> networks_declared_;
-  std::map<std::string, std::string> subnets_;  // of networks
-  std::string addressed_;                       // the network whose addresses nodes have
+  std::map<std::string, std::string> subnets_;  // by network
+  std::string addressed_;                       // the network that nodes have addresses in
   std::map<std::string, Handed> secrets_, configs_;
   std::set<std::string> left_out_;               // services that are not started
-  std::map<std::string, int> replicas_;          // of services with more than one
-  std::vector<std::set<std::string>> networks_;  // of each node
+  std::map<std::string, int> replicas_;          // for services with more than one replica
+  std::vector<std::set<std::string>> networks_;  // by node
   std::map<std::string, std::vector<std::pair<std::string, std::string>>>
-      linked_names_;  // of a service: names, and who knows it by them
+      linked_names_;  // by service: aliases from `links`, and the services that know it by each alias
 };
 
-// What rose would replace stays as Compose has it.
+// Escapes text that rose would otherwise substitute, so that it stays as Compose has it.
 [[nodiscard]] std::string kept(std::string text);
 
 }  // namespace rose::config

@@ -1,4 +1,4 @@
-// One service of a Compose file.
+// Reads one service of a Compose file.
 #include <algorithm>
 #include <charconv>
 
@@ -13,10 +13,10 @@ namespace rose::config {
 namespace {
 
 constexpr int kAlways = 1'000'000;
-constexpr std::int64_t kEngineDelay = 100'000'000;  // engines' first delay of a restart
+constexpr std::int64_t kEngineDelay = 100'000'000;  // delay before an engine's first restart
 constexpr int kMostReplicas = 64;
 
-// Names of images have lower-case letters, digits, and single dots and dashes between them.
+// Image names consist of lower-case letters and digits with single dots and dashes between them.
 std::string image_part(std::string_view text) {
   std::string part;
   for (const char c : text) {
@@ -29,7 +29,7 @@ std::string image_part(std::string_view text) {
   return part.empty() ? "x" : part;
 }
 
-// Of macOS, where folders are shared with a virtual machine.
+// Consistency options for shared folders on macOS; without effect on Linux.
 bool means_nothing_here(std::string_view option) {
   return option == "cached" || option == "delegated" || option == "consistent";
 }
@@ -52,7 +52,7 @@ ComposeReader::Keys ComposeReader::run_keys(Service& service) {
          container.image = text(member, key);
          if (container.image.empty())
            refuse(member, "'image' is empty",
-                  "its variable has no value: set it, or write it into .env beside the Compose file");
+                  "its variable is not set: set it, or add it to .env beside the Compose file");
        }},
       {"build", [this, &container](const Yaml& member, const std::string&) { read_build(member, container); }},
       {"command",
@@ -99,7 +99,7 @@ ComposeReader::Keys ComposeReader::run_keys(Service& service) {
       {"pull_policy",
        [&container](const Yaml& member, const std::string& key) {
          const std::string policy = text(member, key);
-         // Of a build, the engine's cache says what is to be done.
+         // With a build, the engine's cache decides what has to be done.
          if (policy == "missing" || policy == "if_not_present" || policy == "build") return;
          if (policy != "always" && policy != "never")
            refuse(member, fmt::format("'pull_policy': '{}' was found", policy),
@@ -132,12 +132,13 @@ ComposeReader::Keys ComposeReader::option_keys(Service& service) {
         service.option(flag, right ? fmt::format("{}{}{}", left, between, *right) : left);
     };
   };
-  // Those whose neighbours of the same machine would be meant.
+  // Options that share a namespace with the host or a container outside the run.
   const auto shared_option = [&service](std::string flag) -> Known {
     return [&service, flag](const Yaml& member, const std::string& key) {
       const std::string word = text(member, key);
       if (word.starts_with("service:") || word.starts_with("container:"))
-        refuse(member, fmt::format("'{}': '{}' shares that of another container, which rose does not do", key, word),
+        refuse(member,
+               fmt::format("'{}': '{}' shares that of another container, which rose does not support", key, word),
                "host, private and shareable are possible");
       if (!word.empty()) service.option(flag, word);
     };
@@ -191,23 +192,23 @@ ComposeReader::Keys ComposeReader::keys_without_effect() {
   };
   const Known fine = [](const Yaml&, const std::string&) {};
   const Known no_hooks = [](const Yaml& member, const std::string& key) {
-    refuse(member, fmt::format("'{}': commands beside the service's own are not run", key),
-           "run them by the workload or the service's command");
+    refuse(member, fmt::format("'{}': commands other than the service's own are not run", key),
+           "run them in the workload or in the service's command");
   };
   return {
       {"ports", left_out("ports are not published: nodes are reached at their addresses (ROSE_IP_<node>)")},
-      {"logging", left_out("'logging' is rose's: output goes to the nodes' stdout.log and stderr.log")},
-      {"dns", left_out("'dns' has no effect: nodes' names are in /etc/hosts, and a run's network leads nowhere else")},
+      {"logging", left_out("'logging' has no effect: output goes to the nodes' stdout.log and stderr.log")},
+      {"dns", left_out("'dns' has no effect: nodes' names are in /etc/hosts, and a run's network is isolated")},
       {"dns_search", left_out("'dns_search' has no effect: nodes' names are in /etc/hosts")},
       {"dns_opt", left_out("'dns_opt' has no effect: nodes' names are in /etc/hosts")},
-      {"mac_address", left_out("'mac_address' has no effect: the run's network has its own")},
+      {"mac_address", left_out("'mac_address' has no effect: rose assigns addresses")},
       {"cgroup_parent", left_out("'cgroup_parent' has no effect: nodes are in the run's cgroups")},
-      {"storage_opt", left_out("'storage_opt' has no effect: it is the engine's storage")},
+      {"storage_opt", left_out("'storage_opt' has no effect: the engine's configuration applies")},
       {"label_file", left_out("'label_file' has no effect in a run")},
       {"runtime",
        [this](const Yaml& member, const std::string& key) {
          warn(fmt::format(
-             "'runtime: {}' is the engine's to choose: [deployment] engine = [\"podman\", \"--runtime={}\"]",
+             "'runtime: {}' must be set for the engine: [deployment] engine = [\"podman\", \"--runtime={}\"]",
              text(member, key), text(member, key)));
        }},
       {"expose", fine},
@@ -216,12 +217,11 @@ ComposeReader::Keys ComposeReader::keys_without_effect() {
       {"develop", fine},
       {"volumes_from",
        [](const Yaml& member, const std::string&) {
-         refuse(member, "'volumes_from': volumes of other containers are not taken over",
-                "name the volumes in both services");
+         refuse(member, "'volumes_from' is not supported", "name the volumes in both services");
        }},
       {"external_links",
        [](const Yaml& member, const std::string&) {
-         refuse(member, "'external_links': a run has a network of its own, without what else runs on this machine");
+         refuse(member, "'external_links': a run has its own network, without other containers of this machine");
        }},
       {"gpus",
        [this](const Yaml&, const std::string&) { warn("'gpus' has no effect: name the devices under 'devices'"); }},
@@ -252,7 +252,7 @@ void ComposeReader::read_service(const std::string& name, const Yaml& value) {
     refuse(value, fmt::format("service '{}' has {} replicas, up to {} are accepted", name, replicas, kMostReplicas));
   if (replicas == 0) {
     left_out_.insert(name);
-    say(fmt::format("service {} has no replicas, and is no node", name));
+    say(fmt::format("service {} has no replicas and is not a node", name));
     return;
   }
   if (replicas > 1) replicas_[name] = replicas;
@@ -283,7 +283,7 @@ void ComposeReader::read_env_files(const Yaml& value, Service& service) {
     const Result<std::string> content = compose::small_file(path(file));
     if (!content && required) refuse(value, fmt::format("'env_file': {}", content.error().message));
     if (!content) continue;
-    // In its turn: what stands above is known to what stands below.
+    // In order: later files may use variables of earlier ones.
     for (auto& [variable, setting] : compose::read_dot_env(*content)) service.from_files[variable] = kept(setting);
   }
 }
@@ -292,11 +292,10 @@ void ComposeReader::read_bind(const Yaml& value, std::string source, const std::
                               const std::string& options, Service& service) {
   source = path(source);
   if (source.find(':') != std::string::npos || target.find(':') != std::string::npos)
-    refuse(value, "a volume whose path has a ':'");
+    refuse(value, "a volume whose path contains a ':'");
   std::error_code error;
   if (options.find("ro") == std::string::npos && std::filesystem::is_directory(source, error))
-    say(fmt::format("{} is a folder of this machine: all runs share it, and find what earlier ones left in it",
-                    source));
+    say(fmt::format("{} is a folder of this machine: all runs share it and see what earlier ones left in it", source));
   service.container().volumes.push_back(fmt::format("{}:{}{}", kept(source), kept(target), options));
 }
 
@@ -324,7 +323,7 @@ void ComposeReader::read_volume(const Yaml& value, Service& service) {
           {"volume",
            [&](const Yaml& member, const std::string&) {
              if (const Yaml* part = member.find("subpath"))
-               refuse(*part, "'subpath': a run's volumes begin empty, and are mounted as a whole");
+               refuse(*part, "'subpath': a run's volumes start empty and are mounted as a whole");
              if (const Yaml* copy = member.find("nocopy"); copy != nullptr && truth(*copy, "nocopy"))
                words.emplace_back("nocopy");
            }},
@@ -344,7 +343,7 @@ void ComposeReader::read_volume(const Yaml& value, Service& service) {
   } else {
     const std::vector<std::string> parts = split(text(value, "volumes"), ':');
     if (parts.size() > 3)
-      refuse(value, fmt::format("'{}' is no volume: SOURCE:TARGET[:OPTIONS] is needed", value.text));
+      refuse(value, fmt::format("'{}' is not a volume: SOURCE:TARGET[:OPTIONS] is needed", value.text));
     target = parts.size() > 1 ? parts[1] : parts[0];
     source = parts.size() > 1 ? parts[0] : "";
     std::vector<std::string> words;
@@ -358,7 +357,7 @@ void ComposeReader::read_volume(const Yaml& value, Service& service) {
     type = compose::is_folder(source) ? "bind" : "volume";
   }
   if (!target.starts_with('/'))
-    refuse(value, fmt::format("'{}' is no place in a container: an absolute path is needed", target));
+    refuse(value, fmt::format("'{}' is not a path in a container: an absolute path is needed", target));
   if (source.empty()) {
     service.option("--volume", target);
     return;
@@ -366,7 +365,7 @@ void ComposeReader::read_volume(const Yaml& value, Service& service) {
   if (type == "bind") {
     std::error_code error;
     if (!made && !std::filesystem::exists(path(source), error))
-      refuse(value, fmt::format("{} does not exist, and is not to be made", path(source)));
+      refuse(value, fmt::format("{} does not exist, and 'create_host_path' is false", path(source)));
     read_bind(value, source, target, options, service);
     return;
   }
@@ -381,7 +380,7 @@ void ComposeReader::read_volume(const Yaml& value, Service& service) {
   service.container().volumes.push_back(fmt::format("{}:{}{}", kept(source), kept(target), options));
 }
 
-// A file of this machine is mounted; what the Compose file itself says is written for each run.
+// A file of this machine is mounted. Literal content is written to a file for each run.
 void ComposeReader::read_handed(const Yaml& value, const std::string& kind, const std::map<std::string, Handed>& all,
                                 Container& container) {
   if (!value.is_list()) refuse(value, fmt::format("'{}': a list is needed", kind));
@@ -395,11 +394,11 @@ void ComposeReader::read_handed(const Yaml& value, const std::string& kind, cons
           {"mode", [&](const Yaml& member, const std::string& key) { mode = text(member, key); }},
           {"uid",
            [&](const Yaml&, const std::string&) {
-             say(fmt::format("'uid' of {} has no effect: they are readable to all", kind));
+             say(fmt::format("'uid' of {} has no effect: all users can read it", kind));
            }},
           {"gid",
            [&](const Yaml&, const std::string&) {
-             say(fmt::format("'gid' of {} has no effect: they are readable to all", kind));
+             say(fmt::format("'gid' of {} has no effect: all users can read it", kind));
            }}},
          fmt::format("one of '{}'", kind));
     const auto found = all.find(source);
@@ -407,8 +406,8 @@ void ComposeReader::read_handed(const Yaml& value, const std::string& kind, cons
       refuse(item, fmt::format("'{}' is not declared", source), fmt::format("name it under '{}:' at the top", kind));
     if (found->second.external != nullptr)
       refuse(*found->second.external,
-             fmt::format("{} '{}' is external: it is the swarm's, and not to be had here", kind, source),
-             "say 'file: PATH' in a copy of the Compose file");
+             fmt::format("{} '{}' is external: it belongs to a swarm and is not available here", kind, source),
+             "use 'file: PATH' in a copy of the Compose file");
     if (target.empty()) target = kind == "secrets" ? "/run/secrets/" + source : "/" + source;
     if (!target.starts_with('/')) target = "/run/secrets/" + target;
     if (found->second.content)
@@ -417,7 +416,7 @@ void ComposeReader::read_handed(const Yaml& value, const std::string& kind, cons
            mode.empty() ? 0444 : static_cast<unsigned>(std::strtoul(mode.c_str(), nullptr, 8)) & 0777});
     else if (!found->second.file.empty())
       container.volumes.push_back(fmt::format("{}:{}:ro", kept(found->second.file), kept(target)));
-    else refuse(item, fmt::format("{} '{}' says neither 'file', 'environment' nor 'content'", kind, source));
+    else refuse(item, fmt::format("{} '{}' has neither 'file', 'environment' nor 'content'", kind, source));
   }
 }
 
@@ -433,7 +432,7 @@ void ComposeReader::read_depends(const Yaml& value, Container& container) {
     each(how,
          {{"required", [&](const Yaml& member, const std::string& key) { dependency.optional = !truth(member, key); }},
           {"restart", [](const Yaml& member,
-                         const std::string& key) { (void)truth(member, key); }},  // by Compose's own commands only
+                         const std::string& key) { (void)truth(member, key); }},  // only affects Compose's own commands
           {"condition",
            [&](const Yaml& member, const std::string& key) {
              const std::string word = text(member, key);
@@ -448,7 +447,7 @@ void ComposeReader::read_depends(const Yaml& value, Container& container) {
   }
 }
 
-// "db", "db:database": started before, and known by that name.
+// "db" or "db:database": a dependency on a service and an alias for it.
 void ComposeReader::read_links(const Yaml& value, Container& container) {
   if (!value.is_list()) refuse(value, "'links': a list is needed");
   for (const Yaml& item : value.items) {
@@ -486,13 +485,13 @@ void ComposeReader::read_health(const Yaml& value, Container& container) {
         {"start_interval",
          [](const Yaml& member, const std::string& key) {
            (void)duration(member, key);
-         }},  // of our own choice, as short as it may be
+         }},  // rose chooses these values, so any value is accepted
         {"disable", [&](const Yaml& member, const std::string& key) { disabled = truth(member, key); }},
         {"retries", [&](const Yaml& member, const std::string& key) { health.retries = number(member, key, 1); }}},
        "a healthcheck");
   if (disabled) return;
   if (health.test.empty())
-    refuse(value, "a healthcheck without 'test': that of the image is not run", "write it into the Compose file");
+    refuse(value, "a healthcheck without 'test': the image's own is not run", "write it into the Compose file");
   container.health = std::move(health);
 }
 
@@ -567,7 +566,7 @@ void ComposeReader::read_build(const Yaml& value, Container& container) {
         {"cache_from", none},
         {"cache_to", none}},
        "a build");
-  // The path of the Dockerfile starts in the context.
+  // The path of the Dockerfile is relative to the context.
   const bool remote = compose::is_remote(context);
   const std::string folder = remote ? context : path(context);
   if (!dockerfile.empty())
@@ -589,12 +588,12 @@ void ComposeReader::read_networks(const Yaml& value, Service& service) {
       const std::string wanted = text(member, key);
       const auto subnet = subnets_.find(network);
       const auto parsed = parse_address(wanted);
-      if (!parsed) refuse(member, fmt::format("'{}': '{}' is no address", key, wanted));
-      // A node has one address, of the one network whose subnet the run takes over.
+      if (!parsed) refuse(member, fmt::format("'{}': '{}' is not an IP address", key, wanted));
+      // A node has one address, in the one network whose subnet the run uses.
       const bool has_it = subnet != subnets_.end() && (addressed_.empty() || addressed_ == network) &&
                           parsed->is_ipv4() == (subnet->second.find('.') != std::string::npos);
       if (!has_it) {
-        warn(fmt::format("{} {} of network '{}' is not kept: nodes have addresses of the run's subnet", key, wanted,
+        warn(fmt::format("{} {} of network '{}' is ignored: nodes get addresses of the run's subnet", key, wanted,
                          network));
         return;
       }
@@ -624,12 +623,12 @@ void ComposeReader::read_network_mode(const Yaml& value, Service& service) {
   if (mode == "host") {
     service.container().host_network = true;
   } else if (mode == "none") {
-    warn(fmt::format("service {} has 'network_mode: none': here it is in the run's network as all nodes are",
+    warn(fmt::format("service {} has 'network_mode: none': in a run it is in the run's network like all nodes",
                      service.node.name));
   } else {
     refuse(value,
-           fmt::format("'network_mode': '{}' shares the network of another container, and each node has its own", mode),
-           "let it have a network of its own, and speak to the other by its name");
+           fmt::format("'network_mode': '{}' shares the network of another container, but each node has its own", mode),
+           "give it its own network and let it reach the other container by name");
   }
 }
 
@@ -649,7 +648,7 @@ void ComposeReader::read_limits(const Yaml& value, Container& container) {
 
 void ComposeReader::read_deploy(const Yaml& value, Service& service) {
   const Known swarm = [this](const Yaml&, const std::string& key) {
-    say(fmt::format("'{}' of 'deploy' has no effect: it is a swarm's", key));
+    say(fmt::format("'{}' of 'deploy' has no effect: it applies to swarms only", key));
   };
   each(value,
        {{"replicas",
@@ -699,10 +698,10 @@ void ComposeReader::read_resources(const Yaml& value, Service& service) {
     return [&service, flag](const Yaml& member, const std::string& key) { service.option(flag, text(member, key)); };
   };
   const Known devices = [&](const Yaml&, const std::string& key) {
-    warn(fmt::format("service {} asks for '{}' by 'deploy', which has no effect: name the devices under 'devices'",
+    warn(fmt::format("service {} requests '{}' in 'deploy', which has no effect: name the devices under 'devices'",
                      service.node.name, key));
   };
-  const Known fine = [](const Yaml&, const std::string&) {};  // what is left free for it by a scheduler
+  const Known fine = [](const Yaml&, const std::string&) {};  // reservations only concern a cluster's scheduler
   each(value,
        {{"limits",
          [&](const Yaml& member, const std::string&) {

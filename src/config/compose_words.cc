@@ -36,7 +36,7 @@ std::string interpolate(std::string_view text, const Lookup& lookup, std::vector
     }
     std::string_view rest;
     if (braces) {
-      // To the brace that closes it: defaults may hold variables themselves.
+      // Finds the matching brace; defaults may contain variables themselves.
       int open = 1;
       std::size_t close = end;
       for (; close < text.size(); ++close) {
@@ -68,7 +68,7 @@ std::string interpolated(std::string_view text, const Lookup& lookup, std::vecto
   return interpolate(text, lookup, unresolved, 0);
 }
 
-// Compose takes "a b c" as words, with quotes as a shell has them.
+// Compose splits "a b c" into words with a shell's quoting rules.
 std::vector<std::string> shell_words(std::string_view text) {
   std::vector<std::string> words;
   std::string word;

@@ -1,4 +1,4 @@
-// How Compose files spell things: variables, lines of words, files of variables. Shared by all who read them.
+// Compose syntax for variables, command lines and variable files.
 #pragma once
 
 #include <functional>
@@ -12,17 +12,17 @@ namespace rose::compose {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-// A variable's value; nothing when it has none.
+// Returns a variable's value, or nothing if it is not set.
 using Lookup = std::function<std::optional<std::string>(const std::string&)>;
 
-// "${TAG:-7}", "$TAG", "$$"; names without a value go to `unresolved`.
+// Substitutes "${TAG:-7}", "$TAG" and "$$". Names without a value are appended to `unresolved`.
 [[nodiscard]] std::string interpolated(std::string_view text, const Lookup& lookup,
                                        std::vector<std::string>& unresolved);
 
-// "a b 'c d'" as words, with quotes as a shell has them.
+// Splits "a b 'c d'" into words with a shell's quoting rules.
 [[nodiscard]] std::vector<std::string> shell_words(std::string_view text);
 
-// KEY=VALUE lines, as Compose reads .env.
+// Parses KEY=VALUE lines as Compose reads .env.
 [[nodiscard]] Variables read_dot_env(std::string_view text);
 
 }  // namespace rose::compose

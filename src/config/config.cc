@@ -23,7 +23,7 @@ ConfigReader::ConfigReader(const toml::Value& root, std::string_view file, const
   std::error_code error;
   config_.directory = std::filesystem::absolute(directory.empty() ? "." : directory, error).lexically_normal();
   if (!config_.directory.has_filename() && config_.directory.has_parent_path())
-    config_.directory = config_.directory.parent_path();  // "/x/" and "/x" are one
+    config_.directory = config_.directory.parent_path();  // "/x/" and "/x" are the same folder
   config_.name = config_.directory.filename().string();
 }
 
@@ -53,11 +53,12 @@ bool ConfigReader::check_placeholders(const std::string& text, toml::Place place
 }
 
 bool ConfigReader::read_command(toml::Table& table, std::string_view key, Where where, Command& into) {
-  // `rose init` asks what it cannot know. An answer that is missing is no mistake of the file's form.
+  // `rose init` writes "?" for values that it cannot determine. A missing answer is reported differently from a wrong
+  // value.
   if (const toml::Value* value = table.get(key);
       value != nullptr && value->type == toml::Type::string && value->text == "?") {
-    table.wrong(key, "the question mark that 'rose init' left is still there, a command is needed",
-                "the comment above it says what is asked, and shows an example");
+    table.wrong(key, "the question mark that 'rose init' wrote is still there, a command is needed",
+                "the comment above it explains what is needed, with an example");
     return false;
   }
   Command command;
@@ -91,7 +92,7 @@ void ConfigReader::read_deployment() {
     } else {
       config_.deployment.subnet = subnet;
       if (config_.deployment.network == Network::host && !problems_.any())
-        log::warning("{}:{}:{}: deployment.subnet has no use in \"host\" networks", problems_.file(),
+        log::warning("{}:{}:{}: deployment.subnet has no effect with network = \"host\"", problems_.file(),
                      subnet_place_.line, subnet_place_.column);
     }
   }
@@ -128,7 +129,7 @@ void ConfigReader::read_services(toml::Table& table) {
   std::vector<std::string> names;
   if (value->type == toml::Type::array) {
     if (!table.strings("compose", names)) return;
-    if (names.empty()) table.wrong("compose", "the list is empty, one Compose file or more is needed");
+    if (names.empty()) table.wrong("compose", "the list is empty, at least one Compose file is needed");
   } else if (std::string name; table.string("compose", name)) {
     names.push_back(name);
   }
@@ -138,7 +139,7 @@ void ConfigReader::read_services(toml::Table& table) {
     files.push_back((config_.directory / name).lexically_normal());
     std::error_code unreadable;
     if (std::filesystem::exists(files.back(), unreadable) || unreadable) continue;
-    table.wrong("compose", fmt::format("there is no file {}", files.back().string()),
+    table.wrong("compose", fmt::format("{} does not exist", files.back().string()),
                 "relative paths start at the folder of the configuration file");
     return;
   }
@@ -149,7 +150,7 @@ void ConfigReader::read_services(toml::Table& table) {
     compose_problem_ = std::move(services).error();
     return;
   }
-  // Said once, though a command may read its configuration more than once.
+  // Warn once, although a command may read its configuration several times.
   static std::mutex mutex;
   static std::set<std::string> said;
   const std::lock_guard lock(mutex);
@@ -160,9 +161,8 @@ void ConfigReader::read_services(toml::Table& table) {
   take_subnet(table, services->subnet);
   for (Node& node : services->nodes) {
     if (node.container->host_network && config_.deployment.network != Network::host)
-      table.wrong("compose", fmt::format("line {}: service '{}' has 'network_mode: host', and each node has a network "
-                                         "of its own here; say network = \"host\" in [deployment] if "
-                                         "its services cannot do without",
+      table.wrong("compose", fmt::format("line {}: service '{}' has 'network_mode: host', but each node has its own "
+                                         "network here; set network = \"host\" in [deployment] if its services need it",
                                          node.line, node.name));
     if (const std::string problem = name_problem(node.name, true); !problem.empty())
       table.wrong("compose", fmt::format("line {}: {}", node.line, problem));
@@ -177,7 +177,7 @@ void ConfigReader::read_services(toml::Table& table) {
   }
 }
 
-// Addresses that a Compose file gives are kept, so that commands that name them are right.
+// Addresses in a Compose file are kept, so that commands that contain them still work.
 void ConfigReader::take_subnet(toml::Table& table, const std::string& subnet) {
   if (subnet.empty() || table.has("subnet") || config_.deployment.network == Network::host) return;
   if (const auto parsed = parse_subnet(subnet); !parsed)
@@ -254,7 +254,7 @@ void ConfigReader::read_options() {
           break;
         }
         if (std::find(chosen.begin(), chosen.end(), item.integer) != chosen.end()) {
-          problems_.add(item.place, fmt::format("diagnose.levels: '{}' is there twice", item.integer));
+          problems_.add(item.place, fmt::format("diagnose.levels: '{}' occurs twice", item.integer));
           break;
         }
         chosen.push_back(static_cast<int>(item.integer));
@@ -290,7 +290,7 @@ void ConfigReader::read_log_forms() {
     }
     table.finish();
     if (form.pattern.empty() && !form.time.empty() && !table.has("pattern"))
-      table.wrong("time", "'time' says how the group 'time' of a 'pattern' is read, and there is no 'pattern'");
+      table.wrong("time", "'time' describes the group 'time' of a 'pattern', but there is no 'pattern'");
     if (form.pattern.empty() && !form.zone_ns && !problems_.any())
       problems_.add_missing(table.place(), "log: one of 'pattern', 'zone' is missing");
     config_.log_forms.push_back(std::move(form));
@@ -313,7 +313,8 @@ Result<Config> read_config(const std::filesystem::path& path) {
   Result<std::string> text = read_file(path, toml::kMostBytes);
   std::error_code unreadable;
   if (!text && !std::filesystem::exists(path, unreadable))
-    text.error().hint = "name the test deployment's file with -c; 'rose init' writes one out of what runs";
+    text.error().hint =
+        "name the configuration of the test deployment with -c; 'rose init' writes one for a running system";
   if (!text) return Unexpected(std::move(text).error());
   ROSE_TRY(Config config, parse_config(*text, path.string(), path.parent_path()));
   config.file = path;

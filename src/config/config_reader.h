@@ -1,6 +1,5 @@
-// How a configuration is read: the one reader of its tables, whose work stands in several files. The deployment, and
-// what is asked of it, in config.cc; [[node]] in read_nodes.cc; what must agree between nodes in across_nodes.cc.
-// Inside this room only.
+// The reader behind config.h, in several files: config.cc reads the deployment and its commands, read_nodes.cc the
+// [[node]] tables, across_nodes.cc checks what must agree between nodes. Private to config.
 #pragma once
 
 #include <filesystem>
@@ -20,9 +19,10 @@ namespace rose::config {
 inline constexpr std::int64_t kHour = 3600 * kSecond;
 inline constexpr std::int64_t kDay = 24 * kHour;
 
-// "": none. Folders, variables, namespaces and cgroups carry the name.
+// "" if the name is valid. Names occur in paths, environment variables, namespaces and cgroups, so few characters are
+// allowed.
 [[nodiscard]] std::string name_problem(const std::string& name, bool service = false);
-// "the option 'x', accepted are ...", or "": one of a container's volume.
+// "" if the option of a container's volume is valid, else "the option 'x', accepted are ...".
 [[nodiscard]] std::string volume_option_problem(std::string_view option);
 
 class ConfigReader {
@@ -32,13 +32,13 @@ class ConfigReader {
   Result<Config> read();
 
  private:
-  // Where a node's keys stand, for checks across nodes.
+  // Positions of a node's keys, for messages of checks across nodes.
   struct NodePlaces {
     toml::Place name;
     toml::Place ip;
   };
 
-  // An ${ip_...} and where it stands.
+  // An ${ip_...} and its position.
   struct NamedNode {
     toml::Place place;
     std::string key;
@@ -78,8 +78,8 @@ class ConfigReader {
   std::vector<NodePlaces> places_;
   std::vector<NamedNode> named_nodes_;
   toml::Place subnet_place_;
-  std::set<std::string> named_services_;  // in tables of their own
-  std::optional<Error> compose_problem_;  // of the file that it names
+  std::set<std::string> named_services_;  // services with a [[node]] table of their own
+  std::optional<Error> compose_problem_;  // error in the Compose file that it names
 };
 
 }  // namespace rose::config

@@ -14,7 +14,7 @@ const std::vector<std::string>& placeholders(Where where) {
   return where == Where::node ? node : run;
 }
 
-constexpr std::string_view kIpOf = "ip_";  // ${ip_n1}: the address of node n1
+constexpr std::string_view kIpOf = "ip_";  // ${ip_n1}: address of node n1
 
 }  // namespace
 
@@ -22,7 +22,7 @@ std::optional<PlaceholderProblem> placeholder_problem(std::string_view text, Whe
                                                       std::vector<std::string>& named) {
   const std::vector<std::string>& known = placeholders(where);
   for (std::size_t i = text.find("${"); i != std::string_view::npos; i = text.find("${", i + 2)) {
-    if (i > 0 && text[i - 1] == '$') continue;  // "$${" stands for "${"
+    if (i > 0 && text[i - 1] == '$') continue;  // "$${" stands for a literal "${"
     const std::size_t end = text.find('}', i);
     const std::string name(text.substr(i + 2, end == std::string_view::npos ? 0 : end - i - 2));
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;

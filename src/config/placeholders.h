@@ -1,4 +1,4 @@
-// ${...} in the commands and environments of rose.toml.
+// Checks the ${...} in commands and environments of rose.toml.
 #pragma once
 
 #include <optional>
@@ -8,14 +8,15 @@
 
 namespace rose::config {
 
-enum class Where { node, run };  // a node's own command and env, or what runs beside the nodes
+enum class Where { node, run };  // node: a node's own command and env; run: commands that run beside the nodes
 
 struct PlaceholderProblem {
   std::string what;
   std::string hint;
 };
 
-// What is wrong with the ${...} in `text`. The nodes that ${ip_...} names go to `named`: not all may be known yet.
+// What is wrong with the ${...} in `text`. Nodes in ${ip_...} are appended to `named`, because not all nodes may have
+// been read yet.
 std::optional<PlaceholderProblem> placeholder_problem(std::string_view text, Where where,
                                                       std::vector<std::string>& named);
 

@@ -1,4 +1,4 @@
-// A [[node]] table.
+// Reads a [[node]] table.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -16,33 +16,33 @@ namespace {
 constexpr std::size_t kMostNodes = 1024;
 constexpr std::size_t kMostName = 63;
 
-// Makes a relative source absolute. What is wrong with it otherwise.
+// Makes a relative source absolute. Returns what is wrong with it, if anything.
 std::optional<std::string> resolve_volume(std::string& text, const std::filesystem::path& directory) {
   const std::vector<std::string> parts = split(text, ':');
   if (parts.size() < 2 || parts.size() > 3 || parts[0].empty())
-    return "is no volume: SOURCE:TARGET or SOURCE:TARGET:OPTIONS is needed";
+    return "is not a volume: SOURCE:TARGET or SOURCE:TARGET:OPTIONS is needed";
   if (!parts[1].starts_with('/'))
-    return fmt::format("has '{}' for a place in the container, an absolute path is needed", parts[1]);
+    return fmt::format("has '{}' as its path in the container, an absolute path is needed", parts[1]);
   if (parts.size() == 3)
     for (const std::string& option : split(parts[2], ','))
       if (std::string problem = volume_option_problem(option); !problem.empty()) return "has " + problem;
   std::string source = parts[0];
   if (source.starts_with("${")) {
     if (!source.starts_with("${dir}") && !source.starts_with("${run_dir}") && !source.starts_with("${config_dir}"))
-      return "begins with a placeholder that is no folder: ${dir}, ${run_dir} and ${config_dir} are";
-    if (source.find("/..") != std::string::npos) return "leads out of the folder that it begins with";
+      return "begins with a placeholder that is not a folder: use ${dir}, ${run_dir} or ${config_dir}";
+    if (source.find("/..") != std::string::npos) return "leaves the folder that it begins with";
   } else if (source.starts_with('.') || source.find('/') != std::string::npos) {
     source = (directory / source).lexically_normal().string();
   } else if (!std::all_of(source.begin(), source.end(), is_name_char)) {
-    return fmt::format(
-        "has the source '{}': a path, or the name of a volume of letters, digits, '_', '.' and '-' is needed", source);
+    return fmt::format("has the source '{}': a path or a volume name of letters, digits, '_', '.' and '-' is needed",
+                       source);
   }
   text = source + text.substr(parts[0].size());
   return std::nullopt;
 }
 
-// The file that a name without a slash stands for: beside the configuration (if a file and not a
-// command is named), else in the PATH the node is started with; the bare name when this machine has neither.
+// Finds the file for a name without a slash: beside the configuration (for a file that is not a command), else in the
+// node's PATH. Returns the bare name if this machine has neither.
 std::string locate(const std::string& name, const std::filesystem::path& beside, const Node& node) {
   std::error_code ignored;
   if (!beside.empty() && std::filesystem::is_regular_file(beside / name, ignored)) return (beside / name).string();
@@ -67,19 +67,19 @@ std::string name_problem(const std::string& name, bool service) {
         "{} is not a node name: up to {} letters, digits, '_', '.', '-' are accepted, the first a "
         "letter or digit",
         toml::quoted(name), kMostName);
-  if (name == "client" && !service) return "'client' is the name of rose's own namespace, another one is needed";
+  if (name == "client" && !service) return "'client' is reserved for rose's own namespace, another name is needed";
   return {};
 }
 
 static void read_exceptions(toml::Table& table, Node& node) {
   if (!table.boolean("exceptions", node.exceptions) || !node.exceptions) return;
   if (node.functions.empty() && node.sources.empty())
-    table.wrong("exceptions",
-                "'exceptions' tells of those that leave the methods that `functions` or `sources` name: name some, as "
-                "in functions = [\"org.x.*\"]");
+    table.wrong(
+        "exceptions",
+        "'exceptions' applies to the methods in `functions` or `sources`: name some, as in functions = [\"org.x.*\"]");
 }
 
-// What Compose does not know of.
+// Settings that Compose does not have.
 void ConfigReader::add_to_service(toml::Table& table, Node& node, NodePlaces& places) {
   std::string name;
   table.string("name", name);
@@ -115,7 +115,7 @@ void ConfigReader::read_nodes() {
     return;
   }
   if (tables.empty()) {
-    if (!problems_.any()) problems_.add(root_.place("node"), "node: the list is empty, one node or more is needed");
+    if (!problems_.any()) problems_.add(root_.place("node"), "node: the list is empty, at least one node is needed");
     return;
   }
   if (compose_problem_) return;
@@ -131,7 +131,7 @@ void ConfigReader::read_node(toml::Table& table) {
       Node& service = config_.nodes[i];
       if (service.name != name->text || !service.container || !service.container->service) continue;
       if (!named_services_.insert(service.name).second) {
-        table.wrong("name", fmt::format("'{}' is there twice", service.name));
+        table.wrong("name", fmt::format("'{}' occurs twice", service.name));
         return;
       }
       add_to_service(table, service, places_[i]);
@@ -174,7 +174,7 @@ void ConfigReader::read_node(toml::Table& table) {
   if (has_attach)
     for (const std::string_view key : {"env", "restart", "user", "record", "record_libc"})
       if (table.has(key))
-        table.wrong(key, fmt::format("'{}' belongs to nodes with a 'command', rose does not start attached ones", key));
+        table.wrong(key, fmt::format("'{}' is for nodes with a 'command', rose does not start attached nodes", key));
   read_binaries(table, node);
   table.strings("sources", node.sources);
   table.strings("functions", node.functions);
@@ -182,12 +182,12 @@ void ConfigReader::read_node(toml::Table& table) {
   read_logs(table, node);
   const bool says_record = table.boolean("record", node.record);
   if (says_record && !node.record && table.has("record_libc"))
-    table.wrong("record_libc", "'record' is false: what is recorded of the C library is a recording, too");
+    table.wrong("record_libc", "'record' is false, but 'record_libc' makes a recording as well");
   read_record_libc(table, node);
   if (node.record && node.env.contains("ROSE_RR") && !says_record)
-    table.wrong("record_libc", "'record_libc' sets ROSE_RR, which 'env' sets too: one of them is needed");
+    table.wrong("record_libc", "'record_libc' sets ROSE_RR, which 'env' sets too: remove one of them");
   if (says_record && node.record && node.env.contains("ROSE_RR"))
-    table.wrong("record", "'record' sets ROSE_RR, which 'env' sets too: one of them is needed");
+    table.wrong("record", "'record' sets ROSE_RR, which 'env' sets too: remove one of them");
   table.finish();
   places_.push_back({table.place("name"), table.place("ip")});
   config_.nodes.push_back(std::move(node));
@@ -200,11 +200,12 @@ void ConfigReader::read_record_libc(toml::Table& table, Node& node) {
   for (std::size_t i = 0; i < node.record_libc.size(); ++i)
     if (std::find(std::begin(kSources), std::end(kSources), node.record_libc[i]) == std::end(kSources))
       problems_.add(list.items[i].place,
-                    fmt::format("{}[{}]: {} is no source that can be recorded", table.path("record_libc"), i,
+                    fmt::format("{}[{}]: {} is not a source that can be recorded", table.path("record_libc"), i,
                                 toml::quoted(node.record_libc[i])),
                     fmt::format("known are {}", fmt::join(kSources, ", ")));
   if (node.container)
-    table.wrong("record_libc", "'record_libc' is for programs of this machine: a container may have another C library");
+    table.wrong("record_libc",
+                "'record_libc' is only for programs of this machine: a container may have another C library");
   node.record = node.record || !node.record_libc.empty();
 }
 
@@ -249,33 +250,33 @@ void ConfigReader::read_container(toml::Table& table, Node& node) {
       if (alias.empty() || alias.size() > 253 || !std::all_of(alias.begin(), alias.end(), [](char c) {
             return is_alpha(c) || is_digit(c) || c == '.' || c == '-' || c == '_';
           }))
-        table.wrong("aliases", fmt::format("{} is not a host's name such as \"db.example.org\"", toml::quoted(alias)));
+        table.wrong("aliases", fmt::format("{} is not a host name such as \"db.example.org\"", toml::quoted(alias)));
   if (table.has("image")) {
     node.container = std::move(container);
     return;
   }
   for (const std::string_view key : {"volumes", "entrypoint", "options", "aliases"})
-    if (table.has(key)) table.wrong(key, fmt::format("'{}' belongs to nodes with an 'image'", key));
+    if (table.has(key)) table.wrong(key, fmt::format("'{}' is for nodes with an 'image'", key));
 }
 
-// Words of the engine's own; what rose itself says there must stay what it is.
+// Options for the engine. Those that rose itself sets must not be overridden.
 void ConfigReader::read_engine_options(toml::Table& table, Container& container) {
   if (!table.strings("options", container.options) || container.options.empty()) return;
   const toml::Value& list = *table.get("options");
   if (!container.options.front().starts_with('-'))
     problems_.add(list.items[0].place,
-                  fmt::format("{}[0]: {} is no option of the engine's 'create'", table.path("options"),
+                  fmt::format("{}[0]: {} is not an option of the engine's 'create'", table.path("options"),
                               toml::quoted(container.options.front())),
-                  R"(each word by itself, such as ["--cap-add", "NET_ADMIN"])");
+                  R"(each word separately, such as ["--cap-add", "NET_ADMIN"])");
   for (std::size_t i = 0; i < container.options.size(); ++i) {
     const std::string_view option = std::string_view(container.options[i]).substr(0, container.options[i].find('='));
     for (const std::string_view ours : {"--name", "--network", "--net", "--entrypoint", "--rm", "--detach", "-d",
                                         "--log-driver", "--pod", "--restart", "--hostname", "-h"})
       if (option == ours)
         problems_.add(list.items[i].place,
-                      fmt::format("{}[{}]: {} is said by rose itself", table.path("options"), i,
+                      fmt::format("{}[{}]: {} is set by rose itself", table.path("options"), i,
                                   toml::quoted(container.options[i])),
-                      "nodes have names, networks, logs and restarts as the other keys say");
+                      "other keys set the names, networks, logs and restarts of nodes");
   }
 }
 
@@ -289,9 +290,11 @@ void ConfigReader::read_env(toml::Table& table, Node& node) {
       return is_alpha(c) || is_digit(c) || c == '_';
     });
     if (!shape) {
-      problems_.add(member.place, fmt::format("node.env: {} is not a variable's name: letters, digits and '_' are "
-                                              "accepted, the first not a digit",
-                                              toml::quoted(key)));
+      problems_.add(
+          member.place,
+          fmt::format(
+              "node.env: {} is not the name of a variable: letters, digits and '_' are accepted, the first not a digit",
+              toml::quoted(key)));
     } else if (member.value.type != toml::Type::string) {
       problems_.add(member.value.place,
                     fmt::format("{}: {} was found, a string is needed", path, toml::quoted(member.value)),
@@ -321,8 +324,7 @@ void ConfigReader::read_ready(toml::Table& table, Node& node) {
   std::vector<std::string_view> found;
   for (const std::string_view key : {"tcp", "log", "command"})
     if (ready_table->has(key)) found.push_back(key);
-  if (found.empty())
-    problems_.add_missing(ready_table->place(), "node.ready: one of 'tcp', 'log', 'command' is missing");
+  if (found.empty()) problems_.add_missing(ready_table->place(), "node.ready: needs one of 'tcp', 'log', 'command'");
   else if (found.size() > 1)
     problems_.add(
         ready_table->place(),
@@ -367,7 +369,7 @@ void ConfigReader::read_binaries(toml::Table& table, Node& node) {
     if (table.string("binary", name)) names.push_back(std::move(name));
   }
   if (node.container) {
-    // Paths in the image, where deploy/image_files looks.
+    // These are paths in the image; deploy/image_files looks there.
     node.binaries = std::move(names);
     return;
   }
@@ -378,7 +380,7 @@ void ConfigReader::read_binaries(toml::Table& table, Node& node) {
       at += config_.directory.string().size();
     }
     if (name.find("${") != std::string::npos) {
-      // A program that exists only in the run cannot be looked into beforehand.
+      // A program that exists only during a run cannot be inspected beforehand.
       if (value != nullptr)
         table.wrong("binary",
                     fmt::format("{} has a placeholder, only ${{config_dir}} is accepted here", toml::quoted(name)));
@@ -390,7 +392,7 @@ void ConfigReader::read_binaries(toml::Table& table, Node& node) {
   }
 }
 
-// Each run has its own: a file elsewhere would hold what other runs wrote.
+// Each run has its own folder. A file outside it would contain lines of other runs.
 void ConfigReader::read_logs(toml::Table& table, Node& node) {
   if (!table.strings("logs", node.logs)) return;
   const toml::Value& list = *table.get("logs");

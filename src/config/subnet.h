@@ -1,4 +1,4 @@
-// The network that a deployment's nodes get their addresses from.
+// The network from which nodes get their addresses.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +11,13 @@
 
 namespace rose::config {
 
-// Of a large IPv6 network, the first 65,536 addresses are given out.
+// In a large IPv6 network, only the first 65,536 addresses are used.
 struct Subnet {
   AddressRange range;
 
   [[nodiscard]] bool is_ipv4() const { return range.address.is_ipv4(); }
-  [[nodiscard]] int prefix() const { return is_ipv4() ? range.prefix - 96 : range.prefix; }  // as people write it
+  // in the notation of the address family
+  [[nodiscard]] int prefix() const { return is_ipv4() ? range.prefix - 96 : range.prefix; }
   [[nodiscard]] std::uint32_t network() const { return range.address.tail(); }
   [[nodiscard]] std::uint32_t last() const {
     const int bits = 128 - range.prefix;
@@ -29,10 +30,10 @@ struct Subnet {
   [[nodiscard]] std::string text(std::uint32_t tail) const { return range.address.with_tail(tail).text(); }
 };
 
-// What is wrong with it, or the subnet.
+// Returns the subnet, or what is wrong with the text.
 tl::expected<Subnet, std::string> parse_subnet(const std::string& text);
 
-// Of a configuration that was read.
+// For a configuration that has been read.
 Subnet subnet_of(const Deployment& deployment);
 
 }  // namespace rose::config

@@ -1,11 +1,11 @@
-// Which calls about clocks a seccomp filter notifies.
+// The calls about clocks for which a seccomp filter notifies rose.
 #pragma once
 
 namespace rose::deploy {
 
-// Calls about clocks that are notified beside those that are named by number: all of a new image's first ones, those
-// that read a clock, and those that wait for an absolute time of one. realtime: of CLOCK_REALTIME and its kin; all: of
-// CLOCK_MONOTONIC and its kin too.
+// Notified in addition to the calls selected by number: the first calls of a newly executed program, those that read a
+// clock, and those that wait for an absolute time. realtime: for CLOCK_REALTIME and its variants; all: also
+// CLOCK_MONOTONIC and its variants.
 enum class ClockCalls { none, realtime, all };
 
 }  // namespace rose::deploy

@@ -1,5 +1,5 @@
-// Deployment's implementation, which four files share: deployment.cc makes, starts and ends it, monitor.cc follows its
-// processes on a thread of its own, node_control.cc acts on single nodes, container_nodes.cc has the engine make
+// The implementation of Deployment, in four files: deployment.cc creates, starts and ends it, monitor.cc follows its
+// processes in its own thread, node_control.cc acts on single nodes, container_nodes.cc lets the engine create
 // containers.
 #pragma once
 
@@ -27,49 +27,50 @@
 
 namespace rose::deploy {
 
-inline constexpr const char* kEnterFolders = ".rose-enter";  // in the run's folder: one a container
+inline constexpr const char* kEnterFolders = ".rose-enter";  // in the run's folder: one folder per container
 constexpr std::int64_t kKillTimeout = 10 * kSecond;          // from SIGKILL to the end
 
-// Of a node in a container.
+// State of a node in a container.
 struct ContainerState {
   ContainerSpec spec;
-  std::vector<std::string> argv;  // image's entry point and command, or the configuration's
+  std::vector<std::string> argv;  // the image's entry point and command, or the configuration's
   int stop_signal = 0;
-  std::vector<std::filesystem::path> folders;  // of the run's that are mounted: they become its user's
-  std::vector<std::string> making;             // the engine's command
-  bool made = false;                           // or is being made
+  std::vector<std::filesystem::path> folders;  // mounted folders of the run, which are given to the container's user
+  std::vector<std::string> making;             // the engine's command that creates it
+  bool made = false;                           // or is being created
 };
 
 struct NodeState {
   const config::Node* config = nullptr;
   std::optional<Credentials> user;
-  LaunchSpec spec;                              // all but file and notified_syscalls, which are looked up late
-  Fd events;                                    // its cgroup.events; the monitor's
-  std::unique_ptr<ContainerState> container;    // null: it runs on this machine as it is
-  EngineChild engine;                           // beside its container; the monitor's
-  std::optional<Result<ContainerLaunch>> held;  // its container waits to be let run, for its first start
+  LaunchSpec spec;  // complete except for file and notified_syscalls, which are determined late
+  Fd events;        // its cgroup.events; used by the monitor
+  std::unique_ptr<ContainerState> container;    // null: it runs directly on this machine
+  EngineChild engine;                           // the engine's process for its container; used by the monitor
+  std::optional<Result<ContainerLaunch>> held;  // its container is held for its first start
 
-  // One `rose node` request at a time.
+  // Serialises `rose node` requests.
   std::mutex operation;
 
   // Guarded by the deployment's mutex.
   pid_t pid = 0;                   // 0: down
-  Fd pidfd;                        // invalid for an instant while it starts
-  bool ending = false;             // a container whose main process has ended, and how is not known yet
+  Fd pidfd;                        // briefly invalid while it starts
+  bool ending = false;             // a container whose main process has ended, but not yet known how
   pid_t ended_pid = 0;             // that process
-  std::int64_t engine_due_ns = 0;  // when the engine should have told; 0: it is not asked
-  bool adopted = false;            // main process is not rose's child (a daemon's, an attached one): no exit status
+  std::int64_t engine_due_ns = 0;  // when the engine should have reported it; 0: not waiting
+  // the main process is not a child of rose (a daemon's, an attached one), so there is no exit status
+  bool adopted = false;
   int starts = 0;
   int restarts = 0;                // by the restart policy
-  std::int64_t restart_at_ns = 0;  // 0: none is due
-  bool planned = false;            // ends are planned, and not followed by a restart
+  std::int64_t restart_at_ns = 0;  // 0: none scheduled
+  bool planned = false;            // ends are planned and not followed by a restart
   bool paused = false;
   bool main_paused = false;
-  std::int64_t attach_at_ns = 0;    // when to look for an attached one again
-  std::optional<Error> failure;     // it could not be started
-  std::optional<Error> unattached;  // why it was not attached to, the last time it was looked for
-  int end_status = 0;               // its exit status then, 128 + signal where it was killed
-  std::string end_note;             // how it ended last; "" while it runs or is about to
+  std::int64_t attach_at_ns = 0;    // when to search for an attached one again
+  std::optional<Error> failure;     // why it could not be started
+  std::optional<Error> unattached;  // why it could not be attached at the last attempt
+  int end_status = 0;               // its last exit status; 128 + signal number if it was killed
+  std::string end_note;             // how it last ended; "" while it runs or is about to
   std::vector<LogStart> logs;       // of the current incarnation
 };
 
@@ -94,11 +95,10 @@ class Cluster final : public Deployment {
   int client_netns_fd() const override { return network_ ? network_->client_fd() : -1; }
 
   Result<void> start() override;
-  std::filesystem::path commands_cgroup() const override { return cgroup_ / "rose.commands"; }
   Result<std::unique_ptr<RunningCommand>> spawn(const config::Command& command, std::string_view log_name,
-                                                std::int64_t timeout_ns, std::uint64_t most_output) override {
+                                                std::int64_t timeout_ns) override {
     ROSE_CHECK(cancel::check());
-    return spawn_as(command, log_name, {.timeout_ns = timeout_ns, .most_output = most_output}, nullptr);
+    return spawn_as(command, log_name, {.timeout_ns = timeout_ns}, nullptr);
   }
 
   pid_t main_pid(std::size_t node) const override {
@@ -122,7 +122,7 @@ class Cluster final : public Deployment {
   void stop() override;
 
  private:
-  // Which descriptor an epoll event is about.
+  // The descriptor that an epoll event belongs to.
   enum Source : std::uint64_t { kWake, kPidfd, kEvents, kEngine };
   static std::uint64_t tag(Source source, std::size_t node) { return (std::uint64_t{source} << 32) | node; }
 
@@ -155,7 +155,7 @@ class Cluster final : public Deployment {
   Result<void> run_setup();
   void run_teardown();
 
-  // The monitor thread: everything that starts nodes, sees them end or calls the observer.
+  // The monitor thread: everything that starts nodes, detects their ends or calls the observer.
   void monitor();
   void on_monitor(const std::function<void()>& task);
   void wake() {
@@ -171,7 +171,7 @@ class Cluster final : public Deployment {
   int next_timeout_ms() const;
   void run_timers();
   Result<void> launch(std::size_t node);
-  // Tells those that wait for the node.
+  // Informs threads that wait for the node.
   Unexpected not_started(NodeState& state, Error error);
   template <typename Held>
   Result<void> let_run(std::size_t node, Result<Held> prepared);
@@ -199,7 +199,7 @@ class Cluster final : public Deployment {
   bool wait_down(std::size_t node, std::int64_t timeout_ns);
   void terminate(std::size_t node) const;
   [[nodiscard]] bool heeds_its_end(std::size_t node) const;
-  // Tells what is left where it failed, for heal().
+  // Records leftovers for heal() if it failed.
   void undo(const Result<void>& done);
   void end_nodes();
   void resume_attached();
@@ -208,7 +208,7 @@ class Cluster final : public Deployment {
   NodeObserver* const observer_;
   const std::filesystem::path run_dir_;
   RunFacts facts_;
-  Variables setup_variables_;  // the observer's, for nodes that setup starts
+  Variables setup_variables_;  // from the observer, for nodes that setup starts
   Identity identity_;
   std::filesystem::path cgroup_;
   std::string client_netns_;
@@ -216,20 +216,20 @@ class Cluster final : public Deployment {
   std::vector<NodeInfo> infos_;
   std::vector<std::unique_ptr<NodeState>> states_;
   std::vector<std::filesystem::path> volumes_;  // outer ones first
-  std::vector<std::unique_ptr<Disk>> disks_;    // on some of them
-  std::optional<Engine> engine_;                // of containers
-  std::vector<std::string> holders_;            // containers that only hold a node's network
+  std::vector<std::unique_ptr<Disk>> disks_;    // for some of them
+  std::optional<Engine> engine_;                // for containers
+  std::vector<std::string> holders_;            // containers that only hold a node's network namespace
   std::string holder_image_;
-  std::vector<std::string> run_volumes_;  // of the engine's, the run's own
-  std::set<std::string> shared_volumes_;  // of those: several nodes'
+  std::vector<std::string> run_volumes_;  // the engine's volumes of this run
+  std::set<std::string> shared_volumes_;  // volumes among them that several nodes use
   std::atomic<unsigned> commands_{0};
   std::atomic<bool> stopping_{false};
   bool started_ = false;
   bool stopped_ = false;
-  bool undone_ = true;  // by stop(), as far as it has come
+  bool undone_ = true;  // stop() has undone everything created so far
   std::mutex stop_mutex_;
 
-  mutable std::mutex mutex_;  // the states, the tasks
+  mutable std::mutex mutex_;  // protects the states and the tasks
   std::condition_variable changed_;
   Fd epoll_;
   Fd wake_;

@@ -1,4 +1,4 @@
-// A command beside the nodes: one process tree in a cgroup of its own, with a time limit.
+// A command beside the nodes: a process tree in its own cgroup with a time limit.
 #pragma once
 
 #include <filesystem>
@@ -12,12 +12,12 @@ namespace rose::deploy {
 
 struct CommandLimits {
   std::int64_t timeout_ns = 0;
-  std::int64_t after_cancel_ns = 0;  // what it still gets after Ctrl-C (teardown runs then too), until a further one
-  std::uint64_t most_output = 0;     // bytes that its log may grow by; 0: any number
-  bool leave_descendants = false;    // after success, what it started lives on (setup may start the system)
+  // time that it gets after Ctrl-C (teardown must run then too), until a further Ctrl-C
+  std::int64_t after_cancel_ns = 0;
+  bool leave_descendants = false;  // after success, keep the processes that it started (setup may start the system)
 };
 
-// `spec.cgroup` is made here and removed with the command, unless descendants are left.
+// Creates `spec.cgroup` and removes it with the command, unless descendants are kept.
 [[nodiscard]] Result<std::unique_ptr<RunningCommand>> run_beside(const LaunchSpec& spec, const CommandLimits& limits);
 
 }  // namespace rose::deploy

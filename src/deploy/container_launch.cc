@@ -39,7 +39,7 @@ namespace rose::deploy {
 namespace {
 
 constexpr std::int64_t kContainerStart = 120 * kSecond;
-constexpr int kEngineRefused = 125;  // of `run`: what it was asked for cannot be made
+constexpr int kEngineRefused = 125;  // exit status of `run` if the container cannot be created
 constexpr std::int64_t kEnterNap = 1'000'000;
 constexpr const char* kContainerCgroup = "rose.container";
 
@@ -90,7 +90,7 @@ Result<ContainerLaunch> ContainerLaunch::prepare(const ContainerStart& start) {
   ROSE_TRY(const UnixAddress address, unix_address(path));
   ::unlink(path.c_str());
   Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  // Whatever user the image has; the folder that leads here is closed to everybody else.
+  // The image may use any user. Other users cannot reach the socket, because its folder is private.
   if (!socket || ::bind(socket.get(), address.get(), UnixAddress::size()) != 0 || ::chmod(path.c_str(), 0666) != 0 ||
       ::listen(socket.get(), 1) != 0)
     return fail_errno(ErrorKind::environment, fmt::format("{}: cannot listen at {}", start.what, path.string()), errno);
@@ -109,7 +109,7 @@ Result<ContainerLaunch> ContainerLaunch::prepare(const ContainerStart& start) {
     launch.engine_ = EngineChild(std::move(pidfd));
   }
   Result<void> met = launch.meet(start, socket);
-  // Nobody else comes in by it: what runs in the container sees it too.
+  // Processes in the container can see the socket too, so remove it after the first connection.
   socket.reset();
   ::unlink(path.c_str());
   if (!met) return Unexpected(std::move(met).error());
@@ -151,7 +151,7 @@ Result<void> ContainerLaunch::meet(const ContainerStart& start, const Fd& socket
     if (::chown(folder.c_str(), uid_, gid_) != 0)
       return fail_errno(ErrorKind::environment, fmt::format("{}: cannot give {} to its user", what_, folder.string()),
                         errno);
-  // What the node opens by name (/dev/stdout) must be its user's.
+  // Files that the node opens by name (/dev/stdout) must belong to its user.
   ROSE_TRY(const Fd out, open_log(start.stdout_log, nullptr));
   ROSE_TRY(const Fd err, open_log(start.stderr_log, nullptr));
   for (const Fd* fd : {&out, &err})
@@ -160,9 +160,8 @@ Result<void> ContainerLaunch::meet(const ContainerStart& start, const Fd& socket
   return hand_over(start, out, err);
 }
 
-// Into the node's cgroup, where the engine has not put it there. With v2 the engine's limits are those of the cgroup
-// that it leaves: it takes them along, into a folder below the node's, so that limits of faults, which are the node's
-// own, come and go beside them.
+// Moves the container to the node's cgroup if the engine has not placed it there. With v2, the engine's limits are
+// copied to a folder below the node's, so that limits set by faults, on the node's own folder, are independent of them.
 Result<void> ContainerLaunch::come_here(const std::filesystem::path& cgroup) const {
   const std::filesystem::path there = kernel::cgroup_folder_of(pid_);
   if (is_within(there, cgroup)) return {};
@@ -217,12 +216,12 @@ Result<void> ContainerLaunch::hand_over(const ContainerStart& start, const Fd& o
   std::memcpy(mapped, block.data(), block.size());
   page_ = static_cast<rose_enter_page*>(mapped);
   page_size_ = block.size();
-  // One message with the page's size.
+  // Sends a message with the size of the page.
   const int descriptors[ROSE_ENTER_DESCRIPTORS] = {memory.get(), out.get(), err.get()};
   if (!send_descriptors(visitor_.get(), descriptors, static_cast<std::uint32_t>(block.size())))
     return fail_errno(ErrorKind::inconclusive, fmt::format("{}: its container ended as it started", what_), errno);
 
-  // A frozen one is waited for until somebody thaws or kills it.
+  // If the process is frozen, waits until it is thawed or killed.
   while (load(page_->state) == ROSE_ENTER_PREPARING && load(page_->error) == 0 && !over(pidfd_.get())) {
     const timespec nap{0, kEnterNap};
     ::syscall(SYS_futex, &page_->state, FUTEX_WAIT, ROSE_ENTER_PREPARING, &nap, nullptr, 0);
@@ -230,7 +229,7 @@ Result<void> ContainerLaunch::hand_over(const ContainerStart& start, const Fd& o
   ROSE_CHECK(failure());
   if (const int number = load(page_->listener); number >= 0) {
     listener_ = Fd(static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd_.get(), number, 0)));
-    // ESRCH, EBADF: it was killed while it waited, which its pidfd tells.
+    // ESRCH, EBADF: it was killed while it waited, which its pidfd shows.
     if (!listener_ && errno != ESRCH && errno != EBADF)
       return fail_errno(ErrorKind::environment, fmt::format("{}: cannot take over its seccomp listener", what_), errno);
   }
@@ -261,7 +260,8 @@ Result<void> ContainerLaunch::failure() const {
 Result<Fd> ContainerLaunch::release() {
   __atomic_store_n(&page_->state, ROSE_ENTER_RELEASED, __ATOMIC_RELEASE);
   ::syscall(SYS_futex, &page_->state, FUTEX_WAKE, 1, nullptr, nullptr, 0);
-  // Its end of the socket closes at the execve, or when it ends. Not waited for beyond this, as in Launch::release().
+  // Its end of the socket closes at the execve or when it ends. The wait is limited for the reasons given in
+  // Launch::release().
   pollfd p{visitor_.get(), POLLIN | POLLRDHUP, 0};
   const std::int64_t until = monotonic_ns() + 10 * kSecond;
   while (::poll(&p, 1, 100) == 0 && monotonic_ns() < until) {

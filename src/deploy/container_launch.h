@@ -1,5 +1,5 @@
-// Starting a container that the engine has made: its entry point (deploy/enter) meets rose at a socket, and is held
-// before its execve until the caller has made its arrangements, as Launch holds a process of this machine.
+// Starts a container that the engine has created. Its entry point (deploy/enter) connects to rose through a socket and
+// is held before its execve until the caller is ready, as Launch does for processes of this machine.
 #pragma once
 
 #include <sys/types.h>
@@ -20,7 +20,7 @@ struct rose_enter_page;
 
 namespace rose::deploy {
 
-// The engine's own command beside a running container, a child of ours: its end tells how the container's main process
+// The engine's process for a running container, a child of rose. Its exit status shows how the container's main process
 // ended.
 class EngineChild {
  public:
@@ -30,7 +30,7 @@ class EngineChild {
   EngineChild& operator=(EngineChild&& other) noexcept;
   ~EngineChild() { kill(); }
   [[nodiscard]] int fd() const { return pidfd_.get(); }  // readable when it has ended; -1: none
-  // Its exit status, 128 + signal where the container was killed; reaps it. -1 when it runs still.
+  // Its exit status, 128 + signal number if the container was killed. Reaps it. -1 while it runs.
   int reap();
   void kill();
 
@@ -38,37 +38,39 @@ class EngineChild {
   Fd pidfd_;
 };
 
-inline constexpr std::int64_t kMakeTimeout = 600 * kSecond;  // file systems without layers copy the whole image
+// engines without layered file systems copy the whole image
+inline constexpr std::int64_t kMakeTimeout = 600 * kSecond;
 
 struct ContainerStart {
   std::string what;                 // for messages: "node n1"
-  std::vector<std::string> engine;  // start_words(), or making_words() that start it
-  bool makes = false;               // the latter
-  std::filesystem::path enter;      // the folder with the entry point; the socket is made in it
+  std::vector<std::string> engine;  // start_words(), or making_words() that also start it
+  bool makes = false;               // true for the latter
+  std::filesystem::path enter;      // folder with the entry point, in which the socket is created
   std::vector<std::string> argv;
-  std::map<std::string, std::string> env;  // beside the container's own
+  std::map<std::string, std::string> env;  // in addition to the container's own
   std::string stdout_log, stderr_log;
-  std::string engine_log;        // what the engine says
+  std::string engine_log;        // output of the engine
   std::filesystem::path cgroup;  // the node's
   std::filesystem::path engine_cgroup;
-  std::vector<std::filesystem::path> folders;  // are given to the container's user
+  std::vector<std::filesystem::path> folders;  // to be given to the container's user
   std::vector<int> notified_syscalls;
   ClockCalls notified_clocks = ClockCalls::none;
 };
 
-// The entry point into a folder that is made.
+// Writes the entry point to a folder, which is created.
 [[nodiscard]] Result<void> place_entry(const std::filesystem::path& folder);
 
 class ContainerLaunch {
  public:
-  // Returns when the entry point waits. It is killed when this is destroyed before release() has said that it runs.
-  // Errors are `input` (the engine refuses, or the command is not in the image), `inconclusive` or `environment`.
+  // Returns when the entry point waits. The process is killed if this object is destroyed before release() has
+  // succeeded. Errors are `input` (the engine refuses, or the command is not in the image), `inconclusive` or
+  // `environment`.
   [[nodiscard]] static Result<ContainerLaunch> prepare(const ContainerStart& start);
   ContainerLaunch(ContainerLaunch&& other) noexcept;
   ContainerLaunch& operator=(ContainerLaunch&&) = delete;
   ~ContainerLaunch();
 
-  [[nodiscard]] pid_t pid() const { return pid_; }  // as this machine counts
+  [[nodiscard]] pid_t pid() const { return pid_; }  // in this machine's PID namespace
   [[nodiscard]] Fd take_listener() { return std::move(listener_); }
   [[nodiscard]] EngineChild take_engine() { return std::move(engine_); }
   // As Launch::release().

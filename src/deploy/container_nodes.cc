@@ -1,4 +1,4 @@
-// Nodes in containers: what the engine is asked to make of them, and to take away.
+// Nodes in containers: what the engine is asked to create and remove.
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,11 +25,11 @@ namespace {
 
 constexpr std::size_t kMadeAtOnce = 8;
 constexpr std::int64_t kRemoveTimeout = 60 * kSecond;
-constexpr std::int64_t kCompletes = 600 * kSecond;  // a service that others wait for
+constexpr std::int64_t kCompletes = 600 * kSecond;  // for a service whose end others wait for
 constexpr std::int64_t kSettleTimeout =
-    5 * kSecond;  // from the last container's end until the engine's helpers have gone
+    5 * kSecond;  // from the end of the last container until the engine's helpers have ended
 
-// What tells of this machine's folders and files means nothing in a container.
+// Variables about folders and files of this machine have no meaning in a container.
 bool means_something_inside(const std::string& variable) {
   return variable == "ROSE_NODE" || variable == "ROSE_NODES" || variable == "ROSE_IP" || variable == "ROSE_RUN" ||
          variable.starts_with("ROSE_IP_");
@@ -77,12 +77,12 @@ Result<void> Cluster::make_containers() {
       return Unexpected(std::move(planned).error().in("node " + info.name));
     if (!made_by_start(info.index)) later.push_back(info.index);
   }
-  // Two of podman's commands that need one volume may both make it, and the second fails.
+  // Two concurrent podman commands that need the same volume may both create it, and the second one then fails.
   for (const std::string& volume : shared_volumes_) {
     ROSE_TRY([[maybe_unused]] const std::string made,
              ask_engine(make_volume_words(*engine_, volume), fmt::format("make volume {}", volume), kRemoveTimeout));
   }
-  // Engines make several at once in hardly more time than one.
+  // Engines create several containers in hardly more time than one.
   for (std::size_t first = 0; first < later.size(); first += kMadeAtOnce) {
     ROSE_CHECK(cancel::check());
     const std::size_t end = std::min(later.size(), first + kMadeAtOnce);
@@ -101,18 +101,18 @@ Result<void> Cluster::make_containers() {
   return {};
 }
 
-// It waits for no other node's health or end.
+// True if it depends on no other node's health or end.
 bool Cluster::starts_at_once(std::size_t node) const {
   const auto& after = config_.nodes[node].container->after;
   return std::all_of(after.begin(), after.end(),
                      [](const config::Dependency& one) { return one.when == config::Dependency::When::started; });
 }
 
-// Each of podman's commands loads and locks all that it knows: one that makes and starts takes less than two. Docker's
-// are short.
+// Each podman command loads and locks its whole state, so a command that creates and starts is faster than two.
+// Docker's commands are fast.
 bool Cluster::made_by_start(std::size_t node) const { return engine_->podman && starts_at_once(node); }
 
-// What is known before its image is.
+// The part of the specification that does not depend on the image.
 ContainerSpec Cluster::named_spec(std::size_t node) const {
   const NodeInfo& info = infos_[node];
   const config::Node& config = config_.nodes[node];
@@ -142,8 +142,8 @@ ContainerSpec Cluster::named_spec(std::size_t node) const {
   return spec;
 }
 
-// With docker, whose containers enter no network namespace but another container's: before the network is made, so that
-// it is made of these.
+// For docker, whose containers can only join the network namespace of another container. Created before the network,
+// which then uses their namespaces.
 Result<void> Cluster::make_holders(std::vector<Network::Member>& members) {
   if (!has_containers()) return {};
   ROSE_TRY(engine_, find_engine(config_.deployment.engine));
@@ -151,7 +151,7 @@ Result<void> Cluster::make_holders(std::vector<Network::Member>& members) {
   const std::filesystem::path folders = run_dir_ / kEnterFolders;
   if (::mkdir(folders.c_str(), 0700) != 0)
     return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folders.string()), errno);
-  // A tar file of nothing.
+  // An empty tar file.
   const std::filesystem::path archive = folders / "empty.tar";
   ROSE_CHECK(write_file(archive, std::string(1024, '\0'), 0600));
   const std::string image = identity_.id() + "-network";
@@ -177,7 +177,7 @@ Result<void> Cluster::make_holders(std::vector<Network::Member>& members) {
   return {};
 }
 
-// The words that make it; whatever they will have made is noted for heal().
+// The engine's command that creates the container; what it creates is noted for heal().
 Result<void> Cluster::plan_container(std::size_t node) {
   const NodeInfo& info = infos_[node];
   NodeState& state = *states_[node];
@@ -208,7 +208,7 @@ Result<void> Cluster::plan_container(std::size_t node) {
   return identity_.note("engine", undo_line(remove_words(*engine_, {spec.name})));
 }
 
-// Volumes that are asked for, and the folders that the command speaks of at the places where it expects them.
+// Mounts requested volumes, and the folders that the command refers to at the same paths.
 Result<void> Cluster::place_folders(std::size_t node) {
   const NodeInfo& info = infos_[node];
   ContainerState& container = *states_[node]->container;
@@ -218,7 +218,7 @@ Result<void> Cluster::place_folders(std::size_t node) {
   if (mentions(config, "${dir}")) volumes.push_back(fmt::format("{0}:{0}", info.dir.string()));
   if (mentions(config, "${run_dir}")) volumes.push_back(fmt::format("{0}:{0}", run_dir_.string()));
   if (mentions(config, "${config_dir}")) volumes.push_back(fmt::format("{0}:{0}:ro", config_.directory.string()));
-  // What observers set there: the agent in a JVM has its files in the run's folder.
+  // Variables of observers: the JVM agent's files are in the run's folder.
   for (const auto& [name, value] : states_[node]->spec.env)
     if (!name.starts_with("ROSE_") && !config.env.contains(name) &&
         value.find(run_dir_.string()) != std::string::npos) {
@@ -242,7 +242,7 @@ Result<void> Cluster::place_folders(std::size_t node) {
       ROSE_TRY(const std::filesystem::path folder, memory_volume(held->first, held->second));
       volume = folder.string() + volume.substr(parts.front().size());
     } else if (!source.is_absolute()) {
-      // A name: a volume of the run's own.
+      // A volume name: a volume of the run.
       const std::string own = own_volume(parts.front());
       ROSE_CHECK(note_volume(own));
       volume = own + volume.substr(parts.front().size());
@@ -257,7 +257,7 @@ Result<void> Cluster::place_folders(std::size_t node) {
         container.folders.push_back(folder);
       }
     } else if (std::error_code error; config.container->service && !std::filesystem::exists(source, error)) {
-      // Compose would make the folder, and runs would share it.
+      // Compose would create the folder, and all runs would share it.
       const std::string own = own_volume(fmt::format("folder-{:016x}", std::hash<std::string>()(source.string())));
       log::info("node {}: {} does not exist: the run has an empty volume in its place", info.name, source.string());
       ROSE_CHECK(note_volume(own));
@@ -275,8 +275,8 @@ Result<void> Cluster::place_folders(std::size_t node) {
   return {};
 }
 
-// Engines differ in what they make of a volume's size; here all nodes that share it have the same file system. Its
-// files stay in the run's folder.
+// Engines interpret the size of a volume differently. Here all nodes that share it use the same file system, whose
+// files are in the run's folder.
 Result<std::filesystem::path> Cluster::memory_volume(const std::string& name, const std::string& options) {
   const std::filesystem::path folder = run_dir_ / "volumes" / name;
   if (std::find(volumes_.begin(), volumes_.end(), folder) != volumes_.end()) return folder;
@@ -289,7 +289,7 @@ Result<std::filesystem::path> Cluster::memory_volume(const std::string& name, co
   return folder;
 }
 
-// What a Compose file itself says of secrets and configs.
+// Secrets and configs whose content is in the Compose file.
 Result<void> Cluster::write_handed(std::size_t node, std::vector<std::string>& volumes) {
   const std::vector<config::HandedFile>& files = config_.nodes[node].container->files;
   if (files.empty()) return {};
@@ -331,7 +331,7 @@ void Cluster::remove_containers() {
   const auto remove = [this](const std::vector<std::string>& words, std::string_view what) {
     undo(ask_engine(words, what, kRemoveTimeout).map([](const std::string&) {}));
   };
-  // They write down how their containers ended.
+  // The engine's processes record how their containers ended.
   (void)cgroup::wait_empty(cgroup_ / kEngineCgroup, kSettleTimeout);
   std::vector<std::string> names;
   for (const auto& state : states_) {
@@ -348,8 +348,8 @@ void Cluster::remove_containers() {
   std::filesystem::remove_all(run_dir_ / kEnterFolders, ignored);
 }
 
-// Engines take a while to start a container. So that nodes begin as close to each other as processes do, all that need
-// not wait for another one's health or end are brought to their entry points side by side.
+// Starting a container takes engines some time. All containers without dependencies are prepared in parallel up to
+// their entry points, so that nodes start as simultaneously as processes do.
 void Cluster::hold_containers() {
   std::vector<std::pair<std::size_t, ContainerStart>> starts;
   on_monitor([&] {
@@ -376,7 +376,7 @@ void Cluster::hold_containers() {
   }
 }
 
-// Those a service waits for, as Compose means it.
+// Waits for the services that a service depends on, with Compose's semantics.
 Result<void> Cluster::await_dependencies(std::size_t node) {
   if (!config_.nodes[node].container) return {};
   const std::vector<std::string> names = config_.node_names();
@@ -410,7 +410,7 @@ Result<void> Cluster::await_completed(std::size_t node) {
   return Unexpected(not_ready(node, note + ", and others wait for it to complete"));
 }
 
-// In the file's order, but each behind those that it waits for.
+// In file order, but each after those that it depends on.
 std::vector<std::size_t> Cluster::start_order() const {
   const std::vector<std::string> names = config_.node_names();
   std::vector<std::size_t> order;
@@ -428,7 +428,7 @@ std::vector<std::size_t> Cluster::start_order() const {
       order.push_back(i);
       break;
     }
-    ROSE_ASSERT(order.size() > before);  // the configuration has no circles
+    ROSE_ASSERT(order.size() > before);  // the configuration contains no cycles
   }
   return order;
 }

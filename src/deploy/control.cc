@@ -25,10 +25,11 @@ constexpr std::size_t kMostRequestBytes = 1024;
 constexpr std::size_t kMostAnswerBytes = 65536;
 constexpr std::size_t kMostConnections = 64;
 constexpr std::int64_t kRequestTimeout = 5'000'000'000;
-// Longer than any stop (10 s) followed by any readiness that is likely to be configured.
+// Longer than any stop (10 s) followed by any readiness timeout that is likely to be configured.
 constexpr std::int64_t kAnswerTimeout = 3600'000'000'000;
 
-// One line without its end; false when it is too long, too late or cut off. `other_fd` (or -1) ends the wait.
+// Reads one line without its newline. Returns false if it is too long, late or incomplete. Activity on `other_fd` (or
+// -1) ends the wait.
 bool read_line(int fd, std::string& line, std::size_t most, std::int64_t timeout_ns, int other_fd) {
   const std::int64_t until = monotonic_ns() + timeout_ns;
   for (;;) {
@@ -58,12 +59,12 @@ void send_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = ::send(fd, text.data(), text.size(), MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // the asker is gone
+    if (n <= 0) return;  // the client has disconnected
     text.remove_prefix(static_cast<std::size_t>(n));
   }
 }
 
-// Fields are separated by tabs, so neither those nor line breaks may stand in them.
+// Fields are separated by tabs, so they must not contain tabs or newlines.
 std::string field(std::string text) {
   for (char& c : text)
     if (c == '\t' || c == '\n') c = c == '\n' ? '\v' : ' ';
@@ -90,7 +91,7 @@ Result<std::unique_ptr<ControlServer>> ControlServer::create(const std::filesyst
     return fail_errno(ErrorKind::environment, fmt::format("cannot open the control socket in {}", run_dir.string()),
                       errno);
   ROSE_TRY(const UnixAddress address, unix_address(run_dir / kControlSocket));
-  // Before the bind, which makes the file with this mode.
+  // Set before bind, which creates the file with this mode.
   ::fchmod(server->listener_.get(), 0600);
   if (::bind(server->listener_.get(), address.get(), address.size()) != 0 ||
       ::chmod((run_dir / kControlSocket).c_str(), 0600) != 0 || ::listen(server->listener_.get(), 16) != 0)

@@ -1,5 +1,5 @@
-// The socket in the run directory through which `rose node` asks its deployment. One request line,
-// one answer; only the user who runs rose may ask.
+// The socket in the run directory through which `rose node` controls its deployment. One request line, one response;
+// only the user who runs rose can connect.
 #pragma once
 
 #include <condition_variable>
@@ -20,13 +20,13 @@ inline constexpr const char* kControlSocket = ".rose-control";
 
 class ControlServer {
  public:
-  // Called from a thread for each request; may take long.
+  // Called in a separate thread for each request; may take long.
   using Handler = std::function<Result<std::string>(const std::string& action, const std::string& node)>;
   [[nodiscard]] static Result<std::unique_ptr<ControlServer>> create(const std::filesystem::path& run_dir,
                                                                      Handler handler);
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
-  // Removes the socket and waits for the requests under way: have the handler return first.
+  // Removes the socket and waits for pending requests, so the handler must return first.
   ~ControlServer();
 
  private:

@@ -44,7 +44,7 @@ bool may_search(const struct stat& info, const Credentials& user) {
 
 }  // namespace
 
-// --- Making ---
+// Creation
 
 Result<void> Cluster::make() {
   const bool netns = config_.deployment.network == config::Network::netns;
@@ -55,13 +55,13 @@ Result<void> Cluster::make() {
   ROSE_CHECK(identity_.note("run_dir", run_dir_.string()));
   ROSE_CHECK(identity_.note("cgroup", cgroup_.string()));
   ROSE_CHECK(cgroup::make(cgroup_));
-  // Nodes' folders begin with "rose-", so none is called like this one.
+  // Nodes' folders begin with "rose-", so this name is free.
   ROSE_CHECK(cgroup::make(cgroup_ / "rose.commands"));
   for (NodeInfo& info : infos_) {
     const std::filesystem::path own = cgroup_ / ("rose-" + info.name);
     ROSE_CHECK(cgroup::make(own));
     const auto& attach = states_[info.index]->config->attach;
-    if (attach && !attach->pid_file) continue;  // theirs, found later
+    if (attach && !attach->pid_file) continue;  // their processes are found later
     info.cgroup = own;
     info.cgroup_id = kernel::cgroup_id(own);
   }
@@ -114,7 +114,7 @@ Result<void> Cluster::make_folders() {
     info.index = i;
     info.ip = node.ip;
     info.dir = run_dir_ / node.name;
-    info.pid_file = run_dir_ / fmt::format(".{}.pid", node.name);  // node names do not begin with a dot
+    info.pid_file = run_dir_ / fmt::format(".{}.pid", node.name);  // names of nodes do not begin with a dot
     if (netns) {
       info.netns = fmt::format("{}-{}", identity_.id(), node.name);
       info.bridge_port = ports[i];
@@ -132,7 +132,7 @@ Result<void> Cluster::make_folders() {
       if (::chown(info.dir.c_str(), state->user->uid, state->user->gid) != 0)
         return fail_errno(ErrorKind::environment, fmt::format("cannot give {} to {}", info.dir.string(), node.user),
                           errno);
-      // Its folder is of no use to it unless it can be reached.
+      // A folder that the user cannot reach is useless.
       struct stat above{};
       if (::stat(run_dir_.c_str(), &above) == 0 && !may_search(above, *state->user))
         ::chmod(run_dir_.c_str(), (above.st_mode & 07777) | 0111);
@@ -159,9 +159,9 @@ Result<void> Cluster::make_nodes() {
     LaunchSpec& spec = state.spec;
     spec.what = "node " + info.name;
     spec.argv = expand(state.config->command, facts_, infos_, &info);
-    if (!state.config->container) spec.env = inherited();  // a container has its image's
+    if (!state.config->container) spec.env = inherited();  // a container has the environment of its image
     add_rose_variables(spec.env, facts_, infos_, &info);
-    // Each life of the process has a recording of its own.
+    // A new recording for each start of the process.
     if (state.config->record) spec.env["ROSE_RR"] = fmt::format("record:{}/{}", info.dir.string(), kRecordingName);
     for (const auto& [name, value] : state.config->env) spec.env[name] = expand(value, facts_, infos_, &info);
     if (!state.config->record_libc.empty()) {
@@ -181,7 +181,7 @@ Result<void> Cluster::make_nodes() {
   return {};
 }
 
-// Before anything starts where possible: a setup command may still build what is run.
+// Before anything starts if possible; a setup command may still build the program.
 Result<void> Cluster::check_commands() {
   for (const NodeInfo& info : infos_) {
     NodeState& state = *states_[info.index];
@@ -191,7 +191,7 @@ Result<void> Cluster::check_commands() {
     if (!state.config->record_libc.empty())
       if (auto takes = check_takes_recorder(state.spec.file); !takes)
         return Unexpected(std::move(takes).error().in(state.spec.what + ": record_libc"));
-    // Programs look for themselves by argv[0], and the node's folder is not where the path starts.
+    // Programs find their own path from argv[0], and relative paths would be relative to the node's folder.
     if (state.spec.argv.front().find('/') != std::string::npos) state.spec.argv.front() = state.spec.file;
   }
   const Variables variables = command_variables(nullptr);
@@ -238,13 +238,13 @@ Result<const Disk*> Cluster::add_disk(std::size_t node, const std::filesystem::p
   ROSE_CHECK(identity_.note("volume", folder.string()));
   std::vector<std::string> outside;
   if (inside.empty()) outside = {"stdout.log", "stderr.log"};
-  volumes_.push_back(folder);  // also what is half made is taken away
+  volumes_.push_back(folder);  // even if only partly created, it must be removed
   ROSE_TRY(Disk disk, Disk::make(folder, identity_.id(), outside, paced));
   disks_.push_back(std::make_unique<Disk>(std::move(disk)));
   return disks_.back().get();
 }
 
-// --- Commands beside the nodes ---
+// Commands beside the nodes
 
 Variables Cluster::command_variables(const NodeInfo* node) const {
   Variables variables = inherited();
@@ -313,7 +313,7 @@ void Cluster::run_teardown() {
     log::warning("teardown {} (see {})", result.note, (run_dir_ / "teardown.log").string());
 }
 
-// --- Start and readiness ---
+// Start and readiness
 
 Result<void> Cluster::start() {
   ROSE_ASSERT(!started_);
@@ -402,7 +402,7 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which) {
       const NodeState& state = *states_[node];
       pid_t pid = 0;
       int incarnation = 0;
-      std::string for_good;  // how it ended, when nothing will start it again
+      std::string for_good;  // how it ended, if it will not be restarted
       {
         std::lock_guard lock(mutex_);
         if (state.failure) return Unexpected(*state.failure);
@@ -412,7 +412,7 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which) {
       }
       bool ready = false;
       if (!state.config->ready) {
-        // Started is all there is to know, even when it ended since.
+        // Without a probe, a node is ready when it has been started, even if it has ended since.
         ready = incarnation > 0;
       } else if (pid != 0) {
         if (it->incarnation != incarnation) {
@@ -420,7 +420,7 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which) {
           it->incarnation = incarnation;
         }
         ROSE_TRY(const bool answer, it->probe->ready());
-        // The answer of one that died while it was asked says nothing about the next one.
+        // The answer of a process that died during the probe does not apply to the next one.
         ready = answer && main_pid(node) != 0 && starts(node) == incarnation;
       }
       if (ready) {
@@ -433,7 +433,7 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which) {
         if (incarnation == 0) {
           std::lock_guard lock(mutex_);
           if (state.unattached) return Unexpected(*state.unattached);
-          // The time is the node's: that a busy machine has not looked for it yet is not its fault.
+          // The timeout belongs to the node: a busy machine that has not searched for it yet must not use it up.
           if (monotonic_ns() >= it->until_ns + kAttachTimeout)
             return Unexpected(not_ready(node, "was not looked for in time"));
           ++it;
@@ -446,7 +446,7 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which) {
       ++it;
     }
     if (waiting.empty()) {
-      // An attached node counts as started before its observer has heard of it: whoever goes on relies on both.
+      // Wait until the observer has been informed, because the caller relies on both.
       on_monitor([] {});
       return {};
     }
@@ -457,7 +457,7 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which) {
   }
 }
 
-// --- Stop ---
+// Stop
 
 void Cluster::resume_attached() {
   for (std::size_t i = 0; i < states_.size(); ++i) {
@@ -481,7 +481,7 @@ void Cluster::end_nodes() {
   std::vector<std::size_t> own;
   for (std::size_t i = 0; i < states_.size(); ++i)
     if (!states_[i]->config->attach) own.push_back(i);
-  // Thawed from here and not by the monitor, which may itself wait for a frozen node to start.
+  // Thawed by this thread, because the monitor may itself be waiting for a frozen node to start.
   for (const std::size_t i : own)
     if (cgroup::frozen(infos_[i].cgroup))
       if (auto thawed = cgroup::freeze(infos_[i].cgroup, false); !thawed) log::warning(thawed.error().message);
@@ -508,7 +508,7 @@ void Cluster::end_nodes() {
     if (!cgroup::wait_empty(infos_[i].cgroup, kKillTimeout))
       log::warning("node {} does not end: a process of it is stuck in the kernel", infos_[i].name);
   {
-    // Until the monitor has seen and told all ends.
+    // Wait until the monitor has reported all ends.
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, std::chrono::seconds(has_containers() ? 15 : 5), [&] {
       return std::all_of(own.begin(), own.end(),
@@ -558,7 +558,7 @@ Result<std::unique_ptr<Deployment>> Deployment::create(const config::Config& con
                                                        NodeObserver* observer) {
   std::error_code error;
   std::filesystem::path absolute = std::filesystem::absolute(run_dir, error).lexically_normal();
-  if (!absolute.has_filename()) absolute = absolute.parent_path();  // "run/" -> "run"
+  if (!absolute.has_filename()) absolute = absolute.parent_path();  // "run/" becomes "run"
   ROSE_TRY(Identity identity, Identity::create());
   auto cluster = std::make_unique<Cluster>(config, std::move(absolute), run_number, observer, std::move(identity));
   ROSE_CHECK(cluster->make());

@@ -36,168 +36,159 @@ struct NodeInfo {
   std::size_t index = 0;
   std::string ip;                // "" in host networks without an address
   std::filesystem::path dir;     // run_dir/name
-  std::string netns;             // name under /run/netns; "" in host networks
+  std::string netns;             // name below /run/netns; "" in host networks
   std::string bridge_port;       // interface in the client namespace that leads to the node; "" in host networks
-  std::filesystem::path cgroup;  // v2 folder that holds all its processes
-  std::uint64_t cgroup_id = 0;   // its inode, as bpf_get_current_cgroup_id says
+  std::filesystem::path cgroup;  // v2 folder with all its processes
+  std::uint64_t cgroup_id = 0;   // inode number, as returned by bpf_get_current_cgroup_id
   std::filesystem::path pid_file;
-  std::vector<std::filesystem::path> logs;  // its output, and the files that [[node]] logs names
+  std::vector<std::filesystem::path> logs;  // its output, and the files in [[node]] logs
 };
 
 struct EndInfo {
   pid_t pid = 0;
   bool signalled = false;
-  int code = 0;          // exit status or signal
+  int code = 0;          // exit status or signal number
   bool planned = false;  // by `rose node`, or because the run ends
 };
 [[nodiscard]] std::string describe(const EndInfo& end);  // "exited with status 3"
 
-// Called from the deployment's own thread, one call at a time; they may ask the deployment anything, signal, pause and
-// resume, but not start(), stop() or spawn(). Each on_start is followed by one on_end, also when the command cannot be
-// executed or the process is killed while it waits.
+// Called in the deployment's own thread, one call at a time. Implementations may query the deployment, signal, pause
+// and resume, but not call start(), stop() or spawn(). Each on_start is followed by one on_end, also if the command
+// cannot be executed or the process is killed while it waits.
 class NodeObserver {
  public:
   virtual ~NodeObserver() = default;
-  // Syscalls (x86-64 numbers) whose calls by this node are to be notified; asked before each start.
-  // Empty: no seccomp filter at all.
+  // The system calls (x86-64 numbers) of this node that notify rose; asked before each start. Empty: no seccomp filter.
   virtual std::vector<int> notified_syscalls(std::size_t) { return {}; }
-  // Beside them.
+  // In addition to them.
   virtual ClockCalls notified_clocks(std::size_t) { return ClockCalls::none; }
-  // Variables to set in the node's environment, `own` being what it has; asked once, when start() begins. A node that
-  // setup starts gets them from there: setup has each as ROSE_<variable>_<node>.
+  // Variables to add to the node's environment, which is `own`; asked once, when start() begins. For a node that setup
+  // starts, setup gets each as ROSE_<variable>_<node>.
   virtual std::map<std::string, std::string> environment(std::size_t, const std::map<std::string, std::string>&) {
     return {};
   }
-  // The node's new main process has its filter and waits; after this returns it makes its execve
-  // (which is notified too when selected: it is rose's own, not the node's).
+  // The node's new main process has its filter and waits. When this returns, it calls execve (which is notified too if
+  // selected: that call belongs to rose, not to the node).
   virtual void on_listener(std::size_t, pid_t, Fd) {}
-  // Just before the main process executes its command; it is in its cgroup and namespace already. An attached node
-  // runs already when this is called.
+  // Called just before the main process executes its command, already in its cgroup and namespace. An attached node
+  // already runs.
   virtual void on_start(std::size_t, pid_t) {}
   virtual void on_end(std::size_t, const EndInfo&) {}
-  // Ends that follow are planned (rose node, end of run) until called with false.
+  // Later ends are planned (rose node, end of run), until called with false.
   virtual void on_planned(std::size_t, bool) {}
 };
 
 // How a command beside the nodes ended.
 struct CommandResult {
-  bool started = true;     // false: could not be executed; `note` says why
+  bool started = true;     // false: could not be executed; `note` has the reason
   bool timed_out = false;  // killed with everything it had started
   bool cancelled = false;
   bool signalled = false;
-  bool too_much = false;  // killed since it wrote without end
-  int code = 0;           // exit status or signal
+  int code = 0;  // exit status or signal number
   double seconds = 0;
-  std::string note;  // for people: "exited with status 3", "timed out after 30s"
+  std::string note;  // as text: "exited with status 3", "timed out after 30s"
   [[nodiscard]] bool ok() const { return started && !timed_out && !cancelled && !signalled && code == 0; }
-  // It came to an end of its own that it calls a failure.
-  [[nodiscard]] bool failed() const { return !ok() && !timed_out && !cancelled && !too_much; }
 };
 
-// A command that runs in the client namespace and the run directory, in a cgroup of its own so that
-// it ends as one. Destroying it kills what is left.
+// A command in the client namespace and the run directory, in its own cgroup so that it can be ended as a whole. The
+// destructor kills what is left.
 class RunningCommand {
  public:
   virtual ~RunningCommand() = default;
   [[nodiscard]] virtual int fd() const = 0;  // a pidfd: readable when its first process has ended
-  // Waits until it ended, `timeout_ns` passed since its start, or cancellation; then ends all that is left of it.
+  // Waits until it has ended, `timeout_ns` have passed since its start, or cancellation; then kills what is left of it.
   virtual CommandResult wait() = 0;
   virtual bool finished() = 0;
   virtual CommandResult kill() = 0;
-  [[nodiscard]] virtual const std::filesystem::path& cgroup() const = 0;  // there until it has ended
 };
 
 enum class Scope { all, main };
 
 class Deployment {
  public:
-  // Makes the run directory's folders, cgroups, namespaces and links; nothing runs yet. `run_dir` must exist and be
-  // empty. `observer` may be null and must outlive the deployment.
+  // Creates the folders, cgroups, namespaces and links of the run; starts nothing. `run_dir` must exist and be empty.
+  // `observer` may be null and must outlive the deployment.
   [[nodiscard]] static Result<std::unique_ptr<Deployment>> create(const config::Config& config,
                                                                   const std::filesystem::path& run_dir, int run_number,
                                                                   NodeObserver* observer);
-  virtual ~Deployment() = default;  // stop() if that was not done
+  virtual ~Deployment() = default;  // calls stop() if necessary
 
   [[nodiscard]] virtual const std::vector<NodeInfo>& nodes() const = 0;
   [[nodiscard]] virtual const std::filesystem::path& run_dir() const = 0;
-  [[nodiscard]] virtual const std::string& client_netns() const = 0;  // name; "" in host networks
-  [[nodiscard]] virtual const std::string& id() const = 0;            // "rose-1f3a9c": names of all it creates begin so
+  [[nodiscard]] virtual const std::string& client_netns() const = 0;  // "" in host networks
+  // "rose-1f3a9c": prefix of the names of everything it creates
+  [[nodiscard]] virtual const std::string& id() const = 0;
   [[nodiscard]] virtual int node_netns_fd(std::size_t node) const = 0;  // -1 in host networks
   [[nodiscard]] virtual int client_netns_fd() const = 0;
-  // The v2 folder that holds the cgroups of all commands beside the nodes.
-  [[nodiscard]] virtual std::filesystem::path commands_cgroup() const = 0;
 
-  // setup command, then all nodes in file order, then their readiness. Errors are `inconclusive` (a node that does not
-  // get ready, with the tail of its log as hint), `input` (a command that does not exist) or `cancelled`.
+  // Runs the setup command, starts all nodes in file order and waits until they are ready. Errors are `inconclusive` (a
+  // node does not become ready; the hint has the end of its log), `input` (a command does not exist) or `cancelled`.
   [[nodiscard]] virtual Result<void> start() = 0;
 
-  // `log_name`: its output goes to run_dir/<log_name>.log ("workload", "oracle", ...), appended. `most_output`: it is
-  // ended when that file has grown by more bytes; 0: never.
+  // `log_name`: output is appended to run_dir/<log_name>.log ("workload", "oracle", ...).
   [[nodiscard]] virtual Result<std::unique_ptr<RunningCommand>> spawn(const config::Command& command,
                                                                       std::string_view log_name,
-                                                                      std::int64_t timeout_ns,
-                                                                      std::uint64_t most_output = 0) = 0;
+                                                                      std::int64_t timeout_ns) = 0;
 
-  // 0 when it is down.
+  // 0 if it is down.
   [[nodiscard]] virtual pid_t main_pid(std::size_t node) const = 0;
   // Every living process of the node.
   [[nodiscard]] virtual std::vector<pid_t> processes(std::size_t node) const = 0;
   [[nodiscard]] virtual int starts(std::size_t node) const = 0;
-  // Sends `signal`; SIGKILL with Scope::all goes through cgroup.kill and so catches every fork. The restart policy
-  // applies afterwards.
+  // Sends `signal`. SIGKILL with Scope::all uses cgroup.kill, which no fork can escape. The restart policy applies
+  // afterwards.
   [[nodiscard]] virtual Result<void> signal(std::size_t node, Scope scope, int signal) = 0;
-  // Freezes or thaws: the whole cgroup, or SIGSTOP/SIGCONT for Scope::main.
+  // Freezes the whole cgroup, or sends SIGSTOP for Scope::main; resume() undoes it.
   [[nodiscard]] virtual Result<void> pause(std::size_t node, Scope scope) = 0;
-  // As pause with Scope::all, but does not wait until all its processes stand.
+  // Like pause with Scope::all, but does not wait until all processes are frozen.
   [[nodiscard]] virtual Result<void> pause_at_once(std::size_t node) = 0;
   [[nodiscard]] virtual Result<void> resume(std::size_t node, Scope scope) = 0;
-  // From now on a kernel program may stop (SIGSTOP) processes of the attached node, ahead of anything that rose could
-  // note: heal() then resumes those that stand still and did not before.
+  // Announces that a BPF program may stop (SIGSTOP) processes of the attached node at any time, before rose could note
+  // it. heal() then resumes processes that are stopped and were not stopped before.
   [[nodiscard]] virtual Result<void> foresee_stops(std::size_t node) = 0;
 
-  // Who answers `rose step`, from a thread for each request: with `done` false it returns once it is the step's turn,
-  // with true it takes note that it has happened. Set before start().
+  // Sets the handler for `rose step`, called in a separate thread per request: with `done` false it returns when it is
+  // the step's turn, with true it notes that the step has happened. Set it before start().
   using StepHandler = std::function<Result<void>(const std::string& name, bool done)>;
   virtual void on_step(StepHandler handler) = 0;
-  // Before start(): a file system of the run's own (tmpfs, of the size that the kernel gives it) stands in for the
-  // node's folder, or for `inside` of it ("" or a relative path), which is made. stop() puts plain files back in its
-  // place. Returns where it is.
+  // Before start(): mounts a file system of the run (tmpfs of the kernel's default size) over the node's folder or
+  // `inside` of it ("" or a relative path, which is created). stop() restores plain files. Returns its path.
   [[nodiscard]] virtual Result<std::filesystem::path> add_volume(std::size_t node,
                                                                  const std::filesystem::path& inside) = 0;
-  // The same with a disk whose power can go (ext4, 8 GiB, sparse), and which can be slow if it is `paced`. The node's
-  // output is not on it. The deployment owns it.
+  // The same with a disk (ext4, 8 GiB, sparse) that can lose power, and can be slow if `paced`. The node's output is
+  // not on it. The deployment owns it.
   [[nodiscard]] virtual Result<const Disk*> add_disk(std::size_t node, const std::filesystem::path& inside,
                                                      bool paced = false) = 0;
-  // A line for heal(), ahead of what it is about (deploy/identity.h).
+  // Adds a line for heal() before the action that it describes (deploy/identity.h).
   [[nodiscard]] virtual Result<void> note(std::string_view key, std::string_view value) = 0;
 
-  // Ends nodes (SIGTERM to all their processes, at most 2 s of grace, cgroup.kill), runs teardown, removes namespaces,
-  // links and cgroups. Safe to call twice; errors are reported as warnings and the rest is still undone.
+  // Ends nodes (SIGTERM to all their processes, at most 2 s, then cgroup.kill), runs teardown, removes namespaces,
+  // links and cgroups. May be called twice. Errors are reported as warnings and the rest is still undone.
   virtual void stop() = 0;
 };
 
-// Runs `work` in a thread inside the network namespace `netns_fd` (here when it is -1) and waits for it.
+// Runs `work` in a thread inside the network namespace `netns_fd` (-1: the current one) and waits for it.
 void in_netns(int netns_fd, const std::function<void()>& work);
 
-// `rose node`: asks the deployment whose run directory is `run_dir`. The answer is what to print.
+// `rose node`: sends a request to the deployment with this run directory. Returns the text to print.
 [[nodiscard]] Result<std::string> node_request(const std::filesystem::path& run_dir, std::string_view action,
                                                std::string_view node);
-// `rose step`: waits for the step's turn, or says that it has happened.
+// `rose step`: waits for the step's turn, or reports that it has happened.
 [[nodiscard]] Result<void> step_request(const std::filesystem::path& run_dir, std::string_view step, bool done);
 
-// Undoes what rose processes that were killed left behind: of each lock file /run/rose/<id>.lock that nobody holds any
-// more, exactly what it notes. What only bears such a name (rose-*) and has no lock is left alone and told; `names` are
-// the ids and names that are undone on request, whoever made them. Other rooms that make such things take an Identity
-// (deploy/identity.h) first. ErrorKind::usage: a name that cannot be rose's.
+// Undoes what killed rose processes left: for each lock file /run/rose/<id>.lock that is not held any more, exactly
+// what it lists. Things with such names (rose-*) but without a lock are left alone and reported; `names` are ids and
+// names to undo on request, whoever created them. Code elsewhere that creates such things must take an Identity
+// (deploy/identity.h) first. Returns ErrorKind::usage for a name that rose cannot have created.
 struct Healed {
   std::vector<std::string> undone;     // one line each: "cgroup rose-1f3a9c: ended 3 processes, removed"
-  std::vector<std::string> alive;      // deployments of living rose processes, left alone
-  std::vector<std::string> unclaimed;  // "cgroup rose-lab": no lock says whose they are, so they are left alone
+  std::vector<std::string> alive;      // deployments of running rose processes, which are left alone
+  std::vector<std::string> unclaimed;  // "cgroup rose-lab": without a lock that identifies the owner, so left alone
   std::vector<std::string> failed;
-  bool by_engines = false;             // some of those a container engine could not undo
-  std::vector<std::string> forgotten;  // those, with `forget`: nothing notes them any more
+  bool by_engines = false;             // some failed because a container engine could not undo them
+  std::vector<std::string> forgotten;  // with `forget`: those whose notes were removed
 };
-// `forget`: what only a container engine could remove, and it cannot, is told and no more kept for the next time.
+// `forget`: what only a container engine could remove, but cannot, is reported and no longer noted.
 [[nodiscard]] Result<Healed> heal(const std::vector<std::string>& names = {}, bool forget = false);
 
 }  // namespace rose::deploy

@@ -1,8 +1,8 @@
-// The search: traces and a profile in, the schedule that reproduces the failure out. Pure: the
-// world is behind Runner, progress behind Progress. The method is ROSE (EuroSys'26), section 4.4, with the feedback of
-// ANDURIL (SOSP'24), section 5. It reads: evidence (what production showed), survey (what the test deployment does),
-// candidates (faults with a weight), moves (ways to go on), the search itself (picks the best try of all moves, learns
-// from every run), confirmation, simplification. All numbers that it judges by are in thresholds.h.
+// The search: from traces and a profile to the schedule that reproduces the failure. Pure: runs are made behind Runner,
+// progress is reported through Progress. The method is ROSE (EuroSys'26), section 4.4, with the feedback of ANDURIL
+// (SOSP'24), section 5. Its parts: evidence (what production recorded), survey (what the test deployment does),
+// candidates (faults with a weight), moves (which propose trials), the search itself (picks the best trial of all moves
+// and learns from every run), confirmation, simplification. thresholds.h has the numbers that several parts share.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,10 @@
-// From the events of the dumps to ranked candidates: what is benign is dropped and counted, what an
-// earlier fault explains is a symptom and ranks last, equal failures are one candidate.
-// One stage after the other, each a function from values to a value: facts (extract_facts.h), what processes did, what
-// the network did, which calls failed, exceptions, clocks (extract_processes.h and so on), and their order (rank.h).
-// What explains something is a Cause (extract_causes.h); candidates, what is left out and what is to be said of a stage
-// are Sifted (extract_sifted.h).
+// From the events of the dumps to ranked candidates: benign failures are dropped and counted, failures that an earlier
+// fault explains are symptoms and rank last, equal failures form one candidate.
+//
+// The stages are functions from values to values, in this order: facts (extract/facts.h), processes, network, failed
+// calls, exceptions and clocks (extract/processes.h and so on), and the ranking (extract/rank.h). What explains
+// something is a Cause (extract/causes.h). A stage returns its candidates, what it dropped and its remarks as Sifted
+// (extract/sifted.h).
 #pragma once
 
 #include <cstdint>

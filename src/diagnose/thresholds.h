@@ -1,5 +1,5 @@
-// Every number that the search's judgement rests on, with its reason. Yields are believed chances that one run shows
-// the bug; only their ratios matter.
+// Numbers that several parts of the search use for its decisions; constants of a single part are in its own file. A
+// yield is the estimated probability that one run reproduces the bug. Only the ratios of yields matter.
 #pragma once
 
 #include <cstddef>
@@ -79,10 +79,9 @@ inline constexpr double kPlaceFirst = 0.16;  // of the belief in the places of o
 inline constexpr double kPlaceStep = 0.9;    // and each further one so much of the one before: they are many
 
 // --- what a miss means
-inline constexpr double kShows = 0.75;        // the right schedule shows the bug in a run
-inline constexpr double kAgain = 0.12;        // of a missed schedule's yield is left for another run of it
-inline constexpr double kGroupsWork = 0.7;    // failing more than the one right call does not hide the bug
-inline constexpr double kOtherMoment = 0.05;  // times this: it is expected to come at a moment that was tried
+inline constexpr double kShows = 0.75;      // the right schedule shows the bug in a run
+inline constexpr double kAgain = 0.12;      // of a missed schedule's yield is left for another run of it
+inline constexpr double kGroupsWork = 0.7;  // failing more than the one right call does not hide the bug
 
 inline constexpr double kLead = 2.0;  // a schedule that showed the bug, but too rarely, is gone on from before all else
 inline constexpr double kBesideTimed =

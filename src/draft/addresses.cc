@@ -29,7 +29,7 @@ bool is_loopback_address(std::string_view address) {
   return range && range->is_loopback();
 }
 
-// Of options and variables that name somebody else.
+// True for options and variables that name another host.
 bool names_peer(std::string_view option) {
   for (const std::string_view word :
        {"peer", "join", "master", "replica", "slave", "primary", "leader", "seed", "contact", "upstream", "server",
@@ -38,7 +38,7 @@ bool names_peer(std::string_view option) {
   return false;
 }
 
-// The end of an address or name that begins at `i`; 0: none does. `host` is what was found.
+// The end of an address or name that begins at `i`, or 0 if none does. `host` is set to what was found.
 std::size_t address_at(std::string_view text, std::size_t i, const std::vector<std::string>& names, std::string& host) {
   if (text[i] == '[') {
     const std::size_t close = text.find(']', i);
@@ -50,7 +50,7 @@ std::size_t address_at(std::string_view text, std::size_t i, const std::vector<s
   while (end < text.size() && is_name_char(text[end])) ++end;
   host = std::string(text.substr(i, end - i));
   if (std::count(host.begin(), host.end(), '.') == 3 && parse_address(host)) {
-    // "10.0.0.0/8" is a range and no address.
+    // "10.0.0.0/8" is a range, not an address.
     return end < text.size() && text[end] == '/' && end + 1 < text.size() && text[end + 1] >= '0' &&
                    text[end + 1] <= '9'
                ? 0
@@ -63,7 +63,7 @@ std::size_t address_at(std::string_view text, std::size_t i, const std::vector<s
 
 std::vector<FoundAddress> find_addresses(std::string_view text, const std::vector<std::string>& names) {
   std::vector<FoundAddress> found;
-  if (text.find(':') != std::string_view::npos && parse_address(text)) {  // "::1", without brackets
+  if (text.find(':') != std::string_view::npos && parse_address(text)) {  // "::1" without brackets
     found.push_back({0, text.size(), std::string(text), std::nullopt});
     return found;
   }
@@ -73,7 +73,7 @@ std::vector<FoundAddress> find_addresses(std::string_view text, const std::vecto
     std::string host;
     const std::size_t end = starts && !path ? address_at(text, i, names, host) : 0;
     if (end == 0) {
-      // On to the next beginning: behind this name.
+      // Skip the rest of this name.
       if (is_name_char(text[i]))
         while (i < text.size() && is_name_char(text[i])) ++i;
       else ++i;
@@ -110,7 +110,7 @@ bool AddressBook::local(std::string_view address, const Seen& from, const Seen& 
 std::optional<std::size_t> AddressBook::owner(std::size_t from, std::string_view address, std::uint16_t port) const {
   const std::string text = canonical(address);
   std::vector<std::size_t> fit;
-  std::vector<std::size_t> exact;  // bound to this very address
+  std::vector<std::size_t> exact;  // bound to exactly this address
   for (std::size_t i = 0; i < seen_->size(); ++i) {
     const Seen& node = (*seen_)[i];
     if (!local(address, (*seen_)[from], node)) continue;
@@ -133,7 +133,7 @@ std::string AddressBook::placeholder(std::size_t from, std::size_t node) const {
   return from == node && !by_name_ ? "${ip}" : "${ip_" + (*variables_)[node] + "}";
 }
 
-// Without a port: an address that a single node has, or the one that this node itself listens at.
+// For an address without a port: the only node that has it, or this node if it listens there.
 std::optional<std::size_t> AddressBook::bare_owner(std::size_t from, const std::string& option,
                                                    const std::string& host) const {
   const Seen& self = (*seen_)[from];
@@ -180,8 +180,8 @@ std::string AddressBook::rewrite_text(std::size_t from, const std::string& optio
           port ? fmt::format("{}{} was kept: none of these nodes listens there, or several do", shown, of)
                : fmt::format("{}{} was kept: it may mean this node or another", shown, of));
     } else if (port || (found.begin == 0 && found.end == text.size())) {
-      result.doubts.push_back(
-          fmt::format("{}{} was kept: it is none of these nodes, and cannot be reached from their network", shown, of));
+      result.doubts.push_back(fmt::format(
+          "{}{} was kept: it is not one of these nodes and cannot be reached from their network", shown, of));
     }
   }
   return out + text.substr(at);

@@ -1,4 +1,4 @@
-// Addresses in command lines: those of the nodes become placeholders where it is sure whose they are. Pure.
+// Replaces the nodes' addresses in command lines by placeholders if their owner is certain. Pure.
 #pragma once
 
 #include <optional>
@@ -11,10 +11,10 @@
 
 namespace rose::draft {
 
-// An address or host name inside a text.
+// An address or host name within a text.
 struct FoundAddress {
   std::size_t begin = 0;
-  std::size_t end = 0;  // behind the address; a port is behind that
+  std::size_t end = 0;  // end of the address; a port follows it
   std::string host;     // "127.0.0.1", "::1", "localhost"
   std::optional<std::uint16_t> port;
 };
@@ -22,29 +22,30 @@ struct FoundAddress {
 
 struct Rewritten {
   std::vector<std::string> changes;  // "127.0.0.1:7001 is redis1: ${ip_redis1}:7001"
-  std::vector<std::string> doubts;   // what was kept, and why
-  bool own = false;                  // the node's own address is among the changes
+  std::vector<std::string> doubts;   // what was left unchanged, and why
+  bool own = false;                  // the node's own address was replaced
 };
 
 class AddressBook {
  public:
-  // `variables` are the nodes' names as variables have them, in the order of `seen`. Both must outlive this.
+  // `variables`: the names of nodes in the form used in variables, in the order of `seen`. Both must outlive this.
   AddressBook(const std::vector<Seen>& seen, const std::vector<std::string>& names,
               const std::vector<std::string>& variables, const Host& host)
       : seen_(&seen), names_(&names), variables_(&variables), host_(&host) {}
 
-  // The node that listens at `address`:`port`, as seen from node `from`; nothing when none does or several might.
+  // The node that listens at `address`:`port`, as seen from node `from`; nothing if there is none or several are
+  // possible.
   [[nodiscard]] std::optional<std::size_t> owner(std::size_t from, std::string_view address, std::uint16_t port) const;
-  // The node has a socket bound to this very address.
+  // True if the node has a socket bound to exactly this address.
   [[nodiscard]] bool listens_there(std::size_t node, const std::string& host) const;
-  // In commands that are no node's, ${ip} means nothing: all are named.
+  // For commands that do not belong to a node: there ${ip} has no meaning, so nodes are always named.
   void name_all() { by_name_ = true; }
   [[nodiscard]] const std::string& name(std::size_t node) const { return (*names_)[node]; }
   // "${ip}" or "${ip_redis1}".
   [[nodiscard]] std::string placeholder(std::size_t from, std::size_t node) const;
 
   void rewrite(std::size_t from, Words& words, Rewritten& result) const;
-  // A variable's value; `name` is its name.
+  // Rewrites a variable's value; `name` is the variable's name.
   [[nodiscard]] std::string rewrite(std::size_t from, std::string_view name, const std::string& value,
                                     Rewritten& result) const;
 

@@ -18,7 +18,7 @@ namespace rose::draft {
 namespace {
 
 constexpr std::size_t kMostServices = 200;
-constexpr std::size_t kMostOfOne = 1000;  // ports, volumes, variables of a service
+constexpr std::size_t kMostOfOne = 1000;  // ports, volumes or variables per service
 constexpr int kMostReplicas = 64;
 
 template <typename Number>
@@ -29,7 +29,7 @@ bool whole_number(std::string_view text, Number& into) {
 
 bool name_letter(char c) { return is_alpha(c) || is_digit(c) || c == '_'; }
 
-// As engines have it.
+// The rule of container engines.
 bool is_container_name(std::string_view name) {
   return !name.empty() &&
          std::all_of(name.begin(), name.end(), [](char c) { return name_letter(c) || c == '-' || c == '.'; });
@@ -43,15 +43,15 @@ class ComposeReader {
     if (!root.is_map()) return wrong(root, "a Compose file is a map with 'services'");
     const Yaml* services = root.find("services");
     if (services == nullptr || !services->is_map() || services->members.empty())
-      return wrong(root, "there are no 'services'", "a Compose file names them under 'services:'");
+      return wrong(root, "'services' is missing", "a Compose file names them under 'services:'");
     if (services->members.size() > kMostServices)
       return wrong(*services,
                    fmt::format("{} services, up to {} are drafted", services->members.size(), kMostServices));
     for (const auto& [name, value] : services->members) {
-      if (!value.is_map()) return wrong(value, fmt::format("service '{}' is no map", name.substr(0, 60)));
+      if (!value.is_map()) return wrong(value, fmt::format("service '{}' is not a map", name.substr(0, 60)));
       if (!is_container_name(name))
-        return wrong(value,
-                     fmt::format("service '{}': a name has letters, digits, '_', '-' and '.'", name.substr(0, 60)));
+        return wrong(
+            value, fmt::format("service '{}': names consist of letters, digits, '_', '-' and '.'", name.substr(0, 60)));
       read_service(name, value);
     }
     mark_one_shots(*services);
@@ -90,7 +90,7 @@ class ComposeReader {
   ComposeFile file_;
 };
 
-// "127.0.0.1:8080:80/tcp", "8080:80", "80", "9000-9001:80-81" (the first of it).
+// "127.0.0.1:8080:80/tcp", "8080:80", "80", or "9000-9001:80-81", of which the first port is used.
 std::optional<PublishedPort> read_port(std::string text) {
   if (text.ends_with("/udp") || text.ends_with("/sctp")) return std::nullopt;
   if (text.ends_with("/tcp")) text.resize(text.size() - 4);
@@ -205,7 +205,7 @@ void ComposeReader::read_service(const std::string& name, const Yaml& value) {
   file_.services.push_back(std::move(service));
 }
 
-// --- Nodes
+// Nodes
 
 std::string container_of_service(const Service& service, const std::string& project, char separator, int number) {
   if (!service.container_name.empty()) return service.container_name;
@@ -229,24 +229,24 @@ void describe_service(const Service& service, NodeDraft& node) {
   for (const Mount& mount : service.mounts)
     if (mount.type == "bind" && mount.writable)
       node.doubts.push_back(
-          fmt::format("{} is a folder of this machine, mounted at {} and writable: what runs shares it, and it keeps "
-                      "its content from run to run. "
-                      "A volume would be empty in each",
+          fmt::format("{} is a folder of this machine, mounted at {} and writable: the running system shares it, and "
+                      "its content stays from run to run. A volume would be empty in each",
                       mount.source, mount.target));
   if (!service.container_name.empty())
     node.doubts.push_back(
-        fmt::format("container_name: {} is the same in every project: it cannot be started while another has that name",
+        fmt::format("container_name: {} is the same in every project: the service cannot be started while another "
+                    "container has that name",
                     service.container_name));
   for (const PublishedPort& port : service.ports)
     if (port.host != 0)
       node.doubts.push_back(
-          fmt::format("it publishes port {} of this machine: stop what has it before a run", port.host));
+          fmt::format("it publishes port {} of this machine: stop what uses it before a run", port.host));
   for (const std::string& what : service.not_followed)
-    node.about.push_back(fmt::format("(Its '{}' was not looked at.)", what));
+    node.about.push_back(fmt::format("(Its '{}' was not examined.)", what));
   if (service.host_network) node.doubts.push_back("it shares this machine's network: its ports must be free");
 }
 
-// How it is seen to be up.
+// Chooses how to detect that the service is ready.
 void choose_service_ready(const Service& service, const ComposeTool& tool, const std::string& container,
                           NodeDraft& node) {
   const auto published = std::find_if(service.ports.begin(), service.ports.end(),
@@ -286,7 +286,7 @@ ComposeTool compose_tool() {
     const auto answer = run_command(argv, {}, 15 * kSecond);
     return answer && answer->exit_code == 0;
   };
-  // The client alone is of no use.
+  // The client alone is not sufficient; the daemon must answer too.
   if (works({"docker", "compose", "version"}) && works({"docker", "info"})) return {};
   if (works({"podman", "--version"}) && works({"podman-compose", "--version"}))
     return {{"podman-compose"}, "podman", '_', false, true};
@@ -337,23 +337,22 @@ Drafted draft_compose(const ComposeFile& file, const std::string& path, const Co
   Surroundings& around = drafted.around;
   around.network = "host";
   around.about.push_back(
-      fmt::format("The file stays as it is: each run brings it up as the project {}, with networks and volumes of its "
-                  "own, and takes them away in the end.",
+      fmt::format("The file is not changed: each run starts it as the project {}, with its own networks and volumes, "
+                  "and removes them at the end.",
                   project));
   if (!tool.works)
     around.about.push_back(
         "LOOK: neither 'docker compose' with a running docker, podman-compose nor nerdctl was found here; docker's is "
-        "named.");
+        "used.");
   if (!left.empty()) around.about.push_back(fmt::format("No nodes: {}.", joined_list(left)));
   if (!file.shared_volumes.empty())
-    around.about.push_back(
-        fmt::format("LOOK: the volumes {} are external or have a name of their own: a run shares them with what runs.",
-                    joined_list(file.shared_volumes)));
+    around.about.push_back(fmt::format(
+        "LOOK: the volumes {} are external or have an explicit name: a run shares them with the running system.",
+        joined_list(file.shared_volumes)));
   if (!file.unresolved.empty())
-    around.about.push_back(fmt::format("LOOK: these variables have no value here: {}.", joined_list(file.unresolved)));
+    around.about.push_back(fmt::format("LOOK: these variables are not set here: {}.", joined_list(file.unresolved)));
   for (const std::string& what : file.not_followed)
-    around.about.push_back(
-        fmt::format("LOOK: '{}' was not followed: services that it brings are missing below.", what));
+    around.about.push_back(fmt::format("LOOK: '{}' was not followed: services that it adds are missing below.", what));
   std::vector<std::string> base = tool.command;
   for (const std::string& word : {std::string("-p"), project, std::string("-f"), "${config_dir}/" + escaped(path)})
     base.push_back(word);
@@ -363,10 +362,9 @@ Drafted draft_compose(const ComposeFile& file, const std::string& path, const Co
   if (tool.waits) around.setup.emplace_back("--wait");
   around.teardown.insert(around.teardown.end(), {"down", "-v"});
   around.next = {
-      "'rose diagnose' and 'rose replay' ask for --allow-attached: the containers are those that setup starts. Syscall "
-      "faults need the "
-      "containers' commands started by 'rose exec' (attach = { ..., exec = true }).",
-      "Runs go one after the other: the project's name is taken while one lasts."};
+      "'rose diagnose' and 'rose replay' require --allow-attached: the containers are those that setup starts. Syscall "
+      "faults require that 'rose exec' starts the containers' commands (attach = { ..., exec = true }).",
+      "Runs are made one after the other, because the project's name can be used only once at a time."};
   return drafted;
 }
 

@@ -26,7 +26,7 @@ namespace {
 constexpr std::int64_t kAskEngineTimeout = 20 * kSecond;
 constexpr std::size_t kMostRunWords = 2000;
 
-// Members that may be absent, null or of another type with another engine.
+// A member that may be absent, null or of another type, depending on the engine.
 const Json& member(const Json& json, std::string_view key) {
   static const Json none;
   if (!json.is_object()) return none;
@@ -36,7 +36,7 @@ const Json& member(const Json& json, std::string_view key) {
 
 std::string text_in(const Json& json) { return json.is_string() ? json.get<std::string>() : ""; }
 
-// A list of strings; podman gives an entry point as one string.
+// A list of strings; podman represents an entry point as one string.
 std::vector<std::string> texts_in(const Json& json) {
   std::vector<std::string> texts;
   if (json.is_string() && !json.get<std::string>().empty()) texts.push_back(json.get<std::string>());
@@ -72,7 +72,7 @@ std::vector<Mount> read_mounts(const Json& json) {
 std::optional<std::string> ask_engine(const std::vector<std::string>& argv) {
   const auto answer = run_command(argv, {}, kAskEngineTimeout);
   if (!answer || answer->exit_code != 0) {
-    log::debug("{} {} does not tell: {}", argv[0], argv[1],
+    log::debug("{} {} reports nothing about it: {}", argv[0], argv[1],
                answer ? answer->err.substr(0, 200) : answer.error().message);
     return std::nullopt;
   }
@@ -86,7 +86,7 @@ bool tool_exists(const std::string& tool) {
   return false;
 }
 
-// --- Fresh ones
+// New containers
 
 struct Fresh {
   const Container& container;
@@ -96,7 +96,7 @@ struct Fresh {
   Secrets& secrets;
 };
 
-// What cannot stand in a volume's name, or between its colons.
+// True if the text can be part of a volume: no colon.
 bool fits_volume(const std::string& text) { return fits_toml(text) && text.find(':') == std::string::npos; }
 
 bool is_volume_name(const std::string& name) {
@@ -108,7 +108,7 @@ void add_mounts(Fresh& fresh) {
   NodeDraft& node = fresh.node;
   for (const Mount& mount : fresh.container.mounts) {
     if (!fits_volume(mount.target) || !fits_volume(mount.source)) {
-      node.doubts.push_back(fmt::format("what it has at {} cannot be written here", mount.target));
+      node.doubts.push_back(fmt::format("its mount at {} cannot be written here", mount.target));
     } else if (mount.type == "tmpfs") {
       node.options.insert(node.options.end(), {"--tmpfs", mount.target});
     } else if (mount.type == "bind" && !mount.writable) {
@@ -118,9 +118,9 @@ void add_mounts(Fresh& fresh) {
       node.volumes.push_back(
           fmt::format("{}:{}{}", named ? mount.source : fmt::format("{}-{}", node.name, node.volumes.size() + 1),
                       escaped(mount.target), mount.writable ? "" : ":ro"));
-      node.changes.push_back(
-          fmt::format("{} {} at {}: a volume of the run's own, empty but for what the image has there",
-                      mount.type == "bind" ? "the folder" : "the volume", mount.source, mount.target));
+      node.changes.push_back(fmt::format("{} {} at {}: a volume of the run, which starts with what the image has there",
+                                         mount.type == "bind" ? "the folder" : "the volume", mount.source,
+                                         mount.target));
     }
   }
 }
@@ -134,13 +134,13 @@ void add_environment(Fresh& fresh, Rewritten& rewritten) {
     }
     const std::string masked = fresh.secrets.masked(name, value);
     fresh.node.env.push_back({name, fresh.book.rewrite(fresh.self, name, escaped(masked), rewritten),
-                              masked != value ? "looked like a secret: a made-up one" : ""});
+                              masked != value ? "looked like a secret: replaced by a generated one" : ""});
   }
 }
 
-// Its words from `first` on, as rose.toml has them.
+// The words from `first` on, in the form of rose.toml.
 std::vector<std::string> words_of(Fresh& fresh, const std::vector<std::string>& words, Rewritten& rewritten) {
-  // Word 0 stands for the program, which no rule is about.
+  // Word 0 represents the program, which the rules ignore.
   std::vector<std::string> args = {"x"};
   args.insert(args.end(), words.begin(), words.end());
   const Words before(args);
@@ -148,7 +148,7 @@ std::vector<std::string> words_of(Fresh& fresh, const std::vector<std::string>& 
     const Split parts = split_word(args[i]);
     const std::string masked = fresh.secrets.masked(before.option_of(i), parts.value);
     if (masked == parts.value) continue;
-    fresh.node.changes.push_back("a word that looked like a secret: a made-up one");
+    fresh.node.changes.push_back("a word that looked like a secret: replaced by a generated one");
     args[i] = std::string(parts.option) + masked;
   }
   Words rest(args);
@@ -165,7 +165,8 @@ void make_fresh(Fresh& fresh) {
   if (container.name != node.name) node.aliases.push_back(container.name);
   for (const std::string& alias : container.aliases)
     if (alias != node.name && alias != container.name) node.aliases.push_back(alias);
-  std::erase_if(node.aliases, [](const std::string& alias) { return !is_volume_name(alias); });  // the same letters
+  // both have the same character set
+  std::erase_if(node.aliases, [](const std::string& alias) { return !is_volume_name(alias); });
   if (!container.user.empty()) node.user = container.user;
   if (!container.folder.empty()) node.options.insert(node.options.end(), {"--workdir", container.folder});
   for (const std::string& capability : container.capabilities)
@@ -179,20 +180,20 @@ void make_fresh(Fresh& fresh) {
   Rewritten rewritten;
   add_environment(fresh, rewritten);
   add_mounts(fresh);
-  // An entry point of its own stands for the image's, whose command does not count then.
+  // An explicit entry point replaces the image's, and the image's command is then ignored.
   if (container.entrypoint) node.entrypoint = words_of(fresh, *container.entrypoint, rewritten);
   node.command = words_of(fresh, container.args, rewritten);
   node.changes.insert(node.changes.end(), rewritten.changes.begin(), rewritten.changes.end());
   node.doubts.insert(node.doubts.end(), rewritten.doubts.begin(), rewritten.doubts.end());
   if (container.privileged)
-    node.doubts.push_back("it is privileged; the fresh one is not: options = [\"--privileged\"] if it needs that");
+    node.doubts.push_back("it is privileged; the new container is not: options = [\"--privileged\"] if it must be");
   if (container.host_network)
-    node.doubts.push_back("it shares the host's network; the fresh one has an address of its own");
+    node.doubts.push_back("it shares the host's network; the new container has its own address");
   const auto fit = [](const std::vector<std::string>& words) {
     return words.size() <= kMostRunWords && std::all_of(words.begin(), words.end(), fits_toml);
   };
   if (fit(node.command) && fit(node.entrypoint) && fit(node.options)) return;
-  node.doubts.push_back("what it was started with cannot be written in TOML: it is the image's own command here");
+  node.doubts.push_back("its command cannot be written in TOML: the image's own command is used");
   node.command.clear();
   node.entrypoint.clear();
   node.options.clear();
@@ -216,7 +217,7 @@ Result<Container> read_container(std::string_view json, std::string_view image_j
   const Json& root = first_of(parsed);
   const Json& config = member(root, "Config");
   if (!root.is_object() || !config.is_object() || text_in(member(root, "Id")).empty())
-    return fail(ErrorKind::input, fmt::format("what '{} inspect' says is no container's description", tool));
+    return fail(ErrorKind::input, fmt::format("the output of '{} inspect' does not describe a container", tool));
   const Json image_parsed = Json::parse(image_json, nullptr, false);
   const Json& image = member(first_of(image_parsed), "Config");
   const Json& host = member(root, "HostConfig");
@@ -231,7 +232,7 @@ Result<Container> read_container(std::string_view json, std::string_view image_j
   container.args = texts_in(member(config, "Cmd"));
   const auto entrypoint = texts_in(member(config, "Entrypoint"));
   if (!image.is_null()) {
-    // Podman joins an entry point's words; so is the image's compared.
+    // Podman joins the words of an entry point, so join those of the image before comparing.
     const auto own = texts_in(member(image, "Entrypoint"));
     const std::string joined = fmt::format("{}", fmt::join(own, " "));
     if (entrypoint != own && !(entrypoint.size() == 1 && entrypoint.front() == joined) && !entrypoint.empty())
@@ -287,11 +288,11 @@ Result<Container> ask_container(const std::string& what) {
     auto container = read_container(*json, image_json.value_or(""), tool);
     if (!container) return Unexpected(std::move(container).error().in(option));
     if (container->pid <= 0)
-      return fail(ErrorKind::usage, fmt::format("{}: it does not run", option),
-                  "a draft is made of what runs: start it");
+      return fail(ErrorKind::usage, fmt::format("{}: it is not running", option),
+                  "a draft is made from a running system: start it");
     return container;
   }
-  // Known by its cgroup alone.
+  // Known only by its cgroup.
   auto mount = kernel::cgroup2_mount();
   if (!mount) return Unexpected(std::move(mount).error().in(option));
   auto located = deploy::locate_container(what, *mount);
@@ -307,7 +308,7 @@ Result<Container> ask_container(const std::string& what) {
       located->cgroup.empty() ? located->pid : deploy::leading_process(deploy::cgroup::processes(located->cgroup));
   if (container.pid <= 0)
     return fail(ErrorKind::usage, fmt::format("{}: it has no process", option),
-                "a draft is made of what runs: start it");
+                "a draft is made from a running system: start it");
   return container;
 }
 
@@ -323,12 +324,12 @@ Drafted draft_containers(const std::vector<Container>& containers, const std::ve
       facts[i].addresses.insert(facts[i].addresses.end(), containers[i].addresses.begin(),
                                 containers[i].addresses.end());
     facts[i].unit = Unit{};
-    facts[i].unit->name = containers[i].name + ".container";  // gives the node its name
+    facts[i].unit->name = containers[i].name + ".container";  // provides the node's name
   }
   const std::vector<std::string> names = node_names(facts, systems);
   std::vector<std::string> variables;
   for (const std::string& name : names) variables.push_back(variable_name(name));
-  Host nobody;  // "localhost" in a container is that container
+  Host nobody;  // "localhost" in a container means that container
   nobody.names = {"localhost"};
   AddressBook book(facts, names, variables, nobody);
   std::set<std::string> tools;
@@ -352,9 +353,8 @@ Drafted draft_containers(const std::vector<Container>& containers, const std::ve
     if (container.tool != "podman" && container.tool != "docker") {
       node.attach = fmt::format("{{ container = {} }}", toml::literal(container.id));
       node.doubts.push_back(
-          "neither podman nor docker tells how it is started: this is the running container itself, and faults would "
-          "strike it. "
-          "Let [deployment] setup start another one for the test, and name that");
+          "neither podman nor docker can tell how it is started: this is the running container itself, and faults "
+          "would hit it. Let [deployment] setup start another one for the test, and name that");
       drafted.nodes.push_back(std::move(node));
       continue;
     }
@@ -362,14 +362,15 @@ Drafted draft_containers(const std::vector<Container>& containers, const std::ve
     Fresh fresh{container, book, i, node, secrets};
     make_fresh(fresh);
     if (node.port == 0 && !seen[i].tcp.empty()) {
-      // At its loopback address alone: that serves others only where the command says it, and so says ${ip} now.
+      // It listens on the loopback address only. Others can reach it only if the command sets the address, which is now
+      // ${ip}.
       const Listen& first = seen[i].tcp.front();
       if (std::any_of(node.command.begin(), node.command.end(),
                       [](const std::string& word) { return word.find("${ip}") != std::string::npos; }))
         node.port = first.port;
       else
         node.doubts.push_back(
-            fmt::format("it listens at {}:{} alone, which its command does not say: other nodes do not reach it there",
+            fmt::format("it listens at {}:{} only, which its command does not set: other nodes cannot reach it there",
                         first.address, first.port));
     }
     if (node.port != 0) node.ready = fmt::format("{{ tcp = {}, timeout = \"60s\" }}", node.port);
@@ -378,16 +379,16 @@ Drafted draft_containers(const std::vector<Container>& containers, const std::ve
   if (tools.empty()) {
     drafted.around.network = "host";
     drafted.around.next = {
-        "'rose diagnose' and 'rose replay' ask for --allow-attached. Syscall faults need the containers' commands "
-        "started by 'rose exec' (attach = { ..., exec = true })."};
+        "'rose diagnose' and 'rose replay' require --allow-attached. Syscall faults require that 'rose exec' starts "
+        "the containers' commands (attach = { ..., exec = true })."};
     return drafted;
   }
   drafted.around.engine = *tools.begin();
   drafted.around.about.push_back(
-      "Each run has fresh containers of the same images, in a network of their own; the running ones are left alone.");
+      "Each run creates new containers of the same images, in its own network; the running ones are not touched.");
   if (tools.size() > 1)
     drafted.around.about.push_back(
-        "LOOK: these containers belong to more than one engine; one makes all nodes, and has to have their images.");
+        "LOOK: these containers belong to more than one engine; one engine makes all nodes and needs all images.");
   return drafted;
 }
 

@@ -1,5 +1,5 @@
-// Containers, as `docker inspect` and its like describe them, and the nodes that are made of them: fresh ones of the
-// same image, in a network of their own, so that nothing is done to what runs.
+// Reads the output of `docker inspect` and similar commands and drafts nodes: new containers of the same image, in
+// their own network, so that the running ones are not touched.
 #pragma once
 
 #include <sys/types.h>
@@ -19,40 +19,40 @@ namespace rose::draft {
 
 struct Mount {
   std::string type;    // "volume", "bind", "tmpfs"
-  std::string source;  // a bind's folder, a volume's name
+  std::string source;  // folder of a bind mount, name of a volume
   std::string target;
   bool writable = true;
 };
 
 struct Container {
-  std::string tool;  // "docker"; "" when none tells of it
+  std::string tool;  // "docker"; "" if no tool knows the container
   std::string id;
   std::string name;
   std::string image;
-  std::vector<std::string> args;                       // behind the entry point
-  std::optional<std::vector<std::string>> entrypoint;  // when it is not the image's
-  Variables env;                                       // that the image does not set to the same
+  std::vector<std::string> args;                       // arguments of the entry point
+  std::optional<std::vector<std::string>> entrypoint;  // if it differs from the image's
+  Variables env;                                       // variables whose value differs from the image's
   std::string user;
-  std::string folder;                // working directory, when not the image's
-  std::vector<std::string> aliases;  // further names by which others know it
+  std::string folder;                // working directory, if it differs from the image's
+  std::vector<std::string> aliases;  // further host names
   std::vector<Mount> mounts;
   std::vector<std::string> addresses;
-  std::vector<std::string> capabilities;  // added ones
-  std::uint64_t memory = 0;               // bytes, 0: no limit
+  std::vector<std::string> capabilities;  // capabilities that were added
+  std::uint64_t memory = 0;               // in bytes, 0: no limit
   bool privileged = false;
   bool host_network = false;
   bool health = false;
-  std::string restart;  // "always", ...; "" or "no": never
+  std::string restart;  // "always", ...; "" or "no": never restarted
   pid_t pid = 0;
 };
 
-// Pure. `image_json` may be empty. ErrorKind::input when it is no inspection of a container.
+// Pure. `image_json` may be empty. Returns ErrorKind::input if the text is not the inspection of a container.
 [[nodiscard]] Result<Container> read_container(std::string_view json, std::string_view image_json, std::string tool);
 
-// `what` as locate_container takes it. ErrorKind::usage when there is none, or it does not run.
+// `what` as in locate_container. Returns ErrorKind::usage if it does not exist or is not running.
 [[nodiscard]] Result<Container> ask_container(const std::string& what);
 
-// One Seen a container, in order. Pure.
+// One Seen per container, in order. Pure.
 struct Drafted {
   std::vector<NodeDraft> nodes;
   Surroundings around;

@@ -40,11 +40,11 @@ Result<Target> target_of_pid(int pid) {
   const auto stat = kernel::process_stat(pid);
   if (pid <= 0 || !stat)
     return fail(ErrorKind::usage, fmt::format("{}: there is no such process", option),
-                "name one that runs: 'pgrep -a redis' lists them");
+                "name a running process: 'pgrep -a redis' lists them");
   Target target;
   target.main = first_of_its_kind(pid);
   target.origin = fmt::format("pid {}", target.main);
-  if (target.main != pid) log::info("{} is a worker of {}, which is drafted", pid, target.main);
+  if (target.main != pid) log::info("{} is a worker of {}, which is drafted instead", pid, target.main);
   const std::string unit = unit_of(target.main);
   if (!unit.empty()) target.unit = ask_unit(unit);
   return target;
@@ -65,9 +65,10 @@ Result<Target> target_of_unit(const std::string& name) {
   if (!located->cgroup.empty()) target.members = deploy::cgroup::processes(located->cgroup);
   target.main = located->pid > 0 ? located->pid : deploy::leading_process(target.members);
   if (target.main <= 0)
-    return fail(ErrorKind::usage, fmt::format("{}: it does not run", option), "a draft is made of what runs: start it");
+    return fail(ErrorKind::usage, fmt::format("{}: it is not running", option),
+                "a draft is made from a running system: start it");
   if (!target.unit) {
-    // Its name is all that is known.
+    // Only its name is known.
     target.unit = Unit{};
     target.unit->name = name.find('.') == std::string::npos ? name + ".service" : name;
   }
@@ -75,7 +76,7 @@ Result<Target> target_of_unit(const std::string& name) {
   return target;
 }
 
-// A process belongs to one node: the nearest target above it.
+// Assigns each process to one node: that of its nearest ancestor that is a target.
 void share_out(std::vector<Target>& targets) {
   std::set<pid_t> mains;
   for (const Target& target : targets) mains.insert(target.main);
@@ -149,7 +150,7 @@ Result<Draft> draft_running_containers(const Sources& sources) {
   return write_draft(origins, drafted.nodes, drafted.around, example_for(drafted.nodes), host);
 }
 
-// The file's path as rose.toml will have it: relative to its folder when it is there or below.
+// The path as written in rose.toml: relative if the file is in its folder or below.
 std::string path_from(const std::filesystem::path& file, const std::filesystem::path& folder) {
   std::error_code error;
   const std::filesystem::path whole = std::filesystem::absolute(file, error).lexically_normal();
@@ -159,8 +160,7 @@ std::string path_from(const std::filesystem::path& file, const std::filesystem::
 }
 
 Result<Draft> draft_compose_file(const std::filesystem::path& path, const std::filesystem::path& folder) {
-  if (!fits_toml(path.string()))
-    return fail(ErrorKind::usage, "--compose: its name is not UTF-8, which TOML cannot hold");
+  if (!fits_toml(path.string())) return fail(ErrorKind::usage, "--compose: its name is not UTF-8, which TOML requires");
   auto text = read_file(path, kMostYamlBytes);
   if (!text) return Unexpected(std::move(text).error().in("--compose"));
   // Compose takes variables from the environment, then from .env beside the file.
@@ -172,21 +172,20 @@ Result<Draft> draft_compose_file(const std::filesystem::path& path, const std::f
     return found == beside.end() ? std::nullopt : std::optional(found->second);
   };
   ROSE_TRY(const ComposeFile file, parse_compose(*text, path.string(), lookup));
-  // What rose cannot take is brought up by Compose, and attached to.
+  // Services that rose cannot run itself are started by Compose, and rose attaches to them.
   const auto taken = config::read_compose_files({std::filesystem::absolute(path).lexically_normal()});
   Drafted drafted = taken ? draft_services(file, *taken, path_from(path, folder))
                           : draft_compose(file, path_from(path, folder), compose_tool());
   if (!taken)
-    drafted.around.about.push_back(
-        fmt::format("LOOK: rose does not make nodes of the file itself: {}. With that mended, [deployment] compose is "
-                    "a better way: each run has containers of its own, "
-                    "and syscall faults need no change of the images.",
-                    taken.error().message));
+    drafted.around.about.push_back(fmt::format(
+        "LOOK: rose cannot run the services of the file itself: {}. Once that is changed, [deployment] compose is "
+        "better: each run has its own containers, and syscall faults need no changes to the images.",
+        taken.error().message));
   if (drafted.nodes.empty())
     return fail(ErrorKind::input, fmt::format("{}: none of its services is started by 'up'", path.string()),
                 "services with 'profiles' are not");
   Host host = inspect_host();
-  // Examples run their tools inside of containers.
+  // Examples execute their tools inside the containers.
   for (const NodeDraft& node : drafted.nodes)
     if (node.system != nullptr) host.tools.push_back(node.system->example(node).tool);
   return write_draft({path.string()}, drafted.nodes, drafted.around, example_for(drafted.nodes), host);
@@ -200,7 +199,7 @@ Result<void> check_draft(const Draft& draft, const std::filesystem::path& folder
     answered.replace(at, 6, "= [\"true\"]\n");
   const auto config = config::parse_config(answered, "the draft", folder.empty() ? "." : folder);
   if (!config)
-    return fail(ErrorKind::bug, fmt::format("the draft is no valid configuration: {}", config.error().message),
+    return fail(ErrorKind::bug, fmt::format("the draft is not a valid configuration: {}", config.error().message),
                 "please report this");
   return {};
 }
@@ -209,12 +208,12 @@ Result<Draft> make_draft(const Sources& sources, const std::filesystem::path& fo
   const bool processes = !sources.pids.empty() || !sources.units.empty();
   const int kinds = (processes ? 1 : 0) + (sources.containers.empty() ? 0 : 1) + (sources.compose.empty() ? 0 : 1);
   if (kinds == 0)
-    return fail(ErrorKind::usage, "nothing says what the configuration is to be drafted from",
-                "name what runs: --pid PID..., --unit UNIT..., --container ID... or --compose FILE");
+    return fail(ErrorKind::usage, "no source for the draft is named",
+                "name a running system: --pid PID..., --unit UNIT..., --container ID... or --compose FILE");
   if (kinds > 1)
     return fail(ErrorKind::usage,
-                "processes, containers and a Compose file do not make one deployment: they live in different networks",
-                "draft them one by one, with -o for each, and put together what belongs together");
+                "processes, containers and a Compose file do not form one deployment: they are in different networks",
+                "draft them separately, with -o for each, and combine what belongs together");
   auto draft = processes                 ? draft_processes(sources)
                : sources.compose.empty() ? draft_running_containers(sources)
                                          : draft_compose_file(sources.compose, folder);

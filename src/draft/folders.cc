@@ -16,7 +16,7 @@ bool mentions(std::string_view option, std::initializer_list<std::string_view> w
                      [&](std::string_view word) { return option.find(word) != std::string_view::npos; });
 }
 
-// Programs, libraries and settings; nobody's data is there.
+// Folders of programs, libraries and system settings, which contain no application data.
 bool system_path(std::string_view path) {
   static const std::vector<std::string> folders = {"/usr", "/bin",  "/sbin", "/lib", "/lib64",
                                                    "/etc", "/proc", "/sys",  "/dev", "/boot"};
@@ -24,14 +24,14 @@ bool system_path(std::string_view path) {
          std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) { return is_below(path, folder); });
 }
 
-// Folders that many programs share: what is one's own begins below them.
+// Folders shared by many programs; a program's own folder is below them.
 bool shared_folder(std::string_view path) {
   static const std::set<std::string, std::less<>> folders = {
       "/",    "/var",     "/var/lib",  "/var/log", "/var/cache", "/var/spool",     "/var/run", "/var/tmp", "/var/local",
       "/run", "/tmp",     "/opt",      "/srv",     "/home",      "/root",          "/mnt",     "/media",   "/data",
       "/dev", "/dev/shm", "/run/user", "/usr",     "/usr/local", "/usr/local/var", "/etc"};
   if (folders.contains(path)) return true;
-  // Somebody's home is as shared.
+  // A home folder is shared in the same way.
   return path.starts_with("/home/") && path.find('/', 6) == std::string_view::npos;
 }
 
@@ -53,7 +53,7 @@ std::string leaf_for(const std::string& path, const Moved& moved) {
   return name;
 }
 
-// "/a,/b": each is looked at by itself.
+// "/a,/b": each part is examined separately.
 std::vector<std::string> values_of(std::string_view value) { return split(value, ','); }
 
 struct Named {
@@ -80,7 +80,7 @@ std::string trimmed_path(std::string path) {
   return path;
 }
 
-// The new place of `path`, or "".
+// The new location of `path`, or "".
 std::string new_place(const std::string& path, const Moved& moved) {
   const std::string whole = trimmed_path(path);
   for (const auto& [from, to] : moved.places) {
@@ -90,7 +90,7 @@ std::string new_place(const std::string& path, const Moved& moved) {
   return "";
 }
 
-// A file that is there and that it only reads: it is not in the run's empty folder, though its folder moves there.
+// True for an existing file that is only read: it is not in the run's empty folder although its folder is moved there.
 bool only_read(const Seen& seen, const Moved& moved, const std::string& path) {
   if (moved.places.contains(path) || std::find(seen.written.begin(), seen.written.end(), path) != seen.written.end())
     return false;
@@ -98,7 +98,7 @@ bool only_read(const Seen& seen, const Moved& moved, const std::string& path) {
                      [&](const auto& each) { return !each.second.folder && each.second.absolute == path; });
 }
 
-// Folders and jars of a JVM, parted by colons: "classes:lib/*".
+// The class path of a JVM: folders and jars separated by colons, "classes:lib/*".
 bool is_class_path(const Seen& seen, const Words& words, std::size_t i) {
   const std::string option = seen.runtime == "Java" ? words.option_of(i) : "";
   return option == "-cp" || option == "-classpath" || option == "--class-path" || option == "--module-path";
@@ -129,18 +129,18 @@ bool says_path(const Seen& seen, const Words& words, std::size_t i, std::string_
   if (option == "-c" || option == "-f" || option == "-d" ||
       mentions(option, {"dir", "data", "file", "path", "conf", "log", "root", "home", "jar"}))
     return true;
-  // The script of a shell or another runtime.
+  // The script that a shell or another runtime executes.
   if ((seen.runtime.empty() && !seen.program) || !split_word(words[i].text).option.empty()) return false;
   if (i == 1 || !words[i - 1].text.starts_with('-')) return true;
-  // Behind an option, which may take no value (`python3 -u server.py`), a file that is there; but for the name of a
-  // module.
+  // An existing file after an option, which may not take a value (`python3 -u server.py`), except after -m, which takes
+  // a module name.
   const auto fact = seen.paths.find(std::string(part));
   return words[i - 1].text != "-m" && fact != seen.paths.end() && !fact->second.folder;
 }
 
 Moved find_places(const Seen& seen, const Words& words, const Variables& variables) {
   Moved moved;
-  // Outer folders first, so that what lies inside moves along.
+  // Outer folders first, so that files inside them are moved with them.
   std::map<std::string, Named> own;
   for (const Named& named : named_paths(seen, words, variables)) {
     const auto fact = seen.paths.find(named.path);
@@ -149,7 +149,7 @@ Moved find_places(const Seen& seen, const Words& words, const Variables& variabl
          mentions(named.option, {"data", "wal", "stor", "dbpath", "db-path", "state", "journal", "log", "spool"})) &&
         !mentions(named.option, {"conf", "etc", "plugin", "module", "lib", "template", "cert", "ssl", "tls", "class"});
     if (fact == seen.paths.end()) {
-      // A pid file or socket need not be there now.
+      // A pid file or socket need not exist at present.
       if (named.path.starts_with('/') && mentions(named.option, {"pidfile", "pid-file", "pid_file", "socket"}))
         own.emplace(named.path, named);
       continue;
@@ -237,7 +237,7 @@ Covers find_covers(const Seen& seen, const Words& words, const Moved& moved) {
   for (const std::string& path : written) {
     if (path.empty() || is_below(path, "/proc") || is_below(path, "/sys") || is_below(path, "/dev")) continue;
     if (!new_place(path, moved).empty()) continue;
-    // The outermost folder that is its own and holds nothing that it runs or reads.
+    // Find the outermost folder that belongs to the node and contains nothing that it executes or reads.
     std::string cover;
     for (std::size_t slash = path.find('/', 1); cover.empty(); slash = path.find('/', slash + 1)) {
       const std::string folder = path.substr(0, slash);

@@ -1,5 +1,6 @@
-// Where a node writes. Folders that its command line names move into the run's folder; what only its configuration file
-// names is covered, so that a test deployment never touches what the running one has. Pure.
+// Determines where a node writes. Folders named on its command line are replaced by ones in the run's folder; those
+// named only in its configuration file are covered by mounts. A test deployment thus never touches data of the running
+// system. Pure.
 #pragma once
 
 #include <map>
@@ -13,29 +14,29 @@ namespace rose::draft {
 
 struct Moved {
   std::map<std::string, std::string> places;  // "/var/lib/x" -> "${dir}/x"
-  std::vector<std::string> folders;           // "x": to be made before the node starts
+  std::vector<std::string> folders;           // "x": to be created before the node starts
   std::vector<std::string> changes;           // "/var/lib/x of --data: ${dir}/x, empty in each run"
 };
 
-// Which of the folders and files that the words (and variables) name are the node's own, and where they go.
+// Finds the folders and files named by the words and variables that belong to the node, and their new locations.
 [[nodiscard]] Moved find_places(const Seen& seen, const Words& words, const Variables& variables);
 
-// Puts the new places, and absolute paths for relative ones, into the words.
+// Replaces paths by their new locations, and relative paths by absolute ones.
 void move_words(const Seen& seen, Words& words, Moved& moved);
 [[nodiscard]] std::string move_value(const Seen& seen, const std::string& value, const Moved& moved);
 
-// What is written outside of those places: the folders (or single files) to cover with empty ones. `uncovered` are Unix
-// sockets in folders that everybody uses.
+// What is written outside these locations: folders or single files to cover with empty ones. `uncovered` are Unix
+// sockets in shared folders.
 struct Covers {
   std::vector<std::string> paths;
   std::vector<std::string> uncovered;
 };
 [[nodiscard]] Covers find_covers(const Seen& seen, const Words& words, const Moved& moved);
 
-// Word `i`, or this part of it, is meant as a path: "e1" of "--data-dir e1", not of "--name e1".
+// True if word `i`, or this part of it, is meant as a path: "e1" in "--data-dir e1" but not in "--name e1".
 [[nodiscard]] bool says_path(const Seen& seen, const Words& words, std::size_t i, std::string_view part);
 
-// `path` is `folder` or below it.
+// True if `path` is `folder` or below it.
 [[nodiscard]] bool is_below(std::string_view path, std::string_view folder);
 
 }  // namespace rose::draft

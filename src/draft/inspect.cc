@@ -35,13 +35,13 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostCommandBytes = std::size_t{8} << 20;
 constexpr std::size_t kMostTableBytes = std::size_t{256} << 20;
-constexpr std::size_t kMostDescriptors = 100'000;  // of one node
+constexpr std::size_t kMostDescriptors = 100'000;  // per node
 constexpr std::size_t kMostProcesses = 4096;
 constexpr std::uintmax_t kMostProgramBytes = std::uintmax_t{512} << 20;
 
 std::string proc_file(pid_t pid, std::string_view name) { return fmt::format("/proc/{}/{}", pid, name); }
 
-// What a link in /proc points to; `error` is errno when it cannot be told.
+// The target of a link in /proc; `error` is set to errno if it cannot be read.
 std::string link_target(const std::string& path, int* error = nullptr) {
   std::array<char, 4096> buffer{};
   const ssize_t n = ::readlink(path.c_str(), buffer.data(), buffer.size());
@@ -83,7 +83,7 @@ const std::string& variable(const Variables& variables, std::string_view name) {
   return found == variables.end() ? none : found->second;
 }
 
-// Shells and what else only starts something.
+// Shells and other programs that only start something.
 bool is_wrapper(std::string_view exe) {
   static const std::set<std::string, std::less<>> names = {"sh",
                                                            "bash",
@@ -113,7 +113,7 @@ bool is_wrapper(std::string_view exe) {
   return names.contains(exe.substr(exe.rfind('/') + 1));
 }
 
-// The language of what it runs, where that is not its own code. A shell only starts something.
+// The language of the code it runs, if it is an interpreter. Shells do not count, as they only start programs.
 std::string runtime_of(std::string_view exe, const std::vector<std::string>& mapped) {
   if (std::any_of(mapped.begin(), mapped.end(),
                   [](const std::string& file) { return symbols::language_run_by(file) == "Java"; }))
@@ -123,7 +123,7 @@ std::string runtime_of(std::string_view exe, const std::vector<std::string>& map
 
 std::string reason(int error) { return std::strerror(error); }
 
-// Reads one process's own files; what may not be read goes to `unread`.
+// Reads the files of one process; what may not be read is added to `unread`.
 std::optional<Process> look_at_process(pid_t pid, bool& title, std::vector<std::string>& unread) {
   const auto line = read_file(proc_file(pid, "cmdline"), kMostCommandBytes);
   if (!line) return std::nullopt;
@@ -139,7 +139,7 @@ std::optional<Process> look_at_process(pid_t pid, bool& title, std::vector<std::
     unread.push_back(
         fmt::format("its working directory (/proc/{}/cwd: {}); relative paths stay as they are", pid, reason(error)));
   CommandLine command = read_command_line(*line);
-  // A program whose path holds spaces, and which has no arguments.
+  // A program whose path contains spaces and which has no arguments.
   title = command.title && !is_program(command.words.front());
   process.argv = std::move(command.words);
   const auto environment = read_file(proc_file(pid, "environ"), kMostCommandBytes);
@@ -154,11 +154,12 @@ std::optional<Process> look_at_process(pid_t pid, bool& title, std::vector<std::
   if (!uid) return std::nullopt;
   process.user = user_name(*uid);
   if (*uid != 0 && process.user.empty())
-    unread.push_back(fmt::format("the name of its user {}: it has none here, and runs as root in a run", *uid));
+    unread.push_back(
+        fmt::format("the name of its user {}: that user has no name here, so it runs as root in a run", *uid));
   return process;
 }
 
-// --- What its processes have open
+// Open files
 
 struct Open {
   std::set<std::uint64_t> sockets;
@@ -198,7 +199,7 @@ void look_at_descriptors(pid_t pid, Open& open, std::size_t& budget, std::vector
   ::closedir(directory);
 }
 
-// Of the network namespace that the process is in.
+// The sockets in the network namespace of the process.
 void look_at_network(pid_t pid, const Open& open, Seen& seen) {
   std::vector<Socket> own;
   for (const char* table : {"net/tcp", "net/tcp6", "net/udp", "net/udp6"}) {
@@ -264,7 +265,7 @@ std::vector<std::string> mapped_code(pid_t pid) {
   return {files.begin(), files.end()};
 }
 
-// Where its output goes, for people.
+// Describes where its output goes.
 std::vector<std::string> look_at_output(const Process& process) {
   std::map<std::string, std::string> where;
   for (const int fd : {1, 2}) {
@@ -272,11 +273,11 @@ std::vector<std::string> look_at_output(const Process& process) {
     std::string target = link_target(link);
     struct stat info{};
     const bool known = ::stat(link.c_str(), &info) == 0;
-    // systemd says which socket is the journal's.
+    // systemd tells which socket is the journal.
     if (known && variable(process.env, "JOURNAL_STREAM") == fmt::format("{}:{}", info.st_dev, info.st_ino))
       target = "the journal";
     else if (target.starts_with("pipe:")) target = "a pipe";
-    else if (target.starts_with("socket:")) target = "a socket (the journal's, perhaps)";
+    else if (target.starts_with("socket:")) target = "a socket (possibly the journal's)";
     if (!target.empty() && target != "/dev/null")
       where[target] += where[target].empty() ? (fd == 1 ? "stdout" : "stderr") : " and stderr";
   }
@@ -287,7 +288,7 @@ std::vector<std::string> look_at_output(const Process& process) {
   return lines;
 }
 
-// --- Paths
+// Paths
 
 void add_path(Seen& seen, const std::string& word, uid_t uid) {
   if (word.empty() || word.size() > 4096 || word.find('\0') != std::string::npos || seen.paths.contains(word)) return;
@@ -296,7 +297,7 @@ void add_path(Seen& seen, const std::string& word, uid_t uid) {
   const std::string absolute = relative ? fs::path(seen.main.cwd + "/" + word).lexically_normal().string() : word;
   struct stat info{};
   if (::stat(absolute.c_str(), &info) != 0) return;
-  // A word such as "data" or "7" is a path only where one would say so.
+  // A word such as "data" or "7" is treated as a path only in a context where one is likely.
   if (relative && word.find('/') == std::string::npos && word.find('.') == std::string::npos && !S_ISDIR(info.st_mode))
     return;
   PathFact fact;
@@ -311,7 +312,7 @@ void look_at_paths(Seen& seen) {
   const std::vector<std::string>& argv = seen.main.argv;
   const auto add_words = [&](const std::vector<std::string>& words) {
     if (words.empty()) return;
-    // The program, under the name it was called by.
+    // The program, under the name by which it was started.
     const std::string& name = words.front();
     std::string program = name;
     if (name.find('/') == std::string::npos) program = program_in(variable(seen.main.env, "PATH"), name);
@@ -325,7 +326,7 @@ void look_at_paths(Seen& seen) {
       const bool value = i > 1 || !words[i].starts_with('-');
       const Split split_of = split_word(words[i]);
       for (const std::string& part : split(split_of.value, ',')) {
-        // Without a slash, a relative path only behind an option or as the script of a runtime.
+        // Without a slash, a relative path is likely only after an option or as the script of a runtime.
         const bool likely = part.find('/') != std::string::npos || (i > 1 && words[i - 1].starts_with('-')) ||
                             !split_of.option.empty() || (!seen.runtime.empty() && value) ||
                             (is_wrapper(seen.main.exe) && value);
@@ -334,7 +335,7 @@ void look_at_paths(Seen& seen) {
     }
   };
   if (!seen.title) add_words(argv);
-  // A title's first word still names the program.
+  // The first word of a title still names the program.
   if (seen.title && !argv.empty()) {
     add_words({argv.front().substr(0, argv.front().find_first_of(" :"))});
     for (const std::string& word : split(argv.front(), ' '))
@@ -347,9 +348,9 @@ void look_at_paths(Seen& seen) {
       for (const std::string& part : split(value, ',')) add_path(seen, part, uid);
 }
 
-// --- Configuration files
+// Configuration files
 
-// A file that holds nothing but this process's number.
+// A file that contains only this process's id.
 bool is_pid_file(const std::string& path, pid_t pid) {
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > 32) return false;
@@ -359,7 +360,7 @@ bool is_pid_file(const std::string& path, pid_t pid) {
   return *content == std::to_string(pid);
 }
 
-// Pid files are not held open. They are where everybody has them, or where the configuration says.
+// Pid files are not kept open, so look in the usual folders and those in the configuration.
 void find_pid_files(Seen& seen) {
   std::set<std::string> candidates;
   std::error_code error;
@@ -380,7 +381,8 @@ void look_at_settings(Seen& seen) {
   std::set<std::string> files;
   for (const auto& [word, fact] : seen.paths)
     if (!fact.folder && fact.absolute != seen.main.exe && !is_program(fact.absolute)) files.insert(fact.absolute);
-  for (const std::string& file : seen.written) files.erase(file);  // its log names addresses, too
+  // log files contain addresses too but are not configuration
+  for (const std::string& file : seen.written) files.erase(file);
   if (const System* system = find_system(seen); system != nullptr && files.empty() &&
                                                 !system->usual_settings().empty() &&
                                                 ::access(std::string(system->usual_settings()).c_str(), F_OK) == 0)
@@ -399,7 +401,7 @@ void look_at_settings(Seen& seen) {
     }
     if (is_settings(file, *text)) seen.settings.push_back(read_settings(file, *text, names));
   }
-  // Folders that it may write to, though nothing is open there now. To root, all are.
+  // Folders that it may write to although no file in them is open. As root it may write to all of them.
   for (const Settings& settings : seen.settings)
     for (const std::string& path : settings.paths)
       if (struct stat info{};
@@ -407,7 +409,8 @@ void look_at_settings(Seen& seen) {
         seen.written.push_back(fs::path(path).lexically_normal().string());
 }
 
-// What does the work behind a shell: the descendant that listens, else the oldest that is no wrapper itself.
+// The process behind a shell that does the work: the descendant that listens, else the oldest one that is not a
+// wrapper.
 pid_t working_process(pid_t main, const std::vector<pid_t>& members, const std::function<bool(pid_t)>& listens) {
   pid_t oldest = 0;
   for (const pid_t pid : members) {
@@ -428,7 +431,7 @@ std::optional<std::size_t> count_functions(const std::string& exe) {
   return functions ? std::optional(functions->size()) : std::nullopt;
 }
 
-// The script that started it, when it runs on as its parent.
+// The script that started it, if it still runs as its parent.
 std::string script_above(pid_t pid) {
   const auto stat = kernel::process_stat(pid);
   if (!stat || stat->ppid <= 1) return "";
@@ -436,7 +439,7 @@ std::string script_above(pid_t pid) {
   const auto line = read_file(proc_file(stat->ppid, "cmdline"), kMostCommandBytes);
   if (!is_wrapper(exe) || !line) return "";
   const CommandLine command = read_command_line(*line);
-  // A login shell has no script.
+  // A login shell has no script argument.
   for (std::size_t i = 1; i < command.words.size(); ++i)
     if (!command.words[i].starts_with('-') && !command.words[i].starts_with("/dev/") &&
         command.words[i].find('/') != std::string::npos && command.words[i].find(' ') == std::string::npos)
@@ -448,7 +451,7 @@ std::string last_cgroup_part(pid_t pid, std::string* whole = nullptr) {
   const auto content = read_file(proc_file(pid, "cgroup"), 1 << 20);
   if (!content) return "";
   std::string best;
-  // v2's line, or systemd's own hierarchy in the hybrid layout.
+  // The line of v2, or of systemd's own hierarchy in the hybrid layout.
   each_line(*content, [&](std::string_view line) {
     const std::size_t first = line.find(':');
     const std::size_t second = line.find(':', first + 1);
@@ -468,7 +471,7 @@ pid_t first_of_its_kind(pid_t pid) {
     if (!stat || stat->ppid <= 1) return pid;
     const std::string exe = link_target(proc_file(pid, "exe"));
     if (exe.empty() || exe != link_target(proc_file(stat->ppid, "exe"))) return pid;
-    // Two scripts of one interpreter have nothing to do with each other.
+    // Two processes of the same interpreter run different scripts, so compare their command lines.
     if (is_wrapper(exe) || !runtime_of(exe, {}).empty()) {
       const auto own = read_file(proc_file(pid, "cmdline"), kMostCommandBytes);
       const auto above = read_file(proc_file(stat->ppid, "cmdline"), kMostCommandBytes);
@@ -482,7 +485,7 @@ pid_t first_of_its_kind(pid_t pid) {
 std::string unit_of(pid_t pid) {
   std::string whole;
   const std::string last = last_cgroup_part(pid, &whole);
-  // Units of users' own managers are told by another systemd.
+  // Units of user managers are managed by another systemd instance.
   return last.ends_with(".service") && whole.find("/user.slice") == std::string::npos ? last : "";
 }
 
@@ -497,10 +500,10 @@ std::string container_of(pid_t pid) {
 namespace {
 
 Error ended_meanwhile(const std::string& origin) {
-  return {ErrorKind::usage, fmt::format("{}: the process ended while it was looked at", origin), ""};
+  return {ErrorKind::usage, fmt::format("{}: the process ended while it was inspected", origin), ""};
 }
 
-// What both kinds of targets have: the main process's own files.
+// The steps common to both kinds of targets: reads the files of the main process.
 Result<Seen> begin_look(pid_t main, const std::string& origin) {
   const auto stat = kernel::process_stat(main);
   if (!stat) return fail(ErrorKind::usage, fmt::format("{}: there is no process {}", origin, main));
@@ -512,7 +515,7 @@ Result<Seen> begin_look(pid_t main, const std::string& origin) {
   if (!process) return Unexpected(ended_meanwhile(origin));
   seen.main = std::move(*process);
   if (seen.main.argv.empty() && seen.main.exe.empty())
-    return fail(ErrorKind::usage, fmt::format("{}: process {} is the kernel's own", origin, main),
+    return fail(ErrorKind::usage, fmt::format("{}: process {} is a kernel thread", origin, main),
                 "name a program's process");
   return seen;
 }
@@ -540,7 +543,8 @@ Descriptors look_at_members(pid_t main, const std::vector<pid_t>& members, Seen&
   return open;
 }
 
-// Another root: its paths mean nothing here. (A service's private /tmp is another mount namespace, but the same root.)
+// Another root directory, in which paths have another meaning. (A private /tmp has a different mount namespace but the
+// same root.)
 bool has_other_root(pid_t pid) {
   struct stat own{};
   struct stat its{};
@@ -562,11 +566,11 @@ Result<Seen> inspect(pid_t main, const std::vector<pid_t>& members, std::optiona
   ROSE_TRY(Seen seen, begin_look(main, origin));
   if (has_other_root(main)) {
     const std::string id = container_of(main);
-    return fail(
-        ErrorKind::usage,
-        fmt::format("{}: process {} has a root directory of its own, its files are not this machine's", origin, main),
-        id.empty() ? "a container is drafted with --container"
-                   : fmt::format("it runs in a container: --container {}", id.substr(0, 12)));
+    return fail(ErrorKind::usage,
+                fmt::format("{}: process {} has its own root directory, so its paths are not those of this machine",
+                            origin, main),
+                id.empty() ? "use --container for a container"
+                           : fmt::format("it runs in a container: --container {}", id.substr(0, 12)));
   }
   seen.unit = std::move(unit);
   seen.needed = mapped_code(main);

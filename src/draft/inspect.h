@@ -1,5 +1,5 @@
-// Looks at a running process through /proc: what it was started with, what it has open, where it listens. Asks for no
-// more than reading its files there, and says what it may not read. The process may end at any moment.
+// Inspects a running process through /proc: how it was started, its open files, where it listens. Needs only read
+// permission for these files and reports what it may not read. The process may end at any time.
 #pragma once
 
 #include <sys/types.h>
@@ -13,19 +13,19 @@
 
 namespace rose::draft {
 
-// `members`: all processes of the node, `main` among them. ErrorKind::usage when it ended or is no program.
+// `members`: all processes of the node, including `main`. Returns ErrorKind::usage if it has ended or is not a program.
 [[nodiscard]] Result<Seen> inspect(pid_t main, const std::vector<pid_t>& members, std::optional<Unit> unit,
                                    const std::string& origin);
 
-// The same in a container: where it listens, what it connects to, what it was started with. Its paths are its own.
+// The same for a container: only sockets, connections and command line, because its paths are not visible here.
 [[nodiscard]] Result<Seen> inspect_inside(pid_t main, const std::vector<pid_t>& members, const std::string& origin);
 
-// The first process of a daemon that `pid` is a worker of: its ancestors that run the same program.
+// The first process of the daemon of which `pid` is a worker: the topmost ancestor that runs the same program.
 [[nodiscard]] pid_t first_of_its_kind(pid_t pid);
 
-// The unit ("x.service") in whose cgroup a process is; "" none.
+// The unit ("x.service") whose cgroup contains the process; "" if none.
 [[nodiscard]] std::string unit_of(pid_t pid);
-// The container's id in whose cgroup it is; "" none.
+// The id of the container whose cgroup contains it; "" if none.
 [[nodiscard]] std::string container_of(pid_t pid);
 
 [[nodiscard]] Host inspect_host();

@@ -9,7 +9,7 @@
 namespace rose::draft {
 namespace {
 
-// Words of a line, at most `most`: the last one holds the rest.
+// Splits a line into at most `most` words; the last one contains the rest.
 std::vector<std::string_view> columns(std::string_view line, std::size_t most) {
   std::vector<std::string_view> words;
   while (words.size() < most) {
@@ -29,7 +29,7 @@ bool read_number(std::string_view text, int base, Number& into) {
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
-// "0100007F:1B59", or 32 digits: words of 32 bits in the machine's order.
+// "0100007F:1B59" or 32 digits: 32-bit words in native byte order.
 bool read_endpoint(std::string_view text, std::string& address, std::uint16_t& port) {
   const std::size_t colon = text.find(':');
   if (colon != 8 && colon != 32) return false;

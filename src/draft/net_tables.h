@@ -1,4 +1,4 @@
-// The kernel's tables of sockets and addresses (/proc/PID/net/...) as text. Pure; every line may be anything.
+// Parses the kernel's tables of sockets and addresses (/proc/PID/net/...). Pure; lines may contain anything.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 namespace rose::draft {
 
 struct Socket {
-  std::string address;  // its own
+  std::string address;  // the local address
   std::uint16_t port = 0;
   std::string remote;
   std::uint16_t remote_port = 0;
-  int state = 0;  // as the kernel numbers them: 1 established, 2 SYN sent, 10 listening
+  int state = 0;  // kernel's numbering: 1 established, 2 SYN sent, 10 listening
   std::uint64_t inode = 0;
 };
-// A line of net/tcp, tcp6, udp or udp6; false: it is none (the heading).
+// A line of net/tcp, tcp6, udp or udp6. Returns false for the heading.
 [[nodiscard]] bool read_socket_line(std::string_view line, Socket& socket);
 
-// A line of net/unix: the path of a listening socket, "" for others, abstract ones among them.
+// A line of net/unix: the path of a listening socket; "" for other sockets and abstract ones.
 [[nodiscard]] std::string read_unix_line(std::string_view line, std::uint64_t& inode);
 
-// The host's own addresses: of net/fib_trie and net/if_inet6.
+// The host's own addresses, from net/fib_trie and net/if_inet6.
 [[nodiscard]] std::vector<std::string> read_fib_trie(std::string_view text);
 [[nodiscard]] std::vector<std::string> read_if_inet6(std::string_view text);
 

@@ -21,7 +21,7 @@ constexpr std::size_t kMostVariables = 100;
 
 std::string base_name(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
 
-// Letters, digits, '_' and '-' of it, small, as a node may be called.
+// The text's letters, digits, '_' and '-' in lower case, as allowed in a node's name.
 std::string as_node_name(std::string_view text) {
   std::string name;
   for (const char c : text.substr(0, 24)) {
@@ -34,7 +34,7 @@ std::string as_node_name(std::string_view text) {
   return name.empty() ? "node" : name;
 }
 
-// Erlang runs a system of modules: the name that it has among nodes, or the module that it starts with.
+// Erlang runs modules: use the name of the Erlang node, or the module that it starts with.
 std::string erlang_name(const std::vector<std::string>& words) {
   std::string starts;
   for (std::size_t i = 1; i + 1 < words.size(); ++i) {
@@ -44,7 +44,7 @@ std::string erlang_name(const std::vector<std::string>& words) {
   return starts;
 }
 
-// What a runtime runs: the script, the jar, the class.
+// What a runtime executes: the script, jar or class.
 std::string runs_what(const Seen& seen) {
   const Process& process = seen.program ? *seen.program : seen.main;
   if (seen.runtime == "Erlang") return erlang_name(process.argv);
@@ -58,13 +58,13 @@ std::string runs_what(const Seen& seen) {
     if (word == "-m" && i + 1 < process.argv.size()) return base_name(process.argv[i + 1]);
     if (word.starts_with('-')) continue;
     const std::string name = base_name(word);
-    // org.x.Main: the class; server.py: the script.
+    // The class in org.x.Main, the script in server.py.
     return seen.runtime == "Java" ? name.substr(name.rfind('.') + 1) : name.substr(0, name.find('.'));
   }
   return "";
 }
 
-// Variables that belong to whoever logged in or to systemd, not to the program.
+// Variables of a login session or of systemd, which do not concern the program.
 bool is_session_variable(std::string_view name) {
   static const std::set<std::string, std::less<>> names = {"_",
                                                            "HOME",
@@ -134,7 +134,7 @@ bool is_session_variable(std::string_view name) {
   return false;
 }
 
-// Why rose.toml cannot hold this command line; "" when it can.
+// Why rose.toml cannot represent this command line, or "".
 std::string unwritable(const std::vector<std::string>& words) {
   if (words.empty() || words.front().empty()) return "its command line is empty";
   if (words.size() > kMostWords) return fmt::format("its command line has {} words", words.size());
@@ -142,14 +142,14 @@ std::string unwritable(const std::vector<std::string>& words) {
     if (words[i].size() > kMostWordBytes)
       return fmt::format("word {} of its command line has {} bytes", i + 1, words[i].size());
     if (!fits_toml(words[i]))
-      return fmt::format("word {} of its command line is not UTF-8, which TOML cannot hold", i + 1);
+      return fmt::format("word {} of its command line is not UTF-8, which TOML requires", i + 1);
   }
   return "";
 }
 
-// --- The command line
+// The command line
 
-// The words it was started with; empty when they are not known, then node.question says why.
+// The words with which it was started; empty if unknown, and node.question then has the reason.
 std::vector<std::string> first_words(Making& making) {
   const Seen& seen = making.seen();
   std::vector<std::string> words = seen.main.argv;
@@ -158,14 +158,14 @@ std::vector<std::string> first_words(Making& making) {
     if (seen.unit && !seen.unit->command.empty()) {
       words = seen.unit->command;
       making.node.changes.push_back(
-          fmt::format("it wrote \"{}\" over its command line: this one is the unit's ExecStart (split at spaces: "
-                      "systemd tells no quotes)",
+          fmt::format("it replaced its command line by \"{}\": this one is the unit's ExecStart (split at spaces, "
+                      "because systemd does not report quotes)",
                       seen.main.argv.front()));
     } else if (making.node.system != nullptr && !seen.program) {
       if (auto recovered = making.node.system->recover(making)) words = std::move(*recovered);
     }
     if (words.empty() && making.node.question.empty())
-      making.node.question = fmt::format("it wrote \"{}\" over its command line", seen.main.argv.front());
+      making.node.question = fmt::format("it replaced its command line by \"{}\"", seen.main.argv.front());
     if (words.empty()) return {};
   }
   if (std::string why = unwritable(words); !why.empty()) {
@@ -175,7 +175,8 @@ std::vector<std::string> first_words(Making& making) {
   return words;
 }
 
-// The program by a path that works from anywhere, under the name it was called by: some do different things by name.
+// Replaces the program by a path that works from any folder, but keeps the name by which it was called, because some
+// programs behave differently depending on their name.
 void settle_program(Making& making, std::vector<std::string>& words) {
   const Seen& seen = making.seen();
   const auto fact = seen.paths.find(words.front());
@@ -184,11 +185,12 @@ void settle_program(Making& making, std::vector<std::string>& words) {
     else if (!words.front().starts_with('/') && !seen.main.exe.empty()) words.front() = seen.main.exe;
     return;
   }
-  // Without a slash: as PATH told when it was started, which is looked up when facts are gathered.
+  // Without a slash, it was found through PATH at its start; inspect.cc has looked it up.
   if (fact != seen.paths.end()) {
     words.front() = fact->second.absolute;
   } else if (!seen.main.exe.empty() && words.front() != base_name(seen.main.exe)) {
-    making.node.doubts.push_back(fmt::format("it calls itself {}, and what runs is {}", words.front(), seen.main.exe));
+    making.node.doubts.push_back(
+        fmt::format("it calls itself {}, but the program is {}", words.front(), seen.main.exe));
     words.front() = seen.main.exe;
   } else if (!seen.main.exe.empty()) {
     words.front() = seen.main.exe;
@@ -206,17 +208,17 @@ void mask_words(Making& making, std::vector<std::string>& words, Secrets& secret
     ++masked;
   }
   if (masked > 0)
-    making.node.changes.push_back(
-        fmt::format("{} that looked like a secret: a made-up one (rose-secret-...), the same wherever it was the same",
-                    masked == 1 ? "a word" : fmt::format("{} words", masked)));
+    making.node.changes.push_back(fmt::format(
+        "{} that looked like a secret: replaced by a generated one (rose-secret-...), the same for equal secrets",
+        masked == 1 ? "a word" : fmt::format("{} words", masked)));
 }
 
-// Runs the command where empty folders, and copies of configuration files that name the run's addresses, lie over what
-// runs has.
+// Runs the command with mounts over what the running system uses: empty folders, and copies of configuration files with
+// the run's addresses.
 void cover(Making& making, const Covers& covers, const std::vector<std::pair<std::string, Patch>>& patches) {
   if (covers.paths.empty() && patches.empty()) return;
   NodeDraft& node = making.node;
-  // Without `user`, its folder is root's.
+  // Without `user`, root owns the folder.
   std::string script = node.user.empty() ? "" : fmt::format("chown {} .\n", node.user);
   for (const auto& [path, patch] : patches) {
     const std::string file = escaped(shell_word(path));
@@ -225,14 +227,14 @@ void cover(Making& making, const Covers& covers, const std::vector<std::pair<std
     script += fmt::format(" over{0}\nmount --bind over{0} {0}\n", file);
   }
   if (!covers.paths.empty()) {
-    // "${1%/*}" is the shell's.
+    // "${1%/*}" must reach the shell unchanged.
     script += escaped(
         "while [ \"$1\" != -- ]; do\n"
         "  if [ -d \"$1\" ]; then mkdir -p \"over$1\"; else mkdir -p \"over${1%/*}\"; : >> \"over$1\"; fi\n");
     if (!node.user.empty()) script += fmt::format("  chown {} \"over$1\"\n", node.user);
     script += "  mount --bind \"over$1\" \"$1\"; shift\ndone\nshift\n";
   }
-  // unshare and mount are root's to do: the user changes behind them.
+  // unshare and mount require root, so the user is changed after them.
   script += node.user.empty()
                 ? "exec \"$@\""
                 : fmt::format("exec setpriv --reuid {0} --regid \"$(id -g {0})\" --init-groups \"$@\"", node.user);
@@ -242,17 +244,17 @@ void cover(Making& making, const Covers& covers, const std::vector<std::pair<std
   if (node.binary.empty()) node.binary = making.words[0].text;
   making.words.prepend(std::move(front));
   if (!covers.paths.empty())
-    node.changes.push_back(fmt::format(
-        "it writes to {}, which its command line does not name: in a run, empty ones of the run's folder lie over "
-        "them, for this node alone (unshare, mount --bind)",
-        fmt::join(covers.paths, ", ")));
+    node.changes.push_back(
+        fmt::format("it writes to {}, which its command line does not name: in a run, empty ones of the run's folder "
+                    "are mounted over them, for this node only (unshare, mount --bind)",
+                    fmt::join(covers.paths, ", ")));
   if (!node.user.empty()) {
-    node.changes.push_back(fmt::format("user {}: by setpriv, for mount is root's to do", node.user));
+    node.changes.push_back(fmt::format("user {}: set with setpriv, because mount requires root", node.user));
     node.user.clear();
   }
 }
 
-// --- What stands beside it
+// Other keys of the node
 
 void add_variables(Making& making, const Moved& moved, Secrets& secrets, Rewritten& rewritten) {
   NodeDraft& node = making.node;
@@ -265,7 +267,7 @@ void add_variables(Making& making, const Moved& moved, Secrets& secrets, Rewritt
       ++inherited;
       continue;
     }
-    // Of two with one name, programs see the first.
+    // Of two variables with the same name, programs see the first.
     if (std::any_of(node.env.begin(), node.env.end(), [&](const Variable& known) { return known.name == name; }))
       continue;
     if (!is_variable_name(name)) {
@@ -276,11 +278,11 @@ void add_variables(Making& making, const Moved& moved, Secrets& secrets, Rewritt
     } else if (value.size() > kMostValueBytes) {
       node.env_left.push_back(fmt::format("{}: it has {} bytes", name, value.size()));
     } else if (!fits_toml(value)) {
-      node.env_left.push_back(fmt::format("{}: it is not UTF-8, which TOML cannot hold", name));
+      node.env_left.push_back(fmt::format("{}: it is not UTF-8, which TOML requires", name));
     } else {
       Variable variable{name, secrets.masked(name, value), ""};
       if (variable.value != value) {
-        variable.comment = "looked like a secret: a made-up one";
+        variable.comment = "looked like a secret: replaced by a generated one";
         variable.value = making.book.rewrite(making.self, name, escaped(variable.value), rewritten);
       } else {
         const std::string place = move_value(making.seen(), value, moved);
@@ -291,14 +293,15 @@ void add_variables(Making& making, const Moved& moved, Secrets& secrets, Rewritt
     }
   }
   if (inherited > 0)
-    node.env_left.push_back(fmt::format("{} that 'rose init' found in its own environment, too: nodes inherit rose's",
-                                        inherited == 1 ? "one" : std::to_string(inherited)));
-  if (others > 0) node.env_left.push_back(fmt::format("{} whose names are none", others));
+    node.env_left.push_back(
+        fmt::format("{} that are also in the environment of 'rose init': nodes inherit them from rose",
+                    inherited == 1 ? "one" : std::to_string(inherited)));
+  if (others > 0) node.env_left.push_back(fmt::format("{} with invalid names", others));
 }
 
 bool is_wild(const Listen& listen) { return listen.address == "0.0.0.0" || listen.address == "::"; }
 
-// The port that tells that it is up: one that others will reach.
+// The port that shows that the node is ready: one that other nodes connect to.
 void choose_ready(Making& making) {
   NodeDraft& node = making.node;
   const Seen& seen = making.seen();
@@ -313,9 +316,8 @@ void choose_ready(Making& making) {
       std::find_if(seen.tcp.begin(), seen.tcp.end(), [&](const Listen& listen) { return told || is_wild(listen); });
   if (open == seen.tcp.end()) {
     node.doubts.push_back(
-        fmt::format("it listens at {} alone, which its command line does not say: in a run nobody reaches it there. "
-                    "Its configuration file (a copy of it) must "
-                    "name 0.0.0.0; then ready = {{ tcp = {} }}",
+        fmt::format("it listens at {} only, which its command line does not set: in a run nothing can reach it there. "
+                    "Its configuration file (a copy of it) must name 0.0.0.0; then ready = {{ tcp = {} }}",
                     fmt::format("{}:{}", seen.tcp.front().address, seen.tcp.front().port), seen.tcp.front().port));
     return;
   }
@@ -336,7 +338,7 @@ void describe(Making& making) {
   if (seen.processes > 1) line += fmt::format(", {} processes", seen.processes);
   node.about.push_back(line);
   if (seen.program)
-    node.about.push_back(fmt::format("Started by {}; what works is {} (pid {}).",
+    node.about.push_back(fmt::format("Started by {}; the working process is {} (pid {}).",
                                      base_name(seen.main.argv.empty() ? "" : seen.main.argv.front()), seen.program->exe,
                                      seen.program->pid));
   if (!seen.started_by.empty())
@@ -358,12 +360,14 @@ void describe(Making& making) {
   for (const std::string& path : seen.written)
     if (path.find("log") != std::string::npos && logs.size() < 4) logs.push_back(path);
   if (!logs.empty())
-    node.about.push_back(fmt::format(
-        "Writes what may be logs: {} ('rose trace --dump-on-log' watches them in production).", fmt::join(logs, ", ")));
+    node.about.push_back(
+        fmt::format("It writes what may be logs: {} ('rose trace --dump-on-log' watches them in production).",
+                    fmt::join(logs, ", ")));
   if (!seen.runtime.empty())
-    node.about.push_back(fmt::format(
-        "It runs {}: calls, connections and processes are seen, the program's own {} are not functions of a file.",
-        seen.runtime, seen.runtime == "Java" ? "methods" : "functions"));
+    node.about.push_back(
+        fmt::format("It runs {}: calls, connections and processes are traced, but the program's own {} are not "
+                    "functions in a file.",
+                    seen.runtime, seen.runtime == "Java" ? "methods" : "functions"));
   for (const std::string& line_of : seen.unread) node.doubts.push_back("could not be read: " + line_of);
   if (seen.main.deleted)
     node.doubts.push_back(fmt::format("{} was replaced or removed since it was started", seen.main.exe));
@@ -373,11 +377,11 @@ void add_restart(Making& making) {
   const auto& unit = making.seen().unit;
   NodeDraft& node = making.node;
   if (!unit) {
-    node.restart_note = "if something starts it again when it ends";
+    node.restart_note = "if something restarts it when it ends";
     return;
   }
   if (unit->restart.empty() || unit->restart == "no") {
-    node.restart_note = "its unit does not start it again";
+    node.restart_note = "its unit does not restart it";
     return;
   }
   node.restart = fmt::format("{{ delay = \"{}\", max = {} }}",
@@ -394,7 +398,7 @@ NodeDraft draft_node(Making making, Secrets& secrets) {
   add_restart(making);
   if (seen.functions && seen.runtime.empty())
     making.node.functions =
-        *seen.functions == 0 ? "its program has no symbols: no function of it can be named"
+        *seen.functions == 0 ? "its program has no symbols: none of its functions can be named"
                              : fmt::format("{} functions of it can be named: functions = [\"...\"]", *seen.functions);
   if (seen.program && fits_toml(seen.program->exe)) making.node.binary = seen.program->exe;
   std::vector<std::string> words = first_words(making);
@@ -407,7 +411,7 @@ NodeDraft draft_node(Making making, Secrets& secrets) {
   if (!fits_toml(words.front())) words.front() = seen.main.argv.front();
   mask_words(making, words, secrets);
   making.words = Words(words);
-  // A wrapper's words are its own.
+  // Do not adapt the words of a wrapper.
   const bool adapts = making.node.system != nullptr && !seen.program;
   if (adapts) making.node.system->adapt(making);
 
@@ -419,13 +423,13 @@ NodeDraft draft_node(Making making, Secrets& secrets) {
   Rewritten rewritten;
   making.book.rewrite(making.self, making.words, rewritten);
   add_variables(making, moved, secrets, rewritten);
-  // Its own address, where it listens, is in the words or variables now.
+  // The words or variables now contain the address at which it listens.
   making.reachable = making.reachable || rewritten.own;
   Covers covers = making.places_known ? Covers{} : find_covers(seen, making.words, moved);
   std::erase_if(covers.paths, [&](const std::string& path) {
     if (fits_toml(path)) return false;
     making.node.doubts.push_back(
-        fmt::format("it writes to {}, whose name TOML cannot hold: a run would write there, too", path));
+        fmt::format("it writes to {}, whose name TOML cannot represent: a run would write there, too", path));
     return true;
   });
   std::vector<std::pair<std::string, Patch>> patches;
@@ -440,9 +444,10 @@ NodeDraft draft_node(Making making, Secrets& secrets) {
   node.changes.insert(node.changes.end(), rewritten.changes.begin(), rewritten.changes.end());
   node.doubts.insert(node.doubts.end(), rewritten.doubts.begin(), rewritten.doubts.end());
   for (const std::string& path : covers.uncovered)
-    node.doubts.push_back(fmt::format(
-        "its socket {} is in a folder that everybody uses, and would be taken from what runs: give it another place",
-        path));
+    node.doubts.push_back(
+        fmt::format("its socket {} is in a folder shared by many programs, and a run would replace the running one: "
+                    "give it another path",
+                    path));
   node.folders = moved.folders;
   choose_ready(making);
   if (adapts) making.node.system->finish(making);
@@ -476,11 +481,11 @@ std::vector<std::string> node_names(const std::vector<Seen>& seen, const std::ve
     bases.push_back(as_node_name(base));
   }
   std::vector<std::string> names;
-  std::set<std::string> taken;  // as variables
+  std::set<std::string> taken;  // in the form used in variables
   for (std::size_t i = 0; i < bases.size(); ++i) {
     const bool alone = std::count(bases.begin(), bases.end(), bases[i]) == 1 && bases[i] != "client";
     std::string name = alone ? bases[i] : bases[i] + "1";
-    // "web" twice and "web2" once: three names.
+    // "web" twice and "web2" once must give three names.
     for (int n = 2; taken.contains(variable_name(name)); ++n) name = fmt::format("{}{}", bases[i], n);
     taken.insert(variable_name(name));
     names.push_back(std::move(name));
@@ -494,7 +499,7 @@ std::vector<NodeDraft> draft_nodes(const std::vector<Seen>& seen, const Host& ho
   const std::vector<std::string> names = node_names(seen, systems);
   std::vector<std::string> variables;
   for (const std::string& name : names) variables.push_back(variable_name(name));
-  // What a program wrote over its command line is shown to people, as it is.
+  // The title that a program wrote over its command line is shown unchanged in comments.
   std::vector<Seen> shown = seen;
   for (Seen& one : shown)
     if (one.title && !one.main.argv.empty()) one.main.argv.front() = secrets.masked("", one.main.argv.front());

@@ -13,7 +13,7 @@
 namespace rose::draft {
 namespace {
 
-// "aws.secretKey" -> "aws", "secret", "key".
+// "aws.secretKey" gives "aws", "secret", "key".
 std::vector<std::string> name_parts(std::string_view name) {
   std::vector<std::string> parts(1);
   for (std::size_t i = 0; i < name.size(); ++i) {
@@ -33,7 +33,7 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> li
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
-// What a password is hardly ever, whatever its option is called.
+// Values that are hardly ever passwords, whatever the option's name.
 bool plain_value(std::string_view value) {
   const std::string low = lower_case(value);
   return value.empty() || value.front() == '/' || value.starts_with("./") || value.starts_with("${") ||
@@ -47,7 +47,7 @@ bool has_key_name(std::string_view name) {
   return !parts.empty() && parts.back().ends_with("key");
 }
 
-double entropy(std::string_view text) {  // bits a character
+double entropy(std::string_view text) {  // bits per character
   std::array<double, 256> counts{};
   for (const char c : text) counts[static_cast<unsigned char>(c)] += 1;
   double bits = 0;
@@ -57,7 +57,7 @@ double entropy(std::string_view text) {  // bits a character
   return bits;
 }
 
-// Random base64 changes between large, small and digit all the time; names and versions do not.
+// Random base64 often switches between upper case, lower case and digits; names and versions do not.
 bool looks_random(std::string_view value) {
   if (value.size() < 20) return false;
   std::size_t digits = 0;
@@ -82,7 +82,7 @@ bool names_secret(std::string_view name) {
   const std::vector<std::string> parts = name_parts(name);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::string& part = parts[i];
-    // "password_file": the path is none, and has_key_name's values are looked at by their form.
+    // "password_file": the path is not secret, and values with has_key_name are judged by their form.
     if (is_one_of(part, {"file", "path", "dir", "directory", "ttl", "timeout", "length", "policy", "type"}) &&
         i + 1 == parts.size())
       return false;
@@ -137,7 +137,7 @@ std::string Secrets::masked_url(std::string_view text) {
 // Scripts and lists: "PGPASSWORD=x exec db --token y", "host=a password=b", "user=a;password=b".
 std::string Secrets::masked_words(std::string_view text) {
   std::string out;
-  std::string option;  // the word before, when it is an option that names a secret
+  std::string option;  // the previous word, if it is an option that names a secret
   while (!text.empty()) {
     const std::size_t gap = std::min(text.find_first_not_of(" \t\n;,&|()'\"?"), text.size());
     out += text.substr(0, gap);
@@ -166,7 +166,7 @@ std::string Secrets::masked(std::string_view name, std::string_view value) {
   if (plain_value(value)) return std::string(value);
   const bool spaces = value.find_first_of(" \t\n") != std::string_view::npos;
   if (!name.empty() && names_secret(name)) {
-    // A number of tokens is no token; a password may well be a number.
+    // A number of tokens is not a token, but a password may be a number.
     const auto parts = name_parts(name);
     const bool counts = all_numbers(value) && std::none_of(parts.begin(), parts.end(), [](const std::string& part) {
                           return part.find("pass") != std::string::npos || part == "pwd" || part == "pw";

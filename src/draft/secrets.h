@@ -1,5 +1,5 @@
-// What looks like a password, token or key, and what stands for it in a draft: made-up words, the same
-// wherever the secret was the same, so that nodes which shared one still do. Pure.
+// Detects passwords, tokens and keys, and replaces them in a draft by generated words. Equal secrets get equal
+// replacements, so that nodes which shared a secret still do. Pure.
 #pragma once
 
 #include <map>
@@ -10,8 +10,8 @@ namespace rose::draft {
 
 class Secrets {
  public:
-  // `value`, or what stands for it. `name` is that of the variable or option it belongs to, "" for none. A longer text
-  // (a script, a URL, "host=x password=y") is searched for secrets of its own.
+  // `value` or its replacement. `name` is the variable or option that it belongs to, or "". A longer text (a script, a
+  // URL, "host=x password=y") is searched for embedded secrets.
   [[nodiscard]] std::string masked(std::string_view name, std::string_view value);
   [[nodiscard]] std::size_t count() const { return made_.size(); }
 
@@ -22,9 +22,9 @@ class Secrets {
   std::map<std::string, std::string, std::less<>> made_;
 };
 
-// "REDIS_PASSWORD", "--requirepass", "aws.secretKey": not "PASSIVE", "--bypass".
+// True for "REDIS_PASSWORD", "--requirepass", "aws.secretKey"; false for "PASSIVE", "--bypass".
 [[nodiscard]] bool names_secret(std::string_view name);
-// Tokens that can be told by their form alone.
+// True for tokens that can be recognised by their form alone.
 [[nodiscard]] bool is_token(std::string_view value);
 
 }  // namespace rose::draft

@@ -10,7 +10,7 @@
 namespace rose::draft {
 namespace {
 
-// Of a replica, "web-2", that of "web".
+// For a replica such as "web-2": the service "web".
 const Service* service_of(const ComposeFile& file, const std::string& node) {
   const auto named = [&file](const std::string& name) -> const Service* {
     for (const Service& service : file.services)
@@ -33,24 +33,24 @@ NodeDraft node_of(const config::Node& taken, const Service* service, const std::
   node.name = taken.name;
   node.variable = variable_name(taken.name);
   node.service = true;
-  // What is built has a name of rose's, which says nothing.
+  // The image of a service that is built has a generated name, which does not identify the system.
   if (service != nullptr && !service->image.empty()) node.system = find_system_of_image(service->image);
   const std::string title = node.system != nullptr ? std::string(node.system->title()) : "a service";
   node.about.push_back(fmt::format("{}: {}, from line {}: {}", taken.name, title, taken.line,
-                                   container.build.empty() ? "image " + container.image : "built as the file says"));
+                                   container.build.empty() ? "image " + container.image : "built as the file defines"));
   if (taken.restart)
-    node.about.push_back(taken.restart->only_failures ? "Started again when it fails, as the file says."
-                                                      : "Started again whenever it ends, as the file says.");
+    node.about.push_back(taken.restart->only_failures ? "Restarted when it fails, as the file defines."
+                                                      : "Restarted whenever it ends, as the file defines.");
   node.port = service != nullptr ? port_of(*service, node.system) : 0;
-  if (completing.contains(taken.name)) node.ready_note = "it ends by itself, and others wait for that: no 'ready'";
+  if (completing.contains(taken.name)) node.ready_note = "it ends by itself, and others wait for its end: no 'ready'";
   else if (container.health) node.ready_note = "it is ready when its health check passes";
   else if (node.port != 0) node.ready = fmt::format("{{ tcp = {}, timeout = \"120s\" }}", node.port);
   for (const std::string& volume : container.volumes) {
     const std::string source = volume.substr(0, volume.find(':'));
     if (source.starts_with('/') && !volume.ends_with(":ro") && volume.find(":ro,") == std::string::npos)
       node.doubts.push_back(
-          fmt::format("{} is of this machine, and writable in the container: where it exists, all runs share it, and "
-                      "find what earlier ones left. A volume is empty in each run",
+          fmt::format("{} is a folder of this machine, and writable in the container: all runs share it and see what "
+                      "earlier ones left. A volume is empty in each run",
                       source));
   }
   return node;
@@ -73,13 +73,13 @@ Drafted draft_services(const ComposeFile& file, const config::ComposeNodes& take
   around.network = host ? "host" : "netns";
   around.compose = path;
   around.about.push_back(
-      "The Compose file stays as it is. In each run its services are nodes, in containers of the run's own, with "
-      "volumes and a network of their own; podman or "
-      "docker makes them. A [[node]] with the name of a service adds what the file does not say.");
+      "The Compose file is not changed. In each run its services are nodes, in the run's own containers, volumes and "
+      "network; podman or docker creates them. A [[node]] with the name of a service adds what the file does not "
+      "define.");
   if (host)
     around.about.push_back(
-        "LOOK: services share this machine's network (network_mode: host), so all nodes do: runs go one after the "
-        "other, and partitions are not possible.");
+        "LOOK: services share this machine's network (network_mode: host), so all nodes do: runs are made one after "
+        "the other, and partitions are not possible.");
   for (const std::string& warning : taken.warnings) around.about.push_back(fmt::format("LOOK: {}.", warning));
   for (const std::string& word : taken.words) around.about.push_back(fmt::format("({}.)", word));
   return drafted;

@@ -1,5 +1,5 @@
-// Compose files whose services rose itself makes nodes of ([deployment] compose): the file stays as it is, and the
-// draft adds what it does not say. Pure.
+// Drafts for Compose files whose services rose runs itself ([deployment] compose). The file is not changed; the draft
+// adds what it lacks. Pure.
 #pragma once
 
 #include <string>
@@ -9,8 +9,7 @@
 
 namespace rose::draft {
 
-// `taken`: what the services are as nodes; `file`: what is said of them; `path`: of the file as it will stand in
-// rose.toml.
+// `taken`: the services as nodes; `file`: the file's own content; `path`: the path of the file as written in rose.toml.
 [[nodiscard]] Drafted draft_services(const ComposeFile& file, const config::ComposeNodes& taken,
                                      const std::string& path);
 

@@ -14,7 +14,7 @@ constexpr std::size_t kMostFound = 2000;
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-// The first word of a line, which says what it is about: "listen", "bind-address:", "dataDir=".
+// The keyword of a line: its first word, such as "listen", "bind-address:", "dataDir=".
 std::string keyword_of(std::string_view line) {
   while (!line.empty() && (is_space(line.front()) || line.front() == '-')) line.remove_prefix(1);
   std::size_t end = 0;
@@ -24,7 +24,7 @@ std::string keyword_of(std::string_view line) {
   return std::string(line.substr(0, end));
 }
 
-// Bare addresses stand for many things ("allow 127.0.0.1"): only these lines say where to listen.
+// A bare address may have many meanings ("allow 127.0.0.1"). Only these keywords set the address to listen at.
 bool says_listen(std::string_view word) {
   const std::string keyword = lower_case(word);
   return keyword.find("listen") != std::string::npos || keyword.find("bind") != std::string::npos ||
@@ -99,8 +99,8 @@ Patch patch_settings(const Settings& settings, std::size_t self, const AddressBo
     patch.own = patch.own || *whose == self;
     if (!seen.insert(expression).second) continue;
     patch.expressions.push_back(expression);
-    result.changes.push_back(fmt::format("{} in line {} of {}: {} ({}), in a copy that lies over it in a run", shown,
-                                         address.line, settings.path, ip, book.name(*whose)));
+    result.changes.push_back(fmt::format("{} in line {} of {}: {} ({}), in a copy that is mounted over it in a run",
+                                         shown, address.line, settings.path, ip, book.name(*whose)));
   }
   return patch;
 }

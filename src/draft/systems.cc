@@ -13,7 +13,7 @@ namespace {
 
 std::string file_name(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
 
-// The first word of a title, without what follows: "redis-server" of "redis-server *:6379".
+// The program in a title: "redis-server" in "redis-server *:6379".
 std::string program_name(const Seen& seen) {
   const Process& process = seen.program ? *seen.program : seen.main;
   const std::string first = process.argv.empty() ? "" : process.argv.front();
@@ -21,7 +21,7 @@ std::string program_name(const Seen& seen) {
   return file_name(word.empty() ? process.exe : word);
 }
 
-// Where an example finds the node: inside of a container it is at home.
+// The address that an example uses for the node. Inside a container this is the loopback address.
 std::string address_of(const NodeDraft& node) {
   return node.run_in.empty() ? "$ROSE_IP_" + node.variable : "127.0.0.1";
 }
@@ -33,7 +33,7 @@ bool writes_below(const Seen& seen, std::string_view part) {
                      [&](const std::string& path) { return path.find(part) != std::string::npos; });
 }
 
-// Redis and those that came of it.
+// Redis and its forks.
 class Redis : public System {
  public:
   std::string_view name() const override { return "redis"; }
@@ -48,19 +48,18 @@ class Redis : public System {
     const std::string& said = seen.main.argv.front();
     if (said.find("[sentinel]") != std::string::npos) {
       making.node.question =
-          "a Sentinel keeps its state in its configuration file, and its command line does not tell which that is: "
-          "copy the file beside this one, name the nodes' addresses in it";
+          "a Sentinel keeps its state in its configuration file, and its command line does not show which: copy the "
+          "file beside this one and set the nodes' addresses in it";
       return std::nullopt;
     }
     const std::uint16_t port = client_port(seen);
     std::vector<std::string> words = {said.substr(0, said.find(' ')), "--port", std::to_string(port)};
     if (said.find("[cluster]") != std::string::npos) words.insert(words.end(), {"--cluster-enabled", "yes"});
     if (writes_below(seen, ".aof")) words.insert(words.end(), {"--appendonly", "yes"});
-    making.node.doubts.push_back(
-        fmt::format("it wrote \"{}\" over its command line: the one here is put together from what it does. Its other "
-                    "settings cannot be seen; "
-                    "'redis-cli -p {} info server' says which configuration file it has: name that behind the program",
-                    said, port));
+    making.node.doubts.push_back(fmt::format(
+        "it replaced its command line by \"{}\": this one is reconstructed from its behaviour. Its other settings "
+        "cannot be seen; 'redis-cli -p {} info server' shows its configuration file: add that after the program",
+        said, port));
     return words;
   }
 
@@ -68,7 +67,7 @@ class Redis : public System {
     const Seen& seen = making.seen();
     Words& words = making.words;
     const bool file = words.size() > 1 && !words[1].text.starts_with('-');
-    // In a run it stays in the foreground and in its folder, and is reached at its address.
+    // In a run it must stay in the foreground and in its folder, and be reachable at its address.
     for (const char* option :
          {"--daemonize", "--pidfile", "--logfile", "--supervised", "--unixsocket", "--unixsocketperm"})
       words.drop({option}, 1);
@@ -91,7 +90,7 @@ class Redis : public System {
            {"--daemonize", "no", "--supervised", "no", "--pidfile", "", "--logfile", "", "--unixsocket", ""})
         words.append(word);
     making.node.changes.push_back(fmt::format(
-        "--bind, --dir{}: it is reached at its address, begins with an empty folder, and writes nowhere else{}",
+        "--bind, --dir{}: it is reachable at its address, starts with an empty folder, and writes nowhere else{}",
         file ? ", --daemonize, --logfile, ..." : "",
         seen.main.cwd.empty() ? "" : fmt::format(" (it runs in {})", seen.main.cwd)));
     const std::uint16_t port = client_port(seen);
@@ -99,7 +98,7 @@ class Redis : public System {
     making.places_known = true;
     making.reachable = true;
 
-    // Of which node is it a copy?
+    // Determines which node it is a replica of.
     const bool told = words.has({"--replicaof", "--slaveof"});
     for (const Remote& remote : seen.remotes) {
       const auto other = making.book.owner(making.self, remote.address, remote.port);
@@ -127,7 +126,8 @@ class Redis : public System {
       words.append("--repl-diskless-sync-delay");
       words.append("0");
       making.node.changes.push_back(
-          "--repl-diskless-sync-delay 0: replicas have their copy at once, not after 5 seconds of every run");
+          "--repl-diskless-sync-delay 0: replicas get their copy immediately instead of 5 seconds after the start of "
+          "each run");
     }
   }
 
@@ -145,7 +145,7 @@ class Redis : public System {
 
  private:
   static std::uint16_t client_port(const Seen& seen) {
-    // The port of the cluster's own talk is 10000 above.
+    // The port of the cluster bus is 10000 higher.
     return lowest_port(seen);
   }
 };
@@ -181,20 +181,20 @@ class Postgres : public System {
     making.places_known = true;
     making.reachable = true;
     making.node.changes.push_back(
-        "the shell makes an empty database (initdb) that lets everybody of its network in, in the run's folder; "
-        "-D, -k, -h and, over a configuration file's, what else names a folder");
+        "the shell creates an empty database (initdb) in the run's folder, which trusts its whole network; -D, -k, -h, "
+        "and options for other folders that a configuration file names");
     for (const Remote& remote : making.seen().remotes)
       if (const auto other = making.book.owner(making.self, remote.address, remote.port);
           other && *other != making.self && making.systems[*other] == this)
         making.node.doubts.push_back(
-            fmt::format("it holds a connection to {}: a standby begins with pg_basebackup instead of initdb",
+            fmt::format("it holds a connection to {}: a standby starts with pg_basebackup instead of initdb",
                         making.book.name(*other)));
   }
 
   void finish(Making& making) const override {
     const std::string program = making.words[0].text;
     const std::string initdb = program.substr(0, program.rfind('/') + 1) + "initdb";
-    // As it is run again after a crash, only the first time.
+    // The same command starts it again after a crash, so initialise only the first time.
     making.words.prepend({"sh", "-ec",
                           "if [ ! -e data/PG_VERSION ]; then\n  \"$0\" -D data -U postgres --auth=trust > initdb.log\n"
                           "  echo \"host all all all trust\" >> data/pg_hba.conf\nfi\nexec \"$@\"",
@@ -223,19 +223,19 @@ class Nginx : public System {
   std::string_view usual_settings() const override { return "/etc/nginx/nginx.conf"; }
   bool is(std::string_view program) const override { return program == "nginx"; }
 
-  // "nginx: master process /usr/sbin/nginx -g daemon on; -c /x": the words, but not their quotes.
+  // "nginx: master process /usr/sbin/nginx -g daemon on; -c /x" shows the words without their quotes.
   std::optional<std::vector<std::string>> recover(Making& making) const override {
     constexpr std::string_view kMaster = "master process ";
     const std::string& said = making.seen().main.argv.front();
     const std::size_t at = said.find(kMaster);
     if (at == std::string::npos) {
-      making.node.question = fmt::format("it wrote \"{}\" over its command line", said);
+      making.node.question = fmt::format("it replaced its command line by \"{}\"", said);
       return std::nullopt;
     }
     std::vector<std::string> words;
     for (const std::string& word : split(said.substr(at + kMaster.size()), ' ')) {
       const bool option = word.size() == 2 && word[0] == '-';
-      // Directives hold spaces; an option ends them.
+      // Directives contain spaces; an option ends them.
       const bool inside = words.size() >= 3 && words[words.size() - 2] == "-g" && !option;
       if (inside) words.back() += " " + word;
       else if (!word.empty()) words.push_back(word);
@@ -281,10 +281,10 @@ class Etcd : public System {
       return std::any_of(making.seen().main.env.begin(), making.seen().main.env.end(),
                          [&](const auto& each) { return each.first == variable; });
     };
-    // Options go before variables.
+    // Options take precedence over variables.
     if (!words.has({"--data-dir", "-data-dir"}) && !set("ETCD_DATA_DIR")) {
       words.append("--data-dir=${dir}/data");
-      making.node.changes.push_back("--data-dir: it had none and made a folder where it ran");
+      making.node.changes.push_back("--data-dir: it had none and created a folder where it ran");
     }
     const bool client = words.has({"--listen-client-urls", "-listen-client-urls"}) || set("ETCD_LISTEN_CLIENT_URLS");
     const bool config = words.has({"--config-file", "-config-file"}) || set("ETCD_CONFIG_FILE");
@@ -292,7 +292,7 @@ class Etcd : public System {
       words.append("--listen-client-urls=http://${ip}:2379");
       words.append("--advertise-client-urls=http://${ip}:2379");
       making.node.changes.push_back(
-          "--listen-client-urls, --advertise-client-urls: it listens at localhost alone unless told otherwise");
+          "--listen-client-urls, --advertise-client-urls: by default it listens at localhost only");
       making.reachable = true;
     }
     making.node.port = lowest_port(making.seen());
@@ -327,10 +327,10 @@ class Memcached : public System {
     words.append("-l");
     words.append("${ip}");
     making.node.changes.push_back(
-        "-l: it is reached at its address; no -d, no -P: it stays in the foreground and writes no pid file");
+        "-l: it is reachable at its address; no -d, no -P: it stays in the foreground and writes no pid file");
     making.node.port = lowest_port(making.seen());
     making.reachable = true;
-    // As root it wants to be told whose it shall be.
+    // As root, it must be told which user to run as.
     if (making.node.user.empty() && !words.has({"-u", "--user"})) {
       words.append("-u");
       words.append("root");

@@ -9,9 +9,9 @@ namespace rose::draft {
 namespace {
 
 constexpr std::size_t kWidth = 118;
-constexpr std::size_t kMostComment = 1200;  // bytes of one
+constexpr std::size_t kMostComment = 1200;  // bytes per comment
 
-// Comments take no control characters, and no byte that is not UTF-8.
+// Comments may not contain control characters or bytes that are not UTF-8.
 std::string comment_text(std::string_view text) {
   std::string out;
   while (!text.empty() && out.size() < kMostComment) {
@@ -59,7 +59,7 @@ class Text {
     out_ += '\n';
     lines_ += 1 + static_cast<int>(std::count(text.begin(), text.end(), '\n'));
   }
-  // Wrapped; lines after the first are indented by `hang`.
+  // Wraps the text; lines after the first are indented by `hang`.
   void comment(std::string_view text, std::string_view lead = "# ", std::size_t hang = 0) {
     const std::string clean = comment_text(text);
     std::string at(lead);
@@ -117,7 +117,7 @@ void write_node(Text& text, const NodeDraft& node, Draft& draft) {
   if (!node.ip.empty()) text.key("ip", 7, toml::literal(node.ip));
   for (const std::string& change : node.changes) text.comment("changed: " + change, "# ", 9);
   if (node.service) {
-    // The Compose file says how.
+    // The Compose file defines how.
   } else if (!node.attach.empty()) {
     text.key("attach", 7, node.attach);
   } else if (!node.image.empty()) {
@@ -144,7 +144,7 @@ void write_node(Text& text, const NodeDraft& node, Draft& draft) {
   for (const std::string& left : node.env_left) text.comment("not in env: " + left);
   if (!node.ready.empty()) text.key("ready", 7, node.ready);
   else if (!node.ready_note.empty()) text.comment(node.ready_note);
-  else text.comment("no 'ready': the workload begins as soon as it is started");
+  else text.comment("no 'ready': the workload starts as soon as it is started");
   if (!node.restart.empty()) text.key("restart", 7, node.restart, node.restart_note);
   else if (!node.restart_note.empty()) text.key("# restart", 7, "{ delay = \"1s\", max = 5 }", node.restart_note);
   if (!node.user.empty()) text.key("user", 7, toml::literal(node.user));
@@ -184,9 +184,8 @@ Draft write_draft(const std::vector<std::string>& origins, const std::vector<Nod
   const Example& example = asked.example;
   text.comment(fmt::format("Drafted by 'rose init' from {}.", fmt::join(origins, ", ")));
   text.comment(
-      "What it could not know is marked QUESTION, what you should look at LOOK. Lines that begin with '#:' are "
-      "examples "
-      "that fit: take the '#: ' away to use them. Every key is described in configs/rose.toml.");
+      "Unknown values are marked QUESTION, what you should check LOOK. Lines that begin with '#:' are suitable "
+      "examples: remove the '#: ' to use them. Every key is described in configs/rose.toml.");
   if (!nodes.empty())
     text.key("name", 4,
              toml::literal(nodes.front().system != nullptr ? std::string(nodes.front().system->name())
@@ -194,9 +193,8 @@ Draft write_draft(const std::vector<std::string>& origins, const std::vector<Nod
   text.line();
   for (const std::string& line : around.about) text.comment(line);
   text.line("[deployment]");
-  text.key(
-      "network", 8, toml::literal(around.network),
-      around.network == "netns" ? "each node has an address and a network of its own: ports may stay as they are" : "");
+  text.key("network", 8, toml::literal(around.network),
+           around.network == "netns" ? "each node has its own address and network: ports may stay as they are" : "");
   if (!around.compose.empty()) text.key("compose", 8, toml::literal(around.compose));
   if (!around.engine.empty()) text.key("engine", 8, toml::literal(around.engine));
   if (!around.setup.empty()) text.line("setup    = " + list_of(around.setup, 11));
@@ -210,8 +208,8 @@ Draft write_draft(const std::vector<std::string>& origins, const std::vector<Nod
   text.line();
   text.comment(
       "QUESTION: what do your clients do? A command that uses the system for some seconds, as they would. It runs in "
-      "the run's folder, "
-      "finds the nodes at $ROSE_IP_<node> (ROSE_NODES has their names), and writes down what the oracle will need.");
+      "the run's folder, finds the nodes at $ROSE_IP_<node> (ROSE_NODES has their names), and records what the oracle "
+      "will need.");
   if (!example.tool.empty() && !host.has(example.tool))
     text.comment(fmt::format("(The example needs {}, which is not in PATH here.)", example.tool));
   text.line("[workload]");
@@ -219,8 +217,8 @@ Draft write_draft(const std::vector<std::string>& origins, const std::vector<Nod
   if (example.workload.empty()) {
     text.comment("for example: command = [\"./workload.sh\"]");
   } else {
-    text.comment(fmt::format(
-        "An example for {}: writes one after the other, and a list of those that were acknowledged.", asked.system));
+    text.comment(
+        fmt::format("An example for {}: sequential writes, and a list of those that were acknowledged.", asked.system));
     example_lines(text, example.workload);
   }
   draft.questions.back().line = text.next_line();
@@ -229,14 +227,12 @@ Draft write_draft(const std::vector<std::string>& origins, const std::vector<Nod
 
   text.line();
   text.comment(
-      "QUESTION: how does one see that the bug is there? A command that exits 0 if it is, 1 if it is not, anything "
-      "else if it "
-      "cannot tell; grep does. It runs in the run's folder, where each node has a folder with stdout.log and "
-      "stderr.log. 'rose profile' "
-      "works without it, 'rose diagnose' does not.");
+      "QUESTION: how can one tell that the bug is there? A command that exits 0 if it is, 1 if it is not, anything "
+      "else if it cannot decide; grep does. It runs in the run's folder, where each node has a folder with stdout.log "
+      "and stderr.log. 'rose profile' works without it, 'rose diagnose' does not.");
   const std::string grep =
       fmt::format("[\"grep\", \"-q\", \"panic\", \"{}/stderr.log\"]", nodes.empty() ? "n1" : nodes.front().name);
-  draft.questions.push_back({text.next_line(), "oracle.command", "how does one see that the bug is there?", false});
+  draft.questions.push_back({text.next_line(), "oracle.command", "how can one tell that the bug is there?", false});
   if (example.oracle.empty()) {
     text.line("# [oracle]");
     text.line("# command = " + grep);

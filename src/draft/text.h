@@ -1,5 +1,4 @@
-// The draft as rose.toml's text: what is known as keys, where it comes from as comments, what only the user knows as
-// questions. Pure.
+// Formats the draft as rose.toml: known values as keys, their origin as comments, unknown values as questions. Pure.
 #pragma once
 
 #include <string>
@@ -11,30 +10,30 @@
 
 namespace rose::draft {
 
-// Commands that start and end nodes with `attach`.
+// Settings that concern the whole deployment.
 struct Surroundings {
   std::string network = "netns";
-  std::string compose;             // a Compose file, whose services are the nodes; "" none
-  std::string engine;              // of nodes in containers; "" whichever there is
-  std::vector<std::string> about;  // above [deployment]
-  std::vector<std::string> setup;  // a command; empty none
+  std::string compose;             // a Compose file whose services are the nodes; "" if none
+  std::string engine;              // engine for nodes in containers; "": any
+  std::vector<std::string> about;  // comment above [deployment]
+  std::vector<std::string> setup;  // a command; empty if none
   std::vector<std::string> teardown;
-  std::vector<std::string> next;  // hints below
+  std::vector<std::string> next;  // hints at the end
 };
 
-// Example scripts, when no system of the nodes gives one.
+// Example scripts; generic ones if no system of the nodes has any.
 struct Asked {
   Example example;
-  std::string system;  // whose example it is: "Redis"
+  std::string system;  // the system for which it was written: "Redis"
 };
 
 [[nodiscard]] Draft write_draft(const std::vector<std::string>& origins, const std::vector<NodeDraft>& nodes,
                                 const Surroundings& around, const Asked& asked, const Host& host);
 
-// The folders that nodes want made before they start, as a setup command; empty none.
+// A setup command that creates the folders that nodes need before they start; empty if none.
 [[nodiscard]] std::vector<std::string> folder_setup(const std::vector<NodeDraft>& nodes);
 
-// An example that fits the nodes: of the first whose system has one and that follows nobody.
+// An example for the first node whose system has one and which is not a replica.
 [[nodiscard]] Asked example_for(const std::vector<NodeDraft>& nodes);
 
 }  // namespace rose::draft

@@ -23,7 +23,7 @@ std::vector<std::string> read_exec(std::string_view text) {
   const std::size_t at = text.find(kArgv);
   if (at == std::string_view::npos) return {};
   text.remove_prefix(at + kArgv.size());
-  // The arguments may hold " ; " themselves; what follows them is fixed.
+  // The arguments may contain " ; ", but the text after them is fixed.
   const std::size_t end = std::min(text.find(" ; ignore_errors="), text.size());
   std::vector<std::string> words = split(text.substr(0, end), ' ');
   std::erase(words, "");
@@ -53,7 +53,7 @@ std::int64_t read_time_span(std::string_view text) {
     if (error != std::errc() || unit == units.end()) return 0;
     constexpr double kMost = 365.0 * 24 * 3600 * kSecond;
     const double span = number * static_cast<double>(unit->second);
-    if (!(span >= 0 && span <= kMost)) return 0;  // nor what is no number
+    if (!(span >= 0 && span <= kMost)) return 0;  // also refuses what is not a number
     total += static_cast<std::int64_t>(span);
     if (total > static_cast<std::int64_t>(kMost)) return 0;
   }
@@ -68,10 +68,10 @@ Unit read_unit(std::string_view text) {
     if (equals == std::string_view::npos) return;
     const std::string key(line.substr(0, equals));
     const std::string value(line.substr(equals + 1));
-    // "/etc/default/x (ignore_errors=yes)", a line each.
+    // "/etc/default/x (ignore_errors=yes)", one per line.
     if (key == "EnvironmentFiles" && !value.empty())
       unit.environment_files.push_back(value.substr(0, value.find(" (")));
-    values.emplace(key, value);  // of several ExecStart the first
+    values.emplace(key, value);  // the first of several ExecStart
   });
   unit.name = values["Id"];
   unit.command = read_exec(values["ExecStart"]);
@@ -97,7 +97,8 @@ std::optional<Unit> ask_unit(const std::string& name) {
                                    "--", name},
                                   {}, kAskUnitTimeout);
   if (!answer || answer->exit_code != 0) {
-    log::debug("systemctl does not tell of {}: {}", name, answer ? answer->err.substr(0, 200) : answer.error().message);
+    log::debug("systemctl reports nothing about {}: {}", name,
+               answer ? answer->err.substr(0, 200) : answer.error().message);
     return std::nullopt;
   }
   Unit unit = read_unit(answer->out);

@@ -1,4 +1,4 @@
-// A systemd unit, as `systemctl show` describes it.
+// Reads a systemd unit from the output of `systemctl show`.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,13 @@
 
 namespace rose::draft {
 
-// Pure: NAME=VALUE lines.
+// Parses NAME=VALUE lines. Pure.
 [[nodiscard]] Unit read_unit(std::string_view text);
 
-// "5s", "1min 30s", "100ms", "infinity" (0) -> nanoseconds.
+// "5s", "1min 30s", "100ms" or "infinity" (0) in nanoseconds.
 [[nodiscard]] std::int64_t read_time_span(std::string_view text);
 
-// Nothing when systemd does not run or does not know it: what the processes tell has to do.
+// Returns nothing if systemd does not run or does not know the unit; the caller then relies on what the processes show.
 [[nodiscard]] std::optional<Unit> ask_unit(const std::string& name);
 
 }  // namespace rose::draft

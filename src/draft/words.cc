@@ -35,10 +35,10 @@ bool fits_toml(std::string_view text) { return is_utf8(text) && text.find('\0') 
 CommandLine read_command_line(std::string_view bytes) {
   CommandLine line;
   if (bytes.empty()) return line;
-  // Each word ends in a NUL; the last one may have been cut.
+  // Each word ends in a NUL, except possibly the last one if the text was cut.
   if (bytes.back() == '\0') bytes.remove_suffix(1);
   line.words = split(bytes, '\0');
-  // A title is written over the first word, spaces and all, and over those behind it; NULs fill up the rest.
+  // A title overwrites the first word, including spaces, and the words after it. The rest is filled with NULs.
   const std::string& first = line.words.front();
   const bool alone =
       std::all_of(line.words.begin() + 1, line.words.end(), [](const std::string& word) { return word.empty(); });
@@ -53,7 +53,7 @@ CommandLine read_command_line(std::string_view bytes) {
 Split split_word(std::string_view word) {
   const std::size_t equals = word.find('=');
   if (equals == std::string_view::npos || equals == 0) return {{}, word};
-  // Only what can be a name counts: "http://x?a=b" is a value.
+  // The part before '=' must be a possible name: "http://x?a=b" is a value.
   const std::string_view name = word.substr(0, equals);
   const bool shape = std::all_of(name.begin(), name.end(), is_name_char);
   if (!shape) return {{}, word};

@@ -1,5 +1,5 @@
-// Command lines as words whose options are told apart from their values, and changed without losing
-// what was there. Pure.
+// Command lines as words, with options distinguished from values, which can be changed without losing the other words.
+// Pure.
 #pragma once
 
 #include <functional>
@@ -9,22 +9,22 @@
 
 namespace rose::draft {
 
-// "${" as rose.toml wants it: "$${".
+// Escapes "${" for rose.toml: "$${".
 [[nodiscard]] std::string escaped(std::string_view text);
 
-// rose.toml can hold it: UTF-8 without NUL.
+// True if rose.toml can contain it: UTF-8 without NUL.
 [[nodiscard]] bool fits_toml(std::string_view text);
 
-// /proc/PID/cmdline as words. Programs may write over it: `title` says that it is no command line any more.
+// /proc/PID/cmdline as words. `title`: the program has overwritten it, so it is no longer a command line.
 struct CommandLine {
   std::vector<std::string> words;
   bool title = false;
 };
 [[nodiscard]] CommandLine read_command_line(std::string_view bytes);
 
-// A word may be an option with its value: "--dir=/x", "-Ddir=/x", "dir=/x".
+// A word that may contain an option and its value: "--dir=/x", "-Ddir=/x", "dir=/x".
 struct Split {
-  std::string_view option;  // up to and with the '='; "" when it is a value alone
+  std::string_view option;  // including the '='; "" if it is only a value
   std::string_view value;
 };
 [[nodiscard]] Split split_word(std::string_view word);
@@ -35,8 +35,8 @@ class Words {
   explicit Words(std::vector<std::string> words);
 
   struct Word {
-    std::string text;   // as rose.toml will have it, placeholders included
-    bool done = false;  // ours: not to be looked at again
+    std::string text;   // as written in rose.toml, with placeholders
+    bool done = false;  // inserted by rose, so it is not examined again
   };
 
   [[nodiscard]] bool empty() const { return words_.empty(); }
@@ -45,16 +45,17 @@ class Words {
   [[nodiscard]] std::vector<std::string> texts() const;
   void set(std::size_t i, std::string text, bool done = true) { words_[i] = {std::move(text), done}; }
 
-  // What names the value at `i`: the option of the same word, or the word before when that is an option. Lower case.
+  // The name of the value at `i`, in lower case: the option in the same word, or the previous word if that is an
+  // option.
   [[nodiscard]] std::string option_of(std::size_t i) const;
 
-  // Options whose value is the next word or follows a '='. `options` are the spellings: {"--port", "-p"}.
+  // Options whose value is the next word or follows '='. `options` lists the spellings: {"--port", "-p"}.
   [[nodiscard]] bool has(const std::vector<std::string>& options) const;
-  [[nodiscard]] std::string value(const std::vector<std::string>& options) const;  // "" when absent
-  // Takes an option out, with the values that follow (a word that begins with '-' and no digit ends them). False: was
-  // not there.
+  [[nodiscard]] std::string value(const std::vector<std::string>& options) const;  // "" if absent
+  // Removes an option with up to `most_values` values (a word that starts with '-' and no digit ends them). Returns
+  // false if it was absent.
   bool drop(const std::vector<std::string>& options, std::size_t most_values);
-  // Puts `text` in place of its value, or appends `spelling` (which may end in '=') and `text`.
+  // Replaces the option's value by `text`, or appends `spelling` (which may end in '=') and `text`.
   void put(const std::vector<std::string>& options, std::string_view spelling, std::string text);
   void append(std::string text) { words_.push_back({std::move(text), true}); }
   void prepend(std::vector<std::string> texts);

@@ -18,7 +18,7 @@ Ahead::Slot& Ahead::slot_of(const schedule::Schedule& schedule, const std::strin
 Result<std::vector<Done>> Ahead::make(const std::vector<const schedule::Schedule*>& schedules) {
   std::vector<Job> jobs;
   std::vector<int> asked;
-  std::map<std::string, std::size_t> counted;  // by fingerprint: how many of its runs are asked for or expected
+  std::map<std::string, std::size_t> counted;  // by fingerprint: number of its runs that are requested or expected
   std::set<int> wanted;
   const auto want = [&](const schedule::Schedule& schedule) {
     const std::string fingerprint = schedule::fingerprint(schedule);
@@ -58,7 +58,7 @@ Result<std::vector<Done>> Ahead::make(const std::vector<const schedule::Schedule
   return results;
 }
 
-// What nobody asked for in all that time, nobody will; its trace takes room.
+// Runs that have not been requested for this long will not be; their traces use memory.
 void Ahead::forget_old() {
   const auto most = static_cast<std::size_t>(8 * std::max(1, crew_.workers()));
   for (auto slot = slots_.begin(); slot != slots_.end() && slots_.size() > most;) {

@@ -1,5 +1,5 @@
-// Runs made ahead of the search. Workers are kept busy with what it will likely ask for; it gets them in its own order,
-// so the same seed and verdicts give the same search, whoever makes the runs and however many they are.
+// Makes runs ahead of the search. Workers are kept busy with runs that the search will probably request; it receives
+// them in its own order, so the same seed and verdicts give the same search whatever the number of workers.
 #pragma once
 
 #include <deque>
@@ -17,11 +17,11 @@ class Ahead {
  public:
   explicit Ahead(Crew& crew) : crew_(crew) {}
 
-  // As many further runs may be made ahead as keep everybody busy while results are on their way.
+  // The number of further runs that may be made ahead, to keep all workers busy while results are on their way.
   [[nodiscard]] int room() const { return 2 * crew_.workers(); }
-  // What will likely be asked for after the next runs, the likeliest first.
+  // Sets the runs that will probably be requested after the next ones, most likely first.
   void expect(std::vector<schedule::Schedule> next) { expected_ = std::move(next); }
-  // A run of each, in their order: of one schedule always the one that was begun first.
+  // A run of each schedule, in their order. Of several runs of one schedule, the one that was started first.
   [[nodiscard]] Result<std::vector<Done>> make(const std::vector<const schedule::Schedule*>& schedules);
 
   [[nodiscard]] int made() const { return made_; }
@@ -40,8 +40,8 @@ class Ahead {
   int next_id_ = 1;
   int made_ = 0, used_ = 0;
   std::vector<schedule::Schedule> expected_;
-  std::map<int, Slot> slots_;                           // by id: to be made, under way, or made and not asked for yet
-  std::map<std::string, std::deque<int>> of_schedule_;  // by fingerprint: ids in the order in which they were planned
+  std::map<int, Slot> slots_;                           // by id: planned, being made, or made but not requested yet
+  std::map<std::string, std::deque<int>> of_schedule_;  // by fingerprint: ids in the order of planning
 };
 
 }  // namespace rose::engine

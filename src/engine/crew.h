@@ -1,4 +1,4 @@
-// Who makes runs elsewhere, as far as making them ahead has to know: tests play a crew of a thousand.
+// The interface to those who make runs elsewhere. Tests implement a crew with a thousand workers.
 #pragma once
 
 #include <functional>
@@ -13,14 +13,14 @@
 namespace rose::engine {
 
 struct Job {
-  int id = 0;                                   // greater than that of every job before
+  int id = 0;                                   // larger than that of every earlier job
   std::shared_ptr<const std::string> schedule;  // its file form
 };
 
-// A run that was made: what it showed, as it came. Small until it is opened.
+// A run that was made, in packed form. Small until it is opened.
 struct Done {
   int id = 0;
-  // Writes the run's files into the folder and returns the rest. Errors are those of replay::run_once().
+  // Writes the run's files to the folder and returns the rest. Errors as in replay::run_once().
   std::function<Result<replay::Run>(const std::filesystem::path& run_dir)> open;
 };
 
@@ -28,10 +28,11 @@ class Crew {
  public:
   virtual ~Crew() = default;
   [[nodiscard]] virtual int workers() const = 0;
-  // These are to be made, the first ones first. What was to be made until now and has not begun is forgotten, unless it
-  // is among them. Returns those jobs, of any plan, that have begun and were not given back by wait() yet.
+  // Replaces the plan: these jobs are to be made, the first ones first. Earlier jobs that have not been started are
+  // dropped unless they are in the list. Returns the jobs of any plan that have been started and not yet returned by
+  // wait().
   virtual std::set<int> plan(const std::vector<Job>& jobs) = 0;
-  // The next one that is done. Errors end the diagnosis: cancelled, or nobody is left to make runs.
+  // Waits for the next finished job. An error ends the diagnosis: it was cancelled, or no worker is left.
   [[nodiscard]] virtual Result<Done> wait() = 0;
 };
 

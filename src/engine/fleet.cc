@@ -25,12 +25,12 @@
 namespace rose::engine {
 namespace {
 
-constexpr int kMostFailures = 6;                    // of one worker in a row, before it is given up
+constexpr int kMostFailures = 6;                    // consecutive failures of a worker before it is abandoned
 constexpr int kMostLosses = 5;                      // workers that one run may cost
-constexpr std::int64_t kUndoing = 120 * kSecond;    // what a worker may take to end its run
-constexpr std::int64_t kTerminating = 5 * kSecond;  // and after SIGTERM
+constexpr std::int64_t kUndoing = 120 * kSecond;    // time for a worker to end its run
+constexpr std::int64_t kTerminating = 5 * kSecond;  // time after SIGTERM
 constexpr std::int64_t kTellsStatus = 3 * kSecond;
-constexpr std::size_t kMostErrors = 8192;  // of a line on stderr
+constexpr std::size_t kMostErrors = 8192;  // per line on stderr
 constexpr std::size_t kMostTold = 200;
 constexpr std::size_t kFull = 4 * kChunk;
 
@@ -49,20 +49,20 @@ Done lost_run(const Job& job, std::string why) {
 
 struct Fleet::Worker {
   enum class State { down, greeting, preparing, idle, running, given_up };
-  int place = 0;   // its number among the workers
-  int number = 0;  // of this start
+  int place = 0;   // index among the workers
+  int number = 0;  // number of this start
   int starts = 0;
-  int failures = 0;  // in a row
+  int failures = 0;  // consecutive
   State state = State::down;
-  std::int64_t due_ns = 0;  // when it is started again
+  std::int64_t due_ns = 0;  // when to start it again
   std::int64_t heard_ns = 0;
-  pid_t pid = 0;    // once it has ended: of the one before
-  Fd in, out, err;  // of the worker: we write, read, read
+  pid_t pid = 0;    // after its end: pid of the previous process
+  Fd in, out, err;  // of the worker: we write to the first and read from the others
   Inbox inbox;
   std::string outbox;
   std::size_t sent = 0;
-  std::deque<std::string> lacks;  // digests of files to be sent
-  Fd file;                        // being sent
+  std::deque<std::string> lacks;  // digests of files that it still needs
+  Fd file;                        // the file being sent
   bool file_began = false;
   std::string errors, last_error;
   std::optional<Job> job;
@@ -70,14 +70,17 @@ struct Fleet::Worker {
   [[nodiscard]] bool up() const { return state != State::down && state != State::given_up; }
 };
 
-// One that was told to end, or has ended: what of it is still to be done.
+// A worker that was asked to end or has ended, and what remains to be done for it.
 struct Fleet::Ending {
   pid_t pid = 0;
-  std::string who, why;  // why: "" when it was meant to end
+  std::string who, why;  // why: "" if it was meant to end
   std::string last_error;
   std::int64_t since_ns = 0;
   bool hangs = false;  // it will not end by itself
   bool told = false, terminated = false, killed = false;
+  bool worked = false;  // it had a folder of its own
+  std::string place;
+  std::pair<int, int> start;  // the worker's index and the number of its start
 };
 
 Fleet::Fleet(Engine engine, Tree tree, FleetOptions options)
@@ -135,7 +138,7 @@ std::string Fleet::name(const Worker& worker) const {
   return fmt::format("worker {} ({})", worker.number, printable(engine_.place(worker.place, worker.starts - 1)));
 }
 
-// --- the driving thread
+// The driving thread
 
 void Fleet::drive() {
   std::int64_t looked_ns = monotonic_ns();
@@ -156,8 +159,8 @@ void Fleet::drive() {
       for (const auto& worker : crew_)
         if (worker->up()) end(*worker, "");
       reap(true);
-      if (endings_.empty()) {
-        // Whoever waits is told by the cancellation; further plans have nobody to make them.
+      if (endings_.empty() && !sweep()) {
+        // The waiting thread is woken by the cancellation. Later plans cannot be carried out.
         std::unique_lock lock(mutex_);
         if (stop_) return;
         lock.unlock();
@@ -166,13 +169,13 @@ void Fleet::drive() {
       }
     }
     const std::int64_t now = monotonic_ns();
-    // This process stood still itself, or the machine slept.
+    // This process itself was stopped, or the machine was suspended.
     const std::int64_t slept = now - looked_ns;
     looked_ns = now;
     if (!stop) {
       for (const auto& worker : crew_) {
         if (slept > options_.silence_ns / 4) worker->heard_ns = now;
-        // Not before the one whose place it takes has gone: it undoes what that one may have left.
+        // Not before the worker that it replaces has ended, because the new one cleans up after it.
         const bool gone = std::none_of(endings_.begin(), endings_.end(),
                                        [&](const Ending& ending) { return ending.pid == worker->pid; });
         if (worker->state == Worker::State::down && work && worker->due_ns <= now && gone) start(*worker);
@@ -192,7 +195,7 @@ void Fleet::drive() {
       feed(*worker);
       places.emplace_back(worker.get(), fds.size());
       fds.push_back({worker->out.get(), POLLIN, 0});
-      fds.push_back({worker->err.get(), POLLIN, 0});  // -1 once it has ended: poll passes over it
+      fds.push_back({worker->err.get(), POLLIN, 0});  // -1 after its end, which poll ignores
       fds.push_back({worker->sent < worker->outbox.size() ? worker->in.get() : -1, POLLOUT, 0});
     }
     const bool soon = !endings_.empty() || std::any_of(crew_.begin(), crew_.end(), [](const auto& one) {
@@ -222,6 +225,7 @@ void Fleet::start(Worker& worker) {
     worker.state = Worker::State::given_up;
     give_up(fmt::format("{}: {}", name(worker), error.message));
   };
+  unswept_.erase(engine_.place(worker.place, worker.starts - 1));  // this worker removes what was left there
   Result<Pipe> in = make_pipe();
   Result<Pipe> out = make_pipe();
   Result<Pipe> err = make_pipe();
@@ -252,7 +256,7 @@ Result<void> Fleet::read_from(Worker& worker) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return {};
     if (n <= 0) {
-      lose(worker, "", worker.state == Worker::State::greeting ? 2 : 1);  // how it ended is told with it
+      lose(worker, "", worker.state == Worker::State::greeting ? 2 : 1);  // reported together with how it ended
       return {};
     }
     worker.heard_ns = monotonic_ns();
@@ -351,7 +355,7 @@ Result<void> Fleet::hear(Worker& worker, Message message) {
                       const std::filesystem::path& run_dir) -> Result<replay::Run> {
         ROSE_TRY(const schedule::Schedule asked, schedule::parse_schedule(*schedule, "the schedule"));
         Result<Unpacked> unpacked = unpack_run(*message, schedule::fingerprint(asked), run_dir, options_.code_book);
-        if (!unpacked) {  // a run that can't be judged, not the end of the search
+        if (!unpacked) {  // this makes the run inconclusive but does not end the search
           replay::Run run;
           run.result.reason = fmt::format("{}: {}", who, unpacked.error().message);
           run.result.directory = run_dir;
@@ -381,7 +385,7 @@ Result<void> Fleet::hear(Worker& worker, Message message) {
   return fail(ErrorKind::input, fmt::format("sent a message '{}' that was not its turn to send", printable(type)));
 }
 
-// Lines of its stderr: warnings once each, the rest for those who want to know.
+// Lines on its stderr: warnings are shown once each, others with --verbose.
 void Fleet::read_errors(Worker& worker, bool last) {
   std::array<char, 16384> buffer;
   for (;;) {
@@ -412,14 +416,14 @@ void Fleet::write_to(Worker& worker) {
   while (worker.sent < worker.outbox.size()) {
     const ssize_t n = ::write(worker.in.get(), worker.outbox.data() + worker.sent, worker.outbox.size() - worker.sent);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return;  // full, or it has ended: then its output ends, too
+    if (n < 0) return;  // the pipe is full, or the worker has ended and its output will end too
     worker.sent += static_cast<std::size_t>(n);
   }
   worker.outbox.clear();
   worker.sent = 0;
 }
 
-// The next pieces of the files that it lacks.
+// Sends the next pieces of files that the worker needs.
 void Fleet::feed(Worker& worker) {
   while (!worker.lacks.empty() && worker.outbox.size() - worker.sent < kFull) {
     const std::string& digest = worker.lacks.front();
@@ -457,7 +461,7 @@ void Fleet::give_jobs() {
   }
 }
 
-// `weight`: of its failures; a few in a row, and nobody takes its place.
+// `weight`: how much the failure counts; after a few consecutive failures the worker is not replaced.
 void Fleet::lose(Worker& worker, std::string why, int weight, bool hangs) {
   read_errors(worker, true);
   const bool worked = worker.state == Worker::State::running || worker.state == Worker::State::idle;
@@ -493,7 +497,7 @@ void Fleet::lose(Worker& worker, std::string why, int weight, bool hangs) {
   worker.due_ns = monotonic_ns() + (kSecond / 4 << std::min(worker.failures - 1, 5));
 }
 
-// Nobody is left: the diagnosis can't go on.
+// No worker is left, so the diagnosis cannot continue.
 void Fleet::give_up(std::string why) {
   if (!std::all_of(crew_.begin(), crew_.end(), [](const auto& one) { return one->state == Worker::State::given_up; })) {
     log::warning("{}; it is not started again", why);
@@ -516,6 +520,9 @@ void Fleet::end(Worker& worker, std::string why) {
   ending.why = std::move(why);
   ending.last_error = worker.last_error;
   ending.since_ns = monotonic_ns();
+  ending.worked = worker.state != Worker::State::greeting;
+  ending.place = engine_.place(worker.place, worker.starts - 1);
+  ending.start = {worker.place, worker.starts - 1};
   endings_.push_back(std::move(ending));
   worker.in.reset();
   worker.out.reset();
@@ -528,7 +535,30 @@ void Fleet::end(Worker& worker, std::string why) {
   worker.state = Worker::State::down;
 }
 
-// Those that have ended, and those that should have.
+// The files of a killed worker are removed by the next worker that starts on its host. When there is no next one, this
+// starts a worker only for that. Returns false when there is nothing to do. Where the engine chooses a host or a
+// container for each job, it would not help.
+bool Fleet::sweep() {
+  if (cancel::times() > 1 || engine_.kind() == EngineKind::slurm || engine_.kind() == EngineKind::kubernetes)
+    return false;
+  const Fd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (const auto& [place, start] : std::exchange(unswept_, {})) {
+    const Result<pid_t> pid =
+        spawn_process(engine_.argv(start.first, start.second, ++started_), nothing.get(), nothing.get(), nothing.get());
+    if (!pid) {
+      log::debug("files of killed workers on {} are not removed: {}", printable(place), pid.error().message);
+      continue;
+    }
+    Ending ending;
+    ending.pid = *pid;
+    ending.who = fmt::format("worker {} ({})", started_, printable(place));
+    ending.since_ns = monotonic_ns();
+    endings_.push_back(std::move(ending));
+  }
+  return !endings_.empty();
+}
+
+// Reaps workers that have ended, and kills those that should have ended.
 void Fleet::reap(bool all) {
   const std::int64_t now = monotonic_ns();
   std::erase_if(endings_, [&](Ending& ending) {
@@ -543,8 +573,9 @@ void Fleet::reap(bool all) {
                                                     : fmt::format(" ({})", ending.last_error);
       log::warning("{} {}{}", ending.who, ending.why, how);
     }
+    if (ended && ending.worked && status != 0) unswept_[ending.place] = ending.start;
     if (ended) return true;
-    // A second Ctrl-C: whoever waits does not want to.
+    // After a second Ctrl-C, do not wait any longer.
     const bool hurry = all && cancel::times() > 1;
     const std::int64_t patience = ending.hangs ? 0 : kUndoing;
     if (!ending.terminated && (since > patience || hurry)) {

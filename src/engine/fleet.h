@@ -1,5 +1,5 @@
-// The workers of a diagnosis: started by an engine, told what to make, ended. One that dies, hangs or is of another
-// version loses nothing: its run is given to another, it is replaced within bounds, and both are said.
+// The workers of a diagnosis: starts them through an engine, assigns jobs and ends them. If a worker dies, hangs or has
+// another version, its job is given to another one and it is replaced, up to a limit; both are reported.
 #pragma once
 
 #include <condition_variable>
@@ -21,15 +21,15 @@ namespace rose::engine {
 
 struct FleetOptions {
   std::string version;  // of this rose
-  std::string config;   // the configuration's file, below the tree
+  std::string config;   // the configuration's file, relative to the tree
   const profile::Profile* profile = nullptr;
-  std::map<std::string, std::string> elsewhere;  // programs of nodes outside of the tree: path and digest
+  std::map<std::string, std::string> elsewhere;  // programs of nodes outside the tree: path and digest
   bool allow_attached = false;
-  bool logs = false;                         // what the nodes' logs say is asked for
-  bool keep = false;                         // all run folders are
-  std::int64_t silence_ns = 60'000'000'000;  // a worker that says nothing for as long is lost
+  bool logs = false;                         // the nodes' logs are needed
+  bool keep = false;                         // keep all run folders
+  std::int64_t silence_ns = 60'000'000'000;  // a worker without a message for this long is considered lost
   jvm::CodeBook* code_book = nullptr;
-  // A run was opened: how its logs grew, with paths in `run_dir`.
+  // Called when a run is opened: how its logs grew, with paths in `run_dir`.
   std::function<void(const std::filesystem::path& run_dir, logs::Watch::Growth growth)> seen;
 };
 
@@ -39,7 +39,7 @@ class Fleet final : public Crew {
   Fleet(Engine engine, Tree tree, FleetOptions options);
   Fleet(const Fleet&) = delete;
   Fleet& operator=(const Fleet&) = delete;
-  ~Fleet() override;  // ends all workers, and waits for them
+  ~Fleet() override;  // ends all workers and waits for them
 
   [[nodiscard]] int workers() const override { return engine_.workers(); }
   std::set<int> plan(const std::vector<Job>& jobs) override;
@@ -61,6 +61,7 @@ class Fleet final : public Crew {
   void lose(Worker& worker, std::string why, int weight, bool hangs = false);
   void end(Worker& worker, std::string why);
   void reap(bool all);
+  bool sweep();
   void give_up(std::string why);
   [[nodiscard]] std::string name(const Worker& worker) const;
 
@@ -69,7 +70,7 @@ class Fleet final : public Crew {
   const FleetOptions options_;
   std::map<std::string, std::filesystem::path> files_;  // of the tree, by digest
 
-  std::mutex mutex_;  // guards these
+  std::mutex mutex_;  // protects the following members
   std::condition_variable came_;
   std::deque<Job> queue_;
   std::map<int, Job> under_way_;  // by id
@@ -77,10 +78,12 @@ class Fleet final : public Crew {
   std::optional<Error> error_;
   bool stop_ = false;
 
-  std::map<int, int> losses_;  // of the driving thread, from here on: how often a job's worker was lost
+  std::map<int, int> losses_;  // used by the driving thread only, as what follows: how often a job's worker was lost
   std::vector<std::unique_ptr<Worker>> crew_;
   std::vector<Ending> endings_;
-  std::set<std::string> told_;  // warnings of workers
+  // Places where a worker was killed and no other has started since, with that worker's index and start.
+  std::map<std::string, std::pair<int, int>> unswept_;
+  std::set<std::string> told_;  // warnings of workers that were shown
   int started_ = 0;
   Fd wake_;
   std::thread driver_;

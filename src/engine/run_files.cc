@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Logs first, then the rest by name.
+// Logs first, then the others by name.
 std::vector<std::string> files_of(const config::Config& config, const fs::path& run_dir, Keep keep) {
   std::vector<std::string> files;
   if (keep == Keep::nothing) return files;

@@ -1,4 +1,4 @@
-// A run as a message: its record, its trace, what methods' code it told of, and the files of its folder.
+// Packs a run into a message: its record, its trace, the code of methods that it reported, and the files of its folder.
 #pragma once
 
 #include <filesystem>
@@ -13,15 +13,15 @@
 
 namespace rose::engine {
 
-// Of a folder, files up to these travel, logs first; how many stayed is said.
+// Size limits for the files of a folder, logs first. The number of omitted files is reported.
 inline constexpr std::size_t kMostOfFile = std::size_t{64} << 20;
 inline constexpr std::size_t kMostOfFiles = std::size_t{256} << 20;
 inline constexpr std::size_t kMostFilesOfRun = 10'000;
 
 enum class Keep { nothing, logs, all };
 
-// `code`: of this run alone. `growth`: of its logs, with paths as they are here. Error (input): the trace is too large
-// for a message.
+// `code`: of this run only. `growth`: of its logs, with the paths on this machine. Returns ErrorKind::input if the
+// trace is too large for a message.
 [[nodiscard]] Result<Message> pack_run(const replay::Run& run, const schedule::Schedule& schedule,
                                        const config::Config& config, const std::filesystem::path& run_dir, Keep keep,
                                        const jvm::CodeBook& code, const logs::Watch::Growth& growth);
@@ -29,10 +29,10 @@ enum class Keep { nothing, logs, all };
 struct Unpacked {
   replay::Run run;
   logs::Watch::Growth growth;  // with paths in `run_dir`
-  int stayed = 0;              // files that did not travel
+  int stayed = 0;              // number of omitted files
 };
-// Writes the files into `run_dir`, which is empty and nobody else's. Nothing in the message is trusted. Error (input):
-// it is no such run, or of another schedule than `fingerprint`.
+// Writes the files to `run_dir`, which must be empty and private. The message is not trusted. Returns ErrorKind::input
+// if it is not a run, or belongs to another schedule than `fingerprint`.
 [[nodiscard]] Result<Unpacked> unpack_run(const Message& message, const std::string& fingerprint,
                                           const std::filesystem::path& run_dir, jvm::CodeBook* code);
 

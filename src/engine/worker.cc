@@ -38,7 +38,7 @@ constexpr std::array<std::pair<ErrorKind, std::string_view>, 6> kKinds = {{{Erro
                                                                            {ErrorKind::cancelled, "cancelled"},
                                                                            {ErrorKind::bug, "bug"}}};
 
-// A folder of its own, which goes with it; those of workers that were killed go with the next.
+// A private folder that is removed at the end. The next worker removes those of workers that were killed.
 class WorkFolder {
  public:
   static Result<WorkFolder> make() {
@@ -54,7 +54,7 @@ class WorkFolder {
     folder.lock_ = Fd(::open((folder.path_ / "lock").c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!folder.lock_ || ::flock(folder.lock_.get(), LOCK_EX | LOCK_NB) != 0)
       return fail_errno(ErrorKind::environment, fmt::format("cannot lock {}", name), errno);
-    ::chmod(name.c_str(), 0711);  // nodes may be of other users
+    ::chmod(name.c_str(), 0711);  // nodes may run as other users
     return folder;
   }
   WorkFolder(WorkFolder&& other) noexcept : path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)) {}
@@ -81,7 +81,7 @@ class WorkFolder {
   Fd lock_;
 };
 
-// Reads ahead while a run is made, so that the end of the input ends it.
+// Reads input in its own thread during a run, so that the end of the input also ends the run.
 class Line {
  public:
   Line(Fd in, Fd out) : in_(std::move(in)), out_(std::move(out)), wake_(::eventfd(0, EFD_CLOEXEC)) {
@@ -101,7 +101,7 @@ class Line {
     }
   }
 
-  // Nothing when there is no more.
+  // Returns nothing at the end of the input.
   Result<std::optional<Message>> next() {
     std::unique_lock lock(mutex_);
     came_.wait(lock, [&] { return !messages_.empty() || ended_; });
@@ -122,14 +122,14 @@ class Line {
       const ssize_t n = ::write(out_.get(), left.data(), left.size());
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) {
-        cancel::request();  // nobody listens any more
+        cancel::request();  // the diagnosis has ended
         return;
       }
       left.remove_prefix(static_cast<std::size_t>(n));
     }
   }
 
-  // Says that it is there, this often.
+  // Sends a sign of life at this interval.
   void beat(std::int64_t every_ms) {
     if (beat_.joinable()) return;
     beat_ = std::thread([this, every_ms] {
@@ -169,7 +169,7 @@ class Line {
         std::unique_lock lock(mutex_);
         messages_.push_back(*std::move(*message));
         came_.notify_all();
-        // A diagnosis that sends faster than the disk writes.
+        // The diagnosis sends faster than the disk can write.
         while (messages_.size() > 64 && !cancel::requested()) {
           lock.unlock();
           cancel::sleep(1'000'000);
@@ -219,9 +219,10 @@ class Worker {
     }
   }
 
-  // Others of this host may have been killed meanwhile, and nobody comes after them.
+  // Other workers on this host may have been killed, and no later worker would clean up after them. A worker that was
+  // not greeted was started only for that.
   void end() {
-    if (builder_) heal();
+    if (builder_ || !greeted_) heal();
   }
 
  private:
@@ -283,7 +284,7 @@ class Worker {
     ROSE_TRY(config_, config::read_config(folder_ / "configuration" / config_name_));
     ROSE_TRY(image_files_, deploy::take_programs_out(*config_));
     ROSE_CHECK(replay::need_workload_and_oracle(*config_));
-    // Programs outside of the folder are those of this host: what is another one here may do another thing.
+    // Programs outside the folder must be the same as on the diagnosing machine, or runs would not be comparable.
     std::vector<std::string> others;
     for (const auto& [path, digest] : elsewhere_.items()) {
       if (!digest.is_string()) continue;
@@ -328,7 +329,7 @@ class Worker {
     options.allow_attached = allow_attached_;
     options.tracer = replay::tracer_options(*config_);
     options.code_book = &code;
-    if (profile_) options.profile = &*profile_, options.usual_work = profile_->workload;
+    if (profile_) options.profile = &*profile_;
     std::optional<logs::Watch> watch;
     if (logs_)
       watch.emplace([&] {
@@ -362,7 +363,7 @@ class Worker {
   std::string config_name_;
   std::optional<TreeBuilder> builder_;
   std::optional<config::Config> config_;
-  std::unique_ptr<deploy::ImageFiles> image_files_;  // outlives runs
+  std::unique_ptr<deploy::ImageFiles> image_files_;  // outlives the runs
   std::optional<profile::Profile> profile_;
   Json elsewhere_ = Json::object();
   bool allow_attached_ = false, logs_ = false, keep_ = false;

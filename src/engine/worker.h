@@ -1,5 +1,5 @@
-// A worker: makes runs for a diagnosis elsewhere. It reads what to do from `in` and writes what came of it to `out`;
-// when `in` ends it ends its run, and itself. What a killed one before it has left on this host it undoes.
+// A worker makes runs for a diagnosis on another machine. It reads tasks from `in` and writes results to `out`; when
+// `in` ends, it ends its run and itself. It cleans up after earlier workers on this host that were killed.
 #pragma once
 
 #include <functional>
@@ -11,13 +11,13 @@
 namespace rose::engine {
 
 struct WorkerOptions {
-  std::string version;                  // of rose; that of the diagnosis must be the same
-  std::function<Result<void>()> check;  // what this machine lacks; told to the diagnosis
+  std::string version;                  // of rose; must equal that of the diagnosis
+  std::function<Result<void>()> check;  // what this machine lacks; reported to the diagnosis
 };
-// Returns once `in` has ended. Errors: what the diagnosis was told, too.
+// Returns when `in` has ended. Errors have also been reported to the diagnosis.
 [[nodiscard]] Result<void> serve(Fd in, Fd out, const WorkerOptions& options);
 
-// As they stand in messages.
+// The names used in messages.
 [[nodiscard]] std::string_view name_of(ErrorKind kind);
 [[nodiscard]] ErrorKind kind_named(std::string_view name);
 

@@ -17,7 +17,7 @@ std::optional<std::string> why_not(const CallMatcher& matcher) {
   }
   const auto numbers = matcher.numbers();
   for (const int number : numbers) {
-    // Of a family, what this kernel doesn't have is left out.
+    // Members of a family that this kernel does not have are omitted.
     if (entry_of(number)) return std::nullopt;
   }
   return fmt::format("this kernel has no function for '{}'", matcher.describe());
@@ -64,7 +64,7 @@ std::optional<std::string> why_not_override(const Plan& plan) {
 
 Result<BackendChoice> choose_backend(const Plan& plan, config::Backend wanted) {
   if (!plan.notifies()) return BackendChoice{};
-  std::optional<std::string> lacks;  // what keeps us from the override backend
+  std::optional<std::string> lacks;  // why the override backend cannot be used
   ErrorKind kind = ErrorKind::environment;
   if (wanted == config::Backend::seccomp) {
     lacks = "[inject] syscall asks for it";

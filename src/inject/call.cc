@@ -25,7 +25,7 @@ namespace {
 
 constexpr unsigned kPidfdThread = O_EXCL;  // PIDFD_THREAD, Linux 6.9
 
-// A link under /proc, whole; "" when it cannot be read.
+// The complete target of a link under /proc; "" if it cannot be read.
 std::string read_link(const std::string& path) {
   std::string target(PATH_MAX, '\0');
   const auto size = ::readlink(path.c_str(), target.data(), target.size());
@@ -79,7 +79,7 @@ bool NotifiedCall::write_memory(std::uint64_t address, const void* data, std::si
 std::string NotifiedCall::read_string(std::uint64_t address) const {
   constexpr std::size_t kPage = 4096;
   std::string text;
-  // Page by page: a string near the end of a mapping must not be lost for what lies behind it.
+  // Page by page: a string near the end of a mapping must be readable even if the next page is not.
   while (text.size() < PATH_MAX) {
     const std::size_t here = kPage - (address + text.size()) % kPage;
     const auto part = read_memory(address + text.size(), std::min<std::size_t>(here, 256));
@@ -96,7 +96,7 @@ std::string NotifiedCall::link_path(const std::string& link) const {
   if (!path.starts_with('/')) return path;
   constexpr std::string_view kGone = " (deleted)";
   if (path.ends_with(kGone)) path.resize(path.size() - kGone.size());
-  // We are told the path from our root, not from the caller's.
+  // The kernel reports the path from our root, not from the caller's.
   const auto root = read_link(fmt::format("/proc/{}/root", tid_));
   if (root.size() > 1 && path.starts_with(root) && (path.size() == root.size() || path[root.size()] == '/'))
     path.erase(0, root.size());
@@ -110,7 +110,7 @@ void NotifiedCall::add_path(int path_argument, int dirfd_argument) {
   const auto text = address == 0 ? std::string() : read_string(address);
   const int dirfd = dirfd_argument < 0 ? AT_FDCWD : static_cast<int>(argument(dirfd_argument));
   if (text.empty()) {
-    // AT_EMPTY_PATH and the like: the descriptor itself is meant.
+    // With AT_EMPTY_PATH and similar, the descriptor itself is meant.
     if (dirfd >= 0) {
       if (auto path = descriptor_path(dirfd); !path.empty()) paths_.push_back(std::move(path));
     }
@@ -119,7 +119,7 @@ void NotifiedCall::add_path(int path_argument, int dirfd_argument) {
   std::string base;
   if (!text.starts_with('/')) {
     base = dirfd >= 0 ? descriptor_path(dirfd) : link_path("cwd");
-    if (base.empty()) {  // relative to what is not there
+    if (base.empty()) {  // the folder it is relative to does not exist
       paths_.push_back(text);
       return;
     }
@@ -147,7 +147,7 @@ Fd NotifiedCall::duplicate(int fd, int& err) {
     err = copy ? 0 : errno;
     return copy;
   };
-  // The thread's own table, which need not be its process's; older kernels only know processes.
+  // The descriptor table of the thread, which may differ from its process's. Older kernels support only processes.
   if (const Fd thread(static_cast<int>(::syscall(SYS_pidfd_open, tid_, kPidfdThread))); thread) return get(thread);
   const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, tgid(), 0)));
   if (process) return get(process);
@@ -158,7 +158,7 @@ Fd NotifiedCall::duplicate(int fd, int& err) {
 std::string NotifiedCall::address_argument() const {
   if (info_ == nullptr || info_->sockaddr < 0) return {};
   const auto address = argument(info_->sockaddr);
-  // connect and bind carry the length behind the address, sendto too.
+  // For connect, bind and sendto, the length follows the address.
   const auto size = info_->sockaddr < 5 ? argument(info_->sockaddr + 1) : 0;
   if (address == 0 || size < sizeof(sa_family_t) || size > sizeof(sockaddr_storage)) return {};
   const auto data = read_memory(address, size);
@@ -181,7 +181,7 @@ void NotifiedCall::look_at_socket() {
     if (::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0) {
       peer_ = address_text(&address, size);
     }
-    // Spelled as a tracer tells it: the kernel by its protocol, and who has no name by ours, under which it came.
+    // Spelled as the tracer does: the kernel by its protocol, a peer without a name by the name of our own socket.
     if (int protocol = 0; family == AF_NETLINK) {
       socklen_t length = sizeof protocol;
       if (::getsockopt(socket.get(), SOL_SOCKET, SO_PROTOCOL, &protocol, &length) == 0)
@@ -191,7 +191,7 @@ void NotifiedCall::look_at_socket() {
     }
   }
   auto named = address_argument();
-  // sendmsg and recvmsg carry it inside a msghdr; only the sender's names somebody.
+  // sendmsg and recvmsg have the address in a msghdr; only for sendmsg is it an input.
   if (named.empty() && kernel::names_peer_in_message(info_->name)) {
     msghdr header{};
     const auto data = read_memory(argument(1), sizeof header);

@@ -1,6 +1,6 @@
-// A call that a thread is about to make, as its seccomp notification tells, and what it works on: paths, peers,
-// the process. Reads the thread's memory and /proc lazily; answers are only as good as the notification is
-// alive, which the supervisor checks afterwards.
+// A call that a thread is about to make, from its seccomp notification, and what it refers to: paths, peers, the
+// process. Reads the thread's memory and /proc on demand. Results are valid only while the notification is alive, which
+// the supervisor checks afterwards.
 #pragma once
 
 #include <sys/types.h>
@@ -29,10 +29,11 @@ class NotifiedCall final : public CallFacts {
   const std::string& process() override;
 
   [[nodiscard]] pid_t tid() const { return tid_; }
-  [[nodiscard]] pid_t tgid();  // 0: gone
-  // Our duplicate of the thread's descriptor: the same open file description. -errno in `err` when there is none.
+  [[nodiscard]] pid_t tgid();  // 0: it has ended
+  // A duplicate of the thread's descriptor, which refers to the same open file description. On failure, `err` is
+  // -errno.
   [[nodiscard]] Fd duplicate(int fd, int& err);
-  // Up to `size` bytes of its memory; what could be read of it.
+  // Reads up to `size` bytes of its memory; may return fewer.
   [[nodiscard]] std::string read_memory(std::uint64_t address, std::size_t size) const;
   [[nodiscard]] bool write_memory(std::uint64_t address, const void* data, std::size_t size) const;
   // "read(/data/snapshot.3)"
@@ -40,7 +41,7 @@ class NotifiedCall final : public CallFacts {
 
  private:
   [[nodiscard]] std::string read_string(std::uint64_t address) const;
-  // What a link of the caller's in /proc says, such as "cwd": a path as the caller has it.
+  // The target of one of the caller's links in /proc, such as "cwd", as a path in the caller's view.
   [[nodiscard]] std::string link_path(const std::string& link) const;
   [[nodiscard]] std::string descriptor_path(int fd) const;
   void add_path(int path_argument, int dirfd_argument);
@@ -57,7 +58,7 @@ class NotifiedCall final : public CallFacts {
   std::string peer_, local_, process_;
 };
 
-// "1.2.3.4:80", "[::1]:80" (IPv4-mapped as IPv4), "unix:/run/x", "" for what has no address.
+// "1.2.3.4:80", "[::1]:80" (IPv4-mapped addresses as IPv4), "unix:/run/x", or "" without an address.
 [[nodiscard]] std::string address_text(const void* address, std::size_t size);
 
 }  // namespace rose::inject

@@ -18,7 +18,7 @@
 namespace rose::inject {
 namespace {
 
-constexpr std::size_t kMostStatusBytes = std::size_t{1} << 20;  // 65,536 groups
+constexpr std::size_t kMostStatusBytes = std::size_t{1} << 20;  // for up to 65,536 groups
 
 bool set_effective(std::uint64_t bits) {
   kernel::CapabilitySets sets;
@@ -27,7 +27,7 @@ bool set_effective(std::uint64_t bits) {
   return kernel::set_capabilities(sets);
 }
 
-// The library's own calls change all threads of a process; these change one.
+// The C library's functions change all threads of a process; the raw system calls change one.
 bool set_groups(const std::vector<gid_t>& groups) {
   return ::syscall(SYS_setgroups, groups.size(), groups.data()) == 0;
 }
@@ -85,7 +85,7 @@ AsCaller::~AsCaller() {
 }
 
 bool AsCaller::take_on(const CallerRights& rights) {
-  // A change of the user takes capabilities away by itself; what is left is set last.
+  // Changing the user drops capabilities, so they are set last.
   return set_groups(rights.groups) && set_fsgid(rights.fsgid) && set_fsuid(rights.fsuid) &&
          set_effective(rights.capabilities & own_.capabilities);
 }
@@ -108,7 +108,7 @@ std::optional<CallerView> view_of(pid_t tid) {
 bool with_view(const CallerView& view, const std::function<void()>& work) {
   bool entered = false;
   auto inside = start_thread([&] {
-    // The thread's own from here on: the others keep theirs.
+    // From here on, this thread has its own file system context; other threads are unaffected.
     if (::unshare(CLONE_FS) != 0 || ::setns(view.mounts.get(), CLONE_NEWNS) != 0 || ::fchdir(view.root.get()) != 0 ||
         ::chroot(".") != 0 || ::fchdir(view.folder.get()) != 0)
       return;

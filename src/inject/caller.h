@@ -1,5 +1,5 @@
-// Acting with the rights and the view of a thread that waits in a notified call: its user, groups and capabilities, and
-// where paths lead for it. For one thread of rose at a time, and given back.
+// Acts with the rights and the view of a thread that waits in a notified call: its user, groups and capabilities, and
+// the file system that it sees. Affects one thread of rose, and is undone afterwards.
 #pragma once
 
 #include <sys/types.h>
@@ -17,15 +17,15 @@ struct CallerRights {
   uid_t fsuid = 0;
   gid_t fsgid = 0;
   std::vector<gid_t> groups;
-  std::uint64_t capabilities = 0;  // effective ones; none when they hold in another user namespace than rose's
+  std::uint64_t capabilities = 0;  // effective ones; none if they are valid in another user namespace
 };
-// Nothing when the thread is gone.
+// Returns nothing if the thread has ended.
 [[nodiscard]] std::optional<CallerRights> rights_of(pid_t tid);
-// The calling thread's; to be asked before its view changes, since the caller's /proc may not know it.
+// Those of the calling thread. Call it before its view is changed, because the caller's /proc may not show it.
 [[nodiscard]] std::optional<CallerRights> own_rights();
 
-// The calling thread, whose own rights are `own`, has these rights (those of them that it has itself) until this is
-// destroyed.
+// While this object lives, the calling thread, whose own rights are `own`, has these rights as far as it has them
+// itself.
 class AsCaller {
  public:
   AsCaller(const CallerRights& rights, const CallerRights& own);
@@ -33,7 +33,7 @@ class AsCaller {
   AsCaller& operator=(const AsCaller&) = delete;
   ~AsCaller();
 
-  // False: they could not be taken on, and the thread has its own.
+  // Returns false if the rights could not be assumed; the thread then keeps its own.
   [[nodiscard]] bool ok() const { return ok_; }
 
  private:
@@ -44,12 +44,12 @@ class AsCaller {
   CallerRights own_;
 };
 
-// Its mounts, root and folder, held open.
+// Its mount namespace, root and current folder, held open.
 struct CallerView {
   Fd mounts, root, folder;
 };
 [[nodiscard]] std::optional<CallerView> view_of(pid_t tid);
-// Runs `work` in a thread of its own that has this view, and waits. False when it cannot be had.
+// Runs `work` in a thread with this view and waits for it. Returns false if the view cannot be assumed.
 [[nodiscard]] bool with_view(const CallerView& view, const std::function<void()>& work);
 
 }  // namespace rose::inject

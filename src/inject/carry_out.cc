@@ -22,7 +22,7 @@
 namespace rose::inject {
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;  // of one call that we copy
+constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;  // limit for data copied for one call
 
 std::int64_t result_of(std::int64_t value) { return value < 0 ? -errno : value; }
 
@@ -35,7 +35,7 @@ bool wait_ready(int fd, short events, const std::function<bool()>& alive) {
   }
 }
 
-// The bytes that an iovec array of the thread's points to.
+// Copies the bytes that an iovec array of the thread refers to.
 bool gather(const NotifiedCall& call, std::uint64_t iov, std::uint64_t count, std::int64_t most, std::string& data) {
   if (count > IOV_MAX) return false;
   const auto raw = call.read_memory(iov, count * sizeof(iovec));
@@ -93,16 +93,16 @@ bool is_quick(NotifiedCall& call) {
 
 namespace {
 
-// While this lives, a call of this thread that waits is interrupted (EINTR) every few milliseconds. A descriptor that
-// was ready may not be so any more when it is read: another reader was faster, and no flag makes every kind of file
-// answer at once.
+// While this object lives, a blocking call of this thread is interrupted (EINTR) every few milliseconds. A descriptor
+// that was ready may not be ready any more when it is read, because another reader was faster, and no flag makes reads
+// of all kinds of files non-blocking.
 class Interruptions {
  public:
   Interruptions() {
     static std::once_flag once;
     std::call_once(once, [] {
       struct sigaction action{};
-      action.sa_handler = [](int) {};  // and no SA_RESTART
+      action.sa_handler = [](int) {};  // without SA_RESTART
       ::sigaction(number(), &action, nullptr);
     });
     sigset_t own;
@@ -126,7 +126,7 @@ class Interruptions {
     sigaddset(&own, number());
     pthread_sigmask(SIG_BLOCK, &own, nullptr);
   }
-  // Without them nothing that may wait is begun.
+  // If the timer could not be created, no call that may block is started.
   [[nodiscard]] bool ok() const { return made_; }
 
  private:
@@ -135,7 +135,7 @@ class Interruptions {
   bool made_ = false;
 };
 
-// One call on its way: what was read of its caller, all of it before the look that tells that the caller was the one.
+// A call being carried out. All of the caller's memory is read before the check that the caller is still in its call.
 class CarriedCall {
  public:
   CarriedCall(NotifiedCall& call, std::int64_t most, const std::function<bool()>& alive)
@@ -161,7 +161,7 @@ class CarriedCall {
     const auto act = [&] {
       if (const AsCaller caller(*rights, *own); caller.ok()) result = carry();
     };
-    // A path is the caller's to resolve: its folder, its root, its mounts.
+    // A path must be resolved in the caller's view: its folder, its root, its mounts.
     if (view_) return with_view(*view_, act) ? result : -EPERM;
     act();
     return reads() && result > 0 ? hand_over(result) : result;
@@ -178,12 +178,12 @@ class CarriedCall {
 
   // With rose's own rights again.
   std::int64_t hand_over(std::int64_t got) {
-    // Its number may be another's by now, and so would the memory.
+    // The thread id may have been reused, and so its memory would be another process's.
     if (!alive_()) return -EINTR;
     return call_.write_memory(call_.argument(1), data_.data(), static_cast<std::size_t>(got)) ? got : -EFAULT;
   }
 
-  // 0, or what the call returns then.
+  // Returns 0, or the result of the call if that is already known.
   std::int64_t take_arguments() {
     switch (call_.number()) {
       case SYS_writev:

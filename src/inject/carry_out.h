@@ -1,5 +1,5 @@
-// Carries out a notified call in the thread's stead, in whole or in part, on a duplicate of its descriptor: the
-// file position and everything else of the open file move as if it had done so itself.
+// Carries out a notified call in place of the thread, in whole or in part, on a duplicate of its descriptor, so that
+// the file position and all other state of the open file change as if the thread had made the call.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace rose::inject {
 
-// Can `effect = "full"` be done for this syscall? And `{ bytes = n }`?
+// Whether `effect = "full"` and `{ bytes = n }` are possible for this system call.
 [[nodiscard]] bool can_carry_out(int number);
 [[nodiscard]] bool can_carry_out_partly(int number);
 
-// Only regular files and block devices: others may make us wait for somebody else.
+// True for regular files and block devices. Other files may block for a long time.
 [[nodiscard]] bool is_quick(NotifiedCall& call);
 
-// With the caller's rights, and paths of sockets as the caller sees them. What the kernel would have returned (-errno
-// for errors). `most`: bytes to move at most, -1 all. `alive`, is the caller still in that call, is asked after all has
-// been read of it, before anything is written to it, and now and then where the call would wait; false ends it with
-// -EINTR.
+// Uses the caller's rights, and resolves socket paths as the caller sees them. Returns what the kernel would have
+// returned (-errno for errors). `most`: maximum number of bytes, -1: all. `alive` tells whether the caller is still in
+// that call; it is checked after all memory of the caller has been read, before anything is written to it, and
+// periodically while the call would block. If it returns false, the result is -EINTR.
 [[nodiscard]] std::int64_t carry_out(NotifiedCall& call, std::int64_t most, const std::function<bool()>& alive);
 
 }  // namespace rose::inject

@@ -26,7 +26,7 @@
 #include "base/units.h"
 #include "kernel/maps.h"
 
-// clock_hook.c; begin and end are the linker's.
+// Defined by the linker for the section of clock_hook.c.
 extern "C" {
 extern const unsigned char __start_rose_clock[], __stop_rose_clock[];
 extern const unsigned char rose_clock_block[], rose_clock_rest[];
@@ -48,8 +48,7 @@ kernel::MappedRange vdso_of(pid_t pid) {
   return {};
 }
 
-// What is written where into a process's vDSO; the same for all processes of a machine. Offsets from where that is
-// mapped.
+// What is written to a process's vDSO, and where, as offsets from its mapping. Equal for all processes of a machine.
 struct Recipe {
   std::size_t size = 0;
   std::size_t cave = 0;
@@ -58,7 +57,7 @@ struct Recipe {
   std::array<std::string, 3> before, after;  // 8 bytes each
 };
 
-// Where the image defines a function; 0: nowhere.
+// The address at which the image defines a function; 0: not defined.
 std::size_t symbol(std::string_view image, std::string_view name) {
   const auto read = [&](std::size_t at, auto& into) {
     if (at > image.size() || sizeof into > image.size() - at) return false;
@@ -79,7 +78,7 @@ std::size_t symbol(std::string_view image, std::string_view name) {
       if (entry.d_tag == DT_HASH) hash = entry.d_un.d_ptr;
     }
   }
-  std::uint32_t count = 64;  // more than any has, where only a table of the GNU form says how many
+  std::uint32_t count = 64;  // larger than in any vDSO; only a table in GNU form stores the number
   if (hash != 0 && !read(hash + 4, count)) return 0;
   for (std::uint32_t i = 0; symbols != 0 && i < count; ++i) {
     Elf64_Sym one{};
@@ -90,7 +89,7 @@ std::size_t symbol(std::string_view image, std::string_view name) {
   return 0;
 }
 
-// How many bytes of whole instructions must make room for a jump; 0: they cannot be moved.
+// The number of bytes of whole instructions that have to be moved to make space for a jump; 0: they cannot be moved.
 std::size_t movable(std::string_view code, std::uint64_t address) {
   csh handle = 0;
   if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK) return 0;
@@ -101,7 +100,7 @@ std::size_t movable(std::string_view code, std::uint64_t address) {
   std::size_t length = 0;
   for (std::size_t i = 0; i < count && length < kJump; ++i) {
     const cs_detail& detail = *list[i].detail;
-    bool fixed = (detail.x86.modrm & 0xc7) == 5;  // relative to where it stands
+    bool fixed = (detail.x86.modrm & 0xc7) == 5;  // relative to its own address
     for (int k = 0; k < detail.groups_count; ++k)
       fixed =
           fixed || detail.groups[k] == CS_GRP_JUMP || detail.groups[k] == CS_GRP_CALL || detail.groups[k] == CS_GRP_RET;
@@ -178,7 +177,7 @@ Fd memory_of(pid_t pid) { return Fd(::open(fmt::format("/proc/{}/mem", pid).c_st
 
 using Shifts = std::array<rose_clock_shift, ROSE_CLOCK_GROUPS>;
 
-// Where the parameters of a hooked process stand; 0: it has no hook.
+// The address of the parameters in a hooked process; 0: it has no hook.
 std::uint64_t block_in(int memory, const kernel::MappedRange& vdso) {
   if (!recipe() || vdso.end - vdso.begin != recipe()->size) return 0;
   const std::uint64_t at =
@@ -188,10 +187,7 @@ std::uint64_t block_in(int memory, const kernel::MappedRange& vdso) {
 }
 
 // The process reads one version while the other is written.
-bool write_shifts(int memory, std::uint64_t block, const Shifts& shifts, unsigned long announce) {
-  // Ahead of the shifts: the first reading of a wrong clock is to be heard.
-  if (!transfer(memory, true, block + offsetof(rose_clock_parameters, announce), &announce, sizeof announce))
-    return false;
+bool write_shifts(int memory, std::uint64_t block, const Shifts& shifts) {
   unsigned long version = 0;
   Shifts now{};
   const std::uint64_t at = block + offsetof(rose_clock_parameters, version);
@@ -217,7 +213,7 @@ ClockSum::Now clocks_now() { return {read_clock(CLOCK_REALTIME), read_clock(CLOC
 
 std::array<long, 2> split_ns(std::int64_t ns) { return {ns / kSecond, ns % kSecond}; }
 
-// The thread has taken what its call needs from memory: it waits inside of it, or has left it.
+// True if the thread's call has read its arguments from memory: it waits inside the call or has left it.
 bool has_begun(pid_t tid, int number) {
   const std::string where = read_file(fmt::format("/proc/{}/wchan", tid), 128).value_or("gone");
   if (where.find("seccomp") != std::string::npos) return false;
@@ -226,8 +222,8 @@ bool has_begun(pid_t tid, int number) {
   return !call.starts_with("running") && !call.starts_with(fmt::format("{} ", number));
 }
 
-// It has had a processor for longer than a call needs to read its arguments (Documentation/scheduler/sched-stats: time
-// on cpu, in ns).
+// CPU time of the thread, to detect that it has run for longer than a call needs to read its arguments
+// (Documentation/scheduler/sched-stats: time on cpu, in ns).
 std::int64_t processor_ns(pid_t tid) {
   return std::atoll(read_file(fmt::format("/proc/{}/schedstat", tid), 128).value_or("0").c_str());
 }
@@ -240,7 +236,7 @@ int clock_of_timer(pid_t tid, int fd) {
 
 }  // namespace
 
-// ---- pure ----
+// Pure functions
 
 void ClockSum::begin(std::size_t fault, const schedule::ClockChange& change, const Now& now) {
   active_[fault] = {change, now};
@@ -270,22 +266,15 @@ Shifts ClockSum::shifts(const Now& now) const {
   return all;
 }
 
-std::vector<std::size_t> ClockSum::of_group(std::size_t group) const {
-  std::vector<std::size_t> faults;
-  for (const auto& [fault, one] : active_)
-    if (group == 0 ? one.change.realtime : one.change.monotonic) faults.push_back(fault);
-  return faults;
-}
-
 std::int64_t real_time_of(std::int64_t shown, const rose_clock_shift& shift, std::int64_t now) {
   const std::int64_t shows = now + rose_clock_more(&shift, now);
-  if (shown <= shows) return std::min(shown, now);  // over already
+  if (shown <= shows) return std::min(shown, now);  // the time has already passed
   const double speed = 1 + static_cast<double>(shift.rate) / 4294967296.0;
   const auto ahead = static_cast<double>(shown - shows) / (speed > 0 ? speed : 1);
   return ahead > 9e18 - static_cast<double>(now) ? INT64_MAX : now + static_cast<std::int64_t>(ahead);
 }
 
-// ---- a node's processes ----
+// Processes of a node
 
 Result<void> NodeClocks::check() {
   if (!recipe()) return tl::unexpected(recipe().error());
@@ -311,12 +300,12 @@ std::size_t NodeClocks::tell(const std::vector<pid_t>& pids) {
   for (const pid_t pid : pids) {
     const Fd memory = memory_of(pid);
     const std::uint64_t block = memory ? block_in(memory.get(), vdso_of(pid)) : 0;
-    if (block != 0 && write_shifts(memory.get(), block, now_, announced())) ++told;
+    if (block != 0 && write_shifts(memory.get(), block, now_)) ++told;
   }
   return told;
 }
 
-// A new image, before it has read any clock. It has one thread then.
+// Hooks a newly executed program before it reads a clock. It has only one thread at that time.
 void NodeClocks::hook(pid_t pid) {
   const kernel::MappedRange vdso = vdso_of(pid);
   const Fd memory = memory_of(pid);
@@ -333,41 +322,14 @@ void NodeClocks::hook(pid_t pid) {
     }
     if (!transfer(memory.get(), true, vdso.begin + how.cave, code.data(), code.size())) return;
     block = block_in(memory.get(), vdso);
-    if (block == 0 || !write_shifts(memory.get(), block, now_, announced())) return;
+    if (block == 0 || !write_shifts(memory.get(), block, now_)) return;
     for (std::size_t i = 0; i < 3; ++i) {
       std::string head = how.after[i];
       if (!transfer(memory.get(), true, vdso.begin + how.at[i], head.data(), head.size())) return;
     }
     return;
   }
-  (void)write_shifts(memory.get(), block, now_, announced());
-}
-
-// Groups of clocks that faults have made wrong, and of which nobody knows yet whether they are read: a bit each.
-unsigned long NodeClocks::announced() const {
-  unsigned long groups = 0;
-  for (std::size_t group = 0; group < ROSE_CLOCK_GROUPS; ++group)
-    for (const std::size_t fault : sum_.of_group(group))
-      if (!read_.contains(fault)) groups |= 1UL << group;
-  return groups;
-}
-
-void NodeClocks::was_read(int group) {
-  std::vector<std::size_t> fresh;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const std::size_t fault : sum_.of_group(static_cast<std::size_t>(group)))
-      if (read_.insert(fault).second) fresh.push_back(fault);
-  }
-  for (const std::size_t fault : fresh)
-    if (on_read_) on_read_(fault);
-}
-
-bool NodeClocks::hears(const NotifiedCall& call) {
-  if (call.number() != SYS_clock_gettime || call.argument(1) - ROSE_CLOCK_READ >= ROSE_CLOCK_GROUPS) return false;
-  was_read(static_cast<int>(call.argument(1) - ROSE_CLOCK_READ));
-  (void)tell({call.tid()});
-  return true;
+  (void)write_shifts(memory.get(), block, now_);
 }
 
 rose_clock_shift NodeClocks::shift_of(int clock) const {
@@ -401,8 +363,8 @@ NodeClocks::Answer NodeClocks::answer(NotifiedCall& call, std::uint64_t ip, cons
   }
 }
 
-// A clock that is read by a system call of the program's own. What the vDSO itself asks the kernel for goes through the
-// hook afterwards.
+// Handles a clock that the program reads by a system call. Calls made by the vDSO itself are adjusted by the hook
+// afterwards.
 NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip) {
   const int clock = call.number() == SYS_clock_gettime ? static_cast<int>(call.argument(0)) : CLOCK_REALTIME;
   const rose_clock_shift shift = shift_of(clock);
@@ -410,9 +372,7 @@ NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip) {
   const kernel::MappedRange vdso = vdso_of(call.tid());
   if (ip >= vdso.begin && ip < vdso.end) return {};
   const std::int64_t now = read_clock(clock);
-  const long more = rose_clock_more(&shift, now);
-  if (more != 0) was_read(rose_clock_group(clock));
-  std::array<long, 2> shown = split_ns(now + more);
+  std::array<long, 2> shown = split_ns(now + rose_clock_more(&shift, now));
   Answer answer;
   answer.done = true;
   if (call.number() == SYS_time) {
@@ -423,7 +383,7 @@ NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip) {
   }
   std::uint64_t to = call.argument(1);
   if (call.number() == SYS_gettimeofday) {
-    if (call.argument(1) != 0 || call.argument(0) == 0) return {};  // the time zone is the kernel's to tell
+    if (call.argument(1) != 0 || call.argument(0) == 0) return {};  // the kernel returns the time zone
     shown[1] /= 1000;
     to = call.argument(0);
   }
@@ -431,13 +391,13 @@ NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip) {
   return answer;
 }
 
-// A wait for a time that has passed is over before anybody could put its memory back: it is answered, as the kernel
-// would.
+// A wait for a time that has already passed returns before its memory could be restored, so it is answered as the
+// kernel would.
 std::optional<NodeClocks::Answer> NodeClocks::passed(NotifiedCall& call) {
   Answer answer;
   answer.done = true;
   if (call.number() == SYS_clock_nanosleep) return answer;
-  if (call.number() != SYS_futex || call.argument(5) == 0) return std::nullopt;  // a timer has to be set all the same
+  if (call.number() != SYS_futex || call.argument(5) == 0) return std::nullopt;  // a timer must be set even so
   std::uint32_t value = 0;
   const std::string word = call.read_memory(call.argument(0), sizeof value);
   if (word.size() != sizeof value) return std::nullopt;
@@ -446,7 +406,7 @@ std::optional<NodeClocks::Answer> NodeClocks::passed(NotifiedCall& call) {
   return answer;
 }
 
-// The kernel knows the real clock only: the time to wait for is put in its terms until the call has read it.
+// The kernel only knows the real clock, so the time to wait for is converted in memory until the call has read it.
 NodeClocks::Answer NodeClocks::wait_for(NotifiedCall& call, int clock, std::uint64_t address,
                                         const std::function<bool()>& alive) {
   const rose_clock_shift shift = shift_of(clock);
@@ -455,18 +415,17 @@ NodeClocks::Answer NodeClocks::wait_for(NotifiedCall& call, int clock, std::uint
   std::array<long, 2> wanted{};
   if (bytes.size() != sizeof wanted) return {};
   std::memcpy(wanted.data(), bytes.data(), sizeof wanted);
-  // Nothing, a timer that is stopped, or what the kernel will refuse itself.
+  // No time, a stopped timer, or values that the kernel refuses.
   if (wanted[0] < 0 || wanted[1] < 0 || wanted[1] >= kSecond || (wanted[0] == 0 && wanted[1] == 0) ||
       wanted[0] > INT64_MAX / kSecond - 1)
     return {};
   const std::int64_t now = read_clock(clock);
   const std::int64_t real = std::max<std::int64_t>(real_time_of(wanted[0] * kSecond + wanted[1], shift, now), 1);
-  if (rose_clock_more(&shift, now) != 0) was_read(rose_clock_group(clock));
   if (real <= now) {
     if (auto at_once = passed(call)) return *at_once;
   }
   std::array<long, 2> instead = split_ns(real);
-  // Until the caller's own time stands there again: the shorter, the less can come between.
+  // The shorter the time until the caller's own value is restored, the less can interfere.
   const auto ahead = std::make_shared<RunsAhead>();
   if (!alive()) return {};
   const Fd memory = memory_of(call.tid());
@@ -481,7 +440,7 @@ NodeClocks::Answer NodeClocks::wait_for(NotifiedCall& call, int clock, std::uint
     const Fd later = memory_of(tid);
     std::array<long, 2> there{};
     auto back = wanted;
-    // Unless the program has written something else there meanwhile.
+    // Do not restore it if the program has written another value meanwhile.
     if (later && transfer(later.get(), false, address, there.data(), sizeof there) && there == instead)
       transfer(later.get(), true, address, back.data(), sizeof back);
   };

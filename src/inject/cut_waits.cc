@@ -12,9 +12,10 @@
 namespace rose::inject {
 namespace {
 
-// After it began: one who waited before, one who has sent something since, one who is patient.
+// Times after the start of a partition: for threads that already waited, that have sent something since, and for slow
+// ones.
 constexpr std::array<std::uint64_t, 3> kLooksNs = {30'000'000, 300'000'000, 1'000'000'000};
-constexpr std::size_t kMostLookedAt = 500;  // of one process that are looked at
+constexpr std::size_t kMostLookedAt = 500;  // threads examined per process
 
 const Across* end_of(const std::vector<Across>& across, const rose_endpoint& endpoint) {
   const auto found = std::find_if(across.begin(), across.end(), [&](const Across& one) {

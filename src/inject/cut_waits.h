@@ -1,5 +1,5 @@
-// Threads that wait for what a partition holds back: in a call on a connection whose other end is across the cut. From
-// /proc.
+// Finds threads that wait for data which a partition holds back: in a call on a connection to a node on the other side.
+// Uses /proc.
 #pragma once
 
 #include <sys/types.h>
@@ -18,7 +18,7 @@
 
 namespace rose::inject {
 
-// A node across the cut.
+// A node on the other side of the partition.
 struct Across {
   std::string node;
   Address address;
@@ -29,27 +29,27 @@ struct CutWait {
   std::string words;  // "waits in recvfrom for n2 (10.0.0.2:7000), which is cut off"
 };
 
-// Of these processes, at most `most`. `protocol`: of the cut; 0: all. Threads that poll many sockets wait for none in
-// particular.
+// Waiting threads of these processes, at most `most`. `protocol`: that of the partition; 0: all. Threads that poll many
+// sockets do not wait for a particular one.
 [[nodiscard]] std::vector<CutWait> cut_waits(const std::vector<pid_t>& processes, const std::vector<Across>& across,
                                              std::uint8_t protocol, std::size_t most);
 
-// Who waits is known only a while after a partition began: looks at it a few times, and has the stacks of those threads
-// taken.
+// Threads start waiting only some time after a partition began. Checks a few times and takes the stacks of those
+// threads.
 class CutWaits {
  public:
-  // When to look at this chain next, which fired at `fired`; the greatest number: no more. By the injector's thread, as
-  // looked().
+  // When to check this chain next, which fired at `fired`; the largest number: not again. Call in the injector's
+  // thread.
   [[nodiscard]] std::uint64_t due(std::size_t chain, std::uint64_t fired) const;
   void looked(std::size_t chain) { ++looks_[chain]; }
-  // By the worker of the fault's node.
+  // Call in the worker of the fault's node.
   void take(const Plan& plan, std::size_t chain, std::size_t node, const deploy::Deployment& deployment,
             Stacks& stacks);
 
  private:
   std::map<std::size_t, std::size_t> looks_;
   std::mutex mutex_;
-  std::map<std::size_t, std::set<pid_t>> seen_;  // under mutex_
+  std::map<std::size_t, std::set<pid_t>> seen_;  // protected by mutex_
 };
 
 }  // namespace rose::inject

@@ -71,7 +71,7 @@ void limit_waiting(int socket) {
   (void)::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
 
-// ---- the run's side ----
+// The run's side
 
 class ListeningSocket final : public ExecSocket {
  public:
@@ -139,7 +139,7 @@ class ListeningSocket final : public ExecSocket {
     const std::shared_ptr<Ledger> shared = ledger ? std::move(*ledger) : nullptr;
     host_.on_listener(node, peer.pid, std::move(listener), shared);
     log::debug("process {} of node '{}' has come in through 'rose exec'", peer.pid, name);
-    // Without it the command is let in all the same; its keeper waits for nothing.
+    // Without the ledger the command is still admitted; its keeper then has nothing to check.
     return send_packet(visitor, reply) && send_descriptor(visitor, shared ? shared->fd() : socket_.get(), kMagic);
   }
 
@@ -151,13 +151,13 @@ class ListeningSocket final : public ExecSocket {
   std::filesystem::path path_;
   Fd socket_, stop_;
   Host host_;
-  std::list<Fd> inside_;  // open for as long as their calls are answered
+  std::list<Fd> inside_;  // kept open while their calls are answered
   std::thread thread_;
 };
 
-// ---- the other side ----
+// The side of the command
 
-// Between the filter and the execve no call may be made: any could be a notified one.
+// No call may be made between installing the filter and execve, because it could be a notified one.
 struct Meeting {
   std::uint32_t state;
   std::int32_t listener;
@@ -172,9 +172,9 @@ void let_go(int listener, std::uint64_t id) {
   }
 }
 
-// Rose is gone: everything goes on. First what it had taken and not answered: the kernel counts ids up
-// (seccomp_next_notify_id), so they lie between the two in the ledger, or just behind when rose had no time to write
-// the last one down.
+// rose has ended, so let all calls continue. First those that it had received but not answered: the kernel assigns
+// consecutive ids (seccomp_next_notify_id), so they lie between the two in the ledger, or just after if rose could not
+// record the last one.
 void let_everything_go(int listener, const LedgerPage* ledger) {
   constexpr std::uint64_t kMostIds = std::uint64_t{1} << 24;
   constexpr std::uint64_t kUnwritten = 16;
@@ -207,7 +207,7 @@ void let_everything_go(int listener, const LedgerPage* ledger) {
   }
   if (__atomic_load_n(&meeting->state, __ATOMIC_ACQUIRE) == kGone) ::_exit(0);
   const int listener = meeting->listener;
-  // Until here the descriptors were shared, which is how the listener came. Nothing of the command's may be held open.
+  // So far the descriptors were shared, which is how the listener was received. None of the command's may stay open.
   ::unshare(CLONE_FILES);
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = 0; fd < 3; ++fd) ::dup2(null, fd);
@@ -244,7 +244,7 @@ long install(const std::vector<int>& syscalls) {
   const unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
   long listener = -1;
   for (const bool unprivileged : {false, true}) {
-    // A container without CAP_SYS_ADMIN: then the command cannot gain privileges by set-user-id programs either.
+    // A container without CAP_SYS_ADMIN. The command then cannot gain privileges through set-user-id programs either.
     if (unprivileged && ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) break;
     listener = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &filter);
     if (listener < 0 && errno == EINVAL) listener = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
@@ -270,7 +270,7 @@ Error execute(const std::string& file, const std::vector<std::string>& argv) {
 Result<std::unique_ptr<ExecSocket>> ExecSocket::open(const std::filesystem::path& socket, Host host) {
   ROSE_TRY(const UnixAddress address, unix_address(socket));
   Fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  // The file gets the socket's mode at once.
+  // The file gets the socket's mode when it is created.
   if (!fd || ::fchmod(fd.get(), 0600) != 0 || ::bind(fd.get(), address.get(), address.size()) != 0 ||
       ::listen(fd.get(), 64) != 0) {
     return fail_errno(ErrorKind::environment, fmt::format("cannot listen at {}", socket.string()), errno);
@@ -284,7 +284,7 @@ Error enter(const std::filesystem::path& path, const std::string& node, const st
       deploy::find_program(argv.front(), std::filesystem::current_path(ignored), deploy::inherited(), "rose exec");
   if (!file) return std::move(file).error();
   if (path.empty()) return execute(*file, argv);
-  // No run, or one that has ended and is cleared away: nothing is wanted.
+  // There is no run, or it has ended, so execute the command unchanged.
   if (::access(path.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) return execute(*file, argv);
   auto address = unix_address(path);
   if (!address) return std::move(address).error();
@@ -318,7 +318,7 @@ Error enter(const std::filesystem::path& path, const std::string& node, const st
   if (page == MAP_FAILED) return errno_error(ErrorKind::environment, "cannot map memory", errno);
   auto* meeting = static_cast<Meeting*>(page);
   const pid_t self = ::getpid();
-  // Twice, so that the command has no child that it did not start.
+  // Fork twice, so that the command does not get a child that it did not start.
   const long between = ::syscall(SYS_clone, CLONE_FILES | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
   if (between == 0) {
     const long keeper = ::syscall(SYS_clone, CLONE_FILES, nullptr, nullptr, nullptr, nullptr);
@@ -337,7 +337,8 @@ Error enter(const std::filesystem::path& path, const std::string& node, const st
   }
   meeting->listener = static_cast<std::int32_t>(listener);
   __atomic_store_n(&meeting->state, kHave, __ATOMIC_RELEASE);
-  // Some minutes, counted in instructions so that a frozen process loses nothing. Without a keeper nobody would answer.
+  // Some minutes, counted in instructions so that time in the freezer does not count. Without a keeper, calls would
+  // hang.
   for (std::uint64_t spins = std::uint64_t{1} << 33; __atomic_load_n(&meeting->state, __ATOMIC_ACQUIRE) != kGo;) {
     __builtin_ia32_pause();
     if (--spins == 0) __builtin_trap();

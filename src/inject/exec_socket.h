@@ -1,7 +1,7 @@
-// Where systems that rose did not start come in: `rose exec`, the entry point of a container or unit, asks at a socket
-// in the run's directory which syscalls of its node are wanted, installs that filter on itself and hands its listener
-// over. Both ends are here. The socket is its owner's alone (0600) and there only while a run wants something of an
-// attached node.
+// Admits systems that rose did not start: `rose exec`, the entry point of a container or unit, asks through a socket in
+// the run's directory which system calls of its node are needed, installs that filter on itself and hands over its
+// listener. Both ends are implemented here. Only its owner can use the socket (mode 0600), and it exists only while a
+// run needs something from an attached node.
 #pragma once
 
 #include <sys/types.h>
@@ -23,21 +23,22 @@ class ExecSocket {
  public:
   struct Host {
     std::vector<std::string> nodes;
-    std::vector<std::vector<int>> syscalls;  // by node; none: nothing is wanted of it
-    std::function<void(std::size_t, pid_t, Fd, std::shared_ptr<Ledger>)> on_listener;  // from its own thread
+    std::vector<std::vector<int>> syscalls;  // by node; empty: nothing is needed
+    std::function<void(std::size_t, pid_t, Fd, std::shared_ptr<Ledger>)> on_listener;  // called in its own thread
   };
   [[nodiscard]] static Result<std::unique_ptr<ExecSocket>> open(const std::filesystem::path& socket, Host host);
   virtual ~ExecSocket() = default;
-  // Nobody comes in any more. Who is in is told that rose is gone when this is destroyed: destroy the listeners first.
+  // Admits no further commands. Destroying this object tells the admitted ones that rose has ended, so destroy the
+  // listeners first.
   virtual void close() = 0;
 };
 
-// The other side: becomes `argv`, under the filter that the run behind `socket` wants of `node`, or just so when there
-// is no run. Comes back only with an error.
+// The other side: becomes `argv`, with the filter that the run behind `socket` needs for `node`, or without one if
+// there is no run. Returns only on error.
 //
-// A filtered call needs somebody to answer it: that is rose for as long as it lives. A keeper process (named rose-exec,
-// without a filter, in the same cgroup) holds the listener too, and lets every call go on once rose is gone, so that
-// what was entered survives the run; it ends with the last filtered process.
+// A filtered call needs an answer from rose. A keeper process (named rose-exec, without a filter, in the same cgroup)
+// also holds the listener and lets every call continue once rose has ended, so that admitted commands survive the run.
+// It ends with the last filtered process.
 [[nodiscard]] Error enter(const std::filesystem::path& socket, const std::string& node,
                           const std::vector<std::string>& argv);
 

@@ -1,4 +1,4 @@
-// What a fault does, in words for people.
+// Describes what a fault does.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,11 @@
 
 namespace rose::inject {
 
-// To the thread that it hits: "write(/data/log) fails with ENOSPC", "waits at the entry of f". `call`: where it fired,
-// "" at no call.
+// For an affected thread: "write(/data/log) fails with ENOSPC", "waits at the entry of f". `call`: the call at which
+// the fault fired, "" if none.
 [[nodiscard]] std::string what_happens(const Plan& plan, std::size_t chain, const std::string& call);
 // "1 process", "3 processes"
 [[nodiscard]] std::string processes_text(std::uint64_t count);
-// The bad link did nothing to any packet.
-[[nodiscard]] bool is_unharmed(const Programs::Carried& carried);
 // "of 40 packets 12 held back, 3 lost"
 [[nodiscard]] std::string link_detail(const Programs::Carried& carried);
 

@@ -6,6 +6,18 @@
 
 namespace rose::inject {
 
+bool carried_out(const PlannedChain& chain, const Follow& follow) {
+  switch (chain.data.kind) {
+    case ROSE_CHAIN_CRASH:
+    case ROSE_CHAIN_PAUSE:
+    case ROSE_CHAIN_PARTITION:
+    case ROSE_CHAIN_CLOCK:
+    case ROSE_CHAIN_RESOURCE: return follow.complete;
+    case ROSE_CHAIN_SYSCALL: return chain.fault->then_do != schedule::ThenDo::crash || follow.complete;
+    default: return true;  // done by the thread that it hits, before it goes on
+  }
+}
+
 Said Follows::said(std::size_t chain) const {
   const std::lock_guard lock(mutex_);
   return said_[chain];

@@ -1,5 +1,5 @@
-// What userspace knows of each chain beyond the state that the kernel programs share: what was carried out, upon whom,
-// and what there is to say of it. From any thread.
+// What user space knows about each chain beyond the state shared with BPF programs: what was carried out, on which
+// processes, and remarks. Thread-safe.
 #pragma once
 
 #include <sys/types.h>
@@ -16,22 +16,26 @@
 namespace rose::inject {
 
 struct Follow {
-  std::atomic<bool> acted{false};          // somebody has carried it out, or does so now
-  std::atomic<std::uint64_t> ended_ns{0};  // 0: it has not
+  std::atomic<bool> acted{false};          // it has been carried out, or is being carried out
+  std::atomic<bool> complete{false};       // all of it is done and counted; see carried_out()
+  std::atomic<std::uint64_t> ended_ns{0};  // 0: not ended
   std::atomic<bool> nobody{false};         // crash, pause: there was no process
-  std::atomic<bool> failed{false};         // a limit, a loss of power: it could not be done, `trouble` says why
-  std::atomic<bool> lost{false};           // a loss of power: it was done, or cannot be
+  std::atomic<bool> failed{false};         // a limit or power loss that failed; `trouble` has the reason
+  std::atomic<bool> lost{false};           // a power loss that has been carried out, or cannot be
   std::atomic<bool> paused{false};
   std::atomic<bool> crashed{false};
-  std::atomic<std::uint64_t> changed{0};  // calls: answered, executed in part or late; clocks: read while it was wrong
-  std::atomic<bool> begun{false};  // a step of the workload: it is being made, or was
+  std::atomic<bool> begun{false};  // a step of the workload that has been started
   bool ending = false;             // the injector's thread has ordered the end of a pause
 };
 
-// For people.
+// A fault that fires is not always complete at once: processes are still being signalled or stopped, packets are still
+// in transit. It is reported as fired only when it is complete, so that readers of the report can rely on it.
+[[nodiscard]] bool carried_out(const PlannedChain& chain, const Follow& follow);
+
+// For messages.
 struct Said {
   std::vector<pid_t> struck;  // signalled or stopped
-  std::string call;           // where it fired
+  std::string call;           // the call at which it fired
   std::string detail;
   std::string what_was_lost;
   std::string trouble;
@@ -49,7 +53,7 @@ class Follows {
   void call(std::size_t chain, std::string text);
   void detail(std::size_t chain, std::string text);
   void what_was_lost(std::size_t chain, std::string text);
-  // Told as a warning, too.
+  // Also logs a warning.
   void trouble(std::size_t chain, const Error& error);
   void note(std::size_t chain, std::string trouble);
 
@@ -57,7 +61,7 @@ class Follows {
   const Plan& plan_;
   std::vector<Follow> chains_;
   mutable std::mutex mutex_;
-  std::vector<Said> said_;  // under mutex_
+  std::vector<Said> said_;  // protected by mutex_
 };
 
 }  // namespace rose::inject

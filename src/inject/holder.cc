@@ -23,7 +23,7 @@
 namespace rose::inject {
 namespace {
 
-constexpr int kSocket = 3;  // of the tracer: the only descriptor it keeps, besides standard error
+constexpr int kSocket = 3;  // the only descriptor of the tracer besides stderr
 constexpr int kMostLooks = 16;
 constexpr auto kOptions = PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
 
@@ -46,7 +46,7 @@ struct Holder::Shared {
 
 namespace {
 
-// The tracer's side: one thread, which waits for commands and for those whom it traces.
+// The tracer's side: one thread that waits for commands and for the threads it traces.
 template <typename Shared>
 class Tracer {
  public:
@@ -71,11 +71,11 @@ class Tracer {
       Command command;
       const auto got = ::recv(kSocket, &command, sizeof command, MSG_DONTWAIT);
       if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-      if (got != static_cast<ssize_t>(sizeof command)) break;  // rose is gone, or has no more to ask
+      if (got != static_cast<ssize_t>(sizeof command)) break;  // rose has ended, or has no more requests
       const int answer = obey(command);
       (void)::send(kSocket, &answer, sizeof answer, MSG_NOSIGNAL);
     }
-    // Who stands in a stop without a signal just goes on when its tracer ends.
+    // A thread in a stop without a signal continues when its tracer ends.
     serve();
     ::_exit(0);
   }
@@ -95,7 +95,7 @@ class Tracer {
     return ::ptrace(static_cast<__ptrace_request>(PTRACE_SEIZE), thread, nullptr, kOptions) == 0 ? 0 : -errno;
   }
 
-  // Threads that it makes meanwhile are found by the next look, those of traced ones are traced by themselves.
+  // Threads created meanwhile are found in the next round; those of traced threads are traced automatically.
   static int watch(pid_t process) {
     char path[64];
     std::snprintf(path, sizeof path, "/proc/%d/task", process);
@@ -118,7 +118,7 @@ class Tracer {
     serve();
     if (__atomic_load_n(&shared_->held[chain], __ATOMIC_ACQUIRE) != 0) return 0;
     const int got = seize(thread);
-    // Traced by us already: it comes to its stop by itself.
+    // Already traced by us: it will stop by itself.
     if (got == 0 || got == -ESRCH || kernel::tracer_of(thread) == ::getpid()) return 0;
     ::kill(process, SIGCONT);
     return got;
@@ -132,7 +132,7 @@ class Tracer {
     threads_[chain] = 0;
   }
 
-  // The chain that wants this thread.
+  // The chain that is to hold this thread.
   const std::size_t* wanted(pid_t thread) const {
     for (const std::size_t& chain : which_) {
       const auto state = __atomic_load_n(&chains_[chain].state, __ATOMIC_ACQUIRE);
@@ -149,7 +149,7 @@ class Tracer {
     (void)::ptrace(PTRACE_CONT, thread, nullptr, static_cast<unsigned long>(signal));
   }
 
-  // Whoever has stopped, and why.
+  // Handles threads that have stopped.
   void serve() {
     for (;;) {
       int status = 0;
@@ -165,7 +165,7 @@ class Tracer {
 
   void stopped(pid_t thread, int signal, int event) {
     const bool stops = signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
-    if (std::find(threads_.begin(), threads_.end(), thread) != threads_.end()) return;  // it stands where it shall
+    if (std::find(threads_.begin(), threads_.end(), thread) != threads_.end()) return;  // it stays stopped
     if (signal == SIGSTOP && (event == 0 || event == PTRACE_EVENT_STOP)) {
       if (const std::size_t* chain = wanted(thread); chain != nullptr) {
         take(*chain, thread, event == PTRACE_EVENT_STOP);
@@ -174,7 +174,7 @@ class Tracer {
     }
     if (event == PTRACE_EVENT_STOP && stops) {
       (void)::ptrace(static_cast<__ptrace_request>(PTRACE_LISTEN), thread, nullptr,
-                     nullptr);  // its process is stopped, and stays so
+                     nullptr);  // its process is stopped and stays so
       return;
     }
     go_on(thread, event == 0 ? signal : 0);
@@ -184,12 +184,12 @@ class Tracer {
     seen_[chain] = true;
     const bool over = __atomic_load_n(&shared_->released[chain], __ATOMIC_ACQUIRE) != 0;
     if (with_process) {
-      // The signal has stopped all threads of the process: the others go on, this one is the tracer's.
+      // The signal has stopped all threads of the process: let the others continue and keep this one.
       if (!over) threads_[chain] = thread;
       ::kill(static_cast<pid_t>(chains_[chain].pid), SIGCONT);
       if (over) go_on(thread, 0);
     } else {
-      // Out of the signal's stop, with no signal, and at once into one that leaves nothing behind when the tracer ends.
+      // Move it from the signal stop, without a signal, to a stop that has no effect after the tracer ends.
       if (!over) {
         (void)::ptrace(static_cast<__ptrace_request>(PTRACE_INTERRUPT), thread, nullptr, nullptr);
         threads_[chain] = thread;
@@ -203,7 +203,7 @@ class Tracer {
   const rose_chain* chains_;
   const std::vector<std::size_t>& which_;
   Shared* shared_;
-  std::vector<pid_t>& threads_;  // by chain: that are held; 0: none
+  std::vector<pid_t>& threads_;  // by chain: threads that are held; 0: none
   std::vector<bool> seen_ = std::vector<bool>(ROSE_MAX_CHAINS);
 };
 
@@ -220,16 +220,16 @@ Result<std::unique_ptr<Holder>> Holder::start(const rose_chain* chains, std::vec
     return fail_errno(ErrorKind::environment, "no socket for who holds threads", errno);
   holder->socket_ = Fd(ends[0]);
   const Fd theirs(ends[1]);
-  // Made before the fork.
+  // Allocated before the fork.
   std::vector<pid_t> threads(ROSE_MAX_CHAINS);
   Tracer<Shared> tracer(chains, which, holder->shared_, threads);
-  // Ctrl-C is for rose, which ends the tracer in its time.
+  // Ctrl-C is for rose, which ends the tracer when it is time.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   const pid_t pid = ::fork();
   if (pid == 0) {
-    // Descriptors of rose's that it kept open would outlive rose: listeners, whose nodes would wait for them.
+    // Inherited descriptors must be closed: a listener that outlived rose would make its node hang.
     if (::dup2(theirs.get(), kSocket) != kSocket || ::syscall(SYS_close_range, kSocket + 1, ~0U, 0) != 0) ::_exit(1);
     ::prctl(PR_SET_NAME, "rose-holder");
     struct sigaction usual{};
@@ -244,7 +244,7 @@ Result<std::unique_ptr<Holder>> Holder::start(const rose_chain* chains, std::vec
   return holder;
 }
 
-// Its answer; -EPIPE when the tracer is gone.
+// Returns the answer; -EPIPE if the tracer has ended.
 int Holder::ask(const Command& command) {
   const std::lock_guard lock(mutex_);
   int answer = 0;

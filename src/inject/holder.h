@@ -1,9 +1,9 @@
-// Single threads that stand still at a place in their program while all others go on.
+// Holds single threads at a location in their program while all other threads continue.
 //
-// A kernel program stops the thread there and then: it sends it, and no other, a SIGSTOP. That would stop the whole
-// process, but for a tracer who takes the thread at the signal and keeps it. The tracer is a child of rose: a process
-// of its own, because the end of a traced process is told to its tracer first, and rose is the nodes' parent. It goes
-// when rose goes, however that may be; the kernel then lets all go on that it traced.
+// A BPF program sends the thread a SIGSTOP. That would stop the whole process, but a tracer takes the thread at the
+// signal and keeps it. The tracer is a separate child of rose, because the end of a traced process is reported to its
+// tracer first, and rose must learn of the ends of nodes as their parent. It ends whenever rose ends; the kernel then
+// lets all threads that it traced continue.
 #pragma once
 
 #include <sys/types.h>
@@ -20,32 +20,32 @@
 
 namespace rose::inject {
 
-// How a chain's thread came to be held.
+// How a chain's thread is held.
 enum class Hold : std::uint32_t {
   none = 0,
-  alone = 1,    // nothing else noticed
-  stopped = 2,  // it was not traced yet: its process stood still for a moment
+  alone = 1,    // without effect on other threads
+  stopped = 2,  // it was not traced yet, so its process was stopped for a moment
 };
 
 class Holder {
  public:
-  // Starts the tracer. `chains`: in memory that the kernel programs share; `which` of them hold threads.
+  // Starts the tracer. `chains`: in memory shared with BPF programs; `which` of them hold threads.
   [[nodiscard]] static Result<std::unique_ptr<Holder>> start(const rose_chain* chains, std::vector<std::size_t> which);
   Holder(const Holder&) = delete;
   Holder& operator=(const Holder&) = delete;
   ~Holder();
 
   [[nodiscard]] pid_t pid() const { return pid_; }
-  // Traces all threads of the process, and those that it makes: one that is sent the signal is held without anybody
-  // else noticing. A process that is gone, or traced by another, is left alone.
+  // Traces all threads of the process and those that it creates, so that a thread which gets the signal is held without
+  // effect on others. A process that has ended or is traced by another program is skipped.
   void watch(pid_t process);
-  // The thread was sent the signal for this chain. ErrorKind::environment when it cannot be held; then its process goes
-  // on.
+  // Called when the thread has been sent the signal for this chain. Returns ErrorKind::environment if it cannot be
+  // held; its process then continues.
   [[nodiscard]] Result<void> hold(std::size_t chain, pid_t process, pid_t thread);
   [[nodiscard]] Hold held(std::size_t chain) const;
-  // The chain's thread goes on, or is not held at all when it comes.
+  // Lets the chain's thread continue, or makes it not be held when it arrives.
   void release(std::size_t chain);
-  // All go on, untraced, and the tracer ends.
+  // Lets all threads continue untraced and ends the tracer.
   void stop();
 
  private:

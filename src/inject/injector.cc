@@ -56,7 +56,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   Result<void> load() {
     ROSE_TRY(programs_, Programs::load(*plan_));
     stacks_ = std::make_unique<Stacks>(*plan_, *programs_);
-    limits_ = std::make_unique<Limits>(*plan_, *programs_);
+    limits_ = std::make_unique<Limits>(*plan_);
     state_ = std::make_unique<State>(*plan_, programs_->arrays());
     state_->on_change([this] { ring(); });
     waits_ = std::make_unique<Waits>(
@@ -75,11 +75,10 @@ class ScheduleInjector final : public Injector, private FaultActions {
         Strikes::Host{[this](std::size_t node, pid_t pid) { conditions_->process_state(node, "paused", pid); },
                       [this](std::size_t i) { release_calls(i); }});
     outcomes_ = std::make_unique<Outcomes>(
-        OutcomeSources{*plan_, *state_, zero_, *programs_, follow_, *limits_, *waits_, *strikes_, methods_, facts_});
+        OutcomeSources{*plan_, *state_, zero_, *programs_, follow_, *limits_, *waits_, methods_, facts_});
     for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
       const bool clocks = plan_->clocks[i] != deploy::ClockCalls::none;
       clocks_.push_back(clocks ? std::make_unique<NodeClocks>() : nullptr);
-      if (clocks) clocks_.back()->on_read([this](std::size_t fault) { ++follow_[fault].changed; });
       supervisors_.push_back((plan_->in_kernel() || plan_->notified[i].empty()) && !clocks
                                  ? nullptr
                                  : std::make_unique<Supervisor>(*plan_, *state_,
@@ -112,6 +111,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
       if (i < plan_->java_stacks.size() && plan_->java_stacks[i]) jvms_->tell_stacks(plan_->nodes[i]);
     }
     if (jvms_ != nullptr) stacks_->connect(*jvms_);
+    if (!plan_->rules.empty()) cuts_ = std::make_unique<NodeWorker>();
     ROSE_CHECK(waits_->start(programs_->arrays().chains));
     ROSE_CHECK(programs_->attach(deployment, jvms_ != nullptr ? jvms_->agent() : std::filesystem::path()));
     ROSE_CHECK(limits_->prepare(deployment));
@@ -124,7 +124,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
   }
 
   void workload_began(std::int64_t zero_ns) override {
-    // Once more: a socket that was made before its process came to the node, and bound afterwards, is known by now.
+    // Search again: a socket that was created before its process moved to the node, and bound afterwards, is known by
+    // now.
     for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
       look_at_sockets(i);
       if (plan_->stacks == 0) continue;
@@ -143,6 +144,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
       round_done_.wait(lock, [&] { return rounds_done_ >= wanted; });
     }
     for (auto& worker : workers_) worker->drain();
+    if (cuts_) cuts_->drain();
   }
 
   void disarm() override {
@@ -155,15 +157,17 @@ class ScheduleInjector final : public Injector, private FaultActions {
     if (thread_.joinable()) {
       ring();
       thread_.join();
-      programs_->drain();  // what was changed last
+      programs_->drain();  // the last changes
     }
     for (auto& worker : workers_) worker->finish();
+    if (cuts_) cuts_->finish();
+    for (std::size_t i = 0; i < plan_->chains.size(); ++i) follow_[i].complete = true;
     if (waits_) waits_->end();
     end_clocks();
     if (limits_) limits_->finish();
     const auto now = now_ns();
-    // Heal links before resuming paused nodes: a node that wakes up partitioned may start an election we never
-    // asked for.
+    // Heal links before resuming paused nodes: a node that resumes while it is still partitioned may start an election
+    // that the schedule did not ask for.
     for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i) {
       if (!ROSE_LASTS(plan_->chains[i].data.kind) || state_->fired_ns(i) == 0) continue;
       state_->end(i, now);
@@ -172,7 +176,6 @@ class ScheduleInjector final : public Injector, private FaultActions {
     for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i) {
       if (plan_->chains[i].data.kind == ROSE_CHAIN_PAUSE && state_->fired_ns(i) != 0) strikes_->end_pause(i);
     }
-    strikes_->look();
     tell_stacks();
     const std::lock_guard lock(mutex_);
     if (jvms_ != nullptr) methods_.read(*plan_, *jvms_);
@@ -212,7 +215,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
                     chain.fault->scope == schedule::Scope::all,
                     chain.data.kind == ROSE_CHAIN_CRASH ? chain.fault->signal : SIGKILL,
                     follow_.said(i).struck};
-      // What the kernel signalled on the spot.
+      // The process that the kernel signalled directly.
       if (const auto done = static_cast<pid_t>(state_->chain(i).signalled); done != 0) stroke.pids.push_back(done);
       all.strokes.push_back(std::move(stroke));
     }
@@ -223,14 +226,14 @@ class ScheduleInjector final : public Injector, private FaultActions {
     for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i) {
       const auto& fault = plan_->schedule.faults[i];
       if (state_->state(i) == ROSE_WITHDRAWN || state_->lost(i)) continue;
-      if (state_->state(i) != ROSE_FIRED) return false;
+      if (state_->state(i) != ROSE_FIRED || !carried_out(plan_->chains[i], follow_[i])) return false;
       switch (fault.kind) {
         case schedule::FaultKind::syscall:
         case schedule::FaultKind::exception:
           if (fault.times >= 0 && state_->injected(i) < static_cast<std::uint64_t>(fault.times)) return false;
           break;
         case schedule::FaultKind::crash:
-          if (!follow_[i].acted || (strikes_->loses_power(i) && !follow_[i].nobody && !follow_[i].lost)) return false;
+          if (strikes_->loses_power(i) && !follow_[i].nobody && !follow_[i].lost) return false;
           break;
         case schedule::FaultKind::pause:
         case schedule::FaultKind::partition:
@@ -242,7 +245,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
         case schedule::FaultKind::disk_full:
         case schedule::FaultKind::disk_slow:
         case schedule::FaultKind::block:
-          // One without end lasts as long as the run.
+          // A fault without an end lasts until the end of the run.
           if ((fault.duration_ns > 0 || !fault.until.empty()) && follow_[i].ended_ns == 0) return false;
           break;
       }
@@ -252,7 +255,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
 
   std::string backend() const override { return describe(plan_->backend); }
 
-  // ---- deploy::NodeObserver ----
+  // deploy::NodeObserver
   std::map<std::string, std::string> environment(std::size_t node,
                                                  const std::map<std::string, std::string>& own) override {
     return jvms_ != nullptr ? jvms_->environment(plan_->nodes[node], own) : std::map<std::string, std::string>();
@@ -302,7 +305,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     }
   }
 
-  // For nodes that come in through `rose exec`: before setup starts them.
+  // For nodes that start through `rose exec`; called before setup starts them.
   Result<void> open_exec_socket(const std::filesystem::path& run_dir) {
     ExecSocket::Host host{plan_->nodes, std::vector<std::vector<int>>(plan_->nodes.size()), {}};
     bool wanted = false;
@@ -324,7 +327,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, nullptr);
-    ::prctl(PR_SET_TIMERSLACK, 1UL);  // faults at their exact time
+    ::prctl(PR_SET_TIMERSLACK, 1UL);  // for exact times of faults
     while (!disarmed_) {
       const auto round = wanted_round();
       const auto next = reconcile();
@@ -338,6 +341,9 @@ class ScheduleInjector final : public Injector, private FaultActions {
       [[maybe_unused]] const auto got = ::read(wake_.get(), &count, sizeof count);
       programs_->drain();
     }
+    // What fired last is carried out as well: it is told as fired.
+    for (std::size_t i = 0; i < plan_->chains.size(); ++i)
+      if (state_->state(i) == ROSE_FIRED) (void)follow_fired(i);
   }
 
   std::uint64_t wanted_round() {
@@ -353,7 +359,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     round_done_.notify_all();
   }
 
-  // Looks at the whole state, does what is due and says when it must look again at the latest. Everything is found
+  // Checks the whole state, carries out what is due, and returns when it must check again at the latest. Everything is
   // in the shared state, so a lost notice loses nothing.
   std::uint64_t reconcile() {
     std::uint64_t next = kNever;
@@ -382,7 +388,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
           continue;
         }
         if (position >= chain.data.conditions) {
-          // Its last condition's thread is about to fire it; but it may be waiting for somebody to take a role.
+          // The thread that met its last condition is about to fire it. But it may be waiting for a node to take a
+          // role.
           if (chain.data.node >= ROSE_ROLE_NODES) again |= state_->settle(i, 0, 0, now_ns());
           continue;
         }
@@ -393,7 +400,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     return next;
   }
 
-  // Carries out what has fired, and ends what has lasted long enough. Returns when to look again.
+  // Carries out faults that have fired and ends those whose time is over. Returns when to check again.
   std::uint64_t follow_fired(std::size_t i) {
     auto& follow = follow_[i];
     const auto& chain = plan_->chains[i];
@@ -415,7 +422,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
         return kNever;
       case ROSE_CHAIN_PARTITION:
       case ROSE_CHAIN_NETWORK: {
-        if (!follow.acted.exchange(true)) log::debug("fault '{}' is in force", chain.fault->id);
+        if (!follow.acted.exchange(true)) begin_cut(i);
         const auto until = state_->until_ns(i);
         const auto look = follow.ended_ns == 0 ? look_at_cut(i, fired) : kNever;
         if (follow.ended_ns != 0 || until == kNever) return look;
@@ -473,10 +480,35 @@ class ScheduleInjector final : public Injector, private FaultActions {
       follow_[i].failed = true;
       follow_.trouble(i, ok.error());
     }
-    ring();  // it may have to be looked after
+    follow_[i].complete = true;
+    ring();  // it may have to be settled
   }
 
-  // Those that nothing has to come before are wrong when the first node starts.
+  // A rule applies to packets from the moment its fault fires. A partition is complete once no packet arrives any more
+  // that passed the rule before: then nothing crosses it, whatever the machine's load.
+  void begin_cut(std::size_t i) {
+    log::debug("fault '{}' is in force", plan_->chains[i].fault->id);
+    if (plan_->chains[i].data.kind != ROSE_CHAIN_PARTITION) return;
+    cuts_->add([this, i] {
+      if (follow_[i].complete) return;  // completed together with an earlier one
+      std::vector<std::size_t> all;
+      for (std::size_t k = 0; k < plan_->schedule.faults.size(); ++k)
+        if (plan_->chains[k].data.kind == ROSE_CHAIN_PARTITION && follow_[k].acted && !follow_[k].complete)
+          all.push_back(k);
+      if (!disarmed_) {
+        for (std::size_t node = 0; node < plan_->nodes.size(); ++node) look_at_sockets(node);
+        if (auto ok = programs_->wait_for_packets(); !ok) {
+          for (const std::size_t k : all) {
+            follow_[k].failed = true;
+            follow_.trouble(k, ok.error());
+          }
+        }
+      }
+      for (const std::size_t k : all) follow_[k].complete = true;
+    });
+  }
+
+  // Clock faults without dependencies are in effect when the first node starts.
   void begin_clocks() {
     for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i) {
       const auto& chain = plan_->chains[i];
@@ -486,11 +518,11 @@ class ScheduleInjector final : public Injector, private FaultActions {
       if (ROSE_POSITION(state_->progress(i)) == ROSE_CLOSED || !state_->fire(i, 0, 0, now_ns())) continue;
       follow_[i].acted = true;
       clocks_[state_->node_of(i)]->begin(i, chain.fault->clock);
+      follow_[i].complete = true;
     }
   }
 
-  // Again a little later: a process that is being made at this moment has its parent's clock, and is not in the node's
-  // list yet.
+  // Repeated a little later: a process that is being forked has its parent's clock and is not in the node's list yet.
   void tell_clocks(std::size_t i) {
     const std::size_t node = state_->node_of(i);
     const bool ends = follow_[i].ended_ns != 0;
@@ -500,10 +532,11 @@ class ScheduleInjector final : public Injector, private FaultActions {
         const std::size_t told = clocks_[node]->tell(deployment_->processes(node));
         if (!ends) state_->add_injected(i, told > state_->injected(i) ? told - state_->injected(i) : 0);
       }
+      follow_[i].complete = true;
     });
   }
 
-  // What the nodes still do, they do at the real time.
+  // The remaining actions of nodes take place in real time.
   void end_clocks() {
     for (std::size_t node = 0; node < clocks_.size(); ++node) {
       if (!clocks_[node] || deployment_ == nullptr) continue;
@@ -517,7 +550,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     workers_[state_->node_of(i)]->add([this, i] { strikes_->end_pause(i); });
   }
 
-  // Returns when to look again for threads that a partition keeps waiting.
+  // Returns when to search again for threads that wait because of a partition.
   std::uint64_t look_at_cut(std::size_t i, std::uint64_t fired) {
     if (plan_->stacks == 0 || plan_->chains[i].data.kind != ROSE_CHAIN_PARTITION) return kNever;
     const std::size_t node = state_->node_of(i);
@@ -528,13 +561,13 @@ class ScheduleInjector final : public Injector, private FaultActions {
     return cut_waits_.due(i, fired);
   }
 
-  // What supervisors hold for this chain goes on.
+  // Lets calls continue that supervisors hold for this chain.
   void release_calls(std::size_t i) {
     for (const auto& supervisor : supervisors_)
       if (supervisor) supervisor->release(i);
   }
 
-  // Of a thread that waits: it goes on.
+  // Lets the waiting thread continue.
   void end_block(std::size_t i, std::uint64_t when) {
     follow_[i].ended_ns = when;
     waits_->release(i, when);
@@ -545,7 +578,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     }
   }
 
-  // ---- FaultActions: called by supervisors ----
+  // FaultActions, called by supervisors
   bool crash_now(std::size_t i, pid_t tgid, int signal) override { return strikes_->crash_now(i, tgid, signal); }
 
   bool pause_now(std::size_t i, pid_t tgid) override {
@@ -557,7 +590,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   void block_now(std::size_t i) override {
     follow_[i].acted = true;
     state_->add_injected(i);
-    ring();  // somebody has to look for its end
+    ring();  // so that its end is noticed
   }
 
   void turn_waits(std::size_t i) override {
@@ -567,15 +600,13 @@ class ScheduleInjector final : public Injector, private FaultActions {
 
   void fired_at(std::size_t i, const std::string& call) override { follow_.call(i, call); }
 
-  void had_effect(std::size_t i) override { ++follow_[i].changed; }
-
   void changed(std::size_t i, pid_t tid, int syscall, std::uint64_t at) override {
     const std::lock_guard lock(deeds_mutex_);
     if (deeds_.calls.size() < kMostChangedCalls)
       deeds_.calls.push_back({i, static_cast<std::int64_t>(at), tid, syscall});
   }
 
-  // Before it is done: afterwards nothing may be left of the thread.
+  // Before the fault is carried out, because the thread may not exist afterwards.
   void hit(std::size_t i, NotifiedCall& call) override {
     if (plan_->stacks == 0) return;
     const auto tgid = call.tgid();
@@ -617,18 +648,20 @@ class ScheduleInjector final : public Injector, private FaultActions {
   std::unique_ptr<Stacks> stacks_;
   std::unique_ptr<Limits> limits_;
   std::unique_ptr<Waits> waits_;
-  Stacks::Told told_;  // under mutex_
+  Stacks::Told told_;  // protected by mutex_
   MethodReports methods_;
   std::unique_ptr<OwnConditions> conditions_;
   std::unique_ptr<Strikes> strikes_;
   CutWaits cut_waits_;
   std::unique_ptr<Outcomes> outcomes_;
   std::vector<std::unique_ptr<NodeWorker>> workers_;
+  std::unique_ptr<NodeWorker> cuts_;  // null if there are no partitions
   std::thread thread_;
-  std::vector<std::unique_ptr<NodeClocks>> clocks_;  // by node: null where none is changed
+  std::vector<std::unique_ptr<NodeClocks>> clocks_;  // by node: null if no clock of it is changed
   std::unique_ptr<ExecSocket>
-      exec_socket_;  // outlives the listeners that came through it: then it tells them that rose goes
-  // Last: their threads use all of the above until they have ended.
+      // must outlive the listeners that were handed over through it, because its end tells commands that rose has ended
+      exec_socket_;
+  // Last, because their threads use everything above until they end.
   std::vector<std::unique_ptr<Supervisor>> supervisors_;
 };
 

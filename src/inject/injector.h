@@ -1,5 +1,5 @@
-// Conditions and faults of one schedule, armed for one run; always undone. State and order of
-// conditions live in BPF maps, advanced by the thread that meets them; the seccomp supervisor reads that same state.
+// Arms the conditions and faults of one schedule for one run, and always undoes them. State and order of conditions are
+// in BPF maps; the thread that meets a condition advances them. The seccomp supervisor uses the same state.
 #pragma once
 
 #include <functional>
@@ -16,72 +16,70 @@
 
 namespace rose::inject {
 
-// Everything about a schedule that can be refused before anything starts: nodes, peers, syscalls, functions
-// (looked up in the nodes' binaries, with suggestions), offsets, fault kinds this machine cannot do.
+// Checks everything about a schedule that can be refused before the run: nodes, peers, system calls, functions (looked
+// up in the nodes' binaries, with suggestions), offsets, fault kinds that this machine does not support. Returns
 // ErrorKind::input or ErrorKind::environment. Faults on `attach` nodes are refused unless allowed (--allow-attached).
 [[nodiscard]] Result<void> check(const schedule::Schedule& schedule, const config::Config& config,
                                  bool allow_attached = false);
 
-// What an injector did, for who must tell it from what happened. Times are of the monotonic clock.
+// What an injector did, to distinguish it from what happened by itself. Times are CLOCK_MONOTONIC.
 struct ChangedCall {
-  std::size_t fault = 0;   // of the schedule
-  std::int64_t at_ns = 0;  // when it was decided about the call, ahead of it
+  std::size_t fault = 0;   // index in the schedule
+  std::int64_t at_ns = 0;  // when the injector decided about the call, before it was made
   pid_t tid = 0;
   int syscall = 0;
 };
-struct Stroke {  // of a crash or pause
+struct Stroke {  // for a crash or pause
   std::size_t fault = 0;
   std::string node;
   std::int64_t at_ns = 0;
-  std::int64_t ended_ns = 0;  // a pause; 0: not yet
+  std::int64_t ended_ns = 0;  // for a pause; 0: not ended
   bool pause = false;
-  bool whole = false;  // all that the node is, not these processes alone
+  bool whole = false;  // the whole node, not only these processes
   int signal = 0;
   std::vector<pid_t> pids;
 };
 struct Deeds {
-  std::vector<ChangedCall> calls;  // as decided, the first 65,536
+  std::vector<ChangedCall> calls;  // in the order of decisions, the first 65,536
   std::vector<Stroke> strokes;
 };
 
 class Injector : public deploy::NodeObserver {
  public:
-  // Checks, chooses the backend for syscall faults. Nothing is attached yet. `stacks`: outcomes tell where in the code
-  // the threads were that faults hit.
+  // Checks the schedule and selects the backend for syscall faults. Attaches nothing. `stacks`: record in the outcomes
+  // where affected threads were.
   [[nodiscard]] static Result<std::unique_ptr<Injector>> create(const schedule::Schedule& schedule,
                                                                 const config::Config& config,
                                                                 bool allow_attached = false, bool stacks = false);
 
-  // Some of its conditions and faults are about methods of JVMs: arm() needs a session.
+  // True if conditions or faults concern Java methods: arm() then needs a session.
   [[nodiscard]] virtual bool needs_jvms() const = 0;
-  // Attaches programs to the created, not yet started deployment. Counting begins here. What the nodes' JVMs are to do
-  // is added to the session, which the caller then writes, and which outlives the injector.
+  // Attaches programs to the deployment, which must be created but not started. Counting begins here. Requests to the
+  // nodes' JVMs are added to the session, which the caller then writes, and which must outlive the injector.
   [[nodiscard]] virtual Result<void> arm(deploy::Deployment& deployment, jvm::Session* jvms = nullptr) = 0;
-  // Time zero of `elapsed`, by the monotonic clock; faults without conditions on processes and the network fire now.
+  // Time zero of `elapsed` (CLOCK_MONOTONIC). Process and network faults without conditions fire now.
   virtual void workload_began(std::int64_t zero_ns) = 0;
-  // Returns when everything whose time has come by now has been carried out, however busy the machine is. A short
-  // workload may be over before the thread that keeps time had the processor: what the schedule has at its beginning
-  // belongs to the run all the same.
+  // Returns when everything that is due by now has been carried out, however busy the machine is. A short workload may
+  // end before the injector's thread got a processor, but what the schedule has at its beginning belongs to the run.
   virtual void catch_up() = 0;
-  // Heals links, thaws nodes, answers what is pending, detaches. Call before Deployment::stop(); after it nothing
-  // fires.
+  // Heals links, thaws nodes, answers pending calls, detaches. Call it before Deployment::stop(). Nothing fires
+  // afterwards.
   virtual void disarm() = 0;
 
-  // One for each fault of the schedule, in its order; final after disarm().
+  // One per fault, in the order of the schedule; final after disarm().
   [[nodiscard]] virtual std::vector<schedule::FaultOutcome> outcomes() const = 0;
-  // One for each name of the schedule's order; final after disarm(). `broken`: a sentence about what came before its
-  // turn; "": nothing.
+  // One per name in the schedule's order; final after disarm(). `broken`: a sentence about what came too early, or "".
   [[nodiscard]] virtual std::vector<schedule::OrderOutcome> order(std::string& broken) const = 0;
-  // A step of the workload: `begin` returns once the order lets it happen, `end` says that it has happened.
-  // ErrorKind::usage: the order names no such step, or it has been made; ErrorKind::cancelled: the run ends. From any
-  // thread.
+  // A step of the workload: `begin` returns when the order allows it, `end` reports that it has happened. Returns
+  // ErrorKind::usage if the order has no such step or it has already been made, ErrorKind::cancelled if the run ends.
+  // Thread-safe.
   enum class StepPart { begin, end };
   [[nodiscard]] virtual Result<void> step(const std::string& name, StepPart part) = 0;
-  // Final after disarm(), too.
+  // Also final after disarm().
   [[nodiscard]] virtual Deeds deeds() const = 0;
   // True once every fault has fired (or was withdrawn) and ended.
   [[nodiscard]] virtual bool finished() const = 0;
-  // "seccomp" and why it was chosen; "" when the schedule has no syscall fault or condition.
+  // "seccomp" and the reason for the choice; "" if the schedule has no syscall faults or conditions.
   [[nodiscard]] virtual std::string backend() const = 0;
 };
 

@@ -1,5 +1,5 @@
-// Which notified calls of an entered command wait for rose's answer, in memory that the keeper of its filter shares:
-// when rose is killed, the kernel does not tell the keeper what rose had taken from the listener.
+// The notified calls of an admitted command that wait for rose's answer, in memory shared with the keeper of its
+// filter: if rose is killed, the kernel does not tell the keeper which notifications rose had received.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace rose::inject {
 
-// What the two share. Ids count up by one a call, from a beginning that only the kernel knows.
+// The shared memory. Ids are consecutive, from a start that only the kernel knows.
 struct LedgerPage {
-  std::uint64_t oldest = 0;  // that waits; 0: none does
-  std::uint64_t newest = 0;  // that was ever taken
+  std::uint64_t oldest = 0;  // oldest unanswered id; 0: none
+  std::uint64_t newest = 0;  // newest id received
 };
 
-// Rose's side. From any thread.
+// Rose's side. Thread-safe.
 class Ledger {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Ledger>> create();
@@ -25,7 +25,7 @@ class Ledger {
   Ledger& operator=(const Ledger&) = delete;
   ~Ledger();
 
-  // To be handed to the keeper.
+  // The descriptor to hand over to the keeper.
   [[nodiscard]] int fd() const { return fd_.get(); }
   void taken(std::uint64_t id);
   void answered(std::uint64_t id);

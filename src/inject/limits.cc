@@ -27,12 +27,12 @@ using kernel::Controller;
 using schedule::Fault;
 using schedule::FaultKind;
 
-constexpr int kUsedRounds = 100;  // what is used changes while it is looked at
-constexpr int kHeldRounds = 3;    // tries, kSettlePollNs apart
+constexpr int kUsedRounds = 100;  // the usage changes while it is measured
+constexpr int kHeldRounds = 3;    // attempts, kSettlePollNs apart
 
 Controller controller_of(FaultKind kind) { return kind == FaultKind::memory ? Controller::memory : Controller::cpu; }
 
-// As the controllers have it, or a number of descriptors.
+// In the unit of the controllers, or a number of descriptors.
 std::uint64_t amount_of(const Fault& fault) {
   return fault.kind == FaultKind::cpu ? static_cast<std::uint64_t>(std::llround(fault.resource.share * 1e6))
                                       : static_cast<std::uint64_t>(fault.resource.limit);
@@ -52,14 +52,12 @@ Result<void> is_kept(const std::filesystem::path& group, Controller controller, 
 
 struct Limits::InForce {
   mutable std::mutex mutex;
-  std::optional<std::size_t> node;  // that it was set on
+  std::optional<std::size_t> node;  // the node on which it was set
   bool on = false;
   std::uint64_t felt_before = 0;
-  std::uint64_t met_before = 0;  // when it began
-  std::uint64_t met = 0;         // since then: times that it had an effect
-  std::uint64_t count = 0;     // processes that were given it; times that it was felt
-  std::uint64_t bytes = 0;     // disk-full: what the disk held
-  std::uint64_t at_first = 0;  // memory: what the node used, if that was more
+  std::uint64_t count = 0;     // processes that were limited; times that the limit took effect
+  std::uint64_t bytes = 0;     // disk-full: used bytes of the disk
+  std::uint64_t at_first = 0;  // memory: usage of the node if it was larger
   std::atomic<bool> unsettled{false};
 };
 
@@ -68,20 +66,19 @@ struct Limits::Node {
   std::string name;
   bool attached = false;
   std::mutex mutex;
-  std::vector<std::size_t> on;  // faults, in the order they came
+  std::vector<std::size_t> on;  // faults in effect, in the order in which they began
   deploy::DescriptorLimits descriptors;
   struct Group {
     kernel::ControllerPlace place;
     std::filesystem::path folder;
     std::uint64_t amount = 0;   // 0: no limit
-    int held = 0;               // memory: how often it was at what was used instead,
-    std::uint64_t held_at = 0;  // and what that was
+    int held = 0;               // memory: how often the limit stood at the current usage
+    std::uint64_t held_at = 0;  // and what that usage was
   };
-  std::map<FaultKind, Group> groups;  // memory, cpu
+  std::map<FaultKind, Group> groups;  // for memory and cpu
   struct Volume {
     std::filesystem::path point;
-    std::uint64_t bytes = 0;  // when it is not full
-    dev_t device = 0;
+    std::uint64_t bytes = 0;  // its size when it is not full
     bool full = false;
   };
   std::map<std::string, Volume> volumes;
@@ -106,7 +103,7 @@ Result<void> check_limit(const Fault& fault, const config::Node& node) {
   return {};
 }
 
-Limits::Limits(const Plan& plan, Programs& programs) : plan_(plan), programs_(programs), slow_(plan) {
+Limits::Limits(const Plan& plan) : plan_(plan), slow_(plan) {
   for (const Fault& fault : plan.schedule.faults)
     faults_.push_back(schedule::limits(fault.kind) ? std::make_unique<InForce>() : nullptr);
 }
@@ -134,16 +131,11 @@ Result<void> Limits::prepare(deploy::Deployment& deployment) {
     }
   }
   for (const auto& node : nodes_) {
-    // By name, so that what holds others is there before them.
+    // Sorted by name, so that outer folders come first.
     for (auto& [folder, volume] : node->volumes) {
       ROSE_TRY(volume.point, deployment.add_volume(node->index, folder));
       ROSE_TRY(const auto room, deploy::volume::room(volume.point));
       volume.bytes = room.bytes;
-      struct stat info{};
-      if (::stat(volume.point.c_str(), &info) != 0)
-        return fail_errno(ErrorKind::environment, fmt::format("cannot look at {}", volume.point.string()), errno);
-      volume.device = info.st_dev;
-      ROSE_CHECK(programs_.watch_disk(volume.device));
     }
     for (auto& [kind, group] : node->groups) {
       if (group.place.v2) {
@@ -164,7 +156,7 @@ Result<void> Limits::join(std::size_t index, pid_t pid) {
   Node& node = *nodes_[index];
   const std::lock_guard lock(node.mutex);
   for (const auto& [kind, group] : node.groups) {
-    if (group.place.v2) continue;  // it is there from its first instruction on
+    if (group.place.v2) continue;  // it is in the cgroup from its first instruction on
     if (auto moved = write_control(group.folder / "cgroup.procs", std::to_string(pid)); !moved)
       return Unexpected(std::move(moved).error().in(fmt::format("node {}", node.name)));
   }
@@ -174,7 +166,7 @@ Result<void> Limits::join(std::size_t index, pid_t pid) {
   return limited ? set(node, FaultKind::descriptors) : Result<void>{};
 }
 
-// The narrowest of those in force, or none.
+// Sets the smallest of the limits in effect, or none.
 Result<void> Limits::set(Node& node, FaultKind kind, bool again) {
   if (kind == FaultKind::memory || kind == FaultKind::cpu) return set_controller(node, kind);
   std::optional<std::uint64_t> limit;
@@ -207,7 +199,7 @@ Result<void> Limits::set_controller(Node& node, FaultKind kind) {
     if (fault.kind == kind) faults_[f]->unsettled = false;
   }
   if (amount == group.amount) return {};
-  if (group.amount != 0) {  // from a narrow limit to a wider one there is no way but this
+  if (group.amount != 0) {  // a smaller limit can be raised only by removing it first
     group.amount = 0;
     if (const int error = kernel::write_all(group.folder, kernel::unlimited(controller, v2)); error != 0)
       return not_changed(group.folder, error);
@@ -229,9 +221,9 @@ Result<void> Limits::set_controller(Node& node, FaultKind kind) {
   return {};
 }
 
-// True when the memory limit is what was asked for; else it stands at what the node uses, so that the next page is one
-// too many. The kernel makes room for a limit below that before it sets it, which takes it tenths of a second where
-// there is nothing to be had: so that comes after what is in use for a moment only.
+// Returns true if the memory limit is the requested one; otherwise sets it to the node's current usage, so that the
+// next page exceeds it. The kernel tries to reclaim memory before it sets a lower limit, which takes tenths of a second
+// if nothing can be reclaimed, so this is done only at moments when it can succeed.
 Result<bool> Limits::tighten(Node& node) {
   const auto found = node.groups.find(FaultKind::memory);
   if (found == node.groups.end() || found->second.amount == 0) return true;
@@ -294,12 +286,11 @@ Result<void> Limits::begin(std::size_t f, std::size_t index) {
     }
     if (const auto group = node.groups.find(fault.kind); group != node.groups.end())
       one.felt_before = kernel::times_felt(group->second.folder, controller_of(fault.kind), group->second.place.v2);
-    one.met_before = met(f);
   }
   node.on.push_back(f);
   auto done = fault.kind == FaultKind::disk_full ? set_volume(node, fault.resource.folder) : set(node, fault.kind);
   if (done) return {};
-  // What is not as it was asked for is not there at all.
+  // A limit that was only partly set is removed.
   std::erase(node.on, f);
   (void)(fault.kind == FaultKind::disk_full ? set_volume(node, fault.resource.folder) : set(node, fault.kind));
   const std::lock_guard own(faults_[f]->mutex);
@@ -307,32 +298,13 @@ Result<void> Limits::begin(std::size_t f, std::size_t index) {
   return done;
 }
 
-// How often the node was at the limit, ever since it was there.
-std::uint64_t Limits::met(std::size_t f) const {
-  const Fault& fault = plan_.schedule.faults[f];
-  const Node& node = *nodes_[*faults_[f]->node];
-  switch (fault.kind) {
-    case FaultKind::descriptors: return programs_.descriptors_lacked(node.index);
-    case FaultKind::disk_full: return programs_.room_lacked(node.index, node.volumes.at(fault.resource.folder).device);
-    case FaultKind::memory:
-    case FaultKind::cpu: {
-      const auto group = node.groups.find(fault.kind);
-      return group == node.groups.end()
-                 ? 0
-                 : kernel::times_met(group->second.folder, controller_of(fault.kind), group->second.place.v2);
-    }
-    default: return 0;
-  }
-}
-
-// How often it was felt until now.
+// Reads how often it has taken effect so far.
 void Limits::look(std::size_t f) {
   const Fault& fault = plan_.schedule.faults[f];
   InForce& one = *faults_[f];
   const std::lock_guard own(one.mutex);
   if (!one.on) return;
   const Node& node = *nodes_[*one.node];
-  one.met = met(f) - one.met_before;
   if (const auto group = node.groups.find(fault.kind); group != node.groups.end())
     one.count =
         kernel::times_felt(group->second.folder, controller_of(fault.kind), group->second.place.v2) - one.felt_before;
@@ -375,7 +347,8 @@ void Limits::settle(std::size_t f) {
   const std::lock_guard lock(nodes_[index]->mutex);
   if (!faults_[f]->unsettled) return;
   if (plan_.schedule.faults[f].kind == FaultKind::descriptors) {
-    (void)set(*nodes_[index], FaultKind::descriptors, true);  // a process that cannot be changed was told of before
+    // a process that cannot be changed has been reported before
+    (void)set(*nodes_[index], FaultKind::descriptors, true);
     return;
   }
   const auto narrowed = tighten(*nodes_[index]);
@@ -398,21 +371,6 @@ void Limits::finish() {
     node->groups.clear();
   }
   deployment_ = nullptr;
-}
-
-std::string Limits::no_effect(std::size_t f) const {
-  const Fault& fault = plan_.schedule.faults[f];
-  const InForce& one = *faults_[f];
-  if (fault.kind == FaultKind::disk_slow) return told(f).second > 0 ? "" : "no request came to the disk meanwhile";
-  const std::lock_guard own(one.mutex);
-  if (!one.node || (one.on ? met(f) - one.met_before : one.met) > 0) return {};
-  const std::string& name = plan_.nodes[*one.node];
-  switch (fault.kind) {
-    case FaultKind::descriptors: return fmt::format("no call of {} came to the limit", name);
-    case FaultKind::memory: return fmt::format("{} never came to the limit", name);
-    case FaultKind::cpu: return fmt::format("{} never had to wait for a processor", name);
-    default: return fmt::format("no call of {} lacked room on the disk", name);
-  }
 }
 
 std::pair<std::string, std::uint64_t> Limits::told(std::size_t f) const {

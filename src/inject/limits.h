@@ -1,6 +1,5 @@
-// Faults that leave a node too little of a resource, by the kernel's own means: RLIMIT_NOFILE, the controllers memory
-// and cpu, a file system that is full, a disk that is slow (inject/slow_disks.h). Set and verified, widened again;
-// when, the injector says.
+// Faults that limit a node's resources with the kernel's means: RLIMIT_NOFILE, the controllers memory and cpu, a full
+// file system, a slow disk (inject/slow_disks.h). Sets, verifies and removes limits; the injector decides when.
 #pragma once
 
 #include <cstdint>
@@ -13,39 +12,37 @@
 #include "config/config.h"
 #include "deploy/deployment.h"
 #include "inject/plan.h"
-#include "inject/programs.h"
 #include "inject/slow_disks.h"
 
 namespace rose::inject {
 
-// Can this be done to this node, on this machine?
+// Checks that the fault is possible for this node on this machine.
 [[nodiscard]] Result<void> check_limit(const schedule::Fault& fault, const config::Node& node);
 
 class Limits {
  public:
-  Limits(const Plan& plan, Programs& programs);
+  explicit Limits(const Plan& plan);
   ~Limits();
   Limits(const Limits&) = delete;
   Limits& operator=(const Limits&) = delete;
 
-  // Ahead of the nodes' start: their cgroups and file systems, without limits yet.
+  // Before the nodes start: creates their cgroups and file systems, without limits.
   [[nodiscard]] Result<void> prepare(deploy::Deployment& deployment);
-  // A new main process of a node, which may have a limit already.
+  // Handles a new main process of a node, which may be limited already.
   [[nodiscard]] Result<void> join(std::size_t node, pid_t pid);
-  // The fault is in force on the node; an error: it is not.
+  // Puts the fault into effect on the node; on error it is not in effect.
   [[nodiscard]] Result<void> begin(std::size_t fault, std::size_t node);
   [[nodiscard]] Result<void> end(std::size_t fault);
-  // To be looked after: v1 does not take memory back that is used already, so the limit stands where the node is, and
-  // goes down with it; a limit of descriptors may have been raised by who has it.
+  // Limits that must be adjusted repeatedly: v1 cannot reclaim memory in use, so the limit follows the usage down; and
+  // processes may raise their own limit of descriptors.
   [[nodiscard]] bool unsettled(std::size_t fault) const;
   void settle(std::size_t fault);
-  // All are over, and what was made goes, but for file systems: those are the deployment's. Safe to call twice.
+  // Removes all limits and what was created for them, except file systems, which belong to the deployment. May be
+  // called twice.
   void finish();
 
-  // For people, and how many processes it hit, or how often it was felt.
+  // A description, and the number of affected processes or how often the limit took effect.
   [[nodiscard]] std::pair<std::string, std::uint64_t> told(std::size_t fault) const;
-  // Why it changed nothing; "": it had an effect, or nobody can know.
-  [[nodiscard]] std::string no_effect(std::size_t fault) const;
 
  private:
   struct Node;
@@ -55,10 +52,8 @@ class Limits {
   Result<void> set_volume(Node& node, const std::string& folder);
   Result<bool> tighten(Node& node);
   void look(std::size_t fault);
-  [[nodiscard]] std::uint64_t met(std::size_t fault) const;
 
   const Plan& plan_;
-  Programs& programs_;
   deploy::Deployment* deployment_ = nullptr;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<InForce>> faults_;  // by fault: null for other kinds

@@ -39,7 +39,7 @@ constexpr int kTransmitQueue = 10'000;
 constexpr std::size_t kEthernet = 14;
 constexpr std::size_t kTagged = 18;
 
-// The VLAN tag that the kernel's program gave the frame; 0: none.
+// The VLAN tag that the BPF program added to the frame; 0: none.
 unsigned tag_of(std::string_view frame) {
   if (frame.size() < kTagged || static_cast<unsigned char>(frame[12]) != 0x81 || frame[13] != 0) return 0;
   return static_cast<unsigned>(static_cast<unsigned char>(frame[14])) << 8 | static_cast<unsigned char>(frame[15]);
@@ -50,7 +50,7 @@ std::uint64_t mix(std::uint64_t hash, std::string_view bytes) {
   return hash;
 }
 
-// Tells the connections of a rule apart: addresses, protocol and ports as they stand in the frame.
+// Distinguishes the connections of a rule: addresses, protocol and ports of the frame.
 std::uint64_t flow_of(std::string_view frame, unsigned tag) {
   std::uint64_t hash = mix(0xcbf29ce484222325, {reinterpret_cast<const char*>(&tag), sizeof tag});
   const std::string_view ip = frame.substr(kTagged);
@@ -69,7 +69,7 @@ bool later(const HoldQueue::Packet& a, const HoldQueue::Packet& b) {
 
 }  // namespace
 
-// ---- when ----
+// Scheduling
 
 HoldQueue::HoldQueue(std::vector<HoldRule> rules) : rules_(std::move(rules)), states_(rules_.size()), flows_(kFlows) {}
 
@@ -82,7 +82,7 @@ bool HoldQueue::take(std::string frame, std::int64_t now_ns) {
   const std::uint64_t number = ++state.counts.held;
   std::int64_t due = now_ns;
   if (rule.rate > 0) {
-    // What travels the link is the frame without our tag.
+    // The size on the link is that of the frame without our tag.
     std::int64_t& free = state.free_ns[ROSE_TAG_TO_SIDE(tag)];
     const auto takes = static_cast<std::int64_t>(static_cast<double>(frame.size() - kTagged + kEthernet) * 8e9 /
                                                  static_cast<double>(rule.rate));
@@ -104,7 +104,7 @@ bool HoldQueue::take(std::string frame, std::int64_t now_ns) {
       const double draw = static_cast<double>(rose_draw(rule.seed, number, ROSE_DRAW_JITTER)) / 4294967295.0;
       due += static_cast<std::int64_t>((2 * draw - 1) * static_cast<double>(rule.jitter_ns));
     }
-    // A route's length varies; what was sent first still arrives first.
+    // Delays vary, but packets of a connection keep their order.
     const std::uint64_t key = flow_of(frame, tag);
     Flow& flow = flows_[key % kFlows];
     if (flow.key == key) due = std::max(due, flow.due_ns);
@@ -124,7 +124,7 @@ void HoldQueue::pop() {
 
 HoldCounts HoldQueue::counts(std::size_t rule) const { return states_.at(rule).counts; }
 
-// ---- how ----
+// The interface
 
 namespace {
 
@@ -206,7 +206,7 @@ class TapHold final : public PacketHold {
   }
 
   void take_in(std::string& frame) {
-    // Not without end: what is due must not wait for a flood to cease.
+    // Bounded, so that packets that are due do not wait until a flood ends.
     for (int i = 0; i < 256; ++i) {
       const auto size = ::read(tap_.get(), frame.data(), frame.size());
       if (size <= 0) return;
@@ -225,7 +225,7 @@ class TapHold final : public PacketHold {
     }
   }
 
-  mutable std::mutex mutex_;  // the queue: its thread changes it, others count
+  mutable std::mutex mutex_;  // protects the queue: its thread changes it, others read counts
   HoldQueue queue_;
   Fd tap_;
   Fd stop_;

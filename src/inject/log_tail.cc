@@ -37,7 +37,7 @@ void LogTail::begin(Reader& reader, std::uint64_t since) const {
   }
   if (last == nullptr) return;
   for (std::size_t i = 0; i < files_.size(); ++i) {
-    // A line that was begun before and ends now appears now: start where it starts.
+    // A line that was incomplete at the sample and is completed later counts as new, so start where it starts.
     std::uint64_t offset = last->sizes[i];
     const Fd file = open_regular(files_[i]);
     const std::uint64_t back = std::min<std::uint64_t>(offset, 4096);

@@ -1,5 +1,5 @@
-// What nodes print, line by line, from a given moment on. Sampled often rather than watched: a sample tells how
-// long the file was before a moment, so that a line printed right after it is never missed.
+// The lines that nodes print from a given moment on. Sampled often instead of watched: a sample stores how long a file
+// was before a moment, so that a line printed right after it is never missed.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ class LogTail {
  public:
   explicit LogTail(std::vector<std::filesystem::path> files);
 
-  // Remembers how long the files are now.
+  // Stores the current lengths of the files.
   void sample(std::uint64_t now);
 
-  // A reader that begins where the files ended at the last sample before `since` (0: at their beginning).
+  // A reader that starts where the files ended at the last sample before `since` (0: at their beginning).
   struct Reader {
     std::vector<LogFollower> files;
     bool begun = false;
   };
   void begin(Reader& reader, std::uint64_t since) const;
-  // Calls `line` for each whole line that is new; stops when it returns false.
+  // Calls `line` for each new complete line; stops if it returns false.
   static void read(Reader& reader, const std::function<bool(std::string_view)>& line);
 
  private:
@@ -34,7 +34,7 @@ class LogTail {
     std::vector<std::uint64_t> sizes;
   };
   std::vector<std::filesystem::path> files_;
-  std::vector<Sample> samples_;  // the last few, oldest first
+  std::vector<Sample> samples_;  // the latest ones, oldest first
 };
 
 }  // namespace rose::inject

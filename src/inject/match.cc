@@ -22,14 +22,14 @@ namespace {
 struct FlagName {
   const char* name;
   std::uint64_t value;
-  std::uint64_t mask;  // the bits it speaks about
+  std::uint64_t mask;  // the bits it concerns
 };
 
 #define FLAG(name) {#name, static_cast<std::uint32_t>(name), static_cast<std::uint32_t>(name)}
 #define VALUE(name, mask) {#name, static_cast<std::uint32_t>(name), mask}
-constexpr std::uint64_t kWhole = 0xffffffff;  // ints: the upper half of the register is not theirs
+constexpr std::uint64_t kWhole = 0xffffffff;  // for ints: the upper half of the register is undefined
 
-// The flags people select calls by; anything else can be given as a number.
+// Flags by which calls are commonly selected; others can be given as numbers.
 constexpr FlagName kFlags[] = {
     VALUE(O_RDONLY, O_ACCMODE),
     VALUE(O_WRONLY, O_ACCMODE),
@@ -138,7 +138,7 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
     base = 16;
     text.remove_prefix(2);
   } else if (text.size() > 1 && text.starts_with('0')) {
-    base = 8;  // modes
+    base = 8;  // file modes
   }
   std::uint64_t value = 0;
   const auto [end, err] = std::from_chars(text.data(), text.data() + text.size(), value, base);
@@ -157,7 +157,8 @@ Result<ArgumentMatch> parse_argument(int index, std::string_view text) {
     return fail(ErrorKind::input, fmt::format("argument {} does not exist", index), "a syscall has arguments 0 to 5");
   }
   if (const auto number = parse_number(trimmed(text))) {
-    // An int argument's register may or may not be sign-extended: for -100 and 0xffffff9c the lower half decides.
+    // The register of an int argument may or may not be sign-extended: for -100 and 0xffffff9c, only the lower half is
+    // compared.
     const bool sign_matters = (*number > 0x7fffffff && *number <= 0xffffffff) || *number >= 0xffffffff80000000;
     match.mask = sign_matters ? kWhole : ~std::uint64_t{0};
     match.value = *number & match.mask;
@@ -228,7 +229,7 @@ Result<CallMatcher> CallMatcher::compile(const schedule::CallMatch& match) {
     return fail(ErrorKind::input,
                 fmt::format("'{}' works on no socket, so `peer` and `local` can never match", match.syscall));
   }
-  // A process that ends cannot be answered, and the return from a signal handler is not a call anybody makes.
+  // A process that ends cannot be answered, and rt_sigreturn is not a call that a program makes.
   for (const char* never : {"exit", "exit_group", "rt_sigreturn"}) {
     const auto number = kernel::syscall_number(never);
     if (!number) continue;

@@ -1,5 +1,5 @@
-// Which calls a fault or condition means: schedule::CallMatch compiled against the syscall table, and
-// the test of a concrete call. Pure: a call's path, peers and name come through CallFacts.
+// Matches calls: compiles schedule::CallMatch for the system call table and tests a call. Pure: the call's path, peers
+// and process name come from CallFacts.
 #pragma once
 
 #include <array>
@@ -16,20 +16,20 @@
 
 namespace rose::inject {
 
-// What can be asked about a call that is being made; each answer may cost a look at the process.
+// Properties of a call that is being made. Each may require reading from the process.
 class CallFacts {
  public:
   virtual ~CallFacts() = default;
   [[nodiscard]] virtual int number() const = 0;
   [[nodiscard]] virtual std::uint64_t argument(int index) const = 0;
-  // Full paths the call works on: one, two (rename) or none. A descriptor's path when it has no path argument.
+  // Full paths of the call: one, two (rename) or none. For a call without a path argument, that of its descriptor.
   virtual const std::vector<std::string>& paths() = 0;
-  virtual const std::string& peer() = 0;  // "ip:port", "[ip6]:port", "unix:path"; "" unknown
+  virtual const std::string& peer() = 0;  // "ip:port", "[ip6]:port", "unix:path"; "" if unknown
   virtual const std::string& local() = 0;
   virtual const std::string& process() = 0;  // name of the process (comm of its first thread)
 };
 
-// An argument's value or flags: "0x241", "-100", "O_CREAT|O_TRUNC" (all of them are set), "SEEK_END" (equal).
+// An argument's value or flags: "0x241", "-100", "O_CREAT|O_TRUNC" (all must be set), "SEEK_END" (must be equal).
 struct ArgumentMatch {
   int index = 0;
   std::uint64_t value = 0;
@@ -41,7 +41,7 @@ struct ArgumentMatch {
 
 class CallMatcher {
  public:
-  // ErrorKind::input for names that mean nothing, with a suggestion.
+  // Returns ErrorKind::input with a suggestion for unknown names.
   [[nodiscard]] static Result<CallMatcher> compile(const schedule::CallMatch& match);
 
   [[nodiscard]] bool selects(int number) const {
@@ -65,7 +65,7 @@ class CallMatcher {
   std::vector<ArgumentMatch> arguments_;
 };
 
-// Does "ip:port" match the glob? ":2888" means any address.
+// True if "ip:port" matches the glob; ":2888" matches any address.
 [[nodiscard]] bool address_matches(std::string_view pattern, std::string_view address);
 
 }  // namespace rose::inject

@@ -1,4 +1,4 @@
-// What the nodes' JVMs told of the places in their methods: why a condition was not met, or an exception not thrown.
+// What the nodes' JVMs reported about locations in methods: why a condition was not met or an exception not thrown.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace rose::inject {
 
 class MethodReports {
  public:
-  // Reads what the JVMs have told so far.
+  // Reads the current reports of the JVMs.
   void read(const Plan& plan, const jvm::Session& jvms);
 
-  // Why nobody can have come by the place, on those of the nodes that have it; "" when nothing speaks against it.
+  // Why no thread can have reached the location, and on which nodes; "" if it was reachable.
   [[nodiscard]] std::string unreachable(std::uint32_t entry) const;
-  // Why an exception was not thrown although its time had come; "" when it was.
+  // Why an exception was not thrown although it was due; "" if it was thrown.
   [[nodiscard]] std::string not_thrown(std::uint32_t entry) const;
-  // The method that the place was found in, "" when it was not.
+  // The method in which the location was found; "" if it was not found.
   [[nodiscard]] std::string found_in(std::uint32_t entry) const;
 
  private:

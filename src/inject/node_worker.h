@@ -1,4 +1,4 @@
-// Does things to one node one after the other, so that the thread that keeps time never waits for a cgroup to freeze.
+// Executes tasks for a node one after the other, so that the injector's thread never waits for a cgroup to freeze.
 #pragma once
 
 #include <condition_variable>
@@ -17,9 +17,9 @@ class NodeWorker {
   NodeWorker& operator=(const NodeWorker&) = delete;
 
   void add(std::function<void()> task);
-  // Returns when all that was added has been done.
+  // Returns when all tasks added so far are done.
   void drain();
-  // Does what is queued, then ends.
+  // Executes the queued tasks, then ends.
   void finish();
 
  private:

@@ -5,7 +5,6 @@
 #include <tuple>
 
 #include "inject/fault_words.h"
-#include "kernel/syscalls.h"
 
 namespace rose::inject {
 
@@ -19,14 +18,15 @@ std::vector<schedule::FaultOutcome> Outcomes::faults(const Stacks::Told& stacks)
 }
 
 schedule::FaultOutcome Outcomes::fault(std::size_t i) const {
-  const auto& [plan, state, zero, programs, follows, limits, waits, strikes, methods, nodes] = from_;
+  const auto& [plan, state, zero, programs, follows, limits, waits, methods, nodes] = from_;
   const auto& chain = plan.chains[i];
   const auto& follow = follows[i];
   const Said said = follows.said(i);
   const auto now_state = state.state(i);
   schedule::FaultOutcome out;
   out.id = chain.fault->id;
-  out.fired = now_state == ROSE_FIRED && !follow.nobody && !follow.failed && (!loses_power(i) || follow.lost);
+  out.fired = now_state == ROSE_FIRED && carried_out(plan.chains[i], follow) && !follow.nobody && !follow.failed &&
+              (!loses_power(i) || follow.lost);
   out.armed = out.fired || now_state == ROSE_FIRED || now_state == ROSE_ARMED;
   out.withdrawn = now_state != ROSE_FIRED && (now_state == ROSE_WITHDRAWN || state.lost(i));
   out.seen = state.seen(i);
@@ -46,46 +46,10 @@ schedule::FaultOutcome Outcomes::fault(std::size_t i) const {
   const auto progress = state.progress(i);
   out.conditions = conditions(i, progress);
   if (!out.fired) out.why_not = why_not(i, progress, out.withdrawn);
-  else out.no_effect = no_effect(i);
   return out;
 }
 
-// Of a fault that has fired: why it changed nothing; "" when it did.
-std::string Outcomes::no_effect(std::size_t i) const {
-  const auto& [plan, state, zero, programs, follows, limits, waits, strikes, methods, nodes] = from_;
-  const auto& chain = plan.chains[i];
-  const auto& fault = *chain.fault;
-  const Said said = follows.said(i);
-  const bool changed = follows[i].changed > 0;
-  switch (chain.data.kind) {
-    case ROSE_CHAIN_PARTITION: return programs.stopped(i).packets > 0 ? "" : "no packet was stopped";
-    case ROSE_CHAIN_NETWORK: return is_unharmed(programs.carried(i)) ? link_detail(programs.carried(i)) : "";
-    case ROSE_CHAIN_CLOCK:
-      return changed ? "" : fmt::format("no process of {} read the clock while it was wrong", name_of(i));
-    case ROSE_CHAIN_RESOURCE: {
-      // What the kernel's programs count, they count by cgroup.
-      const bool counted =
-          fault.kind == schedule::FaultKind::descriptors || fault.kind == schedule::FaultKind::disk_full;
-      return counted && nodes[state.node_of(i)].blind ? "" : limits.no_effect(i);
-    }
-    case ROSE_CHAIN_BLOCK:
-      if (chain.call) return state.injected(i) > 0 ? "" : "no thread waited";
-      return waits.held(i) != Hold::none ? "" : "the thread did not wait";
-    case ROSE_CHAIN_CRASH:
-      if (strikes.ended_some(i)) return {};
-      return fmt::format("{} ended no process of {}", kernel::signal_name(fault.signal), name_of(i));
-    case ROSE_CHAIN_PAUSE:
-      if (changed || state.chain(i).signalled != 0) return {};
-      return said.trouble.empty() ? "no process stood still" : said.trouble;
-    case ROSE_CHAIN_EXCEPTION: return state.injected(i) > 0 ? "" : "it was not thrown";
-    case ROSE_CHAIN_SYSCALL:
-      if (plan.in_kernel() ? state.injected(i) > 0 : changed) return {};
-      return "its caller was gone before it was answered";
-    default: return {};
-  }
-}
-
-// What was done, to whom, and how often, as far as it is of the fault's kind.
+// What was done to which processes and how often, as far as it applies to the fault's kind.
 void Outcomes::tell_target(std::size_t i, const Said& said, schedule::FaultOutcome& out) const {
   const auto& chain = from_.plan.chains[i];
   const auto& fault = *chain.fault;
@@ -125,7 +89,7 @@ void Outcomes::tell_target(std::size_t i, const Said& said, schedule::FaultOutco
       const auto entry = throw_entry(i);
       const auto where = from_.methods.found_in(entry);
       out.detail = fmt::format("{} thrown in {}", fault.throws, where.empty() ? fault.function : where);
-      // Ordered, and not done.
+      // Ordered but not carried out.
       if (!from_.methods.not_thrown(entry).empty()) out.fired = false, out.injected = 0;
       return;
     }
@@ -163,7 +127,7 @@ std::vector<schedule::ConditionOutcome> Outcomes::conditions(std::size_t i, std:
 std::vector<schedule::OrderOutcome> Outcomes::order(std::string& broken) const {
   const auto& plan = from_.plan;
   std::vector<schedule::OrderOutcome> all;
-  std::map<std::string, std::uint64_t> came;  // by name: when
+  std::map<std::string, std::uint64_t> came;  // by name: when it happened
   for (const auto& name : plan.order) {
     const std::size_t i = plan.chain_named(name.name);
     schedule::OrderOutcome out{name.name,
@@ -191,7 +155,7 @@ std::vector<schedule::OrderOutcome> Outcomes::order(std::string& broken) const {
   return all;
 }
 
-// Of an exception, as the nodes' agents know it.
+// The number of an exception as the nodes' agents know it.
 std::uint32_t Outcomes::throw_entry(std::size_t chain) const {
   const auto& throws = from_.plan.throws;
   const auto at =
@@ -200,7 +164,7 @@ std::uint32_t Outcomes::throw_entry(std::size_t chain) const {
 }
 
 std::string Outcomes::why_not(std::size_t i, std::uint64_t progress, bool withdrawn) const {
-  const auto& [plan, state, zero, programs, follows, limits, waits, strikes, methods, nodes] = from_;
+  const auto& [plan, state, zero, programs, follows, limits, waits, methods, nodes] = from_;
   const auto& chain = plan.chains[i];
   const auto& fault = *chain.fault;
   if (withdrawn) {
@@ -227,7 +191,7 @@ std::string Outcomes::why_not(std::size_t i, std::uint64_t progress, bool withdr
   return why_nobody_came(i);
 }
 
-// Of what comes after others.
+// For something that comes after others.
 std::string Outcomes::what_is_missing(std::size_t i, bool held) const {
   const auto& plan = from_.plan;
   const auto& chain = plan.chains[i];
@@ -241,7 +205,7 @@ std::string Outcomes::what_is_missing(std::size_t i, bool held) const {
   return fmt::format("it comes after {}, which did not {}", missing, plan.marks.empty() ? "fire" : "come");
 }
 
-// The condition that is its current one.
+// For the current condition.
 std::string Outcomes::why_unmet(std::size_t i, std::uint64_t progress) const {
   const auto& plan = from_.plan;
   const auto& chain = plan.chains[i];
@@ -268,7 +232,7 @@ std::string Outcomes::why_unmet(std::size_t i, std::uint64_t progress) const {
                      how);
 }
 
-// Of a fault that is armed: its call or place.
+// For an armed fault: its call or location.
 std::string Outcomes::why_nobody_came(std::size_t i) const {
   const auto& chain = from_.plan.chains[i];
   const auto& fault = *chain.fault;

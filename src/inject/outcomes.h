@@ -1,5 +1,5 @@
-// What became of a schedule's faults and of the names of its order: read from the shared state and from what was
-// carried out, while the run lasts or when it is over.
+// Computes the outcomes of a schedule's faults and of the names in its order from the shared state and from what was
+// carried out, during the run or afterwards.
 #pragma once
 
 #include <atomic>
@@ -14,21 +14,20 @@
 #include "inject/programs.h"
 #include "inject/stacks.h"
 #include "inject/state.h"
-#include "inject/strikes.h"
 #include "inject/time_zero.h"
 #include "inject/waits.h"
 #include "schedule/outcome.h"
 
 namespace rose::inject {
 
-// What there is to know of a node for that.
+// What is needed to know about a node.
 struct NodeFacts {
-  std::atomic<bool> entered{false};  // somebody came in by rose exec
-  std::atomic<bool> blind{false};    // it has no cgroup of its own, so the kernel programs don't know it
+  std::atomic<bool> entered{false};  // a process was admitted through rose exec
+  std::atomic<bool> blind{false};    // it has no cgroup of its own, so BPF programs do not know it
   bool supervised = false;
 };
 
-// All outlive it.
+// All must outlive the object.
 struct OutcomeSources {
   const Plan& plan;
   const State& state;
@@ -37,7 +36,6 @@ struct OutcomeSources {
   const Follows& follows;
   const Limits& limits;
   const Waits& waits;
-  const Strikes& strikes;
   const MethodReports& methods;
   const std::vector<NodeFacts>& nodes;
 };
@@ -46,16 +44,15 @@ class Outcomes {
  public:
   explicit Outcomes(const OutcomeSources& from) : from_(from) {}
 
-  // One for each fault of the schedule, in its order. `stacks`: as far as they have been told.
+  // One per fault, in the order of the schedule. `stacks`: those resolved so far.
   [[nodiscard]] std::vector<schedule::FaultOutcome> faults(const Stacks::Told& stacks) const;
-  // One for each name of the schedule's order. `broken`: a sentence about what came before its turn; "": nothing.
+  // One per name in the schedule's order. `broken`: a sentence about what came too early, or "".
   [[nodiscard]] std::vector<schedule::OrderOutcome> order(std::string& broken) const;
 
  private:
   [[nodiscard]] schedule::FaultOutcome fault(std::size_t chain) const;
   void tell_target(std::size_t chain, const Said& said, schedule::FaultOutcome& out) const;
   [[nodiscard]] std::vector<schedule::ConditionOutcome> conditions(std::size_t chain, std::uint64_t progress) const;
-  [[nodiscard]] std::string no_effect(std::size_t chain) const;
   [[nodiscard]] std::string why_not(std::size_t chain, std::uint64_t progress, bool withdrawn) const;
   [[nodiscard]] std::string what_is_missing(std::size_t chain, bool held) const;
   [[nodiscard]] std::string why_unmet(std::size_t chain, std::uint64_t progress) const;

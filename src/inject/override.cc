@@ -17,7 +17,7 @@
 namespace rose::inject {
 namespace {
 
-// Where the kernel's function bears another name than the call.
+// Calls whose kernel function has another name.
 constexpr std::pair<std::string_view, std::string_view> kRenamed[] = {
     {"stat", "newstat"},   {"fstat", "newfstat"}, {"lstat", "newlstat"},
     {"uname", "newuname"}, {"umount2", "umount"}, {"sendfile", "sendfile64"},
@@ -197,7 +197,7 @@ void page_in(pid_t tid, std::uint64_t address) {
 Result<void> EntryProbes::attach(const bpf_program* program, const std::vector<int>& syscalls) {
   for (const int syscall : syscalls) {
     const auto entry = entry_of(syscall);
-    if (!entry) continue;  // of a family; nobody can call it
+    if (!entry) continue;  // a member of a family that does not exist here
     bpf_link* link = bpf_program__attach_kprobe(program, false, entry->c_str());
     if (link == nullptr) {
       return kernel::bpf_failure(fmt::format("cannot attach to the entry of '{}'", kernel::syscall_name(syscall)),

@@ -1,5 +1,5 @@
-// The override backend's half in userspace: compiles a plan's calls into what bpf/inject/calls.h matches, finds and
-// probes the syscalls' entries, and fetches memory that the kernel program could not read.
+// The user-space half of the override backend: compiles a plan's calls for bpf/inject/calls.h, finds and probes the
+// entries of system calls, and fetches memory that the BPF program could not read.
 #pragma once
 
 #include <sys/types.h>
@@ -23,23 +23,23 @@ struct CallTables {
   std::vector<rose_glob> globs;
   std::vector<rose_wanted_call> calls;
   std::vector<std::uint32_t> items;          // indices of `calls`
-  std::map<std::uint32_t, rose_site> lists;  // by node << 16 | syscall: a part of `items`
-  std::vector<int> numbers;                  // the syscalls, of all nodes
+  std::map<std::uint32_t, rose_site> lists;  // by node << 16 | syscall: a range of `items`
+  std::vector<int> numbers;                  // the system calls, over all nodes
 };
 [[nodiscard]] CallTables compile_calls(const Plan& plan);
 
-// "__x64_sys_newfstat"; nothing when this kernel has no such function.
+// "__x64_sys_newfstat"; nothing if this kernel has no such function.
 [[nodiscard]] std::optional<std::string> entry_of(int syscall);
 
 [[nodiscard]] rose_call_arguments arguments_of(int syscall);
 
-// "write(/data/log)"; "" when the fault did not fire at a call.
+// "write(/data/log)"; "" if the fault did not fire at a call.
 [[nodiscard]] std::string describe(const rose_firing& firing);
 
-// Has the kernel fetch what stands at `address` in a thread's memory: a string, or what is shorter than one.
+// Makes the kernel fetch the memory at `address` of a thread: a string or something shorter.
 void page_in(pid_t tid, std::uint64_t address);
 
-// Probes on the entries of syscalls, for as long as it lives.
+// Keeps probes on the entries of system calls.
 class EntryProbes {
  public:
   EntryProbes() = default;

@@ -1,6 +1,6 @@
-// Conditions that no kernel program sees: times, roles that somebody has already, lines of logs, starts and ends of
-// processes. They are counted as the kernel does: all that are current first, then each of them once. By the injector's
-// thread, but for processes.
+// Conditions that BPF programs cannot see: times, roles that a node already has, log lines, starts and ends of
+// processes. Counted as in the kernel: first determine all current conditions, then count each once. For the injector's
+// thread, except for processes.
 #pragma once
 
 #include <sys/types.h>
@@ -23,14 +23,15 @@ class OwnConditions {
  public:
   OwnConditions(const Plan& plan, State& state, const TimeZero& zero) : plan_(plan), state_(state), zero_(zero) {}
 
-  // The next node's, in their order.
+  // Adds the next node, in the order of nodes.
   void add_node(std::vector<std::filesystem::path> logs) { tails_.emplace_back(std::move(logs)); }
 
-  // A condition that is its chain's current one. True when something moved; `next`: when to look again.
+  // Checks a condition that is the current one of its chain. Returns true if it made progress; `next`: when to check
+  // again.
   bool look(std::size_t condition, std::uint64_t& next);
-  // All that wait for logs.
+  // Checks all conditions that wait for log lines.
   bool read_logs(std::uint64_t& next);
-  // A process of the node "started", "exited", ... From any thread.
+  // A process of the node "started", "exited", ... Thread-safe.
   void process_state(std::size_t node, std::string_view what, pid_t pid);
 
  private:

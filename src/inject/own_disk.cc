@@ -14,7 +14,7 @@ bool may_meet(const Fault& a, const Fault& b) {
   return a.node == b.node || a.node.starts_with('@') || b.node.starts_with('@');
 }
 
-// One folder in the other, or the same.
+// True if one folder contains the other, or both are the same.
 bool overlap(const std::string& a, const std::string& b) {
   return a.empty() || b.empty() || a == b || a.starts_with(b + "/") || b.starts_with(a + "/");
 }

@@ -1,4 +1,4 @@
-// What crashes that lose and slow disks have in common: a disk of rose's own (deploy/disk.h) for a node's folder.
+// Common to crashes with power loss and slow disks: a separate disk (deploy/disk.h) for a node's folder.
 #pragma once
 
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace rose::inject {
 
-// May the node's folder have one, together with what else the schedule asks for? `otherwise`: what its author may do
-// instead.
+// Checks that the node's folder can have one, given the rest of the schedule. `otherwise`: an alternative for the
+// message.
 [[nodiscard]] Result<void> check_own_disk(const schedule::Schedule& schedule, const schedule::Fault& fault,
                                           const config::Node& node, std::string_view otherwise);
 

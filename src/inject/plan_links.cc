@@ -1,4 +1,4 @@
-// Partitions and bad links: whose packets, and what becomes of them.
+// Plans partitions and bad links: which packets are affected, and how.
 #include <netinet/in.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ Result<void> Planner::bad_link(const Fault& fault, std::size_t index) {
     return refuse(fault, ErrorKind::input, fmt::format("`payload` has {} bytes", source.payload.size()),
                   fmt::format("at most {}", static_cast<int>(ROSE_PAYLOAD_BYTES)));
   }
-  // Chances out of 2^32; 1 is always.
+  // Probabilities as multiples of 2^-32; 1 means always.
   const auto chance = [](double share) { return static_cast<__u64>(std::llround(share * 4294967296.0)); };
   rose_link link{};
   link.seed = (static_cast<__u64>(fault.seed) + plan_.rules.size()) * 0x9e3779b97f4a7c15ULL;
@@ -61,7 +61,7 @@ Result<void> Planner::bad_link(const Fault& fault, std::size_t index) {
   return {};
 }
 
-// Whose packets: what a partition and a bad link have in common.
+// The affected packets: common to partitions and bad links.
 Result<rose_rule> Planner::rule(const Fault& fault, std::size_t index) {
   const bool netns = config_.deployment.network == config::Network::netns;
   const auto number = static_cast<__u32>(plan_.rules.size());
@@ -98,7 +98,7 @@ Result<rose_rule> Planner::rule(const Fault& fault, std::size_t index) {
     add(rule.side, *node);
     ends.push_back(*node);
   }
-  // A bad link meets a packet at its sender's port.
+  // A bad link applies at the port of the packet's sender.
   const bool everywhere = fault.kind == FaultKind::network && netns;
   for (const std::size_t node : everywhere ? nodes_at(ROSE_ANY_NODE) : ends) {
     if (std::find(plan_.cut.begin(), plan_.cut.end(), node) == plan_.cut.end()) plan_.cut.push_back(node);

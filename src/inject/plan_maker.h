@@ -1,6 +1,5 @@
-// How a plan is made: its one maker, whose work stands in several files. What the schedule says of nodes, faults and
-// their order is in plan.cc, links in plan_links.cc, conditions in plan_conditions.cc, places in programs in
-// plan_places.cc.
+// Creates plans, in several files: plan.cc handles nodes, faults and their order, plan_links.cc links,
+// plan_conditions.cc conditions, plan_places.cc locations in programs.
 #pragma once
 
 #include <map>
@@ -15,10 +14,10 @@
 
 namespace rose::inject {
 
-// Functions of the nodes' binaries, read once each.
+// The functions of the nodes' binaries, each read once.
 class Binaries {
  public:
-  // nullptr: not an ELF file with symbols.
+  // Returns nullptr if it is not an ELF file with symbols.
   const std::vector<symbols::Function>* functions(const std::filesystem::path& path) {
     auto [at, fresh] = known_.try_emplace(path.string());
     if (fresh) {
@@ -59,18 +58,18 @@ class Planner {
   Result<void> conditions(std::size_t chain, const std::vector<schedule::Condition>& list);
   Result<void> condition(std::size_t chain, std::size_t position, const schedule::Condition& source);
   Result<void> counted(std::size_t id) const;
-  // What the condition waits for, on these nodes; `name` is what they are called. Errors don't say yet of which
-  // condition.
+  // Plans what the condition waits for on these nodes; `name` is used in messages. Errors do not name the condition
+  // yet.
   Result<void> met_by(std::size_t id, const std::vector<std::size_t>& nodes, const std::string& name);
   Result<void> met_by_call(PlannedCondition& condition, const std::vector<std::size_t>& nodes, const std::string& name);
   Result<void> met_by_line(PlannedCondition& condition, const std::vector<std::size_t>& nodes,
                            const std::string& name) const;
   Result<void> met_by_role(std::size_t id, const std::vector<std::size_t>& nodes, const std::string& name);
-  // The `where`s that `@role` or a node's name mean; names the nodes it can be.
+  // The value of `where` for `@role` or a node's name; marks the nodes that it can refer to.
   Result<std::uint32_t> place(const std::string& name, bool injects);
   Result<std::uint32_t> role_index(const std::string& name, const std::string& function);
   [[nodiscard]] std::vector<std::size_t> nodes_at(std::uint32_t where) const;
-  // A place in a function.
+  // A location in a function.
   struct ProbePoint {
     const std::string& function;
     std::optional<std::uint64_t> offset{};

@@ -1,4 +1,4 @@
-// Places in programs: functions and offsets in the nodes' binaries, methods of their JVMs.
+// Plans locations in programs: functions and offsets in the nodes' binaries, methods of their JVMs.
 #include <capstone/capstone.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ Result<std::string> read_code(const std::filesystem::path& binary, std::uint64_t
 
 }  // namespace
 
-// In the binaries or JVMs of any of the nodes.
+// Searches the binaries or JVMs of all given nodes.
 Result<void> Planner::functions(std::uint32_t entry, const ProbePoint& point, const std::vector<std::size_t>& nodes) {
   std::optional<Error> first;
   bool found = false;
@@ -44,7 +44,7 @@ Result<void> Planner::functions(std::uint32_t entry, const ProbePoint& point, co
   return Unexpected(std::move(*first));
 }
 
-// Which methods there are only the JVM knows, once it has loaded their classes.
+// The methods are known only to the JVM after it has loaded their classes.
 void Planner::method(std::uint32_t entry, const ProbePoint& point, std::size_t node, const Fault* thrown) {
   jvm::PlaceRequest place{.entry = entry, .pattern = point.function, .throws = {}, .message = {}};
   if (point.offset && *point.offset > 0) place.at = jvm::At::offset, place.number = *point.offset;
@@ -127,14 +127,14 @@ Result<void> Planner::function(std::uint32_t entry, const ProbePoint& point, std
         }
       }
       ++found;
-      // An entry is seen once, however often Go begins anew.
+      // Use the probe offset for entries, so that an entry counts once even if Go restarts the function.
       const auto key = std::make_pair(binary, offset == 0 ? function.probe_offset : function.offset + offset);
       const auto [at, fresh] = site_at_.try_emplace(key, plan_.sites.size());
       if (fresh) plan_.sites.push_back({.binary = binary, .offset = key.second, .conditions = {}});
       auto& list = plan_.sites[at->second].conditions;
-      // Aliases: two names of one address are still one entry.
+      // Aliases: two names for one address are a single entry.
       if (std::find(list.begin(), list.end(), entry) != list.end()) continue;
-      // A role is taken before conditions ask who has it.
+      // Roles must be updated before conditions refer to them.
       list.insert((entry & ROSE_SITE_ROLE) != 0 ? list.begin() : list.end(), entry);
     }
   }
@@ -170,7 +170,7 @@ bool is_instruction_boundary(std::string_view code, std::uint64_t offset) {
   std::size_t left = code.size();
   std::uint64_t address = 0;
   bool found = false;
-  // endbr64 and the like are known to Capstone 4; what is not ends the sweep, and nothing behind it is trusted.
+  // Capstone 4 knows endbr64 and similar. An unknown instruction ends the sweep, and nothing after it is used.
   while (!found && address < offset && cs_disasm_iter(handle, &bytes, &left, &address, instruction)) {
     found = address == offset;
   }

@@ -1,4 +1,4 @@
-// Crashes in which the node's power goes: the disk that each needs, and what it loses. When, the injector says.
+// Crashes with power loss: the disk that each needs, and what is lost. The injector decides when.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,16 @@
 
 namespace rose::inject {
 
-// Can this be done to this node, on this machine, together with what else the schedule asks for?
+// Checks that the fault is possible for this node on this machine, given the rest of the schedule.
 [[nodiscard]] Result<void> check_power(const schedule::Schedule& schedule, const schedule::Fault& fault,
                                        const config::Node& node);
 
 class PowerLosses {
  public:
-  // Ahead of the nodes' start.
+  // Call before the nodes start.
   [[nodiscard]] Result<void> prepare(const Plan& plan, deploy::Deployment& deployment);
-  // Once the crash has been carried out: waits for the node's processes to be gone. What was lost, for people.
+  // Call after the crash has been carried out: waits until the node's processes have ended. Returns a description of
+  // what was lost.
   [[nodiscard]] Result<std::string> lose(const Plan& plan, std::size_t fault, std::size_t node) const;
 
  private:

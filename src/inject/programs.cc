@@ -8,7 +8,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +22,7 @@
 #include "deploy/loopback.h"
 #include "deploy/network.h"
 #include "inject/override.h"
+#include "inject/packets_under_way.h"
 #include "inject/sockets.h"
 #include "jvm/agent_file.h"
 #include "kernel/attach.h"
@@ -37,7 +37,7 @@
 namespace rose::inject {
 namespace {
 
-// One mmapable array map, as memory.
+// An mmapable array map as memory.
 class Mapping {
  public:
   Mapping() = default;
@@ -68,7 +68,7 @@ class Mapping {
   std::size_t size_ = 0;
 };
 
-// What the notices tell beyond "look again".
+// Information in notices beyond "check again".
 struct Heard {
   std::mutex mutex;
   std::vector<std::pair<std::size_t, Programs::Changed>> changed;
@@ -117,16 +117,12 @@ class LoadedPrograms final : public Programs {
     for (const auto& site : plan_.sites) listed += site.conditions.size();
     bpf_map__set_max_entries(inject_->maps.rose_sites, std::max<std::uint32_t>(1, narrow(plan_.sites.size())));
     bpf_map__set_max_entries(inject_->maps.rose_site_conds, std::max<std::uint32_t>(1, narrow(listed)));
-    // What is not used is not loaded either: a kernel without uprobes can still do the rest.
+    // Programs that are not needed are not loaded, so that a kernel without uprobes can do the rest.
     bpf_program__set_autoload(inject_->progs.rose_probe, !plan_.sites.empty());
     bpf_program__set_autoload(inject_->progs.rose_java, plan_.has_methods());
     bpf_map__set_max_entries(inject_->maps.rose_throws, std::max<std::uint32_t>(1, narrow(plan_.throws.size())));
     bpf_program__set_autoload(inject_->progs.rose_sys_exit, plan_.needs_returns());
     bpf_program__set_autoload(inject_->progs.rose_registers, plan_.stacks > 0);
-    for (bpf_program* program :
-         {inject_->progs.rose_limit_met, inject_->progs.rose_ring_met, inject_->progs.rose_bus_error})
-      bpf_program__set_autoload(program, plan_.lacks());
-    inject_->rodata->rose_uring_result = kernel::tracepoint_arguments("io_uring_complete") > 4 ? 1 : 0;
     bpf_map__set_max_entries(inject_->maps.rose_stacks, std::max<std::uint32_t>(1, plan_.stack_slots()));
     prepare_calls();
     if (!plan_.sites.empty()) kernel::prepare_uprobe(inject_->progs.rose_probe);
@@ -214,7 +210,6 @@ class LoadedPrograms final : public Programs {
       if (fd < 0) return kernel::bpf_failure("cannot attach to the return of syscalls", -fd);
       sys_exit_ = Fd(fd);
     }
-    if (plan_.lacks()) ROSE_CHECK(watch_limits());
     ROSE_CHECK(entries_.attach(inject_->progs.rose_call, calls_.numbers));
     std::map<std::string, std::vector<kernel::ProbePoint>> points;
     for (std::size_t i = 0; i < plan_.sites.size(); ++i) {
@@ -282,7 +277,7 @@ class LoadedPrograms final : public Programs {
         ROSE_CHECK(put(network_->maps.rose_endpoints, endpoint, narrow(node.index)));
       }
     }
-    // Whom setup started has its sockets in the run's cgroup; containers and units have them in their own.
+    // Sockets of processes that setup started are in the run's cgroup; those of containers and units are in their own.
     const auto run = node.cgroup.parent_path();
     if (left_ || run.filename() != run_id_) return {};
     ROSE_TRY(auto egress, kernel::attach_cgroup(network_->progs.rose_left_egress, run));
@@ -291,6 +286,16 @@ class LoadedPrograms final : public Programs {
     cgroup_links_.push_back(std::move(ingress));
     left_ = true;
     return {};
+  }
+
+  Result<void> wait_for_packets() override {
+    if (network_ == nullptr) return {};
+    ROSE_CHECK(wait_for_programs());
+    // On one host a packet is looked at where its socket takes it, or where it leaves the machine.
+    if (plan_.on_host) return {};
+    Result<void> arrived = fail(ErrorKind::environment, "cannot wait for packets that are under way");
+    deploy::in_netns(client_netns_.get(), [&] { arrived = wait_for_backlogs(); });
+    return arrived;
   }
 
   void set_main(std::size_t node, pid_t pid) override {
@@ -303,7 +308,7 @@ class LoadedPrograms final : public Programs {
     rose_pending pending{};
     pending.syscall = static_cast<__u32>(syscall);
     pending.count = narrow(conditions.size());
-    // From the last element to the first, which tells how many there are.
+    // From the last element to the first, which stores the number of elements.
     for (std::size_t element = (conditions.size() - 1) / ROSE_MAX_PENDING + 1; element-- > 0;) {
       const auto first = element * ROSE_MAX_PENDING;
       const auto count = std::min<std::size_t>(conditions.size() - first, ROSE_MAX_PENDING);
@@ -311,7 +316,7 @@ class LoadedPrograms final : public Programs {
       const std::uint64_t key = ROSE_PENDING_KEY(tid, element);
       if (element == 0) __sync_fetch_and_add(&waiting, 1);
       if (bpf_map_update_elem(map, &key, &pending, BPF_NOEXIST) == 0) continue;
-      // Left by a thread that was killed inside its call, and had this id before.
+      // Left by a thread that was killed inside its call and whose id was reused.
       if (element == 0) __sync_fetch_and_sub(&waiting, 1);
       if (bpf_map_update_elem(map, &key, &pending, BPF_EXIST) != 0) log::warning("cannot follow thread {}", tid);
     }
@@ -330,7 +335,7 @@ class LoadedPrograms final : public Programs {
     const int map = bpf_map__fd(inject_->maps.rose_restarts);
     rose_restart restart{};
     if (bpf_map_lookup_elem(map, &tid, &restart) != 0) return false;
-    // Another call: the handler's own, before it returns to the interrupted one.
+    // Another call: made by a signal handler before it returns to the interrupted one.
     if (restart.syscall != static_cast<__u32>(syscall) || restart.ip != ip) return false;
     if (bpf_map_delete_elem(map, &tid) == 0) __sync_fetch_and_sub(&waiting, 1);
     return true;
@@ -364,26 +369,6 @@ class LoadedPrograms final : public Programs {
       if (hold_) sum.held = hold_->counts(i);
     }
     return sum;
-  }
-
-  Result<void> watch_disk(dev_t device) override {
-    const std::uint32_t key = kernel_device(device);
-    const std::uint64_t none = 0;
-    if (bpf_map_update_elem(bpf_map__fd(inject_->maps.rose_full_disks), &key, &none, BPF_NOEXIST) == 0 ||
-        errno == EEXIST)
-      return {};
-    return kernel::bpf_failure("cannot watch a disk that is to be full", errno);
-  }
-
-  std::uint64_t descriptors_lacked(std::size_t node) const override {
-    return __atomic_load_n(&nodes_.as<rose_node_state>()[node].descriptors_lacked, __ATOMIC_ACQUIRE);
-  }
-
-  std::uint64_t room_lacked(std::size_t node, dev_t device) const override {
-    const std::uint32_t key = kernel_device(device);
-    std::uint64_t calls = 0;
-    (void)bpf_map_lookup_elem(bpf_map__fd(inject_->maps.rose_full_disks), &key, &calls);
-    return calls + __atomic_load_n(&nodes_.as<rose_node_state>()[node].room_lacked, __ATOMIC_ACQUIRE);
   }
 
   std::vector<const rose_stack*> stacks(std::size_t chain) const override {
@@ -426,41 +411,22 @@ class LoadedPrograms final : public Programs {
       }
     }
     sys_exit_.reset();
-    limit_links_.clear();
     cgroup_links_.clear();
     loopback_.reset();
     if (!ports_.empty()) {
       deploy::in_netns(client_netns_.get(), [this] { ports_.clear(); });
     }
     host_links_.clear();
-    // Nothing is held back any more: what still is goes on, over the classifier that knows its way.
+    // Nothing is delayed any more: remaining packets are sent on through the classifier that knows their way.
     if (hold_) hold_->stop();
     let_go_.detach();
     open_loopback_.reset();
   }
 
  private:
-  // As the kernel has it in memory, which is not how stat() says it.
-  static std::uint32_t kernel_device(dev_t device) { return major(device) << 20 | minor(device); }
-
-  // Only the first must be there: rings and mapped memory are rarer ways to a full disk.
-  Result<void> watch_limits() {
-    const std::pair<const char*, const bpf_program*> points[] = {{"sys_exit", inject_->progs.rose_limit_met},
-                                                                 {"signal_generate", inject_->progs.rose_bus_error},
-                                                                 {"io_uring_complete", inject_->progs.rose_ring_met}};
-    for (const auto& [point, program] : points) {
-      const int fd = bpf_raw_tracepoint_open(point, bpf_program__fd(program));
-      if (fd < 0 && program == inject_->progs.rose_limit_met)
-        return kernel::bpf_failure("cannot attach to the return of syscalls", -fd);
-      if (fd < 0) log::debug("limits are not watched at {}: {}", point, std::strerror(-fd));
-      else limit_links_.emplace_back(fd);
-    }
-    return {};
-  }
-
   [[nodiscard]] bool overriding() const { return plan_.backend.backend == CallBackend::override_return; }
 
-  // Before loading: the override backend's program, its maps sized to the schedule; or none of it.
+  // Before loading: prepares the override backend's program and the sizes of its maps, or disables it.
   void prepare_calls() {
     auto& maps = inject_->maps;
     bpf_program__set_autoload(inject_->progs.rose_call, overriding());
@@ -549,8 +515,8 @@ class LoadedPrograms final : public Programs {
     return result;
   }
 
-  // In the client namespace, before its ports have their classifier: a packet is one on the wire, and somebody holds
-  // those that wait.
+  // In the client namespace, before its ports get their classifier: ensures that packets are as on a wire, and creates
+  // the interface for delayed ones.
   Result<void> prepare_links(const std::vector<deploy::NodeInfo>& nodes) {
     make_plain(deploy::kBridge);
     for (const auto& node : nodes) make_plain(node.bridge_port);
@@ -564,8 +530,7 @@ class LoadedPrograms final : public Programs {
     return {};
   }
 
-  // What a "host" deployment's nodes say to each other goes over the loopback interface, and to others over the rest of
-  // them.
+  // In a "host" deployment, packets between nodes use the loopback interface, others the remaining interfaces.
   Result<void> attach_host_links() {
     if (!kernel::probe("tcx").ok)
       return fail(ErrorKind::environment,
@@ -576,7 +541,7 @@ class LoadedPrograms final : public Programs {
       open_loopback_.emplace(std::move(loopback));
       ROSE_CHECK(hold_packets(0));
     }
-    std::vector<int> interfaces{1};  // the loopback's number everywhere
+    std::vector<int> interfaces{1};  // the interface number of loopback everywhere
     const bool others = std::any_of(plan_.rules.begin(), plan_.rules.end(), [](const rose_rule& rule) {
       return (rule.flags & ROSE_RULE_LINK) != 0 && (rule.flags & ROSE_RULE_NETS) != 0;
     });
@@ -587,7 +552,7 @@ class LoadedPrograms final : public Programs {
     for (const int interface : interfaces) {
       const bool loopback = interface == 1;
       for (const bool received : {true, false}) {
-        // What leaves over the loopback interface comes back as received there.
+        // What leaves through the loopback interface is received there again.
         if (loopback && !received) continue;
         if (++way >= ROSE_MAX_WAYS)
           return fail(ErrorKind::environment, "this machine has more network interfaces than bad links can watch",
@@ -623,7 +588,7 @@ class LoadedPrograms final : public Programs {
     return found;
   }
 
-  // By which the other nodes' ports know who sends.
+  // Identifies the sender at the ports of other nodes.
   static Result<rose_mac> mac_of(const deploy::Deployment& deployment, const deploy::NodeInfo& node) {
     Result<rose_mac> mac =
         fail(ErrorKind::environment, fmt::format("node '{}' has no link '{}'", node.name, deploy::kNodeLink));
@@ -639,7 +604,7 @@ class LoadedPrograms final : public Programs {
     return mac;
   }
 
-  // In the client namespace.
+  // Call in the client namespace.
   Result<void> attach_port(const deploy::NodeInfo& node) {
     const auto index = ::if_nametoindex(node.bridge_port.c_str());
     if (index == 0) {
@@ -660,16 +625,15 @@ class LoadedPrograms final : public Programs {
       stacks_;
   std::filesystem::path cgroup_root_;
   std::string run_id_;  // name of the run's cgroup
-  bool left_ = false;   // the programs for sockets that stayed there are attached
+  bool left_ = false;   // the programs for sockets that stayed in that cgroup are attached
   Fd client_netns_;
   mutable Heard heard_;
-  std::mutex mutex_;  // links and cgroups: nodes may start while others are detached
+  std::mutex mutex_;  // protects links and cgroups: nodes may start while others are detached
   bool detached_ = false;
   CallTables calls_;
   EntryProbes entries_;
   std::vector<kernel::FunctionLink> probes_;
   Fd sys_exit_;
-  std::vector<Fd> limit_links_;
   std::vector<Fd> cgroup_links_;
   std::vector<kernel::PortLink> ports_;
   Fd loopback_;

@@ -1,4 +1,4 @@
-// The loaded kernel programs of one schedule: conditions (inject.bpf.c) and partitions (network.bpf.c), their maps and
+// The loaded BPF programs of a schedule: conditions (inject.bpf.c) and partitions (network.bpf.c), with their maps and
 // links.
 #pragma once
 
@@ -14,34 +14,40 @@
 
 namespace rose::inject {
 
-inline constexpr std::size_t kMostChangedCalls = 65'536;  // that are remembered
+inline constexpr std::size_t kMostChangedCalls = 65'536;  // limit for remembered calls
 
 class Programs {
  public:
-  // Loads what the plan needs; nothing is attached yet.
+  // Loads what the plan needs; attaches nothing.
   [[nodiscard]] static Result<std::unique_ptr<Programs>> load(const Plan& plan);
   virtual ~Programs() = default;
 
   [[nodiscard]] virtual SharedArrays arrays() = 0;
-  // A descriptor that gets readable when a kernel program made a transition; drain() empties it.
+  // Becomes readable when a BPF program has made a transition; drain() empties it.
   [[nodiscard]] virtual int notice_fd() const = 0;
   virtual void drain() = 0;
 
-  // After the State has been written. `agent`: the file of the nodes' JVM agent, if the plan has methods.
+  // Call it after the State has been written. `agent`: the file of the JVM agent if the plan has methods.
   [[nodiscard]] virtual Result<void> attach(deploy::Deployment& deployment, const std::filesystem::path& agent) = 0;
-  // A node's cgroup may become known only when it starts (attached systems).
+  // Adds a node's cgroup, which may be known only when the node starts (attached systems).
   [[nodiscard]] virtual Result<void> add_node(const deploy::NodeInfo& node) = 0;
   virtual void set_main(std::size_t node, pid_t pid) = 0;
-  // Processes of an attached node were found: what they listen on is theirs, wherever their sockets were made.
+  // Processes of an attached node were found: assigns the addresses at which they listen to it, wherever their sockets
+  // were created.
   [[nodiscard]] virtual Result<void> add_sockets(const deploy::NodeInfo& node, const std::vector<pid_t>& pids) = 0;
+
+  // Returns when no packet is under way any more that a partition's program has let pass before: it has arrived, or is
+  // lost.
+  [[nodiscard]] virtual Result<void> wait_for_packets() = 0;
 
   // The thread is inside a call that counts for these conditions when it returns.
   virtual void tag(pid_t tid, int syscall, const std::vector<std::uint32_t>& conditions) = 0;
   virtual void untag(pid_t tid) = 0;
-  // The thread makes a call again that a signal had interrupted: `ip` behind its instruction. Answers yes once.
+  // True if the thread repeats a call that a signal had interrupted; `ip`: address after its instruction. Returns true
+  // once.
   virtual bool take_restart(pid_t tid, int syscall, std::uint64_t ip) = 0;
 
-  // The call at which the override backend fired a fault, in words; "" when it did not.
+  // The call at which the override backend fired a fault; "" if it did not.
   [[nodiscard]] virtual std::string fired_at(std::size_t chain) const = 0;
   // The calls that the override backend changed, by fault; drain() reads them.
   struct Changed {
@@ -50,7 +56,7 @@ class Programs {
     int syscall = 0;
   };
   [[nodiscard]] virtual std::vector<std::pair<std::size_t, Changed>> changed() const = 0;
-  // Packets that a partition has stopped so far, and how many of them were answered.
+  // Packets that a partition has dropped so far, and how many of them were answered.
   struct Stopped {
     std::uint64_t packets = 0;
     std::uint64_t rejected = 0;
@@ -62,15 +68,9 @@ class Programs {
     HoldCounts held;
   };
   [[nodiscard]] virtual Carried carried(std::size_t chain) const = 0;
-  // A disk that a fault may fill: ahead of that.
-  [[nodiscard]] virtual Result<void> watch_disk(dev_t device) = 0;
-  // How often calls of the node failed because a process may have no further descriptor, or because the disk has no
-  // room; only while the plan lacks() either.
-  [[nodiscard]] virtual std::uint64_t descriptors_lacked(std::size_t node) const = 0;
-  [[nodiscard]] virtual std::uint64_t room_lacked(std::size_t node, dev_t device) const = 0;
-  // What was copied of the threads that the fault hit.
+  // The recorded state of affected threads.
   [[nodiscard]] virtual std::vector<const rose_stack*> stacks(std::size_t chain) const = 0;
-  // Of a thread that stands in the kernel.
+  // For a thread that is in the kernel.
   [[nodiscard]] virtual Result<std::array<std::uint64_t, 17>> registers(pid_t tid) const = 0;
   virtual void detach() = 0;
 };

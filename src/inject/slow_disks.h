@@ -1,4 +1,4 @@
-// Disks that are slow for a while: the disk that each node needs, and how fast it is. When, the injector says.
+// Slow disks: the disk that each needs, and its speed. The injector decides when.
 #pragma once
 
 #include <cstddef>
@@ -16,25 +16,25 @@
 
 namespace rose::inject {
 
-// Can this be done to this node, on this machine, together with what else the schedule asks for?
+// Checks that the fault is possible for this node on this machine, given the rest of the schedule.
 [[nodiscard]] Result<void> check_slow(const schedule::Schedule& schedule, const schedule::Fault& fault,
                                       const config::Node& node);
 
 class SlowDisks {
  public:
   explicit SlowDisks(const Plan& plan) : plan_(plan) {}
-  // Ahead of the nodes' start, as fast as they can be, and of other disks of the same folders.
+  // Call before the nodes start, and before other disks of the same folders are created. Disks start at full speed.
   [[nodiscard]] Result<void> prepare(deploy::Deployment& deployment);
   void begin(std::size_t fault, std::size_t node);
   void end(std::size_t fault);
-  // For people, and how many requests had to wait.
+  // A description, and the number of delayed requests.
   [[nodiscard]] std::pair<std::string, std::uint64_t> told(std::size_t fault) const;
 
  private:
   struct Slow {
     std::size_t node = 0;
     bool on = false;
-    deploy::PacedFile::Told before, after;  // what the disk had told when it began, and when it ended
+    deploy::PacedFile::Told before, after;  // counters of the disk when the fault began and ended
   };
   [[nodiscard]] deploy::PacedFile& disk(std::size_t fault) const;
   void set(deploy::PacedFile& disk);

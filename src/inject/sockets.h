@@ -1,4 +1,4 @@
-// The addresses and ports of a process's sockets, from /proc.
+// Addresses and ports of a process's sockets, from /proc.
 #pragma once
 
 #include <sys/types.h>
@@ -11,18 +11,18 @@
 
 namespace rose::inject {
 
-// TCP and UDP, both families; an unbound address (0.0.0.0, ::) as sixteen zeros.
+// TCP and UDP, IPv4 and IPv6; an unspecified address (0.0.0.0, ::) as sixteen zeros.
 [[nodiscard]] std::vector<rose_endpoint> endpoints_of(pid_t pid);
 
-// The other side of a connected TCP or UDP socket.
+// The peer of a connected TCP or UDP socket.
 struct SocketPeer {
   rose_endpoint endpoint{};
   std::string protocol;  // "tcp"
 };
 [[nodiscard]] std::optional<SocketPeer> peer_of(pid_t pid, int fd);
 
-// The socket that a thread waits on in the kernel: in a call of one socket, or in a poll of nothing else.
-// "recvfrom", 7.
+// The socket that a thread waits for in the kernel: in a call on one socket, or in a poll of only that one. "recvfrom",
+// 7.
 struct SocketWait {
   std::string call;
   int fd = -1;

@@ -26,11 +26,11 @@ namespace {
 
 constexpr std::size_t kBytes = sizeof rose_stack::words;
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kMostThreads = 4;  // of a process that is hit as a whole
+constexpr std::size_t kMostThreads = 4;  // threads of a process that is affected as a whole
 constexpr std::int64_t kOneNs = 2 * kSecond, kAllNs = 10 * kSecond;
-constexpr std::size_t kMostThreadsSeen = 128;  // to see which of them run
+constexpr std::size_t kMostThreadsSeen = 128;  // threads examined to find running ones
 constexpr std::int64_t kStillNs =
-    20'000'000;  // until a thread that gets SIGSTOP stands still: so much later the process is killed
+    20'000'000;  // how long a thread may take to stop after SIGSTOP, by which the kill is delayed
 constexpr std::size_t kStackPointer = 7;
 constexpr long kOverlayMagic = 0x794c7630;
 
@@ -63,7 +63,7 @@ bool take_number(std::string_view& text, Number& number, int base) {
   text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
   return true;
 }
-// The process got SIGSTOP; true: this thread of it stands still.
+// Called after SIGSTOP; returns true if this thread of the process has stopped.
 bool stands_still(pid_t pid, pid_t tid) {
   for (const std::int64_t until = monotonic_ns() + kStillNs; monotonic_ns() < until;
        std::this_thread::sleep_for(std::chrono::microseconds(200))) {
@@ -79,7 +79,7 @@ struct OneThread {
   bool running = false;
 };
 
-// The likely one first, then those that run, as they do what the process does, then the main one and the oldest others.
+// The likely thread first, then running ones, because they do the work, then the main and the oldest threads.
 std::vector<OneThread> threads_of(pid_t pid, pid_t likely) {
   const std::string folder = fmt::format("/proc/{}/task", pid);
   std::vector<pid_t> tids;
@@ -105,7 +105,7 @@ std::vector<OneThread> threads_of(pid_t pid, pid_t likely) {
   return threads;
 }
 
-// Is this the file that was mapped? Layered file systems number their files anew.
+// True if this is the file that was mapped. Layered file systems assign new inode numbers.
 bool is_file(const std::string& path, std::uint64_t inode) {
   struct stat status = {};
   if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
@@ -124,8 +124,8 @@ bool in_file(const schedule::Frame& frame, std::string_view name) {
   return std::string_view(frame.module).substr(frame.module.rfind('/') + 1).starts_with(name);
 }
 
-// Java's frames stand where the JVM's code, made at run time or its own, begins; outside of them is only how the JVM
-// runs them. At a place in a method the agent's own frames are of no interest.
+// Java frames replace the native frames from where code of the JVM, generated or its own, begins; frames outside show
+// only how the JVM runs them. At a location in a method, the agent's own frames are omitted.
 void put_java(std::vector<schedule::Frame>& frames, const std::vector<jvm::JavaFrame>& java) {
   const bool in_agent =
       std::any_of(frames.begin(), frames.end(), [](const auto& frame) { return in_file(frame, "rose-jvm.so"); });
@@ -136,7 +136,7 @@ void put_java(std::vector<schedule::Frame>& frames, const std::vector<jvm::JavaF
   for (const jvm::JavaFrame& one : java) frames.push_back({one.function, one.file, one.line, {}, 0});
 }
 
-// Frames of a language whose runtime alone can name them: which; "" there are none.
+// The language of frames that only its runtime can name; "" if there are none.
 std::string_view language_of(const std::vector<schedule::Frame>& frames) {
   for (const auto& frame : frames) {
     const std::string_view language = symbols::language_run_by(frame.module);
@@ -146,7 +146,7 @@ std::string_view language_of(const std::vector<schedule::Frame>& frames) {
   return {};
 }
 
-// When the frames that language_of speaks of can be told.
+// The condition under which such frames can be named.
 std::string_view told_when(std::string_view language) {
   if (language == "Python") return "where it runs with -X perf (3.12 or later)";
   if (language == "JavaScript") return "where it runs with --perf-basic-prof --interpreted-frames-native-stack";
@@ -255,8 +255,8 @@ void Stacks::take_process(std::size_t chain, const Process& process, const std::
   }
 }
 
-// A thread that runs has no registers that anybody else could see. A JVM says where its own are. Others are stopped
-// where they die anyway, a moment later.
+// The registers of a running thread cannot be read. A JVM can report the stacks of its threads. Others are stopped
+// first, since they are about to be killed anyway.
 void Stacks::take_running(std::size_t chain, Process& process, pid_t tid, const std::string& why) {
   if (!more_of(chain)) return;
   TakenStack taken;
@@ -272,7 +272,7 @@ void Stacks::take_running(std::size_t chain, Process& process, pid_t tid, const 
       take(chain, process.pid, tid, why, true);
       return;
     }
-    // It is waited for once: the process is to die now.
+    // Wait only once, because the process is to be killed now.
     process.killed = false;
   }
   if (!wanted(chain)) return;
@@ -354,7 +354,7 @@ schedule::Stack Stacks::tell_one(TakenStack taken, std::size_t node, const std::
   const std::string_view language = language_of(stack.frames);
   if (!taken.java.frames.empty()) {
     put_java(stack.frames, taken.java.frames);
-    stack.incomplete = std::move(taken.java.missing);  // what the JVM's own frames lack is of no interest
+    stack.incomplete = std::move(taken.java.missing);  // missing native frames inside the JVM do not matter
   } else if (!taken.java.missing.empty()) {
     add_reason(stack.incomplete, taken.java.missing);
   } else if (language == "Java" && (node >= plan_.java_stacks.size() || !plan_.java_stacks[node])) {
@@ -363,8 +363,7 @@ schedule::Stack Stacks::tell_one(TakenStack taken, std::size_t node, const std::
                "by a `command` that is "
                "java or `sources` that are .java files");
   } else if (!language.empty() && !has_runtime_names(stack.frames)) {
-    // One of the runtime's helpers may do what was asked for elsewhere: file I/O of Node.js is done by a pool of
-    // threads.
+    // Another thread of the runtime may do the work: Node.js performs file I/O in a thread pool.
     add_reason(
         stack.incomplete,
         taken.snapshot.runtime_list.empty()
@@ -380,7 +379,7 @@ Stacks::Told Stacks::tell(const std::vector<std::vector<pid_t>>& living,
   const std::lock_guard lock(mutex_);
   const auto until = monotonic_ns() + kAllNs;
   Told told;
-  std::map<std::size_t, std::vector<jvm::JavaStack>> noted;  // by node: what its JVMs noted themselves
+  std::map<std::size_t, std::vector<jvm::JavaStack>> noted;  // by node: what its JVMs recorded themselves
   const auto java_of = [&](std::size_t node, TakenStack& taken) {
     if (jvms_ == nullptr || node >= plan_.java_stacks.size() || !plan_.java_stacks[node]) return;
     const auto [known, fresh] = noted.try_emplace(node);

@@ -1,6 +1,6 @@
-// The stacks of the threads that faults hit. What the kernel programs copied on the spot, or is copied here of a thread
-// that is held in a call or stopped, becomes frames once the run is over; files are looked up as the process saw them.
-// A fault's first few firings.
+// Stacks of threads affected by faults. BPF programs copy them at the moment, or they are copied here while a thread is
+// held in a call or stopped. They are converted to frames after the run, with files as the process saw them. For the
+// first few firings of each fault.
 #pragma once
 
 #include <sys/types.h>
@@ -25,48 +25,48 @@
 namespace rose::inject {
 
 struct TakenStack {
-  std::int64_t at_ns = 0;  // of the monotonic clock
+  std::int64_t at_ns = 0;  // CLOCK_MONOTONIC
   int pid = 0, tid = 0;
-  std::optional<std::size_t> node;  // where it is not the fault's own
+  std::optional<std::size_t> node;  // if it differs from the fault's node
   std::string thread;
   std::string why;
-  symbols::Snapshot snapshot;         // its maps' files are still to be found
-  std::vector<std::uint64_t> inodes;  // beside the maps
+  symbols::Snapshot snapshot;         // the files of its maps still have to be found
+  std::vector<std::uint64_t> inodes;  // in parallel to the maps
   std::string missing;                // what could not be copied
-  jvm::JavaStack java;                // what a JVM's agent said of it
+  jvm::JavaStack java;                // what a JVM's agent reported
 };
 
-// What a kernel program wrote down. It may be damaged: nothing of it is trusted.
+// Reads what a BPF program recorded. It may be damaged and is not trusted.
 [[nodiscard]] TakenStack read_stack(const rose_stack& stack);
-// Executable memory in the text of /proc/PID/maps.
+// Adds the executable mappings in the text of /proc/PID/maps.
 void note_maps(std::string_view text, TakenStack& taken);
 
 class Stacks {
  public:
-  // `programs` outlives it.
+  // `programs` must outlive it.
   Stacks(const Plan& plan, Programs& programs);
-  // JVMs' agents leave their files there. `jvms` outlives it.
+  // The source of the JVM agents' files. `jvms` must outlive it.
   void connect(const jvm::Session& jvms) { jvms_ = &jvms; }
 
-  // The thread stands in the kernel: held in a call, or stopped. From any thread.
+  // For a thread that is in the kernel: held in a call, or stopped. Thread-safe.
   void take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why);
-  // A few threads of a process, the one that is `likely` to have to do with the fault first, then those that run: ahead
-  // of a signal, or when they have been stopped. Then no JVM answers any more. `killed`: the signal leaves nothing of
-  // the process, so where one of them runs it may be stopped before, for 20 ms at most (a busy machine lets it run only
-  // then), to see where.
+  // For a few threads of a process, first the one that is `likely` related to the fault, then running ones. Call it
+  // before a signal is sent, or when they have been stopped; JVMs do not respond after that. `killed`: the signal ends
+  // the process, so a running thread may be stopped before, for at most 20 ms (it runs only then on a busy machine), to
+  // read its stack.
   struct Process {
     pid_t pid = 0;
-    pid_t likely = 0;  // 0: nobody knows
+    pid_t likely = 0;  // 0: unknown
     bool stopped = false, killed = false;
   };
   void take_process(std::size_t chain, const Process& process, const std::string& why);
-  // A thread that waits in the kernel, of any node. False: there are enough of this fault.
+  // For a thread that waits in the kernel, on any node. Returns false if there are enough stacks of this fault.
   bool take_waiting(std::size_t chain, std::size_t node, pid_t pid, pid_t tid, const std::string& why);
-  // A process of the node lives: its root is remembered for when none does.
+  // Keeps the root directory of a living process of the node, for when none is left.
   void note_root(std::size_t node, pid_t pid);
 
-  // Frames of all that was taken so far, of each chain; `living`: the nodes' processes by now. `why`: of what kernel
-  // programs took.
+  // The frames of everything recorded so far, by chain. `living`: the nodes' current processes. `why`: descriptions for
+  // what BPF programs recorded.
   using Told = std::map<std::size_t, std::vector<schedule::Stack>>;
   [[nodiscard]] Told tell(const std::vector<std::vector<pid_t>>& living,
                           const std::function<std::size_t(std::size_t)>& node_of,
@@ -77,7 +77,7 @@ class Stacks {
   void take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why, bool stopped,
             std::optional<std::size_t> node = {});
   void take_running(std::size_t chain, Process& process, pid_t tid, const std::string& why);
-  // Fewer of this fault are taken than are told.
+  // True if more stacks of this fault are wanted.
   [[nodiscard]] bool more_of(std::size_t chain);
   void ask_java(pid_t tid, std::string_view maps, TakenStack& taken);
   [[nodiscard]] schedule::Stack tell_one(TakenStack taken, std::size_t node, const std::vector<pid_t>& living,

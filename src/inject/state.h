@@ -1,5 +1,5 @@
-// The state of one armed schedule in memory that the kernel programs share, and userspace's hand in it. Every step is
-// bpf/inject.h's, done with atomics: callable from any thread, no lock.
+// The state of an armed schedule in memory shared with BPF programs, for user space. Every step is a function of
+// bpf/inject.h that uses atomics: callable from any thread without a lock.
 #pragma once
 
 #include <atomic>
@@ -14,29 +14,29 @@
 
 namespace rose::inject {
 
-// Where the arrays stand: mapped BPF maps, or plain memory in tests.
+// The arrays: mapped BPF maps, or ordinary memory in tests.
 struct SharedArrays {
   rose_chain* chains = nullptr;
   rose_condition* conditions = nullptr;
   rose_word* edges = nullptr;
-  rose_word* groups = nullptr;  // by group number, 0 unused
+  rose_word* groups = nullptr;  // by group number; 0 is unused
   rose_settings* settings = nullptr;
   rose_role* roles = nullptr;
 };
 
 class State {
  public:
-  // Copies the plan's chains, conditions and edges into the arrays.
+  // Copies the plan's chains, conditions and edges to the arrays.
   State(const Plan& plan, SharedArrays arrays);
 
-  // Called after each transition made from userspace (it may be the kernel's turn to have something done).
+  // Called after each transition made by user space, because something may have to be carried out.
   void on_change(std::function<void()> ring) { ring_ = std::move(ring); }
 
   [[nodiscard]] const rose_chain& chain(std::size_t i) const { return arrays_.chains[i]; }
   [[nodiscard]] const rose_condition& condition(std::size_t i) const { return arrays_.conditions[i]; }
   [[nodiscard]] rose_settings& settings() { return *arrays_.settings; }
 
-  // Snapshots of single words that others write meanwhile.
+  // Snapshots of single words that others may be changing.
   [[nodiscard]] std::uint32_t state(std::size_t chain) const { return load(arrays_.chains[chain].state); }
   [[nodiscard]] std::uint64_t progress(std::size_t chain) const { return load(arrays_.chains[chain].progress); }
   [[nodiscard]] std::uint64_t opened_ns(std::size_t chain) const { return load(arrays_.chains[chain].opened_ns); }
@@ -44,46 +44,46 @@ class State {
   [[nodiscard]] std::uint64_t until_ns(std::size_t chain) const { return load(arrays_.chains[chain].until_ns); }
   [[nodiscard]] std::uint64_t met_ns(std::size_t condition) const { return load(arrays_.conditions[condition].met_ns); }
   [[nodiscard]] std::uint64_t armed_ns(std::size_t chain) const { return load(arrays_.chains[chain].armed_ns); }
-  // How much of what must come before an event has not.
+  // How many predecessors of an event have not happened yet.
   [[nodiscard]] std::uint32_t turn_left(std::size_t chain) const { return load(arrays_.chains[chain].after_left); }
   [[nodiscard]] std::uint64_t seen(std::size_t chain) const { return load(arrays_.chains[chain].seen); }
   [[nodiscard]] std::uint64_t injected(std::size_t chain) const { return load(arrays_.chains[chain].injected); }
 
-  // The condition's fault is not over, and the condition still ahead or current.
+  // True if the condition's fault is not over, and the condition is current or still ahead.
   [[nodiscard]] bool pending(std::size_t condition) const;
   [[nodiscard]] bool is_current(std::size_t condition) const;
-  // When the condition became the current one; 0: it counts from the very beginning. Nothing while the stamp isn't
-  // written yet: who writes it rings afterwards.
+  // When the condition became the current one; 0: it counts from the beginning. Nothing while the time stamp is not
+  // written yet; its writer notifies afterwards.
   [[nodiscard]] std::optional<std::uint64_t> current_since(std::size_t condition) const;
 
-  // Index + 1 of the node a chain is about, 0 while that is a role nobody had when its conditions were met; of the node
-  // that has a role now.
+  // Index + 1 of the node that a chain concerns; 0 if it is a role that no node had when its conditions were met.
+  // holder(): of the node that currently has a role.
   [[nodiscard]] std::uint32_t node(std::size_t chain) const { return rose_chain_node(&arrays_.chains[chain]); }
-  // Of a chain that has fired: it is known then.
+  // For a chain that has fired, whose node is known.
   [[nodiscard]] std::size_t node_of(std::size_t chain) const;
   [[nodiscard]] std::uint32_t holder(std::size_t role) const { return load(arrays_.roles[role].holder); }
-  // Does `where` (a node, a role, what a chain is bound to, ROSE_ANY_NODE) mean this node now?
+  // True if `where` (a node, a role, what a chain is bound to, ROSE_ANY_NODE) currently refers to this node.
   [[nodiscard]] bool is_there(std::uint32_t where, std::size_t node) const;
 
-  // One match of a condition, if it is the current one, by this node (where one did). True when the chain's last was
-  // met by it.
+  // Counts one match of a condition if it is the current one, on this node (if any). Returns true if it was the last
+  // one of the chain.
   bool count(std::size_t condition, std::uint32_t pid, std::uint32_t tid, std::uint64_t now,
              std::uint32_t node = ROSE_ANY_NODE);
-  // Its conditions are met, and nobody had its role then: goes on if somebody has it now.
+  // Its conditions are met but no node had its role then: continues if a node has it now.
   bool settle(std::size_t chain, std::uint32_t pid, std::uint32_t tid, std::uint64_t now);
-  // Fires a chain; false when it was fired already, its group has another winner, or nobody has its role. Opens what
-  // comes `after`.
+  // Fires a chain. Returns false if it has already fired, another one of its group has fired, or no node has its role.
+  // Opens the chains that come `after`.
   bool fire(std::size_t chain, std::uint32_t pid, std::uint32_t tid, std::uint64_t now);
-  // The workload began.
+  // The workload has begun.
   void begin(std::uint64_t now);
-  // Ends a partition now; what ended earlier stays so.
+  // Ends a partition now; no effect if it has already ended.
   void end(std::size_t chain, std::uint64_t now);
 
   std::uint64_t add_seen(std::size_t chain) { return __sync_add_and_fetch(&arrays_.chains[chain].seen, 1); }
   std::uint64_t add_injected(std::size_t chain, std::uint64_t n = 1) {
     return __sync_add_and_fetch(&arrays_.chains[chain].injected, n);
   }
-  // Another of the chain's group has fired.
+  // True if another chain of its group has fired.
   [[nodiscard]] bool lost(std::size_t chain) const;
 
  private:

@@ -1,4 +1,4 @@
-// Steps of the workload that the schedule's order names: each is made once, when the order lets it happen.
+// Steps of the workload in the schedule's order. Each is made once, when the order allows it.
 #pragma once
 
 #include <functional>

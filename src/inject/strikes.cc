@@ -1,6 +1,5 @@
 #include "inject/strikes.h"
 
-#include <poll.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -8,7 +7,6 @@
 
 #include "inject/fault_words.h"
 #include "inject/time_zero.h"
-#include "kernel/processes.h"
 #include "kernel/syscalls.h"
 
 namespace rose::inject {
@@ -34,7 +32,7 @@ deploy::Scope Strikes::scope_of(std::size_t i) const {
   return plan_.chains[i].fault->scope == schedule::Scope::all ? deploy::Scope::all : deploy::Scope::main;
 }
 
-// The processes that a process fault is about.
+// The processes that a process fault affects.
 std::vector<pid_t> Strikes::targets(std::size_t i) const {
   const auto& chain = plan_.chains[i];
   if (chain.fault->scope == schedule::Scope::all) return deployment_->processes(state_.node_of(i));
@@ -64,77 +62,41 @@ void Strikes::on_end(std::size_t node) {
     if (state_.state(i) == ROSE_FIRED && state_.node_of(i) == node && !follows_[i].nobody) lose_power(i);
 }
 
-// Ahead of the signal, or right after the kernel has sent it. Who ignores it may end for reasons of its own.
-void Strikes::watch_end(std::size_t i, pid_t pid, int signal) {
-  if (signal != SIGKILL && kernel::ignores(pid, signal)) return;
-  Fd pidfd = kernel::open_pidfd(pid);
-  const std::lock_guard lock(watching_);
-  if (signal == SIGKILL || !pidfd) ended_.insert(i);
-  else signalled_[i].push_back(std::move(pidfd));
-}
-
-void Strikes::look() {
-  const std::lock_guard lock(watching_);
-  for (const auto& [chain, processes] : signalled_)
-    for (const Fd& process : processes) {
-      pollfd one{process.get(), POLLIN, 0};
-      if (::poll(&one, 1, 0) > 0) ended_.insert(chain);
-    }
-  signalled_.clear();
-}
-
-bool Strikes::ended_some(std::size_t i) const {
-  const std::lock_guard lock(watching_);
-  if (ended_.contains(i)) return true;
-  const auto known = signalled_.find(i);
-  if (known == signalled_.end()) return false;
-  return std::any_of(known->second.begin(), known->second.end(), [](const Fd& process) {
-    pollfd one{process.get(), POLLIN, 0};
-    return ::poll(&one, 1, 0) > 0;
-  });
-}
-
-// Ends the node. The process that met the last condition may have been signalled by the kernel already.
+// Ends the node. The kernel may already have signalled the process that met the last condition.
 bool Strikes::crash(std::size_t i, int signal, pid_t caller) {
   const auto& chain = plan_.chains[i];
   const auto done = static_cast<pid_t>(state_.chain(i).signalled);
   const auto pids = targets(i);
   follows_.struck(i, pids);
-  // The whole node and its main process are the deployment's to kill; others are signalled one by one.
+  // The deployment kills the whole node or its main process; other processes are signalled one by one.
   const bool at_once = signal == SIGKILL && chain.fault->scope != schedule::Scope::others;
-  // A parent that lives on would see that its child was stopped.
+  // A surviving parent would notice that its child was stopped.
   take_from_outside(i, pids, at_once);
   std::uint64_t count = 0;
   bool hit = false;
   if (at_once) {
     if (auto ok = deployment_->signal(state_.node_of(i), scope_of(i), signal); !ok) {
-      // The one that was killed on the spot may have been the last: nothing is left to signal.
+      // The process that was killed directly may have been the last one, so there is nothing left to signal.
       if (ok.error().kind != ErrorKind::inconclusive) follows_.trouble(i, ok.error());
     }
     count = pids.size();
-    if (count > 0 || done != 0) {
-      const std::lock_guard lock(watching_);
-      ended_.insert(i);
-    }
     hit = chain.fault->scope == schedule::Scope::all || std::find(pids.begin(), pids.end(), caller) != pids.end();
   } else {
-    if (done != 0) watch_end(i, done, signal);
     for (const pid_t pid : pids) {
-      if (pid == done) continue;
-      watch_end(i, pid, signal);
-      if (::kill(pid, signal) != 0) continue;
+      if (pid == done || ::kill(pid, signal) != 0) continue;
       ++count;
       hit = hit || pid == caller;
     }
   }
-  // Killed on the spot and gone from the list, or still in it: it is one either way.
+  // The process that was killed directly counts once, whether or not it is still in the list.
   const bool listed = std::find(pids.begin(), pids.end(), done) != pids.end();
   if (done != 0 && listed && at_once) --count;
-  // A syscall fault with then = "crash" counts the calls it changed, which the supervisor has done.
+  // A syscall fault with then = "crash" counts changed calls, which the supervisor has done.
   if (chain.data.kind == ROSE_CHAIN_CRASH) state_.add_injected(i, count);
   if (done == 0 && count == 0) follows_[i].nobody = true;
   follows_.detail(i, fmt::format("{} to {} of {}", kernel::signal_name(signal),
                                  processes_text(count + (done != 0 ? 1 : 0)), name_of(i)));
+  follows_[i].complete = true;
   return hit;
 }
 
@@ -154,12 +116,12 @@ void Strikes::pause(std::size_t i) {
   const auto pids = targets(i);
   if (pids.empty() && state_.chain(i).signalled == 0) {
     follows_[i].nobody = true;
+    follows_[i].complete = true;
     return;
   }
   follows_[i].paused = true;
   follows_.struck(i, pids);
   if (auto ok = deployment_->pause(state_.node_of(i), scope_of(i)); !ok) follows_.trouble(i, ok.error());
-  else ++follows_[i].changed;
   take_from_outside(i, pids, false);
   paused(i, pids.size());
 }
@@ -175,8 +137,8 @@ Strikes::Met Strikes::last_met_by(std::size_t i) const {
   return {};
 }
 
-// Of a process fault that nothing in the node brought about, or not in the node it is about: of the process that met a
-// condition of it last, else of the main process, if it is among them.
+// For a process fault whose trigger was outside the node: takes the stack of the process that last met one of its
+// conditions, or else of the main process, if it is affected.
 void Strikes::take_from_outside(std::size_t i, const std::vector<pid_t>& pids, bool killed) {
   const bool outside =
       plan_.stacks != 0 && state_.chain(i).signalled == 0 && !plan_.chains[i].call && programs_.stacks(i).empty();
@@ -195,13 +157,14 @@ void Strikes::take_from_outside(std::size_t i, const std::vector<pid_t>& pids, b
 void Strikes::paused(std::size_t i, std::size_t count) {
   state_.add_injected(i, std::max<std::size_t>(count, 1) - (state_.chain(i).signalled != 0 ? 1 : 0));
   follows_.detail(i, fmt::format("{} of {} stopped", processes_text(count), name_of(i)));
+  follows_[i].complete = true;
   host_.paused(state_.node_of(i), static_cast<pid_t>(state_.chain(i).pid));
 }
 
 void Strikes::end_pause(std::size_t i) {
   auto& follow = follows_[i];
   if (!follow.paused.exchange(false)) return;
-  // Another pause of the same kind may still be on.
+  // Another pause of the same kind may still be in effect.
   bool other = false;
   for (std::size_t k = 0; k < plan_.schedule.faults.size(); ++k) {
     other = other || (k != i && follows_[k].paused && state_.node_of(k) == state_.node_of(i) &&
@@ -209,7 +172,7 @@ void Strikes::end_pause(std::size_t i) {
   }
   if (!other) {
     if (auto ok = deployment_->resume(state_.node_of(i), scope_of(i)); !ok) follows_.trouble(i, ok.error());
-    // What the kernel program stopped on the spot, if it still is the node's.
+    // The process that the BPF program stopped directly, if it still belongs to the node.
     const auto stopped = static_cast<pid_t>(state_.chain(i).signalled);
     const auto pids = deployment_->processes(state_.node_of(i));
     if (stopped != 0 && std::find(pids.begin(), pids.end(), stopped) != pids.end()) ::kill(stopped, SIGCONT);
@@ -226,17 +189,17 @@ bool Strikes::crash_now(std::size_t i, pid_t tgid, int signal) {
 bool Strikes::pause_now(std::size_t i, pid_t tgid) {
   follows_[i].acted = true;
   const auto pids = targets(i);
-  if (pids.empty()) return false;
+  if (pids.empty()) {
+    follows_[i].complete = true;
+    return false;
+  }
   follows_[i].paused = true;
   follows_.struck(i, pids);
   if (plan_.chains[i].fault->scope == schedule::Scope::all) {
-    // Not waiting until all stand still: the caller here does so only in its held call.
+    // Do not wait until all processes have stopped, because the caller itself stops only in its held call.
     if (auto ok = deployment_->pause_at_once(state_.node_of(i)); !ok) follows_.trouble(i, ok.error());
-    else ++follows_[i].changed;
   } else if (auto ok = deployment_->pause(state_.node_of(i), deploy::Scope::main); !ok) {
     follows_.trouble(i, ok.error());
-  } else {
-    ++follows_[i].changed;
   }
   paused(i, pids.size());
   return std::find(pids.begin(), pids.end(), tgid) != pids.end();

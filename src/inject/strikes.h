@@ -1,18 +1,15 @@
-// Crashes and pauses of nodes, carried out: by the node's worker, by the supervisor that holds the call ahead of which
-// they come, or by who hears first that a process has ended. When, the injector says.
+// Carries out crashes and pauses of nodes: in the node's worker, in the supervisor that holds the triggering call, or
+// in the thread that first learns that a process has ended. The injector decides when.
 #pragma once
 
 #include <sys/types.h>
 
 #include <functional>
-#include <map>
 #include <mutex>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/fd.h"
 #include "base/result.h"
 #include "deploy/deployment.h"
 #include "inject/follow.h"
@@ -27,40 +24,36 @@ namespace rose::inject {
 class Strikes {
  public:
   struct Host {
-    std::function<void(std::size_t node, pid_t pid)> paused;  // a node was
-    std::function<void(std::size_t chain)> release_calls;     // that supervisors hold
+    std::function<void(std::size_t node, pid_t pid)> paused;  // called when a node was paused
+    std::function<void(std::size_t chain)> release_calls;     // lets supervisors release held calls
   };
   Strikes(const Plan& plan, State& state, Follows& follows, const Programs& programs, Stacks& stacks, Host host)
       : plan_(plan), state_(state), follows_(follows), programs_(programs), stacks_(stacks), host_(std::move(host)) {}
 
-  // Ahead of the nodes' start.
+  // Call before the nodes start.
   [[nodiscard]] Result<void> prepare(deploy::Deployment& deployment);
 
-  // The node is killed from here once the fault has fired; else by the supervisor, before it answers the call.
+  // True if this class kills the node after the fault has fired; otherwise the supervisor does, before it answers the
+  // call.
   [[nodiscard]] bool kills(std::size_t chain) const;
   [[nodiscard]] bool may_pause(std::size_t node) const;
   [[nodiscard]] bool loses_power(std::size_t chain) const {
     return plan_.chains[chain].fault->lose != schedule::Loss::nothing;
   }
 
-  // By the node's worker, or by who hears first that the process which the kernel killed on the spot has ended: the
-  // rest of the node must be gone before it starts again, and the new start be spared.
+  // Called by the node's worker, or by the thread that first learns that the process killed by the kernel has ended:
+  // the rest of the node must be killed before it is restarted, and the new start must be spared.
   void crash_once(std::size_t chain);
-  // A process of the node has ended: what is killed from here is, and loses its power, before it may start again.
+  // A process of the node has ended: completes pending kills and power losses before the node may be restarted.
   void on_end(std::size_t node);
-  // In the node's worker.
+  // Call in the node's worker.
   void pause(std::size_t chain);
-  // In the node's worker, or when that has ended.
+  // Call in the node's worker, or after it has ended.
   void end_pause(std::size_t chain);
 
-  // Ahead of a call of process `tgid`: see FaultActions.
+  // Before a call of process `tgid`: see FaultActions.
   bool crash_now(std::size_t chain, pid_t tgid, int signal);
   bool pause_now(std::size_t chain, pid_t tgid);
-
-  // Looks which of the signalled processes have ended: once, before the nodes are ended in any case.
-  void look();
-  // Of a crash: some process ended by it. Not every signal ends a process.
-  [[nodiscard]] bool ended_some(std::size_t chain) const;
 
  private:
   [[nodiscard]] std::vector<pid_t> targets(std::size_t chain) const;
@@ -68,10 +61,9 @@ class Strikes {
   [[nodiscard]] deploy::Scope scope_of(std::size_t chain) const;
   bool crash(std::size_t chain, int signal, pid_t caller = 0);
   void lose_power(std::size_t chain);
-  void watch_end(std::size_t chain, pid_t pid, int signal);
-  // `killed`: the signal that comes leaves nothing of them.
+  // `killed`: the signal will end them.
   void take_from_outside(std::size_t chain, const std::vector<pid_t>& pids, bool killed);
-  // Who of the fault's own node met a condition of it last, whatever time had to pass after that.
+  // The process of the fault's own node that last met a condition, however long ago.
   struct Met {
     pid_t pid = 0, tid = 0;
   };
@@ -87,9 +79,6 @@ class Strikes {
   deploy::Deployment* deployment_ = nullptr;
   PowerLosses power_;
   std::mutex crashing_;
-  mutable std::mutex watching_;
-  std::map<std::size_t, std::vector<Fd>> signalled_;  // by chain: processes that may live on
-  std::set<std::size_t> ended_;                       // chains that ended some
 };
 
 }  // namespace rose::inject

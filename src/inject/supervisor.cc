@@ -24,7 +24,7 @@
 #include "inject/carry_out.h"
 #include "jvm/stacks_layout.h"
 
-// Linux 6.6: the supervisor's wake-up runs on the caller's processor, which makes an answer four times faster.
+// Linux 6.6: wakes the supervisor on the caller's processor, which makes answers four times faster.
 #ifndef SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
 #define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
@@ -33,7 +33,7 @@
 namespace rose::inject {
 namespace {
 
-constexpr int kAskedPollMs = 1;  // what is delayed meanwhile is due to the millisecond
+constexpr int kAskedPollMs = 1;  // delays meanwhile are accurate to a millisecond
 
 void add_to(int eventfd) {
   const std::uint64_t one = 1;
@@ -43,9 +43,39 @@ void add_to(int eventfd) {
 }  // namespace
 
 struct Supervisor::Decision {
-  const PlannedChain* fault = nullptr;  // null: go on
+  const PlannedChain* fault = nullptr;  // null: continue unchanged
   std::size_t chain = 0;
-  std::optional<std::size_t> turn;  // the event whose turn it has to wait for
+  std::optional<std::size_t> turn;  // the event for whose turn it waits
+};
+
+// While one lives, disarm() waits.
+class Supervisor::Work {
+ public:
+  // Nothing once the supervisor is disarmed.
+  static std::optional<Work> begin(Supervisor& owner) {
+    const std::lock_guard lock(owner.work_mutex_);
+    if (owner.disarmed_) return std::nullopt;
+    ++owner.working_;
+    return Work(owner);
+  }
+  // More of what this one has begun, such as in another thread.
+  [[nodiscard]] Work another() const {
+    const std::lock_guard lock(owner_->work_mutex_);
+    ++owner_->working_;
+    return Work(*owner_);
+  }
+  Work(Work&& other) noexcept : owner_(std::exchange(other.owner_, nullptr)) {}
+  Work& operator=(Work&&) = delete;
+  ~Work() {
+    if (owner_ == nullptr) return;
+    // Notified under the lock: who waits may end the supervisor next.
+    const std::lock_guard lock(owner_->work_mutex_);
+    if (--owner_->working_ == 0) owner_->work_done_.notify_all();
+  }
+
+ private:
+  explicit Work(Supervisor& owner) : owner_(&owner) {}
+  Supervisor* owner_;
 };
 
 class Supervisor::Listener {
@@ -75,7 +105,7 @@ class Supervisor::Listener {
   void wake() { add_to(wake_.get()); }
   [[nodiscard]] bool done() const { return done_; }
 
-  // The whole call with nothing said about its result is what the kernel does itself.
+  // A complete call without a given result is what the kernel does itself.
   static bool needs_no_hand(const schedule::Fault& fault) {
     return fault.effect == schedule::Effect::full && fault.error == 0 && !fault.result &&
            fault.then_do == schedule::ThenDo::nothing;
@@ -88,7 +118,7 @@ class Supervisor::Listener {
   };
 
   void run() {
-    // Signals are for the main thread.
+    // Signals are handled by the main thread.
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, nullptr);
@@ -107,7 +137,7 @@ class Supervisor::Listener {
       if ((watched[0].revents & POLLIN) != 0) {
         receive();
       } else if ((watched[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
-        break;  // nobody is left who could call
+        break;  // no process is left that could make calls
       }
     }
     stop_ = true;
@@ -145,11 +175,11 @@ class Supervisor::Listener {
       const std::lock_guard lock(mutex_);
       held_.emplace(id, chain);
     }
-    // It may have been released or disarmed before it stood in the list.
+    // It may have been released or disarmed before it was in the list.
     let_go();
   }
 
-  // Held calls whose pause or block is over.
+  // Releases held calls whose pause or block is over.
   void let_go() {
     std::vector<std::uint64_t> ids;
     {
@@ -166,13 +196,11 @@ class Supervisor::Listener {
     for (const auto id : ids) go_on(id);
   }
 
-  // False: the caller was killed meanwhile (ENOENT).
-  bool send(seccomp_notif_resp response) {
-    bool sent = false;
-    while (!(sent = ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response) == 0) && errno == EINTR) {
+  // ENOENT: the caller was killed meanwhile.
+  void send(seccomp_notif_resp response) {
+    while (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response) != 0 && errno == EINTR) {
     }
     if (ledger_) ledger_->answered(response.id);
-    return sent;
   }
   void go_on(std::uint64_t id) {
     seccomp_notif_resp response{};
@@ -180,15 +208,15 @@ class Supervisor::Listener {
     response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
     send(response);
   }
-  // True: the caller is told so, or waits for it.
-  bool answer(seccomp_notif_resp response, std::int64_t delay_ns) {
-    if (delay_ns <= 0) return send(response);
-    const bool waits = alive(response.id);
+  void answer(seccomp_notif_resp response, std::int64_t delay_ns) {
+    if (delay_ns <= 0) {
+      send(response);
+      return;
+    }
     const std::lock_guard lock(mutex_);
     delayed_.emplace(static_cast<std::uint64_t>(monotonic_ns()) + static_cast<std::uint64_t>(delay_ns), response);
-    // Workers add to it too, while the thread sleeps.
+    // Workers add to it too while this thread sleeps.
     add_to(wake_.get());
-    return waits;
   }
   [[nodiscard]] bool alive(std::uint64_t id) const {
     return ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
@@ -196,7 +224,7 @@ class Supervisor::Listener {
 
   void receive() {
     seccomp_notif request{};
-    if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &request) != 0) return;  // gone already
+    if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &request) != 0) return;  // it has already ended
     if (ledger_) ledger_->taken(request.id);
     decide(request);
     while (!later_.empty()) {
@@ -207,19 +235,14 @@ class Supervisor::Listener {
   }
 
   void decide(const seccomp_notif& request) {
-    if (request.data.arch != AUDIT_ARCH_X86_64 || owner_.disarmed_) {
+    const auto work = Work::begin(owner_);
+    if (request.data.arch != AUDIT_ARCH_X86_64 || !work) {
       go_on(request.id);
       return;
     }
     std::array<std::uint64_t, 6> arguments{};
     std::copy(std::begin(request.data.args), std::end(request.data.args), arguments.begin());
     auto call = std::make_shared<NotifiedCall>(request.data.nr, static_cast<pid_t>(request.pid), arguments);
-    if (owner_.clocks_ != nullptr && owner_.clocks_->hears(*call)) {
-      seccomp_notif_resp heard{};
-      heard.id = request.id;
-      send(heard);
-      return;
-    }
     const auto decision = owner_.decide(
         *call, [this, id = request.id] { return alive(id); }, own_exec_, main_pid_, request.data.instruction_pointer);
     if (decision.fault == nullptr && decision.turn) {
@@ -229,12 +252,12 @@ class Supervisor::Listener {
       go_on_by_the_clock(*call, request);
     } else {
       hit(decision.chain, *call);
-      carry(decision, call, request.id);
+      carry(decision, call, request.id, *work);
     }
   }
 
-  // A JVM is asked where the caller is. Its agent's thread makes calls of the node's, too, as the JVM looks after its
-  // memory: they must not wait for this one. All others do.
+  // A JVM is asked for the caller's stack. Its agent's thread and threads that manage the JVM's memory make calls of
+  // the node too, and must not wait for this one; all others do.
   void hit(std::size_t chain, NotifiedCall& call) {
     const auto& asked = owner_.plan_.java_stacks;
     if (owner_.node_ >= asked.size() || !asked[owner_.node_]) {
@@ -272,7 +295,7 @@ class Supervisor::Listener {
     return read_file(fmt::format("/proc/{}/comm", tid)).value_or("") == jvm::kAgentThread;
   }
 
-  // Untouched by faults on calls; but its node may have a clock of its own.
+  // Not changed by syscall faults, but its node may have a changed clock.
   void go_on_by_the_clock(NotifiedCall& call, const seccomp_notif& request) {
     const std::uint64_t id = request.id;
     NodeClocks::Answer answer;
@@ -290,7 +313,7 @@ class Supervisor::Listener {
     send(response);
   }
 
-  void carry(const Decision& decision, const std::shared_ptr<NotifiedCall>& call, std::uint64_t id) {
+  void carry(const Decision& decision, const std::shared_ptr<NotifiedCall>& call, std::uint64_t id, const Work& begun) {
     const auto& fault = *decision.fault->fault;
     if (fault.kind == schedule::FaultKind::crash) {
       finish_crash(decision.chain, *call, id, fault.signal, true);
@@ -329,7 +352,7 @@ class Supervisor::Listener {
       }
     }
     auto& worker = workers_.emplace_back();
-    auto thread = start_thread([work, &worker] {
+    auto thread = start_thread([work, &worker, going_on = begun.another()] {
       work();
       worker.done = true;
     });
@@ -338,7 +361,7 @@ class Supervisor::Listener {
       return;
     }
     workers_.pop_back();
-    work();  // the others wait rather than all of it ending
+    work();  // let others wait rather than fail
   }
 
   void respond(std::size_t chain, const schedule::Fault& fault, NotifiedCall& call, std::uint64_t id,
@@ -360,20 +383,19 @@ class Supervisor::Listener {
     } else {
       response.val = done;
     }
-    if (answer(response, fault.delay_ns)) owner_.actions_.had_effect(chain);
+    answer(response, fault.delay_ns);
   }
 
   void finish_crash(std::size_t chain, NotifiedCall& call, std::uint64_t id, int signal, bool go_on_when_spared) {
     const bool hit = owner_.actions_.crash_now(chain, call.tgid(), signal);
-    if (hit) owner_.actions_.had_effect(chain);
-    if (hit && signal == SIGKILL) {  // it dies in this call, which never executes
+    if (hit && signal == SIGKILL) {  // it is killed in this call, which is never executed
       if (ledger_) ledger_->answered(id);
       return;
     }
     seccomp_notif_resp response{};
     response.id = id;
     if (hit || !go_on_when_spared) {
-      // The signal is taken before the call returns to the program; should that handle it, the call has failed.
+      // The signal is delivered before the call returns to the program. If the program handles it, the call has failed.
       response.error = -EINTR;
     } else {
       response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
@@ -383,7 +405,7 @@ class Supervisor::Listener {
 
   Supervisor& owner_;
   const pid_t main_pid_;
-  bool own_exec_ = true;  // the execve of the command, rose's own, may still be to come
+  bool own_exec_ = true;  // rose's own execve of the command may still follow
   Fd listener_;
   std::shared_ptr<Ledger> ledger_;
   Fd wake_;
@@ -394,7 +416,7 @@ class Supervisor::Listener {
   std::map<std::uint64_t, std::size_t> held_;
   std::set<std::size_t> released_;
   std::list<Worker> workers_;
-  std::deque<seccomp_notif> later_;  // came while a JVM was asked
+  std::deque<seccomp_notif> later_;  // arrived while a JVM was asked
   std::thread thread_;
 };
 
@@ -423,8 +445,7 @@ void Supervisor::add_listener(pid_t pid, Fd listener, std::shared_ptr<Ledger> le
   listeners_.remove_if([](const auto& old) { return old->done(); });
   try {
     listeners_.push_back(std::make_unique<Listener>(*this, pid, std::move(listener), std::move(ledger)));
-  } catch (
-      const std::system_error& error) {  // no thread to be had: the caller's own has more to do than to end with it
+  } catch (const std::system_error& error) {  // no thread could be started
     log::warning("calls of node {} cannot be answered, and fail: cannot start a thread: {}", plan_.nodes[node_],
                  error.code().message());
   }
@@ -440,9 +461,16 @@ void Supervisor::release(std::size_t chain) {
 }
 
 void Supervisor::disarm() {
-  disarmed_ = true;
-  const std::lock_guard lock(listeners_mutex_);
-  for (auto& listener : listeners_) listener->wake();
+  {
+    const std::lock_guard lock(work_mutex_);
+    disarmed_ = true;
+  }
+  {
+    const std::lock_guard lock(listeners_mutex_);
+    for (auto& listener : listeners_) listener->wake();
+  }
+  std::unique_lock lock(work_mutex_);
+  work_done_.wait(lock, [this] { return working_ == 0; });
 }
 
 bool Supervisor::is_over(std::size_t chain) const {
@@ -468,11 +496,11 @@ Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<
                                         pid_t main_pid, std::uint64_t ip) {
   const std::lock_guard lock(counting_);
   if (own_exec && call.tid() == main_pid) {
-    // The launcher's only call behind its filter is this one; when it is not selected, the first is the node's.
+    // The launcher's only call after its filter is this one. If it is not selected, the first call belongs to the node.
     own_exec = false;
     if (call.number() == SYS_execve || call.number() == SYS_execveat) return {};
   }
-  // Look first, count afterwards: what was read of a caller that died meanwhile may be anybody's.
+  // Check first, count afterwards: what was read from a caller that died meanwhile may belong to another process.
   std::vector<std::uint32_t> returning;
   for (const auto id : conditions_) {
     if (state_.pending(id) && plan_.conditions[id].call->matches(call)) returning.push_back(id);
@@ -497,14 +525,14 @@ Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<
   }
 
   Decision decision;
-  // A call that a signal interrupted and that is made again was counted, and let go, the first time.
+  // A call that a signal interrupted and that is repeated was counted and passed the first time.
   if (programs_ != nullptr && programs_->take_restart(call.tid(), call.number(), ip)) return {};
 
   for (const auto id : returning) {
     if (comes_too_early(id, call.tid())) decision.turn = plan_.conditions[id].data.chain;
   }
 
-  // What is armed is decided for all before the first fires: one call never opens a fault and meets it too.
+  // Decide for all armed chains before the first one fires, so that a call cannot open a fault and match it too.
   std::vector<std::uint32_t> armed;
   for (const auto id : meant) {
     const auto now = state_.state(id);
@@ -517,7 +545,7 @@ Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<
     const bool is_syscall = fault.kind == schedule::FaultKind::syscall;
     if (is_over(id)) continue;
     const auto seen = state_.add_seen(id);
-    // A call is changed by one fault; another that wanted it too takes the next.
+    // Only one fault changes a call; another one that matches applies to the next call.
     if (seen < chain.call_count || decision.fault != nullptr) continue;
     if (state_.state(id) == ROSE_ARMED) {
       if (!state_.fire(id, static_cast<std::uint32_t>(tgid), static_cast<std::uint32_t>(call.tid()),

@@ -1,5 +1,4 @@
-// Times of a run: now, and when its workload began, by the monotonic clock. All that is told of the run is told since
-// then.
+// Times in a run: now, and when its workload began (CLOCK_MONOTONIC). Results are relative to the latter.
 #pragma once
 
 #include <atomic>
@@ -12,17 +11,17 @@ namespace rose::inject {
 
 inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
-// The monotonic clock, as the shared state has it.
+// CLOCK_MONOTONIC in the form of the shared state.
 inline std::uint64_t now_ns() { return static_cast<std::uint64_t>(monotonic_ns()); }
 
 class TimeZero {
  public:
   void armed(std::uint64_t at) { armed_ns_ = at; }
   void began(std::uint64_t at) { workload_ns_ = at; }
-  // 0: it has not begun.
+  // 0: not begun.
   [[nodiscard]] std::uint64_t workload_ns() const { return workload_ns_; }
 
-  // `at` 0: it did not happen. A run whose workload never began counts from when the schedule was armed.
+  // `at` 0: it did not happen. If the workload never began, times are relative to arming the schedule.
   [[nodiscard]] std::optional<std::int64_t> since(std::uint64_t at) const {
     if (at == 0) return std::nullopt;
     const std::uint64_t began = workload_ns_;

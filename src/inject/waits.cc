@@ -60,7 +60,7 @@ bool Waits::take(std::size_t i) {
   return true;
 }
 
-// The kernel program has sent the thread its signal.
+// Called when the BPF program has sent the thread its signal.
 void Waits::hold(std::size_t i) {
   const auto& shared = state_.chain(i);
   const auto pid = static_cast<pid_t>(shared.pid), tid = static_cast<pid_t>(shared.tid);
@@ -127,7 +127,7 @@ void Waits::end() {
   holder_->stop();
   for (const std::size_t i : plan_.holders) {
     const auto signalled = state_.chain(i).signalled;
-    // It came at the very end, and nobody took it.
+    // It arrived at the very end and was not held.
     if (signalled != 0 && signalled != ROSE_NOT_HELD && holder_->held(i) == Hold::none)
       ::kill(static_cast<pid_t>(signalled), SIGCONT);
   }

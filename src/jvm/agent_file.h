@@ -1,18 +1,14 @@
-// The agent that rose carries inside itself.
+// The JVM agent that is embedded in rose.
 #pragma once
 
 #include <string_view>
 
 namespace rose::jvm {
 
-// A shared library (src/jvm/agent), as it is to stand in a file.
+// The bytes of the shared library (src/jvm/agent).
 [[nodiscard]] std::string_view agent_bytes();
 
-// The function of it that kernel programs are attached to.
+// The function of the agent that the injector's BPF programs are attached to (jvm/agent/stubs.h has all of them).
 inline constexpr const char* kVisitStub = "rose_jvm_visit";
-// The one by which entries of watched methods are told: (name, whether it is let go of).
-inline constexpr const char* kEnterStub = "rose_jvm_enter";
-// The one by which values are told: (value, number of its place).
-inline constexpr const char* kValueStub = "rose_jvm_value";
 
 }  // namespace rose::jvm

@@ -1,5 +1,5 @@
-// Which of a JVM's classes are the application's own, by how `java` is called: what is to be watched where nobody named
-// any.
+// Determines from a `java` command line which classes belong to the application: these are watched if the user names
+// none.
 #pragma once
 
 #include <filesystem>
@@ -8,10 +8,9 @@
 
 namespace rose::jvm {
 
-// Globs of methods ("org.x.*", "Sessions.*") for a command whose first word is java, any options, a main class and its
-// arguments. Of a main class in a package all of its package, shortened to three parts; of one without a package the
-// classes that lie beside it on the class path. None where no main class is named (-jar, an argument file). `folder`:
-// what relative paths begin at.
+// Returns globs of methods ("org.x.*", "Sessions.*") for a command that starts with java and names a main class. If the
+// main class is in a package: that package, shortened to three components. Otherwise: the classes beside it on the
+// class path. Empty if no main class is named (-jar, an argument file). `folder`: base of relative paths.
 [[nodiscard]] std::vector<std::string> own_methods(const std::vector<std::string>& command,
                                                    const std::filesystem::path& folder);
 

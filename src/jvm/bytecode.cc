@@ -5,7 +5,7 @@
 namespace rose::jvm {
 namespace {
 
-// Bytes of each instruction, as digits; 'x': none, or of no fixed size. JVM specification, chapter 6.
+// Length of each instruction in bytes as a digit; 'x': undefined or variable. JVM specification, chapter 6.
 constexpr std::string_view kSizes =
     "1111111111111111"  // 00 nop ... dconst_1 0f
     "2323322222111111"  // 10 bipush ... lload_1 1f
@@ -18,10 +18,10 @@ constexpr std::string_view kSizes =
     "1111311111111111"  // 80 iinc 84
     "1111111113333333"  // 90 ifeq 99
     "3333333332xx1111"  // a0 if_icmplt ... ret a9, switches
-    "1133333335532311"  // b0 ... invokeinterface b9, invokedynamic ba, new bb, newarray bc, anewarray bd, arraylength,
-                        // athrow
-    "3311x43355xxxxxx"  // c0 checkcast, instanceof, monitors, wide c4, multianewarray c5, ifnull, ifnonnull, goto_w,
-                        // jsr_w
+    // b0 ... invokeinterface b9, invokedynamic ba, new bb, newarray bc, anewarray bd, arraylength, athrow
+    "1133333335532311"
+    // c0 checkcast, instanceof, monitors, wide c4, multianewarray c5, ifnull, ifnonnull, goto_w, jsr_w
+    "3311x43355xxxxxx"
     "xxxxxxxxxxxxxxxx"  // d0
     "xxxxxxxxxxxxxxxx"  // e0
     "xxxxxxxxxxxxxxxx";
@@ -35,10 +35,10 @@ std::int32_t word(Code code, std::size_t at) {
                                    static_cast<std::uint32_t>(code[at + 2]) << 8 | code[at + 3]);
 }
 
-// Operands of switches stand on a multiple of four.
+// Operands of switches are aligned to multiples of four.
 std::size_t aligned(std::size_t at) { return (at + 4) & ~std::size_t{3}; }
 
-// How many targets a switch has besides its default; -1: damaged.
+// The number of targets of a switch besides its default; -1: damaged code.
 std::int64_t cases(Code code, std::size_t at) {
   const std::size_t operands = aligned(at);
   if (code[at] == kLookupSwitch) {

@@ -14,7 +14,7 @@ enum Tag : unsigned char {
   kTagInvokeDynamic = 18
 };
 
-// Bytes of an entry behind its tag, texts apart; 0: no such tag.
+// Size of an entry after its tag, except for strings; 0: unknown tag.
 std::size_t size_of(unsigned char tag) {
   switch (tag) {
     case 7:
@@ -57,7 +57,7 @@ ConstantPool::ConstantPool(std::span<const unsigned char> bytes, std::size_t cou
   }
 }
 
-// Behind the tag; 0: no such entry.
+// The offset after the tag; 0 if there is no such entry.
 std::size_t ConstantPool::at(std::size_t index, unsigned char kind) const {
   if (index >= entries_.size() || entries_[index] == 0 || bytes_[entries_[index] - 1] != kind) return 0;
   return entries_[index];

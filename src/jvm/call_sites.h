@@ -1,5 +1,5 @@
-// Where a Java method calls, and what: from its instructions and its class's constant pool, both as in class files. For
-// rose and for its agent; nothing but headers of the standard library. Any bytes are safe to read.
+// Finds the calls in a Java method from its instructions and the constant pool of its class. Used by rose and its
+// agent, so it needs only standard headers. Any bytes are safe to read.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,10 @@ namespace rose::jvm {
 
 class ConstantPool {
  public:
-  // `count` as in class files: one more than the highest index.
+  // `count` as in class files: the highest index plus one.
   ConstantPool(std::span<const unsigned char> bytes, std::size_t count);
-  // "java.io.Writer.write" of a Methodref, InterfaceMethodref or (without a class) InvokeDynamic; "" when it is none.
+  // "java.io.Writer.write" for a Methodref, InterfaceMethodref or InvokeDynamic (without a class); "" for other
+  // entries.
   [[nodiscard]] std::string callee(std::size_t index) const;
 
  private:
@@ -26,17 +27,17 @@ class ConstantPool {
     return static_cast<std::size_t>(bytes_[at]) << 8 | bytes_[at + 1];
   }
   std::span<const unsigned char> bytes_;
-  std::vector<std::uint32_t> entries_;  // index -> where its tag stands + 1; 0: nowhere
+  std::vector<std::uint32_t> entries_;  // by index: offset of its tag + 1; 0: none
 };
 
 struct CallSite {
   std::uint32_t offset = 0;
-  std::int32_t line = 0;  // 0: not known
-  bool loop = false;      // a jump goes back over it
+  std::int32_t line = 0;  // 0: unknown
+  bool loop = false;      // a jump leads back over it
   std::string callee;
 };
 
-// Without lines, which stand elsewhere.
+// Without line numbers, which are in another table.
 [[nodiscard]] std::vector<CallSite> call_sites(Code code, const ConstantPool& pool);
 
 }  // namespace rose::jvm

@@ -1,4 +1,4 @@
-// What agents told of the code of watched methods: where they call, and what. Of many runs, from several threads.
+// Collects what agents reported about calls in watched methods, over many runs. Thread-safe.
 #pragma once
 
 #include <filesystem>
@@ -14,18 +14,18 @@ namespace rose::jvm {
 
 class CodeBook {
  public:
-  // Reads what the node's JVMs left in the folder (jvm/session.h). The files are the node's own: nothing in them is
+  // Reads the files of the node's JVMs in the folder (jvm/session.h). The node can write them, so their content is not
   // trusted.
   void learn(const std::string& node, const std::filesystem::path& folder);
   void learn_text(const std::string& node, std::string_view text);
-  // All that is known, by node, as learn_text() reads it.
+  // Everything known, by node, in the form that learn_text() reads.
   [[nodiscard]] std::map<std::string, std::string> texts() const;
 
   struct Place {
     CallSite site;
-    bool syscall = false;  // it asks the operating system, itself or through methods that are known here
+    bool syscall = false;  // makes a system call, directly or through methods that are known here
   };
-  // Of the method with this name; nothing when no run has told of it.
+  // The calls in the method with this name; empty if no run has reported it.
   [[nodiscard]] std::vector<Place> places(const std::string& node, const std::string& method) const;
   [[nodiscard]] bool knows(const std::string& node, const std::string& method) const;
 
@@ -36,7 +36,7 @@ class CodeBook {
   std::map<std::string, Methods> nodes_;
 };
 
-// A method of the JDK's that makes system calls: "java.io.FileOutputStream.write".
+// True for a method of the JDK that makes system calls: "java.io.FileOutputStream.write".
 [[nodiscard]] bool calls_system(std::string_view method);
 
 }  // namespace rose::jvm

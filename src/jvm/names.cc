@@ -6,19 +6,19 @@
 namespace rose::jvm {
 namespace {
 
-// The text itself, or what follows one of its dots.
+// True if `end` is the whole text or follows one of its dots.
 bool ends_at_segment(std::string_view text, std::string_view end) {
   return text.ends_with(end) && (text.size() == end.size() || text[text.size() - end.size() - 1] == '.');
 }
 
-// '$' separates inner classes as '.' does packages; at the end it is Scala's mark of an object.
+// '$' separates inner classes as '.' separates packages. At the end it marks a Scala object.
 std::string plain(std::string_view name) {
   while (name.size() > 1 && name.back() == '$') name.remove_suffix(1);
   std::string out;
   out.reserve(name.size());
   for (const char c : name) {
     const char plain_c = c == '$' || c == '/' ? '.' : c;
-    // Foo$.m and Foo$$anonfun are Foo.m and Foo.anonfun.
+    // Foo$.m and Foo$$anonfun become Foo.m and Foo.anonfun.
     if (plain_c == '.' && !out.empty() && out.back() == '.') continue;
     out.push_back(plain_c);
   }
@@ -35,7 +35,7 @@ bool is_word(char c) {
          c == '-' || static_cast<unsigned char>(c) >= 0x80;
 }
 
-// One type of a descriptor, taken from its front: "byte[]", "java.util.List". "" when there is none.
+// Takes one type from the front of a descriptor: "byte[]", "java.util.List". "" if there is none.
 std::string take_type(std::string_view& descriptor) {
   std::size_t arrays = 0;
   while (arrays < descriptor.size() && descriptor[arrays] == '[') ++arrays;
@@ -75,7 +75,7 @@ bool take_parameters(std::string_view descriptor, std::vector<std::string>& into
   return !descriptor.empty();
 }
 
-// "List<String> names" -> "List"; "byte..." -> "byte[]".
+// "List<String> names" gives "List", "byte..." gives "byte[]".
 std::string written_type(std::string_view text) {
   std::string out;
   int depth = 0;
@@ -87,7 +87,7 @@ std::string written_type(std::string_view text) {
       break;
     }
     if (depth == 0 && c != ' ') out.push_back(c == '$' ? '.' : c);
-    // A parameter's name, behind its type.
+    // The name of a parameter, after its type.
     if (depth == 0 && c == ' ' && !out.empty()) break;
     if (c == '>') --depth;
   }
@@ -116,7 +116,7 @@ NamePattern::NamePattern(std::string_view text) : text_(text) {
       begin = i + 1;
     }
   }
-  // A method's own '$' at the end (Scala's setters are "x_$eq") is part of its name.
+  // A '$' at the end of a method's own name is part of it (Scala's setters are "x_$eq").
   name_ = plain(text);
   glob_ = name_.find_first_of("*?") != std::string::npos;
   of_jdk_ = of_jdk(name_);
@@ -125,7 +125,7 @@ NamePattern::NamePattern(std::string_view text) : text_(text) {
 bool NamePattern::may_be_in(std::string_view class_name) const {
   const std::string own = plain(class_name);
   if (!glob_) {
-    // Its simple name must stand in the pattern as a segment.
+    // The simple name of the class must occur in the pattern as a segment.
     const std::string_view simple = last_segment(own);
     for (std::size_t at = name_.find(simple); at != std::string::npos; at = name_.find(simple, at + 1)) {
       const std::size_t end = at + simple.size();
@@ -134,7 +134,7 @@ bool NamePattern::may_be_in(std::string_view class_name) const {
     return false;
   }
   if (of_jdk(class_name) && !of_jdk_) return false;
-  // What stands before the first wildcard must begin as the class does, from one of its segments on.
+  // The text before the first wildcard must match the class name from one of its segments on.
   const std::string_view literal = std::string_view(name_).substr(0, name_.find_first_of("*?"));
   for (std::size_t begin = 0;;) {
     const std::string_view rest = std::string_view(own).substr(begin);
@@ -164,7 +164,7 @@ bool NamePattern::matches(const Method& method) const {
     for (;;) {
       if (glob_match(name_, text)) return true;
       const auto dot = text.find('.');
-      // A wildcard at the front has tried all of them.
+      // A pattern with a leading wildcard has already been compared with all suffixes.
       if (dot == std::string_view::npos || name_.front() == '*') return false;
       text.remove_prefix(dot + 1);
     }

@@ -1,14 +1,16 @@
-// How a Java method's name may be spelt, by people and in schedules: one reading for rose and for its agent inside the
-// JVM. Needs nothing but the standard library's headers, since the agent has no more.
+// How the name of a Java method may be spelled by users and in schedules. rose and its agent inside the JVM share this
+// code, so it needs only headers of the standard library.
 //
-//   org.x.Learner.syncWithLeader            a class's methods of that name, inherited ones not
-//   Learner.syncWithLeader                  the front may be left out at any '.'
-//   org.x.Learner.syncWithLeader(long,List) parameters are optional, and so are their packages
-//   org.x.Learner.*   *Snap*.save*          '*' any text, '?' one character; of the JDK's classes only where it begins
-//   as their packages do Outer.Inner.m, Outer$Inner.m            '.' and '$' are one; so are Scala's Foo.m and Foo$.m
-//   Foo.Foo, Foo.<init>, Foo.<clinit>       constructors, static initialisers
-//   Foo.lambda$run$0                        the code of a lambda
-// Of two methods of which one only calls the other (a compiler's bridge, Scala's static forwarder) the other is meant.
+//   org.x.Learner.syncWithLeader              methods of the class with that name, without inherited ones
+//   Learner.syncWithLeader                    leading components may be omitted
+//   org.x.Learner.syncWithLeader(long,List)   parameters are optional, and so are their packages
+//   org.x.Learner.*, *Snap*.save*             '*' matches any text, '?' one character; the JDK's classes match only
+//                                             patterns that begin with one of its packages
+//   Outer.Inner.m, Outer$Inner.m              '.' and '$' are equivalent, and so are Scala's Foo.m and Foo$.m
+//   Foo.Foo, Foo.<init>, Foo.<clinit>         constructors, static initialisers
+//   Foo.lambda$run$0                          the code of a lambda
+//
+// If one of two methods only calls the other (a compiler's bridge, Scala's static forwarder), the other is meant.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +22,7 @@
 
 namespace rose::jvm {
 
-// Flags of methods, as in class files.
+// Method flags as in class files.
 enum MethodFlags : std::uint32_t {
   kStatic = 0x8,
   kBridge = 0x40,
@@ -33,7 +35,7 @@ struct Method {
   std::string_view class_name;  // "org.x.Outer$Inner"
   std::string_view name;        // "m", "<init>"
   std::string_view descriptor;  // "(JLjava/util/List;)V"
-  std::string_view source;      // "Outer.java"; "" unknown
+  std::string_view source;      // "Outer.java"; "" if unknown
   std::uint32_t flags = 0;
 };
 
@@ -42,32 +44,32 @@ class NamePattern {
   explicit NamePattern(std::string_view text);
 
   [[nodiscard]] bool matches(const Method& method) const;
-  // A quick no for most classes: could any method of this one match?
+  // A fast filter: false if no method of this class can match.
   [[nodiscard]] bool may_be_in(std::string_view class_name) const;
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] bool glob() const { return glob_; }
 
  private:
-  std::string text_;  // as it was given
-  std::string name_;  // without parameters, '$' as '.'
+  std::string text_;  // as given
+  std::string name_;  // without parameters, with '$' replaced by '.'
   std::vector<std::string> parameters_;
   bool has_parameters_ = false;
   bool glob_ = false;
-  bool of_jdk_ = false;  // it begins as a package of the JDK's does
+  bool of_jdk_ = false;  // it begins like a package of the JDK
 };
 
-// Is the class of that name? The front may be left out at any '.'.
+// True if the class has that name. Leading components may be omitted.
 [[nodiscard]] bool is_of_class(std::string_view class_name, std::string_view wanted);
 
-// Could this be the name of a Java method, or of an exception that leaves one (base/leaving.h)? "a.b.C.m",
-// "Foo$Bar.<init>(int)", "org.x.*"; not "Raft::apply", "main", "(*raft).step".
+// True if this could be the name of a Java method, or of an exception that leaves one (base/leaving.h): "a.b.C.m",
+// "Foo$Bar.<init>(int)", "org.x.*", but not "Raft::apply", "main", "(*raft).step".
 [[nodiscard]] bool looks_like_java(std::string_view pattern);
-// Learner.java, Learner.kt, ...
+// True for Learner.java, Learner.kt, ...
 [[nodiscard]] bool is_jvm_source(std::string_view file);
 
-// "(JLjava/util/List;[B)V" -> "(long,List,byte[])"; "" when it is none.
+// "(JLjava/util/List;[B)V" gives "(long,List,byte[])"; "" for other texts.
 [[nodiscard]] std::string parameters_of(std::string_view descriptor);
-// "Lorg/x/Outer$Inner;" -> "org.x.Outer$Inner".
+// "Lorg/x/Outer$Inner;" gives "org.x.Outer$Inner".
 [[nodiscard]] std::string class_of_signature(std::string_view signature);
 
 }  // namespace rose::jvm

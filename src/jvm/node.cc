@@ -56,7 +56,7 @@ bool runs_java(const config::Node& node, std::string_view name) {
            std::filesystem::is_directory(binary, error);
   };
   if (std::any_of(node.binaries.begin(), node.binaries.end(), of_java)) return true;
-  // A program that was named is where functions are.
+  // If the user named a program, functions are looked up there.
   if (node.binaries.size() > 1) return false;
   if (!node.binaries.empty() &&
       (node.command.empty() || base_name(node.binaries.front()) != base_name(node.command.front())))

@@ -1,5 +1,4 @@
-// Which nodes run a JVM, and which of their functions are its methods: told from the configuration alone, before
-// anything runs.
+// Determines which nodes run a JVM, and which of their functions are Java methods, from the configuration alone.
 #pragma once
 
 #include <string>
@@ -10,19 +9,19 @@
 
 namespace rose::jvm {
 
-// The node's command, binaries and sources say so. `name`: of a function that is asked for; where the command is a
-// script or the like, which can't tell, its shape decides.
+// Decides by the node's command, binaries and sources. `name`: a function that was asked for; if the command is a
+// script, which does not show what it runs, the form of this name decides.
 [[nodiscard]] bool runs_java(const config::Node& node, std::string_view name = {});
-// It runs Java, or its command is a script or the like, which may.
+// True if it runs Java, or if its command is a script or similar that may do so.
 [[nodiscard]] bool may_run_java(const config::Node& node);
-// Its command starts something else, nobody can tell what: a script, a shell, nothing that rose starts.
+// True if its command starts an unknown program: a script, a shell, or nothing that rose starts.
 [[nodiscard]] bool is_launcher(const config::Node& node);
-// A program that starts others: a shell, a wrapper, a script.
+// True for a program that starts others: a shell, a wrapper, a script.
 [[nodiscard]] bool launches(const std::string& program);
-// Is it a method of the node's JVM?
+// True if `name` is a method of the node's JVM.
 [[nodiscard]] bool is_method(const config::Node& node, std::string_view name);
 
-// The same where only a method can be meant: a script may start a JVM, so its short name will do too.
+// For contexts in which only a method is possible: accepts short names too, because a script may start a JVM.
 [[nodiscard]] bool may_be_method(const config::Node& node, std::string_view name);
 
 // The node's `functions` and `sources` without those of its JVM.
@@ -30,7 +29,7 @@ struct Names {
   std::vector<std::string> functions, sources;
 };
 [[nodiscard]] Names native_of(const config::Node& node);
-// Those of its JVM; none where it runs none.
+// Those of its JVM; empty if it runs none.
 [[nodiscard]] Names methods_of(const config::Node& node);
 
 }  // namespace rose::jvm

@@ -22,13 +22,13 @@ Result<void> make_folder(const std::filesystem::path& path, mode_t mode) {
   return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", path.string()), errno);
 }
 
-// The class as the JVM names it, with '/'.
+// The class name in the JVM's form, with '/'.
 std::string internal_name(std::string name) {
   for (char& c : name) c = c == '.' ? '/' : c;
   return name;
 }
 
-// A line's fields are separated by tabs.
+// Fields of a line are separated by tabs.
 std::string field(std::string text) {
   for (char& c : text) c = c == '\t' || c == '\n' ? ' ' : c;
   return text;
@@ -87,7 +87,7 @@ Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& run_
         fmt::format("JVMs cannot load rose's agent from {}: its file system is mounted noexec", run_dir.string()),
         "set TMPDIR to a folder on another file system");
   }
-  // Nodes may run as users of their own.
+  // Nodes may run as other users, so they must be able to read this folder.
   ROSE_CHECK(make_folder(session->folder_, 0755));
   ROSE_CHECK(write_file(session->agent_, agent_bytes(), 0755));
   return session;
@@ -106,7 +106,7 @@ Result<void> Session::write() {
     const bool known = ::stat((run_dir_ / node).c_str(), &owner) == 0 && owner.st_uid != 0;
     ROSE_CHECK(make_folder(state_folder, 0700));
     if (known && ::chown(state_folder.c_str(), owner.st_uid, owner.st_gid) != 0)
-      return fail_errno(ErrorKind::environment, fmt::format("cannot give {} to its user", state_folder.string()),
+      return fail_errno(ErrorKind::environment, fmt::format("cannot change the owner of {}", state_folder.string()),
                         errno);
     ROSE_CHECK(write_file(folder_ / (node + ".spec"),
                           instructions(state_folder, asked.places, asked.watch, asked.stacks, asked.asks), 0644));
@@ -119,7 +119,7 @@ Session::Variables Session::environment(const std::string& node, const Variables
   if (!asked_.contains(node)) return {};
   const auto before = own.find(kName);
   std::string value = before != own.end() ? before->second + " " : std::string();
-  // The JVM splits at spaces and takes quotes away.
+  // The JVM splits the variable at spaces and removes quotes.
   value += fmt::format("\"-agentpath:{}={}\"", agent_.string(), (folder_ / (node + ".spec")).string());
   return {{kName, value}};
 }

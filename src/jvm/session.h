@@ -1,10 +1,10 @@
-// What one run asks of the JVMs of its nodes: the agent and its instructions as files in the run's folder, and what a
-// node's environment must say for its JVMs to load them. The node's command stays as it is.
+// The requests of one run to the JVMs of its nodes: writes the agent and its instructions to the run's folder, and
+// supplies the environment that makes the JVMs load the agent. The node's command is not changed.
 //
-//   RUN/rose.jvm/rose-jvm.so      the agent; kernel programs are attached to this very file, so runs don't disturb each
-//   other RUN/rose.jvm/NODE.spec        what it is to do in that node's JVMs, read when one begins
-//   RUN/rose.jvm/NODE/*.jvm       what they tell (jvm/state.h)
-//   RUN/rose.jvm/NODE/*.stacks    where their threads are (jvm/stacks.h)
+//   RUN/rose.jvm/rose-jvm.so     the agent. BPF programs are attached to this file, so runs do not disturb each other.
+//   RUN/rose.jvm/NODE.spec       instructions for the node's JVMs, read when one starts
+//   RUN/rose.jvm/NODE/*.jvm      reports (jvm/state.h)
+//   RUN/rose.jvm/NODE/*.stacks   stacks (jvm/stacks.h)
 #pragma once
 
 #include <cstdint>
@@ -21,65 +21,66 @@ namespace rose::jvm {
 
 enum class At { entry, offset, line };
 
-// A place in methods of a name, of which the kernel's program is told by a number (bpf/inject.h).
+// A location in the methods with a name. The BPF program knows it by a number (bpf/inject.h).
 struct PlaceRequest {
   std::uint32_t entry = 0;
   At at = At::entry;
   std::uint64_t number = 0;  // offset or line
   std::string pattern;
-  std::string throws;  // "": nothing; else the class of an exception
+  std::string throws;  // the class of an exception to throw; "": none
   std::string message;
-  bool noted = false;  // where a thread that comes by is, is noted ahead: its process may end there
+  bool noted = false;  // record the thread's stack before the visit, because the process may end there
 };
 
-// Methods of a node whose entries matter.
+// The methods of a node whose entries are watched.
 struct WatchRequest {
-  bool count = false;  // they are counted; else each is told to the tracer as it happens
-  bool code = false;   // where they call is told too (jvm/code_book.h)
-  bool lasting =
-      false;        // in JVMs that run for long: without those that return an object, which slow their callers down
-  double rate = 0;  // counting: rarer ones are infrequent; telling: what is entered so often a second is let go of, 0:
-                    // only all together count
-  double share = 0.01;                          // telling: of one CPU, that all of a JVM's methods together may cost
-  std::vector<std::string> functions, sources;  // by name or glob, by source file
-  std::vector<std::string> methods;             // by the names that a profile has
-  std::vector<std::string> throwers = {}, thrower_sources = {};  // exceptions that leave these methods are watched like
-                                                                 // entries: "org.x.A.m throws java.io.EOFException"
+  bool count = false;  // count entries; otherwise report each one to the tracer
+  bool code = false;   // also record the calls in their code (jvm/code_book.h)
+  // The JVM is expected to run for long: skip methods that return an object, because watching them slows their callers.
+  bool lasting = false;
+  // When counting: rate below which a method is infrequent. When reporting: rate per second from which a method is
+  // detached; 0: only the total cost counts.
+  double rate = 0;
+  double share = 0.01;  // when reporting: share of one CPU that all methods of a JVM together may cost
+  std::vector<std::string> functions, sources;  // by name or glob, and by source file
+  std::vector<std::string> methods;             // by the names in a profile
+  // Watch exceptions that leave these methods like entries: "org.x.A.m throws java.io.EOFException".
+  std::vector<std::string> throwers = {}, thrower_sources = {};
 };
 
-// A value that is asked for: an argument (by name, or by number where that is not 0), what a method returns, who calls
-// it, a variable at a line.
+// A requested value: an argument (by name, or by number if that is not 0), the return value or the caller of a method,
+// or a variable at a line.
 struct AskRequest {
   enum class Where { argument, returned, caller, line };
-  std::uint32_t fetch = 0, place = 0;  // as the tracer knows it
+  std::uint32_t fetch = 0, place = 0;  // numbers by which the tracer knows it
   Where where = Where::argument;
   std::uint64_t number = 0;  // of the argument, or the line
-  std::string what;          // the method, or the end of a source file's path
+  std::string what;          // the method, or the end of the source file's path
   std::string name;
-  std::vector<std::string> members;  // fields to go down
+  std::vector<std::string> members;  // fields to follow
 };
 
-// The text of an agent's instructions (jvm/agent/spec.h). `state`: the folder for what it tells.
+// Formats the instructions of an agent (jvm/agent/spec.h). `state`: the folder for its state files.
 [[nodiscard]] std::string instructions(const std::filesystem::path& state, const std::vector<PlaceRequest>& places,
                                        const std::optional<WatchRequest>& watch, bool stacks = false,
                                        const std::vector<AskRequest>& asks = {});
 
 class Session {
  public:
-  // Writes the agent into the run's folder, which must exist. ErrorKind::environment when programs there may not be
-  // executed.
+  // Writes the agent to the run's folder, which must exist. Returns ErrorKind::environment if the file system does not
+  // allow execution.
   [[nodiscard]] static Result<std::unique_ptr<Session>> open(const std::filesystem::path& run_dir);
 
   [[nodiscard]] const std::filesystem::path& agent() const { return agent_; }
   void add_places(const std::string& node, const std::vector<PlaceRequest>& places);
-  // Its JVMs tell where their threads are.
+  // Requests that the node's JVMs report stacks.
   void tell_stacks(const std::string& node) { asked_[node].stacks = true; }
   void watch(const std::string& node, WatchRequest request) { asked_[node].watch = std::move(request); }
   void ask(const std::string& node, const AskRequest& request) { asked_[node].asks.push_back(request); }
-  // Once all is asked for, and before the nodes start. Their folders exist, and belong to their users.
+  // Call this when all requests are known and before the nodes start. Their folders exist and belong to their users.
   [[nodiscard]] Result<void> write();
 
-  // JAVA_TOOL_OPTIONS, with what `own` has there already; nothing for nodes of which nothing is asked.
+  // JAVA_TOOL_OPTIONS, including its value in `own`; empty for nodes without requests.
   using Variables = std::map<std::string, std::string>;
   [[nodiscard]] Variables environment(const std::string& node, const Variables& own) const;
   [[nodiscard]] std::filesystem::path state(const std::string& node) const;

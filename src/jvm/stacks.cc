@@ -26,9 +26,9 @@ namespace {
 constexpr std::string_view kEnding = ".stacks";
 constexpr std::size_t kNameDigits = 16;
 constexpr std::int64_t kLookNs = 5'000'000;
-constexpr std::int64_t kLongBefore = 1'000'000'000;  // what was noted so long before something is of another visit
+constexpr std::int64_t kLongBefore = 1'000'000'000;  // an older recording belongs to another visit
 
-// As the node wrote it, without what would disturb a terminal.
+// Text written by the node, without control characters.
 std::string words_of(const char* bytes, std::size_t size) {
   std::string text(bytes, size);
   std::replace_if(
@@ -52,7 +52,7 @@ JavaFrame frame_of(std::string_view bytes, std::uint32_t id, std::uint32_t names
           static_cast<int>(std::min<std::uint32_t>(name->line, INT_MAX))};
 }
 
-// What leads to a lambda's code: Java's own stack traces leave it out as well.
+// Frames that lead to the code of a lambda. Java's own stack traces omit them as well.
 bool made_by_jvm(std::string_view function) {
   return function.find("$$Lambda") != std::string_view::npos || function.find("LambdaForm$") != std::string_view::npos;
 }
@@ -69,7 +69,7 @@ std::optional<JavaStack> stack_in(std::string_view bytes, std::uint32_t index, s
     if (!made_by_jvm(frame.function)) stack.frames.push_back(std::move(frame));
   }
   if (slot->more != 0)
-    stack.missing = fmt::format("the outermost are not told: Java's stack is deeper than {} frames", kStackFrames);
+    stack.missing = fmt::format("outer frames are missing: Java's stack is deeper than {} frames", kStackFrames);
   return stack;
 }
 
@@ -79,7 +79,7 @@ std::optional<StacksHead> head_of(std::string_view bytes) {
   return head;
 }
 
-// As far as it is in use: the rest are holes.
+// Reads only the part that is in use; the rest of the file is sparse.
 std::string read_used(int fd) {
   StacksHead head;
   if (read_at(fd, &head, sizeof head, 0) != sizeof head || head.magic != kStacksMagic) return {};
@@ -92,8 +92,8 @@ Fd open_file(const std::filesystem::path& file, int flags) {
   return Fd(::open(file.c_str(), flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
 }
 
-// The words of a file that a JVM waits on, as a page of rose's own. Only the kernel looks at them: where the file was
-// cut short, an access would end rose.
+// Maps only the futex words of the file. rose never accesses them itself: if the node truncated the file, an access
+// would kill rose with SIGBUS, whereas the kernel only returns an error.
 class Futexes {
  public:
   explicit Futexes(int fd) : memory_(::mmap(nullptr, sizeof(StacksHead), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) {}
@@ -139,8 +139,9 @@ JavaStack ask(const std::filesystem::path& file, pid_t tid) {
   const auto look = [&] {
     return read_at(fd.get(), &head, sizeof head, 0) == sizeof head && head.magic == kStacksMagic;
   };
-  if (!fd || !look()) return without("the agent in the JVM left no file to ask by");
-  if (head.live == 0) return without("the JVM was still starting, or ended, and did not say where its threads were");
+  if (!fd || !look()) return without("the agent in the JVM left no file for requests");
+  if (head.live == 0)
+    return without("the JVM was still starting, or ended, and did not report the positions of its threads");
   const Futexes futexes(fd.get());
   if (!futexes.ok()) return without("the agent's file cannot be mapped");
   const std::uint32_t serial = head.asked + 1;
@@ -156,20 +157,19 @@ JavaStack ask(const std::filesystem::path& file, pid_t tid) {
     if (begun == 0 && head.begun == serial) begun = now;
     if (begun == 0 && now - asked >= kBeginNs)
       return without(
-          fmt::format("Java's frames are not told: the JVM's agent did not run for {} ms", kBeginNs / 1'000'000));
+          fmt::format("Java's frames are missing: the JVM's agent did not run for {} ms", kBeginNs / 1'000'000));
     if (begun != 0 && now - begun >= kAskNs)
-      return without(
-          fmt::format("Java's frames are not told: the thread was inside the JVM itself, which did not say within {} "
-                      "ms where it was",
-                      kAskNs / 1'000'000));
-    // `begun` wakes nobody.
+      return without(fmt::format(
+          "Java's frames are missing: the thread was inside the JVM, which did not report its position within {} ms",
+          kAskNs / 1'000'000));
+    // No wake-up follows a change of `begun`, so poll it.
     futexes.wait(offsetof(StacksHead, answered), head.answered, begun == 0 ? kLookNs : kAskNs - (now - begun));
   }
-  if (head.answer == static_cast<std::uint32_t>(StackAnswer::stranger)) return without("it is none of Java's threads");
+  if (head.answer == static_cast<std::uint32_t>(StackAnswer::stranger)) return without("it is not a Java thread");
   const std::string bytes = read_used(fd.get());
   std::optional<JavaStack> stack =
       head.answer == static_cast<std::uint32_t>(StackAnswer::told) ? stack_in(bytes, 0, head.names) : std::nullopt;
-  if (!stack || stack->tid != own) return without("the JVM does not tell Java's frames of it");
+  if (!stack || stack->tid != own) return without("the JVM does not report its Java frames");
   return *std::move(stack);
 }
 

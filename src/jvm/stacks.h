@@ -1,5 +1,5 @@
-// Where the threads of a node's JVMs are, as their agents tell it: asked of a JVM that runs, or read from what it left
-// behind (jvm/stacks_layout.h). The files are the nodes' own: nothing in them is trusted.
+// The stacks of threads in a node's JVMs: requested from a running JVM, or read from what it recorded
+// (jvm/stacks_layout.h). Nodes can write these files, so their content is not trusted.
 #pragma once
 
 #include <sys/types.h>
@@ -14,38 +14,37 @@
 
 namespace rose::jvm {
 
-// While rose holds a thread nobody waits longer than this for the JVM to say where it is: one that is inside the JVM
-// itself (loading a class) is told only once it goes on. On a busy machine it takes a while until the agent has its
-// turn at all: that is kBeginNs.
+// How long a request waits while rose holds a thread. A thread inside the JVM (for example loading a class) is reported
+// only after it continues. kBeginNs is longer, because on a busy machine it takes time until the agent is scheduled.
 inline constexpr std::int64_t kAskNs = 100'000'000, kBeginNs = 500'000'000;
 
 struct JavaFrame {
-  std::string function;  // "org.x.Store.append"; "" unknown
-  std::string file;      // "Store.java"; "" unknown
+  std::string function;  // "org.x.Store.append"; "" if unknown
+  std::string file;      // "Store.java"; "" if unknown
   int line = 0;          // 0: unknown
 };
 
 struct JavaStack {
-  std::int64_t at_ns = 0;         // of the monotonic clock
-  int tid = 0;                    // as the JVM sees it
-  bool kept = false;              // an exception's, or of a thread that stood still; else where the thread came by last
-  std::vector<JavaFrame> frames;  // the innermost first
-  std::string missing;            // why frames are; "" when all are there
+  std::int64_t at_ns = 0;  // CLOCK_MONOTONIC
+  int tid = 0;             // in the JVM's PID namespace
+  // a stack at an exception or of a stopped thread; false: the location that the thread reached last
+  bool kept = false;
+  std::vector<JavaFrame> frames;  // innermost first
+  std::string missing;            // why frames are missing; "" if complete
 };
 
-// The name of a JVM's file, if the process has mapped one ("0123456789abcdef.stacks" in the text of /proc/PID/maps); ""
-// none.
+// The name of the JVM's file if the process maps one ("0123456789abcdef.stacks" in /proc/PID/maps); "" if none.
 [[nodiscard]] std::string stacks_file(std::string_view maps);
-// Asks the JVM behind this file where a thread is. `tid`: as the host sees it. From one thread of rose at a time for
-// each file.
+// Requests the stack of a thread from the JVM with this file. `tid` is in the host's PID namespace. Only one thread of
+// rose may use a file at a time.
 [[nodiscard]] JavaStack ask(const std::filesystem::path& file, pid_t tid);
-// What JVMs that have their files in this folder noted themselves.
+// The stacks that JVMs with files in this folder recorded themselves.
 [[nodiscard]] std::vector<JavaStack> noted(const std::filesystem::path& folder);
-// The same of one file's bytes.
+// The same for the bytes of one file.
 [[nodiscard]] std::vector<JavaStack> parse_noted(std::string_view bytes);
 
-// Of those the one that a thread was at when something happened to it at that time; nullptr: none. `tid` as the host
-// sees it.
+// The stack of a thread at the time at which something happened to it; nullptr if there is none. `tid` is in the host's
+// PID namespace.
 [[nodiscard]] const JavaStack* stack_of(const std::vector<JavaStack>& stacks, int tid, std::int64_t at_ns);
 
 }  // namespace rose::jvm

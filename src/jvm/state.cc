@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostBytes = sizeof(StateHead) + std::size_t{kStateRecords} * sizeof(StateRecord);
 
-// As the node wrote it, without what would disturb a terminal.
+// Text written by the node, without control characters.
 std::string text_of(const char* bytes, std::size_t size) {
   std::string text(bytes, size);
   std::replace_if(
@@ -91,14 +91,15 @@ std::vector<std::string> complaints(const std::string& node, const std::vector<J
     any = any || !state.methods.empty();
   }
   for (const JvmState& state : states) {
-    // Notes on a schedule's places are told with its faults. A JVM beside others may be a tool of the start script's.
+    // Notes about a schedule's locations are reported with its faults. A JVM without breakpoints beside others may be a
+    // tool of the start script.
     if (able && !state.breakpoints) continue;
     for (const Note& note : state.notes) {
       if (note.entry == kNoEntry) told.insert(fmt::format("{}: {}", node, note.text));
     }
   }
   if (able && !any)
-    told.insert(fmt::format("no class that {} loaded has a method that its `functions` or `sources` mean", node));
+    told.insert(fmt::format("no class that {} loaded has a method that matches its `functions` or `sources`", node));
   return {told.begin(), told.end()};
 }
 

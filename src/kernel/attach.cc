@@ -1,7 +1,6 @@
 #include "kernel/attach.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -15,7 +14,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <system_error>
@@ -31,9 +29,9 @@ namespace rose::kernel {
 namespace {
 
 int to_log(enum libbpf_print_level level, const char* format, va_list args) {
-  if (level == LIBBPF_DEBUG) return 0;  // pages of relocations
+  if (level == LIBBPF_DEBUG) return 0;  // hundreds of lines about relocations
   char* text = nullptr;
-  // The format is libbpf's own.
+  // libbpf supplies the format.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
   const int length = ::vasprintf(&text, format, args);
@@ -43,19 +41,19 @@ int to_log(enum libbpf_print_level level, const char* format, va_list args) {
   std::string_view line(text, static_cast<std::size_t>(length));
   while (!line.empty() && (line.back() == '\n' || line.back() == ' ')) line.remove_suffix(1);
   if (line.empty()) return 0;
-  // Of the verifier's log, which may have megabytes, the end says what is wrong.
+  // The verifier's log may have megabytes; the reason for a rejection is at its end.
   constexpr std::size_t kMostBegin = 512, kMostEnd = 3072;
   if (line.size() <= kMostBegin + kMostEnd) log::debug(line);
   else log::debug("{}\n[...]\n{}", line.substr(0, kMostBegin), line.substr(line.size() - kMostEnd));
   return 0;
 }
 
-// Somewhere harmless to put a probe on.
+// A function of rose itself that can be probed without side effects.
 [[gnu::noinline, gnu::used]] void probe_here() { asm volatile(""); }
 
 std::atomic<double> uprobe_cost = 10e-6;
 
-// The best of a few rounds: the others were interrupted.
+// Takes the fastest of several rounds, because scheduling and interrupts only ever make a round slower.
 double time_probe() {
   double best = 1;
   for (int round = 0; round < 5; ++round) {
@@ -90,17 +88,18 @@ bool try_uprobe_multi() {
   log::debug("uprobe_multi links: {}", made >= 0 ? "yes" : std::strerror(-made));
   if (made < 0) return false;
   uprobe_cost = time_probe();
-  // Detaching waits for grace periods; nobody has to wait with it.
+  // Detaching waits for RCU grace periods, so it runs in the background.
   static std::future<void> closing;
   closing = std::async(std::launch::async, [made] { ::close(made); });
   return true;
 }
 
-// A process that holds these descriptors and nothing else, and ends: the kernel takes the time it needs to close them,
-// and closing our own costs nothing. Twice forked, so that nobody has to wait for it.
+// Lets a short-lived process hold these descriptors. Closing them here then costs nothing, because the process has
+// references too, and the kernel spends the time for detaching when that process ends. It is forked twice, so that it
+// does not have to be waited for.
 void hold_elsewhere(std::vector<int> descriptors) {
   std::sort(descriptors.begin(), descriptors.end());
-  // Nothing but system calls in the child: other threads may hold locks.
+  // The child may only make system calls: other threads may hold locks, for example of the allocator.
   const pid_t first = ::fork();
   if (first < 0) return;
   if (first > 0) {
@@ -119,7 +118,7 @@ void hold_elsewhere(std::vector<int> descriptors) {
     next = at + 1;
   }
   ::close_range(next, ~0U, 0);
-  // Time for the parent to close its own.
+  // Gives the parent time to close its own copies first.
   const timespec pause{0, 500'000'000};
   ::nanosleep(&pause, nullptr);
   ::_exit(0);
@@ -135,7 +134,7 @@ void route_libbpf_log() {
 Unexpected bpf_failure(std::string_view what, int err) {
   const Capabilities have = effective_capabilities();
   std::string missing;
-  if (!have.has(21)) {  // CAP_SYS_ADMIN stands in for all of them
+  if (!have.has(21)) {  // CAP_SYS_ADMIN implies all of them
     const std::pair<int, const char*> needed[] = {{39, "CAP_BPF"}, {38, "CAP_PERFMON"}, {12, "CAP_NET_ADMIN"}};
     for (const auto& [bit, name] : needed) {
       if (have.has(bit)) continue;
@@ -161,12 +160,12 @@ Unexpected bpf_failure(std::string_view what, int err) {
     case ENOENT:
     case ESRCH:
       hint =
-          "this kernel lacks a feature rose uses (Linux 6.1 with CONFIG_DEBUG_INFO_BTF, CONFIG_BPF_SYSCALL and "
-          "CONFIG_BPF_EVENTS has all that is needed); 'rose doctor' names it, --verbose shows the kernel's words";
+          "this kernel lacks a feature that rose uses (Linux 6.1 with CONFIG_DEBUG_INFO_BTF, CONFIG_BPF_SYSCALL and "
+          "CONFIG_BPF_EVENTS has all that is needed); 'rose doctor' names it, --verbose shows the kernel's message";
       break;
     case ENOMEM:
     case E2BIG: hint = "lower the memory option"; break;
-    default: hint = "'rose doctor' tries each feature; --verbose shows the kernel's words";
+    default: hint = "'rose doctor' tries each feature; --verbose shows the kernel's message";
   }
   return fail(ErrorKind::environment, fmt::format("{}: {}", what, std::strerror(err)), hint);
 }
@@ -232,7 +231,7 @@ void LinkCloser::close(FunctionLink link) {
   auto shared = std::make_shared<FunctionLink>(std::move(link));
   try {
     closing_.push_back(std::async(std::launch::async, [shared] { shared->detach(); }));
-  } catch (const std::system_error&) {  // no thread to be had
+  } catch (const std::system_error&) {  // no thread could be started
     shared->detach();
   }
 }
@@ -315,7 +314,8 @@ Result<Fd> attach_tcx(const bpf_program* program, int ifindex, Way way) {
 bool xdp_reads_packets() {
   if (masked("xdp")) return false;
   route_libbpf_log();
-  return libbpf_probe_bpf_helper(BPF_PROG_TYPE_XDP, BPF_FUNC_xdp_load_bytes, nullptr) != 0;  // negative: not known
+  // negative: libbpf does not know
+  return libbpf_probe_bpf_helper(BPF_PROG_TYPE_XDP, BPF_FUNC_xdp_load_bytes, nullptr) != 0;
 }
 
 Result<Fd> attach_xdp(const bpf_program* program, int ifindex) {
@@ -330,23 +330,6 @@ Result<Fd> attach_xdp(const bpf_program* program, int ifindex) {
     return bpf_failure(fmt::format("cannot attach {} to interface {}", bpf_program__name(program), ifindex), -fd);
   }
   return Fd(fd);
-}
-
-int tracepoint_arguments(const std::string& tracepoint) {
-  static std::mutex mutex;
-  static std::map<std::string, int> known;
-  const std::lock_guard lock(mutex);
-  const auto [found, fresh] = known.try_emplace(tracepoint, 0);
-  if (!fresh) return found->second;
-  btf* kernel = btf__load_vmlinux_btf();
-  if (kernel == nullptr) return 0;
-  const auto id = btf__find_by_name_kind(kernel, ("btf_trace_" + tracepoint).c_str(), BTF_KIND_TYPEDEF);
-  const btf_type* type =
-      id <= 0 ? nullptr : btf__type_by_id(kernel, btf__type_by_id(kernel, static_cast<std::uint32_t>(id))->type);
-  if (type != nullptr && btf_is_ptr(type)) type = btf__type_by_id(kernel, type->type);
-  if (type != nullptr && btf_is_func_proto(type)) found->second = btf_vlen(type);
-  btf__free(kernel);
-  return found->second;
 }
 
 std::uint64_t missed_runs(const bpf_object* object) {

@@ -1,6 +1,5 @@
-// Loading and attaching kernel programs: what libbpf 1.1 cannot do yet (uprobe_multi links, TCX),
-// its errors in rose's words, its log lines into rose's. Links are descriptors: they vanish with
-// the process that holds them, nothing is pinned.
+// Loads and attaches BPF programs: adds what libbpf 1.1 lacks (uprobe_multi links, TCX), and maps libbpf's errors and
+// log lines to rose's. Links are descriptors, so they disappear with the process that holds them. Nothing is pinned.
 #pragma once
 
 #include <cstdint>
@@ -21,32 +20,32 @@ struct bpf_program;
 
 namespace rose::kernel {
 
-// Sends libbpf's messages to log::debug. Call before the first use of libbpf; repeated calls are free.
+// Sends libbpf's messages to log::debug. Call it before the first use of libbpf; it may be called repeatedly.
 void route_libbpf_log();
 
-// `err` (positive) of loading or attaching BPF objects as ErrorKind::environment: names the missing
-// capability, or the missing kernel feature, and what to do about it.
+// Turns the (positive) `err` of loading or attaching a BPF object into ErrorKind::environment. The error names the
+// missing capability or kernel feature and how to get it.
 [[nodiscard]] Unexpected bpf_failure(std::string_view what, int err);
 
-// Whether a uprobe_multi link really attaches here (Linux 6.6); tried once and remembered.
-// ROSE_MASK=uprobe_multi in the environment answers no, so that the fallback gets tested.
+// True if a uprobe_multi link can be attached (Linux 6.6). Tried once and remembered. ROSE_MASK=uprobe_multi in the
+// environment makes it return false, so that the fallback can be tested.
 [[nodiscard]] bool has_uprobe_multi();
 
-// What one entry of a watched function costs here, in seconds: 10 us on virtual machines, 1-3 on bare metal.
-// Measured once, with a probe of our own.
+// The cost of one entry of a probed function in seconds: about 10 us on virtual machines, 1 to 3 us on bare metal.
+// Measured once, with a probe on a function of rose itself.
 [[nodiscard]] double uprobe_seconds();
 
-// Before an object is loaded: makes `program` (SEC("uprobe")) attachable by attach_functions, whichever way that will
-// go.
+// Prepares `program` (SEC("uprobe")) so that attach_functions can attach it by either method. Call it before the object
+// is loaded.
 void prepare_uprobe(bpf_program* program);
 
-// One function to attach to: offset in the file, and the number that bpf_get_attach_cookie gives.
+// A function to attach to: its offset in the file, and the number that bpf_get_attach_cookie returns there.
 struct ProbePoint {
   std::uint64_t offset = 0;
   std::uint64_t cookie = 0;
 };
 
-// Keeps uprobes attached for as long as it lives.
+// Keeps uprobes attached as long as it lives.
 class FunctionLink {
  public:
   FunctionLink() = default;
@@ -64,9 +63,9 @@ class FunctionLink {
   std::vector<bpf_link*> single_;
 };
 
-// Detaches in the background: the breakpoints of a link are gone at once, but the kernel then waits for grace
-// periods, 50 ms here, and those of many links pass side by side. Links of single functions are dearer, 0.1 s each and
-// one after another: when many are left at the end, a process of their own closes them, and nobody waits.
+// Detaches in the background. The breakpoints of a link are removed at once, but the kernel then waits for RCU grace
+// periods (about 50 ms); the waits of several links overlap. Links of single functions cost 0.1 s each and are closed
+// one after another, so if many are left at the end, a separate process closes them and rose does not wait.
 class LinkCloser {
  public:
   LinkCloser() = default;
@@ -79,33 +78,29 @@ class LinkCloser {
  private:
   void reap(std::size_t most);
   std::list<std::future<void>> closing_;
-  std::vector<FunctionLink> single_;  // not yet begun: one is closed at a time
+  std::vector<FunctionLink> single_;  // still open; closed one at a time
 };
 
-// Attaches a loaded, prepared uprobe program to places of one file (by inode: every process that maps it, now or
-// later). One uprobe_multi link, or one perf event for each place where the kernel has none: there
-// thousands of places are slow to let go of.
+// Attaches a loaded, prepared uprobe program to locations in one file. Uprobes are bound to the inode: every process
+// that maps the file now or later is affected. Uses one uprobe_multi link, or one perf event per location if the kernel
+// has no such links; detaching thousands of those is slow.
 [[nodiscard]] Result<FunctionLink> attach_functions(const bpf_program* program, const std::filesystem::path& binary,
                                                     const std::vector<ProbePoint>& points);
 
-// A cgroup_skb program on a v2 cgroup folder, as a link.
+// Attaches a cgroup_skb program to a cgroup v2 folder with a link.
 [[nodiscard]] Result<Fd> attach_cgroup(const bpf_program* program, const std::filesystem::path& cgroup);
 
 enum class Way { in, out };
-// A SEC("tc") program on one way of an interface as a TCX link (Linux 6.6). ROSE_MASK=tcx in the environment refuses
-// it, so that what stands in for it gets tested.
+// Attaches a SEC("tc") program to one direction of an interface with a TCX link (Linux 6.6). ROSE_MASK=tcx in the
+// environment makes it fail, so that the fallback can be tested.
 [[nodiscard]] Result<Fd> attach_tcx(const bpf_program* program, int ifindex, Way way);
-// Whether XDP programs have the helper that ours read packets with: since Linux 5.18.
+// True if XDP programs may call bpf_xdp_load_bytes, with which ours read packets (Linux 5.18).
 [[nodiscard]] bool xdp_reads_packets();
-// A SEC("xdp") program as a link, generic mode; an interface holds one only.
+// Attaches a SEC("xdp") program with a link in generic mode. An interface can have only one.
 [[nodiscard]] Result<Fd> attach_xdp(const bpf_program* program, int ifindex);
 
-// How many values a tracepoint hands to its programs, the first one included, which is its own; 0: there is no such
-// tracepoint, or the kernel does not describe it.
-[[nodiscard]] int tracepoint_arguments(const std::string& tracepoint);
-
-// Runs of the object's loaded programs that the kernel left out because the same program was interrupted on that CPU.
-// Where preemption is off in tracepoints and probes (all kernels so far) there are none.
+// The number of runs that the kernel skipped because the same program had been interrupted on that CPU. It is 0 on
+// kernels that disable preemption in tracepoints and probes, which is true of all kernels so far.
 [[nodiscard]] std::uint64_t missed_runs(const bpf_object* object);
 
 }  // namespace rose::kernel

@@ -1,5 +1,5 @@
-// The sets of capabilities that the kernel keeps of each thread, by system calls alone: so also in a signal's handler,
-// and in a child that may allocate nothing. Which are needed, and giving them up, is privilege.h.
+// Reads and writes the capability sets of a thread with system calls only, so that it also works in a signal handler
+// and in a child that must not allocate. privilege.h decides which capabilities are needed.
 #pragma once
 
 #include <linux/capability.h>
@@ -15,10 +15,10 @@ struct CapabilitySets {
   std::uint64_t effective = 0, permitted = 0, inheritable = 0;
 };
 
-// Each is part of whoever calls it, so that what must not be instrumented is not. False, with errno, when the kernel
-// says no.
+// Always inlined, so that callers which must not be instrumented contain no call to instrumented code. They return
+// false and set errno on failure.
 
-// Of a thread of ours; 0: the one that calls.
+// `thread` is a thread of this process; 0 means the calling thread.
 [[nodiscard, gnu::always_inline]] inline bool get_capabilities(CapabilitySets& sets, pid_t thread = 0) {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, thread};
   __user_cap_data_struct halves[2]{};
@@ -29,7 +29,7 @@ struct CapabilitySets {
   return true;
 }
 
-// Of the thread that calls.
+// Changes the calling thread only.
 [[nodiscard, gnu::always_inline]] inline bool set_capabilities(const CapabilitySets& sets) {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct halves[2]{};

@@ -14,10 +14,10 @@ namespace rose::kernel {
 namespace {
 
 constexpr long kCgroup2Magic = 0x63677270;
-constexpr std::uint64_t kTopId = 1;  // of the hierarchy's top folder
+constexpr std::uint64_t kTopId = 1;  // inode number of the hierarchy's root folder
 constexpr const char* kMountIt = "mount it: mount -t cgroup2 none /sys/fs/cgroup (or /sys/fs/cgroup/unified beside v1)";
 
-// Outside of cgroup namespaces, /proc names cgroups from the hierarchy's top.
+// Outside cgroup namespaces, /proc/PID/cgroup gives paths relative to the root of the hierarchy.
 bool whole_names() {
   std::error_code bad;
   return std::filesystem::read_symlink("/proc/self/ns/cgroup", bad) == "cgroup:[4026531835]";
@@ -25,10 +25,10 @@ bool whole_names() {
 
 struct Mount {
   std::filesystem::path point;
-  std::filesystem::path root;  // the folder of the hierarchy that shows there
+  std::filesystem::path root;  // the folder of the hierarchy that is mounted there
 };
 
-// The kernel writes spaces, line breaks and backslashes in names as \040 and the like.
+// The kernel writes spaces, line breaks and backslashes in paths as \040 and similar.
 std::string unescaped(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -101,7 +101,7 @@ std::uint64_t cgroup_id(const std::filesystem::path& folder) {
 }
 
 Result<Cgroup> find_cgroup(const std::filesystem::path& folder) {
-  // What is not there yet is known by what of it is: units and containers make their folders when they start.
+  // If the folder does not exist yet, resolve its existing part: units and containers create their folders on start.
   std::filesystem::path there = std::filesystem::absolute(folder).lexically_normal(), rest;
   if (!there.has_filename()) there = there.parent_path();
   while (cgroup_id(there) == 0 && there.has_relative_path()) {
@@ -133,15 +133,14 @@ Result<Cgroup> find_cgroup(const std::filesystem::path& folder) {
     if (relative.empty() || *relative.begin() == "..") continue;
     if (mount.point.native().size() < longest) continue;
     longest = mount.point.native().size();
-    // The mount may show a part of the hierarchy only. In a cgroup namespace its root is told from where the
-    // namespace begins, which says nothing, but the top has an id of its own.
+    // The mount may show only a part of the hierarchy. In a cgroup namespace, mountinfo gives the root relative to the
+    // namespace and cannot show this, but the inode number of the hierarchy's real root is known.
     std::filesystem::path name = "/";
     if (cgroup_id(mount.point) != kTopId) {
       if (!whole_names()) {
-        return fail(
-            ErrorKind::environment,
-            fmt::format("cgroup '{}': only a part of the machine's cgroups can be seen from here", folder.string()),
-            "give this container the host's: --cgroupns=host, or mount the host's /sys/fs/cgroup");
+        return fail(ErrorKind::environment,
+                    fmt::format("cgroup '{}': only a part of the machine's cgroups is visible here", folder.string()),
+                    "give this container the host's cgroups: --cgroupns=host, or mount the host's /sys/fs/cgroup");
       }
       name = mount.root;
     }

@@ -1,4 +1,4 @@
-// cgroup v2: where it is mounted, where a process lives in it, and how the kernel calls a folder of it.
+// cgroup v2: its mount point, the cgroup of a process, and the kernel's name and id of a folder.
 #pragma once
 
 #include <sys/types.h>
@@ -13,23 +13,23 @@ namespace rose::kernel {
 
 // "/sys/fs/cgroup", or ".../unified" in the hybrid layout.
 [[nodiscard]] Result<std::filesystem::path> cgroup2_mount();
-// v1 hierarchies are mounted too.
+// True if cgroup v1 hierarchies are also mounted.
 [[nodiscard]] bool cgroup1_mounted();
 
 struct Cgroup {
   std::filesystem::path path;
-  std::uint64_t id = 0;     // as bpf_get_current_cgroup_id says it; 0: it is not there yet
-  std::uint32_t level = 0;  // 0: the root
-  std::string name;         // from the hierarchy's top, as the kernel says it: "/system.slice/x.service"
+  std::uint64_t id = 0;     // as returned by bpf_get_current_cgroup_id; 0: it does not exist yet
+  std::uint32_t level = 0;  // depth; 0: the root
+  std::string name;         // path from the root of the hierarchy: "/system.slice/x.service"
 };
 
-// A v2 cgroup folder, which may come later. ErrorKind::input when it is none or cannot become one,
-// ErrorKind::environment when only a part of the hierarchy can be seen from here.
+// Finds a cgroup v2 folder, which may not exist yet. Returns ErrorKind::input if the path cannot be a cgroup folder,
+// ErrorKind::environment if only a part of the hierarchy is visible.
 [[nodiscard]] Result<Cgroup> find_cgroup(const std::filesystem::path& folder);
-// Its id now; 0 when it is not there.
+// Its current id, or 0 if it does not exist.
 [[nodiscard]] std::uint64_t cgroup_id(const std::filesystem::path& folder);
 
-// The folder that a process lives in; "" when it is gone or its cgroup cannot be seen from here.
+// The folder of the cgroup that the process is in; "" if the process has ended or its cgroup is not visible.
 [[nodiscard]] std::filesystem::path cgroup_folder_of(pid_t pid);
 [[nodiscard]] Result<Cgroup> cgroup_of(pid_t pid);
 

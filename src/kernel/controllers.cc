@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint64_t kPeriod = 100'000;  // µs
 constexpr std::uint64_t kMillionths = 1'000'000;
 
-// "key value" lines, or one number alone (key "").
+// Reads a value from "key value" lines, or from a file with a single number (key "").
 std::uint64_t value_in(const std::filesystem::path& file, std::string_view key) {
   const auto text = read_file(file, 1U << 20);
   if (!text) return 0;
@@ -44,7 +44,7 @@ bool has_word(std::string_view text, char between, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Where v1's hierarchy with this controller is mounted; "" when it is not.
+// The mount point of the v1 hierarchy with this controller, or "" if it is not mounted.
 std::filesystem::path cgroup1_mount(std::string_view controller) {
   std::ifstream file("/proc/self/mountinfo");
   std::string line;
@@ -58,7 +58,7 @@ std::filesystem::path cgroup1_mount(std::string_view controller) {
   return {};
 }
 
-// rose's own folder in a v1 hierarchy, for where its top is not writable.
+// rose's own folder in a v1 hierarchy, for containers in which the root of the hierarchy is read-only.
 std::filesystem::path own_folder(const std::filesystem::path& mount, std::string_view controller) {
   std::ifstream file("/proc/self/cgroup");
   std::string line;
@@ -112,7 +112,8 @@ Result<ControllerPlace> find_controller(Controller controller) {
       0)
     return none(fmt::format("in {} has no limits", mount.string()));
   std::filesystem::path own = own_folder(mount, name);
-  if (::access(own.c_str(), W_OK) != 0) own = mount;  // seen from a container, it may have another name
+  // inside a container, the folder may have another path than the kernel reports
+  if (::access(own.c_str(), W_OK) != 0) own = mount;
   if (::access(mount.c_str(), W_OK) == 0) return ControllerPlace{false, mount, own};
   if (::access(own.c_str(), W_OK) == 0) return ControllerPlace{false, own, own};
   return none(fmt::format("in {} cannot be written to", mount.string()));
@@ -135,7 +136,7 @@ Result<void> pass_on(std::string_view controller, const std::filesystem::path& m
     if (has_word(words, ' ', controller)) continue;
     if (auto written = write_control(each / "cgroup.subtree_control", fmt::format("+{}", controller)); !written)
       return Unexpected(std::move(written).error().in(
-          fmt::format("passing the controller '{}' on to {}", controller, parent.string())));
+          fmt::format("enabling the controller '{}' for {}", controller, parent.string())));
   }
   return {};
 }
@@ -143,11 +144,11 @@ Result<void> pass_on(std::string_view controller, const std::filesystem::path& m
 std::vector<ControlWrite> limited(Controller controller, bool v2, std::uint64_t amount) {
   const std::string value = std::to_string(amount);
   if (controller == Controller::memory) {
-    // Nothing of it may go to swap instead.
+    // Without this limit, memory would be swapped out instead of being refused.
     if (v2) return {{"memory.swap.max", "0", true}, {"memory.max", value}};
     return {{"memory.limit_in_bytes", value}, {"memory.memsw.limit_in_bytes", value, true}};
   }
-  const std::uint64_t quota = std::max<std::uint64_t>(amount * kPeriod / kMillionths, 1000);  // the kernel's least
+  const std::uint64_t quota = std::max<std::uint64_t>(amount * kPeriod / kMillionths, 1000);  // the kernel's minimum
   if (v2) return {{"cpu.max", fmt::format("{} {}", quota, kPeriod)}};
   return {{"cpu.cfs_period_us", std::to_string(kPeriod)}, {"cpu.cfs_quota_us", std::to_string(quota)}};
 }
@@ -190,18 +191,13 @@ std::uint64_t times_felt(const std::filesystem::path& folder, Controller control
   return value_in(folder / (v2 ? "memory.events" : "memory.oom_control"), "oom_kill");
 }
 
-std::uint64_t times_met(const std::filesystem::path& folder, Controller controller, bool v2) {
-  if (controller == Controller::cpu) return times_felt(folder, controller, v2);
-  return v2 ? value_in(folder / "memory.events", "max") : value_in(folder / "memory.failcnt", "");
-}
-
 Result<void> dissolve(const std::filesystem::path& folder, const std::filesystem::path& into) {
   std::error_code bad;
   for (const auto& entry : std::filesystem::directory_iterator(folder, bad))
     if (entry.is_directory(bad)) ROSE_CHECK(dissolve(entry.path(), into));
   const std::int64_t until = monotonic_ns() + 10 * kSecond;
   for (;;) {
-    // Anew each time: who forks meanwhile leaves a child behind.
+    // Read the list again each time, because processes may fork while they are being moved.
     for (const std::string& pid : split(read_file(folder / "cgroup.procs", 1U << 24).value_or(""), '\n'))
       if (!pid.empty() && pid != "0") (void)write_number(into / "cgroup.procs", pid);
     if (::rmdir(folder.c_str()) == 0 || errno == ENOENT) return {};

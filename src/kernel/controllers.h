@@ -1,6 +1,5 @@
-// The cgroup controllers that limit memory and processor time: v2's where the unified hierarchy has them, else v1's
-// hierarchies. Where they are, what is written to which file, and how often a limit was felt. Whose folders they are
-// and when, others say.
+// Access to the cgroup controllers that limit memory and processor time, in v2 if the unified hierarchy has them, else
+// in v1. Knows the files, the values and the counters. Callers decide which folders are limited and when.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +17,14 @@ enum class Controller { memory, cpu };
 
 struct ControllerPlace {
   bool v2 = false;
-  std::filesystem::path base;  // v1: where folders may be made; v2: the hierarchy's mount
-  std::filesystem::path own;   // v1: where rose itself is, and what it starts
+  std::filesystem::path base;  // v1: where folders can be created; v2: the mount point
+  std::filesystem::path own;   // v1: the folder of rose and of the processes that it starts
 };
-// ErrorKind::environment, with how to get it.
+// Returns ErrorKind::environment, with a hint how to enable the controller.
 [[nodiscard]] Result<ControllerPlace> find_controller(Controller controller);
 
-// v2: a folder has the controller only if all above it pass it on. What is passed on stays so: others may have come to
-// use it.
+// v2: a folder has a controller only if all its ancestors enable it for their children (cgroup.subtree_control). It is
+// never disabled again, because other programs may have started to use it.
 [[nodiscard]] Result<void> pass_on(Controller controller, const std::filesystem::path& mount,
                                    const std::filesystem::path& parent);
 [[nodiscard]] Result<void> pass_on(std::string_view controller, const std::filesystem::path& mount,
@@ -34,25 +33,23 @@ struct ControllerPlace {
 struct ControlWrite {
   std::string file;
   std::string value;
-  bool optional = false;  // without that file the kernel has nothing of the kind (swap)
+  bool optional = false;  // without swap support the file does not exist
   friend bool operator==(const ControlWrite&, const ControlWrite&) = default;
 };
-// In this order. `amount`: bytes of memory, or millionths of one processor.
+// The writes that set or remove a limit, in this order. `amount`: bytes of memory, or millionths of one processor.
 [[nodiscard]] std::vector<ControlWrite> limited(Controller controller, bool v2, std::uint64_t amount);
 [[nodiscard]] std::vector<ControlWrite> unlimited(Controller controller, bool v2);
-// 0, or the errno of the write that failed: EBUSY where v1 cannot take back what is used already.
+// Returns 0 or the errno of the failed write. v1 returns EBUSY if the memory in use cannot be reclaimed.
 [[nodiscard]] int write_all(const std::filesystem::path& folder, const std::vector<ControlWrite>& writes);
-// Is what was written in force? The kernel rounds memory to pages.
+// True if the written limit is in force. The kernel rounds memory limits to pages.
 [[nodiscard]] bool in_force(const std::filesystem::path& folder, Controller controller, bool v2, std::uint64_t amount);
 
-// Bytes that the folder's processes hold; 0 when it cannot be read.
+// Bytes that the folder's processes use; 0 if unknown.
 [[nodiscard]] std::uint64_t memory_used(const std::filesystem::path& folder, bool v2);
-// How often the limit was felt: processes that the OOM killer ended, periods in which processes had to wait.
+// How often the limit took effect: processes killed by the OOM killer, or throttled periods.
 [[nodiscard]] std::uint64_t times_felt(const std::filesystem::path& folder, Controller controller, bool v2);
-// How often it was at its limit; of memory also where the kernel could make room.
-[[nodiscard]] std::uint64_t times_met(const std::filesystem::path& folder, Controller controller, bool v2);
 
-// Moves what is in `folder` and below to `into`, then removes it. For v1: v2's folders are the deployment's.
+// Moves the processes in and below `folder` to `into`, then removes it. Only for v1; the deployment owns v2 folders.
 [[nodiscard]] Result<void> dissolve(const std::filesystem::path& folder, const std::filesystem::path& into);
 
 }  // namespace rose::kernel

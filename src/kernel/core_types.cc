@@ -39,7 +39,7 @@ Fd in_memory(const char* name, const void* data, std::size_t size) {
   return file;
 }
 
-// What CO-RE looks for by name.
+// The kinds of types that CO-RE looks up by name.
 bool has_name_of_its_own(const btf_type* type) {
   return btf_is_composite(type) || btf_is_any_enum(type) || btf_is_typedef(type) || btf_is_int(type);
 }
@@ -49,19 +49,19 @@ std::string_view name_in(const btf* types, const btf_type* type) {
   return name == nullptr ? std::string_view{} : std::string_view{name};
 }
 
-// Without the ___flavor that tells forms of one type apart, as libbpf does.
+// The name without the ___flavor suffix that distinguishes versions of one type, as libbpf does it.
 std::string_view essential(std::string_view name) {
   for (std::size_t at = name.rfind("___"); at != std::string_view::npos && at > 0; at = name.rfind("___", at - 1))
     if (name[at - 1] != '_' && at + 3 < name.size() && name[at + 3] != '_') return name.substr(0, at);
   return name;
 }
 
-// Copies types and all that lies inside of them. What they point to does not: CO-RE never follows a pointer.
+// Copies types and the types embedded in them. Pointed-to types are not copied, because CO-RE never follows a pointer.
 class Copy {
  public:
   Copy(const btf* from, btf* to) : from_(from), to_(to) {}
 
-  // The id of the copy; negative: it can't be copied.
+  // Returns the id of the copy, or a negative number if it cannot be copied.
   int take(std::uint32_t id) {
     if (id == 0) return 0;
     const auto known = taken_.find(id);
@@ -85,7 +85,7 @@ class Copy {
       case BTF_KIND_CONST:
       case BTF_KIND_VOLATILE:
       case BTF_KIND_RESTRICT:
-      case BTF_KIND_TYPE_TAG: return take(type->type);  // says nothing of where a field is
+      case BTF_KIND_TYPE_TAG: return take(type->type);  // does not affect the offsets of fields
       case BTF_KIND_ARRAY: {
         const auto* array = btf_array(type);
         const int index = take(array->index_type);
@@ -118,7 +118,7 @@ class Copy {
   int composite(const btf_type* type, const char* name) {
     const btf_member* members = btf_members(type);
     for (std::uint32_t i = 0; i < btf_vlen(type); ++i)
-      if (take(members[i].type) < 0) return -1;  // each stands before what it lies in
+      if (take(members[i].type) < 0) return -1;  // a member's type must precede the type that contains it
     const int copy =
         btf_is_struct(type) ? btf__add_struct(to_, name, type->size) : btf__add_union(to_, name, type->size);
     for (std::uint32_t i = 0; copy >= 0 && i < btf_vlen(type); ++i) {
@@ -134,7 +134,7 @@ class Copy {
   std::unordered_map<std::uint32_t, int> taken_;
 };
 
-// The header of .BTF.ext, as Documentation/bpf/btf.rst has it; offsets are from its end on.
+// The header of .BTF.ext (Documentation/bpf/btf.rst). Offsets are relative to its end.
 struct ExtHeader {
   std::uint16_t magic;
   std::uint8_t version, flags;
@@ -142,8 +142,8 @@ struct ExtHeader {
   std::uint32_t functions_at, functions_length, lines_at, lines_length, relocations_at, relocations_length;
 };
 
-// The types whose fields the object's programs ask for: of each CO-RE relocation the one at its root. Our own skeleton
-// is read, and by libbpf before: it is well formed.
+// The types whose fields the programs access: the root type of each CO-RE relocation. The input is rose's own skeleton,
+// which libbpf has already read, so it is known to be well formed.
 std::set<std::uint32_t> roots(const btf_ext* ext) {
   std::set<std::uint32_t> out;
   std::uint32_t size = 0;
@@ -162,8 +162,8 @@ std::set<std::uint32_t> roots(const btf_ext* ext) {
   };
   if (at == end) return out;
   const std::uint32_t each = number();
-  while (at < end) {  // one section of code after another
-    number();         // its name
+  while (at < end) {  // for each ELF section with code
+    number();         // the section's name
     for (std::uint32_t left = number(); left > 0; --left, at += each) {
       bpf_core_relo one{};
       std::memcpy(&one, at, sizeof one);
@@ -173,8 +173,8 @@ std::set<std::uint32_t> roots(const btf_ext* ext) {
   return out;
 }
 
-// The kernel's types of the names that CO-RE will ask for; null when one can't be copied, or is not there: modules have
-// types, too, and libbpf finds them by itself.
+// The kernel types that CO-RE will look up. Null if one cannot be copied or is not in vmlinux: it may be defined by a
+// module, and libbpf can find it there.
 Btf chosen(const btf* kernel, const btf* object, const std::set<std::uint32_t>& wanted) {
   Btf few(btf__new_empty());
   if (!few) return {};
@@ -193,7 +193,7 @@ Btf chosen(const btf* kernel, const btf* object, const std::set<std::uint32_t>& 
   return all ? std::move(few) : Btf{};
 }
 
-// Null: libbpf looks for itself.
+// Returns no descriptor if libbpf has to search by itself.
 Fd make(const void* elf, std::size_t size) {
   const auto object_file = in_memory("rose-object", elf, size);
   btf_ext* read_ext = nullptr;
@@ -224,9 +224,9 @@ const char* core_types(const void* (*elf_bytes)(std::size_t* size)) {
     route_libbpf_log();
     one->second.file = make(elf, size);
     if (one->second.file) one->second.path = path_of(one->second.file);
-    if (!one->second.file) log::debug("libbpf looks through all of the kernel's types");
+    if (!one->second.file) log::debug("libbpf searches all types of the kernel");
   }
-  // Where /proc is another's, that path leads elsewhere.
+  // If /proc belongs to another PID namespace, the path refers to another process.
   return !one->second.path.empty() && ::access(one->second.path.c_str(), R_OK) == 0 ? one->second.path.c_str()
                                                                                     : nullptr;
 }

@@ -1,15 +1,14 @@
-// CO-RE asks the kernel's BTF where the fields of a structure are. libbpf (before 1.6) walks through all of the
-// kernel's types, of which there are more than 100,000, once for each type that an object names. What is here does it
-// once for all of them.
+// Speeds up CO-RE. libbpf before 1.6 scans all types of the kernel (more than 100,000) once for each type that an
+// object uses. This code scans them once for all.
 #pragma once
 
 #include <cstddef>
 
 namespace rose::kernel {
 
-// For bpf_object_open_opts::btf_custom_path: a file with those of the kernel's types only that the object has in its
-// own BTF, or null: then libbpf looks for itself. Made once for each object; valid as long as the process, and in it
-// alone. `elf_bytes` is the skeleton's NAME__elf_bytes.
+// For bpf_object_open_opts::btf_custom_path: the path of a file with only those kernel types that the object uses, or
+// null, which makes libbpf search by itself. Made once per object and valid only in this process. `elf_bytes` is the
+// skeleton's NAME__elf_bytes.
 [[nodiscard]] const char* core_types(const void* (*elf_bytes)(std::size_t* size));
 
 }  // namespace rose::kernel

@@ -1,4 +1,4 @@
-// BPF_LINK_CREATE as newer kernels take it: Debian 12's headers and libbpf know neither TCX nor uprobe_multi.
+// BPF_LINK_CREATE for newer kernels: Debian 12's headers and libbpf know neither TCX nor uprobe_multi.
 #pragma once
 
 #include <linux/bpf.h>
@@ -14,8 +14,8 @@ inline constexpr std::uint32_t kTcxIngress = 46;
 inline constexpr std::uint32_t kTcxEgress = 47;
 inline constexpr std::uint32_t kUprobeMulti = 48;
 
-// The part of union bpf_attr that BPF_LINK_CREATE reads, with the members we use; the kernel takes
-// any size whose unknown tail is zero.
+// The part of union bpf_attr that BPF_LINK_CREATE reads, reduced to the members we use. The kernel accepts other sizes
+// as long as members that it does not know are zero.
 struct LinkCreate {
   std::uint32_t prog_fd = 0;
   std::uint32_t target_fd = 0;  // or ifindex
@@ -32,7 +32,7 @@ struct LinkCreate {
 };
 static_assert(sizeof(LinkCreate) == 64);
 
-// -errno, or the link's descriptor (always close-on-exec).
+// Returns the link's descriptor (always close-on-exec), or -errno.
 [[nodiscard]] inline int link_create(const LinkCreate& attr) {
   const long fd = ::syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof attr);
   return fd < 0 ? -errno : static_cast<int>(fd);

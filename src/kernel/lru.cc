@@ -23,7 +23,7 @@ bool go_to(int processor) {
   return ::sched_setaffinity(0, sizeof only, &only) == 0;
 }
 
-// One processor takes a batch of 256 elements, another wants more than a batch leaves.
+// One processor takes a batch of 256 elements and puts one in; another then needs more elements than are left.
 bool try_fair_lru() {
   constexpr std::uint32_t kEntries = 2 * kBatch, kPut = kBatch + 22;
   cpu_set_t allowed;
@@ -50,7 +50,7 @@ bool try_fair_lru() {
 }  // namespace
 
 std::uint32_t lru_entries(std::uint32_t wanted, std::uint32_t processors, bool fair) {
-  // With fair batches they have half of the map at most.
+  // With map-sized batches, processors hold back at most half of the map.
   const std::uint64_t kept = std::uint64_t{processors} * kBatch;
   const std::uint64_t entries =
       std::uint64_t{wanted} + (fair ? std::min<std::uint64_t>(kept, std::uint64_t{wanted} + processors) : kept);
@@ -60,7 +60,7 @@ std::uint32_t lru_entries(std::uint32_t wanted, std::uint32_t processors, bool f
 bool has_fair_lru() {
   static const bool answer = [] {
     bool fair = false;
-    // In a thread of its own: it goes from processor to processor.
+    // In its own thread, because it changes its processor affinity.
     auto trial = start_thread([&] { fair = try_fair_lru(); });
     if (trial) trial->join();
     return fair;

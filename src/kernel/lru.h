@@ -1,19 +1,20 @@
-// How large a BPF LRU map must be made to hold what it is meant to hold. Processors take free elements in batches and
-// keep them for themselves (kernel/bpf/bpf_lru_list.c); who finds none left evicts, though others still have some.
+// Sizes BPF LRU maps. Each processor takes free elements in batches and keeps them (kernel/bpf/bpf_lru_list.c). A
+// processor that finds no free element evicts one even if other processors hold unused elements, so a map must be
+// larger than what it is meant to hold.
 #pragma once
 
 #include <cstdint>
 
 namespace rose::kernel {
 
-// The elements for a map (BPF_MAP_TYPE_LRU_HASH) that holds `wanted` of them, whichever processors put them in.
+// The max_entries for a BPF_MAP_TYPE_LRU_HASH that is certain to hold `wanted` elements.
 [[nodiscard]] std::uint32_t lru_entries(std::uint32_t wanted);
 
-// The same for `processors`. `fair`: the kernel sizes the batches by the map (Linux 6.16, commit d4adf1c9ee77), instead
-// of taking 128 elements whatever there are: a map of 1,024 is used up by eight processors.
+// The same for a given number of processors. `fair`: the kernel derives the batch size from the map size (Linux 6.16,
+// commit d4adf1c9ee77). Older kernels always take 128 elements, so eight processors use up a map of 1,024.
 [[nodiscard]] std::uint32_t lru_entries(std::uint32_t wanted, std::uint32_t processors, bool fair);
 
-// Whether this kernel does; tried once and remembered.
+// True if this kernel derives the batch size from the map size. Tried once and remembered.
 [[nodiscard]] bool has_fair_lru();
 
 }  // namespace rose::kernel

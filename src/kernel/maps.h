@@ -1,4 +1,4 @@
-// What a process has mapped, as /proc/PID/maps tells it. The text is not trusted: a line of another form is left out.
+// The memory mappings of a process from /proc/PID/maps. Lines of an unexpected form are skipped.
 #pragma once
 
 #include <sys/types.h>
@@ -11,9 +11,9 @@
 namespace rose::kernel {
 
 struct MappedRange {
-  std::uint64_t begin = 0, end = 0;  // addresses
+  std::uint64_t begin = 0, end = 0;  // addresses, half open
   std::uint64_t offset = 0;          // in the file
-  std::uint64_t inode = 0;           // 0: no file
+  std::uint64_t inode = 0;           // 0: not backed by a file
   std::string access;                // "r-xp"
   std::string name;                  // a path, "[vdso]", ""
 
@@ -21,13 +21,13 @@ struct MappedRange {
 };
 
 [[nodiscard]] std::vector<MappedRange> read_maps(std::string_view text);
-// Of a process; none when it is gone or may not be looked at.
+// The mappings of a process; empty if it has ended or may not be inspected.
 [[nodiscard]] std::vector<MappedRange> maps_of(pid_t pid);
 
-// Where an address of this process lies in its file.
+// The file and offset that an address of this process is mapped from.
 struct FilePlace {
   std::string file;
-  std::uint64_t offset = 0;  // 0: nowhere
+  std::uint64_t offset = 0;  // 0: not backed by a file
 };
 [[nodiscard]] FilePlace own_place(const void* address);
 

@@ -55,7 +55,7 @@ Result<PortLink> PortLink::attach(const bpf_program* program, int ifindex) {
   link.filtered_ = ifindex;
   for (const auto point : {BPF_TC_INGRESS, BPF_TC_EGRESS}) {
     if (const int err = filter(program, ifindex, point); err != 0) {
-      return bpf_failure(fmt::format("cannot put a classifier on interface {}", ifindex), -err);
+      return bpf_failure(fmt::format("cannot attach a classifier to interface {}", ifindex), -err);
     }
   }
   return link;
@@ -70,7 +70,7 @@ Result<PortLink> PortLink::attach(const bpf_program* program, int ifindex, Way w
   }
   link.filtered_ = ifindex;
   if (const int err = filter(program, ifindex, way == Way::in ? BPF_TC_INGRESS : BPF_TC_EGRESS); err != 0)
-    return bpf_failure(fmt::format("cannot put a classifier on interface {}", ifindex), -err);
+    return bpf_failure(fmt::format("cannot attach a classifier to interface {}", ifindex), -err);
   return link;
 }
 
@@ -95,7 +95,7 @@ void PortLink::detach() {
   if (filtered_ == 0) return;
   unfilter(filtered_, BPF_TC_INGRESS);
   unfilter(filtered_, BPF_TC_EGRESS);
-  // The hook itself too: nothing else of the deployment uses it.
+  // Remove the clsact qdisc too: nothing else in the deployment's namespace uses it.
   bpf_tc_hook hook = hook_of(filtered_, static_cast<bpf_tc_attach_point>(BPF_TC_INGRESS | BPF_TC_EGRESS));
   (void)bpf_tc_hook_destroy(&hook);
   filtered_ = 0;

@@ -1,4 +1,4 @@
-// Classifiers on network interfaces, both ways: TCX links where the kernel has them (Linux 6.6), else clsact filters.
+// Attaches classifiers to network interfaces, with TCX links where available (Linux 6.6), else with clsact filters.
 #pragma once
 
 #include "base/fd.h"
@@ -9,13 +9,13 @@ struct bpf_program;
 
 namespace rose::kernel {
 
-// A classifier on one interface's ingress and egress for as long as it lives. Links vanish with the process; a clsact
-// filter stays behind one that was killed, until its interface or namespace goes.
+// Keeps a classifier attached to the ingress and egress of one interface. Links disappear when the process ends. A
+// clsact filter stays if rose is killed, until its interface or namespace is removed.
 class PortLink {
  public:
-  // Of the calling thread's network namespace; detach() it there too.
+  // In the network namespace of the calling thread. Call detach() in the same namespace.
   [[nodiscard]] static Result<PortLink> attach(const bpf_program* program, int ifindex);
-  // On one way only.
+  // In one direction only.
   [[nodiscard]] static Result<PortLink> attach(const bpf_program* program, int ifindex, Way way);
 
   PortLink() = default;
@@ -26,7 +26,7 @@ class PortLink {
 
  private:
   Fd ingress_, egress_;
-  int filtered_ = 0;  // ifindex with clsact filters of ours
+  int filtered_ = 0;  // ifindex if it was attached with clsact filters
 };
 
 }  // namespace rose::kernel

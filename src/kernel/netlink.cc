@@ -17,9 +17,9 @@
 namespace rose::kernel {
 namespace {
 
-constexpr timeval kPatience{10, 0};  // the kernel answers at once, or something is broken
+constexpr timeval kPatience{10, 0};  // the kernel answers immediately unless something is broken
 
-// An address in the kernel's form.
+// An address as the kernel expects it.
 struct LinkAddress {
   explicit LinkAddress(const Address& address)
       : family(address.is_ipv4() ? AF_INET : AF_INET6), size(address.is_ipv4() ? 4 : 16) {
@@ -33,7 +33,7 @@ struct LinkAddress {
 
 }  // namespace
 
-// One request under construction.
+// A request under construction.
 class Netlink::Request {
  public:
   Request(std::uint16_t type, std::uint16_t flags) {
@@ -68,7 +68,7 @@ class Netlink::Request {
   void close(std::size_t at) {
     reinterpret_cast<rtattr*>(buffer_ + at)->rta_len = static_cast<std::uint16_t>(size_ - at);
   }
-  // Finished: the bytes to send.
+  // Completes the request and returns the bytes to send.
   std::pair<const char*, std::size_t> finish() {
     reinterpret_cast<nlmsghdr*>(buffer_)->nlmsg_len = static_cast<std::uint32_t>(size_);
     return {buffer_, size_};
@@ -113,7 +113,8 @@ int Netlink::add_address(int index, const Address& address, int prefix) {
   body->ifa_family = static_cast<std::uint8_t>(own.family);
   body->ifa_prefixlen = static_cast<std::uint8_t>(prefix);
   body->ifa_index = static_cast<std::uint32_t>(index);
-  // Duplicates cannot exist where rose makes the links; without detection the address works at once.
+  // rose assigns all addresses on these links, so there are no duplicates. Skipping the detection (DAD) makes the
+  // address usable immediately.
   if (own.family == AF_INET6) body->ifa_flags = IFA_F_NODAD;
   request.put(IFA_LOCAL, own.bytes, own.size);
   request.put(IFA_ADDRESS, own.bytes, own.size);
@@ -128,7 +129,7 @@ int Netlink::add_bridge(const std::string& name) {
   const std::size_t info = request.open(IFLA_LINKINFO);
   request.put(IFLA_INFO_KIND, std::string("bridge"));
   const std::size_t data = request.open(IFLA_INFO_DATA);
-  // The only traffic is that of its ports.
+  // A bridge with snooping would send its own multicast queries into the deployment.
   request.put(IFLA_BR_MCAST_SNOOPING, std::uint8_t{0});
   request.close(data);
   request.close(info);
@@ -197,7 +198,7 @@ int Netlink::add_rule(int family, std::uint32_t priority, std::uint8_t action,
 }
 
 int Netlink::prohibit_port_by_default_route(int family, std::uint16_t port) {
-  // All routes but the default one come first.
+  // The default route comes last, after all more specific routes.
   const std::uint32_t prefix = 0;
   if (const int err =
           add_rule(family, 100, FR_ACT_TO_TBL, [&](Request& rule) { rule.put(FRA_SUPPRESS_PREFIXLEN, prefix); });

@@ -1,4 +1,4 @@
-// Links, addresses and routes of one network namespace, by rtnetlink. All answer 0 or an errno.
+// Links, addresses and routes of one network namespace, over rtnetlink. All methods return 0 or an errno.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 
 namespace rose::kernel {
 
-// A socket of the namespace that its thread is in when it is made, and that it keeps.
+// The socket belongs to the network namespace in which the constructor runs.
 class Netlink {
  public:
   Netlink();
 
   [[nodiscard]] int up(int link);
   [[nodiscard]] int add_address(int link, const Address& address, int prefix);
-  // Up, and without multicast queries of its own.
+  // Creates a bridge that is up and does not send multicast queries.
   [[nodiscard]] int add_bridge(const std::string& name);
-  // `name` here, up, and a port of `bridge` unless that is 0; `peer` in the namespace `peer_netns`, here when that is
-  // -1.
+  // Creates a veth pair: `name` in this namespace, up, and a port of `bridge` unless that is 0; and `peer` in the
+  // namespace `peer_netns`, or in this one if that is -1.
   [[nodiscard]] int add_veth(const std::string& name, int bridge, const std::string& peer, int peer_netns);
-  // Makes `link` a port of `bridge` that is sent nothing by itself, and whose senders are not remembered.
+  // Makes `link` a port of `bridge` that receives no flooded packets and learns no addresses.
   [[nodiscard]] int quiet_port(int link, int bridge);
   [[nodiscard]] int add_default_route(const Address& gateway);
-  // What would take the default route to this port is refused at once (EACCES); other routes lead there as ever.
-  // AF_INET or AF_INET6.
+  // Connections to this port that would use the default route fail immediately with EACCES. More specific routes are
+  // unaffected. `family` is AF_INET or AF_INET6.
   [[nodiscard]] int prohibit_port_by_default_route(int family, std::uint16_t port);
 
  private:
@@ -36,7 +36,7 @@ class Netlink {
   [[nodiscard]] int ask(Request& request);
 
   Fd fd_;
-  int error_ = 0;  // of making the socket
+  int error_ = 0;  // errno of creating the socket
 };
 
 }  // namespace rose::kernel

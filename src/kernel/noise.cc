@@ -9,14 +9,14 @@ namespace rose::kernel {
 namespace {
 
 constexpr std::string_view kForm =
-    "write CALL:ERROR to add (globs of calls allowed: '*:ENOENT'), -CALL:ERROR to take out, or none to clear the list";
+    "write CALL:ERROR to add (globs of calls allowed: '*:ENOENT'), -CALL:ERROR to remove, or none to clear the list";
 
 std::size_t index_of(int number) { return static_cast<std::size_t>(number); }
 
 void expect(NoiseTable& table, std::initializer_list<int> errors, std::initializer_list<std::string_view> calls) {
   for (const std::string_view call : calls) {
     const SyscallInfo* info = find_syscall(call);
-    if (info == nullptr) ROSE_BUG("the list of noise names a call that does not exist");
+    if (info == nullptr) ROSE_BUG("the built-in list names a call that does not exist");
     for (const int err : errors) table.expected[index_of(info->number)].set(index_of(err));
   }
 }
@@ -30,7 +30,7 @@ NoiseTable builtin_noise() {
         "recvfrom", "recvmsg", "recvmmsg", "sendto", "sendmsg", "sendmmsg"}) {
     if (const SyscallInfo* info = find_syscall(call)) table.again_when_nonblocking.set(index_of(info->number));
   }
-  // RWF_NOWAIT, SPLICE_F_NONBLOCK.
+  // Caused by the flags RWF_NOWAIT and SPLICE_F_NONBLOCK.
   expect(table, {EAGAIN}, {"preadv2", "pwritev2", "splice", "tee", "vmsplice"});
   expect(table, {EINPROGRESS, EALREADY}, {"connect"});
   expect(table, {EAGAIN, EINTR, ETIMEDOUT}, {"futex", "futex_wait", "futex_waitv", "io_uring_enter"});
@@ -52,7 +52,7 @@ Result<void> change_noise(NoiseTable& table, std::string_view rule) {
   const std::string_view pair = out ? rule.substr(1) : rule;
   const std::size_t colon = pair.find(':');
   if (colon == std::string_view::npos || colon == 0 || colon + 1 == pair.size())
-    return fail(ErrorKind::usage, fmt::format("'{}' names no expected failure", rule), std::string(kForm));
+    return fail(ErrorKind::usage, fmt::format("invalid rule '{}': expected CALL:ERROR", rule), std::string(kForm));
   const std::string_view call = pair.substr(0, colon), error = pair.substr(colon + 1);
   const std::optional<int> err = errno_number(error);
   if (!err || *err <= 0 || *err >= NoiseTable::kErrnos) {
@@ -80,9 +80,9 @@ Result<void> change_noise(NoiseTable& table, std::string_view rule) {
     table.expected[index_of(number)].set(index_of(*err), !out);
     if (out && *err == EAGAIN) table.again_when_nonblocking.reset(index_of(number));
   }
-  // A rule that does nothing is a slip, not a wish.
+  // A rule without effect is probably a mistake, so it is refused.
   if (out && !changed)
-    return fail(ErrorKind::usage, fmt::format("'{}' takes out what is not in the list", rule),
+    return fail(ErrorKind::usage, fmt::format("'{}' removes an entry that is not in the list", rule),
                 "see rose trace --noise list");
   return {};
 }

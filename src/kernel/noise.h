@@ -1,5 +1,5 @@
-// Failures that are how a call is used, not that something failed: expected noise, counted instead of recorded. The
-// built-in list, and rules that change it.
+// Failures that belong to the normal use of a call (such as EAGAIN). They are counted instead of recorded. Contains the
+// built-in list and the rules that change it.
 #pragma once
 
 #include <array>
@@ -15,22 +15,22 @@
 namespace rose::kernel {
 
 struct NoiseTable {
-  static constexpr int kErrnos = 256;  // larger ones are no program's everyday
+  static constexpr int kErrnos = 256;  // larger ones do not occur in normal operation
   std::array<std::bitset<kErrnos>, kMostSyscalls> expected{};
-  // EAGAIN is expected where the descriptor (or MSG_DONTWAIT) says not to wait; elsewhere a time limit
-  // (SO_RCVTIMEO) ran out, which is worth recording.
+  // EAGAIN is expected if the descriptor is non-blocking or MSG_DONTWAIT was given. Otherwise it means that a timeout
+  // (SO_RCVTIMEO) expired, which is worth recording.
   std::bitset<kMostSyscalls> again_when_nonblocking;
 };
 
 [[nodiscard]] NoiseTable builtin_noise();
 
-// "stat:ENOENT" adds, "-read:EAGAIN" takes out, "*:ENOENT" means every call (globs of calls), "none" clears the list.
-// ErrorKind::usage with suggestions when it names what does not exist.
+// "stat:ENOENT" adds an entry, "-read:EAGAIN" removes one, "*:ENOENT" applies to all calls (globs), "none" clears the
+// list. Returns ErrorKind::usage with suggestions if the call or the error does not exist.
 [[nodiscard]] Result<void> change_noise(NoiseTable& table, std::string_view rule);
-// The built-in list, changed by each in turn.
+// The built-in list after applying the rules in order.
 [[nodiscard]] Result<NoiseTable> noise_table(const std::vector<std::string>& rules);
 
-// "EAGAIN  futex futex_wait ...", a line an error.
+// One line per error: "EAGAIN  futex futex_wait ...".
 [[nodiscard]] std::vector<std::string> describe_noise(const NoiseTable& table);
 
 }  // namespace rose::kernel

@@ -12,7 +12,7 @@ struct Flag {
   std::uint32_t bits;
 };
 
-// asm-generic/fcntl.h. Those made of several bits stand before the ones they hold.
+// From asm-generic/fcntl.h. A flag of several bits comes before the flags that it contains.
 constexpr std::uint32_t kAccess = 3;
 constexpr Flag kAccessModes[] = {{"O_RDONLY", 0}, {"O_WRONLY", 1}, {"O_RDWR", 2}, {"O_ACCMODE", 3}};
 constexpr Flag kFlags[] = {

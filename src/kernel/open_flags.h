@@ -1,4 +1,4 @@
-// The flags of an open as text, "O_WRONLY|O_CREAT|O_TRUNC", and back without loss. Numbers are x86-64's.
+// Converts the flags of open(2) to text, "O_WRONLY|O_CREAT|O_TRUNC", and back, without loss. The numbers are x86-64's.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace rose::kernel {
 
-// The access mode first; bits without a name last, together in hex: "O_RDONLY|O_CREAT|0x80000000".
+// The access mode comes first, unnamed bits last as one hexadecimal number: "O_RDONLY|O_CREAT|0x80000000".
 [[nodiscard]] std::string open_flags_text(std::uint32_t flags);
-// In any order; hex numbers may stand anywhere. Nothing when a word is no flag.
+// Accepts any order, and hexadecimal numbers anywhere. Returns nothing if a word is not a flag.
 [[nodiscard]] std::optional<std::uint32_t> open_flags_number(std::string_view text);
 
 }  // namespace rose::kernel

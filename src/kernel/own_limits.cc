@@ -15,7 +15,7 @@
 namespace rose::kernel {
 namespace {
 
-// Files that say how much a folder may have, by the ends of their names. Of the others, some act when they are written.
+// Recognises files that set limits by the ends of their names. Writing to other files may have side effects.
 bool says_how_much(std::string_view file) {
   if (file.starts_with("cgroup.")) return false;
   for (const std::string_view end :
@@ -24,13 +24,13 @@ bool says_how_much(std::string_view file) {
   return false;
 }
 
-// What a new folder has: "max", "max 100000", "rdma0 hca_handle=max", no line at all; 0 where that means no protection
-// rather than nothing.
+// The values of a new folder: "max", "max 100000", "rdma0 hca_handle=max" or no line at all. In files that protect
+// memory (such as memory.min), the default is 0.
 bool is_default(std::string_view file, std::string_view line) {
   if (file.ends_with(".low") || file.ends_with(".min") || file.ends_with(".burst") || file.ends_with(".group"))
     return line == "0";
   if (file.ends_with(".weight")) return line == "100" || line == "default 100";
-  // hugetlb has a number of as many pages as the kernel can count in place of the word.
+  // hugetlb uses the largest number of pages that the kernel can count instead of "max".
   std::uint64_t number = 0;
   if (std::from_chars(line.data(), line.data() + line.size(), number).ec == std::errc() && number >= std::uint64_t{1}
                                                                                                          << 62)

@@ -1,5 +1,5 @@
-// Limits that a cgroup v2 folder has, taken over into another one: what an engine has limited stays limited where rose
-// puts it.
+// Copies the limits of one cgroup v2 folder to another, so that the limits that a container engine set stay in force
+// when rose moves a container's processes.
 #pragma once
 
 #include <filesystem>
@@ -11,16 +11,15 @@
 namespace rose::kernel {
 
 struct OwnLimit {
-  std::string file;                // "memory.max"; what stands before the first dot is the controller
-  std::vector<std::string> lines;  // each is one write
+  std::string file;                // "memory.max"; the part before the first dot is the controller
+  std::vector<std::string> lines;  // each line is a separate write
   friend bool operator==(const OwnLimit&, const OwnLimit&) = default;
 };
-// Those of the folder itself, not of folders above it, that are not what a new folder has; by name.
+// The limits set on this folder (not on its ancestors) that differ from those of a new folder, sorted by file.
 [[nodiscard]] std::vector<OwnLimit> own_limits(const std::filesystem::path& folder);
 
-// Gives `folder` these limits; it is made when it is not there. Their controllers are passed on to it from `mount`,
-// which no folder on the way allows that holds processes itself. ErrorKind::environment names the limit that cannot be
-// had.
+// Applies these limits to `folder`, which is created if necessary. Their controllers are enabled in each folder from
+// `mount` down, which fails if a folder on the way contains processes itself. ErrorKind::environment names the limit.
 [[nodiscard]] Result<void> take_over(const std::vector<OwnLimit>& limits, const std::filesystem::path& mount,
                                      const std::filesystem::path& folder);
 

@@ -60,11 +60,12 @@ constexpr std::array<const char*, 41> kNames = {"CAP_CHOWN",
                                                 "CAP_BPF",
                                                 "CAP_CHECKPOINT_RESTORE"};
 
-// 0 or an errno. Only system calls: also runs as a signal's handler.
+// Returns 0 or an errno. Makes only system calls, because it also runs in a signal handler.
 int drop_of_thread(std::uint64_t keep, Commands commands) {
   CapabilitySets sets;
   if (!get_capabilities(sets)) return errno;
-  // The bounding set first: that takes CAP_SETPCAP, which goes next. Without it, no_new_privs does as much.
+  // Reduce the bounding set first, because that requires CAP_SETPCAP, which is dropped next. Without CAP_SETPCAP,
+  // no_new_privs has the same effect for later programs.
   if (commands == Commands::as_weak) {
     if (((sets.effective >> CAP_SETPCAP) & 1) != 0) {
       for (int bit = 0; ::prctl(PR_CAPBSET_READ, bit, 0, 0, 0) >= 0; ++bit)
@@ -77,7 +78,7 @@ int drop_of_thread(std::uint64_t keep, Commands commands) {
   return set_capabilities({kept, kept, 0}) ? 0 : errno;
 }
 
-// The kernel keeps capabilities thread by thread, so each thread must drop its own.
+// Capabilities are per thread, so every thread has to drop its own.
 std::mutex broadcast_mutex;
 std::atomic<std::uint64_t> broadcast_keep = 0;
 std::atomic<Commands> broadcast_commands = Commands::as_weak;
@@ -148,7 +149,7 @@ Result<void> drop_capabilities(Capabilities keep, Commands commands) {
   broadcast_commands = commands;
   broadcast_error = 0;
   const auto failed = [](int error) {
-    return fail_errno(ErrorKind::environment, "cannot give up privileges that are no longer needed", error);
+    return fail_errno(ErrorKind::environment, "cannot drop privileges that are no longer needed", error);
   };
   if (const int error = drop_of_thread(keep.bits(), commands); error != 0) return failed(error);
   struct sigaction action{}, before{};
@@ -156,7 +157,7 @@ Result<void> drop_capabilities(Capabilities keep, Commands commands) {
   action.sa_flags = SA_RESTART;
   const int signal = SIGRTMIN + 3;
   ::sigaction(signal, &action, &before);
-  // Until no thread has more: one of them may have made another meanwhile.
+  // Repeat until no thread has more: a thread may have created another one in the meantime.
   Result<void> result;
   const std::int64_t limit = monotonic_ns() + 5'000'000'000;
   for (;;) {
@@ -169,7 +170,7 @@ Result<void> drop_capabilities(Capabilities keep, Commands commands) {
     }
     ::usleep(200);
   }
-  // One that still waits to be delivered would end the process.
+  // If a signal is still pending, the default action would end the process.
   action.sa_handler = SIG_IGN;
   ::sigaction(signal, before.sa_handler == SIG_DFL ? &action : &before, nullptr);
   return result;

@@ -1,4 +1,4 @@
-// Linux capabilities: which are needed and missing, and giving up those that are no longer needed.
+// Linux capabilities: checks which are missing, and drops those that are no longer needed.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace rose::kernel {
 
-// By their numbers in <linux/capability.h>, as bits of a set.
+// A set with the bit numbers of <linux/capability.h>.
 class Capabilities {
  public:
   Capabilities() = default;
@@ -33,31 +33,31 @@ class Capabilities {
   std::uint64_t bits_ = 0;
 };
 
-// "CAP_BPF, CAP_NET_ADMIN"; "none".
+// "CAP_BPF, CAP_NET_ADMIN", or "none".
 [[nodiscard]] std::string to_text(Capabilities capabilities);
 
-// Of the calling thread.
+// The effective set of the calling thread.
 [[nodiscard]] Capabilities effective_capabilities();
 
-// One that something cannot do without, and what for.
+// A capability that an operation requires, and the reason.
 struct Need {
   int capability = 0;
   std::string what_for;  // "to load programs into the kernel"
 };
-// ErrorKind::environment that names each missing one, and how to give it. CAP_SYS_ADMIN stands in for
+// Returns ErrorKind::environment that names every missing capability and how to grant it. CAP_SYS_ADMIN counts as
 // CAP_BPF and CAP_PERFMON.
 [[nodiscard]] Result<void> check_capabilities(const std::vector<Need>& needs);
 
 enum class Commands {
-  as_weak,  // programs that are executed later get no more than what is kept
-  as_root,  // for root only: they get what root's programs get, though rose itself keeps little
+  as_weak,  // programs executed later get no more than what is kept
+  as_root,  // for root only: programs executed later get root's full set, although rose itself keeps little
 };
 
-// Every thread of this process keeps of its capabilities only these (those it lacks it does not get), in every set,
-// and so do threads made later.
+// Reduces every capability set of every thread of this process, and of threads created later, to `keep`. Capabilities
+// that a thread lacks are not added.
 [[nodiscard]] Result<void> drop_capabilities(Capabilities keep, Commands commands = Commands::as_weak);
 
-// The calling thread alone drops everything for good, to try what works without. Threads that try should end soon.
+// The calling thread permanently drops everything, to try what works without privilege. It should end soon.
 void weaken_thread();
 
 }  // namespace rose::kernel

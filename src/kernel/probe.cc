@@ -21,7 +21,7 @@
 namespace rose::kernel {
 namespace {
 
-using namespace probing;  // NOLINT: private helpers of this very file
+using namespace probing;  // NOLINT: private helpers of the probes
 
 // ---------------------------------------------------------------- privileges
 
@@ -58,7 +58,7 @@ Finding probe_root() {
 Finding probe_capabilities() {
   const std::string missing = missing_capabilities(true);
   if (!missing.empty()) return no("lacking " + missing);
-  return yes("all that rose uses");
+  return yes("all that rose needs");
 }
 
 Finding probe_architecture() {
@@ -75,11 +75,11 @@ Finding probe_btf() {
   if (::read(file.get(), &magic, sizeof magic) != sizeof magic || magic != 0xeb9f) {
     return no("/sys/kernel/btf/vmlinux holds no BTF");
   }
-  return yes("the kernel describes its types");
+  return yes("the kernel provides BTF");
 }
 
 Finding probe_memory_lock() {
-  // Counted against the cgroup since Linux 5.11, against RLIMIT_MEMLOCK before.
+  // Charged to the cgroup since Linux 5.11, to RLIMIT_MEMLOCK before.
   constexpr std::uint32_t kBytes = 16 << 20;
   rlimit limit = {};
   ::getrlimit(RLIMIT_MEMLOCK, &limit);
@@ -102,9 +102,9 @@ struct Probe {
   const char* name;
   Finding (*run)();
   bool required;
-  const char* with;     // what follows when it is there
-  const char* without;  // what follows when it is not
-  const char* remedy;   // of the kernel or system, when privilege is not what lacks
+  const char* with;     // the consequence if it is there
+  const char* without;  // the consequence if it is not
+  const char* remedy;   // what to change in the kernel or system, if privilege is not what is missing
 };
 
 constexpr const char* kTooOld = "use Linux 5.11 or newer with CONFIG_BPF_SYSCALL";
@@ -135,15 +135,14 @@ constexpr Probe kProbes[] = {
      "use Linux 5.8 or newer"},
     {"uprobe", probe_uprobe, false, "functions are traced",
      "application functions cannot be traced or used as conditions", "use a kernel with CONFIG_UPROBE_EVENTS=y"},
-    {"uprobe_multi", probe_uprobe_multi, false, "thousands of functions attach at once",
-     "functions attach one by one through perf events, and letting go of many takes long", "use Linux 6.6 or newer"},
-    {"send_signal", probe_send_signal, false, "crashes and pauses fire at the very instruction",
+    {"uprobe_multi", probe_uprobe_multi, false, "thousands of functions are attached at once",
+     "functions are attached one by one through perf events, and detaching many takes long", "use Linux 6.6 or newer"},
+    {"send_signal", probe_send_signal, false, "crashes and pauses happen at the exact instruction",
      "crashes and pauses with conditions do not fire", "use Linux 5.3 or newer with CONFIG_UPROBE_EVENTS=y"},
-    {"hold_thread", probe_hold_thread, false, "a thread can wait at a function while the others go on",
+    {"hold_thread", probe_hold_thread, false, "a thread can be held at a function while the others continue",
      "block faults at functions are refused",
      "give rose CAP_SYS_PTRACE; if it is forbidden: sysctl kernel.yama.ptrace_scope=1"},
-    {"kprobe", probe_kprobe, false, "", "nothing of rose needs it but override_return",
-     "use a kernel with CONFIG_KPROBES=y"},
+    {"kprobe", probe_kprobe, false, "", "only override_return needs it", "use a kernel with CONFIG_KPROBES=y"},
     {"override_return", probe_override_return, false,
      "syscall faults could do without the seccomp backend, which rose uses", "syscall faults use the seccomp backend",
      "not needed; if wanted, use a kernel with CONFIG_KPROBES, CONFIG_FUNCTION_ERROR_INJECTION and "
@@ -155,18 +154,18 @@ constexpr Probe kProbes[] = {
      "calls that a signal interrupts may be counted twice (Go preempts with signals)", "use Linux 5.19 or newer"},
     {"seccomp_sync_wake_up", probe_seccomp_sync_wake_up, false, "a watched call costs less",
      "a watched call costs about four times as much", "use Linux 6.6 or newer"},
-    {"pidfd_getfd", probe_pidfd_getfd, false, "rose can answer for a node, and carry out part of a call",
+    {"pidfd_getfd", probe_pidfd_getfd, false, "rose can act in place of a node and carry out a part of a call",
      "syscall faults cannot be injected", "use Linux 5.6 or newer"},
-    {"cgroup2", probe_cgroup2, true, "each node has a cgroup", "nodes cannot be told apart",
+    {"cgroup2", probe_cgroup2, true, "each node has its own cgroup", "nodes cannot be distinguished",
      "mount it: mount -t cgroup2 none /sys/fs/cgroup/unified"},
-    {"cgroup_kill", probe_cgroup_kill, false, "a node dies as one",
+    {"cgroup_kill", probe_cgroup_kill, false, "a node's processes are killed at once",
      "a node is frozen and its processes are killed one by one", "use Linux 5.14 or newer"},
-    {"cgroup_freeze", probe_cgroup_freeze, false, "a node pauses as one", "nodes cannot be paused",
+    {"cgroup_freeze", probe_cgroup_freeze, false, "a node's processes are paused at once", "nodes cannot be paused",
      "use Linux 5.2 or newer"},
     {"clone_into_cgroup", probe_clone_into_cgroup, true, "a node is in its cgroup from its first instruction",
      "nodes cannot be started", "use Linux 5.7 or newer"},
-    {"cgroup_skb", probe_cgroup_skb, false, "silences are traced at the nodes' sockets",
-     "silences are traced with --interface only, and partitions need network = \"netns\"",
+    {"cgroup_skb", probe_cgroup_skb, false, "network delays are traced at the nodes' sockets",
+     "network delays are traced only with --interface, and partitions need network = \"netns\"",
      "use a kernel with CONFIG_CGROUP_BPF=y"},
     {"memory_controller", probe_memory_controller, false, "memory faults work", "memory faults are refused",
      "use a kernel with CONFIG_MEMCG; beside v1 hierarchies mount this one: mkdir -p /sys/fs/cgroup/memory && mount -t "
@@ -176,14 +175,14 @@ constexpr Probe kProbes[] = {
      "use a kernel with CONFIG_CFS_BANDWIDTH; beside v1 hierarchies mount this one: mkdir -p /sys/fs/cgroup/cpu && "
      "mount -t cgroup -o cpu none "
      "/sys/fs/cgroup/cpu"},
-    {"netns", probe_netns, false, "nodes have networks of their own",
+    {"netns", probe_netns, false, "nodes have their own networks",
      "only deployments with network = \"host\" run, without partitions", "use a kernel with CONFIG_NET_NS=y"},
     {"veth", probe_veth, false, "", "only deployments with network = \"host\" run, without partitions",
      "use a kernel with CONFIG_VETH (modprobe veth)"},
-    {"bridge", probe_bridge, false, "nodes reach one another",
+    {"bridge", probe_bridge, false, "nodes can reach each other",
      "only deployments with network = \"host\" run, without partitions",
      "use a kernel with CONFIG_BRIDGE (modprobe bridge)"},
-    {"tcx", probe_tcx, false, "partitions vanish with rose, even when it is killed",
+    {"tcx", probe_tcx, false, "partitions disappear with rose, even if it is killed",
      "partitions use clsact filters, which `rose heal` removes after a kill", "use Linux 6.6 or newer"},
     {"clsact", probe_clsact, false, "partitions work without TCX links too", "partitions need TCX links",
      "use a kernel with CONFIG_NET_CLS_BPF and CONFIG_NET_SCH_INGRESS (modprobe sch_ingress cls_bpf)"},

@@ -1,5 +1,5 @@
-// What this machine can do: every capability tried for real at small scale, since version numbers and helper
-// lists mislead. Each probe stands alone, undoes what it made, and all together take a few seconds at most.
+// Finds out what this machine can do by trying every feature at small scale, because version numbers and helper lists
+// mislead. Each probe is independent and undoes its changes. All together take a few seconds.
 #pragma once
 
 #include <string>
@@ -9,24 +9,24 @@
 namespace rose::kernel {
 
 struct Capability {
-  std::string name;  // stable, snake_case: `rose doctor --json` and ROSE_MASK use it
+  std::string name;  // stable, snake_case; used in `rose doctor --json` and ROSE_MASK
   bool ok = false;
-  std::string detail;     // what was tried and found, and what follows for rose
-  std::string remedy;     // how to get it; "" when ok
-  bool untried = false;   // something else failed on the way
-  bool required = false;  // without it rose does not run at all; otherwise something else takes its place
+  std::string detail;     // what was tried, the result, and the consequence for rose
+  std::string remedy;     // how to get it; "" if ok
+  bool untried = false;   // an earlier step failed, so the feature itself was not tried
+  bool required = false;  // rose does not work without it; for the others there is a fallback
 };
 
-// In a fixed order. Never fails: without privilege each capability says what it lacks.
+// In a fixed order. Never fails: without privilege, each result names what is missing.
 [[nodiscard]] std::vector<Capability> probe_all();
 
-// One of them by name; a name that does not exist is "not ok" and says so.
+// Probes one feature. For an unknown name, the result is not ok and says so.
 [[nodiscard]] Capability probe(std::string_view name);
 
 [[nodiscard]] std::vector<std::string> probe_names();
 
-// Is `name` in the list of the environment variable ROSE_MASK ("tcx,uprobe_multi")? Then rose must do as if
-// the kernel lacked it, so that fallbacks can be tested.
+// True if `name` is in the list of the environment variable ROSE_MASK ("tcx,uprobe_multi"). rose must then behave as if
+// the kernel lacked the feature, so that fallbacks can be tested.
 [[nodiscard]] bool masked(std::string_view name);
 
 }  // namespace rose::kernel

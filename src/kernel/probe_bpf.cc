@@ -103,7 +103,7 @@ Code output_to_ring(int ring_fd, std::uint64_t record) {
 Code override_when(std::uint64_t argument, int err) {
   Code code;
   code.push_back(copy(BPF_REG_6, BPF_REG_1));
-  // The wrapper's own argument is a pointer to the caller's registers.
+  // The system call wrapper receives a pointer to the caller's registers as its own argument.
   code.push_back(insn(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_3, BPF_REG_1, kOffsetOfDi, 0));
   code.push_back(add(BPF_REG_3, kOffsetOfDi));
   code.push_back(copy(BPF_REG_1, BPF_REG_10));

@@ -1,5 +1,4 @@
-// Programs of a few instructions for the probes, made by hand so that probing needs no skeleton. Private to the
-// probes.
+// BPF programs of a few instructions, assembled by hand so that probing needs no skeleton. Private to the probes.
 #pragma once
 
 #include <linux/bpf.h>
@@ -14,19 +13,19 @@
 
 namespace rose::kernel::probing {
 
-// What one probe found.
+// The result of one probe.
 struct Finding {
   bool ok = false;
-  int error = 0;       // errno of the step that failed; 0 unknown
-  std::string detail;  // the step and its outcome
+  int error = 0;       // errno of the failed step; 0: unknown
+  std::string detail;  // the step and its result
 };
 
 [[nodiscard]] inline Finding yes(std::string detail) { return {true, 0, std::move(detail)}; }
 [[nodiscard]] Finding no(std::string detail);
-// "step: strerror(err)".
+// Formats "step: strerror(err)".
 [[nodiscard]] Finding no_errno(const std::string& step, int err);
 
-// One u64 in a map that a program counts up and we read.
+// A u64 in a map, which a program increments and the probe reads.
 class Counter {
  public:
   Counter();
@@ -43,21 +42,22 @@ class Counter {
 using Code = std::vector<bpf_insn>;
 [[nodiscard]] Code count_and_return(const Counter& counter, int result);
 [[nodiscard]] Code count_calls_of(const Counter& counter,
-                                  pid_t pid);  // only what that process does, as the kernel's programs see ids
-[[nodiscard]] Code send_kill();                // bpf_send_signal(SIGKILL)
+                                  // counts only events of that process, by the process ids that BPF programs see
+                                  pid_t pid);
+[[nodiscard]] Code send_kill();  // bpf_send_signal(SIGKILL)
 [[nodiscard]] Code output_to_ring(int ring_fd, std::uint64_t record);
-// On entry of an x86-64 system call wrapper: when its first argument is `argument`, return -`err` instead.
+// For the entry of an x86-64 system call wrapper: returns -`err` if the first argument is `argument`.
 [[nodiscard]] Code override_when(std::uint64_t argument, int err);
 
-// The loaded program, or -errno inside `error`.
+// Loads a program. On failure, `error` is set to -errno.
 [[nodiscard]] Fd load(bpf_prog_type type, const Code& code, int& error, int expected_attach_type = 0);
 
-// BPF_LINK_CREATE for attach types newer than libbpf 1.1; -1 and errno.
+// BPF_LINK_CREATE for attach types that libbpf 1.1 does not know. Returns no descriptor and sets errno on failure.
 [[nodiscard]] Fd create_tcx_link(int program, int ifindex);
 [[nodiscard]] Fd create_uprobe_multi_link(int program, const char* path, std::uint64_t offset);
 
-// A perf event of /sys/bus/event_source/devices/`pmu` with the program attached. uprobe: path and offset;
-// kprobe: function name and 0. pid -1: every process.
+// Attaches the program to a perf event of /sys/bus/event_source/devices/`pmu`. For a uprobe, `target` is the path and
+// `offset` the offset in it; for a kprobe, the function name and 0. pid -1 means every process.
 [[nodiscard]] Finding attach_perf(const char* pmu, const char* target, std::uint64_t offset, int pid, int program,
                                   Fd& event);
 

@@ -1,4 +1,4 @@
-// Probes of answering for other processes' calls: seccomp, and descriptors that are shared.
+// Probes for answering system calls of other processes: seccomp listeners and shared descriptors.
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -24,7 +24,8 @@ constexpr unsigned kWaitKillable = 1U << 5;                       // SECCOMP_FIL
 constexpr unsigned long kSetFlags = _IOW('!', 4, std::uint64_t);  // SECCOMP_IOCTL_NOTIF_SET_FLAGS
 constexpr std::uint64_t kSyncWakeUp = 1;                          // SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
 
-// In the child: installs a filter that asks about openat, hands the listener over, and opens a file. 0: EIO.
+// Runs in the child: installs a filter that notifies about openat, sends the listener to the parent and opens a file.
+// Returns 0 if that failed with EIO.
 int seccomp_child(int socket, unsigned flags) {
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
@@ -35,7 +36,7 @@ int seccomp_child(int socket, unsigned flags) {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
   const sock_fprog program = {sizeof filter / sizeof filter[0], filter};
-  // Without CAP_SYS_ADMIN only this allows a filter.
+  // Without CAP_SYS_ADMIN, the kernel accepts filters only after this.
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
   const int listener = static_cast<int>(
       ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | flags, &program));
@@ -59,7 +60,7 @@ Finding try_seccomp(unsigned flags, bool sync_wake_up) {
     return no_errno("asking for synchronous wake-ups", errno);
   }
   if (!wait_readable(listener.get(), kPatienceMs)) return no("the system call was not notified");
-  // Kernels may use more bytes than our header knows.
+  // Kernels may use larger structures than our headers declare.
   alignas(seccomp_notif) char request_bytes[4096] = {};
   alignas(seccomp_notif_resp) char answer_bytes[4096] = {};
   auto* request = reinterpret_cast<seccomp_notif*>(request_bytes);

@@ -1,4 +1,4 @@
-// Probes of cgroups: as one, in both versions, and their packets.
+// Probes for cgroups: freezing, killing, both versions, and their packets.
 #include <bpf/bpf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -24,7 +24,7 @@
 namespace rose::kernel::probing {
 namespace {
 
-// A cgroup of our own, removed with all that is in it.
+// Owns a cgroup and removes it with its content.
 class TemporaryCgroup {
  public:
   TemporaryCgroup() {
@@ -42,7 +42,7 @@ class TemporaryCgroup {
   TemporaryCgroup& operator=(const TemporaryCgroup&) = delete;
   ~TemporaryCgroup() {
     if (path_.empty()) return;
-    // A process that was just reaped may be charged for an instant longer.
+    // A process that was just reaped may still be charged to the cgroup for a moment.
     const std::int64_t end = monotonic_ns() + 1'000'000'000;
     while (::rmdir(path_.c_str()) != 0 && errno == EBUSY && monotonic_ns() < end) ::usleep(1000);
   }
@@ -73,7 +73,7 @@ Finding probe_cgroup2() {
 
 namespace {
 
-// A child that waits for us inside `cgroup`.
+// Starts a child inside `cgroup` that waits for the parent.
 std::unique_ptr<Child> child_in(const TemporaryCgroup& cgroup, Finding& why) {
   auto child = std::make_unique<Child>([](int socket) { return wait_for_parent(socket) ? 0 : 1; });
   if (!child->started()) {
@@ -97,8 +97,8 @@ Finding probe_cgroup_kill() {
   if (!child) return why;
   if (auto written = write_control(cgroup.path() + "/cgroup.kill", "1"); !written) return no(written.error().message);
   const int status = child->wait(kPatienceMs);
-  if (status < 0 || !WIFSIGNALED(status)) return no("the process lives on");
-  return yes("a cgroup was ended as one");
+  if (status < 0 || !WIFSIGNALED(status)) return no("the process survived");
+  return yes("a cgroup was killed");
 }
 
 Finding probe_cgroup_freeze() {
@@ -118,8 +118,8 @@ Finding probe_cgroup_freeze() {
   (void)write_control(cgroup.path() + "/cgroup.freeze", "0");
   if (!frozen) return no("the cgroup did not freeze in time");
   child->release();
-  if (child->wait(kPatienceMs) != 0) return no("the process did not go on after the thaw");
-  return yes("a cgroup was paused and went on");
+  if (child->wait(kPatienceMs) != 0) return no("the process did not continue after the thaw");
+  return yes("a cgroup was frozen and continued");
 }
 
 Finding probe_clone_into_cgroup() {
@@ -136,20 +136,20 @@ Finding probe_clone_into_cgroup() {
   const long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
   if (pid < 0) return no_errno("clone3 with CLONE_INTO_CGROUP", errno);
   if (pid == 0) {
-    ::close(ours.get());  // else the read below would outlast our end
+    ::close(ours.get());  // otherwise the child would hold our end open and the read below would not end
     char byte = 0;
     ::_exit(::read(theirs.get(), &byte, 1) == 1 ? 0 : 1);
   }
   theirs.reset();
   Child child(static_cast<pid_t>(pid), std::move(ours));
   const auto where = read_file(fmt::format("/proc/{}/cgroup", pid), 65536);
-  if (!where || where->find(cgroup.name()) == std::string::npos) return no("the process began in another cgroup");
-  return yes("a process began in its cgroup");
+  if (!where || where->find(cgroup.name()) == std::string::npos) return no("the process started in another cgroup");
+  return yes("a process started in its cgroup");
 }
 
 namespace {
 
-// A folder of the controller is made, a child moved there, limited, and let go of again.
+// Creates a folder for the controller, moves a child into it, sets a limit and removes it again.
 Finding probe_controller(Controller controller, std::uint64_t amount) {
   const auto place = find_controller(controller);
   if (!place) return no(place.error().message);
@@ -171,7 +171,7 @@ Finding probe_controller(Controller controller, std::uint64_t amount) {
       return no_errno("lifting a limit", error);
     child.release();
     child.wait(kPatienceMs);
-    if (!kept) return no("a limit was set, but is not kept");
+    if (!kept) return no("a limit was written but is not in force");
     return yes(fmt::format("a limit was set in {}", place->base.string()));
   }();
   const std::int64_t end = monotonic_ns() + 1'000'000'000;
@@ -197,7 +197,7 @@ Finding probe_cgroup_skb() {
     if (link.get() < 0) return no_errno(fmt::format("attaching to a cgroup's {}", name), errno);
     Child child([](int socket) {
       if (!wait_for_parent(socket)) return 1;
-      return send_to_self() ? 0 : 2;  // the socket belongs to the cgroup it is made in
+      return send_to_self() ? 0 : 2;  // a socket belongs to the cgroup in which it was created
     });
     if (!child.started()) return no("no child could be started");
     if (auto moved = write_control(cgroup.path() + "/cgroup.procs", std::to_string(child.pid())); !moved) {

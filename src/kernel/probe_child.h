@@ -1,4 +1,4 @@
-// A forked helper for the probes that would change or end the process that tries them. Private to the probes.
+// A forked helper for probes that may change or end the process that runs them. Private to the probes.
 #pragma once
 
 #include <sys/types.h>
@@ -9,13 +9,13 @@
 
 namespace rose::kernel::probing {
 
-// Runs `body` in a forked child, which ends with what it returns; killed when this object goes. The child dies
-// with us, so a killed rose leaves none.
+// Runs `body` in a forked child, which exits with the returned value. The destructor kills it, and it dies with its
+// parent, so a killed rose leaves no child.
 class Child {
  public:
-  // `pipe`: the child reads our bytes there and writes its own (a socket pair).
+  // The child uses `socket` to receive bytes from the parent and to send its own.
   explicit Child(const std::function<int(int socket)>& body);
-  // Takes over a child made otherwise (clone3).
+  // Takes ownership of a child that was created otherwise (clone3).
   Child(pid_t pid, Fd socket) : pid_(pid), socket_(std::move(socket)) {}
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
@@ -25,9 +25,9 @@ class Child {
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] int socket() const { return socket_.get(); }
 
-  // Its wait status, or -1 when it did not end in time.
+  // Returns its wait status, or -1 if it did not end in time.
   int wait(int timeout_ms);
-  // Lets a child that waits in wait_for_parent() go on.
+  // Releases a child that waits in wait_for_parent().
   void release() const;
 
  private:
@@ -35,10 +35,10 @@ class Child {
   Fd socket_;
 };
 
-// In the child: blocks until release(); false when the parent is gone.
+// Runs in the child: blocks until release(). Returns false if the parent has ended.
 bool wait_for_parent(int socket);
 
-// A byte from the other side within the time; false otherwise.
+// Returns false if no byte arrives within the time.
 bool wait_readable(int fd, int timeout_ms);
 
 }  // namespace rose::kernel::probing

@@ -1,4 +1,4 @@
-// Probes of networks of a run's own, and of programs that see packets there.
+// Probes for network namespaces and for programs that see packets.
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fmt/format.h>
@@ -31,16 +31,16 @@ bool send_to_self() {
       ::sendto(socket.get(), "rose", 4, 0, reinterpret_cast<sockaddr*>(&address), size) != 4) {
     return false;
   }
-  // Delivered, or dropped by someone: we only need it to have passed.
+  // It does not matter whether the packet was delivered or dropped, only that it passed.
   (void)wait_readable(socket.get(), 50);
   return true;
 }
 
 namespace {
 
-constexpr int kLoopback = 1;  // the first interface of every namespace
+constexpr int kLoopback = 1;  // loopback is the first interface of every namespace
 
-// Runs `body` in a network namespace of its own, with loopback up, in a child; all of it vanishes with the child.
+// Runs `body` in a child with its own network namespace, in which loopback is up. All of it disappears with the child.
 Finding in_namespace(const std::function<Finding()>& body) {
   Child child([&body](int socket) {
     const auto found = [&body] {
@@ -72,7 +72,7 @@ Finding in_namespace(const std::function<Finding()>& body) {
 Finding probe_netns() {
   return in_namespace([] {
     if (!send_to_self()) return no("no packet could be sent over loopback");
-    return yes("a namespace of its own carries packets");
+    return yes("a network namespace carried packets");
   });
 }
 
@@ -80,7 +80,7 @@ Finding probe_veth() {
   return in_namespace([] {
     const int error = Netlink().add_veth("rose-pa", 0, "rose-pb", -1);
     if (error != 0) return no_errno("making a veth pair", error);
-    return yes("a pair was made");
+    return yes("a pair was created");
   });
 }
 
@@ -90,13 +90,13 @@ Finding probe_bridge() {
     if (const int error = netlink.add_bridge("rose-pbr"); error != 0) return no_errno("making a bridge", error);
     const int error = netlink.add_veth("rose-pa", static_cast<int>(::if_nametoindex("rose-pbr")), "rose-pb", -1);
     if (error != 0) return no_errno("putting an interface into the bridge", error);
-    return yes("a bridge took an interface");
+    return yes("an interface was added to the bridge");
   });
 }
 
 namespace {
 
-// Loads a counting program, attaches it to loopback as `attach` says, sends a packet, looks at the count.
+// Loads a counting program, attaches it to loopback with `attach`, sends a packet and checks the counter.
 Finding count_packets(bpf_prog_type type, int result, int expected, const std::function<Finding(int program)>& attach,
                       const std::function<void()>& detach = {}) {
   const Counter counter;

@@ -1,4 +1,4 @@
-// Probes of programs that trace: tracepoints, probes on functions, and what such programs may do.
+// Probes for tracing programs: tracepoints, probes on functions, and the helpers that such programs need.
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kSelf = "/proc/self/exe";
 
-// Attaches a counting program to raw tracepoints, runs `act`, and looks whether it was counted.
+// Attaches a counting program to a raw tracepoint, runs `act` and checks that it was counted.
 Finding count_raw_tracepoint(const char* tracepoint, const std::function<void()>& act) {
   const Counter counter;
   if (!counter.ok()) return no_errno("creating a BPF map", counter.error());
@@ -46,7 +46,7 @@ Finding probe_raw_tracepoint() {
   return yes("sys_enter and sys_exit fire");
 }
 
-// A program sees the ids of the first PID namespace; what rose asks it about bears the ids of rose's own.
+// BPF programs see process ids of the initial PID namespace, whereas rose passes them the ids of its own namespace.
 Finding probe_process_ids() {
   const Counter counter;
   if (!counter.ok()) return no_errno("creating a BPF map", counter.error());
@@ -57,9 +57,8 @@ Finding probe_process_ids() {
   if (link.get() < 0) return no_errno("attaching to sys_enter", errno);
   ::syscall(SYS_getppid);
   if (counter.value() == 0)
-    return no(
-        "rose lives in a PID namespace of its own, where processes bear other ids than the kernel's programs see");
-  return yes("kernel programs see the process ids that rose sees");
+    return no("rose is in its own PID namespace, in which process ids differ from those that BPF programs see");
+  return yes("BPF programs see the same process ids as rose");
 }
 
 Finding probe_process_tracepoints() {
@@ -126,7 +125,7 @@ Finding probe_ring_buffer() {
 
 namespace {
 
-// Places of our own to put probes on. Each has bytes of its own, so that the linker cannot fold them.
+// Functions to probe. Their bodies differ so that the linker cannot merge them.
 extern "C" {
 [[gnu::noinline, gnu::used]] int rose_probe_single(int x) {
   asm volatile("" : "+r"(x));
@@ -155,8 +154,8 @@ Finding probe_uprobe() {
                               program.get(), event);
   if (!found.ok) return found;
   rose_probe_single(1);
-  if (counter.value() == 0) return no("attached to a function of our own, but it was not seen");
-  return yes("a function of our own was seen");
+  if (counter.value() == 0) return no("attached to a function of rose, but its call was not seen");
+  return yes("a call of rose's own function was seen");
 }
 
 Finding probe_uprobe_multi() {
@@ -169,8 +168,8 @@ Finding probe_uprobe_multi() {
                                            own_place(reinterpret_cast<const void*>(&rose_probe_multi)).offset);
   if (!link) return no_errno("creating a uprobe_multi link", errno);
   rose_probe_multi(1);
-  if (counter.value() == 0) return no("attached to a function of our own, but it was not seen");
-  return yes("a function of our own was seen");
+  if (counter.value() == 0) return no("attached to a function of rose, but its call was not seen");
+  return yes("a call of rose's own function was seen");
 }
 
 Finding probe_send_signal() {
@@ -183,20 +182,20 @@ Finding probe_send_signal() {
   });
   if (!child.started()) return no("no child could be started");
   Fd event;
-  // Of the child alone: the same function of another rose must not die.
+  // Only for the child: a probe on all processes could kill another rose that runs the same function.
   Finding found = attach_perf("uprobe", kSelf, own_place(reinterpret_cast<const void*>(&rose_probe_kill)).offset,
                               child.pid(), program.get(), event);
   if (!found.ok) return found;
   child.release();
   const int status = child.wait(kPatienceMs);
   if (status < 0) return no("the process neither died nor ended");
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) return yes("a process died at the function it entered");
-  return no("the process ran on");
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) return yes("a process was killed at the function it entered");
+  return no("the process continued");
 }
 
 namespace {
 
-// A status of the child, traced or not, within the time; -1 otherwise.
+// The child's next status, traced or not; -1 after a timeout.
 int next_status(pid_t pid) {
   for (int waited_ms = 0; waited_ms < kPatienceMs; ++waited_ms) {
     int status = 0;
@@ -210,7 +209,7 @@ int next_status(pid_t pid) {
 
 }  // namespace
 
-// What src/inject/holder.cc does.
+// Does the same as src/inject/holder.cc.
 Finding probe_hold_thread() {
   const auto request = [](int what) { return static_cast<__ptrace_request>(what); };
   Child child([](int socket) { return wait_for_parent(socket) ? 34 : 1; });
@@ -226,11 +225,11 @@ Finding probe_hold_thread() {
   status = next_status(child.pid());
   if (status < 0 || !WIFSTOPPED(status) || status >> 16 != PTRACE_EVENT_STOP)
     return no("a traced thread did not stay stopped");
-  if (::ptrace(PTRACE_DETACH, child.pid(), nullptr, nullptr) != 0) return no_errno("letting a traced thread go", errno);
+  if (::ptrace(PTRACE_DETACH, child.pid(), nullptr, nullptr) != 0) return no_errno("releasing a traced thread", errno);
   child.release();
   status = child.wait(kPatienceMs);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 34) return no("a thread that was held did not go on");
-  return yes("a thread stood still and went on");
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 34) return no("a thread that was held did not continue");
+  return yes("a thread was held and continued");
 }
 
 namespace {
@@ -249,12 +248,12 @@ Finding probe_kprobe() {
   Finding found = attach_perf("kprobe", "__x64_sys_sched_get_priority_max", 0, -1, program.get(), event);
   if (!found.ok) return found;
   ::syscall(SYS_sched_get_priority_max, kOverrideMark);
-  if (counter.value() == 0) return no("attached to a kernel function, but it was not seen");
-  return yes("a kernel function was seen");
+  if (counter.value() == 0) return no("attached to a kernel function, but its call was not seen");
+  return yes("a call of a kernel function was seen");
 }
 
 Finding probe_override_return() {
-  // Answers only a call with an argument that nobody else uses: the probe sees the whole machine.
+  // The probe affects the whole machine, so it answers only a call with an argument that no other program uses.
   int error = 0;
   const Fd program = load(BPF_PROG_TYPE_KPROBE, override_when(kOverrideMark, EXFULL), error);
   if (!program) return no_errno("loading a program that calls bpf_override_return", error);
@@ -263,7 +262,7 @@ Finding probe_override_return() {
   if (!found.ok) return found;
   errno = 0;
   if (::syscall(SYS_sched_get_priority_max, kOverrideMark) == -1 && errno == EXFULL) {
-    return yes("a system call returned the error it was told to");
+    return yes("a system call returned the requested error");
   }
   return no("attached, but the system call was not overridden");
 }

@@ -1,4 +1,4 @@
-// The probes, each by the name that the table in probe.cc has for it. Private to them.
+// Declares the probes under the names used in the table of probe.cc. Private to the probes.
 #pragma once
 
 #include "kernel/probe_bpf.h"
@@ -43,7 +43,7 @@ inline constexpr int kPatienceMs = 1000;  // for one answer of the kernel or of 
 [[nodiscard]] Finding probe_clsact();
 [[nodiscard]] Finding probe_xdp();
 
-// Sends a datagram to ourselves over loopback.
+// Sends a datagram to this process over loopback.
 bool send_to_self();
 
 }  // namespace rose::kernel::probing

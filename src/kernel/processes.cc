@@ -28,7 +28,7 @@ Number number_in(std::string_view text) {
   return value;
 }
 
-// None of one that cannot be read.
+// Empty if the process cannot be read.
 std::vector<std::string> status_lines(pid_t pid) {
   const auto status = read_file(fmt::format("/proc/{}/status", pid), kMostStatusBytes);
   return status ? split(*status, '\n') : std::vector<std::string>();
@@ -39,7 +39,7 @@ std::vector<std::string> status_lines(pid_t pid) {
 std::optional<ProcessStat> process_stat(pid_t pid) {
   const auto content = read_file(fmt::format("/proc/{}/stat", pid), kMostStatBytes);
   if (!content) return std::nullopt;
-  // The name, field 2, may hold spaces and parentheses; what follows its last ')' does not.
+  // Field 2, the name, may contain spaces and parentheses. The rest follows its last ')'.
   const std::size_t close = content->rfind(')');
   if (close == std::string::npos || close + 2 >= content->size()) return std::nullopt;
   const std::vector<std::string> fields = split(std::string_view(*content).substr(close + 2), ' ');
@@ -75,7 +75,7 @@ bool heeds(pid_t pid, int signal) {
   bool first = false;
   std::uint64_t caught = 0;
   for (const std::string& line : status_lines(pid)) {
-    // Its numbers in all namespaces, the innermost last.
+    // Its process ids in all nested namespaces, innermost last.
     if (line.starts_with("NSpid:")) {
       const std::vector<std::string> numbers = split(line, '\t');
       first = numbers.size() > 2 && numbers.back() == "1";
@@ -83,13 +83,6 @@ bool heeds(pid_t pid, int signal) {
     if (line.starts_with("SigCgt:")) caught = std::strtoull(line.c_str() + 7, nullptr, 16);
   }
   return !first || (caught >> (signal - 1) & 1) != 0;
-}
-
-bool ignores(pid_t pid, int signal) {
-  for (const std::string& line : status_lines(pid))
-    if (line.starts_with("SigIgn:") && (std::strtoull(line.c_str() + 7, nullptr, 16) >> (signal - 1) & 1) != 0)
-      return true;
-  return process_exists(pid) && !heeds(pid, signal);
 }
 
 pid_t tracer_of(pid_t pid) {
@@ -101,7 +94,7 @@ pid_t tracer_of(pid_t pid) {
 
 pid_t own_number(pid_t pid) {
   for (const std::string& line : status_lines(pid)) {
-    // Its numbers in all namespaces, the innermost last.
+    // Its ids in all nested namespaces, innermost last.
     if (!line.starts_with("NSpid:")) continue;
     const pid_t own = number_in<pid_t>(std::string_view(line).substr(line.find_last_of(" \t") + 1));
     return own != 0 ? own : pid;

@@ -13,7 +13,7 @@ namespace {
 
 using Index = std::int8_t;
 
-// The shapes of argument lists; the numbers are argument positions.
+// Constructors for common argument lists. The numbers are argument positions.
 constexpr SyscallInfo plain(int number, std::string_view name) {
   SyscallInfo info;
   info.number = number;
@@ -69,14 +69,14 @@ constexpr SyscallInfo changing(SyscallInfo info) {
   return info;
 }
 
-// Numbers up to 450 are those of asm/unistd_64.h (Linux 6.1); 335, 336 and 451 to 469 came up to
-// Linux 6.18. Where there is a choice:
-// - symlink, symlinkat, mount: `path` is what comes into being (the link, the mount point), `path2`
-//   the text it is to point to or the source, which need not be a path at all.
-// - calls that move data between two descriptors (sendfile, splice, tee, copy_file_range): `fd` is
-//   the one written to, since that is where a full or broken disk shows; epoll_ctl: the one watched.
-// - sendmsg and its like pass their address inside a msghdr and have no `sockaddr` here.
-// - names of message queues, memfds, keys and file system types are no paths.
+// Numbers up to 450 are those of asm/unistd_64.h (Linux 6.1); 335, 336 and 451 to 469 were added up to Linux 6.18.
+// Where more than one choice is possible:
+// - symlink, symlinkat, mount: `path` is what is created (the link, the mount point), `path2` the link's target or the
+//   source, which need not be a path at all.
+// - calls that move data between two descriptors (sendfile, splice, tee, copy_file_range): `fd` is the one written to,
+//   because a full or broken disk shows there. epoll_ctl: the watched one.
+// - sendmsg and similar calls pass their address in a msghdr and have no `sockaddr` here.
+// - names of message queues, memfds, keys and file system types are not paths.
 constexpr auto kTable = std::to_array<SyscallInfo>({
     on_fd(0, "read", 0),
     on_fd(1, "write", 0),
@@ -612,7 +612,7 @@ constexpr auto kErrnos = std::to_array<Name>({
 });
 constexpr int kMostErrno = 4095;  // MAX_ERRNO of the kernel
 
-// Second names, read but never written.
+// Aliases, which are accepted but not printed.
 constexpr auto kErrnoAliases = std::to_array<Name>({
     {11, "EWOULDBLOCK"},
     {35, "EDEADLOCK"},
@@ -635,7 +635,7 @@ constexpr auto kSignalAliases = std::to_array<Name>({
     {29, "SIGPOLL"},
 });
 
-// The decimal number after `prefix`, when that is all there is, written the one way we write it.
+// The decimal number after `prefix` if the text contains nothing else and is in canonical form (no leading zeros).
 std::optional<int> number_after(std::string_view text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return std::nullopt;
   text.remove_prefix(prefix.size());

@@ -1,5 +1,5 @@
-// The x86-64 syscall table, errno and signal names, and what each argument of a call means to
-// rose. Pure data: usable without privilege.
+// The x86-64 system calls, errno and signal names, and what each argument of a call refers to. Pure data: usable
+// without privilege.
 #pragma once
 
 #include <cstdint>
@@ -10,48 +10,48 @@
 
 namespace rose::kernel {
 
-inline constexpr int kMostSyscalls = 512;  // numbers at or above are refused
+inline constexpr int kMostSyscalls = 512;  // numbers at or above this are refused
 
-// What a syscall's arguments refer to. -1: it has none.
+// The argument positions by meaning; -1 if the call has no such argument.
 struct SyscallInfo {
   int number = -1;
   std::string_view name;
   std::int8_t path = -1;   // argument index of the (first) path string
-  std::int8_t dirfd = -1;  // of the directory descriptor the first path is relative to
+  std::int8_t dirfd = -1;  // position of the directory descriptor that the first path is relative to
   std::int8_t path2 = -1;  // of the second path (rename, link, symlink, ...)
   std::int8_t dirfd2 = -1;
-  std::int8_t fd = -1;          // of the descriptor it works on
-  std::int8_t sockaddr = -1;    // of a struct sockaddr it passes to the kernel (connect, bind, sendto)
-  bool state_changing = false;  // its success can be a SYS event
+  std::int8_t fd = -1;          // position of the descriptor that the call works on
+  std::int8_t sockaddr = -1;    // position of a struct sockaddr that is passed to the kernel (connect, bind, sendto)
+  bool state_changing = false;  // a successful call can be a SYS event
 };
 
 [[nodiscard]] const SyscallInfo* find_syscall(std::string_view name);
-[[nodiscard]] const SyscallInfo* find_syscall(int number);  // nullptr: no such number
+[[nodiscard]] const SyscallInfo* find_syscall(int number);  // nullptr if the number is unknown
 [[nodiscard]] const std::vector<SyscallInfo>& all_syscalls();
 // "openat", or "syscall_470" for a number newer than the table.
 [[nodiscard]] std::string syscall_name(int number);
-// Its inverse, "syscall_470" included.
+// The inverse of syscall_name, including "syscall_470".
 [[nodiscard]] std::optional<int> syscall_number(std::string_view name);
 [[nodiscard]] std::vector<std::string> syscall_names();
-// Accepting, binding, listening: the address that such a call is about is the caller's own.
+// True for bind, listen and accept: the address of such a call is the caller's own.
 [[nodiscard]] bool names_own_address(std::string_view syscall);
-// sendmsg, sendmmsg: whom it sends to may stand in the msghdr that argument 1 points to (of many messages the first
-// one's is meant).
+// True for sendmsg and sendmmsg: the destination may be in the msghdr that argument 1 points to (for sendmmsg, in the
+// first message).
 [[nodiscard]] bool names_peer_in_message(std::string_view syscall);
-// May send a datagram to an address of its own choice.
+// True if the call may send a datagram to an address of its choice.
 [[nodiscard]] bool sends_datagrams(std::string_view syscall);
 
-// "EIO" <-> 5. Unknown numbers are written as "E4000" style decimals ("E" + number) and read back.
+// "EIO" for 5 and the inverse. An unknown number is written as "E" and the number ("E4000"), and read back.
 [[nodiscard]] std::string errno_name(int err);
 [[nodiscard]] std::optional<int> errno_number(std::string_view name);
 [[nodiscard]] std::vector<std::string> errno_names();
-// A disk or another resource that fails (EIO, ENOSPC, EMFILE, ...): healthy programs hardly ever see these.
+// True for errors of a disk or another resource (EIO, ENOSPC, EMFILE, ...), which healthy programs rarely see.
 [[nodiscard]] bool resource_error(int err);
-// What runtimes ask for on any way, and do without: the C library a catalogue of messages when it puts an error into
-// words, Go whether a file can be waited for. `path`: "" unknown.
+// True for failures that language runtimes cause on their own and handle: the C library opens a message catalogue when
+// it formats an error, Go tries whether a file can be polled. `path`: "" if unknown.
 [[nodiscard]] bool runtime_asks(int err, std::string_view syscall, std::string_view path);
 
-// "SIGKILL" <-> 9; real-time signals as "SIG34".
+// "SIGKILL" for 9 and the inverse; real-time signals are written as "SIG34".
 [[nodiscard]] std::string signal_name(int signal);
 [[nodiscard]] std::optional<int> signal_number(std::string_view name);
 

@@ -8,7 +8,7 @@
 namespace rose::kernel {
 namespace {
 
-// By number, as of Linux 6.18.
+// Indexed by operation number, as of Linux 6.18.
 constexpr std::string_view kOperations[] = {
     "NOP",
     "READV",

@@ -1,4 +1,4 @@
-// Names of io_uring's operations (IORING_OP_*).
+// Names of io_uring operations (IORING_OP_*).
 #pragma once
 
 #include <optional>
@@ -7,9 +7,9 @@
 
 namespace rose::kernel {
 
-// "READ", or "op_70" for one newer than the table.
+// "READ", or "op_70" for an operation that is newer than the table.
 [[nodiscard]] std::string uring_operation_name(int operation);
-// Its inverse; 0 to 255.
+// The inverse; results are 0 to 255.
 [[nodiscard]] std::optional<int> uring_operation_number(std::string_view name);
 
 }  // namespace rose::kernel

@@ -49,7 +49,6 @@ class Templates {
   [[nodiscard]] std::string text(TemplateId id) const;  // "open <path>: <*> refused"
   [[nodiscard]] Level level(TemplateId id) const { return kinds_[id].level; }
   [[nodiscard]] std::string_view logger(TemplateId id) const;
-  [[nodiscard]] bool is_other(TemplateId id) const { return kinds_[id].other; }
   [[nodiscard]] std::uint64_t overflow() const {
     return overflow_;
   }  // messages that became "other" since there were too many kinds

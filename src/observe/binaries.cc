@@ -15,7 +15,7 @@
 namespace rose::observe {
 namespace {
 
-constexpr std::size_t kMostProcesses = 1024;  // looked at
+constexpr std::size_t kMostProcesses = 1024;  // processes examined
 constexpr std::size_t kMostPrograms = 64;
 
 std::filesystem::path program_of(pid_t pid) {
@@ -24,7 +24,7 @@ std::filesystem::path program_of(pid_t pid) {
   return bad ? std::filesystem::path() : path;
 }
 
-// What a process maps to execute, as it names it.
+// The files that a process has mapped as executable, under the names that it uses.
 std::set<std::string> mapped(pid_t pid) {
   std::set<std::string> found;
   for (kernel::MappedRange& range : kernel::maps_of(pid))
@@ -95,7 +95,7 @@ std::vector<int> Binaries::stand_ins(const Target& target, const std::filesystem
     for (const auto& given : target.binaries) {
       if (given.filename() == wanted.filename()) take(add(given));
     }
-    // A process may live in a container: the path that it knows says nothing here, its root leads there.
+    // A process may be in a container, where its path has another meaning here. Its root directory leads to the file.
     for (const pid_t pid : processes_of(target)) {
       if (const auto program = program_of(pid); program.filename() == wanted.filename())
         take(hold(fmt::format("/proc/{}/exe", pid), program));
@@ -108,7 +108,8 @@ std::vector<int> Binaries::stand_ins(const Target& target, const std::filesystem
   if (!found.empty()) return found;
   for (const auto& given : target.binaries) take(add(given));
   if (!found.empty() || wanted.empty()) return found;
-  // Another name, perhaps with a version in it. What we have only just forked for -- CMD is still ourselves.
+  // The name may differ, for example by a version. Skip processes that were just forked for -- CMD and still execute
+  // rose.
   const auto ourselves = program_of(::getpid());
   for (const pid_t pid : processes_of(target)) {
     if (found.size() >= kMostPrograms) break;

@@ -1,5 +1,5 @@
-// The files whose functions a target means: named by path, kept open so that they stay the same files for as long as
-// they are watched (an upgrade replaces them), and found among what the target's processes run.
+// The files in which a target's functions are looked up: named by path or found in the target's processes. They are
+// kept open, so that they stay the same files while they are watched even if an upgrade replaces them.
 #pragma once
 
 #include <sys/types.h>
@@ -13,27 +13,27 @@
 
 namespace rose::observe {
 
-// Alive now; of many the first.
+// Processes that are alive now, up to a limit.
 [[nodiscard]] std::vector<pid_t> processes_of(const Target& target);
 
-// Does a process of the targets map this file to execute it?
+// True if a process of the targets has mapped this file as executable.
 [[nodiscard]] bool any_maps(const std::vector<Target>& targets, const std::filesystem::path& file);
 
 class Binaries {
  public:
-  // The same file is held once, under the first name it came by; -1 and errno: it cannot be opened.
+  // Each file is held once, under the first name given. Returns -1 and sets errno if it cannot be opened.
   int add(const std::filesystem::path& path);
   [[nodiscard]] const std::filesystem::path& name(int binary) const {
     return held_[static_cast<std::size_t>(binary)].name;
   }
-  // A path that leads to it whatever became of its name.
+  // A path that leads to the file even if its name was removed.
   [[nodiscard]] const std::filesystem::path& path(int binary) const {
     return held_[static_cast<std::size_t>(binary)].path;
   }
 
-  // Where to look for functions that a profile found in `wanted` on another host: there, and in files of that name that
-  // were given with the target or that its processes run; if there are none, in all that were given, else in all
-  // programs that its processes run.
+  // The files in which to look up functions that a profile found in `wanted` on another host: that path, and files with
+  // the same name that were given with the target or are executed by its processes; if there are none, all files given,
+  // else all programs that its processes execute.
   [[nodiscard]] std::vector<int> stand_ins(const Target& target, const std::filesystem::path& wanted);
 
  private:

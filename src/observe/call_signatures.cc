@@ -49,7 +49,7 @@ CallSignatures call_signatures(const kernel::NoiseTable& noise) {
     signature.fd = info.fd;
     signature.sockaddr = info.sockaddr;
     if (kernel::names_peer_in_message(info.name)) signature.flags |= ROSE_MESSAGE;
-    // exec is told when it happens: at the call's exit its arguments are gone with the old program.
+    // exec is recorded when it happens, because at the exit of the call its arguments are gone with the old program.
     const bool exec = info.name == "execve" || info.name == "execveat";
     if (info.state_changing && !exec) tables.changing[number / 64] |= std::uint64_t{1} << (number % 64);
   }

@@ -1,5 +1,5 @@
-// What the kernel half must know of each system call: where its path, descriptor and address
-// arguments are, which of its failures are expected noise, which of its successes are events.
+// The tables that the BPF programs need about system calls: the positions of path, descriptor and address arguments,
+// which failures are expected noise, and which successes are events.
 #pragma once
 
 #include <array>
@@ -12,8 +12,9 @@ namespace rose::observe {
 
 struct CallSignatures {
   std::array<rose_call_signature, ROSE_SYSCALLS> signatures{};
-  std::array<std::uint64_t, ROSE_SYSCALLS / 64> changing{};  // bit set: a success can be a SYS event
-  std::array<std::uint64_t, std::size_t{ROSE_SYSCALLS} * ROSE_NOISE_WORDS> noise{};  // a bit an errno: expected
+  std::array<std::uint64_t, ROSE_SYSCALLS / 64> changing{};  // bit per call: a success can be a SYS event
+  // bit per call and errno: the failure is expected
+  std::array<std::uint64_t, std::size_t{ROSE_SYSCALLS} * ROSE_NOISE_WORDS> noise{};
 };
 
 [[nodiscard]] CallSignatures call_signatures(const kernel::NoiseTable& noise);

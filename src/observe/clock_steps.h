@@ -1,6 +1,6 @@
-// Steps of the wall clock while a tracer runs: somebody set it, or the machine slept. Events are stamped with the
-// monotonic clock, and a dump turns all stamps into wall-clock time alike, so their order and distances stay right.
-// What a step makes of their times, compared with what logs say, is told in sentences.
+// Detects steps of the wall clock during tracing (it was set, or the machine was suspended). Events have monotonic time
+// stamps, which a dump converts to wall-clock time with one offset, so their order and distances are always right. The
+// sentences describe how the times before a step differ from those in logs.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace rose::observe {
 
 class ClockSteps {
  public:
-  // Offsets are wall clock minus monotonic clock, as wall_offset_ns() reads them: apart from steps they do not change.
+  // Offsets are wall clock minus monotonic clock, as wall_offset_ns() returns them. They change only by steps.
   explicit ClockSteps(std::int64_t offset_ns) : offset_ns_(offset_ns) {}
 
-  // Call it now and then. `read` reads the offset; it is asked again before a step is believed: whoever reads two
-  // clocks can be interrupted between them.
+  // Call this periodically. `read` reads the offset; it is called again before a step is accepted, because the thread
+  // may be preempted between reading the two clocks.
   template <typename Read>
   void look(std::int64_t monotonic_ns, const Read& read) {
     const std::int64_t first = read();
@@ -26,20 +26,20 @@ class ClockSteps {
     }
   }
 
-  // For a dump that is written with `offset_ns`; `host` as the dump has it.
+  // The sentences for a dump that is written with `offset_ns`; `host` is its name in the dump.
   [[nodiscard]] std::vector<std::string> sentences(const std::string& host, std::int64_t offset_ns) const;
 
  private:
-  static constexpr std::int64_t kLeast = 1'000'000;  // below that it may be the reading
-  static constexpr std::size_t kMost = 32;           // steps kept, the latest
+  static constexpr std::int64_t kLeast = 1'000'000;  // smaller changes may be due to reading the clocks
+  static constexpr std::size_t kMost = 32;           // number of steps kept, the latest
   struct Step {
-    std::int64_t at_ns = 0, change_ns = 0;  // monotonic clock, when it was noticed
+    std::int64_t at_ns = 0, change_ns = 0;  // monotonic clock, when the step was detected
   };
   static bool differ(std::int64_t a, std::int64_t b) { return a - b >= kLeast || b - a >= kLeast; }
   void note(std::int64_t monotonic_ns, std::int64_t offset_ns);
 
   std::int64_t offset_ns_;
-  mutable std::mutex mutex_;  // of the steps: dumps are written by other threads
+  mutable std::mutex mutex_;  // protects the steps, because other threads write dumps
   std::deque<Step> steps_;
   std::uint64_t forgotten_ = 0;
 };

@@ -16,11 +16,11 @@
 namespace rose::observe {
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{2} << 30;  // of one dump
+constexpr std::uint64_t kMostBytes = std::uint64_t{2} << 30;  // per dump
 constexpr std::size_t kMostSources = 10'000;
 constexpr std::size_t kLongestName = 300;
 
-// Names go into a command line; one that begins with '-' would be an option there.
+// Names become part of a command line, where a leading '-' would make an option of them.
 bool is_name(std::string_view text, std::string_view others) {
   return !text.empty() && text.size() <= kLongestName && text.front() != '-' &&
          std::all_of(text.begin(), text.end(), [&](char c) {
@@ -30,7 +30,7 @@ bool is_name(std::string_view text, std::string_view others) {
 }
 
 Unexpected refused(std::string_view text) {
-  return fail(ErrorKind::usage, fmt::format("'{}' names no source of dumps", printable(text.substr(0, kLongestName))),
+  return fail(ErrorKind::usage, fmt::format("'{}' is not a source of dumps", printable(text.substr(0, kLongestName))),
               "accepted: HOST or USER@HOST (asked over ssh), kubectl:[NAMESPACE/]POD[:CONTAINER], or a folder with a "
               "slash in its name");
 }
@@ -41,7 +41,7 @@ std::string last_line(std::string_view text) {
   return printable(text.substr(0, kLongestName));
 }
 
-// rose says what is wrong in a line of its own, before the hint.
+// rose prints its error in a line of its own, before the hint.
 std::string problem_in(std::string_view errors) {
   constexpr std::string_view mark = "rose: error: ";
   if (const auto at = errors.rfind(mark); at != std::string_view::npos) {
@@ -54,14 +54,14 @@ std::string problem_in(std::string_view errors) {
 std::string why_none(const Ended& end, const CollectOptions& options) {
   const std::string said = problem_in(end.err);
   if (!end.started) return said;
-  if (end.refused) return fmt::format("its dump is larger than {}, or cannot be kept here", format_size(kMostBytes));
+  if (end.refused) return fmt::format("its dump is larger than {}, or cannot be stored here", format_size(kMostBytes));
   if (end.timed_out)
     return fmt::format("no answer within {}{}", format_duration(options.deadline_ns), said.empty() ? "" : ": " + said);
   if (!said.empty()) return said;
-  return fmt::format("it ended with status {} and said nothing", end.exit_code);
+  return fmt::format("it ended with status {} without a message", end.exit_code);
 }
 
-// The newest dump of each host in a folder that tracers write to.
+// The newest dump of each host in a folder to which tracers write.
 void from_folder(const DumpSource& source, std::vector<Collected>& out) {
   std::map<std::string, std::pair<std::pair<std::string, std::string>, std::filesystem::path>> newest;  // by host
   std::error_code error;
@@ -130,7 +130,7 @@ Result<std::vector<DumpSource>> read_sources(const std::filesystem::path& file) 
   }
   if (sources.empty())
     return fail(ErrorKind::input, fmt::format("{} names no host", file.string()),
-                "write one a line; '#' begins a comment");
+                "write one per line; '#' begins a comment");
   return sources;
 }
 
@@ -150,7 +150,7 @@ std::vector<std::string> collect_command(const DumpSource& source, const Collect
   }
   const std::int64_t seconds = std::max<std::int64_t>(options.deadline_ns / 1'000'000'000, 1);
   argv = {options.ssh, "-T", "-o", "BatchMode=yes", "-o", fmt::format("ConnectTimeout={}", seconds), source.host};
-  // The shell over there takes one line.
+  // The remote shell receives a single line.
   std::string line;
   for (const std::string& word : dump) line += (line.empty() ? "" : " ") + shell_word(word);
   argv.push_back(std::move(line));
@@ -160,7 +160,7 @@ std::vector<std::string> collect_command(const DumpSource& source, const Collect
 Result<std::vector<Collected>> collect(const std::vector<DumpSource>& sources, const CollectOptions& options,
                                        const std::filesystem::path& folder) {
   std::vector<std::vector<std::string>> commands;
-  std::vector<std::size_t> asked;  // by command: its source
+  std::vector<std::size_t> asked;  // by command: index of its source
   for (std::size_t i = 0; i < sources.size(); ++i) {
     if (sources[i].kind == DumpSource::Kind::folder) continue;
     commands.push_back(collect_command(sources[i], options));

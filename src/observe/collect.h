@@ -1,5 +1,5 @@
-// The windows of many hosts at once: of tracers that are asked over ssh or in pods, and out of folders that tracers
-// write to.
+// Collects the windows of many hosts at once: from tracers over ssh or in pods, and from folders to which tracers
+// write.
 #pragma once
 
 #include <cstdint>
@@ -12,42 +12,42 @@
 
 namespace rose::observe {
 
-// Where a dump comes from: "HOST", "USER@HOST", "ssh:HOST"; "kubectl:[NAMESPACE/]POD[:CONTAINER]"; a folder, with a
-// slash: "/var/incident/".
+// A source of dumps: "HOST", "USER@HOST" or "ssh:HOST"; "kubectl:[NAMESPACE/]POD[:CONTAINER]"; a folder with a slash in
+// its name: "/var/incident/".
 struct DumpSource {
   enum class Kind { ssh, pod, folder };
   Kind kind = Kind::ssh;
-  std::string name;  // as it was given
-  std::string host;  // ssh
+  std::string name;  // as given
+  std::string host;  // for ssh
   std::string space, pod, container;
   std::filesystem::path folder;
 };
 
 [[nodiscard]] Result<DumpSource> parse_source(std::string_view text);
-// A file of sources, one a line, with empty lines and '#' comments.
+// Reads a file with one source per line; empty lines and '#' comments are ignored.
 [[nodiscard]] Result<std::vector<DumpSource>> read_sources(const std::filesystem::path& file);
 
 struct CollectOptions {
-  std::int64_t deadline_ns = 30'000'000'000;  // of each host
+  std::int64_t deadline_ns = 30'000'000'000;  // per host
   std::size_t at_once = 64;
-  std::string ssh = "ssh", kubectl = "kubectl";  // programs, by PATH or with a slash
-  std::string rose = "rose";                     // there
-  std::string control;                           // there; "": the usual one
-  std::string after;                             // --after, there
+  std::string ssh = "ssh", kubectl = "kubectl";  // programs, found in PATH or given with a slash
+  std::string rose = "rose";                     // on the remote host
+  std::string control;                           // on the remote host; "": the default
+  std::string after;                             // the option --after on the remote host
 };
 
 struct Collected {
   std::string source;
-  std::filesystem::path file;  // the dump; empty: there is none, and `problem` says why
+  std::filesystem::path file;  // empty if there is no dump; `problem` then has the reason
   std::string problem;
-  double seconds = 0;  // until it was there
+  double seconds = 0;  // until it was received
 };
 
-// What is executed for a source that is no folder.
+// The command for a source that is not a folder.
 [[nodiscard]] std::vector<std::string> collect_command(const DumpSource& source, const CollectOptions& options);
 
-// Brings the dump of each source into `folder`, which is the caller's; those of a folder (the newest of each host
-// there) stay where they are. In the order of the sources.
+// Fetches the dump of each source to `folder`, which the caller owns. Dumps in a source folder (the newest of each
+// host) are not moved. The results are in the order of the sources.
 [[nodiscard]] Result<std::vector<Collected>> collect(const std::vector<DumpSource>& sources,
                                                      const CollectOptions& options,
                                                      const std::filesystem::path& folder);

@@ -32,28 +32,28 @@
 #include "observe/hand_over.h"
 #include "trace/dump.h"
 
-// The protocol: the client says "rose 2 dump" and a newline. The answer is a line, "rose 2 error KIND MESSAGE<tab>HINT"
-// or "rose 2 ok"; behind the latter pieces of the dump, each a little-endian u32 length and that many bytes, then a
-// length of 0 and a line that says what the dump holds. An answer that ends before that is no dump. Behind "rose 2
-// recordings" and a newline it is what hand_over.h makes of them.
+// The protocol: the client sends "rose 2 dump" and a newline. The response is a line, either "rose 2 error KIND
+// MESSAGE<tab>HINT" or "rose 2 ok". After the latter, pieces of the dump follow, each a little-endian u32 length and
+// that many bytes, then a length of 0 and a line that describes the content. If the response ends earlier, the dump is
+// incomplete. The response to "rose 2 recordings" is defined in hand_over.h.
 namespace rose::observe {
 namespace {
 
 constexpr std::string_view kRequest = "rose 2 dump\n", kRecordingsRequest = "rose 2 recordings\n";
 constexpr std::size_t kMostLine = 4096;
 constexpr std::size_t kMostClients = 16;
-constexpr std::int64_t kPatience = 10'000'000'000;      // for a client that neither asks nor reads
-constexpr std::int64_t kDumpPatience = 60'000'000'000;  // for a tracer that does not answer
+constexpr std::int64_t kPatience = 10'000'000'000;      // for a client that neither sends its request nor reads
+constexpr std::int64_t kDumpPatience = 60'000'000'000;  // for a tracer that does not respond
 
 Result<UnixAddress> socket_address(const std::filesystem::path& socket) {
   return unix_address(socket).map_error([](Error error) {
     error.kind = ErrorKind::usage;
-    if (error.hint.empty()) error.hint = "give another path with --control";
+    if (error.hint.empty()) error.hint = "choose another path with --control";
     return error;
   });
 }
 
-// A descriptor, or an error whose errno the caller may look at through `error`.
+// Returns a descriptor, or an error with errno in `error`.
 Fd connect_to(const UnixAddress& address, int& error) {
   Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   error = 0;
@@ -70,8 +70,8 @@ std::string one_line(std::string text) {
   return text;
 }
 
-// Held by the one that looks at a socket's name and takes it. A file of our own, gone afterwards: the folder may be
-// anybody's to open, and whoever can open can lock.
+// Serialises taking over the name of a socket. Uses its own temporary file, because other users may be able to open,
+// and therefore lock, the folder.
 class NameLock {
  public:
   static Result<NameLock> take(const std::filesystem::path& socket) {
@@ -80,22 +80,22 @@ class NameLock {
     lock.path_ = socket.string() + ".lock";
     const auto refuse = [&](std::string_view why) {
       return fail(ErrorKind::usage, fmt::format("cannot take the control socket '{}': {}", socket.string(), why),
-                  "give another path with --control");
+                  "choose another path with --control");
     };
     for (const std::int64_t limit = monotonic_ns() + kLongest;;) {
       Fd file(::open(lock.path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
       struct stat opened{}, named{};
       if (!file) return refuse(fmt::format("{}: {}", lock.path_.string(), std::strerror(errno)));
       if (::fstat(file.get(), &opened) != 0 || !S_ISREG(opened.st_mode) || opened.st_uid != ::geteuid())
-        return refuse(fmt::format("'{}' is not ours", lock.path_.string()));
+        return refuse(fmt::format("'{}' belongs to another user", lock.path_.string()));
       const bool locked = ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
-      // Whoever had it before took the name away.
+      // The previous holder has removed the file.
       if (locked && ::lstat(lock.path_.c_str(), &named) == 0 && named.st_ino == opened.st_ino &&
           named.st_dev == opened.st_dev) {
         lock.file_ = std::move(file);
         return lock;
       }
-      if (monotonic_ns() > limit) return refuse(fmt::format("another tracer holds '{}'", lock.path_.string()));
+      if (monotonic_ns() > limit) return refuse(fmt::format("another tracer is using '{}'", lock.path_.string()));
       if (!locked) ::usleep(10'000);
     }
   }
@@ -122,7 +122,7 @@ class SocketServer final : public ControlServer {
       if (::write(stop_.get(), &one, sizeof one) < 0) log::debug("cannot stop the control socket's thread");
       thread_.join();
     }
-    // Only our own: another tracer may have taken the name over.
+    // Remove only our own socket: another tracer may have taken over the name.
     struct stat now{};
     if (inode_ != 0 && ::lstat(path_.c_str(), &now) == 0 && now.st_ino == inode_) ::unlink(path_.c_str());
   }
@@ -138,20 +138,20 @@ class SocketServer final : public ControlServer {
     if (::lstat(path_.c_str(), &status) == 0) {
       if (!S_ISSOCK(status.st_mode)) {
         return fail(ErrorKind::usage, fmt::format("'{}' exists and is not a socket", path_.string()),
-                    "give another path with --control");
+                    "choose another path with --control");
       }
       int error = 0;
       const Fd other = connect_to(address, error);
       if (other || error != ECONNREFUSED) {
-        return fail(ErrorKind::usage, fmt::format("another tracer answers at '{}'", path_.string()),
-                    "give this one a socket of its own with --control");
+        return fail(ErrorKind::usage, fmt::format("another tracer is listening at '{}'", path_.string()),
+                    "give this one its own socket with --control");
       }
-      log::debug("taking over '{}', left by a tracer that is gone", path_.string());
+      log::debug("taking over '{}', left by a tracer that has ended", path_.string());
       ::unlink(path_.c_str());
     }
     listener_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     stop_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    // The mode is set before the name exists, so that there is no moment at which others may connect.
+    // Set the mode before the name exists, so that no other user can connect in between.
     if (!listener_ || !stop_ || ::fchmod(listener_.get(), 0600) != 0 ||
         ::bind(listener_.get(), address.get(), address.size()) != 0 || ::listen(listener_.get(), 16) != 0) {
       return fail_errno(ErrorKind::usage, fmt::format("cannot open the control socket '{}'", path_.string()), errno);
@@ -202,7 +202,7 @@ class SocketServer final : public ControlServer {
     }
   }
 
-  // Until the client can be written to, or read from; false when it is given up, or the server ends.
+  // Waits until the client is readable or writable. Returns false on a timeout or when the server stops.
   [[nodiscard]] bool wait(int fd, short events) const {
     pollfd waits[2] = {{fd, events, 0}, {stop_.get(), POLLIN, 0}};
     return ::poll(waits, 2, static_cast<int>(kPatience / 1'000'000)) > 0 && waits[1].revents == 0;
@@ -238,7 +238,7 @@ class SocketServer final : public ControlServer {
     }
     if (request != kRequest) {
       refuse(fd, {ErrorKind::usage, "this tracer knows only version 2 of the control protocol",
-                  "use the rose that runs the tracer"});
+                  "use the rose that started the tracer"});
       return;
     }
     bool began = false;
@@ -247,7 +247,7 @@ class SocketServer final : public ControlServer {
       const bool sent = (began || send(fd, "rose 2 ok\n")) &&
                         send(fd, {reinterpret_cast<const char*>(&length), sizeof length}) && send(fd, bytes);
       began = true;
-      if (!sent) return fail(ErrorKind::input, "whoever asked for the dump does not take it");
+      if (!sent) return fail(ErrorKind::input, "the client does not read the dump");
       return {};
     });
     if (summary) {
@@ -255,7 +255,7 @@ class SocketServer final : public ControlServer {
     } else if (!began) {
       refuse(fd, summary.error());
     } else {
-      log::warning("a dump was not sent whole: {}", summary.error().message);
+      log::warning("a dump was not sent completely: {}", summary.error().message);
     }
   }
 
@@ -273,17 +273,19 @@ Result<Fd> connect_or_say(const std::filesystem::path& socket) {
   std::error_code unreadable;
   if (const auto folder = socket.parent_path();
       !folder.empty() && !std::filesystem::exists(folder, unreadable) && !unreadable)
-    return fail(ErrorKind::usage, fmt::format("no tracer answers at '{}': there is no such folder", socket.string()),
+    return fail(ErrorKind::usage,
+                fmt::format("no tracer is listening at '{}': the folder does not exist", socket.string()),
                 std::string(kStartOne));
   ROSE_TRY(const auto address, socket_address(socket));
   int error = 0;
   Fd fd = connect_to(address, error);
   if (fd) return fd;
   if (error == EACCES || error == EPERM) {
-    return fail(ErrorKind::usage, fmt::format("the tracer at '{}' is another user's", socket.string()),
+    return fail(ErrorKind::usage, fmt::format("the tracer at '{}' belongs to another user", socket.string()),
                 "run as the user who started it, or as root");
   }
-  return fail(ErrorKind::usage, fmt::format("no tracer answers at '{}': {}", socket.string(), std::strerror(error)),
+  return fail(ErrorKind::usage,
+              fmt::format("no tracer is listening at '{}': {}", socket.string(), std::strerror(error)),
               std::string(kStartOne));
 }
 
@@ -299,7 +301,7 @@ Result<std::size_t> receive(int fd, char* bytes, std::size_t most) {
       if (errno != EINTR && errno != EAGAIN) return fail_errno(ErrorKind::input, "reading the tracer's answer", errno);
     }
     if (monotonic_ns() > limit) {
-      return fail(ErrorKind::environment, "the tracer does not answer", "is its process stopped?");
+      return fail(ErrorKind::environment, "the tracer does not respond", "is its process stopped?");
     }
   }
 }
@@ -344,20 +346,20 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const std:
 
 Result<std::string> request_dump(const std::filesystem::path& socket, const trace::DumpWriter::Sink& out,
                                  std::int64_t after_ns) {
-  // A wrong path is worth knowing before the wait, not after it.
+  // Connect before waiting, so that a wrong path is reported immediately.
   ROSE_TRY(Fd fd, connect_or_say(socket));
   if (after_ns > 0) {
     fd.reset();
     if (!cancel::sleep(after_ns)) ROSE_CHECK(cancel::check());
     ROSE_TRY(fd, connect_or_say(socket));
   }
-  // A tracer that refuses whoever asks has hung up perhaps, but said why.
+  // A tracer that refuses the client may have closed the connection after sending the reason.
   const bool asked =
       ::send(fd.get(), kRequest.data(), kRequest.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(kRequest.size());
   if (!asked && errno != EPIPE) {
     return fail_errno(ErrorKind::input, fmt::format("asking the tracer at '{}'", socket.string()), errno);
   }
-  std::string bytes;  // received and not looked at yet
+  std::string bytes;  // received but not processed yet
   std::size_t at = 0;
   std::vector<char> buffer(std::size_t{1} << 16);
   const auto more = [&]() -> Result<bool> {
@@ -366,7 +368,7 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const trac
     bytes.append(buffer.data(), n);
     return n > 0;
   };
-  // Up to a newline; nothing when the answer ends before.
+  // Reads up to a newline; returns nothing if the response ends before.
   const auto line = [&]() -> Result<std::optional<std::string>> {
     for (;;) {
       if (const auto end = bytes.find('\n', at); end != std::string::npos) {
@@ -380,8 +382,8 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const trac
     }
   };
   const auto foreign = [&] {
-    return fail(ErrorKind::input, fmt::format("what answers at '{}' is no tracer of this version", socket.string()),
-                "use the rose that runs the tracer");
+    return fail(ErrorKind::input, fmt::format("the server at '{}' is not a tracer of this version", socket.string()),
+                "use the rose that started the tracer");
   };
   ROSE_TRY(const auto head, line());
   if (!head && !asked)
@@ -396,16 +398,16 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const trac
     std::from_chars(rest.data(), rest.data() + space, kind);
     if (kind < 0 || kind > static_cast<int>(ErrorKind::bug)) return foreign();
     return fail(static_cast<ErrorKind>(kind),
-                fmt::format("the tracer says: {}", rest.substr(space + 1, tab - space - 1)),
+                fmt::format("the tracer reports: {}", rest.substr(space + 1, tab - space - 1)),
                 std::string(rest.substr(tab + 1)));
   }
   if (*head != "rose 2 ok") return foreign();
 
-  ROSE_CHECK(out({}));  // a place where it cannot be written is told before anything is read
+  ROSE_CHECK(out({}));  // report an unwritable output before reading the response
   std::uint64_t have = 0;
   const auto ended = [&] {
     return fail(ErrorKind::input, fmt::format("the tracer ended, or gave up, after {}", format_size(have)),
-                "nothing was written; its own window goes to its -o file when it ends in order");
+                "nothing was written; it writes its own window to its -o file when it ends normally");
   };
   for (;;) {
     std::uint32_t length = 0;

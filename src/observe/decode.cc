@@ -14,13 +14,13 @@
 namespace rose::observe {
 namespace {
 
-// One argument: the caller's text, and the folder it is relative to.
+// A path argument: the caller's text and the folder it is relative to.
 struct PathParts {
   std::string_view text, base;
   bool has_text = false, has_base = false, cut = false;
 };
 
-// "/": the root, then the names, which stand leaf first. A cut path has no root.
+// Converts names in reverse order (leaf first) to a path. A truncated path does not begin with the root.
 void append_fragments(std::string_view fragments, bool cut, std::string& out) {
   std::string_view names[512];
   std::size_t count = 0;
@@ -40,7 +40,7 @@ void append_fragments(std::string_view fragments, bool cut, std::string& out) {
   }
 }
 
-// Appends "a/b" without its "." parts and doubled slashes.
+// Appends a path without "." components and doubled slashes.
 void append_clean(std::string_view text, std::string& out) {
   while (!text.empty()) {
     const auto slash = text.find('/');
@@ -99,12 +99,12 @@ bool take_mark(std::span<const std::byte> bytes, Decoded& out) {
   return true;
 }
 
-// What the pieces of a call's record say of its paths and its peer.
+// Collects the paths and the peer in the parts of a call's record.
 class CallPieces {
  public:
   explicit CallPieces(Decoded& out) : out_(out) {}
 
-  // False: no piece of a call's.
+  // Returns false if the part does not belong to a call.
   bool take(const rose_piece& piece, std::span<const std::byte> body) {
     switch (piece.kind) {
       case ROSE_PATH: return text(first_, piece, body);
@@ -156,11 +156,11 @@ class CallPieces {
     return true;
   }
   bool base(PathParts& parts, const rose_piece& piece, std::span<const std::byte> body) {
-    // The tail of a cut text belongs to no folder we could name.
+    // A truncated text is a suffix of the path, so it must not be joined with a folder.
     parts.base = text_of(body);
     parts.has_base = !parts.cut;
     parts.cut |= is_cut(piece);
-    // What is in a folder that was removed has no name either.
+    // If the folder was removed, files in it have no path either.
     if ((piece.flags & ROSE_UNLINKED) != 0) out_.event.flags |= trace::kUnlinked;
     return true;
   }
@@ -196,7 +196,7 @@ bool decode_call(std::span<const std::byte> record, Decoded& out) {
   event.syscall = static_cast<std::int16_t>(call.nr);
   if (failed) {
     event.err = static_cast<std::int16_t>(-call.result);
-    event.result = call.operation;  // which one, for io_uring
+    event.result = call.operation;  // for io_uring: the operation
   } else {
     event.result = call.result;
     event.open_flags = call.open_flags;
@@ -215,7 +215,7 @@ bool decode_call(std::span<const std::byte> record, Decoded& out) {
   return true;
 }
 
-// Of a JVM's method: it stands in `path`.
+// For a Java method: its name is in `path`.
 bool decode_name(std::span<const std::byte> rest, Decoded& out) {
   rose_piece piece;
   if (!read_as(rest, piece) || piece.kind != ROSE_NAME) return false;
@@ -312,7 +312,7 @@ bool decode(std::span<const std::byte> record, Decoded& out) {
       if ((process.flags & ROSE_PLANNED) != 0) event.flags |= trace::kPlanned;
       if ((process.flags & ROSE_CORE) != 0) event.flags |= trace::kCoreDumped;
       if ((process.flags & ROSE_OUT_OF_MEMORY) != 0) event.flags |= trace::kOutOfMemory;
-      // Of many that come and go: what it stands for.
+      // The name of the group of short-lived processes that this record summarises.
       if (const auto rest = record.subspan(sizeof process); !rest.empty()) {
         rose_piece piece;
         return read_as(rest, piece) && piece.kind == ROSE_STORM && take_mark(rest.subspan(sizeof piece), out);

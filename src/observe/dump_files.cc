@@ -19,9 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostWritten = 1000;  // told at the end; a recorder runs all year
+constexpr std::size_t kMostWritten = 1000;  // listed at the end; limited because a recorder runs permanently
 
-// "20261122T014501Z"
+// "20261122T014501Z".
 std::string stamp(std::int64_t wall_ns) {
   const auto seconds = static_cast<std::time_t>(wall_ns / 1'000'000'000);
   std::tm time{};
@@ -39,7 +39,7 @@ bool is_stamp(std::string_view text) {
   return true;
 }
 
-// The recordings of a dump go where it goes; `to` "": away.
+// Recordings are moved together with their dump; `to` "": removed.
 void move_recordings(const fs::path& from, const fs::path& to) {
   std::error_code error;
   if (!to.empty()) {
@@ -81,7 +81,7 @@ std::optional<DumpName> parse_dump_name(std::string_view file) {
   if (!file.starts_with("rose-") || !file.ends_with(".bin")) return std::nullopt;
   file.remove_prefix(5);
   file.remove_suffix(4);
-  // A host's name may hold anything that a stamp holds: the last one counts.
+  // A host's name may contain text that looks like a time stamp, so the last one counts.
   for (std::size_t at = file.rfind('-'); at != std::string_view::npos && at > 0; at = file.rfind('-', at - 1)) {
     if (file.size() < at + 1 + kStamp + 2 || file[at + 1 + kStamp] != '-' || !is_stamp(file.substr(at + 1))) continue;
     return DumpName{std::string(file.substr(0, at)), std::string(file.substr(at + 1, kStamp)),
@@ -90,9 +90,9 @@ std::optional<DumpName> parse_dump_name(std::string_view file) {
   return std::nullopt;
 }
 
-// Which of one second's dumps it is: "crash" 1, "crash-2" 2.
+// The number among dumps of the same second: "crash" is 1, "crash-2" is 2.
 int number_in_second(std::string_view trigger) {
-  const std::string_view digits = trigger.substr(trigger.rfind('-') + 1);  // all of it without '-'
+  const std::string_view digits = trigger.substr(trigger.rfind('-') + 1);  // the whole text if there is no '-'
   int number = 1;
   std::from_chars(digits.data(), digits.data() + digits.size(), number);
   return number;
@@ -115,14 +115,14 @@ Result<DumpFiles> DumpFiles::open(const fs::path& out, int keep, std::string hos
   if (files.folder_) {
     if (::mkdir(files.out_.c_str(), 0700) != 0 && errno != EEXIST)
       return fail(ErrorKind::usage,
-                  fmt::format("-o: cannot make the folder {}: {}", out.string(), std::strerror(errno)));
+                  fmt::format("-o: cannot create the folder {}: {}", out.string(), std::strerror(errno)));
     if (!fs::is_directory(files.out_, error))
-      return fail(ErrorKind::usage, fmt::format("-o: {} is no folder", out.string()));
+      return fail(ErrorKind::usage, fmt::format("-o: {} is not a folder", out.string()));
   }
   const Result<AtomicFile> tried =
-      AtomicFile::create(files.folder_ ? files.out_ / "rose" : files.out_);  // vanishes again
+      AtomicFile::create(files.folder_ ? files.out_ / "rose" : files.out_);  // removed again by its destructor
   if (!tried) return fail(ErrorKind::usage, fmt::format("-o: {}", tried.error().message));
-  // Of a recorder that was killed in the middle; others may write into the folder, too.
+  // Remove unfinished files of a recorder that was killed. Other hosts may write to the same folder.
   if (files.folder_) remove_unfinished(files.out_, fmt::format("rose-{}-", files.host_));
   else remove_unfinished(out.has_parent_path() ? out.parent_path() : ".", out.filename().string());
   return files;
@@ -130,12 +130,12 @@ Result<DumpFiles> DumpFiles::open(const fs::path& out, int keep, std::string hos
 
 fs::path DumpFiles::kept(int number) const { return fs::path(fmt::format("{}.{}", out_.string(), number)); }
 
-// FILE stays where it is until the new one replaces it: there is no moment without the newest dump. Whose it is and how
-// old does not matter: a recorder that was started again after the crash has not seen what its last dump holds.
+// FILE keeps its name until the new dump replaces it, so that the newest dump is always there. Dumps of earlier
+// recorders are kept too: a recorder that was restarted after a crash does not have the events in the last dump.
 Result<bool> DumpFiles::make_room() {
   struct stat now{};
   if (keep_ == 0 || ::lstat(out_.c_str(), &now) != 0 || !S_ISREG(now.st_mode)) return false;
-  if (same_file(out_, kept(1))) return true;  // room was made, and then nothing could be written
+  if (same_file(out_, kept(1))) return true;  // the previous attempt got this far and then failed to write
   moved(kept(keep_), {});
   for (int i = keep_ - 1; i >= 1; --i) {
     if (::rename(kept(i).c_str(), kept(i + 1).c_str()) != 0) continue;
@@ -144,7 +144,7 @@ Result<bool> DumpFiles::make_room() {
   }
   if (::linkat(AT_FDCWD, out_.c_str(), AT_FDCWD, kept(1).c_str(), 0) == 0) return true;
   if (::rename(out_.c_str(), kept(1).c_str()) != 0)  // a file system without hard links
-    return fail_errno(ErrorKind::input, fmt::format("cannot keep {} as {}", out_.string(), kept(1).string()), errno);
+    return fail_errno(ErrorKind::input, fmt::format("cannot rename {} to {}", out_.string(), kept(1).string()), errno);
   moved(out_, kept(1));
   return true;
 }
@@ -166,7 +166,7 @@ fs::path DumpFiles::fresh_name(const Cause& cause, std::int64_t wall_ns) const {
 bool DumpFiles::prune(const fs::path& newest, std::size_t most) {
   struct Found {
     std::string stamp;
-    std::int64_t modified = 0;  // the same for what is written within one tick of the kernel's clock
+    std::int64_t modified = 0;  // distinguishes files that were written within one tick of the kernel's clock
     int number = 1;
     fs::path path;
   };
@@ -205,7 +205,7 @@ Result<WrittenDump> DumpFiles::write(const Cause& cause, std::int64_t wall_ns, c
   }
   const auto others = static_cast<std::size_t>(std::max(keep_, 1)) - 1;
   Result<DumpTotals> size = writer(target);
-  // The oldest would go next: the disk may be full of it. One at least stays until the new one is there.
+  // The disk may be full of old dumps, so remove the oldest first. Keep at least one until the new dump is complete.
   if (!size && folder_ && prune({}, std::max<std::size_t>(others, 1))) size = writer(target);
   if (!size) return Unexpected(std::move(size).error());
   if (!folder_) {

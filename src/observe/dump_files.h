@@ -1,6 +1,6 @@
-// Where a flight recorder's dumps go. Into one file: the newest is always there, and those before it, of earlier
-// recorders too, are kept beside it as FILE.1, FILE.2, ... Or into a folder, each under a name of its own; the oldest
-// go. With each its recordings.
+// Names and rotates the dumps of a flight recorder. With a file, the newest dump has its name and earlier ones,
+// including those of earlier recorders, are kept as FILE.1, FILE.2, ... With a folder, each dump has its own name and
+// the oldest are removed. Recordings are kept with their dump.
 #pragma once
 
 #include <cstdint>
@@ -22,36 +22,36 @@ namespace rose::observe {
 
 [[nodiscard]] DumpTotals size_of(const trace::Trace& trace);
 
-// A host's name as part of a file's.
+// A host's name in the form used in file names.
 [[nodiscard]] std::string file_word(std::string_view host);
-// Of a dump in a folder: "rose-HOST-20261122T014501Z-crash.bin".
+// The name of a dump in a folder: "rose-HOST-20261122T014501Z-crash.bin".
 struct DumpName {
-  std::string host;     // as file_word made it
-  std::string stamp;    // UTC; sorts by time
-  std::string trigger;  // trigger_word, and "-2" for the second of a moment
+  std::string host;     // in the form of file_word
+  std::string stamp;    // UTC; sorts chronologically
+  std::string trigger;  // trigger_word, with "-2" for the second dump of the same second
 };
 [[nodiscard]] std::optional<DumpName> parse_dump_name(std::string_view file);
 
 struct WrittenDump {
-  std::filesystem::path file;  // where it is now; empty once it made room for newer ones
+  std::filesystem::path file;  // current path; empty if it was removed to make room
   std::string trigger;
   DumpTotals size;
   std::int64_t ts_ns = 0;
-  std::vector<std::string> recordings;                             // beside it: in FILE.recordings, as NODE/NAME
-  [[nodiscard]] std::vector<std::string> recording_files() const;  // where they are now; none once the dump made room
+  std::vector<std::string> recordings;                             // in FILE.recordings, as NODE/NAME
+  [[nodiscard]] std::vector<std::string> recording_files() const;  // current paths; empty if the dump was removed
 };
 
 class DumpFiles {
  public:
-  // A folder when `out` is one or ends in '/': it is made when its parent is there. `keep`: how many are kept,
-  // beside the newest for a file, in all for a folder.
+  // Uses a folder if `out` is one or ends in '/'; it is created if its parent exists. `keep`: number of dumps kept; for
+  // a file in addition to the newest, for a folder in total.
   [[nodiscard]] static Result<DumpFiles> open(const std::filesystem::path& out, int keep, std::string host);
 
-  // `writer` writes a whole dump to the name it is given (beside and renamed).
+  // `writer` writes a complete dump to the given path, atomically.
   using Writer = std::function<Result<DumpTotals>(const std::filesystem::path&)>;
   Result<WrittenDump> write(const Cause& cause, std::int64_t wall_ns, const Writer& writer);
 
-  // From here on each dump has the recordings of the targets beside it.
+  // From now on, the targets' recordings are copied with each dump.
   void take_along(std::shared_ptr<RecordingSources> sources) { sources_ = std::move(sources); }
   [[nodiscard]] const std::shared_ptr<RecordingSources>& sources() const { return sources_; }
 
@@ -59,10 +59,10 @@ class DumpFiles {
 
  private:
   [[nodiscard]] std::filesystem::path kept(int number) const;
-  // True: FILE.1 is what FILE is, until the new one is there.
+  // Returns true if FILE.1 is the same file as FILE, until the new dump replaces FILE.
   [[nodiscard]] Result<bool> make_room();
   [[nodiscard]] std::filesystem::path fresh_name(const Cause& cause, std::int64_t wall_ns) const;
-  // Removes the oldest but `most`, beside `newest`. False: there was none to remove.
+  // Removes the oldest dumps except `most`, not counting `newest`. Returns false if there was nothing to remove.
   bool prune(const std::filesystem::path& newest, std::size_t most);
   void moved(const std::filesystem::path& from, const std::filesystem::path& to);
 

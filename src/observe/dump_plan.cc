@@ -65,7 +65,7 @@ std::optional<std::int64_t> DumpPlan::next_ns() const {
 }
 
 std::optional<Cause> DumpPlan::pending() const {
-  // What came by itself says more than a request.
+  // An automatic trigger explains more than a request.
   const Cause* best = nullptr;
   for (const Planned& planned : planned_) {
     if (best == nullptr || on_request(best->kind)) best = &planned.cause;

@@ -1,5 +1,5 @@
-// When a flight recorder writes its window: what triggers, how long after, and not too often. Pure: the clock is the
-// caller's.
+// Decides when a flight recorder writes its window: the delay after a trigger and the minimum interval. Pure: the
+// caller supplies the clock.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace rose::observe {
 
 enum class TriggerKind { signal, control, oracle, crash, log, together, end };
 
-// Why a dump was written.
+// Why a dump is written.
 struct Cause {
   TriggerKind kind = TriggerKind::end;
   std::string what;  // "n1: process 41 was killed by SIGSEGV"; may be empty
@@ -19,7 +19,7 @@ struct Cause {
   [[nodiscard]] std::string text() const;  // "crash: n1: process 41 ..."
 };
 [[nodiscard]] std::string_view trigger_word(TriggerKind kind);  // "crash"
-// Somebody asked for it: never too often.
+// True if the user requested the dump; requests are not limited in frequency.
 [[nodiscard]] inline bool on_request(TriggerKind kind) {
   return kind == TriggerKind::signal || kind == TriggerKind::control || kind == TriggerKind::end;
 }
@@ -28,22 +28,22 @@ class DumpPlan {
  public:
   DumpPlan(std::int64_t after_ns, std::int64_t cooldown_ns) : after_ns_(after_ns), cooldown_ns_(cooldown_ns) {}
 
-  // `planned`: there will be a dump for it; `joined`: the one that is planned already will hold it too;
-  // `cooling`: the last one that came by itself was not long ago.
+  // `planned`: a dump will be written; `joined`: a dump that is already planned will contain it; `cooling`: the last
+  // automatic dump was too recent.
   enum class Answer { planned, joined, cooling };
   Answer trigger(Cause cause, std::int64_t now);
 
-  // The next dump whose time has come.
+  // A planned dump whose time has come.
   [[nodiscard]] std::optional<Cause> due(std::int64_t now);
-  // It could not be written, so it is due again: after a second, then twice as long each time, up to a minute. Returns
-  // how long, in nanoseconds.
+  // Call this if writing failed. The dump is due again after one second, then after twice as long each time, up to a
+  // minute. Returns the delay in nanoseconds.
   std::int64_t failed(Cause cause, std::int64_t now);
   void succeeded() { retry_ns_ = kFirstRetry; }
   [[nodiscard]] std::optional<std::int64_t> next_ns() const;
-  // What is planned and not yet due: whoever ends before writes it with the last dump.
+  // A planned dump that is not due yet. When the recorder ends, the last dump covers it.
   [[nodiscard]] std::optional<Cause> pending() const;
 
-  // Triggers that made no dump of their own, and how many of them since last asked.
+  // The number of triggers without their own dump, in total and since the last call.
   [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
   [[nodiscard]] std::uint64_t take_left_out();
 
@@ -54,17 +54,17 @@ class DumpPlan {
     std::int64_t at_ns = 0;
   };
   std::int64_t after_ns_, cooldown_ns_;
-  std::vector<Planned> planned_;  // at most one on request and one that came by itself
+  std::vector<Planned> planned_;  // at most one requested and one automatic dump
   std::int64_t retry_ns_ = kFirstRetry;
   std::optional<std::int64_t> last_ns_;
   std::uint64_t left_out_ = 0, told_ = 0;
 };
 
-// What an oracle's answers mean, one after the other: it must say no between two hits.
+// Interprets the answers of an oracle over time: after a hit, it must answer no before another hit counts.
 class OracleAnswers {
  public:
   enum class Meaning { hit, nothing, unclear };
-  Meaning take(std::optional<int> exit_status);  // none: it could not tell (a signal, a timeout)
+  Meaning take(std::optional<int> exit_status);  // nothing: it could not decide (signal, timeout)
 
   std::uint64_t asked = 0, hits = 0, unclear = 0;
 

@@ -21,18 +21,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Functions a link. A detach waits for grace periods (50 ms here), whatever the link holds; while functions are
-// measured, links are made anew all the time, and the smaller they are the less of the others is touched.
+// Functions per link. Detaching waits for RCU grace periods (about 50 ms) whatever the link contains. While functions
+// are measured, links are replaced all the time, and smaller links disturb fewer other functions.
 constexpr std::size_t kCountedGroup = 128;
 constexpr std::size_t kRecordedGroup = 1024;
-constexpr std::size_t kMostGroups = 96;   // beyond, small ones are put together
+constexpr std::size_t kMostGroups = 96;   // above this number, small groups are merged
 constexpr std::size_t kMostSamples = 64;  // functions attached again at once
-constexpr std::size_t kMostTold = 8;      // functions that are let go of
+constexpr std::size_t kMostTold = 8;      // detached functions that are reported
 constexpr auto kCountingLook = 10ms;
 constexpr auto kRecordingLook = 250ms;
-// One perf event a function, where the kernel has no uprobe_multi links: 0.1 s each to let go of.
+// Without uprobe_multi links, each function needs a perf event, and detaching costs 0.1 s each.
 constexpr std::size_t kMostSingle = 256;
-// For so long after a new link both it and the old one may tell an entry.
+// For this long after a replacement, both the new and the old link may report an entry.
 constexpr std::int64_t kDoubled_ns = 1'000'000'000;
 constexpr std::int64_t kMergeAgain_ns = 10'000'000'000;
 
@@ -43,8 +43,8 @@ RateLimits counting_limits(double infrequent_below, double entry_seconds) {
   return limits;
 }
 
-// A share of a CPU for all functions together, and (in production) no function more than `hot_rate` times a second,
-// ten seconds long: that is none of the rare ones.
+// Limits all functions together to a share of a CPU and, in production, each function to `hot_rate` entries per second
+// over ten seconds, because a function above that is not an infrequent one.
 RateLimits recording_limits(double hot_rate, double share, double entry_seconds) {
   RateLimits limits;
   limits.share = share;
@@ -58,7 +58,7 @@ RateLimits recording_limits(double hot_rate, double share, double entry_seconds)
   return limits;
 }
 
-// Many runs begin with the same binaries and the same profile.
+// Many runs start with the same binaries and profile, so warn only once.
 void warn_once(const std::string& text) {
   static std::mutex mutex;
   static std::set<std::string> told;
@@ -104,8 +104,8 @@ Result<void> FunctionWatch::find(const std::vector<Target>& targets, const Trace
   find_profiled(targets, add);
   if (functions_.size() > kMostSingle && !kernel::has_uprobe_multi()) {
     log::warning(
-        "this kernel watches functions one by one (no uprobe_multi links, Linux 6.6), which is slow to let go of: "
-        "the first {} of {} are watched",
+        "this kernel probes functions one by one (no uprobe_multi links, Linux 6.6), which are slow to detach: the "
+        "first {} of {} are watched",
         kMostSingle, functions_.size());
     functions_.resize(kMostSingle);
     std::erase_if(asked, [](const auto& pair) { return pair.first >= kMostSingle; });
@@ -155,22 +155,22 @@ void FunctionWatch::find_profiled(const std::vector<Target>& targets, const Add&
             node);
       }
       if (binaries_.name(files.front()) != binary) {
-        log::debug("functions of '{}' are looked for in '{}'", binary.string(), binaries_.name(files.front()).string());
+        log::debug("functions of '{}' are looked up in '{}'", binary.string(), binaries_.name(files.front()).string());
       }
     }
   }
   if (missing == 0) return;
-  warn_once(fmt::format(
-      "{} of {} functions that the profile calls infrequent are not watched: what runs here lacks them, first {}{} "
-      "(another build than the profiled one?)",
-      missing, all, first, why));
+  warn_once(
+      fmt::format("{} of {} functions that the profile calls infrequent are not watched: they are not in the programs "
+                  "here, first {}{} (another build than the profiled one?)",
+                  missing, all, first, why));
 }
 
 Result<FunctionWatch::Group> FunctionWatch::attach_group(int binary, std::vector<std::uint32_t> functions) {
   Group group;
   group.binary = binary;
   group.functions = std::move(functions);
-  // The high half tells links apart where two tell the same entry.
+  // The upper half identifies the link if two links report the same entry.
   const std::uint64_t link = static_cast<std::uint64_t>(++next_link_) << 32;
   std::vector<kernel::ProbePoint> points;
   for (const auto index : group.functions) points.push_back({functions_[index].offset, link | index});
@@ -178,7 +178,7 @@ Result<FunctionWatch::Group> FunctionWatch::attach_group(int binary, std::vector
   auto attached = kernel::attach_functions(program_, path, points);
   if (!attached) {
     auto error = std::move(attached).error();
-    // People know the file by another name.
+    // Show the name that the user knows.
     if (const auto at = error.message.find(path.native()); at != std::string::npos)
       error.message.replace(at, path.native().size(), binaries_.name(binary).native());
     return Unexpected(std::move(error));
@@ -187,13 +187,13 @@ Result<FunctionWatch::Group> FunctionWatch::attach_group(int binary, std::vector
   return group;
 }
 
-// What is not watched must not look rare.
+// A function that could not be watched must not be considered rare.
 void FunctionWatch::failed(int binary, const std::vector<std::uint32_t>& functions, const Error& why) {
   const auto counts = read_counts();
   const std::int64_t now = monotonic_ns();
   for (const auto index : functions) rates_->failed(index, now, counts);
   warn_once(
-      fmt::format("functions of '{}' are not watched for a while: {}", binaries_.name(binary).string(), why.message));
+      fmt::format("functions of '{}' are temporarily not watched: {}", binaries_.name(binary).string(), why.message));
 }
 
 Result<void> FunctionWatch::attach(const bpf_program* program, int counts_map, OnLetGo on_let_go) {
@@ -264,7 +264,7 @@ std::vector<std::uint64_t> FunctionWatch::read_counts() const {
 }
 
 void FunctionWatch::run() {
-  // What is watched competes for the CPU with us, and slows down until we have let go of what is hot.
+  // The threads that enter hot functions compete with this one for the CPU until it has detached those functions.
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), -10);
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, counting() ? kCountingLook : kRecordingLook, [this] { return stopping_; })) look();
@@ -273,7 +273,7 @@ void FunctionWatch::run() {
 void FunctionWatch::look() {
   const auto counts = read_counts();
   const std::int64_t now = monotonic_ns();
-  const auto gone = rates_->let_go(now, counts);
+  const auto gone = rates_->to_detach(now, counts);
   if (!gone.empty()) drop(gone);
   take_again(now, counts);
   if (groups_.size() > kMostGroups) merge_groups();
@@ -288,7 +288,7 @@ void FunctionWatch::look() {
                      *others > *std::max_element(own, others) ? ", mostly by processes that are not traced" : "",
                      rates_->pause_ns(index) / 1'000'000'000);
       else if (told_ == kMostTold + 1)
-        log::warning("further functions are as busy: they are let go of in the same way, and not named here");
+        log::warning("further functions are as busy: they are detached in the same way, without a message");
     }
     for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
       if (wanted(index, node)) on_let_go_(index, node);
@@ -296,7 +296,8 @@ void FunctionWatch::look() {
   }
 }
 
-// New links first, without those that go: what stays is never unwatched, and its breakpoints stay where they are.
+// Attach the new link, without the functions to drop, before the old one is detached. The remaining functions are then
+// watched without interruption and their breakpoints stay in place.
 void FunctionWatch::drop(const std::vector<std::uint32_t>& gone) {
   const std::set<std::uint32_t> out(gone.begin(), gone.end());
   std::vector<Group> groups;
@@ -322,7 +323,7 @@ void FunctionWatch::drop(const std::vector<std::uint32_t>& gone) {
 
 void FunctionWatch::take_again(std::int64_t now, const std::vector<std::uint64_t>& counts) {
   const bool single = !kernel::has_uprobe_multi();
-  // Letting go one by one takes 0.1 s each: what was hot once stays out.
+  // Detaching functions one by one takes 0.1 s each, so do not attach hot ones again.
   if (single && counting()) return;
   const auto due = rates_->due(now, single ? 1 : kMostSamples);
   if (due.empty()) return;
@@ -340,7 +341,7 @@ void FunctionWatch::take_again(std::int64_t now, const std::vector<std::uint64_t
   }
 }
 
-// Samples that turned out quiet stay, each in a link of its own making: the smallest links become one.
+// Each sample that turned out quiet stays attached with a link of its own. Merges the smallest links.
 void FunctionWatch::merge_groups() {
   if (!kernel::has_uprobe_multi() || monotonic_ns() < merge_after_ns_) return;
   std::sort(groups_.begin(), groups_.end(),
@@ -361,8 +362,8 @@ void FunctionWatch::merge_groups() {
         groups_.push_back(std::move(*fresh));
         for (auto& group : old) closer_.close(std::move(group.link));
       } else {
-        // They work as they are.
-        log::debug("links stay many: {}", fresh.error().message);
+        // The existing links keep working.
+        log::debug("links were not merged: {}", fresh.error().message);
         merge_after_ns_ = monotonic_ns() + kMergeAgain_ns;
         for (auto& group : old) groups_.push_back(std::move(group));
       }
@@ -384,7 +385,8 @@ std::vector<profile::FunctionRate> FunctionWatch::rates() {
   const std::lock_guard lock(mutex_);
   const auto counts = read_counts();
   const std::int64_t now = monotonic_ns();
-  std::vector<FunctionRates::Estimate> estimates(nodes_.size() + 1);  // the last: of processes that are not traced
+  // the last one is for processes that are not traced
+  std::vector<FunctionRates::Estimate> estimates(nodes_.size() + 1);
   for (std::uint32_t i = 0; i < functions_.size(); ++i) {
     double highest = 0;
     for (std::size_t node = 0; node <= nodes_.size(); ++node) {
@@ -393,7 +395,8 @@ std::vector<profile::FunctionRate> FunctionWatch::rates() {
     }
     for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
       if (!wanted(i, node) || !estimates[node].known) continue;
-      // Let go of because of others, and hardly seen on this one: as busy as there, for want of knowledge.
+      // The function was detached because of other nodes and hardly observed on this one: assume the same rate as
+      // there.
       const double calls = estimates[node].enough ? estimates[node].calls : highest;
       profile::FunctionRate rate;
       rate.node = nodes_[node];

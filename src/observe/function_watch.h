@@ -1,5 +1,5 @@
-// Functions of the application under watch: finds them, keeps them attached, lets go of hot ones (function_rates
-// decides), attaches them again. One for the tracer; works beside it in a thread of its own.
+// Watches functions of the application: finds and attaches them, detaches hot ones (function_rates decides) and
+// attaches them again later. Owned by the tracer; works in its own thread.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ struct UnmapCounts {
 
 class FunctionWatch {
  public:
-  // Recording: a function was let go of, and a node that wanted it.
+  // Recording: called when a function was detached, for each node that requested it.
   using OnLetGo = std::function<void(std::uint32_t function, std::uint32_t node)>;
 
   FunctionWatch() = default;
@@ -37,25 +37,26 @@ class FunctionWatch {
   FunctionWatch(const FunctionWatch&) = delete;
   FunctionWatch& operator=(const FunctionWatch&) = delete;
 
-  // Looks up what the targets ask for. Options: `infrequent_below` > 0 counts functions instead of recording them.
+  // Finds the functions that the targets request. If `infrequent_below` > 0, functions are counted instead of recorded.
   [[nodiscard]] Result<void> find(const std::vector<Target>& targets, const TracerOptions& options);
   [[nodiscard]] std::size_t size() const { return functions_.size(); }
-  // For each function: one a node, and one for all processes that are no node's.
+  // For each function: one counter per node and one for all other processes.
   [[nodiscard]] std::size_t counters() const { return functions_.size() * (nodes_.size() + 1); }
   [[nodiscard]] bool counting() const { return infrequent_below_ > 0; }
   [[nodiscard]] const std::string& name(std::uint32_t function) const { return functions_[function].name; }
-  // Nodes that share a binary each have their own functions to watch.
+  // Nodes that share a binary may request different functions.
   [[nodiscard]] bool wanted(std::uint32_t function, std::uint32_t node) const {
     return wanted_[function * nodes_.size() + node];
   }
 
-  // Attaches `program`, loaded and prepared. `counts_map`: a mappable array of counters().
+  // Attaches `program`, which is loaded and prepared. `counts_map`: a mappable array of counters().
   [[nodiscard]] Result<void> attach(const bpf_program* program, int counts_map, OnLetGo on_let_go);
-  // Recording: an entry came by the link with this number. False: it was told by two links, and this is the second.
+  // Recording: an entry was reported by the link with this number. Returns false if another link has already reported
+  // it.
   [[nodiscard]] bool entered(std::uint32_t function, std::uint32_t link, std::uint32_t tid);
   void stop();
 
-  // Counting: this run's rates, of the functions that each node asked for.
+  // Counting: the rates in this run, for the functions that each node requested.
   [[nodiscard]] std::vector<profile::FunctionRate> rates();
 
  private:
@@ -63,9 +64,9 @@ class FunctionWatch {
     std::string name;
     int binary = 0;
     std::uint64_t offset = 0;
-    bool told = false;  // that it was let go of
+    bool told = false;  // it was reported as detached
   };
-  // What is attached by one link.
+  // Functions attached by one link.
   struct Group {
     int binary = 0;
     std::vector<std::uint32_t> functions;
@@ -85,7 +86,7 @@ class FunctionWatch {
   std::vector<std::string> nodes_;
   Binaries binaries_;
   std::vector<Watched> functions_;
-  std::vector<bool> wanted_;  // [function * nodes + node]
+  std::vector<bool> wanted_;  // index: [function * nodes + node]
   double infrequent_below_ = 0;
   double hot_rate_ = 0;
   double share_ = 0;
@@ -97,17 +98,17 @@ class FunctionWatch {
   std::int64_t merge_after_ns_ = 0;
   kernel::LinkCloser closer_;
   std::unique_ptr<FunctionRates> rates_;
-  std::size_t told_ = 0;                                // functions that were let go of, of which a word was said
-  std::unique_ptr<std::uint64_t, UnmapCounts> mapped_;  // the kernel's counters
+  std::size_t told_ = 0;                                // number of functions reported as detached
+  std::unique_ptr<std::uint64_t, UnmapCounts> mapped_;  // counters of the BPF programs
 
-  // The last entry of each thread, while two links may tell the same one.
+  // The last entry of each thread while two links may report the same entry.
   struct Last {
     std::uint32_t tid = 0, function = 0, link = 0;
   };
   std::vector<Last> last_;
   std::atomic<std::int64_t> doubled_until_ns_ = 0;
 
-  std::mutex mutex_;  // groups_, rates_
+  std::mutex mutex_;  // protects groups_ and rates_
   std::condition_variable wake_;
   bool stopping_ = false;
   std::thread watcher_;

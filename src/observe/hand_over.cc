@@ -10,12 +10,12 @@
 #include "base/text.h"
 #include "base/unix_socket.h"
 
-// One line each: "recording NODE<tab>NAME" with a descriptor that goes with its first byte, "word TEXT", and "end"
-// last.
+// One line each: "recording NODE<tab>NAME" with a descriptor attached to its first byte, "word TEXT", and finally
+// "end".
 namespace rose::observe {
 namespace {
 
-constexpr std::size_t kMostHandedOver = 1 << 20;  // of all lines
+constexpr std::size_t kMostHandedOver = 1 << 20;  // all lines together
 
 std::string one_line_of(std::string text) {
   std::replace_if(
@@ -25,7 +25,7 @@ std::string one_line_of(std::string text) {
 }
 
 bool send_line(int socket, std::string_view line, int descriptor, const std::function<bool()>& writable) {
-  std::span<const int> descriptors;  // until its first byte is on its way
+  std::span<const int> descriptors;  // until the first byte has been sent
   if (descriptor >= 0) descriptors = {&descriptor, 1};
   while (!line.empty()) {
     const ssize_t n = send_with_descriptors(socket, line, descriptors);
@@ -56,7 +56,7 @@ Result<OpenRecordings> receive_recordings(int socket, const std::function<bool()
   OpenRecordings got;
   std::deque<Fd> files;
   std::string lines;
-  const auto ended = [] { return fail(ErrorKind::input, "the tracer ended, or gave up, while it told of recordings"); };
+  const auto ended = [] { return fail(ErrorKind::input, "the tracer ended, or gave up, while it sent recordings"); };
   for (;;) {
     for (std::size_t end = lines.find('\n'); end != std::string::npos; end = lines.find('\n')) {
       const std::string line = lines.substr(0, end);
@@ -78,8 +78,8 @@ Result<OpenRecordings> receive_recordings(int socket, const std::function<bool()
         one.bytes = static_cast<std::uint64_t>(info.st_size);
         got.all.push_back(std::move(one));
       } else {
-        return fail(ErrorKind::input, "the tracer does not know of recordings, or is of another version",
-                    "use the rose that runs the tracer");
+        return fail(ErrorKind::input, "the tracer does not support recordings, or has another version",
+                    "use the rose that started the tracer");
       }
     }
     if (lines.size() > kMostHandedOver || !readable()) return ended();

@@ -1,5 +1,5 @@
-// Recordings on their way through the control socket: a tracer that opened them hands them to whoever asks, who copies
-// them with what he may write.
+// Passes recordings through the control socket: a tracer that has opened them sends the descriptors to the client,
+// which copies them with its own permissions.
 #pragma once
 
 #include <functional>
@@ -9,9 +9,9 @@
 
 namespace rose::observe {
 
-// `writable` waits until the socket is, and says false when it is time to give up.
+// `writable` waits for the socket; it returns false to give up.
 [[nodiscard]] bool send_recordings(int socket, const OpenRecordings& recordings, const std::function<bool()>& writable);
-// `readable`: as above.
+// `readable` waits for the socket; it returns false to give up.
 [[nodiscard]] Result<OpenRecordings> receive_recordings(int socket, const std::function<bool()>& readable);
 
 }  // namespace rose::observe

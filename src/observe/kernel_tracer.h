@@ -1,5 +1,5 @@
-// The tracer of this machine's kernel, over three files: what it is attached to (tracer.cc), what it reads
-// (tracer_records.cc), and what it answers (tracer_answers.cc).
+// The tracer's implementation, in three files: attaching (tracer.cc), processing records (tracer_records.cc) and
+// answering requests (tracer_answers.cc).
 #pragma once
 
 #include <bpf/libbpf.h>
@@ -36,7 +36,7 @@
 
 namespace rose::observe {
 
-// Links are kept as libbpf's, for tracepoints.
+// For libbpf's links of tracepoints.
 struct LinkCloser {
   void operator()(bpf_link* link) const { bpf_link__destroy(link); }
 };
@@ -96,7 +96,7 @@ class KernelTracer final : public Tracer {
   [[nodiscard]] rose_stats kernel_stats() const;
   [[nodiscard]] std::vector<trace::SuppressedCall> suppressed_calls() const;
   [[nodiscard]] std::vector<std::uint64_t> per_cpu_sums(bpf_map* map, std::uint32_t entries) const;
-  // Every block of the window as it is now, oldest first, and one with what goes on still.
+  // Passes every block of the current window to `take`, oldest first, and one block with events that are not over.
   Result<std::uint64_t> read_window(const std::function<Result<void>(const trace::Meta&, std::int64_t offset)>& begin,
                                     const std::function<Result<void>(const trace::PackedEvents&)>& take);
   [[nodiscard]] trace::Meta meta(std::int64_t offset);
@@ -106,7 +106,7 @@ class KernelTracer final : public Tracer {
   TracerOptions options_;
   std::vector<Target> targets_;
   TracedCgroups places_;                 // targets
-  std::vector<NodeCgroup> surrounding_;  // of targets that are processes
+  std::vector<NodeCgroup> surrounding_;  // cgroups of targets that are processes
 
   int cpus_ = 1;
   std::uint64_t ring_bytes_ = 0;
@@ -115,7 +115,7 @@ class KernelTracer final : public Tracer {
   std::vector<std::unique_ptr<bpf_link, LinkCloser>> links_;
   NetworkWatch network_;
 
-  std::mutex mutex_;  // the ring, the window, the counters and nodes_
+  std::mutex mutex_;  // protects the ring, the window, the counters and nodes_
   Ring ring_;
   Storms storms_;
   std::int64_t fetched_ns_ = 0;
@@ -124,30 +124,30 @@ class KernelTracer final : public Tracer {
   Decoded decoded_;
   std::vector<rose_node> nodes_;
   std::uint64_t recorded_ = 0, unreadable_ = 0;
-  std::uint64_t missed_cgroups_ = 0, missed_ends_ = 0;  // of the reader thread
-  // Every pause that counts is seen at least twice.
+  std::uint64_t missed_cgroups_ = 0, missed_ends_ = 0;  // used by the reader thread only
+  // Sample often enough that every pause above the threshold is seen at least twice.
   const std::int64_t sample_ns_ = std::clamp<std::int64_t>(options_.pause_ns / 3, 100'000'000, 1'000'000'000);
   Waits waits_{options_.pause_ns, sample_ns_};
   std::int64_t begin_ns_ = 0;
   ClockSteps clock_steps_{wall_offset_ns()};
 
-  std::mutex ends_mutex_;  // held for moments only: the reader never waits for whoever takes them
+  std::mutex ends_mutex_;  // held only briefly, so that the reader never waits for the consumer
   std::vector<ProcessEnd> ends_;
   Fd ends_fd_;
 
-  std::atomic<int> waits_link_ = -1;  // the walk over all tasks; of the reader thread
+  std::atomic<int> waits_link_ = -1;  // the iterator over all tasks; used by the reader thread only
 
   Fd wake_, epoll_;
   std::atomic<bool> stopping_ = false;
   std::thread reader_;
   ValueWatch values_;   // guarded by mutex_ once the reader runs
-  SpokenWatch spoken_;  // the same
+  SpokenWatch spoken_;  // guarded in the same way
   std::vector<kernel::FunctionLink> method_links_;
-  std::set<std::string> hot_methods_;  // that were told
-  FunctionWatch functions_;            // last: its thread tells us of what it let go of
+  std::set<std::string> hot_methods_;  // methods that were reported
+  FunctionWatch functions_;            // last, because its thread calls back into this object
 };
 
-// A thread that waits in a call for as long as a pause takes.
+// Describes a thread that has waited in a call for longer than the pause threshold.
 [[nodiscard]] trace::Event describe_wait(const Waits::Wait& wait);
 
 }  // namespace rose::observe

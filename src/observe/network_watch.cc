@@ -42,14 +42,14 @@ bool lies_in(const Cgroup& inner, const Cgroup& outer) {
          (outer.name.ends_with('/') || inner.name.size() == outer.name.size() || inner.name[outer.name.size()] == '/');
 }
 
-// Every element of a hash map, in few calls. What comes and goes meanwhile may or may not be met.
+// Visits the elements of a hash map in batches. Elements that are added or removed meanwhile may or may not be visited.
 template <typename Key, typename Value, typename See>
 void for_each(const bpf_map* map, const See& see) {
   constexpr std::uint32_t kBatch = 1024;
   std::vector<Key> keys(kBatch);
   std::vector<Value> values(kBatch);
   std::uint32_t position = 0;
-  // Of an LRU map that changes all the time a walk could go on for ever.
+  // Iterating over an LRU map that changes all the time might never end, so limit the number of elements.
   std::uint64_t left = std::uint64_t{bpf_map__max_entries(map)} * 2;
   for (bool first = true;; first = false) {
     std::uint32_t count = kBatch;
@@ -95,7 +95,7 @@ void NetworkWatch::prepare(const Kernel& kernel, const TracerOptions& options, c
   const bool any = !interfaces_.empty() || !counted_.empty();
   bpf_program__set_autoload(kernel_.ingress, any && interfaces_.empty());
   bpf_program__set_autoload(kernel_.tc, !interfaces_.empty());
-  // Where it can't be loaded, none of the programs is.
+  // If the kernel cannot load it, no program of the object would be loaded.
   by_xdp_ = !interfaces_.empty() && kernel::xdp_reads_packets();
   bpf_program__set_autoload(kernel_.xdp, by_xdp_);
   bpf_program__set_autoload(kernel_.closed, any);
@@ -104,14 +104,14 @@ void NetworkWatch::prepare(const Kernel& kernel, const TracerOptions& options, c
   bpf_program__set_autoload(kernel_.socket_scan, by_socket_);
 }
 
-// Programs of a cgroup also see the packets of those that lie in it. Each packet must count once: a program stands
-// only at the outermost, and finds the node by the socket's maker or by the deepest cgroup.
+// A program on a cgroup also sees the packets of cgroups below it. To count each packet once, programs are attached
+// only to outermost cgroups and determine the node by the creator of the socket or the deepest cgroup.
 void NetworkWatch::plan(const NodeCgroup& one, bool processes) {
   const std::uint64_t own = processes ? ROSE_BY_SOCKET : std::uint64_t{one.node} + 1;
   const std::uint64_t within = processes ? ROSE_BY_SOCKET : ROSE_BY_LEVEL;
   for (auto& counted : counted_) {
     if (counted.cgroup.name == one.cgroup.name) {
-      // Of two nodes that name the same cgroup the first has it.
+      // If two nodes name the same cgroup, it belongs to the first.
       if (processes || (counted.value & ROSE_ATTACHED_NODE) == 0) counted.value |= own;
       return;
     }
@@ -133,7 +133,7 @@ void NetworkWatch::plan(const NodeCgroup& one, bool processes) {
 }
 
 std::uint64_t NetworkWatch::kernel_bytes() const {
-  constexpr std::uint64_t kElement = 64;  // what a hash element costs beside its key and value
+  constexpr std::uint64_t kElement = 64;  // memory of a hash element besides key and value
   const std::uint64_t pairs = kernel::lru_entries(pairs_);
   return pairs * 2 * (sizeof(rose_pair) + sizeof(rose_pair_state) + kElement) +
          pairs * (sizeof(rose_connection) + sizeof(rose_connection_state) + kElement) +
@@ -165,14 +165,14 @@ Result<void> NetworkWatch::attach_interfaces() {
     if (::ioctl(query.get(), SIOCGIFHWADDR, &request) == 0 && request.ifr_hwaddr.sa_family != ARPHRD_ETHER &&
         request.ifr_hwaddr.sa_family != ARPHRD_LOOPBACK) {
       return fail(ErrorKind::usage, fmt::format("interface '{}' is not an Ethernet one", name),
-                  "trace the nodes' sockets instead: leave --interface out");
+                  "trace the nodes' sockets instead: omit --interface");
     }
     auto link = kernel::attach_tcx(kernel_.tc, index, kernel::Way::in);
     if (!link && !by_xdp_)
       return fail(ErrorKind::environment,
                   fmt::format("interface '{}' can be watched neither by a TCX link nor by an XDP program: {}", name,
                               link.error().message),
-                  "use Linux 5.18 or newer, or trace the nodes' sockets: leave --interface out");
+                  "use Linux 5.18 or newer, or trace the nodes' sockets: omit --interface");
     if (!link) {
       log::debug("{}; trying XDP", link.error().message);
       link = kernel::attach_xdp(kernel_.xdp, index);
@@ -202,7 +202,7 @@ Result<void> NetworkWatch::attach_packets(CountedCgroup& counted) {
     std::uint32_t pad;
   } const key{counted.cgroup.id, BPF_CGROUP_INET_INGRESS, 0};
   if (bpf_map_update_elem(bpf_map__fd(kernel_.attached), &key, &counted.value, BPF_ANY) != 0) {
-    return kernel::bpf_failure("cannot tell the packet program its node", errno);
+    return kernel::bpf_failure("cannot set the packet program's node", errno);
   }
   counted.packets = std::move(*link);
   return {};
@@ -210,12 +210,12 @@ Result<void> NetworkWatch::attach_packets(CountedCgroup& counted) {
 
 Result<void> NetworkWatch::attach_cgroups() {
   const std::lock_guard lock(mutex_);
-  // One that goes meanwhile is no failure: the kernel tells when it comes back.
+  // A cgroup that disappears meanwhile is not an error: the kernel reports when it is created again.
   const auto same = [](const CountedCgroup& counted) { return cgroup_id(counted.cgroup.path) == counted.cgroup.id; };
   for (auto& counted : counted_) {
     if (auto done = attach_sockets(counted); !done && same(counted)) return done;
   }
-  // New sockets are marked from now on. Those that wait in a listener's queue are in no table of descriptors yet.
+  // New sockets are marked from now on. Those still in a listener's queue are not in a descriptor table yet.
   if (by_socket_) find_sockets();
   attached_ns_ = monotonic_ns();
   for (auto& counted : counted_) {
@@ -234,13 +234,13 @@ void NetworkWatch::follow() {
     counted.packets.reset();
     auto done = attach_sockets(counted);
     if (done) done = attach_packets(counted);
-    if (counted.socket) {  // whoever was quicker is found
+    if (counted.socket) {  // reports whichever program attached first
       attached_ns_ = monotonic_ns();
       scans_ = 0;
     }
     if (done || counted.warned || cgroup_id(counted.cgroup.path) != counted.cgroup.id) continue;
     counted.warned = true;
-    log::warning("network delays of {} are no longer seen: {}", counted.cgroup.name, done.error().message);
+    log::warning("network delays of {} are no longer traced: {}", counted.cgroup.name, done.error().message);
   }
 }
 
@@ -260,10 +260,10 @@ void NetworkWatch::tick() {
   if (monotonic_ns() - attached_ns_ < kAgain[scans_]) return;
   ++scans_;
   find_sockets();
-  log::debug("looked for sockets again ({} of {})", scans_, std::size(kAgain));
+  log::debug("searched for sockets again ({} of {})", scans_, std::size(kAgain));
 }
 
-// The kernel half looks at every open file while we read.
+// Reading from the iterator makes the BPF program visit every open file.
 void NetworkWatch::find_sockets() const {
   bpf_link* link = bpf_program__attach_iter(kernel_.socket_scan, nullptr);
   const Fd reader(link == nullptr ? -1 : bpf_iter_create(bpf_link__fd(link)));
@@ -273,7 +273,8 @@ void NetworkWatch::find_sockets() const {
     got = ::read(reader.get(), nothing, sizeof nothing);
   }
   if (got < 0) {
-    log::warning("connections that were open before are not watched: cannot look for them ({})", std::strerror(errno));
+    log::warning("connections that were already open are not watched: cannot search for them ({})",
+                 std::strerror(errno));
   }
   bpf_link__destroy(link);
 }

@@ -1,5 +1,5 @@
-// Connections that fall silent: where packets are counted, and the silences that still go on. What the kernel programs
-// of bpf/tracer/network.h do, seen from outside; silences that ended come through the tracer's ring.
+// Detects network delays: decides where packets are counted and lists silences that are not over. Manages the BPF
+// programs in bpf/tracer/network.h; silences that ended arrive through the tracer's ring.
 #pragma once
 
 #include <atomic>
@@ -31,24 +31,24 @@ class NetworkWatch {
     rose_network_settings* settings;
   };
 
-  // Before the programs are loaded: which of them, with how large maps and which settings. `places` are targets,
-  // `surrounding` the cgroups that targets which are processes live in.
+  // Before loading: selects the programs, the sizes of their maps and their settings. `places` are the targets,
+  // `surrounding` the cgroups of targets that are processes.
   void prepare(const Kernel& kernel, const TracerOptions& options, const std::vector<Target>& targets,
                const TracedCgroups& places, const std::vector<NodeCgroup>& surrounding);
   [[nodiscard]] std::uint64_t kernel_bytes() const;
-  // `counts`: where the loaded programs count. Processes of the nodes must be known to the kernel half by now: their
-  // sockets are looked for.
+  // `counts`: the counters of the loaded programs. The BPF programs must already know the nodes' processes, because
+  // this searches their sockets.
   [[nodiscard]] Result<void> attach(const rose_network_counts* counts);
   void detach();
-  // Cgroups were made or removed: watches the packets of those that are there now.
+  // Cgroups were created or removed: attaches to those that exist now.
   void follow();
-  // Now and then: looks for sockets that were not found at first.
+  // Call periodically: searches for sockets that were not found at first.
   void tick();
 
-  // Appends the silences that go on, and says in the header what was forgotten; `offset` is wall time less monotonic
-  // time, `nodes` the trace's names of nodes.
+  // Appends silences that are not over and adds to the header which connections were dropped. `offset` is wall clock
+  // minus monotonic clock, `nodes` contains the names of nodes in the trace.
   void add_open(trace::Trace& trace, std::int64_t offset, const std::vector<trace::StringId>& nodes) const;
-  // The handshakes that were seen, as lines for the header.
+  // The recorded handshakes, as lines for the header.
   [[nodiscard]] std::vector<std::string> handshakes(std::int64_t offset) const;
 
  private:
@@ -56,11 +56,11 @@ class NetworkWatch {
   Result<void> attach_cgroups();
   void find_sockets() const;
 
-  // A cgroup that packets are counted in, and how they are told apart. Which it is, and how, is told by paths alone:
-  // it may come later, go, and come back.
+  // A cgroup whose packets are counted, and how nodes are distinguished. Identified by path, because it may be created
+  // later, removed and created again.
   struct CountedCgroup {
-    Cgroup cgroup;            // its id: that of the one that is attached to
-    std::uint64_t value = 0;  // of rose_attached
+    Cgroup cgroup;            // with the id of the cgroup that programs are attached to
+    std::uint64_t value = 0;  // value in rose_attached
     Fd socket, packets;
     bool warned = false;
   };
@@ -73,7 +73,7 @@ class NetworkWatch {
   std::vector<std::string> interfaces_;
   std::vector<std::vector<std::string>> addresses_;  // by node
   std::vector<bool> own_network_;                    // by node
-  std::mutex mutex_;  // counted_, once they are being attached: by the one that starts, and the reader
+  std::mutex mutex_;  // protects counted_ once attaching has begun, between the starting thread and the reader
   std::vector<CountedCgroup> counted_;
   bool by_socket_ = false;
   bool by_xdp_ = false;

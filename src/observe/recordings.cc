@@ -30,11 +30,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostNames = 10000;  // looked at in one folder
+constexpr std::size_t kMostNames = 10000;  // names examined in a folder
 constexpr std::size_t kMostFolders = 256;
 constexpr std::size_t kPiece = 64 << 10;
 
-// The folder `path` as the process sees it: links in it never lead out of its root.
+// Opens the folder `path` as the process sees it. Links in it cannot lead outside its root directory.
 Fd open_in_root(pid_t pid, const fs::path& path) {
   const Fd root(::open(fmt::format("/proc/{}/root", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root) return {};
@@ -44,7 +44,7 @@ Fd open_in_root(pid_t pid, const fs::path& path) {
   return Fd(static_cast<int>(::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how)));
 }
 
-// What stands behind "record:" in the ROSE_RR that the process was started with.
+// The text after "record:" in the ROSE_RR that the process was started with.
 std::string recorded_to(pid_t pid) {
   Result<std::string> environment = read_file(fmt::format("/proc/{}/environ", pid), 4 << 20);
   if (!environment) return {};
@@ -58,7 +58,7 @@ std::string recorded_to(pid_t pid) {
   return {};
 }
 
-// A recording that it has mapped, by the name the kernel tells.
+// A recording that the process has mapped, by the name in its maps.
 fs::path mapped_recording(pid_t pid, std::string_view pattern) {
   for (kernel::MappedRange& range : kernel::maps_of(pid)) {
     if (range.access == "rw-s" && range.name.starts_with('/') &&
@@ -110,8 +110,8 @@ Result<void> RecordingSources::add(const std::string& node, const fs::path& fold
   if (most_ == 0) return {};
   struct stat there{};
   if (::stat(folder.c_str(), &there) == 0 && !S_ISDIR(there.st_mode))
-    return fail(ErrorKind::usage, fmt::format("{} is no folder", folder.string()),
-                "recordings are looked for in folders");
+    return fail(ErrorKind::usage, fmt::format("{} is not a folder", folder.string()),
+                "recordings are searched in folders");
   const std::lock_guard lock(mutex_);
   std::error_code ignored;
   places_.push_back({node, pattern, fs::absolute(folder, ignored), {}});
@@ -131,7 +131,7 @@ void RecordingSources::hold(const std::string& node, Fd folder, fs::path name, s
         here.st_ino == there.st_ino && here.st_dev == there.st_dev)
       return;
   }
-  log::debug("{} records itself in {}", node, printable((name / pattern).string()));
+  log::debug("{} records to {}", node, printable((name / pattern).string()));
   places_.push_back({node, std::move(pattern), std::move(name), std::move(folder)});
 }
 
@@ -141,7 +141,7 @@ void RecordingSources::look_at(const Target& target, pid_t pid) {
   const fs::path wanted(given);
   const std::string pattern = wanted.filename().string();
   if (pattern.empty()) return;
-  // It may have gone to another folder since: what it maps says where it writes.
+  // The process may have changed its folder since it started; its mappings show where it writes.
   if (const fs::path mapped = mapped_recording(pid, pattern); !mapped.empty()) {
     if (Fd folder = open_in_root(pid, mapped.parent_path()))
       return hold(target.node, std::move(folder), mapped.parent_path(), pattern);
@@ -180,7 +180,7 @@ OpenRecordings RecordingSources::open() {
     if (folder == nullptr) {
       const int err = errno;
       if (again >= 0) ::close(again);
-      // One that was named may come later.
+      // A folder that the user named may be created later.
       if (place.folder || err != ENOENT)
         found.words.push_back(
             fmt::format("the folder {} cannot be read: {}", printable(place.name.string()), std::strerror(err)));
@@ -212,11 +212,10 @@ OpenRecordings RecordingSources::open() {
       const bool whole = read_at(one.file.get(), head, sizeof head, 0) == sizeof head;
       if (!whole || rr::Reading::ring_bytes(head, one.bytes, &why) == 0) {
         if (!place.pattern.empty())
-          found.words.push_back(
-              fmt::format("{}: {}", told, why != nullptr ? why : "it is too short to be a recording"));
+          found.words.push_back(fmt::format("{}: {}", told, why != nullptr ? why : "it is too short for a recording"));
         continue;
       }
-      // What a copy takes; the rest was never written.
+      // A copy needs only this much; the rest was never written.
       one.bytes = std::min(one.bytes, rr::kHeadBytes + position_at(head, offsetof(rr::FileHead, reserved)));
       std::memcpy(&one.began_ns, head + offsetof(rr::FileHead, began_ns), sizeof one.began_ns);
       one.node = place.node;
@@ -229,7 +228,7 @@ OpenRecordings RecordingSources::open() {
     std::sort(all.begin(), all.end(),
               [](const OpenRecording& a, const OpenRecording& b) { return a.began_ns > b.began_ns; });
     if (all.size() > kMostLives) {
-      found.words.push_back(fmt::format("{} older recordings of {} are not taken along: of each node the newest {} are",
+      found.words.push_back(fmt::format("{} older recordings of {} are not copied: only the newest {} of each node are",
                                         all.size() - kMostLives, node, kMostLives));
       all.resize(kMostLives);
     }
@@ -241,8 +240,8 @@ OpenRecordings RecordingSources::open() {
       OpenRecording& one = all[life];
       if (one.bytes > left) {
         found.words.push_back(
-            fmt::format("the recording {} of {} is not taken along: its {} are more than is left of what may go with a "
-                        "dump (--recordings-size)",
+            fmt::format("the recording {} of {} is not copied: its {} exceed what is left of the limit for a dump "
+                        "(--recordings-size)",
                         one.name, node, format_size(one.bytes)));
         continue;
       }
@@ -253,9 +252,9 @@ OpenRecordings RecordingSources::open() {
   return found;
 }
 
-// Its writer goes on meanwhile. Read in this order, the bytes are what a kill at the moment when `reserved` is read
-// would have left: the count of finished bytes, then what is reserved, then the ring. What the writer laid over the
-// oldest records since is blanked.
+// The writer continues during the copy. Read in this order (the count of completed bytes, then the reserved position,
+// then the ring), the copy corresponds to a kill at the moment when `reserved` is read. Records that the writer has
+// overwritten since then are erased in the copy.
 Result<void> copy_recording(const Fd& from, const fs::path& to) {
   constexpr int kTries = 3;
   const auto cut = [] {
@@ -313,8 +312,7 @@ CopiedRecordings copy_recordings(OpenRecordings recordings, const fs::path& dump
   struct stat there{};
   if (::lstat(dump.c_str(), &there) != 0 || !S_ISREG(there.st_mode)) {
     if (!recordings.all.empty())
-      copied.words.push_back(
-          fmt::format("no recording is taken along: {} is no file that they can lie beside", dump.string()));
+      copied.words.push_back(fmt::format("no recording is copied: {} is not a file", dump.string()));
     return copied;
   }
   const fs::path folder = recordings_folder(dump), fresh = folder.string() + ".new";
@@ -333,7 +331,7 @@ CopiedRecordings copy_recordings(OpenRecordings recordings, const fs::path& dump
     }
     if (done) done = copy_recording(one.file, into / name);
     if (!done) {
-      copied.words.push_back(fmt::format("{} is not taken along: {}", told, done.error().message));
+      copied.words.push_back(fmt::format("{} is not copied: {}", told, done.error().message));
       continue;
     }
     names.push_back(fs::path(file_word(one.node)) / name);
@@ -345,7 +343,7 @@ CopiedRecordings copy_recordings(OpenRecordings recordings, const fs::path& dump
   }
   if (::rename(fresh.c_str(), folder.c_str()) != 0) {
     copied.words.push_back(
-        fmt::format("no recording is taken along: cannot make {}: {}", folder.string(), std::strerror(errno)));
+        fmt::format("no recording is copied: cannot create {}: {}", folder.string(), std::strerror(errno)));
     fs::remove_all(fresh, error);
     return copied;
   }

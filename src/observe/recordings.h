@@ -1,6 +1,5 @@
-// What targets record of themselves with librose-rr (room rr): where their recordings are, found before privileges are
-// given up, and copies of them beside a dump. A recording is copied while it is written; a process that was killed has
-// left its own behind.
+// Recordings that targets make with librose-rr (rr): finds them before privileges are dropped and copies them beside a
+// dump. A recording is copied while it is written; killed processes have left theirs behind.
 #pragma once
 
 #include <sys/types.h>
@@ -18,18 +17,18 @@
 
 namespace rose::observe {
 
-inline constexpr std::uint64_t kRecordingBytes = std::uint64_t{256} << 20;  // of all that go with one dump
-inline constexpr std::size_t kMostLives = 4;  // the newest of one node, one for each life of its process
+inline constexpr std::uint64_t kRecordingBytes = std::uint64_t{256} << 20;  // limit per dump
+inline constexpr std::size_t kMostLives = 4;  // per node: the newest recordings, one for each process lifetime
 
 struct OpenRecording {
-  std::string node, name;   // the name is fit for a file's
-  std::uint64_t bytes = 0;  // that were written
+  std::string node, name;   // the name is valid as a file name
+  std::uint64_t bytes = 0;  // bytes that were written
   std::int64_t began_ns = 0;
-  Fd file;  // for reading
+  Fd file;  // open for reading
 };
 struct OpenRecordings {
-  std::vector<OpenRecording> all;  // newest lives of all nodes first
-  std::vector<std::string> words;  // what could not be had, a sentence each
+  std::vector<OpenRecording> all;  // newest first, over all nodes
+  std::vector<std::string> words;  // what could not be opened, one sentence each
 };
 
 struct CopiedRecordings {
@@ -37,18 +36,18 @@ struct CopiedRecordings {
   std::vector<std::string> words;
 };
 
-// Names of files that ROSE_RR=record:NAME makes: %n and %p stand for numbers.
+// Matches file names that ROSE_RR=record:NAME produces: %n and %p stand for numbers.
 [[nodiscard]] bool fits_recording_name(std::string_view pattern, std::string_view name);
 
 class RecordingSources {
  public:
-  // `most`: bytes that the recordings beside one dump may have together; 0: none is taken along.
+  // `most`: limit in bytes for the recordings beside one dump; 0: none are copied.
   explicit RecordingSources(std::uint64_t most = kRecordingBytes) : most_(most) {}
-  // Those of the targets' processes that were started with ROSE_RR=record:..., now and again whenever recordings are
+  // Finds recordings of the targets' processes that were started with ROSE_RR=record:..., each time recordings are
   // opened.
   void follow(const std::vector<Target>& targets);
-  // Recordings in this folder, which may come later, whoever makes them; `pattern` "": of any name. ErrorKind::usage:
-  // it is no folder.
+  // Adds the recordings in a folder, which may be created later, whatever process makes them. `pattern` "": any name.
+  // Returns ErrorKind::usage if it is not a folder.
   [[nodiscard]] Result<void> add(const std::string& node, const std::filesystem::path& folder,
                                  const std::string& pattern);
   [[nodiscard]] bool empty() const;
@@ -57,8 +56,8 @@ class RecordingSources {
  private:
   struct Place {
     std::string node, pattern;
-    std::filesystem::path name;  // as told
-    Fd folder;                   // none: it is opened by its name
+    std::filesystem::path name;  // as given
+    Fd folder;                   // none: opened by name
   };
   void look();
   void look_at(const Target& target, pid_t pid);
@@ -70,10 +69,10 @@ class RecordingSources {
   std::vector<Place> places_;
 };
 
-// The whole file as it is at one moment, which its writer does not notice. Parts that were never written take no room.
+// Copies a consistent state of a file while it is written. Parts that were never written stay sparse.
 [[nodiscard]] Result<void> copy_recording(const Fd& from, const std::filesystem::path& to);
 
-// Into DUMP.recordings/NODE/, which takes the place of what was there; without recordings nothing is there.
+// Copies to DUMP.recordings/NODE/, replacing the existing content. Without recordings, the folder does not exist.
 [[nodiscard]] std::filesystem::path recordings_folder(const std::filesystem::path& dump);
 [[nodiscard]] CopiedRecordings copy_recordings(OpenRecordings recordings, const std::filesystem::path& dump);
 

@@ -31,7 +31,7 @@ Result<void> Ring::open(int map_fd, std::size_t bytes) {
   void* consumer = ::mmap(nullptr, page_, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd, 0);
   if (consumer == MAP_FAILED) return fail_errno(ErrorKind::environment, "cannot map the ring buffer", errno);
   consumer_ = consumer;
-  // The data is mapped twice in a row, so a record that wraps around is in one piece.
+  // The data is mapped twice in a row, so that a record that wraps around is contiguous.
   void* producer = ::mmap(nullptr, page_ + 2 * bytes, PROT_READ, MAP_SHARED, map_fd, static_cast<off_t>(page_));
   if (producer == MAP_FAILED) return fail_errno(ErrorKind::environment, "cannot map the ring buffer", errno);
   producer_ = producer;
@@ -56,7 +56,8 @@ std::size_t Ring::consume(const std::function<void(std::span<const std::byte>)>&
       ++taken;
     }
     consumed_ += (bytes + kHeader + 7) & ~std::uint64_t{7};
-    // Space goes back in batches: the kernel's producers read this word too.
+    // Release space in batches, because the kernel's producers read this word too and would suffer from frequent
+    // updates.
     if ((taken & 63) == 0) {
       std::atomic_ref<std::uint64_t>(*static_cast<std::uint64_t*>(consumer_))
           .store(consumed_, std::memory_order_release);

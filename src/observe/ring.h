@@ -1,5 +1,5 @@
-// Reads a BPF ring buffer. Ours instead of libbpf's, because a snapshot must know that everything
-// produced before it was asked for has been read, and Debian's libbpf does not tell positions.
+// Reads a BPF ring buffer. Used instead of libbpf's reader because a snapshot must know that everything produced before
+// it was requested has been read, and Debian's libbpf does not report positions.
 #pragma once
 
 #include <cstddef>
@@ -18,21 +18,21 @@ class Ring {
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
 
-  // `map_fd` stays the caller's; `bytes` is the ring's size.
+  // The caller keeps `map_fd`; `bytes` is the size of the ring.
   [[nodiscard]] Result<void> open(int map_fd, std::size_t bytes);
 
-  // Where the kernel will write next: what was produced before now ends below it.
+  // The kernel's write position: everything produced before now is below it.
   [[nodiscard]] std::uint64_t produced() const;
   [[nodiscard]] std::uint64_t consumed() const { return consumed_; }
-  // Hands over up to `most` records and gives their space back; stops at one that is still being written.
+  // Passes up to `most` records to `take` and releases their space. Stops at a record that is still being written.
   std::size_t consume(const std::function<void(std::span<const std::byte>)>& take, std::size_t most);
 
  private:
   std::uint64_t mask_ = 0;
   std::uint64_t consumed_ = 0;
   std::size_t page_ = 0;
-  void* consumer_ = nullptr;  // its first word: how far we are
-  void* producer_ = nullptr;  // its first word: how far the kernel is; a page later the data, twice
+  void* consumer_ = nullptr;  // its first word is the read position
+  void* producer_ = nullptr;  // its first word is the write position; the data follows one page later, mapped twice
 };
 
 }  // namespace rose::observe

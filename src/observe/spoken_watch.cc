@@ -21,7 +21,7 @@ Result<void> SpokenWatch::fill(int hearers_map, const std::vector<Target>& targe
     const auto address = parse_address(text);
     const std::uint8_t one = 1;
     if (address && bpf_map_update_elem(hearers_map, address->bytes.data(), &one, BPF_ANY) != 0)
-      return kernel::bpf_failure("cannot tell the kernel the nodes' addresses", errno);
+      return kernel::bpf_failure("cannot set the nodes' addresses in the kernel", errno);
     return {};
   };
   for (const Target& target : targets) {

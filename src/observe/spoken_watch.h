@@ -1,5 +1,5 @@
-// What nodes say to each other, as the kernel's program tells it (bpf/tracer/spoken.h): kept, bounded. One for the
-// tracer, whose reader thread calls it.
+// Stores, up to a limit, the messages between nodes that BPF programs record (bpf/tracer/spoken.h). Owned by the tracer
+// and called by its reader thread.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ namespace rose::observe {
 class SpokenWatch {
  public:
   void prepare(std::size_t nodes) { left_out_.assign(nodes, false); }
-  // The nodes' addresses, and where one has none of its own this host's, into a hash by address.
+  // Writes the nodes' addresses to a hash map by address; for a node without its own address, those of this host.
   [[nodiscard]] static Result<void> fill(int hearers_map, const std::vector<Target>& targets);
-  // False: it makes no sense.
+  // Returns false if the record is malformed.
   bool take(const rose_spoken& spoken);
   // `gates_map`: an array of rose_spoken_gate by node.
   [[nodiscard]] SeenMessages seen(int gates_map) const;
 
  private:
   std::vector<SeenMessage> all_;
-  std::vector<bool> left_out_;  // by node: more than are kept
+  std::vector<bool> left_out_;  // by node: messages were dropped
 };
 
 }  // namespace rose::observe

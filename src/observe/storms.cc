@@ -56,7 +56,7 @@ void Storms::fetch(rose_storm& storm, bool all, bool reset, std::int64_t now_ns,
   if (pending == 0 && !reset) return;
   const auto begin = std::atomic_ref(storm.begin_ns).load(std::memory_order_relaxed);
   if (!all && now_ns - static_cast<std::int64_t>(begin) < static_cast<std::int64_t>(ROSE_STORM_NS)) return;
-  // A program holds it for less than a microsecond, and cannot be put off while it does.
+  // A BPF program holds this lock for less than a microsecond and cannot be preempted meanwhile.
   std::atomic_ref busy(storm.busy);
   while (busy.exchange(1, std::memory_order_acquire) != 0) ::usleep(1);
   const rose_storm was = storm;
@@ -93,7 +93,7 @@ void Storms::forget(const std::function<std::uint64_t()>& produced, std::uint64_
     forgetting_ = false;
   }
   if (forgetting_ || bytes_ <= most_bytes_) return;
-  // Told after this moment may be told by a place that begins anew below: it is kept.
+  // An entry recorded after this position may belong to a key that starts again below, so keep it.
   forget_before_ = produced();
   for (std::size_t i = 0; i < count_; ++i) fetch(places_[i], true, true, 0, take);
   forget_at_ = produced();

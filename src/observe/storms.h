@@ -1,5 +1,5 @@
-// The user half of the kernel's storms: what they counted and have not told is fetched from their table, and what
-// they tell by key alone is completed.
+// The user-space half of storms: reads counts that BPF programs have not reported from their table, and completes
+// counts that are reported by key only.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,20 @@ class Storms {
   Storms(const Storms&) = delete;
   Storms& operator=(const Storms&) = delete;
 
-  // `places` of the map `map_fd`, which stays the caller's. `most_bytes`: for what is remembered of them.
+  // `places`: entries of the map `map_fd`, which the caller keeps. `most_bytes`: memory for remembered events.
   [[nodiscard]] Result<void> open(int map_fd, std::size_t places, std::uint64_t most_bytes);
 
-  // An event with a key is what later counts of that key mean. `position`: of its record in the ring.
+  // An event with a key defines what later counts with that key mean. `position`: of its record in the ring.
   void remember(const Decoded& decoded, std::uint64_t position);
-  // Fills in what `counted` is; false when its key is not known.
+  // Completes `counted`; returns false if its key is unknown.
   [[nodiscard]] bool complete(Decoded& counted) const;
 
-  using Take = std::function<void(Decoded&)>;  // counted events, not completed yet
-  // Takes what was counted; unless `all`, only of seconds that are over.
+  using Take = std::function<void(Decoded&)>;  // counted events that are not completed yet
+  // Reads counts; unless `all`, only those of seconds that are over.
   void fetch(bool all, std::int64_t now_ns, const Take& take);
 
-  // When more is remembered than there is room for: every place is told to begin anew, and what was told
-  // before is forgotten once the ring is read up to where it was then. `produced` and `consumed`: of the ring.
+  // Called when too much is remembered: makes every key start again, and forgets what was remembered before once the
+  // ring has been read up to its current position. `produced` and `consumed`: positions of the ring.
   void forget(const std::function<std::uint64_t()>& produced, std::uint64_t consumed, const Take& take);
 
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }

@@ -1,4 +1,4 @@
-// Where the targets are.
+// The cgroups of targets.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ using kernel::cgroup_id;
 using kernel::cgroup_of;
 using kernel::find_cgroup;
 
-// A cgroup and the node (index into the targets) that it belongs to, or whose processes live in it.
+// A cgroup and the node (index into the targets) that it belongs to, or whose processes are in it.
 struct NodeCgroup {
   Cgroup cgroup;
   std::uint32_t node = 0;

@@ -17,13 +17,12 @@ Result<void> TracedCgroups::add(const std::filesystem::path& folder, std::uint32
   ROSE_TRY(auto cgroup, find_cgroup(folder));
   if (cgroup.name.size() >= ROSE_CGROUP_PATH) {
     return fail(ErrorKind::input, fmt::format("the name of cgroup '{}' is too long", folder.string()),
-                fmt::format("at most {} characters can be followed", ROSE_CGROUP_PATH - 1));
+                fmt::format("at most {} characters are supported", ROSE_CGROUP_PATH - 1));
   }
   for (const auto& other : cgroups_) {
     if (other.cgroup.name != cgroup.name || other.node == node) continue;
-    return fail(
-        ErrorKind::usage, fmt::format("cgroup '{}' is given to two nodes", folder.string()),
-        "name each node by a cgroup of its own, or nodes that share one by their processes: --node NAME=pid:PID");
+    return fail(ErrorKind::usage, fmt::format("cgroup '{}' belongs to two nodes", folder.string()),
+                "give each node its own cgroup, or name nodes that share one by their processes: --node NAME=pid:PID");
   }
   cgroups_.push_back({std::move(cgroup), node});
   return {};
@@ -43,8 +42,8 @@ Result<void> TracedCgroups::fill(int cgroups, int freezable, int places) {
     std::memcpy(name, cgroup.name.c_str(), cgroup.name.size());
     const rose_place value{node, static_cast<std::uint32_t>(i)};
     if (bpf_map_update_elem(places, name, &value, BPF_ANY) != 0) return many();
-    // Looked at only now: one that is made from here on is told by the kernel. The second look is for one
-    // that went between the first and its entry.
+    // Read the id only now: the kernel reports cgroups that are created from here on. Read it a second time in case the
+    // cgroup was removed between the first reading and its entry.
     const std::uint64_t id = cgroup_id(cgroup.path);
     if (id == 0) continue;
     for (const int map : {cgroups, freezable}) {
@@ -58,9 +57,9 @@ Result<void> TracedCgroups::fill(int cgroups, int freezable, int places) {
 
 void TracedCgroups::note(const rose_cgroup& record) {
   if (record.gone != 0) {
-    log::debug("cgroup {} is gone", record.id);
+    log::debug("cgroup {} was removed", record.id);
   } else if (record.place < cgroups_.size()) {
-    log::debug("cgroup {} is there (again)", cgroups_[record.place].cgroup.name);
+    log::debug("cgroup {} was created", cgroups_[record.place].cgroup.name);
   }
   changed_ = true;
 }

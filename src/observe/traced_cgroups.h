@@ -1,5 +1,5 @@
-// The cgroups to trace, followed by path: the kernel half takes one that comes back under another id from its first
-// process on, and tells, so that the packet programs can follow.
+// The cgroups to trace, identified by path. If a cgroup is removed and created again with another id, the BPF programs
+// trace it from its first process and report it, so that the network programs can be attached again.
 #pragma once
 
 #include <atomic>
@@ -19,18 +19,19 @@ class TracedCgroups {
 
   [[nodiscard]] bool empty() const { return cgroups_.empty(); }
   [[nodiscard]] std::size_t size() const { return cgroups_.size(); }
-  // Depths, deepest first, each once.
+  // The depths that occur, deepest first.
   [[nodiscard]] std::vector<std::uint32_t> levels() const;
   [[nodiscard]] const std::vector<NodeCgroup>& cgroups() const { return cgroups_; }
 
-  // Tells the kernel half what to follow. Once the programs that watch cgroups being made and removed are attached.
+  // Tells the BPF programs which cgroups to trace. Call it when the programs that observe the creation and removal of
+  // cgroups are attached.
   Result<void> fill(int cgroups, int freezable, int places);
 
-  // A record of the kernel's; only remembered, for any thread that reads the ring.
+  // Notes a record from the kernel. Callable from any thread that reads the ring.
   void note(const rose_cgroup& record);
-  // Some could not be recorded: whoever follows looks at all of them.
+  // Some records were lost, so all cgroups must be checked.
   void note_missed() { changed_ = true; }
-  // Was any noted since this was asked last?
+  // True if something was noted since the last call.
   [[nodiscard]] bool changed() { return changed_.exchange(false); }
 
  private:

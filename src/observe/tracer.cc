@@ -26,10 +26,11 @@
 namespace rose::observe {
 namespace {
 
-constexpr const char *kMethodStub = "rose_jvm_enter", *kValueStub = "rose_jvm_value";  // jvm/agent_file.h
+// The functions through which a JVM's agent reports method entries and values (jvm/agent/stubs.h).
+constexpr const char *kMethodStub = "rose_jvm_enter", *kValueStub = "rose_jvm_value";
 constexpr std::uint64_t kLeastMemory = std::uint64_t{2} << 20;
 
-// What tracepoints pass changed with kernel versions.
+// The arguments of some tracepoints differ between kernel versions.
 struct TracepointForms {
   // io_uring_complete: (data, ring, request, user data, result, ...) before Linux 6.11, (data, ring, request,
   // completion) since.
@@ -49,7 +50,7 @@ TracepointForms tracepoint_forms() {
       if (type != nullptr && btf_is_ptr(type)) type = btf__type_by_id(kernel, type->type);
       return type != nullptr && btf_is_func_proto(type) ? type : nullptr;
     };
-    forms.uring_result = kernel::tracepoint_arguments("io_uring_complete") > 4;
+    if (const auto* form = arguments("btf_trace_io_uring_complete")) forms.uring_result = btf_vlen(form) > 4;
     if (const auto* form = arguments("btf_trace_mark_victim"); form != nullptr && btf_vlen(form) >= 2) {
       const auto* type = btf__type_by_id(kernel, btf_params(form)[1].type);
       forms.victim_task = type != nullptr && btf_is_ptr(type);
@@ -65,8 +66,8 @@ TracepointForms tracepoint_forms() {
 Result<void> KernelTracer::check() {
   if (targets_.empty()) return fail(ErrorKind::usage, "there is nothing to trace", "name at least one target");
   if (targets_.size() > ROSE_MOST_NODES) {
-    return fail(ErrorKind::input, fmt::format("{} nodes are more than the {} one tracer can tell apart",
-                                              targets_.size(), int{ROSE_MOST_NODES}));
+    return fail(ErrorKind::input, fmt::format("{} nodes are more than the {} that a tracer supports", targets_.size(),
+                                              int{ROSE_MOST_NODES}));
   }
   std::set<std::string> names;
   std::map<pid_t, std::string> owners;
@@ -81,11 +82,11 @@ Result<void> KernelTracer::check() {
       const auto [owner, fresh] = owners.emplace(pid, target.node);
       if (fresh || owner->second == target.node) continue;
       return fail(ErrorKind::usage,
-                  fmt::format("process {} is given to two nodes, '{}' and '{}'", pid, owner->second, target.node));
+                  fmt::format("process {} belongs to two nodes, '{}' and '{}'", pid, owner->second, target.node));
     }
   }
   if (options_.memory < kLeastMemory) {
-    return fail(ErrorKind::usage, fmt::format("{} bytes of memory are too few to trace with", options_.memory),
+    return fail(ErrorKind::usage, fmt::format("{} bytes of memory are not enough for tracing", options_.memory),
                 "give at least 2MiB (the default is 64MiB)");
   }
   return {};
@@ -100,7 +101,7 @@ Result<void> KernelTracer::find_targets() {
       }
       auto cgroup = cgroup_of(pid);
       if (!cgroup) {
-        log::warning("network delays of node '{}' are not seen: {}", targets_[node].node, cgroup.error().message);
+        log::warning("network delays of node '{}' are not traced: {}", targets_[node].node, cgroup.error().message);
         continue;
       }
       surrounding_.push_back({std::move(*cgroup), node});
@@ -146,16 +147,15 @@ Result<void> KernelTracer::set_constants() {
   return {};
 }
 
-// Of the memory, an eighth at most waits in the ring and about as much holds network pairs; the window has the rest.
+// Divides the memory: at most one eighth for the ring, about the same for network pairs, the rest for the window.
 Result<void> KernelTracer::share_memory() {
   auto& maps = skeleton_->maps;
   auto& progs = skeleton_->progs;
   auto& fixed = *skeleton_->rodata;
-  // Values of maps that each processor has its own of are as many: with too few, the kernel would write past ours.
+  // A per-CPU map has one value per possible CPU. With too small a buffer, the kernel would write beyond it.
   cpus_ = libbpf_num_possible_cpus();
   if (cpus_ < 1)
-    return kernel::bpf_failure("cannot tell how many processors there may be (/sys/devices/system/cpu/possible)",
-                               -cpus_);
+    return kernel::bpf_failure("cannot determine the number of processors (/sys/devices/system/cpu/possible)", -cpus_);
   ring_bytes_ = std::bit_floor(std::clamp<std::uint64_t>(options_.memory / 8, 256 << 10, 8 << 20));
   fixed.rose_wakeup_bytes = ring_bytes_ / 8;
   fixed.rose_ring_limit = ring_bytes_ - ring_bytes_ / 8;
@@ -191,13 +191,13 @@ void KernelTracer::size_maps() {
   bpf_map__set_max_entries(maps.rose_comings, at_least_one(values_.counters()));
   bpf_map__set_max_entries(maps.rose_gates, nodes);
   bpf_map__set_max_entries(maps.rose_hearers, options_.messages ? 1024 : 1);
-  // For what goes on at once: handshakes, and processes that come and go; and the ports of services.
+  // For short-lived entries (handshakes, processes that start and end), and for the ports of services.
   for (bpf_map* map : {maps.rose_began, maps.rose_ended, maps.rose_syns, maps.rose_services})
     bpf_map__set_max_entries(map, kernel::lru_entries(1024));
   bpf_map__set_max_entries(maps.rose_doomed, kernel::lru_entries(512));
 }
 
-// What nobody asked for is not loaded.
+// Programs that are not needed are not loaded.
 void KernelTracer::choose_programs() {
   auto& progs = skeleton_->progs;
   const auto uprobe = [](bpf_program* program, bool wanted) {
@@ -218,7 +218,7 @@ void KernelTracer::choose_programs() {
 Result<void> KernelTracer::fill_maps() {
   auto& maps = skeleton_->maps;
   for (const auto& [cgroup, node] : surrounding_) {
-    if (cgroup.level == 0) continue;  // the root cannot be frozen
+    if (cgroup.level == 0) continue;  // the root cgroup cannot be frozen
     const std::uint64_t id = cgroup.id;
     const std::uint32_t value = node;
     bpf_map_update_elem(bpf_map__fd(maps.rose_freezable), &id, &value, BPF_NOEXIST);
@@ -227,12 +227,12 @@ Result<void> KernelTracer::fill_maps() {
   return {};
 }
 
-// Where records of the kernel arrive, and where they are kept.
+// Creates the ring buffer and the window.
 Result<void> KernelTracer::open_window() {
   auto& maps = skeleton_->maps;
   nodes_.resize(targets_.size());
   ROSE_CHECK(ring_.open(bpf_map__fd(maps.rose_ring), ring_bytes_));
-  const std::uint64_t texts = options_.memory / 64;  // of storms
+  const std::uint64_t texts = options_.memory / 64;  // texts of storms
   ROSE_CHECK(storms_.open(bpf_map__fd(maps.rose_storms), storm_places_, texts));
   const std::uint64_t used = kernel_bytes_ + texts;
   const std::uint64_t left = options_.memory > used ? options_.memory - used : 0;
@@ -250,7 +250,7 @@ Result<void> KernelTracer::attach() {
     bpf_program* program;
     bool optional;
   };
-  // Cgroups and processes first: what is followed must be known before its calls are looked at.
+  // Cgroups and processes first: what is traced must be known before its calls are seen.
   const Tracepoint tracepoints[] = {
       {progs.rose_cgroup_mkdir, false}, {progs.rose_cgroup_rmdir, false}, {progs.rose_fork, false},
       {progs.rose_exit, false},         {progs.rose_exec, false},         {progs.rose_signal, false},
@@ -309,11 +309,11 @@ Result<void> KernelTracer::follow_processes() {
       const auto key = static_cast<std::uint32_t>(pid);
       const std::uint32_t value = node | ROSE_PROC_MAIN;
       bpf_map_update_elem(map, &key, &value, BPF_ANY);
-      if (!kernel::process_exists(pid)) bpf_map_delete_elem(map, &key);  // it went before anyone watched
+      if (!kernel::process_exists(pid)) bpf_map_delete_elem(map, &key);  // it ended before it was traced
     }
   }
-  // Forks of processes in the map are followed from now on; those made by processes that were not
-  // yet in it are found by looking again until nothing new appears.
+  // From now on, forks of processes in the map are followed. Children of processes that were not in it yet are found by
+  // repeating the search until nothing new appears.
   bool fresh = true;
   for (int round = 0; fresh && round < 20; ++round) {
     fresh = false;
@@ -348,7 +348,7 @@ Result<void> KernelTracer::begin() {
   epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
   ends_fd_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_ || !epoll_ || !ends_fd_)
-    return fail_errno(ErrorKind::environment, "cannot make an epoll descriptor", errno);
+    return fail_errno(ErrorKind::environment, "cannot create an epoll descriptor", errno);
   for (const int fd : {wake_.get(), bpf_map__fd(skeleton_->maps.rose_ring)}) {
     epoll_event event{};
     event.events = EPOLLIN;

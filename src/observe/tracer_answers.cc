@@ -1,4 +1,4 @@
-// The window and the counts, as they are when somebody asks; and what rose says of its nodes.
+// The window and the counters on request, and information about nodes that rose supplies.
 #include <bpf/bpf.h>
 #include <linux/capability.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ void KernelTracer::set_main(const std::string& node, pid_t pid) {
   const auto at = static_cast<std::size_t>(index);
   nodes_[at].main_tgid = static_cast<std::uint32_t>(pid);
   write_node(at);
-  if (!targets_[at].cgroups.empty()) return;  // its cgroup says whose it is
+  if (!targets_[at].cgroups.empty()) return;  // its cgroup already determines the node
   const auto key = static_cast<std::uint32_t>(pid);
   const auto value = static_cast<std::uint32_t>(index);
   const int map = bpf_map__fd(skeleton_->maps.rose_procs);
@@ -110,7 +110,7 @@ void KernelTracer::add_ongoing_pauses(trace::Trace& trace, const std::vector<tra
   }
 }
 
-// With monotonic times, like the window's.
+// With monotonic times, like the window.
 trace::Trace KernelTracer::ongoing() {
   trace::Trace trace;
   std::vector<trace::StringId> nodes;
@@ -132,7 +132,7 @@ trace::Meta KernelTracer::meta(std::int64_t offset) {
   meta.memory = options_.memory;
   meta.network_delay_ns = options_.network_delay_ns;
   meta.pause_ns = options_.pause_ns;
-  meta.begin_ns = begin_ns_ + offset;  // as all times of the dump
+  meta.begin_ns = begin_ns_ + offset;  // converted like all times of the dump
   meta.end_ns = meta.wall_base_ns;
   for (const auto& target : targets_) {
     meta.nodes.push_back(target.node);
@@ -149,14 +149,14 @@ trace::Meta KernelTracer::meta(std::int64_t offset) {
   return meta;
 }
 
-// Returns what went out of the window meanwhile.
+// Returns the number of events that left the window meanwhile.
 Result<std::uint64_t> KernelTracer::read_window(
     const std::function<Result<void>(const trace::Meta&, std::int64_t offset)>& begin,
     const std::function<Result<void>(const trace::PackedEvents&)>& take) {
   std::shared_ptr<Snapshot> window;
   {
     const std::lock_guard lock(mutex_);
-    // In this order: what moves from the storms to the ring meanwhile is read then.
+    // In this order, so that records which move from the storms to the ring meanwhile are read afterwards.
     tend_storms(true);
     drain(ring_.produced());
     window = window_->snapshot();
@@ -260,12 +260,12 @@ TracerStats KernelTracer::stats() {
 
 kernel::Capabilities KernelTracer::still_needed() {
   kernel::Capabilities needed;
-  // A cgroup that is made again has its sockets watched anew.
+  // For attaching to the sockets of a cgroup that is created again.
   if (!places_.empty() && options_.interfaces.empty()) needed.add({CAP_NET_ADMIN});
-  // Functions that were hot are watched again after a while.
+  // For attaching functions again that were hot.
   if (functions_.size() != 0) needed.add({CAP_PERFMON, CAP_DAC_READ_SEARCH});
-  // Of BPF's commands, Linux 5.19 and later ask for privilege to load and to make maps only; before, for all.
-  // Tried in a thread that ends.
+  // Since Linux 5.19, BPF requires privileges only for loading and for creating maps; earlier kernels require them for
+  // every command. Tried in a thread of its own, because it drops privileges.
   bool readable = false;
   auto trial = start_thread([&] {
     std::vector<rose_stats> values(static_cast<std::size_t>(cpus_));

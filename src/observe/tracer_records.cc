@@ -1,4 +1,4 @@
-// What the kernel's programs write, record by record, and what a look from time to time tells.
+// Processes the records of the BPF programs and the periodic checks.
 #include <bpf/bpf.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -13,7 +13,7 @@
 namespace rose::observe {
 namespace {
 
-constexpr std::size_t kMostEnds = 256;  // of processes, that nobody has taken yet
+constexpr std::size_t kMostEnds = 256;  // process ends that have not been taken
 
 }  // namespace
 
@@ -33,7 +33,7 @@ trace::Event describe_wait(const Waits::Wait& wait) {
 }
 
 void KernelTracer::run() {
-  // In a storm the reader competes with the very threads that fail: it must not be starved by them.
+  // In a storm, the reader competes for the CPU with the threads that fail, and must not be starved by them.
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), -10);
   constexpr int timeout_ms = 100;
   std::int64_t sampled_ns = 0;
@@ -112,11 +112,11 @@ void KernelTracer::take(std::span<const std::byte> record) {
   window_->add(decoded_);
 }
 
-// The agent has let go of it.
+// The agent has detached it.
 void KernelTracer::warn_of_hot_method() {
   if ((decoded_.event.flags & trace::kTruncated) == 0 || hot_methods_.size() >= 1024) return;
   if (hot_methods_.insert(decoded_.path).second)
-    log::warning("'{}' is entered too often: not recorded for a while at a time while it is that busy", decoded_.path);
+    log::warning("'{}' is entered too often: temporarily not recorded while it is that busy", decoded_.path);
 }
 
 void KernelTracer::take_counted(Decoded& counted) {
@@ -130,7 +130,7 @@ void KernelTracer::take_counted(Decoded& counted) {
   window_->add(counted);
 }
 
-// What the ring had no room for is acted upon all the same; it is counted as lost already.
+// Events that did not fit into the ring still have to be acted upon. They are already counted as lost.
 void KernelTracer::take_missed() {
   const volatile rose_missed& now = skeleton_->bss->rose_missed;
   if (const std::uint64_t cgroups = now.cgroups; cgroups != missed_cgroups_) {
@@ -152,7 +152,7 @@ void KernelTracer::take_missed() {
   }
 }
 
-// What storms counted goes to the window once a second, and whenever it is read.
+// Counts of storms are added to the window once per second and whenever it is read.
 void KernelTracer::tend_storms(bool all) {
   const std::int64_t now = monotonic_ns();
   if (!all && now - fetched_ns_ < 1'000'000'000) return;
@@ -166,7 +166,7 @@ void KernelTracer::tend_storms(bool all) {
   storms_.fetch(all, now, take);
   storms_.forget([this] { return ring_.produced(); }, ring_.consumed(), take);
   if (unknown.empty()) return;
-  // Their first records are still in the ring.
+  // The records that define their keys are still in the ring.
   drain(ring_.produced());
   for (auto& counted : unknown) take_counted(counted);
 }
@@ -181,17 +181,17 @@ void KernelTracer::note_end(const Decoded& decoded) {
   if (ends_.size() >= kMostEnds) return;
   ends_.push_back({targets_[decoded.node].node, event.pid, event.signal, event.exit_code});
   const std::uint64_t one = 1;
-  if (::write(ends_fd_.get(), &one, sizeof one) < 0) log::debug("the end of a process could not be told");
+  if (::write(ends_fd_.get(), &one, sizeof one) < 0) log::debug("the end of a process could not be recorded");
 }
 
 void KernelTracer::leave_out(pid_t pid) {
   const auto key = static_cast<std::uint32_t>(pid);
   const std::uint32_t nobody = ROSE_PROC_NODE;
   if (bpf_map_update_elem(bpf_map__fd(skeleton_->maps.rose_procs), &key, &nobody, BPF_ANY) != 0)
-    log::debug("process {} cannot be left out", pid);
+    log::debug("process {} cannot be excluded", pid);
 }
 
-// What was expected, by kind; the rarer ones of very many are in the total only.
+// Expected failures by kind. If there are very many kinds, rare ones are included only in the total.
 std::vector<trace::SuppressedCall> KernelTracer::suppressed_calls() const {
   constexpr std::size_t kMost = 64;
   const int map = bpf_map__fd(skeleton_->maps.rose_quiet);
@@ -220,8 +220,8 @@ std::vector<ProcessEnd> KernelTracer::take_ends() {
   return std::exchange(ends_, {});
 }
 
-// Reads all that was produced before the call. A record that is being written on another CPU right
-// now holds up those behind it, for microseconds.
+// Reads everything that was produced before the call. A record that another CPU is still writing delays those behind it
+// by microseconds.
 void KernelTracer::drain(std::uint64_t up_to) {
   const std::int64_t limit = monotonic_ns() + 2'000'000'000;
   while (ring_.consumed() < up_to && monotonic_ns() < limit) {
@@ -241,7 +241,7 @@ SeenMessages KernelTracer::take_messages() {
   return spoken_.seen(bpf_map__fd(skeleton_->maps.rose_gates));
 }
 
-// The dump says where its entries of a function end.
+// Marks in the dump where the recorded entries of a function end.
 void KernelTracer::note_let_go(std::uint32_t function, std::uint32_t node) {
   Decoded note;
   note.event.type = trace::EventType::af;
@@ -284,8 +284,8 @@ void KernelTracer::sample_waits() {
   }
 }
 
-// A stop signal that is delivered does not stop the process in every case: job control has no effect on process groups
-// without a parent in their session, nor on the first process of a pid namespace.
+// A delivered stop signal does not always stop the process: job control has no effect on process groups without a
+// parent in their session or on the init process of a PID namespace.
 void KernelTracer::forget_pauses_that_were_none() {
   const int paused = bpf_map__fd(skeleton_->maps.rose_paused);
   const std::uint32_t most = bpf_map__max_entries(skeleton_->maps.rose_paused);
@@ -300,7 +300,7 @@ void KernelTracer::forget_pauses_that_were_none() {
     const std::int64_t age = monotonic_ns() - static_cast<std::int64_t>(pause.since_ns);
     const auto stat = kernel::process_stat(static_cast<pid_t>(pause.tgid));
     const char state = stat ? stat->state : '\0';
-    // Threads on their way to stop are runnable, for long where there are too few CPUs; they do not sleep.
+    // Threads that are about to stop are runnable, possibly for long if CPUs are scarce. They do not sleep.
     if ((state == 'S' && age > 50'000'000) || (state == 'R' && age > 1'000'000'000)) none.push_back(key);
   }
   for (const auto each : none) bpf_map_delete_elem(paused, &each);

@@ -24,10 +24,11 @@ namespace rose::observe {
 namespace {
 
 constexpr std::int64_t kLogPoll = 200'000'000;
-constexpr std::int64_t kFolderPoll = 500'000'000;  // by name: file systems that hosts share tell nobody of changes
+// files are compared by name, because shared file systems do not report changes
+constexpr std::int64_t kFolderPoll = 500'000'000;
 constexpr std::size_t kLongestExcerpt = 160;
 
-// Text of the traced system as part of a message: no controls, not long.
+// Text of the traced system as a part of a message: shortened, without control characters.
 std::string excerpt(std::string_view text) {
   std::string out;
   for (const char c : text.substr(0, kLongestExcerpt)) {
@@ -53,7 +54,7 @@ class Watcher final : public Triggers {
       log.follower.begin_at_end();
       logs_.push_back(std::move(log));
     }
-    (void)news();  // what is there already triggers nothing
+    (void)news();  // existing files must not trigger anything
     stop_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!stop_) return fail_errno(ErrorKind::environment, "eventfd", errno);
     ROSE_TRY(thread_, start_thread([this] { run(); }));
@@ -97,7 +98,7 @@ class Watcher final : public Triggers {
         next_news = now + kFolderPoll;
       }
       if (oracle_ && now >= oracle_until_) answer(true);
-      // At Ctrl-C the last dump follows at once.
+      // After Ctrl-C, the last dump is written immediately.
       while (!cancel::requested()) {
         const auto cause = plan_.due(monotonic_ns());
         if (!cause) break;
@@ -128,7 +129,7 @@ class Watcher final : public Triggers {
       if (watched[4].revents != 0) hear();
       if (watched[3].revents != 0) answer(false);
     }
-    // Whatever the reader saw until now is a reason for the last dump.
+    // Everything that was observed until now is a reason for the last dump.
     if (options_.on_crash) {
       for (const ProcessEnd& end : tracer_.take_ends())
         (void)plan_.trigger({TriggerKind::crash, describe_end(end)}, monotonic_ns());
@@ -141,21 +142,21 @@ class Watcher final : public Triggers {
     switch (plan_.trigger(std::move(cause), monotonic_ns())) {
       case DumpPlan::Answer::planned:
         if (options_.after_ns > 0)
-          log::info("{}: the window is written in {}", text, format_duration(options_.after_ns));
+          log::info("{}: the window will be written in {}", text, format_duration(options_.after_ns));
         break;
-      case DumpPlan::Answer::joined: log::debug("{}: the dump to come will hold it", text); break;
-      case DumpPlan::Answer::cooling: log::debug("{}: not so soon after the last dump", text); break;
+      case DumpPlan::Answer::joined: log::debug("{}: the next dump will contain it", text); break;
+      case DumpPlan::Answer::cooling: log::debug("{}: too soon after the last dump", text); break;
     }
   }
 
   void write(const Cause& cause) {
     const Result<WrittenDump> written = recorder_.write(cause);
     if (!written) {
-      // A full disk fails every time, perhaps for days.
+      // If the disk is full, this fails repeatedly, possibly for days, so report it only once.
       const std::int64_t wait = plan_.failed(cause, monotonic_ns());
       const std::string said = fmt::format("{}: {}", cause.text(), written.error().message);
       if (said == failure_) return log::debug("{}; again in {}", said, format_duration(wait));
-      log::error(fmt::format("{}; tried again until it is written", said), written.error().hint);
+      log::error(fmt::format("{}; will be tried again until it is written", said), written.error().hint);
       failure_ = said;
       return;
     }
@@ -165,10 +166,10 @@ class Watcher final : public Triggers {
     const std::uint64_t left_out = plan_.take_left_out();
     log::info("{}: wrote {}, {} events, {} lost{}", cause.text(), written->file.string(), written->size.events,
               written->size.lost,
-              left_out == 0 ? "" : fmt::format("; {} more triggers made no dump of their own", left_out));
+              left_out == 0 ? "" : fmt::format("; {} more triggers without their own dump", left_out));
   }
 
-  // Dumps of others in the common folder that something triggered there, since last asked.
+  // New dumps in the shared folder that triggers on other hosts caused, since the last call.
   std::vector<std::string> news() {
     std::vector<std::string> fresh;
     if (options_.together.empty()) return fresh;
@@ -183,7 +184,7 @@ class Watcher final : public Triggers {
       const auto is = [&](TriggerKind kind) { return parts->trigger.starts_with(trigger_word(kind)); };
       if (!known_.contains(name) && !is(TriggerKind::together) && !is(TriggerKind::end)) fresh.push_back(name);
     }
-    if (error) return {};  // perhaps it is not there just now; what comes until it is again is news then
+    if (error) return {};  // the folder may be temporarily missing; files added meanwhile are then new
     known_ = std::move(there);
     return fresh;
   }
@@ -207,7 +208,7 @@ class Watcher final : public Triggers {
     Result<HeldChild> child = HeldChild::fork_held({"/bin/sh", "-c", options_.oracle}, HeldChild::Kind::own_group);
     if (child) {
       tracer_.leave_out(child->pid());
-      const Result<void> going = child->let_go();
+      const Result<void> going = child->release();
       if (going) {
         oracle_.emplace(std::move(*child));
         return;
@@ -219,7 +220,7 @@ class Watcher final : public Triggers {
     (void)answers_.take(std::nullopt);
   }
 
-  // What the oracle says on stderr is read so that it never waits for us; its last words are kept.
+  // Reads the oracle's stderr so that it never blocks, and keeps the end of it.
   void hear() {
     char bytes[4096];
     const ssize_t n = ::read(oracle_->errors(), bytes, sizeof bytes);
@@ -241,9 +242,9 @@ class Watcher final : public Triggers {
       case OracleAnswers::Meaning::hit: trigger({TriggerKind::oracle, excerpt(options_.oracle)}); break;
       case OracleAnswers::Meaning::nothing: break;
       case OracleAnswers::Meaning::unclear:
-        if (timed_out) unclear(fmt::format("it did not answer within {}", format_duration(options_.oracle_timeout_ns)));
+        if (timed_out) unclear(fmt::format("it did not finish within {}", format_duration(options_.oracle_timeout_ns)));
         else if (code) unclear(fmt::format("it exited with status {}", *code));
-        else unclear(fmt::format("it was ended by signal {}", status ? WTERMSIG(*status) : 0));
+        else unclear(fmt::format("it was killed by signal {}", status ? WTERMSIG(*status) : 0));
         break;
     }
   }
@@ -254,7 +255,7 @@ class Watcher final : public Triggers {
     std::string_view words = said_;
     while (!words.empty() && words.back() == '\n') words.remove_suffix(1);
     words = words.substr(words.rfind('\n') == std::string_view::npos ? 0 : words.rfind('\n') + 1);
-    log::warning("--dump-when could not tell: {}{} (0 means dump, 1 means no; said once)", how,
+    log::warning("--dump-when did not decide: {}{} (0 means dump, 1 means no; reported once)", how,
                  words.empty() ? "" : fmt::format(" and said '{}'", excerpt(words)));
   }
 
@@ -262,10 +263,10 @@ class Watcher final : public Triggers {
   Tracer& tracer_;
   Recorder& recorder_;
   DumpPlan plan_;
-  std::string failure_;  // why the last dump could not be written, until one is
+  std::string failure_;  // why the last dump could not be written; cleared by a success
   OracleAnswers answers_;
   std::vector<Log> logs_;
-  std::set<std::string> known_;  // dumps in the common folder
+  std::set<std::string> known_;  // dumps in the shared folder
   std::optional<HeldChild> oracle_;
   std::int64_t oracle_until_ = 0;
   bool oracle_talks_ = false;
@@ -280,8 +281,7 @@ class Watcher final : public Triggers {
 Result<LogWatch> parse_log_watch(std::string_view option, std::string_view text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos || colon == 0 || colon + 1 == text.size())
-    return fail(ErrorKind::usage,
-                fmt::format("{}: '{}' does not name a file and what to look for", option, excerpt(text)),
+    return fail(ErrorKind::usage, fmt::format("{}: '{}' does not name a file and an expression", option, excerpt(text)),
                 "write FILE:REGEX, such as /var/log/db.log:panic");
   std::error_code error;
   LogWatch watch{std::filesystem::absolute(text.substr(0, colon), error), std::string(text.substr(colon + 1))};

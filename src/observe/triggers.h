@@ -1,5 +1,5 @@
-// The triggers of a flight recorder: SIGUSR1, an oracle asked now and then, crashes, lines in log files. One thread
-// that watches them all and writes the window when the plan says so; tracing goes on meanwhile.
+// The triggers of a flight recorder: SIGUSR1, an oracle that is run periodically, crashes, and lines in log files. One
+// thread watches them and writes the window when the plan requires it; tracing continues meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -19,27 +19,28 @@ namespace rose::observe {
 
 struct LogWatch {
   std::filesystem::path file;
-  std::string regex;  // RE2: as ECMAScript, without back references and looking around
+  std::string regex;  // RE2
 };
 
 struct TriggerOptions {
-  std::string oracle;  // a command for /bin/sh: exit 0 the bug is there, 1 it is not, anything else it could not tell
+  std::string oracle;  // a command for /bin/sh: exit status 0: the bug is there, 1: it is not, others: undecided
   std::int64_t every_ns = 5'000'000'000;
   std::int64_t oracle_timeout_ns = 30'000'000'000;
   bool on_crash = false;
   std::vector<LogWatch> logs;
-  std::filesystem::path together;  // a folder that tracers of several hosts write to: a trigger of one is all of theirs
-  std::int64_t after_ns = 0;       // from the trigger to the dump
-  std::int64_t cooldown_ns = 60'000'000'000;  // between dumps that nobody asked for
+  // a folder shared by the tracers of several hosts: a trigger on one host applies to all
+  std::filesystem::path together;
+  std::int64_t after_ns = 0;                  // delay between trigger and dump
+  std::int64_t cooldown_ns = 60'000'000'000;  // between automatic dumps
 };
 
-// "FILE:REGEX", split at the first ':'; the regex is tried here.
+// Parses "FILE:REGEX", split at the first ':', and checks the expression.
 [[nodiscard]] Result<LogWatch> parse_log_watch(std::string_view option, std::string_view text);
 
 // "n1: process 41 was killed by SIGSEGV"
 [[nodiscard]] std::string describe_end(const ProcessEnd& end);
 
-// Writes the window of a tracer, one dump at a time, whoever asks.
+// Writes the window of a tracer, one dump at a time, for requests from any thread.
 class Recorder {
  public:
   Recorder(Tracer& tracer, DumpFiles files) : tracer_(tracer), files_(std::move(files)) {}
@@ -54,19 +55,19 @@ class Recorder {
 };
 
 struct TriggerTally {
-  std::uint64_t left_out = 0;  // triggers that made no dump of their own
+  std::uint64_t left_out = 0;  // triggers without their own dump
   OracleAnswers oracle;
-  std::optional<Cause> pending;  // whose dump was still to come
+  std::optional<Cause> pending;  // a dump that was planned but not written yet
 };
 
 class Triggers {
  public:
-  // Tracer and recorder must outlive it.
+  // Tracer and recorder must outlive the result.
   [[nodiscard]] static Result<std::unique_ptr<Triggers>> start(const TriggerOptions& options, Tracer& tracer,
                                                                Recorder& recorder);
-  virtual ~Triggers() = default;  // stops
+  virtual ~Triggers() = default;  // stops watching
 
-  // Ends the watching, and the oracle if it is being asked. The last dump is the caller's.
+  // Stops watching, and ends the oracle if it is running. The caller writes the last dump.
   virtual TriggerTally stop() = 0;
 };
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMostPlaces = 512;
 constexpr std::size_t kMostAlone =
-    64;  // one perf event a place, where the kernel has no uprobe_multi links: 0.1 s each to let go of
+    64;  // without uprobe_multi links, each location needs a perf event, and detaching costs 0.1 s each
 constexpr std::size_t kMostAgain = 16;  // attached again at once
 
 RateLimits limits_of(double share, double entry_seconds) {
@@ -59,9 +59,9 @@ Result<void> ValueWatch::prepare(const std::vector<ValuePlace>& places, std::siz
   share_ = share;
   const std::size_t most = kernel::has_uprobe_multi() ? kMostPlaces : kMostAlone;
   if (places.size() > most)
-    return fail(ErrorKind::input,
-                fmt::format("values at {} places of the code are more than the {} that can be watched here",
-                            places.size(), most));
+    return fail(
+        ErrorKind::input,
+        fmt::format("values at {} code locations are more than the {} that can be watched here", places.size(), most));
   for (const ValuePlace& place : places) {
     Place added{.what = place,
                 .binary = place.told ? 0 : binaries_.add(place.binary),
@@ -75,7 +75,7 @@ Result<void> ValueWatch::prepare(const std::vector<ValuePlace>& places, std::siz
     if (!good || place.fetches.size() > ROSE_FETCHES_AT_ONCE ||
         owners_.size() + place.fetches.size() > ROSE_MOST_FETCHES)
       return fail(ErrorKind::input,
-                  fmt::format("more values than the {} at one place, or the {} in all, that can be read",
+                  fmt::format("more values than the {} at one location, or the {} in all, that can be read",
                               int{ROSE_FETCHES_AT_ONCE}, int{ROSE_MOST_FETCHES}));
     owners_.insert(owners_.end(), place.fetches.size(), static_cast<std::uint32_t>(places_.size()));
     places_.push_back(std::move(added));
@@ -97,7 +97,7 @@ Result<void> ValueWatch::attach(const bpf_program* program, int fetches_map, int
       const std::uint32_t key = place.first + i;
       const rose_fetch fetch = fetch_of(place.what.fetches[i]);
       if (const int error = bpf_map_update_elem(fetches_map, &key, &fetch, BPF_ANY); error != 0)
-        return kernel::bpf_failure("cannot tell the kernel which values are asked for", -error);
+        return kernel::bpf_failure("cannot tell the kernel which values to record", -error);
     }
   }
   for (std::uint32_t i = 0; i < places_.size(); ++i) {
@@ -133,7 +133,7 @@ std::vector<std::uint64_t> ValueWatch::read_counts() const {
 void ValueWatch::look(std::int64_t now_ns) {
   if (!rates_) return;
   auto counts = read_counts();
-  // The agent in a JVM sees to it by itself.
+  // The JVM's agent limits its own rate.
   for (std::size_t i = 0; i < places_.size(); ++i)
     if (places_[i].what.told)
       std::fill_n(counts.begin() + static_cast<std::ptrdiff_t>(i * (nodes_ + 1)), nodes_ + 1, 0);
@@ -141,7 +141,7 @@ void ValueWatch::look(std::int64_t now_ns) {
     places_[index].let_go = true;
     closer_.close(std::move(places_[index].link));
   }
-  // Letting go one by one takes 0.1 s each: what was busy once stays out.
+  // Detaching locations one by one takes 0.1 s each, so do not attach busy ones again.
   if (!kernel::has_uprobe_multi()) return;
   for (const std::uint32_t index : rates_->due(now_ns, kMostAgain)) {
     if (auto again = attach_place(index); again) rates_->attached(index, now_ns, counts);

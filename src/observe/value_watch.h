@@ -1,6 +1,5 @@
-// Values that are asked for at places of programs' code: keeps those places attached, lets go of busy ones
-// (function_rates decides), attaches them again, and keeps what was seen, bounded. One for the tracer, whose reader
-// thread calls it.
+// Records requested values at code locations: attaches them, detaches busy ones (function_rates decides), attaches them
+// again later, and stores the values up to a limit. Owned by the tracer and called by its reader thread.
 #pragma once
 
 #include <cstdint>
@@ -26,18 +25,19 @@ class ValueWatch {
   ValueWatch(const ValueWatch&) = delete;
   ValueWatch& operator=(const ValueWatch&) = delete;
 
-  // ErrorKind::input: more than the kernel's tables hold, or a file that can't be read.
+  // Returns ErrorKind::input if there are more than the BPF maps can hold or a file cannot be read.
   [[nodiscard]] Result<void> prepare(const std::vector<ValuePlace>& places, std::size_t nodes, double share);
   [[nodiscard]] bool empty() const { return places_.empty(); }
   [[nodiscard]] std::size_t fetches() const { return owners_.size(); }
-  // For each place: one a node, and one for all processes that are no node's.
+  // For each location: one counter per node and one for all other processes.
   [[nodiscard]] std::size_t counters() const { return places_.size() * (nodes_ + 1); }
 
-  // `program`, loaded and prepared; `fetches_map` an array of fetches(), `counts_map` a mappable one of counters().
+  // `program` is loaded and prepared; `fetches_map`: an array of fetches(), `counts_map`: a mappable array of
+  // counters().
   [[nodiscard]] Result<void> attach(const bpf_program* program, int fetches_map, int counts_map);
-  // From time to time.
+  // Call this periodically.
   void look(std::int64_t now_ns);
-  // False: it makes no sense.
+  // Returns false if the record is malformed.
   bool take(const rose_value& value);
   [[nodiscard]] SeenValues seen() const;
   void stop();
@@ -46,11 +46,11 @@ class ValueWatch {
   struct Place {
     ValuePlace what;
     int binary = 0;
-    std::uint32_t first = 0;  // of its fetches
+    std::uint32_t first = 0;  // index of its first fetch
     kernel::FunctionLink link;
     bool let_go = false;
   };
-  // Of one fetch on one node.
+  // For one fetch on one node.
   struct Kept {
     std::vector<SeenValue> first;
     std::deque<SeenValue> last;
@@ -62,10 +62,10 @@ class ValueWatch {
   double share_ = 0;
   Binaries binaries_;
   std::vector<Place> places_;
-  std::vector<std::uint32_t> owners_;  // by fetch: its place
+  std::vector<std::uint32_t> owners_;  // by fetch: its location
   const bpf_program* program_ = nullptr;
   std::unique_ptr<FunctionRates> rates_;
-  std::unique_ptr<std::uint64_t, UnmapCounts> mapped_;  // the kernel's counters
+  std::unique_ptr<std::uint64_t, UnmapCounts> mapped_;  // counters of the BPF program
   kernel::LinkCloser closer_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Kept> kept_;  // by fetch and node
   std::uint64_t left_out_ = 0;

@@ -6,7 +6,7 @@
 namespace rose::observe {
 namespace {
 
-// Keeps the longest wait of each process.
+// Keeps only the longest wait of each process.
 class Longest {
  public:
   void add(const Waits::Wait& wait) {
@@ -34,7 +34,7 @@ std::vector<Waits::Wait> Waits::sample(std::span<const rose_blocked> blocked, st
   for (const auto& thread : blocked) {
     if (now.size() >= kMost) break;
     const auto before = going_.find(thread.tid);
-    // Switched away from in between: it went on and waits anew.
+    // It was scheduled in between, so this is a new wait.
     if (before != going_.end() && before->second.start_ns == thread.start_ns &&
         before->second.switches == thread.switches) {
       before->second.wait.end_ns = now_ns;

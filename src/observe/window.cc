@@ -75,7 +75,7 @@ Window::Window(std::uint64_t most_events, std::uint64_t most_bytes, std::vector<
                FunctionName function)
     : most_events_(std::clamp<std::uint64_t>(most_events, 1, trace::kMostWindow)),
       most_bytes_(most_bytes),
-      // The open block, its strings and the one that is being packed are an eighth of the memory each at most.
+      // The open block, its strings and the block being packed may each use at most an eighth of the memory.
       block_events_(std::clamp<std::uint64_t>(std::min(most_events_ / 4, most_bytes / 16 / sizeof(trace::Event)), 128,
                                               trace::kBlockEvents)),
       block_string_bytes_(std::clamp<std::uint64_t>(most_bytes / 32, 16 << 10, trace::kBlockStringBytes)),
@@ -83,7 +83,7 @@ Window::Window(std::uint64_t most_events, std::uint64_t most_bytes, std::vector<
       function_(std::move(function)) {
   open_anew();
   if (auto packer = start_thread([this] { run(); })) packer_ = std::move(*packer);
-  else log::warning("the window is packed by its reader: {}", packer.error().message);
+  else log::warning("the reader packs the window itself: {}", packer.error().message);
 }
 
 Window::~Window() {
@@ -146,7 +146,7 @@ void Window::seal() {
   blocks_.push_back(std::move(block));
   make_room();
   work_.notify_one();
-  // A packer that cannot keep up would have the window hold little: whoever adds lends a hand.
+  // If the packing thread cannot keep up, the window would hold few events, so the adding thread helps.
   if (waiting_ > std::max<std::uint64_t>(most_bytes_ / 8, 1) || !packer_.joinable()) (void)pack_one(lock);
 }
 
@@ -159,12 +159,12 @@ void Window::drop_oldest() {
   blocks_.pop_front();
 }
 
-// With mutex_ held. What is asked for: the last most_events_, in most_bytes_ of memory. A dump that is being written
-// holds on to the oldest blocks; it may have the last eighth of the memory for that, then it must let go.
+// Called with mutex_ held. Keeps the last most_events_ within most_bytes_ of memory. A dump that is being written keeps
+// the oldest blocks alive; it may use the last eighth of the memory for them, then loses them.
 void Window::make_room() {
   while (!blocks_.empty() && sealed_events_ - blocks_.front()->events() >= most_events_) drop_oldest();
-  // Blocks bring their own strings: all of them together are at least as many as a reader will have. The open block and
-  // what is added to a dump find room beside them.
+  // Blocks contain their own strings, so together they have at least as many as a reader will see. Leave room for the
+  // open block and for what is added to a dump.
   while (blocks_.size() > 1 && (strings_ > trace::kMostStrings - 8 * trace::kBlockEvents ||
                                 string_bytes_ > trace::kMostStringBytes - 8 * trace::kBlockStringBytes)) {
     drop_oldest();
@@ -190,9 +190,9 @@ void Window::make_room() {
   }
 }
 
-// With the lock held on entry and on return. False when nothing waits.
+// The lock is held on entry and on return. Returns false if no block is waiting.
 bool Window::pack_one(std::unique_lock<std::mutex>& lock) {
-  // The oldest that nobody packs yet: those are packed in order.
+  // The oldest block that is not being packed yet, so that blocks are packed in order.
   std::size_t seen = 0;
   std::shared_ptr<const Block> block;
   for (const auto& candidate : blocks_) {
@@ -215,7 +215,7 @@ bool Window::pack_one(std::unique_lock<std::mutex>& lock) {
     strings_ += better->strings() - block->strings();
     *at = std::move(better);
   } else if (!better && at != blocks_.end()) {
-    log::warning("{} events are lost: {}", block->events(), packed.error().message);
+    log::warning("{} events were lost: {}", block->events(), packed.error().message);
     waiting_ -= block->memory();
     sealed_events_ -= block->events();
     strings_ -= block->strings();
@@ -227,7 +227,7 @@ bool Window::pack_one(std::unique_lock<std::mutex>& lock) {
 }
 
 void Window::run() {
-  // Packing can wait; what is traced cannot.
+  // Packing has lower priority than the traced system.
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 5);
   std::unique_lock lock(mutex_);
   while (!stopping_) {
@@ -254,7 +254,7 @@ std::shared_ptr<Snapshot> Window::snapshot() {
   if (open) out->blocks_.push_back(std::move(open));
   const std::uint64_t held = sealed_events_ + open_->events.size();
   out->events_ = std::min(held, most_events_);
-  // Less than the first block: it would have been dropped.
+  // The first block is counted only partly, because the window holds more than was requested.
   out->skip_ = held - out->events_;
   while (!out->blocks_.empty() && out->skip_ >= out->blocks_.front()->events()) {
     out->skip_ -= out->blocks_.front()->events();

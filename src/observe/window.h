@@ -1,8 +1,8 @@
-// The last events, in bounded memory: a ring of blocks in the dump's own form. Events go to an open block; a full
-// one never changes again and is packed by a thread of the window's own, so that a dump is mostly
-// bytes that exist already. The oldest blocks fall away whole, except that a snapshot never holds more events than
-// asked for. What packs well could fill the memory with more than a dump's reader takes (trace/limits.h): that falls
-// away as well.
+// Keeps the latest events in bounded memory: a ring of blocks in the dump's format. Events are added to an open block.
+// A full block is immutable and is packed by the window's own thread, so that most bytes of a dump exist before it is
+// requested. The oldest blocks are dropped as a whole, but a snapshot never contains more events than configured.
+// Events that compress well could make the window exceed what readers accept (trace/limits.h), so that limit drops
+// blocks too.
 #pragma once
 
 #include <array>
@@ -34,10 +34,10 @@ struct Raw {
   [[nodiscard]] std::uint64_t memory() const { return events.capacity() * sizeof(trace::Event) + strings.memory(); }
 };
 
-// What all blocks of a window need together, those included that only a snapshot still holds.
+// Memory of all blocks of a window, including those that only a snapshot still refers to.
 using Account = std::atomic<std::uint64_t>;
 
-// Never changes: packing makes another one.
+// Immutable: packing creates a new block.
 class Block {
  public:
   Block(std::unique_ptr<Raw> raw, std::shared_ptr<Account> account);
@@ -52,7 +52,7 @@ class Block {
   [[nodiscard]] std::uint64_t string_bytes() const { return string_bytes_; }
   [[nodiscard]] bool is_packed() const { return raw_ == nullptr; }
   [[nodiscard]] const trace::PackedEvents& packed() const { return packed_; }
-  // Packs what is not packed, without its first `skip` events.
+  // Packs the block unless it is packed, without its first `skip` events.
   [[nodiscard]] Result<trace::PackedEvents> pack(std::uint64_t skip) const;
 
  private:
@@ -64,21 +64,21 @@ class Block {
 
 }  // namespace window
 
-// The window at one moment. It is read block by block, and what was read is let go of.
+// The window at one moment. Blocks are released as they are read.
 class Snapshot {
  public:
   // At the beginning.
   [[nodiscard]] std::uint64_t events() const { return events_; }
-  // The next block, oldest first; none when there are no more.
+  // The next block, oldest first; nothing at the end.
   [[nodiscard]] Result<std::optional<trace::PackedEvents>> next();
-  // Events that had to make room for new ones before they were read: whoever reads is too slow.
+  // Events that were dropped before they were read, because the reader was too slow.
   [[nodiscard]] std::uint64_t missed() const;
 
  private:
   friend class Window;
   mutable std::mutex mutex_;
   std::deque<std::shared_ptr<const window::Block>> blocks_;
-  std::uint64_t skip_ = 0;  // of the first block
+  std::uint64_t skip_ = 0;  // events of the first block
   std::uint64_t events_ = 0, missed_ = 0;
 };
 
@@ -90,16 +90,16 @@ class Window {
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
 
-  // One thread at a time adds or takes a snapshot; what reads a snapshot, or packs, holds up neither.
+  // Only one thread at a time may add events or take a snapshot. Reading a snapshot and packing do not block it.
   void add(const Decoded& decoded);
   [[nodiscard]] std::shared_ptr<Snapshot> snapshot();
 
-  // Never more than asked for, though up to a block more is kept.
+  // Never more than configured, although up to one more block is kept.
   [[nodiscard]] std::uint64_t size() const;
   [[nodiscard]] std::uint64_t bytes() const;
-  // Until all full blocks are packed; for tests and measurements.
+  // Waits until all full blocks are packed; for tests and measurements.
   void settle();
-  // How many are kept in mind because somebody may still read them.
+  // The number of snapshots that may still be read.
   [[nodiscard]] std::size_t snapshots() const;
 
  private:
@@ -117,11 +117,11 @@ class Window {
   std::shared_ptr<window::Account> account_ = std::make_shared<window::Account>(0);
 
   std::unique_ptr<window::Raw> open_;
-  std::vector<trace::StringId> node_ids_;  // in the open block; 0: not yet
+  std::vector<trace::StringId> node_ids_;  // ids in the open block; 0: not assigned
 
-  mutable std::mutex mutex_;  // of what follows; never held while something is packed or written
+  mutable std::mutex mutex_;  // protects what follows; never held while packing or writing
   std::deque<std::shared_ptr<const window::Block>> blocks_;
-  std::uint64_t sealed_events_ = 0, strings_ = 0, string_bytes_ = 0;  // in blocks_
+  std::uint64_t sealed_events_ = 0, strings_ = 0, string_bytes_ = 0;  // totals of blocks_
   std::uint64_t waiting_ = 0;                                         // bytes not packed yet
   std::vector<std::weak_ptr<Snapshot>> snapshots_;
   std::size_t packing_ = 0;

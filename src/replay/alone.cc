@@ -34,10 +34,9 @@ namespace rose::replay {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::size_t kMostFiles = 10000;  // that are looked at in a folder
+constexpr std::size_t kMostFiles = 10000;  // files examined in a folder
 
-// The bytes of a recording as its reader wants them; mapped from anonymous memory, for it may be large and mostly
-// empty.
+// The bytes of a recording for its reader, in anonymous memory, because a recording may be large and mostly empty.
 class RecordingBytes {
  public:
   static Result<RecordingBytes> read(const fs::path& path) {
@@ -129,7 +128,7 @@ Result<RecordingFacts> read_recording(const fs::path& path) {
   return told;
 }
 
-// What the divergence's record is, when nobody said so.
+// Describes the record at which the replay diverged, if the process did not.
 Result<void> name_record(const RecordingFacts& recording, Divergence& divergence) {
   ROSE_TRY(const RecordingBytes bytes, RecordingBytes::read(recording.path));
   rr::Reading reading;
@@ -150,11 +149,11 @@ Result<void> name_record(const RecordingFacts& recording, Divergence& divergence
   return {};
 }
 
-// By their heads alone.
+// Found by reading headers only.
 struct Candidate {
   fs::path path;
-  std::string node;    // as the process knew itself; without, the name of the folder that it lies in
-  std::string folder;  // the latter; "": in no folder of its own
+  std::string node;    // as the process knew itself; otherwise the name of its folder
+  std::string folder;  // the latter; "" if it has no folder of its own
   std::int64_t began_ns = 0;
 };
 
@@ -201,7 +200,7 @@ class Page {
   ~Page() {
     if (outcome_ != nullptr) ::munmap(outcome_, 4096);
   }
-  // For the command: it goes with rose, so nothing is left behind.
+  // A path for the command. The file disappears with rose, so nothing is left behind.
   [[nodiscard]] std::string name() const { return fmt::format("/proc/{}/fd/{}", ::getpid(), file_.get()); }
   [[nodiscard]] const rr::Outcome& operator*() const { return *outcome_; }
 
@@ -216,7 +215,7 @@ std::string text_of(const char (&text)[N]) {
   return printable(std::string_view(text, ::strnlen(text, N)));
 }
 
-// While it lives, this process' stdout is its stderr.
+// While it exists, stdout of this process is its stderr.
 class StdoutIsStderr {
  public:
   explicit StdoutIsStderr(bool wanted) {
@@ -233,7 +232,7 @@ class StdoutIsStderr {
   Fd kept_;
 };
 
-// Ctrl-C is for the command, as in a shell. Whoever ends rose ends the command.
+// As in a shell, Ctrl-C is for the command; when rose is ended, the command is ended too.
 Result<int> wait_for(HeldChild& child) {
   ::signal(SIGINT, SIG_IGN);
   ::signal(SIGQUIT, SIG_IGN);
@@ -345,8 +344,7 @@ Result<bool> each_value(const fs::path& path, const std::function<bool(const Rec
 
 namespace {
 
-// Sources of the C library that were recorded without the program knowing of it, by their keys:
-// "libc/time/clock_gettime/0".
+// The sources of the C library that were recorded by preloading, from their keys: "libc/time/clock_gettime/0".
 std::vector<std::string> libc_sources(const fs::path& path) {
   std::set<std::string> sources;
   (void)each_value(path, [&sources](const RecordedValue& value) {
@@ -358,7 +356,7 @@ std::vector<std::string> libc_sources(const fs::path& path) {
   return {sources.begin(), sources.end()};
 }
 
-// So that they come from the recording, too.
+// Preloads the recorder, so that these sources are replayed too.
 Result<void> preload_recorder(const RecordingFacts& recording, const fs::path& scratch) {
   const std::vector<std::string> sources = libc_sources(recording.path);
   if (sources.empty()) return {};
@@ -367,8 +365,7 @@ Result<void> preload_recorder(const RecordingFacts& recording, const fs::path& s
   if (const char* preload = std::getenv("LD_PRELOAD")) env["LD_PRELOAD"] = preload;
   deploy::add_libc_recorder(env, library, sources);
   for (const auto& [name, value] : env) ::setenv(name.c_str(), value.c_str(), 1);
-  // What is ready is recorded by numbers of descriptors: those that rose was given would be in the way of the
-  // program's. Linux 5.11.
+  // Descriptor numbers are part of the recording, so descriptors inherited by rose must not be passed on. Linux 5.11.
   ::syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
   log::info("{}: the C library's {} come from it, too", recording.path.string(), fmt::join(sources, ", "));
   return {};
@@ -399,7 +396,7 @@ Result<AloneResult> replay_alone(const RecordingFacts& recording, const std::vec
     ROSE_TRY(HeldChild held, HeldChild::fork_held(command, HeldChild::Kind::shares_terminal));
     child.emplace(std::move(held));
   }
-  ROSE_CHECK(child->let_go());
+  ROSE_CHECK(child->release());
   ROSE_TRY(const int status, wait_for(*child));
   result.seconds = static_cast<double>(monotonic_ns() - began) / 1e9;
   result.signalled = WIFSIGNALED(status);

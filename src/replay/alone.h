@@ -1,5 +1,5 @@
-// One node alone: a command is started with librose-rr in replay mode, and what became of that is told. The recording
-// is read and checked before anything starts. Knows no deployment and needs no privilege.
+// Replays one node alone: starts a command with librose-rr in replay mode and reports the result. The recording is
+// checked before anything is started. Needs no deployment and no privilege.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,20 @@ namespace rose::replay {
 
 struct RecordingFacts {
   std::filesystem::path path;
-  std::string node, host, program;          // as the recorded process knew them; "" when it did not
-  std::int64_t began_ns = 0, ended_ns = 0;  // wall clock, of the process' first call and of the last record
+  std::string node, host, program;          // as the recorded process knew them; "" if unknown
+  std::int64_t began_ns = 0, ended_ns = 0;  // wall clock of its first call and of the last record
   std::uint32_t pid = 0;
-  std::uint64_t records = 0;     // that are left
-  std::uint64_t replayable = 0;  // from the first checkpoint on, when the beginning was overwritten
+  std::uint64_t records = 0;     // remaining records
+  std::uint64_t replayable = 0;  // from the first checkpoint, if the beginning was overwritten
   std::uint64_t unfinished = 0;  // calls that had not returned when the process was killed
-  std::uint64_t cut_at = 0;      // bytes; only when damaged
+  std::uint64_t cut_at = 0;      // in bytes; only if damaged
   bool overwritten = false, damaged = false, ended = false;  // ended: on purpose
 };
 
-// `path`: a recording, or a folder with recordings in it or in folders of it (a run's directory, DUMP.recordings); of
-// those the newest of `node` (as the process knew itself, or by its folder's name), or of the only node there is.
-// ErrorKind::input: none, damaged from the beginning, of another node, or it cannot be replayed.
+// `path`: a recording, or a folder that contains recordings directly or one level below (a run's directory,
+// DUMP.recordings). From a folder, takes the newest one of `node` (as the process knew itself, or by its folder's name)
+// or of the only node. Returns ErrorKind::input if there is none, or it is damaged from the start, of another node, or
+// not replayable.
 [[nodiscard]] Result<RecordingFacts> find_recording(const std::filesystem::path& path, const std::string& node);
 
 struct FoundRecording {
@@ -37,32 +38,32 @@ struct FoundRecording {
   std::optional<RecordingFacts> facts;
   std::string problem;  // why it cannot be replayed
 };
-// All in this folder, and in folders of it; by name.
+// All in this folder and its subfolders, sorted by name.
 [[nodiscard]] std::vector<FoundRecording> recordings_under(const std::filesystem::path& folder);
 
-// Those that librose-rr made in a run's directory, of the nodes with `record`: in the order of the nodes, then of their
-// starts. None when there is no such directory (any more).
+// The recordings in a run's directory, for nodes with `record`: by node, then by start. Empty if the directory does not
+// exist.
 [[nodiscard]] std::vector<std::filesystem::path> recordings_of(const config::Config& config,
                                                                const std::filesystem::path& run_dir);
 
 struct RecordedValue {
-  std::uint64_t record = 0;  // its number in the recording, from 1 on
+  std::uint64_t record = 0;  // number in the recording, from 1
   std::int64_t ts_ns = 0;    // wall clock
   std::string_view key, data;
 };
-// Calls `each` with all values of a recording, in their order, until it says no; returns whether earlier ones were
+// Calls `each` with all values of a recording in order until it returns false. Returns whether earlier values were
 // overwritten.
 [[nodiscard]] Result<bool> each_value(const std::filesystem::path& path,
                                       const std::function<bool(const RecordedValue&)>& each);
 
-// What replays one of those alone, for a shell: with the node's command as it was in that run. "" for nodes that rose
-// does not start itself.
+// The shell command that replays one of them alone, with the node's command in that run. "" for nodes that rose does
+// not start.
 [[nodiscard]] std::string alone_command(const config::Config& config, const std::filesystem::path& run_dir,
                                         const std::filesystem::path& recording);
 
 struct Divergence {
-  std::uint64_t record = 0;    // the one that was not met, from 1 on
-  std::uint64_t position = 0;  // of it in the recording, in bytes
+  std::uint64_t record = 0;    // the one that was not reached, from 1
+  std::uint64_t position = 0;  // of that record in the recording, in bytes
   std::string key, expected, got;
 };
 
@@ -72,13 +73,13 @@ struct AloneResult {
   std::optional<Divergence> divergence;  // absent: replayed to its end
   bool signalled = false;                // how the command ended
   int code = 0;
-  std::string ended;  // the same for people
+  std::string ended;  // the same as text
   double seconds = 0;
   [[nodiscard]] bool replayed() const { return !divergence; }
 };
 
-// Starts the command, which shares the terminal with rose, and waits for its end. `output_to_stderr`: the command's
-// stdout goes there. ErrorKind::input when the library refuses the recording.
+// Starts the command, which shares rose's terminal, and waits for its end. `output_to_stderr`: redirects the command's
+// stdout. Returns ErrorKind::input if the library refuses the recording.
 [[nodiscard]] Result<AloneResult> replay_alone(const RecordingFacts& recording, const std::vector<std::string>& command,
                                                std::optional<std::int64_t> patience_ns, bool output_to_stderr);
 

@@ -14,9 +14,9 @@
 namespace rose::replay {
 namespace {
 
-constexpr int kJavaArguments = 3;  // asked about unasked; of those that a method has not, nothing is told
+constexpr int kJavaArguments = 3;  // arguments queried automatically; those that a method lacks are not reported
 
-// The programs of the deployment, each once, with the first node that runs it.
+// The programs of the deployment with the first node that runs each.
 std::map<std::string, std::string> programs_of(const config::Config& config) {
   std::map<std::string, std::string> programs;
   for (const config::Node& node : config.nodes)
@@ -24,7 +24,7 @@ std::map<std::string, std::string> programs_of(const config::Config& config) {
   return programs;
 }
 
-// Of one query: what all files that know it answer.
+// Collects the answers of all files to one query.
 class Asking {
  public:
   Asking(Asked& asked, std::uint32_t question) : asked_(asked), question_(question) {}
@@ -66,7 +66,7 @@ class Asking {
   bool any_ = false;
 };
 
-// Nodes of whose JVMs it is asked.
+// Nodes whose JVMs are queried.
 std::vector<std::string> java_nodes(const config::Config& config, const symbols::Query& query) {
   std::vector<std::string> nodes;
   for (const config::Node& node : config.nodes) {
@@ -104,7 +104,7 @@ void ask_java(Asked& asked, const symbols::Query& query, std::vector<std::string
   asked.java.push_back({question, std::move(request), std::move(nodes)});
 }
 
-// What the JVM's agent says that it is.
+// Formats a value by the type that the JVM's agent reports.
 void tell_java(const observe::SeenValue& value, schedule::Value& one) {
   using Kind = symbols::Form::Kind;
   const auto as = [&](Kind kind, std::uint8_t size) {
@@ -172,7 +172,7 @@ Result<Asked> ask(const config::Config& config, const std::vector<std::string>& 
     for (auto& [binary, file] : files) {
       Result<symbols::Answer> answer = file.answer(query);
       if (answer) found = true, asking.take(binary, *answer);
-      // What only lacks a member knows more of it than what lacks the function.
+      // If only a member is missing, the message is more helpful than if the function is unknown.
       else if (!missing || missing->message.size() < answer.error().message.size()) missing = answer.error();
     }
     if (!found) {
@@ -181,7 +181,7 @@ Result<Asked> ask(const config::Config& config, const std::vector<std::string>& 
     }
     asking.done();
   }
-  std::vector<std::uint32_t> first;  // of each place's fetches
+  std::vector<std::uint32_t> first;  // by location: index of its first fetch
   std::uint32_t fetches = 0;
   for (const observe::ValuePlace& place : asked.places)
     first.push_back(fetches), fetches += static_cast<std::uint32_t>(place.fetches.size());
@@ -201,7 +201,7 @@ std::vector<JavaAnswer> java_answers(const Asked& asked, const std::filesystem::
         out.push_back({one->question, note.text.substr(0, bar), note.text.substr(bar + 1), {}});
       else if (!note.placed) out.push_back({one->question, {}, {}, note.text});
     }
-    // Why it can set no breakpoint at all.
+    // Reports why it cannot set breakpoints at all.
     if (jvm.breakpoints) continue;
     for (const jvm::Note& note : jvm.notes)
       for (const Asked::OfJava& one : asked.java)

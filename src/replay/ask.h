@@ -1,5 +1,5 @@
-// What is asked for in the runs of an explanation: queries, the places in the nodes' programs that answer them, and
-// what was seen there in the words of the program's types.
+// The values requested in the runs of an explanation: parses queries, finds the locations in the nodes' programs, and
+// formats the recorded values by their types.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@
 
 namespace rose::replay {
 
-inline constexpr std::size_t kMostQueries = 64;  // asked at once
+inline constexpr std::size_t kMostQueries = 64;  // limit for simultaneous queries
 
 struct Asked {
   struct Question {
-    std::string text;                  // as it was asked
-    std::string function;              // that it is about, by its full name; "" not known
-    std::string type;                  // "int"; "" not known: a raw integer
-    std::string refused;               // why nothing can be seen; "" when something can
-    std::vector<std::string> remarks;  // what of it is not seen
+    std::string text;                  // as the user wrote it
+    std::string function;              // full name of its function; "" if unknown
+    std::string type;                  // "int"; "" if unknown: a raw integer
+    std::string refused;               // why nothing can be recorded, or ""
+    std::vector<std::string> remarks;  // which cases are not recorded
   };
   struct Meaning {
     std::uint32_t question = 0;
     symbols::Form form;
   };
-  // Of methods of Java: whether there is such a thing the JVMs tell, once they run.
+  // For Java methods: only the running JVMs can tell whether they exist.
   struct OfJava {
     std::uint32_t question = 0;
     jvm::AskRequest request;
@@ -39,15 +39,15 @@ struct Asked {
   std::vector<Question> questions;
   std::vector<OfJava> java;
   std::vector<observe::ValuePlace> places;
-  std::vector<std::vector<Meaning>> meanings;  // by place and fetch
+  std::vector<std::vector<Meaning>> meanings;  // by location and fetch
 };
 
-// Looks every query up in the programs of all nodes. ErrorKind::usage or input: it can't be read, or no program has
-// what it names.
+// Looks up every query in the programs of all nodes. Returns ErrorKind::usage or input if a query is invalid or no
+// program contains what it names.
 [[nodiscard]] Result<Asked> ask(const config::Config& config, const std::vector<std::string>& queries);
 
-// What may be asked about a function, in the programs of all nodes: see symbols::ValueFile. Of a method of Java what it
-// returns, and its first arguments, as many as it may have. Opens each program once. `config` is kept by reference.
+// The queries that are possible for a function, over the programs of all nodes: see symbols::ValueFile. For a Java
+// method, its result and its first arguments. Opens each program once. Keeps a reference to `config`.
 class Askable {
  public:
   explicit Askable(const config::Config& config);
@@ -60,18 +60,18 @@ class Askable {
   std::vector<symbols::ValueFile> files_;
 };
 
-// What a JVM said of a question.
+// A JVM's report on a query.
 struct JavaAnswer {
   std::uint32_t question = 0;
-  std::string function, type;  // where it is read, and what it is; "": it isn't
-  std::string why;             // it isn't
+  std::string function, type;  // where it is read and its type; "" if it is not
+  std::string why;             // why it is not read
 };
-// What the JVMs of a node left in their files.
+// Reads what the JVMs of a node left in their files.
 [[nodiscard]] std::vector<JavaAnswer> java_answers(const Asked& asked, const std::filesystem::path& state);
-// Why a question that no JVM answered is not answered, in a sentence. `said`: what the JVMs said of it.
+// Why no JVM answered a query, as a sentence. `said`: the JVMs' reports on it.
 [[nodiscard]] std::string unanswered(const Asked& asked, std::uint32_t question, const std::vector<JavaAnswer>& said);
 
-// What was seen, by time. `nodes`: the tracer's targets. `wall_offset_ns` is added to its times.
+// The recorded values by time. `nodes`: the tracer's targets. `wall_offset_ns` is added to the times.
 [[nodiscard]] std::vector<schedule::Value> told(const Asked& asked, const observe::SeenValues& seen,
                                                 const std::vector<std::string>& nodes, std::int64_t wall_offset_ns);
 

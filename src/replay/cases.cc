@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 struct Found {
   fs::path schedule;
-  fs::path root;  // the folder it was found in; "" when the file itself was named
+  fs::path root;  // the folder in which it was found; "" if the file was named
 };
 
 Result<bool> is_schedule(const fs::path& file) {
@@ -33,7 +33,7 @@ bool matches(const std::vector<std::string>& globs, const std::string& name, con
                      [&](const std::string& glob) { return glob_match(glob, name) || glob_match(glob, path); });
 }
 
-// "kv/split" of kv/split/schedule.toml, "split" of split.toml: how it stands below the folder.
+// The name within the folder: "kv/split" for kv/split/schedule.toml, "split" for split.toml.
 std::string name_of(const Found& found) {
   const fs::path file = found.schedule.lexically_normal();
   fs::path below = found.root.empty() ? file.filename() : file.lexically_relative(found.root);
@@ -75,7 +75,7 @@ Result<std::vector<Found>> search(const fs::path& root, const CaseQuery& query) 
   return found;
 }
 
-// The nearest one: each test brings its own.
+// The nearest configuration, because each test has its own.
 Result<fs::path> config_of(const Found& found, const std::string& config) {
   if (found.root.empty() || config.find('/') != std::string::npos) return fs::path(config);
   const fs::path& top = found.root;

@@ -1,5 +1,4 @@
-// The test cases of `rose replay`: the schedules that were named and those found in folders, each with the
-// configuration it is replayed with.
+// Finds the test cases of `rose replay`: schedules that were named or are in folders, each with its configuration.
 #pragma once
 
 #include <filesystem>
@@ -11,30 +10,30 @@
 namespace rose::replay {
 
 struct Case {
-  std::string name;  // unlike all others of its query; a relative path without ".." that can name a folder
+  std::string name;  // unique; a relative path without ".." that can be used as a folder's name
   std::filesystem::path schedule;
   std::filesystem::path config;
 };
 
 struct CaseQuery {
-  std::vector<std::string> places;   // schedule files, and folders that are searched for them with all that is below
+  std::vector<std::string> places;   // schedule files, and folders that are searched recursively
   std::string config;                // see below
-  std::vector<std::string> filter;   // globs over name or path: one must match; none: all
-  std::vector<std::string> exclude;  // none may match
+  std::vector<std::string> filter;   // globs for name or path, of which one must match; empty: all
+  std::vector<std::string> exclude;  // globs of which none may match
 
-  // One schedule by its file name: no suite, `config` is taken as it stands.
+  // A single schedule named by its file: not a suite, and `config` is used as given.
   [[nodiscard]] bool is_single() const;
 };
 
-// Folders searched deeper than this, or with more files, are refused.
+// Deeper folders, or folders with more files, are refused.
 inline constexpr int kDeepestFolder = 16;
 inline constexpr std::size_t kMostFiles = 100'000;
 
-// A schedule in a folder is a TOML file with `version` or [[fault]]; other TOML files are none of ours. Folders whose
-// name begins with a dot are left out. A `config` without a slash is looked for beside each schedule that a folder gave
-// and above it, up to that folder, then in the current one: each test brings its own. Else it is the one for all.
-// Sorted by name within each place. Error (input): a place that is not there, a folder without a schedule, a TOML file
-// that cannot be read as one, a schedule without a configuration, filters that leave nothing.
+// A TOML file with `version` or [[fault]] is a schedule; other TOML files are ignored, and so are folders whose name
+// begins with a dot. A `config` without a slash is searched beside each schedule found in a folder and above it, up to
+// that folder, then in the current folder, because each test has its own. Otherwise it applies to all. Sorted by name
+// within each place. Returns ErrorKind::input if a place does not exist, a folder contains no schedule, a TOML file
+// cannot be parsed, a schedule has no configuration, or the filters match nothing.
 [[nodiscard]] Result<std::vector<Case>> find_cases(const CaseQuery& query);
 
 }  // namespace rose::replay

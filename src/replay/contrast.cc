@@ -8,7 +8,7 @@
 namespace rose::replay {
 namespace {
 
-// What is counted of a fault, in a copy of its schedule; nullptr: nothing.
+// The counter of a fault that can be varied, in a copy of its schedule; nullptr if there is none.
 int* count_of(schedule::Fault& fault) {
   if (fault.kind == schedule::FaultKind::syscall || fault.kind == schedule::FaultKind::exception) return &fault.count;
   if (fault.before) return &fault.before_count;
@@ -32,27 +32,27 @@ class Turns {
     sound_.name = schedule.name;
   }
 
-  // A run of the schedule reproduced.
+  // Called when a run of the schedule reproduced the bug.
   void reproduced(const std::vector<schedule::FaultOutcome>& fired) {
     if (begun_) return;
     begun_ = true;
     for (Beside& one : beside(schedule_, fired, options_.besides)) waiting_.push_back(std::move(one));
   }
 
-  // What a run beside it showed. Nothing: it could not be told.
+  // Called with the result of a variant; nothing if it was inconclusive.
   void tried(const Beside& one, std::optional<bool> showed) {
     if (!one.part || !showed) return;
-    // By turns with the others.
+    // Alternate with the other variants.
     if (auto other = other_part(schedule_, one, *showed))
       waiting_.insert(waiting_.begin() + (waiting_.empty() ? 0 : 1), *std::move(other));
   }
 
-  // What to run next, side by side; none: it is done.
+  // The runs to make next in parallel; empty when done.
   std::vector<Turn> next() {
     std::vector<Turn> turns;
     int tries = done_.reproduced + done_.missed + done_.inconclusive;
     int sound = done_.sound + done_.sound_hits + done_.sound_unknown;
-    // As if those of this turn reproduced and were sound.
+    // Assume that the runs of this turn succeed.
     int reproduced = done_.reproduced, good = done_.sound;
     while (static_cast<int>(turns.size()) < options_.jobs) {
       const bool more = reproduced < options_.wanted && tries < options_.most_tries();
@@ -61,7 +61,7 @@ class Turns {
       if (more && (!more_sound || reproduced <= good)) {
         turns.push_back({ContrastRun::schedule, &schedule_, "the schedule", nullptr});
         ++tries, ++reproduced;
-        // One after the other until it is known that the bug shows at all.
+        // One after the other until it is known that the bug is reproduced at all.
         if (!begun) break;
       } else if (more_sound) {
         turns.push_back({ContrastRun::sound, &sound_, "without faults", nullptr});
@@ -85,7 +85,7 @@ class Turns {
   const Contrast& done_;
   bool begun_ = false;
   std::deque<Beside> waiting_, besides_;  // turns point to the latter
-  schedule::Schedule sound_;              // no faults
+  schedule::Schedule sound_;              // without faults
 };
 
 void count(Contrast& done, const Run& run, const Turn& turn) {
@@ -116,14 +116,14 @@ void count(Contrast& done, const Run& run, const Turn& turn) {
 
 namespace {
 
-// It waits for what somebody does, not for a time only.
+// True if it waits for an action of the system, not only for a time.
 bool waits_for_step(const schedule::Fault& fault) {
   return fault.before || std::any_of(fault.when.begin(), fault.when.end(), [](const schedule::Condition& condition) {
            return condition.kind != schedule::ConditionKind::elapsed;
          });
 }
 
-constexpr std::int64_t kShortest = std::int64_t{kParts} * 1'000'000;  // of which parts are tried
+constexpr std::int64_t kShortest = std::int64_t{kParts} * 1'000'000;  // shortest time of which parts are tried
 
 Beside with_part(const schedule::Schedule& schedule, const Beside::Part& part) {
   Beside other{schedule, {}, part};
@@ -140,14 +140,15 @@ Beside with_part(const schedule::Schedule& schedule, const Beside::Part& part) {
   return other;
 }
 
-// When it fired, where that may be another time by itself; 0: not. Who has a role is known by its steps only.
+// When it fired, if that time can be changed on its own; 0 otherwise. The holder of a role depends on conditions, so
+// such faults cannot be moved.
 std::int64_t movable_ns(const schedule::Fault& fault, const std::vector<schedule::FaultOutcome>& fired) {
   const auto outcome =
       std::find_if(fired.begin(), fired.end(), [&](const auto& one) { return one.id == fault.id && one.fired; });
   return !fault.after.empty() || schedule::role_of(fault.node) || outcome == fired.end() ? 0 : outcome->fired_ns;
 }
 
-// A crash or pause that waits for a step, at no step in particular.
+// Variants of a crash or pause with conditions, without these conditions.
 void at_no_step(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired,
                 std::vector<Beside>& out) {
   for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
@@ -158,11 +159,12 @@ void at_no_step(const schedule::Schedule& schedule, const std::vector<schedule::
     Beside other{schedule, fmt::format("'{}' half as late, at no step in particular", fault.id)};
     other.schedule.faults[i].before.reset();
     other.schedule.faults[i].when = {schedule::Condition::elapsed(fired_ns / 2)};
-    out.insert(out.end(), 2, other);  // one run alone says little
+    out.insert(out.end(), 2, other);  // a single run is weak evidence
   }
 }
 
-// A crash that comes at a time, before it does harm: nodes notice each crash.
+// Variants of a crash at a certain time, at an earlier time. Nodes react to every crash, so this shows which reactions
+// are harmless.
 void earlier(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired,
              std::vector<Beside>& out) {
   for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
@@ -187,7 +189,7 @@ void one_call_beside(const schedule::Schedule& schedule, std::vector<Beside>& ou
   }
 }
 
-// Each fault by itself left out, where there are several and they are no alternatives; as far as there is room, twice.
+// Variants without one of several faults that are not alternatives; if possible, two runs of each.
 void one_less(const schedule::Schedule& schedule, std::vector<Beside>& out) {
   if (schedule.faults.size() < 2 || std::any_of(schedule.faults.begin(), schedule.faults.end(),
                                                 [](const auto& fault) { return !fault.group.empty(); }))
@@ -195,7 +197,7 @@ void one_less(const schedule::Schedule& schedule, std::vector<Beside>& out) {
   for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
     Beside other{schedule, fmt::format("without '{}'", schedule.faults[i].id)};
     auto& faults = other.schedule.faults;
-    // What waited for it waits for what it waited for.
+    // Faults that depended on the removed one now depend on its dependencies.
     for (schedule::Fault& fault : faults) {
       const auto waits = std::find(fault.after.begin(), fault.after.end(), schedule.faults[i].id);
       if (waits == fault.after.end()) continue;
@@ -206,13 +208,13 @@ void one_less(const schedule::Schedule& schedule, std::vector<Beside>& out) {
     faults.erase(faults.begin() + static_cast<std::ptrdiff_t>(i));
     out.push_back(std::move(other));
   }
-  // One run alone says little.
+  // A single run is weak evidence.
   const std::vector<Beside> once = out;
   out.insert(out.end(), once.begin(), once.end());
 }
 
-// What comes of a fault that does no harm yet is not what does, and what a shorter one that does harm can do without is
-// not needed for it: the nearer the two, the better that is told.
+// Effects that also appear with a shorter, harmless fault are not the cause; effects that are absent with a shorter,
+// harmful one are not needed. The closer the two lengths are, the better they separate causes from side effects.
 void shorter(const schedule::Schedule& schedule, std::vector<Beside>& out) {
   for (std::size_t i = 0; i < schedule.faults.size(); ++i)
     if (const std::int64_t whole = schedule.faults[i].duration_ns; whole >= kShortest)
@@ -236,7 +238,7 @@ std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector
   at_no_step(schedule, fired, sorts[1]);
   one_call_beside(schedule, sorts[2]);
   one_less(schedule, sorts[3]);
-  // Half of what the bug takes, at another time, has half of what comes with it.
+  // If nothing else varies: an earlier crash has part of the same side effects.
   if (std::all_of(sorts.begin(), sorts.end(), [](const auto& sort) { return sort.empty(); }))
     earlier(schedule, fired, sorts[1]);
   std::vector<Beside> out;

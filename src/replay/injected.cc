@@ -10,7 +10,7 @@ namespace {
 using trace::Event;
 using trace::EventType;
 
-// Would the fault make the call end as the event says?
+// True if the fault makes the call end as in the event.
 bool agrees(const Event& event, const schedule::Fault& fault) {
   if (fault.error != 0) return event.type == EventType::scf && event.err == fault.error;
   return event.type == EventType::sys && (!fault.result || event.result == *fault.result);
@@ -18,7 +18,7 @@ bool agrees(const Event& event, const schedule::Fault& fault) {
 
 void mark_calls(trace::Trace& trace, const schedule::Schedule& schedule, const inject::Deeds& deeds,
                 std::int64_t offset_ns) {
-  std::map<std::pair<int, int>, std::vector<Event*>> by_thread;  // and syscall, in order of time
+  std::map<std::pair<int, int>, std::vector<Event*>> by_thread;  // and system call, by time
   for (const inject::ChangedCall& call : deeds.calls) by_thread[{call.tid, call.syscall}];
   for (Event& event : trace.events) {
     if (event.type != EventType::scf && event.type != EventType::sys) continue;
@@ -26,7 +26,7 @@ void mark_calls(trace::Trace& trace, const schedule::Schedule& schedule, const i
   }
   for (auto& [thread, events] : by_thread)
     std::stable_sort(events.begin(), events.end(), [](const Event* a, const Event* b) { return a->ts_ns < b->ts_ns; });
-  // Equal events are one record, which may bear the time of the first of them.
+  // Equal events are combined in one record, whose time may be that of the first one.
   std::map<const Event*, std::uint32_t> taken;
   for (const inject::ChangedCall& call : deeds.calls) {
     const std::int64_t at = call.at_ns + offset_ns;

@@ -1,4 +1,4 @@
-// Which events of a run's trace are rose's own doing: the tracer sees an injected result like any other.
+// Marks the events of a run's trace that rose caused. The tracer records injected results like any others.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace rose::replay {
 
-// Flags them kInjected. `offset_ns`: wall clock minus monotonic clock, as in the trace.
+// Sets the flag kInjected. `offset_ns`: wall clock minus monotonic clock, as in the trace.
 //
-// A thread makes one call at a time, so the first event of its syscall from the moment on at which the injector decided
-// about the call is that call's. A process counts when it was signalled; of a node that was ended as a whole, also what
-// it bore meanwhile.
+// A thread makes one call at a time, so the first event of that system call after the injector's decision is the
+// injected one. Ends of processes count if they were signalled; if a whole node was killed, also those of processes
+// that it created meanwhile.
 void mark_injected(trace::Trace& trace, const schedule::Schedule& schedule, const inject::Deeds& deeds,
                    std::int64_t offset_ns);
 

@@ -16,9 +16,9 @@
 namespace rose::replay {
 namespace {
 
-constexpr std::size_t kMostPrograms = 4;  // of one node
-// A node that says nothing of when it is ready may still be at its script: no longer than this, where that launches
-// nothing to be seen.
+constexpr std::size_t kMostPrograms = 4;  // per node
+// A node without a readiness probe may still be executing its script. Wait at most this long if it launches nothing
+// visible.
 constexpr std::int64_t kLaunchedNs = 15 * kSecond;
 
 struct Program {
@@ -38,7 +38,7 @@ Program program_of(pid_t pid) {
   return program;
 }
 
-// In the node's own files, or in this run's folder: the next run has another one.
+// True for files among the node's own or in the run's folder, which differ in the next run.
 bool stays(const std::string& file, const std::filesystem::path& run_dir) {
   std::error_code error;
   return !file.empty() && !file.starts_with(run_dir.string() + "/") && std::filesystem::is_regular_file(file, error);
@@ -46,7 +46,7 @@ bool stays(const std::string& file, const std::filesystem::path& run_dir) {
 
 void take(config::Node& node, const std::vector<Program>& programs, const std::filesystem::path& run_dir) {
   std::vector<std::string> binaries, methods;
-  std::string java;  // the program whose methods they are
+  std::string java;  // the program with these methods
   const auto collect = [&](bool of_system) {
     for (const Program& program : programs) {
       if (!stays(program.file, run_dir) || is_systems(program.file) != of_system || binaries.size() == kMostPrograms)
@@ -58,7 +58,7 @@ void take(config::Node& node, const std::vector<Program>& programs, const std::f
   for (const Program& program : programs)
     if (methods.empty() && !(methods = jvm::own_methods(program.command, program.folder)).empty()) java = program.file;
   collect(false);
-  // A server out of the distribution's packages; what scripts call of the system beside it has no symbols.
+  // A server from a distribution package. Tools that scripts call have no symbols, so they cannot be confused with it.
   if (binaries.empty() && methods.empty()) collect(true);
   if (!binaries.empty()) {
     log::info("{}: it runs {}", node.name, fmt::join(binaries, " and "));
@@ -68,7 +68,7 @@ void take(config::Node& node, const std::vector<Program>& programs, const std::f
   if (methods.empty()) return;
   std::vector<std::string> before = std::move(node.functions);
   node.functions = methods;
-  // Its agent reaches only JVMs that rose knows of. Names of classes without a package tell of none.
+  // The agent reaches only JVMs that rose knows of. Class names without a package do not indicate Java.
   if (!jvm::runs_java(node) && std::all_of(node.binaries.begin(), node.binaries.end(), jvm::launches) &&
       stays(java, run_dir))
     node.binaries = {java};

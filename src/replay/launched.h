@@ -1,5 +1,5 @@
-// What nodes run whose command only launches it: a script, a shell. The deployment is started once, without faults and
-// without its workload, and its processes are looked at.
+// Determines what a node runs if its command is only a launcher (a script or shell): starts the deployment once,
+// without faults and workload, and inspects its processes.
 #pragma once
 
 #include "base/result.h"
@@ -8,10 +8,9 @@
 
 namespace rose::replay {
 
-// The configuration in which each node without functions that its program could show names as `binary` what it really
-// runs: programs that are no part of the system; of a JVM the methods that are the application's own. Nodes that name a
-// program or functions themselves, and those of which nothing better is known, stay as they are. Nothing is started
-// where no node is in question.
+// Returns the configuration with `binary` set to the actual programs (without those of the system) for each node whose
+// program has no functions, and for a JVM with the application's own methods. Nodes that name a program or functions
+// are unchanged. Nothing is started if no node needs it.
 [[nodiscard]] Result<config::Config> follow_launchers(const config::Config& config, RunStore& store,
                                                       bool allow_attached);
 

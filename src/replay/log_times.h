@@ -1,4 +1,4 @@
-// When the lines of nodes' logs were written, also where they do not say: watches the files grow.
+// Determines when lines of nodes' logs were written, for logs without times: watches the files grow.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ namespace rose::replay {
 
 class LogTimes {
  public:
-  // Watches the *.log files of these folders, from now on; stops when it goes.
+  // Watches the *.log files in these folders from now on, until it is destroyed.
   [[nodiscard]] static Result<LogTimes> watch(const std::vector<std::filesystem::path>& folders);
   LogTimes(LogTimes&&) noexcept;
   LogTimes& operator=(LogTimes&&) = delete;
   ~LogTimes();
 
   void stop();
-  // After stop(): by line, from the first on, wall clock; late by what it takes to be woken up. What was there before
-  // the watch began has the time of its beginning.
+  // After stop(): the time of each line, wall clock, delayed by the wake-up latency. Lines that existed before get the
+  // time at which watching began.
   [[nodiscard]] std::vector<std::int64_t> times(const std::filesystem::path& file) const;
 
  private:

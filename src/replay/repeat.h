@@ -1,4 +1,4 @@
-// Repeated runs of one schedule: its replay rate.
+// Repeated runs of a schedule, to measure its replay rate.
 #pragma once
 
 #include <functional>
@@ -11,21 +11,20 @@ namespace rose::replay {
 
 struct Repeated {
   schedule::Tally tally;
-  std::vector<Run> runs;  // without their traces
+  std::vector<Run> runs;  // without traces
   double seconds = 0;
 };
 
-// `runs` runs of the schedule, up to `jobs` side by side; `each` is called after every run, in the order of their
-// numbers.
+// Makes `runs` runs, up to `jobs` in parallel. `each` is called after every run, in the order of their numbers.
 [[nodiscard]] Result<Repeated> repeat(const config::Config& config, const schedule::Schedule& schedule, int runs,
                                       int jobs, RunOptions options, RunStore& store,
                                       const std::function<void(const Run&, const schedule::Tally&)>& each);
 
-// Error (input) when runs of this deployment cannot go side by side: nodes that share the host's network
-// would fight for their ports.
+// Returns ErrorKind::input if runs of this deployment cannot be made in parallel, because nodes on the host's network
+// would conflict for ports.
 [[nodiscard]] Result<void> check_jobs(const config::Config& config, int jobs);
 
-// One run of each schedule, all at once, numbered from options.number on; one result each, in their order.
+// Makes one run of each schedule in parallel, numbered from options.number. Results are in their order.
 [[nodiscard]] std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config& config,
                                                         const std::vector<const schedule::Schedule*>& schedules,
                                                         const RunOptions& options);

@@ -21,20 +21,17 @@
 #include "jvm/node.h"
 #include "jvm/session.h"
 #include "jvm/state.h"
-#include "kernel/cgroup2.h"
 #include "replay/injected.h"
 
 namespace rose::replay {
 namespace {
 
-// A pause or partition that is about to end when the workload does is let run out, so that the
-// oracle sees the healed system, as it did in production. Longer ones are not waited for.
+// A pause or partition that is about to end at the end of the workload is allowed to end, so that the oracle sees the
+// healed system as it did in production. Longer ones are not waited for.
 constexpr std::int64_t kLongestRunOutNs = 10 * kSecond;
-// Of one question: nobody reads more, and one that writes without end would fill the disk.
-constexpr std::uint64_t kMostOracleOutput = 64 << 20;
 
-// Hands what the deployment reports to the two rooms that care. The injector comes first: it must
-// have its listener before the node's first instruction.
+// Forwards the deployment's events to the injector and the tracer. The injector comes first, because it must have its
+// listener before the node's first instruction.
 class Observers final : public deploy::NodeObserver {
  public:
   explicit Observers(const config::Config& config) : config_(config) {}
@@ -65,7 +62,7 @@ class Observers final : public deploy::NodeObserver {
     if (!end.planned) ends_.emplace_back(node, end);
     if (injector_ != nullptr) injector_->on_end(node, end);
   }
-  // All ends that nobody planned; once the deployment is gone, whose thread tells them.
+  // All unplanned ends. Call it when the deployment, whose thread reports them, is gone.
   [[nodiscard]] const std::vector<std::pair<std::size_t, deploy::EndInfo>>& ends() const { return ends_; }
   void on_planned(std::size_t node, bool planned) override {
     if (tracer_ != nullptr) tracer_->set_planned(config_.nodes[node].name, planned);
@@ -85,20 +82,19 @@ struct OracleSaid {
   std::string note;
 };
 
-// The oracle speaks like grep: 0 is a hit, 1 a miss, everything else means it could not tell.
+// Exit codes of the oracle follow grep: 0 is a hit, 1 a miss, others mean that it could not decide.
 Result<OracleSaid> ask_oracle(const config::Config& config, deploy::Deployment& deployment,
                               const std::filesystem::path& run_dir) {
-  ROSE_TRY(auto command,
-           deployment.spawn(config.oracle->command, "oracle", config.oracle->timeout_ns, kMostOracleOutput));
+  ROSE_TRY(auto command, deployment.spawn(config.oracle->command, "oracle", config.oracle->timeout_ns));
   const deploy::CommandResult ended = command->wait();
   if (ended.cancelled) return fail(ErrorKind::cancelled, "interrupted");
   OracleSaid asked;
   asked.note = fmt::format("the oracle {}", ended.note);
-  if (!ended.started || ended.timed_out || ended.too_much || ended.signalled) return asked;
+  if (!ended.started || ended.timed_out || ended.signalled) return asked;
   if (ended.code == 0) asked.answer = schedule::OracleAnswer::hit;
   if (ended.code == 1) asked.answer = schedule::OracleAnswer::miss;
   if (ended.code > 1) {
-    // What it said, since its log goes with the run directory.
+    // Keep its last message, because its log is removed with the run directory.
     if (const std::string said = deploy::tail(run_dir / "oracle.log", 1, 256); !said.empty()) asked.note += ": " + said;
   }
   return asked;
@@ -112,7 +108,7 @@ bool wait_readable(int fd, std::int64_t ns) {
   return (watched[0].revents & POLLIN) != 0;
 }
 
-// Each of many runs would say the same.
+// Otherwise each of many runs would repeat the warning.
 void warn_once(const std::string& text) {
   static std::mutex mutex;
   static std::set<std::string> told;
@@ -125,7 +121,7 @@ class OneRun {
   OneRun(const config::Config& config, const schedule::Schedule& schedule, const RunOptions& options)
       : config_(config), schedule_(schedule), options_(options), observers_(config) {}
 
-  // Whatever happened before, nothing of the run outlives it. The tracer goes last so that its window holds the end.
+  // Undoes the run whatever happened. The tracer is stopped last, so that its window contains the end.
   ~OneRun() { undo(); }
 
   Result<Run> execute() {
@@ -144,7 +140,6 @@ class OneRun {
       if (!driven.error().hint.empty()) log::info("run {}: {}", options_.number, driven.error().hint);
       return std::move(run_);
     }
-    doubt_work();
     schedule::judge(run_.result, schedule_, oracle_note_);
     if (options_.needs_work) doubt_idle_run();
     const bool left_alone = schedule_.faults.empty() && !options_.incident;
@@ -154,7 +149,7 @@ class OneRun {
   }
 
  private:
-  // Of the commands that went otherwise than they should: their logs may go with the run directory.
+  // Reports the last messages of commands that failed, because their logs may be removed with the run directory.
   void tell_last_words() const {
     const auto tell = [&](const char* name) {
       const std::string said = deploy::tail(options_.run_dir / fmt::format("{}.log", name), 5, 1024);
@@ -168,9 +163,8 @@ class OneRun {
     if (config_.oracle && run_.result.oracle == schedule::OracleAnswer::unknown) tell("oracle");
   }
 
-  // A node that ends by itself while nothing is injected was started in the wrong way, or has the bug anyway: either is
-  // worth a word, as without `ready` nobody else notices. One that is done (status 0) may be meant so, and what a
-  // workload sends is meant.
+  // A node that ends by itself while nothing is injected was started incorrectly or has the bug anyway. Warn, because
+  // without `ready` nothing else detects this. Exit status 0 and signals sent by the workload may be intended.
   void warn_of_ends() const {
     std::set<std::size_t> told;
     for (const auto& [index, end] : observers_.ends()) {
@@ -190,8 +184,8 @@ class OneRun {
     }
   }
 
-  // What a shell says of a command that is not there or cannot be executed. Any other end of a workload is its own
-  // affair.
+  // The exit status with which a shell reports that a command does not exist or is not executable. Other statuses are
+  // left to the workload.
   static bool never_began(const deploy::CommandResult& ended) {
     return !ended.started ||
            (!ended.timed_out && !ended.signalled && !ended.cancelled && (ended.code == 126 || ended.code == 127));
@@ -205,24 +199,14 @@ class OneRun {
             "looked up in the run directory"};
   }
 
-  // What speaks against any verdict of a run that came to its end.
-  void doubt_work() {
-    if (run_.result.doubt.empty()) run_.result.doubt = full_disk(options_.run_dir);
-    if (!run_.result.doubt.empty() || schedule_.faults.empty() || !config_.workload) return;
-    const Work work{.failed = run_.workload.failed() && !ended_by_rose_,
-                    .note = run_.workload.note,
-                    .ended_ns = run_.result.workload_end_ns.value_or(0),
-                    .exchanged = run_.exchanged};
-    run_.result.doubt = doubt_of(work, options_.usual_work, schedule_, run_.result);
-  }
-
-  // A workload that could not connect drove nothing: that the bug did not show then tells nothing. Beside an incident
-  // it may have failed of that: then only a failure in its first moments counts.
+  // A workload that could not connect did not drive the system, so the absence of the bug means nothing. Beside an
+  // incident the workload may fail because of it; then only a failure in the first moments counts.
   void doubt_idle_run() {
     constexpr std::int64_t kFirstMoments = kSecond;
     const deploy::CommandResult& workload = run_.workload;
     const bool early = !options_.incident || run_.result.workload_end_ns.value_or(0) < kFirstMoments;
-    if (run_.result.verdict != schedule::Verdict::not_reproduced || !workload.failed() || !early) return;
+    if (run_.result.verdict != schedule::Verdict::not_reproduced || workload.ok() || workload.timed_out || !early)
+      return;
     run_.result.verdict = schedule::Verdict::inconclusive;
     run_.result.reason = fmt::format("the workload did not do its work: it {}", workload.note);
   }
@@ -261,7 +245,7 @@ class OneRun {
     return work();
   }
 
-  // For nodes whose methods are watched, or named by the schedule.
+  // For nodes whose methods are watched or named in the schedule.
   Result<void> open_jvms() {
     if (jvms_) return {};
     ROSE_TRY(jvms_, jvm::Session::open(deployment_->run_dir()));
@@ -269,8 +253,8 @@ class OneRun {
     return {};
   }
 
-  // Of JVMs: what the profile calls infrequent, else what the configuration names. Counted, or told to the tracer as
-  // they are entered.
+  // For JVMs: the methods that the profile calls infrequent, else those in the configuration. Counted, or reported to
+  // the tracer.
   Result<void> watch_methods(observe::TracerOptions& tracer) {
     const bool count = tracer.infrequent_below > 0;
     for (const config::Node& node : config_.nodes) {
@@ -311,12 +295,12 @@ class OneRun {
     return {};
   }
 
-  // What the agents told so far.
+  // Reads what the agents have reported so far.
   void read_methods() {
     for (const std::string& node : watched_) {
       const auto states = jvm::read_states(jvms_->state(node));
       if (options_.code_book != nullptr) options_.code_book->learn(node, jvms_->state(node));
-      // Faults may end a JVM before it has anything to tell.
+      // Faults may end a JVM before it reports anything, so only warn without faults.
       if (schedule_.faults.empty()) {
         for (const std::string& text : jvm::complaints(node, states)) warn_once(text);
       }
@@ -333,12 +317,8 @@ class OneRun {
 
   Result<void> work() {
     std::unique_ptr<deploy::RunningCommand> workload;
-    std::unique_ptr<observe::Exchange> exchange;
-    std::uint64_t workload_cgroup = 0;
     if (config_.workload) {
-      exchange = count_exchange();
       ROSE_TRY(workload, deployment_->spawn(config_.workload->command, "workload", config_.workload->timeout_ns));
-      workload_cgroup = kernel::cgroup_id(workload->cgroup());
     }
     began_ns_ = monotonic_ns();
     if (injector_) injector_->workload_began(began_ns_);
@@ -352,16 +332,14 @@ class OneRun {
     if (workload) {
       ROSE_TRY(hit, watch(*workload));
       if (hit) run_.result.oracle_ns = monotonic_ns() - began_ns_;
-      ended_by_rose_ = hit && !workload->finished();
       run_.workload = hit ? workload->kill() : workload->wait();
-      if (exchange && workload_cgroup != 0) run_.exchanged = exchange->of(workload_cgroup);
       run_.result.workload_end_ns = monotonic_ns() - began_ns_;
       if (!hit && never_began(run_.workload)) return Unexpected(never_got_to_work("workload", run_.workload));
     }
     if (incident) {
       run_.incident = incident->wait();
       if (never_began(*run_.incident)) return Unexpected(never_got_to_work("incident", *run_.incident));
-      // What it said, since its log goes with the run directory.
+      // Keep its last message, because its log is removed with the run directory.
       const std::string said = run_.incident->ok() ? "" : deploy::tail(options_.run_dir / "incident.log", 3, 512);
       if (!said.empty()) run_.incident->note += ": " + said;
     }
@@ -370,8 +348,6 @@ class OneRun {
     if (!hit) let_faults_run_out();
     capture();
     run_.completed = true;
-    // Before the oracle, and behind it: it may write something as well.
-    run_.result.doubt = full_disk(options_.run_dir);
     if (hit) {
       run_.result.oracle = schedule::OracleAnswer::hit;
       return {};
@@ -387,20 +363,8 @@ class OneRun {
     return {};
   }
 
-  // Nothing in host networks, where nodes have no addresses of their own, and where the kernel cannot count.
-  std::unique_ptr<observe::Exchange> count_exchange() const {
-    std::vector<std::string> addresses;
-    for (const deploy::NodeInfo& node : deployment_->nodes())
-      if (!node.netns.empty() && !node.ip.empty()) addresses.push_back(node.ip);
-    if (addresses.empty()) return nullptr;
-    auto exchange = observe::Exchange::start(deployment_->commands_cgroup(), addresses);
-    if (exchange) return *std::move(exchange);
-    warn_once(
-        fmt::format("whether the workload exchanges data with the nodes is not known: {}", exchange.error().message));
-    return nullptr;
-  }
-
-  // Waits for the workload's end; with `when = "poll"` asks the oracle meanwhile. True: it said the bug is there.
+  // Waits for the end of the workload; with `when = "poll"`, runs the oracle meanwhile. Returns true if it found the
+  // bug.
   Result<bool> watch(deploy::RunningCommand& workload) {
     if (!config_.oracle || config_.oracle->when == config::OracleWhen::end) return false;
     std::int64_t next = monotonic_ns() + config_.oracle->every_ns;
@@ -427,7 +391,7 @@ class OneRun {
     }
   }
 
-  // Is this fault going on, with a known end before `limit`?
+  // True if this fault is in effect and will end before `limit`.
   bool ends_within(const schedule::Fault& fault, std::int64_t limit) const {
     if (fault.duration_ns == 0) return false;
     for (const schedule::FaultOutcome& outcome : injector_->outcomes())
@@ -436,7 +400,7 @@ class OneRun {
     return false;
   }
 
-  // Takes the tracer's window: once, before the oracle's own doings can get into it.
+  // Takes the tracer's window once, before it can contain actions of the oracle.
   void capture() {
     if (!tracer_ || captured_) return;
     captured_ = true;
@@ -446,7 +410,7 @@ class OneRun {
       return;
     }
     run_.result.trace = std::move(*window);
-    // One time zero for all: by the trace's own clock it is where its stamps say it is.
+    // The common time base is the clock of the trace, whatever has happened to the wall clock since.
     trace::Meta& meta = run_.result.trace.meta;
     wall_offset_ = meta.wall_base_ns - meta.monotonic_base_ns;
     if (began_ns_ != 0) meta.workload_ts = began_ns_ + wall_offset_;
@@ -513,17 +477,16 @@ class OneRun {
   const RunOptions& options_;
   Observers observers_;
   std::unique_ptr<jvm::Session> jvms_;
-  std::vector<std::string> watched_;  // nodes whose methods are
+  std::vector<std::string> watched_;  // nodes whose methods are watched
   std::vector<std::string> traced_;   // the tracer's targets
   std::unique_ptr<inject::Injector> injector_;
   std::unique_ptr<observe::Tracer> tracer_;
   std::unique_ptr<deploy::Deployment> deployment_;
   Run run_;
   std::string oracle_note_;
-  std::int64_t began_ns_ = 0;     // the workload, by the monotonic clock; 0: it has not
+  std::int64_t began_ns_ = 0;     // start of the workload, monotonic clock; 0: not started
   std::int64_t wall_offset_ = 0;  // of the trace's clock
   bool captured_ = false;
-  bool ended_by_rose_ = false;  // the workload, since the oracle had found the bug
 };
 
 }  // namespace
@@ -535,7 +498,7 @@ observe::TracerOptions tracer_options(const config::Config& config) {
   options.network_delay_ns = config.trace.network_delay_ns;
   options.pause_ns = config.trace.pause_ns;
   if (auto noise = kernel::noise_table(config.trace.noise))
-    options.noise = std::move(*noise);  // read_config saw that it is right
+    options.noise = std::move(*noise);  // read_config has checked it
   return options;
 }
 
@@ -555,8 +518,8 @@ std::vector<observe::Target> targets_of(const config::Config& config, const depl
       target.sources = std::move(native.sources);
     }
     if (profile != nullptr && !profile->functions.empty() && !target.binaries.empty()) {
-      // The profile has measured them: watch the rare ones by name, forget the patterns.
-      // Where they are is for this configuration to say, and a build may lack some.
+      // The profile has measured them, so watch the infrequent ones by name and drop the patterns. Their files come
+      // from this configuration, and a build may lack some functions.
       std::set<std::string> rare;
       for (const auto& [function, binary] : profile::rare_functions(*profile, info.name)) rare.insert(function);
       for (const std::string& function : rare) target.profiled.push_back({function, {}});

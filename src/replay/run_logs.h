@@ -1,4 +1,4 @@
-// The log files of a run: what the nodes' folders have, and what the configuration names.
+// Finds the log files of a run: those in the nodes' folders and those in the configuration.
 #pragma once
 
 #include <filesystem>
@@ -13,9 +13,9 @@ struct NodeLogFile {
   std::filesystem::path path;
   std::string node;
 };
-// By its name. Where V8 has put its code, which it writes for profilers (isolate-0x...-v8.log), is no log.
+// Decides by name. The file in which V8 lists its code for profilers (isolate-0x...-v8.log) is not a log.
 [[nodiscard]] bool is_log(const std::filesystem::path& file);
-// Those that are there by now; by node, then by name.
+// Those that exist now, by node and name.
 [[nodiscard]] std::vector<NodeLogFile> run_logs(const config::Config& config, const std::filesystem::path& run_dir);
 
 }  // namespace rose::replay

@@ -55,7 +55,6 @@ Json run_json(const Run& run, const schedule::Schedule& schedule) {
                {"faults", schedule::outcomes_json(result.faults)}};
   if (!result.order.empty()) json["order"] = schedule::order_json(result.order);
   if (!result.order_broken.empty()) json["order_broken"] = result.order_broken;
-  if (!result.doubt.empty()) json["doubt"] = result.doubt;
   if (!result.shown.empty()) json["shown"] = result.shown;
   if (run.incident) json["incident"] = command_json(*run.incident);
   return json;
@@ -69,7 +68,6 @@ Result<RecordedRun> run_from(const Json& json) {
     result.number = json.at("number").get<int>();
     result.verdict = verdict_from(json.at("verdict").get<std::string>());
     result.reason = json.at("reason").get<std::string>();
-    result.doubt = json.value("doubt", std::string());
     const std::string answer = json.at("oracle").get<std::string>();
     for (const auto known : {schedule::OracleAnswer::hit, schedule::OracleAnswer::miss})
       if (answer == answer_name(known)) result.oracle = known;

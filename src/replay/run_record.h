@@ -1,4 +1,4 @@
-// The record form of a run, without its trace: a line of record.jsonl, run.json, what a worker sends.
+// The JSON record of a run without its trace: a line of record.jsonl, run.json, and what a worker sends.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct RecordedRun {
   std::string fingerprint;  // of the schedule
   Run run;
 };
-// Reads it back. Error (input) when it is no such record.
+// Parses it. Returns ErrorKind::input if it is not such a record.
 [[nodiscard]] Result<RecordedRun> run_from(const Json& json);
 
 }  // namespace rose::replay

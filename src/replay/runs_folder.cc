@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kAskedFor = ".kept";  // a file in a folder of which somebody said that it should stay
+constexpr const char* kAskedFor = ".kept";  // a file that marks a folder to be kept on request
 
 bool is_ours_alone(const fs::path& folder) {
   struct stat info{};
@@ -46,7 +46,7 @@ void clear_old(const fs::path& parent) {
       found.push_back({info.st_mtime, entry.path(), fs::exists(fs::symlink_status(entry.path() / kAskedFor, error))});
   }
   std::sort(found.begin(), found.end(), [](const Old& a, const Old& b) { return a.changed > b.changed; });
-  std::size_t others = 0;  // that were kept without being asked for
+  std::size_t others = 0;  // number of folders kept without a request
   const std::time_t oldest = std::time(nullptr) - std::time_t{kKeptDays} * 24 * 3600;
   for (const Old& one : found) {
     const bool newest = one.asked_for || others++ < kKeptFolders;
@@ -60,7 +60,7 @@ fs::path parent_in(const fs::path& temporary) {
 }
 
 Result<RunsFolder> made(const fs::path& folder) {
-  // Nodes that run as another user must be able to walk through, not to look around.
+  // Nodes that run as another user must be able to pass through, but not to list the folder.
   ::chmod(folder.c_str(), 0711);
   return RunsFolder{folder, locked(folder, LOCK_SH)};
 }
@@ -69,15 +69,15 @@ Unexpected not_made(const fs::path& parent, int error) {
   return fail_errno(ErrorKind::environment, fmt::format("cannot make a folder for runs in {}", parent.string()), error);
 }
 
-// Where others may write, too: by a name that they can't know.
+// In a folder that others can write to: use an unpredictable name.
 Result<RunsFolder> made_among_others(const fs::path& parent) {
   std::string name = (parent / "rose-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) return not_made(parent, errno);
   return made(name);
 }
 
-// By a number: what nodes do with a path is the same in all of them then, to who takes numbers out. A short one: a
-// socket's path has 107 bytes.
+// Named by a number, because tools that replace numbers in paths then see the same path in all runs. Short, because a
+// socket's path is limited to 107 bytes.
 Result<RunsFolder> made_in_own(const fs::path& parent) {
   for (std::int64_t number = wall_ns() / 1'000'000'000 % 1'000'000;; ++number) {
     const fs::path folder = parent / std::to_string(number);
@@ -92,7 +92,7 @@ std::vector<fs::path> in_runs_folders(const fs::path& temporary, const std::stri
   std::vector<fs::path> found;
   const fs::path parent = parent_in(temporary);
   if (!is_ours_alone(parent)) return found;
-  std::error_code gone;  // folders come and go meanwhile
+  std::error_code gone;  // folders may be removed meanwhile
   for (const auto& folder : fs::directory_iterator(parent, gone)) {
     for (const auto& run : fs::directory_iterator(folder.path(), gone)) {
       if (fs::exists(fs::symlink_status(run.path() / name, gone))) found.push_back(run.path() / name);

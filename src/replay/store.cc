@@ -30,7 +30,7 @@ void remove_tree(const fs::path& directory) {
   fs::remove_all(directory, ignored);
 }
 
-// Of "run-0007" or "run-0007.dump"; 0 for other names.
+// The number in "run-0007" or "run-0007.dump"; 0 for other names.
 int run_number(std::string_view name) {
   if (!name.starts_with("run-")) return 0;
   int number = 0;
@@ -56,7 +56,7 @@ Result<RunStore> RunStore::open(const std::optional<fs::path>& report, bool keep
     if (error)
       return fail(ErrorKind::input,
                   fmt::format("cannot make the report folder {}: {}", report->string(), error.message()));
-    // Two that write here would take each other's runs away.
+    // Two processes that write here would remove each other's runs.
     store.in_use_ = Fd(::open(store.report_->c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!store.in_use_ || ::flock(store.in_use_.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK)
@@ -97,7 +97,7 @@ fs::path RunStore::directory_of(int number) const { return folder_ / fmt::format
 
 Result<fs::path> RunStore::next(int number) {
   const fs::path directory = directory_of(number);
-  remove_tree(directory);  // of an interrupted run that is now made again
+  remove_tree(directory);  // left by an interrupted run that is made again
   std::error_code error;
   fs::create_directories(directory, error);
   if (error)
@@ -115,7 +115,7 @@ Result<void> RunStore::done(Run& run, const schedule::Schedule& schedule) {
   const std::string line = json_line(json);
   std::lock_guard lock(*mutex_);
   if (report_) {
-    // The trace first: a line in the record means that all of its run is there.
+    // The trace first: a line in the record means that the run is complete.
     ROSE_CHECK(trace::write_dump(run.result.trace, trace_name(*report_, run.result.number)));
     const fs::path record = *report_ / kRecordName;
     Fd fd(::open(record.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
@@ -146,7 +146,7 @@ Result<void> RunStore::start_over(const config::Config& config) {
   if (error)
     return fail(ErrorKind::input,
                 fmt::format("cannot remove {}: {}", (*report_ / kRecordName).string(), error.message()));
-  // What an earlier diagnosis left in this folder would be taken for this one's.
+  // Files of an earlier diagnosis in this folder would be taken for those of this one.
   for (const fs::path& folder : {*report_ / "traces", folder_})
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
       if (run_number(entry.path().filename().string()) > 0) remove_tree(entry.path());
@@ -176,7 +176,7 @@ Result<std::vector<RunStore::Recorded>> RunStore::recorded(const config::Config&
   } else {
     ROSE_CHECK(write_file(system, system_json(config)));
   }
-  if (const std::size_t whole = text.rfind('\n') + 1; whole < text.size()) {  // npos + 1 is 0: not even one line
+  if (const std::size_t whole = text.rfind('\n') + 1; whole < text.size()) {  // npos + 1 is 0: no complete line
     log::info("the record's last line was not written to its end: that run is made again");
     fs::resize_file(record, whole, error);
     if (error) return fail(ErrorKind::input, fmt::format("cannot mend {}: {}", record.string(), error.message()));
@@ -198,7 +198,7 @@ Result<std::vector<RunStore::Recorded>> RunStore::recorded(const config::Config&
     Recorded run{std::move(read->fingerprint), std::move(read->run.backend), std::move(read->run.result)};
     runs.push_back(std::move(run));
   }
-  // Runs that went side by side ended in any order.
+  // Parallel runs are recorded in the order of their ends.
   std::stable_sort(runs.begin(), runs.end(),
                    [](const Recorded& a, const Recorded& b) { return a.result.number < b.result.number; });
   std::vector<std::pair<int, fs::path>> folders;

@@ -1,4 +1,4 @@
-// What a record's runs ran: as long as it is the same, their verdicts hold.
+// Identifies the system in a record: verdicts remain valid as long as it is the same.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace rose::replay {
 
-// JSON: the deployment, its nodes, workload and oracle, and the seed of the search.
+// As JSON: the deployment, its nodes, workload and oracle, and the seed of the search.
 [[nodiscard]] std::string system_json(const config::Config& config);
-// The first part in which two of them differ ("workload"), the seed apart; "" when they are the same system.
+// The first part in which two systems differ ("workload"), ignoring the seed; "" if they are the same.
 [[nodiscard]] std::string system_difference(const std::string& recorded, const std::string& now);
 
 }  // namespace rose::replay

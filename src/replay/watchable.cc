@@ -15,9 +15,9 @@
 namespace rose::replay {
 namespace {
 
-constexpr std::size_t kLauncherOnly = 20;  // functions of a program that only calls what others wrote
+constexpr std::size_t kLauncherOnly = 20;  // functions below which a program is considered a launcher of library code
 constexpr std::size_t kEnoughOfOthers =
-    500;  // functions of those: the system itself, and not what it encodes its messages with
+    500;  // library functions that are added then: enough for the system itself without its serialisation code
 
 bool begins_with_any(std::string_view text, std::initializer_list<std::string_view> with) {
   return std::any_of(with.begin(), with.end(), [&](std::string_view one) { return text.starts_with(one); });
@@ -29,7 +29,7 @@ bool is_library_source(std::string_view source) {
          source.find("/go/pkg/mod/") != std::string_view::npos;
 }
 
-// What compilers and linkers put into every program.
+// Symbols that compilers and linkers add to every program.
 bool is_scaffolding(std::string_view name) {
   static const std::set<std::string_view> known = {"_start",
                                                    "_init",
@@ -48,9 +48,9 @@ bool is_scaffolding(std::string_view name) {
                                 "runtime.", "type:", "go:", "internal/", "void std::"});
 }
 
-// All of a file that is its own. With source files, by those; else all but what every program has. Of Go's modules the
-// one that `main` is of. A program that is little more than the call of what others wrote: theirs, too, of the modules
-// that have most.
+// The functions that belong to a program itself. With source files, decided by those; otherwise all except the ones
+// that every program has. For Go: those of the module that contains `main`. For a program that does little more than
+// call libraries: also the functions of the modules with most code.
 Result<std::vector<symbols::Function>> own_functions(const std::string& binary) {
   ROSE_TRY(std::vector<symbols::Function> all, symbols::list_functions(binary, true));
   const bool sources =
@@ -82,7 +82,7 @@ Result<std::vector<symbols::Function>> own_functions(const std::string& binary) 
   return all;
 }
 
-// Of a node whose command is java: the agent watches the application's own methods where nobody names any.
+// For a node whose command is java: by default the agent watches the application's own methods.
 std::vector<std::string> methods_by_command(const config::Node& node, const std::filesystem::path& config_dir) {
   std::vector<std::string> command = node.command;
   for (std::string& word : command) word = replaced(std::move(word), "${config_dir}", config_dir.string());
@@ -90,7 +90,7 @@ std::vector<std::string> methods_by_command(const config::Node& node, const std:
 }
 
 std::string why_none(const config::Node& node) {
-  // A program that the configuration names, or that was seen, and not the script that launches it.
+  // The program that the configuration names or that was observed, rather than the script that launches it.
   const auto program = std::find_if_not(node.binaries.begin(), node.binaries.end(), jvm::launches);
   if (program == node.binaries.end() && jvm::is_launcher(node) && !node.attach && !node.container)
     return fmt::format(
@@ -150,11 +150,11 @@ Result<Watchable> watchable_functions(const config::Config& config) {
     } else if (node.functions.empty() && node.sources.empty()) {
       for (const std::string& binary : node.binaries) {
         if (symbols::interprets(binary)) continue;
-        Result<std::vector<symbols::Function>> own = own_functions(binary);  // a script has none: told below
+        Result<std::vector<symbols::Function>> own = own_functions(binary);  // a script has none: reported below
         if (own) functions.insert(functions.end(), own->begin(), own->end());
       }
     } else {
-      continue;  // methods of Java: the agent in its JVM watches those that are named
+      continue;  // Java methods: the agent watches those that are named
     }
     if (functions.empty()) {
       out.unseen.push_back(why_none(node));
@@ -166,7 +166,7 @@ Result<Watchable> watchable_functions(const config::Config& config) {
           node.name, functions.size(), kMostWatched));
       functions.resize(kMostWatched);
     }
-    // So that its program is looked into; the profile then says which functions.
+    // Makes its program be searched; the profile then determines the functions.
     if (node.functions.empty() && node.sources.empty()) node.functions = {"*"};
     for (const symbols::Function& function : functions) {
       profile::FunctionRate rate;

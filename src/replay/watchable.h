@@ -1,5 +1,5 @@
-// Which functions of a deployment's nodes can be watched, whether or not the configuration names some: what explains a
-// run wants to see the application's own code.
+// Determines which functions of a deployment's nodes can be watched, whether or not the configuration names any: an
+// explanation needs the application's own code.
 #pragma once
 
 #include <map>
@@ -13,26 +13,25 @@
 
 namespace rose::replay {
 
-inline constexpr std::size_t kMostWatched = 6000;  // functions of one node
+inline constexpr std::size_t kMostWatched = 6000;  // functions per node
 
 struct Watchable {
-  // As a profile in which all of them are infrequent: RunOptions::profile.
+  // As a profile in which all of them are infrequent, for RunOptions::profile.
   profile::Profile functions;
-  // The configuration, in which every node whose functions are known names them.
+  // The configuration with functions added to every node for which some are known.
   config::Config config;
   std::map<std::pair<std::string, std::string>, std::string> files;  // by node and function: the source file
-  std::vector<std::string> unseen;  // one sentence a node whose functions can't be seen: why, and what to do
+  std::vector<std::string> unseen;  // one sentence for each node whose functions cannot be watched: why, and what to do
 };
 
-// Comes with the system: a server, perhaps, or a tool that scripts call.
+// True for programs that come with the operating system: possibly a server, or a tool that scripts call.
 [[nodiscard]] bool is_systems(const std::string& binary);
-// Of its own, that can be watched.
+// True if the program has functions of its own that can be watched.
 [[nodiscard]] bool shows_functions(const std::string& binary);
-// Nobody named functions of this node, none of its own can be looked up in its program, and it may be that it launches
-// another one.
+// True if the node names no functions, its program has none of its own, and it may launch another program.
 [[nodiscard]] bool shows_no_function(const config::Node& node);
 
-// Errors (input) are those of functions and sources that the configuration names and that are not there.
+// Returns ErrorKind::input if functions or sources named in the configuration do not exist.
 [[nodiscard]] Result<Watchable> watchable_functions(const config::Config& config);
 
 }  // namespace rose::replay

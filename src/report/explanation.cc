@@ -73,14 +73,13 @@ Json amount_json(const explain::ExchangeCount& count) {
 std::string runs_words(const ExplanationReport& r) {
   const Explanation& e = r.explanation;
   return fmt::format(
-      "{} runs in {}: of the schedule {} reproduced, {} did not, {} could not tell; compared: {} failing, {} sound, {} "
-      "with the fault but "
-      "without the bug{}",
+      "{} runs in {}: of the schedule {} reproduced, {} did not, {} were inconclusive; compared: {} failing, {} sound, "
+      "{} with the fault but without the bug{}",
       r.runs, format_seconds(r.seconds), r.reproduced, r.missed, r.inconclusive, e.failing, e.sound, e.near,
-      e.shorter > 0 ? fmt::format(", {} with the bug where the fault lasts less", e.shorter) : "");
+      e.shorter > 0 ? fmt::format(", {} that reproduced with a shorter fault", e.shorter) : "");
 }
 
-// Names and messages come from the traced system: none of them may become markup.
+// Names and messages come from the traced system, so they must be escaped.
 std::string md(std::string_view text) {
   std::string out;
   for (const char c : printable(text)) {
@@ -90,7 +89,7 @@ std::string md(std::string_view text) {
   return out;
 }
 
-// The strings of this system, whatever bytes they hold.
+// Formats a line; texts from the system may contain any bytes.
 std::string line_text(const StoryLine& line) {
   return fmt::format("{:>14}  {:<8} {}{}", moment_text(line.at_ns), printable(line.node), printable(line.text),
                      line.first_wrong ? "   <- the first difference" : "");
@@ -142,7 +141,8 @@ std::vector<ShortLine> short_lines(const Explanation& e) {
   out.push_back(
       {"The first wrong decision", {s.first_wrong.empty() ? "not told: " + s.why_no_first_wrong : s.first_wrong}});
   if (!s.consequences.empty()) out.push_back({"Consequences", std::move(s.consequences)});
-  out.push_back({"Symptom", {s.symptom.empty() ? "the oracle finds the bug, and says nothing of it" : s.symptom}});
+  out.push_back(
+      {"Symptom", {s.symptom.empty() ? "the oracle finds the bug; no message or event shows it" : s.symptom}});
   return out;
 }
 
@@ -156,7 +156,8 @@ std::string round_words(const explain::Round& round) {
     of += (i == 0 ? "" : ", ") + round.functions[i];
   if (round.functions.size() > 6) of += fmt::format(" and {} more", round.functions.size() - 6);
   return fmt::format(
-      "{} questions about {}; {} tell failing from sound runs; {} runs in {}, reading values took {} of their time",
+      "{} queries about {}; {} distinguish failing from sound runs; {} runs in {}, reading values took {} of their "
+      "time",
       round.asked, of, round.differing, round.runs, format_seconds(round.seconds), percent_fine(round.share));
 }
 
@@ -172,7 +173,7 @@ std::string value_counts(const std::vector<explain::ValueCount>& counts) {
 
 std::string value_verdict(const explain::ValueTable& table) {
   if (!table.refused.empty()) return "not told: " + table.refused;
-  std::string out = table.differs.empty() ? "does not tell them apart" : table.differs;
+  std::string out = table.differs.empty() ? "does not distinguish them" : table.differs;
   if (table.only_bug) out += ", only when the bug shows";
   if (table.first)
     out += fmt::format("; first {} at {} on {}, thread {}", table.first->value, moment_text(table.first->at_ns),
@@ -288,16 +289,16 @@ std::string explanation_text(const ExplanationReport& r) {
     if (e.suspects.size() > kTextSuspects) out += fmt::format("  and {} more\n", e.suspects.size() - kTextSuspects);
   }
   if (!e.values.empty()) {
-    out += "\nwhat was asked for (values after the fault; before it, in brackets)\n";
+    out += "\nrequested values (after the fault; in brackets, before it)\n";
     for (const explain::ValueTable& table : e.values) out += value_text(table);
   }
   if (!e.rounds.empty()) {
-    out += "\nrounds of questions\n";
+    out += "\nrounds of queries\n";
     for (std::size_t i = 0; i < e.rounds.size(); ++i)
       out += fmt::format("  round {}: {}\n", i + 1, printable(round_words(e.rounds[i])));
   }
   if (!e.recorded.empty()) {
-    out += "\nwhere the nodes' recordings part\n";
+    out += "\nwhere the nodes' recordings diverge\n";
     for (const explain::RecordedDivergence& d : e.recorded)
       out += fmt::format("  {:>14}  {}\n", moment_text(d.at_ns), printable(explain::divergence_words(d)));
   }
@@ -306,12 +307,12 @@ std::string explanation_text(const ExplanationReport& r) {
     for (const StoryLine& line : e.story) out += "  " + line_text(line) + "\n";
   }
   if (std::any_of(e.exchanges.begin(), e.exchanges.end(), [](const auto& table) { return !table.differs.empty(); })) {
-    out += "\nhow much goes between nodes, where that differs\n";
+    out += "\nmessages between nodes whose number differs\n";
     for (const explain::ExchangeTable& t : e.exchanges)
       if (!t.differs.empty()) out += fmt::format("  {}: {}\n", printable(exchange_ends(t)), printable(t.differs));
   }
   if (!e.limits.empty()) {
-    out += "\nwhat could not be told\n";
+    out += "\nwhat could not be determined\n";
     for (const std::string& limit : e.limits) out += "  - " + printable(limit) + "\n";
   }
   out += "\n" + runs_words(r) + "\n";
@@ -352,9 +353,8 @@ std::string explanation_markdown(const ExplanationReport& r) {
   }
   if (!e.values.empty()) {
     out +=
-        "## What was asked for\n\nValues from the fault on, in all runs of each side; in brackets, before it. The "
-        "score is that of suspects.\n\n"
-        "| query | node | failing | sound | score | what differs |\n|---|---|---|---|---|---|\n";
+        "## Requested values\n\nValues after the fault, in all runs of each side; in brackets, before it. The score is "
+        "that of suspects.\n\n| query | node | failing | sound | score | what differs |\n|---|---|---|---|---|---|\n";
     for (const explain::ValueTable& table : e.values)
       out +=
           fmt::format("| {}{} | {} | {} | {} | {:.2f} | {} |\n", md(table.query),
@@ -364,9 +364,9 @@ std::string explanation_markdown(const ExplanationReport& r) {
   }
   if (!e.story.empty()) {
     out += fmt::format(
-        "## What happened\n\nOf run {}, from the first fault to the symptom. Times count from the beginning of the "
-        "workload; those of log lines are "
-        "when they were written, to some milliseconds.\n\n| at | node | what | evidence |\n|---|---|---|---|\n",
+        "## What happened\n\nOf run {}, from the first fault to the symptom. Times are relative to the start of the "
+        "workload; those of log lines are when they were written, accurate to some milliseconds.\n\n| at | node | what "
+        "| evidence |\n|---|---|---|---|\n",
         r.story.number);
     for (const StoryLine& line : e.story)
       out += fmt::format("| {} | {} | {}{} | {} |\n", moment_text(line.at_ns), md(line.node), md(line.text),
@@ -375,9 +375,9 @@ std::string explanation_markdown(const ExplanationReport& r) {
   }
   if (!e.differences.empty()) {
     out +=
-        "## What is different\n\nFrom the fault on; shares of the runs. Ranked by Ochiai's coefficient, less what "
-        "differs among equal runs, near the fault first.\n\n"
-        "| node | what | failing | sound | fault without bug | weight |\n|---|---|---|---|---|---|\n";
+        "## What is different\n\nAfter the fault; shares of the runs. Ranked by Ochiai's coefficient minus differences "
+        "among equal runs; close to the fault first.\n\n| node | what | failing | sound | fault without bug | weight "
+        "|\n|---|---|---|---|---|---|\n";
     for (std::size_t i = 0; i < std::min(e.differences.size(), kMarkdownDifferences); ++i) {
       const explain::Told& d = e.differences[i];
       out +=
@@ -390,9 +390,9 @@ std::string explanation_markdown(const ExplanationReport& r) {
   }
   if (!e.exchanges.empty()) {
     out +=
-        "## Messages between nodes\n\nIn as long a time from the fault on in all runs; what one call sends is a "
-        "message. The least and the most of any run.\n\n"
-        "| | failing | sound | fault without bug | differs |\n|---|---|---|---|---|\n";
+        "## Messages between nodes\n\nIn the same time after the fault in all runs; the data of one call counts as a "
+        "message. Minimum and maximum over the runs.\n\n| | failing | sound | fault without bug | differs "
+        "|\n|---|---|---|---|---|\n";
     for (const explain::ExchangeTable& t : e.exchanges)
       out += fmt::format("| {} | {} | {} | {} | {} |\n", md(exchange_ends(t)), md(explain::amount_words(t.failing)),
                          md(explain::amount_words(t.sound)), e.near > 0 ? md(explain::amount_words(t.near)) : "-",
@@ -400,13 +400,13 @@ std::string explanation_markdown(const ExplanationReport& r) {
     out += "\n";
   }
   if (!e.limits.empty()) {
-    out += "## What could not be told\n\n";
+    out += "## What could not be determined\n\n";
     for (const std::string& limit : e.limits) out += "- " + md(limit) + "\n";
     out += "\n";
   }
   if (!e.recorded.empty()) {
     out += fmt::format(
-        "## Where the nodes' recordings part\n\nMessages that a node recorded of itself, from the fault on, in run {} "
+        "## Where the nodes' recordings diverge\n\nMessages that a node recorded itself, after the fault, in run {} "
         "and the others:\n\n",
         r.story.number);
     for (const explain::RecordedDivergence& d : e.recorded)
@@ -414,7 +414,7 @@ std::string explanation_markdown(const ExplanationReport& r) {
     out += "\n";
   }
   if (!e.rounds.empty()) {
-    out += "## Rounds of questions\n\n";
+    out += "## Rounds of queries\n\n";
     for (std::size_t i = 0; i < e.rounds.size(); ++i)
       out += fmt::format("- round {}: {}\n", i + 1, md(round_words(e.rounds[i])));
     out += "\n";

@@ -105,7 +105,7 @@ std::string values_section(const Explanation& e) {
 
 std::string rounds_section(const Explanation& e) {
   if (e.rounds.empty()) return {};
-  std::string out = "<section>\n<h2>Rounds of questions</h2>\n<ol>\n";
+  std::string out = "<section>\n<h2>Rounds of queries</h2>\n<ol>\n";
   for (const explain::Round& round : e.rounds) out += fmt::format("<li>{}</li>\n", cell(round_words(round)));
   return out + "</ol>\n</section>\n";
 }
@@ -127,7 +127,7 @@ std::string exchanges_section(const Explanation& e) {
 
 std::string recorded_section(const Explanation& e) {
   if (e.recorded.empty()) return {};
-  std::string out = "<section>\n<h2>Where the nodes' recordings part</h2>\n<ul>\n";
+  std::string out = "<section>\n<h2>Where the nodes' recordings diverge</h2>\n<ul>\n";
   for (const explain::RecordedDivergence& d : e.recorded)
     out += fmt::format("<li>{}: {}</li>\n", cell(moment_text(d.at_ns)), cell(explain::divergence_words(d)));
   return out + "</ul>\n</section>\n";
@@ -151,7 +151,7 @@ std::string differences_section(const Explanation& e) {
   return out + "</tbody></table></div>\n</section>\n";
 }
 
-// The run that is told, its conditions exchanged for the steps of the story.
+// The run that is shown, with the steps of the story instead of its conditions.
 Panel story_panel(const ExplanationReport& r) {
   Panel panel = run_panel(r.schedule, r.story,
                           fmt::format("Run {}, {}", r.story.number, schedule::verdict_name(r.story.verdict)));
@@ -177,8 +177,8 @@ std::string explanation_html(const ExplanationReport& r, const PageContext& cont
   const Explanation& e = r.explanation;
   std::string body = fmt::format("<section>\n<p class=\"lead\">{}{}</p>\n",
                                  badge(explain::verdict_name(e.verdict), tone_of(e.verdict)), cell(e.reason));
-  body += "<h3>What is made to happen</h3>\n" + steps_html(r.schedule);
-  if (!e.symptom.empty()) body += fmt::format("<h3>What is wrong then</h3>\n<p>{}</p>\n", cell(e.symptom));
+  body += "<h3>Injected faults</h3>\n" + steps_html(r.schedule);
+  if (!e.symptom.empty()) body += fmt::format("<h3>Symptom</h3>\n<p>{}</p>\n", cell(e.symptom));
   body += "<div class=\"facts\">\n" + fact(std::to_string(r.runs), "runs") +
           fact(std::to_string(e.failing), "failing") + fact(std::to_string(e.sound), "sound") +
           fact(std::to_string(e.near), "fault without bug") + fact(format_seconds(r.seconds), "in all") +
@@ -187,7 +187,7 @@ std::string explanation_html(const ExplanationReport& r, const PageContext& cont
   if (!r.story.trace.events.empty()) body += timeline_section({story_panel(r)}, context);
   body += differences_section(e) + exchanges_section(e) + recorded_section(e) + rounds_section(e);
   if (!e.limits.empty()) {
-    body += "<section>\n<h2>What could not be told</h2>\n<ul>\n";
+    body += "<section>\n<h2>What could not be determined</h2>\n<ul>\n";
     for (const std::string& limit : e.limits) body += fmt::format("<li>{}</li>\n", cell(limit));
     body += "</ul>\n</section>\n";
   }

@@ -1,4 +1,4 @@
-// Text inside HTML, SVG and XML. Names and paths come from the traced system: whatever they hold, they stay text.
+// Escapes text for HTML, SVG and XML. Names and paths come from the traced system and must never become markup.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 namespace rose::report {
 
-// Markup characters become entities; control characters, bytes that are not UTF-8, what XML 1.0 does not allow and
-// what turns the direction of writing (a path must not look like another one) become \xNN. Newlines and tabs stay.
+// Markup characters become entities. Control characters, bytes that are not UTF-8, characters that XML 1.0 forbids and
+// those that change the writing direction (which could disguise a path) become \xNN. Newlines and tabs are kept.
 [[nodiscard]] std::string escape(std::string_view text);
 
-// At most `most` bytes of it, cut between characters; "..." stands for the rest. Before escape().
+// Cuts to at most `most` bytes at a character boundary and appends "...". Call it before escape().
 [[nodiscard]] std::string shorten(std::string_view text, std::size_t most);
 
 }  // namespace rose::report

@@ -19,11 +19,11 @@ using schedule::Verdict;
 
 namespace {
 
-// --- small pieces
+// Small parts
 
-// The rate and its interval on a scale from 0 to 1, and where the target is.
+// The rate and its interval on a scale from 0 to 1, with the target.
 std::string rate_sentence(const schedule::Tally& tally) {
-  if (tally.conclusive() == 0) return "<p>No run could be judged.</p>\n";
+  if (tally.conclusive() == 0) return "<p>No run was conclusive.</p>\n";
   const auto [low, high] = tally.interval();
   return fmt::format("<p>In {} of {} conclusive runs: {}, with 95 % confidence between {} and {}.</p>\n",
                      tally.reproduced, tally.conclusive(), percent(tally.rate()), percent(low), percent(high));
@@ -61,7 +61,7 @@ std::string mini_bar(const schedule::Tally& tally) {
       percent(tally.rate()), 40 * tally.rate());
 }
 
-// Beyond the steps; the rate has a place of its own.
+// Remarks that are neither steps nor the rate.
 std::string remarks_html(const diagnose::Remarks& remarks) {
   std::string out;
   for (const auto* sentences : {&remarks.places, &remarks.doubts, &remarks.simpler})
@@ -87,7 +87,7 @@ std::string next_steps_html(const std::vector<NextStep>& steps) {
   return out;
 }
 
-// --- tables
+// Tables
 
 std::string tried_section(const diagnose::Diagnosis& diagnosis) {
   if (diagnosis.tried.empty()) return {};
@@ -98,7 +98,7 @@ std::string tried_section(const diagnose::Diagnosis& diagnosis) {
       "tell</th><th>rate</th>"
       "<th>why, and what came of it</th></tr></thead><tbody>\n";
   const std::string found = diagnosis.found ? schedule::fingerprint(*diagnosis.found) : std::string();
-  // Of a long search the first and the last ones, and the one that was found.
+  // Of a long search, show the first and last schedules and the one that was found.
   const std::size_t half = kMostRows / 2;
   std::size_t left_out = 0;
   for (std::size_t i = 0; i < diagnosis.tried.size(); ++i) {
@@ -138,7 +138,7 @@ std::string not_tried_section(const std::vector<diagnose::NotTried>& next) {
 
 std::string dump_section(const diagnose::Plan& plan) {
   std::string out =
-      fmt::format("<section>\n<h2>What production left</h2>\n<p>{} considered, {} of them discarded.</p>\n",
+      fmt::format("<section>\n<h2>Evidence from production</h2>\n<p>{} considered, {} of them discarded.</p>\n",
                   plural(plan.failures, "failure"), percent(plan.discarded_share));
   if (!plan.candidates.empty()) {
     out +=
@@ -171,11 +171,11 @@ std::string dump_section(const diagnose::Plan& plan) {
   return out + "</section>\n";
 }
 
-// --- logs
+// Logs
 
-constexpr std::size_t kMostLogs = 600'000;  // bytes of them
+constexpr std::size_t kMostLogs = 600'000;  // limit in bytes
 
-// The failure's log beside the run's, with the faults between the run's lines.
+// The failure's log beside the run's, with the faults inserted into the run's lines.
 std::string logs_section(const std::vector<logs::Beside>& all, const schedule::RunResult& run) {
   std::string out;
   std::size_t bytes = 0;
@@ -193,7 +193,7 @@ std::string logs_section(const std::vector<logs::Beside>& all, const schedule::R
                  ? std::string()
                  : fmt::format("{:.3f}", static_cast<double>(ts - since) / 1e9);
     };
-    std::int64_t first = logs::kNoTime;  // of the failure's lines: its workload's beginning is not known
+    std::int64_t first = logs::kNoTime;  // of the failure's lines, because the start of its workload is unknown
     for (const logs::BesideRow& row : node.rows)
       if (first == logs::kNoTime) first = row.failure_ns;
     std::vector<const schedule::FaultOutcome*> faults;
@@ -234,9 +234,9 @@ std::string logs_section(const std::vector<logs::Beside>& all, const schedule::R
          out + "</section>\n";
 }
 
-// --- the incident
+// The incident
 
-// The candidates that became the found schedule's faults; when nothing was found, the likeliest.
+// The candidates that became faults of the found schedule; if nothing was found, the most likely ones.
 std::vector<const diagnose::Candidate*> explained(const diagnose::Diagnosis& diagnosis) {
   std::vector<const diagnose::Candidate*> chosen;
   for (const diagnose::Candidate* candidate : diagnose::by_rank(diagnosis.plan)) {
@@ -244,7 +244,7 @@ std::vector<const diagnose::Candidate*> explained(const diagnose::Diagnosis& dia
       if (chosen.size() < 5 && !candidate->symptom) chosen.push_back(candidate);
       continue;
     }
-    // Copies on other nodes are named after the one they come from ("crash-n1-on-n2").
+    // Copies for other nodes are named after the original ("crash-n1-on-n2").
     const bool used =
         std::any_of(diagnosis.found->faults.begin(), diagnosis.found->faults.end(), [&](const schedule::Fault& fault) {
           return fault.id == candidate->fault.id || fault.id.starts_with(candidate->fault.id + "-on-");
@@ -267,13 +267,15 @@ Panel incident_panel(const diagnose::Diagnosis& diagnosis, const std::vector<Sou
     const diagnose::Candidate* first = *std::min_element(
         candidates.begin(), candidates.end(), [](const auto* a, const auto* b) { return a->first_ts < b->first_ts; });
     panel.zero_ns = first->first_ts;
-    panel.note = "Times count from the first suspected fault: the dump does not say when the workload began.";
+    panel.note =
+        "Times are relative to the first suspected fault: the dump does not contain the start of the workload.";
     if (run != nullptr)
       for (const schedule::FaultOutcome& outcome : run->faults)
         if (outcome.fired && (outcome.id == first->fault.id || outcome.id.starts_with(first->fault.id + "-on-"))) {
           panel.zero_ns -= outcome.fired_ns;
           panel.note = fmt::format(
-              "Aligned with the run below at its first fault, '{}': the dump does not say when the workload began.",
+              "Aligned with the run below at its first fault, '{}': the dump does not contain the start of the "
+              "workload.",
               outcome.id);
           break;
         }
@@ -322,7 +324,7 @@ std::string diagnosis_html(const DiagnosisReport& report, const std::vector<Sour
                       cell(diagnosis.reason));
   if (diagnosis.found) {
     body += "<h3>What must happen</h3>\n" + steps_html(*diagnosis.found) + remarks_html(diagnosis.remarks);
-    body += "<h3>How often the bug shows then</h3>\n" + rate_bar(diagnosis.tally, report.target_rate);
+    body += "<h3>Replay rate</h3>\n" + rate_bar(diagnosis.tally, report.target_rate);
     body += rate_sentence(diagnosis.tally);
   }
   body += "<div class=\"facts\">\n";
@@ -330,9 +332,10 @@ std::string diagnosis_html(const DiagnosisReport& report, const std::vector<Sour
   body +=
       fact(std::to_string(diagnosis.schedules), fmt::format("schedule{} tried{}", diagnosis.schedules == 1 ? "" : "s",
                                                             diagnosis.target_reached ? " before it was found" : ""));
-  body += fact(std::to_string(diagnosis.runs),
-               fmt::format("runs, {} of them to confirm{}", diagnosis.confirm_runs,
-                           diagnosis.rate_runs > 0 ? fmt::format(", {} to tell the rate", diagnosis.rate_runs) : ""));
+  body +=
+      fact(std::to_string(diagnosis.runs),
+           fmt::format("runs, {} of them to confirm{}", diagnosis.confirm_runs,
+                       diagnosis.rate_runs > 0 ? fmt::format(", {} to measure the rate", diagnosis.rate_runs) : ""));
   body += fact(format_seconds(report.seconds), "in all");
   body += fact(percent(diagnosis.plan.discarded_share),
                fmt::format("of {} discarded", plural(diagnosis.plan.failures, "failure")));
@@ -363,13 +366,9 @@ std::string replay_html(const ReplayReport& report, const std::vector<schedule::
                       badge(schedule::verdict_name(report.verdict), tone_of(report.verdict, !report.expect_fixed)),
                       cell(report.reason));
   if (report.expect_fixed)
-    body +=
-        "<p class=\"note\">Asked: is it fixed? The bug must not show although every planned fault was effective.</p>\n";
-  if (report.expect_fixed)
-    for (const std::string& what : report.unchecked)
-      body += fmt::format("<p class=\"note\">Not checked: {}</p>\n", cell(what));
-  body += "<h3>What is made to happen</h3>\n" + steps_html(report.schedule);
-  body += "<h3>How often the bug shows then</h3>\n" + rate_bar(report.tally, report.target_rate);
+    body += "<p class=\"note\">Asked: is it fixed? The bug must not show although every planned fault fired.</p>\n";
+  body += "<h3>Injected faults</h3>\n" + steps_html(report.schedule);
+  body += "<h3>Replay rate</h3>\n" + rate_bar(report.tally, report.target_rate);
   if (report.expect_fixed && report.tally.reproduced == 0 && report.tally.conclusive() > 0)
     body +=
         fmt::format("<p>In none of {} conclusive runs: the remaining rate is at most {} (95 %).</p>\n",
@@ -397,12 +396,11 @@ std::string replay_html(const ReplayReport& report, const std::vector<schedule::
     body +=
         "<section>\n<h2>Faults over all runs</h2>\n<div class=\"scroll\"><table><thead><tr><th>fault</th><th "
         "class=\"n\">asked for</th>"
-        "<th class=\"n\">fired</th><th class=\"n\">effective</th><th>why not in all runs</th></tr></thead><tbody>\n";
+        "<th class=\"n\">fired</th><th>where it did not fire</th></tr></thead><tbody>\n";
     for (const FaultCount& count : counts)
-      body += fmt::format(
-          "<tr><td>{}{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
-          cell(count.id), count.optional ? " (optional)" : "", count.requested, count.fired, count.effective,
-          cell(count.reason()));
+      body +=
+          fmt::format("<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n", cell(count.id),
+                      count.requested, count.fired, count.fired < count.requested ? cell(count.why_not) : "");
     body += "</tbody></table></div>\n</section>\n";
   }
   body +=

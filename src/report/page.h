@@ -1,5 +1,5 @@
-// Results as one self-contained HTML file, to be attached to a ticket: nothing is fetched, every string of a dump or
-// log is escaped, only its own style and script run (nonce), and without the script it is whole all the same.
+// Results as a self-contained HTML file to attach to a ticket. It loads nothing, escapes every string of a dump or log,
+// allows only its own style and script (nonce), and is complete without the script.
 #pragma once
 
 #include <string>
@@ -13,24 +13,23 @@
 namespace rose::report {
 
 struct PageContext {
-  std::string nonce;                                             // fresh_nonce()
-  std::vector<std::string> nodes;                                // of the deployment: lanes also when silent
+  std::string nonce;               // fresh_nonce()
+  std::vector<std::string> nodes;  // of the deployment: each gets a lane, even without events
   std::vector<std::pair<std::string, std::string>> environment;  // "Kernel", "6.18.0"
 };
 
-// From the kernel's random numbers: no string of a dump can know it.
+// From the kernel's random numbers, so that no string of a dump can contain it.
 [[nodiscard]] std::string fresh_nonce();
 
-// `incident`: the dumps, with the lane of each event. `run`: one run of the found schedule, with its trace; may be
-// null.
+// `incident`: the dumps, with the lane of each event. `run`: a run of the found schedule with its trace; may be null.
 [[nodiscard]] std::string diagnosis_html(const DiagnosisReport& report, const std::vector<Source>& incident,
                                          const schedule::RunResult* run, const PageContext& context);
 
-// `runs`: those with their traces that are shown, such as one that reproduced and one that did not.
+// `runs`: the runs to show, with their traces, such as one that reproduced the bug and one that did not.
 [[nodiscard]] std::string replay_html(const ReplayReport& report, const std::vector<schedule::RunResult>& runs,
                                       const PageContext& context);
 
-// A dump by itself.
+// The page of a dump.
 [[nodiscard]] std::string dump_html(const trace::Trace& trace, const ShowFilter& filter, const std::string& file,
                                     const PageContext& context);
 

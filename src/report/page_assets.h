@@ -1,4 +1,4 @@
-// page.css and page.js, built into the program (CMakeLists.txt).
+// page.css and page.js, embedded at build time (CMakeLists.txt).
 #pragma once
 
 #include <string_view>

@@ -87,13 +87,13 @@ std::string document(std::string_view over, std::string_view name, const std::st
       escape(context.nonce), escape(over), cell(name), page_style(), body, page_script());
 }
 
-// --- time lines
+// Time lines
 
 namespace {
 
-constexpr std::size_t kMarks = 3600;         // of all time lines of a page
-constexpr std::size_t kText = 600'000;       // bytes of words on them
-constexpr std::size_t kMostKeyMoments = 40;  // a time line
+constexpr std::size_t kMarks = 3600;         // for all time lines of a page
+constexpr std::size_t kText = 600'000;       // bytes of text on them
+constexpr std::size_t kMostKeyMoments = 40;  // per time line
 
 std::string legend(bool faults, bool story) {
   const auto item = [](std::string_view id, std::string_view style, std::string_view shape, std::string_view words) {
@@ -154,7 +154,7 @@ Stretch widened(const Stretch& stretch, double share) {
 
 namespace {
 
-// The moments that explain the panel: what is worth seeing of a long window.
+// The range that contains the moments which explain the panel, because most of a long window is irrelevant.
 Stretch focus_of(const Panel& panel) {
   Stretch stretch{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
   for (const Moment& moment : panel.moments)
@@ -163,7 +163,7 @@ Stretch focus_of(const Panel& panel) {
   return stretch.from_ns <= stretch.to_ns ? stretch : extent(panel);
 }
 
-// A production window may hold hours, a run half a minute: what is far from both is counted, not drawn.
+// A production window may span hours and a run half a minute. Events far from both ranges are counted instead of drawn.
 Stretch common_stretch(const std::vector<Panel>& panels) {
   Stretch focus = focus_of(panels.front());
   Stretch whole = extent(panels.front());
@@ -213,7 +213,7 @@ std::string timeline_section(const std::vector<Panel>& panels, const PageContext
     ++options.number;
     out += fmt::format("<h3>{}</h3>\n", cell(panel.title));
     if (!panel.note.empty()) out += fmt::format("<p class=\"note small\">{}</p>\n", cell(panel.note));
-    // The words of the mark that was chosen stand below its chart.
+    // The text of the selected mark is shown below the chart.
     out += "<div class=\"chart\"><div class=\"scroll\">" + timeline_svg(panel, options) +
            "</div>\n<pre class=\"words\" aria-live=\"polite\" hidden></pre></div>\n" + key_table(panel, options);
   }
@@ -249,7 +249,6 @@ Panel run_panel(const schedule::Schedule& schedule, const schedule::RunResult& r
     if (!lasts) moment.end_ns = 0;
     moment.text = fmt::format("'{}' fired: {}{}{}", outcome.id, schedule::in_words(*fault),
                               outcome.detail.empty() ? "" : "; ", outcome.detail);
-    if (!outcome.effective()) moment.text += fmt::format("; without effect: {}", outcome.no_effect);
     const char* how = "; in ";
     for (const std::string& frame : frames_in_short(outcome)) moment.text += std::exchange(how, ", ") + frame;
     panel.moments.push_back(moment);
@@ -259,7 +258,7 @@ Panel run_panel(const schedule::Schedule& schedule, const schedule::RunResult& r
     }
   }
   for (const schedule::OrderOutcome& one : run.order) {
-    if (!one.came || one.kind == "fault") continue;  // faults stand there already
+    if (!one.came || one.kind == "fault") continue;  // faults are already shown
     const schedule::Event* event = schedule.find_event(one.name);
     if (event == nullptr) {
       panel.boundaries.push_back({one.ns, fmt::format("step {}", one.name), false});
@@ -295,7 +294,7 @@ std::string fault_section(const schedule::Schedule& schedule, const schedule::Ru
                          cell(row.what), fault == nullptr ? "" : cell(schedule::in_words(*fault)));
       continue;
     }
-    const bool never = row.at == "never" || (row.kind == FaultRow::Kind::effective && row.at == "no");
+    const bool never = row.at == "never";
     out += fmt::format(
         "<tr><td class=\"in\">{}</td><td class=\"t{}\">{}</td><td>{}</td><td>{}</td><td "
         "class=\"n\">{}</td><td>{}</td></tr>\n",

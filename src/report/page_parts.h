@@ -1,4 +1,4 @@
-// What the pages are made of: the document around them, sections that several have, time lines. Private to this room.
+// Components of pages: the document, sections used by several pages, time lines. Private to report.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace rose::report {
 
-inline constexpr std::size_t kMostRows = 300;    // of a table
-inline constexpr std::size_t kMostWords = 1500;  // bytes of a cell
+inline constexpr std::size_t kMostRows = 300;    // per table
+inline constexpr std::size_t kMostWords = 1500;  // bytes per cell
 inline constexpr std::size_t kMostToml = 64'000;
 
-// Of a table's cell, escaped and shortened.
+// The content of a table cell, escaped and shortened.
 [[nodiscard]] std::string cell(std::string_view text);
 
 struct Tone {
@@ -22,21 +22,21 @@ struct Tone {
 [[nodiscard]] Tone tone_of(schedule::Verdict verdict, bool reproducing_is_good);
 [[nodiscard]] std::string badge(std::string_view words, const Tone& tone);
 [[nodiscard]] std::string fact(std::string_view value, std::string_view name);
-// What the schedule makes happen, a step a fault.
+// The steps of the schedule, one per fault.
 [[nodiscard]] std::string steps_html(const schedule::Schedule& schedule);
 [[nodiscard]] std::string schedule_section(const schedule::Schedule& schedule, std::string_view path);
 [[nodiscard]] std::string environment_section(const PageContext& context);
 [[nodiscard]] std::string notes_section(const std::vector<std::string>& notes);
 [[nodiscard]] std::string fault_section(const schedule::Schedule& schedule, const schedule::RunResult& run,
                                         std::string_view title);
-// What became of the events and steps of the schedule's order; "" without one.
+// The outcomes of the events and steps in the schedule's order; "" without an order.
 [[nodiscard]] std::string order_section(const schedule::Schedule& schedule, const schedule::RunResult& run,
                                         std::string_view title);
 
 [[nodiscard]] Stretch widened(const Stretch& stretch, double share);
-// What the run's faults did, and the trace when it is there.
+// What the run's faults did, and its trace if available.
 [[nodiscard]] Panel run_panel(const schedule::Schedule& schedule, const schedule::RunResult& run, std::string title);
-// `given`: the stretch that is shown; else what explains the panels.
+// `given`: the time range to show; by default the range that explains the panels.
 [[nodiscard]] std::string timeline_section(const std::vector<Panel>& panels, const PageContext& context,
                                            const Stretch* given = nullptr);
 

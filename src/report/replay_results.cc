@@ -32,7 +32,7 @@ std::string why_not(const schedule::FaultOutcome& outcome) {
   return outcome.withdrawn ? "another fault of its group fired" : "";
 }
 
-// Of the calls or packets that a fault waits for.
+// The number of matching calls or packets that a fault saw.
 std::string seen_text(const schedule::Fault& fault, const schedule::FaultOutcome& outcome) {
   const bool calls = fault.kind == schedule::FaultKind::syscall || fault.before.has_value();
   if (!calls || (outcome.seen == 0 && !outcome.armed)) return {};
@@ -41,7 +41,7 @@ std::string seen_text(const schedule::Fault& fault, const schedule::FaultOutcome
                      fault.kind == schedule::FaultKind::syscall ? fault.count : fault.before_count);
 }
 
-// Libraries that any program's calls go through.
+// Libraries through which the calls of every program pass.
 bool is_plumbing(const schedule::Frame& frame) {
   const auto name = frame.module.substr(frame.module.rfind('/') + 1);
   for (const char* one : {"libc.so", "libc-", "libpthread", "ld-linux", "ld-musl", "libstdc++.so", "libgcc_s.so",
@@ -81,7 +81,7 @@ Json stack_of_run(const std::string& fault, const schedule::Stack& stack, int ru
           {"incomplete", text_or_null(stack.incomplete)}};
 }
 
-// Of each fault those of the first run that has some.
+// For each fault, the stacks of the first run that has any.
 Json stacks_json(const ReplayReport& report) {
   Json stacks = Json::array();
   for (const schedule::Fault& fault : report.schedule.faults) {
@@ -103,77 +103,16 @@ const char* mark_of(bool expect_fixed, Verdict verdict) {
 
 }  // namespace
 
-std::string FaultCount::reason() const {
-  std::string text;
-  if (effective < fired) text = no_effect;
-  if (fired < requested && !why_not.empty()) text += fmt::format("{}{}", text.empty() ? "" : "; ", why_not);
-  return text;
-}
-
-void conclude(ReplayReport& report) {
-  const schedule::Tally& tally = report.tally;
-  std::string first_reason;
-  for (const RunResult& run : report.runs)
-    if (run.verdict == Verdict::inconclusive && first_reason.empty()) first_reason = run.reason;
-  const std::string unclear =
-      fmt::format("{} of {} runs were inconclusive: {}", tally.inconclusive, tally.runs(), first_reason);
-  if (!report.expect_fixed) {
-    if (tally.conclusive() == 0 || 2 * tally.conclusive() < tally.runs()) {
-      report.verdict = Verdict::inconclusive;
-      report.reason = unclear;
-      return;
-    }
-    const bool reached = tally.rate() >= report.target_rate;
-    report.verdict = reached ? Verdict::reproduced : Verdict::not_reproduced;
-    report.reason = fmt::format("the rate {:.2f} is {} the wanted {:.2f}", tally.rate(),
-                                reached ? "at or above" : "below", report.target_rate);
-    return;
-  }
-  if (tally.reproduced > 0) {
-    report.verdict = Verdict::reproduced;
-    report.reason =
-        fmt::format("the bug still shows: in {} of {} conclusive runs", tally.reproduced, tally.conclusive());
-    return;
-  }
-  report.verdict = Verdict::inconclusive;
-  const std::vector<FaultCount> counts = report.faults();
-  const bool any = std::any_of(counts.begin(), counts.end(), [](const FaultCount& one) { return one.effective > 0; });
-  const bool failed = !report.runs.empty() && report.failed_workloads == static_cast<int>(report.runs.size());
-  if (tally.inconclusive > 0 || tally.conclusive() == 0) {
-    report.reason = unclear;
-  } else if (!counts.empty() && !any) {
-    report.reason = fmt::format("the bug did not show, but no fault was effective in any run: '{}': {}",
-                                counts.front().id, counts.front().reason());
-  } else if (failed && !report.usual_work) {
-    report.reason =
-        "the bug did not show, but the workload failed in every run, and no profile says that it does its "
-        "work without faults";
-  } else if (failed && !report.work_seen) {
-    report.reason =
-        "the bug did not show, but the workload failed in every run, and exchanged no data with the nodes "
-        "that rose could see";
-  } else {
-    report.verdict = Verdict::not_reproduced;
-    const bool optional = std::any_of(counts.begin(), counts.end(), [](const FaultCount& one) { return one.optional; });
-    report.reason = counts.empty() ? "the bug did not show in any run; no fault was planned"
-                    : optional ? "the bug did not show in any run, and every fault that is not optional was effective"
-                               : "the bug did not show in any run, and every planned fault was effective";
-  }
-}
-
 std::vector<FaultCount> ReplayReport::faults() const {
   std::vector<FaultCount> counts;
   for (const schedule::Fault& fault : schedule.faults) {
-    FaultCount count{.id = fault.id, .requested = static_cast<int>(runs.size()), .optional = fault.optional};
+    FaultCount count{fault.id, static_cast<int>(runs.size()), 0, {}};
     for (const RunResult& run : runs) {
       const auto outcome = std::find_if(run.faults.begin(), run.faults.end(),
                                         [&](const schedule::FaultOutcome& o) { return o.id == fault.id; });
       if (outcome == run.faults.end()) count.why_not = run.reason;  // the run ended before faults were armed
-      else if (!outcome->fired) count.why_not = report::why_not(*outcome);
-      else ++count.fired;
-      if (outcome == run.faults.end() || !outcome->fired) continue;
-      if (outcome->effective()) ++count.effective;
-      else count.no_effect = outcome->no_effect;
+      else if (outcome->fired) ++count.fired;
+      else count.why_not = report::why_not(*outcome);
     }
     counts.push_back(std::move(count));
   }
@@ -186,8 +125,8 @@ namespace {
 struct NameCount {
   std::string name, kind;
   int runs = 0, came = 0;
-  int held = 0;         // runs in which it was held until it was its turn
-  std::string why_not;  // of the last run in which it did not come
+  int held = 0;         // runs in which it was held until its turn
+  std::string why_not;  // of the last run in which it did not happen
 };
 
 std::vector<NameCount> names_of_order(const ReplayReport& report) {
@@ -234,16 +173,13 @@ Json replay_object(const ReplayReport& report) {
   }
   Json faults = Json::array();
   for (const FaultCount& fault : report.faults()) {
-    Json entry = {
-        {"id", fault.id}, {"requested", fault.requested}, {"fired", fault.fired}, {"effective", fault.effective}};
-    if (fault.optional) entry["optional"] = true;
+    Json entry = {{"id", fault.id}, {"requested", fault.requested}, {"fired", fault.fired}};
     if (const schedule::Fault* planned = report.schedule.find(fault.id)) {
       entry["kind"] = schedule::kind_name(planned->kind);
       entry["node"] = planned->node;
       entry["words"] = schedule::in_words(*planned, &report.schedule);
     }
     if (fault.fired < fault.requested) entry["why_not"] = fault.why_not;
-    if (fault.effective < fault.fired) entry["no_effect"] = fault.no_effect;
     faults.push_back(std::move(entry));
   }
   Json runs = Json::array();
@@ -279,7 +215,6 @@ Json replay_object(const ReplayReport& report) {
                {"run_results", std::move(runs)}};
   if (report.expect_fixed && report.tally.reproduced == 0)
     json["rate_upper_bound"] = schedule::upper_bound_without_hit(report.tally.conclusive());
-  if (!report.unchecked.empty()) json["unchecked"] = report.unchecked;
   if (report.flaky()) json["flaky"] = true;
   if (!report.alone.empty()) json["alone"] = report.alone;
   if (!order.empty()) json["order"] = std::move(order);
@@ -297,22 +232,20 @@ std::string replay_text(const ReplayReport& report) {
     out += fmt::format("remaining rate: at most {} (95 %)\n",
                        percent(schedule::upper_bound_without_hit(report.tally.conclusive())));
   for (const FaultCount& fault : report.faults()) {
-    out += fmt::format("{}fault {}: fired in {} of {}, effective in {}", fault.optional ? "optional " : "", fault.id,
-                       fault.fired, plural(static_cast<std::uint64_t>(fault.requested), "run"), fault.effective);
-    if (const std::string why = fault.reason(); !why.empty()) out += fmt::format(" ({})", printable(why));
+    out += fmt::format("fault {}: fired in {} of {}", fault.id, fault.fired,
+                       plural(static_cast<std::uint64_t>(fault.requested), "run"));
+    if (fault.fired < fault.requested && !fault.why_not.empty()) out += fmt::format(" ({})", printable(fault.why_not));
     out += "\n";
   }
   for (const NameCount& name : names_of_order(report)) {
-    out += fmt::format("{} {}: came in {} of {}", name.kind, name.name, name.came,
+    out += fmt::format("{} {}: happened in {} of {}", name.kind, name.name, name.came,
                        plural(static_cast<std::uint64_t>(name.runs), "run"));
     if (name.held > 0) out += fmt::format(", held until its turn in {}", name.held);
     if (name.came < name.runs && !name.why_not.empty()) out += fmt::format(" ({})", printable(name.why_not));
     out += "\n";
   }
-  if (report.expect_fixed)
-    for (const std::string& what : report.unchecked) out += fmt::format("not checked: {}\n", printable(what));
   if (!report.backend.empty()) out += fmt::format("syscall faults by: {}\n", report.backend);
-  // One run in full: of those that went otherwise than wanted the last, since that is what needs an explanation.
+  // Show one run in full: the last one with an unwanted outcome, because it needs an explanation.
   const RunResult* shown = nullptr;
   for (const RunResult& run : report.runs)
     if (shown == nullptr || mark_of(report.expect_fixed, run.verdict)[0] != '+' ||
@@ -326,7 +259,7 @@ std::string replay_text(const ReplayReport& report) {
     out += fmt::format(
         "\nrecorded in run {}, {}{} (rose replay --recording FILE -- CMD):\n", recorded->number,
         schedule::verdict_name(recorded->verdict),
-        pins ? "; what the schedule does not bring back each time, a replay of the node that failed does" : "");
+        pins ? "; what the schedule does not reproduce each time, a replay of the node that failed does" : "");
     for (const auto& path : recorded->recordings) out += fmt::format("  {}\n", printable(path.string()));
     for (const std::string& command : report.alone) out += fmt::format("  {}\n", printable(command));
   }
@@ -362,7 +295,7 @@ std::vector<FaultRow> fault_rows(const schedule::Schedule& schedule, const RunRe
     rows.push_back({Kind::fault, outcome.id, "", "", "", "", ""});
     for (std::size_t i = 0; i < outcome.conditions.size(); ++i) {
       const schedule::ConditionOutcome& condition = outcome.conditions[i];
-      // Of time passing there is nothing to count.
+      // For conditions on time there is nothing to count.
       const bool counted = i >= fault->when.size() || fault->when[i].kind != schedule::ConditionKind::elapsed;
       rows.push_back({Kind::condition, fmt::format("{}. {}", i + 1, condition.words),
                       condition.met ? since_workload(condition.met_ns) : "never", condition.node,
@@ -378,7 +311,6 @@ std::vector<FaultRow> fault_rows(const schedule::Schedule& schedule, const RunRe
     const char* how = "  in";
     for (std::string& frame : frames_in_short(outcome))
       rows.push_back({Kind::frame, std::exchange(how, ""), "", "", "", "", std::move(frame)});
-    rows.push_back({Kind::effective, "effective", outcome.effective() ? "yes" : "no", "", "", "", outcome.no_effect});
     const bool lasts = schedule::lasts(fault->kind);
     if (outcome.ended_ns)
       rows.push_back({Kind::ended, "ended", since_workload(*outcome.ended_ns), outcome.node, "", "", ""});

@@ -12,7 +12,7 @@
 namespace rose::report {
 namespace {
 
-constexpr std::size_t kShownTried = 20;  // as text
+constexpr std::size_t kShownTried = 20;  // in text form
 
 Json faults_json(const schedule::Schedule& schedule) {
   Json faults = Json::array();
@@ -66,16 +66,15 @@ std::string plan_json(const diagnose::Plan& plan) {
 }
 
 std::string plan_text(const diagnose::Plan& plan, bool only_logs) {
-  std::string out = only_logs ? fmt::format("{} may stand behind what the logs say, {} discarded\n",
+  std::string out = only_logs ? fmt::format("{} may be the cause of log messages, {} discarded",
                                             plural(plan.failures, "failure"), percent(plan.discarded_share))
                               : fmt::format("{} in the dump, {} discarded\n", plural(plan.failures, "failure"),
                                             percent(plan.discarded_share));
   out += "\ncandidates, most likely first:\n";
   if (plan.candidates.empty())
-    out += only_logs ? "  none yet: no message names a call, a process or a peer that a fault can hit. A diagnosis "
-                       "begins with a run without faults, and\n"
-                       "  then tries the calls that come shortly before what only the failure's logs say, and ends, "
-                       "pauses and cuts of the nodes\n"
+    out += only_logs ? "  none yet: no message names a call, a process or a peer that a fault can affect. A diagnosis "
+                       "starts with a run without faults, and\n  then tries the calls shortly before messages that "
+                       "only the failure's logs contain, and crashes, pauses and partitions of the nodes\n"
                      : "  none\n";
   for (const diagnose::Candidate* candidate : diagnose::by_rank(plan))
     out += fmt::format("  {:>3}. {}{}\n       {}\n", candidate->rank, printable(schedule::in_words(candidate->fault)),
@@ -155,37 +154,36 @@ std::vector<NextStep> next_steps(const DiagnosisReport& report) {
   if (diagnosis.found && !report.schedule_path.empty()) {
     const std::string replay =
         fmt::format("rose replay {} -c {}", shell_word(report.schedule_path), shell_word(report.config_path));
-    steps.push_back({replay, "makes it fail again, to look at it while it does"});
-    steps.push_back({replay + " --expect fixed",
-                     "after the fix: exits 0 only if the bug never shows although every fault was effective"});
+    steps.push_back({replay, "makes it fail again, to observe the failure"});
+    steps.push_back(
+        {replay + " --expect fixed", "after the fix: exits 0 only if the bug never occurs although every fault fired"});
   }
   if (diagnosis.target_reached) return steps;
   if (report.recorded && !steps.empty())
     steps.push_back({fmt::format("{} --report DIR", steps.front().command),
-                     "the program's own order decides, too, whether it fails: what the nodes record of a run that "
-                     "failed pins that order; it is kept, and it is said how each "
-                     "node is replayed from it alone, the same way each time"});
+                     "whether it fails also depends on the order of events inside the program: the recordings of a "
+                     "failing run fix that order; they are kept, with the command that replays each node from its "
+                     "recording alone, the same way each time"});
   const bool inconclusive = diagnosis.verdict == schedule::Verdict::inconclusive;
   if (report.profile_path.empty() && !diagnosis.plan.candidates.empty())
     steps.push_back({fmt::format("rose profile -c {}", shell_word(report.config_path)),
-                     "without a profile normal failures are tried too; give it to diagnose with --profile"});
+                     "without a profile, normal failures are tried too; pass one with --profile"});
   if (diagnosis.interrupted)
-    steps.push_back({"", "the same command goes on from here with --resume, if --report kept its runs"});
+    steps.push_back({"", "the same command with --resume continues from here, if --report kept its runs"});
   else if (inconclusive && diagnosis.plan.candidates.empty() && diagnosis.schedules == 0 && diagnosis.control_runs > 0)
     steps.push_back({"",
-                     "what happened left no trace here: give the nodes' logs with --log, alone or beside the dump; or "
-                     "trace for longer, and with lower trace.network_delay "
-                     "and trace.pause, below which silences and pauses are not recorded"});
+                     "the failure left no evidence here: give the nodes' logs with --log, alone or beside the dump; or "
+                     "trace for longer, and with lower trace.network_delay and trace.pause, below which silences and "
+                     "pauses are not recorded"});
   else if (inconclusive)
     steps.push_back({"",
-                     "the reason above names what kept the runs from being judged: mend that, and diagnose again; "
-                     "--keep keeps every run's folder"});
+                     "the reason above names why the runs were inconclusive: fix that, and diagnose again; --keep "
+                     "keeps every run's folder"});
   else if (!diagnosis.found)
-    steps.push_back(
-        {"",
-         "see what was tried: if the fault you suspect is not there, look for it among the candidates and what was "
-         "discarded "
-         "(--plan prints both); if its context was never reached, name functions or sources in the configuration"});
+    steps.push_back({"",
+                     "see what was tried: if the fault you suspect is not there, look for it among the candidates and "
+                     "what was discarded (--plan prints both); if its context was never reached, name functions or "
+                     "sources in the configuration"});
   return steps;
 }
 
@@ -208,8 +206,8 @@ std::string diagnosis_text(const DiagnosisReport& report) {
   out += fmt::format("level {}, {}, {} ({} to confirm{}{}), {}; {} of {} discarded\n", diagnosis.level,
                      plural(static_cast<std::uint64_t>(diagnosis.schedules), "schedule"),
                      plural(static_cast<std::uint64_t>(diagnosis.runs), "run"), diagnosis.confirm_runs,
-                     diagnosis.simplify_runs > 0 ? fmt::format(", {} to make it simpler", diagnosis.simplify_runs) : "",
-                     diagnosis.rate_runs > 0 ? fmt::format(", {} to tell its rate", diagnosis.rate_runs) : "",
+                     diagnosis.simplify_runs > 0 ? fmt::format(", {} to simplify it", diagnosis.simplify_runs) : "",
+                     diagnosis.rate_runs > 0 ? fmt::format(", {} to measure its rate", diagnosis.rate_runs) : "",
                      format_seconds(report.seconds), percent(diagnosis.plan.discarded_share),
                      plural(diagnosis.plan.failures, "failure"));
   if (!diagnosis.target_reached && !diagnosis.tried.empty()) {
@@ -228,7 +226,7 @@ std::string diagnosis_text(const DiagnosisReport& report) {
                          report.page.empty() ? "--json" : "the report");
   }
   if (!diagnosis.next.empty()) {
-    out += "\nnot tried any more, most likely first:\n";
+    out += "\nnot tried, most likely first:\n";
     for (std::size_t i = 0; i < diagnosis.next.size(); ++i)
       out += fmt::format("  {}. level {}: {}\n{}", i + 1, diagnosis.next[i].level, printable(diagnosis.next[i].why),
                          indented(schedule::in_words(diagnosis.next[i].schedule), "     "));

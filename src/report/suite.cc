@@ -30,7 +30,7 @@ constexpr const char* outcome_name(Outcome outcome) {
 
 std::string reason_of(const SuiteEntry& entry) { return entry.error ? entry.error->message : entry.report.reason; }
 
-// One <testsuite> and what it counts.
+// A <testsuite> element and its counts.
 struct Counted {
   std::string element;
   int tests = 0, failures = 0, errors = 0, skipped = 0;
@@ -129,7 +129,7 @@ std::string junit_of(const std::vector<SuiteEntry>& entries, std::string_view na
                      counts_of(all, name), all.element);
 }
 
-// A description may hold neither a line's end nor a bare '#', which begins a directive.
+// A description must not contain a newline or an unescaped '#', which starts a directive.
 std::string tap_text(std::string_view text) { return replaced(replaced(printable(text), "\\", "\\\\"), "#", "\\#"); }
 
 std::string yaml_string(std::string_view text) { return fmt::format("'{}'", replaced(printable(text), "'", "''")); }
@@ -151,7 +151,7 @@ std::string tap_of(const std::vector<SuiteEntry>& entries) {
   return out;
 }
 
-// The one schedule of a bare `rose replay`, under the deployment's name.
+// The single schedule of a plain `rose replay`, under the name of the deployment.
 std::vector<SuiteEntry> alone(const ReplayReport& report) {
   return {{report.name.empty() ? "rose" : report.name, report, std::nullopt}};
 }

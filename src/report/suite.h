@@ -1,4 +1,4 @@
-// Replays as tests: of one schedule or of many, for people, machines (--json) and what runs tests (JUnit, TAP).
+// Replays as tests, for one or many schedules: as text, as JSON (--json) and for test tools (JUnit, TAP).
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace rose::report {
 
 enum class Outcome {
   passed,
-  flaky,  // quarantined: told, no failure
+  flaky,  // quarantined: reported but not a failure
   inconclusive,
   failed,
   broken,  // its runs could not be made
@@ -21,7 +21,7 @@ enum class Outcome {
 
 struct SuiteEntry {
   std::string name;
-  ReplayReport report;  // its paths and schedule are set also when it is broken
+  ReplayReport report;  // paths and schedule are set even if it is broken
   std::optional<Error> error;
 
   [[nodiscard]] Outcome outcome() const;
@@ -34,22 +34,22 @@ struct SuiteReport {
   double seconds = 0;
 
   [[nodiscard]] int count(Outcome outcome) const;
-  // One failure fails the suite; an entry that could not tell leaves it inconclusive.
+  // A single failure fails the suite; otherwise an undecided entry makes it inconclusive.
   [[nodiscard]] schedule::Verdict verdict() const;
-  // 0: all passed or are flaky; of several that did not, the first of: 70, 3, 2 (broken), 1 (failed), 4 (inconclusive).
+  // 0 if all passed or are flaky; otherwise the first that applies: 70, 3, 2 (broken), 1 (failed), 4 (inconclusive).
   [[nodiscard]] int exit_code() const;
 };
 
 [[nodiscard]] std::string suite_json(const SuiteReport& report);
-// A line each, in full what did not pass, a closing line.
+// One line each, details for those that did not pass, and a final line.
 [[nodiscard]] std::string suite_text(const SuiteReport& report);
 
-// A test suite for each schedule: one test case for the schedule, which decides, and one a run. A run that went
-// otherwise than most is a failure only when the schedule's rate is.
+// A test suite per schedule, with one test case for the schedule, which decides, and one per run. A run with an
+// unwanted outcome is a failure only if the schedule fails.
 [[nodiscard]] std::string replay_junit(const ReplayReport& report);
 [[nodiscard]] std::string suite_junit(const SuiteReport& report);
 
-// Test Anything Protocol, version 14: a line each; what is flaky is marked TODO, which does not count as a failure.
+// Test Anything Protocol, version 14, one line each. Flaky tests are marked TODO, which does not count as a failure.
 [[nodiscard]] std::string replay_tap(const ReplayReport& report);
 [[nodiscard]] std::string suite_tap(const SuiteReport& report);
 

@@ -23,14 +23,14 @@ using trace::Trace;
 
 namespace {
 
-// In units of the SVG's view box. The script on the page knows kLeft and kPlot too (page.js).
+// In units of the SVG's view box. The page's script uses the values of kLeft and kPlot too (page.js).
 constexpr double kWidth = 1200;
 constexpr double kLeft = 150;
 constexpr double kPlot = 1040;
 constexpr double kTick = 1.6;  // width of an instant
 constexpr double kRow = 17;
 constexpr double kLaneGap = 6;
-constexpr double kLetter = 6.1;  // about the width of a letter of a label
+constexpr double kLetter = 6.1;  // average width of a character in a label
 constexpr std::size_t kMostLanes = 40;
 constexpr std::size_t kMostMoments = 400;
 constexpr std::size_t kMostFaultRows = 12;
@@ -41,7 +41,7 @@ enum Row : int { kProcess, kSilence, kFailure, kFunction, kChange, kRows };
 
 struct RowStyle {
   std::string_view style, label, one, many,
-      colour;  // the colour stands in for the style sheet where that is not obeyed
+      colour;  // used if the style sheet is not applied
 };
 constexpr std::array<RowStyle, kRows> kRowStyles = {
     {{"ps", "process", "process event", "process events", "#a3277c"},
@@ -74,7 +74,7 @@ std::string grouped(std::uint64_t n) {
   return digits;
 }
 
-// What of an event makes it equal to another when several share a mark.
+// Events with equal keys are combined when they share a mark.
 std::uint64_t kind_key(const Event& e, std::size_t source) {
   std::uint64_t hash = 1469598103934665603ULL;
   const auto mix = [&](std::uint64_t value) { hash = (hash ^ value) * 1099511628211ULL; };
@@ -94,17 +94,17 @@ struct Reference {
 
 // Events of one lane and row that share a mark.
 struct Cell {
-  std::uint32_t first = 0;  // into the group's events
-  std::uint32_t last = 0;   // included
+  std::uint32_t first = 0;  // index in the group's events
+  std::uint32_t last = 0;   // inclusive
   std::int64_t begin_ns = 0, end_ns = 0;
 };
 
 struct Group {
-  std::vector<Reference> events;  // by time
+  std::vector<Reference> events;  // sorted by time
   std::vector<Cell> cells;
 };
 
-// Rows of things with labels, so that those do not cover each other.
+// Arranges labelled items in rows so that labels do not overlap.
 class Shelf {
  public:
   explicit Shelf(std::size_t most) : most_(most) {}
@@ -141,7 +141,7 @@ struct PlacedMoment {
   const Moment* moment = nullptr;
   std::size_t lane = 0;
   std::size_t row = 0;
-  bool flipped = false;  // its label stands before it
+  bool flipped = false;  // its label is to the left of it
 };
 
 class Drawing {
@@ -187,7 +187,7 @@ class Drawing {
   std::size_t lane(const std::string& name) {
     if (const auto known = lane_of_.find(name); known != lane_of_.end()) return known->second;
     if (lanes_.size() >= kMostLanes) {
-      // Few clusters are that large; a hostile dump may name a million nodes.
+      // Clusters are rarely that large, but a hostile dump may name a million nodes.
       if (lanes_.size() == kMostLanes) lanes_.emplace_back();
       ++other_nodes_;
       lanes_.back().name = fmt::format("{} more", grouped(other_nodes_));
@@ -232,9 +232,9 @@ class Drawing {
 
   const Event& event(const Reference& r) const { return panel_.sources[r.source].trace->events[r.index]; }
 
-  // --- fewer marks
+  // Reducing the number of marks
 
-  // Processes and silences are few and matter most: what a flood of calls needs does not take theirs.
+  // Processes and silences are few and matter most, so they keep their marks if there are many calls.
   void thin() {
     const std::size_t quarter = options_.marks / 4;
     thin({kProcess, kSilence}, quarter);
@@ -275,7 +275,7 @@ class Drawing {
     return count;
   }
 
-  // `bins` 0: every event has its own.
+  // `bins` 0: one cell per event.
   void cells(std::initializer_list<Row> rows, int bins) {
     for (Lane& one : lanes_)
       for (const Row row : rows) {
@@ -299,7 +299,7 @@ class Drawing {
       }
   }
 
-  // --- where things are
+  // Layout
 
   void place_moments() {
     for (const Moment& moment : panel_.moments) {
@@ -363,7 +363,7 @@ class Drawing {
     bottom_ = std::max(y, top_ + kRow);
   }
 
-  // --- the words
+  // Texts
 
   std::string description() const {
     std::uint64_t events = 0;
@@ -376,7 +376,7 @@ class Drawing {
                                    moment_text(stretch_.from_ns), moment_text(stretch_.to_ns), grouped(marks));
     if (before_ + after_ > 0)
       text += fmt::format("; {} events before and {} after this stretch", grouped(before_), grouped(after_));
-    return text + ". The table below it has what matters, in order.";
+    return text + ". The table below it lists the most important ones in order.";
   }
 
   std::string describe_event(const Reference& r) const {
@@ -406,7 +406,8 @@ class Drawing {
       if (e.tid != 0 || e.pid != 0)
         text += fmt::format("\npid {}{}", e.pid, e.tid != 0 && e.tid != e.pid ? fmt::format(" tid {}", e.tid) : "");
     } else {
-      std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint32_t>> kinds;  // how many; the first of them
+      // count; index of the first one
+      std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint32_t>> kinds;
       std::uint64_t all = 0;
       for (std::uint32_t i = cell.first; i <= cell.last; ++i) {
         const Event& e = event(group.events[i]);
@@ -434,7 +435,7 @@ class Drawing {
     return escaped;
   }
 
-  // --- drawing
+  // Drawing
 
   void definitions() {
     const int n = options_.number;
@@ -489,7 +490,7 @@ class Drawing {
 
   void axis() {
     out_ += fmt::format("<g class=\"axis\" data-top=\"{:.1f}\" data-bottom=\"{:.1f}\">", top_, bottom_);
-    // About ten, at round times. The script draws them anew when the view changes.
+    // About ten ticks at round times. The script redraws them when the view changes.
     const double length = seconds(stretch_.length());
     double step = std::pow(10.0, std::floor(std::log10(length / 10)));
     for (const double factor : {2.0, 2.5, 2.0})
@@ -587,7 +588,7 @@ class Drawing {
                         (worst.flags & trace::kMain) == 0 ? " opacity=\".55\"" : "", title);
   }
 
-  // Helper processes come and go; the node's main process matters.
+  // Helper processes start and end often; the node's main process matters.
   static std::string_view injected_style(std::string_view ours, bool helper) {
     if (!helper) return ours;
     return ours.empty() ? " class=\"helper\"" : " class=\"inj helper\"";
@@ -697,7 +698,7 @@ Stretch extent(const Panel& panel) {
 
 namespace {
 
-// 0: no key moment. Helper processes come and go.
+// 0: not a key moment. Helper processes are not, because they start and end often.
 int key_rank(const Event& e) {
   if (e.type == EventType::nd) return 3;
   if (e.type != EventType::ps) return 0;
@@ -724,7 +725,7 @@ std::vector<KeyMoment> key_moments(const Panel& panel, const TimelineOptions& op
     all.push_back({boundary.at_ns, "", boundary.alarm ? "oracle" : "workload", boundary.label});
   left_out = all.size() > most ? all.size() - most : 0;
   all.resize(std::min(all.size(), most));
-  // Ends and pauses before starts before silences, so that a flood of one does not take the place of the other.
+  // Ends and pauses first, then starts, then silences, so that many of one kind do not displace the others.
   for (int rank = 1; rank <= 3; ++rank)
     for (const Source& source : panel.sources) {
       std::map<trace::StringId, std::string> names;

@@ -1,5 +1,5 @@
-// What happened on each node, as inline SVG on one time axis: a trace's events thinned to a bounded number of marks
-// (counted, never dropped silently), and what a run or a diagnosis adds to them.
+// Draws what happened on each node as inline SVG with a common time axis: a trace's events, reduced to a limited number
+// of marks (combined and counted, never silently dropped), and the moments that a run or a diagnosis adds.
 #pragma once
 
 #include <cstddef>
@@ -15,21 +15,21 @@ namespace rose::report {
 enum class MomentKind {
   fault,      // injected, or suspected in the incident
   condition,  // met
-  step,       // of the story that is told
+  step,       // of the story
 };
 
-// What is not an event of the trace. Times are nanoseconds since the panel's zero.
+// An item that is not an event of the trace. Times are in nanoseconds relative to the panel's zero.
 struct Moment {
   MomentKind kind = MomentKind::fault;
-  std::string node;  // a lane's name; "": the first lane
+  std::string node;  // name of a lane; "": the first lane
   std::int64_t begin_ns = 0;
-  std::int64_t end_ns = 0;  // <= begin_ns: a point
-  bool open = false;        // it went on to the end of the stretch shown
-  std::string label;        // stands beside the mark; short
-  std::string text;         // the whole of it
+  std::int64_t end_ns = 0;  // <= begin_ns: an instant
+  bool open = false;        // continues to the end of the range
+  std::string label;        // short text beside the mark
+  std::string text;         // full text
 };
 
-// Through all lanes: the workload began, the oracle found the bug.
+// A line through all lanes: the start of the workload, the oracle's hit.
 struct Boundary {
   std::int64_t at_ns = 0;
   std::string label;
@@ -38,7 +38,7 @@ struct Boundary {
 
 struct Source {
   const trace::Trace* trace = nullptr;
-  // The lane of an event; asked once for each name of the trace. By default the event's node.
+  // The lane of an event; called once for each name in the trace. By default the event's node.
   std::function<std::string(const trace::Event&)> node;
 };
 
@@ -46,7 +46,7 @@ struct Panel {
   std::string title;
   std::string note;  // "aligned at the first fault", ...
   std::vector<Source> sources;
-  std::int64_t zero_ns = 0;  // wall clock of its time zero
+  std::int64_t zero_ns = 0;  // wall clock at its time zero
   std::vector<Moment> moments;
   std::vector<Boundary> boundaries;
 };
@@ -58,31 +58,32 @@ struct Stretch {
 };
 
 struct TimelineOptions {
-  std::vector<std::string> lanes;  // these first, also when nothing happened on them
-  Stretch stretch;                 // of all panels, so that their axes are aligned
-  std::size_t marks = 3000;        // at most, of events in one panel
-  std::size_t text = 400'000;      // bytes of words on marks in one panel; then only counts
-  int number = 0;                  // of the panel in its page: makes ids unique
+  std::vector<std::string> lanes;  // these come first, even without events
+  Stretch stretch;                 // the same for all panels, so that their axes are aligned
+  std::size_t marks = 3000;        // limit per panel
+  std::size_t text = 400'000;      // bytes of text on marks per panel; above that, only counts
+  int number = 0;                  // number of the panel in its page, for unique ids
 };
 
 // From the panel's first to its last event, moment or boundary.
 [[nodiscard]] Stretch extent(const Panel& panel);
 
-// The <svg> of one panel.
+// The <svg> element of one panel.
 [[nodiscard]] std::string timeline_svg(const Panel& panel, const TimelineOptions& options);
 
-// The same in words, for who does not see it: what matters, in order. HTML table rows.
+// The same information as text for readers who cannot see the chart: the most important moments in order, as table
+// rows.
 struct KeyMoment {
   std::int64_t at_ns = 0;
   std::string node;
   std::string kind;  // "fault", "condition", "process", "silence", "oracle"
   std::string text;
 };
-// At most `most`; `left_out` is how many more there are.
+// At most `most`; `left_out` is the number of further ones.
 [[nodiscard]] std::vector<KeyMoment> key_moments(const Panel& panel, const TimelineOptions& options, std::size_t most,
                                                  std::size_t& left_out);
 
-// "+1.234567 s", "-0.5 s": as precise as given, no zeros at the end.
+// "+1.234567 s", "-0.5 s": with the given precision, without trailing zeros.
 [[nodiscard]] std::string moment_text(std::int64_t ns);
 
 }  // namespace rose::report

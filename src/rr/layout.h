@@ -1,6 +1,6 @@
-// The form of a recording: a head of one page, then a ring of records. Written by the library into memory that is
-// mapped from the file, read by reading.h. Positions grow for ever; a record lies at its position modulo the ring's
-// size and may go on at the ring's beginning.
+// The format of a recording: a header of one page, then a ring of records. The library writes it to memory mapped from
+// the file; reading.h reads it. Positions only increase: a record is stored at its position modulo the ring size and
+// may wrap around.
 #pragma once
 
 #include <atomic>
@@ -13,47 +13,49 @@ inline constexpr char kMagic[8] = {'R', 'O', 'S', 'E', 'R', 'E', 'C', '\n'};
 inline constexpr std::uint32_t kVersion = 1;
 inline constexpr std::size_t kHeadBytes = 4096;
 inline constexpr std::size_t kSegments = 64;
-inline constexpr std::uint64_t kLeastRing = 64 << 10;  // both are powers of two, and so is every size between them
+inline constexpr std::uint64_t kLeastRing = 64 << 10;  // powers of two; every size between them must be one too
 inline constexpr std::uint64_t kMostRing = std::uint64_t{4} << 30;
 inline constexpr std::size_t kMostKey = 255;
-inline constexpr std::size_t kWholeCompared = 64;  // bytes; of more, a Digest is kept
+inline constexpr std::size_t kWholeCompared = 64;  // in bytes; for longer data a Digest is stored
 
 struct FileHead {
   char magic[8];  // written last
   std::uint32_t version;
-  std::uint32_t head_bytes;  // where the ring begins
+  std::uint32_t head_bytes;  // offset of the ring
   std::uint64_t ring_bytes;
-  std::uint64_t salt;  // goes into every checksum: bytes of another recording inside of a record are none of this one's
+  // part of every checksum, so that bytes of another recording are never taken for a record of this one
+  std::uint64_t salt;
   std::int64_t began_ns;  // wall clock
   std::uint32_t pid;
   std::uint32_t pad;
-  char node[64];  // ROSE_NODE, "" without; these end with 0
+  char node[64];  // ROSE_NODE, or ""; all strings end with NUL
   char host[64];
-  char program[256];  // what /proc/self/exe led to
+  char program[256];  // target of /proc/self/exe
   char pad2[2048 - 48 - 384];
-  alignas(64) std::atomic<std::uint64_t> reserved;  // the position of the next record; adding to it gives a record its
-                                                    // place in the order
-  alignas(64) std::atomic<std::uint64_t> lost;      // records that were given up
-  // Bytes of finished records in each 64th of the ring, over all rounds: it is written to again only once all of the
-  // last round are finished, and a hole in it is a call that never returned only if nothing is missing from the count.
+  // Position of the next record. Adding to it assigns a record its place in the order.
+  alignas(64) std::atomic<std::uint64_t> reserved;
+  alignas(64) std::atomic<std::uint64_t> lost;  // records that could not be written
+  // Bytes of completed records in each 64th of the ring, over all rounds. A segment is reused only when all its records
+  // of the previous round are complete. At the end, a gap means a call that never returned, provided that the count
+  // does not show missing bytes.
   alignas(64) std::atomic<std::uint64_t> finished[kSegments];
   char pad3[kHeadBytes - 2048 - 128 - 8 * kSegments];
 };
 static_assert(sizeof(FileHead) == kHeadBytes && std::atomic<std::uint64_t>::is_always_lock_free);
 
 enum class Kind : std::uint8_t { value = 1, lock = 2, compare = 3, checkpoint = 4, end = 5 };
-enum Flags : std::uint16_t { kDigest = 1 };  // a Digest stands for the data
+enum Flags : std::uint16_t { kDigest = 1 };  // a Digest is stored instead of the data
 
 struct RecordHead {
-  std::uint32_t sum;    // of all behind it; stored last. 0: not finished
-  std::uint32_t bytes;  // of the record with this head, a multiple of 8
+  std::uint32_t sum;    // checksum of everything after it; written last. 0: incomplete
+  std::uint32_t bytes;  // of the record including this header, a multiple of 8
   std::uint64_t position;
-  std::int64_t time_ns;  // wall clock, to some milliseconds
-  std::uint32_t thread;  // the kernel's id
+  std::int64_t time_ns;  // wall clock with a resolution of a few milliseconds
+  std::uint32_t thread;  // kernel thread id
   std::uint16_t flags;
   Kind kind;
   std::uint8_t key_bytes;
-  std::uint32_t data_bytes;  // what is kept; it stands behind the key
+  std::uint32_t data_bytes;  // stored bytes, which follow the key
   std::uint32_t pad;
 };
 static_assert(sizeof(RecordHead) == 40);
@@ -67,7 +69,7 @@ inline std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
   hash = (hash ^ word) * 0x9e3779b97f4a7c15U;
   return hash ^ (hash >> 32);
 }
-// `bytes` of any length; the last word is filled with zeros.
+// `bytes` may have any value; the last word is padded with zeros.
 inline std::uint64_t hash_of(const void* data, std::size_t bytes, std::uint64_t hash) {
   const char* at = static_cast<const char*>(data);
   for (; bytes >= 8; at += 8, bytes -= 8) {
@@ -79,7 +81,7 @@ inline std::uint64_t hash_of(const void* data, std::size_t bytes, std::uint64_t 
   if (bytes != 0) std::memcpy(&word, at, bytes);
   return mixed(mixed(hash, word), bytes);
 }
-// Of a record that is whole in memory.
+// For a record that is contiguous in memory.
 inline std::uint32_t sum_of(const RecordHead* record, std::uint64_t salt) {
   const std::uint64_t hash =
       hash_of(reinterpret_cast<const char*>(record) + sizeof record->sum, record->bytes - sizeof record->sum, salt);

@@ -1,4 +1,4 @@
-// What programs call (rose_rr.h): off, recording or replaying, as the environment says.
+// The functions that programs call (rose_rr.h). The environment selects off, recording or replaying.
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -31,14 +31,14 @@ int rose_rr_mode_ = 0;
 namespace rose::rr {
 namespace {
 
-// rose_rr_mode_. The file is opened by the first call: a daemon may have forked until then.
+// Values of rose_rr_mode_. The first call opens the file, because a daemon may fork before that.
 enum Mode : int { off = 0, undecided = 1, recording = 2, replaying = 3 };
 
 constinit Ring ring;
 constinit Play play;
 pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 std::atomic<std::uint64_t> last_checkpoint = UINT64_MAX;
-char folder_at_start[4096];  // relative names start where the program was started
+char folder_at_start[4096];  // base for relative names, in case the program changes its directory
 
 void warn(const char* format, ...) __attribute__((format(printf, 1, 2)));
 void warn(const char* format, ...) {
@@ -53,7 +53,7 @@ void warn(const char* format, ...) {
 void set_mode(Mode mode) { __atomic_store_n(&rose_rr_mode_, static_cast<int>(mode), __ATOMIC_RELEASE); }
 Mode mode_now() { return static_cast<Mode>(__atomic_load_n(&rose_rr_mode_, __ATOMIC_ACQUIRE)); }
 
-// "16MiB": bytes, rounded up to what a ring may have. 0: it is none.
+// Parses "16MiB" and rounds up to a valid ring size. 0 if it is not a size.
 std::uint64_t window_bytes(const char* text) {
   char* end = nullptr;
   errno = 0;
@@ -70,7 +70,7 @@ std::uint64_t window_bytes(const char* text) {
   return ring_bytes;
 }
 
-// The number that stands in `name` for the %n between `before` and `behind`; 0: none.
+// The number in `name` that stands for %n between `before` and `behind`; 0 if there is none.
 unsigned long number_in(const char* name, std::string_view before, std::string_view behind) {
   const std::string_view text(name);
   if (text.size() <= before.size() + behind.size() || std::memcmp(name, before.data(), before.size()) != 0 ||
@@ -109,7 +109,7 @@ class Folder {
   int fd_;
 };
 
-// `given` with %p and %n replaced; opens what is made of it.
+// Replaces %p and %n in `given` and opens that file.
 bool open_recording(const char* given) {
   char path[4096], why[256] = "";
   std::size_t at = 0, number_at = SIZE_MAX, slash = SIZE_MAX;
@@ -138,20 +138,20 @@ bool open_recording(const char* given) {
   for (std::size_t i = 0; i < at; ++i)
     if (path[i] == '/') slash = i;
   if (number_at != SIZE_MAX && slash != SIZE_MAX && number_at <= slash) {
-    warn("ROSE_RR=record:%s: %%n may stand in the file's name only, not in a folder's; nothing is recorded", given);
+    warn("ROSE_RR=record:%s: %%n is possible in the file's name only, not in a folder's; nothing is recorded", given);
     return false;
   }
   const char* text = std::getenv("ROSE_RR_WINDOW");
   const std::uint64_t bytes = text == nullptr || *text == '\0' ? 16 << 20 : window_bytes(text);
   if (bytes == 0) {
-    warn("ROSE_RR_WINDOW='%s' is no size from 64KiB to 4GiB, such as 16MiB; nothing is recorded", text);
+    warn("ROSE_RR_WINDOW='%s' is not a size from 64KiB to 4GiB, such as 16MiB; nothing is recorded", text);
     return false;
   }
   text = std::getenv("ROSE_RR_KEEP");
   char* end = nullptr;
   const unsigned long keep = text == nullptr || *text == '\0' ? 8 : std::strtoul(text, &end, 10);
   if (keep == 0 || keep > 1'000'000 || (end != nullptr && *end != '\0')) {
-    warn("ROSE_RR_KEEP='%s' is no number from 1 on; nothing is recorded", text);
+    warn("ROSE_RR_KEEP='%s' is not a number from 1; nothing is recorded", text);
     return false;
   }
   char folder_name[4096] = ".";
@@ -169,7 +169,7 @@ bool open_recording(const char* given) {
   if (number_at == SIZE_MAX) {
     if (ring.create(folder.fd(), name, bytes, node == nullptr ? "" : node, why, sizeof why)) return true;
     warn("%s %s; nothing is recorded%s", path, why,
-         errno == EEXIST ? " (with %n in its name each process life has its own)" : "");
+         errno == EEXIST ? " (with %n in its name, each process gets its own)" : "");
     return false;
   }
   const std::string_view before(name, static_cast<std::size_t>(path + number_at - name)), behind(path + number_at);
@@ -196,13 +196,13 @@ bool open_recording(const char* given) {
   return false;
 }
 
-// The place of a crash in the recorded order is behind all that the other threads had recorded by then.
+// In the recorded order, a crash comes after everything that other threads had recorded.
 void before_death(int signal) {
   play.wait_before_death();
   struct sigaction plain{};
   plain.sa_handler = SIG_DFL;
   ::sigaction(signal, &plain, nullptr);
-  // A fault happens again when this returns, abort() tries again; a signal that was sent is sent again.
+  // A fault occurs again when this returns, and abort() raises its signal again. Other signals are sent again here.
   ::raise(signal);
 }
 
@@ -213,7 +213,7 @@ void open_replay(const char* path) {
     char* end = nullptr;
     patience = std::strtod(text, &end);
     if (end == text || (*end != '\0' && std::strcmp(end, "s") != 0) || !(patience >= 0.5 && patience <= 86400)) {
-      warn("ROSE_RR_PATIENCE='%s' is no time from 0.5s to 86400s", text);
+      warn("ROSE_RR_PATIENCE='%s' is not a time from 0.5s to 86400s", text);
       ::_exit(2);
     }
   }
@@ -274,7 +274,7 @@ __attribute__((destructor)) void unloading() {
   set_mode(off);
 }
 
-// Keys are the program's own words: a wrong one is a mistake in its code, and no reason to end it.
+// Keys are chosen by the program: an invalid one is a bug in it, but no reason to end it.
 std::string_view checked(const char* key) {
   const std::size_t length = key == nullptr ? 0 : ::strnlen(key, kMostKey + 1);
   if (length != 0 && length <= kMostKey) return {key, length};
@@ -343,7 +343,7 @@ ROSE_RR_API int rose_rr_checkpoint_due(const char* key) {
   const Mode mode = now();
   if (mode == replaying) return play.checkpoint_due(checked(key)) ? 1 : 0;
   if (mode != recording) return 0;
-  // A quarter of the window: whatever is overwritten, the oldest of three others is still there.
+  // At most a quarter of the window between checkpoints: however much is overwritten, one of the last three remains.
   const std::uint64_t last = last_checkpoint.load(std::memory_order_relaxed);
   return last == UINT64_MAX || ring.reserved() - last > ring.bytes() / 4 ? 1 : 0;
 }

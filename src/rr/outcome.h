@@ -1,5 +1,5 @@
-// What a replay comes to, in a page that the replayed process maps (ROSE_RR_OUTCOME) and `rose replay` reads: a process
-// that dies says how far it came. Texts end with 0.
+// The result of a replay, in a page that the replayed process maps (ROSE_RR_OUTCOME) and `rose replay` reads, so that
+// it also survives a crash of the process. Strings end with NUL.
 #pragma once
 
 #include <atomic>
@@ -12,15 +12,15 @@ enum class State : std::uint32_t { absent = 0, playing = 1, replayed = 2, diverg
 
 struct Outcome {
   std::uint32_t version;
-  std::atomic<State> state;  // written behind all else
+  std::atomic<State> state;  // written last
   std::atomic<std::uint32_t> pid;
   std::atomic<std::uint32_t> divergences;
   std::atomic<std::uint64_t> taken;
   std::uint64_t total;
-  std::uint64_t position;  // of the record that was not met, in bytes of the recording
+  std::uint64_t position;  // of the record that was not reached, in bytes of the recording
   char key[256];           // its key
   char expected[512], got[512];
-  char message[512];  // refused: why
+  char message[512];  // refused: the reason
 };
 static_assert(sizeof(Outcome) <= 4096);
 

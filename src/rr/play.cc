@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <ctime>
 
-// The header's macros are for those who call from outside.
+// Undefine the macros, which are meant for callers outside the library.
 #undef rose_rr_replaying
 
 namespace rose::rr {
@@ -36,7 +36,7 @@ std::uint64_t self() {
 }
 thread_local std::size_t last_taken = SIZE_MAX;  // by this thread
 
-// What may stand in a message: the key's bytes are anybody's.
+// Makes a key printable: it may contain any bytes.
 void put_key(char* to, std::size_t room, std::string_view key) {
   std::size_t at = 0;
   for (const char c : key) {
@@ -53,7 +53,7 @@ bool fits(std::string_view pattern, std::string_view key) {
   return key.size() >= pattern.size() && std::memcmp(key.data(), pattern.data(), pattern.size()) == 0;
 }
 
-// What the program printed is to be seen. A stream that another thread holds, perhaps for good, is left alone.
+// Makes the program's output visible. A stream that another thread has locked, possibly forever, is skipped.
 void flush_output() {
   for (std::FILE* stream : {stdout, stderr}) {
     if (::ftrylockfile(stream) != 0) continue;
@@ -62,7 +62,7 @@ void flush_output() {
   }
 }
 
-// Of all its threads.
+// CPU time of all threads.
 std::int64_t cpu_ms() {
   timespec used{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
@@ -111,10 +111,9 @@ void Play::claim(const char* path) {
   if (fd >= 0 && ::fstat(fd, &info) == 0 && info.st_size >= static_cast<off_t>(sizeof(Outcome)))
     page = ::mmap(nullptr, sizeof(Outcome), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (fd >= 0) ::close(fd);
-  if (page == MAP_FAILED)
-    refuse(path, "ROSE_RR_OUTCOME is no page to write the outcome to; it is set by 'rose replay'");
+  if (page == MAP_FAILED) refuse(path, "ROSE_RR_OUTCOME is not a page for the outcome; 'rose replay' sets it");
   auto* outcome = static_cast<Outcome*>(page);
-  // A debugger may start the program again; a helper that the program starts is none of the recording's business.
+  // A debugger may start the program again, but programs that it starts are not part of the recording.
   std::uint32_t before = 0;
   const auto own = static_cast<std::uint32_t>(::getpid());
   while (!outcome->pid.compare_exchange_strong(before, own)) {
@@ -136,13 +135,13 @@ void Play::begin(const char* path, const char* outcome, double patience_s) {
   if (fd < 0) refuse(path, std::strerror(errno));
   struct stat info{};
   alignas(8) static char head[kHeadBytes];
-  const char* why = "it is no regular file";
+  const char* why = "it is not a regular file";
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) refuse(path, why);
   const ssize_t got = ::pread(fd, head, sizeof head, 0);
   const std::uint64_t ring = Reading::ring_bytes(
       head, got < static_cast<ssize_t>(sizeof head) ? 0 : static_cast<std::uint64_t>(info.st_size), &why);
   if (ring == 0) refuse(path, why);
-  // A private copy: the file may change or shrink while it is replayed.
+  // A private copy, because the file may change or shrink during the replay.
   const std::uint64_t file = kHeadBytes + ring;
   void* bytes = ::mmap(nullptr, file + most_record(ring), PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -160,9 +159,8 @@ void Play::begin(const char* path, const char* outcome, double patience_s) {
   if (const char* wrong = reading.open(to, file)) refuse(path, wrong);
   const Facts& facts = reading.facts();
   if (facts.lost != 0)
-    refuse(path,
-           "records were lost while it was made (ROSE_RR_WINDOW was too small for the moment): it cannot be replayed");
-  if (facts.records == 0) refuse(path, "it holds no record");
+    refuse(path, "records were lost during recording (ROSE_RR_WINDOW was too small): it cannot be replayed");
+  if (facts.records == 0) refuse(path, "it contains no record");
   if (!load(reading))
     refuse(path,
            "its beginning was overwritten, and no checkpoint is left to start from: record with a larger "
@@ -192,11 +190,11 @@ bool Play::load(Reading& reading) {
   }
   must_restore_ = facts.overwritten;
   if (facts.overwritten && count_ == 0) return false;
-  // From the back: the last one seen of each thread.
+  // From the end: the index of the next record of each thread.
   std::size_t slots = 16;
   while (slots < 2 * count_) slots *= 2;
   struct Seen {
-    std::uint32_t thread, index;  // index + 1; 0: free
+    std::uint32_t thread, index;  // index + 1; 0: unused
   };
   auto* seen = static_cast<Seen*>(std::calloc(slots, sizeof(Seen)));
   if (seen == nullptr) return false;
@@ -212,7 +210,7 @@ bool Play::load(Reading& reading) {
 }
 
 bool Play::start_thread(void* (*run)(void*), void* argument) {
-  // The program's signals are for its own threads.
+  // The program's signals must be delivered to its own threads.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -223,8 +221,7 @@ bool Play::start_thread(void* (*run)(void*), void* argument) {
   return started;
 }
 
-// ---- Turns. Everything below is called with the lock held, unless it takes it
-// ----------------------------------------------------
+// Turns. The functions below must be called with the lock held unless they take it.
 
 void Play::expect_text(char* text, std::size_t room) const {
   const std::size_t next = next_;
@@ -253,7 +250,7 @@ void Play::diverge(const char* expected, const char* got) {
   out.state.store(State::diverged);
   std::fprintf(stderr, "rose-rr: diverged at record %zu of %zu: expected %s, got %s\n", next + 1, count_, expected,
                got);
-  rose_rr_diverged();  // for breakpoints
+  rose_rr_diverged();  // a hook for breakpoints
   flush_output();
   ::_exit(1);
 }
@@ -273,7 +270,7 @@ void Play::advance() {
   dispatch();
 }
 
-// Who calls again has done what followed from the last record.
+// The calling thread has processed its previous record.
 void Play::finish() {
   if (finishing_) return;
   finishing_ = true;
@@ -354,7 +351,7 @@ void Play::compare(Kind kind, std::string_view key, const void* data, std::size_
     const char* now = static_cast<const char*>(data);
     std::size_t differs = 0;
     while (differs < size && differs < record.data.size() && record.data[differs] == now[differs]) ++differs;
-    // From the first byte that differs on.
+    // Shows the bytes from the first difference on.
     const auto some = [&](char* text, std::size_t room, std::string_view bytes) {
       std::size_t at = static_cast<std::size_t>(std::snprintf(text, room, "%s '%s' of %zu bytes, from byte %zu on",
                                                               kind_name(kind), quoted, bytes.size(), differs));
@@ -397,8 +394,7 @@ bool Play::restore(std::string_view key, const void** data, std::size_t* size) {
   return true;
 }
 
-// ---- Messages from outside
-// -------------------------------------------------------------------------------------------------------
+// Messages from outside
 
 void Play::reproducer(std::string_view key, rose_rr_function function, void* context) {
   auto* made = static_cast<Reproducer*>(std::calloc(1, sizeof(Reproducer)));
@@ -422,7 +418,7 @@ void Play::dispatch(bool at_once) {
   for (Worker* worker = workers_; worker != nullptr; worker = worker->next) {
     if (!worker->busy) free = worker;
     else if (records_[worker->item].key == records_[next].key && !at_once)
-      return;  // in its turn, when that one returns
+      return;  // delivered when the earlier call returns
   }
   if (free == nullptr) {
     char got[200];
@@ -436,7 +432,7 @@ void Play::dispatch(bool at_once) {
       free->given = PTHREAD_COND_INITIALIZER;
     }
     if (free == nullptr || !start_thread(work, free))
-      diverge("a thread for one more message", "none: the system gives no more");
+      diverge("a thread for one more message", "the system provides no more threads");
     free->next = workers_;
     workers_ = free;
     ++worker_count_;
@@ -468,8 +464,7 @@ void* Play::work(void* argument) {
   }
 }
 
-// ---- The end
-// ---------------------------------------------------------------------------------------------------------------------
+// The end
 
 void Play::at_end(void (*function)(void*), void* context) {
   const Locked locked(lock_);
@@ -511,8 +506,8 @@ void Play::wait_before_death() {
   }
 }
 
-// Patience is counted in ticks that passed here and in which the process was idle: one that a debugger stops, or that
-// computes, is not stuck.
+// Patience is measured in ticks in which this thread ran and the process used no CPU time, so that a process that
+// computes, or that a debugger has stopped, is not considered stuck.
 void* Play::watch(void* argument) {
   Play& play = *static_cast<Play*>(argument);
   double idle = 0;
@@ -533,8 +528,8 @@ void* Play::watch(void* argument) {
     used = now_used;
     if (play.next_ != seen) idle = 0;
     else idle += (busy ? 0.1 : 1.0) * kTickMs / 1000;
-    // The function that was called with the key's last message may wait for a lock whose holder waits for this one's
-    // turn. It had made all of its records.
+    // The function that received the key's last message may be waiting for a lock whose holder waits for this message.
+    // It has already written all its records, so the next message may be delivered concurrently.
     if (play.next_ == seen && idle >= 2.0 * kTickMs / 1000) play.dispatch(true);
     seen = play.next_;
     const bool stuck = idle >= play.patience_s_ && !play.gone_;

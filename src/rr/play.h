@@ -1,5 +1,5 @@
-// Replaying: hands recorded bytes out in recorded order, holds back calls that come too early, brings messages in, and
-// ends the process when what it does is not what was recorded.
+// Replays a recording: supplies recorded bytes in the recorded order, delays calls that come too early, delivers
+// messages, and ends the process when it diverges.
 #pragma once
 
 #include <pthread.h>
@@ -15,9 +15,9 @@ namespace rose::rr {
 
 class Play {
  public:
-  // Ends the process with status 2 when `path` cannot be replayed.
+  // Ends the process with status 2 if `path` cannot be replayed.
   void begin(const char* path, const char* outcome, double patience_s);
-  // False: another process replays already; this one goes on without.
+  // False if another process already replays this recording; this one then runs normally.
   [[nodiscard]] bool is_ours() const { return ours_; }
 
   std::size_t take(Kind kind, std::string_view key, void* data, std::size_t size, std::size_t room, bool sized);
@@ -28,8 +28,8 @@ class Play {
   bool restore(std::string_view key, const void** data, std::size_t* size);
   void at_end(void (*function)(void*), void* context);
   void end();      // rose_rr_end()
-  void exiting();  // exit() runs
-  // From a handler of fatal signals: until all is replayed or nothing moves any more.
+  void exiting();  // called by exit()
+  // Called in a handler of fatal signals: waits until everything was replayed or there is no more progress.
   void wait_before_death();
 
  private:
@@ -53,14 +53,14 @@ class Play {
   pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t watch_ = PTHREAD_COND_INITIALIZER;
   Record* records_ = nullptr;
-  std::uint32_t* following_ = nullptr;  // the next record of the same recorded thread; count_: none
+  std::uint32_t* following_ = nullptr;  // next record of the same recorded thread; count_: none
   std::size_t count_ = 0;
   std::atomic<std::size_t> next_ = 0;
-  bool ended_ = false;  // the recorded process ended on purpose: this one will, too
+  bool ended_ = false;  // the recorded process ended on purpose, and so will this one
   bool must_restore_ = false;
   bool ours_ = true;
   bool finishing_ = false, gone_ = false;
-  std::size_t dispatched_ = SIZE_MAX;  // the record that a reproducer was called with last
+  std::size_t dispatched_ = SIZE_MAX;  // the last record for which a reproducer was called
   std::uint64_t taker_ = 0;            // the thread that took the last one
   Waiter* waiters_ = nullptr;
   Worker* workers_ = nullptr;

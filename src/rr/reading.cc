@@ -3,7 +3,7 @@
 namespace rose::rr {
 namespace {
 
-// The head lies in bytes of anybody's: read by copying. Offsets as in FileHead.
+// Reads a field of the header, at an offset as in FileHead, by copying, because the bytes may be misaligned.
 template <typename T>
 T field(const char* bytes, std::size_t offset) {
   T value;
@@ -81,7 +81,8 @@ bool Reading::at(std::uint64_t position, Record& record) const {
     return false;
   if (head.kind < Kind::value || head.kind > Kind::end || (head.flags & ~kDigest) != 0) return false;
   if ((head.flags & kDigest) != 0 && head.data_bytes != sizeof(Digest)) return false;
-  // Heads that lie in wait, each for a sum over much: nobody but an attacker makes more than a few.
+  // A hostile file may contain many headers that each demand a checksum over much data. A valid one contains few of
+  // them.
   if (wasted_ > 4 * facts_.ring_bytes) return false;
   if (sum_of(reinterpret_cast<const RecordHead*>(bytes), facts_.salt) != head.sum) {
     wasted_ += head.bytes;
@@ -97,7 +98,7 @@ bool Reading::at(std::uint64_t position, Record& record) const {
   return true;
 }
 
-// The first record at or behind `position`; `reserved` when there is none. A record says itself where it belongs.
+// The first record at or after `position`, or `reserved` if there is none. A record contains its own position.
 std::uint64_t Reading::find(std::uint64_t position) const {
   Record ignored;
   while (position < facts_.reserved && !at(position, ignored)) position += 8;
@@ -115,9 +116,9 @@ bool Reading::next(std::uint64_t& position, Record& record) const {
   return true;
 }
 
-// A hole is a call that had not returned when the process was killed: what it waited for never happened, so the others
-// are replayed without it. If the count of finished bytes says that the hole was a record once, the recording is
-// damaged there, and cut.
+// A gap is a call that had not returned when the process was killed. What it waited for never happened, so the other
+// records are replayed without it. If the count of completed bytes shows that the gap once was a record, the recording
+// is damaged there and everything after it is ignored.
 void Reading::look() {
   const std::uint64_t segment = facts_.ring_bytes / kSegments;
   const std::uint64_t last = facts_.reserved / segment;

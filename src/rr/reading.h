@@ -1,6 +1,5 @@
-// Reading a recording: which records it holds, and where it is cut. Takes whatever bytes a file has: nothing in them is
-// believed before it was checked. It allocates nothing and knows no file: the library reads with it inside of the
-// program, and rose does.
+// Reads a recording: which records it contains and where it ends. The bytes may be hostile: nothing is used before it
+// is checked. Allocates no memory and opens no files, because the library also uses it inside the replayed program.
 #pragma once
 
 #include <cstddef>
@@ -27,26 +26,26 @@ struct Facts {
   std::int64_t began_ns = 0;
   std::uint32_t pid = 0;
   std::string_view node, host, program;
-  std::uint64_t begin = 0;   // position of the first record that is left
-  bool overwritten = false;  // there were earlier ones
-  std::uint64_t end = 0;     // behind the last record that counts
+  std::uint64_t begin = 0;   // position of the first remaining record
+  bool overwritten = false;  // earlier records were overwritten
+  std::uint64_t end = 0;     // position after the last valid record
   std::uint64_t records = 0;
-  std::uint64_t unfinished = 0;  // calls that had not returned when the process was killed, as far as they left a hole
-  bool damaged =
-      false;  // at `end` stands what was finished once and is no longer readable: what follows is not looked at
-  bool ended = false;  // the last record says that the process ended on purpose
+  std::uint64_t unfinished = 0;  // calls that had not returned when the process was killed, as far as they left a gap
+  bool damaged = false;          // a record at `end` was complete but is unreadable now; what follows is ignored
+  bool ended = false;            // the last record shows that the process ended on purpose
 };
 
 class Reading {
  public:
-  // `bytes`: the whole file, with the ring mapped or copied behind it once more, which lets records that go on at the
-  // ring's beginning be whole; see span_bytes(). Null: it is a recording; else why it is none.
+  // `bytes`: the whole file, with the ring mapped or copied a second time after it, so that records that wrap around
+  // are contiguous; see span_bytes(). Returns null, or why it is not a recording.
   const char* open(const char* bytes, std::uint64_t file_bytes);
   [[nodiscard]] const Facts& facts() const { return facts_; }
-  // From `facts().begin` on; false: there is none.
+  // Starts at `facts().begin`. Returns false if there are no more records.
   bool next(std::uint64_t& position, Record& record) const;
 
-  // What `head`, the file's first kHeadBytes, says of it: 0 and `why` when it is no recording or of another version.
+  // The ring size according to `head`, the first kHeadBytes of the file. 0 and `why` if it is not a recording or has
+  // another version.
   static std::uint64_t ring_bytes(const char* head, std::uint64_t file_bytes, const char** why);
 
  private:
@@ -54,7 +53,7 @@ class Reading {
   [[nodiscard]] std::uint64_t find(std::uint64_t position) const;
   void look();
   const char* ring_ = nullptr;
-  mutable std::uint64_t wasted_ = 0;  // bytes summed in vain
+  mutable std::uint64_t wasted_ = 0;  // bytes for which checksums were computed in vain
   Facts facts_;
 };
 

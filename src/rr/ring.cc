@@ -12,12 +12,11 @@
 namespace rose::rr {
 namespace {
 
-#ifndef MADV_POPULATE_WRITE  // Linux 5.14; older ones refuse it
+#ifndef MADV_POPULATE_WRITE  // Linux 5.14; older kernels refuse it
 constexpr int MADV_POPULATE_WRITE = 23;
 #endif
-constexpr std::uint64_t kMostPopulated = 64
-                                         << 20;  // bytes; what is behind them is touched first by whoever comes to it
-constexpr int kPatienceMs = 5000;  // for a thread that was stopped while it wrote, when the ring has gone round
+constexpr std::uint64_t kMostPopulated = 64 << 20;  // in bytes; the pages beyond are faulted in by the first writer
+constexpr int kPatienceMs = 5000;  // wait for a thread that was stopped during a write when the ring has wrapped around
 
 std::int64_t wall_now(clockid_t clock) {
   timespec now{};
@@ -52,15 +51,15 @@ bool Ring::create(int folder, const char* name, std::uint64_t ring_bytes, const 
   const int fd = ::openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) {
     const int err = errno;
-    failed("cannot be made", err, -1);
+    failed("cannot be created", err, -1);
     errno = err;
     return false;
   }
-  ::fchmod(fd, 0600);  // whatever the umask
-  // Room on the disk now: a page that finds none later is SIGBUS.
+  ::fchmod(fd, 0600);  // independent of the umask
+  // Allocate disk space now: if a page cannot be allocated later, a write to it causes SIGBUS.
   const std::uint64_t file = kHeadBytes + ring_bytes;
   if (const int err = ::posix_fallocate(fd, 0, static_cast<off_t>(file)); err != 0)
-    return failed("has no room", err, fd);
+    return failed("cannot be given disk space", err, fd);
   void* all =
       ::mmap(nullptr, kHeadBytes + 2 * ring_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (all == MAP_FAILED) return failed("cannot be mapped", errno, fd);
@@ -74,7 +73,7 @@ bool Ring::create(int folder, const char* name, std::uint64_t ring_bytes, const 
     return failed("cannot be mapped", err, fd);
   }
   ::close(fd);
-  // A page that is touched first while the program serves costs it a fault, and the file system's work.
+  // Fault the pages in now, because a page fault during operation delays the program and involves the file system.
   ::madvise(base, file < kMostPopulated ? file : kMostPopulated, MADV_POPULATE_WRITE);
 
   auto* head = reinterpret_cast<FileHead*>(base);
@@ -97,7 +96,7 @@ bool Ring::create(int folder, const char* name, std::uint64_t ring_bytes, const 
   return true;
 }
 
-// What lay there in the last round must be finished: whoever writes it still would write over us.
+// The records of the previous round in this range must be complete, or their writer would overwrite ours.
 bool Ring::wait_for_room(std::uint64_t from, std::uint64_t to) const {
   for (std::uint64_t n = from / segment_; n <= (to - 1) / segment_; ++n) {
     const std::atomic<std::uint64_t>& finished = head_->finished[n % kSegments];
@@ -121,7 +120,8 @@ bool Ring::append(Kind kind, std::uint16_t flags, Part key, Part data) {
   char* at = ring_ + (position & (bytes_ - 1));
   auto* record = reinterpret_cast<RecordHead*>(at);
   std::atomic_ref<std::uint32_t> sum(record->sum);
-  // Until all is there it has no sum, not even an old one. Who is killed has made his stores in this order.
+  // Clear the checksum first, so that an incomplete record has none, not even an old one. The stores of a killed thread
+  // are visible in program order.
   sum.store(0, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   record->bytes = static_cast<std::uint32_t>(bytes);

@@ -1,5 +1,5 @@
-// Writing a recording: many threads append, none waits for another unless the ring has gone round while that one was
-// writing.
+// Writes a recording. Many threads append, and none waits for another unless the ring has wrapped around to a record
+// that is still being written.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@ struct Part {
 
 class Ring {
  public:
-  // Makes the file (0600, it must be new) and maps it. Else an explanation is put into `why`. `ring_bytes`: a power of
+  // Creates a new file (mode 0600) and maps it. On failure, stores the reason in `why`. `ring_bytes` must be a power of
   // two.
   bool create(int folder, const char* name, std::uint64_t ring_bytes, const char* node, char* why, std::size_t room);
-  // False: it was given up, and the file says so.
+  // Returns false if the record was dropped; the file then contains a mark.
   bool append(Kind kind, std::uint16_t flags, Part key, Part data);
   // The position of the next record.
   [[nodiscard]] std::uint64_t reserved() const { return head_->reserved.load(std::memory_order_relaxed); }
@@ -28,7 +28,7 @@ class Ring {
  private:
   [[nodiscard]] bool wait_for_room(std::uint64_t from, std::uint64_t to) const;
   FileHead* head_ = nullptr;
-  char* ring_ = nullptr;  // mapped twice, one behind the other: what goes on at the beginning is whole in memory
+  char* ring_ = nullptr;  // mapped twice in a row, so that records that wrap around are contiguous in memory
   std::uint64_t bytes_ = 0, segment_ = 0;
 };
 

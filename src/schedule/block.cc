@@ -1,4 +1,4 @@
-// A thread that waits at a place: the keys of block faults read, written, and said in words.
+// Block faults (a thread waits at a location): reads and writes their keys and describes them.
 #include "base/text.h"
 #include "schedule/kinds.h"
 
@@ -22,7 +22,7 @@ void read_block(toml::Table& table, Fault& fault, const std::function<void(toml:
     }
     if (!function && !at->has("syscall")) {
       for (const std::string_view key : {"function", "syscall", "count"}) at->get(key);
-      at->finish();  // a misspelt key is the likelier reason
+      at->finish();  // report a misspelt key first: it is the likelier reason
       table.problems().add_missing(at->place(), fmt::format("{}: one of 'function', 'syscall' is missing", at->path()));
       return;
     }
@@ -32,7 +32,7 @@ void read_block(toml::Table& table, Fault& fault, const std::function<void(toml:
     } else {
       read_call(*at, fault.call);
     }
-    // As in `before` and in conditions.
+    // The same form as in `before` and in conditions.
     counted = at->integer("count", fault.count, 1, kMostThreads);
     at->finish();
   }
@@ -57,12 +57,12 @@ void add_block(Parts& parts, const Fault& fault) {
 std::string block_words(const Fault& fault, const std::string& node) {
   const std::string which = fault.count == 1 ? "first" : ordinal_text(fault.count);
   if (fault.function.empty())
-    return fmt::format("let the thread that is about to make the {} {}{} on {} wait", fault.count == 1 ? "1st" : which,
+    return fmt::format("block the thread that is about to make the {} {}{} on {}", fault.count == 1 ? "1st" : which,
                        fault.call.syscall, call_details(fault.call), node);
   std::string place = fault.function;
   if (fault.offset && *fault.offset != 0) place = fmt::format("{}+{:#x}", fault.function, *fault.offset);
   if (fault.at_line) place = fmt::format("line {} of {}", *fault.at_line, fault.function);
-  return fmt::format("let the {} thread of {} that comes to {} wait there", which, node, place);
+  return fmt::format("block the {} thread of {} that reaches {}", which, node, place);
 }
 
 }  // namespace rose::schedule

@@ -1,4 +1,4 @@
-// What only the whole schedule can answer: ids that differ, an order and an `after` that can come true.
+// Checks of the schedule as a whole: unique ids, and that the order and every `after` can be satisfied.
 #include <unordered_map>
 #include <unordered_set>
 
@@ -27,7 +27,7 @@ void Reader::read_order(toml::Place place) {
   else problems_.add(place, fmt::format("order: {}", names.error().message), names.error().hint);
 }
 
-// What the order puts before a fault it waits for.
+// Adds to each fault's `after` what the order puts before it.
 void Reader::follow_order() {
   for (const OrderedName& name : order_) {
     const auto fault = std::find_if(schedule_.faults.begin(), schedule_.faults.end(),
@@ -51,12 +51,12 @@ void Reader::check_order(toml::Place place) {
           return std::find(fault.after.begin(), fault.after.end(), event.name) != fault.after.end();
         });
     if (used) continue;
-    problems_.add({event.line, 1}, fmt::format("event '{}' is named nowhere", event.name),
+    problems_.add({event.line, 1}, fmt::format("event '{}' is not used", event.name),
                   "name it in `order = \"...\"` or in a fault's `after`");
     return;
   }
   if (order_.empty()) return;
-  // A fault that the order leaves out, and a step that is called nearly the same: a slip.
+  // A fault missing from the order and a step with almost the same name suggest a typing error.
   std::vector<std::string> left_out;
   for (const Fault& fault : schedule_.faults)
     if (!ordered(fault.id)) left_out.push_back(fault.id);
@@ -65,29 +65,27 @@ void Reader::check_order(toml::Place place) {
     if (const std::string hint = did_you_mean(name.name, left_out); !hint.empty()) {
       problems_.add(place,
                     fmt::format("order: column {}: '{}' is neither an event nor a fault", name.column, name.name),
-                    hint + " (a step of the workload needs a name of its own)");
+                    hint + " (a step of the workload needs a different name)");
       return;
     }
   }
-  // What waits for what: by `after` and by the order.
+  // The dependencies from `after` and from the order.
   std::unordered_map<std::string, std::vector<std::string>> before;
   for (const Fault& fault : schedule_.faults) before[fault.id] = fault.after;
   for (const OrderedName& name : order_) {
     auto& list = before[name.name];
     list.insert(list.end(), name.before.begin(), name.before.end());
     if (const Fault* fault = schedule_.find(name.name); fault != nullptr && !fault->group.empty()) {
-      problems_.add(
-          place,
-          fmt::format(
-              "order: fault '{}' is one of group '{}': it may be withdrawn, and what comes after it would never come",
-              fault->id, fault->group));
+      problems_.add(place, fmt::format("order: fault '{}' belongs to group '{}': it may be withdrawn, and what follows "
+                                       "it could then never happen",
+                                       fault->id, fault->group));
       return;
     }
   }
   for (const Event& event : schedule_.events) {
     if (!before.contains(event.name)) before[event.name];
   }
-  // Whatever can be taken away one after the other is in order; the rest waits for itself.
+  // Remove names whose dependencies have all been removed (topological sort). What remains is a cycle.
   std::unordered_map<std::string, std::size_t> left;
   for (const auto& [name, list] : before)
     for (const std::string& early : list) {
@@ -110,9 +108,9 @@ void Reader::check_order(toml::Place place) {
   for (const OrderedName& name : order_) {
     if (left[name.name] == 0) continue;
     problems_.add(place,
-                  fmt::format("order: column {}: '{}' would wait for itself: the order contradicts an `after`",
+                  fmt::format("order: column {}: '{}' would depend on itself: the order contradicts an `after`",
                               name.column, name.name),
-                  "a fault's `after` must not name what the order puts behind it");
+                  "a fault's `after` must not name what the order puts after it");
     return;
   }
 }
@@ -135,12 +133,12 @@ void Reader::check_after() {
       std::string hint;
       const auto other = by_id.find(id);
       if (id == fault.id) {
-        problem = fmt::format("'{}' waits for itself", id);
+        problem = fmt::format("'{}' depends on itself", id);
       } else if (other == by_id.end() && !is_mark(id)) {
         problem = fmt::format("no fault has the id {}", toml::quoted(id));
         hint = did_you_mean(id, ids);
       } else if (!seen.insert(id).second) {
-        problem = fmt::format("'{}' is there twice", id);
+        problem = fmt::format("'{}' occurs twice", id);
       } else if (other != by_id.end() && !fault.group.empty() && other->second->group == fault.group) {
         problem = fmt::format("'{}' is an alternative in the same group '{}': when it fires, '{}' is withdrawn", id,
                               fault.group, fault.id);
@@ -153,7 +151,7 @@ void Reader::check_after() {
 }
 
 void Reader::check_cycles() {
-  // Depth first without recursion: a chain may be as long as the schedule.
+  // Depth first without recursion, because a chain may be as long as the schedule.
   const std::vector<Fault>& faults = schedule_.faults;
   std::unordered_map<std::string_view, std::size_t> index;
   for (std::size_t i = 0; i < faults.size(); ++i) index.emplace(faults[i].id, i);
@@ -176,7 +174,7 @@ void Reader::check_cycles() {
       }
       const std::size_t place = stack.back().next++;
       const auto known = index.find(faults[here].after[place]);
-      if (known == index.end()) continue;  // an event, which waits for nobody
+      if (known == index.end()) continue;  // an event, which depends on no fault
       const std::size_t other = known->second;
       if (states[other] == State::open) {
         std::string circle;
@@ -184,7 +182,7 @@ void Reader::check_cycles() {
         for (; from != stack.end(); ++from) circle += fmt::format("'{}' waits for ", faults[from->fault].id);
         problems_.add(
             places_[here].after[place],
-            fmt::format("fault.after: faults wait for each other in a circle: {}'{}'", circle, faults[other].id));
+            fmt::format("fault.after: faults depend on each other in a cycle: {}'{}'", circle, faults[other].id));
         return;
       }
       if (states[other] == State::fresh) {

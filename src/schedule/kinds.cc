@@ -13,12 +13,12 @@ namespace {
 
 using toml::literal;
 
-constexpr std::int64_t kLeastDelay = 1'000;  // ns: what is less is lost in the noise
+constexpr std::int64_t kLeastDelay = 1'000;  // in ns; shorter delays are not measurable
 constexpr std::int64_t kMostDelay = 600 * kSecond;
 constexpr std::int64_t kMostPackets = 1'000'000'000;
 constexpr double kLeastDrift = 0.01;
 constexpr double kMostDrift = 100;
-constexpr std::size_t kMostPayload = 64;  // as bpf/inject.h has room for
+constexpr std::size_t kMostPayload = 64;  // the space in bpf/inject.h
 constexpr std::uint64_t kLeastRate = 1'000;
 constexpr std::uint64_t kMostRate = 100'000'000'000;
 
@@ -28,7 +28,7 @@ struct RateUnit {
 };
 constexpr RateUnit kRateUnits[] = {{"gbit", 1e9}, {"mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}};
 
-// "10mbit" -> 10'000'000; 0 for what is none.
+// "10mbit" gives 10'000'000; 0 if the text is not a rate.
 std::uint64_t parse_rate(std::string_view text) {
   for (const RateUnit& unit : kRateUnits) {
     if (!text.ends_with(unit.name)) continue;
@@ -59,7 +59,7 @@ std::string hex_text(std::string_view bytes) {
   return text;
 }
 
-// "00 ff" -> two bytes; nothing for what is no pairs of digits.
+// "00 ff" gives two bytes; empty if the text does not consist of pairs of hexadecimal digits.
 std::string parse_hex(std::string_view text) {
   std::string bytes;
   std::string digits;
@@ -97,7 +97,7 @@ void read_payload(toml::Table& table, std::string& payload) {
   else payload = std::move(bytes);
 }
 
-// A duration, down to a microsecond.
+// A duration with a resolution of a microsecond.
 void read_delay(toml::Table& table, std::string_view key, std::int64_t& ns) {
   table.duration(key, ns, kLeastDelay, kMostDelay);
 }
@@ -107,7 +107,7 @@ std::string percent(double share) { return fmt::format("{:.4g}%", share * 100); 
 }  // namespace
 
 std::string duration_text(std::int64_t ns) {
-  // format_duration rounds to milliseconds.
+  // format_duration rounds to milliseconds, so use it only if it is exact.
   std::string text = format_duration(ns);
   const auto back = parse_duration_ns(text);
   return back && *back == ns ? text : fmt::format("{}ms", static_cast<double>(ns) / 1e6);
@@ -165,19 +165,19 @@ void read_bad_link(toml::Table& table, Fault& fault) {
   table.integer("seed", fault.seed, 0, std::numeric_limits<std::int64_t>::max());
 
   if (link.jitter_ns > link.delay_ns && table.has("jitter"))
-    table.wrong("jitter", table.has("delay") ? "it is longer than 'delay', and no packet arrives before it is sent"
-                                             : "'jitter' goes with 'delay', which was not found");
+    table.wrong("jitter", table.has("delay")
+                              ? "it is longer than 'delay', but packets cannot arrive before they are sent"
+                              : "'jitter' requires 'delay', which was not found");
   if (table.has("reorder") && !table.has("delay"))
-    table.wrong("reorder", "'reorder' goes with 'delay', which was not found",
-                "that share of the packets goes ahead of those that are delayed");
+    table.wrong("reorder", "'reorder' requires 'delay', which was not found",
+                "that share of the packets overtakes those that are delayed");
   if (table.has("counts") && !table.has("count") && !table.has("times"))
-    table.wrong("counts", "'counts' goes with 'count', which was not found");
+    table.wrong("counts", "'counts' requires 'count', which was not found");
   bool any = false;
   for (const std::string_view key : {"delay", "loss", "duplicate", "corrupt", "rate"}) any = any || table.has(key);
   if (!any)
-    table.problems().add_missing(table.place(),
-                                 "fault: one of 'delay', 'loss', 'duplicate', 'corrupt', 'rate' is missing",
-                                 "say what the link does: delay = \"50ms\", loss = 0.1 or rate = \"1mbit\"");
+    table.problems().add_missing(table.place(), "fault: needs one of 'delay', 'loss', 'duplicate', 'corrupt', 'rate'",
+                                 "state what the link does: delay = \"50ms\", loss = 0.1 or rate = \"1mbit\"");
 }
 
 void add_bad_link(Parts& parts, const Fault& fault) {
@@ -217,8 +217,8 @@ void read_clock(toml::Table& table, Fault& fault) {
     else clock.shift_ns = back ? -*by : *by;
   }
   if (table.real("drift", clock.drift, 0, kMostDrift) && (clock.drift < kLeastDrift || clock.drift == 1))
-    table.wrong("drift", "a clock that goes as ever, or hardly, is none: 0.01 to 100 but not 1 is accepted",
-                "1.05 is five percent too fast");
+    table.wrong("drift", "a speed of 1 has no effect, and extreme ones do not work: 0.01 to 100 but not 1 is accepted",
+                "1.05 means five percent too fast");
   table.boolean("freeze", clock.freeze);
   std::vector<std::string> names;
   if (table.strings("clocks", names)) {
@@ -230,16 +230,15 @@ void read_clock(toml::Table& table, Fault& fault) {
         table.problems().add(list.items[i].place, fmt::format("{}: {} is not one of \"realtime\", \"monotonic\"",
                                                               table.path("clocks"), toml::quoted(names[i])));
       else if (*which)
-        table.problems().add(list.items[i].place,
-                             fmt::format("{}: '{}' is there twice", table.path("clocks"), names[i]));
+        table.problems().add(list.items[i].place, fmt::format("{}: '{}' occurs twice", table.path("clocks"), names[i]));
       else *which = true;
     }
   }
   if (table.has("freeze") && table.has("drift"))
     table.wrong("drift", "'freeze' and 'drift' were both found, at most one is accepted");
   if (!clock.freeze && !table.has("shift") && !table.has("drift"))
-    table.problems().add_missing(table.place(), "fault: one of 'shift', 'drift', 'freeze' is missing",
-                                 "say what the clock does: shift = \"+1h\", drift = 1.05 or freeze = true");
+    table.problems().add_missing(table.place(), "fault: needs one of 'shift', 'drift', 'freeze'",
+                                 "state what the clock does: shift = \"+1h\", drift = 1.05 or freeze = true");
 }
 
 void add_clock(Parts& parts, const Fault& fault) {

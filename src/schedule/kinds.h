@@ -1,5 +1,5 @@
-// The keys of faults that are neither calls, processes nor cuts: read from a table, written to one, said in words. Used
-// by the three files of the schedule's own form only.
+// Reads, writes and describes the keys of faults other than syscall faults, process faults and partitions. Only for the
+// files that read, write and describe schedules.
 #pragma once
 
 #include <functional>
@@ -12,10 +12,10 @@
 
 namespace rose::schedule {
 
-// One line of "key = value", or one part of an inline table.
+// "key = value" pairs, each a line or a part of an inline table.
 using Parts = std::vector<std::pair<std::string, std::string>>;
 
-// "a number from 1 up or "forever"".
+// Accepts a number from 1 or "forever".
 void read_times(toml::Table& table, std::int64_t& times, std::int64_t most);
 
 void read_bad_link(toml::Table& table, Fault& fault);
@@ -28,21 +28,21 @@ void add_clock(Parts& parts, const Fault& fault);
 // "set the clock of n1 forward by 1h"
 [[nodiscard]] std::string clock_words(const Fault& fault, const std::string& node);
 
-// Of power.cc: what a crash loses.
+// In power.cc: what is lost in a crash with power loss.
 void read_loss(toml::Table& table, Fault& fault);
 void add_loss(Parts& parts, const Fault& fault);
-// " (power goes too: what was not synced is gone)"; "" where nothing is lost
+// " (power goes too: what was not synced is gone)"; "" if nothing is lost.
 [[nodiscard]] std::string loss_words(const Fault& fault);
 
-// Of resources.cc: `path`, a folder in the node's own.
+// In resources.cc: `path`, a folder below the node's own.
 void read_folder(toml::Table& table, Resource& resource);
-// descriptors, memory, cpu, disk-full, disk-slow.
+// For descriptors, memory, cpu, disk-full and disk-slow.
 void read_resource(toml::Table& table, Fault& fault);
 void add_resource(Parts& parts, const Fault& fault);
 // "let no process of n1 have more than 64 descriptors"
 [[nodiscard]] std::string resource_words(const Fault& fault, const std::string& node);
 
-// Of block.cc: `at` and `count`. `read_call` reads a call's keys.
+// In block.cc: `at` and `count`. `read_call` reads the keys of a call.
 void read_block(toml::Table& table, Fault& fault, const std::function<void(toml::Table&, CallMatch&)>& read_call);
 void add_block(Parts& parts, const Fault& fault);
 // "let the 2nd thread of n1 that comes to f wait there"
@@ -50,16 +50,15 @@ void add_block(Parts& parts, const Fault& fault);
 
 // `offset` or `line` in a function.
 void read_place(toml::Table& table, std::optional<std::uint64_t>& offset, std::optional<std::uint64_t>& line);
-// Of write.cc.
+// In write.cc.
 void add_call(Parts& parts, const CallMatch& call);
 [[nodiscard]] std::string inline_table(const Parts& parts);
-// Of words.cc: " of */snapshot.* with peer 10.77.0.2:7000", what follows the call's name.
+// In words.cc: what follows the call's name, such as " of snapshot.* with peer 10.77.0.2:7000".
 [[nodiscard]] std::string call_details(const CallMatch& call);
 
-// "12s", also where that is no whole number of milliseconds.
+// "12s", also for fractions of a millisecond.
 [[nodiscard]] std::string duration_text(std::int64_t ns);
-// "3rd"
-// "a, b and c"
+// "3rd"; "a, b and c".
 [[nodiscard]] std::string enumerate(const std::vector<std::string>& words);
 
 }  // namespace rose::schedule

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMostNames = 256;
 constexpr int kDeepest = 64;
 
-// What comes first in a part of an order, and what last: indices of names.
+// The names that come first and last in a part of an order, as indices.
 struct Part {
   std::vector<std::size_t> first, last;
 };
@@ -42,7 +42,7 @@ class OrderReader {
   [[nodiscard]] Unexpected wrong(std::string_view wanted) const {
     const std::string found = at_ < text_.size() ? fmt::format("'{}'", printable(text_.substr(at_, 12))) : "the end";
     return fail(ErrorKind::input, fmt::format("column {}: {} was found, {} is needed", at_ + 1, found, wanted),
-                "such as \"created * cut * (closed | restarted) * healed\": '*' is then, '|' in any order");
+                "such as \"created * cut * (closed | restarted) * healed\": '*' means then, '|' means in any order");
   }
 
   Result<Part> either(int depth) {
@@ -83,10 +83,10 @@ class OrderReader {
     if (at_ == begin) return wrong("a name or '('");
     std::string name(text_.substr(begin, at_ - begin));
     if (const auto known = seen_.find(name); known != seen_.end())
-      return fail(
-          ErrorKind::input,
-          fmt::format("column {}: '{}' stands in column {} already, and comes once", begin + 1, name, known->second),
-          "an event that happens twice is two events, the second with count = 2");
+      return fail(ErrorKind::input,
+                  fmt::format("column {}: '{}' already occurs in column {}; each name may occur once", begin + 1, name,
+                              known->second),
+                  "an event that happens twice is two events, the second with count = 2");
     if (names_.size() == kMostNames) return fail(ErrorKind::input, fmt::format("more than {} names", kMostNames));
     seen_.emplace(name, begin + 1);
     names_.push_back({std::move(name), begin + 1, {}});

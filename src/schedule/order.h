@@ -1,8 +1,8 @@
-// The order that a schedule's events, faults and steps of the workload must have: "created * cut * (closed | restarted)
-// * healed".
+// Parses the order in which a schedule's events, faults and steps of the workload must happen: "created * cut * (closed
+// | restarted) * healed".
 //
-// The operators are those of the paper REDIT (run sequences): `a * b` puts all of a before all of b, `a | b` leaves
-// open which comes first, parentheses group; `*` binds tighter.
+// The operators are those of REDIT (run sequences): `a * b` puts all of a before all of b, `a | b` allows both orders,
+// parentheses group. `*` binds tighter.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +17,10 @@ namespace rose::schedule {
 struct OrderedName {
   std::string name;
   std::size_t column = 0;           // in the text, from 1
-  std::vector<std::string> before;  // the names that must have come right before it
+  std::vector<std::string> before;  // the names that immediately precede it
 };
 
-// In the order of the text; each name stands there once. ErrorKind::input, with the column.
+// In the order of the text, each name once. Returns ErrorKind::input with the column.
 [[nodiscard]] Result<std::vector<OrderedName>> parse_order(std::string_view text);
 
 }  // namespace rose::schedule

@@ -1,4 +1,4 @@
-// Crashes in which the power goes: what becomes of what was not synced. The keys read, written, and said in words.
+// Crashes with power loss: reads and writes the keys that say what is lost, and describes them.
 #include "base/text.h"
 #include "schedule/kinds.h"
 
@@ -14,19 +14,19 @@ void read_loss(toml::Table& table, Fault& fault) {
   if (table.get("lose") == nullptr) {
     for (const char* key : {"keep", "path"}) {
       if (table.get(key) == nullptr) continue;
-      table.wrong(key, fmt::format("'{}' of a crash goes with 'lose'", key),
-                  "lose = \"unsynced\" loses what was not synced in that folder");
+      table.wrong(key, fmt::format("'{}' of a crash requires 'lose'", key),
+                  "lose = \"unsynced\" discards unsynced data in that folder");
     }
     return;
   }
   if (table.one_of("lose", kLosses, which)) fault.lose = static_cast<Loss>(which + 1);
   read_folder(table, fault.resource);
-  if (fault.signal != 9) table.wrong("lose", "power does not go by a signal: 'signal' must be left out");
-  if (fault.scope != Scope::all) table.wrong("lose", "power goes for the whole node: 'scope' must be left out");
+  if (fault.signal != 9) table.wrong("lose", "power loss is not a signal: 'signal' must be left out");
+  if (fault.scope != Scope::all) table.wrong("lose", "power loss affects the whole node: 'scope' must be left out");
   if (fault.lose == Loss::unsynced && table.get("keep") != nullptr) {
-    table.wrong("keep", "'keep' goes with lose = \"torn\" or \"scattered\", nothing unsynced is kept here");
+    table.wrong("keep", "'keep' requires lose = \"torn\" or \"scattered\"; otherwise no unsynced data is kept");
   } else if (table.real("keep", fault.keep, 0, 1) && (fault.keep <= 0 || fault.keep >= 1)) {
-    table.wrong("keep", fmt::format("'{}' is no share of the unsynced sectors between 0 and 1, such as keep = 0.5",
+    table.wrong("keep", fmt::format("'{}' is not a share of the unsynced sectors between 0 and 1, such as keep = 0.5",
                                     fault.keep));
   }
 }

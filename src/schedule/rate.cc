@@ -9,30 +9,31 @@
 namespace rose::schedule {
 namespace {
 
-constexpr double kTail = 0.025;     // on either side of a 95 % interval
-constexpr double kRounding = 1e-9;  // 30 of 40 is 75 %, whatever binary fractions say
+constexpr double kTail = 0.025;     // on each side of a 95 % interval
+constexpr double kRounding = 1e-9;  // 30 of 40 must count as 75 % despite binary rounding
 
-// The test. Its errors are those that RateTest::acceptance() tells, for 0.8 against 0.6:
-constexpr double kBadShare = 0.75;  // of the target: what must not be accepted; of low targets less, for
-constexpr double kFarEnough =
-    0.8;  // a target; from there down what must not be accepted is as far away as 0.6 is from it
-constexpr double kSurelyBad = -2.197;  // log(0.1 / 0.9): a schedule at the target is given up in one test of ten
-constexpr double kMostTarget = 0.98;   // a higher one could not stand a single miss in any number of runs
+// Parameters of the test. RateTest::acceptance() gives its exact error rates; those below are for a target of 0.8
+// against a bad rate of 0.6.
+constexpr double kBadShare = 0.75;     // bad rate relative to the target; for low targets see kFarEnough
+constexpr double kFarEnough = 0.8;     // below this target, the bad rate is as far from it as 0.6 is from 0.8
+constexpr double kSurelyBad = -2.197;  // log(0.1 / 0.9): a schedule at the target is rejected in one of ten tests
+constexpr double kMostTarget = 0.98;   // a higher target would not allow a single miss in any number of runs
 
 double spread(double rate) { return std::asin(std::sqrt(rate)); }
 
 struct Strictness {
-  int perfect;    // runs, when none misses
-  double sure;    // log likelihood ratio
-  double of_all;  // when kMostTestRuns are made: so far from the bad rate to the target
+  int perfect;    // number of runs without a miss that are accepted
+  double sure;    // log likelihood ratio at which the test accepts
+  double of_all;  // required rate after kMostTestRuns, as a fraction of the way from the bad rate to the target
 };
-// Accepted at 0.6 / at 0.8: 5.9 % / 84 %, then 2.1 % / 73 %, then 0.3 % / 45 % each: eight tests together accept a
-// schedule of 0.6 in at most a tenth of all searches.
+// Probability of acceptance at a rate of 0.6 and of 0.8: 5.9 % and 84 % for the first test of a search, 2.1 % and 73 %
+// for the second, 0.3 % and 45 % for later ones. Eight tests together accept a schedule of 0.6 in at most a tenth of
+// all searches.
 constexpr Strictness kFirst{8, 2.87, 0.75};
 constexpr Strictness kSecond{10, 4.6, 0.875};
 constexpr Strictness kFurther{16, 5.3, 1.125};
 
-// P(X >= hits) of a binomial.
+// P(X >= hits) for a binomial distribution.
 double at_least(int hits, int runs, double rate) {
   if (hits <= 0) return 1;
   if (rate <= 0) return 0;
@@ -44,7 +45,7 @@ double at_least(int hits, int runs, double rate) {
   return std::min(1.0, sum);
 }
 
-// The rate at which `of(rate)`, which grows with it, is `value`.
+// Bisection: the rate at which the increasing function `of(rate)` reaches `value`.
 template <typename Of>
 double rate_where(double value, const Of& of) {
   double low = 0;
@@ -56,10 +57,10 @@ double rate_where(double value, const Of& of) {
   return (low + high) / 2;
 }
 
-std::set<std::string> effective_units(const RunResult& result, const Schedule& schedule) {
+std::set<std::string> fired_units(const RunResult& result, const Schedule& schedule) {
   std::set<std::string> units;
   for (const FaultOutcome& outcome : result.faults) {
-    const Fault* fault = outcome.effective() ? schedule.find(outcome.id) : nullptr;
+    const Fault* fault = outcome.fired ? schedule.find(outcome.id) : nullptr;
     if (fault != nullptr) units.insert(fault->group.empty() ? "f" + fault->id : "g" + fault->group);
   }
   return units;
@@ -88,10 +89,10 @@ std::pair<double, double> Tally::interval() const {
 
 void Series::add(const RunResult& result, const Schedule& schedule) {
   if (result.verdict == Verdict::reproduced) {
-    Units units = effective_units(result, schedule);
-    if (std::find(enough_.begin(), enough_.end(), units) == enough_.end()) enough_.push_back(std::move(units));
-  } else if (result.verdict == Verdict::inconclusive && result.oracle == OracleAnswer::miss && result.doubt.empty()) {
-    unfinished_.push_back(effective_units(result, schedule));
+    Fired fired = fired_units(result, schedule);
+    if (std::find(enough_.begin(), enough_.end(), fired) == enough_.end()) enough_.push_back(std::move(fired));
+  } else if (result.verdict == Verdict::inconclusive && result.oracle == OracleAnswer::miss) {
+    unfinished_.push_back(fired_units(result, schedule));
     return;
   }
   counted_.add(result.verdict);
@@ -99,9 +100,9 @@ void Series::add(const RunResult& result, const Schedule& schedule) {
 
 Tally Series::tally() const {
   Tally tally = counted_;
-  for (const Units& units : unfinished_) {
-    const bool miss = std::any_of(enough_.begin(), enough_.end(), [&](const Units& enough) {
-      return !enough.empty() && std::includes(units.begin(), units.end(), enough.begin(), enough.end());
+  for (const Fired& fired : unfinished_) {
+    const bool miss = std::any_of(enough_.begin(), enough_.end(), [&](const Fired& enough) {
+      return !enough.empty() && std::includes(fired.begin(), fired.end(), enough.begin(), enough.end());
     });
     tally.add(miss ? Verdict::not_reproduced : Verdict::inconclusive);
   }

@@ -1,5 +1,5 @@
-// Rates of repeated runs: how often a schedule shows the bug, whether that is often enough, and whether it is more than
-// chance. Pure arithmetic.
+// Statistics of repeated runs: the replay rate, whether it reaches the target, and whether it is more than chance. Pure
+// arithmetic.
 #pragma once
 
 #include <set>
@@ -19,68 +19,69 @@ struct Tally {
   void add(Verdict verdict);
   [[nodiscard]] int runs() const { return reproduced + not_reproduced + inconclusive; }
   [[nodiscard]] int conclusive() const { return reproduced + not_reproduced; }
-  // The replay rate: reproduced / conclusive; 0 without conclusive runs.
+  // The replay rate, reproduced / conclusive; 0 without conclusive runs.
   [[nodiscard]] double rate() const;
-  // Exact 95 % interval: it holds the true rate in at least 95 % of all series, whatever that rate is (C. J. Clopper,
-  // E. S. Pearson, Biometrika 26, 1934); [0, 1] without conclusive runs.
+  // Exact 95 % interval: it contains the true rate in at least 95 % of all series for any rate (C. J. Clopper, E. S.
+  // Pearson, Biometrika 26, 1934). [0, 1] without conclusive runs.
   [[nodiscard]] std::pair<double, double> interval() const;
 };
 
-// The runs of one schedule. A single run in which the bug did not show and a fault was not effective is inconclusive:
-// that fault may have been missing. But once the bug has shown with fewer faults, those that were effective then are
-// known to be enough, and a run in which all of them were effective and nothing showed is a miss. Without that, hits
-// would count in more runs than misses do, and a rate would read too high.
+// Collects the runs of one schedule. Alone, a run in which the bug was not reproduced and a fault did not fire is
+// inconclusive, because that fault may have been necessary. But if another run has reproduced the bug with fewer
+// faults, then the faults that fired there are sufficient, and a run in which all of them fired is a miss. Otherwise
+// hits would be counted in more runs than misses, and the rate would be overestimated.
 class Series {
  public:
   void add(const RunResult& result, const Schedule& schedule);
   [[nodiscard]] Tally tally() const;
 
  private:
-  using Units = std::set<std::string>;  // effective faults, or groups of which one was effective
+  using Fired = std::set<std::string>;  // faults, or groups of which one fired
   Tally counted_;
-  std::vector<Units> enough_;      // with which the bug has shown
-  std::vector<Units> unfinished_;  // misses in which not everything was effective
+  std::vector<Fired> enough_;      // sets of faults with which the bug was reproduced
+  std::vector<Fired> unfinished_;  // misses in which not all faults fired
 };
 
-// Does a schedule show the bug at the target rate, or at a clearly lower one: 0.6 where the target is 0.8, three
-// quarters of it above that, and below it what is as far away by the arcsine of the root, in which rates spread alike?
-// Wald's sequential test (A. Wald, Ann. Math. Stat. 16, 1945), cut off after kMostTestRuns: each run is weighed as it
-// comes, and the test ends as soon as the answer is sure enough. A schedule that never misses is accepted after 8 runs.
+// Tests whether a schedule reproduces the bug at the target rate or at a clearly lower one: 0.6 for a target of 0.8,
+// three quarters of a higher target, and for a lower target the rate at the same distance in arcsin(sqrt(rate)), a
+// scale on which the variance does not depend on the rate. Uses Wald's sequential test (A. Wald, Ann. Math. Stat. 16,
+// 1945), truncated after kMostTestRuns: each run is weighed as it arrives and the test ends as soon as the answer is
+// certain enough. A schedule that never misses is accepted after 8 runs.
 //
-// A search that tests several schedules gives chance as many tickets. So the later ones have to be surer: all tests of
-// a search together accept a schedule of 0.6 in at most one search of ten.
+// Each further schedule that a search tests is another chance for a false acceptance. Later tests are therefore
+// stricter: all tests of a search together accept a schedule of 0.6 in at most one of ten searches.
 class RateTest {
  public:
   enum class Answer { open, accepted, rejected };
 
-  // `ticket`: schedules that the search tests are numbered; 1 is the first.
+  // `ticket`: the number of this schedule among those that the search tests, from 1.
   explicit RateTest(double target, int ticket = 1);
 
   [[nodiscard]] Answer answer(const Tally& tally) const;
-  // Do these runs speak for the target rather than for the lower rate? No test: what chance alone may say.
+  // True if these runs make the target more likely than the lower rate. Not a test: chance alone may lead to this.
   [[nodiscard]] bool likely(const Tally& tally) const;
-  // The lower rate.
+  // The lower rate, which must be rejected.
   [[nodiscard]] double too_low() const { return bad_; }
-  // Runs that a schedule needs which never misses.
+  // The number of runs after which a schedule without a miss is accepted.
   [[nodiscard]] int perfect() const { return perfect_; }
-  // How likely a schedule of that true rate is accepted, exactly.
+  // The exact probability that a schedule with this true rate is accepted.
   [[nodiscard]] double acceptance(double rate) const;
 
  private:
   double bad_ = 0;
-  double hit_ = 0, miss_ = 0;       // what a run weighs: log likelihood ratios
-  double accept_ = 0, reject_ = 0;  // sums at which the answer is sure
+  double hit_ = 0, miss_ = 0;       // log likelihood ratios that a run contributes
+  double accept_ = 0, reject_ = 0;  // sums at which the test ends
   int perfect_ = 0;
-  int least_hits_ = 0;  // of kMostTestRuns, when they are all made
+  int least_hits_ = 0;  // of kMostTestRuns, if all of them are made
 };
 
 inline constexpr int kMostTestRuns = 40;
 
-// How likely `hits` or more of `runs` would have shown the bug if these runs were no different from the `others` (of
-// which `other_hits` showed it): R. A. Fisher's exact test, one-sided.
+// The probability of `hits` or more in `runs` if these runs do not differ from the `others` (with `other_hits`): R. A.
+// Fisher's exact test, one-sided.
 [[nodiscard]] double chance_of_more(int hits, int runs, int other_hits, int others);
 
-// Upper bound (95 %, one-sided) of the rate after `conclusive` runs without a hit: 1 - 0.05^(1/n).
+// Upper bound (95 %, one-sided) for the rate after `conclusive` runs without a hit: 1 - 0.05^(1/n).
 [[nodiscard]] double upper_bound_without_hit(int conclusive);
 
 }  // namespace rose::schedule

@@ -1,4 +1,4 @@
-// The calls that faults and conditions are about.
+// Reads the calls in faults and conditions.
 #include <charconv>
 
 #include "base/text.h"
@@ -28,7 +28,7 @@ void Reader::read_call(toml::Table& table, CallMatch& call) {
   read_args(table, call);
   table.string("process", call.process);
   if (call.syscall.empty()) return;
-  // What can never match would wait for ever.
+  // A call that can never match would never be met, so it is refused.
   bool has_path = false;
   bool has_socket = false;
   for (const kernel::SyscallInfo& info : kernel::all_syscalls()) {
@@ -36,12 +36,13 @@ void Reader::read_call(toml::Table& table, CallMatch& call) {
     has_path = has_path || info.path >= 0 || info.path2 >= 0 || info.fd >= 0 || info.dirfd >= 0;
     has_socket = has_socket || info.fd >= 0 || info.sockaddr >= 0;
   }
-  if (call.syscall.rfind("syscall_", 0) == 0) has_path = has_socket = true;  // newer than the table: nobody knows
+  // newer than the table, so its arguments are unknown
+  if (call.syscall.rfind("syscall_", 0) == 0) has_path = has_socket = true;
   if (call.path && !has_path)
-    table.wrong("path", fmt::format("'{}' works on no path and no descriptor, so no path can match", call.syscall));
+    table.wrong("path", fmt::format("'{}' uses neither a path nor a descriptor, so no path can match", call.syscall));
   for (const std::string_view key : {"peer", "local"})
     if (table.has(key) && !has_socket)
-      table.wrong(key, fmt::format("'{}' works on no socket, so no address can match", call.syscall));
+      table.wrong(key, fmt::format("'{}' does not use a socket, so no address can match", call.syscall));
 }
 
 void Reader::read_syscall_name(toml::Table& table, CallMatch& call) {

@@ -1,4 +1,4 @@
-// What must be seen before a fault, an event, or a fault's end.
+// Reads conditions of faults and events, and the conditions that end a fault.
 #include "base/regex.h"
 #include "base/text.h"
 #include "kernel/syscalls.h"
@@ -8,7 +8,7 @@
 namespace rose::schedule {
 namespace {
 
-constexpr std::size_t kMostConditions = 4000;  // in one `when` or `until`
+constexpr std::size_t kMostConditions = 4000;  // per `when` or `until`
 const std::vector<std::string> kStates{"crashed", "exited", "paused", "started"};
 
 }  // namespace
@@ -65,7 +65,7 @@ void Reader::read_condition(toml::Table& table, const Fault& fault, const Condit
     for (const Form& one : forms) table.get(one.key);
     for (const Form& one : forms)
       for (const std::string_view key : one.others) table.get(key);
-    table.finish();  // a misspelt key is the likelier reason
+    table.finish();  // report a misspelt key first: it is the likelier reason
     problems_.add_missing(table.place(), fmt::format("{}: a condition needs one of 'elapsed', 'function', 'syscall', "
                                                      "'log', 'state', 'role'",
                                                      table.path()));
@@ -74,9 +74,9 @@ void Reader::read_condition(toml::Table& table, const Fault& fault, const Condit
   for (const Form& other : forms)
     for (const std::string_view key : other.others)
       if (table.has(key) && std::find(form->others.begin(), form->others.end(), key) == form->others.end()) {
-        table.wrong(key, fmt::format("'{}' does not belong to a condition on '{}'", key, form->key),
-                    form->others.empty() ? std::string{}
-                                         : fmt::format("accepted beside it: {}", fmt::join(form->others, ", ")));
+        table.wrong(
+            key, fmt::format("'{}' is not a key of a condition on '{}'", key, form->key),
+            form->others.empty() ? std::string{} : fmt::format("accepted are also: {}", fmt::join(form->others, ", ")));
         return;
       }
 
@@ -126,8 +126,9 @@ void Reader::read_condition(toml::Table& table, const Fault& fault, const Condit
     if (previous == nullptr ||
         (previous->kind != ConditionKind::function && previous->kind != ConditionKind::syscall) ||
         node(*previous) != node(condition))
-      table.wrong("same_thread",
-                  "'same_thread' needs a condition on 'function' or 'syscall' of the same node right before it");
+      table.wrong(
+          "same_thread",
+          "'same_thread' requires a condition on 'function' or 'syscall' of the same node immediately before it");
   }
   table.finish();
 }

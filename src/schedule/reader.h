@@ -1,6 +1,5 @@
-// A schedule.toml as it is read: its one reader, whose work stands in several files. Faults, roles and events are read
-// in schedule.cc, the calls they are about in read_calls.cc, conditions in read_conditions.cc; check.cc asks what only
-// the whole can answer.
+// The reader of schedule.toml, in several files: schedule.cc reads faults, roles and events, read_calls.cc calls,
+// read_conditions.cc conditions; check.cc checks the schedule as a whole. Private to schedule.
 #pragma once
 
 #include <algorithm>
@@ -61,7 +60,7 @@ class Reader {
   void read_order(toml::Place place);
   void check_order(toml::Place place);
   void follow_order();
-  // An event, or a step of the workload: a name of the order that is no fault.
+  // True for an event or a step of the workload: a name in the order that is not a fault.
   [[nodiscard]] bool is_mark(std::string_view name) const {
     return schedule_.find_event(name) != nullptr ||
            std::any_of(order_.begin(), order_.end(), [&](const OrderedName& one) { return one.name == name; });
@@ -74,7 +73,7 @@ class Reader {
   std::vector<Places> places_;
 };
 
-// A whole number, and nothing else.
+// Accepts only an integer without anything else.
 [[nodiscard]] std::optional<std::int64_t> decimal(std::string_view text);
 
 }  // namespace rose::schedule

@@ -5,7 +5,7 @@
 namespace rose::schedule {
 namespace {
 
-// In records 0 says that it did not happen; what happened at that very nanosecond is told one later.
+// In records, 0 means that it did not happen, so something that happened at 0 ns is stored as 1 ns.
 std::int64_t told(const std::optional<std::int64_t>& at_ns) { return !at_ns ? 0 : *at_ns == 0 ? 1 : *at_ns; }
 
 Json to_json(const ConditionOutcome& condition) {
@@ -43,8 +43,6 @@ Json to_json(const FaultOutcome& fault) {
   return {{"id", fault.id},
           {"armed", fault.armed},
           {"fired", fault.fired},
-          {"effective", fault.effective()},
-          {"no_effect", fault.no_effect},
           {"withdrawn", fault.withdrawn},
           {"fired_ns", fault.fired_ns},
           {"ended_ns", told(fault.ended_ns)},
@@ -110,7 +108,6 @@ FaultOutcome fault_from(const Json& json) {
   fault.tid = json.at("tid").get<int>();
   fault.detail = json.at("detail").get<std::string>();
   fault.why_not = json.at("why_not").get<std::string>();
-  fault.no_effect = json.value("no_effect", fault.no_effect);
   for (const Json& condition : json.at("conditions")) fault.conditions.push_back(condition_from(condition));
   if (const auto stacks = json.find("stacks"); stacks != json.end()) {
     for (const Json& stack : *stacks) fault.stacks.push_back(stack_from(stack));

@@ -1,5 +1,4 @@
-// The record form of what became of a schedule's faults and of its order in one run: a JSON array that people and
-// machines read.
+// Stores the outcomes of a schedule's faults and of its order in one run as JSON.
 #pragma once
 
 #include <vector>
@@ -11,10 +10,10 @@
 namespace rose::schedule {
 
 [[nodiscard]] Json outcomes_json(const std::vector<FaultOutcome>& outcomes);
-// Reads it back; fields that an older rose did not write stay empty.
+// The inverse. Fields that older versions did not write stay empty.
 [[nodiscard]] Result<std::vector<FaultOutcome>> outcomes_from(const Json& json);
 
-// The same for the names of a schedule's order.
+// The same for the names in a schedule's order.
 [[nodiscard]] Json order_json(const std::vector<OrderOutcome>& order);
 [[nodiscard]] Result<std::vector<OrderOutcome>> order_from(const Json& json);
 

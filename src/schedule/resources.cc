@@ -1,4 +1,4 @@
-// Faults that leave a node too little of a resource: their keys read, written, and said in words.
+// Faults that limit a node's resources: reads and writes their keys and describes them.
 #include <filesystem>
 
 #include "base/text.h"
@@ -10,9 +10,10 @@ namespace {
 
 constexpr std::int64_t kLeastDescriptors = 3;
 constexpr std::int64_t kMostDescriptors = 1'048'576;
-constexpr std::uint64_t kLeastMemory = std::uint64_t{64} << 10;  // less holds not even a process's kernel side
+// less is not enough even for a process's kernel memory
+constexpr std::uint64_t kLeastMemory = std::uint64_t{64} << 10;
 constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 40;
-constexpr double kLeastShare = 0.01;  // the kernel takes no less than 1 ms in 100
+constexpr double kLeastShare = 0.01;  // the kernel's minimum is 1 ms in 100
 constexpr double kMostShare = 1024;
 constexpr std::size_t kMostFolder = 1024;
 constexpr std::uint64_t kLeastDiskRate = std::uint64_t{1} << 10;
@@ -22,7 +23,7 @@ constexpr double kLeastIops = 0.1;
 constexpr std::int64_t kLeastDiskDelay = 100'000;
 constexpr std::int64_t kMostDiskDelay = 60'000'000'000;
 
-// A folder below the node's own: relative, and on no way out of it.
+// True for a relative path that stays below the node's folder.
 bool stays_inside(const std::string& text) {
   const std::filesystem::path path(text);
   if (text.empty() || text.size() > kMostFolder || path.is_absolute()) return false;
@@ -33,7 +34,7 @@ bool stays_inside(const std::string& text) {
   return path.has_filename();
 }
 
-// As parse_size reads it back, to the byte.
+// In the form that parse_size reads back exactly.
 std::string size_text(std::uint64_t bytes) {
   for (const auto& [unit, name] : {std::pair{30U, "GiB"}, std::pair{20U, "MiB"}, std::pair{10U, "KiB"}})
     if (bytes % (std::uint64_t{1} << unit) == 0) return fmt::format("{}{}", bytes >> unit, name);
@@ -50,7 +51,7 @@ void read_memory(toml::Table& table, std::int64_t& limit) {
   else limit = static_cast<std::int64_t>(*bytes);
 }
 
-// "10MiB/s", with units that divide it; 0: not of that shape.
+// "10MiB/s" with an integral number of units; 0 for any other text.
 std::uint64_t parse_disk_rate(std::string_view text) {
   if (!text.ends_with("/s")) return 0;
   return parse_size(text.substr(0, text.size() - 2)).value_or(0);
@@ -71,8 +72,8 @@ void read_disk_speed(toml::Table& table, Resource& resource) {
   table.duration("delay", resource.delay_ns, kLeastDiskDelay, kMostDiskDelay);
   if (!table.has("rate") && !table.has("iops") && !table.has("delay"))
     table.problems().add_missing(
-        table.place(), "fault: one of 'rate', 'iops', 'delay' is missing",
-        "say how slow the disk is: rate = \"1MiB/s\", iops = 50 or delay = \"20ms\" for each of its requests");
+        table.place(), "fault: needs one of 'rate', 'iops', 'delay'",
+        "state how slow the disk is: rate = \"1MiB/s\", iops = 50 or delay = \"20ms\" for each of its requests");
 }
 
 // "to 1MiB/s, 50 requests a second, and 20ms more for each"
@@ -89,9 +90,9 @@ std::string speed_words(const Resource& resource) {
 
 void read_folder(toml::Table& table, Resource& resource) {
   if (table.string("path", resource.folder) && !stays_inside(resource.folder))
-    table.wrong("path",
-                fmt::format("{} is not a folder in the node's own, such as \"data\"", toml::quoted(resource.folder)),
-                "no '/' at its beginning or end, no '.' or '..' in it; without 'path' it is the node's whole folder");
+    table.wrong(
+        "path", fmt::format("{} is not a folder below the node's own, such as \"data\"", toml::quoted(resource.folder)),
+        "no '/' at the beginning or end and no '.' or '..' in it; without 'path' it is the node's whole folder");
 }
 
 void read_resource(toml::Table& table, Fault& fault) {
@@ -109,7 +110,7 @@ void read_resource(toml::Table& table, Fault& fault) {
       table.require("share", "how much of one processor the node is left, such as share = 0.05");
       if (table.real("share", resource.share, 0, kMostShare) && resource.share < kLeastShare)
         table.wrong("share",
-                    fmt::format("'{}' is less than the kernel can do, 0.01 to 1024 is accepted", resource.share));
+                    fmt::format("'{}' is below the kernel's minimum, 0.01 to 1024 is accepted", resource.share));
       break;
     case FaultKind::disk_slow:
       read_folder(table, resource);

@@ -23,7 +23,7 @@ constexpr std::size_t kMostEvents = 256;
 const std::vector<std::string> kKinds{"syscall",     "crash",  "pause", "partition", "network", "clock",    "exception",
                                       "descriptors", "memory", "cpu",   "disk-full", "block",   "disk-slow"};
 
-// Ids, groups and nodes.
+// Checks ids, names of groups and of nodes.
 bool name_shape(std::string_view name) {
   return name.size() <= kMostName && std::all_of(name.begin(), name.end(), [](char c) {
            return is_alpha(c) || is_digit(c) || c == '_' || c == '.' || c == '-' || c == ':';
@@ -153,7 +153,7 @@ bool Reader::read_names(toml::Table& table, std::string_view key, std::string_vi
       problem = fmt::format("{} is not {}", toml::quoted(names[i]), what);
     else if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) !=
              names.begin() + static_cast<std::ptrdiff_t>(i))
-      problem = fmt::format("'{}' is there twice", names[i]);
+      problem = fmt::format("'{}' occurs twice", names[i]);
     if (problem.empty()) continue;
     problems_.add(list.items[i].place, fmt::format("{}: {}", table.path(key), problem));
     return false;
@@ -162,7 +162,7 @@ bool Reader::read_names(toml::Table& table, std::string_view key, std::string_vi
   return true;
 }
 
-// A name; for what happens to links also a list of those that stand on one side together.
+// A name. Link faults also accept a list of nodes that stay connected with each other.
 void Reader::read_node(toml::Table& table, Fault& fault) {
   const toml::Value* value = table.get("node");
   if (value == nullptr || value->type != toml::Type::array) {
@@ -172,8 +172,8 @@ void Reader::read_node(toml::Table& table, Fault& fault) {
   std::vector<std::string> names;
   if (!read_names(table, "node", "a node's name", names)) return;
   if (fault.kind != FaultKind::partition && fault.kind != FaultKind::network && names.size() > 1) {
-    table.wrong("node", fmt::format("{} nodes were found, a {} fault hits one", names.size(), kind_name(fault.kind)),
-                "write one [[fault]] a node; with a `group` the first that can fires alone");
+    table.wrong("node", fmt::format("{} nodes were found, a {} fault affects one", names.size(), kind_name(fault.kind)),
+                "write one [[fault]] per node; in a `group`, only the first that can fires");
     return;
   }
   fault.node = std::move(names.front());
@@ -192,7 +192,7 @@ void Reader::read_roles() {
     table.require("name", "faults name it with an '@', such as node = \"@leader\"");
     table.require("function", "the node that last entered it has the role, such as function = \"become_leader\"");
     if (read_name(table, "name", role.name) && schedule_.find_role(role.name) != nullptr)
-      table.wrong("name", fmt::format("'{}' is there twice", role.name));
+      table.wrong("name", fmt::format("'{}' occurs twice", role.name));
     table.string("function", role.function);
     table.finish();
     schedule_.roles.push_back(std::move(role));
@@ -210,11 +210,11 @@ void Reader::read_events() {
     Event event;
     event.line = table.place().line;
     table.require("name", "`order` and the `after` of faults name it");
-    table.require("node", "the name of the node whose event it is");
+    table.require("node", "the node of the event");
     table.require("when", "a list of conditions such as [ { log = \"created /a\" } ]");
     if (read_name(table, "name", event.name) && schedule_.find_event(event.name) != nullptr)
-      table.wrong("name", fmt::format("'{}' is there twice", event.name));
-    Fault own;  // whose node is that of conditions without one
+      table.wrong("name", fmt::format("'{}' occurs twice", event.name));
+    Fault own;  // supplies the node for conditions without one
     read_node_or_role(table, own.node);
     read_conditions(table, "when", own, event.when);
     table.duration("timeout", event.timeout_ns, kLeastTime, kMostTime);
@@ -229,12 +229,12 @@ bool Reader::known_role(std::string_view name, toml::Place place, std::string_vi
   std::vector<std::string> names;
   for (const Role& role : schedule_.roles) names.push_back(role.name);
   std::string hint = did_you_mean(name, names);
-  if (hint.empty()) hint = fmt::format("[[role]] with name = \"{}\" and function = ... says who it is", name);
+  if (hint.empty()) hint = fmt::format("[[role]] with name = \"{}\" and function = ... defines it", name);
   problems_.add(place, fmt::format("{}: no [[role]] is named {}", path, toml::quoted(name)), std::move(hint));
   return false;
 }
 
-// "n1", or "@leader".
+// "n1" or "@leader".
 bool Reader::read_node_or_role(toml::Table& table, std::string& into) {
   const toml::Value* value = table.get("node");
   if (value == nullptr || value->type != toml::Type::string || !role_of(value->text))
@@ -248,9 +248,9 @@ void Reader::read_fault(toml::Table& table) {
   Fault fault;
   Places places;
   fault.line = table.place().line;
-  table.require("id", "each fault has an id of its own, such as id = \"cut\"");
+  table.require("id", "each fault needs its own id, such as id = \"cut\"");
   table.require("kind", fmt::format("one of \"{}\"", fmt::join(kKinds, "\", \"")));
-  table.require("node", "the name of the node that the fault hits");
+  table.require("node", "the name of the node that the fault affects");
   read_name(table, "id", fault.id);
   places.id = table.place("id");
   std::size_t kind = 0;
@@ -260,10 +260,9 @@ void Reader::read_fault(toml::Table& table) {
   if (table.strings("after", fault.after))
     for (const toml::Value& item : table.get("after")->items) places.after.push_back(item.place);
   read_name(table, "group", fault.group);
-  table.boolean("optional", fault.optional);
   read_conditions(table, "when", fault, fault.when);
   if (!known_kind) {
-    // Without a kind nobody can say which other keys belong here; but a misspelt one is worth saying.
+    // Without a kind, the allowed keys are unknown, but a key that no kind has is still reported.
     for (const Owner& owner : owners()) table.get(owner.key);
     table.finish();
     return;
@@ -302,7 +301,7 @@ void Reader::read_fault(toml::Table& table) {
   schedule_.faults.push_back(std::move(fault));
 }
 
-// A key of another kind is no slip of the pen: say whose it is.
+// A key that belongs to another kind is not a typing error, so name the kinds that have it.
 void Reader::refuse_foreign_keys(toml::Table& table, FaultKind kind) {
   for (const Owner& owner : owners()) {
     if (!table.has(owner.key) || std::find(owner.kinds.begin(), owner.kinds.end(), kind) != owner.kinds.end()) continue;
@@ -313,8 +312,8 @@ void Reader::refuse_foreign_keys(toml::Table& table, FaultKind kind) {
                            : i + 1 == owner.kinds.size() ? " and "
                                                          : ", ",
                            kind_name(owner.kinds[i]));
-    table.get(owner.key);  // known, though not here
-    table.wrong(owner.key, fmt::format("'{}' belongs to {} faults, this is {} {} fault", owner.key, whose,
+    table.get(owner.key);  // mark it as known, although it is not allowed here
+    table.wrong(owner.key, fmt::format("'{}' is for {} faults, this is {} {} fault", owner.key, whose,
                                        kind == FaultKind::exception ? "an" : "a", kind_name(kind)));
   }
 }
@@ -347,10 +346,10 @@ void Reader::read_syscall_fault(toml::Table& table, Fault& fault) {
   if (table.has("error") && table.has("result"))
     table.wrong("result", "'error' and 'result' were both found, exactly one is needed");
   else if (!table.has("error") && !table.has("result") && !table.has("delay"))
-    problems_.add_missing(table.place(), "fault: one of 'error', 'result', 'delay' is missing",
-                          "say what the call does: error = \"EIO\", result = 0 or delay = \"200ms\"");
+    problems_.add_missing(table.place(), "fault: needs one of 'error', 'result', 'delay'",
+                          "state what the call does: error = \"EIO\", result = 0 or delay = \"200ms\"");
   else if (table.has("effect") && !table.has("error") && !table.has("result"))
-    table.wrong("effect", "'effect' goes with 'error' or 'result', neither was found");
+    table.wrong("effect", "'effect' requires 'error' or 'result', neither was found");
 }
 
 void Reader::read_effect(toml::Table& table, Fault& fault) {
@@ -372,7 +371,7 @@ void Reader::read_effect(toml::Table& table, Fault& fault) {
 
 void Reader::read_process_fault(toml::Table& table, Fault& fault) {
   std::size_t scope = 0;
-  // A pause stops the main process or, with the node's cgroup, all at once.
+  // A pause stops the main process, or with the node's cgroup all processes at once.
   const bool crash = fault.kind == FaultKind::crash;
   if (table.one_of("scope",
                    crash ? std::vector<std::string>{"all", "main", "others"} : std::vector<std::string>{"all", "main"},
@@ -397,7 +396,7 @@ void Reader::read_process_fault(toml::Table& table, Fault& fault) {
     }
     read_loss(table, fault);
   } else {
-    table.require("duration", "how long the node stands still, such as duration = \"3s\"");
+    table.require("duration", "how long the node is paused, such as duration = \"3s\"");
     table.duration("duration", fault.duration_ns, kLeastTime, kMostTime);
   }
   if (auto before = table.table("before")) {
@@ -410,7 +409,7 @@ void Reader::read_process_fault(toml::Table& table, Fault& fault) {
   }
 }
 
-// Whose links: `peers`, and which of what they carry.
+// The affected links, and which part of their traffic.
 void Reader::read_ends(toml::Table& table, Fault& fault) {
   if (read_names(table, "peers", "a node's name, an address such as \"10.0.0.9\" or a range such as \"10.0.0.0/8\"",
                  fault.peers)) {
@@ -435,7 +434,7 @@ void Reader::read_ends(toml::Table& table, Fault& fault) {
       std::string problem;
       if (item.type != toml::Type::integer || item.integer < 1 || item.integer > 65535)
         problem = fmt::format("{} was found, {} is needed", toml::quoted(item), ports);
-      else if (!seen.insert(item.integer).second) problem = fmt::format("'{}' is there twice", item.integer);
+      else if (!seen.insert(item.integer).second) problem = fmt::format("'{}' occurs twice", item.integer);
       if (!problem.empty()) {
         problems_.add(item.place, fmt::format("{}: {}", table.path("ports"), problem));
         break;
@@ -460,8 +459,8 @@ void Reader::read_lasting(toml::Table& table, Fault& fault) {
   read_conditions(table, "until", fault, fault.until);
   if (fault.kind == FaultKind::block) {
     if (!table.has("duration") && !table.has("until"))
-      problems_.add_missing(table.place(), "fault: one of 'duration', 'until' is missing",
-                            "say how long the thread waits: duration = \"2s\" or until = [ { log = \"closed\" } ]; "
+      problems_.add_missing(table.place(), "fault: needs one of 'duration', 'until'",
+                            "state how long the thread waits: duration = \"2s\" or until = [ { log = \"closed\" } ]; "
                             "with both, whichever comes first");
     return;
   }
@@ -571,7 +570,7 @@ Result<void> check_nodes(const Schedule& schedule, const std::vector<std::string
     const bool links = fault.kind == FaultKind::partition || fault.kind == FaultKind::network;
     if (links && nodes.size() < 2 && !outside)
       return fail(ErrorKind::input,
-                  fmt::format("{}: fault '{}': a {} needs two nodes or more, the deployment has {}", where, fault.id,
+                  fmt::format("{}: fault '{}': a {} needs at least two nodes, the deployment has {}", where, fault.id,
                               fault.kind == FaultKind::network ? "bad link" : "partition", nodes.size()));
   }
   for (const Event& event : schedule.events) {

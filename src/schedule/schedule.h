@@ -1,4 +1,5 @@
-// A schedule: faults with their contexts. Plain data with a TOML file form that people write by hand.
+// A schedule: faults with their contexts, as plain data and as a TOML file that people can write. Checks, describes and
+// formats schedules; inject executes them.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ enum class FaultKind {
   disk_slow
 };
 enum class Direction { both, in, out };
-enum class Scope { all, main, others };  // others: of a node, all processes but the main one
+enum class Scope { all, main, others };  // others: all processes of a node except the main one
 enum class Effect { none, full, bytes };
 enum class ThenDo { nothing, crash };
 enum class Loss {
@@ -37,54 +38,54 @@ enum class Loss {
   unsynced,
   torn,
   scattered
-};  // of what was not synced: all, or all but some sectors of each file
+};  // for torn and scattered: all unsynced data, or all but some sectors of each file
 
-// network: what a bad link does to the packets it carries. Shares are 0 for never, 1 for always.
+// network: what happens to packets on the link. Probabilities are from 0 to 1.
 struct BadLink {
   std::int64_t delay_ns = 0;
-  std::int64_t jitter_ns = 0;  // each packet's delay is as much longer or shorter at most
+  std::int64_t jitter_ns = 0;  // each packet's delay varies by up to this much in both directions
   double loss = 0;
   double duplicate = 0;
-  double reorder = 0;        // go ahead of those that are delayed
-  double corrupt = 0;        // one bit is turned over
-  std::uint64_t rate = 0;    // bits a second; 0: as fast as it goes
-  std::string payload;       // bytes that a packet must hold; "": any packet
-  bool connections = false;  // `count` is of connections, not of packets
+  double reorder = 0;        // probability that a packet overtakes delayed ones
+  double corrupt = 0;        // probability that one bit is inverted
+  std::uint64_t rate = 0;    // bits per second; 0: unlimited
+  std::string payload;       // bytes that a packet must contain; "": any packet
+  bool connections = false;  // `count` counts connections instead of packets
 
   friend bool operator==(const BadLink&, const BadLink&) = default;
 };
 
-// clock: what a node's clocks show instead of the time.
+// clock: how a node's clocks deviate from the time.
 struct ClockChange {
   std::int64_t shift_ns = 0;
-  double drift = 1;  // times as fast
+  double drift = 1;  // speed factor
   bool freeze = false;
-  bool realtime = true;    // which clocks: CLOCK_REALTIME and its kin,
-  bool monotonic = false;  // CLOCK_MONOTONIC and its kin
+  bool realtime = true;    // affects CLOCK_REALTIME and its variants
+  bool monotonic = false;  // affects CLOCK_MONOTONIC and its variants
 
   friend bool operator==(const ClockChange&, const ClockChange&) = default;
 };
 
-// descriptors, memory, cpu, disk-full, disk-slow: how little of a resource a node is left.
+// descriptors, memory, cpu, disk-full, disk-slow: the limit for a node.
 struct Resource {
-  std::int64_t limit = 0;     // descriptors: open ones of each process; memory: bytes of all together
-  double share = 0;           // cpu: of one processor
-  std::string folder;         // disk-full, disk-slow, a crash that loses: in the node's folder; "": that one itself
-  std::uint64_t rate = 0;     // disk-slow: bytes a second; 0: as many as it can
-  double iops = 0;            // ... requests a second
-  std::int64_t delay_ns = 0;  // ... more for each
+  std::int64_t limit = 0;  // descriptors: open ones per process; memory: bytes for all processes together
+  double share = 0;        // cpu: fraction of one processor
+  std::string folder;  // disk-full, disk-slow, crash with power loss: relative to the node's folder; "": that folder
+  std::uint64_t rate = 0;     // disk-slow: bytes per second; 0: unlimited
+  double iops = 0;            // disk-slow: requests per second
+  std::int64_t delay_ns = 0;  // disk-slow: added to each request
 
   friend bool operator==(const Resource&, const Resource&) = default;
 };
 
-// Which calls are meant: all given parts must match.
+// Selects calls. All given members must match.
 struct CallMatch {
-  std::string syscall;                 // a name, or a glob over names ("open*")
-  std::optional<std::string> path;     // glob on the full path; either path of a call with two
-  std::optional<std::string> peer;     // "ip:port" glob
-  std::optional<std::string> local;    // ":2888" or "ip:port" glob
+  std::string syscall;                 // a name or a glob ("open*")
+  std::optional<std::string> path;     // glob for the full path; for a call with two paths, either may match
+  std::optional<std::string> peer;     // glob for "ip:port"
+  std::optional<std::string> local;    // ":2888" or a glob for "ip:port"
   std::map<int, std::string> args;     // argument index -> number or flag names ("O_CREAT|O_TRUNC")
-  std::optional<std::string> process;  // glob on the process's name (comm)
+  std::optional<std::string> process;  // glob for the process's name (comm)
 
   friend bool operator==(const CallMatch&, const CallMatch&) = default;
 };
@@ -95,15 +96,15 @@ struct Condition {
   ConditionKind kind = ConditionKind::elapsed;
   std::int64_t elapsed_ns = 0;          // elapsed
   std::string function;                 // function (also role, inline): demangled name, parameters optional
-  std::optional<std::uint64_t> offset;  // function: bytes from its entry (of a JVM's method: in its bytecode)
+  std::optional<std::uint64_t> offset;  // function: bytes from its entry (for a JVM's method: bytecode offset)
   std::optional<std::uint64_t> line;    // function: a JVM's method, at the first call on this line of its source
   CallMatch call;                       // syscall: met when the call returns
   std::optional<std::string> result;    // syscall: "ok", "error", an errno name or a number
-  std::string log;                      // log: regex on the node's output
+  std::string log;                      // log: regular expression for the node's output
   std::string state;                    // process_state: crashed, exited, paused, started
-  std::string role;                     // role: its name; met when a node has it, or takes it
+  std::string role;                     // role: its name; met when a node has or takes it
   std::string node;                     // "": the fault's own node (role: any); "@role" as in Fault
-  int count = 1;                        // the nth from when the previous condition was met
+  int count = 1;                        // the nth occurrence after the previous condition was met
   bool same_thread = false;
 
   static Condition elapsed(std::int64_t ns) {
@@ -120,68 +121,67 @@ struct Fault {
   FaultKind kind = FaultKind::syscall;
   std::string node;                // "@role": the node that has the role when the conditions are met
   std::vector<std::string> after;  // ids
-  std::string group;               // "": none
-  std::vector<Condition> when;     // in order
-  bool optional = false;           // a run in which it did not fire, or had no effect, still counts
+  std::string group;               // "" if none
+  std::vector<Condition> when;     // in the order in which they must be met
 
-  // syscall, block
-  CallMatch call;  // block: empty when it is at a function
+  // syscall, block:
+  CallMatch call;  // block: empty if it waits at a function
   int error = 0;   // errno; 0: `result` is used
   std::optional<std::int64_t> result;
   Effect effect = Effect::none;
   std::int64_t effect_bytes = 0;
   std::int64_t delay_ns = 0;
-  int count = 1;           // the nth matching call; network: the nth packet or connection; block: the nth thread
-  std::int64_t times = 1;  // consecutive ones from there; -1: forever (network: when there is no `count`)
+  int count = 1;           // the nth matching call; network: packet or connection; block: thread
+  std::int64_t times = 1;  // number of consecutive ones from there; -1: forever (network: if there is no `count`)
   ThenDo then_do = ThenDo::nothing;
 
-  // crash, pause
+  // crash, pause:
   Scope scope = Scope::all;
   int signal = 9;                   // crash
-  std::optional<CallMatch> before;  // crash, pause: acts instead of (crash) or ahead of (pause) that call
+  std::optional<CallMatch> before;  // crash, pause: act instead of (crash) or before (pause) this call
   int before_count = 1;
-  Loss lose = Loss::nothing;  // crash: power goes too, for `resource.folder`
-  double keep = 0.5;          // torn, scattered: the share of each file's unsynced sectors that is there
+  Loss lose = Loss::nothing;  // crash: also lose unsynced data in `resource.folder`
+  double keep = 0.5;          // torn, scattered: fraction of each file's unsynced sectors that survives
 
-  // what lasts: see lasts()
+  // Lasting faults, see lasts():
   std::int64_t duration_ns = 0;  // 0: `until`, or to the end of the run
-  std::vector<Condition> until;  // not pause; block: `duration`, or kMostBlockNs, ends it, too
+  std::vector<Condition> until;  // not for pause; block also ends after `duration` or kMostBlockNs
 
-  // network
+  // network:
   BadLink link;
-  std::int64_t seed = 1;  // of what happens by chance: the same packets meet the same fate
+  std::int64_t seed = 1;  // seed of random decisions: the same packets meet the same fate
 
-  // clock
+  // clock:
   ClockChange clock;
 
-  // descriptors, memory, cpu, disk-full, disk-slow
+  // descriptors, memory, cpu, disk-full, disk-slow:
   Resource resource;
 
-  // partition, network
-  std::vector<std::string> side;   // further nodes that are cut off with `node`
+  // partition, network:
+  std::vector<std::string> side;   // further nodes on the same side as `node`
   std::vector<std::string> peers;  // nodes, addresses or ranges ("10.0.0.0/8"); empty: all other nodes
   Direction direction = Direction::both;
   std::vector<std::uint16_t> ports;
   std::string protocol;  // "", "tcp", "udp"
   double loss = 1.0;     // partition: 0 < loss <= 1
-  bool reject = false;   // answer the sender as a closed port does, instead of silence
+  bool reject = false;   // answer like a closed port instead of dropping silently
 
-  // exception, block; `count` and (exception) `times` as for syscalls, of threads that come by
+  // exception, block; `count` and (exception) `times` count threads that reach the location:
   std::string throws;                    // "java.io.IOException"
-  std::string message;                   // its text; "": says that rose injected it
-  std::string function;                  // a JVM's method (block: any function), at its entry ...
-  std::optional<std::uint64_t> offset;   // ... or there, as in Condition
-  std::optional<std::uint64_t> at_line;  // ... or on this line of its source, at the first call
+  std::string message;                   // its message; "": a text that names rose
+  std::string function;                  // a JVM's method (block: any function); at its entry
+  std::optional<std::uint64_t> offset;   // or at this offset, as in Condition
+  std::optional<std::uint64_t> at_line;  // or on this line of its source, at the first call
 
-  int line = 0;  // where [[fault]] stands; 0: not from a file
+  int line = 0;  // of [[fault]]; 0: not from a file
 
-  friend bool operator==(const Fault&, const Fault&) = default;  // `line` included
+  friend bool operator==(const Fault&, const Fault&) = default;  // including `line`
 };
 
-// block: without a `duration` of its own a thread waits for its `until` no longer than this.
+// block: the longest wait for `until` if there is no `duration`. A limit is needed so that a run always ends.
 inline constexpr std::int64_t kMostBlockNs = 60'000'000'000;
 
-// Which node it is changes during a run: whichever last entered the function.
+// A role moves between nodes during a run: it belongs to the node that last entered the function.
 struct Role {
   std::string name;
   std::string function;
@@ -189,12 +189,12 @@ struct Role {
   friend bool operator==(const Role&, const Role&) = default;
 };
 
-// Something that is seen and has a name: when its conditions have been met.
+// A named event, which happens when its conditions have been met.
 struct Event {
   std::string name;
   std::string node;
   std::vector<Condition> when;
-  std::int64_t timeout_ns = kMostBlockNs;  // it is held no longer, when it comes before its turn
+  std::int64_t timeout_ns = kMostBlockNs;  // the longest time it is held if it comes before its turn
   int line = 0;
 
   friend bool operator==(const Event&, const Event&) = default;
@@ -204,7 +204,7 @@ struct Schedule {
   std::string name;
   std::vector<Role> roles;
   std::vector<Event> events;
-  std::string order;  // over events, faults and steps of the workload: order.h; "": none
+  std::string order;  // over events, faults and steps of the workload, see order.h; "" if none
   std::vector<Fault> faults;
 
   [[nodiscard]] const Fault* find(std::string_view id) const;
@@ -213,35 +213,34 @@ struct Schedule {
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 
-// "leader" of "@leader"; nothing for a node's name.
+// "leader" for "@leader"; nothing for a node's name.
 [[nodiscard]] std::optional<std::string_view> role_of(std::string_view node);
 
 [[nodiscard]] Result<Schedule> read_schedule(const std::filesystem::path& path);
 [[nodiscard]] Result<Schedule> parse_schedule(std::string_view text, std::string_view name);
-// The file form; parse_schedule reads back an equal schedule. `comment` (may have several lines)
-// becomes a comment at the top.
+// Formats the schedule as a file. parse_schedule reads back an equal schedule. `comment` may have several lines.
 [[nodiscard]] std::string to_toml(const Schedule& schedule, std::string_view comment = {});
 
-// Against a deployment: every node and peer named must exist. Errors name the fault, suggest.
+// Checks that every node and peer exists in the deployment. Errors name the fault and suggest a name.
 [[nodiscard]] Result<void> check_nodes(const Schedule& schedule, const std::vector<std::string>& nodes,
                                        std::string_view file);
 
-// One sentence in plain words: "cut n1 off from n2 and n3 for 12s, 5s after the workload began".
-// With the schedule it is told from what is awaited which are its faults.
+// One sentence: "cut n1 off from n2 and n3 for 12s, 5s after the workload began". `schedule` is needed to tell which
+// names in `after` are faults.
 [[nodiscard]] std::string in_words(const Fault& fault, const Schedule* schedule = nullptr);
-// What must happen, in which order, on which node: a sentence a fault; alternatives that differ in their node only are
-// one.
+// What must happen, in order and with nodes: one sentence per fault. Alternatives that differ only in their node are
+// combined.
 [[nodiscard]] std::vector<std::string> steps_in_words(const Schedule& schedule);
 // The same as lines, numbered if there are several.
 [[nodiscard]] std::string in_words(const Schedule& schedule);
 
-// Equal for schedules that do the same: the key of a diagnosis record.
+// Equal for schedules with the same effect. Key of the record of a diagnosis.
 [[nodiscard]] std::string fingerprint(const Schedule& schedule);
 
 [[nodiscard]] std::string_view kind_name(FaultKind kind);  // "syscall"
-// Of a node's descriptors, memory, processor time or disk.
+// True if this kind limits a node's descriptors, memory, processor time or disk.
 [[nodiscard]] bool limits(FaultKind kind);
-// Faults of this kind begin and end: they have a `duration`, and an `ended_ns` in what became of them.
+// True if faults of this kind begin and end: they have a `duration`, and an `ended_ns` in their outcome.
 [[nodiscard]] bool lasts(FaultKind kind);
 
 }  // namespace rose::schedule

@@ -1,4 +1,4 @@
-// Schedules in plain English, for reports.
+// Describes schedules in English, for reports.
 #include <algorithm>
 #include <functional>
 #include <unordered_map>
@@ -13,7 +13,7 @@
 #include "schedule/schedule.h"
 
 namespace rose::schedule {
-// " of */snapshot.* to 10.77.0.2:7000": what follows the call's name.
+// What follows the call's name: " of snapshot.* to 10.77.0.2:7000".
 std::string call_details(const CallMatch& call) {
   std::string text;
   if (call.path) text += fmt::format(" of {}", *call.path);
@@ -28,7 +28,7 @@ namespace {
 
 using NameFault = std::function<std::string(const std::string& id)>;
 
-// "n1", or "the leader".
+// "n1" or "the leader".
 std::string who(const std::string& node) {
   const auto role = role_of(node);
   return role ? fmt::format("the {}", *role) : node;
@@ -103,7 +103,7 @@ std::string syscall_words(const Fault& fault) {
   if (changed && fault.effect == Effect::full) text += " although it was carried out";
   if (changed && fault.effect == Effect::bytes)
     text += fmt::format(" after {} bytes of it were done", fault.effect_bytes);
-  if (fault.result && fault.effect == Effect::none) text += " without doing anything";
+  if (fault.result && fault.effect == Effect::none) text += " without executing it";
   if (changed && fault.delay_ns != 0) text += fmt::format(", {} late", format_duration(fault.delay_ns));
   if (fault.then_do == ThenDo::crash) text += fmt::format(", and kill {} right then", who(fault.node));
   return text;
@@ -189,14 +189,14 @@ std::string exception_words(const Fault& fault) {
     which = fault.count == 1 ? "every time" : fmt::format("every time from the {} on", ordinal_text(fault.count));
   else if (fault.times == 1) which = fmt::format("the {} time", ordinal_text(fault.count));
   else which = fmt::format("{} times in a row, from the {} on,", fault.times, ordinal_text(fault.count));
-  return fmt::format("throw {} {} that {} comes to {}", fault.throws, which, who(fault.node), place);
+  return fmt::format("throw {} {} that {} reaches {}", fault.throws, which, who(fault.node), place);
 }
 
-// When it happens; starts with its own separator.
+// When the fault happens. The text starts with its own separator.
 std::string trigger_words(const Fault& fault, const NameFault& name, const Schedule* schedule) {
   std::vector<std::string> others;
   for (const std::string& id : fault.after) others.push_back(name(id));
-  // Events and steps come, faults begin.
+  // Events and steps happen, faults begin.
   const bool marks =
       schedule != nullptr && std::any_of(fault.after.begin(), fault.after.end(),
                                          [&](const std::string& id) { return schedule->find(id) == nullptr; });
@@ -248,7 +248,7 @@ std::string words(const Fault& fault, const NameFault& name, const Schedule* sch
   return text;
 }
 
-// Faults behind those they wait for, otherwise as in the file.
+// Faults in an order that puts each after those it depends on, otherwise as in the file.
 std::vector<std::size_t> order(const Schedule& schedule) {
   std::vector<std::size_t> result;
   std::vector<bool> placed(schedule.faults.size(), false);
@@ -269,11 +269,11 @@ std::vector<std::size_t> order(const Schedule& schedule) {
     }
   }
   for (std::size_t i = 0; i < placed.size(); ++i)
-    if (!placed[i]) result.push_back(i);  // a circle; parsing refuses it
+    if (!placed[i]) result.push_back(i);  // a cycle, which parsing refuses
   return result;
 }
 
-// The fault as it is on any node of its group.
+// The fault without the node, for groups that differ only in it.
 Fault anywhere(const Schedule& schedule, const Fault& fault) {
   Fault plain = fault;
   plain.id.clear();
@@ -283,7 +283,7 @@ Fault anywhere(const Schedule& schedule, const Fault& fault) {
   for (std::vector<Condition>* conditions : {&plain.when, &plain.until})
     for (Condition& condition : *conditions)
       if (condition.node == fault.node) condition.node.clear();
-  // What the alternatives wait for may be alternatives too.
+  // The faults that alternatives depend on may themselves be alternatives.
   for (std::string& id : plain.after)
     if (const Fault* other = schedule.find(id); other != nullptr && !other->group.empty())
       for (const Fault& first : schedule.faults)
@@ -307,7 +307,7 @@ std::string in_words(const Fault& fault, const Schedule* schedule) {
 }
 
 std::vector<std::string> steps_in_words(const Schedule& schedule) {
-  // Alternatives that differ in their node only are one step.
+  // Alternatives that differ only in their node are one step.
   std::vector<std::vector<std::size_t>> steps;
   for (const std::size_t i : order(schedule)) {
     const auto same = std::find_if(steps.begin(), steps.end(), [&](const std::vector<std::size_t>& step) {

@@ -17,13 +17,13 @@
 namespace rose::symbols {
 namespace {
 
-constexpr int kDeepest = 3;                         // calls followed below one
-constexpr std::uint64_t kMostOfOne = 64 << 10;      // bytes of a function that is only passed through
-constexpr std::uint64_t kMostBelowOne = 40'000;     // instructions decoded to learn what one call comes to
-constexpr std::uint64_t kMostBelowAll = 1'500'000;  // ... and all calls of a function
-constexpr int kStubInstructions = 4;                // endbr64, bnd jmp: entries of a .plt have no more
+constexpr int kDeepest = 3;                      // levels of calls followed below one call
+constexpr std::uint64_t kMostOfOne = 64 << 10;   // size limit, in bytes, for a function that is only followed through
+constexpr std::uint64_t kMostBelowOne = 40'000;  // instructions decoded to analyse one call
+constexpr std::uint64_t kMostBelowAll = 1'500'000;  // instructions decoded to analyse all calls of a function
+constexpr int kStubInstructions = 4;                // the entries of a .plt have at most endbr64 and bnd jmp
 
-// What a call comes to.
+// What a call leads to.
 struct Reach {
   bool enters = false;
   bool changes = false;
@@ -39,12 +39,12 @@ struct Instruction {
   std::uint64_t address = 0;
   std::uint64_t next = 0;
   enum class Flow { none, call, jump, branch, ret, syscall } flow = Flow::none;
-  std::optional<std::uint64_t> target;  // call, jump, branch: where to, when the code says so
-  std::optional<std::uint64_t> slot;    // call, jump: where the address to go to stands
-  bool tail = false;                    // jump through memory that is no table of cases
-  std::optional<std::uint32_t> number;  // mov $number,%eax: a system call's, perhaps
-  bool probed = true;                   // the kernel can put a probe on it
-  std::string_view mnemonic;            // while it is being looked at
+  std::optional<std::uint64_t> target;  // destination of a call, jump or branch, if it is in the code
+  std::optional<std::uint64_t> slot;    // address of the word that holds the destination of a call or jump
+  bool tail = false;                    // jump through memory that is not the jump table of a switch
+  std::optional<std::uint32_t> number;  // mov $number,%eax: possibly the number of a system call
+  bool probed = true;                   // the kernel accepts a probe on it
+  std::string_view mnemonic;            // valid only during the callback
 };
 
 class Decoder {
@@ -59,8 +59,8 @@ class Decoder {
     if (handle_ != 0) cs_close(&handle_);
   }
 
-  // Until `each` says false, or what follows is no instruction: nothing behind such a byte is trusted. `each` may
-  // decode something else meanwhile.
+  // Decodes until `each` returns false or the bytes are not an instruction. Nothing after such bytes is used, because
+  // the decoder might have lost synchronisation. `each` may itself decode other code.
   template <typename Each>
   void decode(const std::vector<std::uint8_t>& code, std::uint64_t address, const Each& each) const {
     if (handle_ == 0) return;
@@ -84,7 +84,7 @@ class Decoder {
     }
     if (raw.detail == nullptr) return found;
     const cs_x86& x86 = raw.detail->x86;
-    // arch/x86/kernel/uprobes.c refuses these prefixes (is_prefix_bad), and traps and privileged instructions.
+    // arch/x86/kernel/uprobes.c refuses these prefixes (is_prefix_bad), traps and privileged instructions.
     for (const std::uint8_t prefix : x86.prefix)
       if (prefix == 0xf0 || prefix == 0x26 || prefix == 0x2e || prefix == 0x36 || prefix == 0x3e) found.probed = false;
     switch (raw.id) {
@@ -128,7 +128,7 @@ class CodeFile::Reader {
  public:
   explicit Reader(ElfFile file, std::filesystem::path path)
       : file_(std::move(file)), path_(std::move(path)), symbols_(file_.functions()), slots_(file_.slots()) {
-    // With nothing to import, the libraries are in this file.
+    // If the file imports nothing, libraries are linked in statically.
     whole_ = std::none_of(slots_.begin(), slots_.end(), [](const auto& slot) { return slot.second.address == 0; });
   }
 
@@ -144,10 +144,10 @@ class CodeFile::Reader {
     std::uint64_t below_all = 0;
     const Span own{function->address, function->address + size};
     std::vector<Place> found;
-    std::vector<bool> silent;  // by place
+    std::vector<bool> silent;  // by index of the place; the call has no visible effect
     std::set<std::uint64_t> leaders;
     std::vector<Span> loops;
-    std::string_view entered;  // what a system call would be for
+    std::string_view entered;  // the system call that a syscall instruction would make here
     decoder_.decode(code, function->address, [&](const Instruction& at) {
       follow(at, entered);
       if (at.flow == Instruction::Flow::branch || at.flow == Instruction::Flow::jump) {
@@ -188,7 +188,7 @@ class CodeFile::Reader {
     if (function == nullptr)
       return fail(ErrorKind::input, fmt::format("no function begins at {:#x} in '{}'", address, path_.native()));
     Exits exits;
-    // GCC keeps what is rarely executed elsewhere: f.cold
+    // GCC moves rarely executed parts of a function f to f.cold.
     const std::string cold = function->linkage_name + ".cold";
     std::vector<const RawSymbol*> parts{function};
     for (const RawSymbol& symbol : symbols_)
@@ -205,12 +205,12 @@ class CodeFile::Reader {
     std::uint64_t begin = 0, end = 0;
     [[nodiscard]] bool has(std::uint64_t address) const { return address >= begin && address < end; }
   };
-  // What is known of where a call goes.
+  // What is known about the destination of a call.
   struct Callee {
     std::string name;
     LibraryCall library;
-    std::uint64_t address = 0;  // in this file; 0: elsewhere, or unknown
-    bool outlined = false;      // a part of a function, kept apart
+    std::uint64_t address = 0;  // in this file; 0: elsewhere or unknown
+    bool outlined = false;      // a part of a function that the compiler split off
   };
 
   const RawSymbol* find(std::string_view wanted) const {
@@ -240,7 +240,7 @@ class CodeFile::Reader {
       if (!jumps ||
           (one.target ? own.has(*one.target) : one.flow == Instruction::Flow::branch || (!one.slot && !one.tail)))
         return true;
-      // From one part of the function into another: no way out.
+      // A jump between parts of the same function does not leave it.
       if (one.target && same_function(*one.target, part)) return true;
       const std::string to = callee(one).name;
       if (std::find(exits.jumps.begin(), exits.jumps.end(), to) == exits.jumps.end()) exits.jumps.push_back(to);
@@ -250,7 +250,7 @@ class CodeFile::Reader {
     return {};
   }
 
-  // Does the target lie in the function that `part` is (a part of), or in a part of it?
+  // True if `target` lies in the function that `part` belongs to, including its split-off parts.
   bool same_function(std::uint64_t target, const RawSymbol& part) const {
     auto symbol = std::upper_bound(symbols_.begin(), symbols_.end(), target,
                                    [](std::uint64_t address, const RawSymbol& s) { return address < s.address; });
@@ -261,7 +261,7 @@ class CodeFile::Reader {
     return symbol->address != target || symbol->linkage_name.find(".cold") != std::string::npos;
   }
 
-  // Of a function in assembly none is told: it ends where the next one begins.
+  // Functions in assembly may have size 0. They end where the next one begins.
   std::uint64_t size_of(const RawSymbol& symbol) const {
     if (symbol.size != 0) return symbol.size;
     const auto next = std::upper_bound(symbols_.begin(), symbols_.end(), symbol.address,
@@ -269,7 +269,7 @@ class CodeFile::Reader {
     return next == symbols_.end() ? kMostOfOne : std::min(next->address - symbol.address, kMostOfOne);
   }
 
-  // All names of an address, the first symbol with it; nullptr none.
+  // The first symbol with that address, followed by its aliases; nullptr if there is none.
   const RawSymbol* at(std::uint64_t address) const {
     const auto it = std::lower_bound(symbols_.begin(), symbols_.end(), address,
                                      [](const RawSymbol& s, std::uint64_t wanted) { return s.address < wanted; });
@@ -298,7 +298,7 @@ class CodeFile::Reader {
 
   Callee at_address(std::uint64_t address, int stubs) const {
     if (const RawSymbol* symbol = at(address); symbol != nullptr) {
-      // Of several names the one that tells most: "write" rather than "__write".
+      // Among aliases, take the most informative name: "write" rather than "__write".
       Callee best = named(symbol->linkage_name, address, whole_);
       for (const RawSymbol* other = symbol + 1; other != symbols_.data() + symbols_.size() && other->address == address;
            ++other) {
@@ -310,7 +310,7 @@ class CodeFile::Reader {
       }
       return best;
     }
-    // No function begins here that has a name: an entry of a .plt, perhaps.
+    // No named function begins here. It may be an entry of a .plt.
     std::optional<std::uint64_t> slot;
     int count = 0;
     if (stubs == 0)
@@ -328,13 +328,13 @@ class CodeFile::Reader {
     return {"through a pointer", {}, 0, false};
   }
 
-  // Does calling this lead into the kernel?
+  // Determines whether a call of `callee` leads to a system call.
   Reach reach(const Callee& callee, int deepest) {
     Reach best;
     if (callee.library.enters) return {true, callee.library.changes, callee.library.depth};
     if (callee.library.quiet || callee.address == 0 || deepest <= 0) return best;
     const auto [known, fresh] = reached_.try_emplace({callee.address, deepest});
-    if (!fresh) return known->second;  // {} while it is being looked at: it calls itself
+    if (!fresh) return known->second;  // {} during the analysis: the function calls itself
     const RawSymbol* symbol = at(callee.address);
     const std::uint64_t size = symbol == nullptr ? 4096 : std::min(size_of(*symbol), kMostOfOne);
     const Span own{callee.address, callee.address + size};
@@ -351,7 +351,7 @@ class CodeFile::Reader {
       } else if (leaves(one, own)) {
         if (!one.target || seen.insert(*one.target).second) below.push_back(this->callee(one));
       }
-      // Without a size it ends where it returns.
+      // A function without a size ends at its first return.
       return symbol != nullptr || (one.flow != Instruction::Flow::ret && one.flow != Instruction::Flow::jump);
     });
     for (const Callee& one : below) {
@@ -363,13 +363,13 @@ class CodeFile::Reader {
     return reached_[{callee.address, deepest}] = best;
   }
 
-  // `mov $1,%eax; ...; syscall`: which call it is stands ahead of it, as a rule.
+  // `mov $1,%eax; ...; syscall`: the number of the system call usually precedes the instruction.
   static void follow(const Instruction& at, std::string_view& entered) {
     if (at.number) entered = call_of_number(*at.number);
     if (at.flow == Instruction::Flow::call) entered = {};
   }
 
-  // A call, or a jump to another function in a call's place.
+  // True for a call, and for a jump to another function in place of a call.
   static bool leaves(const Instruction& at, const Span& own) {
     if (at.flow == Instruction::Flow::call) return true;
     if (at.flow != Instruction::Flow::jump) return false;
@@ -400,7 +400,7 @@ class CodeFile::Reader {
     return place;
   }
 
-  // `places` by address.
+  // `places` is sorted by address.
   static void mark_loops(std::vector<Place>& places, std::vector<Span> loops, std::uint64_t base) {
     std::sort(loops.begin(), loops.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
     std::uint64_t end = 0;
@@ -432,11 +432,11 @@ class CodeFile::Reader {
 
   const ElfFile file_;
   const std::filesystem::path path_;
-  const std::vector<RawSymbol> symbols_;  // by address
+  const std::vector<RawSymbol> symbols_;  // sorted by address
   const std::map<std::uint64_t, Slot> slots_;
   bool whole_ = false;
   const Decoder decoder_;
-  std::uint64_t budget_ = 0;  // instructions that may still be decoded
+  std::uint64_t budget_ = 0;  // number of instructions that may still be decoded
   std::map<std::pair<std::uint64_t, int>, Reach> reached_;
 };
 

@@ -1,5 +1,5 @@
-// The code of a function: where in it calls are made, as a search for the one place that matters wants them. x86-64.
-// Every file is taken for hostile.
+// Disassembles a function (x86-64) and lists the places in it at which a fault could be injected, best first. Input
+// files may be hostile.
 #pragma once
 
 #include <cstdint>
@@ -14,45 +14,45 @@
 namespace rose::symbols {
 
 enum class PlaceKind {
-  syscall,  // an instruction that enters the kernel, or a call of what does: write@plt, a helper that writes
+  syscall,  // an instruction that enters the kernel, or a call of a function that does: write@plt, a helper that writes
   call,     // any other call, tail jumps included
   other,    // any other instruction
 };
 
 struct Place {
-  std::uint64_t offset = 0;  // bytes from the function's entry; an instruction begins there, and it can be probed
+  std::uint64_t offset = 0;  // bytes from the function's entry to an instruction that can be probed
   PlaceKind kind = PlaceKind::other;
-  std::string name;      // "write@plt", "Log::append", "syscall", "through a pointer"; of others the instruction: "ret"
-  bool changes = false;  // syscall: it changes what others can see (write, rename, connect), as far as names tell
-  int depth = 0;         // syscall: how many calls below this one the kernel is entered
-  bool loop = false;     // some jump leads back over it: one call of the function may come by very often
+  std::string name;      // "write@plt", "Log::append", "syscall", "through a pointer"; for others the mnemonic: "ret"
+  bool changes = false;  // syscall: it changes state that others can see (write, rename, connect), judged by its name
+  int depth = 0;         // syscall: number of calls between this one and the kernel
+  bool loop = false;     // a jump leads back over it, so one call of the function may execute it many times
 };
 
-// The ways out of a function, besides exceptions.
+// The instructions through which a function returns. Exceptions are not included.
 struct Exits {
-  std::vector<std::uint64_t>
-      returns;  // file offsets of its return instructions, those of the parts that were split off included
-  std::vector<std::string> jumps;  // functions that it ends by jumping to: what those return, it returns
-  bool whole = true;               // all of its code could be read
+  std::vector<std::uint64_t> returns;  // file offsets of its return instructions, including those in split-off parts
+  std::vector<std::string> jumps;  // functions that it ends with a jump to (tail calls): what they return, it returns
+  bool whole = true;               // false if some of its code could not be read
 };
 
 class CodeFile {
  public:
-  // ErrorKind::input: as list_functions().
+  // Returns ErrorKind::input as list_functions() does.
   [[nodiscard]] static Result<CodeFile> open(const std::filesystem::path& binary);
   CodeFile(CodeFile&&) noexcept;
   CodeFile& operator=(CodeFile&&) noexcept;
   ~CodeFile();
 
-  // The places in the function of that name (as name_matches() has it; of several, the longest), best first: system
-  // calls (those that change something, then the most direct), other calls, then returns, the begins of what jumps
-  // lead to, and all the rest; each sort by offset. Not its entry. Not for several threads at a time.
-  // ErrorKind::input: no such function, or its code can't be read.
+  // The places in the function that name_matches() finds (the longest of several). System calls come first
+  // (state-changing ones first, then the most direct ones), then other calls, then returns, targets of jumps and all
+  // other instructions; each group is sorted by offset. The entry is not included. Not thread-safe. Returns
+  // ErrorKind::input if the function does not exist or its code cannot be read.
   [[nodiscard]] Result<std::vector<Place>> places(std::string_view function) const;
 
-  // Of the function that begins at an address of the file. ErrorKind::input: none does, or its code can't be read.
+  // For the function that begins at this address of the file. Returns ErrorKind::input if none does or its code cannot
+  // be read.
   [[nodiscard]] Result<Exits> exits(std::uint64_t address) const;
-  // Does the code of that function jump back to the address, or over it?
+  // True if the function's code contains a jump back to the address or across it.
   [[nodiscard]] bool loops_back(std::uint64_t function, std::uint64_t address) const;
 
  private:

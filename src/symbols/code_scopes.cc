@@ -9,15 +9,15 @@
 namespace rose::symbols {
 namespace {
 
-constexpr int kDeepestScope = 64;  // nested in one another
+constexpr int kDeepestScope = 64;  // nesting depth
 
 bool holds_functions(int tag) {
   return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
          tag == DW_TAG_union_type || tag == DW_TAG_enumeration_type;
 }
 
-// Rust's functions stand inside of namespaces, into which dwarf_getscopes doesn't look. Outermost first: the function,
-// then what is inlined into it and into one another.
+// dwarf_getscopes does not descend into namespaces, in which Rust's functions are. The result is ordered from the
+// outside: the function, then what is inlined into it, and so on.
 bool find_code(Dwarf_Die* parent, std::uint64_t pc, int depth, std::vector<Dwarf_Die>& out) {
   Dwarf_Die die;
   if (depth > kDeepestScope || dwarf_child(parent, &die) != 0) return false;

@@ -1,4 +1,4 @@
-// The scopes of code around a place, of whatever language: blocks, what is inlined, the function itself.
+// Finds the scopes that contain an address, in any language: blocks, inlined functions and the function itself.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -8,8 +8,8 @@
 
 namespace rose::symbols {
 
-// Innermost first, as they stand in the code, not as the source nests them. `pc`: as the unit's debug information
-// counts.
+// Innermost first, by nesting in the machine code rather than in the source. `pc` is an address as in the unit's debug
+// information.
 [[nodiscard]] std::vector<Dwarf_Die> scopes_at(Dwarf_Die* unit, std::uint64_t pc);
 
 }  // namespace rose::symbols

@@ -18,11 +18,11 @@ namespace rose::symbols {
 namespace {
 
 constexpr std::size_t kMostUnitsSeen = 200'000;
-constexpr std::size_t kMostDiesSeen = 5'000'000;  // of one search
+constexpr std::size_t kMostDiesSeen = 5'000'000;  // per search
 constexpr int kDeepestDie = 64;
 constexpr std::size_t kMostParameters = 64;
 constexpr std::size_t kMostScopeNames = 24;
-constexpr int kNextLines = 20;  // looked at behind one that has no code
+constexpr int kNextLines = 20;  // lines searched after one that has no code
 
 using ScopeList = std::unique_ptr<Dwarf_Die, decltype(&std::free)>;
 
@@ -49,7 +49,7 @@ std::optional<std::uint64_t> first_address(Dwarf_Die* die) {
   return std::nullopt;
 }
 
-// Every DIE below, until `each` says false: then not below that one.
+// Visits every DIE below one; if `each` returns false, its children are skipped.
 class Walk {
  public:
   explicit Walk(std::function<bool(Dwarf_Die&)> each) : each_(std::move(each)) {}
@@ -74,7 +74,7 @@ bool path_ends(std::string_view path, std::string_view wanted) {
 
 bool is_function(int tag) { return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine; }
 
-// What is in scope: the nearest variable of that name. In no function, of the unit.
+// The innermost variable of that name that is in scope; outside functions, the unit's variable.
 std::optional<Dwarf_Die> in_scopes(Dwarf_Die* scopes, int count, const std::string& name,
                                    std::set<std::string>& names) {
   for (int i = 0; i < count; ++i) {
@@ -82,7 +82,7 @@ std::optional<Dwarf_Die> in_scopes(Dwarf_Die* scopes, int count, const std::stri
     const bool unit = dwarf_tag(&scopes[i]) == DW_TAG_compile_unit;
     if (dwarf_child(&scopes[i], &die) != 0) continue;
     std::size_t seen = 0;
-    std::optional<Dwarf_Die> last;  // a later one of the same block hides the earlier
+    std::optional<Dwarf_Die> last;  // a later declaration in the same block hides an earlier one
     do {
       const int tag = dwarf_tag(&die);
       if (tag != DW_TAG_variable && tag != DW_TAG_formal_parameter) continue;
@@ -106,7 +106,7 @@ std::unique_ptr<DebugInfo> DebugInfo::open(const ElfFile& file) {
     Dwarf_Die die, sub;
     Dwarf_Half version = 0;
     std::uint8_t type = 0;
-    if (dwarf_get_units(dwarf, unit, &unit, &version, &type, &die, &sub) != 0) {  // only unwind tables
+    if (dwarf_get_units(dwarf, unit, &unit, &version, &type, &die, &sub) != 0) {  // the file has only unwind tables
       dwarf_end(dwarf);
       continue;
     }
@@ -127,7 +127,7 @@ DebugInfo::~DebugInfo() {
 std::optional<Dwarf_Die> DebugInfo::unit_at(std::uint64_t address) const {
   Dwarf_Die found;
   if (dwarf_addrdie(dwarf_, address, &found) != nullptr) return found;
-  // Compilers other than GCC leave the index of addresses out.
+  // Compilers other than GCC omit the address index (.debug_aranges), so all units are searched.
   Dwarf_CU* unit = nullptr;
   Dwarf_Die die, sub;
   Dwarf_Half version = 0;
@@ -141,7 +141,7 @@ std::optional<Dwarf_Die> DebugInfo::unit_at(std::uint64_t address) const {
 std::optional<FunctionDie> DebugInfo::function_at(std::uint64_t address) const {
   auto unit = unit_at(address);
   if (!unit) return std::nullopt;
-  // A function may begin with another that was inlined.
+  // An inlined function may be the first code of another function.
   for (Dwarf_Die& scope : scopes_at(&*unit, address)) {
     Dwarf_Die* die = &scope;
     if (dwarf_tag(die) != DW_TAG_subprogram) continue;
@@ -161,7 +161,7 @@ std::vector<FunctionDie> DebugInfo::inlined(const std::string& name, std::size_t
   Dwarf_Die die, sub;
   Dwarf_Half version = 0;
   std::uint8_t type = 0;
-  std::map<Dwarf_Off, bool> known;  // by origin
+  std::map<Dwarf_Off, bool> known;  // by abstract origin
   for (std::size_t n = 0; n < kMostUnitsSeen && out.size() < most &&
                           dwarf_get_units(dwarf_, unit, &unit, &version, &type, &die, &sub) == 0;
        ++n) {
@@ -241,7 +241,7 @@ LineFound DebugInfo::line(const std::string& file, int wanted, const std::string
     int line;
     std::uint64_t address;
     Dwarf_Die unit;
-    std::size_t stretch;  // of code without another line between
+    std::size_t stretch;  // range of code that belongs to the line without interruption
   };
   std::vector<Row> rows;
   std::size_t stretches = 0;

@@ -1,5 +1,5 @@
-// What DWARF tells of one file's functions and lines: parameters, variables in scope, where each stands. Private to
-// this room.
+// Reads DWARF: the functions, parameters and lines of one file, the variables in scope and their locations. Private to
+// symbols.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -15,55 +15,55 @@
 
 namespace rose::symbols {
 
-// A function, or a copy of it that was inlined into another.
+// A function, or a copy of it that was inlined.
 struct FunctionDie {
   Dwarf_Die die;
-  std::uint64_t entry = 0;   // address
-  std::uint64_t begun = 0;   // address behind the instructions that set up its frame; 0: not known
-  std::string inlined_into;  // "": code of its own
+  std::uint64_t entry = 0;   // address of the first instruction
+  std::uint64_t begun = 0;   // address after the prologue; 0: unknown
+  std::string inlined_into;  // "" if it is not an inlined copy
   std::string name;
 };
 
 struct Parameter {
   Dwarf_Die die;
-  std::string name;  // "" none
+  std::string name;  // "" if it has no name
 };
 
-// A line's code: each stretch of it in each function (or inlined copy). Optimised code may have several, one for each
-// way to the line.
+// The code of a source line: each contiguous range in each function or inlined copy. Optimised code may have several
+// ranges, one for each path to the line.
 struct LineCode {
-  std::vector<std::uint64_t> addresses;  // lowest first
+  std::vector<std::uint64_t> addresses;  // sorted
   std::string function;
-  std::optional<Dwarf_Die> variable;  // that is in scope there
+  std::optional<Dwarf_Die> variable;  // the requested variable that is in scope there
 };
 struct LineFound {
-  int line = 0;  // 0: the file has none there, or behind
+  int line = 0;  // 0: no code at the line or after it
   bool file_known = false;
   std::vector<LineCode> code;
-  std::vector<std::string> in_scope;  // names, where the variable is not
+  std::vector<std::string> in_scope;  // names of the variables in scope, if the requested one is not
 };
 
 class DebugInfo {
  public:
-  // nullptr: the file has none.
+  // Returns nullptr if the file has no debug information.
   [[nodiscard]] static std::unique_ptr<DebugInfo> open(const ElfFile& file);
   ~DebugInfo();
   DebugInfo(const DebugInfo&) = delete;
   DebugInfo& operator=(const DebugInfo&) = delete;
 
   [[nodiscard]] std::optional<FunctionDie> function_at(std::uint64_t address) const;
-  // The copies of functions of that name that were inlined; at most `most`.
+  // The inlined copies of functions with that name, at most `most`.
   [[nodiscard]] std::vector<FunctionDie> inlined(const std::string& name, std::size_t most) const;
   [[nodiscard]] static std::vector<Parameter> parameters(FunctionDie& function);
-  [[nodiscard]] static std::vector<Parameter> results(FunctionDie& function);  // of Go
-  [[nodiscard]] static bool takes_more(FunctionDie& function);                 // "..."
-  [[nodiscard]] static int language(Dwarf_Die& die);                           // DW_LANG_*; 0 not known
+  [[nodiscard]] static std::vector<Parameter> results(FunctionDie& function);  // for Go
+  [[nodiscard]] static bool takes_more(FunctionDie& function);                 // variadic: "..."
+  [[nodiscard]] static int language(Dwarf_Die& die);                           // DW_LANG_*; 0: unknown
   [[nodiscard]] LineFound line(const std::string& file, int line, const std::string& variable) const;
 
-  // "store.c:71"; "" not known.
+  // "store.c:71"; "" if unknown.
   [[nodiscard]] std::string source_of(std::uint64_t address) const;
 
-  // `function`: whose frame it is.
+  // `function`: the function to which the frame belongs.
   [[nodiscard]] Stand stand(Dwarf_Die variable, std::uint64_t address, bool entry, Dwarf_Die* function) const;
   [[nodiscard]] Stand stand(Dwarf_Die variable, std::uint64_t address) const;
 
@@ -73,7 +73,7 @@ class DebugInfo {
 
   Dwarf* dwarf_ = nullptr;
   Dwarf_CFI* eh_frame_ = nullptr;
-  Dwarf_CFI* debug_frame_ = nullptr;  // dwarf_'s own
+  Dwarf_CFI* debug_frame_ = nullptr;  // owned by dwarf_
 };
 
 }  // namespace rose::symbols

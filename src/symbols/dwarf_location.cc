@@ -11,7 +11,7 @@ namespace rose::symbols {
 namespace {
 
 constexpr std::size_t kMostOperations = 64;
-constexpr int kDeepestExpression = 4;  // expressions within expressions: a frame base, a frame's address
+constexpr int kDeepestExpression = 4;  // nested expressions: a frame base, the address of a frame
 constexpr unsigned kInstructionPointer = 16;
 
 const char* const kGone = "optimized out at that address";
@@ -31,7 +31,7 @@ class Evaluation {
       if (stack_.size() > 16) return unsupported("a long expression");
     }
     if (!pieces_.empty()) {
-      if (current_ || !stack_.empty()) return unsupported("pieces and a rest");
+      if (current_ || !stack_.empty()) return unsupported("pieces and an incomplete rest");
       if (pieces_.size() == 1) return pieces_.front().first;
       Stand whole;
       whole.how = Stand::How::pieces;
@@ -42,7 +42,7 @@ class Evaluation {
   }
 
  private:
-  // What the operations so far come to.
+  // The location that the operations so far describe.
   Stand settle() {
     if (current_) return *std::exchange(current_, std::nullopt);
     if (stack_.size() != 1) return gone();
@@ -64,7 +64,7 @@ class Evaluation {
     return std::nullopt;
   }
   std::optional<Stand> by_register(std::uint64_t number, std::uint64_t offset) {
-    if (number > kInstructionPointer) return unsupported("by a register of another kind");
+    if (number > kInstructionPointer) return unsupported("relative to a register of another kind");
     return push({static_cast<std::uint8_t>(number), {offset}});
   }
 
@@ -78,9 +78,9 @@ class Evaluation {
       if (dwarf_frame_cfa(frame.get(), &ops, &count) != 0 || count == 0) continue;
       const Stand at = Evaluation(context_, nullptr, depth_ + 1).run(ops, count);
       if (at.how == Stand::How::memory) return push(at.chain);
-      return unsupported("a frame that is not told by registers");
+      return unsupported("a frame that is not relative to registers");
     }
-    return unsupported("no unwind table knows the frame there");
+    return unsupported("no unwind table describes the frame at that address");
   }
 
   std::optional<Stand> frame_base(std::uint64_t offset) {
@@ -90,7 +90,7 @@ class Evaluation {
     if (context_.function == nullptr ||
         dwarf_attr_integrate(context_.function, DW_AT_frame_base, &attribute) == nullptr ||
         dwarf_getlocation_addr(&attribute, context_.address, &ops, &count, 1) != 1)
-      return unsupported("the frame is not known there");
+      return unsupported("the frame at that address is unknown");
     Stand base = Evaluation(context_, &attribute, depth_ + 1).run(ops, count);
     if (base.how != Stand::How::memory && base.how != Stand::How::value) return base;
     base.chain.offsets.back() += offset;
@@ -113,14 +113,14 @@ class Evaluation {
   std::optional<Stand> implicit(const Dwarf_Op& op) {
     Dwarf_Block block;
     if (attribute_ == nullptr || dwarf_getlocation_implicit_value(attribute_, &op, &block) != 0 || block.length > 8)
-      return unsupported("a constant that is no number");
+      return unsupported("a constant that is not a number");
     std::uint64_t value = 0;
     std::memcpy(&value, block.data, block.length);
     current_ = Stand{Stand::How::value, {kNoRegister, {value}}, 0, {}, {}};
     return std::nullopt;
   }
 
-  // At a function's entry its registers are still those.
+  // At the function's entry, its registers still hold the entry values.
   std::optional<Stand> entry_value(const Dwarf_Op& op) {
     if (!context_.entry || attribute_ == nullptr)
       return Stand::nowhere(std::string(kGone) + ": only its value at the function's entry is known");
@@ -144,7 +144,7 @@ class Evaluation {
       case DW_OP_bregx: return by_register(op.number, op.number2);
       case DW_OP_fbreg: return frame_base(op.number);
       case DW_OP_call_frame_cfa: return frame_address();
-      // Wherever the file is loaded: so far from the instruction.
+      // Expressed relative to the instruction, which works wherever the file is loaded.
       case DW_OP_addr: return push({kInstructionPointer, {op.number - context_.address}});
       case DW_OP_const1u:
       case DW_OP_const1s:
@@ -164,7 +164,7 @@ class Evaluation {
       case DW_OP_minus: return add(true);
       case DW_OP_deref:
         if (stack_.empty()) return unsupported("a damaged expression");
-        if (stack_.back().offsets.size() > kMostReads) return unsupported("too many pointers on the way");
+        if (stack_.back().offsets.size() > kMostReads) return unsupported("more pointers to follow than supported");
         stack_.back().offsets.push_back(0);
         return std::nullopt;
       case DW_OP_nop: return std::nullopt;
@@ -180,9 +180,9 @@ class Evaluation {
       case DW_OP_piece: pieces_.emplace_back(settle(), op.number); return std::nullopt;
       case DW_OP_implicit_pointer:
       case DW_OP_GNU_implicit_pointer:
-        return Stand::nowhere(std::string(kGone) + ": it points to what is in no memory");
+        return Stand::nowhere(std::string(kGone) + ": it points to a value that is not in memory");
       case DW_OP_form_tls_address:
-      case DW_OP_GNU_push_tls_address: return unsupported("a variable of each thread");
+      case DW_OP_GNU_push_tls_address: return unsupported("a thread-local variable");
       default: return unsupported(fmt::format("computed (operation {:#x})", atom));
     }
   }
@@ -204,7 +204,7 @@ Stand part_of(const Stand& whole, std::uint64_t offset, std::uint64_t size) {
     case Stand::How::memory: part.chain.offsets.back() += offset; return part;
     case Stand::How::value:
       if (offset >= 8 || size > 8 - offset || whole.shift + 8 * offset >= 64)
-        return unsupported("a part of what is in several registers");
+        return unsupported("a part of a value in several registers");
       part.shift = static_cast<std::uint8_t>(whole.shift + 8 * offset);
       return part;
     case Stand::How::pieces: {
@@ -229,7 +229,7 @@ Stand pointed_to(const Stand& pointer) {
   if (pointer.shift != 0) return unsupported("a pointer in a part of a register");
   Stand there = pointer;
   if (pointer.how == Stand::How::memory) {
-    if (there.chain.offsets.size() > kMostReads) return unsupported("too many pointers on the way");
+    if (there.chain.offsets.size() > kMostReads) return unsupported("more pointers to follow than supported");
     there.chain.offsets.push_back(0);
   }
   there.how = Stand::How::memory;

@@ -1,5 +1,5 @@
-// DWARF's location expressions, as what a probe at one address can read: registers, memory by them, constants. Private
-// to this room.
+// Translates DWARF location expressions into what a probe at one address can read: registers, memory relative to them,
+// constants. Private to symbols.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -12,40 +12,40 @@
 
 namespace rose::symbols {
 
-// Where an object stands when a thread is at an address.
+// The location of an object when a thread is at a given address.
 struct Stand {
   enum class How {
-    value,   // the chain comes to its bits, from `shift` on
-    memory,  // the chain comes to its address
-    pieces,  // one behind the other
+    value,   // the chain yields its bits, starting at bit `shift`
+    memory,  // the chain yields its address
+    pieces,  // in several consecutive pieces
     unknown,
   };
   How how = How::unknown;
   Chain chain;
   std::uint8_t shift = 0;
-  std::vector<std::pair<Stand, std::uint64_t>> pieces;  // with their bytes
-  std::string refused;                                  // unknown: why, in a few words
+  std::vector<std::pair<Stand, std::uint64_t>> pieces;  // with their sizes in bytes
+  std::string refused;                                  // unknown: a short reason
 
   static Stand nowhere(std::string why) { return {How::unknown, {}, 0, {}, std::move(why)}; }
   static Stand in_register(std::uint8_t number) { return {How::value, {number, {0}}, 0, {}, {}}; }
   static Stand at(Chain address) { return {How::memory, std::move(address), 0, {}, {}}; }
 };
 
-// Where a part of it stands.
+// The location of a part of an object.
 [[nodiscard]] Stand part_of(const Stand& whole, std::uint64_t offset, std::uint64_t size);
-// Where that stands which it, a pointer, points to.
+// The location of the object that a pointer refers to.
 [[nodiscard]] Stand pointed_to(const Stand& pointer);
 
-// What is needed to know of an address beside the expression.
+// What an expression is evaluated against.
 struct Context {
-  std::uint64_t address = 0;      // of the probe, in the file
-  bool entry = false;             // a function's first instruction
+  std::uint64_t address = 0;      // address of the probe, in the file
+  bool entry = false;             // the probe is on a function's first instruction
   Dwarf_CFI* eh_frame = nullptr;  // may be null
   Dwarf_CFI* debug_frame = nullptr;
-  Dwarf_Die* function = nullptr;  // whose frame it is; may be null
+  Dwarf_Die* function = nullptr;  // the function to which the frame belongs; may be null
 };
 
-// Of a variable or parameter. Unknown without any location there: "optimized out at that address".
+// The location of a variable or parameter. Unknown if it has none there: "optimized out at that address".
 [[nodiscard]] Stand stand_of(Dwarf_Die* variable, const Context& context);
 
 }  // namespace rose::symbols

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kMostQualifiers = 32;
 constexpr std::size_t kMostMembersSeen = 4096;
-constexpr int kDeepestMember = 6;  // anonymous members and base classes
+constexpr int kDeepestMember = 6;  // nested anonymous members and base classes
 constexpr std::size_t kMostNames = 512;
 
 bool is_structure(int tag) {
@@ -49,7 +49,7 @@ struct Member {
   bool bits = false;  // a bit field
 };
 
-// Those that take room.
+// Members that occupy space.
 std::vector<Member> members_of(Dwarf_Die* type) {
   std::vector<Member> out;
   Dwarf_Die die;
@@ -58,7 +58,8 @@ std::vector<Member> members_of(Dwarf_Die* type) {
   do {
     const int tag = dwarf_tag(&die);
     if (tag != DW_TAG_member && tag != DW_TAG_inheritance) continue;
-    if (dwarf_hasattr(&die, DW_AT_external) != 0 || dwarf_hasattr(&die, DW_AT_declaration) != 0) continue;  // static
+    // static members
+    if (dwarf_hasattr(&die, DW_AT_external) != 0 || dwarf_hasattr(&die, DW_AT_declaration) != 0) continue;
     Member member{die, name_of_die(&die), number(&die, DW_AT_data_member_location).value_or(0),
                   tag == DW_TAG_inheritance, dwarf_hasattr(&die, DW_AT_bit_size) != 0};
     out.push_back(std::move(member));
@@ -67,7 +68,7 @@ std::vector<Member> members_of(Dwarf_Die* type) {
 }
 
 struct Found {
-  Dwarf_Die die;  // the member
+  Dwarf_Die die;  // the DIE of the member
   std::uint64_t offset = 0;
   bool bits = false;
 };
@@ -115,7 +116,7 @@ bool is_char(Dwarf_Die* type) {
   return encoding == DW_ATE_signed_char || encoding == DW_ATE_unsigned_char || encoding == DW_ATE_UTF;
 }
 
-// Of a member (or what it is wrapped in): a pointer, wherever below.
+// The first pointer in a member or in a type that wraps it, at any depth.
 std::optional<Found> first_pointer(Dwarf_Die* type, int depth = 0) {
   if (depth > kDeepestMember + 2) return std::nullopt;
   for (Member& member : members_of(type)) {
@@ -132,7 +133,7 @@ std::optional<Found> first_pointer(Dwarf_Die* type, int depth = 0) {
 }
 
 struct CountedText {
-  std::uint64_t text = 0, length = 0;  // offsets of the pointer and of the length
+  std::uint64_t text = 0, length = 0;  // offsets of the pointer and the length
 };
 
 std::optional<CountedText> pair_of(Dwarf_Die* type, const char* text, const char* length) {
@@ -141,7 +142,7 @@ std::optional<CountedText> pair_of(Dwarf_Die* type, const char* text, const char
   return CountedText{pointer->offset, count->offset};
 }
 
-// std::string and string_view of libstdc++, Rust's str and String, Go's string.
+// libstdc++'s std::string and string_view, Rust's str and String, Go's string.
 std::optional<CountedText> as_text(Dwarf_Die* type) {
   const std::string name = name_of_die(type);
   if (name.starts_with("basic_string<char") || name == "string") {
@@ -197,7 +198,7 @@ std::shared_ptr<const std::map<std::int64_t, std::string>> enumerators(Dwarf_Die
   return names;
 }
 
-// One value that stands somewhere, of `size` bytes.
+// Adds one value of `size` bytes at a location.
 void put_bits(const Stand& stand, std::uint64_t size, Reading& out) {
   if (stand.how == Stand::How::unknown) {
     out.refused = stand.refused;
@@ -228,7 +229,7 @@ void put_text(const Stand& text, Reading& out) {
   out.fetch.at = text.chain;
 }
 
-// The chain that comes to a word that stands somewhere.
+// The chain that yields a word at a location.
 bool word_chain(const Stand& stand, Chain& out, std::string& refused) {
   if (stand.how == Stand::How::value && stand.shift == 0) {
     out = stand.chain;
@@ -290,7 +291,7 @@ Result<Reading> read_value(Dwarf_Die type, Stand stand, const std::string& name,
       put_text(stand, out);
       return out;
     }
-    return fail(ErrorKind::input, fmt::format("'{}' is an array, which can't be told", name));
+    return fail(ErrorKind::input, fmt::format("'{}' is an array, which cannot be recorded", name));
   }
   if (is_structure(tag)) {
     if (const auto text = as_text(&type)) {
@@ -302,7 +303,7 @@ Result<Reading> read_value(Dwarf_Die type, Stand stand, const std::string& name,
       else if (word_chain(pointer, out.fetch.at, out.refused)) (void)word_chain(length, out.fetch.length, out.refused);
       return out;
     }
-    // What only wraps a value: an atomic, a type of its own for a number.
+    // Types that only wrap a value, such as an atomic or a distinct type for a number.
     std::vector<Member> members = members_of(&type);
     std::erase_if(members, [](Member& member) {
       auto inner = type_of(&member.die);
@@ -314,7 +315,7 @@ Result<Reading> read_value(Dwarf_Die type, Stand stand, const std::string& name,
                           part_of(stand, members[0].offset, is_pointer(dwarf_tag(&*inner)) ? 8 : size_of(&*inner)),
                           name, depth + 1);
     }
-    return fail(ErrorKind::input, fmt::format("'{}' is a structure: ask for a member of it", name),
+    return fail(ErrorKind::input, fmt::format("'{}' is a structure: name one of its members", name),
                 fmt::format("its members: {}", listed(&type)));
   }
   out.refused = "location not supported: its type is unknown";
@@ -415,29 +416,31 @@ Result<Reading> read_down(Dwarf_Die* typed, Stand stand, const std::vector<std::
                           const std::string& name) {
   auto type = type_of(typed);
   std::string so_far = name;
-  if (!type) return fail(ErrorKind::input, fmt::format("the type of '{}' is not known", name));
+  if (!type) return fail(ErrorKind::input, fmt::format("the type of '{}' is unknown", name));
   std::string told = type_name(typed);
   for (const std::string& wanted : members) {
-    for (int i = 0; i < 2 && type && is_pointer(dwarf_tag(&*type)); ++i) {  // a reference to a pointer is two
+    // at most two levels: a reference to a pointer
+    for (int i = 0; i < 2 && type && is_pointer(dwarf_tag(&*type)); ++i) {
       stand = pointed_to(stand);
       type = type_of(&*type);
     }
     if (!type || !is_structure(dwarf_tag(&*type)))
-      return fail(ErrorKind::input, fmt::format("'{}' has no members: it is no structure", so_far));
+      return fail(ErrorKind::input, fmt::format("'{}' has no members: it is not a structure", so_far));
     auto found = find_member(&*type, wanted);
     if (!found)
       return fail(ErrorKind::input, fmt::format("'{}' has no member '{}'", so_far, wanted),
                   fmt::format("its members: {}", listed(&*type)));
     if (found->bits)
-      return fail(ErrorKind::input, fmt::format("'{}' of '{}' is a bit field, which can't be told", wanted, so_far));
+      return fail(ErrorKind::input,
+                  fmt::format("'{}' of '{}' is a bit field, which cannot be recorded", wanted, so_far));
     so_far += "." + wanted;
     told = type_name(&found->die);
     type = type_of(&found->die);
-    if (!type) return fail(ErrorKind::input, fmt::format("the type of '{}' is not known", so_far));
+    if (!type) return fail(ErrorKind::input, fmt::format("the type of '{}' is unknown", so_far));
     stand = part_of(stand, found->offset, is_pointer(dwarf_tag(&*type)) ? 8 : size_of(&*type));
   }
   if (contents) {
-    if (!is_pointer(dwarf_tag(&*type))) return fail(ErrorKind::input, fmt::format("'{}' is no pointer", so_far));
+    if (!is_pointer(dwarf_tag(&*type))) return fail(ErrorKind::input, fmt::format("'{}' is not a pointer", so_far));
     stand = pointed_to(stand);
     Dwarf_Die pointer = *type;
     type = type_of(&pointer);

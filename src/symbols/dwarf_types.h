@@ -1,4 +1,4 @@
-// DWARF's types: going down members, and how a value of a type is read and told. Private to this room.
+// Interprets DWARF types: access to members, and how to read and format a value of a type. Private to symbols.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -13,26 +13,26 @@
 
 namespace rose::symbols {
 
-// Without typedefs, const and the like. nullopt: void, or damaged.
+// The type without typedefs and qualifiers. nullopt: void, or damaged debug information.
 [[nodiscard]] std::optional<Dwarf_Die> type_of(Dwarf_Die* die);
-[[nodiscard]] std::string type_name(Dwarf_Die* die);   // of what has a type: "const char *", "Shade"
-[[nodiscard]] std::uint64_t size_of(Dwarf_Die* type);  // 0: not known
+[[nodiscard]] std::string type_name(Dwarf_Die* die);   // of a DIE that has a type: "const char *", "Shade"
+[[nodiscard]] std::uint64_t size_of(Dwarf_Die* type);  // 0: unknown
 
-// A value of a C or C++ function's result type: in rax, in rax and rdx, or where rax points. `rust`: as Rust returns
-// it.
+// The location of a returned C or C++ value: in rax, in rax and rdx, or in memory that rax points to. `rust`: by Rust's
+// calling convention.
 [[nodiscard]] Stand returned_stand(Dwarf_Die* type, bool rust);
 
-// What of an argument is simple enough to be asked unasked, as it is written behind its name: "" itself, "->term".
-// None: nothing.
+// The parts of an argument that are simple enough to be recorded without a request, written as they follow its name: ""
+// for itself, "->term". Empty if there are none.
 [[nodiscard]] std::vector<std::string> simple_members(Dwarf_Die* typed);
 
 struct Reading {
   Fetch fetch;
   Form form;
-  std::string refused;  // why it can't be read; "" when it can
+  std::string refused;  // why it cannot be read; "" if it can
 };
-// Of what has a type and stands there, down the members. ErrorKind::input: there is no such member, or it must be asked
-// for one.
+// Follows the members of a typed object at a location. Returns ErrorKind::input if a member does not exist, or if the
+// object is a structure and the query must name a member.
 [[nodiscard]] Result<Reading> read_down(Dwarf_Die* typed, Stand stand, const std::vector<std::string>& members,
                                         bool contents, const std::string& name);
 

@@ -19,13 +19,13 @@
 namespace rose::symbols {
 namespace {
 
-constexpr int kMostDieDepth = 48;                // nesting of scopes that holds functions
-constexpr std::uint64_t kMostDies = 50'000'000;  // looked at in one file
+constexpr int kMostDieDepth = 48;                // nesting of scopes that contain functions
+constexpr std::uint64_t kMostDies = 50'000'000;  // DIEs visited per file
 constexpr std::size_t kMostNameBytes = 65536;
 constexpr std::size_t kMostSlots = 4'000'000;
-constexpr std::uint64_t kMostCodeBytes = std::uint64_t{1} << 20;  // read at once: no function is as long
+constexpr std::uint64_t kMostCodeBytes = std::uint64_t{1} << 20;  // bytes read at once; longer than any function
 
-// A file of 0 bytes, a pipe or a folder would make libelf wait or guess.
+// With an empty file, a pipe or a folder, libelf would block or misread.
 Result<Fd> open_regular(const std::filesystem::path& path) {
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) return fail_errno(ErrorKind::input, path.native(), errno);
@@ -88,7 +88,7 @@ DebugLink debug_link(Elf* elf) {
     if (length == 0 || crc_at + 4 > data->d_size) return {};
     DebugLink link;
     link.name.assign(text, length);
-    // A name with a slash would let a file lead us anywhere.
+    // A name with a slash would let the file direct us to any path.
     if (link.name.find('/') != std::string::npos || link.name == "." || link.name == "..") return {};
     std::memcpy(&link.crc, text + crc_at, 4);
     return link;
@@ -96,7 +96,7 @@ DebugLink debug_link(Elf* elf) {
   return {};
 }
 
-// The CRC-32 of .gnu_debuglink (zlib's polynomial), over a file.
+// The CRC-32 of a file, as stored in .gnu_debuglink (zlib's polynomial).
 std::optional<std::uint32_t> file_crc(int fd) {
   static const std::vector<std::uint32_t> table = [] {
     std::vector<std::uint32_t> made(256);
@@ -121,7 +121,7 @@ std::optional<std::uint32_t> file_crc(int fd) {
   }
 }
 
-// Collects (entry address, source file) of every subprogram with code.
+// Collects (entry address, source file) for every subprogram with code.
 class SourceWalk {
  public:
   explicit SourceWalk(std::map<std::uint64_t, std::string>& found) : found_(found) {}
@@ -143,14 +143,14 @@ class SourceWalk {
       switch (dwarf_tag(&die)) {
         case DW_TAG_subprogram:
           subprogram(die);
-          children(die, depth + 1);  // nested functions, members of local classes
+          children(die, depth + 1);  // nested functions and members of local classes
           break;
         case DW_TAG_namespace:
         case DW_TAG_module:
         case DW_TAG_class_type:
         case DW_TAG_structure_type:
         case DW_TAG_union_type:
-        case DW_TAG_enumeration_type:  // Rust: impl of an enum
+        case DW_TAG_enumeration_type:  // Rust has impl blocks for enums
         case DW_TAG_lexical_block: children(die, depth + 1); break;
         default: break;
       }
@@ -160,7 +160,7 @@ class SourceWalk {
   void subprogram(Dwarf_Die& die) {
     Dwarf_Addr entry = 0;
     const bool has_entry = dwarf_entrypc(&die, &entry) == 0;
-    // A function split into a hot and a cold part has ranges; the symbols tell which is which.
+    // A function that is split into a hot and a cold part has ranges. The symbols distinguish the parts.
     std::vector<Dwarf_Addr> entries;
     if (has_entry && entry != 0) entries.push_back(entry);
     Dwarf_Addr base = 0;
@@ -191,7 +191,7 @@ class SourceWalk {
   std::uint64_t seen_ = 0;
 };
 
-// `without_go`: Go's own table has told those already.
+// `without_go`: skip Go's units, because Go's own table has already supplied their sources.
 void add_sources(Elf* elf, bool without_go, std::map<std::uint64_t, std::string>& found) {
   if (!strings_end(elf)) return;
   const std::unique_ptr<Dwarf, decltype(&dwarf_end)> dwarf(dwarf_begin_elf(elf, DWARF_C_READ, nullptr), dwarf_end);
@@ -214,8 +214,8 @@ void add_sources(Elf* elf, bool without_go, std::map<std::uint64_t, std::string>
 
 }  // namespace
 
-// libdw 0.188 reads strings without looking for the end of their section: a damaged file without a
-// final zero byte would lead it past its memory.
+// libdw 0.188 searches for the end of a string without checking the end of the section. In a damaged file without a
+// final zero byte it would read beyond its memory.
 bool strings_end(Elf* elf) {
   std::size_t names = 0;
   if (elf_getshdrstrndx(elf, &names) != 0) return false;
@@ -264,7 +264,7 @@ Result<ElfFile> ElfFile::open(const std::filesystem::path& path) {
   elf_version(EV_CURRENT);
   ElfFile file;
   ROSE_TRY(file.fd_, open_regular(path));
-  // Read, not mapped: a file that shrinks under us must give an error and not SIGBUS.
+  // Read instead of mapped: if the file shrinks meanwhile, we get an error instead of SIGBUS.
   file.elf_.reset(elf_begin(file.fd_.get(), ELF_C_READ, nullptr));
   GElf_Ehdr header;
   if (!file.elf_ || elf_kind(file.elf_.get()) != ELF_K_ELF || gelf_getehdr(file.elf_.get(), &header) == nullptr) {
@@ -300,7 +300,7 @@ Result<ElfFile> ElfFile::open(const std::filesystem::path& path) {
     file.segments_.push_back({program.p_vaddr, program.p_offset, program.p_filesz});
   }
   if (file.segments_.empty()) {
-    return fail(ErrorKind::input, fmt::format("{}: holds no code (no executable segment)", path.native()),
+    return fail(ErrorKind::input, fmt::format("{}: contains no code (no executable segment)", path.native()),
                 "is this a separate debug file? name the program itself");
   }
   file.open_debug_file(path);
@@ -322,7 +322,7 @@ void ElfFile::open_debug_file(const std::filesystem::path& path) {
     if (other.st_dev == own.st_dev && other.st_ino == own.st_ino) continue;
     std::unique_ptr<Elf, ElfEnd> elf(elf_begin(fd->get(), ELF_C_READ, nullptr));
     if (!elf || elf_kind(elf.get()) != ELF_K_ELF) continue;
-    // A debug file of another build would give addresses inside other functions.
+    // The debug file of another build would give addresses inside other functions.
     const std::vector<std::uint8_t> other_id = build_id(elf.get());
     if (!id.empty() && !other_id.empty() ? id != other_id : link.name.empty() || file_crc(fd->get()) != link.crc) {
       continue;
@@ -365,7 +365,7 @@ void ElfFile::add_symbols(Elf* elf, std::vector<RawSymbol>& symbols) const {
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr) continue;
     if ((header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM) || header.sh_entsize == 0) continue;
-    Elf_Data* data = elf_getdata(section, nullptr);  // checks the size against the file's
+    Elf_Data* data = elf_getdata(section, nullptr);  // checks the size against that of the file
     if (data == nullptr || data->d_buf == nullptr) continue;
     const std::size_t count = std::min<std::size_t>(data->d_size / sizeof(Elf64_Sym), INT32_MAX);
     for (std::size_t i = 0; i < count; ++i) {
@@ -392,7 +392,7 @@ void ElfFile::add_symbols(Elf* elf, std::vector<RawSymbol>& symbols) const {
 
 namespace {
 
-// Sections with data of the program, by header and name.
+// Visits sections that hold program data, with header and name.
 template <typename Each>
 void each_data_section(Elf* elf, const Each& each) {
   std::size_t names = 0;
@@ -409,9 +409,10 @@ void each_data_section(Elf* elf, const Each& each) {
 
 }  // namespace
 
-// Entries since Go 1.18 count from runtime.text, which is not where .text begins when C was linked in. The header
-// said where until Go 1.26. Else the runtime's module data knows: it begins with the table's address, and holds the
-// first and the last address of code, one after the other. In a PIE, relocations hold what the words will be.
+// Since Go 1.18, entries are relative to runtime.text, which is not the start of .text if C code is linked in. Until Go
+// 1.26, the header held this address. Otherwise it is in the runtime's module data, which begins with the address of
+// the table and also contains the first and last address of code, one after the other. In a PIE, relocations hold these
+// words.
 std::uint64_t ElfFile::go_text(const GoHeader& header, std::uint64_t table) const {
   if (!header.relative()) return 0;
   const auto good = [&](std::uint64_t text) {
@@ -466,7 +467,7 @@ std::uint64_t ElfFile::go_text(const GoHeader& header, std::uint64_t table) cons
     }
   });
   if (text != 0) return text;
-  // No C: the code begins where .text does.
+  // Without C code, runtime.text is the start of .text.
   std::size_t names = 0;
   if (elf_getshdrstrndx(elf_.get(), &names) != 0) return 0;
   while ((section = elf_nextscn(elf_.get(), section)) != nullptr) {
@@ -496,7 +497,7 @@ void ElfFile::read_go_table() {
     if (name == ".gopclntab" || name == ".data.rel.ro.gopclntab") take(bytes_of(section), header.sh_addr);
   });
   if (!go_.empty() || !go) return;
-  // Linked by a C linker as a PIE, it is a part of .data.rel.ro.
+  // In a PIE linked by a C linker, the table is a part of .data.rel.ro.
   each_data_section(elf_.get(), [&](Elf_Scn* section, const GElf_Shdr& header, std::string_view name) {
     if (!go_.empty() || header.sh_size > kMostSearched || !(name.starts_with(".data.rel.ro") || name == ".rodata"))
       return;
@@ -506,7 +507,7 @@ void ElfFile::read_go_table() {
 }
 
 std::uint64_t ElfFile::stack_check(std::uint64_t offset) const {
-  std::array<std::uint8_t, 48> code{};  // the longest check has 27
+  std::array<std::uint8_t, 48> code{};  // the longest stack check has 27 bytes
   const ssize_t got = ::pread(fd_.get(), code.data(), code.size(), static_cast<off_t>(offset));
   return got <= 0 ? 0 : stack_check_bytes(std::span(code).first(static_cast<std::size_t>(got)));
 }
@@ -571,7 +572,7 @@ std::map<std::uint64_t, Slot> ElfFile::slots() const {
       Slot slot;
       switch (ELF64_R_TYPE(rela.r_info)) {
         case R_X86_64_RELATIVE:
-        case R_X86_64_IRELATIVE:  // the function that chooses the one to call: its name is what is called
+        case R_X86_64_IRELATIVE:  // the symbol is a resolver that selects the implementation; calls use its name
           slot.address = static_cast<std::uint64_t>(rela.r_addend);
           break;
         case R_X86_64_JUMP_SLOT:
@@ -588,7 +589,7 @@ std::map<std::uint64_t, Slot> ElfFile::slots() const {
         }
         default: continue;
       }
-      if (slot.address != 0 && !file_offset(slot.address)) slot.address = 0;  // data
+      if (slot.address != 0 && !file_offset(slot.address)) slot.address = 0;  // data, not code
       if (slot.address != 0 || !slot.name.empty()) found.emplace(rela.r_offset, std::move(slot));
     }
   }

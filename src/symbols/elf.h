@@ -1,5 +1,5 @@
-// One ELF file with its debug file: symbols, segments, and which source file an address comes from.
-// Every file is taken for hostile. Private to this room.
+// Reads one ELF file and its debug file: symbols, segments, and the source file of an address. Input files may be
+// hostile. Private to symbols.
 #pragma once
 
 #include <cstdint>
@@ -24,47 +24,48 @@ struct RawSymbol {
   std::uint64_t address = 0;
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
-  int binding = 0;          // 0 global, 1 weak, 2 local: smaller is better
-  std::uint64_t check = 0;  // bytes of Go's stack check at its entry
+  int binding = 0;          // 0 global, 1 weak, 2 local: smaller is preferred
+  std::uint64_t check = 0;  // length of Go's stack check at the entry, in bytes
 };
 
-// What the dynamic linker puts at an address: a function of another file by name, or one of this file.
+// What the dynamic linker stores in a slot: a function of another file, by name, or one of this file, by address.
 struct Slot {
-  std::string name;           // "" none
+  std::string name;           // "" if it has no name
   std::uint64_t address = 0;  // in this file; 0: elsewhere
 };
 
 class ElfFile {
  public:
-  // ErrorKind::input: missing, not an x86-64 program or shared library, damaged headers.
+  // Returns ErrorKind::input if the file is missing, is not an x86-64 program or shared library, or has damaged
+  // headers.
   [[nodiscard]] static Result<ElfFile> open(const std::filesystem::path& path);
   ElfFile(ElfFile&&) noexcept = default;
   ElfFile& operator=(ElfFile&&) noexcept = default;
 
-  // FUNC symbols with code in the file, from .symtab, .dynsym, the debug file and MiniDebugInfo; by address, equal
-  // (address, name) pairs once. What no symbol names is known from Go's .gopclntab, where there is one.
+  // Function symbols with code in the file, from .symtab, .dynsym, the debug file and MiniDebugInfo, sorted by address
+  // and without duplicates. Functions without a symbol come from Go's .gopclntab if the file has one.
   [[nodiscard]] std::vector<RawSymbol> functions() const;
 
-  // Source file of each function entry that DWARF or Go's .gopclntab knows; empty without either.
+  // The source file of each function entry, from DWARF or Go's .gopclntab; empty without either.
   [[nodiscard]] std::map<std::uint64_t, std::string> sources() const;
 
-  // Where code finds the addresses it calls through (.got and the like), by the slot's address.
+  // The slots through which code makes indirect calls (.got and similar), by address.
   [[nodiscard]] std::map<std::uint64_t, Slot> slots() const;
 
-  // Bytes of code at an address; fewer, or none, where the file ends before.
+  // Bytes of code at an address; fewer if the file ends before.
   [[nodiscard]] std::vector<std::uint8_t> code(std::uint64_t address, std::uint64_t size) const;
 
-  // Of Go, as its table of functions tells.
+  // True if the file has Go's function table.
   [[nodiscard]] bool is_go() const { return !go_.empty(); }
 
-  // Where in the file the code at an address stands; nullopt: it is no code.
+  // The file offset of the code at an address; nullopt if it is not code.
   [[nodiscard]] std::optional<std::uint64_t> file_offset(std::uint64_t address) const;
 
-  // For libdw: the file, and its debug file (nullptr: none), for as long as this lives.
+  // Handles for libdw, valid while this object lives; debug_handle() is nullptr if there is no debug file.
   [[nodiscard]] Elf* handle() const { return elf_.get(); }
   [[nodiscard]] Elf* debug_handle() const { return debug_.get(); }
 
-  // The separate debug file in use; "" none.
+  // The separate debug file in use; "" if there is none.
   [[nodiscard]] const std::filesystem::path& debug_path() const { return debug_path_; }
 
  private:
@@ -87,16 +88,16 @@ class ElfFile {
   std::unique_ptr<Elf, ElfEnd> elf_;
   std::unique_ptr<Elf, ElfEnd> debug_;
   std::vector<char> mini_bytes_;
-  std::unique_ptr<Elf, ElfEnd> mini_;  // over mini_bytes_
+  std::unique_ptr<Elf, ElfEnd> mini_;  // refers to mini_bytes_
   std::filesystem::path debug_path_;
   std::vector<Segment> segments_;
   std::vector<GoFunction> go_;
 };
 
-// Whether libdw may read this file's strings: it looks for their ends without looking for the end of their section.
+// True if libdw may read the strings of this file. libdw does not check for the end of the section.
 [[nodiscard]] bool strings_end(Elf* elf);
 
-// Where a file's debug file may be, best first; `link` from .gnu_debuglink, may be "".
+// The paths at which the debug file may be, best first. `link` is from .gnu_debuglink and may be "".
 [[nodiscard]] std::vector<std::filesystem::path> debug_candidates(const std::filesystem::path& binary,
                                                                   std::span<const std::uint8_t> build_id,
                                                                   const std::string& link);

@@ -16,8 +16,8 @@
 namespace rose::symbols {
 namespace {
 
-constexpr std::size_t kMostInlined = 32;     // into one another at one place
-constexpr std::size_t kMostUnits = 200'000;  // looked through where the file has no index of addresses
+constexpr std::size_t kMostInlined = 32;     // levels of inlining at one address
+constexpr std::size_t kMostUnits = 200'000;  // searched if the file has no address index
 constexpr std::size_t kMostMangledBytes = 16'384;
 
 struct Free {
@@ -34,8 +34,8 @@ std::string printed(const char* linkage_name) {
   return text;
 }
 
-// The classes and namespaces that it is declared in: "(anonymous namespace)::Node::". Code of an anonymous namespace
-// has no linkage name.
+// The classes and namespaces of the declaration: "(anonymous namespace)::Node::". Needed because code in an anonymous
+// namespace has no linkage name.
 std::string scope_of(Dwarf_Die* die) {
   Dwarf_Die declared = *die, next;
   Dwarf_Attribute attribute;
@@ -52,7 +52,7 @@ std::string scope_of(Dwarf_Die* die) {
   std::string out;
   for (int i = 1; i < depth; ++i) {
     const int tag = dwarf_tag(&chain.get()[i]);
-    // Of C, though declared in a namespace: its symbol has none.
+    // A C function declared in a namespace: its symbol does not include the namespace.
     if (i == 1 && tag == DW_TAG_namespace && dwarf_hasattr_integrate(die, DW_AT_external) != 0) return {};
     if (tag != DW_TAG_namespace && tag != DW_TAG_structure_type && tag != DW_TAG_class_type && tag != DW_TAG_union_type)
       continue;
@@ -73,7 +73,7 @@ std::string name_of(Dwarf_Die* die) {
   return name != nullptr ? scope_of(die) + name : std::string();
 }
 
-// The unit that the code is of. Compilers other than GCC leave the index of addresses out.
+// The unit that contains the address. Compilers other than GCC omit the address index.
 std::optional<Dwarf_Die> unit_at(Dwfl_Module* module, std::uint64_t pc, Dwarf_Addr& bias) {
   if (Dwarf_Die* unit = dwfl_module_addrdie(module, pc, &bias); unit != nullptr) return *unit;
   Dwarf_Die* unit = nullptr;
@@ -101,7 +101,7 @@ int line_of_call(Dwarf_Die* inlined) {
   return static_cast<int>(line);
 }
 
-// By DWARF: what is inlined there, then the function itself. Empty without any that knows the place.
+// From DWARF: the inlined functions, then the function itself. Empty if DWARF does not know the address.
 std::vector<StackFrame> by_dwarf(Dwfl_Module* module, std::uint64_t pc) {
   Dwarf_Addr bias = 0;
   auto unit = unit_at(module, pc, bias);
@@ -129,7 +129,7 @@ std::vector<StackFrame> by_dwarf(Dwfl_Module* module, std::uint64_t pc) {
     file = file_of_call(&*unit, die);
     line = line_of_call(die);
   }
-  // Something inlined, and no function around it: what is damaged is not told.
+  // An inlined function without an enclosing one means damaged debug information, which is not used.
   return {};
 }
 

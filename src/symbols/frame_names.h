@@ -1,5 +1,4 @@
-// What stands at an address of code: the function, and those that were inlined there, with file and line. Private to
-// this room.
+// Names the function at an address and those inlined there, with file and line. Private to symbols.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +17,8 @@ namespace rose::symbols {
 
 class FrameNames {
  public:
-  // At a program counter in the module; `address` is the same in the file `path`. Innermost first, one at least.
+  // For a program counter in the module; `address` is the same address in the file `path`. Innermost first, never
+  // empty.
   [[nodiscard]] std::vector<StackFrame> at(Dwfl_Module* module, std::uint64_t pc, std::uint64_t address,
                                            const std::filesystem::path& path);
 
@@ -29,7 +29,7 @@ class FrameNames {
   };
   [[nodiscard]] const Named* in_tables(const std::filesystem::path& path, std::uint64_t address);
 
-  std::map<std::filesystem::path, std::vector<Named>> tables_;  // of files that libdw finds no name in
+  std::map<std::filesystem::path, std::vector<Named>> tables_;  // for files in which libdw finds no name
 };
 
 }  // namespace rose::symbols

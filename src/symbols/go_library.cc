@@ -9,7 +9,7 @@ namespace {
 
 std::string_view first_part(std::string_view path) { return path.substr(0, path.find('/')); }
 
-// "crypto/sha256" of "crypto/sha256.(*digest).Write". Types in brackets have paths of their own.
+// "crypto/sha256" for "crypto/sha256.(*digest).Write". Type arguments in brackets contain paths of their own.
 std::string_view package_of(std::string_view function) {
   const std::string_view head = function.substr(0, function.find_first_of("[("));
   const std::size_t slash = head.rfind('/');
@@ -17,7 +17,7 @@ std::string_view package_of(std::string_view function) {
   return dot == std::string_view::npos ? std::string_view{} : head.substr(0, dot);
 }
 
-// The first part of the paths of Go's own packages.
+// The first path component of the packages of the Go distribution.
 const std::set<std::string_view>& packages() {
   static const std::set<std::string_view> known = {
       "archive", "bufio",    "bytes",   "cmp",    "compress", "container", "context", "crypto",  "database", "debug",
@@ -30,13 +30,13 @@ const std::set<std::string_view>& packages() {
 
 bool is_known(std::string_view package) { return packages().contains(first_part(package)); }
 
-// "sort.(*list).Len.func1".
+// Function literals: "sort.(*list).Len.func1".
 bool is_literal(std::string_view function) {
   const std::size_t dot = function.rfind('.');
   return dot != std::string_view::npos && function.substr(dot + 1).starts_with("func");
 }
 
-// "log.part.0": a function of C, "log", in another form.
+// "log.part.0": a part of the C function "log" that the compiler split off.
 bool is_clone(std::string_view function) {
   const std::size_t dot = function.find('.');
   if (dot == std::string_view::npos) return false;
@@ -62,12 +62,11 @@ bool of_go_library(std::string_view function, std::string_view file) {
   const std::size_t root = file.rfind(kSources);
   const std::string_view folder = root == std::string_view::npos ? file : file.substr(root + kSources.size());
   if (!is_known(folder)) return false;
-  // A literal of a function that was built into its caller is named after that:
-  // "etcd/raft.(*DefaultLogger).Info.(*Logger).Output.func1". Without a root the file's folder tells all: no module may
-  // be called like a package of Go's own.
+  // A literal of a function that was inlined is named after the function into which it was inlined:
+  // "etcd/raft.(*DefaultLogger).Info.(*Logger).Output.func1", so its source file decides. Without a root, the folder of
+  // the file decides, because no module may have the path of a standard package.
   if (root == std::string_view::npos || (is_literal(function) && is_goroot(file.substr(0, root)))) return true;
-  // Some functions of one package are written in another; what is local to a file of assembler has no package in its
-  // name.
+  // Some functions of one package are implemented in another one; local names in assembly files contain no package.
   return package.empty() ? file.ends_with(".s") : is_known(package);
 }
 

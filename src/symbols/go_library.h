@@ -1,4 +1,4 @@
-// Whose code a function of a Go program is.
+// Determines whether a function of a Go program belongs to the Go distribution or to a module.
 #pragma once
 
 #include <string>
@@ -6,14 +6,14 @@
 
 namespace rose::symbols {
 
-// Whether a function ("crypto/sha256.(*digest).Write") whose source is `file` is of Go's own packages. Those have no
-// host in their path, and their files lie in folders of their names: below a GOROOT's src, or, of a program built with
-// -trimpath, below nothing. Where no file is known ("") the name alone tells.
+// True if a function ("crypto/sha256.(*digest).Write") with the source `file` belongs to the Go distribution. Standard
+// packages have no host name in their path, and their files are in folders of the same name: below the src folder of a
+// GOROOT, or, with -trimpath, without a root. If the file is unknown (""), the name alone decides.
 [[nodiscard]] bool of_go_library(std::string_view function, std::string_view file);
 
-// The module that a source file is of, as far as its path says: "github.com/tendermint/tendermint" of
-// ".../pkg/mod/github.com/tendermint/tendermint@v0.34.0/x.go", "go.etcd.io/etcd" of "go.etcd.io/etcd/raft/raft.go". ""
-// where it does not.
+// The module of a source file according to its path: "github.com/tendermint/tendermint" for
+// ".../pkg/mod/github.com/tendermint/tendermint@v0.34.0/x.go", "go.etcd.io/etcd" for "go.etcd.io/etcd/raft/raft.go". ""
+// if the path does not show it.
 [[nodiscard]] std::string go_module(std::string_view file);
 
 }  // namespace rose::symbols

@@ -6,18 +6,18 @@
 namespace rose::symbols {
 namespace {
 
-// Eats known instructions from the front.
+// Consumes known instructions from the front.
 class Code {
  public:
   explicit Code(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
-  // These bytes, then `any` of whatever value.
+  // Consumes the given bytes and then `any` arbitrary ones.
   bool eat(std::initializer_list<std::uint8_t> known, std::size_t any = 0) {
     if (bytes_.size() - at_ < known.size() + any) return false;
     if (std::memcmp(bytes_.data() + at_, known.begin(), known.size()) != 0) return false;
     at_ += known.size() + any;
     return true;
   }
-  // A conditional jump, short or near, to somewhere further on: 0x76 is jbe, 0x72 jb.
+  // Consumes a forward conditional jump, short or near: 0x76 is jbe, 0x72 is jb.
   bool jump(std::uint8_t condition) {
     if (eat({condition}, 1)) return bytes_[at_ - 1] < 0x80;
     return eat({0x0f, static_cast<std::uint8_t>(condition + 0x10)}, 4) && bytes_[at_ - 1] < 0x80;
@@ -31,7 +31,7 @@ class Code {
 
 }  // namespace
 
-// As cmd/internal/obj/x86 (stacksplit) writes it: the limit is in the goroutine's g, at 16.
+// The check as cmd/internal/obj/x86 (stacksplit) generates it. The limit is at offset 16 of the goroutine's g.
 std::size_t stack_check_bytes(std::span<const std::uint8_t> bytes) {
   Code code(bytes);
   bool compared = false;

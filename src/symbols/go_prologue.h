@@ -1,4 +1,4 @@
-// Where Go's functions really begin. Pure. Private to this room.
+// Finds the first instruction after the stack check of Go functions. Pure. Private to symbols.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 namespace rose::symbols {
 
-// Most of Go's functions first ask whether the stack is large enough, and begin anew once it has been made larger: a
-// probe on the entry is passed twice by such a call, one behind the check once. How many bytes of the function's
-// `code` the check takes; 0 when it begins without one.
+// Most Go functions first check the size of the stack and start again after enlarging it, so a probe on the entry is
+// hit twice by such a call and a probe after the check once. Returns the length of the check at the start of `code` in
+// bytes, or 0 if there is none.
 [[nodiscard]] std::size_t stack_check_bytes(std::span<const std::uint8_t> code);
 
 }  // namespace rose::symbols

@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kMostText = 65536;  // bytes of a name or path
 constexpr std::uint64_t kMostFunctions = 5'000'000;
 
-// Reads that fail instead of leaving the table.
+// Bounds-checked reads from the table.
 class Bytes {
  public:
   explicit Bytes(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
@@ -30,7 +30,7 @@ class Bytes {
     if (end == nullptr) return std::nullopt;
     return std::string_view(begin, static_cast<std::size_t>(static_cast<const char*>(end) - begin));
   }
-  // A varint, `at` moved behind it.
+  // Reads a varint and moves `at` past it.
   [[nodiscard]] std::optional<std::uint32_t> varint(std::uint64_t& at) const {
     std::uint32_t value = 0;
     for (int shift = 0; shift < 35; shift += 7) {
@@ -47,20 +47,20 @@ class Bytes {
   std::span<const std::uint8_t> bytes_;
 };
 
-// Where the parts of a table are, as offsets into it.
+// Offsets of the table's parts.
 struct Layout {
   GoHeader header;
   std::uint64_t names = 0, units = 0, files = 0, values = 0;
-  std::uint64_t functions = 0;   // the function table; funcoffs of 1.16 and later count from here as well
-  std::uint64_t data = 0;        // what funcoffs count from
+  std::uint64_t functions = 0;   // the function table; since 1.16, funcoffs are relative to it
+  std::uint64_t data = 0;        // base of funcoffs
   std::uint64_t file_count = 0;  // 1.2
-  unsigned field = 8;            // bytes of an entry's halves
+  unsigned field = 8;            // bytes per field of an entry
 };
 
 std::optional<Layout> layout_of(const Bytes& bytes) {
   const auto magic = bytes.u32(0);
   const auto rest = bytes.u32(4);
-  // Two zero bytes, instructions of one byte, pointers of eight.
+  // Two zero bytes, an instruction size of one byte and a pointer size of eight.
   if (!magic || !rest || *rest != 0x08010000) return std::nullopt;
   Layout out;
   auto& header = out.header;
@@ -89,7 +89,7 @@ std::optional<Layout> layout_of(const Bytes& bytes) {
     out.files = word(at + 2);
     out.values = word(at + 3);
     out.functions = out.data = word(at + 4);
-    // Offsets near the end of numbers would wrap around.
+    // Offsets close to the maximum would overflow later additions.
     for (const auto part : {out.names, out.units, out.files, out.values, out.functions}) {
       if (part > UINT32_MAX) return std::nullopt;
     }
@@ -106,12 +106,12 @@ std::optional<Layout> layout_of(const Bytes& bytes) {
   return out;
 }
 
-// The first value of a pc-value table: that of the entry.
+// The first value of a pc-value table, which applies to the entry.
 std::optional<std::uint32_t> first_value(const Bytes& bytes, std::uint64_t at) {
   const auto delta = bytes.varint(at);
   if (!delta) return std::nullopt;
   const std::uint32_t change = (*delta & 1) != 0 ? ~(*delta >> 1) : *delta >> 1;
-  return change - 1;  // values begin at -1
+  return change - 1;  // values start at -1
 }
 
 }  // namespace
@@ -146,13 +146,14 @@ std::vector<GoFunction> go_functions(std::span<const std::uint8_t> table, std::u
     return *value;
   };
   out.reserve(std::min<std::uint64_t>(header.functions, table.size() / 8));
-  std::uint64_t spent = 0;  // all may share one enormous text: the table's own size bounds what they come to
+  // a hostile table may refer to one large text many times, so the table's size limits the total
+  std::uint64_t spent = 0;
   for (std::uint64_t i = 0; i < header.functions; ++i) {
     const std::uint64_t place = layout->functions + i * 2 * field;
     const auto entry = get(place), data_offset = get(place + field), next = get(place + 2 * field);
     if (!entry || !data_offset || !next || *next < *entry || *data_offset > table.size()) break;
     const std::uint64_t data = layout->data + *data_offset;
-    // The function's record: its entry again, then words of four bytes.
+    // The record of the function: its entry again, then 32-bit words.
     const std::uint64_t words = data + field;
     const auto name_at = bytes.u32(words);
     if (!name_at) break;

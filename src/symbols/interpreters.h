@@ -1,13 +1,13 @@
-// Programs that run code which is not their own: their functions say nothing of an application.
+// Recognises programs that interpret code: their own functions are not functions of the application.
 #pragma once
 
 #include <string_view>
 
 namespace rose::symbols {
 
-// The language of the code that a program runs ("Java", "Python", "shell"), or a library that programs do it with; ""
-// it runs its own. By the file's name, with or without a version: "/usr/bin/python3.11", "libpython3.11.so.1.0". A
-// program of an application may be called node, too: Node.js lies in a folder "bin".
+// The language of the code that a program or its library runs ("Java", "Python", "shell"), or "" if it is not an
+// interpreter. Decided by the file name, with or without a version: "/usr/bin/python3.11", "libpython3.11.so.1.0". An
+// application's program may also be called node, so that name counts only in a folder "bin", where Node.js is.
 [[nodiscard]] std::string_view language_run_by(std::string_view file);
 
 [[nodiscard]] inline bool interprets(std::string_view program) { return !language_run_by(program).empty(); }

@@ -14,7 +14,7 @@ namespace {
 
 using Names = std::unordered_set<std::string_view>;
 
-// As they are without "__", "__libc_", "64", "_chk" and "_nocancel".
+// Names without "__", "__libc_", "64", "_chk" and "_nocancel".
 const Names& changing() {
   static const Names names{"write",
                            "pwrite",
@@ -253,7 +253,7 @@ const Names& asking() {
   return names;
 }
 
-// Through a buffer: whether it enters the kernel depends on how full that is.
+// Buffered output: whether a call enters the kernel depends on how full the buffer is.
 const Names& buffered_changing() {
   static const Names names{
       "fflush",  "fflush_unlocked", "fclose",   "fopen",  "freopen", "fdopen",    "fwrite",       "fwrite_unlocked",
@@ -358,7 +358,7 @@ const Names& quiet_ones() {
   return names;
 }
 
-// "__libc_pwrite64_nocancel" -> "pwrite".
+// "__libc_pwrite64_nocancel" becomes "pwrite".
 std::string_view plain(std::string_view name) {
   if (const std::size_t version = name.find('@'); version != std::string_view::npos) name = name.substr(0, version);
   for (const std::string_view front : {"__GI_", "__libc_", "__interceptor_", "__"})
@@ -374,7 +374,7 @@ std::string_view plain(std::string_view name) {
   return name;
 }
 
-// "WriteAt" -> "writeat", "(*File).Sync" -> "sync", "std::filesystem::rename" -> "rename".
+// "WriteAt" becomes "writeat", "(*File).Sync" "sync", "std::filesystem::rename" "rename".
 std::string last_word(std::string_view bare) {
   const std::size_t at = bare.find_last_of(":.");
   return lower_case(at == std::string_view::npos ? bare : bare.substr(at + 1));

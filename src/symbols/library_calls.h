@@ -1,5 +1,5 @@
-// What functions of libraries do to the world, told by their names alone: which of them enter the kernel, and which of
-// those change what others can see. Pure. Private to this room.
+// Classifies library functions by name: which of them enter the kernel, and which change state that others can see.
+// Pure. Private to symbols.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 namespace rose::symbols {
 
 struct LibraryCall {
-  bool enters = false;   // makes a system call, as a rule
-  bool changes = false;  // one that writes, renames, connects, forks, ...
-  int depth = 0;       // 0: little else (write, Go's syscall.Write); 1: through a buffer or a class of its own (fflush)
-  bool quiet = false;  // only computes, or never returns: before it the world is as it was
+  bool enters = false;   // usually makes a system call
+  bool changes = false;  // the call changes state: it writes, renames, connects, forks, ...
+  int depth = 0;         // 0: a thin wrapper (write, Go's syscall.Write); 1: through a buffer or a class (fflush)
+  bool quiet = false;    // only computes or never returns, so that nothing changes before the next call
 };
 
-// `linkage_name` as in symbol tables and relocations; `bare` the demangled one without parameters. `library`: it comes
-// from another file, or libraries were linked in; else a C function called "send" is the program's own.
+// `linkage_name` as in symbol tables and relocations; `bare` is the demangled name without parameters. `library`: it
+// comes from another file, or libraries were linked in; otherwise a C function called "send" is the program's own.
 [[nodiscard]] LibraryCall library_call(std::string_view linkage_name, std::string_view bare, bool library);
 
-// "write" of 1; "" for numbers that are not worth a name here.
+// "write" for 1; "" for calls that are not relevant here.
 [[nodiscard]] std::string_view call_of_number(std::uint64_t number);
 
 }  // namespace rose::symbols

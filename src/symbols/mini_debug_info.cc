@@ -7,8 +7,9 @@
 namespace rose::symbols {
 namespace {
 
-constexpr std::uint64_t kMostMemory = std::uint64_t{128} << 20;  // of the decoder, its dictionary included
-constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // unpacked; the largest programs' tables have tens of MiB
+constexpr std::uint64_t kMostMemory = std::uint64_t{128} << 20;  // for the decoder, including its dictionary
+// limit after unpacking; the tables of the largest programs have tens of MiB
+constexpr std::size_t kMostBytes = std::size_t{256} << 20;
 
 struct StreamEnd {
   lzma_stream& stream;

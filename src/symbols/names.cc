@@ -16,13 +16,13 @@ namespace rose::symbols {
 namespace {
 
 constexpr std::size_t kMostManglingBytes = 4096;
-// A few hundred bytes of mangled name can stand for terabytes: every substitution ("S1_", "T_") may double the text.
-// Real libraries (LLVM, clang) have 3 names in 10,000 with more than this; those stay as they are.
+// A mangled name of a few hundred bytes can expand to terabytes, because every substitution ("S1_", "T_") may double
+// the text. In real libraries (LLVM, clang), 3 of 10,000 names have more substitutions than this; they stay mangled.
 constexpr int kMostSubstitutions = 24;
 
 constexpr std::string_view kStdString =
     "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
-constexpr std::string_view kStdStringNormal =  // as normalise() leaves it
+constexpr std::string_view kStdStringNormal =  // in the form that normalise() produces
     "std::__cxx11::basic_string<char,std::char_traits<char>,std::allocator<char>>";
 constexpr std::string_view kAnonymous = "(anonymous namespace)::";  // normalise() keeps its space
 
@@ -50,7 +50,7 @@ std::string demangle_cxx(const std::string& name) {
   return status == 0 && text ? std::string(text.get()) : std::string{};
 }
 
-// What compilers append to a symbol without making it another function to people.
+// Suffixes that compilers append to the symbols of parts or copies of a function.
 struct Suffix {
   std::string_view text;
   bool outlined;
@@ -65,7 +65,7 @@ constexpr std::array<Suffix, 8> kSuffixes = {{{".cold", true, false},
                                               {".clone.", false, true},
                                               {".localalias", false, false}}};
 
-// Removes one known suffix from the end of `symbol`; nullptr when there is none.
+// Removes one known suffix from the end of `symbol`. Returns nullptr if there is none.
 const Suffix* strip_suffix(std::string_view& symbol) {
   for (const Suffix& suffix : kSuffixes) {
     const std::size_t at = symbol.rfind(suffix.text);
@@ -80,7 +80,7 @@ const Suffix* strip_suffix(std::string_view& symbol) {
   return nullptr;
 }
 
-// Removes " [clone .cold]" and its like from the end of a demangled name.
+// Removes " [clone .cold]" and similar suffixes of a demangled name.
 void strip_clones(std::string_view& name) {
   while (name.ends_with(']')) {
     const std::size_t at = name.rfind(" [clone ");
@@ -97,8 +97,8 @@ void strip_abi_tags(std::string_view& name) {
   }
 }
 
-// Where the parameter list at the end of `name` begins; its size when there is none. Go's
-// "main.(*Server).Apply" has none, "Foo::operator()" neither.
+// The position of the parameter list at the end of `name`, or its size if there is none, as in Go's
+// "main.(*Server).Apply" and in "Foo::operator()".
 std::size_t parameters_begin(std::string_view name) {
   std::string_view text = name;
   for (bool again = true; again;) {
@@ -121,14 +121,14 @@ std::size_t parameters_begin(std::string_view name) {
           (before.size() == 8 || !is_word(before[before.size() - 9]))) {
         return name.size();
       }
-      // Go: "pkg.(*T)" alone would be a type, never a function.
+      // In Go, "pkg.(*T)" alone would be a type and never a function.
       return before.ends_with('.') ? name.size() : i;
     }
   }
   return name.size();
 }
 
-// Where the name proper begins: behind a template's return type. `name` has no parameters any more.
+// The position after a template's return type. `name` contains no parameters.
 std::size_t name_begin(std::string_view name) {
   std::size_t begin = 0;
   int depth = 0;
@@ -136,7 +136,7 @@ std::size_t name_begin(std::string_view name) {
     const char c = name[i];
     if (depth == 0 && c == 'o' && name.substr(i).starts_with("operator") && (i == 0 || !is_word(name[i - 1])) &&
         (i + 8 == name.size() || !is_word(name[i + 8]))) {
-      return begin;  // "operator<", "operator new", "operator bool": nothing behind it is a return type
+      return begin;  // "operator<", "operator new", "operator bool": no return type can follow
     }
     if (c == '(' || c == '<' || c == '[' || c == '{') ++depth;
     if ((c == '>' && (i == 0 || name[i - 1] != '-')) || c == ')' || c == ']' || c == '}') --depth;
@@ -145,9 +145,9 @@ std::size_t name_begin(std::string_view name) {
   return depth == 0 ? begin : 0;
 }
 
-// The ends of a Go name that mean it too: from each path segment, and without the package.
-// "go.etcd.io/etcd/raft.(*raft).becomeLeader": "etcd/raft.(*raft).becomeLeader", "raft.(*raft).becomeLeader",
-// "(*raft).becomeLeader". What type arguments say doesn't count.
+// The suffixes by which a Go function may also be named: from each path component on, and without the package. For
+// "go.etcd.io/etcd/raft.(*raft).becomeLeader": "etcd/raft.(*raft).becomeLeader", "raft.(*raft).becomeLeader" and
+// "(*raft).becomeLeader". Separators in type arguments do not count.
 template <typename Each>
 void each_go_tail(std::string_view name, const Each& each) {
   const std::string_view path = name.substr(0, name.find_first_of("[("));
@@ -177,7 +177,7 @@ std::string normalise(std::string_view text) {
       continue;
     }
     while (i + 1 < text.size() && text[i + 1] == ' ') ++i;
-    // A space matters only between two words: "unsigned long", "operator new".
+    // A space is significant only between two words: "unsigned long", "operator new".
     if (!out.empty() && is_word(out.back()) && i + 1 < text.size() && is_word(text[i + 1])) out += ' ';
   }
   out = replaced(std::move(out), kStdStringNormal, "std::string");
@@ -202,7 +202,7 @@ Spelling spell(std::string_view name, std::string_view linkage_name) {
   bare = bare.substr(begin);
   strip_abi_tags(bare);
   spelling.bare = normalise(bare);
-  // Unmangled, with a dot that isn't the number of a local symbol ("inner.0").
+  // Not mangled, with a dot that is not the number of a local symbol ("inner.0"): a Go name.
   if (name == linkage_name && spelling.bare.find("::") == std::string::npos) {
     const std::size_t dot = spelling.bare.find('.');
     spelling.go =
@@ -230,13 +230,13 @@ bool spelling_matches(std::string_view pattern, std::string_view name, std::stri
       return any;
     }
     if (spelling.full.find(kAnonymous) == std::string::npos) return false;
-    // People write "flush" for a function in an unnamed namespace.
+    // Users write "flush" for a function in an unnamed namespace.
     return glob_match(wanted, without_anonymous(spelling.bare)) || glob_match(wanted, without_anonymous(spelling.full));
   };
   std::string wanted = normalise(pattern);
   if (matches(wanted)) return true;
   if (!has_rust_hash(wanted)) return false;
-  // A hash that is written must be the function's own.
+  // If the pattern contains a hash, it must be the function's own.
   const std::string_view hash = std::string_view(wanted).substr(wanted.size() - 17);
   if (linkage_name.find(std::string("17").append(hash)) == std::string_view::npos) return false;
   wanted.resize(wanted.size() - 19);
@@ -290,7 +290,7 @@ std::string clean_rust_legacy(std::string_view demangled) {
   for (std::size_t i = 0; i < demangled.size();) {
     const std::string_view rest = demangled.substr(i);
     if (component_start && rest.starts_with("_$")) {
-      ++i;  // rustc puts '_' before a component that would begin with an escape
+      ++i;  // rustc puts '_' before a component that would otherwise begin with an escape
       component_start = false;
       continue;
     }
@@ -316,7 +316,7 @@ std::string clean_rust_legacy(std::string_view demangled) {
         break;
       }
       if (known) continue;
-      // "$u20$": an ASCII character by its code.
+      // "$u20$": an ASCII character by its hexadecimal code.
       if (rest.size() >= 5 && rest[1] == 'u' && rest[4] == '$') {
         const std::string hex(rest.substr(2, 2));
         char* end = nullptr;
@@ -335,7 +335,7 @@ std::string clean_rust_legacy(std::string_view demangled) {
 }
 
 std::string demangle(std::string_view linkage_name) {
-  // "open@@GLIBC_2.2.5": the version is not part of the name. At the front it would be one.
+  // "open@@GLIBC_2.2.5": the version is not part of the name. An '@' at the front is.
   if (const std::size_t at = linkage_name.find('@'); at != std::string_view::npos && at > 0) {
     linkage_name = linkage_name.substr(0, at);
   }
@@ -353,7 +353,7 @@ std::string demangle(std::string_view linkage_name) {
     return name;
   }
   if (!symbol.starts_with("_Z")) return std::string(linkage_name);
-  // Link-time optimisation renames local functions; the number says nothing to people.
+  // Link-time optimisation renames local functions; the added number has no meaning for users.
   for (const std::string_view noise : {".llvm.", ".lto_priv."}) {
     const std::size_t at = symbol.rfind(noise);
     if (at != std::string_view::npos && is_digits(symbol.substr(at + noise.size()))) symbol = symbol.substr(0, at);

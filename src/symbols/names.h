@@ -1,5 +1,5 @@
-// How a function's name may be spelt: what of the demangled form a pattern must name, and what is
-// optional. Private to this room.
+// The spellings of a function's name: which parts of the demangled form a pattern must contain and which are optional.
+// Private to symbols.
 #pragma once
 
 #include <functional>
@@ -8,39 +8,39 @@
 
 namespace rose::symbols {
 
-// The spellings that a pattern without oddities is held against.
+// The spellings against which a normalised pattern is matched.
 struct Spelling {
-  std::string full;       // no return type, no clone suffix: "Raft::append(Entry const&)"
-  std::string bare;       // no parameters either: "Raft::append"
-  bool outlined = false;  // a part the compiler split off (".cold", ".part.0"): not a function of its own
-  bool go = false;        // "go.etcd.io/etcd/raft.(*raft).becomeLeader": the front may be left out
-  bool thunk = false;     // "virtual thunk to ...": it only jumps to the function
+  std::string full;       // without return type and clone suffix: "Raft::append(Entry const&)"
+  std::string bare;       // also without parameters: "Raft::append"
+  bool outlined = false;  // a part that the compiler split off (".cold", ".part.0"), not a separate function
+  bool go = false;        // "go.etcd.io/etcd/raft.(*raft).becomeLeader": leading path components may be omitted
+  bool thunk = false;     // "virtual thunk to ...": only jumps to the function
 };
 
 [[nodiscard]] Spelling spell(std::string_view name, std::string_view linkage_name);
 
-// Is `pattern` one of the function's spellings? `name` as demangle() gives it.
+// True if `pattern` is one of the function's spellings. `name` is the result of demangle().
 [[nodiscard]] bool spelling_matches(std::string_view pattern, std::string_view name, std::string_view linkage_name,
                                     const Spelling& spelling);
 
-// For a table of names: every text that equals a pattern without '*' and '?' which spelling_matches() accepts is
-// among a function's spellings, once the pattern's lookups are held against them.
+// For an index of names: reports every text that spelling_matches() accepts as a pattern without '*' and '?'. The
+// caller must still check the pattern with spelling_matches().
 void for_each_spelling(std::string_view name, std::string_view linkage_name, const Spelling& spelling,
                        const std::function<void(std::string_view)>& each);
 void for_each_lookup(std::string_view pattern, const std::function<void(std::string_view)>& each);
 
-// Spaces that carry no meaning removed ("Entry const &" == "Entry const&", "> >" == ">>").
+// Removes spaces without meaning ("Entry const &" equals "Entry const&", "> >" equals ">>").
 [[nodiscard]] std::string normalise(std::string_view text);
 
-// Rust's v0 mangling ("_RNvCs1234_7mycrate3foo" -> "mycrate::foo"); "" when it isn't one.
-// Crate hashes and instantiating crates are left out, as rustfilt does.
+// Demangles Rust's v0 scheme ("_RNvCs1234_7mycrate3foo" becomes "mycrate::foo"); "" for other names. Omits crate hashes
+// and instantiating crates, as rustfilt does.
 [[nodiscard]] std::string demangle_rust_v0(std::string_view linkage_name);
 
-// Rust's legacy mangling after it went through the C++ demangler:
-// "core::fmt::Write::write_fmt::h0123456789abcdef" -> "core::fmt::Write::write_fmt". "" when it isn't one.
+// Cleans a name of Rust's legacy scheme after C++ demangling: "core::fmt::Write::write_fmt::h0123456789abcdef" becomes
+// "core::fmt::Write::write_fmt". "" for other names.
 [[nodiscard]] std::string clean_rust_legacy(std::string_view demangled);
 
-// "::h" and 16 hexadecimal digits at the end.
+// True if the name ends with "::h" and 16 hexadecimal digits.
 [[nodiscard]] bool has_rust_hash(std::string_view name);
 
 }  // namespace rose::symbols

@@ -59,11 +59,11 @@ class Parser {
 
  private:
   Unexpected wrong(std::string why) const {
-    return fail(ErrorKind::usage, fmt::format("'{}' cannot be asked for: {}", text_.substr(0, 120), why),
+    return fail(ErrorKind::usage, fmt::format("invalid query '{}': {}", text_.substr(0, 120), why),
                 fmt::format("accepted are {}", kQueryForms));
   }
 
-  // Where ":return" begins, which is the end or has members behind it; npos: nowhere.
+  // The position of a ":return" that is at the end or followed by members; npos if there is none.
   static std::size_t returned(std::string_view text) {
     constexpr std::string_view kWord = ":return";
     const std::size_t at = text.rfind(kWord);
@@ -75,7 +75,7 @@ class Parser {
   Result<void> function(std::string_view name) {
     name = trimmed(name);
     if (name.empty()) return wrong("it names no function");
-    if (name == "*" || name.find('?') != std::string_view::npos) return wrong("one function is asked at a time");
+    if (name == "*" || name.find('?') != std::string_view::npos) return wrong("a query names one function");
     query_.function = name;
     return {};
   }
@@ -88,7 +88,7 @@ class Parser {
       const std::size_t length = name_length(rest);
       if (length == 0) return wrong("a member has no name");
       if (query_.members.size() == kMostMembers)
-        return wrong(fmt::format("it goes down more than {} members", kMostMembers));
+        return wrong(fmt::format("it follows more than {} members", kMostMembers));
       query_.members.emplace_back(rest.substr(0, length));
       rest.remove_prefix(length);
     }
@@ -109,7 +109,7 @@ class Parser {
     return {};
   }
 
-  // f(name): the last parentheses; those before belong to the function: f(int)(name), operator()(name).
+  // f(name): the last parentheses count. Earlier ones belong to the function: f(int)(name), operator()(name).
   Result<Query> argument(std::string_view text) {
     std::size_t open = std::string_view::npos;
     int depth = 0;
@@ -144,10 +144,10 @@ class Parser {
         last == std::string_view::npos || last == 0 ? std::string_view::npos : text.rfind(':', last - 1);
     if (before == std::string_view::npos)
       return wrong(
-          "it is neither a function's argument, nor what one returns, calls or is called by, nor a variable at a line "
+          "it is neither an argument of a function, nor its return value, calls or callers, nor a variable at a line "
           "of a file");
     const auto line = number_of(trimmed(text.substr(before + 1, last - before - 1)), 10'000'000);
-    if (!line) return wrong(fmt::format("'{}' is no line", text.substr(before + 1, last - before - 1)));
+    if (!line) return wrong(fmt::format("'{}' is not a line number", text.substr(before + 1, last - before - 1)));
     query_.file = trimmed(text.substr(0, before));
     query_.line = *line;
     if (query_.file.empty()) return wrong("it names no file");

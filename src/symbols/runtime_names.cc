@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMostOfAList = std::size_t{256} << 20;
 constexpr std::size_t kMostOfALine = 4096;
 
-// V8's words for code that was JavaScript; what it calls otherwise (Builtin, BytecodeHandler, Stub) is its own.
+// V8's tags for code that was JavaScript. Other tags (Builtin, BytecodeHandler, Stub) mark its own code.
 constexpr std::array<std::string_view, 6> kScriptKinds = {"JS",     "Function", "LazyCompile",
                                                           "Script", "Eval",     "Callback"};
 
@@ -29,7 +29,7 @@ bool take_hexadecimal(std::string_view& line, std::uint64_t& number) {
   return true;
 }
 
-// ":12" at the end.
+// A number such as ":12" at the end.
 bool take_number_behind(std::string_view& text, int& number) {
   const auto colon = text.rfind(':');
   if (colon == std::string_view::npos || colon + 1 == text.size()) return false;
@@ -42,7 +42,7 @@ bool take_number_behind(std::string_view& text, int& number) {
 
 RuntimeName of_script(std::string_view text) {
   if (!text.empty() && std::string_view("~*^+").find(text.front()) != std::string_view::npos)
-    text.remove_prefix(1);  // how far it was compiled
+    text.remove_prefix(1);  // the optimisation level
   RuntimeName name;
   const auto space = text.find(' ');
   name.function = std::string(text.substr(0, space));
@@ -76,7 +76,7 @@ std::map<std::uint64_t, RuntimeName> runtime_names(const std::filesystem::path& 
                                                    std::vector<std::uint64_t> addresses) {
   std::map<std::uint64_t, std::string> found;
   std::sort(addresses.begin(), addresses.end());
-  // In a folder that everybody may write to: nothing but a file, and not where a link leads.
+  // The list is in a folder that every user can write to, so it must be a regular file and links are not followed.
   const Fd fd(::open(list.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
   struct stat status = {};
   if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
@@ -89,7 +89,7 @@ std::map<std::uint64_t, RuntimeName> runtime_names(const std::filesystem::path& 
          at != addresses.end() && *at - start < size; ++at)
       found[*at] = std::string(line);
   };
-  std::string left;  // of a line that the next piece goes on with
+  std::string left;  // incomplete line at the end of the previous block
   std::array<char, 65'536> piece;
   for (std::size_t bytes = 0; bytes < kMostOfAList;) {
     const auto got = ::read(fd.get(), piece.data(), piece.size());
@@ -104,7 +104,7 @@ std::map<std::uint64_t, RuntimeName> runtime_names(const std::filesystem::path& 
     }
     if (left.size() <= kMostOfALine) left += text;
   }
-  // A last line without an end is not whole yet.
+  // A last line without a newline is incomplete.
   std::map<std::uint64_t, RuntimeName> names;
   for (const auto& [address, name] : found) names.emplace(address, parse_runtime_name(printable(name)));
   return names;

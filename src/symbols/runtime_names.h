@@ -1,6 +1,6 @@
-// Names of code that a runtime compiled while the program ran, by the list that it keeps for perf: lines "START SIZE
-// NAME", both hexadecimal (Linux, tools/perf/Documentation/jit-interface.txt). Node.js, Python 3.12 and others write it
-// to /tmp/perf-PID.map. The list is taken for hostile: it is read line by line, and no further than a bound.
+// Names of code that a runtime compiles while a program runs, from the list that it writes for perf: lines "START SIZE
+// NAME" with hexadecimal numbers (Linux, tools/perf/Documentation/jit-interface.txt). Node.js, Python 3.12 and others
+// write it to /tmp/perf-PID.map. The list may be hostile: it is read line by line up to a limit.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,16 @@ namespace rose::symbols {
 
 struct RuntimeName {
   std::string function;
-  std::string file;  // "" not known
-  int line = 0;      // where the function begins; 0: not known
+  std::string file;  // "" if unknown
+  int line = 0;      // the first line of the function; 0: unknown
 };
 
-// By address; those that no line covers are left out. Of several lines the last counts: code is compiled anew where
-// other code was.
+// The names by address, without addresses that no line covers. If several lines cover one, the last one counts, because
+// the runtime reuses memory for new code.
 [[nodiscard]] std::map<std::uint64_t, RuntimeName> runtime_names(const std::filesystem::path& list,
                                                                  std::vector<std::uint64_t> addresses);
 
-// "JS:*handle /srv/app.js:12:3" (V8) and "py::handle:/srv/app.py" (Python) are taken apart, other names stay as they
-// are.
+// Splits "JS:*handle /srv/app.js:12:3" (V8) and "py::handle:/srv/app.py" (Python) into parts; other names stay whole.
 [[nodiscard]] RuntimeName parse_runtime_name(std::string_view text);
 
 }  // namespace rose::symbols

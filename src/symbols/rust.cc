@@ -1,5 +1,5 @@
-// Rust's v0 mangling, https://doc.rust-lang.org/rustc/symbol-mangling/v0.html. Bounded in depth and output:
-// back references let a short hostile name describe an endless one.
+// Rust's v0 mangling, https://doc.rust-lang.org/rustc/symbol-mangling/v0.html. Depth and output are limited, because
+// back references allow a short hostile name to describe an endless one.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,9 +20,9 @@ class Rust {
   explicit Rust(std::string_view text) : text_(text) {}
 
   std::string run() {
-    if (is_digit(peek())) return {};  // a future version of the scheme
+    if (is_digit(peek())) return {};  // a newer version of the scheme
     path(true);
-    // What follows is the instantiating crate: not part of the name.
+    // The rest names the instantiating crate, which is not part of the name.
     return failed_ ? std::string{} : std::move(out_);
   }
 
@@ -64,7 +64,7 @@ class Rust {
   }
   std::uint64_t disambiguator() { return eat('s') ? base62() + 1 : 0; }
 
-  // The plain bytes; Unicode identifiers ("u...") stay in their Punycode form.
+  // The bytes as they are; Unicode identifiers ("u...") stay in Punycode.
   std::string_view identifier() {
     eat('u');
     std::size_t length = 0;
@@ -83,7 +83,7 @@ class Rust {
     return name;
   }
 
-  // Runs `parse` at an earlier place; only ever backwards.
+  // Runs `parse` at an earlier position. Only backward references are valid, so the recursion ends.
   template <typename Parse>
   void back_reference(Parse parse) {
     const std::size_t start = at_ - 1;
@@ -116,7 +116,7 @@ class Rust {
         path(in_value);
         const std::uint64_t number = disambiguator();
         const std::string_view name = identifier();
-        if (space >= 'A' && space <= 'Z') {  // closures, shims
+        if (space >= 'A' && space <= 'Z') {  // closures and shims
           print("::{");
           print(space == 'C' ? "closure" : space == 'S' ? "shim" : std::string_view(&space, 1));
           if (!name.empty()) {
@@ -132,12 +132,12 @@ class Rust {
       }
       case 'M':
       case 'X':
-        // The path of the impl block only tells equal ones apart.
+        // The path of an impl block only distinguishes identical ones and is not printed.
         disambiguator();
         ++muted_;
         path(in_value);
         --muted_;
-        // "raft::Log::append", as the legacy scheme and people write methods of a named type.
+        // Methods of a named type are printed as in the legacy scheme and as people write them: "raft::Log::append".
         if (tag == 'M' && names_type()) {
           type();
           break;
@@ -169,7 +169,7 @@ class Rust {
     --depth_;
   }
 
-  // Is the type at this place a path ("raft::Log"), perhaps by reference?
+  // True if the type here is a path ("raft::Log"), possibly through a back reference.
   [[nodiscard]] bool names_type() {
     if (peek() != 'B') return peek() == 'C' || peek() == 'N' || peek() == 'I';
     const std::size_t saved = at_;
@@ -313,7 +313,7 @@ class Rust {
     --depth_;
   }
 
-  // "Iterator<Item = u8>": associated types go inside the brackets of the trait's own arguments.
+  // "Iterator<Item = u8>": associated types are printed inside the brackets of the trait's own arguments.
   void dyn_trait() {
     bool open = false;
     if (eat('I')) {
@@ -342,7 +342,7 @@ class Rust {
       back_reference([this] { constant(); });
     } else {
       const char tag = next();
-      if (basic(tag).empty()) fail();  // structured constants: nobody names such a function by hand
+      if (basic(tag).empty()) fail();  // structured constants, which nobody would write by hand
       const bool negative = eat('n');
       const std::size_t start = at_;
       while (!failed_ && peek() != '_') next();

@@ -19,7 +19,7 @@ namespace {
 struct Entry {
   Function function;
   Spelling spelling;
-  int rank = 0;  // among aliases of one address, the smallest is shown
+  int rank = 0;  // of the aliases of one address, the smallest is shown
 };
 
 std::vector<Entry> load(const ElfFile& file, bool with_sources) {
@@ -43,7 +43,7 @@ std::vector<Entry> load(const ElfFile& file, bool with_sources) {
   return entries;
 }
 
-// Is `wanted` the end of `path`, at a component boundary? "raft.cc" of "/src/kv/raft.cc", not "craft.cc".
+// True if `wanted` is a suffix of `path` at a component boundary: "raft.cc" of "/src/kv/raft.cc" but not of "craft.cc".
 bool is_source(std::string_view path, std::string_view wanted) {
   if (wanted.empty() || path.size() < wanted.size() || !path.ends_with(wanted)) return false;
   return path.size() == wanted.size() || wanted.starts_with('/') || path[path.size() - wanted.size() - 1] == '/';
@@ -51,10 +51,10 @@ bool is_source(std::string_view path, std::string_view wanted) {
 
 std::string clean_path(std::string_view path) { return std::filesystem::path(path).lexically_normal().native(); }
 
-// More plain names than this are looked up, not held against every function.
+// Above this number of names without wildcards, an index is built instead of comparing every function with each.
 constexpr std::size_t kWorthAnIndex = 8;
 
-// One file that is searched.
+// A file that is searched.
 struct Binary {
   std::filesystem::path path;
   std::vector<Entry> entries;
@@ -81,7 +81,7 @@ struct Binary {
       });
       std::sort(candidates.begin(), candidates.end());
       candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
-      // "main.(*shelf).checkpoint" is a name.
+      // An exact match first: "main.(*shelf).checkpoint" is a name although it looks like a glob.
       if (glob)
         std::erase_if(candidates, [&](std::uint32_t one) {
           return entries[one].function.name != pattern && entries[one].function.linkage_name != pattern;
@@ -122,7 +122,7 @@ std::string_view last_component(std::string_view bare) {
 
 std::string in_quotes(std::string_view name) { return fmt::format("'{}'", name); }
 
-// What the user may have meant: functions of that name in another scope first, else the nearest spelling.
+// Suggests functions with the same name in another scope, else the name with the nearest spelling.
 std::string suggestion(std::string_view pattern, const std::vector<Entry>& entries,
                        const std::filesystem::path& binary) {
   if (entries.empty()) {
@@ -142,7 +142,7 @@ std::string suggestion(std::string_view pattern, const std::vector<Entry>& entri
     if ((last_component(bare) == wanted || bare.ends_with("::" + wanted)) && same_name.size() < 3)
       same_name.push_back(in_quotes(bare));
     if (bare.size() <= wanted.size() + slack && bare.size() + slack >= wanted.size()) near.push_back(bare);
-    // "Queue::push" where only "Queue<int>::push" exists.
+    // The user wrote "Queue::push" and only "Queue<int>::push" exists.
     if (const std::size_t open = bare.find('<'); open != std::string::npos && same_name.size() < 3) {
       std::string plain;
       int depth = 0;
@@ -173,7 +173,7 @@ std::string source_suggestion(std::string_view wanted, const std::vector<Entry>&
 
 }  // namespace
 
-// A plain last part of a name ("append" of "Raft::append") stands in every linkage name as it is.
+// The last component of a name ("append" of "Raft::append") appears literally in every linkage name.
 bool may_be_named(std::string_view pattern, std::string_view linkage_name, std::string_view name) {
   pattern = pattern.substr(0, pattern.find('('));
   if (const auto colon = pattern.rfind(':'); colon != std::string_view::npos) pattern.remove_prefix(colon + 1);
@@ -188,12 +188,13 @@ bool name_matches(std::string_view pattern, const Function& function) {
 
 namespace {
 
-// In files that nothing was looked for yet. With `missing`, patterns that match nothing go there instead of being an
-// error.
+// Searches files that have not been searched yet. With `missing`, patterns without a match are put there instead of
+// causing an error.
 Result<std::vector<Located>> search_in(std::vector<Binary>& files, std::optional<Error> unreadable,
                                        const std::vector<std::string>& patterns,
                                        const std::vector<std::string>& sources, std::vector<std::string>* missing) {
-  // The first file speaks for all that have nothing to offer; one that cannot be read has the better excuse.
+  // If several files have no match, report the first one, but prefer one that could not be read, as that is the
+  // likelier reason.
   const auto nowhere = [&](auto&& error) -> Unexpected {
     if (unreadable) return Unexpected(std::move(*unreadable));
     return error(files.front());
@@ -220,7 +221,7 @@ Result<std::vector<Located>> search_in(std::vector<Binary>& files, std::optional
       if (std::none_of(file.entries.begin(), file.entries.end(),
                        [](const Entry& e) { return !e.function.source.empty(); })) {
         return fail(ErrorKind::input,
-                    fmt::format("{} holds no debug information, so the functions of '{}' are not known",
+                    fmt::format("{} has no debug information, so the functions of '{}' are not known",
                                 file.path.native(), source),
                     "compile with -g, install its debug file, or name functions with `functions = [...]`");
       }
@@ -231,7 +232,7 @@ Result<std::vector<Located>> search_in(std::vector<Binary>& files, std::optional
   }
   std::vector<Located> located;
   for (Binary& file : files) {
-    // Each address once, under the best of the names that were asked for.
+    // Each address once, under the requested name with the best rank.
     std::stable_sort(file.found.begin(), file.found.end(), [](const Entry* a, const Entry* b) {
       return std::tie(a->function.address, a->rank) < std::tie(b->function.address, b->rank);
     });
@@ -272,7 +273,7 @@ std::vector<Function> without_place(std::vector<Located> located) {
   return functions;
 }
 
-// Aliases once, under the best of their names.
+// Each address once, under the best of its names.
 std::vector<Function> by_address(std::vector<Entry> entries) {
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.function.address, a.rank) < std::tie(b.function.address, b.rank);
@@ -299,7 +300,7 @@ Result<std::vector<Function>> find_functions(const std::filesystem::path& binary
 }
 
 struct FunctionTable::Held {
-  std::vector<Binary> file;  // one
+  std::vector<Binary> file;  // always one
 };
 
 FunctionTable::FunctionTable(std::unique_ptr<Held> held) : held_(std::move(held)) {}

@@ -1,6 +1,6 @@
-// ELF and DWARF: functions of a binary or shared library, by name, glob or source file, with the
-// file offsets that uprobes need. Stripped files are looked up in their separate debug files
-// (.gnu_debuglink, build-id under /usr/lib/debug, debugaltlink not needed).
+// Finds functions of a binary or shared library by name, glob or source file, with the file offsets that uprobes need.
+// Demangles names, reads DWARF, unwinds stacks and locates values. Uses separate debug files for stripped binaries
+// (.gnu_debuglink, build-id below /usr/lib/debug). Knows nothing about processes; observe and inject attach the probes.
 #pragma once
 
 #include <cstdint>
@@ -21,31 +21,32 @@ struct Function {
   std::string linkage_name;   // as in the symbol table
   std::uint64_t address = 0;  // virtual address in the file
   std::uint64_t offset = 0;   // file offset of the entry
-  // File offset that every call passes once: the entry, but in Go behind the stack check, for a call that had to
-  // make the stack larger enters anew.
+  // File offset that every call passes exactly once: the entry, or in Go the instruction after the stack check, because
+  // a call that has to enlarge the stack starts again at the entry.
   std::uint64_t probe_offset = 0;
-  std::uint64_t size = 0;  // bytes; 0 unknown
+  std::uint64_t size = 0;  // in bytes; 0: unknown
   std::string source;      // path of the source file; "" without DWARF
 };
 
-// All functions with code in the file (FUNC symbols of .symtab, .dynsym and the debug file), by address, aliases once.
+// All functions with code in the file (.symtab, .dynsym and the debug file), sorted by address, without aliases.
 [[nodiscard]] Result<std::vector<Function>> list_functions(const std::filesystem::path& binary,
                                                            bool with_sources = false);
 
-// Does a name or glob mean this function? Parameters are optional: "Raft::append" and "Raft::*"
-// both match "Raft::append(Entry const&)". Rust hashes ("::h0123456789abcdef") are optional too.
+// True if a name or glob denotes this function. Parameters are optional: "Raft::append" and "Raft::*" both match
+// "Raft::append(Entry const&)". Rust hashes ("::h0123456789abcdef") are optional too.
 [[nodiscard]] bool name_matches(std::string_view pattern, const Function& function);
 
-// A quick no for most of a large binary's functions, before names are compared in full.
+// A fast filter that rejects most functions of a large binary before names are compared in full. It may return true for
+// functions that do not match.
 [[nodiscard]] bool may_be_named(std::string_view pattern, std::string_view linkage_name, std::string_view name);
 
-// Functions that match any of the names or globs, or are defined in a source file whose path ends with one of
-// `sources`. A pattern or source that matches nothing is an error that suggests near names.
+// Functions that match one of the names or globs, or are defined in a source file whose path ends with one of
+// `sources`. If one of these matches nothing, returns an error with similar names.
 [[nodiscard]] Result<std::vector<Function>> find_functions(const std::filesystem::path& binary,
                                                            const std::vector<std::string>& patterns,
                                                            const std::vector<std::string>& sources);
 
-// The functions of one file, for who looks for one after the other.
+// The functions of one file, for repeated lookups.
 class FunctionTable {
  public:
   [[nodiscard]] static FunctionTable of(const ElfFile& file, const std::filesystem::path& binary);
@@ -61,7 +62,7 @@ class FunctionTable {
   std::unique_ptr<Held> held_;
 };
 
-// The same over several files: each is read once, and a pattern or source must match in one of them.
+// The same for several files. Each is read once; a pattern or source must match in at least one of them.
 struct Located {
   std::filesystem::path binary;
   Function function;
@@ -70,7 +71,7 @@ struct Located {
                                                           const std::vector<std::string>& patterns,
                                                           const std::vector<std::string>& sources);
 
-// Names that this build may lack, such as those that were learnt from another: what is found, and which were not.
+// For names that may be absent from this build, such as names from an older profile: what was found, and what was not.
 struct Known {
   std::vector<Located> functions;
   std::vector<std::string> missing;

@@ -25,11 +25,11 @@ namespace {
 constexpr std::size_t kMostMaps = 4096;
 constexpr std::uint64_t kPage = 4096;
 constexpr std::size_t kStackPointer = 7, kInstruction = 16;
-constexpr std::int64_t kThread = 1;  // libdw wants a thread's number; there is only this one
+constexpr std::int64_t kThread = 1;  // libdw requires a thread id; there is only one thread
 
 std::uint64_t page_below(std::uint64_t address) { return address & ~(kPage - 1); }
 
-// One file, as it was when it was opened.
+// The identity of a file when it was opened.
 struct FileState {
   dev_t device = 0;
   ino_t inode = 0;
@@ -38,8 +38,8 @@ struct FileState {
   auto operator<=>(const FileState&) const = default;
 };
 
-// What places of code are called, kept from one stack to the next: those of one deployment's runs go through the same
-// few libraries, and a distribution's debug symbols are packed, a tenth of a second for libc's alone.
+// Caches the names of code addresses across stacks. The runs of a deployment use the same few libraries, and
+// distributions compress debug symbols: reading those of libc alone takes a tenth of a second.
 class KnownNames {
  public:
   [[nodiscard]] const std::vector<StackFrame>* find(const FileState& file, std::uint64_t address) const {
@@ -52,11 +52,11 @@ class KnownNames {
   }
 
  private:
-  static constexpr std::size_t kMostKnown = 20'000;  // some MiB
+  static constexpr std::size_t kMostKnown = 20'000;  // a few MiB
   std::map<std::pair<FileState, std::uint64_t>, std::vector<StackFrame>> names_;
 };
 
-// One file, mapped as the maps say.
+// A file at the addresses at which it was mapped.
 struct Module {
   const Mapping* map = nullptr;
   Fd fd;
@@ -71,7 +71,7 @@ struct ElfEnd {
   void operator()(Elf* elf) const { elf_end(elf); }
 };
 
-// Where the file's segments stand, if one of them is what was mapped.
+// Finds the file's segments if one of them is what was mapped.
 bool place(Module& module) {
   std::unique_ptr<Elf, ElfEnd> elf(elf_begin(module.fd.get(), ELF_C_READ, nullptr));
   GElf_Ehdr header;
@@ -127,12 +127,12 @@ class Unwinder {
     }
     dwfl_report_end(dwfl_.get(), nullptr, nullptr);
     if (!dwfl_attach_state(dwfl_.get(), nullptr, kThread, &kThreadCallbacks, this)) {
-      why("its frames can't be told: " + said());
+      why("cannot unwind: " + said());
       only_the_instruction();
       return std::move(out_);
     }
     const int ended = dwfl_getthread_frames(dwfl_.get(), kThread, on_frame, this);
-    // Frame pointers, for want of better, end without a word.
+    // When frame pointers are followed as a fallback, libdw ends without reporting a reason.
     if (ended < 0 || unread_) tell_end(ended < 0 ? said() : "no unwind information leads further");
     if (out_.frames.empty()) only_the_instruction();
     name_runtime_code();
@@ -160,14 +160,14 @@ class Unwinder {
   }
 
   void open_modules() {
-    std::uint64_t taken = 0;  // modules must not overlap
+    std::uint64_t taken = 0;  // end of the previous module; modules must not overlap
     std::vector<const Mapping*> maps;
     for (const auto& map : snapshot_.maps) {
       if (!map.file.empty() && map.start < map.end && maps.size() < kMostMaps) maps.push_back(&map);
     }
     std::sort(maps.begin(), maps.end(), [](const Mapping* a, const Mapping* b) { return a->start < b->start; });
     for (const Mapping* map : maps) {
-      if (map->start < taken) continue;  // a further part of the one before
+      if (map->start < taken) continue;  // another part of the previous module
       Module module;
       module.map = map;
       module.fd = Fd(::open(map->file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -184,7 +184,7 @@ class Unwinder {
 
   [[nodiscard]] bool late() const { return monotonic_ns() > until_ns_; }
 
-  // libdw asks for words one by one.
+  // libdw reads memory word by word.
   bool read(std::uint64_t address, Dwarf_Word* word) {
     const auto sp = snapshot_.registers[kStackPointer];
     const auto size = snapshot_.stack.size();
@@ -200,19 +200,19 @@ class Unwinder {
 
   int take(std::uint64_t pc, bool exact) {
     if (out_.frames.size() >= kMostFrames) {
-      why(fmt::format("only the innermost {} frames are told", kMostFrames));
+      why(fmt::format("only the innermost {} frames are shown", kMostFrames));
       return DWARF_CB_ABORT;
     }
     if (late()) {
-      why("there was no time for more");
+      why("the time limit was reached");
       return DWARF_CB_ABORT;
     }
-    // A return address stands behind the call, which may be the function's last instruction.
+    // A return address follows the call, which may be the function's last instruction, so look up the byte before it.
     const auto at = exact ? pc : pc - 1;
     Dwfl_Module* reported = dwfl_addrmodule(dwfl_.get(), at);
     void** own = nullptr;
     if (reported != nullptr) dwfl_module_info(reported, &own, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
-    // To libdw, what lies right behind a file's segments is the file's.
+    // libdw attributes addresses directly after a file's segments to the file.
     if (own == nullptr || *own == nullptr || in_no_file(at)) {
       add_unknown(at);
       return DWARF_CB_OK;
@@ -244,7 +244,7 @@ class Unwinder {
     });
   }
 
-  // Code of no file that we can read.
+  // Code that belongs to no readable file.
   StackFrame describe(std::uint64_t pc) const {
     StackFrame frame;
     frame.address = pc;
@@ -285,9 +285,9 @@ class Unwinder {
     if (ran_out_) {
       why(fmt::format("the stack is deeper than the {} bytes that were copied", snapshot_.stack.size()));
     } else if (late()) {
-      why("there was no time for more");
+      why("the time limit was reached");
     } else if (out_.frames.empty() || !is_outermost(out_.frames.back().function)) {
-      why("frames further out can't be told: " + reason);
+      why("outer frames are missing: " + reason);
     }
   }
 
@@ -297,10 +297,10 @@ class Unwinder {
            name == "runtime.rt0_go" || name == "runtime.rt0_go.abi0";
   }
 
-  // ---- what libdw calls ----
+  // Callbacks for libdw.
   static int find_elf(Dwfl_Module*, void** own, const char*, Dwarf_Addr, char** file_name, Elf** elf) {
     auto& module = *static_cast<Module*>(*own);
-    // Read, not mapped: a file that shrinks under us must give an error and not SIGBUS.
+    // Read instead of mapped: if the file shrinks meanwhile, we get an error instead of SIGBUS.
     *elf = elf_begin(module.fd.get(), ELF_C_READ, nullptr);
     *file_name = ::strdup(module.map->file.c_str());
     return -1;
@@ -352,10 +352,11 @@ class Unwinder {
   KnownNames& known_;
   const std::int64_t until_ns_;
   std::vector<Module> modules_;
-  std::unique_ptr<Dwfl, DwflEnd> dwfl_;  // its modules' files are open as long
+  std::unique_ptr<Dwfl, DwflEnd> dwfl_;  // keeps its modules' files open
   FrameNames names_;
   Unwound out_;
-  std::map<std::size_t, std::uint64_t> made_;  // frames in code of no file, and where: what a runtime made
+  // frames in code that a runtime generated, by index, with their addresses
+  std::map<std::size_t, std::uint64_t> made_;
   std::size_t nameless_ = 0;
   bool unread_ = false, ran_out_ = false;
 };
@@ -367,7 +368,7 @@ const Dwfl_Thread_Callbacks Unwinder::kThreadCallbacks = {next_thread,   get_thr
 }  // namespace
 
 Unwound unwind(const Snapshot& snapshot, std::int64_t limit_ns) {
-  // libdw keeps some things for the whole process.
+  // libdw has global state.
   static std::mutex one_at_a_time;
   static KnownNames known;
   const std::lock_guard lock(one_at_a_time);

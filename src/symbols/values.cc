@@ -17,12 +17,12 @@
 namespace rose::symbols {
 namespace {
 
-constexpr std::size_t kMostMeant = 16;  // that one query means
+constexpr std::size_t kMostMeant = 16;  // matches per query
 constexpr std::size_t kMostInlinedCopies = 32;
-constexpr std::size_t kMostCalls = 32;       // of one function
-constexpr std::size_t kMostAskedOfOne = 12;  // arguments and members of one function
+constexpr std::size_t kMostCalls = 32;       // per function
+constexpr std::size_t kMostAskedOfOne = 12;  // arguments and members recorded per function
 
-// Of arguments, in their order, as DWARF numbers them.
+// DWARF numbers of the registers that hold arguments, in order.
 constexpr std::uint8_t kSystemV[] = {5, 4, 1, 2, 8, 9};        // rdi, rsi, rdx, rcx, r8, r9
 constexpr std::uint8_t kGo[] = {0, 3, 2, 5, 4, 8, 9, 10, 11};  // rax, rbx, rcx, rdi, rsi, r8, r9, r10, r11
 constexpr std::uint8_t kReturned = 0, kCaller = 7;
@@ -43,7 +43,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     if (own) functions = *std::move(own);
     else if (copies.empty()) return Unexpected(std::move(own).error());
     if (functions.size() > kMostMeant)
-      return fail(ErrorKind::input, fmt::format("'{}' means {} functions of '{}': more than {} are not asked at once",
+      return fail(ErrorKind::input, fmt::format("'{}' matches {} functions of '{}': at most {} are recorded at once",
                                                 query.function, functions.size(), path_.native(), kMostMeant));
     Answer answer;
     for (const Function& function : functions) {
@@ -55,7 +55,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     if (query.kind == Query::Kind::argument) {
       for (FunctionDie& copy : copies) ROSE_CHECK(parameter(query, copy, answer));
       if (copies.size() == kMostInlinedCopies)
-        answer.remarks.push_back(fmt::format("'{}' was inlined into more than {} places: only those are seen",
+        answer.remarks.push_back(fmt::format("'{}' was inlined in more than {} places: only those are recorded",
                                              query.function, kMostInlinedCopies));
     } else if (!copies.empty()) {
       const std::string where = fmt::format("'{}' was inlined into {}", query.function, inlined_into(copies));
@@ -63,7 +63,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
           query.kind == Query::Kind::calls ? where + ": its calls there are among theirs"
           : query.kind == Query::Kind::callers
               ? where + ": nothing is called there"
-              : where + ": what it returns there is in no place of its own; ask for a variable at a line";
+              : where + ": its return value there has no location of its own; ask for a variable at a line";
       if (functions.empty()) answer.refused = words;
       else answer.remarks.push_back(words);
     }
@@ -110,11 +110,11 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
  private:
   [[nodiscard]] std::string no_debug_info(std::string_view what) const {
     return fmt::format(
-        "{} is known by debug information only, and '{}' has none: build it with -g, or put its debug file beside it",
-        what, path_.native());
+        "{} needs debug information, and '{}' has none: build it with -g, or put its debug file beside it", what,
+        path_.native());
   }
 
-  // The places at which it calls others, told by whom and where.
+  // The places at which the function calls others, with callee and location.
   Result<void> calls(const Function& function, Answer& answer) const {
     ROSE_TRY(const std::vector<Place> places, code_.places(function.linkage_name));
     auto names = std::make_shared<std::map<std::int64_t, std::string>>();
@@ -122,8 +122,9 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     for (const Place& place : places) {
       if (place.kind == PlaceKind::other) continue;
       if (sites.size() == kMostCalls) {
-        answer.remarks.push_back(fmt::format(
-            "of the calls of '{}' the first {} are seen: those into the kernel go first", function.name, kMostCalls));
+        answer.remarks.push_back(
+            fmt::format("of the calls of '{}', only the first {} are recorded, those into the kernel first",
+                        function.name, kMostCalls));
         break;
       }
       const auto number = static_cast<std::uint64_t>(names->size());
@@ -143,7 +144,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     return {};
   }
 
-  // At its very entry the word on top of the stack is where it returns to.
+  // At the entry, the word at the top of the stack is the return address.
   void callers(const Function& function, Answer& answer) {
     Site site;
     site.offset = function.offset;
@@ -170,13 +171,13 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     return function.address + (function.probe_offset - function.offset);
   }
 
-  // Adds a place, or why there is none.
+  // Adds a site, or the reason why there is none.
   Result<void> put(const Query& query, Dwarf_Die typed, const Stand& stand, std::uint64_t address,
                    const std::string& function, Answer& answer) const {
     ROSE_TRY(Reading reading,
              read_down(&typed, stand, query.members, query.contents, query.name.empty() ? "return" : query.name));
     const auto offset = file_.file_offset(address);
-    if (reading.refused.empty() && !offset) reading.refused = "its place is in no code of the file";
+    if (reading.refused.empty() && !offset) reading.refused = "its location is not in the file's code";
     if (!reading.refused.empty()) {
       const std::string words =
           fmt::format("'{}' in '{}': {}", query.name.empty() ? "return" : query.name, function, reading.refused);
@@ -190,7 +191,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     return {};
   }
 
-  // Of a function with debug information, or of a copy that was inlined.
+  // For a function with debug information or for an inlined copy.
   Result<void> parameter(const Query& query, FunctionDie& function, Answer& answer) const {
     const std::vector<Parameter> parameters = DebugInfo::parameters(function);
     const Parameter* wanted = nullptr;
@@ -212,7 +213,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     std::uint64_t address = function.entry;
     const bool own = function.inlined_into.empty();
     Stand stand = own ? debug_->stand(wanted->die, address, true, &function.die) : debug_->stand(wanted->die, address);
-    // Not optimised: it stands in the frame that the function's first instructions make, but for what the caller put on
+    // Not optimised: the parameter is in the frame that the function's prologue creates, unless the caller put it on
     // the stack.
     const bool by_caller = stand.how == Stand::How::memory && stand.chain.base == kCaller &&
                            stand.chain.offsets.size() == 1 && static_cast<std::int64_t>(stand.chain.offsets[0]) >= 8;
@@ -222,12 +223,12 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       stand = debug_->stand(wanted->die, address, false, &function.die);
       if (code_.loops_back(function.entry, address))
         answer.remarks.push_back(
-            fmt::format("'{}' begins with a loop: its arguments may be told once a round", function.name));
+            fmt::format("'{}' begins with a loop: its arguments may be recorded once per iteration", function.name));
     }
     return put(query, wanted->die, stand, address, in, answer);
   }
 
-  // One location for all of the function: it holds only once its frame is made.
+  // A parameter with one location for the whole function: it is valid only after the prologue.
   static bool in_frame(Dwarf_Die die) {
     Dwarf_Attribute attribute;
     if (dwarf_attr_integrate(&die, DW_AT_location, &attribute) == nullptr) return false;
@@ -251,7 +252,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     }
     if (query.number == 0)
       return fail(ErrorKind::input, no_debug_info(fmt::format("argument '{}' of '{}'", query.name, query.function)),
-                  "without it arguments have numbers: f(arg1)");
+                  "without debug information, arguments have numbers: f(arg1)");
     if (!query.members.empty() || query.contents)
       return fail(ErrorKind::input,
                   no_debug_info(fmt::format("what argument {} of '{}' holds", query.number, query.function)));
@@ -262,14 +263,14 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     if (file_.is_go()) {
       if (n >= std::size(kGo)) {
         answer.refused = fmt::format(
-            "only the first {} words of arguments are in registers: build with debug information for the others",
+            "only the first {} words of arguments are in registers: build with debug information to record the others",
             std::size(kGo));
         return {};
       }
       site.fetch.at.base = kGo[n];
     } else if (n < std::size(kSystemV)) {
       site.fetch.at.base = kSystemV[n];
-    } else {  // behind the return address
+    } else {  // above the return address
       site.fetch.kind = Fetch::Kind::memory;
       site.fetch.at = {kCaller, {8 + 8 * (n - std::size(kSystemV))}};
     }
@@ -290,7 +291,8 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       site.fetch = reading.fetch;
       site.form = reading.form;
     } else if (!query.members.empty()) {
-      return fail(ErrorKind::input, no_debug_info(fmt::format("what '{}' returns in a member", query.function)));
+      return fail(ErrorKind::input,
+                  no_debug_info(fmt::format("a member of the return value of '{}'", query.function)));
     }
     ROSE_TRY(const Exits exits, code_.exits(function.address));
     for (const std::uint64_t offset : exits.returns) {
@@ -314,8 +316,8 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     for (std::size_t i = 0; i < std::min<std::size_t>(exits.jumps.size(), 3); ++i)
       to += fmt::format("{}'{}'", i == 0 ? "" : ", ", exits.jumps[i]);
     if (exits.jumps.size() > 3) to += " and others";
-    const std::string words = fmt::format(
-        "'{}' ends by jumping to {}: what it returns then is what that returns, and is not seen", function.name, to);
+    const std::string words =
+        fmt::format("'{}' ends by jumping to {}: what that function returns then is not recorded", function.name, to);
     if (exits.returns.empty()) answer.refused = words;
     else answer.remarks.push_back(words);
   }
@@ -327,7 +329,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       Reading nothing;
       nothing.refused = "nothing";
       if (results.empty()) return nothing;
-      // The first result: a word, or the words of a string, a slice, an interface.
+      // The first result: one word, or the words of a string, a slice or an interface.
       Stand words;
       words.how = Stand::How::pieces;
       for (const std::uint8_t number : {kGo[0], kGo[1], kGo[2]})
@@ -355,16 +357,17 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       return fail(ErrorKind::input,
                   fmt::format("no source file of '{}' has a path that ends with '{}'", path_.native(), query.file));
     if (found.code.empty())
-      return fail(ErrorKind::input, fmt::format("'{}' has no code for {}:{}, nor for the lines behind it",
+      return fail(ErrorKind::input, fmt::format("'{}' has no code for {}:{}, nor for the lines after it",
                                                 path_.native(), query.file, query.line));
     Answer answer;
     if (found.line != query.line)
-      answer.remarks.push_back(fmt::format("line {} has no code of its own: told at line {}", query.line, found.line));
+      answer.remarks.push_back(
+          fmt::format("line {} has no code of its own: recorded at line {}", query.line, found.line));
     bool any = false;
     for (LineCode& code : found.code) {
       if (!code.variable) continue;
       any = true;
-      // The first of its instructions at which the variable stands somewhere.
+      // The line's first instruction at which the variable has a location.
       std::uint64_t at = code.addresses.front();
       Stand stand = debug_->stand(*code.variable, at);
       for (std::size_t i = 1; i < code.addresses.size() && stand.how == Stand::How::unknown; ++i) {
@@ -377,7 +380,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     }
     if (answer.sites.size() > 1)
       answer.remarks.push_back(
-          fmt::format("the line's code is in {} places: where one leads into another, it is told more than once",
+          fmt::format("the line's code is in {} places: a run through several of them is recorded more than once",
                       answer.sites.size()));
     if (!any) {
       std::string names;
@@ -394,13 +397,13 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
   const std::filesystem::path path_;
   const ElfFile file_;
   const CodeFile code_;
-  const std::unique_ptr<DebugInfo> debug_;  // null: none
+  const std::unique_ptr<DebugInfo> debug_;  // null if there is none
   FunctionTable& table() const {
     if (!table_) table_ = FunctionTable::of(file_, path_);
     return *table_;
   }
-  mutable std::optional<FunctionTable> table_;  // once one was looked for
-  mutable std::vector<Function> functions_;     // all by address, once one was looked up
+  mutable std::optional<FunctionTable> table_;  // created by the first lookup
+  mutable std::vector<Function> functions_;     // all functions by address; filled by the first lookup
 };
 
 ValueFile::ValueFile(std::shared_ptr<Reader> reader) : reader_(std::move(reader)) {}
@@ -428,7 +431,7 @@ ToldValue tell_value(const Form& form, std::uint64_t bits, std::string_view text
   const auto number = [](std::string words, double value) { return ToldValue{std::move(words), true, value}; };
   switch (form.kind) {
     case Form::Kind::raw:
-      // The upper half of a register that holds an int is anything; most often it is zero.
+      // The upper half of a register that holds an int is undefined but usually zero.
       if (bits > 0x7fffffff && bits <= 0xffffffff)
         return number(fmt::format("{} (as int {})", bits, static_cast<std::int32_t>(bits)), static_cast<double>(bits));
       if (bits >> 63 == 0 && bits >= std::uint64_t{1} << 40)
@@ -459,7 +462,7 @@ ToldValue tell_value(const Form& form, std::uint64_t bits, std::string_view text
       }
       return number(fmt::format("{}", with_sign), static_cast<double>(with_sign));
     case Form::Kind::code: {
-      // Of a call it is the instruction behind it.
+      // The value is a return address: the instruction after the call.
       std::string words = form.code ? form.code->at(form.origin + bits - 1) : std::string();
       return {words.empty() ? "code outside the file" : std::move(words), false, 0};
     }

@@ -18,11 +18,11 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they are");
 static_assert(offsetof(BlockHeader, crc) == 16);
 
-constexpr std::size_t kMostBlockBytes = std::size_t{1} << 24;  // raw
-// Deflate can squeeze 1000:1, so a small hostile file could ask for gigabytes. Writers store a block
-// plainly rather than go beyond this ratio, readers refuse it: a file costs memory in proportion to its size.
+constexpr std::size_t kMostBlockBytes = std::size_t{1} << 24;  // before compression
+// Deflate can compress 1000:1, so a small hostile file could demand gigabytes. Readers refuse blocks above this ratio,
+// and writers store such blocks uncompressed, so that the memory to read a file is proportional to its size.
 constexpr std::size_t kMostRatio = 100;
-constexpr std::size_t kStringCost = 16;  // of a string in a table, beside its bytes
+constexpr std::size_t kStringCost = 16;  // memory per string in a table, in addition to its bytes
 
 std::uint32_t block_crc(const BlockHeader& header, const void* packed) {
   uLong crc = ::crc32(0, reinterpret_cast<const Bytef*>(&header), offsetof(BlockHeader, crc));
@@ -30,7 +30,7 @@ std::uint32_t block_crc(const BlockHeader& header, const void* packed) {
   return static_cast<std::uint32_t>(crc);
 }
 
-// The columns behind the times, in their order for ever; later versions of the form may add some behind.
+// The columns after the times. Their order is part of the file format; later versions may only append columns.
 template <typename Use>
 bool each_column(Use&& use) {
   return use(&Event::result) && use(&Event::node) && use(&Event::path) && use(&Event::path2) && use(&Event::peer) &&
@@ -83,7 +83,7 @@ void append_varint(std::string& out, std::uint64_t number) {
   out += static_cast<char>(number);
 }
 
-// `number(i)` for each event, in `width` bytes each.
+// Appends `number(i)` for each event, in `width` bytes each.
 template <typename Number>
 void append_column(std::string& out, std::uint8_t width, std::size_t events, Number&& number) {
   out += static_cast<char>(width);
@@ -128,7 +128,7 @@ class Cursor {
   const char *at_, *end_;
 };
 
-// Calls `take(i, number)` for each event of a column, until it says no.
+// Calls `take(i, number)` for each event of a column until it returns false.
 template <typename Take>
 bool read_column(Cursor& cursor, std::size_t events, bool may_be_one, Take&& take) {
   const char* at = nullptr;
@@ -166,7 +166,7 @@ bool read_column(Cursor& cursor, std::size_t events, bool may_be_one, Take&& tak
 Result<std::string> frame_block(BlockKind kind, std::uint32_t items, std::string_view raw, std::size_t cost) {
   if (raw.size() > kMostBlockBytes)
     return fail(ErrorKind::input,
-                fmt::format("a block of {} bytes is more than a dump holds in one ({})", raw.size(), kMostBlockBytes));
+                fmt::format("a block of {} bytes is larger than a dump allows ({})", raw.size(), kMostBlockBytes));
   std::string block;
   uLongf size = 0;
   const auto pack = [&](int level) {
@@ -175,7 +175,7 @@ Result<std::string> frame_block(BlockKind kind, std::uint32_t items, std::string
     return ::compress2(reinterpret_cast<Bytef*>(block.data() + sizeof(BlockHeader)), &size,
                        reinterpret_cast<const Bytef*>(raw.data()), raw.size(), level) == Z_OK;
   };
-  // Level 1: a dump is written while the system it watches is in trouble.
+  // Level 1, the fastest: a dump is written while the traced system has a failure.
   if (!pack(1) || ((raw.size() + cost) / kMostRatio > size && !pack(0)))
     return fail(ErrorKind::environment, "not enough memory to compress a dump");
   BlockHeader header{kind, items, static_cast<std::uint32_t>(size), static_cast<std::uint32_t>(raw.size()), 0, 0};
@@ -196,14 +196,14 @@ std::optional<std::string> open_block(std::string_view bytes, BlockHeader& heade
   if (header.raw > kMostBlockBytes)
     return fmt::format("a block claims {} bytes, the most is {}", header.raw, kMostBlockBytes);
   if (header.raw / kMostRatio > header.packed)
-    return fmt::format("a block claims {} bytes from {} packed ones", header.raw, header.packed);
+    return fmt::format("a block claims {} bytes from {} compressed ones", header.raw, header.packed);
   if (header.packed > bytes.size())
     return fmt::format("the file ends inside a block ({} of {} bytes)", bytes.size(), header.packed);
   if (header.zero != 0 || block_crc(header, bytes.data()) != header.crc) return "a block's checksum does not match";
   raw.resize(header.raw);
   uLongf size = header.raw;
   uLong used = header.packed;
-  // With nothing to unpack zlib still wants somewhere to write.
+  // zlib needs a valid output pointer even for an empty block.
   Bytef nothing = 0;
   const int rc = ::uncompress2(raw.empty() ? &nothing : reinterpret_cast<Bytef*>(raw.data()), &size,
                                reinterpret_cast<const Bytef*>(bytes.data()), &used);
@@ -217,7 +217,7 @@ Result<PackedEvents> pack_events(std::span<const Event> events, std::span<const 
     string_bytes += text.size();
     if (text.size() > kLongestString)
       return fail(ErrorKind::input,
-                  fmt::format("a string of {} bytes is longer than a dump holds ({})", text.size(), kLongestString));
+                  fmt::format("a string of {} bytes is longer than a dump allows ({})", text.size(), kLongestString));
   }
   const std::size_t count = strings.empty() ? 0 : strings.size() - 1;
   const std::size_t cost = events.size() * sizeof(Event) + string_bytes + count * kStringCost;
@@ -244,7 +244,7 @@ Result<PackedEvents> pack_events(std::span<const Event> events, std::span<const 
       const auto ts = [](const Event& event) { return static_cast<std::uint64_t>(event.ts_ns); };
       return zigzag(static_cast<std::int64_t>(ts(events[i]) - (i == 0 ? 0 : ts(events[i - 1]))));
     };
-    // The first stands alone: it alone would make the column wide.
+    // The first difference is stored separately: it is large and would widen the whole column.
     append_varint(raw, events.empty() ? 0 : gap(0));
     std::uint64_t all = 0;
     for (std::size_t i = 1; i < events.size(); ++i) all |= gap(i);
@@ -269,7 +269,7 @@ Result<PackedEvents> pack_events(std::span<const Event> events, std::span<const 
     return raw;
   };
   std::string raw = build(true);
-  // Strings that are all but the same would be a bomb; nothing shared, and stored plainly, they are not.
+  // Strings that are almost equal exceed the allowed ratio when prefixes are shared, so they are then stored in full.
   if ((raw.size() + cost) / kMostRatio > raw.size()) raw = build(false);
   PackedEvents packed;
   packed.events = static_cast<std::uint32_t>(events.size());
@@ -288,7 +288,7 @@ std::optional<std::string> unpack_events(const BlockHeader& header, std::string_
   const std::size_t items = header.items;
   const std::size_t most = kMostRatio * (std::size_t{header.packed} + 1);
   std::size_t cost = items * sizeof(Event);
-  if (cost > most) return fmt::format("a block claims {} events from {} packed bytes", items, header.packed);
+  if (cost > most) return fmt::format("a block claims {} events from {} compressed bytes", items, header.packed);
   if (items > kMostEvents - into.events.size()) return "too many events";
 
   Cursor cursor(raw);
@@ -303,10 +303,10 @@ std::optional<std::string> unpack_events(const BlockHeader& header, std::string_
     const char* at = nullptr;
     if (!cursor.number(shared) || !cursor.number(more) || !cursor.bytes(more, at))
       return "a block's strings are cut short";
-    if (shared > text.size()) return "a string shares more than the one before has";
+    if (shared > text.size()) return "a string shares more bytes than the previous one has";
     if (shared + more > kLongestString) return fmt::format("a string claims {} bytes", shared + more);
     cost += shared + more + kStringCost;
-    if (cost > most) return fmt::format("a block claims {} bytes from {} packed ones", cost, header.packed);
+    if (cost > most) return fmt::format("a block claims {} bytes from {} compressed ones", cost, header.packed);
     text.resize(shared);
     text.append(at, more);
     bytes += text;
@@ -317,7 +317,7 @@ std::optional<std::string> unpack_events(const BlockHeader& header, std::string_
   into.events.resize(before + items);
   Event* const events = into.events.data() + before;
   const auto refuse = [&](std::string why) {
-    into.events.resize(before);  // only whole blocks count
+    into.events.resize(before);  // drop the events of the incomplete block
     return why;
   };
   std::uint64_t first = 0;
@@ -340,7 +340,7 @@ std::optional<std::string> unpack_events(const BlockHeader& header, std::string_
   if (cursor.left() != 0) return refuse("a block of events is longer than its columns");
   for (std::size_t i = 0; i < items; ++i) {
     Event& event = events[i];
-    // Of what is in range anyway; the sum of two such numbers cannot overflow.
+    // Only shift times that are in range, so that the sum cannot overflow; event_fault refuses the others.
     if (event.ts_ns >= -kLatestTs && event.ts_ns <= kLatestTs) event.ts_ns += shift_ns;
     if (auto fault = event_fault(event, count + 1))
       return refuse(fmt::format("event {} of a block is not valid: {}", i, *fault));

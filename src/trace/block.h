@@ -1,13 +1,12 @@
-// Blocks, what dumps are made of: framed, compressed, with a checksum each. A block of events stands alone: it
-// brings its own strings, so that it can be made long before a dump is asked for, written as it is, and read
-// though its neighbours are damaged.
+// The blocks of a dump: framed, compressed, each with a checksum. A block of events contains its own strings, so it can
+// be packed long before a dump is requested, written as it is, and read even if other blocks are damaged.
 //
-// Raw form of a block of events (EVTS of version 2), numbers as LEB128 where nothing else is said:
+// Uncompressed form of a block of events (EVTS of version 2), with numbers in LEB128 unless stated otherwise:
 //
-//   strings, strings*: bytes shared with the string before, bytes that follow, those bytes
-//   the first event's time, then the column of differences to the event before, always in full
-//   a column for each other field of Event, in the order of block.cc: u8 width (1, 2, 4, 8), then that many bytes
-//   an event, little-endian; or u8 0 and one u64 that all events have. Signed numbers are zigzag.
+// strings, strings*: bytes shared with the previous string, further bytes, those bytes
+//   the first event's time, then the column of differences to the previous event, which is always in full
+//   a column for each other field of Event, in the order of block.cc: u8 width (1, 2, 4, 8), then that many bytes for
+//   each event, little-endian; or u8 0 and one u64 that is the value in all events. Signed numbers are zigzag-encoded.
 #pragma once
 
 #include <array>
@@ -22,7 +21,7 @@
 
 namespace rose::trace {
 
-// Writers close a block with this many events, or when its strings have grown past the bytes.
+// Writers close a block at this number of events or bytes of strings.
 inline constexpr std::size_t kBlockEvents = std::size_t{1} << 13;
 inline constexpr std::size_t kBlockStringBytes = std::size_t{1} << 20;
 
@@ -38,16 +37,17 @@ struct BlockHeader {
   std::uint32_t items;
   std::uint32_t packed;
   std::uint32_t raw;
-  std::uint32_t crc;  // of the 16 bytes above and the packed ones
+  std::uint32_t crc;  // of the 16 bytes above and the compressed bytes
   std::uint32_t zero;
 };
 static_assert(sizeof(BlockHeader) == 24);
 
-// A block of any kind as it stands in a file. `cost`: bytes a reader will need for it beyond `raw`.
+// Formats a block of any kind. `cost`: memory that a reader needs for it in addition to `raw`.
 [[nodiscard]] Result<std::string> frame_block(BlockKind kind, std::uint32_t items, std::string_view raw,
                                               std::size_t cost = 0);
 
-// The block at the beginning of `bytes`: checks it, leaves its content in `raw`. What is wrong with it, or nothing.
+// Checks the block at the beginning of `bytes` and uncompresses it into `raw`. Returns what is wrong with it, if
+// anything.
 [[nodiscard]] std::optional<std::string> open_block(std::string_view bytes, BlockHeader& header, std::string& raw);
 
 struct PackedEvents {
@@ -55,15 +55,15 @@ struct PackedEvents {
   std::uint32_t events = 0;
   std::uint32_t strings = 0;
   std::uint64_t string_bytes = 0;
-  std::array<std::uint64_t, 6> by_type{};  // counted ones as often as they happened; by number of EventType
+  std::array<std::uint64_t, 6> by_type{};  // number of events per EventType; an event with a count adds that count
 };
 
-// String ids in `events` are places in `strings`, of which the first stands for "absent".
+// Packs events. String ids in `events` are indices into `strings`, whose first entry stands for "absent".
 [[nodiscard]] Result<PackedEvents> pack_events(std::span<const Event> events,
                                                std::span<const std::string_view> strings);
 
-// Appends the events of an opened block of version 2, their times moved by `shift_ns`; all of them or none.
-// What is wrong with it, or nothing. `strings` becomes how many it brought.
+// Appends all events of an opened block of version 2, with their times shifted by `shift_ns`, or none of them. Returns
+// what is wrong with the block, if anything. `strings` is set to the number of strings in it.
 [[nodiscard]] std::optional<std::string> unpack_events(const BlockHeader& header, std::string_view raw,
                                                        std::int64_t shift_ns, Trace& into, std::size_t& strings);
 

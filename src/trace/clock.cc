@@ -18,7 +18,7 @@
 namespace rose::trace {
 namespace {
 
-constexpr int kSlopes = 100;  // tried on each side of zero
+constexpr int kSlopes = 100;  // tested on each side of zero
 constexpr std::size_t kMostBounds = 1024;
 
 template <typename T>
@@ -61,7 +61,7 @@ std::optional<ClockFit> ClockFit::make(const std::vector<ClockBound>& given) {
     if (bound.lo_ns <= bound.hi_ns) bounds.push_back(bound);
   }
   if (bounds.empty()) return std::nullopt;
-  if (bounds.size() > kMostBounds) {  // the tightest say most
+  if (bounds.size() > kMostBounds) {  // keep the narrowest bounds, which contain most information
     std::nth_element(bounds.begin(), bounds.begin() + kMostBounds, bounds.end(), [](const auto& a, const auto& b) {
       return static_cast<double>(a.hi_ns) - static_cast<double>(a.lo_ns) <
              static_cast<double>(b.hi_ns) - static_cast<double>(b.lo_ns);
@@ -76,7 +76,7 @@ std::optional<ClockFit> ClockFit::make(const std::vector<ClockBound>& given) {
   }
   fit.base_ = first + (last - first) / 2;
 
-  // For each slope, where the most intervals overlap (Marzullo).
+  // Finds, for each slope, the offset that most intervals contain (Marzullo's algorithm).
   struct Edge {
     double at;
     int step;
@@ -90,7 +90,7 @@ std::optional<ClockFit> ClockFit::make(const std::vector<ClockBound>& given) {
       edges.push_back({static_cast<double>(bound.lo_ns) - moved, 1});
       edges.push_back({static_cast<double>(bound.hi_ns) - moved, -1});
     }
-    // Touching intervals overlap: beginnings first.
+    // Intervals that touch overlap, so at equal positions a beginning sorts before an end.
     std::sort(edges.begin(), edges.end(),
               [](const Edge& a, const Edge& b) { return a.at != b.at ? a.at < b.at : a.step > b.step; });
     int depth = 0;
@@ -103,7 +103,7 @@ std::optional<ClockFit> ClockFit::make(const std::vector<ClockBound>& given) {
         line.lo = edges[i].at;
         line.hi = edges[i + 1].at;
       } else if (edges[i].step > 0 && static_cast<std::size_t>(depth) == most) {
-        line.hi = edges[i + 1].at;  // as many elsewhere: it may be either
+        line.hi = edges[i + 1].at;  // an equally good range elsewhere: extend the result to cover it
       }
     }
     if (most > fit.used_) {
@@ -116,7 +116,7 @@ std::optional<ClockFit> ClockFit::make(const std::vector<ClockBound>& given) {
   for (const auto& line : fit.lines_) {
     if (line.lo < -kFar || line.hi > kFar) return std::nullopt;
   }
-  // What most of them contradict is no estimate.
+  // An estimate that most bounds contradict is not used.
   if (fit.used_ * 2 <= bounds.size()) return std::nullopt;
   return fit;
 }
@@ -135,20 +135,20 @@ std::int64_t HostClock::to_first(std::int64_t ts_ns) const {
   if (!known) return ts_ns;
   const double length = static_cast<double>(end_ns - begin_ns);
   const double slope = length > 0 ? (ahead_end - ahead_begin) / length : 0;
-  // ts = t + ahead(t), ahead(t) = ahead_begin + slope * (t - begin): solved for ahead. Only it goes through floating
-  // point: times of today need more bits than that has.
+  // Solves ts = t + ahead(t) with ahead(t) = ahead_begin + slope * (t - begin) for ahead. Only the difference is
+  // computed in floating point, because a double cannot hold today's time in nanoseconds.
   const double since = (static_cast<double>(ts_ns - begin_ns) - ahead_begin) / (1 + slope);
   return ts_ns - std::llround(ahead_begin + slope * since);
 }
 
 std::string step_text(std::string_view host, std::int64_t at_ns, std::int64_t change_ns) {
-  return fmt::format("{}: the clock was set {} by {} at {}; earlier times are told as if it had been right before",
+  return fmt::format("{}: the clock was set {} by {} at {}; earlier times are corrected as if it had been right before",
                      host, change_ns < 0 ? "back" : "forward", format_duration(std::abs(change_ns)), wall_clock(at_ns));
 }
 
 namespace {
 
-// What wall_clock() writes; nothing when it is no such time.
+// Parses what wall_clock() prints; nothing for any other text.
 std::optional<std::int64_t> read_wall_clock(std::string_view text) {
   constexpr std::string_view kForm = "0000-00-00 00:00:00.000000000 UTC";
   if (text.size() != kForm.size()) return std::nullopt;
@@ -166,7 +166,7 @@ std::optional<std::int64_t> read_wall_clock(std::string_view text) {
   time.tm_hour = number(11, 2);
   time.tm_min = number(14, 2);
   time.tm_sec = number(17, 2);
-  constexpr int kFirst = 1970, kLast = 2261;  // what fits into nanoseconds
+  constexpr int kFirst = 1970, kLast = 2261;  // years that fit into nanoseconds since 1970
   if (time.tm_year + 1900 < kFirst || time.tm_year + 1900 > kLast) return std::nullopt;
   return static_cast<std::int64_t>(::timegm(&time)) * kSecond + number(20, 9);
 }
@@ -191,7 +191,7 @@ std::optional<ClockStep> to_step(std::string_view sentence) {
 std::vector<HostClock> estimate_clocks(const std::vector<HostHandshakes>& hosts) {
   std::vector<HostClock> clocks(hosts.size());
   if (hosts.empty()) return clocks;
-  // Which two hosts saw the same handshake from its two sides. A line may stand in several dumps of a host.
+  // Matches the two sides of each handshake. A line may appear in several dumps of one host.
   struct Seen {
     std::size_t host;
     const Handshake* at;
@@ -207,14 +207,14 @@ std::vector<HostClock> estimate_clocks(const std::vector<HostHandshakes>& hosts)
       if (h.syn_ns != 0 || h.ack_ns != 0) sides.servers.push_back({i, &h});
     }
   }
-  // How far [b] is ahead of [a].
+  // Bounds for how far [b] is ahead of [a].
   std::map<std::pair<std::size_t, std::size_t>, std::vector<ClockBound>> bounds;
   for (const auto& [key, sides] : matched) {
     for (const auto& server : sides.servers) {
       for (const auto& client : sides.clients) {
         if (server.host == client.host) continue;
         const auto &s = *server.at, &c = *client.at;
-        ClockBound ahead;  // the client's
+        ClockBound ahead;  // of the client's clock relative to the server's
         ahead.at_ns = s.syn_ns != 0 ? s.syn_ns : s.ack_ns;
         if (s.syn_ns != 0) ahead.hi_ns = c.synack_ns - s.syn_ns;
         if (s.ack_ns != 0) ahead.lo_ns = c.synack_ns - s.ack_ns;
@@ -227,7 +227,7 @@ std::vector<HostClock> estimate_clocks(const std::vector<HostHandshakes>& hosts)
   for (const auto& [pair, list] : bounds) {
     if (auto fit = ClockFit::make(list)) fits.emplace(pair, std::move(*fit));
   }
-  // The time the first host's dump speaks of, and in which it met the others.
+  // The period that the first host's dump and its handshakes with the others cover.
   std::int64_t begin = hosts[0].begin_ns, end = std::max(hosts[0].end_ns, hosts[0].begin_ns);
   for (const auto& [pair, list] : bounds) {
     if (pair.first != 0) continue;
@@ -240,7 +240,7 @@ std::vector<HostClock> estimate_clocks(const std::vector<HostHandshakes>& hosts)
   clocks[0].known = true;
   clocks[0].begin_ns = begin;
   clocks[0].end_ns = end;
-  // From the first host outwards, the surest next (Dijkstra).
+  // Proceeds from the first host to the most certain host next (Dijkstra's algorithm).
   std::vector<bool> done(hosts.size(), false);
   for (;;) {
     std::size_t from = hosts.size();

@@ -1,15 +1,15 @@
-// Layout, everything little-endian:
+// File format, little-endian:
 //
-//   magic[8] "ROSEDUMP", u32 version, u32 zero
+// magic[8] "ROSEDUMP", u32 version, u32 zero
 //   block*:  u32 kind, u32 items, u32 packed size, u32 raw size, u32 crc, u32 zero, then the packed bytes
 //
-// Kinds: META once and first; EVTS (block.h has their form); DONE last, with the totals. `packed` is a zlib stream
-// of `raw` bytes. The CRC-32 covers the block's first 16 bytes and the packed bytes, so damage in either shows before
-// anything is unpacked. A META block is a list of u16 tag, u32 length, bytes; unknown tags are
-// passed over, so later versions can add some without a new version number.
+// Kinds: META first and only once; EVTS (block.h describes them); DONE last, with the totals. `packed` is a zlib stream
+// of `raw` bytes. The CRC-32 covers the first 16 bytes of the block and the packed bytes, so damage is detected before
+// anything is unpacked. A META block is a list of u16 tag, u32 length, bytes. Unknown tags are skipped, so that later
+// versions can add tags without a new version number.
 //
-// Version 1, still read: STRS blocks (strings in order of their ids, from 1, each u32 length + bytes) ahead of the
-// EVTS that use them, which are rows of 88 bytes.
+// Version 1, still readable: STRS blocks (strings in the order of their ids, from 1, each u32 length and bytes) precede
+// the EVTS blocks that use them, which consist of rows of 88 bytes.
 #include "trace/dump.h"
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ struct FileHeader {
 };
 static_assert(sizeof(FileHeader) == 16);
 
-// Of version 1.
+// A row of version 1.
 struct Record {
   std::int64_t ts_ns;
   std::int64_t result;
@@ -56,12 +56,12 @@ static_assert(offsetof(Record, syscall) == 72 && offsetof(Record, signal) == 80 
 struct Totals {
   std::uint64_t events;
   std::uint64_t strings;
-  std::uint64_t missed;  // since version 2: overwritten while the dump was being written
+  std::uint64_t missed;  // since version 2: events overwritten while the dump was being written
 };
 static_assert(sizeof(Totals) == 24);
 constexpr std::size_t kTotalsOfVersion1 = 16;
 
-// Retired numbers stay retired.
+// Retired numbers must not be reused.
 enum Tag : std::uint16_t {
   kNode = 1,
   kHost = 2,
@@ -77,15 +77,15 @@ enum Tag : std::uint16_t {
   kWorkloadTs = 12,
   kBegin = 13,
   kEnd = 14,
-  kNodes = 15,      // once a name
-  kAddresses = 16,  // once an address
-  kShift = 17,      // added to the time of every event
+  kNodes = 15,      // one per name
+  kAddresses = 16,  // one per address
+  kShift = 17,      // to be added to the time of every event
   kTrigger = 18,
-  kSuppressedCall = 19,  // once a kind: u16 syscall, u16 errno, u32 0, u64 count
+  kSuppressedCall = 19,  // one per kind of call: u16 syscall, u16 errno, u32 0, u64 count
   kPairsEvicted = 24,
-  kHandshakes = 25,  // once a handshake
-  kClock = 26,       // once a sentence
-  kLabels = 27,      // once a label
+  kHandshakes = 25,  // one per handshake
+  kClock = 26,       // one per line
+  kLabels = 27,      // one per label
 };
 
 template <typename T>
@@ -123,17 +123,17 @@ Event to_event(const Record& r) {
   return e;
 }
 
-// Cuts a trace into blocks with strings of their own.
+// Divides a trace into blocks, each with its own strings.
 Result<void> write(const Trace& trace, DumpWriter::Sink sink) {
   if (trace.events.size() > kMostEvents)
     return fail(ErrorKind::input,
-                fmt::format("{} events are more than one dump holds ({})", trace.events.size(), kMostEvents),
-                "keep a part of them: rose dump show --format jsonl has --node, --type, --since and --until");
+                fmt::format("{} events are more than a dump can hold ({})", trace.events.size(), kMostEvents),
+                "select a part of them: rose dump show --format jsonl has --node, --type, --since and --until");
   if (trace.strings.size() > kMostStrings || trace.strings.bytes() > kMostStringBytes)
     return fail(ErrorKind::input,
-                fmt::format("{} different paths and names, of {} bytes, are more than one dump holds ({}, of {})",
+                fmt::format("{} different paths and names, of {} bytes, are more than a dump can hold ({}, of {})",
                             trace.strings.size(), trace.strings.bytes(), kMostStrings, kMostStringBytes),
-                "keep a part of the events: rose dump show --format jsonl has --node, --type, --since and --until");
+                "select a part of the events: rose dump show --format jsonl has --node, --type, --since and --until");
   std::uint64_t refused = 0;
   for (const Event& event : trace.events) {
     const auto fault = event_fault(event, trace.strings.size());
@@ -145,7 +145,7 @@ Result<void> write(const Trace& trace, DumpWriter::Sink sink) {
   Meta meta = trace.meta;
   meta.lost += refused;
   ROSE_CHECK(writer.begin(meta));
-  std::vector<std::uint64_t> places(trace.strings.size(), 0);  // block and place in it, by id
+  std::vector<std::uint64_t> places(trace.strings.size(), 0);  // by string id: block and index in it
   std::uint64_t block = 1;
   std::vector<Event> events;
   events.reserve(std::min(trace.events.size(), kBlockEvents));
@@ -233,16 +233,16 @@ class Reader {
     if (size_ == 0) return fail(ErrorKind::input, fmt::format("{}: not a rose dump, the file is empty", name_));
     const std::size_t begin = text.find_first_not_of(" \t\r\n");
     if (begin != std::string_view::npos && text[begin] == '{')
-      return fail(ErrorKind::input, fmt::format("{}: not a rose dump, byte 0 does not begin one", name_),
+      return fail(ErrorKind::input, fmt::format("{}: not a rose dump (wrong first bytes)", name_),
                   "it looks like JSON Lines: turn it into a dump with rose dump import");
     if (text.starts_with(kMagic))
       return fail(ErrorKind::input,
                   fmt::format("{}: damaged at byte {}: the file ends inside its header", name_, size_));
-    return fail(ErrorKind::input, fmt::format("{}: not a rose dump, byte 0 does not begin one", name_),
+    return fail(ErrorKind::input, fmt::format("{}: not a rose dump (wrong first bytes)", name_),
                 "a dump is written by rose trace, rose dump or rose dump import");
   }
 
-  // Reads and checks the block at `offset`, moves past it, leaves its content in raw_.
+  // Checks the block at `offset`, moves past it and leaves its content in raw_.
   Fault next_block(std::size_t& offset, BlockHeader& block) {
     if (offset == size_) return "the file ends without the mark of a complete dump";
     if (auto fault = open_block({data_ + offset, size_ - offset}, block, raw_)) return fault;
@@ -335,7 +335,7 @@ class Reader {
         if (value.size() != sizeof shift_ns) return false;
         std::memcpy(&shift_ns, value.data(), sizeof shift_ns);
         return shift_ns >= -kLatestTs && shift_ns <= kLatestTs;
-      default: return true;  // of a later rose
+      default: return true;  // added by a later version
     }
   }
 
@@ -351,7 +351,7 @@ class Reader {
       if (length > kMostStringBytes - trace_.strings.bytes() || trace_.strings.size() >= kMostStrings)
         return "too many strings";
       const std::size_t expected = trace_.strings.size();
-      // Writers give each string once; a repeated one would shift all ids that follow.
+      // Writers store each string once. A repeated one would shift the ids of all later ones.
       if (trace_.strings.intern(std::string_view(raw_).substr(at, length)) != expected)
         return "a string is given twice";
       at += length;
@@ -377,7 +377,7 @@ class Reader {
       std::memcpy(&record, raw_.data() + std::size_t{i} * sizeof(Record), sizeof(Record));
       const Event event = to_event(record);
       if (auto fault = event_fault(event, trace_.strings.size())) {
-        trace_.events.resize(before);  // only whole blocks count
+        trace_.events.resize(before);  // drop the events of the incomplete block
         return fmt::format("event {} of a block is not valid: {}", i, *fault);
       }
       trace_.events.push_back(event);
@@ -404,7 +404,7 @@ class Reader {
   Trace trace_;
   bool have_meta_ = false;
   std::int64_t shift_ns_ = 0;
-  std::uint64_t strings_ = 0;  // given by the blocks
+  std::uint64_t strings_ = 0;  // number of strings in the blocks so far
   std::string raw_;
 };
 
@@ -426,14 +426,14 @@ Result<void> DumpWriter::begin(const Meta& meta, std::int64_t shift_ns) {
   const auto number = [&](Tag tag, std::uint64_t value) {
     bytes(tag, {reinterpret_cast<const char*>(&value), sizeof(value)});
   };
-  // No reader accepts other times; better an unknown one than a dump that cannot be read.
+  // Readers refuse other times. Store 0 (unknown) instead, so that the dump stays readable.
   const auto time = [&](Tag tag, std::int64_t value) {
     number(tag, value >= 0 && value <= kLatestTs ? static_cast<std::uint64_t>(value) : 0);
   };
   for (const std::string* text : {&meta.node, &meta.host, &meta.boot_id, &meta.trigger}) {
     if (text->size() > kLongestString)
       return fail(ErrorKind::input,
-                  fmt::format("a name of {} bytes is longer than a dump holds ({})", text->size(), kLongestString));
+                  fmt::format("a name of {} bytes is longer than a dump allows ({})", text->size(), kLongestString));
   }
   bytes(kNode, meta.node);
   bytes(kHost, meta.host);
@@ -472,7 +472,7 @@ Result<void> DumpWriter::begin(const Meta& meta, std::int64_t shift_ns) {
 
 Result<void> DumpWriter::add(const PackedEvents& packed) {
   if (packed.events > kMostEvents - events_)
-    return fail(ErrorKind::input, fmt::format("more events than one dump holds ({})", kMostEvents));
+    return fail(ErrorKind::input, fmt::format("more events than a dump can hold ({})", kMostEvents));
   events_ += packed.events;
   strings_ += packed.strings;
   return sink_(packed.block);

@@ -21,7 +21,7 @@ std::uint32_t hash_of(std::string_view text) {
 
 }  // namespace
 
-// Views point into chunks, so a copy needs chunks of its own.
+// The strings are views into chunks, so a copy needs its own chunks.
 StringTable::StringTable(const StringTable& other) {
   for (std::size_t id = 1; id < other.strings_.size(); ++id) (void)intern(other.strings_[id]);
 }
@@ -41,7 +41,7 @@ StringTable& StringTable::operator=(StringTable&& other) noexcept {
   reserved_ = std::exchange(other.reserved_, 0);
   strings_ = std::move(other.strings_);
   places_ = std::move(other.places_);
-  // Moved from, it is as good as new.
+  // Leaves the moved-from table empty and usable.
   other.chunks_.clear();
   other.strings_.assign(1, {});
   other.places_.clear();
@@ -73,7 +73,8 @@ StringId StringTable::intern(std::string_view text) {
   Place& place = places_[place_of(text, hash)];
   if (place.id != 0) return place.id;
   if (text.size() > left_) {
-    // Twice as much each time, up to a limit; what is left of the last chunk is small beside it.
+    // Each chunk doubles the total, up to a limit, so that the space wasted at the end of a chunk is comparatively
+    // small.
     const std::size_t size = std::max(text.size(), std::clamp<std::size_t>(reserved_, 4096, std::size_t{1} << 18));
     chunks_.push_back(std::make_unique_for_overwrite<char[]>(size));
     left_ = size;
@@ -95,8 +96,8 @@ StringId StringTable::find(std::string_view text) const {
 
 void sort_by_time(Trace& trace) {
   auto& events = trace.events;
-  // What a tracer writes is sorted but for a few that came late (counted storms, records of another CPU): those
-  // are taken out, sorted, and merged back in.
+  // A tracer's events are almost sorted; a few arrive late (counted storms, records from another CPU). Those are
+  // extracted, sorted and merged back, which is faster than sorting everything.
   std::vector<Event> late;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < events.size(); ++i) {
@@ -110,7 +111,8 @@ void sort_by_time(Trace& trace) {
   if (late.empty()) return;
   const auto earlier = [](const Event& a, const Event& b) { return a.ts_ns < b.ts_ns; };
   std::stable_sort(late.begin(), late.end(), earlier);
-  // From the back, so that nothing is moved twice. Of equal times, those taken out stood behind.
+  // Merge from the back so that each event moves at most once. At equal times, extracted events come last (stable
+  // sort).
   std::size_t to = events.size(), a = kept, b = late.size();
   while (b > 0) events[--to] = a > 0 && events[a - 1].ts_ns > late[b - 1].ts_ns ? events[--a] : late[--b];
 }
@@ -130,7 +132,7 @@ std::vector<std::string> node_names(const Trace& trace) {
     known[event.node] = true;
     add(trace.str(event.node));
   }
-  // Events without a name are the tracer's own.
+  // Events without a node belong to the tracer's own node.
   if (nameless) add(trace.meta.node);
   return names;
 }

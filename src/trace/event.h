@@ -1,5 +1,5 @@
-// What a trace is: events, their strings, and where they came from. Plain data; the file forms
-// are in dump.h and jsonl.h.
+// The trace data model: events, their strings and their origin. Plain data. dump.h and jsonl.h define the file formats;
+// observe produces traces.
 #pragma once
 
 #include <array>
@@ -17,7 +17,8 @@ namespace rose::trace {
 // Index into a StringTable; 0 means "absent" (null in JSON).
 using StringId = std::uint32_t;
 
-// Strings once each. Millions of them: bytes lie in chunks that never move, the index is a flat table of ids.
+// Stores each string once. Designed for millions of strings: bytes are in chunks that never move, so views stay valid,
+// and the index is a flat hash table of ids.
 class StringTable {
  public:
   StringTable() = default;
@@ -26,17 +27,17 @@ class StringTable {
   StringTable(StringTable&& other) noexcept;
   StringTable& operator=(StringTable&& other) noexcept;
 
-  [[nodiscard]] StringId intern(std::string_view text);  // never 0; "" is a string of its own
-  // "" for 0 and for ids that do not exist.
+  [[nodiscard]] StringId intern(std::string_view text);  // never 0; "" is an ordinary string
+  // "" for 0 and for unknown ids.
   [[nodiscard]] std::string_view operator[](StringId id) const {
     return id < strings_.size() ? strings_[id] : std::string_view();
   }
   [[nodiscard]] std::size_t size() const { return strings_.size(); }
-  // By id; the first stands for "absent".
+  // Indexed by id; the first entry stands for "absent".
   [[nodiscard]] std::span<const std::string_view> all() const { return strings_; }
-  // 0 when absent.
+  // 0 if absent.
   [[nodiscard]] StringId find(std::string_view text) const;
-  // Of the strings themselves, and of all that is held for them.
+  // bytes(): size of the strings; memory(): all memory held for them.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] std::size_t memory() const {
     return reserved_ + strings_.capacity() * sizeof(std::string_view) + places_.capacity() * sizeof(Place);
@@ -45,17 +46,17 @@ class StringTable {
  private:
   struct Place {
     std::uint32_t hash = 0;
-    StringId id = 0;  // 0: free
+    StringId id = 0;  // 0: unused entry
   };
   [[nodiscard]] std::size_t place_of(std::string_view text, std::uint32_t hash) const;
   void grow();
 
   std::vector<std::unique_ptr<char[]>> chunks_;
   char* chunk_end_ = nullptr;
-  std::size_t left_ = 0;  // in the last chunk
+  std::size_t left_ = 0;  // bytes left in the last chunk
   std::size_t bytes_ = 0, reserved_ = 0;
   std::vector<std::string_view> strings_ = std::vector<std::string_view>(1);
-  std::vector<Place> places_;  // a power of two of them, or none
+  std::vector<Place> places_;  // size is a power of two, or 0
 };
 
 enum class EventType : std::uint8_t { scf = 1, af = 2, nd = 3, ps = 4, sys = 5 };
@@ -64,21 +65,21 @@ enum class ProcessState : std::uint8_t { none = 0, crashed = 1, exited = 2, paus
 enum class Protocol : std::uint8_t { none = 0, tcp = 6, udp = 17 };
 
 enum EventFlag : std::uint16_t {
-  kPlanned = 1,        // PS: rose node did it
-  kOpen = 2,           // ND, PS paused: still going on when the window was written
+  kPlanned = 1,        // PS: caused by `rose node`
+  kOpen = 2,           // ND, PS paused: not over when the window was written
   kMain = 4,           // PS: the node's main process
-  kInjected = 8,       // a fault of rose's own schedule
+  kInjected = 8,       // caused by a fault of rose's own schedule
   kCoreDumped = 16,    // PS
-  kUnlinked = 32,      // path: the file had no name any more
-  kTruncated = 64,     // path: only the tail is kept; AF: entered too often, what follows is not recorded
-  kOutOfMemory = 128,  // PS crashed: the kernel's OOM killer chose it
+  kUnlinked = 32,      // path: the file had been unlinked
+  kTruncated = 64,     // path: only the end is kept; AF: entered too often, later entries are not recorded
+  kOutOfMemory = 128,  // PS crashed: killed by the kernel's OOM killer
   kBlocked = 256,      // PS paused: a thread waited uninterruptibly (D state), usually for a disk
 };
 
-// One trace record. Fields that a type does not have hold the "absent" value given here.
+// One trace record. Fields that do not apply to its type hold the "absent" value given here.
 struct Event {
-  std::int64_t ts_ns = 0;   // wall clock; for events with a duration, their end
-  std::int64_t result = 0;  // SYS: what the call returned
+  std::int64_t ts_ns = 0;   // wall clock; for events with a duration, the end
+  std::int64_t result = 0;  // SYS: return value
   StringId node = 0;
   StringId path = 0;      // SCF, SYS
   StringId path2 = 0;     // SYS, SCF: second path of a rename, link, symlink
@@ -91,8 +92,8 @@ struct Event {
   std::int32_t fd = -1;
   std::int32_t duration_ms = -1;  // ND, PS paused
   std::int32_t exit_code = -1;    // PS exited
-  std::uint32_t packets = 0;      // ND: seen on the pair before the silence
-  std::uint32_t count = 1;        // equal events that this record stands for
+  std::uint32_t packets = 0;      // ND: packets between the two before the silence
+  std::uint32_t count = 1;        // number of equal events that this record stands for
   std::int16_t syscall = -1;      // SCF, SYS: x86-64 number
   std::int16_t err = 0;           // SCF: errno, positive
   std::uint16_t sport = 0;        // ND: 0 unknown
@@ -103,10 +104,10 @@ struct Event {
   Protocol protocol = Protocol::none;
   std::uint16_t flags = 0;  // EventFlag
   std::uint8_t reserved[2] = {};
-  std::uint32_t open_flags = 0;  // SYS of the open family: what it was opened with
+  std::uint32_t open_flags = 0;  // SYS of the open family: the open flags
 };
 
-// Failures of one kind that were expected: counted, not stored.
+// Expected failures of one kind, which were counted but not stored.
 struct SuppressedCall {
   std::int16_t syscall = 0;
   std::int16_t err = 0;
@@ -120,49 +121,51 @@ struct Meta {
   std::string node;  // the tracer's own node or host; "" after a merge of several
   std::string host;
   std::string boot_id;
-  std::int64_t wall_base_ns = 0;  // both clocks read at one instant
+  std::int64_t wall_base_ns = 0;  // both clocks at the same instant
   std::int64_t monotonic_base_ns = 0;
-  std::uint64_t window = 0;           // events it could hold
-  std::uint64_t memory = 0;           // bytes it could hold
-  std::uint64_t lost = 0;             // events that happened and are not in the dump
-  std::uint64_t suppressed = 0;       // expected noise, counted and not stored
-  std::int64_t network_delay_ns = 0;  // thresholds it was taken with; 0 unknown
+  std::uint64_t window = 0;           // capacity in events
+  std::uint64_t memory = 0;           // capacity in bytes
+  std::uint64_t lost = 0;             // events that happened but are not in the dump
+  std::uint64_t suppressed = 0;       // expected failures that were counted but not stored
+  std::int64_t network_delay_ns = 0;  // thresholds that were in effect; 0: unknown
   std::int64_t pause_ns = 0;
-  std::int64_t workload_ts = 0;                  // when the workload began; 0 unknown
-  std::int64_t begin_ns = 0;                     // when tracing began; 0 unknown
-  std::int64_t end_ns = 0;                       // when the window was written; 0 unknown
-  std::string trigger;                           // why the window was written: "crash: n1: ..."; "" unknown
-  std::vector<SuppressedCall> suppressed_calls;  // what `suppressed` counts, where it is known; the most frequent first
-  std::vector<std::string> nodes;                // names seen, in file order
-  // Addresses by node, as "name=ip": lets ND events of one dump be told to nodes of another.
+  std::int64_t workload_ts = 0;                  // start of the workload; 0: unknown
+  std::int64_t begin_ns = 0;                     // start of tracing; 0: unknown
+  std::int64_t end_ns = 0;                       // when the window was written; 0: unknown
+  std::string trigger;                           // why the window was written: "crash: n1: ..."; "" if unknown
+  std::vector<SuppressedCall> suppressed_calls;  // `suppressed` by kind as far as known, most frequent first
+  std::vector<std::string> nodes;                // in the order of the file
+  // Addresses of nodes as "name=ip". They assign ND events of one dump to nodes of another.
   std::vector<std::string> addresses;
   std::vector<std::string>
       labels;  // what others call a node, as "name=KEY:VALUE": "db=unit:postgresql.service", "db=cluster:east"
-  std::uint64_t pairs_evicted = 0;      // connections forgotten for lack of memory: their silences are not in the dump
-  std::vector<std::string> handshakes;  // lines of trace/clock.h: what ties this host's clock to others'
-  std::vector<std::string> clock;  // sentences: when the host's clock was set, what a merge found of the hosts' clocks
+  std::uint64_t pairs_evicted = 0;  // connections that were dropped for lack of memory, so their silences are missing
+  // lines in the form of trace/clock.h, which relate this host's clock to those of others
+  std::vector<std::string> handshakes;
+  // sentences: changes of the host's clock, and the offsets between hosts that a merge found
+  std::vector<std::string> clock;
 };
 
 struct Trace {
   Meta meta;
   StringTable strings;
-  std::vector<Event> events;  // by timestamp
+  std::vector<Event> events;  // sorted by time
 
   [[nodiscard]] std::string_view str(StringId id) const { return strings[id]; }
 };
 
-// Stable sort by timestamp.
+// Sorts stably by time.
 void sort_by_time(Trace& trace);
 
-// Every node the trace speaks of: those the header lists, then others in the order their first
-// events come. Events without a node count for meta.node.
+// Every node in the trace: those of the header first, then others in the order of their first event. Events without a
+// node belong to meta.node.
 [[nodiscard]] std::vector<std::string> node_names(const Trace& trace);
-// One of Meta::labels. Nothing where it is of another form.
+// A parsed entry of Meta::labels; nothing if it has another form.
 struct Label {
   std::string node, key, value;
 };
 [[nodiscard]] std::optional<Label> to_label(std::string_view line);
-// The nodes' names by their addresses, as the header gives them.
+// Node names by address, from the header.
 [[nodiscard]] std::map<std::string, std::string> nodes_by_address(const Meta& meta);
 
 [[nodiscard]] std::string_view type_name(EventType type);       // "scf"

@@ -1,4 +1,4 @@
-// JSON Lines to traces. By hand, as writing is: see jsonl_write.cc.
+// Reads JSON Lines. Hand-written for the reasons given in jsonl_write.cc.
 #include "trace/jsonl.h"
 
 #include <fmt/format.h>
@@ -156,7 +156,7 @@ const KeyMap& meta_keys() {
   return keys;
 }
 
-// Text from the file, short enough and harmless for a message.
+// Text from the file, shortened and escaped for use in a message.
 std::string shown(std::string_view text) {
   std::string out;
   append_json_string(out, text.substr(0, 60));
@@ -168,7 +168,7 @@ std::string shown(std::string_view text) {
   return out;
 }
 
-// Everything that goes wrong inside a line; the caller adds file and line.
+// A mistake within a line. The caller adds file and line.
 struct Fault {
   std::string message;
   std::string hint;
@@ -180,13 +180,13 @@ using Maybe = std::optional<Fault>;
     if (Maybe line_check_ = (expr); line_check_) return line_check_; \
   } while (false)
 
-// One line, one JSON object. No recursion deeper than kDeepest, no copies of plain strings.
+// Parses one line with one JSON object. Recursion is limited to kDeepest; plain strings are not copied.
 class LineReader {
  public:
   LineReader(Trace& trace, std::vector<std::pair<std::string, std::size_t>>& unknown)
       : trace_(trace), unknown_(unknown) {}
 
-  // `first`: a meta line may come only before all events.
+  // `first`: no event has been read yet, so a meta line is allowed.
   Maybe read(std::string_view line, std::size_t number, bool first) {
     at_ = line.data();
     end_ = line.data() + line.size();
@@ -214,7 +214,7 @@ class LineReader {
     skip_space();
     if (at_ != end_) return Fault{fmt::format("{} follows the object", shown(rest())), "one object a line"};
     if (is_meta) {
-      if (other) return Fault{"the meta line has other fields beside meta", {}};
+      if (other) return Fault{"the meta line has other fields besides meta", {}};
       return std::nullopt;
     }
     if (!seen_[static_cast<std::size_t>(Key::ts)])
@@ -246,18 +246,18 @@ class LineReader {
   }
 
   [[nodiscard]] Fault malformed(std::string_view wanted) const {
-    if (at_ == end_) return {fmt::format("the line ends where {} should be", wanted), {}};
-    return {fmt::format("{} where {} should be", shown(rest()), wanted), {}};
+    if (at_ == end_) return {fmt::format("the line ends where {} is expected", wanted), {}};
+    return {fmt::format("{} where {} is expected", shown(rest()), wanted), {}};
   }
 
   [[nodiscard]] Fault wrong(std::string_view key, std::string_view wanted) const {
-    // The value as it stands, up to what surely ends it.
+    // The offending value, up to a character that certainly ends it.
     std::string_view value = rest();
     if (!value.empty() && value.front() != '"') value = value.substr(0, value.find_first_of(",}] \t\r\n"));
     return {fmt::format("{} must be {}, not {}", key, wanted, shown(value)), {}};
   }
 
-  // At '{'. Calls `field` with the value ahead; unknown keys are passed over and remembered.
+  // At '{'. Calls `field` for each known key with the value ahead. Unknown keys are skipped and remembered.
   template <typename F>
   Maybe object(const KeyMap& keys, F&& field) {
     if (!take('{')) return malformed("an object");
@@ -273,7 +273,7 @@ class LineReader {
       } else {
         key_name_ = found->first;
         const auto bit = static_cast<std::size_t>(key);
-        if (seen_[bit]) return Fault{fmt::format("{} is given twice", key_name_), {}};
+        if (seen_[bit]) return Fault{fmt::format("{} occurs twice", key_name_), {}};
         seen_[bit] = true;
       }
       skip_space();
@@ -292,7 +292,7 @@ class LineReader {
   }
 
   void note_unknown(std::string_view name) {
-    // Enough for a message; a hostile file shall not fill memory with names.
+    // Enough for a message. A hostile file must not fill the memory with names.
     if (unknown_.size() >= 8) return;
     for (const auto& [known, line] : unknown_) {
       if (known == name) return;
@@ -327,22 +327,22 @@ class LineReader {
     LINE_CHECK(hex4(code));
     if (code >= 0xd800 && code <= 0xdbff) {
       std::uint32_t low = 0;
-      if (!take_word("\\u")) return Fault{fmt::format("\\u{:04x} is half a character", code), {}};
+      if (!take_word("\\u")) return Fault{fmt::format("\\u{:04x} is half of a surrogate pair", code), {}};
       LINE_CHECK(hex4(low));
-      if (low < 0xdc00 || low > 0xdfff) return Fault{fmt::format("\\u{:04x} is half a character", code), {}};
+      if (low < 0xdc00 || low > 0xdfff) return Fault{fmt::format("\\u{:04x} is half of a surrogate pair", code), {}};
       code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
     } else if (code >= 0xdc80 && code <= 0xdcff) {
-      out += static_cast<char>(code - 0xdc00);  // one byte of a name that is not UTF-8
+      out += static_cast<char>(code - 0xdc00);  // one byte of a string that is not UTF-8
       return std::nullopt;
     } else if (code >= 0xdc00 && code <= 0xdfff) {
-      return Fault{fmt::format("\\u{:04x} is half a character", code), {}};
+      return Fault{fmt::format("\\u{:04x} is half of a surrogate pair", code), {}};
     }
     char bytes[4];
     out.append(bytes, put_utf8(code, bytes));
     return std::nullopt;
   }
 
-  // `text` points into the line, or into `scratch` when there were escapes.
+  // `text` refers to the line, or to `scratch` if there were escapes.
   Maybe string(std::string_view& text, std::string& scratch) {
     if (!take('"')) return malformed("a string");
     const char* begin = at_;
@@ -368,7 +368,7 @@ class LineReader {
     return std::nullopt;
   }
 
-  // The token of a number, checked against JSON's grammar.
+  // Reads a number and checks it against JSON's grammar.
   Maybe number_token(std::string_view& token, bool& integer) {
     const char* begin = at_;
     const auto digits = [&] {
@@ -469,7 +469,7 @@ class LineReader {
     return std::nullopt;
   }
 
-  // `is_null` tells null from a string; anything else is refused.
+  // Accepts null and strings; `is_null` distinguishes them.
   Maybe string_or_null(std::string_view& text, bool& is_null) {
     is_null = take_word("null");
     if (is_null) return std::nullopt;
@@ -528,7 +528,7 @@ class LineReader {
       if (!call || !err || *err > kMostErrno ||
           std::from_chars(words[2].data(), words[2].data() + words[2].size(), count).ptr !=
               words[2].data() + words[2].size())
-        return Fault{fmt::format("{} does not say a call, its error and a count", shown(text)),
+        return Fault{fmt::format("{} does not consist of a call, its error and a count", shown(text)),
                      "such as \"read EAGAIN 300\""};
       meta.suppressed_calls.push_back({static_cast<std::int16_t>(*call), static_cast<std::int16_t>(*err), count});
     }
@@ -587,7 +587,7 @@ class LineReader {
     return std::nullopt;
   }
 
-  // Fields whose text is one of the names that rose knows.
+  // Fields whose text must be a name that rose knows.
   static Maybe known_word(Key key, std::string_view word, Event& e) {
     switch (key) {
       case Key::type:
@@ -710,7 +710,7 @@ Result<Trace> parse_jsonl(std::string_view text, std::string_view name, std::str
   constexpr std::string_view kBom = "\xef\xbb\xbf";
   if (text.starts_with(kBom)) text.remove_prefix(kBom.size());
   if (text.starts_with("ROSEDUMP"))
-    return fail(ErrorKind::input, fmt::format("{}: this is a dump already, not JSON Lines", name),
+    return fail(ErrorKind::input, fmt::format("{}: this is already a dump, not JSON Lines", name),
                 "rose dump show, merge and diagnose read it as it is");
   Trace trace;
   std::vector<std::pair<std::string, std::size_t>> unknown;
@@ -728,7 +728,7 @@ Result<Trace> parse_jsonl(std::string_view text, std::string_view name, std::str
     first = false;
   }
   if (first)
-    return fail(ErrorKind::input, fmt::format("{}: the file holds neither a meta line nor an event", name),
+    return fail(ErrorKind::input, fmt::format("{}: the file contains neither a meta line nor an event", name),
                 "one JSON object a line; README shows the fields");
   if (!unknown.empty()) {
     std::string names;
@@ -736,8 +736,7 @@ Result<Trace> parse_jsonl(std::string_view text, std::string_view name, std::str
       if (!names.empty()) names += ", ";
       names += shown(field);
     }
-    std::string said =
-        fmt::format("{}:{}: fields that rose does not know are left out: {}", name, unknown.front().second, names);
+    std::string said = fmt::format("{}:{}: unknown fields are ignored: {}", name, unknown.front().second, names);
     if (warning != nullptr) *warning = std::move(said);
     else log::warning(said);
   }

@@ -1,5 +1,5 @@
-// Traces to JSON Lines. By hand, as reading is: nlohmann/json refuses lone surrogates, which carry the bytes of names
-// that are not UTF-8, and a dump of a million events should not take seconds.
+// Writes JSON Lines. Hand-written because nlohmann/json refuses the lone surrogates that represent bytes that are not
+// UTF-8, and because writing a dump of a million events must not take seconds.
 #include "trace/jsonl.h"
 
 #include <fmt/format.h>
@@ -44,7 +44,7 @@ class Object {
     key(name);
     append_number(out_, value);
   }
-  // null when the value is the one that stands for "absent".
+  // Writes null if the value equals `absent`.
   template <typename T>
   void number_or_null(std::string_view name, T value, T absent) {
     value == absent ? null(name) : number(name, value);
@@ -57,7 +57,7 @@ class Object {
     key(name);
     append_json_string(out_, value);
   }
-  // For names of our own, which need no escapes.
+  // For rose's own names, which need no escapes.
   void word(std::string_view name, std::string_view value) {
     key(name);
     out_ += '"';
@@ -99,15 +99,15 @@ const std::string& cached_errno_name(int err) {
 
 constexpr int kUringEnter = 426;
 
-// A program opens its files in a handful of ways, and one after another in the same.
+// Consecutive opens usually have the same flags, so the last text is cached.
 const std::string& cached_open_flags(std::uint32_t flags) {
   thread_local std::pair<std::uint32_t, std::string> last = {0, kernel::open_flags_text(0)};
   if (last.first != flags) last = {flags, kernel::open_flags_text(flags)};
   return last.second;
 }
 
-// Every type has the keys of the contract, in its order, null where absent. What else an event
-// carries follows, so nothing is lost whatever the type.
+// Each type has the keys of the documented format in their order, null if absent. Other fields that an event carries
+// follow, so that nothing is lost.
 void append_event(std::string& out, const Trace& trace, const Event& e) {
   Object object(out);
   const auto string = [&](std::string_view name, StringId id) {
@@ -145,7 +145,7 @@ void append_event(std::string& out, const Trace& trace, const Event& e) {
   if (scf || sys || af || e.tid != 0) object.number_or_null("tid", e.tid, 0);
   if (scf || sys || e.syscall >= 0) syscall();
   if (scf || e.err != 0) error();
-  // Which operation of io_uring failed; the call it is told as has no result of its own.
+  // The io_uring operation that failed. It is stored in `result`, because io_uring_enter has no result of its own here.
   if (scf && e.syscall == kUringEnter && e.result > 0 && e.result <= 255)
     object.word("op", kernel::uring_operation_name(static_cast<int>(e.result)));
   else if (sys || e.result != 0) object.number("result", e.result);
@@ -200,7 +200,7 @@ void append_json_string(std::string& out, std::string_view text) {
     out += text.substr(0, plain);
     text.remove_prefix(plain);
     if (text.empty()) break;
-    if (utf8_length(text) == 2) {  // U+0080 to U+009f, which terminals obey as well
+    if (utf8_length(text) == 2) {  // U+0080 to U+009F, which terminals interpret as well
       escaped("\\u00", static_cast<unsigned char>(text[1]));
       text.remove_prefix(2);
       continue;

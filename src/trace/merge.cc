@@ -14,7 +14,7 @@
 namespace rose::trace {
 namespace {
 
-// The earlier of two times of which 0 is "unknown".
+// The earlier of two times, where 0 means "unknown".
 std::int64_t earliest(std::int64_t a, std::int64_t b) {
   if (a == 0) return b;
   if (b == 0) return a;
@@ -27,11 +27,11 @@ void unite(std::vector<std::string>& into, const std::vector<std::string>& more)
   }
 }
 
-constexpr std::size_t kMostHandshakes = 65536;  // kept in a merged dump
+constexpr std::size_t kMostHandshakes = 65536;  // limit for a merged dump
 
-// The traces of one clock.
+// The traces that share a clock.
 struct Host {
-  std::string name;  // for people
+  std::string name;  // for messages
   std::vector<std::size_t> traces;
 };
 
@@ -41,13 +41,13 @@ std::vector<Host> hosts_of(const std::vector<Trace>& traces) {
   for (std::size_t i = 0; i < traces.size(); ++i) {
     const Meta& meta = traces[i].meta;
     std::size_t at = hosts.size();
-    // What was merged of several hosts has no boot id, and one time line.
+    // A dump that was merged from several hosts has no boot id but a single clock.
     if (!meta.boot_id.empty()) at = by_boot.emplace(meta.boot_id, at).first->second;
     if (at == hosts.size()) hosts.emplace_back();
     hosts[at].traces.push_back(i);
     if (hosts[at].name.empty()) hosts[at].name = meta.host.empty() ? meta.node : meta.host;
   }
-  // Two hosts may have one name, and some none.
+  // Names of hosts may be equal or missing.
   std::map<std::string, int> names;
   for (const auto& host : hosts) ++names[host.name];
   for (std::size_t i = 0; i < hosts.size(); ++i) {
@@ -80,7 +80,7 @@ std::string milliseconds(double ns) {
 std::string sentence(const MergedClock& clock, const HostClock& found, const std::string& first) {
   if (!clock.known) {
     return fmt::format(
-        "{}: clock not estimated: no connection to {} was seen on both sides; its times are as they were", clock.host,
+        "{}: clock not estimated: no connection to {} was recorded on both sides; its times are unchanged", clock.host,
         first);
   }
   const auto way = fmt::format("{} {} of {}", milliseconds(static_cast<double>(clock.ahead_ns)),
@@ -100,7 +100,7 @@ std::int64_t moved(std::int64_t ts, const HostClock& clock) {
   return ts == 0 ? 0 : std::clamp<std::int64_t>(clock.to_first(ts), 1, kLatestTs);
 }
 
-// The header with its times, and those of the handshakes, on the first host's clock.
+// The header with its times, including those of handshakes, converted to the first host's clock.
 Meta moved(const Meta& meta, const HostClock& clock) {
   Meta out = meta;
   for (std::int64_t* ts : {&out.wall_base_ns, &out.workload_ts, &out.begin_ns, &out.end_ns}) *ts = moved(*ts, clock);
@@ -119,7 +119,7 @@ void combine(Meta& into, const Trace& trace, const HostClock& clock) {
   if (into.host != meta.host) into.host.clear();
   if (into.boot_id != meta.boot_id || into.wall_base_ns != meta.wall_base_ns ||
       into.monotonic_base_ns != meta.monotonic_base_ns) {
-    // Pairs of clock readings mean something only on the boot they were taken on.
+    // The offset between the clocks is valid only for one boot.
     if (into.boot_id != meta.boot_id || into.boot_id.empty()) {
       into.wall_base_ns = 0;
       into.monotonic_base_ns = 0;
@@ -140,7 +140,7 @@ void combine(Meta& into, const Trace& trace, const HostClock& clock) {
   std::stable_sort(into.suppressed_calls.begin(), into.suppressed_calls.end(),
                    [](const SuppressedCall& a, const SuppressedCall& b) { return a.count > b.count; });
   into.pairs_evicted += meta.pairs_evicted;
-  // The coarser threshold is the one that holds for the whole.
+  // For the whole, only the larger threshold holds.
   into.network_delay_ns = std::max(into.network_delay_ns, meta.network_delay_ns);
   into.pause_ns = std::max(into.pause_ns, meta.pause_ns);
   into.workload_ts = earliest(into.workload_ts, meta.workload_ts);
@@ -160,22 +160,22 @@ void combine(Meta& into, const Trace& trace, const HostClock& clock) {
   unite(into.clock, meta.clock);
 }
 
-// How much later the clock of this boot was set forward between the dump `meta` and the latest dump, `latest`: 0 when
-// it was not.
+// By how much the clock of this boot was changed between the dump `meta` and `latest`, the latest dump; 0 if it was
+// not.
 std::int64_t set_since(const Meta& meta, const Meta& latest) {
-  constexpr std::int64_t kLeast = 1'000'000;  // below that it may be the reading
+  constexpr std::int64_t kLeast = 1'000'000;  // smaller differences may be due to reading the clocks
   if (meta.monotonic_base_ns == 0 || meta.wall_base_ns == 0 || latest.monotonic_base_ns == 0 ||
       latest.wall_base_ns == 0)
     return 0;
   const std::int64_t change =
       (latest.wall_base_ns - latest.monotonic_base_ns) - (meta.wall_base_ns - meta.monotonic_base_ns);
-  if (std::abs(change) < kLeast || std::abs(change) >= kLatestTs) return 0;  // dumps come from anywhere
+  if (std::abs(change) < kLeast || std::abs(change) >= kLatestTs) return 0;  // the dump may be of any origin
   const std::int64_t wall = meta.wall_base_ns + change;
   return wall < 1 || wall > kLatestTs ? 0 : change;
 }
 
-// Dumps of one boot between which its clock was set: all on the clock as the latest of them has it. Empty when there
-// are none.
+// If the clock was changed between dumps of one boot, converts them all to the clock of the latest one. Empty if none
+// were changed.
 std::vector<Trace> on_latest_clocks(const std::vector<Trace>& traces, const std::vector<Host>& hosts) {
   std::vector<Trace> set;
   for (const Host& host : hosts) {
@@ -244,12 +244,12 @@ Result<Trace> merge(const std::vector<Trace>& traces, const MergeOptions& option
     if (any) continue;
     std::string names;
     for (const auto& host : hosts) names += (names.empty() ? "'" : ", '") + host.name + "'";
-    return fail(ErrorKind::usage, fmt::format("none of the dumps is of a host '{}'", name), "they are of " + names);
+    return fail(ErrorKind::usage, fmt::format("none of the dumps is from a host '{}'", name), "they are from " + names);
   }
   std::vector<const HostClock*> clock_of(traces.size(), nullptr);
   for (std::size_t h = 0; h < hosts.size(); ++h) {
     for (const auto i : hosts[h].traces) clock_of[i] = &found[h];
-    // The first is what the others are told against.
+    // The first host is the reference, so it needs no sentence.
     if ((h > 0 && options.estimate_clocks) || told[h].given) told[h].text = sentence(told[h], found[h], hosts[0].name);
   }
   merged.meta = moved(traces.front().meta, *clock_of[0]);
@@ -274,7 +274,7 @@ Result<Trace> merge(const std::vector<Trace>& traces, const MergeOptions& option
       if (ids[id] == 0) ids[id] = merged.strings.intern(trace.strings[id]);
       id = ids[id];
     };
-    // Once merged, nothing else would say whose an event without a node was.
+    // After merging, the header no longer tells to which node such an event belongs.
     const StringId own = trace.meta.node.empty() ? 0 : merged.strings.intern(trace.meta.node);
     for (Event event : trace.events) {
       if (moves) event.ts_ns = moved(event.ts_ns, clock);
@@ -295,7 +295,7 @@ Result<Trace> merge(const std::vector<Trace>& traces, const MergeOptions& option
 
 Trace merge(const std::vector<Trace>& traces) {
   auto merged = merge(traces, MergeOptions{});
-  return merged ? std::move(*merged) : Trace{};  // only names of hosts can be wrong, and there are none
+  return merged ? std::move(*merged) : Trace{};  // only unknown host names can fail, and none are given
 }
 
 }  // namespace rose::trace

@@ -116,7 +116,7 @@ for line in 'built with care' 'a note' 'a secret' 'level = high'; do grep -q "^$
 grep -q '^100663296$' "$run/workload.log" || fail "no limit of memory: $(cat "$run/workload.log")"
 grep -q '^ 2048 $' "$run/workload.log" || fail "the volume in memory is not of its size: $(cat "$run/workload.log")"
 [ ! -e not-there ] || fail "a folder of this machine was made"
-says err "volume 'shared' is external: each run has an empty one of its own instead"
+says err "volume 'shared' is external: each run uses an empty one of its own instead"
 grep -q '^up$' "$run/workload.log" && grep -qw database "$run/workload.log" || fail "setup did not run between the two: $(cat "$run/workload.log")"
 # It dies at its 30th beat, neither before nor after; what it had said by then stands in its log.
 last=$(sed -n '/^began/{n;:a;n;/^began/q;h;ba};$!d' "$run/app/stdout.log"; awk '/^began/{c++} c==1{l=$0} END{print l}' "$run/app/stdout.log")
@@ -130,7 +130,7 @@ ls -d "$work"/rose-*-images >/dev/null 2>&1 && fail "files of images left"
 sed 's|^    ports:.*|    memm_limit: 1g|' compose.yaml > other.yaml
 sed 's|compose.yaml|other.yaml|' rose.toml > wrong.toml
 expect 2 "$rose" replay die.toml -c wrong.toml --runs 1
-says err "other.yaml:9: service 'app': rose does not know 'memm_limit'"
+says err "other.yaml:9: service 'app': unknown key 'memm_limit'"
 # A one-shot that fails ends the run, and says why.
 sed 's|sh -c .cat.*|sh -c "echo no way; exit 3"|' compose.yaml > other.yaml
 expect 4 "$rose" replay die.toml -c wrong.toml --runs 1

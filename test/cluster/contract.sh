@@ -16,14 +16,14 @@ ip = "10.126.0.9"
 user = "nobody"
 command = ["/bin/sh", "-c", "echo \$ROSE_NODE \$ROSE_IP \$(id -un) \$PEERS \$PWD; : > data; exec sleep 100"]
 env = { PEERS = "\${ips}" }
-ready = { command = ["test", "-e", "n-1/data"], timeout = "10s" }
+ready = { command = ["test", "-e", "n-1/data"], timeout = "60s" }
 [[node]]
 name = "b"
 command = ["/bin/sh", "-c", "echo up; exec sleep 100"]
 ready = { log = "^up" }
 [workload]
 command = [$2]
-timeout = "20s"
+timeout = "60s"
 [oracle]
 command = [$3]
 timeout = "5s"
@@ -65,7 +65,7 @@ json_is 'ascii(j["dump"])' "'no\\ufffdutf8.bin'"
 
 # Who forgets the profile is told where one is, or how one is made.
 expect 0 "$rose" diagnose --plan --trace env.bin -c env.toml
-says err 'no --profile.*rose profile -c env.toml makes one'
+says err 'no --profile.*rose profile -c env.toml creates one'
 : > profile.json
 expect 0 "$rose" diagnose --plan --trace env.bin -c env.toml
 says err 'no --profile.*: --profile profile.json'
@@ -74,18 +74,19 @@ rm profile.json
 grep '"type":"ps"' a.jsonl | grep '"signal":"SIGTERM"' | grep -q '"planned":true' || fail "no planned stop in the dump"
 
 # Ctrl-C in each part of a run: teardown runs, and trace -c writes what it has.
+known=318.$$  # seconds: nobody else sleeps for as long
 for part in setup ready workload oracle; do
   deployment $part.toml '"true"' '"true"' "teardown = [\"touch\", \"$work/$part.torn\"]"
   case $part in
-    setup) sed -i 's/^teardown/setup = ["sleep", "318"]\n&/' $part.toml ;;
-    ready) sed -i 's/^ready = { command.*/ready = { command = ["sleep", "318"], timeout = "60s" }/' $part.toml ;;
-    workload) sed -i '/^\[workload\]/{n;s/.*/command = ["sleep", "318"]/}' $part.toml ;;
-    oracle) sed -i '/^\[oracle\]/{n;s/.*/command = ["sleep", "318"]/}; s/timeout = "5s"/timeout = "60s"/' $part.toml ;;
+    setup) sed -i 's/^teardown/setup = ["sleep", "'$known'"]\n&/' $part.toml ;;
+    ready) sed -i 's/^ready = { command.*/ready = { command = ["sleep", "'$known'"], timeout = "60s" }/' $part.toml ;;
+    workload) sed -i '/^\[workload\]/{n;s/.*/command = ["sleep", "'$known'"]/}' $part.toml ;;
+    oracle) sed -i '/^\[oracle\]/{n;s/.*/command = ["sleep", "'$known'"]/}; s/timeout = "5s"/timeout = "60s"/' $part.toml ;;
   esac
   rm -f dump.bin
   "$rose" trace -c $part.toml >"$work/out" 2>"$work/err" &
   pid=$!
-  until_true 20 sh -c "grep -lx sleep /proc/[0-9]*/comm | while read -r f; do tr '\\0' ' ' < \${f%comm}cmdline; done | grep -q 'sleep 318'" || true
+  until_true 60 sh -c "grep -lx sleep /proc/[0-9]*/comm | while read -r f; do tr '\\0' ' ' < \${f%comm}cmdline; done | grep -q 'sleep $known '" || true
   kill -INT $pid
   status=0
   wait $pid || status=$?
@@ -120,7 +121,7 @@ expect 2 "$rose"
 says err 'no command is named'
 says err 'the commands are: init, profile'
 expect 2 "$rose" --verbose doctor
-says err "options stand behind the command: 'rose COMMAND --verbose'"
+says err "options follow the command: 'rose COMMAND --verbose'"
 expect 2 "$rose" -x
 says err "'rose' itself has no option '-x'"
 expect 2 "$rose" trace -x
@@ -146,6 +147,6 @@ says err "hint: name the test deployment's file with -c; 'rose init' writes one"
 expect 2 "$rose" trace --pid $$ --profile nowhere.json
 says err "hint: 'rose profile -c rose.toml' makes a profile"
 expect 2 "$rose" dump --control /nonexistent/sock
-says err "no tracer answers at '/nonexistent/sock': there is no such folder"
+says err "no tracer is listening at '/nonexistent/sock': the folder does not exist"
 says err "hint: start one with 'rose trace'"
 [ ! -e started ] || fail "something was started before the refusal"

@@ -23,7 +23,7 @@ json_is 'j["candidates"][0]["kind"], j["candidates"][0]["syscall"], j["candidate
 json_is '"server.log.1.gz:1 of greeter" in j["candidates"][0]["why"]' True
 says err 'server.log.1.gz: .* lines, .* messages.* \(gzip\)'
 
-expect 0 "$rose" diagnose --log greeter="$work/server.log" -c rose.toml -o "$work/schedule.toml" --jobs 2 --report "$work/report" --json
+expect 0 "$rose" diagnose --log greeter="$work/server.log" -c rose.toml -o "$work/schedule.toml" --jobs 4 --report "$work/report" --json
 json_is 'j["verdict"], j["schedules"] <= 5, j["rate"] >= 0.8' "('reproduced', True, True)"
 json '"from logs alone: %d schedules, %d runs" % (j["schedules"], j["runs"])'
 expect 0 "$rose" replay "$work/schedule.toml" -c rose.toml --runs 2 --jobs 2 --json
@@ -33,7 +33,7 @@ nothing_left "by a diagnosis from logs"
 # Its record has all that it did: who goes on from it makes no run, and comes to the same.
 cp "$work/report/record.jsonl" "$work/record"
 cp "$work/schedule.toml" "$work/first.toml"
-expect 0 "$rose" diagnose --log greeter="$work/server.log" -c rose.toml -o "$work/schedule.toml" --jobs 2 --report "$work/report" --resume --json
+expect 0 "$rose" diagnose --log greeter="$work/server.log" -c rose.toml -o "$work/schedule.toml" --jobs 4 --report "$work/report" --resume --json
 cmp "$work/report/record.jsonl" "$work/record" || fail "--resume made further runs"
 cmp "$work/schedule.toml" "$work/first.toml" || fail "--resume found another schedule"
 
@@ -47,4 +47,4 @@ expect 2 "$rose" diagnose --log "$work/missing.log" -c rose.toml
 says err 'cannot open the log .*missing.log'
 head -c 100000 /dev/urandom > "$work/noise.log"
 expect 2 "$rose" diagnose --log "$work/noise.log" -c rose.toml
-says err 'the logs hold no message: .*binary'
+says err 'the logs contain no message: .*binary'

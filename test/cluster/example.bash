@@ -23,7 +23,9 @@ step() {
   if [ $failures -gt 0 ]; then exit 1; fi
 }
 
-# whole_path EVENT KIND [PROFILE-RUNS]: EVENT is a regex for a line of the dump as JSON Lines, KIND that of the fault to find.
+# whole_path EVENT KIND [PROFILE-RUNS [LEVEL]]: EVENT is a regex for a line of the dump as JSON Lines, KIND that of the
+# fault to find, LEVEL the last one at which it may be found. Where a system's own timers decide whether a fault does
+# harm, one run of the right schedule may pass on a busy machine, and the search then comes to it again at the next level.
 whole_path() {
   step 0 "$rose" profile -c rose.toml -o "$work/profile.json" --runs "${3:-1}" --json
   [ "$(stat -c %a "$work/profile.json")" = 600 ] || fail "profile.json is not 0600"
@@ -42,10 +44,10 @@ whole_path() {
   json_is '[c["kind"] for c in j["candidates"] if c["rank"] == 1]' "['$2']"
 
   step 0 "$rose" diagnose --trace "$work/dump.bin" --profile "$work/profile.json" -c rose.toml \
-    -o "$work/schedule.toml" --report "$work/diagnosis" --jobs 2 --json
+    -o "$work/schedule.toml" --report "$work/diagnosis" --jobs 3 --json
   json_is 'j["verdict"]' reproduced
-  json_is 'j["level"]' 1
-  json_is '1 <= j["schedules"] <= 3' True
+  json_is "1 <= j['level'] <= ${4:-1}" True
+  [ "${4:-1}" -gt 1 ] || json_is '1 <= j["schedules"] <= 3' True
   json_is 'j["rate"] >= 0.8' True
   cp "$work/schedule.toml" "$work/out"
   says out "^kind *= *\"$2\""

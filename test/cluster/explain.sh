@@ -11,7 +11,7 @@ for case in crash-between-writes scf-by-path; do ./$case/install || fail "$case 
 
 # A crash between two writes of `checkpoint`, which no sound run ends in.
 cd "$work/planted/crash-between-writes"
-expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 -o "$work/why.md" --report "$work/report" --json --ask 'put:return' 'answer(arg1)'
+expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 4 -o "$work/why.md" --report "$work/report" --json --ask 'put:return' 'answer(arg1)'
 json_is 'j["verdict"]' explained
 json_is 'j["fault"]' kill
 json_is '"checkpoint" in [s["function"] for s in j["suspects"][:3]]' True
@@ -47,18 +47,18 @@ syscall = "pwrite64"
 path = "*/index"
 delay = "10ms"
 END
-expect 1 "$rose" explain "$work/harmless.toml" -c rose.toml --runs 2 -o "$work/none.md" --json
+expect 1 "$rose" explain "$work/harmless.toml" -c rose.toml --runs 2 --jobs 2 -o "$work/none.md" --json
 json_is 'j["verdict"], j["suspects"], j["story"], j["runs"]["reproduced"]' "('not-reproduced', [], [], 0)"
 
 # A fault that never fires: it cannot tell.
 sed -e 's/^path.*/path = "*\/no-such-file"/' "$work/harmless.toml" > "$work/never.toml"
-expect 4 "$rose" explain "$work/never.toml" -c rose.toml --runs 2 -o "$work/none.md" --json
+expect 4 "$rose" explain "$work/never.toml" -c rose.toml --runs 2 --jobs 2 -o "$work/none.md" --json
 json_is 'j["verdict"], j["runs"]["inconclusive"] > 0' "('inconclusive', True)"
 
 # The bug shows without faults as well: there is nothing to hold failing runs against.
 sed -e '/^\[oracle\]/,$d' rose.toml > "$work/planted/crash-between-writes/always.toml"
 printf '[oracle]\ncommand = ["/bin/true"]\n' >> always.toml
-expect 4 "$rose" explain schedule.toml -c always.toml --runs 2 -o "$work/none.md" --json
+expect 4 "$rose" explain schedule.toml -c always.toml --runs 2 --jobs 2 -o "$work/none.md" --json
 json_is 'j["verdict"], "without faults" in j["reason"]' "('inconclusive', True)"
 
 # Refusals.

@@ -21,7 +21,7 @@ def talk(ip):
     met = False
     while True:
         try:
-            with socket.create_connection((ip, 7000), timeout=0.5) as peer:
+            with socket.create_connection((ip, 7000), timeout=1.5) as peer:
                 while True:
                     peer.sendall(b"beat")
                     if not peer.recv(64):
@@ -43,15 +43,15 @@ subnet = "fd00:77:6::/64"
 [[node]]
 name = "n1"
 command = ["python3", "${config_dir}/node.py", "${ips}"]
-ready = { tcp = 7000 }
+ready = { tcp = 7000, timeout = "60s" }
 [[node]]
 name = "n2"
 command = ["python3", "${config_dir}/node.py", "${ips}"]
-ready = { tcp = 7000 }
+ready = { tcp = 7000, timeout = "60s" }
 [[node]]
 name = "n3"
 command = ["python3", "${config_dir}/node.py", "${ips}"]
-ready = { tcp = 7000 }
+ready = { tcp = 7000, timeout = "60s" }
 [workload]
 command = ["sleep", "5"]
 [oracle]
@@ -60,11 +60,12 @@ command = ["grep", "-q", "lost fd00:77:6::2", "n1/stdout.log"]
 network_delay = "1s"
 [diagnose]
 confirm_runs = 3
+simplify = false
 TOML
 expect 0 "$rose" trace -c rose.toml -o dump.bin \
   --incident 'sleep 1; ip -n "$ROSE_NETNS_n2" link set rose0 down; sleep 2.5; ip -n "$ROSE_NETNS_n2" link set rose0 up'
 expect 0 "$rose" dump show dump.bin --type nd --format jsonl
 says out '"fd00:77:6::2"'
-expect 0 "$rose" diagnose --trace dump.bin -c rose.toml -o schedule.toml --json
+expect 0 "$rose" diagnose --trace dump.bin -c rose.toml -o schedule.toml --jobs 3 --json
 json_is 'j["verdict"], j["rate"]' "('reproduced', 1.0)"
 grep -q 'kind *= "partition"' schedule.toml || fail "no partition: $(cat schedule.toml)"

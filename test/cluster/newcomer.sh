@@ -58,7 +58,7 @@ says err 'rose.toml is there already'
 expect 2 "$rose" init --pid 4194305 -o x.toml
 says err '--pid 4194305: there is no such process'
 expect 2 "$rose" init -o x.toml
-says err 'nothing says what the configuration is to be drafted from'
+says err 'no source for the draft is named'
 [ ! -e x.toml ] || fail "a file of nothing"
 
 # Secrets: of the command line, of the environment. A process like any other, with a log and a port.

@@ -65,7 +65,7 @@ other=n1
 expect 2 "$rose" replay --recording "$file" --node $other -- true
 says err "it is of node $broken, not of $other"
 expect 2 "$rose" replay --recording rose.toml -- true
-says err 'it is not a recording of librose-rr|it is too short to be a recording'
+says err 'it is not a recording of librose-rr|it is too short for a recording'
 expect 2 "$rose" replay --recording "$file" --runs 2 -- true
 expect 2 "$rose" replay --node n1 schedule.toml
 

@@ -9,11 +9,18 @@ export TMPDIR=$work
 cat > node.sh <<'SH'
 touch broken
 for f in one two three four; do echo "$f" > $f; done
-touch ready
+touch rounds ready
 while :; do
   for f in one two three four; do cat $f >/dev/null 2>&1 || echo "no $f" >> broken; done
+  echo >> rounds
   sleep 0.1
 done
+SH
+# However busy the machine: a run lasts until the node has read all of them.
+cat > rounds.sh <<'SH'
+begun=$(wc -l < a/rounds)
+sleep "$1"
+until [ $(wc -l < a/rounds) -ge $((begun + 3)) ]; do sleep 0.05; done
 SH
 cat > rose.toml <<'TOML'
 name = "resume"
@@ -24,7 +31,7 @@ name = "a"
 command = ["/bin/sh", "./node.sh"]
 ready = { command = ["test", "-e", "a/ready"], timeout = "60s" }
 [workload]
-command = ["sleep", "0.5"]
+command = ["/bin/sh", "./rounds.sh", "0.5"]
 timeout = "60s"
 [oracle]
 command = ["grep", "-q", "no three", "a/broken"]
@@ -32,7 +39,7 @@ command = ["grep", "-q", "no three", "a/broken"]
 max_runs = 60
 confirm_runs = 4
 TOML
-sed -i "s#\"./node.sh\"#\"$work/node.sh\"#" rose.toml
+sed -i -e "s#\"./node.sh\"#\"$work/node.sh\"#" -e "s#\"./rounds.sh\"#\"$work/rounds.sh\"#" rose.toml
 {
   echo '{"meta":{"version":1,"node":"a","window":1000,"lost":0,"workload_ts":1763755200000000000}}'
   at=0

@@ -123,7 +123,7 @@ TOOL
 chmod +x tools/systemctl
 unit=system.slice/system-rose.slice/rose-test-$$.service
 start_trace --unit rose-test-$$ --node "other=unit:rose-test-other-$$"
-says trace.err "rose-test-$$.service does not run: traced from its start"
+says trace.err "rose-test-$$.service is not running: it is traced from its start"
 for n in 1 2 3; do
   make_cgroup "$unit"
   fail_in "$unit" /rose-unit-$n

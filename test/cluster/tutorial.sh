@@ -30,7 +30,7 @@ EOF
 [ "$(grep -c '^rose ' commands)" -ge 6 ] || fail "examples/README.md shows only: $(cat commands)"
 # A test has less time than a user: fewer runs. But it is made simpler, as a user has it: on a busy machine several calls that fail from one cause
 # are found together, and not each run makes all of them.
-sed -i 's/^jobs = 2$/jobs = 2\nconfirm_runs = 4/' rose.toml
+sed -i 's/^jobs = 2$/jobs = 4\nconfirm_runs = 4/' rose.toml
 grep -q confirm_runs rose.toml || fail "rose.toml has no line 'jobs = 2'"
 
 while read -r command; do

@@ -10,7 +10,7 @@ name = "verdicts"
 [[node]]
 name = "a"
 command = ["/bin/sh", "-c", "while :; do echo x >> \$0; sleep 0.1; done", "\${dir}/log"]
-ready = { command = ["test", "-s", "a/log"], timeout = "10s" }
+ready = { command = ["test", "-s", "a/log"], timeout = "60s" }
 [[node]]
 name = "b"
 command = ["/bin/sh", "-c", "while :; do echo x >> \$0; sleep 0.1; done", "\${dir}/log"]
@@ -140,7 +140,7 @@ says err 'plain.sh cannot be executed'
 cmp dump.bin before.bin || fail "a dump was overwritten by a run that never was"
 chmod +x plain.sh
 expect 2 "$rose" trace -c miss.toml --incident plain.sh -o dump.bin
-says err "for the file here write './plain.sh'"
+says err "for the file in this folder write './plain.sh'"
 expect 4 "$rose" trace -c miss.toml --incident 'no-such-command' -o lost.bin
 says out 'the incident never got to work'
 # An incident named from here runs in the run directory, and what it says is told.

@@ -85,6 +85,9 @@ for line in open(sys.argv[3]):
 PY
 }
 
+# Why runs of it could not be judged.
+unclear() { grep '"verdict": *"inconclusive"' "$work/$1/record.jsonl" || true; }
+
 mv secret.key ..
 diagnose here
 ends_with 0 here

@@ -28,6 +28,22 @@ grep -q 'said nothing for 5s' "$work/killed.err" || fail "it is not said that wo
 until_true 60 no_folders
 nothing_left "by killed workers"
 
+# Killed when nothing is left to do, so that no other takes its place: their folders go all the same.
+mkdir "$work/starts"
+cat > "$work/dies.sh" <<SH
+#!/bin/bash
+mktemp "$work/starts/XXXXXX" > /dev/null
+[ "\$(ls "$work/starts" | wc -l)" -le 2 ] || exec "$rose" worker
+exec 3<&0
+exec "$rose" worker < <(cat <&3; kill -KILL \$\$) 3<&-
+SH
+chmod +x "$work/dies.sh"
+diagnose last --engine "$work/dies.sh" --workers 2
+ends_with 0 last
+[ "$(ls "$work/starts" | wc -l)" -ge 3 ] || fail "no worker was killed at the end"
+no_folders || fail "a killed worker's folder stays: $(ls -d "$work"/tmp/rose-worker-*)"
+nothing_left "by workers killed at the end"
+
 # Ctrl-C, and a kill of the diagnosis: workers end by themselves.
 for signal in INT KILL; do
   with_workers cut$signal 2

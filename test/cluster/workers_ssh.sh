@@ -25,15 +25,13 @@ PasswordAuthentication no
 SetEnv TMPDIR=$TMPDIR ROSE_CGROUP_PARENT=$cgroups PATH=$PATH
 CONF
 echo "[127.0.0.1]:$port $(cat "$work/ssh/host.pub")" > "$work/ssh/known"
-# Where it changes its root to, before it knows whom it speaks with.
-made=
-[ -d /run/sshd ] || { mkdir -m 755 /run/sshd; made=1; }
+# Where it changes its root to, before it knows whom it speaks with. It stays: another test may use it.
+mkdir -p -m 755 /run/sshd
 $sshd -D -e -f "$work/ssh/config" 2>"$work/ssh/log" &
 sshd_pid=$!
 stop_sshd() {
   kill $sshd_pid 2>/dev/null || true
   wait $sshd_pid 2>/dev/null || true
-  [ -z "$made" ] || rmdir /run/sshd 2>/dev/null || true
 }
 trap 'status=$?; stop_sshd; (exit $status); finish' EXIT
 until_true 60 bash -c "exec 3<>/dev/tcp/127.0.0.1/$port" || { cat "$work/ssh/log" >&2; exit 1; }
@@ -50,7 +48,7 @@ sessions=$(pgrep -P $sshd_pid || true)
 [ -n "$sessions" ] || fail "there is no session"
 for one in $sessions; do kill -KILL "$one" 2>/dev/null || true; done
 ends_with 0 far
-[ "$(result far)" = "$(result here)" ] || { fail "by ssh: another search"; diff <(result here) <(result far) >&2 || true; }
+[ "$(result far)" = "$(result here)" ] || { fail "by ssh: another search"; diff <(result here) <(result far) >&2 || true; unclear far >&2; }
 grep -q '(127.0.0.1) has ended' "$work/far.err" || fail "it is not said that the connection was cut"
 until_true 60 no_folders
 nothing_left "by workers over ssh"

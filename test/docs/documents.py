@@ -3,6 +3,7 @@
 
 Usage: documents.py ROSE
 """
+import json
 import os
 import pathlib
 import re
@@ -156,7 +157,7 @@ def run_by_tests():
     traces = {"start_trace", "start_tracer", "tracer"}
     found = {}
     for file in (root / "test").rglob("*"):
-        if file.suffix not in (".sh", ".bash", ".py") or "docs" in file.parts:
+        if file.suffix not in (".sh", ".bash", ".py") or "docs" in file.relative_to(root).parts:
             continue
         for line in file.read_text().replace("\\\n", " ").splitlines():
             if line.lstrip().startswith("#"):
@@ -291,25 +292,27 @@ def sections(text):
     return found
 
 
-def compare(told, heading, keys, shown):
-    missing, strange = keys - told.get(heading, set()), told.get(heading, set()) - keys
+def compare(documented, heading, keys, shown):
+    page = f"configs/{shown[0].replace('.', '-')}.md"
+    missing, strange = keys - documented.get(heading, set()), documented.get(heading, set()) - keys
     if missing:
-        fail(f"configs/README.md, '{heading}': the parser also knows {', '.join(sorted(missing))}")
+        fail(f"{page}, '{heading}': the parser also knows {', '.join(sorted(missing))}")
     if strange:
-        fail(f"configs/README.md, '{heading}': the parser does not know {', '.join(sorted(strange))}")
+        fail(f"{page}, '{heading}': the parser does not know {', '.join(sorted(strange))}")
     for key in sorted(keys):
         if not re.search(rf"(?<![\w-]){key}(?![\w-])", shown[1]):
             fail(f"configs/{shown[0]} does not show the key '{key}' ({heading})")
 
 
 def check_keys():
-    told = sections((root / "configs/README.md").read_text())
+    documented = sections((root / "configs/rose-toml.md").read_text())
     config = ("rose.toml", (root / "configs/rose.toml").read_text())
     for name, text in CONFIG.items():
         heading = "The top of the file" if name == "top" else f"[[{name}]]" if name in ("node", "log") else name if "." in name else f"[{name}]"
-        compare(told, heading, known("config", text.format(key="zzz = 1\n")), config)
+        compare(documented, heading, known("config", text.format(key="zzz = 1\n")), config)
+    documented = sections((root / "configs/schedule-toml.md").read_text())
     schedule = ("schedule.toml", (root / "configs/schedule.toml").read_text())
-    compare(told, "The schedule", known("schedule", "zzz = 1\n" + FAULT.format(kind="crash")), schedule)
+    compare(documented, "The schedule", known("schedule", "zzz = 1\n" + FAULT.format(kind="crash")), schedule)
     unknown = subprocess.run([rose, "replay", "/dev/stdin", "-c", str(root / "configs/rose.toml")], capture_output=True, text=True,
                              input=FAULT.format(kind="zzz")).stderr
     kinds = re.findall(r'"([a-z-]+)"', unknown.partition("'zzz' is not one of ")[2].partition("\n")[0])
@@ -318,22 +321,22 @@ def check_keys():
         return
     by_kind = {kind: known("schedule", FAULT.format(kind=kind) + "zzz = 1\n") for kind in kinds}
     common = set.intersection(*by_kind.values())
-    compare(told, "Every fault", common, schedule)
+    compare(documented, "Every fault", common, schedule)
     for kind, keys in by_kind.items():
-        compare(told, kind, keys - common, schedule)
-    compare(told, "Roles", known("schedule", '[[role]]\nname = "r"\nfunction = "f"\nzzz = 1\n' + FAULT.format(kind="crash")), schedule)
+        compare(documented, kind, keys - common, schedule)
+    compare(documented, "Roles", known("schedule", '[[role]]\nname = "r"\nfunction = "f"\nzzz = 1\n' + FAULT.format(kind="crash")), schedule)
     # Those that narrow a call stand with syscall faults.
     condition = known("schedule", FAULT.format(kind="crash") + "when = [ { zzz = 1 } ]\n")
     narrow = known("schedule", FAULT.format(kind="crash") + 'before = { syscall = "read", zzz = 1 }\n') - {"syscall", "count"}
-    compare(told, "Conditions", condition - narrow - {"offset", "result"}, schedule)
+    compare(documented, "Conditions", condition - narrow - {"offset", "result"}, schedule)
 
 
-def check_rooms():
+def check_folders():
     """Every folder of src and of test has its row."""
     told = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]*) \|", (root / "src/README.md").read_text(), flags=re.M))))
     for folder in sorted(p.name for p in (root / "src").iterdir() if p.is_dir()):
         if folder not in told:
-            fail(f"src/README.md's table of rooms lacks '{folder}'")
+            fail(f"src/README.md's table of folders lacks '{folder}'")
     told = set(re.findall(r"^\| `(\w+)` \|", (root / "test/README.md").read_text(), flags=re.M)) | {"golden", "programs"}
     for folder in sorted(p.name for p in (root / "test").iterdir() if p.is_dir() and not p.name.startswith("__")):
         if folder not in told:
@@ -355,7 +358,7 @@ def check_numbers():
     source = (root / "src/diagnose/thresholds.h").read_text()
     number = {name: re.search(rf"{name} = (\d+);", source)[1] for name in ("kMostSimplifying", "kFewSimplifying", "kLongRun")}
     wanted = {
-        "configs/README.md": f"in at most {number['kMostSimplifying']} further runs (of more than {number['kLongRun']} s each: "
+        "configs/rose-toml.md": f"in at most {number['kMostSimplifying']} further runs (of more than {number['kLongRun']} s each: "
                              f"as many as finding it took, but {number['kFewSimplifying']} at least)",
         "configs/rose.toml": f"in at most {number['kMostSimplifying']} further runs",
     }
@@ -364,9 +367,75 @@ def check_numbers():
             fail(f"{path} does not say what src/diagnose/thresholds.h has: '{words}'")
 
 
+def check_tables():
+    """The tables of measured cases are those that the kept figures give."""
+    sys.path.insert(0, str(root / "test/planted"))
+    import explain
+    import measure
+    for kind, folder in (("planted", root / "test/planted"), ("bugs", root / "examples/bugs")):
+        rows, logs_only = measure.read_figures(folder), measure.read_logs_only(folder)
+        if len(rows) < 10:
+            fail(f"only {len(rows)} measured cases were found in {folder.relative_to(root)}")
+        readme = (folder / "README.md").read_text()
+        if measure.with_table(folder / "README.md", measure.table_of(kind, rows, logs_only)) != readme:
+            fail(f"{folder.relative_to(root)}/README.md: its table is not that of the figures; {folder.relative_to(root)}/run-all --only-table writes it")
+        if (folder / "results.json").read_text() != measure.results_of(rows, logs_only):
+            fail(f"{folder.relative_to(root)}/results.json is not that of the figures; {folder.relative_to(root)}/run-all --only-table writes it")
+        if explain.with_summary(folder) != readme:
+            fail(f"{folder.relative_to(root)}/README.md: the summary of explanations is not that of the figures")
+
+
+ERROR_CODES = {"usage": 2, "input": 2, "environment": 3, "inconclusive": 4, "cancelled": 4, "bug": 70}
+
+
+def check_errors():
+    """Each kind of error, and each part of rose that raises it, has its entry in the page on troubleshooting; each quoted message is rose's."""
+    page = (root / "configs/troubleshooting.md").read_text()
+    kinds = re.findall(r"^  (\w+),", re.search(r"enum class ErrorKind \{(.*?)\};", (root / "src/base/result.h").read_text(), flags=re.S)[1], flags=re.M)
+    if set(kinds) != set(ERROR_CODES):
+        fail(f"src/base/result.h has the kinds {kinds}, this test and configs/troubleshooting.md know {sorted(ERROR_CODES)}")
+    for kind in kinds:
+        if not re.search(rf"^## {kind}: .* \(exit {ERROR_CODES.get(kind)}\)$", page, flags=re.M):
+            fail(f"configs/troubleshooting.md has no section '## {kind}: ... (exit {ERROR_CODES.get(kind)})'")
+    listed = {row[1]: set(row[2].split(", ")) for row in re.finditer(r"^\| `(\w+)` \| ([a-z, ]+) \|", page, flags=re.M)}
+    sources = ""
+    for file in sorted((root / "src").rglob("*.cc")):
+        text = file.read_text()
+        sources += text
+        part = file.relative_to(root / "src").parts[0]
+        for kind in sorted(set(re.findall(r"ErrorKind::(\w+)", text)) - listed.get(part, set())):
+            fail(f"configs/troubleshooting.md: its last table does not have '{kind}' for '{part}' ({file.relative_to(root)})")
+    literals = re.sub(r'"\s*\n?\s*"', "", sources)  # literals that are divided over lines
+    for message in re.findall(r"^### `([^`]+)`", page, flags=re.M):
+        if message not in literals:
+            fail(f"configs/troubleshooting.md has an entry for the message '{message}', which is not in the source")
+
+
+def check_capabilities():
+    """What rose doctor tries is in the table of kernels and features."""
+    page = (root / "configs/limits.md").read_text()
+    names = [c["name"] for c in json.loads(subprocess.run([rose, "doctor", "--json"], capture_output=True, text=True).stdout)["capabilities"]]
+    if len(names) < 20:
+        fail(f"rose doctor names only {names}")
+    for name in names:
+        if f"`{name}`" not in page:
+            fail(f"configs/limits.md does not say what '{name}' of rose doctor is for")
+
+
+def check_glossary():
+    """Its terms are in order, and there are enough of them."""
+    terms = re.findall(r"^\| ([^|`]+) \|", (root / "configs/glossary.md").read_text(), flags=re.M)[1:]
+    if len(terms) < 40 or terms != sorted(terms, key=str.lower):
+        fail(f"configs/glossary.md: {len(terms)} terms, out of order: {[b for a, b in zip(terms, terms[1:]) if a.lower() > b.lower()]}")
+
+
 check_links()
+check_tables()
+check_errors()
+check_capabilities()
+check_glossary()
 check_numbers()
-check_rooms()
+check_folders()
 check_licences()
 check_commands()
 check_run()

@@ -171,7 +171,7 @@ TEST_CASE("readiness: log and command", "[deploy]") {
   config.nodes[0].ready = ready_log("stage [34]$");
   config::Ready command;
   command.command = {"sh", "-c", "test $ROSE_NODE = ${node} && test -e ${dir}/ready"};
-  command.timeout_ns = 10 * kSecond;
+  command.timeout_ns = 120 * kSecond;
   config.nodes[1].ready = command;
   auto deployment = make(config, dir);
   REQUIRE_OK(deployment->start());

@@ -51,13 +51,13 @@ inline config::Config make_config(std::vector<config::Command> commands,
 inline config::Ready ready_tcp(std::uint16_t port) {
   config::Ready ready;
   ready.tcp = port;
-  ready.timeout_ns = 10 * kSecond;
+  ready.timeout_ns = 120 * kSecond;
   return ready;
 }
 inline config::Ready ready_log(const std::string& pattern) {
   config::Ready ready;
   ready.log = pattern;
-  ready.timeout_ns = 10 * kSecond;
+  ready.timeout_ns = 120 * kSecond;
   return ready;
 }
 
@@ -83,7 +83,7 @@ inline bool gone(pid_t pid) {
 }
 
 inline CommandResult run(Deployment& deployment, const config::Command& command, const std::string& log = "command",
-                         std::int64_t timeout_ns = 10 * kSecond) {
+                         std::int64_t timeout_ns = 120 * kSecond) {
   auto running = deployment.spawn(command, log, timeout_ns);
   if (!running) FAIL(running.error().message);
   return (*running)->wait();

@@ -390,6 +390,39 @@ delay = "30ms"
   CHECK(both.p05 < kMostOfTwentieth);  // one of them taken twice would be 70 ms at least
 }
 
+TEST_CASE("what a link holds back when a partition begins does not cross it any more", "[links][netns]") {
+  for (const auto network : {config::Network::netns, config::Network::host}) {
+    if (network == config::Network::host && !kernel::probe("tcx").ok) continue;
+    Links rig(network, 7460);
+    rig.start(R"(
+[[fault]]
+id = "slow"
+kind = "network"
+node = "n1"
+peers = ["n2"]
+direction = "out"
+delay = "10m"
+[[fault]]
+id = "cut"
+kind = "partition"
+node = "n1"
+peers = ["n2"]
+when = [ { log = "^burst 2:", node = "n3" } ]
+)");
+    rig.wait_fired(0);
+    for (const int to : {1, 2})
+      REQUIRE(end_ping(start_at(
+                  rig, 0, kTraffic,
+                  {"send", rig.ip(to), std::to_string(rig.port(to)), std::to_string(to), "20", "100", "-"})) == kEcho);
+    rig.wait_fired(1);
+    // At the end it is let go, ahead of its time.
+    const auto outcomes = rig.finish();
+    CHECK(outcomes.at(0).injected == 20);
+    CHECK(outcomes.at(1).injected == 20);
+    CHECK_FALSE(rig.said("burst 1:", 1));
+  }
+}
+
 TEST_CASE("a bad link begins and ends by conditions, and everything is as ever afterwards", "[links][netns]") {
   Links rig;
   rig.config.nodes[2].command = {kVictim, "print",          "listening", "gate",   rig.path("go"), "print", "worse",

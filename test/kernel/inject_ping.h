@@ -76,7 +76,7 @@ class ThreeNodes : public Rig {
  protected:
   // The node that was added last.
   void is_ready_when(const std::string& said) {
-    config.nodes.back().ready = config::Ready{.tcp = {}, .log = said, .command = {}, .timeout_ns = 10 * kSecond};
+    config.nodes.back().ready = config::Ready{.tcp = {}, .log = said, .command = {}, .timeout_ns = 120 * kSecond};
   }
 
  private:

@@ -56,7 +56,7 @@ struct Stage : Rig {
     add(std::move(steps));
     add({"server", "7100", "print", "up", "sleep", "60000"});
     add({"gate", "go", "print", "leaving", "exit", "0"});
-    config.nodes[1].ready = config::Ready{.tcp = {}, .log = "up", .command = {}, .timeout_ns = 10 * kSecond};
+    config.nodes[1].ready = config::Ready{.tcp = {}, .log = "up", .command = {}, .timeout_ns = 120 * kSecond};
   }
   void reach(const Moment& moment, const std::string& fault) {
     reach_with(moment, fmt::format("[[fault]]\nid = \"it\"\nnode = \"n1\"\n{}\n{}\n", fault, moment.when));

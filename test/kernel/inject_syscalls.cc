@@ -242,7 +242,7 @@ TEST_CASE("sockets by peer and by local address") {
   rig.add({"server", "7100", "create", "up", "gate", "end"});
   rig.add({"gate", "../n1/up", "connect", "10.251.9.1", "7100", "send", "a", "recv", "1", "send", "b", "connect",
            "10.251.9.1", "7100", "send", "c", "print", "done"});
-  rig.config.nodes[0].ready = config::Ready{.tcp = 7100, .log = {}, .command = {}, .timeout_ns = 10 * kSecond};
+  rig.config.nodes[0].ready = config::Ready{.tcp = 7100, .log = {}, .command = {}, .timeout_ns = 120 * kSecond};
   const std::string schedule = R"(
 [[fault]]
 id = "send"

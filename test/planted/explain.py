@@ -174,30 +174,40 @@ def table(folder):
         right = {True: "right", False: "**not told**", None: DASH}[r.get("stack_right")]
         lines.append(f"| {r['case']} | {', '.join(r['faulty'])} | {r.get('rank') or DASH} | {into} | {right} | {r['verdict']} | "
                      f"{', '.join(str(runs[k]) for k in ('failing', 'sound', 'near')) if runs else DASH} | {r.get('seconds', 0):.0f} |")
-    if not rows:
-        return "", rows
-    lines.append("")
-    for most in (1, 3, 10):
-        lines.append(f"- first {most}: {sum(1 for r in rows if best(r) and best(r) <= most)} of {len(rows)}")
+    return "\n".join(lines) + "\n", rows
+
+
+def summary(rows):
+    """What readers ask of all cases together; each case's rank stands in the table of measure.py, the rest in results.json."""
+    lines = [f"- first {most}: {sum(1 for r in rows if best(r) and best(r) <= most)} of {len(rows)}" for most in (1, 3, 10)]
     judged = [r for r in rows if r.get("stack_right") is not None]
     if judged:
         lines.append(f"- the stack where the fault fired is right: {sum(1 for r in judged if r['stack_right'])} of {len(judged)}")
     dates = sorted({r["date"] for r in rows if "date" in r})
     if dates:
         lines.append(f"- measured {dates[0]}" + (f" to {dates[-1]}" if dates[-1] != dates[0] else ""))
-    return "\n".join(lines) + "\n", rows
+    return "\n".join(lines) + "\n"
+
+
+def with_summary(folder):
+    """The text of the folder's README with the summary of what was measured, or None where there is nothing to write."""
+    _, rows = table(folder)
+    old = (folder / "README.md").read_text()
+    if not rows or BEGIN not in old:
+        return None
+    return old[:old.index(BEGIN) + len(BEGIN)] + "\n" + summary(rows) + old[old.index(END):]
 
 
 def write_readme(folder):
-    text, rows = table(folder)
-    readme = folder / "README.md"
-    old = readme.read_text()
-    if not rows or BEGIN not in old:
+    text = with_summary(folder)
+    if text is None:
         return
-    new = old[:old.index(BEGIN) + len(BEGIN)] + "\n" + text + old[old.index(END):]
-    beside = readme.with_suffix(".md.new")
-    beside.write_text(new)
-    beside.rename(readme)
+    beside = (folder / "README.md").with_suffix(".md.new")
+    beside.write_text(text)
+    beside.rename(folder / "README.md")
+    # The ranks stand in the table of what was measured, too.
+    subprocess.run([HERE / "measure.py", "--folder", folder, "--kind", "bugs" if folder == BUGS else "planted", "--only-table"],
+                   check=True, stdout=subprocess.DEVNULL)
 
 
 def known_in(folder):
@@ -232,7 +242,7 @@ def main():
     for one in (HERE, BUGS):
         text, rows = table(one)
         if rows:
-            print(f"{one.name}\n\n{text}")
+            print(f"{one.name}\n\n{text}\n{summary(rows)}")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 
 For each case (a folder with a rose.toml): install, profile, trace with the incident until the bug shows, diagnose with
 default settings, replay what was found, run without faults, and search blindly with the same faults at random times.
-The figures go to the case's figures.json and, as a table, into the README.md of the folder that holds the cases.
+The figures go to the case's figures.json; those of all cases to results.json, and what readers ask as a table into the README.md of the folder.
 Only Python's standard library is needed.
 """
 import argparse
@@ -541,25 +541,14 @@ def level_cell(figures):
     return cell(figures.get("level") or None)
 
 
-def logs_cell(figures):
-    """What the same incident took when only its logs were left."""
-    logs = figures.get("from_logs")
-    if not logs:
-        return "–"
-    return f"{plural(logs['schedules'], 'schedule')}, {plural(finding_runs(logs), 'run')}" if logs["solved"] else state_cell(logs)
-
-
-def both_cell(figures):
-    both = figures.get("from_both")
-    if not both:
-        return "–"
-    return f"{plural(both['schedules'], 'schedule')}, {plural(finding_runs(both), 'run')}" if both["solved"] else state_cell(both)
-
-
 def words_cell(figures):
-    """What must happen; the rate and what was left out stand elsewhere."""
-    lines = [line.strip() for line in (figures.get("words") or "").splitlines() if line.strip()]
-    return cell(" ".join(line for line in lines if not line.startswith(("The bug then shows", "It shows ", "Made simpler"))))
+    """The faults of the schedule; the rate, remarks and doubts are in results.json."""
+    lines = []
+    for line in (figures.get("words") or "").splitlines():
+        if re.match(r"[A-Z]", line.strip()):  # faults begin with a verb in lower case or a number, remarks with a sentence
+            break
+        lines.append(line.strip())
+    return cell(" ".join(line for line in lines if line))
 
 
 def state_cell(figures):
@@ -574,21 +563,30 @@ def number_cell(value, form):
     return format(value, form) if value is not None else "–"
 
 
+def explained_cell(figures):
+    """At which rank `rose explain` names the function that is at fault, or the one that it was built into."""
+    explained = figures.get("explained")
+    if not explained:
+        return "–"
+    return number_cell(min((rank for rank in (explained.get("rank"), explained.get("rank_into")) if rank), default=None), "d")
+
+
+def first_cell(figures):
+    return number_cell(figures.get("first_reproduction_seconds"), ".0f")
+
+
+# What a reader asks; everything else is in results.json.
 PLANTED = [
     ("case", lambda f: f"[{f['case']}]({f['case']})"),
     ("what", lambda f: cell(f.get("what"))),
-    ("rank of its cause", lambda f: number_cell(f.get("rank"), "d")),
     ("level", level_cell),
-    ("schedules before confirmation", lambda f: number_cell(f.get("schedules"), "d")),
     ("runs", runs_cell),
-    ("of them to confirm", lambda f: number_cell(f.get("confirm_runs"), "d")),
-    ("then to simplify", lambda f: number_cell(f.get("simplify_runs"), "d")),
-    ("replay rate (95 %)", lambda f: rate_cell(f.get("replay"))),
-    ("seconds", lambda f: number_cell(f.get("seconds"), ".0f")),
+    ("seconds to first reproduction", first_cell),
+    ("rate (95 %)", lambda f: rate_cell(f.get("replay"))),
+    ("rank of the cause", lambda f: number_cell(f.get("rank"), "d")),
+    ("rank of the explanation", explained_cell),
     ("blind search", blind_cell),
     ("solved", state_cell),
-    ("from logs alone", logs_cell),
-    ("dump and logs together", both_cell),
 ]
 
 
@@ -596,41 +594,17 @@ def minutes_cell(figures):
     return number_cell(figures["seconds"] / 60 if figures.get("seconds") is not None else None, ".1f")
 
 
-def share_cell(figures):
-    return number_cell(figures.get("discarded_share"), ".0%")
-
-
-def control_cell(figures):
-    control = figures.get("control")
-    return f"{control['reproduced']} of {control['runs']}" if control else "–"
-
-
-def fixed_cell(figures):
-    fixed = figures.get("fixed")
-    return "–" if not fixed else "does not show" if fixed["ok"] else f"**{cell(fixed['reason'])}**"
-
-
 BUGS = [
     ("bug", lambda f: f"[{f['case']}]({f['case']})"),
     ("system", lambda f: cell(f.get("system"))),
-    ("language", lambda f: cell(f.get("language"))),
-    ("fault found", words_cell),
-    ("rank of its cause", lambda f: number_cell(f.get("rank"), "d")),
-    ("level", level_cell),
-    ("schedules", lambda f: number_cell(f.get("schedules"), "d")),
+    ("fault", words_cell),
     ("runs", runs_cell),
-    ("of them to confirm", lambda f: number_cell(f.get("confirm_runs"), "d")),
-    ("then to simplify", lambda f: number_cell(f.get("simplify_runs"), "d")),
-    ("replay rate (95 %)", lambda f: rate_cell(f.get("replay"))),
-    ("seconds a run", lambda f: number_cell(f.get("seconds_a_run"), ".1f")),
-    ("minutes", minutes_cell),
-    ("discarded by the profile", share_cell),
-    ("blind search", blind_cell),
-    ("without faults", control_cell),
-    ("fixed version", fixed_cell),
+    ("seconds to first reproduction", first_cell),
+    ("minutes in all", minutes_cell),
+    ("rate (95 %)", lambda f: rate_cell(f.get("replay"))),
+    ("rank of the cause", lambda f: number_cell(f.get("rank"), "d")),
+    ("rank of the explanation", explained_cell),
     ("solved", state_cell),
-    ("from logs alone", logs_cell),
-    ("dump and logs together", both_cell),
 ]
 
 
@@ -711,7 +685,7 @@ def read_figures(folder):
     rows = []
     for file in sorted(folder.glob("*/figures.json")):
         rows.append(json.loads(file.read_text()))
-        for kept in ("from_logs", "from_both"):
+        for kept in ("from_logs", "from_both", "explained"):
             other = file.with_name(f"{kept}.json")
             if other.exists():
                 rows[-1][kept] = json.loads(other.read_text())
@@ -724,33 +698,27 @@ def read_figures(folder):
 
 def read_logs_only(folder):
     """Cases whose cause is in no dump that can be had in a lab: one kernel has one clock, and nobody sets that."""
-    return [json.loads(file.read_text()) for file in sorted(folder.glob("*/from_logs.json")) if not file.with_name("figures.json").exists()]
+    rows = []
+    for file in sorted(folder.glob("*/from_logs.json")):
+        if file.with_name("figures.json").exists():
+            continue
+        rows.append(json.loads(file.read_text()))
+        if (explained := file.with_name("explained.json")).exists():
+            rows[-1]["explained"] = json.loads(explained.read_text())
+    return rows
 
 
-def noise_table(rows):
+def noise_summary(rows):
     """What the same incidents took in the midst of production's noise."""
     rows = [row for row in rows if row.get("with_noise")]
-    if not rows:
-        return []
-    strengths = sorted({strength for row in rows for strength in row["with_noise"]})
-
-    def one(figures):
-        if figures is None:
-            return "–"
-        return f"{plural(figures['schedules'], 'schedule')}, {plural(finding_runs(figures), 'run')}" if figures["solved"] else state_cell(figures)
-
-    lines = ["", "In the midst of noise (`--noise N`, see noise.py): schedules before the bug first showed, and runs to find and confirm.", "",
-             "| case | clean | " + " | ".join(f"noise {strength}" for strength in strengths) + " |", "|" + "---|" * (2 + len(strengths))]
-    for row in rows:
-        lines.append(f"| {row['case']} | {one(row)} | " + " | ".join(one(row["with_noise"].get(strength)) for strength in strengths) + " |")
-    lines.append("")
-    for strength in strengths:
+    lines = []
+    for strength in sorted({strength for row in rows for strength in row["with_noise"]}):
         both = [(row, row["with_noise"][strength]) for row in rows if row["solved"] and strength in row["with_noise"]]
         if not both:
             continue
         ratios = [finding_runs(noisy) / max(1, finding_runs(row)) for row, noisy in both if noisy["solved"]]
-        lines.append(f"- noise {strength}: {len(ratios)} of {len(both)} that are solved clean" +
-                     (f", in a median of {statistics.median(ratios):.2f} times the clean runs" if ratios else ""))
+        lines.append(f"- in noise {strength} (`--noise {strength}`, see noise.py): {len(ratios)} of {len(both)} that are solved without noise" +
+                     (f", in a median of {statistics.median(ratios):.2f} times the runs" if ratios else ""))
     return lines
 
 
@@ -772,36 +740,54 @@ def rows_of(columns, rows):
 def logs_only_table(columns, rows):
     if not rows:
         return []
-    of_dumps = {share_cell, blind_cell, control_cell, logs_cell, both_cell}
-    return ["", "From logs alone, as no dump tells of their cause:", "", *rows_of([column for column in columns if column[1] not in of_dumps], rows),
-            "", when_and_where(rows)]
+    return ["", "From logs alone, because no dump can show their cause:", "", *rows_of(columns, rows), "", when_and_where(rows)]
 
 
 def table_of(kind, rows, logs_only=()):
     columns, summary = KINDS[kind]
-    seldom = {logs_cell: "from_logs", both_cell: "from_both"}
+    seldom = {first_cell: "first_reproduction_seconds"}
     shown = [column for column in columns if column[1] not in seldom or any(row.get(seldom[column[1]]) for row in rows)]
-    lines = rows_of(shown, rows) + ["", when_and_where(rows) if rows else "Not measured yet."] + logs_only_table(columns, logs_only)
-    return "\n".join(lines + [""] + summary(rows) + logs_summary(rows, list(logs_only)) + both_summary(rows) + noise_table(rows))
+    lines = rows_of(shown, rows) + ["", when_and_where(rows) if rows else "Not measured yet."] + logs_only_table(shown, logs_only)
+    return "\n".join(lines + [""] + summary(rows) + logs_summary(rows, list(logs_only)) + both_summary(rows) + noise_summary(rows))
 
 
-def refresh_table(folder, table):
-    readme = folder / "README.md"
-    text = readme.read_text() if readme.exists() else ""
-    if BEGIN not in text or END not in text:
-        say(f"measure: {readme} has no place for the table (a line '{BEGIN}' and a line '{END}')")
+def results_of(rows, logs_only=()):
+    """Everything that is known of each case, for machines: results.json beside the table, a case a line."""
+    def lines(cases):
+        return ",\n".join(json.dumps(case, ensure_ascii=False, sort_keys=True, separators=(",", ":")) for case in cases)
+
+    return f'{{"cases":[\n{lines(rows)}\n],"from_logs_only":[\n{lines(logs_only)}\n]}}\n'
+
+
+def replace(file, text):
+    """A new file, then a rename; nothing when it holds that text."""
+    if file.exists() and file.read_text() == text:
         return
-    head, rest = text.split(BEGIN, 1)
-    foot = rest.split(END, 1)[1]
-    new = f"{head}{BEGIN}\n{table}\n{END}{foot}"
-    if new == text:
-        return
-    temporary = readme.with_name(f".README.{os.getpid()}")
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        temporary.write_text(new)
-        temporary.replace(readme)
+        temporary.write_text(text)
+        temporary.replace(file)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def with_table(readme, table):
+    """The text of the README with this table, or None where it has no place for one."""
+    text = readme.read_text() if readme.exists() else ""
+    if BEGIN not in text or END not in text:
+        return None
+    head, rest = text.split(BEGIN, 1)
+    return f"{head}{BEGIN}\n{table}\n{END}{rest.split(END, 1)[1]}"
+
+
+def refresh_table(folder, table, rows, logs_only):
+    readme = folder / "README.md"
+    text = with_table(readme, table)
+    if text is None:
+        say(f"measure: {readme} has no place for the table (a line '{BEGIN}' and a line '{END}')")
+        return
+    replace(readme, text)
+    replace(folder / "results.json", results_of(rows, logs_only))
 
 
 # --- the command
@@ -912,8 +898,9 @@ def main(arguments):
     options = options_of(arguments)
     folder = options.folder.resolve()
     if options.only_table:
-        table = table_of(options.kind, read_figures(folder), read_logs_only(folder))
-        refresh_table(folder, table)
+        rows, logs_only = read_figures(folder), read_logs_only(folder)
+        table = table_of(options.kind, rows, logs_only)
+        refresh_table(folder, table, rows, logs_only)
         print(table)
         return 0
     if os.geteuid() != 0:
@@ -938,9 +925,10 @@ def main(arguments):
     except KeyboardInterrupt:
         say("measure: interrupted")
         status = 130
-    table = table_of(options.kind, read_figures(folder), read_logs_only(folder)) if options.figures else table_of(options.kind, measured)
+    rows, logs_only = (read_figures(folder), read_logs_only(folder)) if options.figures else (measured, [])
+    table = table_of(options.kind, rows, logs_only)
     if options.figures and measured:
-        refresh_table(folder, table)
+        refresh_table(folder, table, rows, logs_only)
     print(table)
     if status:
         return status

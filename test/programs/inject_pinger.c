@@ -1,7 +1,8 @@
-/* Pings an echo server: `inject_pinger tcp|udp HOST PORT TIMEOUT_MS [SOURCE]`. Exit 0 when the byte came back, 1 when it did not
- * in time, 3 when the other side answered that it will not: refused or reset. `send` sends one datagram and exits 0 when the
- * kernel took it. `stream` sends a byte again and again over one connection: 3 once that is reset, 0 when it lasted all the
- * time. HOST and SOURCE may be IPv6 addresses. */
+/* Pings an echo server: `inject_pinger tcp|udp HOST PORT TIMEOUT_MS [SOURCE]`. Exit 0 when the byte came back, 1 when
+ * it did not in time, 3 when the other side answered that it will not: refused or reset. `send` sends one datagram and
+ * exits 0 when the kernel took it. `stream` sends a byte again and again over one connection: 3 once that is reset, 0
+ * when it lasted all the time; with a descriptor after SOURCE ("-": any), it writes a byte there once the first one has
+ * come back. `flood` sends datagrams as fast as it can. HOST and SOURCE may be IPv6 addresses. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -43,13 +44,16 @@ static long now_ms(void) {
 
 int main(int argc, char** argv) {
   if (argc < 4) return 2;
-  int stream = strcmp(argv[1], "stream") == 0, tcp = stream || strcmp(argv[1], "tcp") == 0, only_send = strcmp(argv[1], "send") == 0;
-  int limit = argc > 4 ? atoi(argv[4]) : 1000, err = 0;
+  int stream = strcmp(argv[1], "stream") == 0, tcp = stream || strcmp(argv[1], "tcp") == 0,
+      only_send = strcmp(argv[1], "send") == 0;
+  int limit = argc > 4 ? atoi(argv[4]) : 1000, err = 0, told = argc > 6 ? atoi(argv[6]) : -1,
+      flood = strcmp(argv[1], "flood") == 0;
   socklen_t size = sizeof err;
   struct sockaddr_in6 to, from;
   socklen_t to_size = address(argv[2], atoi(argv[3]), &to);
   int fd = socket(to.sin6_family, (tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_NONBLOCK, 0);
-  if (argc > 5 && bind(fd, (struct sockaddr*)&from, address(argv[5], 0, &from)) != 0) return 2;
+  if (argc > 5 && strcmp(argv[5], "-") != 0 && bind(fd, (struct sockaddr*)&from, address(argv[5], 0, &from)) != 0)
+    return 2;
   if (connect(fd, (struct sockaddr*)&to, to_size) != 0 && errno != EINPROGRESS) return refusal(errno);
   if (tcp) {
     if (!ready(fd, POLLOUT, limit)) return 1;
@@ -57,12 +61,18 @@ int main(int argc, char** argv) {
   }
   for (long end = now_ms() + limit;;) {
     char byte = 'x';
+    while (flood && now_ms() < end) (void)!send(fd, &byte, 1, MSG_NOSIGNAL);
+    if (flood) return 0;
     if (send(fd, &byte, 1, MSG_NOSIGNAL) != 1) return refusal(errno);
     if (only_send) return 0;
     if (!ready(fd, POLLIN, limit)) return 1;
     ssize_t got = recv(fd, &byte, 1, 0);
     if (got == 0) return 1;
     if (got < 0) return refusal(errno);
+    if (told >= 0 && write(told, &byte, 1) == 1) {
+      close(told);
+      told = -1;
+    }
     if (!stream || now_ms() > end) return 0;
     usleep(10000);
   }

@@ -36,9 +36,9 @@ class World {
         counts_[i] += calls;
         entries += calls;
       }
-      for (const auto i : rates.let_go(now(), counts_)) {
+      for (const auto i : rates.to_detach(now(), counts_)) {
         CHECK_FALSE(rates.is_attached(i));
-        ++let_go;
+        ++detached;
       }
       for (const auto i : rates.due(now(), 64)) rates.attached(i, now(), counts_);
     }
@@ -52,7 +52,7 @@ class World {
   [[nodiscard]] const std::vector<std::uint64_t>& counts() const { return counts_; }
 
   FunctionRates rates;
-  std::uint64_t entries = 0, let_go = 0;
+  std::uint64_t entries = 0, detached = 0;
 
  private:
   double at_ = 0;
@@ -66,7 +66,7 @@ class World {
 TEST_CASE("rare functions are never let go of, and their count is exact") {
   World world(3, {}, [](std::size_t i, double) { return i == 0 ? 0 : i == 1 ? 1.0 : 3.0; });
   world.run(60);
-  CHECK(world.let_go == 0);
+  CHECK(world.detached == 0);
   for (std::size_t i = 0; i < 3; ++i) {
     const auto estimate = world.rates.estimate(i, 0, world.now(), world.counts(), 2);
     CHECK(estimate.watched);
@@ -78,7 +78,7 @@ TEST_CASE("a hot function is let go of at once, sampled seldom, and known to be 
   World world(1, {}, [](std::size_t, double) { return 50'000.0; });
   world.run(60);
   CHECK(world.entries < 20'000);  // of 3,000,000
-  CHECK(world.let_go > 3);        // it was looked at again
+  CHECK(world.detached > 3);        // it was looked at again
   CHECK(world.estimated(0) == Approx(50'000).epsilon(0.2));
 }
 
@@ -138,7 +138,7 @@ TEST_CASE("where it is dear to attach a function again, that too stays within th
   // Hot for good, but for the last one, which is quiet after a minute.
   World world(60, limits, [](std::size_t i, double t) { return i < 59 || t < 60 ? 1000.0 : 0.0; });
   world.run(600);
-  const std::uint64_t again = world.let_go - 60;
+  const std::uint64_t again = world.detached - 60;
   CHECK(again > 100);
   CHECK(again <= 200 + 2);  // 1 % of ten minutes, and what the burst holds
   CHECK(world.rates.is_attached(59));
@@ -146,7 +146,7 @@ TEST_CASE("where it is dear to attach a function again, that too stays within th
   limits.attach_seconds = 0;
   World cheap(60, limits, [](std::size_t, double) { return 1000.0; });
   cheap.run(600);
-  CHECK(cheap.let_go - 60 > 3 * again);
+  CHECK(cheap.detached - 60 > 3 * again);
 }
 
 TEST_CASE("without a rate that counts as hot only the share decides") {
@@ -167,9 +167,9 @@ TEST_CASE("over a window: what was quiet for long is let go of as soon as it is 
   limits.window_seconds = 10;
   World world(1, limits, [](std::size_t, double at) { return at < 600 ? 0.1 : 300; });
   world.run(600);
-  CHECK(world.let_go == 0);
+  CHECK(world.detached == 0);
   world.run(15);
-  CHECK(world.let_go > 0);
+  CHECK(world.detached > 0);
 }
 
 TEST_CASE("a function hardly seen because another node is busy with it is not called rare for that") {
@@ -179,7 +179,7 @@ TEST_CASE("a function hardly seen because another node is busy with it is not ca
   rates.attached(0, now, counts);
   counts[0] = 1000;
   now += 10'000'000;
-  REQUIRE(rates.let_go(now, counts).size() == 1);
+  REQUIRE(rates.to_detach(now, counts).size() == 1);
   const auto other = rates.estimate(0, 1, now + 5'000'000'000, counts, 2);
   CHECK_FALSE(other.enough);
   CHECK_FALSE(other.watched);
@@ -200,10 +200,10 @@ TEST_CASE(
   CHECK_FALSE(estimate.watched);
   CHECK(rates.estimate(0, 0, at(1), counts, 2).known);
   // Each time it fails again.
-  (void)rates.let_go(at(0.2), counts);
+  (void)rates.to_detach(at(0.2), counts);
   std::vector<double> tries;
   for (double now = 0.2; now < 100; now += 0.01) {
-    (void)rates.let_go(at(now), counts);
+    (void)rates.to_detach(at(now), counts);
     const auto due = rates.due(at(now), 64);
     if (due.empty()) continue;
     REQUIRE(due == std::vector<std::uint32_t>{1});
@@ -239,5 +239,5 @@ TEST_CASE("a moment in which much happens once drives out nothing that is rare")
     CAPTURE(i);
     REQUIRE(world.rates.is_attached(i));
   }
-  CHECK(world.let_go <= 2);
+  CHECK(world.detached <= 2);
 }

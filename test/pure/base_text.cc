@@ -113,7 +113,7 @@ TEST_CASE("regular expressions: what is accepted, and why the rest is not") {
       {"*a", "a '*', '+', '?' or '{' repeats nothing"},
       {"a{2,1}", "bad numbers in '{}'"},
       {"a\\\\", ""},
-      {"a\\", "a '\\' at its end"},
+      {"a\\", "it ends with a '\\'"},
       {"(a)\\1", "a bad '\\' escape, or a back reference, which is not supported: '\\1'"},
       {"a(?=b)", "'(?=' is not supported"},
       {std::string(1001, 'a'), "it has 1001 characters, up to 1000 are accepted"},
@@ -132,12 +132,11 @@ TEST_CASE("regular expressions: what is accepted, and why the rest is not") {
 }
 
 TEST_CASE("messages carry no control characters of others to the terminal") {
-  log::warning(
-      "the tracer says: \x1b[2J\xc2\x9b"
+  log::warning("the tracer reports: \x1b[2J\xc2\x9b"
       "31mgone\nand more\r");
   const auto said = log::recent();
   REQUIRE_FALSE(said.empty());
-  CHECK(said.back() == "rose: warning: the tracer says: \\x1b[2J\\xc2\\x9b31mgone\nand more\\x0d");
+  CHECK(said.back() == "rose: warning: the tracer reports: \\x1b[2J\\xc2\\x9b31mgone\nand more\\x0d");
 }
 
 TEST_CASE("durations") {

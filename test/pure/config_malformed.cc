@@ -48,14 +48,14 @@ name = "b"
 )",
      "2:1: not valid TOML: error while parsing table header: cannot redefine existing table "
      "'deployment'",
-     "what there may be several of has two brackets, each time: [[node]], [[fault]]"},
+     "tables that may occur several times need double brackets each time: [[node]], [[fault]]"},
     {R"([node]
 name = "a"
 [node]
 name = "b"
 )",
      "3:1: not valid TOML: error while parsing table header: cannot redefine existing table 'node'",
-     "what there may be several of has two brackets, each time: [[node]], [[fault]]"},
+     "tables that may occur several times need double brackets each time: [[node]], [[fault]]"},
     {"name = \"a\x01\"\n",
      "1:10: not valid TOML: error while parsing string: unescaped control characters other than "
      "TAB (U+0009) are explicitly prohibited",
@@ -106,7 +106,7 @@ command = ["./kv"]
      "1:1: node: a table was found, a list of tables ([[node]]) is needed",
      ""},
     {"node = []\n",
-     "1:8: node: the list is empty, one node or more is needed",
+     "1:8: node: the list is empty, at least one node is needed",
      ""},
     {"node = [ 1 ]\n",
      "1:10: node: '1' is an integer, a list of tables ([[node]]) is needed",
@@ -148,7 +148,7 @@ netwrk = "host"
     {kNode + R"([deployment]
 compose = "nowhere/compose.yaml"
 )",
-     "5:11: deployment.compose: there is no file /srv/kv/nowhere/compose.yaml",
+     "5:11: deployment.compose:  does not exist/srv/kv/nowhere/compose.yaml",
      "relative paths start at the folder of the configuration file"},
     {kNode + R"([deployment]
 subnet = "10.77.0"
@@ -238,7 +238,7 @@ command = ["./kv"]
 name = "client"
 command = ["./kv"]
 )",
-     "2:8: node.name: 'client' is the name of rose's own namespace, another one is needed",
+     "2:8: node.name: 'client' is reserved for rose's own namespace, another name is needed",
      ""},
     {R"([[node]]
 name = "."
@@ -267,8 +267,7 @@ command = ["x"]
 name = "a_b"
 command = ["x"]
 )",
-     "5:8: node.name: 'a_b' and 'a-b' (line 1) give one variable, ROSE_IP_a_b; names must differ "
-     "in more than '-' and '_'",
+     "5:8: node.name: 'a_b' and 'a-b' (line 1) give the same variable, ROSE_IP_a_b; names must differ in more than '-' and '_'",
      ""},
     {R"([[node]]
 name = "n1"
@@ -324,11 +323,11 @@ command = ["./kv"]
      "5:19: workload.command: '${ip_n9}' names no node, accepted are ${ip_n1}",
      "a '-' or '.' in a node's name becomes '_'"},
     {kNode + "[workload]\ncommand = \"?\"\n",
-     "5:11: workload.command: the question mark that 'rose init' left is still there, a command is needed",
-     "the comment above it says what is asked, and shows an example"},
+     "5:11: workload.command: the question mark that 'rose init' wrote is still there, a command is needed",
+     "the comment above it explains what is needed, with an example"},
     {"[[node]]\nname = \"n1\"\ncommand = \"?\"\n",
-     "3:11: node.command: the question mark that 'rose init' left is still there, a command is needed",
-     "the comment above it says what is asked, and shows an example"},
+     "3:11: node.command: the question mark that 'rose init' wrote is still there, a command is needed",
+     "the comment above it explains what is needed, with an example"},
     {R"([[node]]
 name = "n1"
 command = ["./kv", "a\u0000b"]
@@ -342,34 +341,34 @@ command = ["./kv", "a\u0000b"]
      "3:9: node.image: 'a b' is not the name of an image such as \"docker.io/library/redis:7\" or \"localhost/kv:1\"",
      ""},
     {kNode + "volumes = [\"/a:/b\"]\n",
-     "4:11: node.volumes: 'volumes' belongs to nodes with an 'image'",
+     "4:11: node.volumes: 'volumes' is for nodes with an 'image'",
      ""},
     {kNode + "record_libc = [\"time\", \"tme\"]\n",
-     "4:24: node.record_libc[1]: 'tme' is no source that can be recorded",
+     "4:24: node.record_libc[1]: 'tme' is not a source that can be recorded",
      "known are time, random, pid, hostname, ready"},
     {kNode + "record = false\nrecord_libc = [\"time\"]\n",
-     "5:15: node.record_libc: 'record' is false: what is recorded of the C library is a recording, too",
+     "5:15: node.record_libc: 'record' is false, but 'record_libc' makes a recording as well",
      ""},
     {"[[node]]\nname = \"n1\"\nimage = \"a\"\nrecord_libc = [\"time\"]\n",
-     "4:15: node.record_libc: 'record_libc' is for programs of this machine: a container may have another C library",
+     "4:15: node.record_libc: 'record_libc' is only for programs of this machine: a container may have another C library",
      ""},
     {kNode + "options = [\"--privileged\"]\n",
-     "4:11: node.options: 'options' belongs to nodes with an 'image'",
+     "4:11: node.options: 'options' is for nodes with an 'image'",
      ""},
     {"[[node]]\nname = \"n1\"\nimage = \"a\"\noptions = [\"NET_ADMIN\"]\n",
-     "4:12: node.options[0]: 'NET_ADMIN' is no option of the engine's 'create'",
+     "4:12: node.options[0]: 'NET_ADMIN' is not an option of the engine's 'create'",
      "each word by itself, such as [\"--cap-add\", \"NET_ADMIN\"]"},
     {"[[node]]\nname = \"n1\"\nimage = \"a\"\noptions = [\"--init\", \"--network=host\"]\n",
-     "4:22: node.options[1]: '--network=host' is said by rose itself",
-     "nodes have names, networks, logs and restarts as the other keys say"},
+     "4:22: node.options[1]: '--network=host' is set by rose itself",
+     "other keys set the names, networks, logs and restarts of nodes"},
     {"[[node]]\nname = \"n1\"\nimage = \"a\"\naliases = [\"a b\"]\n",
-     "4:11: node.aliases: 'a b' is not a host's name such as \"db.example.org\"",
+     "4:11: node.aliases: 'a b' is not a host name such as \"db.example.org\"",
      ""},
     {"[[node]]\nname = \"n1\"\nimage = \"a\"\nvolumes = [\"/a\"]\n",
-     "4:12: node.volumes[0]: '/a' is no volume: SOURCE:TARGET or SOURCE:TARGET:OPTIONS is needed",
+     "4:12: node.volumes[0]: '/a' is not a volume: SOURCE:TARGET or SOURCE:TARGET:OPTIONS is needed",
      "such as \"${dir}:/data\", \"./redis.conf:/etc/redis.conf:ro\" or \"cache:/var/cache\""},
     {"[[node]]\nname = \"n1\"\nimage = \"a\"\nvolumes = [\"${dir}/../x:/data\"]\n",
-     "4:12: node.volumes[0]: '${dir}/../x:/data' leads out of the folder that it begins with",
+     "4:12: node.volumes[0]: '${dir}/../x:/data' leaves the folder that it begins with",
      "such as \"${dir}:/data\", \"./redis.conf:/etc/redis.conf:ro\" or \"cache:/var/cache\""},
     {"[[node]]\nname = \"n1\"\nimage = \"a\"\nvolumes = [\"/x:/data:shared\"]\n",
      "4:12: node.volumes[0]: '/x:/data:shared' has the option 'shared', accepted are ro, rw, z, Z and nocopy",
@@ -401,8 +400,7 @@ name = "n1"
 attach = { unit = "kv" }
 restart = {}
 )",
-     "4:11: node.restart: 'restart' belongs to nodes with a 'command', rose does not start "
-     "attached ones",
+     "4:11: node.restart: 'restart' is for nodes with a 'command', rose does not start attached nodes",
      ""},
     {kNode + "ip = \"10.78.0.1\"\n",
      "4:6: node.ip: '10.78.0.1' is not in the subnet 10.77.0.0/24, 10.77.0.1 to 10.77.0.253 are "
@@ -457,8 +455,7 @@ command = ["./kv"]
      "4:14: node.env.KV: '5' was found, a string is needed",
      "values of variables are strings: write them in quotes"},
     {kNode + "env = { \"K=V\" = \"x\" }\n",
-     "4:9: node.env: 'K=V' is not a variable's name: letters, digits and '_' are accepted, the "
-     "first not a digit",
+     "4:9: node.env: 'K=V' is not the name of a variable: letters, digits and '_' are accepted, the first not a digit",
      ""},
     {kNode + "env = { PEERS = \"${ipz}\" }\n",
      "4:17: node.env.PEERS: '${ipz}' is an unknown placeholder, accepted are ${node}, ${ip}, "
@@ -475,7 +472,7 @@ command = ["./kv"]
      "needed",
      ""},
     {kNode + "ready = { timeout = \"5s\" }\n",
-     "4:9: node.ready: one of 'tcp', 'log', 'command' is missing",
+     "4:9: node.ready: needs one of 'tcp', 'log', 'command'",
      ""},
     {kNode + "ready = { log = \"(up\" }\n",
      "4:17: node.ready.log: '(up' is not a regular expression (RE2): a '(' is not closed or "
@@ -531,7 +528,7 @@ command = ["./kv"]
      "4:14: node.functions: '' is empty, some text is needed",
      ""},
     {kNode + "exceptions = true\n",
-     "4:14: node.exceptions: 'exceptions' tells of those that leave the methods that `functions` or `sources` name: name some, as in functions = [\"org.x.*\"]",
+     "4:14: node.exceptions: 'exceptions' applies to the methods in `functions` or `sources`: name some, as in functions = [\"org.x.*\"]",
      ""},
     {kNode + "function = [\"Raft::*\"]\n",
      "4:1: node: unknown key 'function'",
@@ -615,7 +612,7 @@ noise = ["opneat:ENOENT"]
     {kNode + R"([trace]
 noise = ["-open:ENOENT"]
 )",
-     "5:9: trace.noise: '-open:ENOENT' takes out what is not in the list",
+     "5:9: trace.noise: '-open:ENOENT' removes an entry that is not in the list",
      "see rose trace --noise list"},
     {kNode + R"([trace]
 pause = 2000-01-01
@@ -651,7 +648,7 @@ levels = [1, 4]
     {kNode + R"([diagnose]
 levels = [1, 1]
 )",
-     "5:14: diagnose.levels: '1' is there twice",
+     "5:14: diagnose.levels: '1' occurs twice",
      ""},
     {kNode + R"([diagnose]
 jobs = 65
@@ -702,7 +699,7 @@ syscall = "ptrace"
      "6:8: log.time: '%Q' has '%Q', accepted are %Y %y %m %d %e %b %B %a %A %H %I %M %S %f %L %p %z %Z %s %T and %%",
      "such as \"%d.%m.%Y %H:%M:%S\""},
     {kNode + "[[log]]\ntime = \"%H:%M\"\n",
-     "5:8: log.time: 'time' says how the group 'time' of a 'pattern' is read, and there is no 'pattern'",
+     "5:8: log.time: 'time' describes the group 'time' of a 'pattern', but there is no 'pattern'",
      ""},
     {kNode + "[[log]]\nzone = \"Middle-earth\"\n",
      "5:8: log.zone: 'Middle-earth' is not a time zone such as \"+02:00\" or \"UTC\"",

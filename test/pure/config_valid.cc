@@ -176,7 +176,8 @@ TEST_CASE("a missing or unreadable file is said") {
   REQUIRE_FALSE(missing.has_value());
   CHECK(missing.error().message == "cannot open /nonexistent/rose.toml: No such file or directory");
   CHECK(missing.error().kind == ErrorKind::input);
-  CHECK(missing.error().hint == "name the test deployment's file with -c; 'rose init' writes one out of what runs");
+  CHECK(missing.error().hint ==
+        "name the configuration of the test deployment with -c; 'rose init' writes one for a running system");
   CHECK_FALSE(config::read_config("/").has_value());
 }
 

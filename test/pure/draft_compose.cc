@@ -60,7 +60,7 @@ TEST_CASE("bad YAML is refused with its place") {
     const char* says;
   };
   for (const Row& row : std::vector<Row>{
-           {"a: 1\na: 2\n", "f:2:1: the key 'a' is there twice"},
+           {"a: 1\na: 2\n", "f:2:1: the key 'a' occurs twice"},
            {"a: [1\n", "not valid YAML"},
            {"a: *b\n", "f:1:"},
            {"? [a]\n: b\n", "a key that is a list or a map"},
@@ -171,7 +171,7 @@ services:
   CHECK(has(draft.text, "compose  = \"compose.yaml\""));
   CHECK(has(draft.text, "# --- cache: Redis"));
   CHECK(has(draft.text, "it is ready when its health check passes"));
-  CHECK(has(draft.text, "app-1: a service, from line 4: built as the file says"));
+  CHECK(has(draft.text, "app-1: a service, from line 4: built as the file defines"));
   CHECK(has(draft.text, "ready   = { tcp = 8080, timeout = \"120s\" }"));
   CHECK(has(draft.text, "it ends by itself, and others wait for that"));
   CHECK(has(draft.text, "LOOK: /srv/postgres is of this machine"));
@@ -186,10 +186,10 @@ TEST_CASE("what is no Compose file is refused with its place") {
     const char* says;
   };
   for (const Row& row : std::vector<Row>{{"[]", "c.yaml:1: a Compose file is a map with 'services'"},
-                                         {"version: 3\n", "there are no 'services'"},
-                                         {"services: []", "there are no 'services'"},
+                                         {"version: 3\n", "'services' is missing"},
+                                         {"services: []", "'services' is missing"},
                                          {"services:\n  'a b': {}\n", "c.yaml:2: service 'a b'"},
-                                         {"services:\n  a: 1\n", "c.yaml:2: service 'a' is no map"}}) {
+                                         {"services:\n  a: 1\n", "c.yaml:2: service 'a' is not a map"}}) {
     INFO(row.text);
     const auto file = parse_compose(row.text, "c.yaml", variables);
     REQUIRE_FALSE(file);

@@ -30,9 +30,9 @@ TEST_CASE("a step is told with its size and its time on the clock as it is since
   steps.look(5 * kSecond, read);
   CHECK(steps.sentences("h1", offset) ==
         std::vector<std::string>{"h1: the clock was set forward by 1h at 2025-11-21 21:00:01.000000000 UTC; earlier "
-                                 "times are told as if it had been right before",
+                                 "times are corrected as if it had been right before",
                                  "h1: the clock was set back by 2s at 2025-11-21 21:00:03.000000000 UTC; earlier times "
-                                 "are told as if it had been right before"});
+                                 "are corrected as if it had been right before"});
 }
 
 TEST_CASE("who is interrupted between two clocks makes no step") {

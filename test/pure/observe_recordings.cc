@@ -109,7 +109,7 @@ TEST_CASE("of a folder the newest recordings are opened, within their size, and 
   CHECK(open.all[1].node == "n2");
   CHECK(open.all[4].name == "n.3.rr");
   CHECK(has_word(open.words, "2 older recordings of n1"));
-  CHECK(has_word(open.words, "n.9.rr: it is too short to be a recording"));
+  CHECK(has_word(open.words, "n.9.rr: it is too short for a recording"));
   CHECK(has_word(open.words, "n.10.rr cannot be opened"));
   CHECK(open.words.size() == 3);
 

@@ -331,7 +331,7 @@ ReplayReport replay_story() {
   other.reason = "fault 'crash-n2' did not fire: " + other.faults[1].why_not;
   report.tally = {2, 0, 1};
   report.verdict = Verdict::reproduced;
-  report.reason = "the rate 1.00 is at or above the wanted 0.80";
+  report.reason = "the rate 1.00 is at or above the target 0.80";
   return report;
 }
 
@@ -478,7 +478,7 @@ TEST_CASE("results for machines and terminals", "[results]") {
   CHECK(report.passed());
   CHECK(replay_junit(report).find("tests=\"4\" failures=\"0\" errors=\"0\" skipped=\"1\"") != std::string::npos);
   report.expect_fixed = true;
-  report.reason = "the bug still shows: in 2 of 2 conclusive runs";
+  report.reason = "the bug still occurs: in 2 of 2 conclusive runs";
   CHECK_FALSE(report.passed());
   CHECK(replay_junit(report).find("tests=\"4\" failures=\"3\" errors=\"0\" skipped=\"1\"") != std::string::npos);
   report.verdict = Verdict::inconclusive;
@@ -495,10 +495,10 @@ TEST_CASE("several replays are told together", "[results]") {
     report.reason = reason;
     suite.entries.push_back({name, std::move(report), std::nullopt});
   };
-  entry("split/first", Verdict::reproduced, {3, 0, 0}, "the rate 1.00 is at or above the wanted 0.80");
+  entry("split/first", Verdict::reproduced, {3, 0, 0}, "the rate 1.00 is at or above the target 0.80");
   CHECK(suite.exit_code() == 0);
   CHECK(suite.verdict() == Verdict::reproduced);
-  entry("seldom", Verdict::not_reproduced, {2, 1, 0}, "the rate 0.67 is below the wanted 0.80");
+  entry("seldom", Verdict::not_reproduced, {2, 1, 0}, "the rate 0.67 is below the target 0.80");
   CHECK(suite.exit_code() == 1);
   suite.entries[1].report.quarantine = 0.5;
   CHECK(suite.exit_code() == 0);
@@ -506,7 +506,7 @@ TEST_CASE("several replays are told together", "[results]") {
   entry("who # knows\n1..9", Verdict::inconclusive, {0, 0, 3}, "3 of 3 runs were inconclusive: <no> \x1b[31m answer");
   CHECK(suite.exit_code() == 4);
   CHECK(suite.verdict() == Verdict::inconclusive);
-  entry("missed", Verdict::not_reproduced, {0, 3, 0}, "the rate 0.00 is below the wanted 0.80");
+  entry("missed", Verdict::not_reproduced, {0, 3, 0}, "the rate 0.00 is below the target 0.80");
   CHECK(suite.exit_code() == 1);
   suite.entries.push_back(
       {"broken", replay_story(), Error{ErrorKind::input, "rose.toml: no such 'server'", "install it"}});

@@ -120,7 +120,7 @@ TEST_CASE("filters", "[show]") {
   const auto unknown = check_filter(filter, trace);
   REQUIRE_FALSE(unknown);
   CHECK(unknown.error().kind == ErrorKind::usage);
-  CHECK(unknown.error().message == "--node: the dump knows no node 'n4'");
+  CHECK(unknown.error().message == "--node: the dump contains no node 'n4'");
   CHECK(unknown.error().hint == "its nodes are n1, n2, n3, host-a");
   filter = {};
   filter.since_ns = 2;

@@ -49,7 +49,7 @@ const Row kRows[] = {
      ""},
     {kVersion + "[[fault]]\n",
      "2:1: fault: 'id' is missing",
-     "each fault has an id of its own, such as id = \"cut\""},
+     "each fault needs its own id, such as id = \"cut\""},
     {kVersion + R"([[fault]]
 id = "a b"
 kind = "crash"
@@ -72,7 +72,7 @@ kin = "crash"
 node = "n1"
 )",
      "4:1: fault: unknown key 'kin'",
-     "did you mean 'kind'? accepted here: id, kind, node, after, group, optional, when, syscall, error, "
+     "did you mean 'kind'? accepted here: id, kind, node, after, group, when, syscall, error, "
      "result, effect, delay, path, peer, local, args, process, count, times, then, signal, scope, "
      "before, lose, keep, duration, until, at, peers, direction, ports, protocol, loss, action, jitter, duplicate, reorder, corrupt, rate, iops, payload, "
      "counts, seed, shift, drift, freeze, clocks, limit, share, throws, message, function, offset, line"},
@@ -81,12 +81,12 @@ id = "f"
 kind = "crash"
 )",
      "2:1: fault: 'node' is missing",
-     "the name of the node that the fault hits"},
+     "the name of the node that the fault affects"},
     {kCrash + "peers = [\"n2\"]\n",
-     "6:9: fault.peers: 'peers' belongs to partition and network faults, this is a crash fault",
+     "6:9: fault.peers: 'peers' is for partition and network faults, this is a crash fault",
      ""},
     {kPartition + "error = \"EIO\"\n",
-     "6:9: fault.error: 'error' belongs to syscall faults, this is a partition fault",
+     "6:9: fault.error: 'error' is for syscall faults, this is a partition fault",
      ""},
     {kVersion + R"([[fault]]
 id = "f"
@@ -95,18 +95,15 @@ node = "n1"
 duration = "1s"
 signal = "SIGTERM"
 )",
-     "7:10: fault.signal: 'signal' belongs to crash faults, this is a pause fault",
+     "7:10: fault.signal: 'signal' is for crash faults, this is a pause fault",
      ""},
     {kCrash + "wen = []\n",
      "6:1: fault: unknown key 'wen'",
-     "did you mean 'when'? accepted here: id, kind, node, after, group, optional, when, scope, signal, "
+     "did you mean 'when'? accepted here: id, kind, node, after, group, when, scope, signal, "
      "lose, keep, path, before"},
-    {kCrash + "optional = \"yes\"\n",
-     "6:12: fault.optional: 'yes' is a string, true or false is needed",
-     ""},
     {kCrash + "colour = \"red\"\n",
      "6:1: fault: unknown key 'colour'",
-     "accepted here: id, kind, node, after, group, optional, when, scope, signal, lose, keep, path, before"},
+     "accepted here: id, kind, node, after, group, when, scope, signal, lose, keep, path, before"},
     {kSyscall + "error = \"EIO\"\n",
      "2:1: fault: 'syscall' is missing",
      "the name of the call to change, such as syscall = \"read\""},
@@ -121,8 +118,8 @@ error = "EIO"
      "6:11: fault.syscall: 'opn*' matches no syscall",
      ""},
     {kSyscall + "syscall = \"read\"\n",
-     "2:1: fault: one of 'error', 'result', 'delay' is missing",
-     "say what the call does: error = \"EIO\", result = 0 or delay = \"200ms\""},
+     "2:1: fault: needs one of 'error', 'result', 'delay'",
+     "state what the call does: error = \"EIO\", result = 0 or delay = \"200ms\""},
     {kSyscall + R"(syscall = "read"
 error = "EOI"
 )",
@@ -166,7 +163,7 @@ effect = { byte = 5 }
 delay = "1s"
 effect = "full"
 )",
-     "8:10: fault.effect: 'effect' goes with 'error' or 'result', neither was found",
+     "8:10: fault.effect: 'effect' requires 'error' or 'result', neither was found",
      ""},
     {kSyscall + R"(syscall = "write"
 delay = "0s"
@@ -201,13 +198,13 @@ then = "pause"
 error = "EIO"
 path = "*"
 )",
-     "8:8: fault.path: 'getpid' works on no path and no descriptor, so no path can match",
+     "8:8: fault.path: 'getpid' uses neither a path nor a descriptor, so no path can match",
      ""},
     {kSyscall + R"(syscall = "getpid"
 error = "EIO"
 peer = "*"
 )",
-     "8:8: fault.peer: 'getpid' works on no socket, so no address can match",
+     "8:8: fault.peer: 'getpid' does not use a socket, so no address can match",
      ""},
     {kSyscall + R"(syscall = "connect"
 error = "EIO"
@@ -264,7 +261,7 @@ kind = "pause"
 node = "n1"
 )",
      "2:1: fault: 'duration' is missing",
-     "how long the node stands still, such as duration = \"3s\""},
+     "how long the node is paused, such as duration = \"3s\""},
     {kVersion + R"([[fault]]
 id = "f"
 kind = "pause"
@@ -281,7 +278,7 @@ duration = 3
      "6:10: fault.peers: 'n1' is the fault's own node, other nodes are needed",
      ""},
     {kPartition + "peers = [\"n2\", \"n2\"]\n",
-     "6:16: fault.peers: 'n2' is there twice",
+     "6:16: fault.peers: 'n2' occurs twice",
      ""},
     {kPartition + "direction = \"up\"\n",
      "6:13: fault.direction: 'up' is not one of \"both\", \"in\", \"out\"",
@@ -290,7 +287,7 @@ duration = 3
      "6:10: fault.ports: '0' was found, a list of ports from 1 to 65535 such as [7000] is needed",
      ""},
     {kPartition + "ports = [80, 80]\n",
-     "6:14: fault.ports: '80' is there twice",
+     "6:14: fault.ports: '80' occurs twice",
      ""},
     {kPartition + "protocol = \"icmp\"\n",
      "6:12: fault.protocol: 'icmp' is not one of \"tcp\", \"udp\"",
@@ -318,7 +315,7 @@ node = "n1"
 when = [ { role = "leader" } ]
 )",
      "6:19: fault.when.role: no [[role]] is named 'leader'",
-     "[[role]] with name = \"leader\" and function = ... says who it is"},
+     "[[role]] with name = \"leader\" and function = ... defines it"},
     {kVersion + R"([[role]]
 name = "leader"
 )",
@@ -344,16 +341,16 @@ id = "f"
 kind = "crash"
 node = ["n1", "n2"]
 )",
-     "5:8: fault.node: 2 nodes were found, a crash fault hits one",
-     "write one [[fault]] a node; with a `group` the first that can fires alone"},
+     "5:8: fault.node: 2 nodes were found, a crash fault affects one",
+     "write one [[fault]] per node; in a `group`, only the first that can fires"},
     {kPartition + R"(duration = "1s"
 until = [ { elapsed = "1s" } ]
 )",
      "7:9: fault.until: 'duration' and 'until' were both found, at most one is accepted",
      ""},
     {kClock,
-     "2:1: fault: one of 'shift', 'drift', 'freeze' is missing",
-     "say what the clock does: shift = \"+1h\", drift = 1.05 or freeze = true"},
+     "2:1: fault: needs one of 'shift', 'drift', 'freeze'",
+     "state what the clock does: shift = \"+1h\", drift = 1.05 or freeze = true"},
     {kClock + "shift = \"1 hour\"\n",
      "6:9: fault.shift: '1 hour' is not a shift such as \"+1h\" or \"-1.5s\" (units ms, s, m, h; up to 10000h)",
      ""},
@@ -361,8 +358,8 @@ until = [ { elapsed = "1s" } ]
      "6:9: fault.shift: '+-1h' is not a shift such as \"+1h\" or \"-1.5s\" (units ms, s, m, h; up to 10000h)",
      ""},
     {kClock + "drift = 1\n",
-     "6:9: fault.drift: a clock that goes as ever, or hardly, is none: 0.01 to 100 but not 1 is accepted",
-     "1.05 is five percent too fast"},
+     "6:9: fault.drift: a speed of 1 has no effect, and extreme ones do not work: 0.01 to 100 but not 1 is accepted",
+     "1.05 means five percent too fast"},
     {kClock + "drift = 101\n",
      "6:9: fault.drift: '101' is out of range, a number above 0 and up to 100 is needed",
      ""},
@@ -380,35 +377,35 @@ until = [ { elapsed = "1s" } ]
      "8:8: fault.line: 'offset' and 'line' were both found, at most one is accepted", ""},
     {kThrow + "function = \"A.m\"\nthrows = \"a.B\"\nline = 0\n", "8:8: fault.line: '0' is out of range, an integer from 1 to 1000000 is needed", ""},
     {kThrow + "function = \"A.m\"\nthrows = \"a.B\"\nduration = \"1s\"\n",
-     "8:12: fault.duration: 'duration' belongs to pause, partition, network, clock, descriptors, memory, cpu, disk-full, disk-slow and block faults, this is an exception fault", ""},
+     "8:12: fault.duration: 'duration' is for pause, partition, network, clock, descriptors, memory, cpu, disk-full, disk-slow and block faults, this is an exception fault", ""},
     {kThrow + "function = \"A.m\"\nthrows = \"a.B\"\nmessage = \"a\\tb\"\n",
      "8:11: fault.message: a line of at most 400 characters, without tabs, is needed", ""},
     {kClock + "freeze = true\nclocks = [\"wall\"]\n",
      "7:11: fault.clocks: 'wall' is not one of \"realtime\", \"monotonic\"",
      ""},
     {kClock + "freeze = true\nclocks = [\"realtime\", \"realtime\"]\n",
-     "7:23: fault.clocks: 'realtime' is there twice",
+     "7:23: fault.clocks: 'realtime' occurs twice",
      ""},
     {kClock + "shift = \"1h\"\npeers = [\"n2\"]\n",
-     "7:9: fault.peers: 'peers' belongs to partition and network faults, this is a clock fault",
+     "7:9: fault.peers: 'peers' is for partition and network faults, this is a clock fault",
      ""},
     {kCrash + "lose = \"all\"\n", "6:8: fault.lose: 'all' is not one of \"unsynced\", \"torn\", \"scattered\"", ""},
-    {kCrash + "lose = \"unsynced\"\nsignal = \"SIGTERM\"\n", "6:8: fault.lose: power does not go by a signal: 'signal' must be left out", ""},
-    {kCrash + "lose = \"unsynced\"\nscope = \"main\"\n", "6:8: fault.lose: power goes for the whole node: 'scope' must be left out", ""},
+    {kCrash + "lose = \"unsynced\"\nsignal = \"SIGTERM\"\n", "6:8: fault.lose: power loss is not a signal: 'signal' must be left out", ""},
+    {kCrash + "lose = \"unsynced\"\nscope = \"main\"\n", "6:8: fault.lose: power loss affects the whole node: 'scope' must be left out", ""},
     {kCrash + "lose = \"unsynced\"\nkeep = 0.5\n",
-     "7:8: fault.keep: 'keep' goes with lose = \"torn\" or \"scattered\", nothing unsynced is kept here", ""},
-    {kCrash + "lose = \"torn\"\nkeep = 1.0\n", "7:8: fault.keep: '1' is no share of the unsynced sectors between 0 and 1, such as keep = 0.5", ""},
-    {kCrash + "lose = \"torn\"\npath = \"/var\"\n", "7:8: fault.path: '/var' is not a folder in the node's own, such as \"data\"",
-     "no '/' at its beginning or end, no '.' or '..' in it; without 'path' it is the node's whole folder"},
-    {kCrash + "path = \"data\"\n", "6:8: fault.path: 'path' of a crash goes with 'lose'",
-     "lose = \"unsynced\" loses what was not synced in that folder"},
-    {kLimit + "\"disk-slow\"\n", "2:1: fault: one of 'rate', 'iops', 'delay' is missing",
-     "say how slow the disk is: rate = \"1MiB/s\", iops = 50 or delay = \"20ms\" for each of its requests"},
+     "7:8: fault.keep: 'keep' requires lose = \"torn\" or \"scattered\"; otherwise no unsynced data is kept", ""},
+    {kCrash + "lose = \"torn\"\nkeep = 1.0\n", "7:8: fault.keep: '1' is not a share of the unsynced sectors between 0 and 1, such as keep = 0.5", ""},
+    {kCrash + "lose = \"torn\"\npath = \"/var\"\n", "7:8: fault.path: '/var' is not a folder below the node's own, such as \"data\"",
+     "no '/' at the beginning or end and no '.' or '..' in it; without 'path' it is the node's whole folder"},
+    {kCrash + "path = \"data\"\n", "6:8: fault.path: 'path' of a crash requires 'lose'",
+     "lose = \"unsynced\" discards unsynced data in that folder"},
+    {kLimit + "\"disk-slow\"\n", "2:1: fault: needs one of 'rate', 'iops', 'delay'",
+     "state how slow the disk is: rate = \"1MiB/s\", iops = 50 or delay = \"20ms\" for each of its requests"},
     {kLimit + "\"disk-slow\"\nrate = \"10mbit\"\n",
      "6:8: fault.rate: '10mbit' is not a disk's rate such as \"10MiB/s\" (units B, KiB, MiB, GiB; 1KiB/s to 1024GiB/s)", ""},
     {kLimit + "\"disk-slow\"\niops = 0.05\n", "6:8: fault.iops: '0.05' is less than 0.1 requests a second", ""},
     {kLimit + "\"disk-slow\"\ndelay = \"2m\"\n", "6:9: fault.delay: '2m' is out of range, 0.1ms to 1m is accepted", ""},
-    {kLimit + "\"cpu\"\nshare = 0.5\niops = 5\n", "7:8: fault.iops: 'iops' belongs to disk-slow faults, this is a cpu fault", ""},
+    {kLimit + "\"cpu\"\nshare = 0.5\niops = 5\n", "7:8: fault.iops: 'iops' is for disk-slow faults, this is a cpu fault", ""},
     {kBlock + "duration = \"1s\"\n", "2:1: fault: 'at' is missing",
      "where the thread waits: at = { function = \"commit\" } or at = { syscall = \"fsync\", path = \"*/log\" }"},
     {kBlock + "duration = \"1s\"\nat = { function = \"f\", syscall = \"fsync\" }\n",
@@ -418,13 +415,13 @@ until = [ { elapsed = "1s" } ]
     {kBlock + "duration = \"1s\"\nat = { syscall = \"fsyn\" }\n", "7:18: fault.at.syscall: unknown syscall 'fsyn'", "did you mean 'fsync'?"},
     {kBlock + "duration = \"1s\"\nat = { function = \"f\", count = 2 }\ncount = 2\n",
      "8:9: fault.count: 'count' was found here and in 'at', at most one is accepted", ""},
-    {kBlock + "at = { function = \"f\" }\n", "2:1: fault: one of 'duration', 'until' is missing",
-     "say how long the thread waits: duration = \"2s\" or until = [ { log = \"closed\" } ]; with both, whichever comes first"},
+    {kBlock + "at = { function = \"f\" }\n", "2:1: fault: needs one of 'duration', 'until'",
+     "state how long the thread waits: duration = \"2s\" or until = [ { log = \"closed\" } ]; with both, whichever comes first"},
     {kBlock + "duration = \"1s\"\nat = { function = \"f\" }\ntimes = 2\n",
-     "8:9: fault.times: 'times' belongs to syscall, network and exception faults, this is a block fault", ""},
+     "8:9: fault.times: 'times' is for syscall, network and exception faults, this is a block fault", ""},
     {kLimit + "\"descriptors\"\n", "2:1: fault: 'limit' is missing", "how many a process may have open, such as limit = 64"},
     {kLimit + "\"descriptors\"\nlimit = 2\n", "6:9: fault.limit: '2' is out of range, an integer from 3 to 1048576 is needed", ""},
-    {kLimit + "\"descriptors\"\nlimit = 64\nshare = 0.5\n", "7:9: fault.share: 'share' belongs to cpu faults, this is a descriptors fault", ""},
+    {kLimit + "\"descriptors\"\nlimit = 64\nshare = 0.5\n", "7:9: fault.share: 'share' is for cpu faults, this is a descriptors fault", ""},
     {kLimit + "\"descriptors\"\nlimit = 64\nduration = \"1s\"\nuntil = [ { elapsed = \"1s\" } ]\n",
      "8:9: fault.until: 'duration' and 'until' were both found, at most one is accepted", ""},
     {kLimit + "\"memory\"\nlimit = 16\n", "6:9: fault.limit: '16' is an integer, a string is needed", ""},
@@ -434,15 +431,15 @@ until = [ { elapsed = "1s" } ]
      "6:9: fault.limit: '1KiB' is not a size such as \"16MiB\" (units B, KiB, MiB, GiB; 64KiB to 1024GiB)", ""},
     {kLimit + "\"cpu\"\n", "2:1: fault: 'share' is missing", "how much of one processor the node is left, such as share = 0.05"},
     {kLimit + "\"cpu\"\nshare = 0\n", "6:9: fault.share: '0' is out of range, a number above 0 and up to 1024 is needed", ""},
-    {kLimit + "\"cpu\"\nshare = 0.005\n", "6:9: fault.share: '0.005' is less than the kernel can do, 0.01 to 1024 is accepted", ""},
-    {kLimit + "\"disk-full\"\npath = \"../other\"\n", "6:8: fault.path: '../other' is not a folder in the node's own, such as \"data\"",
-     "no '/' at its beginning or end, no '.' or '..' in it; without 'path' it is the node's whole folder"},
-    {kLimit + "\"disk-full\"\npath = \"/var\"\n", "6:8: fault.path: '/var' is not a folder in the node's own, such as \"data\"",
-     "no '/' at its beginning or end, no '.' or '..' in it; without 'path' it is the node's whole folder"},
-    {kLimit + "\"disk-full\"\nlimit = 3\n", "6:9: fault.limit: 'limit' belongs to descriptors and memory faults, this is a disk-full fault", ""},
+    {kLimit + "\"cpu\"\nshare = 0.005\n", "6:9: fault.share: '0.005' is below the kernel's minimum, 0.01 to 1024 is accepted", ""},
+    {kLimit + "\"disk-full\"\npath = \"../other\"\n", "6:8: fault.path: '../other' is not a folder below the node's own, such as \"data\"",
+     "no '/' at the beginning or end and no '.' or '..' in it; without 'path' it is the node's whole folder"},
+    {kLimit + "\"disk-full\"\npath = \"/var\"\n", "6:8: fault.path: '/var' is not a folder below the node's own, such as \"data\"",
+     "no '/' at the beginning or end and no '.' or '..' in it; without 'path' it is the node's whole folder"},
+    {kLimit + "\"disk-full\"\nlimit = 3\n", "6:9: fault.limit: 'limit' is for descriptors and memory faults, this is a disk-full fault", ""},
     {kNetwork,
-     "2:1: fault: one of 'delay', 'loss', 'duplicate', 'corrupt', 'rate' is missing",
-     "say what the link does: delay = \"50ms\", loss = 0.1 or rate = \"1mbit\""},
+     "2:1: fault: needs one of 'delay', 'loss', 'duplicate', 'corrupt', 'rate'",
+     "state what the link does: delay = \"50ms\", loss = 0.1 or rate = \"1mbit\""},
     {kNetwork + "delay = \"0s\"\n",
      "6:9: fault.delay: '0s' is out of range, 0.001ms to 10m is accepted",
      ""},
@@ -450,14 +447,14 @@ until = [ { elapsed = "1s" } ]
      "6:9: fault.delay: '11m' is out of range, 0.001ms to 10m is accepted",
      ""},
     {kNetwork + "delay = \"5ms\"\njitter = \"6ms\"\n",
-     "7:10: fault.jitter: it is longer than 'delay', and no packet arrives before it is sent",
+     "7:10: fault.jitter: it is longer than 'delay', but packets cannot arrive before they are sent",
      ""},
     {kNetwork + "loss = 0.1\njitter = \"6ms\"\n",
-     "7:10: fault.jitter: 'jitter' goes with 'delay', which was not found",
+     "7:10: fault.jitter: 'jitter' requires 'delay', which was not found",
      ""},
     {kNetwork + "loss = 0.1\nreorder = 0.5\n",
-     "7:11: fault.reorder: 'reorder' goes with 'delay', which was not found",
-     "that share of the packets goes ahead of those that are delayed"},
+     "7:11: fault.reorder: 'reorder' requires 'delay', which was not found",
+     "that share of the packets overtakes those that are delayed"},
     {kNetwork + "loss = 10\n",
      "6:8: fault.loss: '10' is out of range, a number above 0 and up to 1 is needed",
      ""},
@@ -483,7 +480,7 @@ until = [ { elapsed = "1s" } ]
      "7:11: fault.payload: it is 65 bytes long, up to 64 are accepted",
      ""},
     {kNetwork + "loss = 1\ncounts = \"packets\"\n",
-     "7:10: fault.counts: 'counts' goes with 'count', which was not found",
+     "7:10: fault.counts: 'counts' requires 'count', which was not found",
      ""},
     {kNetwork + "loss = 1\ntimes = 0\n",
      "7:9: fault.times: '0' was found, a number from 1 up or \"forever\" is needed",
@@ -492,13 +489,13 @@ until = [ { elapsed = "1s" } ]
      "7:8: fault.seed: '-1' is out of range, an integer from 0 to 9223372036854775807 is needed",
      ""},
     {kNetwork + "loss = 1\naction = \"reject\"\n",
-     "7:10: fault.action: 'action' belongs to partition faults, this is a network fault",
+     "7:10: fault.action: 'action' is for partition faults, this is a network fault",
      ""},
     {kNetwork + "loss = 1\nduration = \"1s\"\nuntil = [ { elapsed = \"1s\" } ]\n",
      "8:9: fault.until: 'duration' and 'until' were both found, at most one is accepted",
      ""},
     {kPartition + "delay = \"50ms\"\n",
-     "6:9: fault.delay: 'delay' belongs to syscall, network and disk-slow faults, this is a partition fault",
+     "6:9: fault.delay: 'delay' is for syscall, network and disk-slow faults, this is a partition fault",
      ""},
     {kPartition + "until = { elapsed = \"1s\" }\n",
      "6:9: fault.until: a table was found, a list of conditions such as [ { elapsed = \"5s\" } ] is "
@@ -523,15 +520,15 @@ until = [ { elapsed = "1s" } ]
      "did you mean 'elapsed'? accepted here: elapsed, function, syscall, log, state, role, offset, line, "
      "count, same_thread, node, path, peer, local, args, process, result"},
     {kCrash + "when = [ { elapsed = \"5s\", count = 2 } ]\n",
-     "6:36: fault.when.count: 'count' does not belong to a condition on 'elapsed'",
+     "6:36: fault.when.count: 'count' is not a key of a condition on 'elapsed'",
      ""},
     {kCrash + "when = [ { function = \"f\", syscall = \"read\" } ]\n",
      "6:38: fault.when.syscall: 'function' and 'syscall' were both found, a condition has exactly "
      "one of 'elapsed', 'function', 'syscall', 'log', 'state', 'role'",
      ""},
     {kCrash + "when = [ { function = \"f\", path = \"*\" } ]\n",
-     "6:35: fault.when.path: 'path' does not belong to a condition on 'function'",
-     "accepted beside it: offset, line, count, same_thread, node"},
+     "6:35: fault.when.path: 'path' is not a key of a condition on 'function'",
+     "accepted are also: offset, line, count, same_thread, node"},
     {kCrash + "when = [ { function = \"f\", offset = -1 } ]\n",
      "6:37: fault.when.offset: '-1' is out of range, an integer from 0 to 1073741824 is needed",
      ""},
@@ -539,13 +536,11 @@ until = [ { elapsed = "1s" } ]
      "6:37: fault.when.offset: '0x2a' is a string, an integer from 0 to 1073741824 is needed",
      ""},
     {kCrash + "when = [ { function = \"f\", same_thread = true } ]\n",
-     "6:42: fault.when.same_thread: 'same_thread' needs a condition on 'function' or 'syscall' of "
-     "the same node right before it",
+     "6:42: fault.when.same_thread: 'same_thread' requires a condition on 'function' or 'syscall' of the same node immediately before it",
      ""},
     {kCrash + R"(when = [ { elapsed = "1s" }, { function = "f", same_thread = true } ]
 )",
-     "6:62: fault.when.same_thread: 'same_thread' needs a condition on 'function' or 'syscall' of "
-     "the same node right before it",
+     "6:62: fault.when.same_thread: 'same_thread' requires a condition on 'function' or 'syscall' of the same node immediately before it",
      ""},
     {kCrash + "when = [ { syscall = \"raed\" } ]\n",
      "6:22: fault.when.syscall: unknown syscall 'raed'",
@@ -561,8 +556,8 @@ until = [ { elapsed = "1s" } ]
      "6:20: fault.when.state: 'crash' is not one of \"crashed\", \"exited\", \"paused\", \"started\"",
      "did you mean 'crashed'?"},
     {kCrash + "when = [ { state = \"crashed\", count = 2 } ]\n",
-     "6:39: fault.when.count: 'count' does not belong to a condition on 'state'",
-     "accepted beside it: node"},
+     "6:39: fault.when.count: 'count' is not a key of a condition on 'state'",
+     "accepted are also: node"},
     {kCrash + "when = [ { log = \"x\", node = \"\" } ]\n",
      "6:30: fault.when.node: '' is empty, some text is needed",
      ""},
@@ -599,7 +594,7 @@ id = "b"
 kind = "crash"
 node = "n1"
 )",
-     "6:10: fault.after: 'a' waits for itself",
+     "6:10: fault.after: 'a' depends on itself",
      ""},
     {kVersion + R"([[fault]]
 id = "a"
@@ -612,7 +607,7 @@ kind = "crash"
 node = "n1"
 after = ["a"]
 )",
-     "11:10: fault.after: faults wait for each other in a circle: 'a' waits for 'b' waits for 'a'",
+     "11:10: fault.after: faults depend on each other in a cycle: 'a' waits for 'b' waits for 'a'",
      ""},
     {kVersion + R"([[fault]]
 id = "a"
@@ -639,7 +634,7 @@ kind = "crash"
 node = "n1"
 after = ["a", "a"]
 )",
-     "10:15: fault.after: 'a' is there twice",
+     "10:15: fault.after: 'a' occurs twice",
      ""},
     {kVersion + R"([[fault]]
 id = "a"

@@ -60,7 +60,7 @@ TEST_CASE("orders that are none say where", "[order]") {
   CHECK(message("a b") == "column 3: 'b' was found, '*', '|' or the end is needed");
   CHECK(message("(a | b") == "column 7: the end was found, ')' is needed");
   CHECK(message("a ** b") == "column 4: '* b' was found, a name or '(' is needed");
-  CHECK(message("a * b * a") == "column 9: 'a' stands in column 1 already, and comes once");
+  CHECK(message("a * b * a") == "column 9: 'a' already occurs in column 1; each name may occur once");
   CHECK(message(std::string(1000, '(')).find("nested deeper than 64") != std::string::npos);
   CHECK(message("a\x1b[2J").find("\\x1b") != std::string::npos);
 }
@@ -96,8 +96,8 @@ TEST_CASE("events and an order are read, followed and written", "[order]") {
 
 TEST_CASE("what contradicts itself, or names nothing, is refused", "[order]") {
   CHECK(refused(kHead + "order = \"cut * \"\n" + kFault).find("s.toml:2:9: order: column 7") != std::string::npos);
-  CHECK(refused(kHead + kEvent + kFault).find("event 'created' is named nowhere") != std::string::npos);
-  CHECK(refused(kHead + kEvent + kEvent + kFault).find("'created' is there twice") != std::string::npos);
+  CHECK(refused(kHead + kEvent + kFault).find("event 'created' is not used") != std::string::npos);
+  CHECK(refused(kHead + kEvent + kEvent + kFault).find("'created' occurs twice") != std::string::npos);
   CHECK(refused(kHead + "order = \"created * cut\"\n" + kEvent +
                 "[[fault]]\nid = \"created\"\nkind = \"crash\"\nnode = \"n1\"\n")
             .find("taken by the event") != std::string::npos);
@@ -107,7 +107,7 @@ TEST_CASE("what contradicts itself, or names nothing, is refused", "[order]") {
   const std::string grouped = "[[fault]]\nid = \"kill\"\nkind = \"crash\"\nnode = \"n1\"\ngroup = \"g\"\n";
   CHECK(refused(kHead + "order = \"kill * cut\"\n" + kFault + grouped).find("it may be withdrawn") !=
         std::string::npos);
-  CHECK(refused(kHead + "order = \"looked * cut\"\n" + kEvent + kFault).find("event 'created' is named nowhere") !=
+  CHECK(refused(kHead + "order = \"looked * cut\"\n" + kEvent + kFault).find("event 'created' is not used") !=
         std::string::npos);
   CHECK(refused(kHead + "order = \"looked * cuts\"\n" + kFault)
             .find("order: column 10: 'cuts' is neither an event nor a fault") != std::string::npos);
@@ -131,7 +131,7 @@ TEST_CASE("a run that kept the order is judged, one that did not is inconclusive
   run.order_broken = "'created' came before 'cut'";
   judge(run, *schedule, "");
   CHECK(run.verdict == Verdict::inconclusive);
-  CHECK(run.reason == "not in the order asked for: 'created' came before 'cut'");
+  CHECK(run.reason == "not in the required order: 'created' came before 'cut'");
   run.order_broken.clear();
   run.oracle = OracleAnswer::miss;
   run.order[0] = {"created", "event", false, 0, "never logged"};

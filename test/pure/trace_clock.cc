@@ -212,7 +212,7 @@ TEST_CASE("clocks given by hand, left alone, or shared", "[clock]") {
   options.ahead_ns = {{"nobody", 1}};
   const auto refused = merge({world.server, world.client}, options);
   REQUIRE(!refused);
-  CHECK(refused.error().hint == "they are of 's', 'c'");
+  CHECK(refused.error().hint == "they are from 's', 'c'");
   // Dumps of one boot share their clock.
   world.client.meta.boot_id = "boot-s";
   const auto same = merge({world.server, world.client});

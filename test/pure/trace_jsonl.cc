@@ -278,7 +278,7 @@ TEST_CASE("unknown fields are left out with one warning a file", "[jsonl]") {
     CHECK(trace.events.size() == 2);
     CHECK(trace.str(trace.events[1].path) == "/x");
   });
-  CHECK(said == "rose: warning: e.jsonl:1: fields that rose does not know are left out: 'tool', 'cpu', 'args'\n");
+  CHECK(said == "rose: warning: e.jsonl:1: unknown fields are ignored: 'tool', 'cpu', 'args'\n");
   CHECK(text.find("cpu") == std::string::npos);
   CHECK(stderr_of([] { (void)parsed(kContract); }).empty());
 }
@@ -324,7 +324,7 @@ TEST_CASE("malformed lines are refused with file and line", "[jsonl]") {
       {"{\"ts\":1,\"type\":\"SCF\"}", "unknown type 'SCF'"},
       {"{\"ts\":1,\"type\":\"net\"}", "unknown type 'net'"},
       {"{\"ts\":1,\"type\":5}", "type must be a string, not '5'"},
-      {"{\"ts\":1,\"ts\":1,\"type\":\"scf\"}", "ts is given twice"},
+      {"{\"ts\":1,\"ts\":1,\"type\":\"scf\"}", "ts occurs twice"},
       {"{\"ts\":1,\"type\":\"scf\",\"syscall\":\"fdatasinc\"}", "unknown syscall 'fdatasinc'"},
       {"{\"ts\":1,\"type\":\"scf\",\"syscall\":\"syscall_512\"}", "unknown syscall"},
       {"{\"ts\":1,\"type\":\"scf\",\"syscall\":2}", "syscall must be a string"},
@@ -376,7 +376,7 @@ TEST_CASE("malformed lines are refused with file and line", "[jsonl]") {
       {"{\"meta\":{\"nodes\":\"n1\"}}", "nodes must be a list of strings"},
       {"{\"meta\":{\"nodes\":[1]}}", "nodes must be a list of strings"},
       {"{\"meta\":{\"begin_ns\":-5}}", "begin_ns is"},
-      {"{\"meta\":{\"node\":\"a\",\"node\":\"b\"}}", "node is given twice"},
+      {"{\"meta\":{\"node\":\"a\",\"node\":\"b\"}}", "node occurs twice"},
       {"{\"meta\":{},\"ts\":1}", "other fields"},
       {"{\"ts\":1,\"type\":\"scf\",\"meta\":{}}", "other fields"},
       {"{\"meta\":{}", "',' or '}'"},

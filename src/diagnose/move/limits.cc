@@ -172,8 +172,8 @@ class LimitTries {
     propose(std::move(fault), kNextStep * yield, fmt::format("{}, as long as was seen: {}", what, seen), calls);
   }
 
-  // The kernel chooses one process, where a crash takes the whole node, and at a page that it wants.
-  // Who writes to a file through memory gets no ENOSPC of a full disk, but a signal at the page that has no room.
+  // A program that writes to a file through a mapping gets SIGBUS instead of ENOSPC when the disk is full, at the first
+  // page for which there is no space.
   void mapped_file(const Candidate& c) {
     if (!able(FaultKind::disk_full, c.node)) return;
     Fault fault = limit(FaultKind::disk_full, c);
@@ -186,6 +186,8 @@ class LimitTries {
             fmt::format("the node's disk is full, somewhat earlier and to the end of the run: {}", c.why), {&c});
   }
 
+  // The OOM killer ends one process at a page that it needs, whereas a crash fault ends the whole node, so a memory limit
+  // reproduces such an end more exactly.
   void out_of_memory(const Candidate& c) {
     if (!able(FaultKind::memory, c.node)) return;
     const double yield = belief(kShareLimit, c.weight);

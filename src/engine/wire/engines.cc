@@ -148,7 +148,7 @@ std::vector<std::string> Engine::argv(int worker, int start, int number) const {
       add({"--", place(worker, start), shell_word(options_.worker), "worker"});
       break;
     case EngineKind::kubernetes:
-      // The host's process ids, for kernel programs see those.
+      // In the host's PID namespace, because BPF programs see process ids of the host.
       add({"kubectl", "run", fmt::format("rose-worker-{}-{}", ::getpid(), number), "--restart=Never", "--stdin", "--rm",
            "--quiet", "--privileged", R"(--overrides={"spec":{"hostPID":true}})", "--pod-running-timeout=24h"});
       add_options();

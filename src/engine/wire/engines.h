@@ -1,5 +1,5 @@
-// What starts workers: the command line for one of them, of each engine. None goes through a shell of ours; what
-// another host's shell will read is quoted.
+// Builds the command line that starts a worker, for each engine. No local shell is used; words for a remote shell are
+// quoted.
 #pragma once
 
 #include <string>
@@ -13,23 +13,23 @@ enum class EngineKind { local, slurm, ssh, kubernetes, command };
 
 struct EngineOptions {
   std::string engine = "local";           // "local", "slurm", "ssh", "kubernetes", or a command that starts one worker
-  int workers = 0;                        // 0: not said
-  std::vector<std::string> hosts = {};    // ssh
-  std::string worker = "rose";            // where rose is found there
+  int workers = 0;                        // 0: not set
+  std::vector<std::string> hosts = {};    // for ssh
+  std::string worker = "rose";            // path of rose on the worker's host
   std::vector<std::string> options = {};  // passed on to srun, ssh or kubectl
-  bool apart = false;                     // two of them must not be on one host, whose network the nodes share
+  bool apart = false;  // two of them must not be on the same host, because the nodes share its network
 };
 
 class Engine {
  public:
-  // Error (usage) when something is missing or makes no sense for this engine.
+  // Returns ErrorKind::usage if a setting is missing or does not apply to this engine.
   [[nodiscard]] static Result<Engine> make(const EngineOptions& options);
 
   [[nodiscard]] EngineKind kind() const { return kind_; }
   [[nodiscard]] int workers() const { return workers_; }
-  // `start`: of this worker, 0 for the first; where one could not be had, the next host is asked. `number` is its own.
+  // `start`: counts the starts of this worker from 0; after a failure the next host is used. `number` is unique.
   [[nodiscard]] std::vector<std::string> argv(int worker, int start, int number) const;
-  // Where argv() starts it: a host's name, or the engine's.
+  // Where argv() starts it: the name of a host or of the engine.
   [[nodiscard]] std::string place(int worker, int start) const;
 
  private:
@@ -39,8 +39,8 @@ class Engine {
   std::vector<std::string> command_;
 };
 
-// Words as a shell parts them: blanks, '...', "..." and \ count, nothing else does. Error (usage): a quote without its
-// end, no word.
+// Splits a command like a shell, with blanks, '...', "..." and \ as the only special characters. Returns
+// ErrorKind::usage for an unterminated quote or an empty command.
 [[nodiscard]] Result<std::vector<std::string>> words_of(const std::string& command);
 
 }  // namespace rose::engine

@@ -19,7 +19,7 @@ std::size_t get_u32(std::string_view from) {
   return number;
 }
 
-// Parsing recurses: as deep as a message of ours goes, and no deeper.
+// Parsing is recursive, so the depth is limited to that of valid messages.
 constexpr int kDeepestHeader = 32;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What travels to a worker: the configuration's folder as a list of names, modes and digests, and each file once by its
-// digest. What is no file or folder is refused, so is every name that could lead out of the folder it is put into.
+// The configuration's folder as sent to workers: a list of names, modes and digests, and each distinct file once.
+// Refuses anything that is not a file or folder, and names that could lead outside the destination.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ namespace rose::engine {
 
 inline constexpr std::size_t kMostEntries = 200'000;
 inline constexpr std::uint64_t kMostTreeBytes = std::uint64_t{16} << 30;
-inline constexpr std::size_t kChunk = std::size_t{1} << 20;  // of a file, in one message
+inline constexpr std::size_t kChunk = std::size_t{1} << 20;  // bytes of a file per message
 
 struct Entry {
-  std::string path;  // below the folder, parts parted by '/'
+  std::string path;  // relative to the folder, with '/'
   bool folder = false;
   std::uint32_t mode = 0;
   std::uint64_t size = 0;
@@ -29,34 +29,34 @@ struct Entry {
 };
 
 struct Tree {
-  std::filesystem::path root;  // where the files lie; "" of one that was received
-  std::vector<Entry> entries;  // folders before what is in them
+  std::filesystem::path root;  // where the files are; "" for a tree that was received
+  std::vector<Entry> entries;  // folders before their content
 
   [[nodiscard]] std::uint64_t bytes() const;
 };
 
-// All below `folder`, but for what `exclude` matches and what lies in `without` (absolute). A glob without '/' is
-// matched with names, one with it with the path below the folder; of a folder that matches nothing travels. Errors
-// (input): a link, a socket, a file that can't be read, too much.
+// Everything below `folder`, except what `exclude` matches and what is in `without` (absolute paths). A glob without
+// '/' is compared with names, one with '/' with the path relative to the folder; nothing below a matching folder is
+// included. Returns ErrorKind::input for links, sockets, unreadable files, or too much data.
 [[nodiscard]] Result<Tree> read_tree(const std::filesystem::path& folder, const std::vector<std::string>& exclude,
                                      const std::vector<std::filesystem::path>& without);
 
 [[nodiscard]] Json to_json(const Tree& tree);
-// Error (input) when it is no such list, or names what must not be named.
+// Returns ErrorKind::input if it is not such a list or contains forbidden names.
 [[nodiscard]] Result<Tree> tree_from(const Json& json);
 
-// Makes the folder again, elsewhere: tells which files it lacks, takes them in pieces.
+// Recreates the folder: reports which files it needs and receives them in pieces.
 class TreeBuilder {
  public:
-  // `root` exists, is empty and nobody else's.
+  // `root` must exist and be empty and private.
   TreeBuilder(std::filesystem::path root, Tree tree);
 
-  // Digests of the files to be sent, each once.
+  // Digests of the files that must be sent, each once.
   [[nodiscard]] std::vector<std::string> lacking() const;
-  // The next piece of the file with this digest; pieces of one file come in order, one file after the other.
+  // Receives the next piece of the file with this digest. Pieces are in order, one file after the other.
   [[nodiscard]] Result<void> piece(const std::string& digest, std::string_view bytes);
   [[nodiscard]] bool complete() const { return awaited_.empty(); }
-  // Once complete: modes of folders, which may say that nothing is to be written there.
+  // When complete: sets the modes of folders, which may forbid writing to them.
   [[nodiscard]] Result<void> finish();
 
  private:
@@ -64,16 +64,16 @@ class TreeBuilder {
 
   std::filesystem::path root_;
   Tree tree_;
-  std::map<std::string, std::vector<std::size_t>> awaited_;  // by digest: entries
+  std::map<std::string, std::vector<std::size_t>> awaited_;  // by digest: entries with it
   std::vector<std::string> order_;
   bool folders_made_ = false;
-  std::string digest_;  // of the file that is coming in
+  std::string digest_;  // of the file being received
   Sha256 sum_;
   Fd file_;
   std::uint64_t got_ = 0;
 };
 
-// A path of parts that have names, below the folder that it is put into.
+// True for a relative path without "." and ".." components.
 [[nodiscard]] bool stays_inside(const std::string& path);
 
 [[nodiscard]] Result<std::string> digest_of(const std::filesystem::path& file);

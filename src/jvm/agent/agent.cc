@@ -15,7 +15,8 @@ namespace rose::jvm {
 namespace {
 
 constexpr std::size_t kMostSpec = std::size_t{64} << 20;
-constexpr std::int64_t kStoodStillNs = 10'000'000;  // a thread that takes so long for nothing was stopped
+// a thread that needs this long for a visit without effect was stopped by the kernel
+constexpr std::int64_t kStoodStillNs = 10'000'000;
 
 std::string read_whole(const char* path) {
   std::string text;
@@ -31,10 +32,10 @@ std::string read_whole(const char* path) {
   return text;
 }
 
-// ---- exceptions: what the kernel's program orders by signals ----
+// Exceptions, which the BPF program orders by signals
 
-// A thread that is inside rose_jvm_visit, and how many signals it got there. Not thread-local: a signal handler looks
-// at it.
+// A thread inside rose_jvm_visit, and the number of signals it received there. Not thread-local, because the signal
+// handler uses it.
 struct Ordered {
   int tid;
   int signals;
@@ -43,7 +44,7 @@ constexpr std::size_t kOrdered = 1024;
 Ordered g_ordered[kOrdered];
 
 void on_signal(int, siginfo_t* info, void*) {
-  // The kernel's own, not somebody's kill().
+  // Accept only signals from the kernel, not those of kill().
   if (info->si_code != SI_KERNEL) return;
   const int tid = thread_id();
   for (std::size_t i = 0; i < kOrdered; ++i) {
@@ -67,15 +68,15 @@ Ordered* take_slot() {
   return nullptr;
 }
 
-// Where this thread stands at a `return` whose value is asked for.
+// The `return` instruction that this thread is at, if its value was requested.
 __thread const Place* t_returning = nullptr;
 
-// The entry of a method that this thread is about to come by through a jump, not by a call.
+// The entry of a method that this thread is about to reach by a jump instead of a call.
 __thread const Place* t_jumping = nullptr;
 
 Agent* g_agent = nullptr;
 
-// As people write it.
+// The name with dots.
 std::string dotted(std::string_view class_name) { return class_of_signature("L" + std::string(class_name) + ";"); }
 
 void vm_init(void*, void* jni, Object thread) { g_agent->on_start(Jni(jni), thread); }
@@ -98,10 +99,10 @@ void class_file(void*, void* jni, Object redefined, Object, const char*, Object,
 }
 void agent_thread(void*, void* jni, void*) { g_agent->watch(Jni(jni)); }
 
-// The JVM's own arguments: those of its command and of the variables that it reads.
+// The JVM's arguments, from its command line and the environment variables that it reads.
 std::string jvm_arguments() {
   std::string all = read_whole("/proc/self/cmdline");
-  // java @file: the file's words are arguments.
+  // With `java @file`, the words of the file are arguments.
   std::string files;
   for (std::size_t begin = 0; begin < all.size();) {
     const std::size_t end = all.find('\0', begin);
@@ -119,7 +120,7 @@ std::string jvm_arguments() {
 
 }  // namespace
 
-// ---- life ----
+// Lifecycle
 
 void Agent::load(Vm vm, std::string_view specification) {
   const std::string text = read_whole(std::string(specification).c_str());
@@ -130,7 +131,7 @@ void Agent::load(Vm vm, std::string_view specification) {
   void* environment = nullptr;
   if (vm.environment(&environment, 0x30010200) != 0) return state_.note("this JVM has no tool interface (JVM TI 1.2)");
   jvmti_ = Jvmti(environment);
-  // Who only wants to know where threads are leaves breakpoints to others, a debugger for one.
+  // If only stacks are requested, leave breakpoints to other tools, such as a debugger.
   const bool places = !spec_.places.empty() || spec_.watch.on || !spec_.asks.empty();
   breakpoints_ = places && may_set_breakpoints();
   state_.head().breakpoints = breakpoints_ ? 1 : 0;
@@ -140,7 +141,7 @@ void Agent::load(Vm vm, std::string_view specification) {
     wanted.add(kCanGetLineNumbers);
     (void)jvmti_.add_capabilities(&wanted);
     if (!stacks_.open(state_.path() + ".stacks", jvmti_))
-      state_.note("the agent cannot make its file for stacks: where threads are is not told");
+      state_.note("the agent cannot create its file for stacks: the positions of threads are not reported");
   }
   char* version = nullptr;
   if (jvmti_.system_property("java.vm.version", &version) == kNone && version != nullptr) {
@@ -172,8 +173,8 @@ void Agent::load(Vm vm, std::string_view specification) {
 }
 
 bool Agent::may_set_breakpoints() {
-  // Only one tool has them. Taking them from a debugger that comes after us would end the JVM, which the debugger asked
-  // for.
+  // Only one tool can use breakpoints. Taking the capability would make the JVM fail when a debugger that was requested
+  // on its command line starts later.
   const std::string arguments = jvm_arguments();
   for (const char* debugger : {"-agentlib:jdwp", "-Xrunjdwp", "-agentpath:jdwp", "libjdwp.so"}) {
     if (arguments.find(debugger) == std::string::npos) continue;
@@ -193,11 +194,11 @@ bool Agent::may_set_breakpoints() {
   wanted.add(kCanGetSourceFileName);
   wanted.add(kCanGetLineNumbers);
   if (jvmti_.add_capabilities(&wanted) != kNone) {
-    state_.note("this JVM's tool interface does not tell of bytecodes, lines and source files");
+    state_.note("this JVM's tool interface does not report bytecodes, lines and source files");
     return false;
   }
-  // The first is absent before JDK 21. Without the second nobody tells of classes that other tools change; without the
-  // third, where methods call.
+  // The first capability does not exist before JDK 21. Without the second, changes of classes by other tools are not
+  // reported; without the third, locations of calls are unknown.
   Capabilities possible;
   if (jvmti_.potential_capabilities(&possible) == kNone) {
     wanted = {};
@@ -218,16 +219,16 @@ bool Agent::may_set_breakpoints() {
   if (exceptions_.on()) {
     wanted = {};
     wanted.add(kCanGenerateExceptionEvents);
-    if (jvmti_.add_capabilities(&wanted) != kNone) state_.note("this JVM does not tell of exceptions");
+    if (jvmti_.add_capabilities(&wanted) != kNone) state_.note("this JVM does not report exceptions");
   }
   for (const PlaceSpec* place : spec_.places) {
     if (place->thrown == nullptr || signal_ != 0) continue;
-    if (!choose_signal()) state_.note("all real-time signals of this JVM are taken: no exception can be injected");
+    if (!choose_signal()) state_.note("all real-time signals of this JVM are in use: no exception can be injected");
   }
   return true;
 }
 
-// A real-time signal that nobody handles, from the top: the C library's own are at the bottom.
+// Chooses an unused real-time signal, from the highest number down: the C library uses the lowest ones itself.
 bool Agent::choose_signal() {
   for (int number = 63; number > 40; --number) {
     struct sigaction old;
@@ -247,7 +248,7 @@ bool Agent::choose_signal() {
 void Agent::on_start(Jni jni, Object main) {
   __atomic_store_n(&live_, true, __ATOMIC_RELEASE);
   if (stacks_.on()) stacks_.thread_begins(jni, main);
-  // Those of the JVM's own that came before.
+  // Classes that the JVM loaded before this point.
   std::int32_t count = 0;
   Object* classes = nullptr;
   if (breakpoints_ && jvmti_.loaded_classes(&count, &classes) == kNone) {
@@ -262,7 +263,7 @@ void Agent::on_start(Jni jni, Object main) {
     jvmti_.deallocate(classes);
   }
   if (breakpoints_ && exceptions_.on()) (void)jvmti_.set_event(true, Event::exception);
-  // From now on only: at the start it would have the JVM read its own classes anew.
+  // Enabled only now: earlier, the JVM would have to read its own classes again.
   if (breakpoints_) (void)jvmti_.set_event(true, Event::class_file_load_hook);
   const Object klass = jni.find_class("java/lang/Thread");
   const MethodId constructor = klass != nullptr ? jni.method(klass, "<init>", "(Ljava/lang/String;)V") : nullptr;
@@ -270,12 +271,12 @@ void Agent::on_start(Jni jni, Object main) {
   name.l = jni.new_string("rose");
   const Object thread = constructor != nullptr ? jni.new_object(klass, constructor, &name) : nullptr;
   if (jni.exception() != nullptr) jni.clear_exception();
-  // Who asks before that thread has its first turn is answered then.
+  // Requests that arrive before that thread runs are answered when it does.
   stacks_.live(true);
   if (thread == nullptr || jvmti_.run_agent_thread(thread, agent_thread, nullptr, 5) != kNone) {
     stacks_.live(false);
     const Lock lock(mutex_);
-    state_.note("the agent cannot start its thread in this JVM: classes that other tools change lose their places");
+    state_.note("the agent cannot start its thread in this JVM: places in classes that other tools change are lost");
   }
 }
 
@@ -301,7 +302,7 @@ void Agent::on_class_file(Jni jni, Object redefined) {
 
 void Agent::on_end() { __atomic_store_n(&ending_, true, __ATOMIC_RELEASE); }
 
-// ---- hits ----
+// Breakpoint hits
 
 void Agent::on_breakpoint(Jni jni, Object thread, MethodId method, Location location) {
   const Place* place = places_.find(method, location);
@@ -311,12 +312,12 @@ void Agent::on_breakpoint(Jni jni, Object thread, MethodId method, Location loca
   if (location == 0 && entered && place->watched != nullptr) watched_.entered(*place->watched);
   if (location == 0 && entered) tell(jni, place->at_entry);
   tell(jni, place->at_pass);
-  // The next that this thread leaves is this method, with what it returns: for as long as that takes it is asked to
-  // tell.
+  // The next method that this thread leaves is this one. Enable the exit event only until then, because it is
+  // expensive.
   if (!place->at_return.empty() && jvmti_.set_event(true, Event::method_exit, thread) == kNone) t_returning = place;
   const Visit& told = location == 0 && entered ? place->entered : place->passed;
   const bool thrown = !told.entries.empty() && visit(jni, told);
-  // Last: what visit() runs in this thread comes by other places.
+  // Set last, because the code that visit() runs in this thread reaches other breakpoints.
   t_jumping = thrown ? nullptr : place->jumps_to;
 }
 
@@ -354,7 +355,7 @@ void Agent::on_exception(Jni jni, Object exception, MethodId catcher) {
     (void)jvmti_.set_event(false, Event::exception);
     const Lock lock(mutex_);
     if (!std::exchange(told_of_many_, true))
-      state_.note("more than 1000 exceptions a second: none is told for 10 s at a time while there are so many");
+      state_.note("more than 1000 exceptions a second: while there are so many, none is reported for 10 s at a time");
     return;
   }
   FrameInfo frames[kMostFramesSeen];
@@ -377,21 +378,21 @@ void Agent::on_exception(Jni jni, Object exception, MethodId catcher) {
     if (!escape->visit.entries.empty()) visit(jni, escape->visit);
 }
 
-// True: an exception is on its way.
+// Returns true if an exception is pending.
 bool Agent::visit(Jni jni, const Visit& visit) {
-  // Read here, so that the kernel's program finds them in memory.
+  // Touches the memory, so that the BPF program can read it without a page fault.
   std::uint32_t sum = 0;
   for (const std::uint32_t entry : visit.entries) sum |= entry;
   __asm__ volatile("" ::"r"(sum));
   const auto count = static_cast<std::uint32_t>(visit.entries.size());
-  // The process may end in there, or stand still: where it was is written down ahead.
+  // The process may be killed or stopped in this function, so its stack must be recorded before.
   const StackSlot* noted = visit.noted && stacks_.on() ? stacks_.note(jni) : nullptr;
   if (visit.throws.empty() || signal_ == 0) {
     rose_jvm_visit(visit.entries.data(), count, 0);
     if (noted != nullptr && now_ns() - noted->at_ns > kStoodStillNs) stacks_.keep(*noted);
     return false;
   }
-  // Threads may have been started with every signal blocked.
+  // Threads may have been started with all signals blocked.
   sigset_t ours;
   sigemptyset(&ours);
   sigaddset(&ours, static_cast<int>(signal_));
@@ -399,7 +400,7 @@ bool Agent::visit(Jni jni, const Visit& visit) {
   Ordered* slot = take_slot();
   if (slot == nullptr) {
     const Lock lock(mutex_);
-    state_.note("more than 1024 threads at once at places where exceptions may be thrown: one came by without");
+    state_.note("more than 1024 threads at once at places where exceptions may be thrown: one passed without");
     return false;
   }
   rose_jvm_visit(visit.entries.data(), count, signal_);
@@ -417,7 +418,7 @@ bool Agent::throw_exception(Jni jni, const Throw& thrown) {
   const Object klass = find_exception(jni, thrown);
   if (klass == nullptr) return false;
   if (jni.throw_new(klass, thrown.message.c_str()) == 0) return true;
-  // No constructor that takes a text.
+  // The class has no constructor with a message.
   jni.clear_exception();
   const MethodId plain = jni.method(klass, "<init>", "()V");
   if (plain == nullptr) jni.clear_exception();
@@ -425,11 +426,11 @@ bool Agent::throw_exception(Jni jni, const Throw& thrown) {
   if (exception != nullptr && jni.throw_object(exception) == 0) return true;
   jni.clear_exception();
   const Lock lock(mutex_);
-  state_.note("an exception of class " + dotted(thrown.class_name) + " could not be made", thrown.entry);
+  state_.note("an exception of class " + dotted(thrown.class_name) + " could not be created", thrown.entry);
   return false;
 }
 
-// As the code that is to throw it would see it, else wherever it is loaded.
+// Resolves the class as the throwing code would, else searches all loaded classes.
 Object Agent::find_exception(Jni jni, const Throw& thrown) {
   Object klass = jni.find_class(thrown.class_name.c_str());
   if (klass == nullptr) {
@@ -461,7 +462,7 @@ Object Agent::find_exception(Jni jni, const Throw& thrown) {
 
 extern "C" __attribute__((visibility("default"))) std::int32_t Agent_OnLoad(void* vm, char* options, void*) {
   static rose::jvm::Agent* agent = nullptr;
-  // Given twice.
+  // The agent was given twice on the command line.
   if (agent != nullptr) return 0;
   agent = new rose::jvm::Agent;
   agent->load(rose::jvm::Vm(vm), options != nullptr ? options : "");

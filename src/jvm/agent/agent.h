@@ -1,6 +1,7 @@
-// The agent inside a JVM: sets breakpoints at the places of a schedule, tells rose's kernel programs of each hit by
-// calling a function that they are attached to, and throws what they order; watches the entries of methods; tells where
-// threads are. Knows neither conditions nor faults. Whatever goes wrong, the JVM goes on, and rose is told.
+// The agent inside a JVM. It sets breakpoints at the locations of a schedule and reports each hit to rose's BPF
+// programs by calling a function that they are attached to; it throws the exceptions that they order, watches the
+// entries of methods, and reports stacks. Conditions and faults are evaluated elsewhere. On any error the JVM continues
+// and rose is informed.
 #pragma once
 
 #include <pthread.h>
@@ -24,10 +25,10 @@ namespace rose::jvm {
 
 class Agent {
  public:
-  // Before the JVM runs anything. `specification` is the file's path.
+  // Called before the JVM executes code. `specification` is the path of the file.
   void load(Vm vm, std::string_view specification);
 
-  // Events, by the threads that they happen to.
+  // Events, called in the thread that they concern.
   void on_start(Jni jni, Object thread);
   void on_thread(Jni jni, Object thread, bool begins);
   void on_class(Jni jni, Object klass);
@@ -36,12 +37,12 @@ class Agent {
   void on_exception(Jni jni, Object exception, MethodId catcher);
   void on_method_exit(Jni jni, Object thread, MethodId method, bool by_exception, Value value);
   void on_end();
-  // The agent's own thread.
+  // Body of the agent's own thread.
   void watch(Jni jni);
 
  private:
-  struct Class;   // what prepare() knows of one
-  struct Wanted;  // one method's places, before they are set
+  struct Class;   // what prepare() knows about a class
+  struct Wanted;  // the locations in one method before they are set
 
   bool may_set_breakpoints();
   void prepare(Jni jni, Object klass);
@@ -71,20 +72,21 @@ class Agent {
   Spec spec_;
   State state_;
   ThreadStacks stacks_;
-  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;  // all below but what is atomic
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;  // protects everything below except atomics
   Places places_;
   WatchedMethods watched_;
   Exceptions exceptions_;
-  std::int64_t unheard_until_ns_ = 0;  // atomic: there are too many exceptions; 0: they are heard
+  // atomic: exceptions are ignored until then, because there are too many; 0: they are handled
+  std::int64_t unheard_until_ns_ = 0;
   bool told_of_many_ = false;
   CodeFile code_;
   std::uint32_t signal_ = 0;
   bool breakpoints_ = false;
-  bool variables_ = false, exits_ = false;  // they can be read; what methods return, too
-  bool live_ = false;                       // atomic: breakpoints can be set
+  bool variables_ = false, exits_ = false;  // whether variables and return values can be read
+  bool live_ = false;                       // atomic: whether breakpoints can be set
   bool ending_ = false;                     // atomic
   struct Redefined {
-    Object klass = nullptr;  // weak
+    Object klass = nullptr;  // a weak reference
     std::int64_t until_ns = 0;
   };
   std::vector<Redefined> redefined_;

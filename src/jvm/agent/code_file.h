@@ -1,5 +1,5 @@
-// The agent's file about the code of watched methods (jvm/code_book.h reads it): one line a method, one a call in it.
-// Private to the agent, under its lock.
+// Writes what the agent knows about the code of watched methods (read by jvm/code_book.h): one line per method and per
+// call. Private to the agent; call under its lock.
 #pragma once
 
 #include <string>
@@ -14,11 +14,11 @@ namespace rose::jvm {
 
 class CodeFile {
  public:
-  // "": nobody wants to know.
+  // "" means that this information is not wanted.
   void open(std::string_view path);
   [[nodiscard]] bool wanted() const { return fd_ >= 0; }
   void add(std::string_view name, Code code, const ConstantPool& pool, const LineEntry* lines, std::int32_t line_count);
-  // What was added since, in one write.
+  // Writes what was added since the last call, in one write.
   void flush();
 
  private:

@@ -8,10 +8,10 @@
 namespace rose::jvm {
 namespace {
 
-constexpr std::uint32_t kMostThrown = 1000;  // at some 50 us, most of them the JVM's own
-constexpr std::size_t kMostEscapes = 8;      // of one exception
+constexpr std::uint32_t kMostThrown = 1000;  // per second; each costs about 50 us, and most are the JVM's own
+constexpr std::size_t kMostEscapes = 8;      // per exception
 
-// Has the class several methods of this name?
+// True if the class has several methods with this name.
 bool overloaded(const Jvmti& jvmti, Object klass, std::string_view wanted) {
   std::int32_t count = 0;
   MethodId* methods = nullptr;

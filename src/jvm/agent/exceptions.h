@@ -1,6 +1,6 @@
-// Exceptions as they are thrown: which watched methods they leave, each told or counted like an entry of a method
-// called "org.x.Learner.readPacket throws java.io.EOFException"; and the schedule's conditions on them. Private to the
-// agent.
+// Handles thrown exceptions: determines which watched methods they leave, and reports or counts each like an entry of a
+// method named "org.x.Learner.readPacket throws java.io.EOFException". Also evaluates which conditions of the schedule
+// they meet. Private to the agent.
 #pragma once
 
 #include <cstdint>
@@ -17,33 +17,33 @@
 
 namespace rose::jvm {
 
-inline constexpr std::int32_t kMostFramesSeen = 64;  // of the stack that an exception is thrown on
+inline constexpr std::int32_t kMostFramesSeen = 64;  // frames of the stack that are examined
 
-// An exception of one class that leaves one method. Never freed.
+// Exceptions of one class that leave one method. Never freed, because threads may use it at any time.
 struct Escape {
-  Watched* watched = nullptr;  // none: it is not watched
-  Visit visit;                 // conditions on it
+  Watched* watched = nullptr;  // null if it is not watched
+  Visit visit;                 // the schedule's conditions on it
 };
 
-// Under the agent's lock, but for may_look().
+// Call under the agent's lock, except for may_look().
 class Exceptions {
  public:
   void begin(const Spec& spec, const Jvmti& jvmti);
   [[nodiscard]] bool on() const { return on_; }
 
-  // So many a second are looked at, whatever threads they come from. False from then on; `first`: for the first time in
-  // this second.
+  // Limits how many exceptions per second are examined, over all threads. Returns false above the limit; `first` is set
+  // for the first one above it in each second.
   [[nodiscard]] bool may_look(bool& first);
 
-  // Those of the methods that an exception of this class leaves on its way to `catcher` (nullptr: nobody's), innermost
-  // first; who throws and catches it, too.
+  // The methods that an exception of this class leaves on its way to `catcher` (nullptr: it is not caught), innermost
+  // first; including a method that throws and catches it.
   void escapes(const FrameInfo* frames, std::int32_t count, MethodId catcher, std::string_view class_name,
                WatchedMethods& watched, State& state, std::vector<const Escape*>& into);
 
  private:
   struct Thrower {
     bool wanted = false;  // its exceptions are watched
-    std::string name;     // as records have it; "": nobody asks
+    std::string name;     // the name used in records; "" if not needed
     std::vector<const PlaceSpec*> places;
   };
   const Thrower& thrower(MethodId method);
@@ -56,7 +56,7 @@ class Exceptions {
   std::vector<std::pair<std::pair<MethodId, std::string>, Escape*>> escapes_;  // sorted
   std::size_t watched_ = 0;
   bool full_ = false;
-  std::int64_t second_ = 0;  // atomic, as the next
+  std::int64_t second_ = 0;  // atomic, like the next one
   std::uint32_t in_second_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// A lock that is given back. Private to the agent.
+// A scoped lock. Private to the agent.
 #pragma once
 
 #include <pthread.h>

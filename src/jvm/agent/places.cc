@@ -40,7 +40,7 @@ void Places::publish(Place* place) {
   }
   all_.push_back(place);
   if (all_.size() * 2 > table_->mask) {
-    // The old table is left to whoever reads it.
+    // The old table is not freed, because readers may still use it.
     const std::size_t size = (table_->mask + 1) * 2;
     auto* larger = new Slots{size - 1, static_cast<Place**>(std::calloc(size, sizeof(Place*)))};
     for (Place* one : all_) insert(*larger, one);

@@ -1,6 +1,5 @@
-// The places in the JVM's methods where the agent's breakpoints stand. Found by any thread without a lock, at every
-// hit; changed under the agent's lock. What was once published stays in memory: threads may look at it for as long as
-// they like.
+// The locations of the agent's breakpoints. Every hit looks one up in any thread without a lock; changes are made under
+// the agent's lock. Published entries are never freed, because threads may use them at any time.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +14,27 @@ namespace rose::jvm {
 struct Asking;
 struct Watched;
 
-// What a visit tells the kernel's program; made once, never changed.
+// What a visit reports to the BPF program. Immutable after construction.
 struct Visit {
   std::vector<std::uint32_t> entries;  // roles, conditions, exceptions
-  std::vector<const Throw*> throws;    // as they stand in `entries`
-  bool noted = false;                  // where the thread is is noted ahead
+  std::vector<const Throw*> throws;    // in the order of `entries`
+  bool noted = false;                  // record the thread's stack before the visit
 };
 
 struct Place {
   MethodId method = nullptr;
   Location location = 0;
-  Object klass = nullptr;            // weak
-  Visit entered;                     // at the entry of a method: when it is one
-  Visit passed;                      // whenever a thread comes by
-  const Watched* watched = nullptr;  // at the entry of a watched method
-  // Values that are read: as the method is entered; whenever a thread comes by; that it is about to return.
+  Object klass = nullptr;            // a weak reference
+  Visit entered;                     // if it is the entry of a method: reported on a call
+  Visit passed;                      // reported whenever a thread reaches it
+  const Watched* watched = nullptr;  // if it is the entry of a watched method
+  // Values to read on entry of the method, whenever a thread reaches the location, and on return.
   std::vector<const Asking*> at_entry, at_pass, at_return;
-  // Its method has jumps that lead back to its entry, where a breakpoint is hit by calls and jumps alike. Breakpoints
-  // on those jumps, and on where each goes on otherwise, tell which it was.
+  // Set if the method contains jumps back to its entry: a breakpoint there is hit by calls and by jumps. Breakpoints on
+  // those jumps, and on the instructions after them, tell the two apart.
   Place* jumps_to = nullptr;
-  std::vector<Place*> guards;  // those of this entry
-  std::uint32_t users = 0;     // why the breakpoint is set
+  std::vector<Place*> guards;  // the breakpoints for this entry
+  std::uint32_t users = 0;     // reference count of the breakpoint
 };
 
 class Places {
@@ -43,11 +42,8 @@ class Places {
   Places();
   // Lock-free.
   [[nodiscard]] const Place* find(MethodId method, Location location) const;
-  // The rest under the agent's lock.
-  [[nodiscard]] Place* find_mutable(MethodId method, Location location) {
-    return const_cast<Place*>(find(method, location));
-  }
-  // Instead of one that stood there.
+  // The remaining methods must be called under the agent's lock.
+  // Replaces an existing entry at the same location.
   void publish(Place* place);
   [[nodiscard]] const std::vector<Place*>& all() const { return all_; }
 

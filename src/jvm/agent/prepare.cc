@@ -1,4 +1,4 @@
-// From a class that was loaded to the places in its methods that are wanted.
+// Finds the requested locations in the methods of a class that was loaded.
 #include <cstring>
 #include <utility>
 
@@ -9,7 +9,7 @@
 namespace rose::jvm {
 namespace {
 
-// Does a source file's name, or the end of its path, mean the one that a class is from? "x/Store.java" of org.x.Store.
+// True if `wanted` is the name, or the end of the path, of the class's source file: "x/Store.java" for org.x.Store.
 bool is_file(std::string_view class_name, std::string_view source, std::string_view wanted) {
   if (source.empty()) return false;
   const auto slash = wanted.rfind('/');
@@ -17,7 +17,7 @@ bool is_file(std::string_view class_name, std::string_view source, std::string_v
   if (slash == std::string_view::npos) return true;
   std::string folder(class_name.substr(0, class_name.rfind('.') == std::string_view::npos ? 0 : class_name.rfind('.')));
   for (char& c : folder) c = c == '.' ? '/' : c;
-  // Either may be longer: "/src/main/java/org/x/Store.java".
+  // Either path may be longer: "/src/main/java/org/x/Store.java".
   std::string_view own = folder, asked = wanted.substr(0, slash);
   if (own.size() > asked.size()) {
     const std::string_view longer = own;
@@ -28,7 +28,7 @@ bool is_file(std::string_view class_name, std::string_view source, std::string_v
          (asked.size() == own.size() || own.empty() || asked[asked.size() - own.size() - 1] == '/');
 }
 
-// "lambda$run$0" is code that stands in "run"; "" when it is no lambda's.
+// The method that contains a lambda: "run" for "lambda$run$0"; "" if it is not a lambda.
 std::string_view method_of_lambda(std::string_view name) {
   constexpr std::string_view kBegin = "lambda$";
   if (name.substr(0, kBegin.size()) != kBegin) return {};
@@ -44,7 +44,7 @@ struct Agent::Class {
     std::string name, descriptor;
     std::uint32_t flags = 0;
     std::vector<unsigned char> code;
-    bool has_code = false;  // it was asked for
+    bool has_code = false;  // code information was requested
     bool watched = false;
   };
   Jni jni;
@@ -52,9 +52,9 @@ struct Agent::Class {
   Object weak = nullptr;
   std::string name, source;
   std::vector<Own> methods;
-  std::vector<PlaceSpec*> places;  // that may be in it
-  std::vector<AskSpec*> asks;      // so
-  bool watched = false;            // methods to watch may be in it
+  std::vector<PlaceSpec*> places;  // requests that may concern this class
+  std::vector<AskSpec*> asks;      // the same for values
+  bool watched = false;            // it may contain methods to watch
 
   [[nodiscard]] Method method(std::size_t index) const {
     const Own& own = methods[index];
@@ -67,7 +67,7 @@ struct Agent::Class {
   }
 };
 
-// What a method's places are told; then they become places.
+// Collects the requests for locations in a method before they are published.
 struct Agent::Wanted {
   struct One {
     Location location = 0;
@@ -87,7 +87,7 @@ struct Agent::Wanted {
   }
 };
 
-// Under the lock.
+// Call under the lock.
 void Agent::prepare(Jni jni, Object klass) {
   char* signature = nullptr;
   if (jvmti_.class_signature(klass, &signature) != kNone) return;
@@ -100,7 +100,7 @@ void Agent::prepare(Jni jni, Object klass) {
             .asks = {},
             .watched = false};
   jvmti_.deallocate(signature);
-  // Made for a lambda or a method handle: its code is elsewhere.
+  // Generated for a lambda or a method handle: the code is elsewhere.
   if (one.name.find("$$Lambda") != std::string::npos || one.name.find("LambdaForm") != std::string::npos) return;
   for (PlaceSpec* place : spec_.places) {
     if (place->pattern.may_be_in(one.name)) one.places.push_back(place);
@@ -144,12 +144,12 @@ void Agent::prepare(Jni jni, Object klass) {
     if (place->where == Where::line) text += "no code of line " + decimal(place->number) + " in it";
     else if (place->where == Where::offset)
       text += "no instruction begins at offset " + decimal(place->number) + " of it";
-    else text += "it has no code to stop in: it is native or abstract";
+    else text += "it has no code to stop at: it is native or abstract";
     state_.note(text, place->entry);
   }
 }
 
-// Where the class's watched methods call, and what.
+// Records the calls in the class's watched methods.
 void Agent::tell_code(const Class& klass) {
   std::int32_t count = 0, size = 0;
   unsigned char* bytes = nullptr;
@@ -183,7 +183,7 @@ void Agent::prepare_method(Class& klass, std::size_t index) {
   for (PlaceSpec* place : klass.places) {
     bool here = place->pattern.matches(method);
     if (!here && place->where == Where::line) {
-      // The lines of a lambda stand in the method that people see.
+      // In the source, the lines of a lambda belong to the enclosing method.
       Method outer = method;
       outer.name = method_of_lambda(own.name);
       outer.flags = 0;
@@ -214,8 +214,8 @@ void Agent::prepare_method(Class& klass, std::size_t index) {
   publish(klass, index, wanted);
 }
 
-// Each stretch of code that a line has (a compiler copies `finally`): its beginning, or (`calls`) its first call where
-// there is one.
+// The code ranges of a line (there are several because compilers duplicate `finally` blocks): the start of each, or
+// (`calls`) its first call if there is one.
 std::vector<Location> Agent::stretches_of(MethodId method, Code code, std::int64_t wanted, bool calls) const {
   std::vector<Location> found;
   std::int32_t count = 0;
@@ -271,9 +271,9 @@ void Agent::places_of(const Class& klass, std::size_t index, PlaceSpec& spec, Wa
   if (StateRecord* record = state_.add(RecordKind::place, klass.display(index))) record->entry = spec.entry;
 }
 
-// ---- values ----
+// Values
 
-// Under the lock. Once a question.
+// Reports a problem once per request. Call under the lock.
 void Agent::complain(AskSpec& ask, std::string_view text) {
   if (std::exchange(ask.complained, true)) return;
   if (StateRecord* record = state_.add(RecordKind::asked, text)) record->entry = ask.fetch;
@@ -287,13 +287,13 @@ void Agent::placed(const Class& klass, std::size_t index, AskSpec& ask, std::str
   }
 }
 
-// "I" -> "int"
+// "I" gives "int".
 static std::string type_name(std::string_view signature) {
   const std::string list = parameters_of("(" + std::string(signature) + ")V");
   return list.size() > 2 ? list.substr(1, list.size() - 2) : std::string(signature);
 }
 
-// Where a variable stands at a place of the code. False: it isn't known there, and rose was told so.
+// Finds the slot of a variable at a location. Returns false and reports it if it is not known there.
 bool Agent::variable(const Class& klass, std::size_t index, AskSpec& ask, Location location, Asking& asking) {
   const auto& own = klass.methods[index];
   const bool is_static = (own.flags & static_cast<std::uint32_t>(kStatic)) != 0;
@@ -327,7 +327,7 @@ bool Agent::variable(const Class& klass, std::size_t index, AskSpec& ask, Locati
   }
   if (names) jvmti_.deallocate(table);
   if (found) return true;
-  // A parameter's number needs no names.
+  // The number of a parameter can be used without debug information.
   if (ask.where == AskWhere::argument && ask.number > 0) {
     if (parameter(own.descriptor, is_static, ask.number, asking.slot, asking.type)) {
       std::string list = parameters_of(own.descriptor);
@@ -339,8 +339,8 @@ bool Agent::variable(const Class& klass, std::size_t index, AskSpec& ask, Locati
   }
   if (!names)
     complain(ask, klass.name +
-                      " was compiled without names of variables (javac -g): arguments can be asked for by number, "
-                      "fields by this.NAME");
+                      " was compiled without names of variables (javac -g): ask for arguments by number and for fields "
+                      "by this.NAME");
   else
     complain(ask, klass.display(index) + " has no '" + ask.name + "' in scope there" +
                       (known.empty() ? "" : ": " + known + " are"));
@@ -355,7 +355,7 @@ void Agent::asks_of(const Class& klass, std::size_t index, Wanted& wanted) {
     const bool line = ask->where == AskWhere::line;
     if (!line && !ask->pattern.matches(method)) continue;
     if (code.empty()) {
-      if (!line) complain(*ask, klass.display(index) + " has no code to stop in: it is native or abstract");
+      if (!line) complain(*ask, klass.display(index) + " has no code to stop at: it is native or abstract");
       continue;
     }
     if (ask->where == AskWhere::caller) {
@@ -364,8 +364,8 @@ void Agent::asks_of(const Class& klass, std::size_t index, Wanted& wanted) {
       continue;
     }
     if (!(ask->where == AskWhere::returned ? exits_ : variables_)) {
-      complain(*ask, ask->where == AskWhere::returned ? "this JVM does not tell what methods return"
-                                                      : "this JVM does not tell variables");
+      complain(*ask, ask->where == AskWhere::returned ? "this JVM does not report return values"
+                                                      : "this JVM does not report variables");
       continue;
     }
     if (ask->where == AskWhere::argument) {
@@ -424,7 +424,7 @@ void Agent::publish(Class& klass, std::size_t index, Wanted& wanted) {
   if (klass.weak == nullptr) klass.weak = klass.jni.new_weak(klass.klass);
   const MethodId method = klass.methods[index].id;
   const auto fill = [](Visit& visit, const std::vector<const PlaceSpec*>& specs) {
-    // Roles are taken before conditions ask who has them.
+    // Roles must be updated before conditions that refer to them are evaluated.
     constexpr std::uint32_t kRole = 0x80000000U;
     for (const bool roles : {true, false}) {
       for (const PlaceSpec* spec : specs) {
@@ -468,7 +468,7 @@ void Agent::publish(Class& klass, std::size_t index, Wanted& wanted) {
     const bool asked = !place->at_entry.empty() || !place->at_pass.empty() || !place->at_return.empty();
     if (!place->entered.entries.empty() || !place->passed.entries.empty() || asked) hold(klass.jni, *place);
   }
-  // One that was let go of stays so in a class that another tool changes.
+  // A method that was detached as hot stays detached when another tool changes its class.
   if (watched == nullptr || (watched->gaps && !watched_.is_held(*watched))) return;
   hold(klass.jni, *entry);
   if (!watched_.is_held(*watched)) watched_.held(*watched);

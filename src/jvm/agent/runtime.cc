@@ -1,9 +1,9 @@
-// What the standard library's headers need from its shared half, which the agent does without: it is loaded into JVMs
-// built for glibc old and new and for musl, and must not bring a C++ runtime into somebody else's process.
+// Replacements for the parts of the C++ runtime that the standard headers need. The agent is loaded into JVMs that were
+// built for old and new versions of glibc and for musl, so it must not bring a C++ runtime library into the process.
 #include <cstdlib>
 #include <new>
 
-// Out of memory, or a broken invariant: the JVM would not survive either.
+// Out of memory or a broken invariant, after which the JVM could not continue either.
 [[noreturn]] static void give_up() { std::abort(); }
 
 void* operator new(std::size_t size) {

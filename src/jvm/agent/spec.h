@@ -1,5 +1,5 @@
-// What rose asks of one node's JVMs: a text file, read once when a JVM begins. Written by jvm/session.cc. Private to
-// the agent.
+// The instructions for a node's JVMs: a text file that jvm/session.cc writes and the agent reads when a JVM starts.
+// Private to the agent.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace rose::jvm {
 
-// Where in the methods of a name.
+// The location in the methods with a name.
 enum class Where { entry, offset, line };
 
-// An exception that is thrown when the kernel's program says so.
+// An exception that is thrown if the BPF program orders it.
 struct Throw {
   std::uint32_t entry = 0;
   std::string class_name;  // "java/io/IOException"
@@ -22,47 +22,48 @@ struct Throw {
 };
 
 struct PlaceSpec {
-  std::uint32_t entry = 0;  // what the kernel's program is told
+  std::uint32_t entry = 0;  // the number reported to the BPF program
   Where where = Where::entry;
-  std::int64_t number = 0;  // the offset or line
+  std::int64_t number = 0;  // offset or line
   const Throw* thrown = nullptr;
   NamePattern pattern;
-  std::string escaping = {};  // not a place in the code: whenever an exception of this class leaves the method
-  bool noted = false;         // where the thread is is noted ahead of the visit
+  std::string escaping = {};  // instead of a location: whenever an exception of this class leaves the method
+  bool noted = false;         // record the thread's stack before the visit
   bool method_seen = false;   // a class had such a method
-  bool placed = false;        // ... and the place in it
-  bool told = false;          // it was found somewhere, and rose was told so
+  bool placed = false;        // ... with this location in it
+  bool told = false;          // its location was reported to rose
 };
 
-// Methods whose entries matter. All lists but the patterns are sorted.
+// Methods whose entries are watched. All lists except the patterns are sorted.
 struct WatchSpec {
   bool on = false;
-  bool count = false;    // they are counted; else each is told as it happens
-  bool code = false;     // where they call is told too
-  bool lasting = false;  // the JVM is to run for long
-  double rate =
-      0;  // counting: rarer ones are infrequent; telling: what is entered so often a second is let go of, 0: nothing
-  double share = 0;  // telling: of one CPU, that all together may cost
+  bool count = false;    // count entries; otherwise report each one
+  bool code = false;     // also record the calls in their code
+  bool lasting = false;  // the JVM is expected to run for long
+  // when counting: rate below which a method is infrequent; when reporting: rate per second from which it is detached,
+  // 0: never
+  double rate = 0;
+  double share = 0;  // when reporting: share of one CPU that all together may cost
   std::vector<const NamePattern*> functions;
   std::vector<std::string> sources;  // file names
   std::vector<std::string> methods,
-      classes;  // exactly these, by the names that records have; the classes that they are in
-  std::vector<const NamePattern*> throwers;  // methods whose exceptions matter, too
-  std::vector<std::string> thrower_sources;  // ... by source file
+      classes;                               // exact names as in records, and the classes that contain them
+  std::vector<const NamePattern*> throwers;  // methods whose exceptions are watched too
+  std::vector<std::string> thrower_sources;  // the same by source file
   [[nodiscard]] bool exceptions() const { return !throwers.empty() || !thrower_sources.empty(); }
 };
 
-// A value that is asked for.
+// A requested value.
 enum class AskWhere { argument, returned, caller, line };
 struct AskSpec {
-  std::uint32_t fetch = 0, place = 0;  // what rose is told
+  std::uint32_t fetch = 0, place = 0;  // numbers used in reports to rose
   AskWhere where = AskWhere::argument;
   std::int64_t number = 0;           // of the argument, 0: by name; or the line
-  NamePattern pattern;               // of the methods; of a line: any
-  std::string file;                  // line: the end of a source file's path
-  std::string name;                  // of the variable
-  std::vector<std::string> members;  // fields to go down
-  bool told = false;                 // where it is read, rose was told
+  NamePattern pattern;               // pattern for the methods; for a line: any method
+  std::string file;                  // for a line: the end of the source file's path
+  std::string name;                  // name of the variable
+  std::vector<std::string> members;  // fields to follow
+  bool told = false;                 // its location was reported to rose
   // Atomic:
   std::int64_t second_ns = 0;
   std::uint64_t in_second = 0;
@@ -70,11 +71,11 @@ struct AskSpec {
 };
 
 struct Spec {
-  std::string state;  // folder
+  std::string state;  // the folder for state files
   WatchSpec watch;
   std::vector<PlaceSpec*> places;
   std::vector<AskSpec*> asks;
-  bool stacks = false;  // where threads are is told
+  bool stacks = false;  // report stacks
   bool damaged = false;
 };
 

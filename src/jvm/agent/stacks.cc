@@ -57,7 +57,7 @@ bool ThreadStacks::open(const std::string& path, Jvmti jvmti) {
   jvmti_ = jvmti;
   fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd_ < 0) return false;
-  // Blocks first: a full disk would kill the JVM otherwise.
+  // Allocate disk blocks first: on a full disk, a store to the mapping would kill the JVM with SIGBUS.
   if (::posix_fallocate(fd_, 0, static_cast<off_t>(kStacksNamesAt)) != 0 ||
       ::ftruncate(fd_, static_cast<off_t>(kStacksBytes)) != 0)
     return false;
@@ -138,7 +138,7 @@ bool ThreadStacks::fill(Jni jni, Object thread, int tid, StackSlot& slot) {
   return true;
 }
 
-// Each place is named once: naming takes longer than finding out where a thread is.
+// Each location is named once, because naming is slower than taking the stack.
 std::uint32_t ThreadStacks::name(Jni jni, MethodId method, Location location) {
   const Lock lock(names_mutex_);
   const auto slot_of = [&](const std::vector<Known>& table) {
@@ -168,7 +168,7 @@ std::uint32_t ThreadStacks::name(Jni jni, MethodId method, Location location) {
   return id;
 }
 
-// Under the names' lock.
+// Call under the lock for names.
 std::uint32_t ThreadStacks::make_name(Jni jni, MethodId method, Location location) {
   if (head_->names >= names_room_) grow();
   if (head_->names >= names_room_) return 0;
@@ -205,7 +205,7 @@ void ThreadStacks::wait(std::int64_t ns) const {
     return;
   }
   const std::uint32_t answered = __atomic_load_n(&head_->answered, __ATOMIC_ACQUIRE);
-  // Not a private one: rose wakes it from its own process.
+  // Not a private futex, because rose wakes it from another process.
   ::syscall(SYS_futex, &head_->asked, FUTEX_WAIT, answered, &time, nullptr, 0);
 }
 
@@ -224,7 +224,7 @@ void ThreadStacks::answer(Jni jni) {
   }
   StackAnswer answer = StackAnswer::stranger;
   if (thread != nullptr) {
-    // No lock is held: this waits for a thread that is inside the JVM itself, however long that takes.
+    // No lock is held, because this may wait for a thread inside the JVM for any time.
     answer = fill(jni, thread, tid, slots()[0]) ? StackAnswer::told : StackAnswer::refused;
     jni.delete_local(thread);
   }

@@ -1,5 +1,5 @@
-// Where this JVM's threads are: of the thread that comes by a place, noted by itself; of any other when rose asks. Told
-// through a file (jvm/stacks_layout.h) that outlives the JVM.
+// Reports the stacks of this JVM's threads: a thread records its own at a location, and rose can request any other.
+// Uses a file (jvm/stacks_layout.h) that survives the JVM.
 #pragma once
 
 #include <pthread.h>
@@ -15,26 +15,26 @@ namespace rose::jvm {
 
 struct CodePlace {
   std::string function, file;  // "org.x.C.m", "C.java"
-  std::uint32_t line = 0;      // 0 not known
+  std::uint32_t line = 0;      // 0: unknown
 };
-// False: the class is gone.
+// Returns false if the class was unloaded.
 [[nodiscard]] bool place_of(Jvmti jvmti, Jni jni, MethodId method, Location location, CodePlace& place);
 
 class ThreadStacks {
  public:
-  // False when the file can't be made: nobody is told then.
+  // Returns false if the file cannot be created; then no stacks are reported.
   bool open(const std::string& path, Jvmti jvmti);
   [[nodiscard]] bool on() const { return head_ != nullptr; }
 
-  // By the threads themselves.
+  // Called by the threads themselves.
   void thread_begins(Jni jni, Object thread);
   void thread_ends(Jni jni);
-  // The calling thread's frames; where they stand. nullptr: too many threads.
+  // Records the calling thread's frames. Returns nullptr if there are too many threads.
   StackSlot* note(Jni jni);
-  // A slot that keeps what was noted.
+  // Copies what was recorded to a slot that is not overwritten.
   void keep(const StackSlot& noted);
 
-  // The agent's own thread. It waits for so long, or until rose asks; without the file it just waits.
+  // Called by the agent's own thread. Waits for this time or until rose makes a request; without a file it only waits.
   void wait(std::int64_t ns) const;
   void answer(Jni jni);
   void live(bool now) const;
@@ -47,9 +47,9 @@ class ThreadStacks {
   struct Known {
     MethodId method = nullptr;
     Location location = 0;
-    std::uint32_t id = 0;  // 0: free
+    std::uint32_t id = 0;  // 0: unused
   };
-  // False: the JVM does not tell.
+  // Returns false if the JVM refuses.
   bool fill(Jni jni, Object thread, int tid, StackSlot& slot);
   std::uint32_t name(Jni jni, MethodId method, Location location);
   std::uint32_t make_name(Jni jni, MethodId method, Location location);
@@ -62,7 +62,7 @@ class ThreadStacks {
   StacksHead* head_ = nullptr;
   pthread_mutex_t threads_mutex_ = PTHREAD_MUTEX_INITIALIZER;
   std::vector<Thread> threads_;
-  pthread_mutex_t names_mutex_ = PTHREAD_MUTEX_INITIALIZER;  // all below
+  pthread_mutex_t names_mutex_ = PTHREAD_MUTEX_INITIALIZER;  // protects everything below
   std::vector<Known> known_;
   std::uint32_t names_room_ = 0;
 };

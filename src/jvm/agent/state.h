@@ -1,5 +1,5 @@
-// The agent's side of its state file (jvm/state_layout.h): records that stay where they are. Without a file they stand
-// in plain memory, and nobody reads them. Not for several threads at a time, but for the counters in them.
+// Writes the agent's state file (jvm/state_layout.h). Records never move. Without a file they are in ordinary memory
+// that nobody reads. Not thread-safe, except for the counters in the records.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@ namespace rose::jvm {
 
 class State {
  public:
-  // In `folder`, under a name that no other JVM has.
+  // Creates the file in `folder` under a name that is unique among JVMs.
   void open(std::string_view folder);
-  // Of the file, without ".jvm"; "": there is none.
+  // The path of the file without ".jvm"; "" if there is none.
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] StateHead& head() { return *head_; }
-  // nullptr: there are as many as there may be.
+  // Returns nullptr if the maximum number of records is reached.
   [[nodiscard]] StateRecord* add(RecordKind kind, std::string_view text);
   void note(std::string_view text, std::uint32_t entry = kNoEntry) {
     if (StateRecord* record = add(RecordKind::note, text)) record->entry = entry;

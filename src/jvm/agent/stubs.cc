@@ -1,7 +1,7 @@
 #include "jvm/agent/stubs.h"
 
-// In a file of its own, so that no caller is compiled together with it. A nop at the entry is emulated by the kernel,
-// without stepping through a copy of it.
+// In a separate file so that callers cannot inline these functions. They start with a nop, because the kernel emulates
+// a probed nop instead of single-stepping a copy of the instruction, which is faster.
 extern "C" {
 __attribute__((noinline)) void rose_jvm_visit(const std::uint32_t*, std::uint32_t, std::uint32_t) {
   __asm__ volatile("nop" ::: "memory");

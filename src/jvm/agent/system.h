@@ -1,4 +1,4 @@
-// What the agent asks the system for. Private to the agent.
+// System calls for the agent. Private to the agent.
 #pragma once
 
 #include <sys/syscall.h>

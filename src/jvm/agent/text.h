@@ -1,4 +1,4 @@
-// Text without the standard library's shared half. Private to the agent.
+// Text functions that do not need the C++ runtime library. Private to the agent.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace rose::jvm {
 
-// A method's name as records have it: with its parameters where the class has several of that name.
+// A method's name as used in records: with parameters if the class has several methods with that name.
 inline std::string display_name(std::string_view class_name, std::string_view method, std::string_view descriptor,
                                 bool overloaded) {
   std::string text(class_name);
@@ -19,7 +19,7 @@ inline std::string display_name(std::string_view class_name, std::string_view me
   return text;
 }
 
-// A number that is not negative.
+// Formats a number that is not negative.
 inline std::string decimal(std::int64_t number) {
   std::string text;
   do {

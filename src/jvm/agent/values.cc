@@ -11,11 +11,10 @@ namespace rose::jvm {
 namespace {
 
 constexpr std::uint64_t kMostASecond =
-    300;  // of one question: reading a variable may stop the JVM's threads for a moment
+    300;  // per request and second; reading a variable may briefly stop the JVM's threads
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::int32_t kMostCharacters = 64;
-// As the kernel's program takes it over: bpf/tracer.h has these numbers, the agent is built without that header's other
-// half.
+// The form of a value as the BPF program reads it. bpf/tracer.h defines the same numbers; the agent cannot include it.
 enum class Form : std::uint8_t {
   none = 0,
   integer = 1,
@@ -46,7 +45,7 @@ void tell(const AskSpec& spec, Told& told) {
   rose_jvm_value(&told, spec.place);
 }
 
-// Whether one more is told; the first that isn't is said.
+// Limits the number of reports per second. The first one above the limit is reported as a gap.
 bool may_tell(AskSpec& spec) {
   const std::int64_t now = now_ns(), begin = __atomic_load_n(&spec.second_ns, __ATOMIC_RELAXED);
   if (now - begin > kSecondNs) {
@@ -69,7 +68,7 @@ void put_text(Told& told, std::string_view text) {
   told.word = text.size();
 }
 
-// UTF-16 to UTF-8, whole characters only.
+// Converts UTF-16 to UTF-8, without cutting characters.
 void put_string(Jni jni, Object string, Told& told) {
   const std::int32_t length = jni.string_length(string);
   const std::int32_t part = length < kMostCharacters ? length : kMostCharacters;
@@ -126,12 +125,12 @@ std::string signature_of(Jvmti jvmti, Object klass) {
 
 struct Field {
   FieldId id = nullptr;
-  Object klass = nullptr;  // that declares it
+  Object klass = nullptr;  // the class that declares it
   char type = 0;
   bool fixed = false;  // static
 };
 
-// In the class or one above it.
+// Searches the class and its superclasses.
 Field find_field(Jvmti jvmti, Jni jni, Object klass, std::string_view wanted) {
   Field found;
   for (int up = 0; klass != nullptr && found.id == nullptr && up < 64;
@@ -164,7 +163,7 @@ bool is_boxed(std::string_view signature) {
   return false;
 }
 
-// "[[I" -> "int[][]"
+// "[[I" gives "int[][]".
 std::string array_name(std::string_view signature) {
   std::string brackets;
   while (!signature.empty() && signature.front() == '[') brackets += "[]", signature.remove_prefix(1);
@@ -194,7 +193,7 @@ void put_object(Jvmti jvmti, Jni jni, Object object, Told& told) {
     if (field.id != nullptr && !is_object(field.type))
       return put_number(told, jni.field(object, field.id, field.type, false), field.type);
   }
-  // A constant of an enumeration may have a class of its own.
+  // A constant of an enumeration may have its own subclass.
   Object above = jni.superclass(klass);
   for (int up = 0; up < 2 && above != nullptr; ++up, above = jni.superclass(above)) {
     if (signature_of(jvmti, above) != "Ljava/lang/Enum;") continue;
@@ -209,7 +208,7 @@ void put_object(Jvmti jvmti, Jni jni, Object object, Told& told) {
   told.form = Form::object;
 }
 
-// Down the members, and what stands there.
+// Follows the members and reports the value found there.
 void tell_value(Jvmti jvmti, Jni jni, const Asking& asking, Value value, char type, std::string& missing) {
   Told told;
   for (const std::string& member : asking.spec->members) {
@@ -246,7 +245,8 @@ void tell_value(Jvmti jvmti, Jni jni, const Asking& asking, Value value, char ty
   tell(*asking.spec, told);
 }
 
-// What a callback leaves behind it must not stand in the application's frame for as long as that runs.
+// Frees local references at the end of a callback. Otherwise they would stay in the application's frame as long as it
+// runs.
 class LocalFrame {
  public:
   explicit LocalFrame(Jni jni) : jni_(jni), pushed_(jni.push_frame(64) == 0) {}
@@ -321,7 +321,7 @@ void tell_caller(Jvmti jvmti, Jni jni, const Asking& asking) {
     told.failed = Failure::unreadable;
     return tell(*asking.spec, told);
   }
-  // The end of a long name says more than its beginning.
+  // The end of a long name is more informative than its beginning.
   const std::string_view name = place.function;
   put_text(told, name.size() > sizeof told.text ? name.substr(name.size() - sizeof told.text) : name);
   told.word = place.line;
@@ -332,7 +332,7 @@ void tell_caller(Jvmti jvmti, Jni jni, const Asking& asking) {
 void tell_returned(Jvmti jvmti, Jni jni, const Asking& asking, Value value, std::string& missing) {
   if (!may_tell(*asking.spec)) return;
   const LocalFrame frame(jni);
-  // A narrow one stands in the first bytes only.
+  // A narrow value is valid only in its first bytes.
   switch (asking.type) {
     case 'Z': value.j = value.j & 0xff; break;
     case 'B': value.j = static_cast<std::int8_t>(value.j); break;

@@ -1,5 +1,5 @@
-// Values that are asked for: arguments, what methods return, variables at lines, fields of objects; read as a thread
-// comes by, told to rose's kernel program. Nothing of the application is run for it. Private to the agent.
+// Reads requested values (arguments, return values, variables at lines, fields of objects) when a thread reaches a
+// location, and reports them to rose's BPF program. Never executes code of the application. Private to the agent.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,25 @@
 
 namespace rose::jvm {
 
-// One question at one place. Never freed: threads may be on their way to it.
+// One request at one location. Never freed, because threads may use it at any time.
 struct Asking {
   AskSpec* spec = nullptr;
-  std::int32_t slot = 0;  // of the variable
-  char type = 'I';        // of the variable, or of what is returned: its signature's first letter
+  std::int32_t slot = 0;  // slot of the variable
+  char type = 'I';        // first letter of the signature of the variable or return value
 };
 
-// Where a parameter stands as its method is entered; `number` from 1 on. False: there is none.
+// The slot of parameter `number` (from 1) on entry of a method. Returns false if there is no such parameter.
 [[nodiscard]] bool parameter(std::string_view descriptor, bool is_static, std::int64_t number, std::int32_t& slot,
                              char& type);
-// "(IJ)V" -> "V"
+// The return type: "(IJ)V" gives "V".
 [[nodiscard]] std::string_view returned(std::string_view descriptor);
-// An array, too.
+// True for objects, including arrays.
 [[nodiscard]] inline bool is_object(char type) { return type == 'L' || type == '['; }
 
-// Of the calling thread's topmost frame. `missing`: "" or why there is nothing to read in any object of this kind.
+// For the topmost frame of the calling thread. `missing`: why the value cannot be read in any object of this type, or
+// "".
 void tell_variable(Jvmti jvmti, Jni jni, const Asking& asking, std::string& missing);
-// The method that calls the one that the thread enters.
+// The caller of the method that the thread enters.
 void tell_caller(Jvmti jvmti, Jni jni, const Asking& asking);
 void tell_returned(Jvmti jvmti, Jni jni, const Asking& asking, Value value, std::string& missing);
 

@@ -1,4 +1,4 @@
-// Setting breakpoints and taking them away; the agent's own thread, which sets those anew that other tools take away.
+// Sets and removes breakpoints. The agent's own thread restores those that are lost when other tools change classes.
 #include "jvm/agent/agent.h"
 #include "jvm/agent/stubs.h"
 #include "jvm/agent/system.h"
@@ -12,7 +12,7 @@ constexpr std::int64_t kLookNs = 50'000'000;
 
 void Agent::hold(Jni jni, Place& place) {
   if (place.users++ > 0) return;
-  // Keeps the class from being unloaded meanwhile.
+  // A local reference keeps the class from being unloaded meanwhile.
   const Object klass = jni.new_local(place.klass);
   if (klass == nullptr) return;
   const std::int32_t error = jvmti_.set_breakpoint(place.method, place.location);
@@ -32,7 +32,7 @@ void Agent::release(Jni jni, Place& place) {
   for (Place* guard : place.guards) release(jni, *guard);
 }
 
-// Under the lock.
+// Call under the lock.
 void Agent::look_at_watched(Jni jni) {
   const WatchedMethods::Changes changes = watched_.look();
   for (Watched* one : changes.gone) {
@@ -70,8 +70,8 @@ bool Agent::is_class(Jni jni, Object weak, Object klass) const {
   return same;
 }
 
-// A class that another tool changes loses its breakpoints when the change takes effect, a moment after it was
-// announced. Under the lock.
+// A class that another tool changes loses its breakpoints when the change takes effect, shortly after it was announced.
+// Call under the lock.
 void Agent::follow_redefined(Jni jni) {
   const std::int64_t now = now_ns();
   std::vector<Redefined> waiting;

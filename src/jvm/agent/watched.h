@@ -1,5 +1,5 @@
-// Methods whose entries are counted, or told one by one: chosen by name and source file as classes come, and let go of
-// where they are hot (base/function_rates decides). Private to the agent.
+// Watches method entries, which are counted or reported one by one. Methods are chosen by name and source file when
+// classes are loaded, and detached when they are hot (base/function_rates decides). Private to the agent.
 #pragma once
 
 #include <cstdint>
@@ -16,39 +16,39 @@ namespace rose::jvm {
 
 struct Place;
 
-// One of them. Never freed: threads may be on their way to it.
+// A watched method. Never freed, because threads may use it at any time.
 struct Watched {
   std::size_t index = 0;
   const char* name = nullptr;
   StateRecord* record = nullptr;
   MethodId method = nullptr;
-  Place* place = nullptr;  // its entry; under the lock; of an exception: none
-  bool gaps = false;       // it was let go of at least once
+  Place* place = nullptr;  // its entry, under the lock; null for an exception
+  bool gaps = false;       // it was detached at least once
 };
 
-// Under the agent's lock, but for entered().
+// Call under the agent's lock, except for entered().
 class WatchedMethods {
  public:
-  // After that, methods may be added.
+  // Methods may be added after this call.
   void begin(const WatchSpec& spec);
   [[nodiscard]] bool on() const { return spec_ != nullptr; }
 
-  // Could a class of this name, from this source file ("": not known yet), have some?
+  // True if a class with this name, from this source file ("": not known yet), may contain methods to watch.
   [[nodiscard]] bool may_be_in(std::string_view class_name, std::string_view source) const;
-  // `display`: its name as records have it.
+  // `display`: its name as used in records.
   [[nodiscard]] bool wants(const Method& method, std::string_view display) const;
 
-  // One more, of what has no place in the code; nullptr: there are as many as there may be.
+  // Adds an entry that has no location in the code. Returns nullptr if the maximum number is reached.
   [[nodiscard]] Watched* add(std::string_view display, State& state);
-  // The one that stands for the method, made when there is none; nullptr: so.
+  // The entry for the method, which is created if necessary. Returns nullptr if the maximum number is reached.
   [[nodiscard]] Watched* of(MethodId method, std::string_view display, State& state);
   [[nodiscard]] bool is_held(const Watched& watched) const { return rates_->is_attached(watched.index); }
   void held(Watched& watched);
 
-  // A thread enters it.
+  // Called when a thread enters the method.
   void entered(const Watched& watched) const;
 
-  // Which to let go of now, and which to watch again.
+  // The methods to detach now and those to watch again.
   struct Changes {
     std::vector<Watched*> gone, again;
   };

@@ -18,7 +18,7 @@ using trace::Trace;
 
 namespace {
 
-// Real thread ids stay below 2^22 (the kernel's own limit); tracks of ours come above.
+// The kernel's thread ids stay below 2^22, so our own tracks have larger ids.
 constexpr int kFirstOwnTrack = 1 << 23;
 
 std::string json(std::string_view text) {
@@ -32,7 +32,7 @@ class Export {
   Export(const Trace& trace, const ShowFilter& filter, const Output& out) : trace_(trace), filter_(filter), out_(out) {}
 
   void write() {
-    // Spans end at their time stamp, so the first moment may lie before the first event.
+    // Events with a duration have their end as time stamp, so the earliest time may be before the first event.
     bool any = false;
     for (const Event& e : trace_.events) {
       if (!matches(filter_, trace_, e)) continue;
@@ -63,7 +63,7 @@ class Export {
     buffer_ += '\n';
   }
 
-  // Objects of the list; commas stand between them.
+  // Adds an object to the list, separated by a comma.
   void object(const std::string& text) {
     if (!first_) buffer_ += ",\n";
     first_ = false;
@@ -73,7 +73,7 @@ class Export {
     buffer_.clear();
   }
 
-  // Microseconds with nanoseconds behind the point, written as digits: as a double they would be rounded.
+  // Microseconds with three decimals, formatted as integers, because a double would be rounded.
   static std::string micros(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
 
   int process(const Event& e) {
@@ -100,14 +100,14 @@ class Export {
     return tid;
   }
 
-  // Spans on one track must not overlap other than nested, so every pair and every process has its own.
+  // Spans on one track must be nested or disjoint, so every pair and every process gets its own track.
   int own_track(int pid, const std::string& name) {
     const auto [at, fresh] = tracks_.emplace(std::pair(pid, name), kFirstOwnTrack + static_cast<int>(tracks_.size()));
     if (fresh) name_track(pid, at->second, name);
     return at->second;
   }
 
-  // Short, so that equal events are coloured alike; the rest is in the arguments.
+  // A short name, so that equal events have the same colour. Details are in the arguments.
   std::string name(const Event& e) const {
     switch (e.type) {
       case EventType::scf:

@@ -1,12 +1,12 @@
-// A trace as Chrome's JSON trace format, which ui.perfetto.dev and chrome://tracing open.
+// Converts a trace to Chrome's JSON trace format for ui.perfetto.dev and chrome://tracing.
 #pragma once
 
 #include "report/dump/show.h"
 
 namespace rose::report {
 
-// One process a node; its threads with their failed and state-changing calls and functions as
-// instants; silences and pauses as spans on tracks of their own. Times are relative to the first.
+// One process per node. Failed and state-changing calls and functions are instants on its threads; silences and pauses
+// are spans on their own tracks. Times are relative to the first event.
 void show_perfetto(const trace::Trace& trace, const ShowFilter& filter, const Output& out);
 
 }  // namespace rose::report

@@ -1,4 +1,4 @@
-// Words that the views of a trace share.
+// Texts shared by the views of a trace.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace rose::report {
 
-// Collects whole lines, so that `out` is not called once a line.
+// Collects lines, so that `out` is not called for every line.
 class Lines {
  public:
   explicit Lines(const Output& out) : out_(out) {}
@@ -21,7 +21,7 @@ class Lines {
     if (!buffer_.empty()) out_(buffer_);
   }
   void add(std::string_view line) {
-    // Columns that happen to be empty leave no blanks at the end.
+    // Empty columns must not leave trailing blanks.
     line = line.substr(0, line.find_last_not_of(' ') + 1);
     buffer_ += line;
     buffer_ += '\n';
@@ -40,12 +40,12 @@ class Lines {
 [[nodiscard]] std::string offset_text(std::int64_t ns);
 [[nodiscard]] std::string endpoint(const trace::Trace& trace, trace::StringId address, std::uint16_t port);
 
-// What else nodes are called, a line each: "db: unit postgresql.service, cluster east". Of very many the first.
+// Other names of nodes, one line each: "db: unit postgresql.service, cluster east". Limited to the first ones.
 [[nodiscard]] std::vector<std::string> label_lines(const trace::Meta& meta);
 
 // "openat ENOENT"
 void append_call(std::string& out, const trace::Event& e);
-// Where a call was made: the paths, else the peer.
+// The object of a call: its paths, else its peer.
 void append_place(std::string& out, const trace::Trace& trace, const trace::Event& e);
 // "crashed by SIGKILL"
 void append_state(std::string& out, const trace::Event& e);

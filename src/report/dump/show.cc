@@ -71,12 +71,12 @@ Result<void> check_filter(const ShowFilter& filter, const Trace& trace) {
     if (std::find(names.begin(), names.end(), *filter.node) == names.end()) {
       std::string known;
       for (const std::string& name : names) known += (known.empty() ? "" : ", ") + printable(name);
-      return fail(ErrorKind::usage, fmt::format("--node: the dump knows no node '{}'", printable(*filter.node)),
-                  known.empty() ? "it names no nodes at all" : fmt::format("its nodes are {}", known));
+      return fail(ErrorKind::usage, fmt::format("--node: the dump contains no node '{}'", printable(*filter.node)),
+                  known.empty() ? "it contains no nodes" : fmt::format("its nodes are {}", known));
     }
   }
   if (filter.since_ns && filter.until_ns && *filter.since_ns > *filter.until_ns)
-    return fail(ErrorKind::usage, "--since lies after --until", "swap them");
+    return fail(ErrorKind::usage, "--since is after --until", "swap them");
   return {};
 }
 
@@ -103,7 +103,7 @@ std::string describe(const Trace& trace, const Event& e) {
       break;
     case EventType::af:
       out += e.function == 0 ? "?" : printable(trace.str(e.function));
-      if ((e.flags & trace::kTruncated) != 0) out += " entered too often: what follows of it is not recorded";
+      if ((e.flags & trace::kTruncated) != 0) out += " entered too often: later entries are not recorded";
       break;
     case EventType::nd:
       out += fmt::format("{} -> {}", endpoint(trace, e.src, e.sport), endpoint(trace, e.dst, e.dport));
@@ -139,7 +139,7 @@ void show_text(const Trace& trace, const ShowFilter& filter, const Output& out) 
     if (e.tid == 0 || e.tid == e.pid) return fmt::format("{}", e.pid);
     return fmt::format("{}/{}", e.pid, e.tid);
   };
-  std::map<trace::StringId, std::string> nodes;  // few; escaped once
+  std::map<trace::StringId, std::string> nodes;  // few, so they are escaped once
   for (const Event& e : trace.events) {
     if (!matches(filter, trace, e)) continue;
     ++shown;
@@ -162,13 +162,13 @@ void show_text(const Trace& trace, const ShowFilter& filter, const Output& out) 
   std::string counts = shown == trace.events.size()
                            ? fmt::format("# {} events", shown)
                            : fmt::format("# {} of {} events shown", shown, trace.events.size());
-  if (meta.window != 0) counts += fmt::format(", the window held {}", meta.window);
+  if (meta.window != 0) counts += fmt::format(", the window contained {}", meta.window);
   counts += fmt::format(", {} lost", meta.lost);
-  if (meta.suppressed != 0) counts += fmt::format(", {} expected ones left out", meta.suppressed);
+  if (meta.suppressed != 0) counts += fmt::format(", {} expected ones omitted", meta.suppressed);
   lines.add(counts);
   if (!meta.trigger.empty()) lines.add("# written by " + printable(meta.trigger));
   if (meta.pairs_evicted != 0)
-    lines.add(fmt::format("# {} connections were forgotten for lack of memory: their silences are not here",
+    lines.add(fmt::format("# {} connections were dropped for lack of memory: their silences are missing",
                           meta.pairs_evicted));
   for (const std::string& clock : meta.clock) lines.add("# " + printable(clock));
   for (const std::string& label : label_lines(meta)) lines.add("# " + label);

@@ -1,5 +1,4 @@
-// Views of a trace for people: one line an event. Reads traces, decides nothing; the lossless forms are in trace/,
-// what failed how often is in summary.h.
+// Views of a trace with one line per event. Only formats; lossless formats are in trace/, totals in summary.h.
 #pragma once
 
 #include <cstdint>
@@ -20,28 +19,28 @@ using Output = std::function<void(std::string_view)>;
 
 struct ShowFilter {
   std::optional<std::string> node;
-  std::set<trace::EventType> types;      // empty: all
-  std::optional<std::int64_t> since_ns;  // wall clock, both inclusive
+  std::set<trace::EventType> types;      // empty: all types
+  std::optional<std::int64_t> since_ns;  // wall clock, inclusive
   std::optional<std::int64_t> until_ns;
 };
 
-// "2.5s" after the trace's first event, "-10s" before its last, or wall-clock nanoseconds. `option` stands in
+// Parses "2.5s" after the first event, "-10s" before the last one, or wall-clock nanoseconds. `option` is used in
 // messages.
 [[nodiscard]] Result<std::int64_t> parse_moment(std::string_view option, std::string_view text,
                                                 const trace::Trace& trace);
 // "scf,ps"
 [[nodiscard]] Result<std::set<trace::EventType>> parse_types(std::string_view option, std::string_view text);
-// Fails when the filter asks for a node that the trace does not know, or for a time span that is none.
+// Returns an error if the filter names an unknown node or an empty time span.
 [[nodiscard]] Result<void> check_filter(const ShowFilter& filter, const trace::Trace& trace);
 
 [[nodiscard]] bool matches(const ShowFilter& filter, const trace::Trace& trace, const trace::Event& event);
 
-// "openat ENOENT /var/lib/x/snapshot.0", without time, node and process; one line.
+// "openat ENOENT /var/lib/x/snapshot.0": one line without time, node and process.
 [[nodiscard]] std::string describe(const trace::Trace& trace, const trace::Event& event);
 
-// Each calls `out` with whole lines.
+// Each calls `out` with complete lines.
 void show_text(const trace::Trace& trace, const ShowFilter& filter, const Output& out);
-// Lossless when nothing is filtered out.
+// Lossless if nothing is filtered out.
 void show_jsonl(const trace::Trace& trace, const ShowFilter& filter, const Output& out);
 
 }  // namespace rose::report

@@ -24,12 +24,13 @@ using trace::Trace;
 
 namespace {
 
-// A kind happens more often than in the profile when it does so many times as often, and not just a few times.
+// A kind counts as more frequent than in the profile if its rate is this many times higher and the difference is at
+// least this count, so that small numbers do not matter.
 constexpr double kMoreFactor = 4;
 constexpr std::uint64_t kMoreCount = 10;
 
-// What tells most of a failure first: ends and pauses that nobody planned, errors of a disk or resource, silences,
-// other failed calls; then what also happens in peace.
+// Sorts by relevance for a failure: unplanned ends and pauses first, then errors of a disk or another resource,
+// silences, other failed calls, and finally what also occurs in normal operation.
 int rank(const Event& e) {
   switch (e.type) {
     case EventType::ps: {
@@ -79,7 +80,7 @@ std::string describe_kind(const Trace& trace, const SummaryRow& row, const NodeN
   return what;
 }
 
-// Says of each row whether the profile knows it.
+// Determines for each row whether the profile contains it.
 class Judge {
  public:
   Judge(const Trace& trace, const profile::Profile& profile)
@@ -89,9 +90,9 @@ class Judge {
   }
 
   void judge(std::vector<SummaryRow>& rows) const {
-    // Several kinds here may be one there: numbers in paths are patterns in a profile.
+    // Several kinds here may be one kind in the profile, where numbers in paths are replaced by patterns.
     std::vector<const void*> known(rows.size(), nullptr);
-    std::map<const void*, std::pair<double, std::uint64_t>> seen;  // expected a second; here
+    std::map<const void*, std::pair<double, std::uint64_t>> seen;  // expected rate per second; count here
     for (std::size_t i = 0; i < rows.size(); ++i) {
       double rate = 0;
       known[i] = find(rows[i], rate);
@@ -113,7 +114,7 @@ class Judge {
   }
 
  private:
-  // What in the profile the row is, and how often that happens a second there (0: it is not said).
+  // The matching entry of the profile and its rate per second there (0: unknown).
   const void* find(const SummaryRow& row, double& rate) const {
     const Event& e = *row.example;
     const auto per_second = [&](std::uint64_t count) {
@@ -134,7 +135,7 @@ class Judge {
         }
         return nullptr;
       case EventType::ps: {
-        // That programs begin is no failure; that `rose node` stopped one was wanted.
+        // Starting a program is not a failure, and a stop by `rose node` was intended.
         if (e.state == ProcessState::started || (e.flags & trace::kPlanned) != 0) return &profile_;
         const std::string signal = e.signal == 0 ? "" : kernel::signal_name(e.signal);
         for (const profile::ProcessKind& kind : profile_.processes) {
@@ -178,7 +179,7 @@ std::string call_list(const std::vector<trace::SuppressedCall>& calls) {
   return list;
 }
 
-// What makes two events one row.
+// Events with equal values here form one row.
 using Kind = std::array<std::uint32_t, 11>;
 struct KindHash {
   std::size_t operator()(const Kind& kind) const {
@@ -188,7 +189,7 @@ struct KindHash {
   }
 };
 
-constexpr std::size_t kMostLines = 1000;  // as text
+constexpr std::size_t kMostLines = 1000;  // in text form
 
 }  // namespace
 
@@ -238,8 +239,7 @@ Summary summarise(const Trace& trace, const ShowFilter& filter, const profile::P
     Judge(trace, *profile).judge(summary.rows);
     for (const SummaryRow& row : summary.rows) ++summary.kinds[*row.normal];
   }
-  // Of failed calls the rare ones: thousands of files that were looked for in vain are one error of one call, and come
-  // last.
+  // Rare failed calls come first: thousands of files that were not found are one error of one call and come last.
   std::map<std::pair<int, int>, std::uint64_t> together;
   for (const SummaryRow& row : summary.rows)
     if (row.example->type == EventType::scf) together[{row.example->syscall, row.example->err}] += row.count;
@@ -272,9 +272,9 @@ void show_summary(const Trace& trace, const ShowFilter& filter, const profile::P
     lines.add(fmt::format("# first event {}, last {} s later", wall_clock(trace.events.front().ts_ns),
                           offset_text(trace.events.back().ts_ns - trace.events.front().ts_ns).substr(1)));
   if (summary.collapsed != 0)
-    lines.add(fmt::format("# {} of them, equal to others at that time, are only counted", summary.collapsed));
+    lines.add(fmt::format("# {} of them, equal to others at that time, were only counted", summary.collapsed));
   if (meta.suppressed != 0)
-    lines.add(fmt::format("# {} expected failures left out{}{}", meta.suppressed,
+    lines.add(fmt::format("# {} expected failures omitted{}{}", meta.suppressed,
                           meta.suppressed_calls.empty() ? "" : ": ", call_list(meta.suppressed_calls)));
   if (!meta.trigger.empty()) lines.add("# written by " + printable(meta.trigger));
   if (profile != nullptr) {
@@ -313,7 +313,7 @@ void show_summary(const Trace& trace, const ShowFilter& filter, const profile::P
                           describe_kind(trace, row, nodes)));
   }
   if (rows.size() < summary.rows.size())
-    lines.add(fmt::format("# and {} more kinds: narrow them by --node, --type, --since, or take --json",
+    lines.add(fmt::format("# and {} more kinds: select with --node, --type, --since, or use --json",
                           summary.rows.size() - rows.size()));
 }
 

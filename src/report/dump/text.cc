@@ -12,7 +12,7 @@
 namespace rose::report {
 namespace {
 
-// Letters, not bytes, make a column wide.
+// The width in characters rather than bytes.
 std::size_t width(std::string_view text) {
   std::size_t letters = 0;
   for (std::size_t i = 0; i < text.size(); ++letters) i += std::max<std::size_t>(utf8_length(text.substr(i)), 1);
@@ -34,14 +34,14 @@ std::string source_place(const std::string& file, int line) {
 }
 
 std::string percent(double share) {
-  // Nearly all is not all, nor is nearly nothing nothing.
+  // Do not round values close to 0 or 1 to "0 %" or "100 %".
   if (share > 0.99 && share < 1) return fmt::format("{:.1f} %", std::min(share * 100, 99.9));
   if (share > 0 && share < 0.01) return fmt::format("{:.1f} %", std::max(share * 100, 0.1));
   return fmt::format("{:.0f} %", share * 100);
 }
 
 std::string rate_text(const schedule::Tally& tally) {
-  if (tally.conclusive() == 0) return tally.runs() == 0 ? "no run was made" : "no run could be judged";
+  if (tally.conclusive() == 0) return tally.runs() == 0 ? "no run was conclusive" : "no run could be judged";
   const auto [low, high] = tally.interval();
   return fmt::format("{} of {} conclusive runs ({}, 95 % interval {}-{})", tally.reproduced, tally.conclusive(),
                      percent(tally.rate()), percent(low), percent(high));

@@ -1,4 +1,4 @@
-// Pieces that the forms of results share.
+// Helpers for formatting results.
 #pragma once
 
 #include <string>
@@ -18,9 +18,9 @@ namespace rose::report {
 [[nodiscard]] std::string rate_text(const schedule::Tally& tally);
 [[nodiscard]] std::string format_seconds(double seconds);                     // "12.3 s", "4 min 5 s", "1 h 2 min"
 [[nodiscard]] std::string plural(std::uint64_t count, std::string_view one);  // "1 run", "2 runs"
-// Each line with `by` before it, printable.
+// Puts `by` before each line and makes the text printable.
 [[nodiscard]] std::string indented(std::string_view text, std::string_view by);
-// Columns as wide as their widest cell; the last one as it is.
+// Aligns columns to their widest cell; the last column is not padded.
 [[nodiscard]] std::string columns(const std::vector<std::vector<std::string>>& rows, std::string_view indent);
 
 }  // namespace rose::report

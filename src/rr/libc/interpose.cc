@@ -1,11 +1,10 @@
-// librose-rr-libc.so, for LD_PRELOAD: calls of the C library that tell a program what it cannot foresee are recorded
-// with librose-rr, which is in here, too, without the program knowing of it. ROSE_RR_LIBC says which: a list of time,
-// random, pid, hostname, ready.
+// librose-rr-libc.so, for LD_PRELOAD: records nondeterministic calls of the C library with librose-rr (which it
+// contains) without changes to the program. ROSE_RR_LIBC lists what is recorded: time, random, pid, hostname, ready.
 //
-// Each call has a key of its own, "libc/ready/poll/0.2": its source, its name and its thread, told by who made it and
-// by its number among those ("0": the first thread; "0.2": the second that it has made). So the order within a thread,
-// and between threads, is that of the recording. What the calls act on besides (data of sockets, locks) is not recorded
-// by this.
+// Each call has its own key, such as "libc/ready/poll/0.2", from its source, its name and its thread. A thread is
+// identified by its creator and its number among the threads that this one created ("0": the first thread; "0.2": the
+// second thread created by it), which is the same in a replay. The replay thus follows the recorded order within and
+// between threads. Other effects of these calls (data of sockets, locks) are not recorded.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -30,7 +29,7 @@
 #include "rr/rose_rr.h"
 
 #define ROSE_LIBC extern "C" __attribute__((visibility("default")))
-// Not by __tls_get_addr, which may allocate.
+// Avoids __tls_get_addr, which may allocate memory.
 #define ROSE_THREAD static thread_local __attribute__((tls_model("initial-exec")))
 
 namespace {
@@ -43,7 +42,7 @@ constexpr struct {
 
 constexpr std::size_t kMostThreadName = 200;
 
-// The function of the C library behind ours.
+// The function of the C library that ours replaces.
 template <typename F>
 class Next {
  public:
@@ -52,7 +51,7 @@ class Next {
     F found = found_.load(std::memory_order_relaxed);
     if (found == nullptr) {
       found = reinterpret_cast<F>(::dlsym(RTLD_NEXT, name_));
-      if (found == nullptr) ::abort();  // a C library without it has nobody who calls it
+      if (found == nullptr) ::abort();  // the C library lacks the function, so nothing can have called it
       found_.store(found, std::memory_order_relaxed);
     }
     return found;
@@ -62,7 +61,7 @@ class Next {
   const char* name_;
   std::atomic<F> found_{nullptr};
 };
-#pragma GCC diagnostic ignored "-Wignored-attributes"  // of the functions' types, which say nothing here
+#pragma GCC diagnostic ignored "-Wignored-attributes"  // attributes of the function types are irrelevant here
 #define NEXT(name) constinit Next<decltype(&::name)> next_##name(#name)
 
 NEXT(clock_gettime);
@@ -89,22 +88,22 @@ NEXT(pthread_create);
 
 std::atomic<unsigned> sources{0};
 
-ROSE_THREAD int inside;                         // of a call of ours: what that asks for is its own
-ROSE_THREAD char thread_name[kMostThreadName];  // "": not told yet
+ROSE_THREAD int inside;  // this thread is inside one of our functions, whose own calls must not be recorded
+ROSE_THREAD char thread_name[kMostThreadName];  // "": not determined yet
 ROSE_THREAD unsigned children;
 
 std::string_view last_part(std::string_view path) {
-  path.remove_prefix(path.rfind('/') + 1);  // none: by nothing
+  path.remove_prefix(path.rfind('/') + 1);  // without a slash, rfind + 1 is 0
   return path;
 }
 
-// A replay is of the program that was recorded, not of a debugger or shell that starts it. Before the program begins:
-// by raw calls.
+// Replay only in the program that was recorded, not in a debugger or shell that starts it. Runs before the program is
+// initialised, so it uses raw system calls.
 bool is_recorded_program() {
   const char* given = ::secure_getenv("ROSE_RR");
   if (given == nullptr || std::strncmp(given, "replay:", 7) != 0) return true;
   const int file = ::open(given + 7, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-  if (file < 0) return true;  // librose-rr says why
+  if (file < 0) return true;  // librose-rr reports the reason
   rose::rr::FileHead head;
   const bool whole = ::pread(file, &head, sizeof head, 0) == static_cast<ssize_t>(sizeof head);
   ::close(file);
@@ -115,7 +114,7 @@ bool is_recorded_program() {
          last_part({own, static_cast<std::size_t>(length)});
 }
 
-// Reads the list once, before the program begins: its environment may change.
+// Reads the list once, before the program starts, because it may change its environment.
 __attribute__((constructor)) void loaded() {
   const char* given = ::secure_getenv("ROSE_RR_LIBC");
   if (given == nullptr || *given == '\0' || !is_recorded_program()) return;
@@ -128,7 +127,7 @@ __attribute__((constructor)) void loaded() {
       if (one.name == name) found = one.source;
     if (found == 0) {
       std::fprintf(stderr,
-                   "rose-rr: ROSE_RR_LIBC: '%.*s' is none of time, random, pid, hostname, ready; nothing of the C "
+                   "rose-rr: ROSE_RR_LIBC: '%.*s' is not one of time, random, pid, hostname, ready; nothing of the C "
                    "library is recorded\n",
                    static_cast<int>(name.size()), at);
       return;
@@ -139,7 +138,7 @@ __attribute__((constructor)) void loaded() {
   sources.store(all, std::memory_order_relaxed);
 }
 
-// One call of the program's that is recorded or replayed; false: it is the C library's alone.
+// A call that is recorded or replayed. If it is false, only the C library is called.
 class Call {
  public:
   Call(unsigned source, const char* name) {
@@ -162,9 +161,9 @@ class Call {
     if (on_) --inside;
   }
   explicit operator bool() const { return on_; }
-  // The C library is to be asked.
+  // True if the C library must be called.
   [[nodiscard]] bool asks() const { return !replaying_; }
-  // `data` becomes what was recorded.
+  // Records `data`, or replaces it by what was recorded.
   void is(void* data, std::size_t bytes) { rose_rr_record(key_, data, bytes); }
   std::size_t is(void* data, std::size_t bytes, std::size_t room) {
     return rose_rr_record_sized(key_, data, bytes, room);
@@ -175,8 +174,7 @@ class Call {
   char key_[kMostThreadName + 40];
 };
 
-// What most of them return.
-// A call that cannot fail, and whose number is all that it tells.
+// For calls that cannot fail and whose only result is a number.
 template <typename Ask>
 auto number(unsigned source, const char* name, Ask ask) {
   Call call(source, name);
@@ -196,7 +194,7 @@ struct Said {
 template <typename Result, typename Value, typename Ask>
 Result told(Call& call, Value* into, Ask ask) {
   Said<Result, Value> said;
-  std::memset(static_cast<void*>(&said), 0, sizeof said);  // padding is recorded, too
+  std::memset(static_cast<void*>(&said), 0, sizeof said);  // padding is recorded too
   if (call.asks()) {
     said.result = ask();
     said.err = errno;
@@ -208,12 +206,12 @@ Result told(Call& call, Value* into, Ask ask) {
   return said.result;
 }
 
-// Processor time says how long it took, and is this replay's own.
+// CPU time clocks are not recorded: in a replay they must show its own CPU time.
 bool is_wall(clockid_t clock) {
   return clock >= 0 && clock != CLOCK_PROCESS_CPUTIME_ID && clock != CLOCK_THREAD_CPUTIME_ID;
 }
 
-// Bytes of any number: what was returned, then they.
+// For calls that return bytes: records the result, then the bytes.
 template <typename Ask>
 ssize_t told_bytes(Call& call, void* to, std::size_t room, Ask ask) {
   struct {
@@ -230,8 +228,8 @@ ssize_t told_bytes(Call& call, void* to, std::size_t room, Ask ask) {
   return said.result;
 }
 
-// What epoll gives back for a descriptor is the program's own word, often an address: it is another one in a replay. So
-// descriptors are recorded.
+// The data that epoll returns for a descriptor is chosen by the program and often an address, which differs in a
+// replay. So descriptors are recorded and mapped back.
 class Watched {
  public:
   void is(int set, int fd, const epoll_event* event) {
@@ -273,8 +271,8 @@ class Watched {
     int set, fd;
     std::uint64_t data;
   };
-  // Those told last stand last, and count: of a descriptor that was closed nobody says so, and its word may be another
-  // one's by now.
+  // Later registrations come last and take precedence: closing a descriptor is not reported, so an earlier registration
+  // may be outdated.
   One* all_ = nullptr;
   std::size_t count_ = 0, room_ = 0;
   pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
@@ -283,11 +281,11 @@ constinit Watched watched;
 
 struct Ready {
   std::uint32_t events;
-  std::int32_t fd;  // -1: it is not known, `data` is as it was
+  std::int32_t fd;  // -1: unknown, `data` is stored as it was
   std::uint64_t data;
 };
 
-// How many are ready, or errno.
+// The number of ready descriptors, or an errno.
 template <typename Ask>
 int told_result(Call& call, Ask ask) {
   struct {
@@ -314,7 +312,7 @@ int told_epoll(Call& call, int set, epoll_event* events, int most, Ask ask) {
     if (call.asks()) continue;
     events[i].data.u64 = ready.data;
     if (ready.fd >= 0 && !watched.data_of(set, ready.fd, ready.data))
-      continue;  // its next records tell where it went otherwise
+      continue;  // the next records show how its execution differed
     events[i].data.u64 = ready.data;
   }
   return result;
@@ -377,7 +375,7 @@ void* begin_thread(void* given) {
 
 }  // namespace
 
-// --- What librose-rr itself asks for: own_calls.h
+// Functions for librose-rr's own calls: own_calls.h
 
 extern "C" {
 int rose_own_clock_gettime(clockid_t clock, timespec* now) { return (*next_clock_gettime)(clock, now); }
@@ -389,7 +387,7 @@ pid_t rose_own_getpid(void) { return (*next_getpid)(); }
 ssize_t rose_own_getrandom(void* to, size_t bytes, unsigned flags) { return (*next_getrandom)(to, bytes, flags); }
 }
 
-// --- Threads
+// Threads
 
 ROSE_LIBC int pthread_create(pthread_t* thread, const pthread_attr_t* how, void* (*run)(void*),
                              void* argument) noexcept {
@@ -402,7 +400,7 @@ ROSE_LIBC int pthread_create(pthread_t* thread, const pthread_attr_t* how, void*
   const char* own = thread_name[0] == '\0' ? "0" : thread_name;
   const int length = std::snprintf(begin->name, sizeof begin->name, "%s.%u", own, ++children);
   if (length >= static_cast<int>(sizeof begin->name))
-    std::strcpy(begin->name, "deep");  // two hundred generations: none of them has a key of its own
+    std::strcpy(begin->name, "deep");  // two hundred generations deep: all of them share a key
   const int result = (*next_pthread_create)(thread, how, begin_thread, begin);
   if (result != 0) {
     --children;
@@ -502,7 +500,7 @@ ROSE_LIBC int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const si
     return told_poll(call, fds, count, [&] { return (*next_ppoll)(fds, count, timeout, mask); });
   return (*next_ppoll)(fds, count, timeout, mask);
 }
-// What programs call that are compiled with _FORTIFY_SOURCE.
+// The variants that programs compiled with _FORTIFY_SOURCE call.
 ROSE_LIBC int __poll_chk(pollfd* fds, nfds_t count, int timeout, size_t bytes) {
   if (bytes / sizeof *fds < count) ::abort();
   return poll(fds, count, timeout);
@@ -530,7 +528,7 @@ ROSE_LIBC int pselect(int count, fd_set* read, fd_set* write, fd_set* failed, co
 }
 ROSE_LIBC int epoll_ctl(int set, int what, int fd, epoll_event* event) noexcept {
   const int result = (*next_epoll_ctl)(set, what, fd, event);
-  // In a replay a descriptor may be none that can be watched: what comes of it is recorded.
+  // In a replay, a descriptor may not support epoll. The result is taken from the recording.
   if ((sources.load(std::memory_order_relaxed) & kReady) != 0 && (result == 0 || rose_rr_replaying() != 0)) {
     const int err = errno;
     watched.is(set, fd, what == EPOLL_CTL_DEL ? nullptr : event);

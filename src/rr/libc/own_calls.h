@@ -1,5 +1,5 @@
-// Read before each source of librose-rr where it goes into librose-rr-libc.so: what the library asks the C library for
-// itself is neither recorded nor replayed. The names lead past interpose.cc.
+// Included before each source of librose-rr when it is built into librose-rr-libc.so. The library's own calls of the C
+// library must be neither recorded nor replayed, so these names bypass interpose.cc.
 #pragma once
 
 #include <poll.h>
