@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kMostProfileBytes = std::size_t{256} << 20;
-constexpr std::string_view kHint = "make it anew with `rose profile -c rose.toml`";
+constexpr std::string_view kHint = "create it again with `rose profile -c rose.toml`";
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
@@ -26,7 +26,7 @@ Json call_to_json(const CallKind& kind, bool failure) {
   return out;
 }
 
-// Reads values and remembers the first complaint, so that a table of fields stays a table.
+// Reads values and keeps the first error, so that fields can be read one after the other without checks in between.
 class Reader {
  public:
   explicit Reader(std::string_view file) : file_(file) {}
@@ -44,7 +44,7 @@ class Reader {
     error_ = Error{ErrorKind::input, std::move(message), std::string(kHint)};
   }
 
-  // Is it an object with no other keys than these?
+  // True for an object that has no other keys than these.
   bool object(const Json& value, const std::string& where, std::initializer_list<const char*> keys) {
     if (!value.is_object()) {
       complain(where, "expected an object", &value);
@@ -106,7 +106,7 @@ class Reader {
     out = found->get<bool>();
   }
 
-  // Calls `read(element, "key[3]")` for each element of the list `key`; absent is empty.
+  // Calls `read(element, "key[3]")` for each element of the list `key`. An absent list is empty.
   template <typename Read>
   void list(const Json& object, const char* key, Read read) {
     const auto found = object.find(key);
@@ -129,7 +129,8 @@ class Reader {
 
 constexpr std::uint64_t kMostCount = UINT64_MAX;
 
-// A profile nests four deep; a million brackets would exhaust the stack of the library's writer.
+// A profile is nested four levels deep. The library's writer is recursive, so a million brackets would overflow the
+// stack.
 constexpr int kMostDepth = 16;
 bool too_deep(std::string_view text) {
   int depth = 0;
@@ -173,7 +174,7 @@ Result<Profile> read_root(const Json& root, std::string_view name) {
     reader.complain("", "expected a profile, one JSON object", &root);
     return Unexpected(*reader.error());
   }
-  // Before anything else: a later version may have other keys.
+  // Read the version first: a later version may have other keys.
   reader.whole(root, "", "version", profile.version, 0, UINT32_MAX);
   if (reader.error()) return Unexpected(*reader.error());
   if (profile.version != kVersion) {
@@ -182,7 +183,7 @@ Result<Profile> read_root(const Json& root, std::string_view name) {
   }
   if (!reader.object(root, "",
                      {"version", "name", "runs", "seconds", "infrequent_below", "failures", "state_changes", "syscalls",
-                      "functions", "processes", "silences", "workload"})) {
+                      "functions", "processes", "silences"})) {
     return Unexpected(*reader.error());
   }
   reader.text(root, "", "name", profile.name, true);
@@ -242,19 +243,6 @@ Result<Profile> read_root(const Json& root, std::string_view name) {
     if (element.contains("answers")) reader.truth(element, where, "answers", silence.answers.emplace());
     profile.silences.push_back(std::move(silence));
   });
-  if (const auto workload = root.find("workload"); workload != root.end() && !reader.error()) {
-    if (reader.object(*workload, "workload", {"runs", "failed", "sent", "received"})) {
-      WorkloadUse& use = profile.workload.emplace();
-      reader.whole(*workload, "workload", "runs", use.runs, 0, INT32_MAX);
-      reader.whole(*workload, "workload", "failed", use.failed, 0, INT32_MAX);
-      const auto bytes = [&](const char* key, std::optional<std::uint64_t>& into) {
-        if (const auto found = workload->find(key); found != workload->end() && !found->is_null())
-          reader.whole(*workload, "workload", key, into.emplace(), 0, kMostCount);
-      };
-      bytes("sent", use.sent);
-      bytes("received", use.received);
-    }
-  }
   if (reader.error()) return Unexpected(*reader.error());
   return profile;
 }
@@ -303,14 +291,7 @@ std::string to_json(const Profile& profile) {
     if (silence.open) root["silences"].back()["open"] = true;
     if (silence.answers) root["silences"].back()["answers"] = *silence.answers;
   }
-  if (profile.workload) {
-    const WorkloadUse& use = *profile.workload;
-    root["workload"] = {{"runs", use.runs},
-                        {"failed", use.failed},
-                        {"sent", use.sent ? Json(*use.sent) : Json()},
-                        {"received", use.received ? Json(*use.received) : Json()}};
-  }
-  // Paths are bytes and JSON is Unicode: what is not UTF-8 becomes U+FFFD and no exception.
+  // Paths may contain any bytes, but JSON is Unicode. Bytes that are not UTF-8 become U+FFFD instead of an exception.
   return json_text(root, 1) + "\n";
 }
 

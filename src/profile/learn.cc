@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kSeparator = '\x1f';
 
-// One string as the key of several: cheaper to hash than a tuple of strings.
+// Joins several strings to one hash key, which is cheaper than hashing a tuple of strings.
 template <typename... Parts>
 std::string key_of(const Parts&... parts) {
   std::string key;
@@ -24,7 +24,7 @@ std::string node_of(const trace::Trace& trace, const trace::Event& event) {
   return std::string(node.empty() ? std::string_view(trace.meta.node) : node);
 }
 
-// Patterns by string id: a path occurs thousands of times.
+// Caches patterns by string id, because the same path occurs thousands of times.
 class Patterns {
  public:
   explicit Patterns(const trace::Trace& trace) : trace_(trace) {}
@@ -42,7 +42,7 @@ class Patterns {
   Memory peers_;
 };
 
-// A vector of kinds with a hash over it, while one run is learnt.
+// A vector of entries with a hash index over it, used while one run is learnt.
 template <typename Kind>
 class Table {
  public:
@@ -50,7 +50,7 @@ class Table {
   Table(std::vector<Kind>& kinds, Key key) : kinds_(kinds) {
     for (std::size_t i = 0; i < kinds.size(); ++i) at_.emplace(key(kinds[i]), i);
   }
-  // The one with this key; `fresh` when there is none yet.
+  // The entry with this key; inserts `fresh` if there is none.
   Kind& at(const std::string& key, Kind fresh) {
     const auto [found, is_new] = at_.emplace(key, kinds_.size());
     if (is_new) kinds_.push_back(std::move(fresh));
@@ -72,7 +72,8 @@ std::string silence_key(const Silence& silence) {
                 fmt::format("{} {}", silence.port, silence.answers ? *silence.answers ? "answers" : "asks" : ""));
 }
 
-// Two ports agree when they are the same service, or both a client's; two sockets of the file system as two paths do.
+// Two ports are equal if they are the same service port or both ephemeral. Paths of Unix sockets are compared like
+// paths.
 std::string_view port_of(std::string_view peer) {
   const std::size_t colon = peer.rfind(':');
   return colon == std::string_view::npos ? std::string_view{} : peer.substr(colon);
@@ -100,7 +101,7 @@ bool is_call(const trace::Event& event) {
   return (event.type == trace::EventType::scf || event.type == trace::EventType::sys) && event.syscall >= 0;
 }
 
-// The better of two candidates: same node, then equal path, then equal peer, then the more frequent.
+// Orders candidates: same node first, then equal path, then equal peer, then the more frequent one.
 auto fit(const CallKind& kind, const CallKind& call) {
   return std::make_tuple(kind.node == call.node, kind.path == call.path, kind.peer == call.peer, kind.count);
 }
@@ -110,7 +111,7 @@ const CallKind* better(const CallKind* a, const CallKind* b, const CallKind& cal
   return fit(*b, call) > fit(*a, call) ? b : a;
 }
 
-// One run, added to a profile.
+// Adds one run to a profile.
 class Learner {
  public:
   Learner(Profile& profile, const trace::Trace& trace)
@@ -123,7 +124,7 @@ class Learner {
         processes_(profile.processes, process_key),
         silences_(profile.silences, silence_key) {}
 
-  // A function that was counted in the kernel: its AF events are part of the count already.
+  // A function that the kernel counted. Its AF events are part of this count and must not be added again.
   void counted(const FunctionRate& rate) {
     const std::string key = function_key(rate);
     counted_.insert(key);
@@ -135,7 +136,7 @@ class Learner {
   }
 
   void event(const trace::Event& event) {
-    // What rose itself did says nothing about what is normal.
+    // Events that rose itself caused do not show what is normal.
     if ((event.flags & (trace::kPlanned | trace::kInjected)) != 0) return;
     switch (event.type) {
       case trace::EventType::scf:
@@ -224,7 +225,7 @@ void learn(Profile& profile, const trace::Trace& trace, const RunCounts& counts)
     rate.per_second = profile.seconds > 0 ? static_cast<double>(rate.count) / profile.seconds : 0;
     rate.infrequent = rate.per_second < profile.infrequent_below;
   }
-  // The same runs give the same file, whatever order their events came in.
+  // Sort, so that the same runs give the same file whatever the order of their events was.
   const auto by = [](auto& kinds, auto key) {
     std::sort(kinds.begin(), kinds.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
   };
@@ -233,22 +234,6 @@ void learn(Profile& profile, const trace::Trace& trace, const RunCounts& counts)
   by(profile.functions, function_key);
   by(profile.processes, process_key);
   by(profile.silences, silence_key);
-}
-
-void learn_workload(Profile& profile, bool failed, std::optional<std::uint64_t> sent,
-                    std::optional<std::uint64_t> received) {
-  const bool first = !profile.workload;
-  if (first) profile.workload.emplace();
-  WorkloadUse& use = *profile.workload;
-  ++use.runs;
-  use.failed += failed ? 1 : 0;
-  const auto least = [first](std::optional<std::uint64_t>& known, const std::optional<std::uint64_t>& now) {
-    if (first) known = now;
-    else if (known && now) known = std::min(*known, *now);
-    else known.reset();
-  };
-  least(use.sent, sent);
-  least(use.received, received);
 }
 
 namespace {

@@ -1,5 +1,5 @@
-// What differs between runs in a path or an address. Errs towards keeping words: a pattern that is too wide
-// would take a real failure for a benign one.
+// Replaces the parts of a path or an address that differ between runs. Keeps words in case of doubt: a pattern that is
+// too general would hide a real failure as benign.
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -25,10 +25,11 @@ bool starts_with_uuid(std::string_view text) {
   return text.size() == kUuidBytes || !is_alnum(text[kUuidBytes]);
 }
 
-// Letters as mkstemp throws them ("aBxYzQ"), not as people capitalise ("LogDir", "README", "status").
+// Detects random letters as in mkstemp's names ("aBxYzQ"), as opposed to the capitalisation of words ("LogDir",
+// "README").
 bool random_case(std::string_view letters) {
   if (!any(letters, is_upper) || !any(letters, is_lower)) return false;
-  // Words of CamelCase are at least two letters long, or a run of capitals.
+  // Words in CamelCase have at least two letters or are a run of capitals.
   for (std::size_t i = 0; i < letters.size();) {
     std::size_t end = i + 1;
     if (is_upper(letters[i])) {
@@ -41,7 +42,7 @@ bool random_case(std::string_view letters) {
   return false;
 }
 
-// One run of letters and digits. `first`: nothing stands before it in its component; `temporary`: "tmp" does.
+// Handles one run of letters and digits. `first`: it starts its path component; `temporary`: "tmp" precedes it.
 void append_token(std::string_view token, bool first, bool temporary, std::string& out) {
   if (!any(token, is_digit)) {
     const bool hex = token.size() >= 8 && all(token, is_hex);
@@ -59,7 +60,7 @@ void append_token(std::string_view token, bool first, bool temporary, std::strin
     out += '*';
     return;
   }
-  // Letters and digits in turn: keep the letters when they look like words.
+  // Alternating letters and digits: keep the letters if they look like words.
   std::string kept;
   bool words = true;
   int runs = 0;
@@ -71,7 +72,7 @@ void append_token(std::string_view token, bool first, bool temporary, std::strin
     } else {
       while (end < token.size() && is_alpha(token[end])) ++end;
       const std::string_view letters = token.substr(i, end - i);
-      // "n1" is a node, the "x1" of "rose-x1" something made up.
+      // "n1" names a node; the "x1" in "rose-x1" is generated.
       const bool short_word = letters.size() < 3 && !(first && i == 0);
       if (short_word || random_case(letters)) words = false;
       kept += letters;
@@ -83,7 +84,7 @@ void append_token(std::string_view token, bool first, bool temporary, std::strin
 }
 
 void append_component(std::string_view component, std::string& out) {
-  // Python's tempfile: "tmp" and 8 of [a-z0-9_].
+  // Python's tempfile module: "tmp" and 8 characters of [a-z0-9_].
   if (component.size() == 11 && component.starts_with("tmp") &&
       std::all_of(component.begin() + 3, component.end(),
                   [](char c) { return is_lower(c) || is_digit(c) || c == '_'; }) &&

@@ -1,5 +1,5 @@
-// What is normal: learnt from fault-free runs, compared with dumps. Plain data, its JSON form, and
-// the pure functions that learn it from traces.
+// What is normal: learns from fault-free runs which failures occur anyway, how often calls and functions occur, and
+// compares dumps with that. Plain data, its JSON form and pure functions; makes no runs itself.
 #pragma once
 
 #include <cstddef>
@@ -19,31 +19,32 @@
 
 namespace rose::profile {
 
-// Files of one kind (".class") that are looked for in vain under so many names, by one call: one more is nothing new.
+// When one call has failed to find this many files of one kind (such as ".class"), a further name is not remarkable.
 inline constexpr std::size_t kManyLookups = 20;
 
-// Numbers in paths (pids, ids, temporary names) become "*", so that runs compare:
-// "/tmp/rose-x1/n1/snapshot.12" -> "/tmp/rose-*/n*/snapshot.*". Hex runs of 6 or more count as numbers.
+// Replaces numbers in paths (pids, ids, temporary names) by "*", so that runs can be compared:
+// "/tmp/rose-x1/n1/snapshot.12" gives "/tmp/rose-*/n1/snapshot.*". Hexadecimal runs of 6 or more digits count as
+// numbers.
 [[nodiscard]] std::string path_pattern(std::string_view path);
-// The last `parts` components of a pattern, as a glob: "*/n*/snapshot.*". More when they would hold no
-// letter ("*/wal/*/*"), so that a tail never means everything.
+// The last `parts` components of a pattern, as a glob: "n1/snapshot.*". Longer if these contain no letter ("wal/*"), so
+// that a tail never matches everything.
 [[nodiscard]] std::string tail_pattern(std::string_view path, int parts = 2);
 
-// A peer without what differs between runs: "10.77.0.2:43210" -> "10.77.0.2:*" (an ephemeral port, 32768 or
-// more), "unix:/tmp/x.1234" -> "unix:/tmp/x.*".
+// The peer without the parts that differ between runs: "10.77.0.2:43210" gives "10.77.0.2:*" (ports from 32768 are
+// ephemeral), "unix:/tmp/x.1234" gives "unix:/tmp/x.*".
 [[nodiscard]] std::string peer_pattern(std::string_view peer);
 
-// A failure, or a state-changing call, that happens without faults.
+// A failure, or a state-changing call, that occurs without faults.
 struct CallKind {
-  std::string node;  // "*": every node
+  std::string node;  // "*": any node
   std::string syscall;
   std::string error;        // "ENOENT"; "" for SYS
-  std::string path;         // pattern; "" none
-  std::string peer;         // "" none; without the ephemeral port
+  std::string path;         // a pattern; "" if none
+  std::string peer;         // "" if none; without an ephemeral port
   std::uint64_t count = 0;  // over all runs
 };
 
-// FunctionRate::binary of a method of the node's JVMs: it is in no file that could be probed.
+// The FunctionRate::binary of Java methods, which are in no file that could be probed.
 inline constexpr const char* kJvm = "jvm";
 
 struct FunctionRate {
@@ -57,84 +58,69 @@ struct FunctionRate {
 
 struct ProcessKind {
   std::string node;
-  std::string state;   // crashed, exited, paused; stops made by `rose node` are not learnt
-  std::string signal;  // "" none
+  std::string state;   // crashed, exited or paused; stops by `rose node` are not learnt
+  std::string signal;  // "" if none
   int exit_code = -1;
   bool main = false;
   std::uint64_t count = 0;
 };
 
 struct Silence {
-  std::string src, dst;  // node names where known, else addresses
+  std::string src, dst;  // node names if known, else addresses
   std::int64_t longest_ms = 0;
   int port = 0;                   // of the service; 0: any
-  bool open = false;              // it was not over when a run ended: how long it would have lasted nobody knows
-  std::optional<bool> answers{};  // it is `src` that offers the service; nothing: not known, so either
+  bool open = false;              // not over at the end of a run, so its full length is unknown
+  std::optional<bool> answers{};  // whether `src` offers the service; nothing: unknown, so either is possible
 
-  // Is it of this service, of the source's (`sport`) or the destination's? 0: not that one's.
+  // True if a connection belongs to this service, by the port of the source (`sport`) or destination; 0: unknown.
   [[nodiscard]] bool is_of(std::uint16_t sport, std::uint16_t dport) const {
     if (port == 0 || (sport == 0 && dport == 0)) return true;
-    // Where peers offer the same, what one asks says nothing about what it answers.
+    // If all peers offer the same service, silence of requests in one direction says nothing about answers in the
+    // other.
     return (port == dport && !answers.value_or(false)) || (port == sport && answers.value_or(true));
   }
-};
-
-// What the workload did in all of the runs.
-struct WorkloadUse {
-  int runs = 0;
-  int failed = 0;  // ended by itself with another status than 0
-  // Bytes that it exchanged with the nodes, in the run with the fewest; nothing: not known, as in host networks.
-  std::optional<std::uint64_t> sent, received;
-
-  // In each run some came back, or where none ever does, some were sent.
-  [[nodiscard]] bool exchanges() const { return sent && received && (*sent > 0 || *received > 0); }
 };
 
 struct Profile {
   std::uint32_t version = 1;
   std::string name;
   int runs = 0;
-  double seconds = 0;  // traced, over all runs
+  double seconds = 0;  // traced time, over all runs
   double infrequent_below = 2.0;
   std::vector<CallKind> failures;                                        // benign
-  std::vector<CallKind> state_changes;                                   // SYS, with their counts
+  std::vector<CallKind> state_changes;                                   // SYS events with their counts
   std::map<std::string, std::map<std::string, std::uint64_t>> syscalls;  // node -> name -> calls
   std::vector<FunctionRate> functions;
   std::vector<ProcessKind> processes;
   std::vector<Silence> silences;
-  std::optional<WorkloadUse> workload;  // nothing: an older rose made the profile
 };
 
-// Numbers that a trace alone does not hold.
+// Figures about a run that are not in its trace.
 struct RunCounts {
   double seconds = 0;
   std::map<std::string, std::map<std::string, std::uint64_t>> syscalls;  // node -> name -> calls
-  std::vector<FunctionRate> functions;                                   // counts of this run
+  std::vector<FunctionRate> functions;                                   // for this run
 };
 
-// Adds one fault-free run.
+// Adds a fault-free run.
 void learn(Profile& profile, const trace::Trace& trace, const RunCounts& counts);
 
-// The workload of one of these runs. `sent`, `received`: nothing where they were not counted.
-void learn_workload(Profile& profile, bool failed, std::optional<std::uint64_t> sent,
-                    std::optional<std::uint64_t> received);
-
-// What the profile calls infrequent on the node, or on all ("*"); "": on any node. By name and binary, as it can be
-// probed in files.
+// The functions that are infrequent on the node, or on all nodes ("*"); "": on any node. By name and binary, for
+// functions that can be probed in files.
 [[nodiscard]] std::set<std::pair<std::string, std::string>> rare_functions(const Profile& profile,
                                                                            std::string_view node);
-// The same of methods of JVMs, which are in no file.
+// The same for Java methods, which are in no file.
 [[nodiscard]] std::set<std::string> rare_methods(const Profile& profile, std::string_view node);
-// Does it say anything of methods on the node?
+// True if the profile contains methods of the node.
 [[nodiscard]] bool knows_methods(const Profile& profile, std::string_view node);
 
-// Which failures (or state-changing calls) happen without faults. `profile` must outlive it and stay as it is.
+// Decides which failures (or state-changing calls) also occur without faults. `profile` must outlive it unchanged.
 class BenignIndex {
  public:
   explicit BenignIndex(const Profile& profile);
-  // Same syscall and errno, and, on any node, the same path pattern or the same tail of it: production and test
-  // deployment live in different folders. Peers agree when they are equal or only the address differs, for the same
-  // reason. nullptr: it is none.
+  // Matches events with the same syscall and errno and, on any node, the same path pattern or tail of it, because
+  // production and the test deployment use different folders. Peers match if they are equal or differ only in the
+  // address, for the same reason. Returns nullptr if there is no match.
   [[nodiscard]] const CallKind* find(const trace::Trace& trace, const trace::Event& event) const;
 
  private:
@@ -144,7 +130,7 @@ class BenignIndex {
 };
 
 [[nodiscard]] std::string to_json(const Profile& profile);
-// Of a profile's calls there may be 100,000 kinds and more: `functions` leaves them out, and needs no memory for them.
+// A profile may list 100,000 and more kinds of calls. `functions` skips them and uses no memory for them.
 enum class Part { all, functions };
 [[nodiscard]] Result<Profile> parse_profile(std::string_view text, std::string_view name, Part part = Part::all);
 [[nodiscard]] Result<Profile> read_profile(const std::filesystem::path& path, Part part = Part::all);
