@@ -411,6 +411,21 @@ def check_errors():
             fail(f"configs/troubleshooting.md has an entry for the message '{message}', which is not in the source")
 
 
+def check_results():
+    """The keys of --json that the documents promise are written by the source."""
+    page = (root / "configs/formats.md").read_text()
+    table = page.partition("## Results of commands")[2].partition("\n## ")[0]
+    sources = "".join(p.read_text() for folder in ("report", "cli", "schedule", "explain") for p in (root / "src" / folder).rglob("*.cc"))
+    keys = set()
+    for row in re.findall(r"^\| `[^|]*\| (.*) \|$", table, flags=re.M):
+        keys |= set(re.findall(r"`(\w+)`", row))
+    if len(keys) < 60:
+        fail(f"only {len(keys)} keys of results were found in configs/formats.md")
+    for key in sorted(keys):
+        if f'"{key}"' not in sources:
+            fail(f"configs/formats.md promises the key '{key}' of a result, which the source does not write")
+
+
 def check_capabilities():
     """What rose doctor tries is in the table of kernels and features."""
     page = (root / "configs/limits.md").read_text()
@@ -432,6 +447,7 @@ def check_glossary():
 check_links()
 check_tables()
 check_errors()
+check_results()
 check_capabilities()
 check_glossary()
 check_numbers()
