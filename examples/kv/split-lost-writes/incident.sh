@@ -17,7 +17,7 @@ while [ "$(cat acked.txt 2>/dev/null | wc -l)" -lt 25 ]; do
   sleep 0.1
 done
 
-# Interrupted in between, mend what was broken.
+# Interrupted in between, repair what was broken.
 trap 'routes del 2>/dev/null; exit 1' HUP INT TERM
 routes add
 sleep 4 &
