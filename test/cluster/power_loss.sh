@@ -130,7 +130,7 @@ sqlite extra --runs 3 --expect fixed
 # --- Redis, as the example has it
 if command -v redis-server >/dev/null; then
   expect 0 "$rose" replay "$here/../../examples/power-loss/schedule.toml" -c "$here/../../examples/power-loss/rose.toml" --runs 2
-  expect 0 "$rose" replay "$here/../../examples/power-loss/schedule.toml" -c "$here/../../examples/power-loss/mended.toml" --runs 2 --expect fixed
+  expect 0 "$rose" replay "$here/../../examples/power-loss/schedule.toml" -c "$here/../../examples/power-loss/rose.fixed.toml" --runs 2 --expect fixed
 fi
 
 # --- killed or interrupted in the midst: the files are there, and the disk is gone
