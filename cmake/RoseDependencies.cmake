@@ -2,7 +2,6 @@
 find_package(PkgConfig REQUIRED)
 
 find_package(fmt REQUIRED)
-find_package(tl-expected REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(ZLIB REQUIRED)

@@ -47,9 +47,21 @@ if(ROSE_SANITIZE)
   target_compile_options(rose_options INTERFACE $<IF:$<BOOL:$<TARGET_PROPERTY:ROSE_TEST_CODE>>,-Wno-maybe-uninitialized,-w>)
 endif()
 
-# rose_precompiled(TARGET [OWNER NAME LIKE LIBRARY HEADERS ...]): the standard library and fmt are parsed once, not in every file.
-# The owner is compiled with the flags of LIKE, which its users must share. Files name what they need all the same: other compilers
-# than g++ go without.
+# Passes of the optimizer that take a sixth of the compile time; without them the code has the same size. tree-dominator-opts stays on:
+# without it g++ warns of correct code that it "may be used uninitialized".
+set(ROSE_QUICK_OPTIONS "")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT ROSE_SANITIZE)
+  foreach(pass tree-pta ipa-modref ipa-pure-const if-conversion if-conversion2 tree-slsr tree-sink tree-ch
+      ssa-phiopt tree-dse guess-branch-probability ssa-backprop split-wide-types shrink-wrap reorder-blocks tree-bit-ccp ipa-reference
+      ipa-profile tree-phiprop tree-scev-cprop move-loop-invariants branch-count-reg dse tree-copy-prop)
+    list(APPEND ROSE_QUICK_OPTIONS $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-fno-${pass}>)
+  endforeach()
+endif()
+
+# rose_precompiled(TARGET [OWNER NAME LIKE LIBRARY HEADERS ...]): the standard library, fmt and the headers that many libraries include
+# are parsed once, not in every file. The owner is compiled with the flags of LIKE, which its users must share. Files still include what
+# they need, because other compilers than g++ use no precompiled header. Libraries below `schedule` share one header, the others
+# (ROSE_UPPER_ROOMS) a larger one; the two are compiled in parallel.
 option(ROSE_PRECOMPILE "Precompile the standard library's headers" ON)
 function(rose_precompiled target)
   cmake_parse_arguments(ARG "" "OWNER;LIKE" "HEADERS" ${ARGN})
@@ -58,19 +70,69 @@ function(rose_precompiled target)
   endif()
   if(NOT ARG_OWNER)
     set(ARG_OWNER rose_precompiled)
-    set(ARG_LIKE rose_options fmt::fmt tl::expected)
+    set(ARG_LIKE rose_options fmt::fmt)
+    # The compiler does not warn about precompiled headers. The debug build precompiles no header of ours, so there it does.
+    if(CMAKE_UNITY_BUILD AND ROSE_UPPER_ROOMS)
+      set(ARG_OWNER rose_precompiled_upper)
+      set(ARG_HEADERS ${PROJECT_SOURCE_DIR}/cmake/precompiled_lower.h ${PROJECT_SOURCE_DIR}/cmake/precompiled_upper.h)
+    elseif(CMAKE_UNITY_BUILD)
+      set(ARG_HEADERS ${PROJECT_SOURCE_DIR}/cmake/precompiled_lower.h)
+    endif()
   endif()
   if(NOT TARGET ${ARG_OWNER})
     set(source ${CMAKE_BINARY_DIR}/${ARG_OWNER}.cc)
     file(GENERATE OUTPUT ${source} CONTENT "// Owns precompiled headers.\n")
     add_library(${ARG_OWNER} STATIC ${source})
     target_link_libraries(${ARG_OWNER} PRIVATE ${ARG_LIKE})
+    target_include_directories(${ARG_OWNER} PRIVATE ${PROJECT_SOURCE_DIR}/src)
     target_precompile_headers(${ARG_OWNER} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled.h ${ARG_HEADERS})
     get_target_property(test_code ${target} ROSE_TEST_CODE)
     set_target_properties(${ARG_OWNER} PROPERTIES ROSE_TEST_CODE "${test_code}")
   endif()
   target_precompile_headers(${target} REUSE_FROM ${ARG_OWNER})
 endfunction()
+
+# rose_units(TARGET SOURCE ...): cuts a library into the units of a unity build. They are alike in size, so that all processors finish at
+# the same time, and have at most this many bytes, so that a changed line is compiled and linked in seconds. Larger units would compile
+# the same templates fewer times: half as many units take a fifth less time.
+set(ROSE_UNIT_BYTES 100000)
+function(rose_units target)
+  if(NOT CMAKE_UNITY_BUILD)
+    return()
+  endif()
+  set(total 0)
+  foreach(source IN LISTS ARGN)
+    file(SIZE ${source} bytes)
+    math(EXPR total "${total} + ${bytes}")
+  endforeach()
+  math(EXPR units "(${total} + ${ROSE_UNIT_BYTES} - 1) / ${ROSE_UNIT_BYTES}")
+  set(before 0)
+  foreach(source IN LISTS ARGN)
+    file(SIZE ${source} bytes)
+    math(EXPR unit "(${before} + ${bytes} / 2) * ${units} / ${total}")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${unit})
+    math(EXPR before "${before} + ${bytes}")
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+endfunction()
+
+# rose_room(TARGET SOURCE ...): compile options of rose's own code.
+function(rose_room target)
+  target_compile_options(${target} PRIVATE ${ROSE_QUICK_OPTIONS})
+  rose_precompiled(${target})
+  rose_units(${target} ${ARGN})
+endfunction()
+
+# A fast linker for rose and its tests. librose-rr, which other programs use, is linked by the compiler's default one.
+include(CheckLinkerFlag)
+set(ROSE_LINK_OPTIONS "")
+foreach(linker mold lld gold)
+  check_linker_flag(CXX -fuse-ld=${linker} ROSE_HAVE_${linker})
+  if(ROSE_HAVE_${linker})
+    set(ROSE_LINK_OPTIONS -fuse-ld=${linker})
+    break()
+  endif()
+endforeach()
 
 find_program(ROSE_CCACHE ccache)
 if(ROSE_CCACHE)
@@ -86,5 +148,5 @@ function(rose_library name)
   add_library(${name} STATIC ${sources})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${name} PUBLIC rose_options ${ARG_DEPENDS})
-  rose_precompiled(${name})
+  rose_room(${name} ${sources})
 endfunction()

@@ -31,4 +31,3 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <tl/expected.hpp>

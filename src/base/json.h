@@ -1,19 +1,29 @@
 // JSON as rose writes it: keys keep their insertion order, and the output is valid for any input bytes. Only this
-// header includes the library. Readers parse with Json::parse(text, nullptr, false), which does not throw.
+// header includes the library, whose reader and writer are compiled in json.cc only.
 #pragma once
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 namespace rose {
 
 using Json = nlohmann::ordered_json;
 
+}  // namespace rose
+
+extern template class nlohmann::basic_json<nlohmann::ordered_map>;  // compiled once, in json.cc
+
+namespace rose {
+
+// Returns a value that is_discarded(), of no type at all, for text that is not JSON. `keep` is the library's filter.
+[[nodiscard]] Json parse_json(std::string_view text, const Json::parser_callback_t& keep = nullptr);
+// Throws Json::parse_error, which says where, for text that is not JSON.
+[[nodiscard]] Json parse_json_or_throw(std::string_view text, const Json::parser_callback_t& keep = nullptr);
+
 // Paths and log lines may contain bytes that are not UTF-8. They are replaced, because JSON must be UTF-8.
-[[nodiscard]] inline std::string json_text(const Json& json, int indent = -1) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
+[[nodiscard]] std::string json_text(const Json& json, int indent = -1);
 // One object as one line, including the newline.
-[[nodiscard]] inline std::string json_line(const Json& json) { return json_text(json) + "\n"; }
+[[nodiscard]] std::string json_line(const Json& json);
 
 }  // namespace rose

@@ -9,6 +9,15 @@
 
 namespace rose {
 
+Error Error::in(std::string_view what) && {
+  message = fmt::format("{}: {}", what, message);
+  return std::move(*this);
+}
+
+Unexpected fail(ErrorKind kind, std::string message, std::string hint) {
+  return Unexpected(Error{kind, std::move(message), std::move(hint)});
+}
+
 Unexpected fail_errno(ErrorKind kind, std::string_view what, int err) {
   std::string message = fmt::format("{}: {}", what, std::strerror(err));
   if (err == EPERM || err == EACCES)

@@ -16,7 +16,7 @@ constexpr int kMostPrefixV6 = 125;
 
 }  // namespace
 
-tl::expected<Subnet, std::string> parse_subnet(const std::string& text) {
+Expected<Subnet, std::string> parse_subnet(const std::string& text) {
   const std::size_t slash = text.find('/');
   const auto address = parse_address(std::string_view(text).substr(0, slash));
   const bool v6 = address && !address->is_ipv4();
@@ -28,14 +28,14 @@ tl::expected<Subnet, std::string> parse_subnet(const std::string& text) {
               : std::string("a network such as \"10.77.0.0/24\" or \"fd00:77::/64\"");
   const std::string digits = slash == std::string::npos ? "" : text.substr(slash + 1);
   if (!address || digits.empty() || digits.size() > 3 || !std::all_of(digits.begin(), digits.end(), is_digit))
-    return tl::unexpected(fmt::format("{} is not {}", toml::quoted(text), accepted));
+    return UnexpectedOf(fmt::format("{} is not {}", toml::quoted(text), accepted));
   const int prefix = std::stoi(digits);
   if (prefix < least || prefix > most)
-    return tl::unexpected(fmt::format("{} has a prefix of {}, {} is needed", toml::quoted(text), prefix, accepted));
+    return UnexpectedOf(fmt::format("{} has a prefix of {}, {} is needed", toml::quoted(text), prefix, accepted));
   const AddressRange range{*address, v6 ? prefix : 96 + prefix};
   if (range.network() != *address)
-    return tl::unexpected(fmt::format("{} is an address inside its network, which is \"{}/{}\"", toml::quoted(text),
-                                      range.network().text(), prefix));
+    return UnexpectedOf(fmt::format("{} is an address inside its network, which is \"{}/{}\"", toml::quoted(text),
+                                    range.network().text(), prefix));
   return Subnet{range};
 }
 

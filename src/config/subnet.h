@@ -31,7 +31,7 @@ struct Subnet {
 };
 
 // Returns the subnet, or what is wrong with the text.
-tl::expected<Subnet, std::string> parse_subnet(const std::string& text);
+Expected<Subnet, std::string> parse_subnet(const std::string& text);
 
 // For a configuration that has been read.
 Subnet subnet_of(const Deployment& deployment);

@@ -127,7 +127,7 @@ Result<Engine> find_engine(const config::Command& wanted) {
 }
 
 Result<Image> parse_image(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = parse_json(text);
   const Json* image = json.is_array() && !json.empty() ? &json.front() : nullptr;
   if (image == nullptr || !image->is_object() || !image->contains("Config") || !(*image)["Config"].is_object())
     return fail(ErrorKind::inconclusive, "what the engine says of the image is of a form that rose does not know");

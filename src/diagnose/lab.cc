@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "diagnose/feedback.h"
 #include "diagnose/move.h"
 
 namespace rose::diagnose {

@@ -213,12 +213,12 @@ void describe_container(NodeDraft& node, const Container& container, const Seen&
 }  // namespace
 
 Result<Container> read_container(std::string_view json, std::string_view image_json, std::string tool) {
-  const Json parsed = Json::parse(json, nullptr, false);
+  const Json parsed = parse_json(json);
   const Json& root = first_of(parsed);
   const Json& config = member(root, "Config");
   if (!root.is_object() || !config.is_object() || text_in(member(root, "Id")).empty())
     return fail(ErrorKind::input, fmt::format("the output of '{} inspect' does not describe a container", tool));
-  const Json image_parsed = Json::parse(image_json, nullptr, false);
+  const Json image_parsed = parse_json(image_json);
   const Json& image = member(first_of(image_parsed), "Config");
   const Json& host = member(root, "HostConfig");
 
@@ -282,7 +282,7 @@ Result<Container> ask_container(const std::string& what) {
     if (!tool_exists(tool)) continue;
     const auto json = ask_engine({tool, "inspect", "--type", "container", "--", what});
     if (!json) continue;
-    const Json parsed = Json::parse(*json, nullptr, false);
+    const Json parsed = parse_json(*json);
     const std::string image = text_in(member(first_of(parsed), "Image"));
     const auto image_json = image.empty() ? std::nullopt : ask_engine({tool, "image", "inspect", "--", image});
     auto container = read_container(*json, image_json.value_or(""), tool);

@@ -277,7 +277,7 @@ std::int64_t real_time_of(std::int64_t shown, const rose_clock_shift& shift, std
 // Processes of a node
 
 Result<void> NodeClocks::check() {
-  if (!recipe()) return tl::unexpected(recipe().error());
+  if (!recipe()) return UnexpectedOf(recipe().error());
   return {};
 }
 

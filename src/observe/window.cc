@@ -63,7 +63,8 @@ Result<std::optional<trace::PackedEvents>> Snapshot::next() {
     blocks_.pop_front();
     skip = std::exchange(skip_, 0);
   }
-  return block->pack(skip);
+  ROSE_TRY(trace::PackedEvents packed, block->pack(skip));
+  return packed;
 }
 
 std::uint64_t Snapshot::missed() const {

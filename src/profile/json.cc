@@ -305,7 +305,7 @@ Result<Profile> parse_profile(std::string_view text, std::string_view name, Part
     const Json::parser_callback_t wanted = [](int depth, Json::parse_event_t event, const Json& key) {
       return event != Json::parse_event_t::key || depth != 1 || (key != "failures" && key != "state_changes");
     };
-    root = Json::parse(text, part == Part::all ? nullptr : wanted);
+    root = parse_json_or_throw(text, part == Part::all ? nullptr : wanted);
   } catch (const Json::parse_error& problem) {
     // "[json.exception.parse_error.101] parse error at line 3, column 7: ..."
     std::string_view what = problem.what();

@@ -186,8 +186,7 @@ Result<std::vector<RunStore::Recorded>> RunStore::recorded(const config::Config&
   for (std::size_t start = 0; start < text.size();) {
     const std::size_t end = text.find('\n', start);
     ++line;
-    const Json json = Json::parse(text.begin() + static_cast<std::ptrdiff_t>(start),
-                                  text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    const Json json = parse_json(std::string_view(text).substr(start, end - start));
     start = end + 1;
     Result<RecordedRun> read = run_from(json);
     if (!read) {

@@ -55,8 +55,8 @@ std::string system_json(const config::Config& config) {
 }
 
 std::string system_difference(const std::string& recorded, const std::string& now) {
-  const Json before = Json::parse(recorded, nullptr, false);
-  const Json after = Json::parse(now, nullptr, false);
+  const Json before = parse_json(recorded);
+  const Json after = parse_json(now);
   if (!before.is_object()) return "system";
   for (const Json* json : {&after, &before})
     for (const auto& [key, value] : json->items()) {

@@ -162,7 +162,7 @@ bool ask_names(const std::string& id, std::vector<std::string>& labels) {
   for (const char* tool : {"docker", "podman", "nerdctl"}) {
     if (program_in_path(tool).empty()) continue;
     const auto answer = output_of({tool, "inspect", "--type", "container", "--", id});
-    const Json json = Json::parse(answer.value_or(""), nullptr, false);
+    const Json json = parse_json(answer.value_or(""));
     if (!json.is_array() || json.empty() || !json.front().is_object()) continue;
     const std::string name = string_at(json.front(), {"Name"});
     add_label(labels, "name", name.starts_with('/') ? name.substr(1) : name);
@@ -172,7 +172,7 @@ bool ask_names(const std::string& id, std::vector<std::string>& labels) {
   }
   if (program_in_path("crictl").empty()) return false;
   const auto answer = output_of({"crictl", "inspect", "--output", "json", id});
-  const Json json = Json::parse(answer.value_or(""), nullptr, false);
+  const Json json = parse_json(answer.value_or(""));
   if (!json.is_object() || !json.contains("status")) return false;
   add_label(labels, "name", string_at(json, {"status", "metadata", "name"}));
   if (json["status"].contains("labels")) add_known_labels(labels, json["status"]["labels"]);
@@ -182,7 +182,7 @@ bool ask_names(const std::string& id, std::vector<std::string>& labels) {
 bool ask_pod_names(const std::string& uid, std::vector<std::string>& labels) {
   if (program_in_path("crictl").empty()) return false;
   const auto answer = output_of({"crictl", "pods", "--output", "json", "--label", "io.kubernetes.pod.uid=" + uid});
-  const Json json = Json::parse(answer.value_or(""), nullptr, false);
+  const Json json = parse_json(answer.value_or(""));
   if (!json.is_object() || !json.contains("items") || !json["items"].is_array() || json["items"].empty()) return false;
   add_label(labels, "pod", string_at(json["items"].front(), {"metadata", "name"}));
   add_label(labels, "namespace", string_at(json["items"].front(), {"metadata", "namespace"}));

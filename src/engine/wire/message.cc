@@ -73,9 +73,8 @@ Result<std::optional<Message>> Inbox::next() {
   Message message;
   const std::string_view json = here.substr(kFrameHead, header);
   bool deep = false;
-  message.header = Json::parse(
-      json.begin(), json.end(),
-      [&](int depth, Json::parse_event_t, Json&) { return depth <= kDeepestHeader || (deep = true, false); }, false);
+  message.header = parse_json(
+      json, [&](int depth, Json::parse_event_t, Json&) { return depth <= kDeepestHeader || (deep = true, false); });
   if (deep || !message.header.is_object() || message.type().empty())
     return fail(ErrorKind::input, "a message's header is no JSON object with a type");
   message.payload = here.substr(kFrameHead + header, payload);
