@@ -21,7 +21,7 @@ cmake/install-packages.sh cmake/deps.txt
 
 step "build"
 cmake --preset release >/dev/null
-cmake --build --preset release
+cmake --build --preset release --target rose example_kv
 rose=$PWD/build/release/rose
 
 step "this machine"
