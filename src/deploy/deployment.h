@@ -1,15 +1,15 @@
-// Nodes: namespaces, cgroups, start, readiness, restart, stop; and the commands that run beside
-// them (setup, workload, incident, oracle, teardown). Knows nothing of faults or traces: the rooms
-// above watch through NodeObserver.
+// The nodes of a run: namespaces, cgroups, start, readiness, restart, stop; and the commands that run beside them
+// (setup, workload, incident, oracle, teardown). Knows neither faults nor traces: those who need to know about nodes
+// implement NodeObserver.
 //
-// Names in a run (incident scripts rely on them): namespaces "<id>-<node>" and "<id>-client" under
-// /run/netns; in each node's namespace the link is rose0; in the client's the bridge is rosebr0 and the
-// port of a node rose-<node> (rose-p<index> when that is longer than 15 characters). cgroups are
-// <id>/rose-<node>, and <id>/rose.commands/rose-<n> for commands. Nothing is made in the host's namespace.
+// Names in a run, on which incident scripts rely: the namespaces are "<id>-<node>" and "<id>-client" below /run/netns.
+// In a node's namespace the link is rose0. In the client's, the bridge is rosebr0 and the port of a node rose-<node>,
+// or rose-p<index> if that is longer than 15 characters. The cgroups are <id>/rose-<node>, and
+// <id>/rose.commands/rose-<n> for commands. Nothing is created in the host's namespace.
 //
-// Nodes with `attach` are looked for after setup until they are found, and again after each end. Their
-// cgroup is their own; processes that setup left in its cgroup are moved to the node's. Until start() has
-// returned, `cgroup` of such a node may be empty or change (with pid_file it is foreseen).
+// Nodes with `attach` are searched for after setup until they are found, and again after each end. They keep their own
+// cgroup; processes that setup left in its own cgroup are moved to the node's. Until start() has returned, `cgroup` of
+// such a node may be empty or change (with pid_file, it is known in advance).
 #pragma once
 
 #include <sys/types.h>

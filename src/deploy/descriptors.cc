@@ -35,7 +35,7 @@ Result<DescriptorLimits::Change> DescriptorLimits::change(pid_t pid, std::option
   if (::prlimit(pid, RLIMIT_NOFILE, nullptr, &now) != 0) {
     if (errno == ESRCH) return Change::none;  // it has ended
     return fail_errno(ErrorKind::environment, fmt::format("cannot see how many descriptors process {} may have", pid),
-                      errno);  // of another user
+                      errno);  // it belongs to another user
   }
   const bool soft_only = may_be_raised();
   const auto key = [soft_only](const rlimit& one) { return soft_only ? one.rlim_cur : one.rlim_max; };
@@ -51,7 +51,7 @@ Result<DescriptorLimits::Change> DescriptorLimits::change(pid_t pid, std::option
     found = known_.emplace(std::pair{pid, stat->start_ticks}, fresh).first;
   }
   Known& one = found->second;
-  // What the process has set itself meanwhile is its own affair, unless it is more than it may have.
+  // A process may set its own limit, unless it is above the one it is allowed.
   const bool own = !same(now, one.set);
   rlimit wanted = one.before;
   if (limit) {
@@ -85,8 +85,8 @@ Result<DescriptorLimits::Change> DescriptorLimits::change(pid_t pid, std::option
 Result<std::size_t> DescriptorLimits::apply(const List& list, std::optional<std::uint64_t> limit, const Note& note,
                                             bool once) {
   std::size_t changed = 0;
-  // Until nobody is found any more: a process that is being made at this moment is in no list yet, with what its parent
-  // had.
+  // Repeat until no new process is found: a process that is being forked is not in a list yet and has its parent's
+  // limit.
   int quiet = 0;
   for (int round = 0; round < kMostRounds && quiet < 3; ++round) {
     bool any = false;
@@ -123,15 +123,15 @@ std::size_t restore_descriptors(const std::vector<std::string>& notes) {
     if (::prlimit(pid, RLIMIT_NOFILE, nullptr, &now) != 0 || (now.rlim_max != line.set && now.rlim_cur != line.set))
       return;
     rlimit wanted = line.before;
-    if (now.rlim_cur < line.set) wanted.rlim_cur = now.rlim_cur;  // its own doing
+    if (now.rlim_cur < line.set) wanted.rlim_cur = now.rlim_cur;  // set by the process itself
     if (::prlimit(pid, RLIMIT_NOFILE, &wanted, nullptr) == 0) ++count;
   };
   for (const Line& line : lines) {
     const auto stat = kernel::process_stat(line.pid);
     if (!stat || stat->start_ticks != line.start) continue;
-    // Its children of this time have inherited the limit.
+    // Children created in the meantime have inherited the limit.
     std::vector<pid_t> pids = kernel::with_descendants({line.pid});
-    // Those whose parent has ended too; not where anybody's processes are.
+    // And those whose parent has ended too; but not in the root cgroup, which contains unrelated processes.
     constexpr std::uint64_t kTop = 1;
     if (const auto folder = kernel::cgroup_folder_of(line.pid); kernel::cgroup_id(folder) > kTop)
       for (const pid_t pid : cgroup::processes(folder))

@@ -1,4 +1,4 @@
-// How many descriptors a node's processes may have (RLIMIT_NOFILE), and what they were given before.
+// Limits the number of descriptors of a node's processes (RLIMIT_NOFILE) and restores their previous limits.
 #pragma once
 
 #include <sys/resource.h>
@@ -17,19 +17,19 @@
 
 namespace rose::deploy {
 
-// Of one node. Not safe for use by several threads at once.
+// For one node. Not thread-safe.
 class DescriptorLimits {
  public:
-  // Now living processes, and what notes lines for heal().
+  // Lists living processes; notes lines for heal().
   using List = std::function<std::vector<pid_t>()>;
   using Note = std::function<Result<void>(const std::string& value)>;
 
-  // Every process may have at most `limit`; children inherit it. Nothing: all have again what they had. Returns how
-  // many were changed for the first time. `once`: looks once, not until nobody is found any more.
+  // Limits every process to `limit`; children inherit it. Nothing: restores all. Returns how many processes were
+  // changed for the first time. `once`: does not repeat until no new process is found.
   [[nodiscard]] Result<std::size_t> apply(const List& list, std::optional<std::uint64_t> limit, const Note& note,
                                           bool once = false);
-  // Without CAP_SYS_RESOURCE a hard limit cannot be given back, so only the soft one is lowered. A process may raise
-  // that itself (Go's runtime and JVMs do when they start): apply() has to be called again now and then.
+  // Without CAP_SYS_RESOURCE, a hard limit cannot be restored, so only the soft limit is lowered. A process can raise
+  // that itself (Go's runtime and JVMs do so when they start), so apply() must be repeated.
   [[nodiscard]] static bool may_be_raised();
 
  private:
@@ -39,11 +39,11 @@ class DescriptorLimits {
   };
   enum class Change { none, first, again };
   Result<Change> change(pid_t pid, std::optional<std::uint64_t> limit, const Note& note);
-  std::map<std::pair<pid_t, std::uint64_t>, Known> known_;  // by process and when it began
-  std::map<rlim_t, rlimit> inherited_;  // by the limit that was set: what a child that has it would have had
+  std::map<std::pair<pid_t, std::uint64_t>, Known> known_;  // by process id and start time
+  std::map<rlim_t, rlimit> inherited_;  // by the limit that was set: what a child with it would have had otherwise
 };
 
-// The notes of a rose that was killed. Returns how many processes were given back what they had.
+// Handles the notes of a killed rose. Returns how many processes were restored.
 [[nodiscard]] std::size_t restore_descriptors(const std::vector<std::string>& notes);
 
 }  // namespace rose::deploy

@@ -27,17 +27,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr unsigned long kDiskFlags = MS_NOSUID | MS_NODEV;
-// What the kernel would write of its own accord is left out as far as it lets us: the journal is written when somebody
-// syncs, and a rename syncs nothing. (Other file systems promise no more.) Dirty pages older than
-// vm.dirty_expire_centisecs are still written.
+// Prevents the kernel from writing on its own as far as possible: the journal is written only on a sync, and a rename
+// does not sync. (Other file systems guarantee no more.) Dirty pages older than vm.dirty_expire_centisecs are still
+// written.
 constexpr const char* kMountOptions = "commit=3600,noauto_da_alloc,noinit_itable";
 constexpr off_t kImageBytes = off_t{8} << 30;  // sparse
 constexpr std::size_t kSector = 512;
-constexpr std::uint64_t kMostTorn = std::uint64_t{4} << 30;  // of one file
+constexpr std::uint64_t kMostTorn = std::uint64_t{4} << 30;  // per file
 constexpr int kLoopAttempts = 64;
 constexpr std::int64_t kFormatTimeout = 60 * kSecond;
 
-// EXT4_IOC_SHUTDOWN, in no header of user space; "as if power had gone", without flushing the journal.
+// EXT4_IOC_SHUTDOWN, which no user-space header defines; kNoFlush does not write the journal, as in a power loss.
 constexpr unsigned long kShutdown = _IOR('X', 125, std::uint32_t);
 constexpr std::uint32_t kNoFlush = 2;
 
@@ -45,10 +45,10 @@ std::string mke2fs() { return ::access("/usr/sbin/mke2fs", X_OK) == 0 ? "/usr/sb
 
 struct LoopDevice {
   std::string path;
-  Fd fd;  // while it is open, the device stays; later it stays as long as it is mounted
+  Fd fd;  // keeps the device; once mounted, the mount does
 };
 
-// `direct`: nothing is cached below the file system, so each of its requests is one of the image's.
+// `direct`: nothing is cached below the file system, so that each of its requests reaches the image.
 Result<LoopDevice> attach_loop(int image, const std::string& id, bool direct) {
   const Fd control(::open("/dev/loop-control", O_RDWR | O_CLOEXEC));
   if (!control) return fail_errno(ErrorKind::environment, "cannot open /dev/loop-control", errno);
@@ -65,7 +65,7 @@ Result<LoopDevice> attach_loop(int image, const std::string& id, bool direct) {
     id.copy(reinterpret_cast<char*>(config.info.lo_file_name), LO_NAME_SIZE - 1);
     if (::ioctl(device.fd.get(), LOOP_CONFIGURE, &config) == 0) return device;
     problem = errno;
-    if (problem != EBUSY) break;  // another took it meanwhile
+    if (problem != EBUSY) break;  // another process took it meanwhile
   }
   return fail_errno(ErrorKind::environment, "cannot set up a loop device", problem);
 }
@@ -75,7 +75,7 @@ struct FileState {
   std::int64_t written_ns = 0;
 };
 
-// The regular files, by their path in the folder.
+// The regular files in a folder, by relative path.
 std::map<std::string, FileState> files_of(const fs::path& folder) {
   std::map<std::string, FileState> all;
   std::error_code bad;
@@ -89,7 +89,7 @@ std::map<std::string, FileState> files_of(const fs::path& folder) {
   return all;
 }
 
-// Some of the sectors in which `whole` differs from what is on the disk. True when there were any to write.
+// Writes some of the sectors in which `whole` differs from the file on the disk. Returns true if there were any.
 bool tear(const fs::path& whole, const fs::path& on_disk, const Torn& torn) {
   const Fd from(::open(whole.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   const Fd to(::open(on_disk.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
@@ -214,7 +214,7 @@ Result<PowerLoss> Disk::lose(const Torn& torn) const {
                       errno);
   if (::umount2(folder_.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0)
     return fail_errno(ErrorKind::environment, fmt::format("cannot unmount {}", folder_.string()), errno);
-  // On another device: to the kernel, the old one is in use as long as somebody has a file of it open.
+  // On another loop device: the kernel considers the old one in use as long as a process has one of its files open.
   ROSE_CHECK(mount());
 
   PowerLoss loss;
@@ -233,7 +233,7 @@ Result<PowerLoss> Disk::lose(const Torn& torn) const {
   }
   fs::remove_all(whole, ignored);
   const Fd again(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (torn.share > 0 && again) (void)::syncfs(again.get());  // what is torn stays so
+  if (torn.share > 0 && again) (void)::syncfs(again.get());  // sync it, so that the torn state is permanent
   return loss;
 }
 

@@ -1,6 +1,6 @@
-// A disk of a node's own, so that its power can go: what was written and not synced is gone then, as the kernel's own
-// ext4 has it; or so that it can be slow. The file system is on a loop device over a file without a name, so nothing of
-// it outlives rose, however that ends.
+// A separate disk for a node's folder, which can lose power (unsynced data is lost, as the kernel's own ext4 defines
+// it) or be slow. The file system is on a loop device over an unlinked file, so nothing of it remains however rose
+// ends.
 #pragma once
 
 #include <cstddef>
@@ -16,37 +16,37 @@
 
 namespace rose::deploy {
 
-// What of a file's unsynced sectors (512 bytes each) gets to the disk all the same. Without a share: none.
+// Which of a file's unsynced sectors (512 bytes each) reach the disk all the same. Without a share: none.
 struct Torn {
-  double share = 0;      // of each file's, 0 to below 1
-  bool in_order = true;  // the first ones; else spread over all of them
+  double share = 0;      // fraction of each file's, from 0 to below 1
+  bool in_order = true;  // the first ones; otherwise distributed over all of them
 };
 
 struct PowerLoss {
   std::size_t gone = 0;  // files that had never been synced
   std::size_t shorter = 0;
-  std::size_t older = 0;    // as long as before, but written since
-  std::size_t torn = 0;     // of those, where some of the unsynced sectors are there
-  std::uint64_t bytes = 0;  // that are missing
+  std::size_t older = 0;    // same size as before, but written since
+  std::size_t torn = 0;     // of those, files with some of their unsynced sectors
+  std::uint64_t bytes = 0;  // missing bytes
 };
 
 class Disk {
  public:
-  // Can this machine have one? ErrorKind::environment with what it lacks.
+  // Checks that this machine supports it. Returns ErrorKind::environment with what is missing.
   [[nodiscard]] static Result<void> check();
 
-  // In place of a folder, with its owner and mode. Of the files in it, `outside` go on being where they are, as what a
-  // console shows is not on the disk; all others are hidden. `id` is the deployment's: volume::dissolve takes the disk
-  // away by it. `paced`: it can be slow.
+  // Replaces a folder, with the same owner and mode. Of its files, those in `outside` stay where they are (console
+  // output is not on the disk); all others are hidden. `id` is the deployment's, by which volume::dissolve finds the
+  // disk. `paced`: it can be slow.
   [[nodiscard]] static Result<Disk> make(const std::filesystem::path& folder, const std::string& id,
                                          const std::vector<std::string>& outside, bool paced = false);
 
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 
-  // How fast it is; null: it was not made for that.
+  // Controls its speed; null if it was not created with `paced`.
   [[nodiscard]] PacedFile* pace() const { return paced_.get(); }
 
-  // The power goes and comes back. Nobody may be using it any more: who has files of it open gets EIO from now on.
+  // Simulates a power loss and reboot. No process should be using it: processes with open files get EIO from now on.
   [[nodiscard]] Result<PowerLoss> lose(const Torn& torn) const;
 
  private:
@@ -56,7 +56,7 @@ class Disk {
   std::filesystem::path folder_;
   std::string id_;
   Fd image_;
-  std::unique_ptr<PacedFile> paced_;  // in front of the image
+  std::unique_ptr<PacedFile> paced_;  // below the image
   struct Outside {
     std::string name;
     Fd fd;

@@ -26,14 +26,14 @@ namespace {
 constexpr std::int64_t kEngineAnswer = 20 * kSecond;
 constexpr std::int64_t kPull = 600 * kSecond;
 
-// Variables by which engines find their storage, settings and daemon.
+// Variables by which engines find their storage, configuration and daemon.
 bool is_engines(std::string_view variable) {
   for (const std::string_view beginning : {"CONTAINERS_", "DOCKER_", "STORAGE_", "XDG_RUNTIME_DIR="})
     if (variable.starts_with(beginning)) return true;
   return variable.starts_with("CONTAINER_HOST=");
 }
 
-// Engines say warnings first, and the error last.
+// Engines print warnings first and the error last.
 std::string last_words(const std::string& text) {
   std::string last;
   for (const std::string& line : split(text, '\n'))
@@ -60,7 +60,7 @@ Result<Engine> try_engine(const config::Command& words) {
   if (!engine.podman && lower.find("docker") == std::string::npos)
     return fail(ErrorKind::input, fmt::format("{} is neither podman nor docker: it says '{}'", words.front(),
                                               printable(engine.version.substr(0, 80))));
-  // The client alone is of no use.
+  // The client alone is not sufficient; the daemon must answer too.
   if (!engine.podman) {
     auto server = ask_engine(joined(engine.command, {"version", "--format", "{{.Server.Version}}"}),
                              "reach docker's daemon", kEngineAnswer);
@@ -90,7 +90,7 @@ std::vector<std::string> strings_of(const Json& value) {
   return words;
 }
 
-// How it and others are called.
+// Its own names and those of other nodes.
 void add_names(const ContainerSpec& spec, std::vector<std::string>& words) {
   if (!spec.hostname.empty()) words.insert(words.end(), {"--hostname", spec.hostname});
   for (const auto& [name, address] : spec.hosts)
@@ -115,7 +115,7 @@ Result<std::string> ask_engine(const std::vector<std::string>& words, std::strin
                   why.empty() ? fmt::format("{} exited with status {}", words.front(), output->exit_code) : why));
 }
 
-// What was found stays true as long as this process lives; what was not is looked for again.
+// A found engine is remembered for the lifetime of this process; a missing one is searched for again.
 Result<Engine> find_engine(const config::Command& wanted) {
   static std::mutex mutex;
   static std::map<config::Command, Engine> known;
@@ -146,7 +146,7 @@ Result<Image> parse_image(const std::string& text) {
 }
 
 Result<Image> look_at_image(const Engine& engine, const std::string& image, const std::string& policy) {
-  static std::set<std::string> fetched;  // under have_image's lock
+  static std::set<std::string> fetched;  // protected by have_image's lock
   const std::vector<std::string> look = joined(engine.command, {"image", "inspect", image});
   if (policy == "always" && fetched.insert(image).second)
     if (auto pulled =
@@ -236,7 +236,7 @@ Result<std::vector<pid_t>> start_holders(const Engine& engine, const std::vector
 Result<std::vector<std::string>> making_words(const Engine& engine, const ContainerSpec& spec, bool starts) {
   std::vector<std::string> words = engine.command;
   const auto add = [&words](std::initializer_list<std::string> more) { words.insert(words.end(), more); };
-  // Its output goes straight to the node's files.
+  // Its output goes directly to the node's files.
   add({starts ? "run" : "create", "--name", spec.name, "--label", "rose=" + spec.run, "--log-driver", "none"});
   if (!spec.holder.empty()) {
     add({"--network", "container:" + spec.holder});
@@ -253,11 +253,11 @@ Result<std::vector<std::string>> making_words(const Engine& engine, const Contai
   for (const std::string& limit : spec.limits) add({"--ulimit", limit});
   if (!spec.user.empty()) add({"--user", spec.user});
   for (std::size_t i = 0; i < spec.options.size(); ++i) {
-    // Its network's container has them.
+    // They belong to the container that holds its network.
     if (!spec.holder.empty() && spec.options[i] == "--add-host") ++i;
     else words.push_back(spec.options[i]);
   }
-  // A health check of the image's would run beside the node, unasked.
+  // Otherwise a health check of the image would run beside the node.
   add({"--no-healthcheck", "--entrypoint", fmt::format("{}/{}", ROSE_ENTER_FOLDER, ROSE_ENTER_PROGRAM), spec.image});
   return words;
 }
@@ -287,7 +287,7 @@ std::vector<std::string> inherited_limits() {
   const auto add = [&limits](const char* name, auto resource) {
     rlimit limit{};
     if (::getrlimit(resource, &limit) != 0) return;
-    // Podman lowers its own to 32768 processes before it starts anything.
+    // Podman lowers its own limit to 32768 processes before it starts a container.
     const auto text = [](rlim_t value) { return std::to_string(std::min<rlim_t>(value, 32767)); };
     limits.push_back(fmt::format("{}={}:{}", name, text(limit.rlim_cur), text(limit.rlim_max)));
   };

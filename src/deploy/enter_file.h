@@ -1,4 +1,4 @@
-// The entry point of containers (deploy/enter), carried inside of rose.
+// The entry point of containers (deploy/enter), embedded in rose.
 #pragma once
 
 #include <string_view>

@@ -22,7 +22,7 @@ std::string join_ips(const std::vector<NodeInfo>& nodes) {
   return ips;
 }
 
-// The node that "ip_n1" is the address of.
+// The node whose address "ip_n1" stands for.
 const NodeInfo* node_of_variable(std::string_view name, const std::vector<NodeInfo>& nodes) {
   if (!name.starts_with("ip_")) return nullptr;
   const auto found = std::find_if(nodes.begin(), nodes.end(),
@@ -58,7 +58,7 @@ std::string expand(std::string_view text, const RunFacts& facts, const std::vect
     else if (name == "dir" && node != nullptr) out += node->dir.string();
     else if (const NodeInfo* other = node_of_variable(name, nodes)) out += reachable_ip(*other);
     else {
-      // Only the "${": what follows may hold a placeholder of ours, as in "${x:-${ip}}".
+      // Only "${", because a placeholder may follow inside, as in "${x:-${ip}}".
       out += "${";
       text.remove_prefix(open + 2);
       continue;
@@ -86,7 +86,7 @@ Variables inherited() {
 
 void add_rose_variables(Variables& variables, const RunFacts& facts, const std::vector<NodeInfo>& nodes,
                         const NodeInfo* node) {
-  // A rose started from another's workload must not hand on that run's variables.
+  // If rose itself was started by another run's workload, that run's variables must not be passed on.
   std::erase_if(variables, [](const auto& entry) {
     return entry.first == "ROSE_NODE" || entry.first == "ROSE_IP" || entry.first.starts_with("ROSE_IP_") ||
            entry.first.starts_with("ROSE_NETNS_") || entry.first.starts_with("ROSE_CGROUP_") ||

@@ -34,7 +34,7 @@ constexpr std::size_t kMostStrangers = 3;
 constexpr std::int64_t kEngineRemoval = 60 * kSecond;
 constexpr std::int64_t kEngineSettles = 5 * kSecond;
 
-// Names that look like rose's. Whose they are, only a lock file tells.
+// Names that look like those of rose. Only a lock file identifies the owner.
 std::vector<std::string> names_in(const std::filesystem::path& folder, bool directories) {
   std::vector<std::string> names;
   std::error_code error;
@@ -52,8 +52,8 @@ ino_t netns_inode(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 ? info.st_ino : 0;
 }
 
-// Those in the network namespace that stands at `path`, each with a descriptor taken before it was looked at, so that
-// its number cannot change hands. None in the machine's own namespace, whatever its name.
+// The processes in the network namespace at `path`, each with a descriptor opened before it was examined, so that its
+// id cannot be reused meanwhile. Never those in the machine's own namespace, whatever its name.
 std::vector<std::pair<pid_t, Fd>> processes_in_netns(const std::string& path) {
   std::vector<std::pair<pid_t, Fd>> found;
   struct statfs filesystem{};
@@ -76,7 +76,7 @@ std::string ended_text(std::size_t count) {
   return count == 0 ? "" : fmt::format("ended {} process{}, ", count, count == 1 ? "" : "es");
 }
 
-// "123 4567": a process and when it started.
+// "123 4567": a process id and its start time.
 std::optional<pid_t> still_there(const std::string& value) {
   const std::vector<std::string> parts = split(value, ' ');
   pid_t pid = 0;
@@ -96,10 +96,10 @@ class Healer {
   void undo(const Registration& dead) {
     attached(dead);
     for (const std::string& folder : dead.all("cgroup")) {
-      // A line that names another folder is not one that rose wrote.
+      // A line with another folder was not written by rose.
       if (std::filesystem::path(folder).filename() == dead.id) cgroup_folder(folder);
     }
-    // Docker removes no volume or image of a container that is still there.
+    // Docker does not remove volumes or images of containers that still exist.
     std::vector<std::string> lines = dead.all("engine");
     std::stable_partition(lines.begin(), lines.end(), [](const std::string& line) {
       return line.find("\tvolume\t") == std::string::npos && line.find("\timage\t") == std::string::npos;
@@ -129,7 +129,8 @@ class Healer {
     }
   }
 
-  // With `all`, on request, what runs in it is ended. Otherwise it is not rose's: those of rose were in its cgroup.
+  // With `all` (on request), ends the processes in it. Otherwise they do not belong to rose, whose processes are in its
+  // cgroup.
   void netns(const std::string& name, bool all) {
     const std::string path = fmt::format("{}/{}", kNetnsFolder, name);
     struct stat info{};
@@ -157,7 +158,7 @@ class Healer {
       return;
     }
     const std::size_t count = cgroup::processes(folder).size();
-    // Containers first: the engine's processes beside them write down how they ended, and take away what they mounted.
+    // Containers first: the engine's processes beside them record how they ended and unmount their file systems.
     if (const std::filesystem::path engine = folder / kEngineCgroup; cgroup::populated(engine)) {
       std::error_code error;
       for (const auto& entry : std::filesystem::directory_iterator(folder, error))
@@ -169,7 +170,7 @@ class Healer {
   }
 
  private:
-  // A folder of a v1 hierarchy: what was in it has been ended.
+  // A folder in a v1 hierarchy, whose processes have been ended.
   void controller_folder(const std::filesystem::path& folder) {
     if (!std::filesystem::is_directory(folder)) return;
     if (auto removed = kernel::dissolve(folder, folder.parent_path()); !removed)
@@ -177,7 +178,7 @@ class Healer {
     else healed.undone.push_back(fmt::format("cgroup {}: removed", folder.string()));
   }
 
-  // What it had an engine make. Its processes have been ended.
+  // What an engine created for it. Its processes have been ended.
   void engine(const std::vector<std::string>& words, const std::string& id) {
     if (words.empty()) return;
     std::string name = id;
@@ -186,7 +187,7 @@ class Healer {
     const bool volume = std::find(words.begin(), words.end(), "volume") != words.end();
     const std::string what = fmt::format("{} {}", volume ? "volume" : "container", name);
     auto removed = ask_engine(words, fmt::format("remove {}", what), kEngineRemoval);
-    // One whose end nobody wrote down is known to have ended only then.
+    // If the engine did not record the end of a container, it notices it only after a while.
     if (!removed) removed = ask_engine(words, fmt::format("remove {}", what), kEngineRemoval);
     if (!removed) {
       (forget_ ? healed.forgotten : healed.failed).push_back(removed.error().message);
@@ -202,7 +203,7 @@ class Healer {
     else healed.undone.push_back(fmt::format("file system at {}: unmounted, its files put back", folder.string()));
   }
 
-  // What was done to processes that are not rose's own: they live on, running.
+  // Undoes changes to processes that rose did not start and which keep running.
   void attached(const Registration& dead) {
     std::set<std::string> frozen;
     for (const auto& [key, value] : dead.notes) {
@@ -214,8 +215,8 @@ class Healer {
     });
     for (const std::string& value : dead.all("stopped"))
       if (const auto pid = still_there(value)) resume(*pid, false);
-    // The kernel stops a process there and then, ahead of any note: whoever stands still now, and did not before rose
-    // came.
+    // The kernel may stop a process before it could be noted, so resume processes that are stopped now and were not
+    // before.
     std::set<pid_t> stood;
     for (const std::string& value : dead.all("stood"))
       if (const auto pid = still_there(value)) stood.insert(*pid);
@@ -229,7 +230,7 @@ class Healer {
     }
   }
 
-  // `pending`: it may be told to stop and not stand yet, since it is frozen.
+  // `pending`: it may have a pending stop signal because it is frozen.
   void resume(pid_t pid, bool pending) {
     const Fd pidfd = kernel::open_pidfd(pid);
     const auto stat = kernel::process_stat(pid);
@@ -250,7 +251,7 @@ void note_living(const Registration& registration, Healed& healed) {
                                      of("owner"), of("run_dir")));
 }
 
-// On request: whatever is called so, and what begins so when it is the name of a deployment.
+// On request: removes everything with that name, and if it is the id of a deployment, everything with that prefix.
 bool undo_named(const std::string& name, const std::filesystem::path& base, Healer& healer) {
   const std::size_t before = healer.healed.undone.size() + healer.healed.failed.size();
   healer.cgroup_folder(base / name);
@@ -271,12 +272,12 @@ Result<Healed> heal(const std::vector<std::string>& names, bool forget) {
                 "run it with sudo");
   Healer healer(forget);
   ROSE_TRY(const std::filesystem::path base, cgroup::base());
-  // Names before locks: what is made after this look is not among them, what was made before it has its lock.
+  // List names before locks: what is created later is not in the list, and what was created before has its lock.
   std::vector<std::string> netns = names_in(kNetnsFolder, false);
   std::vector<std::string> folders = names_in(base, true);
   std::set<std::string> known;  // ids with a lock file
   std::set<std::string> living;
-  // The locks are kept until the end, so that a second heal leaves what this one is at.
+  // The locks are held until the end, so that a concurrent heal skips what this one works on.
   std::vector<Registration> found = registrations();
   for (const Registration& registration : found) {
     const bool chosen = names.empty() || std::find(names.begin(), names.end(), registration.id) != names.end();
@@ -303,7 +304,7 @@ Result<Healed> heal(const std::vector<std::string>& names, bool forget) {
   }
   if (!names.empty()) return std::move(healer.healed);
 
-  // What is there still, and no rose's, was never this one's to touch.
+  // What still exists and belongs to no running rose was never created by this deployment.
   for (const std::string& name : folders)
     if (!living.contains(id_of(name)) && std::filesystem::is_directory(base / name))
       healer.healed.unclaimed.push_back(fmt::format("cgroup {}", name));

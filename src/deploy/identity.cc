@@ -29,8 +29,8 @@ constexpr std::size_t kMostRecordBytes = std::size_t{1} << 20;
 
 constexpr std::int64_t kOrphans = 2 * kSecond;
 
-// A child that a killed rose had just forked holds its lock until it comes to its execve, or learns of that. Of an
-// owner that this process cannot see, for it is in another PID namespace, nothing more is known in the end.
+// A child that a killed rose had just forked holds its lock until its execve, or until it notices. If the owner is in
+// another PID namespace, its state cannot be determined.
 bool owner_is_gone(const Registration& one) {
   const std::vector<std::string> owner = one.all("owner");
   pid_t pid = 0;
@@ -63,7 +63,7 @@ Result<Identity> Identity::create() {
       return fail_errno(ErrorKind::environment, "getrandom", errno);
     Identity identity;
     identity.id_ = fmt::format("rose-{:06x}", random & 0xffffff);
-    // Locked before it has its name: nobody ever sees the lock of a living deployment free.
+    // Lock the file before it gets its name, so that the lock of a running deployment is never seen free.
     std::string temporary = fmt::format("{}/{}XXXXXX", kLockFolder, kUnfinished);
     identity.fd_ = Fd(::mkostemp(temporary.data(), O_CLOEXEC | O_APPEND));
     if (!identity.fd_)
@@ -75,7 +75,7 @@ Result<Identity> Identity::create() {
       ROSE_CHECK(identity.note("owner", std::to_string(::getpid())));
       return identity;
     }
-    // The id is taken, or a heal took the file for a leftover: try another.
+    // The id is in use, or a heal took the file for a leftover: try another one.
     identity.fd_.reset();
   }
   return fail(ErrorKind::environment, fmt::format("cannot make a lock file in {}", kLockFolder), "run 'rose heal'");
@@ -119,7 +119,7 @@ std::vector<Registration> registrations() {
         if (const std::size_t tab = line.find('\t'); tab != std::string::npos)
           one.notes.emplace_back(line.substr(0, tab), line.substr(tab + 1));
     if (alive && owner_is_gone(one)) alive = !lock_soon(fd.get());
-    // Its owner may have undone everything between the open and the lock.
+    // Its owner may have finished between the open and the lock.
     struct stat info{};
     if (!alive && (::fstat(fd.get(), &info) != 0 || info.st_nlink == 0)) continue;
     one.alive = alive;

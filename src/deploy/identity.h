@@ -1,6 +1,6 @@
-// Who owns what: each deployment has an id and a lock file /run/rose/<id>.lock that its process
-// holds locked while it lives. The kernel gives the lock back however that process ends, so heal()
-// can tell living deployments from leftovers; the file's lines say what there is to undo.
+// Ownership: each deployment has an id and a lock file /run/rose/<id>.lock, which its process keeps locked. The kernel
+// releases the lock however the process ends, so heal() can distinguish running deployments from leftovers. The lines
+// in the file list what has to be undone.
 #pragma once
 
 #include <filesystem>
@@ -18,18 +18,18 @@ inline constexpr const char* kLockFolder = "/run/rose";
 
 class Identity {
  public:
-  // A fresh id ("rose-1f3a9c"), locked.
+  // Creates a new id ("rose-1f3a9c") and locks it.
   [[nodiscard]] static Result<Identity> create();
   Identity(Identity&& other) noexcept = default;
   Identity& operator=(Identity&&) = delete;
-  ~Identity();  // release()
+  ~Identity();  // calls release()
 
   [[nodiscard]] const std::string& id() const { return id_; }
   // Adds a line for heal(): "run_dir\t/path", "cgroup\t/path", "netns\tname", "frozen\t/path", "thawed\t/path", ...
   [[nodiscard]] Result<void> note(std::string_view key, std::string_view value);
-  // Everything is undone: the file goes.
+  // Everything has been undone: removes the file.
   void release();
-  // Something is not: the file stays, as that of a killed rose, for heal().
+  // Something could not be undone: keeps the file for heal(), like that of a killed rose.
   void leave() { fd_.reset(); }
 
  private:
@@ -43,14 +43,14 @@ struct Registration {
   std::string id;
   bool alive = false;  // its owner holds the lock
   std::vector<std::pair<std::string, std::string>> notes;
-  [[nodiscard]] std::vector<std::string> all(std::string_view key) const;  // values of the notes with this key
-  Fd lock;  // held by us now when it is not alive, so that two heals do not meet
+  [[nodiscard]] std::vector<std::string> all(std::string_view key) const;  // values of the lines with this key
+  Fd lock;  // held by this process if the owner is not alive, so that only one heal works on it
 };
-// By id; unreadable files are skipped. Files that a killed rose left half made are removed.
+// Sorted by id. Unreadable files are skipped; incomplete files of a killed rose are removed.
 [[nodiscard]] std::vector<Registration> registrations();
 
-// The id that the name of a namespace or cgroup begins with: "rose-1f3a9c-n1" -> "rose-1f3a9c"; a name of
-// another form is its own id.
+// The id at the beginning of the name of a namespace or cgroup: "rose-1f3a9c" for "rose-1f3a9c-n1". A name of another
+// form is its own id.
 [[nodiscard]] std::string id_of(std::string_view name);
 
 }  // namespace rose::deploy

@@ -49,7 +49,7 @@ Result<std::unique_ptr<Taken>> make_folder() {
   return std::make_unique<Taken>(std::move(identity), folder);
 }
 
-// A container that never runs, out of which files are copied.
+// A container that is never started, from which files are copied.
 class Source {
  public:
   static Result<std::unique_ptr<Source>> make(const Engine& engine, const config::Container& container,
@@ -58,7 +58,7 @@ class Source {
     ROSE_TRY(source->image_, have_image(engine, container, true));
     ROSE_CHECK(identity.note("engine", undo_line(remove_words(engine, {source->name_}))));
     std::vector<std::string> words = engine.command;
-    // A command it must have, though it is never asked to run.
+    // A container needs a command, even if it is never executed.
     words.insert(words.end(), {"create", "--name", source->name_, "--label", "rose=" + identity.id(), "--network",
                                "none", "--entrypoint", "/rose", container.image});
     ROSE_TRY([[maybe_unused]] const std::string made,
@@ -73,7 +73,7 @@ class Source {
   }
   const Image& image() const { return image_; }
 
-  // `inside` with all links followed; false when there is no such file.
+  // Copies `inside`, following all links. Returns false if there is no such file.
   Result<bool> take(const std::string& inside, const std::filesystem::path& to) {
     std::string path = inside;
     for (int links = 0; links < 16; ++links) {
@@ -99,7 +99,7 @@ class Source {
   Image image_;
 };
 
-// Where a command without a slash may be.
+// The possible paths of a command without a slash.
 std::vector<std::string> places(const std::string& name, const Image& image) {
   if (name.find('/') != std::string::npos) return {join_path(image.working_dir, name)};
   std::vector<std::string> found;
@@ -119,7 +119,7 @@ Result<std::unique_ptr<ImageFiles>> take_programs_out(config::Config& config) {
   ROSE_TRY(std::unique_ptr<Taken> taken, make_folder());
   std::map<std::string, std::unique_ptr<Source>> sources;
   std::map<std::pair<std::string, std::string>, std::pair<std::string, std::string>>
-      known;  // image and name: file and place
+      known;  // by image and name: file and path
   for (config::Node& node : config.nodes) {
     if (!wants(node)) continue;
     const std::string& image = node.container->image;

@@ -1,6 +1,5 @@
-// Programs inside of images whose functions matter: taken out once a command, read from there, and mounted into the
-// containers of all its runs at their places. So all runs execute one file, which is what the kernel's probes are
-// attached to.
+// Programs inside images whose functions are needed: copied once per command, read from there, and mounted at their
+// paths into the containers of all runs. All runs then execute the same file, to which probes are attached.
 #pragma once
 
 #include <filesystem>
@@ -13,11 +12,11 @@ namespace rose::deploy {
 
 class ImageFiles {
  public:
-  virtual ~ImageFiles() = default;  // the folder goes
+  virtual ~ImageFiles() = default;  // removes the folder
 };
-// Of nodes in containers: `binaries` become paths of this machine, `container->programs` says where they belong. Null
-// when no node names functions, sources or binaries of an image. ErrorKind::input when an image or a file in it cannot
-// be had.
+// For nodes in containers: replaces `binaries` by paths on this machine and stores their original paths in
+// `container->programs`. Returns null if no node names functions, sources or binaries of an image. Returns
+// ErrorKind::input if an image or a file in it is not available.
 [[nodiscard]] Result<std::unique_ptr<ImageFiles>> take_programs_out(config::Config& config);
 
 }  // namespace rose::deploy

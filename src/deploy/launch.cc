@@ -34,17 +34,17 @@
 
 namespace rose::deploy {
 
-// Shared with the child. The child may make no system call between its filter and its execve (any
-// could be one of the notified), so they meet in memory.
+// Shared with the child. Between installing its filter and execve, the child may make no system call, because any could
+// be a notified one, so they synchronise through memory.
 struct Launch::Meeting {
   std::uint32_t state;    // kPreparing...
-  std::int32_t listener;  // descriptor number in the child, -1: none
-  std::int32_t stage;     // where the child failed
-  std::int32_t error;     // and its errno
+  std::int32_t listener;  // descriptor number in the child; -1: none
+  std::int32_t stage;     // the child's step that failed
+  std::int32_t error;     // its errno
 };
 
-// Everything the child needs, prepared before the clone: after it other threads' locks (malloc's
-// too) may be held for ever.
+// Everything the child needs, prepared before the clone: afterwards, locks (for example of malloc) may be held by other
+// threads forever.
 struct Launch::Plan {
   const char* file;
   char* const* argv;
@@ -61,8 +61,8 @@ struct Launch::Plan {
   const gid_t* groups;
   std::size_t group_count;
   const sock_fprog* filter;  // null: none
-  bool held;                 // begins in kHeld
-  bool may_call;             // futex and getppid are not notified: wait in the kernel
+  bool held;                 // starts in kHeld
+  bool may_call;             // futex and getppid are not notified, so it may wait in the kernel
   pid_t parent;
 };
 
@@ -106,7 +106,7 @@ struct KernelSigaction {
 
 #define ROSE_CHILD __attribute__((no_sanitize("address", "thread", "undefined"), noinline))
 
-// At 10 or above: the child puts its streams at 0 to 3, whatever rose's own are.
+// Moves it to 10 or above, because the child places its streams at 0 to 3.
 Fd raise(Fd fd) {
   if (!fd || fd.get() >= 10) return fd;
   return Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 10));
@@ -136,7 +136,7 @@ ROSE_CHILD void Launch::run_child(const Plan& plan, Meeting* meeting) {
     meeting->stage = stage;
     __atomic_store_n(&meeting->error, errno, __ATOMIC_RELEASE);
     ::syscall(SYS_exit_group, 127);
-    // exit_group itself may be notified, with nobody left to answer.
+    // exit_group may be notified while nobody is left to answer.
     __builtin_trap();
   };
 
@@ -152,23 +152,23 @@ ROSE_CHILD void Launch::run_child(const Plan& plan, Meeting* meeting) {
   }
   if (::syscall(SYS_setsid) < 0) give_up(kSession);
   if (plan.netns >= 0 && ::syscall(SYS_setns, plan.netns, CLONE_NEWNET) != 0) give_up(kNetwork);
-  // Before the user changes: rose's folders need not be open to it.
+  // Before the user is changed, because that user may not be able to enter rose's folders.
   if (::syscall(SYS_chdir, plan.directory) != 0) give_up(kDirectory);
   if (::syscall(SYS_dup2, plan.null_fd, 0) < 0 || ::syscall(SYS_dup2, plan.out_fd, 1) < 0 ||
       ::syscall(SYS_dup2, plan.err_fd, 2) < 0 || ::syscall(SYS_dup3, plan.exec_fd, 3, O_CLOEXEC) < 0)
     give_up(kDescriptors);
-  // Not only at the execve: a child that waits for a dead rose must not hold its locks and links.
+  // Now rather than at the execve: a child that waits for a dead rose must not hold its locks and links.
   if (::syscall(SYS_close_range, 4, ~0U, 0) != 0) give_up(kDescriptors);
 
   if (plan.change_user) {
-    // The filter needs CAP_SYS_ADMIN (or no_new_privs, which would change what the node can do).
+    // The filter needs CAP_SYS_ADMIN, or no_new_privs, which would restrict the node.
     if (plan.filter != nullptr && ::syscall(SYS_prctl, PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0) give_up(kCapabilities);
     if (::syscall(SYS_setgroups, plan.group_count, plan.groups) != 0 ||
         ::syscall(SYS_setresgid, plan.gid, plan.gid, plan.gid) != 0 ||
         ::syscall(SYS_setresuid, plan.uid, plan.uid, plan.uid) != 0)
       give_up(kUser);
     if (plan.filter != nullptr) {
-      constexpr std::uint64_t kInstall = std::uint64_t{1} << CAP_SYS_ADMIN;  // the execve drops it
+      constexpr std::uint64_t kInstall = std::uint64_t{1} << CAP_SYS_ADMIN;  // dropped by the execve
       if (!kernel::set_capabilities({kInstall, kInstall, 0})) give_up(kCapabilities);
     }
   }
@@ -190,7 +190,7 @@ ROSE_CHILD void Launch::run_child(const Plan& plan, Meeting* meeting) {
       if (::syscall(SYS_getppid) != plan.parent) give_up(kExec);  // rose was killed
     }
   } else {
-    // About a minute, counted in instructions so that a frozen child loses nothing.
+    // About a minute, counted in instructions so that time in the freezer does not count.
     std::uint64_t spins = std::uint64_t{1} << 31;
     while (__atomic_load_n(&meeting->state, __ATOMIC_ACQUIRE) == kWaiting) {
       __builtin_ia32_pause();
@@ -202,8 +202,8 @@ ROSE_CHILD void Launch::run_child(const Plan& plan, Meeting* meeting) {
   __builtin_unreachable();
 }
 
-// The folder belongs to the node's user, who may have put anything there under this name since the last start: a pipe,
-// which would hold rose up, or a link to a file that is not the user's.
+// The folder belongs to the node's user, who may have created anything with this name since the last start: a pipe,
+// which would block rose, or a link to another user's file.
 Result<Fd> open_log(const std::string& path, const Credentials* user) {
   constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
   Fd fd(::open(path.c_str(), kFlags | O_CREAT | O_EXCL, 0644));
@@ -222,7 +222,7 @@ Result<Fd> open_log(const std::string& path, const Credentials* user) {
   if (user != nullptr && info.st_uid != user->uid)
     return fail(ErrorKind::inconclusive, fmt::format("{} belongs to user {}, not to the node's", path, info.st_uid),
                 kLogHint);
-  ::fcntl(fd.get(), F_SETFL, O_APPEND);  // what the node writes there need not know of our caution
+  ::fcntl(fd.get(), F_SETFL, O_APPEND);  // the node should not see flags that only rose needs
   return raise(std::move(fd));
 }
 
@@ -247,13 +247,13 @@ Result<Credentials> find_user(const std::string& name) {
 
 namespace {
 
-// One kind of call: notified when all its tests of arguments hold. Else the next kind is tried.
+// A kind of call that is notified if all its argument tests succeed. Otherwise the next kind is tested.
 struct ClockCall {
   long number;
   struct Test {
     unsigned argument;
-    std::uint32_t mask;                 // of its lower half
-    std::vector<std::uint32_t> values;  // none: anything but 0
+    std::uint32_t mask;                 // for its lower half
+    std::vector<std::uint32_t> values;  // empty: anything except 0
   };
   std::vector<Test> tests;
 };
@@ -278,7 +278,8 @@ std::vector<ClockCall> clock_calls(ClockCalls which) {
 void add_clock_calls(std::vector<sock_filter>& program, ClockCalls which) {
   for (const ClockCall& call : clock_calls(which)) {
     std::vector<sock_filter> body;
-    // Backwards: each test leaves the whole, by so many instructions as are behind it, or falls through to the next.
+    // Generated backwards: a failed test jumps over the instructions after it, a successful one continues with the next
+    // test.
     body.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF));
     for (auto test = call.tests.rbegin(); test != call.tests.rend(); ++test) {
       std::vector<sock_filter> part = {
@@ -374,7 +375,7 @@ Result<Launch> Launch::prepare(const LaunchSpec& spec) {
   return launch;
 }
 
-// Where the two meet in memory, and the child's end of the pipe.
+// The shared memory, and the child's end of the pipe.
 Result<Fd> Launch::make_meeting() {
   int pipe_fds[2];
   if (::pipe2(pipe_fds, O_CLOEXEC) != 0) return trouble("make a pipe", errno);
@@ -388,10 +389,10 @@ Result<Fd> Launch::make_meeting() {
   return exec_fd;
 }
 
-// Linux 6.14 (b69bb476dee9, "cgroup: fix race between fork and cgroup.kill") made CLONE_INTO_CGROUP compare the
-// count of kills of rose's own cgroup with that of the target, so that every child cloned into a cgroup that was
-// ever killed dies at once. A child that is killed before it has said a word is therefore started again outside
-// and moved in while it waits, which costs the kernel some milliseconds more.
+// Since Linux 6.14 (b69bb476dee9, "cgroup: fix race between fork and cgroup.kill"), CLONE_INTO_CGROUP compares the kill
+// count of rose's own cgroup with that of the target, so a child cloned into a cgroup that was ever killed dies
+// immediately. If a child is killed before it reports, it is therefore started outside and moved while it waits, which
+// takes the kernel some milliseconds longer.
 Result<void> Launch::start(Plan& plan, const std::string& cgroup, int cgroup_fd) {
   for (const bool into : {true, false}) {
     plan.held = !into;
@@ -414,9 +415,9 @@ Result<void> Launch::start(Plan& plan, const std::string& cgroup, int cgroup_fd)
   return {};
 }
 
-// Into the cgroup; beside rose if there is none (-1). 0, or an errno.
+// Clones into the cgroup, or beside rose if there is none (-1). Returns 0 or an errno.
 int Launch::clone_child(const Plan& plan, int cgroup_fd) {
-  // No handler of rose's may run in the child before it has reset them.
+  // Signal handlers of rose must not run in the child before it has reset them.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -437,7 +438,7 @@ int Launch::clone_child(const Plan& plan, int cgroup_fd) {
   return 0;
 }
 
-// Woken by the child when it may; a frozen child is waited for until somebody thaws or kills it.
+// The child wakes this thread if it may make the call. If the child is frozen, waits until it is thawed or killed.
 void Launch::await_child() {
   while (__atomic_load_n(&meeting_->state, __ATOMIC_ACQUIRE) == kPreparing && !ended(pidfd_.get())) {
     const timespec nap{0, 1'000'000};
@@ -448,7 +449,7 @@ void Launch::await_child() {
 Result<void> Launch::take_over_listener() {
   if (meeting_->listener < 0) return {};
   listener_ = Fd(static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd_.get(), meeting_->listener, 0)));
-  // ESRCH, EBADF: it was killed while it waited, which its pidfd tells.
+  // ESRCH, EBADF: it was killed while it waited, which its pidfd shows.
   if (!listener_ && errno != ESRCH && errno != EBADF) return trouble("take over its seccomp listener", errno);
   return {};
 }
@@ -456,8 +457,8 @@ Result<void> Launch::take_over_listener() {
 Result<Fd> Launch::release() {
   __atomic_store_n(&meeting_->state, kReleased, __ATOMIC_RELEASE);
   wake(&meeting_->state);
-  // The pipe closes at the execve or the end. A supervisor may delay a notified execve, or somebody freeze the
-  // node: not waited for beyond this, an execve that fails later shows as an end with status 127.
+  // The pipe closes at the execve or at the end of the process. The wait is limited, because a supervisor may delay a
+  // notified execve, or the node may be frozen. An execve that fails later appears as an end with status 127.
   pollfd p{executed_.get(), POLLIN, 0};
   const std::int64_t until = monotonic_ns() + 10'000'000'000;
   while (::poll(&p, 1, 100) == 0 && monotonic_ns() < until) {
@@ -490,7 +491,7 @@ Launch::~Launch() {
 
 void Launch::reap() {
   if (!pidfd_) return;
-  // The listener first: a notified exit_group would wait for an answer. SIGKILL ends it all the same.
+  // Close the listener first: a notified exit_group would wait for an answer. SIGKILL works in any case.
   listener_.reset();
   ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
   siginfo_t info{};

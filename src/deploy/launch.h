@@ -1,5 +1,5 @@
-// Starting one process: straight into its cgroup, network namespace, user, log files and (when
-// asked for) seccomp filter, held before its execve until the caller has made its arrangements.
+// Starts a process directly in its cgroup and network namespace, with its user, log files and optionally a seccomp
+// filter, and holds it before its execve until the caller is ready.
 #pragma once
 
 #include <linux/filter.h>
@@ -21,7 +21,7 @@ struct Credentials {
   gid_t gid = 0;
   std::vector<gid_t> groups;
 };
-// ErrorKind::input for an unknown user.
+// Returns ErrorKind::input for an unknown user.
 [[nodiscard]] Result<Credentials> find_user(const std::string& name);
 
 struct LaunchSpec {
@@ -30,27 +30,27 @@ struct LaunchSpec {
   std::vector<std::string> argv;
   std::map<std::string, std::string> env;
   std::string directory;
-  std::string stdout_log;  // appended to, made when absent
+  std::string stdout_log;  // appended to, created if missing
   std::string stderr_log;
   std::string cgroup;
   int netns = -1;
-  const Credentials* user = nullptr;  // null: as rose
+  const Credentials* user = nullptr;  // null: the same as rose
   std::vector<int> notified_syscalls;
-  ClockCalls notified_clocks = ClockCalls::none;  // with neither there is no filter
+  ClockCalls notified_clocks = ClockCalls::none;  // if neither is set, there is no filter
 };
 
-// A node's log file, appended to, made when absent; it is `user`'s where that is given. ErrorKind::inconclusive when
-// the node has put something else there.
+// Opens a node's log file for appending, creating it if missing with `user` as its owner. Returns
+// ErrorKind::inconclusive if the node has replaced it by something else.
 [[nodiscard]] Result<Fd> open_log(const std::string& path, const Credentials* user);
 
-// The filter: x86-64 calls with these numbers are notified, and those about clocks, all else is allowed.
+// The filter: notifies x86-64 calls with these numbers and calls about clocks; allows all others.
 [[nodiscard]] std::vector<sock_filter> notify_filter(const std::vector<int>& syscalls,
                                                      ClockCalls clocks = ClockCalls::none);
 
 class Launch {
  public:
-  // Returns when the process has prepared itself and waits. It is killed and reaped when this is destroyed before
-  // release() has said that it runs.
+  // Returns when the process is prepared and waits. It is killed and reaped if this object is destroyed before
+  // release() has succeeded.
   [[nodiscard]] static Result<Launch> prepare(const LaunchSpec& spec);
   Launch(Launch&& other) noexcept;
   Launch& operator=(Launch&&) = delete;
@@ -59,9 +59,9 @@ class Launch {
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] Fd take_listener() { return std::move(listener_); }
-  // Lets it go on to execve and waits for the outcome. An error means that the command could not be executed
-  // (ErrorKind::input); the process is then reaped. The pidfd of the running process otherwise: a process killed
-  // while it waited counts as running, its end shows at the pidfd.
+  // Lets the process call execve and waits for the result. An error means that the command could not be executed
+  // (ErrorKind::input); the process has then been reaped. Otherwise returns its pidfd. A process that was killed while
+  // it waited counts as running; the pidfd shows its end.
   [[nodiscard]] Result<Fd> release();
 
  private:

@@ -34,7 +34,7 @@ Result<void> check_takes_recorder(const std::filesystem::path& program) {
   Elf64_Ehdr head;
   if (!file || ::pread(file.get(), &head, sizeof head, 0) != static_cast<ssize_t>(sizeof head) ||
       std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
-    return {};  // a script: its interpreter is told apart by nobody
+    return {};  // a script; its interpreter is not checked
   const char* hint = "record with librose-rr what matters to it: rose_rr.h";
   if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != EM_X86_64)
     return fail(ErrorKind::input,

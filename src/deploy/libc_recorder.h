@@ -1,5 +1,5 @@
-// librose-rr-libc.so, carried inside of rose: what records a program's times, chances, names and readiness without the
-// program knowing of it (rr/libc/interpose.cc).
+// librose-rr-libc.so, embedded in rose: records times, random numbers, names and readiness of a program without changes
+// to it (rr/libc/interpose.cc).
 #pragma once
 
 #include <filesystem>
@@ -13,12 +13,13 @@ namespace rose::deploy {
 
 inline constexpr const char* kLibcRecorderName = "rose-rr-libc.so";
 
-// The file, made in `folder`. ErrorKind::environment: this build of rose carries none (it has sanitizers).
+// Creates the file in `folder`. Returns ErrorKind::environment if this build does not contain it (builds with
+// sanitizers).
 [[nodiscard]] Result<std::filesystem::path> place_libc_recorder(const std::filesystem::path& folder);
-// ErrorKind::input when the dynamic loader does not load it into this program: one that is linked statically, or of
+// Returns ErrorKind::input if the dynamic loader cannot load it into this program: one that is statically linked or of
 // another architecture.
 [[nodiscard]] Result<void> check_takes_recorder(const std::filesystem::path& program);
-// LD_PRELOAD and ROSE_RR_LIBC as the program is to have them.
+// Sets LD_PRELOAD and ROSE_RR_LIBC for the program.
 void add_libc_recorder(std::map<std::string, std::string>& env, const std::filesystem::path& library,
                        const std::vector<std::string>& sources);
 

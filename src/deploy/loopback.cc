@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kFolder = "/proc/sys/net/ipv4/conf";
 constexpr std::size_t kMostSaved = 4096;
 
-// Not among the locks of deployments (deploy/identity.h), by its name.
+// Its name distinguishes it from the locks of deployments (deploy/identity.h).
 std::string loopback_file() { return fmt::format("{}/loopback", kLockFolder); }
 
 std::string setting(std::string_view interface, std::string_view name) {
@@ -31,7 +31,7 @@ Result<void> set(const std::string& name, const std::string& value) {
   return write_control(fmt::format("{}/lo/{}", kFolder, name), value);
 }
 
-// Under an exclusive lock: what the file says is how things were.
+// Call with an exclusive lock: the file contains the previous settings.
 std::vector<std::string> restore(int fd) {
   std::string saved(kMostSaved, '\0');
   const auto size = ::pread(fd, saved.data(), saved.size(), 0);
@@ -56,7 +56,7 @@ Result<OpenLoopback> OpenLoopback::open() {
   struct stat info{};
   if (::fstat(lock.get(), &info) == 0 && info.st_size == 0) {
     std::vector<std::pair<std::string, std::string>> wanted{{"route_localnet", "1"}, {"accept_local", "1"}};
-    // The stricter of the two counts, but 2 ("any route back will do") is the larger number.
+    // The kernel uses the maximum of the two settings, but 2 ("any route back is sufficient") is less strict than 1.
     if (setting("all", "rp_filter") == "1" || setting("lo", "rp_filter") == "1") wanted.emplace_back("rp_filter", "2");
     std::string before;
     for (const auto& [name, value] : wanted) before += fmt::format("{} {}\n", name, setting("lo", name));
@@ -70,7 +70,7 @@ Result<OpenLoopback> OpenLoopback::open() {
 }
 
 OpenLoopback::~OpenLoopback() {
-  // Whoever else needs it holds it shared.
+  // If others still need it, they hold the lock shared.
   if (lock_ && ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) (void)restore(lock_.get());
 }
 

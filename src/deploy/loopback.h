@@ -1,6 +1,6 @@
-// The host's loopback interface, set so that packets which bad links have held back may come in there: they lack the
-// route that they left with, so the kernel would take their addresses for forged ones. Shared by all runs of a machine:
-// the first sets it, the last gives back what it found, and heal() does so when rose was killed.
+// Configures the host's loopback interface so that packets delayed by bad links can be received there: they have lost
+// their route, so the kernel would consider their addresses forged. Shared by all runs on the machine: the first one
+// changes the settings, the last one restores them, and heal() does so if rose was killed.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ class OpenLoopback {
   Fd lock_;
 };
 
-// What a killed rose left set, given back, in words; "" when there was nothing or somebody still needs it.
+// Restores what a killed rose changed. Returns a description; "" if there was nothing, or a running rose needs it.
 [[nodiscard]] std::string heal_loopback();
 
 }  // namespace rose::deploy

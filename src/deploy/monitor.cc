@@ -1,4 +1,4 @@
-// The monitor thread: everything that starts nodes, sees them end or calls the observer.
+// The monitor thread: starts nodes, detects their ends and calls the observer.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -24,16 +24,16 @@ namespace rose::deploy {
 namespace {
 
 constexpr std::int64_t kAttachPoll = 100 * kMillisecond;
-constexpr std::int64_t kEngineTells = 10 * kSecond;  // from a container's end until its engine has said so
+constexpr std::int64_t kEngineTells = 10 * kSecond;  // from a container's end until its engine has reported it
 constexpr std::int64_t kFrozenPoll = 50 * kMillisecond;
-constexpr int kMostLooks = 1'000;  // for who leads, while processes hand over to each other
+constexpr int kMostLooks = 1'000;  // for the leading process, while processes replace each other
 
 std::uint64_t file_size(const std::filesystem::path& path) {
   struct stat info{};
   return ::stat(path.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
 }
 
-// Beside and renamed, so that a reader never meets half a number; not synced, it is worth nothing after a crash.
+// Written atomically, so that readers never see an incomplete number. Not synced: it is useless after a crash.
 void write_pid_file(const std::filesystem::path& path, pid_t pid) {
   const std::string temporary = path.string() + ".new";
   {
@@ -61,7 +61,7 @@ void Cluster::on_monitor(const std::function<void()>& task) {
     return;
   }
   std::unique_lock lock(mutex_);
-  if (quit_) return;  // nobody is left to run it; whoever asks finds the run ending
+  if (quit_) return;  // nobody is left to run it, and the caller will find that the run is ending
   bool done = false;
   tasks_.push_back([&] {
     task();
@@ -81,7 +81,7 @@ int Cluster::next_timeout_ms() const {
          {stopping_ ? 0 : state->restart_at_ns, stopping_ ? 0 : state->attach_at_ns, state->engine_due_ns})
       if (at != 0 && (next < 0 || at < next)) next = at;
   if (next < 0) return -1;
-  // Rounded up: woken early it would only spin.
+  // Rounded up, because waking up early would only cause another wait.
   return static_cast<int>(
       std::clamp<std::int64_t>((next - monotonic_ns() + kMillisecond - 1) / kMillisecond, 0, 60'000));
 }
@@ -102,14 +102,14 @@ void Cluster::run_timers() {
       std::lock_guard lock(mutex_);
       const std::int64_t now = monotonic_ns();
       restart = state.restart_at_ns != 0 && now >= state.restart_at_ns;
-      // Not into a frozen folder: it would wait there, half started.
+      // Not into a frozen folder, where the process would be stuck half-started.
       if (restart && cgroup::frozen(infos_[i].cgroup)) {
         state.restart_at_ns = now + kFrozenPoll;
         restart = false;
       }
       if (restart) {
         state.restart_at_ns = 0;
-        state.end_note.clear();  // on its way up again, not down for good
+        state.end_note.clear();  // it is being restarted
         ++state.restarts;
       }
       look = state.attach_at_ns != 0 && now >= state.attach_at_ns;
@@ -121,7 +121,7 @@ void Cluster::run_timers() {
     if (auto attached = attach(i); !attached) {
       std::lock_guard lock(mutex_);
       state.unattached = std::move(attached).error();
-      // Units and containers are asked for with a program each time.
+      // For units and containers, each check starts a program.
       const config::Attach& target = *state.config->attach;
       state.attach_at_ns = monotonic_ns() + (target.unit || target.container ? kSecond : kAttachPoll);
     }
@@ -177,7 +177,7 @@ Result<void> Cluster::launch(std::size_t node) {
   const NodeInfo& info = infos_[node];
   const auto failed = [&](Error error) { return not_started(state, std::move(error)); };
   if (stopping_) return failed({ErrorKind::cancelled, "the run is ending", ""});
-  // What an earlier incarnation left would take its ports.
+  // Processes left by an earlier incarnation would keep its ports.
   if (!state.held && cgroup::populated(info.cgroup)) {
     if (auto killed = cgroup::kill(info.cgroup); !killed) return failed(std::move(killed).error());
     if (!cgroup::wait_empty(info.cgroup, kKillTimeout))
@@ -202,7 +202,7 @@ Result<void> Cluster::launch(std::size_t node) {
   return let_run(node, Launch::prepare(state.spec));
 }
 
-// `prepared`: Launch or ContainerLaunch, whose process is held.
+// `prepared`: a Launch or ContainerLaunch with a held process.
 template <typename Held>
 Result<void> Cluster::let_run(std::size_t node, Result<Held> prepared) {
   NodeState& state = *states_[node];
@@ -243,8 +243,8 @@ Result<void> Cluster::let_run(std::size_t node, Result<Held> prepared) {
   return {};
 }
 
-// Finds where the system that setup started is. A process that setup left in its own cgroup gets
-// the node's: only so are nodes started by one setup told apart.
+// Finds the system that setup started. A process that setup left in its own cgroup is moved to the node's, because
+// otherwise nodes started by one setup could not be distinguished.
 Result<void> Cluster::attach(std::size_t node) {
   NodeState& state = *states_[node];
   NodeInfo& info = infos_[node];
@@ -253,18 +253,18 @@ Result<void> Cluster::attach(std::size_t node) {
   }));
   const std::filesystem::path own = cgroup_ / ("rose-" + info.name);
   if (found.cgroup.string().starts_with(cgroup_.string() + "/") && found.cgroup != own) {
-    // Twice: what was forked meanwhile is a descendant too.
+    // Twice, because processes forked meanwhile are descendants too.
     for (int round = 0; round < 2; ++round)
       for (const pid_t pid : kernel::with_descendants({found.pid}))
         if (kernel::cgroup_folder_of(pid) != own) (void)write_control(own / "cgroup.procs", std::to_string(pid));
     found.cgroup = own;
   }
-  // What rose put there itself is the node.
+  // If rose itself moved the processes there, the folder belongs to the node.
   const Result<void> alone = found.cgroup == own ? Result<void>{} : check_alone(found);
   if (const Result<void> fit = alone ? check_apart(node, found.cgroup) : alone; !fit) {
     Error error = Error(fit.error()).in("node " + info.name);
     std::lock_guard lock(mutex_);
-    // Come again, but not to be had: while nobody waits for its readiness, nobody else would say so.
+    // The node is running again but cannot be attached. Nobody waits for its readiness now, so report it here.
     if (state.starts > 0 && (!state.unattached || state.unattached->message != error.message))
       log::warning("{}", error.message);
     return Unexpected(std::move(error));
@@ -289,7 +289,7 @@ Result<void> Cluster::attach(std::size_t node) {
   return {};
 }
 
-// The kernel tells nodes apart by their cgroups, and pausing one must not pause the other.
+// The kernel distinguishes nodes by their cgroups, and pausing one must not pause another.
 Result<void> Cluster::check_apart(std::size_t node, const std::filesystem::path& folder) const {
   if (folder.empty()) return {};
   std::lock_guard lock(mutex_);
@@ -311,7 +311,7 @@ void Cluster::main_ended(std::size_t node) {
   bool orderly = false;
   {
     std::lock_guard lock(mutex_);
-    if (!state.pidfd) return;  // an event that was already on its way
+    if (!state.pidfd) return;  // an event that was already pending
     end.pid = state.pid;
     child = !state.adopted && !state.container;
     if (child) {
@@ -321,12 +321,12 @@ void Cluster::main_ended(std::size_t node) {
       end.signalled = info.si_code != CLD_EXITED;
       end.code = info.si_status;
     }
-    // Its number may belong to another from here on.
+    // From here on, its id may belong to another process.
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, state.pidfd.get(), nullptr);
     state.pidfd.reset();
     state.pid = 0;
     if (state.container) {
-      // It is the engine's child; how it ended the engine tells in a moment.
+      // It is the engine's child; the engine will report how it ended.
       ::unlink(infos_[node].pid_file.c_str());
       state.ending = true;
       state.ended_pid = end.pid;
@@ -336,7 +336,7 @@ void Cluster::main_ended(std::size_t node) {
     }
     orderly = !end.signalled && end.code == 0 && !state.planned && !stopping_;
   }
-  // A main process that leaves others behind in good order was only the door of a daemon.
+  // A main process that ends normally and leaves others has only started a daemon.
   if (orderly && adopt_leader(node)) return;
   finish_end(node, end);
 }
@@ -348,7 +348,7 @@ void Cluster::engine_ended(std::size_t node, bool late) {
     if (!state.ending || state.engine_due_ns == 0) return;
   }
   const int fd = state.engine.fd();
-  int status = state.engine.reap();  // closes its descriptor, which leaves the epoll with it
+  int status = state.engine.reap();  // closes its descriptor, which removes it from the epoll set
   if (status < 0 && !late) return;
   if (status < 0) {
     log::warning("node {}: its engine does not say how it ended; taken for killed", infos_[node].name);
@@ -356,7 +356,7 @@ void Cluster::engine_ended(std::size_t node, bool late) {
     state.engine.kill();
     status = 128 + SIGKILL;
   }
-  // What was left in the container's namespaces died with its first process.
+  // Processes left in the container's namespaces were killed with its init process.
   EndInfo end{0, status > 128 && status <= 128 + 64, status > 128 && status <= 128 + 64 ? status - 128 : status, false};
   {
     std::lock_guard lock(mutex_);
@@ -369,8 +369,8 @@ void Cluster::engine_ended(std::size_t node, bool late) {
 bool Cluster::adopt_leader(std::size_t node) {
   NodeState& state = *states_[node];
   if (state.config->attach) return false;
-  // Who ends while it is looked at may have left another one behind, that was not there when the list was made: nobody
-  // leads only where nobody is.
+  // A process that ends during this check may have left another one that was not in the list. There is no leader only
+  // if there are no processes.
   for (int attempt = 0; attempt < kMostLooks; ++attempt) {
     const std::vector<pid_t> here = cgroup::processes(infos_[node].cgroup);
     if (here.empty()) return false;
@@ -400,7 +400,7 @@ void Cluster::cgroup_changed(std::size_t node) {
 
 void Cluster::finish_end(std::size_t node, EndInfo end) {
   NodeState& state = *states_[node];
-  // A pid file of a node that is down would name a stranger before long.
+  // The id in the pid file of a node that is down would soon belong to another process.
   ::unlink(infos_[node].pid_file.c_str());
   {
     std::lock_guard lock(mutex_);

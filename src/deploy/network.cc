@@ -41,12 +41,12 @@ Result<Address> address_of(const std::string& text) {
   return fail(ErrorKind::input, fmt::format("'{}' is not an IP address", text));
 }
 
-// The folder of named namespaces, a shared mount as `ip netns` makes it: without that a name
-// removed here would live on in other mount namespaces and keep the namespace alive.
+// The folder of named namespaces, a shared mount as `ip netns` creates it: otherwise, a name removed here would remain
+// in other mount namespaces and keep the namespace alive.
 Result<void> prepare_netns_folder() {
   if (::mkdir(kNetnsFolder, 0755) != 0 && errno != EEXIST)
     return environment(fmt::format("make {}", kNetnsFolder), errno);
-  // As it mostly is: without the lock, which anybody can hold who may look into the folder.
+  // The usual case: done without the lock, which every user who can open the folder could hold.
   if (::mount("", kNetnsFolder, "none", MS_SHARED | MS_REC, nullptr) == 0) return {};
   Fd folder(::open(kNetnsFolder, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return environment(fmt::format("open {}", kNetnsFolder), errno);
@@ -61,8 +61,8 @@ Result<void> prepare_netns_folder() {
   return {};
 }
 
-// Without link-local addresses there is no IPv6 chatter on the links; configured addresses and ::1
-// work as ever. The kernel resolves this path by the calling thread's namespace.
+// Without link-local addresses there is no IPv6 background traffic on the links; configured addresses and ::1 still
+// work. The kernel resolves this path in the calling thread's namespace.
 void calm_ipv6() {
   Fd fd(::open("/proc/sys/net/ipv6/conf/default/addr_gen_mode", O_WRONLY | O_CLOEXEC));
   if (fd) [[maybe_unused]]
@@ -139,7 +139,7 @@ Result<Fd> adopt_netns(const std::string& name, pid_t holder) {
 
 Result<void> remove_netns(const std::string& name) {
   const std::string path = fmt::format("{}/{}", kNetnsFolder, name);
-  // Once for each mount on it; EINVAL: none is left.
+  // Once per mount on it; EINVAL: none is left.
   while (::umount2(path.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) == 0) {
   }
   if (::unlink(path.c_str()) != 0 && errno != ENOENT)
@@ -153,7 +153,7 @@ std::vector<std::string> port_names(const std::vector<std::string>& nodes) {
     std::string name = "rose-" + nodes[i];
     if (name.size() >= IFNAMSIZ) {
       name = fmt::format("rose-p{}", i);
-      // A node may be called "p0" itself.
+      // A node may itself be called "p0".
       if (std::find(nodes.begin(), nodes.end(), name.substr(5)) != nodes.end()) name = fmt::format("rose-_p{}", i);
     }
     names.push_back(std::move(name));
@@ -196,19 +196,20 @@ Result<std::unique_ptr<Network>> Network::create(const std::string& client_netns
       outcome = [&]() -> Result<void> {
         kernel::Netlink netlink;
         const int link = static_cast<int>(::if_nametoindex(kNodeLink));
-        // A link that an incident takes down and up again must come back with its address, as IPv4's does.
+        // If an incident takes a link down and up again, it must keep its address, as it does with IPv4.
         if (!address.is_ipv4())
           ROSE_CHECK(write_control(fmt::format("/proc/sys/net/ipv6/conf/{}/keep_addr_on_down", kNodeLink), "1"));
         if (const int err = netlink.add_address(link, address, prefix); err != 0)
           return environment(fmt::format("give {} the address {}/{}", members[i].netns, members[i].ip, prefix), err);
         if (const int err = netlink.up(link); err != 0)
           return environment(fmt::format("set {} up in {}", kNodeLink, members[i].netns), err);
-        // A node with the other address family has no use for this route.
+        // A node with the other address family cannot use this route.
         if (address.is_ipv4() == client_address.is_ipv4())
           if (const int err = netlink.add_default_route(client_address); err != 0)
             return environment(fmt::format("add a default route in {}", members[i].netns), err);
-        // There is no way out of the deployment: a name server there would never answer, and each look-up of a name
-        // (JVMs make several as they start) would take ten seconds. A kernel without rules for routes lets them wait.
+        // The deployment has no connection to the outside. A name server there would never answer, and each name lookup
+        // (JVMs make several when they start) would take ten seconds. On a kernel without rules for routes, lookups
+        // wait that long.
         if (const int err =
                 netlink.prohibit_port_by_default_route(address.is_ipv4() ? AF_INET : AF_INET6, kNameServerPort);
             err != 0)

@@ -1,5 +1,5 @@
-// The network of one run: a client namespace with a bridge and a namespace for each node, joined
-// by veth pairs. All of it lives in these namespaces; the host's own namespace never sees a link.
+// The network of a run: a client namespace with a bridge, and a namespace for each node, connected by veth pairs.
+// Nothing is created in the host's own namespace.
 #pragma once
 
 #include <sys/types.h>
@@ -18,14 +18,14 @@ inline constexpr const char* kNetnsFolder = "/run/netns";  // where `ip netns` l
 inline constexpr const char* kBridge = "rosebr0";          // in the client namespace
 inline constexpr const char* kNodeLink = "rose0";          // in each node's namespace
 
-// A new network namespace named as `ip netns add` names them, lo up.
+// Creates a network namespace with a name as `ip netns add` does, with lo up.
 [[nodiscard]] Result<Fd> make_netns(const std::string& name);
-// That of a process, by such a name.
+// Gives such a name to the namespace of a process.
 [[nodiscard]] Result<Fd> adopt_netns(const std::string& name, pid_t holder);
-// Takes the name away; the namespace goes with its last process and descriptor. Fine when there is none.
+// Removes the name; the namespace disappears with its last process and descriptor. Succeeds if there is none.
 [[nodiscard]] Result<void> remove_netns(const std::string& name);
 
-// The port of each node in the client namespace: "rose-<node>", or "rose-p<index>" where that is too long.
+// The port of each node in the client namespace: "rose-<node>", or "rose-p<index>" if that is too long.
 [[nodiscard]] std::vector<std::string> port_names(const std::vector<std::string>& nodes);
 
 class Network {
@@ -34,7 +34,7 @@ class Network {
     std::string netns;
     std::string port;
     std::string ip;
-    pid_t holder = 0;  // whose namespace it is; 0: it is made
+    pid_t holder = 0;  // the process whose namespace is used; 0: create one
   };
   [[nodiscard]] static Result<std::unique_ptr<Network>> create(const std::string& client_netns,
                                                                const std::string& client_ip, int prefix,
@@ -42,7 +42,7 @@ class Network {
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
   ~Network();
-  // Every name that can be removed is; the first error is returned.
+  // Removes every name that can be removed; returns the first error.
   Result<void> remove();
   [[nodiscard]] int client_fd() const { return client_.get(); }
   [[nodiscard]] int node_fd(std::size_t node) const { return nodes_[node].get(); }

@@ -1,4 +1,4 @@
-// What is done to single nodes: signals and pauses of a schedule, and what `rose node` asks for.
+// Acts on single nodes: signals and pauses for schedules, and the requests of `rose node`.
 #include <signal.h>
 
 #include <algorithm>
@@ -15,11 +15,11 @@
 namespace rose::deploy {
 namespace {
 
-constexpr std::int64_t kPlannedStopGrace = 10 * kSecond;  // rose node stop
+constexpr std::int64_t kPlannedStopGrace = 10 * kSecond;  // for rose node stop
 
 }  // namespace
 
-// --- Signals and pauses ---
+// Signals and pauses
 
 std::vector<pid_t> Cluster::processes(std::size_t node) const {
   std::unique_lock lock(mutex_);
@@ -36,7 +36,7 @@ Result<void> Cluster::signal(std::size_t node, Scope scope, int number) {
   const std::filesystem::path folder = infos_[node].cgroup;
   const bool down = state.pid == 0;
   if (scope == Scope::main && !down) {
-    // Under the lock: the number is not reaped meanwhile.
+    // Under the lock, so that the process is not reaped meanwhile.
     const bool sent = state.pidfd ? kernel::pidfd_signal(state.pidfd.get(), number) : ::kill(state.pid, number) == 0;
     if (!sent && errno != ESRCH)
       return fail_errno(ErrorKind::environment, fmt::format("cannot signal node {}", infos_[node].name), errno);
@@ -65,7 +65,7 @@ Result<void> Cluster::stand_still(std::size_t node, Scope scope, bool wait) {
   lock.unlock();
   if (scope == Scope::all && !folder.empty()) {
     if (attached) ROSE_CHECK(check_without_rose(folder));
-    // Noted first: an attached system that stays frozen after rose is killed must be found.
+    // Note it first: an attached system that stays frozen after rose was killed must be found.
     if (attached) ROSE_CHECK(identity_.note("frozen", folder.string()));
     {
       std::lock_guard again(mutex_);
@@ -93,13 +93,13 @@ Result<void> Cluster::resume(std::size_t node, Scope scope) {
   lock.unlock();
   if (scope == Scope::all && !folder.empty()) {
     if (std::error_code error; !std::filesystem::exists(folder, error))
-      return {};  // an attached one's, gone with all that was in it
+      return {};  // that of an attached one, removed with its content
     ROSE_CHECK(cgroup::freeze(folder, false));
     if (state.config->attach) ROSE_CHECK(identity_.note("thawed", folder.string()));
     wake();  // a restart may have waited for this
     return {};
   }
-  if (down) return {};  // it died paused: nothing to wake
+  if (down) return {};  // it died while paused, so there is nothing to resume
   return signal(node, scope, SIGCONT);
 }
 
@@ -114,7 +114,7 @@ Result<void> Cluster::foresee_stops(std::size_t node) {
   return identity_.note("stops", folder.string());
 }
 
-// --- rose node ---
+// rose node
 
 std::string Cluster::status(std::size_t node) const {
   std::lock_guard lock(mutex_);
@@ -134,7 +134,7 @@ bool Cluster::wait_down(std::size_t node, std::int64_t timeout_ns) {
   }
 }
 
-// The first process of a container ignores a signal that it has no handler for: no use to wait then.
+// The init process of a container ignores signals without a handler, so waiting is useless then.
 bool Cluster::heeds_its_end(std::size_t node) const {
   std::unique_lock lock(mutex_);
   const NodeState& state = *states_[node];
@@ -147,16 +147,17 @@ bool Cluster::heeds_its_end(std::size_t node) const {
 
 void Cluster::terminate(std::size_t node) const {
   if (const auto& container = states_[node]->container) {
-    // As engines do: it passes it on as it sees fit.
+    // As engines do: the main process passes the signal on if it wants to.
     std::lock_guard lock(mutex_);
     const NodeState& state = *states_[node];
     if (!state.pidfd) return;
     (void)kernel::pidfd_signal(state.pidfd.get(), container->stop_signal);
-    (void)kernel::pidfd_signal(state.pidfd.get(), SIGCONT);  // a stopped one acts on it only once it runs again
+    // a stopped process handles signals only after it continues
+    (void)kernel::pidfd_signal(state.pidfd.get(), SIGCONT);
     return;
   }
   cgroup::signal(infos_[node].cgroup, SIGTERM);
-  // A stopped process acts on SIGTERM only once it runs again.
+  // A stopped process handles SIGTERM only after it continues.
   cgroup::signal(infos_[node].cgroup, SIGCONT);
 }
 
@@ -173,7 +174,7 @@ Result<void> Cluster::stop_node(std::size_t node, int number) {
     }
     if (tell) tell_planned(node, true);
     if (number == SIGKILL) sent = cgroup::kill(infos_[node].cgroup);
-    else terminate(node);  // no matter when it heeds no signal: it is killed below
+    else terminate(node);  // even if it ignores the signal: it is killed below
   });
   ROSE_CHECK(sent);
   if (number == SIGKILL || heeds_its_end(node))

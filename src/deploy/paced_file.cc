@@ -27,19 +27,19 @@
 namespace rose::deploy {
 namespace {
 
-constexpr std::uint32_t kMostData = 1U << 20;  // of one request
+constexpr std::uint32_t kMostData = 1U << 20;  // per request
 constexpr std::size_t kRequestBytes = kMostData + 64 * 1024;
 constexpr std::size_t kMostPending = 4096;
 constexpr std::uint16_t kMostBackground = 512;
-constexpr int kLeaveMs = 2'000;  // for the server to end, once nobody uses the file
+constexpr int kLeaveMs = 2'000;  // for the server to end once the file is not in use
 constexpr mode_t kFileMode = S_IFREG | 0600;
 
-// What stands in front of a FUSE request's data.
+// The headers before a FUSE request's data.
 constexpr std::size_t kWriteDataAt = sizeof(fuse_in_header) + sizeof(fuse_write_in);
 
 std::uint64_t time_ns() { return static_cast<std::uint64_t>(monotonic_ns()); }
 
-// Memory that server and rose share.
+// Memory shared by the server and rose.
 struct SharedPace {
   std::uint64_t rate, interval_ns, delay_ns;
   std::uint64_t requests, bytes;
@@ -54,7 +54,7 @@ void store_word(T& word, T value) {
   __atomic_store_n(&word, value, __ATOMIC_RELEASE);
 }
 
-// Answers the kernel. Runs in a fork of a process with threads: nothing here may allocate.
+// Answers the kernel's requests. Runs in a fork of a multithreaded process, so it must not allocate memory.
 class PaceServer {
  public:
   static constexpr int kFuse = 3, kBacking = 4, kSocket = 5;
@@ -82,7 +82,7 @@ class PaceServer {
     int error;
   };
 
-  // The pace has changed, or rose is gone.
+  // The pace has changed, or rose has ended.
   void hear() {
     char bytes[64];
     const ssize_t got = ::recv(kSocket, bytes, sizeof bytes, MSG_DONTWAIT);
@@ -96,11 +96,11 @@ class PaceServer {
     return !alone_ && (load_word(shared_->rate) | load_word(shared_->interval_ns) | load_word(shared_->delay_ns)) != 0;
   }
 
-  // Takes all requests that are there.
+  // Reads all pending requests.
   void take() {
     for (;;) {
       const ssize_t got = ::read(kFuse, buffer_, kRequestBytes);
-      if (got < 0 && errno == ENODEV) ::_exit(0);  // nobody has the file open any more
+      if (got < 0 && errno == ENODEV) ::_exit(0);  // the file is not open any more
       if (got < static_cast<ssize_t>(sizeof(fuse_in_header))) return;
       handle();
     }
@@ -154,7 +154,7 @@ class PaceServer {
         return wait(head, in.offset, in.size, write_all(in.offset, in.size));
       }
       case FUSE_FSYNC:
-        // What is on the disk is in the file behind it: that it outlives the machine, nobody asks.
+        // Data is in the backing file; it does not have to survive a crash of the machine.
         return wait(head, 0, 0, 0);
       case FUSE_RELEASE:
       case FUSE_DESTROY: return answer(head.unique, 0, nullptr, 0);
@@ -191,7 +191,7 @@ class PaceServer {
     waiting_[pending_++] = one;
   }
 
-  // When the next one is due.
+  // The time at which the next answer is due.
   std::uint64_t answer_due() {
     const std::uint64_t now = time_ns();
     std::uint64_t next = ~std::uint64_t{0};
@@ -232,7 +232,7 @@ class PaceServer {
   Pending waiting_[kMostPending];
 };
 
-// The child's whole life. Descriptors of rose's that it kept open would outlive rose.
+// Main function of the child. Inherited descriptors must be closed, or they would outlive rose.
 [[noreturn]] void serve(PaceServer& server, int fuse, int backing, int socket) {
   constexpr int kAside = 64;
   const int own[3] = {::fcntl(fuse, F_DUPFD, kAside), ::fcntl(backing, F_DUPFD, kAside),
@@ -243,7 +243,7 @@ class PaceServer {
   if (::syscall(SYS_close_range, PaceServer::kSocket + 1, ~0U, 0) != 0 || ::chdir("/") != 0) ::_exit(1);
   ::prctl(PR_SET_NAME, "rose-disk");
   ::prctl(PR_SET_TIMERSLACK, 1UL);
-  // Where it may: the kernel then never waits for this disk on behalf of who serves it. (CAP_SYS_RESOURCE)
+  // If permitted (CAP_SYS_RESOURCE): the kernel then never makes this process wait for the disk that it serves.
   ::prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);
   ::setsid();
   server.run();
@@ -286,16 +286,15 @@ Result<std::unique_ptr<PacedFile>> PacedFile::make(const std::filesystem::path& 
   if (paced->pid_ == 0) serve(*server, fuse.get(), backing, theirs.get());
   const int forked = paced->pid_ < 0 ? errno : 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  fuse.reset();  // a server that dies is told at once
+  fuse.reset();  // so that the death of the server is noticed immediately
   int opened = forked;
   if (forked == 0) {
     paced->file_ = Fd(::open(point.c_str(), O_RDWR | O_CLOEXEC));
-    // The kernel asks how large it is when somebody wants to know. A loop device of an older kernel does not: it takes
-    // what is known.
+    // The kernel asks for the size on demand. Loop devices of older kernels use the cached size, so request it now.
     struct stat info{};
     opened = paced->file_ && ::fstat(paced->file_.get(), &info) == 0 ? 0 : errno;
   }
-  // It is known by its descriptor alone, so nothing of it has to be found and undone after a kill.
+  // It is used only through its descriptor, so nothing has to be found and removed after a kill.
   (void)::umount2(point.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW);
   ::unlink(point.c_str());
   if (opened != 0)
@@ -310,7 +309,7 @@ PacedFile::~PacedFile() {
   if (pid_ > 0) {
     const Fd ended = kernel::open_pidfd(pid_);
     pollfd watched{ended.get(), POLLIN, 0};
-    // Longer only while somebody else has the file open; then it ends by itself.
+    // Longer only if another process has the file open; then the server ends by itself later.
     if (ended && ::poll(&watched, 1, kLeaveMs) == 1) (void)::waitpid(pid_, nullptr, 0);
   }
   if (shared_ != nullptr) ::munmap(shared_, sizeof(Shared));

@@ -1,10 +1,10 @@
-// A file whose every read, write and sync takes as long as is asked: what the image of a slow disk lies on. The kernel
-// hands the requests to a process of rose's (FUSE), which does them at once on the file behind it, and answers when
-// their time has come. Of the kernel's own means, the blkio controller slows what a cgroup does and neither a v1 node's
-// buffered writes nor a journal's, and dm-delay is in few kernels.
+// A file whose reads, writes and syncs take a configurable time, for the image of a slow disk. The kernel passes the
+// requests to a process of rose (FUSE), which performs them on the backing file immediately and answers when their time
+// has come. Alternatives in the kernel are insufficient: the blkio controller affects neither buffered writes of a node
+// in v1 nor a journal's, and few kernels have dm-delay.
 //
-// That process lives as long as the file is in use, and answers at once when rose is gone: what rose leaves behind is
-// as quick as ever.
+// That process lives as long as the file is in use, and answers immediately once rose has ended, so that nothing stays
+// slow.
 #pragma once
 
 #include <sys/types.h>
@@ -18,34 +18,34 @@
 
 namespace rose::deploy {
 
-// Requests are done one after the other, each as long as its bytes and its being one take; each is answered `delay_ns`
-// later, however many others wait for theirs. 0: no limit.
+// Requests are processed one after the other, each taking the time for its bytes and for itself. Each answer is sent
+// `delay_ns` later, independently of others. 0: unlimited.
 struct Pace {
-  std::uint64_t rate = 0;  // bytes a second
-  double iops = 0;         // requests a second
+  std::uint64_t rate = 0;  // bytes per second
+  double iops = 0;         // requests per second
   std::int64_t delay_ns = 0;
 };
 
 class PacedFile {
  public:
-  // Can this machine have one? ErrorKind::environment with what it lacks. Tried for real.
+  // Checks that this machine supports it, by trying. Returns ErrorKind::environment with what is missing.
   [[nodiscard]] static Result<void> check();
 
-  // `point`: a name that is free for a moment.
+  // `point`: an unused name, which is needed only briefly.
   [[nodiscard]] static Result<std::unique_ptr<PacedFile>> make(const std::filesystem::path& point, int backing);
   PacedFile(const PacedFile&) = delete;
   PacedFile& operator=(const PacedFile&) = delete;
-  // Whoever else has it open keeps it, as quick as can be.
+  // Other processes that have the file open keep it, at full speed.
   ~PacedFile();
 
-  // To be read and written like the file behind it.
+  // To be read and written like the backing file.
   [[nodiscard]] int fd() const { return file_.get(); }
 
-  // From the next request on. What waits is answered at once when there is no limit any more.
+  // Applies from the next request on. If there is no limit any more, waiting requests are answered immediately.
   void set(const Pace& pace);
 
   struct Told {
-    std::uint64_t requests = 0;  // that had to wait, of all that came
+    std::uint64_t requests = 0;  // requests that were delayed, out of all
     std::uint64_t bytes = 0;
   };
   [[nodiscard]] Told told() const;

@@ -30,7 +30,7 @@ class TcpProbe : public Probe {
     if (!socket_) return false;
     if (connected_) return true;
     pollfd p{socket_.get(), POLLOUT, 0};
-    if (::poll(&p, 1, 0) == 0) return false;  // on its way
+    if (::poll(&p, 1, 0) == 0) return false;  // connecting
     int err = 0;
     socklen_t size = sizeof err;
     ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &err, &size);
@@ -57,7 +57,7 @@ class TcpProbe : public Probe {
     } else {
       return;
     }
-    // A socket belongs to the namespace it was made in; the rest can be done from anywhere.
+    // A socket belongs to the namespace in which it was created; the rest works from any namespace.
     in_netns(netns_fd_,
              [&] { socket_ = Fd(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); });
     if (!socket_) return;
@@ -72,7 +72,7 @@ class TcpProbe : public Probe {
   bool connected_ = false;
 };
 
-// A line without end is searched in pieces that overlap.
+// A line without an end is searched in overlapping pieces.
 constexpr std::size_t kOverlap = 1024;
 constexpr std::size_t kChunk = 65536;
 
@@ -95,7 +95,7 @@ class LogProbe : public Probe {
   struct Log {
     std::filesystem::path path;
     std::uint64_t offset;
-    std::string rest;  // a line not ended yet
+    std::string rest;  // incomplete line
   };
 
   bool search(Log& log) {
@@ -126,9 +126,9 @@ class LogProbe : public Probe {
   std::vector<Log> logs_;
 };
 
-// A command that was told no rests this many times as long as it took, so that questions (an interpreter's start, a
-// JVM's) don't take the processors from the nodes that they wait for; but a deployment does not wait for its answer
-// longer than that.
+// After a negative answer, the command is not repeated for this multiple of its duration, so that probes (starting an
+// interpreter or a JVM) do not take the processors from the nodes that they wait for. The pause is limited, so that
+// readiness is still noticed soon.
 constexpr std::int64_t kRestPerQuestion = 3;
 constexpr std::int64_t kLongestRest = 500 * kMillisecond;
 
@@ -202,7 +202,7 @@ std::string tail(const std::filesystem::path& path, std::size_t lines, std::size
     begin = found;
   }
   if (begin > 0 && begin < text.size()) ++begin;
-  // Java's stack traces have them, and terminals are shown no control characters.
+  // Java's stack traces contain tabs, which must not be shown as control characters.
   return replaced(text.substr(begin), "\t", "    ");
 }
 

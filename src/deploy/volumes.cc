@@ -21,10 +21,10 @@ namespace rose::deploy::volume {
 namespace {
 
 constexpr unsigned long kMountFlags = MS_NOSUID | MS_NODEV;
-constexpr int kFillRounds = 1000;  // whoever writes meanwhile makes it larger than was looked up
+constexpr int kFillRounds = 1000;  // other processes may write between measuring and setting the size
 constexpr std::int64_t kCopyTimeout = 600 * kSecond;
 
-// As the kernel writes paths in mountinfo.
+// Escapes a path as in mountinfo.
 std::string escaped(const std::string& path) {
   std::string text;
   for (const char c : path) {
@@ -58,7 +58,7 @@ Result<void> make(const std::filesystem::path& folder, const std::string& id, co
   return {};
 }
 
-// Of a Disk (deploy/disk.h): its loop device bears the deployment's id.
+// For a Disk (deploy/disk.h): its loop device is labelled with the deployment's id.
 static bool is_disk_of(const std::string& device, const std::string& id) {
   if (!device.starts_with("/dev/loop")) return false;
   const Fd loop(::open(device.c_str(), O_RDONLY | O_CLOEXEC));
@@ -96,7 +96,7 @@ Result<Room> fill(const std::filesystem::path& folder, const std::string& id) {
   Result<void> done;
   for (int round = 0; round < kFillRounds; ++round) {
     ROSE_TRY(const Room now, room(folder));
-    // Size 0 would be no limit at all.
+    // Size 0 would mean unlimited.
     const std::uint64_t bytes = std::max<std::uint64_t>(now.used, static_cast<std::uint64_t>(::getpagesize()));
     done = remount(folder, id, bytes);
     if (!done && errno == EINVAL) continue;
@@ -129,7 +129,7 @@ Result<void> copy_files(const std::filesystem::path& from, const std::filesystem
 
 Result<void> dissolve(const std::filesystem::path& folder, const std::string& id) {
   if (!is_mounted(folder, id)) return {};
-  // Beside it, then in its place in one step.
+  // Copied beside it, then renamed in one step.
   const std::filesystem::path copy = folder.parent_path() / fmt::format(".{}.copy", id);
   std::error_code bad;
   std::filesystem::remove_all(copy, bad);
@@ -137,11 +137,11 @@ Result<void> dissolve(const std::filesystem::path& folder, const std::string& id
   if (::umount2(folder.c_str(), UMOUNT_NOFOLLOW) != 0 &&
       (errno != EBUSY || ::umount2(folder.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0))
     return fail_errno(ErrorKind::environment, fmt::format("cannot unmount {}", folder.string()), errno);
-  // What stayed outside of a disk (deploy/disk.h) was copied too.
+  // Files that stayed outside a disk (deploy/disk.h) were copied too.
   if (copied)
     for (const auto& entry : std::filesystem::directory_iterator(folder, bad))
       std::filesystem::remove(entry.path(), bad);
-  // What could be copied is worth having, whatever is missing.
+  // Keep what could be copied, even if something is missing.
   if (std::filesystem::exists(copy, bad) && ::rename(copy.c_str(), folder.c_str()) != 0 && copied)
     copied = fail_errno(ErrorKind::environment,
                         fmt::format("cannot put {} back; its files are in {}", folder.string(), copy.string()), errno);

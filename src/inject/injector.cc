@@ -658,9 +658,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
   std::unique_ptr<NodeWorker> cuts_;  // null if there are no partitions
   std::thread thread_;
   std::vector<std::unique_ptr<NodeClocks>> clocks_;  // by node: null if no clock of it is changed
-  std::unique_ptr<ExecSocket>
-      // must outlive the listeners that were handed over through it, because its end tells commands that rose has ended
-      exec_socket_;
+  // Must outlive the listeners that were handed over through it, because its end tells commands that rose has ended.
+  std::unique_ptr<ExecSocket> exec_socket_;
   // Last, because their threads use everything above until they end.
   std::vector<std::unique_ptr<Supervisor>> supervisors_;
 };

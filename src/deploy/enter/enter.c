@@ -1,6 +1,6 @@
-/* The entry point of the containers that rose starts. It meets rose at a socket, takes over the node's log files, waits with its
- * filter installed until rose has made its arrangements, and becomes the image's own command. It runs in other people's images: no
- * library, no memory but its own and the page that rose hands it. */
+/* The entry point of the containers that rose starts. It connects to rose through a socket, takes over the node's log
+ * files, installs its filter, waits until rose is ready, and becomes the image's own command. It runs inside arbitrary
+ * images, so it uses no library and no memory except its own and the page that rose passes to it. */
 #include "deploy/enter/enter.h"
 
 #include <asm/unistd.h>
@@ -15,7 +15,7 @@
 #include <linux/time_types.h>
 #include <stddef.h>
 
-/* The C library's own headers would bring its inline code along. */
+/* The C library's headers would add inline code. */
 #define AF_UNIX_ 1
 #define SOCK_SEQPACKET_CLOEXEC 02000005
 #define SOL_SOCKET_ 1
@@ -25,307 +25,269 @@
 #define X_OK_ 1
 
 struct address {
-	unsigned short family;
-	char path[108];
+  unsigned short family;
+  char path[108];
 };
 struct vector {
-	void *base;
-	unsigned long length;
+  void *base;
+  unsigned long length;
 };
 struct message {
-	void *name;
-	unsigned name_length;
-	struct vector *vectors;
-	unsigned long vector_count;
-	void *control;
-	unsigned long control_length;
-	unsigned flags;
+  void *name;
+  unsigned name_length;
+  struct vector *vectors;
+  unsigned long vector_count;
+  void *control;
+  unsigned long control_length;
+  unsigned flags;
 };
 struct control {
-	unsigned long length;
-	int level;
-	int type;
-	int descriptors[ROSE_ENTER_DESCRIPTORS];
+  unsigned long length;
+  int level;
+  int type;
+  int descriptors[ROSE_ENTER_DESCRIPTORS];
 };
 
-static inline long call6(long number, long a, long b, long c, long d, long e, long f)
-{
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	register long r9 __asm__("r9") = f;
-	long result;
+static inline long call6(long number, long a, long b, long c, long d, long e, long f) {
+  register long r10 __asm__("r10") = d;
+  register long r8 __asm__("r8") = e;
+  register long r9 __asm__("r9") = f;
+  long result;
 
-	__asm__ volatile("syscall" : "=a"(result) : "0"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
-	return result;
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "0"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                   : "rcx", "r11", "memory");
+  return result;
 }
 #define CALL(number, a, b, c) call6(number, (long)(a), (long)(b), (long)(c), 0, 0, 0)
 
-static unsigned long length_of(const char *text)
-{
-	unsigned long n = 0;
+static unsigned long length_of(const char *text) {
+  unsigned long n = 0;
 
-	while (text[n])
-		n++;
-	return n;
+  while (text[n]) n++;
+  return n;
 }
 
-static _Noreturn void leave(int status)
-{
-	CALL(__NR_exit_group, status, 0, 0);
-	/* The exit itself may be notified, with nobody left to answer. */
-	__builtin_trap();
+static _Noreturn void leave(int status) {
+  CALL(__NR_exit_group, status, 0, 0);
+  /* The exit may be notified while nobody is left to answer. */
+  __builtin_trap();
 }
 
-/* Before rose can be told: the engine shows it. */
-static _Noreturn void give_up(const char *why)
-{
-	static const char before[] = "rose: error: cannot meet rose in the container: ";
+/* Before rose can be informed: the engine shows this message. */
+static _Noreturn void give_up(const char *why) {
+  static const char before[] = "rose: error: cannot meet rose in the container: ";
 
-	CALL(__NR_write, 2, before, sizeof(before) - 1);
-	CALL(__NR_write, 2, why, length_of(why));
-	CALL(__NR_write, 2, "\n", 1);
-	leave(126);
+  CALL(__NR_write, 2, before, sizeof(before) - 1);
+  CALL(__NR_write, 2, why, length_of(why));
+  CALL(__NR_write, 2, "\n", 1);
+  leave(126);
 }
 
-static _Noreturn void fail(struct rose_enter_page *page, int stage, long error)
-{
-	page->stage = stage;
-	__atomic_store_n(&page->error, (int)-error, __ATOMIC_RELEASE);
-	leave(127);
+static _Noreturn void fail(struct rose_enter_page *page, int stage, long error) {
+  page->stage = stage;
+  __atomic_store_n(&page->error, (int)-error, __ATOMIC_RELEASE);
+  leave(127);
 }
 
-static void *memory(unsigned long size, int fd)
-{
-	const long at = call6(__NR_mmap, 0, (long)size, PROT_READ | PROT_WRITE, fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
+static void *memory(unsigned long size, int fd) {
+  const long at =
+      call6(__NR_mmap, 0, (long)size, PROT_READ | PROT_WRITE, fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
 
-	return at < 0 && at > -4096 ? NULL : (void *)at;
+  return at < 0 && at > -4096 ? NULL : (void *)at;
 }
 
-static int meet(int socket, int *descriptors)
-{
-	struct address address = { .family = AF_UNIX_, .path = ROSE_ENTER_FOLDER "/" ROSE_ENTER_SOCKET };
-	unsigned size = 0;
-	struct vector vector = { &size, sizeof(size) };
-	struct control control;
-	struct message message = { .vectors = &vector, .vector_count = 1, .control = &control, .control_length = sizeof(control) };
-	long got;
-	int i;
+static int meet(int socket, int *descriptors) {
+  struct address address = {.family = AF_UNIX_, .path = ROSE_ENTER_FOLDER "/" ROSE_ENTER_SOCKET};
+  unsigned size = 0;
+  struct vector vector = {&size, sizeof(size)};
+  struct control control;
+  struct message message = {
+      .vectors = &vector, .vector_count = 1, .control = &control, .control_length = sizeof(control)};
+  long got;
+  int i;
 
-	if (CALL(__NR_connect, socket, &address, sizeof(address)) < 0)
-		give_up("nobody is at its socket");
-	do
-		got = CALL(__NR_recvmsg, socket, &message, MSG_CMSG_CLOEXEC_);
-	while (got == -EINTR);
-	if (got != sizeof(size) || message.control_length < sizeof(control) || control.level != SOL_SOCKET_ || control.type != SCM_RIGHTS_)
-		give_up("it sent something else");
-	for (i = 0; i < ROSE_ENTER_DESCRIPTORS; i++)
-		descriptors[i] = control.descriptors[i];
-	return (int)size;
+  if (CALL(__NR_connect, socket, &address, sizeof(address)) < 0) give_up("nobody is at its socket");
+  do got = CALL(__NR_recvmsg, socket, &message, MSG_CMSG_CLOEXEC_);
+  while (got == -EINTR);
+  if (got != sizeof(size) || message.control_length < sizeof(control) || control.level != SOL_SOCKET_ ||
+      control.type != SCM_RIGHTS_)
+    give_up("it sent something else");
+  for (i = 0; i < ROSE_ENTER_DESCRIPTORS; i++) descriptors[i] = control.descriptors[i];
+  return (int)size;
 }
 
-static char **strings(char *at, unsigned count, char **into)
-{
-	unsigned i;
+static char **strings(char *at, unsigned count, char **into) {
+  unsigned i;
 
-	for (i = 0; i < count; i++) {
-		*into++ = at;
-		at += length_of(at) + 1;
-	}
-	*into = NULL;
-	return into;
+  for (i = 0; i < count; i++) {
+    *into++ = at;
+    at += length_of(at) + 1;
+  }
+  *into = NULL;
+  return into;
 }
 
-static int same_text(const char *a, const char *b)
-{
-	while (*a == *b && *a) {
-		a++;
-		b++;
-	}
-	return *a == *b;
+static int same_text(const char *a, const char *b) {
+  while (*a == *b && *a) {
+    a++;
+    b++;
+  }
+  return *a == *b;
 }
 
-/* Do both set the same variable? */
-static int same_name(const char *a, const char *b)
-{
-	while (*a == *b && *a && *a != '=') {
-		a++;
-		b++;
-	}
-	return *a == '=' && *b == '=';
+/* True if both set the same variable. */
+static int same_name(const char *a, const char *b) {
+  while (*a == *b && *a && *a != '=') {
+    a++;
+    b++;
+  }
+  return *a == '=' && *b == '=';
 }
 
-static char **merge(char **own, char **further, unsigned count)
-{
-	unsigned long total = 0, n = 0, i, k;
-	char **all;
+static char **merge(char **own, char **further, unsigned count) {
+  unsigned long total = 0, n = 0, i, k;
+  char **all;
 
-	while (own[total])
-		total++;
-	all = memory((total + count + 1) * sizeof(char *), -1);
-	if (!all)
-		give_up("no memory");
-	for (i = 0; i < total; i++) {
-		for (k = 0; k < count && !same_name(own[i], further[k]); k++)
-			;
-		if (k == count)
-			all[n++] = own[i];
-	}
-	for (k = 0; k < count; k++)
-		all[n++] = further[k];
-	all[n] = NULL;
-	return all;
+  while (own[total]) total++;
+  all = memory((total + count + 1) * sizeof(char *), -1);
+  if (!all) give_up("no memory");
+  for (i = 0; i < total; i++) {
+    for (k = 0; k < count && !same_name(own[i], further[k]); k++);
+    if (k == count) all[n++] = own[i];
+  }
+  for (k = 0; k < count; k++) all[n++] = further[k];
+  all[n] = NULL;
+  return all;
 }
 
-static long executable(const char *path)
-{
-	struct statx info;
-	long result = call6(__NR_statx, AT_FDCWD, (long)path, 0, STATX_TYPE, (long)&info, 0);
+static long executable(const char *path) {
+  struct statx info;
+  long result = call6(__NR_statx, AT_FDCWD, (long)path, 0, STATX_TYPE, (long)&info, 0);
 
-	if (result < 0)
-		return result;
-	if ((info.stx_mode & S_IFMT) != S_IFREG)
-		return -EACCES;
-	return CALL(__NR_faccessat, AT_FDCWD, path, X_OK_);
+  if (result < 0) return result;
+  if ((info.stx_mode & S_IFMT) != S_IFREG) return -EACCES;
+  return CALL(__NR_faccessat, AT_FDCWD, path, X_OK_);
 }
 
-/* As execvp does, but with one execve in the end: those that fail would be notified. */
-static long find(const char *name, char **environment, char *into, unsigned long room)
-{
-	static const char usual[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-	const char *path = usual;
-	unsigned long n, length = length_of(name);
-	long result = -ENOENT;
-	int i;
+/* Like execvp, but with a single execve at the end, because failing ones would be notified. */
+static long find(const char *name, char **environment, char *into, unsigned long room) {
+  static const char usual[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  const char *path = usual;
+  unsigned long n, length = length_of(name);
+  long result = -ENOENT;
+  int i;
 
-	for (i = 0; environment[i]; i++)
-		if (same_name(environment[i], "PATH="))
-			path = environment[i] + 5;
-	for (n = 0; name[n]; n++)
-		if (name[n] == '/') {
-			if (length >= room)
-				return -ENAMETOOLONG;
-			for (n = 0; n <= length; n++)
-				into[n] = name[n];
-			return executable(into);
-		}
-	while (*path) {
-		unsigned long at = 0;
-		long found;
+  for (i = 0; environment[i]; i++)
+    if (same_name(environment[i], "PATH=")) path = environment[i] + 5;
+  for (n = 0; name[n]; n++)
+    if (name[n] == '/') {
+      if (length >= room) return -ENAMETOOLONG;
+      for (n = 0; n <= length; n++) into[n] = name[n];
+      return executable(into);
+    }
+  while (*path) {
+    unsigned long at = 0;
+    long found;
 
-		while (*path && *path != ':') {
-			if (at < room)
-				into[at++] = *path;
-			path++;
-		}
-		if (*path == ':')
-			path++;
-		if (at == 0)
-			into[at++] = '.';
-		if (at + 1 + length >= room)
-			continue;
-		into[at++] = '/';
-		for (n = 0; n <= length; n++)
-			into[at + n] = name[n];
-		found = executable(into);
-		if (found == 0)
-			return 0;
-		if (found == -EACCES)
-			result = found;
-	}
-	return result;
+    while (*path && *path != ':') {
+      if (at < room) into[at++] = *path;
+      path++;
+    }
+    if (*path == ':') path++;
+    if (at == 0) into[at++] = '.';
+    if (at + 1 + length >= room) continue;
+    into[at++] = '/';
+    for (n = 0; n <= length; n++) into[at + n] = name[n];
+    found = executable(into);
+    if (found == 0) return 0;
+    if (found == -EACCES) result = found;
+  }
+  return result;
 }
 
-static long install(const struct sock_fprog *program)
-{
-	const long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
-	long listener = -EACCES;
-	int unprivileged;
+static long install(const struct sock_fprog *program) {
+  const long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
+  long listener = -EACCES;
+  int unprivileged;
 
-	for (unprivileged = 0; unprivileged < 2; unprivileged++) {
-		/* Without CAP_SYS_ADMIN: then set-user-id programs that the command starts gain nothing. */
-		if (unprivileged && call6(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0) < 0)
-			break;
-		listener = CALL(__NR_seccomp, SECCOMP_SET_MODE_FILTER, flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, program);
-		/* Before Linux 5.19. */
-		if (listener == -EINVAL)
-			listener = CALL(__NR_seccomp, SECCOMP_SET_MODE_FILTER, flags, program);
-		if (listener >= 0 || listener != -EACCES)
-			break;
-	}
-	return listener;
+  for (unprivileged = 0; unprivileged < 2; unprivileged++) {
+    /* Without CAP_SYS_ADMIN. As a consequence, set-user-ID programs started by the command gain no
+     * privileges. */
+    if (unprivileged && call6(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0) < 0) break;
+    listener = CALL(__NR_seccomp, SECCOMP_SET_MODE_FILTER, flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, program);
+    /* Before Linux 5.19. */
+    if (listener == -EINVAL) listener = CALL(__NR_seccomp, SECCOMP_SET_MODE_FILTER, flags, program);
+    if (listener >= 0 || listener != -EACCES) break;
+  }
+  return listener;
 }
 
-static void await_release(struct rose_enter_page *page, int socket)
-{
-	const struct __kernel_timespec second = { 1, 0 };
-	/* About a minute, counted in instructions so that a frozen process loses nothing. */
-	unsigned long spins = 1UL << 31;
-	char byte;
+static void await_release(struct rose_enter_page *page, int socket) {
+  const struct __kernel_timespec second = {1, 0};
+  /* About a minute, counted in instructions so that time in the freezer does not count. */
+  unsigned long spins = 1UL << 31;
+  char byte;
 
-	while (__atomic_load_n(&page->state, __ATOMIC_ACQUIRE) == ROSE_ENTER_WAITING) {
-		if (!page->may_call) {
-			__builtin_ia32_pause();
-			if (--spins == 0)
-				fail(page, ROSE_ENTER_EXEC, -ETIMEDOUT);
-			continue;
-		}
-		call6(__NR_futex, (long)&page->state, FUTEX_WAIT, ROSE_ENTER_WAITING, (long)&second, 0, 0);
-		/* Rose was killed. */
-		if (call6(__NR_recvfrom, socket, (long)&byte, 1, MSG_DONTWAIT_, 0, 0) == 0)
-			leave(127);
-	}
+  while (__atomic_load_n(&page->state, __ATOMIC_ACQUIRE) == ROSE_ENTER_WAITING) {
+    if (!page->may_call) {
+      __builtin_ia32_pause();
+      if (--spins == 0) fail(page, ROSE_ENTER_EXEC, -ETIMEDOUT);
+      continue;
+    }
+    call6(__NR_futex, (long)&page->state, FUTEX_WAIT, ROSE_ENTER_WAITING, (long)&second, 0, 0);
+    /* rose was killed. */
+    if (call6(__NR_recvfrom, socket, (long)&byte, 1, MSG_DONTWAIT_, 0, 0) == 0) leave(127);
+  }
 }
 
-__attribute__((used)) static _Noreturn void begin(long *stack)
-{
-	static char file[4096];
-	char **own = (char **)(stack + 1 + stack[0] + 1);
-	struct rose_enter_page *page;
-	int descriptors[ROSE_ENTER_DESCRIPTORS];
-	char **argv, **further, **environment;
-	long result;
-	int socket, size;
+__attribute__((used)) static _Noreturn void begin(long *stack) {
+  static char file[4096];
+  char **own = (char **)(stack + 1 + stack[0] + 1);
+  struct rose_enter_page *page;
+  int descriptors[ROSE_ENTER_DESCRIPTORS];
+  char **argv, **further, **environment;
+  long result;
+  int socket, size;
 
-	if (stack[0] == 2 && same_text((const char *)stack[2], ROSE_ENTER_HOLD))
-		for (;;)
-			CALL(__NR_pause, 0, 0, 0);
-	socket = (int)CALL(__NR_socket, AF_UNIX_, SOCK_SEQPACKET_CLOEXEC, 0);
-	if (socket < 0)
-		give_up("no socket can be made");
-	size = meet(socket, descriptors);
-	page = memory((unsigned long)size, descriptors[0]);
-	if (!page || page->magic != ROSE_ENTER_MAGIC || page->version != ROSE_ENTER_VERSION)
-		give_up("it is of another version");
-	/* What is opened by name, /dev/stdout, is opened anew: both are at their usual places. */
-	if (CALL(__NR_dup2, descriptors[1], 1, 0) < 0 || CALL(__NR_dup2, descriptors[2], 2, 0) < 0)
-		fail(page, ROSE_ENTER_STREAMS, -EBADF);
+  if (stack[0] == 2 && same_text((const char *)stack[2], ROSE_ENTER_HOLD))
+    for (;;) CALL(__NR_pause, 0, 0, 0);
+  socket = (int)CALL(__NR_socket, AF_UNIX_, SOCK_SEQPACKET_CLOEXEC, 0);
+  if (socket < 0) give_up("no socket can be made");
+  size = meet(socket, descriptors);
+  page = memory((unsigned long)size, descriptors[0]);
+  if (!page || page->magic != ROSE_ENTER_MAGIC || page->version != ROSE_ENTER_VERSION)
+    give_up("it is of another version");
+  /* Files opened by name (/dev/stdout) are opened again, so both must have their usual numbers. */
+  if (CALL(__NR_dup2, descriptors[1], 1, 0) < 0 || CALL(__NR_dup2, descriptors[2], 2, 0) < 0)
+    fail(page, ROSE_ENTER_STREAMS, -EBADF);
 
-	argv = memory((page->argc + page->envc + 2) * sizeof(char *), -1);
-	if (!argv)
-		give_up("no memory");
-	further = strings((char *)page + page->argv_at, page->argc, argv) + 1;
-	strings((char *)page + page->env_at, page->envc, further);
-	environment = merge(own, further, page->envc);
-	result = find(argv[0], environment, file, sizeof(file));
-	if (result < 0)
-		fail(page, ROSE_ENTER_FIND, result);
+  argv = memory((page->argc + page->envc + 2) * sizeof(char *), -1);
+  if (!argv) give_up("no memory");
+  further = strings((char *)page + page->argv_at, page->argc, argv) + 1;
+  strings((char *)page + page->env_at, page->envc, further);
+  environment = merge(own, further, page->envc);
+  result = find(argv[0], environment, file, sizeof(file));
+  if (result < 0) fail(page, ROSE_ENTER_FIND, result);
 
-	if (page->filter_count) {
-		const struct sock_fprog program = { (unsigned short)page->filter_count, (struct sock_filter *)((char *)page + page->filter_at) };
+  if (page->filter_count) {
+    const struct sock_fprog program = {(unsigned short)page->filter_count,
+                                       (struct sock_filter *)((char *)page + page->filter_at)};
 
-		result = install(&program);
-		if (result < 0)
-			fail(page, ROSE_ENTER_FILTER, result);
-		page->listener = (int)result;
-	}
-	__atomic_store_n(&page->state, ROSE_ENTER_WAITING, __ATOMIC_RELEASE);
-	await_release(page, socket);
-	fail(page, ROSE_ENTER_EXEC, CALL(__NR_execve, file, argv, environment));
+    result = install(&program);
+    if (result < 0) fail(page, ROSE_ENTER_FILTER, result);
+    page->listener = (int)result;
+  }
+  __atomic_store_n(&page->state, ROSE_ENTER_WAITING, __ATOMIC_RELEASE);
+  await_release(page, socket);
+  fail(page, ROSE_ENTER_EXEC, CALL(__NR_execve, file, argv, environment));
 }
 
-__asm__(".globl _start\n"
-	"_start:\n"
-	"	xor %ebp, %ebp\n"
-	"	mov %rsp, %rdi\n"
-	"	and $-16, %rsp\n"
-	"	call begin\n");
+__asm__(
+    ".globl _start\n"
+    "_start:\n"
+    "	xor %ebp, %ebp\n"
+    "	mov %rsp, %rdi\n"
+    "	and $-16, %rsp\n"
+    "	call begin\n");

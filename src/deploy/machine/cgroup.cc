@@ -22,7 +22,7 @@
 namespace rose::deploy::cgroup {
 namespace {
 
-// One key of cgroup.events ("populated", "frozen"); false when the folder is gone.
+// Reads a key of cgroup.events ("populated", "frozen"). Returns false if the folder does not exist.
 bool event(int events_fd, std::string_view key) {
   char buffer[256];
   const ssize_t n = ::pread(events_fd, buffer, sizeof buffer, 0);
@@ -36,7 +36,7 @@ Fd open_events(const std::filesystem::path& folder) {
   return Fd(::open((folder / "cgroup.events").c_str(), O_RDONLY | O_CLOEXEC));
 }
 
-// Waits until `key` has the value; kernfs raises POLLPRI at each change since the last read.
+// Waits until `key` has the value. kernfs raises POLLPRI on each change since the last read.
 bool wait_event(const std::filesystem::path& folder, std::string_view key, bool value, std::int64_t timeout_ns) {
   const Fd events = open_events(folder);
   if (!events) return !value;
@@ -45,7 +45,7 @@ bool wait_event(const std::filesystem::path& folder, std::string_view key, bool 
     const std::int64_t left = until - monotonic_ns();
     if (left <= 0) return false;
     pollfd p{events.get(), POLLPRI, 0};
-    // Woken by the change itself; the cap only bounds what a missed one would cost.
+    // The change itself ends the wait; the limit only bounds the cost of a missed notification.
     const std::int64_t nap = std::min<std::int64_t>(left, 50'000'000);
     const timespec ts{0, nap};
     ::ppoll(&p, 1, &ts, nullptr);
@@ -58,7 +58,7 @@ void collect(const std::filesystem::path& folder, std::vector<pid_t>& pids) {
     for (const std::string& line : split(*content, '\n')) {
       pid_t pid = 0;
       std::from_chars(line.data(), line.data() + line.size(), pid);
-      if (pid > 0) pids.push_back(pid);  // 0: a process of another pid namespace
+      if (pid > 0) pids.push_back(pid);  // 0: a process in another PID namespace
     }
   }
   std::error_code error;
@@ -70,7 +70,7 @@ Result<void> remove_tree(const std::filesystem::path& folder) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error))
     if (entry.is_directory(error)) ROSE_CHECK(remove_tree(entry.path()));
-  // A process that has just died may still hold the folder for an instant.
+  // A process that has just died may still be charged to the folder for a moment.
   const std::int64_t until = monotonic_ns() + 2'000'000'000;
   while (::rmdir(folder.c_str()) != 0) {
     if (errno == ENOENT) return {};
@@ -118,7 +118,7 @@ bool populated(const std::filesystem::path& folder) {
 }
 
 bool frozen(const std::filesystem::path& folder) {
-  // What was asked for, not how far it has come: a starting node must not be put in either way.
+  // The requested state, not the progress: a starting node must not be moved there in either case.
   const auto content = read_file(folder / "cgroup.freeze");
   if (content && content->starts_with('1')) return true;
   const Fd events = open_events(folder);
@@ -131,15 +131,15 @@ Result<void> order_freeze(const std::filesystem::path& folder, bool frozen) {
 
 Result<void> freeze(const std::filesystem::path& folder, bool frozen) {
   ROSE_CHECK(order_freeze(folder, frozen));
-  // An empty folder is never said to be frozen.
+  // An empty folder is never reported as frozen.
   if (frozen && populated(folder)) (void)wait_event(folder, "frozen", true, 500'000'000);
   return {};
 }
 
 Result<void> kill(const std::filesystem::path& folder) {
-  if (::access(folder.c_str(), F_OK) != 0) return {};  // removed with all that was in it
+  if (::access(folder.c_str(), F_OK) != 0) return {};  // removed with its content
   if (::access((folder / "cgroup.kill").c_str(), F_OK) == 0) return write_control(folder / "cgroup.kill", "1");
-  // Before Linux 5.14: freezing first stops forks, so one round reaches all.
+  // Before Linux 5.14: freezing first prevents forks, so one round reaches all processes.
   if (auto ok = write_control(folder / "cgroup.freeze", "1"); !ok) return ok;
   signal(folder, SIGKILL);
   return write_control(folder / "cgroup.freeze", "0");

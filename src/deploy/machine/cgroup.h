@@ -1,5 +1,5 @@
-// cgroup v2 folders by path: made, listed, frozen, ended as one, removed. Every process of a node
-// is in one from its first instruction on, so none escapes through forks.
+// Operations on cgroup v2 folders by path: create, list, freeze, kill, remove. Every process of a node is in one from
+// its first instruction on, so forks cannot escape.
 #pragma once
 
 #include <sys/types.h>
@@ -13,8 +13,8 @@
 
 namespace rose::deploy::cgroup {
 
-// Where rose may make its folders: ROSE_CGROUP_PARENT, else the v2 mount, or rose's own cgroup when the mount's top is
-// not writable.
+// The folder in which rose may create its own: ROSE_CGROUP_PARENT, else the v2 mount, or rose's own cgroup if the root
+// of the mount is not writable.
 [[nodiscard]] Result<std::filesystem::path> base();
 
 [[nodiscard]] Result<void> make(const std::filesystem::path& folder);
@@ -24,16 +24,16 @@ namespace rose::deploy::cgroup {
 [[nodiscard]] bool populated(const std::filesystem::path& folder);
 [[nodiscard]] bool frozen(const std::filesystem::path& folder);
 
-// Freezing is carried out by the processes themselves: waits until the kernel says all have, at most half a second.
+// Processes freeze themselves, so this waits until the kernel reports that all have, for at most half a second.
 [[nodiscard]] Result<void> order_freeze(const std::filesystem::path& folder, bool frozen);  // does not wait
 [[nodiscard]] Result<void> freeze(const std::filesystem::path& folder, bool frozen);
-// SIGKILL to all at once (frozen ones too); does not wait.
+// Kills all processes at once, even frozen ones; does not wait.
 [[nodiscard]] Result<void> kill(const std::filesystem::path& folder);
 // Sends `signal` to each process.
 void signal(const std::filesystem::path& folder, int signal);
-// True when no process is left within `timeout_ns`.
+// Returns true if no process is left within `timeout_ns`.
 [[nodiscard]] bool wait_empty(const std::filesystem::path& folder, std::int64_t timeout_ns);
-// Ends what is in it and removes it with all below it.
+// Kills its processes and removes it with everything below.
 [[nodiscard]] Result<void> destroy(const std::filesystem::path& folder);
 
 }  // namespace rose::deploy::cgroup

@@ -33,7 +33,7 @@ bool take_end(std::string_view& text, std::string_view end) {
   return true;
 }
 
-// Every folder below `top`, parents first, those on one level by name.
+// Every folder below `top`, parents first, sorted by name on each level.
 void walk(const std::filesystem::path& folder, int depth, std::vector<std::filesystem::path>& found) {
   if (depth > kMostDepth) return;
   std::error_code error;
@@ -60,7 +60,7 @@ std::string list(const std::vector<std::string>& names) {
   return text;
 }
 
-// Folders of containers (or pods) by id; of several for one id, the one that holds the others.
+// The folders of containers (or pods) by id; of several for one id, the outermost.
 std::map<std::string, std::filesystem::path> owned(const std::filesystem::path& top, bool pods) {
   std::map<std::string, std::filesystem::path> found;
   for (const auto& folder : all_cgroups(top)) {
@@ -74,7 +74,7 @@ CgroupOwner owner_of_folder(const std::filesystem::path& folder, const std::file
   return owner_of_cgroup("/" + folder.lexically_relative(top).string()).value_or(CgroupOwner{});
 }
 
-// Nothing: no id begins so.
+// Returns nothing if no id has this prefix.
 Result<std::optional<std::filesystem::path>> by_id(const std::map<std::string, std::filesystem::path>& all,
                                                    const std::string& id, std::string_view kind) {
   if (const auto whole = all.find(id); whole != all.end()) return whole->second;
@@ -105,7 +105,7 @@ std::optional<std::string> answer_of(const std::vector<std::string>& argv) {
   return answer.empty() ? std::nullopt : std::optional(answer);
 }
 
-// Those that know names; absent ones just fail to run.
+// Tools that know names. Missing ones simply fail to run.
 struct Named {
   std::string id;
   pid_t pid = 0;
@@ -125,7 +125,7 @@ std::optional<Named> ask_tools(const std::string& name, std::string& asked) {
   }
   if (!program_in_path("crictl").empty()) {
     asked += fmt::format("{}crictl", asked.empty() ? "" : ", ");
-    // Its names are regular expressions: a name that holds none of their characters is meant whole.
+    // crictl's names are regular expressions, so a name without special characters is anchored to match exactly.
     if (name.find_first_of("^$.*+?()[]{}|\\") == std::string::npos)
       if (const auto answer = answer_of({"crictl", "ps", "--quiet", "--no-trunc", "--name", "^" + name + "$"});
           answer && is_hex(*answer))
@@ -147,7 +147,7 @@ void add_label(std::vector<std::string>& labels, std::string_view key, const std
   if (!value.empty() && value.size() <= kLongestLabel) labels.push_back(fmt::format("{}:{}", key, printable(value)));
 }
 
-// The labels that Compose and the kubelet give containers: `all` holds them.
+// Adds the labels of Compose and the kubelet, if they are in `all`.
 void add_known_labels(std::vector<std::string>& labels, const Json& all) {
   static constexpr std::array<std::pair<const char*, std::string_view>, 4> kKnown = {{
       {"com.docker.compose.project", "project"},
@@ -216,7 +216,7 @@ std::optional<CgroupOwner> owner_of_cgroup(std::string_view path) {
     return CgroupOwner{std::move(uid), true};
   }
   if (take_end(name, ".scope")) {
-    // docker-ID, libpod-ID, cri-containerd-ID, crio-ID, nerdctl-ID; conmon is podman's and CRI-O's own helper.
+    // docker-ID, libpod-ID, cri-containerd-ID, crio-ID, nerdctl-ID; conmon is a helper of podman and CRI-O.
     const auto dash = name.rfind('-');
     if (dash == std::string_view::npos || name.substr(0, dash).ends_with("conmon")) return std::nullopt;
     const auto id = name.substr(dash + 1);
@@ -229,7 +229,7 @@ std::optional<CgroupOwner> owner_of_cgroup(std::string_view path) {
   for (const std::string_view prefix : {"libpod-", "crio-"})
     if (name.starts_with(prefix) && name.size() == prefix.size() + 64) name.remove_prefix(prefix.size());
   if (name.size() == 64 && is_hex(name)) return CgroupOwner{std::string(name), false};
-  // containerd lets its clients choose ids.
+  // With containerd, clients choose the ids.
   if (above == "/k8s.io" || above == "/default") return CgroupOwner{std::string(name), false};
   return std::nullopt;
 }
@@ -311,7 +311,7 @@ Result<Located> locate_unit(const std::string& unit, const std::filesystem::path
     if (!group.empty() && group != "/") {
       const std::filesystem::path folder = top / std::filesystem::path(group).relative_path();
       std::error_code error;
-      // In the hybrid layout systemd may keep its folders in v1 only.
+      // In the hybrid layout, systemd may keep its folders in v1 only.
       if (!std::filesystem::is_directory(folder, error) && main > 0) return Located{{}, main, {}};
       return Located{folder, main, {}};
     }

@@ -1,5 +1,5 @@
-// Units, containers and pods by the folders that systemd, docker, podman, containerd, CRI-O and the kubelet make for
-// them in the cgroup hierarchy, whichever of both cgroup drivers they use. Asking their tools comes last.
+// Finds units, containers and pods by the cgroup folders that systemd, docker, podman, containerd, CRI-O and the
+// kubelet create, for both cgroup drivers. Their command-line tools are used only as a last resort.
 #pragma once
 
 #include <sys/types.h>
@@ -15,35 +15,35 @@
 
 namespace rose::deploy {
 
-// Whom a folder belongs to, told from its path below the hierarchy's top.
+// The owner of a folder, determined from its path.
 struct CgroupOwner {
-  std::string id;  // of the container or pod, as its tools say it
+  std::string id;  // of the container or pod, as its tools show it
   bool pod = false;
 };
 [[nodiscard]] std::optional<CgroupOwner> owner_of_cgroup(std::string_view path);
-// The folder that an engine has made for a container, where its limits are: of `folder` and those above it, up to
-// `top`. "": it is in none.
+// The folder that an engine created for a container, which has its limits: `folder` or one of its parents up to `top`.
+// "" if there is none.
 [[nodiscard]] std::filesystem::path folder_of_container(const std::filesystem::path& folder,
                                                         const std::filesystem::path& top);
 
-// Its folder and, where the folder does not tell, its main process.
+// The folder and, if the folder is not sufficient, the main process.
 struct Located {
-  std::filesystem::path cgroup;  // of a unit that does not run: where it will be; "" when it has none of its own
+  std::filesystem::path cgroup;  // for a unit that is not running: its future folder; "" if it has none of its own
   pid_t pid = 0;
-  CgroupOwner owner;  // of a container or pod: its full id
+  CgroupOwner owner;  // for a container or pod: its full id
 };
 
-// `what`: a full id, the unique beginning of one, "pod:UID" for a whole pod, or a name that docker, podman, nerdctl or
-// crictl knows. ErrorKind::inconclusive when it is not there (now), with the candidates when several fit.
+// `what`: a full id, a unique prefix of one, "pod:UID" for a whole pod, or a name known to docker, podman, nerdctl or
+// crictl. Returns ErrorKind::inconclusive if it does not exist (now), with the candidates if several match.
 [[nodiscard]] Result<Located> locate_container(const std::string& what, const std::filesystem::path& top);
 
-// What else it is called, as "KEY:VALUE": its id, and the names that docker, podman, nerdctl or crictl know it by:
-// "container:1f0c...", "name:cache-1", "project:shop", "service:cache" (Compose), "pod:cache-0", "namespace:prod",
-// "pod-uid:6f1d..." (Kubernetes). Longer names are left out.
+// Its other names as "KEY:VALUE": its id and the names known to docker, podman, nerdctl or crictl: "container:1f0c...",
+// "name:cache-1", "project:shop", "service:cache" (Compose), "pod:cache-0", "namespace:prod", "pod-uid:6f1d..."
+// (Kubernetes). Longer names are omitted.
 inline constexpr std::size_t kLongestLabel = 256;
 [[nodiscard]] std::vector<std::string> labels_of(const CgroupOwner& owner);
 
-// A systemd unit ("x", "x.service"). Without a running systemd, what the folders tell.
+// A systemd unit ("x", "x.service"). Without a running systemd, determined from the folders.
 [[nodiscard]] Result<Located> locate_unit(const std::string& unit, const std::filesystem::path& top);
 
 // "system-postgresql.slice" is at "system.slice/system-postgresql.slice".

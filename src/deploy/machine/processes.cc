@@ -32,7 +32,7 @@ Result<Attached> from_pid(pid_t pid) {
   Attached attached;
   attached.pid = pid;
   attached.cgroup = kernel::cgroup_folder_of(pid);
-  // The top folder holds the whole machine: not the node's.
+  // The root folder contains the whole machine, not the node.
   if (const auto mount = kernel::cgroup2_mount(); mount && attached.cgroup == *mount) attached.cgroup.clear();
   return attached;
 }
@@ -46,10 +46,10 @@ std::string comm_of(pid_t pid) {
   return name;
 }
 
-// A process in the folder that does not descend from `root`; 0 when there is none.
+// A process in the folder that does not descend from `root`; 0 if there is none.
 pid_t stranger_in(const std::filesystem::path& folder, pid_t root) {
   pid_t suspect = 0;
-  // What is born or dies between the two lists is in one of them only: seen twice, it is a stranger.
+  // A process that starts or ends between the two lists is in one of them only. One that is seen twice is a stranger.
   for (int look = 0; look < 8; ++look) {
     const std::vector<pid_t> here = cgroup::processes(folder);
     const std::vector<pid_t> tree = kernel::with_descendants({root});
@@ -105,7 +105,7 @@ Result<void> check_without_rose(const std::filesystem::path& cgroup) {
 
 Result<void> check_alone(const Attached& attached) {
   if (attached.cgroup.empty()) {
-    // Its tree is what is signalled then.
+    // Then the process tree is signalled instead.
     const std::vector<pid_t> tree = kernel::with_descendants({attached.pid});
     if (std::find(tree.begin(), tree.end(), ::getpid()) == tree.end()) return {};
     return fail(ErrorKind::inconclusive,
@@ -141,10 +141,10 @@ Result<Attached> find_attached(const config::Attach& attach, const std::filesyst
   }
   ROSE_TRY(const std::filesystem::path mount, kernel::cgroup2_mount());
   if (attach.cgroup) {
-    // "/system.slice/x.service", as /proc/PID/cgroup says it, or a folder below the mount.
+    // "/system.slice/x.service" as in /proc/PID/cgroup, or a folder below the mount.
     const std::filesystem::path text = std::filesystem::path(*attach.cgroup).lexically_normal();
     std::filesystem::path folder = is_within(text, mount) ? text : (mount / text.relative_path()).lexically_normal();
-    if (!folder.has_filename()) folder = folder.parent_path();  // "/x/" -> "/x"
+    if (!folder.has_filename()) folder = folder.parent_path();  // "/x/" becomes "/x"
     return from_cgroup(folder);
   }
   if (attach.unit) {

@@ -1,4 +1,4 @@
-// Where an `attach` node's main process is.
+// Finds the main process of an `attach` node.
 #pragma once
 
 #include <sys/types.h>
@@ -12,28 +12,27 @@
 
 namespace rose::deploy {
 
-inline constexpr const char* kExecKeeper =
-    "rose-exec";  // the process that keeps the filter of a command that `rose exec` entered
+inline constexpr const char* kExecKeeper = "rose-exec";  // the keeper process of a command admitted by `rose exec`
 
 struct Attached {
   pid_t pid = 0;                 // its main process
-  std::filesystem::path cgroup;  // v2 folder; "" when it shares the top one
-  bool named = false;            // the configuration names the cgroup, unit or container: all that is in it is the node
+  std::filesystem::path cgroup;  // v2 folder; "" if it shares the root folder
+  bool named = false;  // the configuration names the cgroup, unit or container: everything in it belongs to the node
 };
-// Where the system that `setup` started is now. Errors say what was looked for.
+// Finds the system that `setup` started. Errors describe what was searched for.
 [[nodiscard]] Result<Attached> find_attached(const config::Attach& attach, const std::filesystem::path& run_dir);
 
-// Pausing or ending a node stops its whole cgroup. An error when that would stop rose itself, or, unless the cgroup was
-// named, a process that does not descend from the node's.
+// Pausing or ending a node affects its whole cgroup. Returns an error if that would include rose itself or, unless the
+// cgroup was named, a process that does not descend from the node's.
 [[nodiscard]] Result<void> check_alone(const Attached& attached);
-// The first half of it, which may come true later too.
+// The first of these checks, which may fail later too.
 [[nodiscard]] Result<void> check_without_rose(const std::filesystem::path& cgroup);
 [[nodiscard]] bool is_within(const std::filesystem::path& folder, const std::filesystem::path& outer);
 
 // "123 (sleep)"
 [[nodiscard]] std::string described(pid_t pid);
 
-// Of the processes in a folder the one that a daemon's others descend from: its parent is outside, and it is the
+// The process in a folder from which the other processes of a daemon descend: its parent is outside, and it is the
 // oldest.
 [[nodiscard]] pid_t leading_process(const std::vector<pid_t>& pids);
 
