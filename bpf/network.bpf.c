@@ -479,7 +479,7 @@ int rose_let_go(struct __sk_buff *skb)
 		packet.source = user_of(&packet.from, way->ifindex == LOOPBACK);
 		packet.target = user_of(&packet.to, way->ifindex == LOOPBACK);
 	}
-	/* What a link held back when a partition began does not cross it any more. */
+	/* Packets that a link still held when a partition began must not cross it. */
 	packet.looks_at = LOOK_NODES | LOOK_NETS | LOOK_OUT | LOOK_IN | NOT_LOSS;
 	try_rules(set, &packet);
 	if (packet.stop)

@@ -1,8 +1,8 @@
 // The main of every test program: Catch2's, after a look at whether the tests can run here at all, and with a list of
 // the cases that could not. When no case could, the program has skipped: exit 77.
 //
-// Cases run in an order drawn from a seed (ROSE_TEST_SEED, otherwise the time), so that none comes to rely on another.
-// What fails is followed by the command that repeats it.
+// Cases run in a random order from a seed (ROSE_TEST_SEED, otherwise the time), so that none depends on another. For
+// each case that failed, the command that repeats it is printed.
 #define CATCH_CONFIG_RUNNER
 #include <fcntl.h>
 #include <net/if.h>
@@ -50,8 +50,8 @@ class Counter final : public Catch::TestEventListenerBase {
 };
 CATCH_REGISTER_LISTENER(Counter)
 
-// Tests that need root get a network of their own: the ports that they name are free there, also while the same test
-// runs elsewhere.
+// Tests that need root get a network namespace of their own, so that their fixed ports are free even while the same
+// test runs elsewhere.
 bool enter_own_network() {
   if (::unshare(CLONE_NEWNET) != 0) return false;
   const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -63,7 +63,7 @@ bool enter_own_network() {
   return up;
 }
 
-// As a shell reads it. Catch2 reads names as patterns, in which some characters have a meaning.
+// Quotes a test name for the shell, and escapes the characters that have a meaning in Catch2's patterns.
 std::string quoted(const std::string& name) {
   std::string text = "'";
   for (const char c : name) {
@@ -73,8 +73,8 @@ std::string quoted(const std::string& name) {
   return text + "'";
 }
 
-// Tests that change what all of the machine has (ROSE_TEST_ALONE) have it for themselves, whoever runs tests on it; all
-// others share it. As long as this process lives.
+// Tests that change something of the whole machine (ROSE_TEST_ALONE) hold this lock exclusively, all others share it,
+// until the process ends. It also covers tests of other clones.
 void share_machine() {
   const int lock = ::open("/run/lock/rose-tests", O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
   if (lock >= 0) (void)::flock(lock, std::getenv("ROSE_TEST_ALONE") != nullptr ? LOCK_EX : LOCK_SH);

@@ -341,7 +341,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
       [[maybe_unused]] const auto got = ::read(wake_.get(), &count, sizeof count);
       programs_->drain();
     }
-    // What fired last is carried out as well: it is told as fired.
+    // The faults that fired last are carried out as well, because they are reported as fired.
     for (std::size_t i = 0; i < plan_->chains.size(); ++i)
       if (state_->state(i) == ROSE_FIRED) (void)follow_fired(i);
   }

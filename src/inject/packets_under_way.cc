@@ -20,10 +20,10 @@
 namespace rose::inject {
 namespace {
 
-constexpr std::int64_t kLongestNs = 30 * kSecond;  // of one processor: then something else is wrong
+constexpr std::int64_t kLongestNs = 30 * kSecond;  // for one processor; after that, something else is wrong
 constexpr int kAgainMs = 20;
 
-// A datagram to itself.
+// A socket that sends datagrams to itself.
 Result<Fd> loop_socket() {
   Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_in own{};
@@ -33,11 +33,11 @@ Result<Fd> loop_socket() {
   if (!socket || ::bind(socket.get(), reinterpret_cast<sockaddr*>(&own), size) != 0 ||
       ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0 ||
       ::connect(socket.get(), reinterpret_cast<sockaddr*>(&own), size) != 0)
-    return fail_errno(ErrorKind::environment, "cannot wait for packets that are under way: no socket", errno);
+    return fail_errno(ErrorKind::environment, "cannot wait for packets in flight: no socket", errno);
   return socket;
 }
 
-// The processors that this thread may run on, as a set of any size.
+// The processors on which this thread may run. The set grows until the kernel accepts its size.
 std::vector<cpu_set_t> allowed() {
   std::vector<cpu_set_t> set(1);
   while (::sched_getaffinity(0, set.size() * sizeof(cpu_set_t), set.data()) != 0) {
@@ -47,28 +47,30 @@ std::vector<cpu_set_t> allowed() {
   return set;
 }
 
-// What this thread sends over the loopback interface goes through the queue of the processor that it runs on, behind
-// what stands there. A full queue drops it: then it is sent again.
+// A datagram that this thread sends over the loopback interface is appended to the backlog queue of its processor. When
+// it arrives, all earlier packets of the queue have been processed. A full queue drops it; then it is sent again.
 Result<void> wait_for_backlog(const Fd& socket, std::uint32_t number) {
   const std::int64_t limit = monotonic_ns() + kLongestNs;
   do {
     if (::send(socket.get(), &number, sizeof number, 0) < 0 && errno != EAGAIN && errno != ENOBUFS)
-      return fail_errno(ErrorKind::environment, "cannot wait for packets that are under way", errno);
+      return fail_errno(ErrorKind::environment, "cannot wait for packets in flight", errno);
     pollfd one{socket.get(), POLLIN, 0};
     if (::poll(&one, 1, kAgainMs) <= 0) continue;
     std::uint32_t got = 0;
     while (::recv(socket.get(), &got, sizeof got, 0) == static_cast<ssize_t>(sizeof got))
       if (got == number) return {};
   } while (monotonic_ns() < limit);
-  return fail(ErrorKind::environment,
-              "packets that were under way when the partition began may have crossed it: the machine does not get to "
-              "them");
+  return fail(
+      ErrorKind::environment,
+      fmt::format("packets that were in flight when the partition began may have crossed it: this machine did not "
+                  "process them within {}",
+                  format_duration(kLongestNs)));
 }
 
 }  // namespace
 
-// The kernel promises it for maps of maps: an update returns when all programs that could have used the old map have
-// ended.
+// For maps of maps, the kernel guarantees that an update returns only when all programs that might have used the old
+// map have ended.
 Result<void> wait_for_programs() {
   const std::uint32_t zero = 0;
   const Fd inner(bpf_map_create(BPF_MAP_TYPE_ARRAY, "rose_grace_in", sizeof zero, sizeof zero, 1, nullptr));
@@ -92,7 +94,7 @@ Result<void> wait_for_backlogs() {
     std::vector<cpu_set_t> one(before.size());
     CPU_ZERO_S(size, one.data());
     CPU_SET_S(cpu, size, one.data());
-    // One that has just been taken away has no queue that matters.
+    // A processor that has just been taken offline has no queue left.
     if (::sched_setaffinity(0, size, one.data()) == 0) arrived = wait_for_backlog(socket, ++number);
   }
   if (!before.empty()) ::sched_setaffinity(0, size, before.data());

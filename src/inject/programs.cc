@@ -291,9 +291,9 @@ class LoadedPrograms final : public Programs {
   Result<void> wait_for_packets() override {
     if (network_ == nullptr) return {};
     ROSE_CHECK(wait_for_programs());
-    // On one host a packet is looked at where its socket takes it, or where it leaves the machine.
+    // With network = "host", packets are checked where the socket receives them or where they leave the host.
     if (plan_.on_host) return {};
-    Result<void> arrived = fail(ErrorKind::environment, "cannot wait for packets that are under way");
+    Result<void> arrived = fail(ErrorKind::environment, "cannot wait for packets in flight");
     deploy::in_netns(client_netns_.get(), [&] { arrived = wait_for_backlogs(); });
     return arrived;
   }

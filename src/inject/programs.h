@@ -36,8 +36,7 @@ class Programs {
   // were created.
   [[nodiscard]] virtual Result<void> add_sockets(const deploy::NodeInfo& node, const std::vector<pid_t>& pids) = 0;
 
-  // Returns when no packet is under way any more that a partition's program has let pass before: it has arrived, or is
-  // lost.
+  // Returns when all packets that the network programs have let pass before the call have arrived or are lost.
   [[nodiscard]] virtual Result<void> wait_for_packets() = 0;
 
   // The thread is inside a call that counts for these conditions when it returns.

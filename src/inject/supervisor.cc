@@ -48,17 +48,17 @@ struct Supervisor::Decision {
   std::optional<std::size_t> turn;  // the event for whose turn it waits
 };
 
-// While one lives, disarm() waits.
+// disarm() waits until no object of this class is left.
 class Supervisor::Work {
  public:
-  // Nothing once the supervisor is disarmed.
+  // Returns nothing when the supervisor has been disarmed.
   static std::optional<Work> begin(Supervisor& owner) {
     const std::lock_guard lock(owner.work_mutex_);
     if (owner.disarmed_) return std::nullopt;
     ++owner.working_;
     return Work(owner);
   }
-  // More of what this one has begun, such as in another thread.
+  // For another thread that continues this work.
   [[nodiscard]] Work another() const {
     const std::lock_guard lock(owner_->work_mutex_);
     ++owner_->working_;
@@ -68,7 +68,7 @@ class Supervisor::Work {
   Work& operator=(Work&&) = delete;
   ~Work() {
     if (owner_ == nullptr) return;
-    // Notified under the lock: who waits may end the supervisor next.
+    // Notify under the lock: the waiting thread may destroy the supervisor next.
     const std::lock_guard lock(owner_->work_mutex_);
     if (--owner_->working_ == 0) owner_->work_done_.notify_all();
   }

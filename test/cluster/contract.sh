@@ -75,18 +75,25 @@ grep '"type":"ps"' a.jsonl | grep '"signal":"SIGTERM"' | grep -q '"planned":true
 
 # Ctrl-C in each part of a run: teardown runs, and trace -c writes what it has.
 known=318.$$  # seconds: nobody else sleeps for as long
+sleeps() {
+  local all  # of processes, of which some have ended by now
+  all=$(cat /dev/null $(grep -slx sleep /proc/[0-9]*/comm | sed 's/comm$/cmdline/') 2>/dev/null | tr '\0' ' ') || true
+  [[ $all == *"sleep $known "* ]]
+}
 for part in setup ready workload oracle; do
   deployment $part.toml '"true"' '"true"' "teardown = [\"touch\", \"$work/$part.torn\"]"
   case $part in
     setup) sed -i 's/^teardown/setup = ["sleep", "'$known'"]\n&/' $part.toml ;;
     ready) sed -i 's/^ready = { command.*/ready = { command = ["sleep", "'$known'"], timeout = "60s" }/' $part.toml ;;
     workload) sed -i '/^\[workload\]/{n;s/.*/command = ["sleep", "'$known'"]/}' $part.toml ;;
-    oracle) sed -i '/^\[oracle\]/{n;s/.*/command = ["sleep", "'$known'"]/}; s/timeout = "5s"/timeout = "60s"/' $part.toml ;;
+    oracle)
+      sed -i '/^\[oracle\]/{n;s/.*/command = ["sleep", "'$known'"]/}; s/timeout = "5s"/timeout = "60s"/' $part.toml
+      ;;
   esac
   rm -f dump.bin
   "$rose" trace -c $part.toml >"$work/out" 2>"$work/err" &
   pid=$!
-  until_true 60 sh -c "grep -lx sleep /proc/[0-9]*/comm | while read -r f; do tr '\\0' ' ' < \${f%comm}cmdline; done | grep -q 'sleep $known '" || true
+  until_true 60 sleeps || true
   kill -INT $pid
   status=0
   wait $pid || status=$?

@@ -1,6 +1,7 @@
 // Deployments of small victims, for tests: their configuration, a run directory, and what they leave on the machine.
 #pragma once
 
+#include <net/if.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -108,7 +109,11 @@ inline Holdings holdings() {
   Holdings found;
   found.descriptors = names("/proc/self/fd").size();
   found.threads = names("/proc/self/task").size();
-  found.host_links = names("/sys/class/net");
+  // Of this network namespace; /sys may show that of whoever mounted it.
+  struct if_nameindex* links = ::if_nameindex();
+  for (const struct if_nameindex* link = links; link != nullptr && link->if_index != 0; ++link)
+    found.host_links.insert(link->if_name);
+  ::if_freenameindex(links);
   const std::string self = std::to_string(::getpid());
   for (const std::string& name : names("/proc")) {
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;

@@ -390,7 +390,7 @@ delay = "30ms"
   CHECK(both.p05 < kMostOfTwentieth);  // one of them taken twice would be 70 ms at least
 }
 
-TEST_CASE("what a link holds back when a partition begins does not cross it any more", "[links][netns]") {
+TEST_CASE("packets that a link holds when a partition begins do not cross it", "[links][netns]") {
   for (const auto network : {config::Network::netns, config::Network::host}) {
     if (network == config::Network::host && !kernel::probe("tcx").ok) continue;
     Links rig(network, 7460);
@@ -415,7 +415,7 @@ when = [ { log = "^burst 2:", node = "n3" } ]
                   rig, 0, kTraffic,
                   {"send", rig.ip(to), std::to_string(rig.port(to)), std::to_string(to), "20", "100", "-"})) == kEcho);
     rig.wait_fired(1);
-    // At the end it is let go, ahead of its time.
+    // The end of the run releases the held packets ahead of their time.
     const auto outcomes = rig.finish();
     CHECK(outcomes.at(0).injected == 20);
     CHECK(outcomes.at(1).injected == 20);

@@ -19,14 +19,13 @@ struct Trio : ThreeNodes {
       is_ready_when("up");
     }
   }
-  // Ends the faults with this `until`. One that ended by the clock might do so before a busy machine has asked all that
-  // is to be asked.
+  // Ends the faults with this `until`. A fault with a duration might end before a busy machine has made all checks.
   static constexpr const char* kUntilHealed = "until = [ { log = \"heal now\", node = \"n3\" } ]\n";
   void heal() {
     touch("n3/heal");
     REQUIRE(eventually([&] { return injector->finished(); }));
   }
-  // An answer is waited for as long as a busy machine may take; that none comes shows after a moment.
+  // Answers may take long on a busy machine, so the limit is long where an answer is expected.
   Answer answer(int from, int to, const std::string& how = "tcp", int offset = 0,
                 const std::string& limit_ms = "60000") {
     return end_ping(
@@ -139,7 +138,7 @@ TEST_CASE("netns: no packet arrives through a partition from the moment on at wh
   for (int round = 0; round < 5; ++round) {
     Trio rig;
     rig.prepare("[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"n2\"]\n");
-    // What the node's kernel has taken in or sent, whatever its programs have read of it by now.
+    // Counters of the node's network stack, independent of what its programs have read so far.
     const auto packets = [&](std::size_t node, std::size_t field) {
       const auto pid = rig.deployment->main_pid(node);
       const auto text = read_file(fmt::format("/proc/{}/net/snmp", pid)).value_or("");
@@ -514,7 +513,8 @@ TEST_CASE("nodes that rose did not start are cut and rejected as others are") {
     CHECK(end_ping(start(1, "30000")) == kEcho);
     rig.begin();
     REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).fired; }));
-    // From this moment on, either way, and many at once: a busy machine lets them come at all times.
+    // From this moment on, no request may be answered, in either direction. Many at once: a busy machine runs them at
+    // very different times.
     std::vector<pid_t> asking;
     for (std::size_t i = 0; i < 30; ++i) asking.push_back(start(i % 2, "500"));
     for (const pid_t one : asking) CHECK(end_ping(one) == (action == "drop" ? kSilence : kRefused));

@@ -244,7 +244,7 @@ TEST_CASE("an outcome is not read before the crash that it is about has been cou
     rig.start(
         "[[fault]]\nid = \"die\"\nkind = \"crash\"\nnode = \"n1\"\nbefore = { syscall = \"openat\", path = \"*/log\" "
         "}\n");
-    // Who kills the node gets no more of the processor as soon as this thread, which sees its end, wants it.
+    // The thread that kills the node yields the processor as soon as this thread, which sees the node end, wants it.
     const sched_param idle{.sched_priority = 0};
     for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
       const pid_t tid = std::stoi(task.path().filename());
@@ -307,7 +307,7 @@ kind = "crash"
 node = "n2"
 when = [ { elapsed = "1h" } ]
 )");
-  // The one that lasts: the other may be over before a busy machine has looked twice.
+  // Check the long pause: the short one may be over before a busy machine has looked twice.
   REQUIRE(eventually([&] { return rig.injector->outcomes().at(1).fired; }));
   const int before = rig.lines("tick", 1);
   ::usleep(100'000);
@@ -344,7 +344,7 @@ before = { syscall = "openat", path = "*/n1/c" }
   const std::int64_t zero = monotonic_ns();
   rig.begin();
   REQUIRE(eventually([&] { return rig.exists("n1/a"); }));
-  // A busy machine may look only after the pause: then it was not too short.
+  // On a busy machine this may run only after the pause; then the pause was long enough.
   const auto stands = [&](std::size_t fault, const std::function<bool()>& unchanged) {
     ::usleep(100'000);
     if (unchanged()) return true;
