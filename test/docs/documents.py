@@ -411,6 +411,22 @@ def check_errors():
             fail(f"configs/troubleshooting.md has an entry for the message '{message}', which is not in the source")
 
 
+def check_paths():
+    """Files and folders of the project that a document names are there."""
+    count = 0
+    for file in documents():
+        if file.name == "CHANGELOG.md":
+            continue
+        text = re.sub(r"^```.*?^```\s*$", "", file.read_text(), flags=re.M | re.S)
+        for path in re.findall(r"`((?:src|bpf|cmake|configs|examples|test)/[\w./*-]+)`", text):
+            count += 1
+            if any(list(at.glob(path.rstrip("/"))) for at in (root, file.parent)):
+                continue
+            fail(f"{file.relative_to(root)} names `{path}`: there is no such file")
+    if count < 50:
+        fail(f"only {count} paths were found: are they looked for in the right way?")
+
+
 def check_results():
     """The keys of --json that the documents promise are written by the source."""
     page = (root / "configs/formats.md").read_text()
@@ -447,6 +463,7 @@ def check_glossary():
 check_links()
 check_tables()
 check_errors()
+check_paths()
 check_results()
 check_capabilities()
 check_glossary()

@@ -164,8 +164,9 @@ def wrap(text):
         words = " ".join([first[len(indent):], *(line.strip() for line in block[1:])])
         filler = textwrap.TextWrapper(width=WIDTH, initial_indent=indent, subsequent_indent=hanging,
                                       break_long_words=False, break_on_hyphens=False)
-        # Links and code are not divided.
-        kept = re.sub(r"`[^`]+`|!?\[[^]]*\]\([^)]*\)", lambda m: m[0].replace(" ", "\0"), words)
+        # Links, code, and numbers with their units are not divided.
+        whole = r"`[^`]+`|!?\[[^]]*\]\([^)]*\)|\d (?:%|s|ms|µs|ns|[KMG]iB)(?!\w)"
+        kept = re.sub(whole, lambda m: m[0].replace(" ", "\0"), words)
         out.extend(line.replace("\0", " ") for line in filler.wrap(kept))
         block.clear()
 
