@@ -140,7 +140,7 @@ void ConfigReader::read_services(toml::Table& table) {
     std::error_code unreadable;
     if (std::filesystem::exists(files.back(), unreadable) || unreadable) continue;
     table.wrong("compose", fmt::format("{} does not exist", files.back().string()),
-                "relative paths start at the folder of the configuration file");
+                "relative paths are relative to the configuration file's folder");
     return;
   }
   const std::filesystem::path file = files.front();

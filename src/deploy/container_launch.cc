@@ -79,7 +79,7 @@ void EngineChild::kill() {
 
 Result<void> place_entry(const std::filesystem::path& folder) {
   if (::mkdir(folder.c_str(), 0755) != 0 || ::chmod(folder.c_str(), 0755) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folder.string()), errno);
+    return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", folder.string()), errno);
   return write_file(folder / ROSE_ENTER_PROGRAM, enter_program(), 0755);
 }
 
@@ -125,7 +125,7 @@ Result<void> ContainerLaunch::meet(const ContainerStart& start, const Fd& socket
     const int status = engine_.reap();
     if (start.makes && status == kEngineRefused)
       return fail(ErrorKind::environment,
-                  fmt::format("{}: cannot make its container: {}", what_, tail(start.engine_log, 1)));
+                  fmt::format("{}: cannot create its container: {}", what_, tail(start.engine_log, 1)));
     if (status >= 0)
       return fail(ErrorKind::inconclusive,
                   fmt::format("{}: its container does not start: the engine exited with status {}", what_, status),
@@ -140,23 +140,24 @@ Result<void> ContainerLaunch::meet(const ContainerStart& start, const Fd& socket
   ucred peer{};
   socklen_t size = sizeof peer;
   if (::getsockopt(visitor_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.pid <= 0)
-    return fail(ErrorKind::inconclusive, fmt::format("{}: who runs in its container cannot be told", what_));
+    return fail(ErrorKind::inconclusive, fmt::format("{}: cannot determine the container's processes", what_));
   pid_ = peer.pid;
   uid_ = peer.uid;
   gid_ = peer.gid;
   pidfd_ = kernel::open_pidfd(pid_);
-  if (!pidfd_) return fail(ErrorKind::inconclusive, fmt::format("{}: its container ended as it started", what_));
+  if (!pidfd_) return fail(ErrorKind::inconclusive, fmt::format("{}: its container ended immediately", what_));
   ROSE_CHECK(come_here(start.cgroup));
   for (const std::filesystem::path& folder : start.folders)
     if (::chown(folder.c_str(), uid_, gid_) != 0)
-      return fail_errno(ErrorKind::environment, fmt::format("{}: cannot give {} to its user", what_, folder.string()),
-                        errno);
+      return fail_errno(ErrorKind::environment,
+                        fmt::format("{}: cannot change the owner of {} to its user", what_, folder.string()), errno);
   // Files that the node opens by name (/dev/stdout) must belong to its user.
   ROSE_TRY(const Fd out, open_log(start.stdout_log, nullptr));
   ROSE_TRY(const Fd err, open_log(start.stderr_log, nullptr));
   for (const Fd* fd : {&out, &err})
     if (::fchown(fd->get(), uid_, gid_) != 0)
-      return fail_errno(ErrorKind::environment, fmt::format("{}: cannot give its log to its user", what_), errno);
+      return fail_errno(ErrorKind::environment,
+                        fmt::format("{}: cannot change the owner of its log to its user", what_), errno);
   return hand_over(start, out, err);
 }
 
@@ -209,7 +210,7 @@ Result<void> ContainerLaunch::hand_over(const ContainerStart& start, const Fd& o
 
   const Fd memory(::memfd_create("rose-enter", MFD_CLOEXEC));
   if (!memory || ::ftruncate(memory.get(), static_cast<off_t>(block.size())) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("{}: cannot make shared memory", what_), errno);
+    return fail_errno(ErrorKind::environment, fmt::format("{}: cannot create shared memory", what_), errno);
   void* mapped = ::mmap(nullptr, block.size(), PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
   if (mapped == MAP_FAILED)
     return fail_errno(ErrorKind::environment, fmt::format("{}: cannot map memory", what_), errno);
@@ -219,7 +220,7 @@ Result<void> ContainerLaunch::hand_over(const ContainerStart& start, const Fd& o
   // Sends a message with the size of the page.
   const int descriptors[ROSE_ENTER_DESCRIPTORS] = {memory.get(), out.get(), err.get()};
   if (!send_descriptors(visitor_.get(), descriptors, static_cast<std::uint32_t>(block.size())))
-    return fail_errno(ErrorKind::inconclusive, fmt::format("{}: its container ended as it started", what_), errno);
+    return fail_errno(ErrorKind::inconclusive, fmt::format("{}: its container ended immediately", what_), errno);
 
   // If the process is frozen, waits until it is thawed or killed.
   while (load(page_->state) == ROSE_ENTER_PREPARING && load(page_->error) == 0 && !over(pidfd_.get())) {
@@ -243,16 +244,15 @@ Result<void> ContainerLaunch::failure() const {
     case ROSE_ENTER_FIND:
       return fail(ErrorKind::input,
                   fmt::format("{}: the image has no command '{}': {}", what_, program_, std::strerror(err)),
-                  program_.find('/') == std::string::npos ? "without a slash it is looked for in the container's PATH"
-                                                          : "the path is one in the container");
+                  program_.find('/') == std::string::npos ? "without a slash it is searched in the container's PATH"
+                                                          : "the path is inside the container");
     case ROSE_ENTER_FILTER:
       return fail_errno(ErrorKind::environment,
                         fmt::format("{}: cannot install a seccomp filter in its container", what_), err);
     case ROSE_ENTER_EXEC:
-      return fail(
-          ErrorKind::input,
-          fmt::format("{}: cannot execute {} in its container: {}", what_, program_, std::strerror(err)),
-          err == ENOENT ? "the interpreter that its first line names, or its dynamic loader, is not in the image" : "");
+      return fail(ErrorKind::input,
+                  fmt::format("{}: cannot execute {} in its container: {}", what_, program_, std::strerror(err)),
+                  err == ENOENT ? "the interpreter in its first line, or its dynamic loader, is not in the image" : "");
     default: return fail_errno(ErrorKind::environment, fmt::format("{}: cannot prepare its container", what_), err);
   }
 }

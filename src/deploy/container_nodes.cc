@@ -68,7 +68,7 @@ Result<void> Cluster::make_containers() {
   ROSE_CHECK(cgroup::make(cgroup_ / kEngineCgroup));
   const std::filesystem::path folders = run_dir_ / kEnterFolders;
   if (::mkdir(folders.c_str(), 0700) != 0 && errno != EEXIST)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folders.string()), errno);
+    return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", folders.string()), errno);
   std::vector<std::size_t> later;
   for (const NodeInfo& info : infos_) {
     ROSE_CHECK(cancel::check());
@@ -92,7 +92,7 @@ Result<void> Cluster::make_containers() {
       ContainerState& container = *states_[later[i]]->container;
       container.made = true;
       makers.emplace_back(
-          [&, i] { made[i - first] = ask_engine(container.making, "make its container", kMakeTimeout); });
+          [&, i] { made[i - first] = ask_engine(container.making, "create its container", kMakeTimeout); });
     }
     for (std::thread& maker : makers) maker.join();
     for (std::size_t i = first; i < end; ++i)
@@ -150,7 +150,7 @@ Result<void> Cluster::make_holders(std::vector<Network::Member>& members) {
   if (engine_->podman) return {};
   const std::filesystem::path folders = run_dir_ / kEnterFolders;
   if (::mkdir(folders.c_str(), 0700) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folders.string()), errno);
+    return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", folders.string()), errno);
   // An empty tar file.
   const std::filesystem::path archive = folders / "empty.tar";
   ROSE_CHECK(write_file(archive, std::string(1024, '\0'), 0600));
@@ -158,7 +158,7 @@ Result<void> Cluster::make_holders(std::vector<Network::Member>& members) {
   ROSE_CHECK(identity_.note("engine", undo_line(remove_image_words(*engine_, image))));
   holder_image_ = image;
   ROSE_TRY([[maybe_unused]] const std::string imported,
-           ask_engine(holder_image_words(*engine_, archive.string(), image), "make an empty image", kMakeTimeout));
+           ask_engine(holder_image_words(*engine_, archive.string(), image), "create an empty image", kMakeTimeout));
   std::vector<std::size_t> which;
   for (const NodeInfo& info : infos_) {
     if (!config_.nodes[info.index].container) continue;
@@ -169,7 +169,7 @@ Result<void> Cluster::make_holders(std::vector<Network::Member>& members) {
     holders_.push_back(spec.holder);
     which.push_back(info.index);
     ROSE_TRY([[maybe_unused]] const std::string made,
-             ask_engine(holder_words(*engine_, spec, image), fmt::format("make the network of node {}", info.name),
+             ask_engine(holder_words(*engine_, spec, image), fmt::format("create the network of node {}", info.name),
                         kMakeTimeout));
   }
   ROSE_TRY(const std::vector<pid_t> pids, start_holders(*engine_, holders_));
@@ -195,7 +195,7 @@ Result<void> Cluster::plan_container(std::size_t node) {
   container.argv.insert(container.argv.end(), further.begin(), further.end());
   if (container.argv.empty())
     return fail(ErrorKind::input, fmt::format("image '{}' names no command", config.container->image),
-                "say what it runs: command = [...]");
+                "set its command: command = [...]");
 
   container.spec = named_spec(node);
   ContainerSpec& spec = container.spec;
@@ -253,18 +253,18 @@ Result<void> Cluster::place_folders(std::size_t node) {
         if (part == ".") continue;
         folder /= part;
         if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
-          return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folder.string()), errno);
+          return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", folder.string()), errno);
         container.folders.push_back(folder);
       }
     } else if (std::error_code error; config.container->service && !std::filesystem::exists(source, error)) {
       // Compose would create the folder, and all runs would share it.
       const std::string own = own_volume(fmt::format("folder-{:016x}", std::hash<std::string>()(source.string())));
-      log::info("node {}: {} does not exist: the run has an empty volume in its place", info.name, source.string());
+      log::info("node {}: {} does not exist: the run uses an empty volume instead", info.name, source.string());
       ROSE_CHECK(note_volume(own));
       volume = own + volume.substr(parts.front().size());
     } else if (!std::filesystem::exists(source, error)) {
       return fail(ErrorKind::input, fmt::format("its volume {} does not exist", source.string()),
-                  "relative paths start at the folder of the configuration file");
+                  "relative paths are relative to the configuration file's folder");
     }
   }
   ROSE_CHECK(write_handed(node, volumes));
@@ -282,7 +282,7 @@ Result<std::filesystem::path> Cluster::memory_volume(const std::string& name, co
   if (std::find(volumes_.begin(), volumes_.end(), folder) != volumes_.end()) return folder;
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) return fail(ErrorKind::environment, fmt::format("cannot make {}: {}", folder.string(), error.message()));
+  if (error) return fail(ErrorKind::environment, fmt::format("cannot create {}: {}", folder.string(), error.message()));
   ROSE_CHECK(identity_.note("volume", folder.string()));
   volumes_.push_back(folder);
   ROSE_CHECK(volume::make(folder, identity_.id(), options.empty() ? "mode=1777" : "mode=1777," + options));
@@ -295,7 +295,7 @@ Result<void> Cluster::write_handed(std::size_t node, std::vector<std::string>& v
   if (files.empty()) return {};
   const std::filesystem::path folder = run_dir_ / kEnterFolders / (infos_[node].name + ".files");
   if (::mkdir(folder.c_str(), 0755) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folder.string()), errno);
+    return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", folder.string()), errno);
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::filesystem::path file = folder / std::to_string(i);
     ROSE_CHECK(write_file(file, files[i].content, static_cast<mode_t>(files[i].mode)));
@@ -407,7 +407,7 @@ Result<void> Cluster::await_completed(std::size_t node) {
   std::unique_lock lock(mutex_);
   const std::string note = state.end_note;
   lock.unlock();
-  return Unexpected(not_ready(node, note + ", and others wait for it to complete"));
+  return Unexpected(not_ready(node, note + ", and others wait for its completion"));
 }
 
 // In file order, but each after those that it depends on.

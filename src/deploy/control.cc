@@ -95,7 +95,7 @@ Result<std::unique_ptr<ControlServer>> ControlServer::create(const std::filesyst
   ::fchmod(server->listener_.get(), 0600);
   if (::bind(server->listener_.get(), address.get(), address.size()) != 0 ||
       ::chmod((run_dir / kControlSocket).c_str(), 0600) != 0 || ::listen(server->listener_.get(), 16) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", (run_dir / kControlSocket).string()),
+    return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", (run_dir / kControlSocket).string()),
                       errno);
   ROSE_TRY(server->thread_, start_thread([raw = server.get()] { raw->accept_all(); }));
   return server;
@@ -169,7 +169,7 @@ Result<std::string> node_request(const std::filesystem::path& run_dir, std::stri
       "'rose node' and 'rose step' work inside a workload, incident, oracle or ready command of a run, where "
       "ROSE_RUN_DIR is set";
   if (action.size() + node.size() + 2 > kMostRequestBytes || node.find('\n') != std::string_view::npos)
-    return fail(ErrorKind::usage, "the name is too long or has a line break in it");
+    return fail(ErrorKind::usage, "the name is too long or contains a line break");
   Result<UnixAddress> address = unix_address(run_dir / kControlSocket);
   if (!address) return fail(ErrorKind::usage, address.error().message, kHint);
   const Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -177,14 +177,14 @@ Result<std::string> node_request(const std::filesystem::path& run_dir, std::stri
   if (::connect(socket.get(), address->get(), address->size()) != 0) {
     const int err = errno;
     if (err == EACCES || err == EPERM) return fail_errno(ErrorKind::environment, "cannot reach the deployment", err);
-    return fail(ErrorKind::usage, fmt::format("no deployment runs in '{}' ({})", run_dir.string(), std::strerror(err)),
-                kHint);
+    return fail(ErrorKind::usage,
+                fmt::format("no deployment is running in '{}' ({})", run_dir.string(), std::strerror(err)), kHint);
   }
   send_all(socket.get(), fmt::format("{} {}\n", action, node));
   std::string line;
   if (!read_line(socket.get(), line, kMostAnswerBytes, kAnswerTimeout, cancel::fd())) {
     ROSE_CHECK(cancel::check());
-    return fail(ErrorKind::inconclusive, "the deployment ended before it answered");
+    return fail(ErrorKind::inconclusive, "the deployment ended before it responded");
   }
   const std::vector<std::string> fields = split(line, '\t');
   if (fields.size() == 2 && fields[0] == "ok") return unfield(fields[1]);
@@ -193,7 +193,7 @@ Result<std::string> node_request(const std::filesystem::path& run_dir, std::stri
       std::from_chars(fields[1].data(), fields[1].data() + fields[1].size(), kind).ec == std::errc() && kind >= 0 &&
       kind <= static_cast<int>(ErrorKind::bug))
     return fail(static_cast<ErrorKind>(kind), unfield(fields[2]), unfield(fields[3]));
-  return fail(ErrorKind::inconclusive, fmt::format("the deployment gave an answer of an unknown form: '{}'", line));
+  return fail(ErrorKind::inconclusive, fmt::format("the deployment sent an invalid response: '{}'", line));
 }
 
 }  // namespace rose::deploy

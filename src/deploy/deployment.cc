@@ -127,11 +127,11 @@ Result<void> Cluster::make_folders() {
       state->user = std::move(*user);
     }
     if (::mkdir(info.dir.c_str(), 0755) != 0)
-      return fail_errno(ErrorKind::input, fmt::format("cannot make {}", info.dir.string()), errno);
+      return fail_errno(ErrorKind::input, fmt::format("cannot create {}", info.dir.string()), errno);
     if (state->user) {
       if (::chown(info.dir.c_str(), state->user->uid, state->user->gid) != 0)
-        return fail_errno(ErrorKind::environment, fmt::format("cannot give {} to {}", info.dir.string(), node.user),
-                          errno);
+        return fail_errno(ErrorKind::environment,
+                          fmt::format("cannot change the owner of {} to {}", info.dir.string(), node.user), errno);
       // A folder that the user cannot reach is useless.
       struct stat above{};
       if (::stat(run_dir_.c_str(), &above) == 0 && !may_search(above, *state->user))
@@ -140,8 +140,8 @@ Result<void> Cluster::make_folders() {
            folder = folder.parent_path())
         if (::stat(folder.c_str(), &above) == 0 && !may_search(above, *state->user))
           log::warning(
-              "node {}: user {} cannot reach its folder {} by path, {} is closed to it: open that one (chmod o+x), or "
-              "have runs elsewhere (--report, or TMPDIR without it)",
+              "node {}: user {} cannot reach its folder {} by path, because {} does not let it pass: allow it (chmod "
+              "o+x), or place runs elsewhere (--report, or TMPDIR without it)",
               node.name, node.user, info.dir.string(), folder.string());
     }
     info.logs = {info.dir / "stdout.log", info.dir / "stderr.log"};
@@ -215,9 +215,10 @@ Result<std::filesystem::path> Cluster::volume_folder(std::size_t node, const std
   for (const auto& part : inside) {
     folder /= part;
     if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
-      return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folder.string()), errno);
+      return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", folder.string()), errno);
     if (user && ::chown(folder.c_str(), user->uid, user->gid) != 0)
-      return fail_errno(ErrorKind::environment, fmt::format("cannot give {} to its user", folder.string()), errno);
+      return fail_errno(ErrorKind::environment,
+                        fmt::format("cannot change the owner of {} to its user", folder.string()), errno);
   }
   return folder;
 }
@@ -366,7 +367,8 @@ Result<std::unique_ptr<Probe>> Cluster::make_probe(std::size_t node) {
       return std::move(error).in(fmt::format("node {}: ready.log", info.name));
     });
   }
-  if (!ready.command) return fail(ErrorKind::input, fmt::format("node {}: ready names no way to tell", info.name));
+  if (!ready.command)
+    return fail(ErrorKind::input, fmt::format("node {}: ready needs one of tcp, log, command", info.name));
   return command_probe(*ready.command, [this, &info, &ready] {
     return spawn_as(*ready.command, "ready-" + info.name, {.timeout_ns = ready.timeout_ns}, &info);
   });
@@ -435,7 +437,7 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which) {
           if (state.unattached) return Unexpected(*state.unattached);
           // The timeout belongs to the node: a busy machine that has not searched for it yet must not use it up.
           if (monotonic_ns() >= it->until_ns + kAttachTimeout)
-            return Unexpected(not_ready(node, "was not looked for in time"));
+            return Unexpected(not_ready(node, "was not searched for in time"));
           ++it;
           continue;
         }
@@ -548,7 +550,7 @@ void Cluster::stop() {
   if (undone_) {
     identity_.release();
   } else {
-    log::warning("what could not be undone is noted: 'rose heal' tries it again");
+    log::warning("what could not be undone is recorded: 'rose heal' tries again");
     identity_.leave();
   }
 }

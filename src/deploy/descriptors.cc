@@ -34,7 +34,7 @@ Result<DescriptorLimits::Change> DescriptorLimits::change(pid_t pid, std::option
   if (!stat || stat->state == 'Z') return Change::none;
   if (::prlimit(pid, RLIMIT_NOFILE, nullptr, &now) != 0) {
     if (errno == ESRCH) return Change::none;  // it has ended
-    return fail_errno(ErrorKind::environment, fmt::format("cannot see how many descriptors process {} may have", pid),
+    return fail_errno(ErrorKind::environment, fmt::format("cannot read the descriptor limit of process {}", pid),
                       errno);  // it belongs to another user
   }
   const bool soft_only = may_be_raised();
@@ -72,12 +72,12 @@ Result<DescriptorLimits::Change> DescriptorLimits::change(pid_t pid, std::option
   rlimit after{};
   if (::prlimit(pid, RLIMIT_NOFILE, &wanted, nullptr) != 0 || ::prlimit(pid, RLIMIT_NOFILE, nullptr, &after) != 0) {
     if (errno == ESRCH) return Change::none;
-    return fail_errno(ErrorKind::environment,
-                      fmt::format("cannot change how many descriptors process {} may have", pid), errno);
+    return fail_errno(ErrorKind::environment, fmt::format("cannot change the descriptor limit of process {}", pid),
+                      errno);
   }
   if (!same(after, wanted))
-    return fail(ErrorKind::environment,
-                fmt::format("process {} may have {} descriptors instead of {}", pid, after.rlim_cur, wanted.rlim_cur));
+    return fail(ErrorKind::environment, fmt::format("process {} has a limit of {} descriptors instead of {}", pid,
+                                                    after.rlim_cur, wanted.rlim_cur));
   one.set = wanted;
   return made;
 }

@@ -120,8 +120,8 @@ bool tear(const fs::path& whole, const fs::path& on_disk, const Torn& torn) {
 
 Result<void> Disk::check() {
   const std::string hint =
-      "power is lost on an ext4 file system on a loop device: the kernel's modules loop and ext4, and mke2fs (package "
-      "e2fsprogs), are needed";
+      "power loss is simulated with an ext4 file system on a loop device: the kernel modules loop and ext4, and mke2fs "
+      "(package e2fsprogs), are needed";
   if (::access("/dev/loop-control", R_OK | W_OK) != 0)
     return fail(ErrorKind::environment,
                 fmt::format("there are no loop devices: /dev/loop-control: {}", std::strerror(errno)), hint);
@@ -138,13 +138,13 @@ Result<Disk> Disk::make(const fs::path& folder, const std::string& id, const std
   disk.id_ = id;
   struct stat was{};
   if (::stat(folder.c_str(), &was) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot look at {}", folder.string()), errno);
+    return fail_errno(ErrorKind::environment, fmt::format("cannot read {}", folder.string()), errno);
   const fs::path file = folder.parent_path() / fmt::format(".{}.{}.disk", id, made++);
   disk.image_ = Fd(::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!disk.image_) return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", file.string()), errno);
+  if (!disk.image_) return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", file.string()), errno);
   Result<void> formatted;
   if (::ftruncate(disk.image_.get(), kImageBytes) != 0) {
-    formatted = fail_errno(ErrorKind::environment, fmt::format("cannot give {} its size", file.string()), errno);
+    formatted = fail_errno(ErrorKind::environment, fmt::format("cannot set the size of {}", file.string()), errno);
   } else {
     const auto output = run_command(
         {mke2fs(), "-q", "-F", "-t", "ext4", "-m", "0", "-J", "size=16", "-E",
@@ -153,7 +153,7 @@ Result<Disk> Disk::make(const fs::path& folder, const std::string& id, const std
         {}, kFormatTimeout);
     if (!output) formatted = Unexpected(output.error());
     else if (output->exit_code != 0)
-      formatted = fail(ErrorKind::environment, fmt::format("mke2fs cannot make a file system: {}",
+      formatted = fail(ErrorKind::environment, fmt::format("mke2fs cannot create a file system: {}",
                                                            output->err.substr(0, output->err.find('\n'))));
   }
   if (::unlink(file.c_str()) != 0 && formatted)
@@ -165,7 +165,7 @@ Result<Disk> Disk::make(const fs::path& folder, const std::string& id, const std
   for (const std::string& name : outside) {
     Fd fd(::open((folder / name).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
     if (!fd || ::fchown(fd.get(), was.st_uid, was.st_gid) != 0)
-      return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", (folder / name).string()), errno);
+      return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", (folder / name).string()), errno);
     disk.outside_.push_back({name, std::move(fd)});
   }
   ROSE_CHECK(disk.mount());
@@ -189,14 +189,14 @@ Result<void> Disk::mount() const {
     const Fd made(::open(at.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
     if (!made ||
         ::mount(fmt::format("/proc/self/fd/{}", one.fd.get()).c_str(), at.c_str(), nullptr, MS_BIND, nullptr) != 0)
-      return fail_errno(ErrorKind::environment, fmt::format("cannot keep {} as it is", at.string()), errno);
+      return fail_errno(ErrorKind::environment, fmt::format("cannot keep the content of {}", at.string()), errno);
   }
   return {};
 }
 
 Result<PowerLoss> Disk::lose(const Torn& torn) const {
   const Fd top(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!top) return fail_errno(ErrorKind::environment, fmt::format("cannot look at {}", folder_.string()), errno);
+  if (!top) return fail_errno(ErrorKind::environment, fmt::format("cannot read {}", folder_.string()), errno);
   auto before = files_of(folder_);
   for (const Outside& one : outside_) before.erase(one.name);
   const fs::path whole = folder_.parent_path() / fmt::format(".{}.whole", id_);

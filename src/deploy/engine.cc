@@ -51,14 +51,14 @@ Result<Engine> try_engine(const config::Command& words) {
   engine.command = words;
   ROSE_TRY(engine.command.front(), find_program(words.front(), "/", inherited(), "engine"));
   ROSE_TRY(const std::string answer,
-           ask_engine(joined(engine.command, {"--version"}), "ask it for its version", kEngineAnswer));
+           ask_engine(joined(engine.command, {"--version"}), "query its version", kEngineAnswer));
   engine.version = answer.substr(0, answer.find('\n'));
   std::string lower = engine.version;
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   engine.podman = lower.find("podman") != std::string::npos;
   if (!engine.podman && lower.find("docker") == std::string::npos)
-    return fail(ErrorKind::input, fmt::format("{} is neither podman nor docker: it says '{}'", words.front(),
+    return fail(ErrorKind::input, fmt::format("{} is neither podman nor docker: it reports '{}'", words.front(),
                                               printable(engine.version.substr(0, 80))));
   // The client alone is not sufficient; the daemon must answer too.
   if (!engine.podman) {
@@ -130,7 +130,7 @@ Result<Image> parse_image(const std::string& text) {
   const Json json = parse_json(text);
   const Json* image = json.is_array() && !json.empty() ? &json.front() : nullptr;
   if (image == nullptr || !image->is_object() || !image->contains("Config") || !(*image)["Config"].is_object())
-    return fail(ErrorKind::inconclusive, "what the engine says of the image is of a form that rose does not know");
+    return fail(ErrorKind::inconclusive, "the engine describes the image in an unknown form");
   const Json& config = (*image)["Config"];
   Image found;
   if (config.contains("Entrypoint")) found.entrypoint = strings_of(config["Entrypoint"]);
@@ -152,19 +152,19 @@ Result<Image> look_at_image(const Engine& engine, const std::string& image, cons
     if (auto pulled =
             ask_engine(joined(engine.command, {"pull", "--quiet", image}), fmt::format("get image '{}'", image), kPull);
         !pulled)
-      return fail(ErrorKind::input, pulled.error().message, "the Compose file says 'pull_policy: always'");
-  auto known = ask_engine(look, fmt::format("look at image '{}'", image), kEngineAnswer);
+      return fail(ErrorKind::input, pulled.error().message, "the Compose file has 'pull_policy: always'");
+  auto known = ask_engine(look, fmt::format("inspect image '{}'", image), kEngineAnswer);
   if (!known && policy == "never")
     return fail(ErrorKind::input,
-                fmt::format("image '{}' is not here, and the Compose file says 'pull_policy: never'", image));
+                fmt::format("image '{}' is not on this machine, and the Compose file has 'pull_policy: never'", image));
   if (!known) {
-    log::info("image '{}' is not here: it is pulled", image);
+    log::info("image '{}' is not on this machine and is pulled", image);
     auto pulled =
         ask_engine(joined(engine.command, {"pull", "--quiet", image}), fmt::format("get image '{}'", image), kPull);
     if (!pulled)
       return fail(ErrorKind::input, pulled.error().message,
-                  fmt::format("'{} images' names those that are here", engine.command.front()));
-    ROSE_TRY(known, ask_engine(look, fmt::format("look at image '{}'", image), kEngineAnswer));
+                  fmt::format("'{} images' lists the images on this machine", engine.command.front()));
+    ROSE_TRY(known, ask_engine(look, fmt::format("inspect image '{}'", image), kEngineAnswer));
   }
   return parse_image(*known);
 }
@@ -175,7 +175,7 @@ Result<Image> have_image(const Engine& engine, const config::Container& containe
   static std::map<std::pair<std::vector<std::string>, std::string>, Image> known;
   const std::lock_guard lock(mutex);
   if (!container.build.empty() && !built.contains(container.image)) {
-    log::info("image '{}' is built", container.image);
+    log::info("building image '{}'", container.image);
     std::vector<std::string> words = joined(engine.command, {"build", "--tag", container.image});
     words.insert(words.end(), container.build.begin(), container.build.end());
     auto made = ask_engine(words, fmt::format("build image '{}'", container.image), kPull);
@@ -221,7 +221,7 @@ Result<std::vector<pid_t>> start_holders(const Engine& engine, const std::vector
   words = joined(engine.command, {"inspect", "--format", "{{.State.Pid}}"});
   words.insert(words.end(), names.begin(), names.end());
   ROSE_TRY(const std::string told,
-           ask_engine(words, "ask for the containers that hold the nodes' networks", kEngineAnswer));
+           ask_engine(words, "inspect the containers that hold the nodes' networks", kEngineAnswer));
   std::vector<pid_t> pids;
   for (const std::string& line : split(told, '\n'))
     if (const long pid = std::strtol(line.c_str(), nullptr, 10); pid > 0) pids.push_back(static_cast<pid_t>(pid));
@@ -229,7 +229,7 @@ Result<std::vector<pid_t>> start_holders(const Engine& engine, const std::vector
     return fail(ErrorKind::environment,
                 fmt::format("of {} containers that hold the nodes' networks, {} run on this machine", names.size(),
                             pids.size()),
-                "the engine's daemon has to run on this machine");
+                "the engine's daemon must run on this machine");
   return pids;
 }
 
@@ -242,7 +242,7 @@ Result<std::vector<std::string>> making_words(const Engine& engine, const Contai
     add({"--network", "container:" + spec.holder});
   } else {
     if (!spec.netns.empty() && !engine.podman)
-      return fail(ErrorKind::input, "docker enters no network namespace but a container's");
+      return fail(ErrorKind::input, "docker can only join the network namespace of a container");
     if (!spec.netns.empty()) add({"--network", "ns:" + spec.netns});
     else add({"--network", "host"});
     add_names(spec, words);

@@ -132,7 +132,7 @@ Result<std::string> find_program(const std::string& name, const std::filesystem:
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0)
     return fail(ErrorKind::input, fmt::format("{}: command {} cannot be found: {}", what, path, std::strerror(errno)),
-                name.front() == '/' ? "" : "relative paths start at the folder of the configuration file");
+                name.front() == '/' ? "" : "relative paths are relative to the configuration file's folder");
   return fail(
       ErrorKind::input,
       fmt::format("{}: command {} is {}", what, path, S_ISREG(info.st_mode) ? "not executable" : "not a regular file"),
@@ -151,8 +151,8 @@ std::string misplaced_word(const config::Command& command, const std::filesystem
         std::filesystem::exists(ran_in / word, unreadable))
       continue;
     return fmt::format(
-        "'{0}' names no file in {1}, where the command ran, but one beside the configuration: for that write "
-        "'${{config_dir}}/{0}'",
+        "'{0}' names no file in {1}, where the command ran, but one beside the configuration: write "
+        "'${{config_dir}}/{0}' for that",
         word, ran_in.string());
   }
   return {};

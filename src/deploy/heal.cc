@@ -106,8 +106,7 @@ class Healer {
     });
     for (const std::string& line : lines) engine(undo_words(line, dead.id), dead.id);
     if (const std::size_t count = restore_descriptors(dead.all("descriptors")); count > 0)
-      healed.undone.push_back(
-          fmt::format("{} process{}: may have as many descriptors as before again", count, count == 1 ? "" : "es"));
+      healed.undone.push_back(fmt::format("{} process{}: descriptor limits restored", count, count == 1 ? "" : "es"));
     for (const std::string& folder : dead.all("controller")) {
       if (std::filesystem::path(folder).filename().native().starts_with(dead.id)) controller_folder(folder);
     }
@@ -145,7 +144,7 @@ class Healer {
     }
     std::string line = fmt::format("network namespace {}: {}removed", name, ended_text(count));
     for (std::size_t i = 0; !all && i < std::min(inside.size(), kMostStrangers); ++i)
-      line += fmt::format("; process {}, which is not rose's, is still in it", described(inside[i].first));
+      line += fmt::format("; process {}, which does not belong to rose, is still in it", described(inside[i].first));
     if (!all && inside.size() > kMostStrangers) line += fmt::format(", and {} more", inside.size() - kMostStrangers);
     healed.undone.push_back(std::move(line));
   }
@@ -154,7 +153,7 @@ class Healer {
     if (!std::filesystem::is_directory(folder)) return;
     const std::string label = fmt::format("cgroup {}", folder.filename().string());
     if (is_within(kernel::cgroup_folder_of(::getpid()), folder)) {
-      healed.failed.push_back(fmt::format("{}: this command runs in it itself", label));
+      healed.failed.push_back(fmt::format("{}: this command itself runs in it", label));
       return;
     }
     const std::size_t count = cgroup::processes(folder).size();
@@ -200,7 +199,7 @@ class Healer {
   void volume(const std::filesystem::path& folder, const std::string& id) {
     if (!volume::is_mounted(folder, id)) return;
     if (auto plain = volume::dissolve(folder, id); !plain) healed.failed.push_back(plain.error().message);
-    else healed.undone.push_back(fmt::format("file system at {}: unmounted, its files put back", folder.string()));
+    else healed.undone.push_back(fmt::format("file system at {}: unmounted, its files restored", folder.string()));
   }
 
   // Undoes changes to processes that rose did not start and which keep running.
@@ -265,8 +264,8 @@ bool undo_named(const std::string& name, const std::filesystem::path& base, Heal
 Result<Healed> heal(const std::vector<std::string>& names, bool forget) {
   for (const std::string& name : names)
     if (!name.starts_with("rose-") || name.find('/') != std::string::npos)
-      return fail(ErrorKind::usage, fmt::format("'{}' is not the name of something of rose's", name),
-                  "names begin with rose-, as 'rose heal' lists them");
+      return fail(ErrorKind::usage, fmt::format("'{}' is not a rose resource", name),
+                  "names begin with rose-; 'rose heal' lists them");
   if (::geteuid() != 0)
     return fail(ErrorKind::environment, "heal needs root: it removes namespaces and ends processes",
                 "run it with sudo");
@@ -299,7 +298,7 @@ Result<Healed> heal(const std::vector<std::string>& names, bool forget) {
     if (living.contains(id_of(name))) {
       if (!living.contains(name)) healer.healed.failed.push_back(fmt::format("{}: belongs to a running rose", name));
     } else if (!undo_named(name, base, healer) && !known.contains(name)) {
-      healer.healed.failed.push_back(fmt::format("there is no namespace, cgroup or lock of the name {}", name));
+      healer.healed.failed.push_back(fmt::format("there is no namespace, cgroup or lock with the name {}", name));
     }
   }
   if (!names.empty()) return std::move(healer.healed);

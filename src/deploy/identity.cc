@@ -52,10 +52,10 @@ std::string lock_path(std::string_view id) { return fmt::format("{}/{}{}", kLock
 
 Result<Identity> Identity::create() {
   if (::mkdir(kLockFolder, 0700) != 0 && errno != EEXIST)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", kLockFolder), errno);
+    return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", kLockFolder), errno);
   struct stat info{};
   if (::lstat(kLockFolder, &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != ::geteuid())
-    return fail(ErrorKind::environment, fmt::format("{} is not a folder of the user who runs rose", kLockFolder),
+    return fail(ErrorKind::environment, fmt::format("{} does not belong to the user who runs rose", kLockFolder),
                 "run as root");
   for (int attempt = 0; attempt < 100; ++attempt) {
     std::uint32_t random = 0;
@@ -67,7 +67,7 @@ Result<Identity> Identity::create() {
     std::string temporary = fmt::format("{}/{}XXXXXX", kLockFolder, kUnfinished);
     identity.fd_ = Fd(::mkostemp(temporary.data(), O_CLOEXEC | O_APPEND));
     if (!identity.fd_)
-      return fail_errno(ErrorKind::environment, fmt::format("cannot make a file in {}", kLockFolder), errno);
+      return fail_errno(ErrorKind::environment, fmt::format("cannot create a file in {}", kLockFolder), errno);
     const bool locked = ::flock(identity.fd_.get(), LOCK_EX | LOCK_NB) == 0;
     const bool named = locked && ::link(temporary.c_str(), lock_path(identity.id_).c_str()) == 0;
     ::unlink(temporary.c_str());
@@ -78,14 +78,14 @@ Result<Identity> Identity::create() {
     // The id is in use, or a heal took the file for a leftover: try another one.
     identity.fd_.reset();
   }
-  return fail(ErrorKind::environment, fmt::format("cannot make a lock file in {}", kLockFolder), "run 'rose heal'");
+  return fail(ErrorKind::environment, fmt::format("cannot create a lock file in {}", kLockFolder), "run 'rose heal'");
 }
 
 Identity::~Identity() { release(); }
 
 Result<void> Identity::note(std::string_view key, std::string_view value) {
   if (value.find('\n') != std::string_view::npos)
-    return fail(ErrorKind::input, fmt::format("a path with a line break cannot be used: '{}'", value));
+    return fail(ErrorKind::input, fmt::format("a path with a line break is not supported: '{}'", value));
   const std::string line = fmt::format("{}\t{}\n", key, value);
   if (::write(fd_.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()))
     return fail_errno(ErrorKind::environment, fmt::format("cannot write {}", lock_path(id_)), errno);

@@ -45,7 +45,7 @@ Result<std::unique_ptr<Taken>> make_folder() {
       std::filesystem::path(above != nullptr && *above == '/' ? above : "/tmp") / (identity.id() + "-images");
   ROSE_CHECK(identity.note("images", folder.string()));
   if (::mkdir(folder.c_str(), 0700) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folder.string()), errno);
+    return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", folder.string()), errno);
   return std::make_unique<Taken>(std::move(identity), folder);
 }
 
@@ -62,7 +62,7 @@ class Source {
     words.insert(words.end(), {"create", "--name", source->name_, "--label", "rose=" + identity.id(), "--network",
                                "none", "--entrypoint", "/rose", container.image});
     ROSE_TRY([[maybe_unused]] const std::string made,
-             ask_engine(words, fmt::format("look into image '{}'", container.image), kTakeOut));
+             ask_engine(words, fmt::format("inspect image '{}'", container.image), kTakeOut));
     return source;
   }
   Source(const Source&) = delete;
@@ -144,7 +144,7 @@ Result<std::unique_ptr<ImageFiles>> take_programs_out(config::Config& config) {
       if (fresh) {
         const std::filesystem::path folder = taken->folder() / std::to_string(known.size());
         if (::mkdir(folder.c_str(), 0755) != 0)
-          return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", folder.string()), errno);
+          return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", folder.string()), errno);
         const std::filesystem::path file = folder / std::filesystem::path(name).filename();
         for (const std::string& place : places(name, source->image())) {
           ROSE_TRY(const bool there, source->take(place, file));
@@ -156,7 +156,7 @@ Result<std::unique_ptr<ImageFiles>> take_programs_out(config::Config& config) {
       if (at->second.first.empty())
         return fail(
             ErrorKind::input,
-            fmt::format("node {}: image '{}' has no file '{}' to look for functions in", node.name, image, name),
+            fmt::format("node {}: image '{}' has no file '{}' in which to look up functions", node.name, image, name),
             "name the executables and shared libraries with `binary`, by their paths in the image");
       node.binaries.push_back(at->second.first);
       node.container->programs[at->second.second] = at->second.first;

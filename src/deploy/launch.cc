@@ -113,7 +113,7 @@ Fd raise(Fd fd) {
 }
 
 constexpr const char* kLogHint =
-    "the node's output goes there: a node that wants a file or pipe of its own gives it another name";
+    "the node's output is written there: if the node needs its own file or pipe, choose another name";
 
 void wake(std::uint32_t* state) { ::syscall(SYS_futex, state, FUTEX_WAKE, 1, nullptr, nullptr, 0); }
 
@@ -209,7 +209,7 @@ Result<Fd> open_log(const std::string& path, const Credentials* user) {
   Fd fd(::open(path.c_str(), kFlags | O_CREAT | O_EXCL, 0644));
   if (fd) {
     if (user != nullptr && ::fchown(fd.get(), user->uid, user->gid) != 0)
-      return fail_errno(ErrorKind::environment, fmt::format("cannot give {} to its user", path), errno);
+      return fail_errno(ErrorKind::environment, fmt::format("cannot change the owner of {} to its user", path), errno);
     return raise(std::move(fd));
   }
   if (errno == EEXIST) fd = Fd(::open(path.c_str(), kFlags));
@@ -466,8 +466,8 @@ Result<Fd> Launch::release() {
   if (const int err = __atomic_load_n(&meeting_->error, __ATOMIC_ACQUIRE); err != 0) {
     std::string hint;
     if (err == ENOEXEC) hint = "a script needs a first line such as #!/bin/sh";
-    if (err == EACCES) hint = "it must be executable and reachable for the user it runs as";
-    if (err == ENOENT) hint = "the file or the interpreter its first line names does not exist";
+    if (err == EACCES) hint = "it must be executable and reachable for its user";
+    if (err == ENOENT) hint = "the file or the interpreter in its first line does not exist";
     return fail(ErrorKind::input, fmt::format("{}: cannot execute {}: {}", what_, file_, std::strerror(err)), hint);
   }
   ::munmap(meeting_, sizeof(Meeting));

@@ -21,11 +21,9 @@ Result<std::filesystem::path> place_libc_recorder(const std::filesystem::path& f
   ROSE_CHECK(write_file(file, ROSE_EMBEDDED(rose_libc_recorder), 0755));
   return file;
 #else
-  return fail(
-      ErrorKind::environment,
-      fmt::format(
-          "cannot make {}: this build of rose has sanitizers, and no library that records calls of the C library",
-          (folder / kLibcRecorderName).string()));
+  return fail(ErrorKind::environment, fmt::format("cannot create {}: this build of rose uses sanitizers and contains "
+                                                  "no library that records calls of the C library",
+                                                  (folder / kLibcRecorderName).string()));
 #endif
 }
 
@@ -35,10 +33,10 @@ Result<void> check_takes_recorder(const std::filesystem::path& program) {
   if (!file || ::pread(file.get(), &head, sizeof head, 0) != static_cast<ssize_t>(sizeof head) ||
       std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
     return {};  // a script; its interpreter is not checked
-  const char* hint = "record with librose-rr what matters to it: rose_rr.h";
+  const char* hint = "link it with librose-rr and record what matters: rose_rr.h";
   if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != EM_X86_64)
     return fail(ErrorKind::input,
-                fmt::format("{} is no 64-bit program for x86-64: its calls of the C library cannot be recorded",
+                fmt::format("{} is not a 64-bit program for x86-64: its calls of the C library cannot be recorded",
                             program.string()),
                 hint);
   for (unsigned i = 0; i < head.e_phnum; ++i) {
@@ -49,7 +47,7 @@ Result<void> check_takes_recorder(const std::filesystem::path& program) {
     if (part.p_type == PT_INTERP) return {};
   }
   return fail(ErrorKind::input,
-              fmt::format("{} is linked statically: its calls of the C library cannot be recorded from outside",
+              fmt::format("{} is statically linked: its calls of the C library cannot be recorded from outside",
                           program.string()),
               hint);
 }

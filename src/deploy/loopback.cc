@@ -49,7 +49,7 @@ std::vector<std::string> restore(int fd) {
 
 Result<OpenLoopback> OpenLoopback::open() {
   if (::mkdir(kLockFolder, 0700) != 0 && errno != EEXIST)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", kLockFolder), errno);
+    return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", kLockFolder), errno);
   Fd lock(::open(loopback_file().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!lock || ::flock(lock.get(), LOCK_EX) != 0)
     return fail_errno(ErrorKind::environment, fmt::format("cannot lock {}", loopback_file()), errno);
@@ -79,7 +79,7 @@ std::string heal_loopback() {
   if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return {};
   const std::vector<std::string> names = restore(lock.get());
   if (names.empty()) return {};
-  return fmt::format("loopback interface: gave back {}", fmt::join(names, ", "));
+  return fmt::format("loopback interface: restored {}", fmt::join(names, ", "));
 }
 
 }  // namespace rose::deploy

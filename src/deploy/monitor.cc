@@ -181,7 +181,7 @@ Result<void> Cluster::launch(std::size_t node) {
   if (!state.held && cgroup::populated(info.cgroup)) {
     if (auto killed = cgroup::kill(info.cgroup); !killed) return failed(std::move(killed).error());
     if (!cgroup::wait_empty(info.cgroup, kKillTimeout))
-      return failed({ErrorKind::inconclusive, fmt::format("node {}: old processes do not die", info.name), ""});
+      return failed({ErrorKind::inconclusive, fmt::format("node {}: old processes do not end", info.name), ""});
   }
   {
     std::lock_guard lock(mutex_);
@@ -297,9 +297,9 @@ Result<void> Cluster::check_apart(std::size_t node, const std::filesystem::path&
     if (other.index == node || other.cgroup.empty() || states_[other.index]->starts == 0) continue;
     if (!is_within(folder, other.cgroup) && !is_within(other.cgroup, folder)) continue;
     return fail(ErrorKind::inconclusive,
-                fmt::format("its cgroup {} is not apart from that of node {}, {}", folder.string(), other.name,
+                fmt::format("its cgroup {} is not separate from that of node {}, {}", folder.string(), other.name,
                             other.cgroup.string()),
-                "give each node a cgroup of its own");
+                "give each node its own cgroup");
   }
   return {};
 }
@@ -351,7 +351,7 @@ void Cluster::engine_ended(std::size_t node, bool late) {
   int status = state.engine.reap();  // closes its descriptor, which removes it from the epoll set
   if (status < 0 && !late) return;
   if (status < 0) {
-    log::warning("node {}: its engine does not say how it ended; taken for killed", infos_[node].name);
+    log::warning("node {}: its engine does not report how it ended; assuming that it was killed", infos_[node].name);
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
     state.engine.kill();
     status = 128 + SIGKILL;

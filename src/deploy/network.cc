@@ -54,7 +54,7 @@ Result<void> prepare_netns_folder() {
        ::usleep(10'000))
     if (errno != EWOULDBLOCK || monotonic_ns() > limit) return environment(fmt::format("lock {}", kNetnsFolder), errno);
   if (::mount("", kNetnsFolder, "none", MS_SHARED | MS_REC, nullptr) == 0) return {};
-  if (errno != EINVAL) return environment(fmt::format("share the mounts in {}", kNetnsFolder), errno);
+  if (errno != EINVAL) return environment(fmt::format("make the mounts in {} shared", kNetnsFolder), errno);
   if (::mount(kNetnsFolder, kNetnsFolder, "none", MS_BIND | MS_REC, nullptr) != 0 ||
       ::mount("", kNetnsFolder, "none", MS_SHARED | MS_REC, nullptr) != 0)
     return environment(fmt::format("mount {}", kNetnsFolder), errno);
@@ -97,7 +97,7 @@ Result<Fd> make_netns(const std::string& name) {
   Result<Fd> made = fail(ErrorKind::bug, "no namespace");
   auto inside = start_thread([&] {
     if (::unshare(CLONE_NEWNET) != 0) {
-      made = environment("make a network namespace", errno);
+      made = environment("create a network namespace", errno);
       return;
     }
     calm_ipv6();
@@ -213,7 +213,7 @@ Result<std::unique_ptr<Network>> Network::create(const std::string& client_netns
         if (const int err =
                 netlink.prohibit_port_by_default_route(address.is_ipv4() ? AF_INET : AF_INET6, kNameServerPort);
             err != 0)
-          log::debug("look-ups of names wait in {}: {}", members[i].netns, std::strerror(err));
+          log::debug("name lookups will time out slowly in {}: {}", members[i].netns, std::strerror(err));
         return {};
       }();
     });

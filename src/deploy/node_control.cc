@@ -212,8 +212,8 @@ Result<void> Cluster::start_node(std::size_t node) {
 
 Result<std::string> Cluster::step(const std::string& name, bool done) {
   if (!on_step_)
-    return fail(ErrorKind::usage, "this run's schedule has no `order`, so no step waits for anything",
-                "write order = \"...\" into the schedule");
+    return fail(ErrorKind::usage, "this run's schedule has no `order`, so there are no steps",
+                "add order = \"...\" to the schedule");
   ROSE_CHECK(on_step_(name, done));
   return name;
 }
@@ -240,7 +240,7 @@ Result<std::string> Cluster::request(const std::string& action, const std::strin
   NodeState& state = *states_[node];
   if (state.config->attach)
     return fail(ErrorKind::usage, fmt::format("node {} is attached: rose neither starts nor stops it", name),
-                "use what its setup command used");
+                "use the tools of its setup command");
   std::lock_guard operation(state.operation);
   if (stopping_) return fail(ErrorKind::cancelled, "the run is ending");
   if (state.container ? !state.container->made : state.spec.file.empty())

@@ -269,7 +269,7 @@ Result<std::unique_ptr<PacedFile>> PacedFile::make(const std::filesystem::path& 
   paced->socket_ = Fd(ends[0]);
   const Fd theirs(ends[1]);
   if (const Fd file(::open(point.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600)); !file)
-    return failed(fmt::format("cannot make {}", point.string()));
+    return failed(fmt::format("cannot create {}", point.string()));
   const std::string options =
       fmt::format("fd={},rootmode={:o},user_id={},group_id={}", fuse.get(), kFileMode, ::geteuid(), ::getegid());
   if (::mount("rose-disk", point.c_str(), "fuse.rose", MS_NOSUID | MS_NODEV | MS_NOEXEC, options.c_str()) != 0) {
@@ -299,7 +299,7 @@ Result<std::unique_ptr<PacedFile>> PacedFile::make(const std::filesystem::path& 
   ::unlink(point.c_str());
   if (opened != 0)
     return fail_errno(ErrorKind::environment,
-                      forked != 0 ? "cannot start who serves a slow disk" : "cannot open a FUSE file", opened);
+                      forked != 0 ? "cannot start the server for a slow disk" : "cannot open a FUSE file", opened);
   return paced;
 }
 
@@ -327,12 +327,11 @@ PacedFile::Told PacedFile::told() const { return {load_word(shared_->requests), 
 Result<void> PacedFile::check() {
   const auto lacks = [](const std::string& what) {
     return fail(ErrorKind::environment, what,
-                "a slow disk is a file that rose serves to the kernel: the kernel's module fuse and /dev/fuse are "
-                "needed (modprobe fuse; in a container: "
-                "--device /dev/fuse, or --privileged)");
+                "a slow disk is a file that rose serves to the kernel: the kernel module fuse and /dev/fuse are needed "
+                "(modprobe fuse; in a container: --device /dev/fuse, or --privileged)");
   };
   char name[] = "/tmp/rose-pace-XXXXXX";
-  if (::mkdtemp(name) == nullptr) return fail_errno(ErrorKind::environment, "cannot make a folder in /tmp", errno);
+  if (::mkdtemp(name) == nullptr) return fail_errno(ErrorKind::environment, "cannot create a folder in /tmp", errno);
   const Fd backing(static_cast<int>(::memfd_create("rose-pace", MFD_CLOEXEC)));
   const auto tried = [&]() -> Result<void> {
     if (!backing || ::pwrite(backing.get(), "rose", 4, 0) != 4)
@@ -343,7 +342,7 @@ Result<void> PacedFile::check() {
     char text[4] = {};
     if (::pread(paced->fd(), text, 4, 0) != 4 || std::memcmp(text, "rose", 4) != 0)
       return fail_errno(ErrorKind::environment, "a FUSE file cannot be read", errno);
-    if (monotonic_ns() - began < 1'000'000) return fail(ErrorKind::environment, "a FUSE file was read before its time");
+    if (monotonic_ns() - began < 1'000'000) return fail(ErrorKind::environment, "a FUSE file was read too early");
     return {};
   }();
   ::rmdir(name);

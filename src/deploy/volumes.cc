@@ -47,7 +47,7 @@ Result<void> remount(const std::filesystem::path& folder, const std::string& id,
 Result<void> make(const std::filesystem::path& folder, const std::string& id, const std::string& options) {
   struct stat was{};
   if (::stat(folder.c_str(), &was) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot look at {}", folder.string()), errno);
+    return fail_errno(ErrorKind::environment, fmt::format("cannot read {}", folder.string()), errno);
   const std::string all = fmt::format("mode={:o},uid={},gid={}{}{}", was.st_mode & 07777, was.st_uid, was.st_gid,
                                       options.empty() ? "" : ",", options);
   if (::mount(id.c_str(), folder.c_str(), "tmpfs", kMountFlags, all.c_str()) != 0)
@@ -86,8 +86,7 @@ bool is_mounted(const std::filesystem::path& folder, const std::string& id) {
 Result<Room> room(const std::filesystem::path& folder) {
   struct statfs status{};
   if (::statfs(folder.c_str(), &status) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot look at the file system at {}", folder.string()),
-                      errno);
+    return fail_errno(ErrorKind::environment, fmt::format("cannot read the file system at {}", folder.string()), errno);
   const auto block = static_cast<std::uint64_t>(status.f_bsize);
   return Room{status.f_blocks * block, (status.f_blocks - status.f_bfree) * block};
 }
@@ -106,7 +105,7 @@ Result<Room> fill(const std::filesystem::path& folder, const std::string& id) {
   }
   if (!done) return Unexpected(std::move(done).error());
   return fail(ErrorKind::inconclusive,
-              fmt::format("the file system at {} does not get full: its files change too fast", folder.string()));
+              fmt::format("the file system at {} cannot be filled: its files change too fast", folder.string()));
 }
 
 Result<void> resize(const std::filesystem::path& folder, const std::string& id, std::uint64_t bytes) {
@@ -144,7 +143,7 @@ Result<void> dissolve(const std::filesystem::path& folder, const std::string& id
   // Keep what could be copied, even if something is missing.
   if (std::filesystem::exists(copy, bad) && ::rename(copy.c_str(), folder.c_str()) != 0 && copied)
     copied = fail_errno(ErrorKind::environment,
-                        fmt::format("cannot put {} back; its files are in {}", folder.string(), copy.string()), errno);
+                        fmt::format("cannot restore {}; its files are in {}", folder.string(), copy.string()), errno);
   return copied;
 }
 

@@ -181,7 +181,7 @@ void Fleet::drive() {
         if (worker->state == Worker::State::down && work && worker->due_ns <= now && gone) start(*worker);
         const bool speaks = worker->state != Worker::State::greeting && worker->up();
         if (speaks && now - worker->heard_ns > options_.silence_ns)
-          lose(*worker, fmt::format("said nothing for {}", format_duration(options_.silence_ns)), 1, true);
+          lose(*worker, fmt::format("sent nothing for {}", format_duration(options_.silence_ns)), 1, true);
       }
       give_jobs();
     }
@@ -291,7 +291,7 @@ Result<void> Fleet::hear(Worker& worker, Message message) {
     ROSE_TRY(const std::string version, message.text("rose"));
     if (protocol != kProtocol || version != options_.version) {
       lose(worker,
-           fmt::format("is rose {} (protocol {}), this one is {} (protocol {}): install the same on both",
+           fmt::format("is rose {} (protocol {}), this one is {} (protocol {}): install the same version on both",
                        printable(version), protocol, options_.version, kProtocol),
            3);
       return {};
@@ -316,7 +316,7 @@ Result<void> Fleet::hear(Worker& worker, Message message) {
       return fail(ErrorKind::input, "asks for files without naming them");
     for (const Json& digest : *digests) {
       if (!digest.is_string() || !files_.contains(digest.get<std::string>()))
-        return fail(ErrorKind::input, "asks for a file that was not offered");
+        return fail(ErrorKind::input, "asks for a file that is not available");
       worker.lacks.push_back(digest.get<std::string>());
     }
     if (worker.lacks.size() > files_.size()) return fail(ErrorKind::input, "asks for a file twice");
@@ -329,14 +329,14 @@ Result<void> Fleet::hear(Worker& worker, Message message) {
       for (const Json& other : *others)
         if (other.is_string() && told_.size() < kMostTold && told_.insert(other.get<std::string>()).second)
           log::warning(
-              "{}: {} is not the same file as here; keep what the nodes run in the configuration's folder, which "
-              "travels",
+              "{}: {} differs from the file here; keep the programs of nodes in the configuration's folder, which is "
+              "copied",
               name(worker), printable(other.get<std::string>()));
     return {};
   }
   if ((type == "made" || type == "failed") && worker.state == Worker::State::running) {
     ROSE_TRY(const std::int64_t id, message.number("id"));
-    if (id != worker.job->id) return fail(ErrorKind::input, "sent a run that nobody asked it for");
+    if (id != worker.job->id) return fail(ErrorKind::input, "sent a run that was not requested");
     Done done;
     done.id = worker.job->id;
     if (type == "failed") {
@@ -362,7 +362,7 @@ Result<void> Fleet::hear(Worker& worker, Message message) {
           return run;
         }
         if (unpacked->stayed > 0)
-          log::warning("{} file{} of a run stayed with {}: too large to travel", unpacked->stayed,
+          log::warning("{} file{} of a run stayed with {}: too large to send", unpacked->stayed,
                        unpacked->stayed == 1 ? "" : "s", who);
         unpacked->run.result.directory = run_dir;
         if (options_.seen) options_.seen(run_dir, std::move(unpacked->growth));
@@ -382,7 +382,7 @@ Result<void> Fleet::hear(Worker& worker, Message message) {
     give_jobs();
     return {};
   }
-  return fail(ErrorKind::input, fmt::format("sent a message '{}' that was not its turn to send", printable(type)));
+  return fail(ErrorKind::input, fmt::format("sent an unexpected message '{}'", printable(type)));
 }
 
 // Lines on its stderr: warnings are shown once each, others with --verbose.
@@ -471,13 +471,13 @@ void Fleet::lose(Worker& worker, std::string why, int weight, bool hangs) {
     std::lock_guard lock(mutex_);
     under_way_.erase(job.id);
     if (++losses_[job.id] >= kMostLosses) {
-      then = fmt::format("its run has lost {} workers and is given up", kMostLosses);
+      then = fmt::format("its run has lost {} workers and is abandoned", kMostLosses);
       done_.push_back(
-          lost_run(job, fmt::format("{} workers were lost while they made this run, the last one {}{}", kMostLosses,
+          lost_run(job, fmt::format("{} workers were lost during this run, the last one {}{}", kMostLosses,
                                     name(worker), worker.last_error.empty() ? "" : ": " + worker.last_error)));
       came_.notify_all();
     } else {
-      then = "its run is given to another";
+      then = "another worker makes its run";
       queue_.push_front(job);
     }
   }
@@ -506,7 +506,7 @@ void Fleet::give_up(std::string why) {
   {
     std::lock_guard lock(mutex_);
     error_ = Error{ErrorKind::environment, fmt::format("no worker is left to make runs: {}", why),
-                   "see that the engine ('slurm', 'ssh', 'kubernetes' or a command) starts 'rose worker' there, as "
+                   "check that the engine ('slurm', 'ssh', 'kubernetes' or a command) starts 'rose worker' there, as "
                    "root, of this version"};
   }
   came_.notify_all();

@@ -51,7 +51,7 @@ Result<void> write_inside(const fs::path& folder, const std::string& name, std::
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
   if (error)
-    return fail(ErrorKind::input, fmt::format("cannot make {}: {}", path.parent_path().string(), error.message()));
+    return fail(ErrorKind::input, fmt::format("cannot create {}: {}", path.parent_path().string(), error.message()));
   const Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd) return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path.string()), errno);
   if (const int failed = write_bytes(fd.get(), bytes); failed != 0)
@@ -70,7 +70,7 @@ Result<Message> pack_run(const replay::Run& run, const schedule::Schedule& sched
   if (message.payload.size() > kMostPayload - kMostOfFiles)
     return fail(ErrorKind::input,
                 fmt::format("a run's trace has {} MiB, more than a worker can send", message.payload.size() >> 20),
-                "make [trace] window or memory smaller");
+                "reduce [trace] window or memory");
   message.header["trace"] = message.payload.size();
   if (const auto texts = code.texts(); !texts.empty()) message.header["code"] = texts;
   Json files = Json::array();
@@ -100,13 +100,13 @@ Result<Message> pack_run(const replay::Run& run, const schedule::Schedule& sched
 Result<Unpacked> unpack_run(const Message& message, const std::string& fingerprint, const fs::path& run_dir,
                             jvm::CodeBook* code) {
   const auto refused = [](std::string_view why) {
-    return fail(ErrorKind::input, fmt::format("what the worker sent is no run: {}", why));
+    return fail(ErrorKind::input, fmt::format("the worker did not send a run: {}", why));
   };
   const Json& header = message.header;
   if (!header.contains("run")) return refused("it has no record");
   Result<replay::RecordedRun> record = replay::run_from(header["run"]);
   if (!record) return refused(printable(record.error().message));
-  if (record->fingerprint != fingerprint) return refused("it is of another schedule");
+  if (record->fingerprint != fingerprint) return refused("it belongs to another schedule");
   Unpacked unpacked;
   unpacked.run = std::move(record->run);
   if (const auto completed = header.find("completed"); completed != header.end() && completed->is_boolean())

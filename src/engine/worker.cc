@@ -48,7 +48,7 @@ class WorkFolder {
     for (const fs::directory_entry& entry : fs::directory_iterator(temporary, error)) remove_dead(entry.path());
     std::string name = (temporary / "rose-worker-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr)
-      return fail_errno(ErrorKind::environment, fmt::format("cannot make a folder in {}", temporary.string()), errno);
+      return fail_errno(ErrorKind::environment, fmt::format("cannot create a folder in {}", temporary.string()), errno);
     WorkFolder folder;
     folder.path_ = name;
     folder.lock_ = Fd(::open((folder.path_ / "lock").c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
@@ -213,9 +213,7 @@ class Worker {
       else if (type == "begin") ROSE_CHECK(begin(*message));
       else if (type == "piece") ROSE_CHECK(piece(*message));
       else if (type == "run") ROSE_CHECK(make(*message));
-      else
-        return fail(ErrorKind::input,
-                    fmt::format("the diagnosis sent a message '{}', which this rose does not know", printable(type)));
+      else return fail(ErrorKind::input, fmt::format("the diagnosis sent an unknown message '{}'", printable(type)));
     }
   }
 
@@ -238,14 +236,13 @@ class Worker {
       return fail(ErrorKind::environment,
                   fmt::format("the diagnosis is rose {} (protocol {}), this worker is rose {} (protocol {})",
                               printable(version), protocol, options_.version, kProtocol),
-                  "install the same rose on both");
+                  "install the same version on both");
     greeted_ = true;
     return options_.check();
   }
 
   Result<void> begin(const Message& message) {
-    if (!greeted_ || builder_)
-      return fail(ErrorKind::input, "a worker that was not greeted, or has begun already, was told to begin");
+    if (!greeted_ || builder_) return fail(ErrorKind::input, "unexpected start message");
     ROSE_TRY(const std::int64_t every, message.number("beat_ms"));
     line_.beat(std::clamp<std::int64_t>(every, 10, 60'000));
     ROSE_TRY(config_name_, message.text("config"));
@@ -265,7 +262,7 @@ class Worker {
     const fs::path root = folder_ / "configuration";
     std::error_code error;
     fs::create_directory(root, error);
-    if (error) return fail(ErrorKind::environment, fmt::format("cannot make {}: {}", root.string(), error.message()));
+    if (error) return fail(ErrorKind::environment, fmt::format("cannot create {}: {}", root.string(), error.message()));
     ::chmod(root.c_str(), 0755);
     builder_.emplace(root, std::move(tree));
     line_.say({{{"type", "lacks"}, {"digests", builder_->lacking()}}, {}});
@@ -274,7 +271,7 @@ class Worker {
 
   Result<void> piece(const Message& message) {
     ROSE_TRY(const std::string digest, message.text("digest"));
-    if (!builder_ || config_) return fail(ErrorKind::input, "a file was sent that nobody asked for");
+    if (!builder_ || config_) return fail(ErrorKind::input, "a file was sent that was not requested");
     ROSE_CHECK(builder_->piece(digest, message.payload));
     return builder_->complete() ? ready() : Result<void>();
   }
@@ -289,7 +286,7 @@ class Worker {
     for (const auto& [path, digest] : elsewhere_.items()) {
       if (!digest.is_string()) continue;
       const Result<std::string> own = digest_of(path);
-      if (!own || *own != digest.get<std::string>()) others.push_back(own ? path : path + " (it is not there)");
+      if (!own || *own != digest.get<std::string>()) others.push_back(own ? path : path + " (it does not exist)");
     }
     line_.say({{{"type", "ready"}, {"others", others}}, {}});
     return {};
@@ -297,7 +294,7 @@ class Worker {
 
   Result<void> make(const Message& message) {
     ROSE_TRY(const std::int64_t id, message.number("id"));
-    if (!config_) return fail(ErrorKind::input, "a run was asked for before the configuration was there");
+    if (!config_) return fail(ErrorKind::input, "a run was requested before the configuration arrived");
     Result<Message> made = run(static_cast<int>(std::clamp<std::int64_t>(id, 1, 1'000'000'000)), message.payload);
     if (!made && made.error().kind == ErrorKind::cancelled)
       return {};  // whoever asked has gone, or this host is wanted back
@@ -313,7 +310,7 @@ class Worker {
     std::error_code error;
     fs::create_directory(run_dir, error);
     if (error)
-      return fail(ErrorKind::environment, fmt::format("cannot make {}: {}", run_dir.string(), error.message()));
+      return fail(ErrorKind::environment, fmt::format("cannot create {}: {}", run_dir.string(), error.message()));
     ::chmod(run_dir.c_str(), 0711);
     struct Remove {
       const fs::path& path;
@@ -349,7 +346,7 @@ class Worker {
   static void heal() {
     const Result<deploy::Healed> healed = deploy::heal({});
     if (!healed) {
-      log::warning("what a killed rose may have left here was not looked for: {}", healed.error().message);
+      log::warning("leftovers of killed rose processes were not searched for: {}", healed.error().message);
       return;
     }
     for (const std::string& line : healed->undone) log::info("left by a rose that was killed: {}", line);

@@ -26,16 +26,16 @@ std::optional<std::string> why_not(const CallMatcher& matcher) {
 std::optional<std::string> why_not(const PlannedChain& chain) {
   const auto& fault = *chain.fault;
   if (auto why = why_not(*chain.call)) return why;
-  if (fault.kind == schedule::FaultKind::block) return "a call that is held waits in userspace";
+  if (fault.kind == schedule::FaultKind::block) return "a held call waits in user space";
   if (fault.kind != schedule::FaultKind::syscall) return std::nullopt;
   const bool answered = fault.error != 0 || fault.result.has_value();
-  if (fault.delay_ns > 0) return "a delayed call must wait in userspace";
-  if (fault.effect == schedule::Effect::bytes) return "a call's effect is carried out in part by userspace";
+  if (fault.delay_ns > 0) return "a delayed call must wait in user space";
+  if (fault.effect == schedule::Effect::bytes) return "a part of a call's effect is carried out by user space";
   if (fault.effect == schedule::Effect::full && (answered || fault.then_do == schedule::ThenDo::crash)) {
-    return "a call's effect before its answer is carried out by userspace";
+    return "the effect of a call before its result is carried out by user space";
   }
   if (fault.then_do == schedule::ThenDo::crash && fault.times != 1)
-    return "more than one crash is carried out by userspace";
+    return "several crashes are carried out by user space";
   return std::nullopt;
 }
 
@@ -44,7 +44,7 @@ std::optional<std::string> why_not(const PlannedChain& chain) {
 std::optional<std::string> why_not_override(const Plan& plan) {
   if (std::any_of(plan.clocks.begin(), plan.clocks.end(),
                   [](auto calls) { return calls != deploy::ClockCalls::none; })) {
-    return "changed clocks are answered by userspace";
+    return "changed clocks are answered by user space";
   }
   for (std::size_t i = 0; i < plan.schedule.faults.size(); ++i) {
     if (!plan.chains[i].call) continue;
@@ -67,18 +67,18 @@ Result<BackendChoice> choose_backend(const Plan& plan, config::Backend wanted) {
   std::optional<std::string> lacks;  // why the override backend cannot be used
   ErrorKind kind = ErrorKind::environment;
   if (wanted == config::Backend::seccomp) {
-    lacks = "[inject] syscall asks for it";
+    lacks = "[inject] syscall requires it";
   } else if (auto why = why_not_override(plan)) {
     lacks = std::move(why);
     kind = ErrorKind::input;
   } else if (wanted != config::Backend::override_return && plan.holds_calls()) {
-    lacks = "an event's call that comes before its turn waits in userspace";
+    lacks = "a call of an event that comes before its turn waits in user space";
   } else if (const auto found = kernel::probe("override_return"); !found.ok) {
     lacks = fmt::format("this machine has no bpf_override_return ({})", found.detail);
   }
   if (!lacks) {
     return BackendChoice{CallBackend::override_return, wanted == config::Backend::override_return
-                                                           ? "[inject] syscall asks for it"
+                                                           ? "[inject] syscall requires it"
                                                            : "this kernel can replace calls at their entry"};
   }
   if (wanted == config::Backend::override_return) {
@@ -89,7 +89,7 @@ Result<BackendChoice> choose_backend(const Plan& plan, config::Backend wanted) {
   }
   if (!plan.unsupervised.empty()) {
     return fail(ErrorKind::environment, fmt::format("{}: {}", plan.unsupervised, *lacks),
-                "start it with `command`, or through `rose exec` and say so with attach = { ..., exec = true }");
+                "start it with `command`, or through `rose exec` with attach = { ..., exec = true }");
   }
   return BackendChoice{CallBackend::seccomp, *lacks};
 }

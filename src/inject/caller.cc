@@ -93,7 +93,7 @@ bool AsCaller::take_on(const CallerRights& rights) {
 void AsCaller::give_back() {
   const bool back = set_effective(~std::uint64_t{0}) && set_fsuid(own_.fsuid) && set_fsgid(own_.fsgid) &&
                     set_groups(own_.groups) && set_effective(own_.capabilities);
-  if (!back) ROSE_BUG("a thread that acted as another user cannot be itself again");
+  if (!back) ROSE_BUG("a thread that acted as another user cannot restore its own identity");
 }
 
 std::optional<CallerView> view_of(pid_t tid) {

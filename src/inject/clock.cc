@@ -126,7 +126,7 @@ std::string jump(std::size_t from, std::size_t to) {
 Result<Recipe> make_recipe() {
   const auto lacking = [](std::string_view what) {
     return fail(ErrorKind::environment, fmt::format("clocks cannot be changed on this machine: {}", what),
-                "clock faults need the x86-64 vDSO of a Linux kernel as Debian's or the upstream one");
+                "clock faults need the x86-64 vDSO of Debian's or the upstream Linux kernel");
   };
   const kernel::MappedRange range = vdso_of(::getpid());
   if (range.begin == 0) return lacking("processes have no vDSO");
@@ -139,7 +139,7 @@ Result<Recipe> make_recipe() {
   recipe.code.assign(reinterpret_cast<const char*>(__start_rose_clock),
                      static_cast<std::size_t>(__stop_rose_clock - __start_rose_clock));
   if (recipe.cave + recipe.code.size() > image.size())
-    return lacking(fmt::format("its vDSO has {} bytes of room, {} are needed", image.size() - end, recipe.code.size()));
+    return lacking(fmt::format("its vDSO has {} free bytes, {} are needed", image.size() - end, recipe.code.size()));
   const unsigned char* const targets[] = {rose_clock_gettime, rose_clock_gettimeofday, rose_clock_time};
   const auto offset = [](const unsigned char* place) { return static_cast<std::size_t>(place - __start_rose_clock); };
   const auto block = offset(rose_clock_block);

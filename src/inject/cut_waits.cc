@@ -44,7 +44,7 @@ std::vector<CutWait> cut_waits(const std::vector<pid_t>& processes, const std::v
       const Across* other = end_of(across, peer->endpoint);
       if (other == nullptr) continue;
       found.push_back({pid, tid,
-                       fmt::format("waits in {} for {} ({}), which is cut off", wait->call, other->node,
+                       fmt::format("waits in {} for {} ({}), which is partitioned off", wait->call, other->node,
                                    other->address.with_port(peer->endpoint.port))});
     }
   }

@@ -118,7 +118,7 @@ class ListeningSocket final : public ExecSocket {
     const auto node = static_cast<std::size_t>(at - host_.nodes.begin());
     Reply reply;
     if (request.version != kVersion) {
-      say(reply, fmt::format("'rose exec' speaks version {}, this run {}", request.version, kVersion));
+      say(reply, fmt::format("'rose exec' has version {}, this run {}", request.version, kVersion));
     } else if (at == host_.nodes.end()) {
       auto hint = did_you_mean(name, host_.nodes);
       say(reply, fmt::format("the deployment has no node '{}'{}{}", name, hint.empty() ? "" : ", ", hint));
@@ -131,14 +131,14 @@ class ListeningSocket final : public ExecSocket {
     if (!send_packet(visitor, reply) || reply.answer != Answer::filter) return false;
     Fd listener = receive_descriptor(visitor, kMagic);
     if (!listener) {
-      log::warning("'rose exec --node {}' (process {}) went away without its filter", name, peer.pid);
+      log::warning("'rose exec --node {}' (process {}) ended before it installed its filter", name, peer.pid);
       return false;
     }
     auto ledger = Ledger::create();
     if (!ledger) log::warning("{}", ledger.error().message);
     const std::shared_ptr<Ledger> shared = ledger ? std::move(*ledger) : nullptr;
     host_.on_listener(node, peer.pid, std::move(listener), shared);
-    log::debug("process {} of node '{}' has come in through 'rose exec'", peer.pid, name);
+    log::debug("process {} of node '{}' was admitted through 'rose exec'", peer.pid, name);
     // Without the ledger the command is still admitted; its keeper then has nothing to check.
     return send_packet(visitor, reply) && send_descriptor(visitor, shared ? shared->fd() : socket_.get(), kMagic);
   }
@@ -289,7 +289,7 @@ Error enter(const std::filesystem::path& path, const std::string& node, const st
   auto address = unix_address(path);
   if (!address) return std::move(address).error();
   Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!socket) return errno_error(ErrorKind::environment, "cannot make a socket", errno);
+  if (!socket) return errno_error(ErrorKind::environment, "cannot create a socket", errno);
   if (::connect(socket.get(), address->get(), address->size()) != 0) {
     if (errno == ENOENT || errno == ECONNREFUSED) return execute(*file, argv);
     return errno_error(ErrorKind::environment, fmt::format("cannot reach the run at {}", path.string()), errno);
@@ -301,7 +301,7 @@ Error enter(const std::filesystem::path& path, const std::string& node, const st
   std::memcpy(request.node, node.c_str(), node.size());
   auto reply = std::make_unique<Reply>();
   if (!send_packet(socket.get(), request) || !receive_packet(socket.get(), *reply)) {
-    return errno_error(ErrorKind::environment, fmt::format("the run at {} does not answer", path.string()), errno);
+    return errno_error(ErrorKind::environment, fmt::format("the run at {} does not respond", path.string()), errno);
   }
   if (reply->answer == Answer::refused) {
     reply->text[sizeof reply->text - 1] = '\0';

@@ -25,7 +25,7 @@ std::string what_happens(const Plan& plan, std::size_t i, const std::string& cal
                          ? "is stopped"
                          : fmt::format("gets {}", kernel::signal_name(fault.signal));
   if (fault.kind == schedule::FaultKind::block && chain.call)
-    return fmt::format("waits ahead of {}", call.empty() ? chain.call->describe() : call);
+    return fmt::format("waits before {}", call.empty() ? chain.call->describe() : call);
   if (fault.kind == schedule::FaultKind::block) return fmt::format("waits {}", place_words(fault));
   if (fault.kind == schedule::FaultKind::crash || fault.kind == schedule::FaultKind::pause) {
     if (!call.empty()) return fmt::format("{} ahead of {}", what, call);
@@ -55,7 +55,7 @@ std::string link_detail(const Programs::Carried& carried) {
   add(carried.held.overflown, "lost in a full queue");
   add(carried.link.duplicated, "duplicated");
   add(carried.link.corrupted, "corrupted");
-  if (parts.empty()) return fmt::format("{} packets went over it unharmed", carried.link.matched);
+  if (parts.empty()) return fmt::format("{} packets passed it unchanged", carried.link.matched);
   return fmt::format("of {} packets {}", carried.link.matched, fmt::join(parts, ", "));
 }
 

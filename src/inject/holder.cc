@@ -213,11 +213,12 @@ Result<std::unique_ptr<Holder>> Holder::start(const rose_chain* chains, std::vec
   std::unique_ptr<Holder> holder(new Holder);
   holder->shared_size_ = sizeof(Shared);
   void* shared = ::mmap(nullptr, holder->shared_size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (shared == MAP_FAILED) return fail_errno(ErrorKind::environment, "no memory for who holds threads", errno);
+  if (shared == MAP_FAILED)
+    return fail_errno(ErrorKind::environment, "no memory for the tracer that holds threads", errno);
   holder->shared_ = static_cast<Shared*>(shared);
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-    return fail_errno(ErrorKind::environment, "no socket for who holds threads", errno);
+    return fail_errno(ErrorKind::environment, "no socket for the tracer that holds threads", errno);
   holder->socket_ = Fd(ends[0]);
   const Fd theirs(ends[1]);
   // Allocated before the fork.
@@ -239,7 +240,7 @@ Result<std::unique_ptr<Holder>> Holder::start(const rose_chain* chains, std::vec
   }
   const int err = errno;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (pid < 0) return fail_errno(ErrorKind::environment, "cannot start who holds threads", err);
+  if (pid < 0) return fail_errno(ErrorKind::environment, "cannot start the tracer that holds threads", err);
   holder->pid_ = pid;
   return holder;
 }
@@ -267,7 +268,7 @@ Result<void> Holder::hold(std::size_t chain, pid_t process, pid_t thread) {
   if (err >= 0) return {};
   if (err == -EPIPE) ::kill(process, SIGCONT);
   return fail(ErrorKind::environment, fmt::format("thread {} cannot be held: {}", thread,
-                                                  err == -EPIPE ? "rose-holder is gone" : std::strerror(-err)));
+                                                  err == -EPIPE ? "rose-holder has ended" : std::strerror(-err)));
 }
 
 Hold Holder::held(std::size_t chain) const {

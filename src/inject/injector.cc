@@ -487,7 +487,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   // A rule applies to packets from the moment its fault fires. A partition is complete once no packet arrives any more
   // that passed the rule before: then nothing crosses it, whatever the machine's load.
   void begin_cut(std::size_t i) {
-    log::debug("fault '{}' is in force", plan_->chains[i].fault->id);
+    log::debug("fault '{}' is in effect", plan_->chains[i].fault->id);
     if (plan_->chains[i].data.kind != ROSE_CHAIN_PARTITION) return;
     cuts_->add([this, i] {
       if (follow_[i].complete) return;  // completed together with an earlier one
@@ -573,7 +573,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     waits_->release(i, when);
     if (const auto cap = plan_->chains[i].data.duration_ns;
         !plan_->chains[i].fault->until.empty() && when >= state_->fired_ns(i) + cap) {
-      follow_.note(i, fmt::format("let go after {}: what it waited for had not come",
+      follow_.note(i, fmt::format("released after {}: what it waited for did not happen",
                                   format_duration(static_cast<std::int64_t>(cap))));
     }
   }

@@ -11,7 +11,7 @@ Result<std::unique_ptr<Ledger>> Ledger::create() {
   std::unique_ptr<Ledger> ledger(new Ledger);
   ledger->fd_ = Fd(::memfd_create("rose-calls", MFD_CLOEXEC));
   if (!ledger->fd_ || ::ftruncate(ledger->fd_.get(), sizeof(LedgerPage)) != 0)
-    return fail_errno(ErrorKind::environment, "cannot make shared memory", errno);
+    return fail_errno(ErrorKind::environment, "cannot create shared memory", errno);
   void* page = ::mmap(nullptr, sizeof(LedgerPage), PROT_READ | PROT_WRITE, MAP_SHARED, ledger->fd_.get(), 0);
   if (page == MAP_FAILED) return fail_errno(ErrorKind::environment, "cannot map shared memory", errno);
   ledger->page_ = static_cast<LedgerPage*>(page);

@@ -44,8 +44,7 @@ Unexpected not_changed(const std::filesystem::path& group, int error) {
 
 Result<void> is_kept(const std::filesystem::path& group, Controller controller, bool v2, std::uint64_t amount) {
   if (kernel::in_force(group, controller, v2, amount)) return {};
-  return fail(ErrorKind::environment,
-              fmt::format("cgroup {} does not keep the limit that it was given", group.string()));
+  return fail(ErrorKind::environment, fmt::format("cgroup {} does not keep the limit that was set", group.string()));
 }
 
 }  // namespace
@@ -89,12 +88,12 @@ Result<void> check_limit(const Fault& fault, const config::Node& node) {
     if (node.user.empty() || node.user == "root" || !deploy::DescriptorLimits::may_be_raised()) return {};
     return fail(
         ErrorKind::environment,
-        fmt::format("changing how many descriptors processes of user '{}' may have needs CAP_SYS_RESOURCE", node.user),
+        fmt::format("changing the descriptor limit of processes of user '{}' needs CAP_SYS_RESOURCE", node.user),
         "run rose as root; start the container it runs in with --privileged");
   }
   if (node.attach) {
-    const char* what = fault.kind == FaultKind::disk_full ? "its files lie where rose has no file system of its own"
-                                                          : "its cgroups are not rose's to change";
+    const char* what = fault.kind == FaultKind::disk_full ? "its files are not on a file system of rose"
+                                                          : "its cgroups do not belong to rose";
     return fail(ErrorKind::environment, fmt::format("node '{}' was not started by rose: {}", node.name, what),
                 "start it with `command`; \"descriptors\" works for attached nodes too");
   }
@@ -146,7 +145,7 @@ Result<void> Limits::prepare(deploy::Deployment& deployment) {
       group.folder = group.place.base / fmt::format("{}-{}", deployment.id(), node->name);
       ROSE_CHECK(deployment.note("controller", group.folder.string()));
       if (::mkdir(group.folder.c_str(), 0755) != 0)
-        return fail_errno(ErrorKind::environment, fmt::format("cannot make cgroup {}", group.folder.string()), errno);
+        return fail_errno(ErrorKind::environment, fmt::format("cannot create cgroup {}", group.folder.string()), errno);
     }
   }
   return slow_.prepare(deployment);
@@ -386,18 +385,19 @@ std::pair<std::string, std::uint64_t> Limits::told(std::size_t f) const {
   const std::string name = one.node ? plan_.nodes[*one.node] : fault.node;
   switch (fault.kind) {
     case FaultKind::descriptors:
-      return {fmt::format("{} of {} and all that they start: at most {} descriptors each", processes_text(count), name,
+      return {fmt::format("{} of {} and their children: at most {} descriptors each", processes_text(count), name,
                           fault.resource.limit),
               count};
     case FaultKind::memory: {
       std::string text =
           fmt::format("{} held to {}", name, format_size(static_cast<std::uint64_t>(fault.resource.limit)));
-      if (one.at_first != 0) text += fmt::format(", at first to the {} that it used", format_size(one.at_first));
-      return {fmt::format("{}; the kernel ended {} for it", text, count == 0 ? "no process" : processes_text(count)),
+      if (one.at_first != 0) text += fmt::format(", at first to the {} in use", format_size(one.at_first));
+      return {fmt::format("{}; the kernel killed {} because of it", text,
+                          count == 0 ? "no process" : processes_text(count)),
               count};
     }
     case FaultKind::cpu:
-      return {fmt::format("{} held to {:.4g} of a processor; it had to wait in {} of the kernel's periods", name,
+      return {fmt::format("{} limited to {:.4g} of a processor; it had to wait in {} of the kernel's periods", name,
                           fault.resource.share, count),
               count};
     default:

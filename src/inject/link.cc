@@ -143,14 +143,13 @@ class TapHold final : public PacketHold {
 
   Result<void> begin(int bridge) {
     tap_ = Fd(::open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC));
-    if (!tap_)
-      return fail_errno(ErrorKind::environment, "packets cannot be held back: cannot open /dev/net/tun", errno);
+    if (!tap_) return fail_errno(ErrorKind::environment, "packets cannot be delayed: cannot open /dev/net/tun", errno);
     ifreq request{};
     request.ifr_flags = IFF_TAP | IFF_NO_PI;
     std::strncpy(request.ifr_name, kHoldName, sizeof request.ifr_name - 1);
     if (::ioctl(tap_.get(), TUNSETIFF, &request) != 0)
       return fail_errno(ErrorKind::environment,
-                        fmt::format("packets cannot be held back: cannot make the interface {}", kHoldName), errno);
+                        fmt::format("packets cannot be delayed: cannot create the interface {}", kHoldName), errno);
     interface_ = static_cast<int>(::if_nametoindex(kHoldName));
     // Bursts wait here until they are read.
     const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -163,7 +162,7 @@ class TapHold final : public PacketHold {
     if (err != 0)
       return fail_errno(ErrorKind::environment, fmt::format("cannot set up the interface {}", kHoldName), err);
     stop_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!stop_) return fail_errno(ErrorKind::environment, "cannot make an event descriptor", errno);
+    if (!stop_) return fail_errno(ErrorKind::environment, "cannot create an event descriptor", errno);
     thread_ = std::thread([this] { run(); });
     return {};
   }
@@ -182,7 +181,7 @@ class TapHold final : public PacketHold {
     ::prctl(PR_SET_TIMERSLACK, 1UL);
     const RunsAhead ahead;
     if (ahead.error() != 0)
-      log::debug("held packets may be late on a busy machine: no real-time priority ({})",
+      log::debug("delayed packets may be late on a busy machine: no real-time priority ({})",
                  std::strerror(ahead.error()));
     std::string frame(kLargestFrame, '\0');
     for (;;) {

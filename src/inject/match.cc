@@ -223,11 +223,11 @@ Result<CallMatcher> CallMatcher::compile(const schedule::CallMatch& match) {
   }
   if (!path_fits) {
     return fail(ErrorKind::input,
-                fmt::format("'{}' works on no path or descriptor, so `path` can never match", match.syscall));
+                fmt::format("'{}' uses neither a path nor a descriptor, so `path` can never match", match.syscall));
   }
   if (!address_fits) {
     return fail(ErrorKind::input,
-                fmt::format("'{}' works on no socket, so `peer` and `local` can never match", match.syscall));
+                fmt::format("'{}' does not use a socket, so `peer` and `local` can never match", match.syscall));
   }
   // A process that ends cannot be answered, and rt_sigreturn is not a call that a program makes.
   for (const char* never : {"exit", "exit_group", "rt_sigreturn"}) {

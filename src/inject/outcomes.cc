@@ -60,7 +60,7 @@ void Outcomes::tell_target(std::size_t i, const Said& said, schedule::FaultOutco
       if (!out.fired) return;
       std::vector<std::string> side{name_of(i)};
       side.insert(side.end(), fault.side.begin(), fault.side.end());
-      out.detail = fmt::format("{} cut off, {} packets stopped", fmt::join(side, " and "), out.injected);
+      out.detail = fmt::format("{} partitioned off, {} packets dropped", fmt::join(side, " and "), out.injected);
       if (fault.reject) out.detail += fmt::format(", {} of them answered", stopped.rejected);
       return;
     }
@@ -77,13 +77,13 @@ void Outcomes::tell_target(std::size_t i, const Said& said, schedule::FaultOutco
   switch (chain.data.kind) {
     case ROSE_CHAIN_CLOCK:
       out.detail = out.injected == 0
-                       ? fmt::format("{}, for all processes that begin", out.node)
-                       : fmt::format("{}, {} that ran and all that begin", out.node, processes_text(out.injected));
+                       ? fmt::format("{}, for all processes that start", out.node)
+                       : fmt::format("{}, {} that ran and all that start", out.node, processes_text(out.injected));
       return;
     case ROSE_CHAIN_RESOURCE: std::tie(out.detail, out.injected) = from_.limits.told(i); return;
     case ROSE_CHAIN_BLOCK:
       out.detail = fmt::format("a thread {}", what_happens(from_.plan, i, said.call));
-      if (from_.waits.held(i) == Hold::stopped) out.detail += "; its process stood still for a moment";
+      if (from_.waits.held(i) == Hold::stopped) out.detail += "; its process was stopped for a moment";
       return;
     case ROSE_CHAIN_EXCEPTION: {
       const auto entry = throw_entry(i);
@@ -148,8 +148,8 @@ std::vector<schedule::OrderOutcome> Outcomes::order(std::string& broken) const {
       const auto first = came.find(early);
       if (first != came.end() && first->second <= late->second) continue;
       if (broken.empty())
-        broken =
-            fmt::format("'{}' came before '{}'{}", name.name, early, first == came.end() ? ", which never came" : "");
+        broken = fmt::format("'{}' came before '{}'{}", name.name, early,
+                             first == came.end() ? ", which never happened" : "");
     }
   }
   return all;
@@ -175,17 +175,16 @@ std::string Outcomes::why_not(std::size_t i, std::uint64_t progress, bool withdr
     }
     return "another of its group fired first";
   }
-  if (follows[i].nobody) return fmt::format("{} had no living process when its time came", name_of(i));
-  if (state.state(i) == ROSE_FIRED && loses_power(i) && !follows[i].lost)
-    return "the run ended before the disk lost its power";
-  if (follows[i].failed) return fmt::format("its time came, but {}", follows.said(i).trouble);
+  if (follows[i].nobody) return fmt::format("{} had no living process when it was due", name_of(i));
+  if (state.state(i) == ROSE_FIRED && loses_power(i) && !follows[i].lost) return "the run ended before the power loss";
+  if (follows[i].failed) return fmt::format("it was due, but {}", follows.said(i).trouble);
   const auto position = ROSE_POSITION(progress);
   const bool held = waits.began(i);
   if (position == ROSE_CLOSED || held) return what_is_missing(i, held);
   if (position < chain.data.conditions) return why_unmet(i, progress);
   if (chain.data.kind == ROSE_CHAIN_MARK && (chain.data.flags & ROSE_WAITS_FOR_CALL) != 0)
-    return follows[i].begun ? "it was begun, and its command has not ended"
-                            : fmt::format("nobody made it: 'rose step {}' in the workload does", fault.id);
+    return follows[i].begun ? "it was started, and its command has not ended"
+                            : fmt::format("it was never made: 'rose step {}' in the workload makes it", fault.id);
   if (state.node(i) == 0)
     return fmt::format("its conditions were met, but no node was {}", plan.where(chain.data.node));
   return why_nobody_came(i);
@@ -195,13 +194,13 @@ std::string Outcomes::why_not(std::size_t i, std::uint64_t progress, bool withdr
 std::string Outcomes::what_is_missing(std::size_t i, bool held) const {
   const auto& plan = from_.plan;
   const auto& chain = plan.chains[i];
-  if (chain.data.flags & ROSE_AT_WORKLOAD) return "the workload never began";
+  if (chain.data.flags & ROSE_AT_WORKLOAD) return "the workload never started";
   std::string missing;
   for (const auto& id : chain.fault->after) {
     if (from_.state.fired_ns(plan.chain_named(id)) == 0)
       missing += fmt::format("{}'{}'", missing.empty() ? "" : " and ", id);
   }
-  if (held) return fmt::format("it was about to come, and waited for {}, which did not come", missing);
+  if (held) return fmt::format("it was about to happen and waited for {}, which did not happen", missing);
   return fmt::format("it comes after {}, which did not {}", missing, plan.marks.empty() ? "fire" : "come");
 }
 
@@ -221,8 +220,8 @@ std::string Outcomes::why_unmet(std::size_t i, std::uint64_t progress) const {
   if (const auto where = condition.data.node;
       seen_in_kernel && where < from_.nodes.size() && from_.nodes[where].blind) {
     how = fmt::format(
-        "{} lives in the machine's top cgroup, where its calls and functions are not told from others'; "
-        "start it in a cgroup of its own",
+        "{} is in the machine's root cgroup, where its calls and functions cannot be distinguished from others; start "
+        "it in its own cgroup",
         plan.nodes[where]);
   } else if (kind == ROSE_ON_FUNCTION && seen == 0) {
     const auto why = from_.methods.unreachable(chain.data.first_condition + position);
@@ -242,18 +241,17 @@ std::string Outcomes::why_nobody_came(std::size_t i) const {
   if (chain.data.kind == ROSE_CHAIN_EXCEPTION) {
     const auto entry = throw_entry(i);
     if (const auto why = methods.not_thrown(entry); from_.state.fired_ns(i) != 0 && !why.empty())
-      return fmt::format("its time came, but {}", why);
+      return fmt::format("it was due, but {}", why);
     if (seen > 0)
-      return fmt::format("{} came by {} {} times of the {} asked for", name_of(i), fault.function, seen,
-                         chain.call_count);
-    return fmt::format("{} never came by {} once it was armed{}", name_of(i), fault.function,
+      return fmt::format("{} reached {} {} times of {} required", name_of(i), fault.function, seen, chain.call_count);
+    return fmt::format("{} never reached {} once it was armed{}", name_of(i), fault.function,
                        because(methods.unreachable(entry)));
   }
   if (chain.data.kind == ROSE_CHAIN_BLOCK && !chain.call) {
     if (seen > 0)
-      return fmt::format("threads of {} came to {} {} times of the {} asked for", name_of(i), fault.function, seen,
+      return fmt::format("threads of {} reached {} {} times of {} required", name_of(i), fault.function, seen,
                          chain.call_count);
-    return fmt::format("no thread of {} came to {} once it was armed{}", name_of(i), fault.function,
+    return fmt::format("no thread of {} reached {} once it was armed{}", name_of(i), fault.function,
                        because(methods.unreachable(block_entry(i))));
   }
   if (!chain.call) return "its conditions were met as the run ended";
@@ -261,8 +259,8 @@ std::string Outcomes::why_nobody_came(std::size_t i) const {
   if (from_.plan.enters[node] && from_.nodes[node].supervised && !from_.nodes[node].entered)
     return fmt::format("no process of {} was started through `rose exec`", name_of(i));
   if (seen == 0) return fmt::format("no call matched {} on {} once it was armed", chain.call->describe(), name_of(i));
-  return fmt::format("{} matching calls of {} were seen on {} of the {} asked for", seen, chain.call->describe(),
-                     name_of(i), chain.call_count);
+  return fmt::format("{} matching calls of {} were seen on {} of {} required", seen, chain.call->describe(), name_of(i),
+                     chain.call_count);
 }
 
 }  // namespace rose::inject

@@ -29,24 +29,21 @@ bool has_own_disk(const Fault& fault) {
 Result<void> check_own_disk(const schedule::Schedule& schedule, const Fault& fault, const config::Node& node,
                             std::string_view otherwise) {
   if (node.attach)
-    return fail(
-        ErrorKind::environment,
-        fmt::format("node '{}' was not started by rose: its files lie where rose has no disk of its own", node.name),
-        fmt::format("start it with `command`, or {}", otherwise));
+    return fail(ErrorKind::environment,
+                fmt::format("node '{}' was not started by rose: its files are not on a disk of rose", node.name),
+                fmt::format("start it with `command`, or {}", otherwise));
   if (node.container)
     return fail(ErrorKind::environment,
-                fmt::format("node '{}' is a container: its files lie where rose has no disk of its own", node.name),
+                fmt::format("node '{}' is a container: its files are not on a disk of rose", node.name),
                 fmt::format("start it with `command` alone, or {}", otherwise));
   for (const Fault& other : schedule.faults) {
     if (&other == &fault || !may_meet(fault, other) || !overlap(fault.resource.folder, other.resource.folder)) continue;
     const bool full = other.kind == FaultKind::disk_full;
     const bool another = has_own_disk(other) && other.resource.folder != fault.resource.folder;
     if (!full && !another) continue;
-    return fail(
-        ErrorKind::input, fmt::format("its folder is on the disk of fault '{}' too", other.id),
-        full
-            ? "a disk that gets full is another than one that loses its power or is slow: give each a 'path' of its own"
-            : "give both the same 'path', or folders of which none is in the other");
+    return fail(ErrorKind::input, fmt::format("its folder is on the disk of fault '{}' too", other.id),
+                full ? "a disk that gets full cannot also lose power or be slow: give each a 'path' of its own"
+                     : "give both the same 'path', or folders of which none contains the other");
   }
   return {};
 }

@@ -28,7 +28,7 @@ Result<std::size_t> Planner::node_index(const std::string& name, bool injects) c
     if (injects && config_.nodes[i].attach && !allow_attached_) {
       return fail(ErrorKind::environment,
                   fmt::format("node '{}' was not started by rose and may be in production use", name),
-                  "give --allow-attached to inject into it");
+                  "use --allow-attached to inject into it");
     }
     return i;
   }
@@ -46,7 +46,7 @@ Result<std::uint32_t> Planner::place(const std::string& name, bool injects) {
   const auto* known = plan_.schedule.find_role(*role);
   if (known == nullptr) {
     return fail(ErrorKind::input, fmt::format("unknown role '{}'", *role),
-                "[[role]] with its name and function says who it is");
+                "[[role]] with its name and function defines it");
   }
   // Any node may have the role.
   for (const auto& node : config_.nodes) ROSE_CHECK(node_index(node.name, injects));
@@ -251,8 +251,7 @@ Result<void> Planner::syscall_fault(const Fault& fault, PlannedChain& chain) {
   chain.data.flags |= ROSE_WAITS_FOR_CALL;
   const bool answered = fault.error != 0 || fault.result.has_value();
   if (!answered && fault.effect == Effect::none && fault.delay_ns == 0 && fault.then_do == schedule::ThenDo::nothing) {
-    return refuse(fault, ErrorKind::input, "it changes nothing",
-                  "give an `error`, a `result`, a `delay` or an `effect`");
+    return refuse(fault, ErrorKind::input, "it has no effect", "add an `error`, a `result`, a `delay` or an `effect`");
   }
   if (fault.delay_ns > 0 && fault.then_do == schedule::ThenDo::crash) {
     return refuse(fault, ErrorKind::input,
@@ -316,8 +315,7 @@ Result<void> Planner::block(const Fault& fault, std::size_t index) {
     for (const char* needed : {"uprobe", "send_signal", "hold_thread"}) {
       if (const auto found = kernel::probe(needed); !found.ok)
         return refuse(fault, ErrorKind::environment,
-                      fmt::format("a thread cannot be made to wait at a function here: {}", found.detail),
-                      found.remedy);
+                      fmt::format("a thread cannot be held at a function here: {}", found.detail), found.remedy);
     }
     chain.data.count = static_cast<__u32>(fault.count);
     plan_.holders.push_back(index);
@@ -420,8 +418,8 @@ Result<void> Planner::order() {
   }
   for (std::size_t i = 0; i < plan_.chains.size(); ++i) {
     if (left[i] > 0) {
-      return refuse(*plan_.chains[i].fault, ErrorKind::input, "its `after` leads back to itself",
-                    "the order of faults must not be a circle");
+      return refuse(*plan_.chains[i].fault, ErrorKind::input, "its `after` depends on itself",
+                    "the dependencies of faults must not form a cycle");
     }
   }
   return {};

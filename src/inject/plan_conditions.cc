@@ -59,7 +59,7 @@ Result<void> Planner::counted(std::size_t id) const {
   const bool can = source.kind == ConditionKind::function || source.kind == ConditionKind::syscall;
   const auto before = condition.data.position == 0 ? 0 : plan_.conditions[id - 1].data.kind;
   if (!can || (before != ROSE_ON_FUNCTION && before != ROSE_ON_SYSCALL)) {
-    return fail(ErrorKind::input, "`same_thread` has no thread to compare with",
+    return fail(ErrorKind::input, "`same_thread` has no previous thread",
                 "it is for a function or syscall condition that follows another one");
   }
   return {};
@@ -141,7 +141,7 @@ Result<void> Planner::met_by_line(PlannedCondition& condition, const std::vector
   condition.words = fmt::format("log line /{}/ of {}", pattern, name);
   for (const std::size_t one : nodes) {
     if (!config_.nodes[one].attach) continue;
-    return fail(ErrorKind::environment, fmt::format("node '{}' was not started by rose, which does not see its output",
+    return fail(ErrorKind::environment, fmt::format("node '{}' was not started by rose, which cannot read its output",
                                                     config_.nodes[one].name));
   }
   condition.log.emplace(pattern);

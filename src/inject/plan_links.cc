@@ -33,8 +33,8 @@ Result<void> Planner::bad_link(const Fault& fault, std::size_t index) {
   const bool netns = config_.deployment.network == config::Network::netns;
   if (source.corrupt > 0 && !netns) {
     return refuse(fault, ErrorKind::environment, "`corrupt` is not possible in a \"host\" deployment",
-                  "the loopback interface has no checksums, so programs would read what no network lets through; "
-                  "set [deployment] network = \"netns\"");
+                  "the loopback interface has no checksums, so programs would receive data that no network would "
+                  "deliver; set [deployment] network = \"netns\"");
   }
   if (source.payload.size() > ROSE_PAYLOAD_BYTES) {
     return refuse(fault, ErrorKind::input, fmt::format("`payload` has {} bytes", source.payload.size()),
@@ -87,7 +87,7 @@ Result<rose_rule> Planner::rule(const Fault& fault, std::size_t index) {
   const std::uint32_t own = plan_.chains[index].data.node;
   if (own >= ROSE_ROLE_NODES) {
     rule.flags |= ROSE_RULE_BOUND;
-    if (!fault.side.empty()) return refuse(fault, ErrorKind::input, "a role and nodes cannot stand on one side");
+    if (!fault.side.empty()) return refuse(fault, ErrorKind::input, "a role and nodes cannot be on one side");
   } else {
     add(rule.side, own);
   }
@@ -110,7 +110,7 @@ Result<rose_rule> Planner::rule(const Fault& fault, std::size_t index) {
       if (fault.reject && !netns && !range->is_loopback()) {
         return refuse(fault, ErrorKind::environment,
                       fmt::format("packets to and from '{}' cannot be answered in a \"host\" deployment", name),
-                      "leave action = \"reject\" out, or set [deployment] network = \"netns\"");
+                      "omit action = \"reject\", or set [deployment] network = \"netns\"");
       }
       rose_net net{.prefix = static_cast<__u32>(32 + range->prefix), .rule = number, .ip = {}};
       std::copy(range->address.bytes.begin(), range->address.bytes.end(), net.ip);
@@ -120,9 +120,9 @@ Result<rose_rule> Planner::rule(const Fault& fault, std::size_t index) {
       continue;
     }
     if (schedule::role_of(name)) {
-      return refuse(
-          fault, ErrorKind::input, fmt::format("'{}' in `peers` is a role", name),
-          "a role can be the fault's `node`: name it there and the other side in `peers` (\"in\" and \"out\" swap)");
+      return refuse(fault, ErrorKind::input, fmt::format("'{}' in `peers` is a role", name),
+                    "a role is possible as the fault's `node`: name it there and the other side in `peers` (swap "
+                    "\"in\" and \"out\")");
     }
     auto peer = node_index(name, true);
     if (!peer) return within(fault, std::move(peer).error().in("`peers`"));
@@ -139,11 +139,11 @@ Result<rose_rule> Planner::rule(const Fault& fault, std::size_t index) {
       ++peers;
     }
   }
-  if (peers == 0) return refuse(fault, ErrorKind::input, "there is no other node to have a link to");
+  if (peers == 0) return refuse(fault, ErrorKind::input, "there is no other node to be linked to");
   for (const std::size_t end : ends) {
     if (!netns || !config_.nodes[end].attach) continue;
     return refuse(fault, ErrorKind::environment,
-                  fmt::format("node '{}' was not started by rose and has no place in the netns deployment's network",
+                  fmt::format("node '{}' was not started by rose and is not in the netns deployment's network",
                               config_.nodes[end].name),
                   "set [deployment] network = \"host\"");
   }

@@ -67,7 +67,7 @@ Result<void> Planner::exception(const Fault& fault, std::size_t index) {
   if (!leaving_of(fault.function).exception.empty())
     return refuse(
         fault, ErrorKind::input,
-        fmt::format("'{}' is an exception that leaves a method, and none is thrown into that", fault.function),
+        fmt::format("'{}' is an exception that leaves a method, and nothing can be thrown there", fault.function),
         "`function` is the method, and `throws` the exception's class");
   for (const std::size_t node : nodes_at(chain.data.node)) {
     if (!jvm::may_be_method(config_.nodes[node], fault.function)) continue;
@@ -77,7 +77,8 @@ Result<void> Planner::exception(const Fault& fault, std::size_t index) {
   if (found) return {};
   return refuse(
       fault, ErrorKind::input,
-      fmt::format("'{}' is no method of a JVM that {} is known to run", fault.function, plan_.where(chain.data.node)),
+      fmt::format("'{}' is not a method of a JVM that {} is known to run", fault.function,
+                  plan_.where(chain.data.node)),
       "names are like org.x.Store.append; a node runs a JVM when its command or binary is java, a jar or a script, or "
       "its sources are .java files");
 }
@@ -89,16 +90,16 @@ Result<void> Planner::function(std::uint32_t entry, const ProbePoint& point, std
     const bool inside = point.line || place_in.value_or(0) > 0;
     if (inside && !leaving_of(name).exception.empty())
       return fail(ErrorKind::input,
-                  fmt::format("'{}' is an exception that leaves a method: it has no `offset` and no `line`", name));
+                  fmt::format("'{}' is an exception that leaves a method: it has neither `offset` nor `line`", name));
     method(entry, point, node);
     return {};
   }
   if (point.line) {
     return fail(
         ErrorKind::input,
-        fmt::format("`line` is for methods of JVMs, and '{}' is none of node '{}'", name, config_.nodes[node].name),
-        "name a place inside a native function by its `offset`; a node runs a JVM when its command or binary is java, "
-        "a jar or a script, or its sources are .java files");
+        fmt::format("`line` is for Java methods, and '{}' is not one of node '{}'", name, config_.nodes[node].name),
+        "a location inside a native function needs `offset`; a node runs a JVM when its command or binary is java, a "
+        "jar or a script, or its sources are .java files");
   }
   const auto& config = config_.nodes[node];
   std::vector<std::string> names;
@@ -114,7 +115,7 @@ Result<void> Planner::function(std::uint32_t entry, const ProbePoint& point, std
       const std::uint64_t offset = place_in.value_or(0);
       if (offset > 0) {
         if (function.size > 0 && offset >= function.size) {
-          misplaced = Error{ErrorKind::input, fmt::format("offset {:#x} is outside of '{}'", offset, function.name),
+          misplaced = Error{ErrorKind::input, fmt::format("offset {:#x} is outside '{}'", offset, function.name),
                             fmt::format("it is {:#x} bytes long", function.size)};
           continue;
         }
@@ -122,7 +123,7 @@ Result<void> Planner::function(std::uint32_t entry, const ProbePoint& point, std
         if (!is_instruction_boundary(code, offset)) {
           misplaced = Error{ErrorKind::input,
                             fmt::format("no instruction begins at offset {:#x} of '{}'", offset, function.name),
-                            "a probe inside an instruction would change what the program does"};
+                            "a probe inside an instruction would change the program's behaviour"};
           continue;
         }
       }
@@ -142,14 +143,13 @@ Result<void> Planner::function(std::uint32_t entry, const ProbePoint& point, std
   if (misplaced) return Unexpected(std::move(*misplaced));
   const auto binaries = fmt::format("{}", fmt::join(config.binaries, "', '"));
   if (readable == 0) {
-    return fail(
-        ErrorKind::input,
-        fmt::format("no functions of node '{}' are known{}", config.name,
-                    binaries_.last_error() ? ": " + binaries_.last_error()->message : ""),
-        jvm::may_be_method(config, name)
-            ? "name its executables and shared libraries with `binary = [...]` in its [[node]]; a method of Java by "
-              "its class with the package"
-            : "name its executables and shared libraries with `binary = [...]` in its [[node]]");
+    return fail(ErrorKind::input,
+                fmt::format("no functions of node '{}' are known{}", config.name,
+                            binaries_.last_error() ? ": " + binaries_.last_error()->message : ""),
+                jvm::may_be_method(config, name)
+                    ? "name its executables and shared libraries with `binary = [...]` in its [[node]]; a Java method "
+                      "by its class with the package"
+                    : "name its executables and shared libraries with `binary = [...]` in its [[node]]");
   }
   for (const auto& binary : config.binaries) {
     const auto* functions = binaries_.functions(binary);
@@ -157,7 +157,7 @@ Result<void> Planner::function(std::uint32_t entry, const ProbePoint& point, std
     for (const auto& function : *functions) names.push_back(function.name.substr(0, function.name.find('(')));
   }
   auto hint = did_you_mean(name, names);
-  if (hint.empty()) hint = "functions that were inlined everywhere or stripped have no entry to wait for";
+  if (hint.empty()) hint = "functions that were inlined everywhere or stripped have no entry";
   return fail(ErrorKind::input, fmt::format("no function '{}' in '{}'", name, binaries), std::move(hint));
 }
 

@@ -34,7 +34,7 @@ std::string described(const deploy::PowerLoss& loss) {
 }  // namespace
 
 Result<void> check_power(const schedule::Schedule& schedule, const Fault& fault, const config::Node& node) {
-  ROSE_CHECK(check_own_disk(schedule, fault, node, "leave `lose` out"));
+  ROSE_CHECK(check_own_disk(schedule, fault, node, "omit `lose`"));
   return deploy::Disk::check();
 }
 
@@ -55,7 +55,7 @@ Result<std::string> PowerLosses::lose(const Plan& plan, std::size_t f, std::size
   const std::int64_t until = monotonic_ns() + kMostWait;
   while (!deployment_->processes(node).empty()) {
     if (monotonic_ns() > until)
-      return fail(ErrorKind::inconclusive, fmt::format("processes of {} do not die", plan.nodes[node]));
+      return fail(ErrorKind::inconclusive, fmt::format("processes of {} do not end", plan.nodes[node]));
     ::usleep(kPoll);
   }
   deploy::Torn torn;

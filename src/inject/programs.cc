@@ -152,7 +152,7 @@ class LoadedPrograms final : public Programs {
     }
     for (std::uint32_t i = 0; i < plan_.throws.size(); ++i) {
       if (bpf_map_update_elem(bpf_map__fd(inject_->maps.rose_throws), &i, &plan_.throws[i], BPF_ANY) != 0)
-        return kernel::bpf_failure("cannot hand the schedule's exceptions to the kernel", errno);
+        return kernel::bpf_failure("cannot pass the schedule's exceptions to the kernel", errno);
     }
     ROSE_CHECK(fill_calls());
     if (plan_.rules.empty()) return {};
@@ -243,13 +243,11 @@ class LoadedPrograms final : public Programs {
     const auto free =
         std::find_if(std::begin(levels), std::end(levels), [level](auto used) { return used == 0 || used == level; });
     if (free == std::end(levels))
-      return fail(
-          ErrorKind::environment,
-          fmt::format(
-              "the cgroup of node '{}', {}, stands {} deep; nodes may stand at {} different depths, which are taken: "
-              "what its processes do in cgroups below it is not seen",
-              node.name, node.cgroup.string(), level, std::size(levels)),
-          "let attached nodes live at the same depth, such as in one slice");
+      return fail(ErrorKind::environment,
+                  fmt::format("the cgroup of node '{}', {}, is {} levels deep, but nodes may be at {} different depths "
+                              "at most: what its processes do in cgroups below it is not seen",
+                              node.name, node.cgroup.string(), level, std::size(levels)),
+                  "place attached nodes at the same depth, such as in one slice");
     *free = level;
     if (plan_.rules.empty() || !plan_.on_host) return {};
     const auto bit = [index](const __u64* set) { return ((set[index / 64] >> (index % 64)) & 1) != 0; };
@@ -387,12 +385,12 @@ class LoadedPrograms final : public Programs {
     about.task.tid = static_cast<__u32>(tid);
     LIBBPF_OPTS(bpf_link_create_opts, options, .iter_info = &about, .iter_info_len = sizeof about);
     const Fd link(bpf_link_create(bpf_program__fd(inject_->progs.rose_registers), 0, BPF_TRACE_ITER, &options));
-    if (!link) return kernel::bpf_failure("cannot look at a thread's registers", errno);
+    if (!link) return kernel::bpf_failure("cannot read a thread's registers", errno);
     const Fd iterator(bpf_iter_create(link.get()));
     std::array<std::uint64_t, 17> registers{};
-    if (!iterator) return kernel::bpf_failure("cannot look at a thread's registers", errno);
+    if (!iterator) return kernel::bpf_failure("cannot read a thread's registers", errno);
     if (::read(iterator.get(), registers.data(), sizeof registers) != static_cast<ssize_t>(sizeof registers))
-      return fail(ErrorKind::environment, "the thread was gone before its registers could be read");
+      return fail(ErrorKind::environment, "the thread ended before its registers could be read");
     return registers;
   }
 
@@ -404,10 +402,10 @@ class LoadedPrograms final : public Programs {
     const auto missed = (inject_ != nullptr ? kernel::missed_runs(inject_->obj) : 0) +
                         (network_ != nullptr ? kernel::missed_runs(network_->obj) : 0);
     if (missed > 0)
-      log::warning("the kernel left out {} runs of rose's programs: what this run counted may be too little", missed);
+      log::warning("the kernel skipped {} runs of rose's programs: the counts of this run may be too low", missed);
     if (inject_ != nullptr && settings_.as<rose_settings>() != nullptr) {
       if (const auto unread = settings_.as<rose_settings>()->unread; unread > 0) {
-        log::warning("{} calls went by unmatched: their arguments could not be read at their entry", unread);
+        log::warning("{} calls were not matched: their arguments could not be read at their entry", unread);
       }
     }
     sys_exit_.reset();
@@ -463,7 +461,7 @@ class LoadedPrograms final : public Programs {
       ok = ok && put(inject_->maps.rose_call_items, i, rose_word{calls_.items[i], 0});
     }
     for (const auto& [key, list] : calls_.lists) ok = ok && put(inject_->maps.rose_call_lists, key, list);
-    if (!ok) return kernel::bpf_failure("cannot hand the schedule's calls to the kernel", errno);
+    if (!ok) return kernel::bpf_failure("cannot pass the schedule's calls to the kernel", errno);
     settings_.as<rose_settings>()->own_pid = static_cast<__u32>(::getpid());
     return firings_.map(inject_->maps.rose_firings);
   }
@@ -490,7 +488,7 @@ class LoadedPrograms final : public Programs {
       if (!link && !kernel::probe("tcx").ok)
         return fail(ErrorKind::environment,
                     "in a \"host\" deployment this kernel cannot answer packets: it has no TCX links",
-                    "use Linux 6.6 or newer, leave action = \"reject\" out, or set [deployment] network = \"netns\"");
+                    "use Linux 6.6 or newer, omit action = \"reject\", or set [deployment] network = \"netns\"");
       ROSE_TRY(loopback_, std::move(link));
       return {};
     }
@@ -555,8 +553,8 @@ class LoadedPrograms final : public Programs {
         // What leaves through the loopback interface is received there again.
         if (loopback && !received) continue;
         if (++way >= ROSE_MAX_WAYS)
-          return fail(ErrorKind::environment, "this machine has more network interfaces than bad links can watch",
-                      fmt::format("at most {}, or name the peers' addresses as 127.0.0.0/8 only", ROSE_MAX_WAYS / 2));
+          return fail(ErrorKind::environment, "this machine has more network interfaces than bad links support",
+                      fmt::format("at most {}, or name only addresses in 127.0.0.0/8 as peers", ROSE_MAX_WAYS / 2));
         const rose_way value{static_cast<__u32>(interface), received ? 1U : 0U};
         if (bpf_map_update_elem(bpf_map__fd(network_->maps.rose_ways), &way, &value, BPF_ANY) != 0)
           return kernel::bpf_failure("cannot set up a bad link", errno);

@@ -21,7 +21,7 @@ T narrower(T a, T b) {
 }  // namespace
 
 Result<void> check_slow(const schedule::Schedule& schedule, const Fault& fault, const config::Node& node) {
-  ROSE_CHECK(check_own_disk(schedule, fault, node, "slow its calls down one by one: kind = \"syscall\" with `delay`"));
+  ROSE_CHECK(check_own_disk(schedule, fault, node, "delay its calls one by one: kind = \"syscall\" with `delay`"));
   ROSE_CHECK(deploy::Disk::check());
   return deploy::PacedFile::check();
 }

@@ -148,9 +148,9 @@ std::string_view language_of(const std::vector<schedule::Frame>& frames) {
 
 // The condition under which such frames can be named.
 std::string_view told_when(std::string_view language) {
-  if (language == "Python") return "where it runs with -X perf (3.12 or later)";
-  if (language == "JavaScript") return "where it runs with --perf-basic-prof --interpreted-frames-native-stack";
-  return "where it keeps a list for perf, /tmp/perf-PID.map";
+  if (language == "Python") return "when it runs with -X perf (3.12 or later)";
+  if (language == "JavaScript") return "when it runs with --perf-basic-prof --interpreted-frames-native-stack";
+  return "when it writes a list for perf, /tmp/perf-PID.map";
 }
 
 bool has_runtime_names(const std::vector<schedule::Frame>& frames) {
@@ -184,7 +184,7 @@ TakenStack read_stack(const rose_stack& stack) {
   if (stack.bytes == 0) add_reason(taken.missing, "its stack could not be read");
   if (stack.unknown > 0) add_reason(taken.missing, "its memory map was being changed");
   if (stack.more_maps > 0)
-    add_reason(taken.missing, fmt::format("it runs code of more than {} files", ROSE_STACK_MAPS));
+    add_reason(taken.missing, fmt::format("it executes code of more than {} files", ROSE_STACK_MAPS));
   if (long_path) add_reason(taken.missing, fmt::format("the path of a file is longer than {} bytes", ROSE_STACK_PATH));
   return taken;
 }
@@ -278,7 +278,7 @@ void Stacks::take_running(std::size_t chain, Process& process, pid_t tid, const 
   if (!wanted(chain)) return;
   taken.missing =
       taken.java.frames.empty()
-          ? "the thread was running when the fault fired: where, only a condition inside the process would tell"
+          ? "the thread was running when the fault fired: only a condition inside the process would show where"
           : "";
   const std::lock_guard lock(mutex_);
   taken_[chain].push_back(std::move(taken));
@@ -335,7 +335,7 @@ schedule::Stack Stacks::tell_one(TakenStack taken, std::size_t node, const std::
   stack.ns = taken.at_ns;
   stack.incomplete = std::move(taken.missing);
   if (limit_ns <= 0) {
-    add_reason(stack.incomplete, "there was no time to find its frames");
+    add_reason(stack.incomplete, "the time limit for unwinding was reached");
     return stack;
   }
   if (taken.snapshot.registers.back() == 0) {
@@ -349,7 +349,7 @@ schedule::Stack Stacks::tell_one(TakenStack taken, std::size_t node, const std::
         {std::move(frame.function), std::move(frame.file), frame.line, std::move(frame.binary), frame.address});
   // Only if it mattered.
   if (!unwound.incomplete.empty() && !lost.empty())
-    add_reason(stack.incomplete, fmt::format("{} is gone or was replaced", lost.front()));
+    add_reason(stack.incomplete, fmt::format("{} was removed or replaced", lost.front()));
   add_reason(stack.incomplete, unwound.incomplete);
   const std::string_view language = language_of(stack.frames);
   if (!taken.java.frames.empty()) {
@@ -359,15 +359,14 @@ schedule::Stack Stacks::tell_one(TakenStack taken, std::size_t node, const std::
     add_reason(stack.incomplete, taken.java.missing);
   } else if (language == "Java" && (node >= plan_.java_stacks.size() || !plan_.java_stacks[node])) {
     add_reason(stack.incomplete,
-               "these are the runtime's frames: Java's own are told of nodes that rose starts and knows to run a JVM, "
-               "by a `command` that is "
-               "java or `sources` that are .java files");
+               "these are the runtime's frames: Java frames are recorded for nodes that rose starts and knows to run a "
+               "JVM, by a `command` that is java or `sources` that are .java files");
   } else if (!language.empty() && !has_runtime_names(stack.frames)) {
     // Another thread of the runtime may do the work: Node.js performs file I/O in a thread pool.
     add_reason(
         stack.incomplete,
         taken.snapshot.runtime_list.empty()
-            ? fmt::format("these are the runtime's frames: {}'s own are told {}", language, told_when(language))
+            ? fmt::format("these are the runtime's frames: those of {} are recorded {}", language, told_when(language))
             : fmt::format("these are the runtime's frames: no function of {} was on this thread's stack", language));
   }
   return stack;

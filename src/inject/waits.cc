@@ -68,7 +68,7 @@ void Waits::hold(std::size_t i) {
   if (shared.signalled == ROSE_NOT_HELD) {
     held = fail(ErrorKind::environment,
                 fmt::format("thread {} of process {} cannot wait: {} traces it", tid, pid, debugger_of(tid)),
-                "end the debugger, or strace, that is attached to it");
+                "detach the debugger or strace");
   } else {
     held = holder_->hold(i, pid, tid);
   }
@@ -110,7 +110,7 @@ bool Waits::follow_turn(std::size_t i, std::uint64_t& next) {
   }
   if (!turn)
     log::warning("event '{}' came before its turn, and {}", plan_.chains[i].fault->id,
-                 wait.failed ? "could not be held" : fmt::format("was let go after {}", format_duration(most)));
+                 wait.failed ? "could not be held" : fmt::format("was released after {}", format_duration(most)));
   const auto& shared = state_.chain(i);
   const bool came = threads && state_.fire(i, shared.pid, shared.tid, clock_ns());
   release(i, clock_ns());

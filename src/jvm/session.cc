@@ -19,7 +19,7 @@ Result<void> make_folder(const std::filesystem::path& path, mode_t mode) {
     ::chmod(path.c_str(), mode);
     return {};
   }
-  return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", path.string()), errno);
+  return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", path.string()), errno);
 }
 
 // The class name in the JVM's form, with '/'.

@@ -67,7 +67,7 @@ Result<void> take_over(const std::vector<OwnLimit>& limits, const std::filesyste
   for (const OwnLimit& limit : limits)
     ROSE_CHECK(pass_on(limit.file.substr(0, limit.file.find('.')), mount, folder.parent_path()));
   if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot make cgroup {}", folder.string()), errno);
+    return fail_errno(ErrorKind::environment, fmt::format("cannot create cgroup {}", folder.string()), errno);
   for (const OwnLimit& limit : limits)
     for (const std::string& line : limit.lines)
       if (auto written = write_control(folder / limit.file, line); !written)

@@ -327,7 +327,7 @@ CopiedRecordings copy_recordings(OpenRecordings recordings, const fs::path& dump
     Result<void> done;
     for (const fs::path& made : {fresh, into}) {
       if (done && ::mkdir(made.c_str(), 0700) != 0 && errno != EEXIST)
-        done = fail_errno(ErrorKind::input, fmt::format("cannot make {}", made.string()), errno);
+        done = fail_errno(ErrorKind::input, fmt::format("cannot create {}", made.string()), errno);
     }
     if (done) done = copy_recording(one.file, into / name);
     if (!done) {

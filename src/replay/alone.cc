@@ -46,11 +46,11 @@ class RecordingBytes {
       const bool there = fs::exists(path, error);
       return fail(ErrorKind::input,
                   fmt::format("{}: {}", path.string(),
-                              there ? "it cannot be opened, or is no regular file" : "there is no such file"));
+                              there ? "it cannot be opened, or is not a regular file" : "there is no such file"));
     }
     struct stat info{};
     char head[rr::kHeadBytes];
-    const char* why = "it is too short to be a recording";
+    const char* why = "it is too short for a recording";
     const bool whole = ::fstat(file.get(), &info) == 0 && read_at(file.get(), head, sizeof head, 0) == sizeof head;
     const std::uint64_t ring =
         whole ? rr::Reading::ring_bytes(head, static_cast<std::uint64_t>(info.st_size), &why) : 0;
@@ -106,8 +106,8 @@ Result<RecordingFacts> read_recording(const fs::path& path) {
   if (facts.lost != 0)
     return fail(
         ErrorKind::input,
-        fmt::format("{}: {} records were lost while it was made: it cannot be replayed", path.string(), facts.lost),
-        "the window was too small for that moment: record with a larger ROSE_RR_WINDOW");
+        fmt::format("{}: {} records were lost during recording: it cannot be replayed", path.string(), facts.lost),
+        "the window was too small: record with a larger ROSE_RR_WINDOW");
   rr::Record record;
   for (std::uint64_t at = facts.begin; reading.next(at, record);) {
     told.ended_ns = record.time_ns;
@@ -118,7 +118,7 @@ Result<RecordingFacts> read_recording(const fs::path& path) {
   }
   if (facts.records == 0)
     return fail(ErrorKind::input,
-                fmt::format("{}: it holds no record{}", path.string(), facts.damaged ? " that is not damaged" : ""));
+                fmt::format("{}: it contains no record{}", path.string(), facts.damaged ? " that is not damaged" : ""));
   if (told.replayable == 0 && facts.overwritten)
     return fail(
         ErrorKind::input,
@@ -262,8 +262,8 @@ Result<RecordingFacts> find_recording(const fs::path& path, const std::string& n
     if (!node.empty() && facts.node != node)
       return fail(ErrorKind::input,
                   facts.node.empty()
-                      ? fmt::format("{}: it does not say which node it is of (--node {})", path.string(), node)
-                      : fmt::format("{}: it is of node {}, not of {}", path.string(), facts.node, node),
+                      ? fmt::format("{}: it does not name its node (--node {})", path.string(), node)
+                      : fmt::format("{}: it belongs to node {}, not to {}", path.string(), facts.node, node),
                   "a process knows its node from ROSE_NODE; without --node any recording is taken");
     return facts;
   }
@@ -281,13 +281,14 @@ Result<RecordingFacts> find_recording(const fs::path& path, const std::string& n
   }
   const std::string list = printable(fmt::format("{}", fmt::join(nodes, ", ")));
   if (newest == nullptr)
-    return fail(ErrorKind::input, fmt::format("{}: no recording of node {} is there", path.string(), node),
+    return fail(ErrorKind::input, fmt::format("{}: there is no recording of node {}", path.string(), node),
                 "there are recordings of: " + list);
   if (node.empty() && nodes.size() > 1)
     return fail(ErrorKind::usage, fmt::format("{}: there are recordings of several nodes", path.string()),
-                "say which with --node: " + list);
+                "choose one with --node: " + list);
   if (lives > 1)
-    log::info("{} recordings, one for each life of the process; this is the newest: {}", lives, newest->path.string());
+    log::info("{} recordings, one for each lifetime of the process; this is the newest: {}", lives,
+              newest->path.string());
   return read_recording(newest->path);
 }
 
@@ -367,7 +368,7 @@ Result<void> preload_recorder(const RecordingFacts& recording, const fs::path& s
   for (const auto& [name, value] : env) ::setenv(name.c_str(), value.c_str(), 1);
   // Descriptor numbers are part of the recording, so descriptors inherited by rose must not be passed on. Linux 5.11.
   ::syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
-  log::info("{}: the C library's {} come from it, too", recording.path.string(), fmt::join(sources, ", "));
+  log::info("{}: the C library's {} are replayed too", recording.path.string(), fmt::join(sources, ", "));
   return {};
 }
 

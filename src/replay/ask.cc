@@ -84,9 +84,9 @@ void ask_java(Asked& asked, const symbols::Query& query, std::vector<std::string
   std::string& refused = asked.questions.back().refused;
   if (query.kind == Kind::calls)
     refused =
-        "which calls a method of Java makes is not told: ask for its arguments, for what it returns, or for variables "
-        "at its lines";
-  if (query.contents) refused = "nothing of Java is a pointer: ask for a field, as in f(name.field)";
+        "the calls that a Java method makes are not recorded: ask for its arguments, its return value, or variables at "
+        "its lines";
+  if (query.contents) refused = "Java has no pointers: ask for a field, as in f(name.field)";
   if (!refused.empty()) return;
   jvm::AskRequest request;
   using Where = jvm::AskRequest::Where;
@@ -139,7 +139,7 @@ Result<Asked> ask(const config::Config& config, const std::vector<std::string>& 
   if (queries.empty()) return asked;
   if (queries.size() > kMostQueries)
     return fail(ErrorKind::usage,
-                fmt::format("{} queries are more than the {} that are asked at once", queries.size(), kMostQueries));
+                fmt::format("{} queries are more than the {} that are possible at once", queries.size(), kMostQueries));
   const std::map<std::string, std::string> programs = programs_of(config);
   std::map<std::string, symbols::ValueFile> files;
   std::optional<Error> unread;
@@ -159,7 +159,7 @@ Result<Asked> ask(const config::Config& config, const std::vector<std::string>& 
     if (files.empty()) {
       Error error = unread ? *unread : Error{ErrorKind::input, "no node has a native program that can be read", {}};
       error.kind = ErrorKind::input;
-      error.message = fmt::format("'{}' cannot be asked for: {}", text, error.message);
+      error.message = fmt::format("invalid query '{}': {}", text, error.message);
       error.hint =
           "values are read in native programs (C, C++, Rust, Go), which `binary` of a node names, and in JVMs that "
           "rose starts; not in Python or scripts";
@@ -176,7 +176,7 @@ Result<Asked> ask(const config::Config& config, const std::vector<std::string>& 
       else if (!missing || missing->message.size() < answer.error().message.size()) missing = answer.error();
     }
     if (!found) {
-      missing->message = fmt::format("'{}' cannot be asked for: {}", text, missing->message);
+      missing->message = fmt::format("invalid query '{}': {}", text, missing->message);
       return Unexpected(*std::move(missing));
     }
     asking.done();

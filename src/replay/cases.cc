@@ -22,7 +22,7 @@ Result<bool> is_schedule(const fs::path& file) {
   auto root = toml::parse(text, file.string());
   if (!root) {
     Error error = std::move(root).error();
-    if (error.hint.empty()) error.hint = "mend it, or leave it out with --exclude";
+    if (error.hint.empty()) error.hint = "correct it, or exclude it with --exclude";
     return Unexpected(std::move(error));
   }
   return root->find("version") != nullptr || root->find("fault") != nullptr;
@@ -85,9 +85,9 @@ Result<fs::path> config_of(const Found& found, const std::string& config) {
     if (folder == top || folder.empty() || folder == folder.parent_path()) break;
   }
   if (fs::exists(config, ignored)) return fs::path(config);
-  return fail(
-      ErrorKind::input, fmt::format("{}: no {} beside it or above it", found.schedule.string(), config),
-      "put the deployment's configuration there, name one for all with -c ./FILE, or leave it out with --exclude");
+  return fail(ErrorKind::input, fmt::format("{}: no {} beside it or above it", found.schedule.string(), config),
+              "put the deployment's configuration there, name one for all with -c ./FILE, or exclude the schedule with "
+              "--exclude");
 }
 
 }  // namespace
@@ -108,7 +108,7 @@ Result<std::vector<Case>> find_cases(const CaseQuery& query) {
       const fs::path folder = fs::path(place).lexically_normal();
       ROSE_TRY(found, search(folder.has_filename() ? folder : folder.parent_path(), query));
     } else if (!fs::exists(place, ignored)) {
-      return fail(ErrorKind::input, fmt::format("{}: no such schedule or folder", place));
+      return fail(ErrorKind::input, fmt::format("{}: there is no such schedule or folder", place));
     }
     for (const Found& one : found) {
       const std::string own = name_of(one);
@@ -122,9 +122,8 @@ Result<std::vector<Case>> find_cases(const CaseQuery& query) {
     }
   }
   if (cases.empty())
-    return fail(
-        ErrorKind::input, "--filter and --exclude leave no schedule",
-        all.size() > 2000 ? "the names are the folders' below what was given" : fmt::format("the names are: {}", all));
+    return fail(ErrorKind::input, "--filter and --exclude leave no schedule",
+                all.size() > 2000 ? "names are relative to the given folders" : fmt::format("the names are: {}", all));
   return cases;
 }
 

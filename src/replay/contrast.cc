@@ -156,7 +156,7 @@ void at_no_step(const schedule::Schedule& schedule, const std::vector<schedule::
     const bool process = fault.kind == schedule::FaultKind::crash || fault.kind == schedule::FaultKind::pause;
     const std::int64_t fired_ns = movable_ns(fault, fired);
     if (!process || !waits_for_step(fault) || fired_ns <= 0) continue;
-    Beside other{schedule, fmt::format("'{}' half as late, at no step in particular", fault.id)};
+    Beside other{schedule, fmt::format("'{}' at half its time, without its conditions", fault.id)};
     other.schedule.faults[i].before.reset();
     other.schedule.faults[i].when = {schedule::Condition::elapsed(fired_ns / 2)};
     out.insert(out.end(), 2, other);  // a single run is weak evidence

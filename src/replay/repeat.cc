@@ -26,7 +26,7 @@ Result<void> check_jobs(const config::Config& config, int jobs) {
   if (jobs == 1 || config.deployment.network == config::Network::netns) return {};
   return fail(
       ErrorKind::input,
-      fmt::format("{}: {} runs side by side need network = \"netns\"; with \"host\" they would fight for their ports",
+      fmt::format("{}: {} runs in parallel need network = \"netns\"; with \"host\" they would conflict for their ports",
                   config.file.string(), jobs),
       "set jobs = 1");
 }

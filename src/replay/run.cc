@@ -173,7 +173,7 @@ class OneRun {
       if (meant || !told.insert(index).second) continue;
       const config::Node& node = config_.nodes[index];
       const auto [log, said] = deploy::last_words(options_.run_dir / node.name);
-      std::string text = fmt::format("node {} {}, though no fault was injected and nobody stopped it", node.name,
+      std::string text = fmt::format("node {} {}, although no fault was injected and nothing stopped it", node.name,
                                      deploy::describe(end));
       if (!said.empty()) text += fmt::format("; last lines of {}/{}:\n{}", node.name, log, said);
       if (const std::string word =
@@ -194,8 +194,8 @@ class OneRun {
   Error never_got_to_work(std::string_view name, const deploy::CommandResult& ended) const {
     const std::string said = deploy::tail(options_.run_dir / fmt::format("{}.log", name), 1, 256);
     return {ErrorKind::inconclusive,
-            fmt::format("the {} never got to work: it {}{}{}", name, ended.note, said.empty() ? "" : ": ", said),
-            "status 127 says that a command was not found, 126 that it could not be executed; relative names are "
+            fmt::format("the {} did no work: it {}{}{}", name, ended.note, said.empty() ? "" : ": ", said),
+            "status 127 means that a command was not found, 126 that it could not be executed; relative names are "
             "looked up in the run directory"};
   }
 
@@ -208,7 +208,7 @@ class OneRun {
     if (run_.result.verdict != schedule::Verdict::not_reproduced || workload.ok() || workload.timed_out || !early)
       return;
     run_.result.verdict = schedule::Verdict::inconclusive;
-    run_.result.reason = fmt::format("the workload did not do its work: it {}", workload.note);
+    run_.result.reason = fmt::format("the workload did no work: it {}", workload.note);
   }
 
   Result<void> drive() {
@@ -268,7 +268,7 @@ class OneRun {
                                 .methods = {}};
       if (node.exceptions) request.throwers = names.functions, request.thrower_sources = names.sources;
       if (node.exceptions && names.functions.empty() && names.sources.empty())
-        warn_once(fmt::format("{}: `exceptions` tells nothing: no method of a JVM is named by `functions` or `sources`",
+        warn_once(fmt::format("{}: `exceptions` has no effect: no Java method is named by `functions` or `sources`",
                               node.name));
       if (!count && options_.profile != nullptr && profile::knows_methods(*options_.profile, node.name)) {
         const std::set<std::string> rare = profile::rare_methods(*options_.profile, node.name);
@@ -353,7 +353,7 @@ class OneRun {
       return {};
     }
     if (!config_.oracle) {
-      oracle_note_ = "there is no [oracle] to ask";
+      oracle_note_ = "there is no [oracle] to run";
       return {};
     }
     ROSE_TRY(const OracleSaid asked, ask_oracle(config_, *deployment_, options_.run_dir));

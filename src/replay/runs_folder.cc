@@ -66,7 +66,8 @@ Result<RunsFolder> made(const fs::path& folder) {
 }
 
 Unexpected not_made(const fs::path& parent, int error) {
-  return fail_errno(ErrorKind::environment, fmt::format("cannot make a folder for runs in {}", parent.string()), error);
+  return fail_errno(ErrorKind::environment, fmt::format("cannot create a folder for runs in {}", parent.string()),
+                    error);
 }
 
 // In a folder that others can write to: use an unpredictable name.

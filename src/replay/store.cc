@@ -55,7 +55,7 @@ Result<RunStore> RunStore::open(const std::optional<fs::path>& report, bool keep
     if (!error) fs::create_directories(*store.report_ / "traces", error);
     if (error)
       return fail(ErrorKind::input,
-                  fmt::format("cannot make the report folder {}: {}", report->string(), error.message()));
+                  fmt::format("cannot create the report folder {}: {}", report->string(), error.message()));
     // Two processes that write here would remove each other's runs.
     store.in_use_ = Fd(::open(store.report_->c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!store.in_use_ || ::flock(store.in_use_.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -101,7 +101,7 @@ Result<fs::path> RunStore::next(int number) {
   std::error_code error;
   fs::create_directories(directory, error);
   if (error)
-    return fail(ErrorKind::environment, fmt::format("cannot make {}: {}", directory.string(), error.message()));
+    return fail(ErrorKind::environment, fmt::format("cannot create {}: {}", directory.string(), error.message()));
   ::chmod(directory.c_str(), 0711);
   return directory;
 }
@@ -167,17 +167,16 @@ Result<std::vector<RunStore::Recorded>> RunStore::recorded(const config::Config&
   if (fs::exists(system, error)) {
     ROSE_TRY(const std::string before, read_file(system));
     if (const std::string what = system_difference(before, system_json(config)); !what.empty())
-      return fail(
-          ErrorKind::input,
-          fmt::format("{}: its runs were made with another configuration: [{}] has changed since, so what they showed "
-                      "says nothing of this one",
-                      report_->string(), what),
-          "diagnose without --resume to start over");
+      return fail(ErrorKind::input,
+                  fmt::format("{}: its runs were made with another configuration: [{}] has changed since, so their "
+                              "results do not apply to this one",
+                              report_->string(), what),
+                  "diagnose without --resume to start over");
   } else {
     ROSE_CHECK(write_file(system, system_json(config)));
   }
   if (const std::size_t whole = text.rfind('\n') + 1; whole < text.size()) {  // npos + 1 is 0: no complete line
-    log::info("the record's last line was not written to its end: that run is made again");
+    log::info("the record's last line is incomplete: that run is made again");
     fs::resize_file(record, whole, error);
     if (error) return fail(ErrorKind::input, fmt::format("cannot mend {}: {}", record.string(), error.message()));
     text.resize(whole);

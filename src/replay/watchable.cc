@@ -94,22 +94,20 @@ std::string why_none(const config::Node& node) {
   const auto program = std::find_if_not(node.binaries.begin(), node.binaries.end(), jvm::launches);
   if (program == node.binaries.end() && jvm::is_launcher(node) && !node.attach && !node.container)
     return fmt::format(
-        "{}: its command launches another program, and none was seen that stays where it is from run to run and has "
-        "functions that "
-        "can be seen: name it with `binary`, or methods of Java with `functions`",
+        "{}: its command launches another program, and none was found that stays the same from run to run and has "
+        "functions: name it with `binary`, or Java methods with `functions`",
         node.name);
   if (program == node.binaries.end())
-    return fmt::format("{}: no program of it is known, so no function of it can be seen: name it with `binary`",
+    return fmt::format("{}: its program is unknown, so none of its functions can be watched: name it with `binary`",
                        node.name);
   if (symbols::interprets(*program))
     return fmt::format(
-        "{}: {} runs code that is not its own, so no function of the application can be seen: "
-        "name native code of yours with `binary`, or methods of Java with `functions`",
+        "{}: {} is an interpreter, so no function of the application can be watched: name your native code with "
+        "`binary`, or Java methods with `functions`",
         node.name, *program);
   return fmt::format(
-      "{}: {} has no symbols, so no function of it can be seen: keep its debug information (cc -g, no strip), or put "
-      "the separate "
-      "debug file beside it or below /usr/lib/debug",
+      "{}: {} has no symbols, so none of its functions can be watched: keep its debug information (cc -g, no strip), "
+      "or put the separate debug file beside it or below /usr/lib/debug",
       node.name, *program);
 }
 

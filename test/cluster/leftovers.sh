@@ -184,7 +184,7 @@ stranger ip netns exec "$id-mine" sleep 987
 stranger nsenter --net=/run/netns/"$id-a" sleep 987
 visitor=${strangers[-1]}
 expect 0 "$rose" heal
-says out "network namespace $id-a: removed; process $visitor \(sleep\), which is not rose's, is still in it"
+says out "network namespace $id-a: removed; process $visitor \(sleep\), which does not belong to rose, is still in it"
 says out "network namespace $id-mine: .*left alone"
 untouched
 [ -e "/run/netns/$id-a" ] && fail "heal left a namespace of the killed rose"

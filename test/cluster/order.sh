@@ -15,13 +15,13 @@ json_is 'sorted((o["name"], o["came"]) for o in j["order"])' "[('asked', 3), ('r
 # --- out of order: told, and no verdict
 sed 's/^order = .*/order = "killed * renamed | asked"/; s/^kind = "crash"/&\nwhen = [ { elapsed = "60s" } ]/' schedule.toml > early.toml
 expect 4 "$rose" replay early.toml -c rose.toml --runs 1
-says out "not in the required order: 'renamed' came before 'killed', which never came"
+says out "not in the required order: 'renamed' came before 'killed', which never happened"
 
 # --- a step that waits for what never comes: the run says for what
 sed 's/^order = .*/order = "renamed * other * asked * killed"/' schedule.toml > never.toml
 sed 's/^timeout = .*/timeout = "3s"/' rose.toml > short.toml
 expect 4 "$rose" replay never.toml -c short.toml --runs 1
-says out "step other: happened in 0 of 1 run \(nobody made it: 'rose step other' in the workload does\)"
+says out "step other: happened in 0 of 1 run \(it was never made: 'rose step other' in the workload makes it\)"
 says out "step asked: happened in 0 of 1 run \(it comes after 'other', which did not come\)"
 
 # --- outside of a run

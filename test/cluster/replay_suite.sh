@@ -90,7 +90,7 @@ says err 'tests/deep/hit/schedule.toml: no fixed.toml beside it or above it'
 expect 2 "$rose" replay tests --filter nothing
 says err 'the names are: deep/hit, deep/pair/first'
 expect 2 "$rose" replay tests/deep/pair/nowhere
-says err 'tests/deep/pair/nowhere: no such schedule or folder'
+says err 'tests/deep/pair/nowhere: there is no such schedule or folder'
 expect 2 "$rose" replay tests/.hidden/../deep/Cargo.toml -c tests/hit/rose.toml
 mkdir empty
 expect 2 "$rose" replay empty

@@ -66,7 +66,7 @@ says err 'the workload exited with status 1 in 2 of 2 runs'
 config lost.toml '"/bin/false"' /bin/sh
 sed -i 's#\["/bin/sh"\]#["/bin/sh", "-c", "echo looking for it; exec no-such-workload"]#' lost.toml
 expect 4 "$rose" replay crash.toml -c lost.toml --runs 1 --json
-json_is 'j["run_results"][0]["reason"].startswith("the workload never got to work: it exited with status 127: ")' True
+json_is 'j["run_results"][0]["reason"].startswith("the workload did no work: it exited with status 127: ")' True
 says out no-such-workload
 expect 4 "$rose" trace -c lost.toml -o lost.bin
 says out 'the workload never got to work'

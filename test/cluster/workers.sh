@@ -24,7 +24,7 @@ for one in $(workers); do kill -STOP "$one" 2>/dev/null || true; done
 ends_with 0 killed
 [ "$(result killed)" = "$(result here)" ] || { fail "killed workers: another search"; diff <(result here) <(result killed) >&2 || true; }
 grep -q 'has ended.*was killed by signal 9' "$work/killed.err" || fail "it is not said that workers were killed"
-grep -q 'said nothing for 5s' "$work/killed.err" || fail "it is not said that workers hung"
+grep -q 'sent nothing for 5s' "$work/killed.err" || fail "it is not said that workers hung"
 until_true 60 no_folders
 nothing_left "by killed workers"
 

@@ -21,7 +21,7 @@ TOML
 
 configuration 'echo cannot connect; exit 1'
 expect 4 "$rose" trace -c rose.toml -o dump.bin
-says out 'inconclusive: the workload did not do its work: it exited with status 1'
+says out 'inconclusive: the workload did no work: it exited with status 1'
 says err 'cannot connect'
 # Beside an incident it may have failed of that.
 expect 4 "$rose" trace -c rose.toml --incident 'sleep 2' -o dump.bin
@@ -53,7 +53,7 @@ for command in "profile -c rose.toml --runs 2" "trace -c rose.toml -o dump.bin";
   [ "${command%% *}" = profile ] || status=1
   # shellcheck disable=SC2086
   expect $status "$rose" $command
-  says err 'warning: node n1 exited with status 7, though no fault was injected and nobody stopped it'
+  says err 'warning: node n1 exited with status 7, although no fault was injected and nothing stopped it'
   says err '^no such option'
   [ "$(grep -c 'node n1 exited' err)" = 1 ] || fail "told more than once: $(cat err)"
 done

@@ -193,10 +193,10 @@ TEST_CASE("the backend is chosen by what the schedule and the machine allow, and
   CHECK((*automatic)->backend().starts_with(can ? "override: " : "seccomp: this machine has no bpf_override_return"));
   automatic = made(delayed, config::Backend::automatic);
   REQUIRE(automatic);
-  CHECK((*automatic)->backend() == "seccomp: fault 'a': a delayed call must wait in userspace");
+  CHECK((*automatic)->backend() == "seccomp: fault 'a': a delayed call must wait in user space");
   const auto seccomp = made(plain, config::Backend::seccomp);
   REQUIRE(seccomp);
-  CHECK((*seccomp)->backend() == "seccomp: [inject] syscall asks for it");
+  CHECK((*seccomp)->backend() == "seccomp: [inject] syscall requires it");
 
   const auto wanted = made(plain, config::Backend::override_return);
   CHECK(wanted.has_value() == can);

@@ -31,7 +31,7 @@ bool stands_in(const schedule::FaultOutcome& held, const std::string& call) {
 
 }  // namespace
 
-TEST_CASE("the nth thread waits ahead of its call until a condition is met; the others go on", "[block]") {
+TEST_CASE("the nth thread waits before its call until a condition is met; the others go on", "[block]") {
   Rig rig;
   rig.leave_to_seccomp();
   rig.add(three_threads("log.1"));
@@ -64,7 +64,7 @@ until = [ { log = "went", node = "n3" } ]
   CHECK(outcome.seen == 2);
   CHECK(outcome.injected == 1);
   CHECK(outcome.ended_ns > outcome.fired_ns);
-  CHECK(outcome.detail == "a thread waits ahead of fsync(" + rig.path("n1/log.1") + ")");
+  CHECK(outcome.detail == "a thread waits before fsync(" + rig.path("n1/log.1") + ")");
 }
 
 TEST_CASE("a wait has an end: its duration, whatever it waits for, and the run's", "[block]") {
@@ -94,7 +94,7 @@ duration = "600s"
   rig.wait_said("all", 1);  // let go as the run ended
   rig.finish();
   CHECK(*outcomes.at(0).ended_ns - outcomes.at(0).fired_ns == 200 * 1'000'000);
-  CHECK(outcomes.at(0).detail.find("let go after 200ms: what it waited for had not come") != std::string::npos);
+  CHECK(outcomes.at(0).detail.find("released after 200ms: what it waited for did not happen") != std::string::npos);
   CHECK(outcomes.at(1).fired);
   CHECK(outcomes.at(1).ended_ns > outcomes.at(1).fired_ns);
   CHECK(outcomes.at(1).detail.find("let go") == std::string::npos);
@@ -143,7 +143,7 @@ duration = "1s"
     rig.wait_end();
     const auto outcome = rig.finish().at(0);
     CHECK_FALSE(outcome.fired);
-    CHECK(outcome.why_not == "1 matching calls of fsync(*/log.1) were seen on n1 of the 2 asked for");
+    CHECK(outcome.why_not == "1 matching calls of fsync(*/log.1) were seen on n1 of 2 required");
   }
   Rig rig;
   rig.config.inject.syscall = config::Backend::override_return;
@@ -152,7 +152,7 @@ duration = "1s"
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::input);
   CHECK(refused.error().message ==
-        "the override backend for syscall faults cannot be used: fault 'wait': a call that is held waits in userspace");
+        "the override backend for syscall faults cannot be used: fault 'wait': a held call waits in user space");
 }
 
 TEST_CASE("the nth thread waits at a function's entry, alone; signals go on reaching the others", "[block]") {
@@ -280,8 +280,8 @@ duration = "600s"
   const auto outcome = rig.finish().at(0);
   CHECK_FALSE(outcome.fired);
   CHECK(outcome.why_not ==
-        fmt::format("its time came, but thread {} of process {} cannot wait: 'kernel_inject' (process {}) traces it",
-                    main, main, ::getpid()));
+        fmt::format("it was due, but thread {} of process {} cannot wait: 'kernel_inject' (process {}) traces it", main,
+                    main, ::getpid()));
 }
 
 TEST_CASE("a function that nobody enters, and one that is not there", "[block]") {
@@ -296,7 +296,7 @@ TEST_CASE("a function that nobody enters, and one that is not there", "[block]")
     rig.wait_said("up");
     const auto outcome = rig.finish().at(0);
     CHECK_FALSE(outcome.fired);
-    CHECK(outcome.why_not == "no thread of n1 came to step_function once it was armed");
+    CHECK(outcome.why_not == "no thread of n1 reached step_function once it was armed");
   }
   Rig rig;
   rig.add({"print", "up"});

@@ -46,7 +46,7 @@ until = [ { log = "EMFILE" } ]
   CHECK(outcome.fired);
   CHECK(outcome.ended_ns > outcome.fired_ns);
   CHECK(outcome.injected == 2);
-  CHECK(outcome.detail == "2 processes of n1 and all that they start: at most 20 descriptors each");
+  CHECK(outcome.detail == "2 processes of n1 and their children: at most 20 descriptors each");
 }
 
 TEST_CASE("descriptors: a node that starts again has the limit from its first instruction on", "[limits]") {
@@ -95,7 +95,7 @@ limit = "16MiB"
   const auto outcome = rig.finish().at(0);
   CHECK(outcome.fired);
   CHECK(outcome.injected == 1);
-  CHECK(outcome.detail == "n1 held to 16 MiB; the kernel ended 1 process for it");
+  CHECK(outcome.detail == "n1 held to 16 MiB; the kernel killed 1 process because of it");
   CHECK_FALSE(std::filesystem::exists(folder));
 }
 

@@ -88,7 +88,7 @@ TEST_CASE("steps wait for each other, not where the order leaves it open", "[ord
   REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).fired; }));
   const auto again = rig.injector->step("one", Part::begin);
   REQUIRE_FALSE(again.has_value());
-  CHECK(again.error().message == "step 'one' was begun already: it comes once");
+  CHECK(again.error().message == "step 'one' has already been started: it happens once");
   const auto unknown = rig.injector->step("thre", Part::begin);
   REQUIRE_FALSE(unknown.has_value());
   CHECK(unknown.error().message == "the schedule's order has no step 'thre'");
@@ -139,7 +139,7 @@ TEST_CASE("an event that comes before its turn is held no longer than its timeou
   const auto written = came(*rig.injector, "written", &broken);
   CHECK(written.came);
   CHECK(written.held_ns >= 300'000'000);
-  CHECK(broken == "'written' came before 'looked', which never came");
+  CHECK(broken == "'written' came before 'looked', which never happened");
 }
 
 TEST_CASE("an event's place in a program that comes before its turn is held no longer than its timeout",
@@ -252,7 +252,8 @@ when = [ { function = "step_function" } ]
 )" + kDie);
   rig.wait_said("append calls = 0");
   REQUIRE(eventually([&] { return came(*rig.injector, "written").why_not.starts_with("it was about to come"); }));
-  CHECK(came(*rig.injector, "written").why_not == "it was about to come, and waited for 'looked', which did not come");
+  CHECK(came(*rig.injector, "written").why_not ==
+        "it was about to happen and waited for 'looked', which did not happen");
   rig.injector->disarm();
   rig.wait_said("create log.1 = 0");
   rig.finish();

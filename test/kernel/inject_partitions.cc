@@ -249,7 +249,7 @@ when = [ { syscall = "openat", path = "*/begin", node = "n3" } ]
   const auto& stack = *found;
   INFO(stack.incomplete);
   CHECK(stack.node == "n1");
-  CHECK(stack.why == "waits in poll for n2 (10.251.9.2:7200), which is cut off");
+  CHECK(stack.why == "waits in poll for n2 (10.251.9.2:7200), which is partitioned off");
   CHECK(std::any_of(stack.frames.begin(), stack.frames.end(),
                     [](const auto& frame) { return frame.function == "main"; }));
 }

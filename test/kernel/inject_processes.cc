@@ -520,7 +520,7 @@ node = "n1"
   REQUIRE(eventually([&] { return rig.injector->finished(); }));
   const auto outcome = rig.finish().at(0);
   CHECK_FALSE(outcome.fired);
-  CHECK(outcome.why_not == "n1 had no living process when its time came");
+  CHECK(outcome.why_not == "n1 had no living process when it was due");
 }
 
 TEST_CASE("two injectors side by side do not hear each other") {

@@ -368,7 +368,7 @@ when = [ { elapsed = "1h" } ]
   rig.wait_end();
   const auto outcomes = rig.finish();
   for (const auto& one : outcomes) CHECK_FALSE(one.fired);
-  CHECK(outcomes.at(0).why_not == "2 matching calls of write(*/data) were seen on n1 of the 3 asked for");
+  CHECK(outcomes.at(0).why_not == "2 matching calls of write(*/data) were seen on n1 of 3 required");
   CHECK(outcomes.at(0).armed);
   CHECK(outcomes.at(1).why_not == "condition 2 of 2 (entry of step_function on n1) was not met: never entered");
   REQUIRE(outcomes.at(1).conditions.size() == 2);

@@ -149,7 +149,7 @@ netwrk = "host"
 compose = "nowhere/compose.yaml"
 )",
      "5:11: deployment.compose:  does not exist/srv/kv/nowhere/compose.yaml",
-     "relative paths start at the folder of the configuration file"},
+     "relative paths are relative to the configuration file's folder"},
     {kNode + R"([deployment]
 subnet = "10.77.0"
 )",

@@ -87,7 +87,7 @@ TEST_CASE("a container is found by id or its unique beginning, a pod by its uid"
   CHECK(unique->cgroup.parent_path().filename() == "kubepods-pod1234_5678.slice");
   const auto several = locate_container("aaa", top);
   REQUIRE_FALSE(several.has_value());
-  CHECK(several.error().message == "'aaa' is the beginning of 2 containers");
+  CHECK(several.error().message == "'aaa' is the beginning of 2 container ids");
   CHECK(several.error().hint.find(kId) != std::string::npos);
   CHECK(several.error().hint.find(kOther) != std::string::npos);
   const auto pod = locate_container("pod:1234-5678", top);

@@ -92,7 +92,7 @@ TEST_CASE("messages: what is none is refused as soon as it can be told") {
     return next ? std::string() : next.error().message;
   };
   CHECK(error_of("Welcome to lab\x1b[1m") ==
-        "it does not speak as a rose worker does, it says 'Welcome to lab\\x1b[1m'");
+        "it does not speak the protocol of a rose worker, its output is 'Welcome to lab\\x1b[1m'");
   CHECK(error_of("ROXE").find("does not speak") != std::string::npos);
   CHECK(error_of("RO") == "");
   CHECK(error_of(std::string("ROSE\xff\xff\xff\xff\0\0\0\0", 12)).find("longer than any") != std::string::npos);

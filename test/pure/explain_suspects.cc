@@ -553,7 +553,7 @@ TEST_CASE("a thread that waits for a node that is cut off is told as such", "[ex
   for (int i = 0; i < 5; ++i) {
     script::Run run = failing(2 * i).stack(
         {frame("recv", "", 0, "/usr/lib/x86_64-linux-gnu/libc.so.6"), frame("pull", "follow.c", 7)});
-    run.result().faults.back().stacks.back().why = "waits in recvfrom for n2 (10.0.0.2:7000), which is cut off";
+    run.result().faults.back().stacks.back().why = "waits in recvfrom for n2 (10.0.0.2:7000), which is partitioned off";
     one.add(Group::failing, run.enters(103, "give_up"));
     one.add(Group::sound, sound(2 * i + 1));
   }
@@ -563,7 +563,7 @@ TEST_CASE("a thread that waits for a node that is cut off is told as such", "[ex
   }));
   CHECK(std::any_of(e.story.begin(), e.story.end(), [](const auto& line) {
     return line.text ==
-           "thread writer waits in recvfrom for n2 (10.0.0.2:7000), which is cut off: in pull (follow.c:7)";
+           "thread writer waits in recvfrom for n2 (10.0.0.2:7000), which is partitioned off: in pull (follow.c:7)";
   }));
 }
 

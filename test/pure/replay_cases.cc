@@ -67,7 +67,7 @@ TEST_CASE("schedules of files and folders", "[cases]") {
   CHECK(told({{"suite/b"}, "fixed.toml", {}, {}}) ==
         "error: suite/b/schedule.toml: no fixed.toml beside it or above it");
 
-  CHECK(told({{"suite", "nowhere"}, "rose.toml", {}, {}}) == "error: nowhere: no such schedule or folder");
+  CHECK(told({{"suite", "nowhere"}, "rose.toml", {}, {}}) == "error: nowhere: there is no such schedule or folder");
   CHECK(told({{"suite"}, "rose.toml", {"c"}, {}}) == "error: --filter and --exclude leave no schedule");
   fs::create_directory("empty");
   CHECK(told({{"empty"}, "rose.toml", {}, {}}) == "error: empty: no schedule in this folder");

@@ -211,7 +211,7 @@ when = [ { function = "Raft::install_snapshot" }, { function = "flush_log", offs
     a.fired_ns = 1'000'400'000;
     a.ended_ns = 8'100'500'000;
     a.node = "n1";
-    a.detail = "n1 cut off, 412 packets stopped";
+    a.detail = "n1 partitioned off, 412 packets dropped";
     a.conditions = {{true, 1'000'000'000, 0, 1, "", 0, 0, "1s passing"}};
     b.id = "crash-n2";
     b.armed = b.fired = true;

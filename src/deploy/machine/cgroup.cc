@@ -88,21 +88,20 @@ Result<std::filesystem::path> base() {
   if (const char* parent = std::getenv("ROSE_CGROUP_PARENT"); parent != nullptr && *parent != '\0') {
     struct statfs filesystem{};
     if (::statfs(parent, &filesystem) != 0 || filesystem.f_type != CGROUP2_SUPER_MAGIC || ::access(parent, W_OK) != 0)
-      return fail(ErrorKind::input,
-                  fmt::format("ROSE_CGROUP_PARENT: '{}' is not a cgroup v2 folder that can be written to", parent),
+      return fail(ErrorKind::input, fmt::format("ROSE_CGROUP_PARENT: '{}' is not a writable cgroup v2 folder", parent),
                   fmt::format("name a folder below {}, or unset it", mount.string()));
     return std::filesystem::path(parent);
   }
   if (::access(mount.c_str(), W_OK) == 0) return mount;
   std::filesystem::path own = kernel::cgroup_folder_of(::getpid());
   if (!own.empty() && ::access(own.c_str(), W_OK) == 0) return own;
-  return fail(ErrorKind::environment, fmt::format("cannot make cgroups in {}: it is not writable", mount.string()),
+  return fail(ErrorKind::environment, fmt::format("cannot create cgroups in {}: it is not writable", mount.string()),
               "run as root; in a container, mount cgroup v2 read-write (docker run --privileged)");
 }
 
 Result<void> make(const std::filesystem::path& folder) {
   if (::mkdir(folder.c_str(), 0755) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot make cgroup {}", folder.string()), errno);
+    return fail_errno(ErrorKind::environment, fmt::format("cannot create cgroup {}", folder.string()), errno);
   return {};
 }
 
@@ -159,7 +158,7 @@ Result<void> destroy(const std::filesystem::path& folder) {
     ROSE_CHECK(kill(folder));
     if (!wait_empty(folder, 10'000'000'000))
       return fail(ErrorKind::environment,
-                  fmt::format("processes in cgroup {} do not die (stuck in the kernel?)", folder.string()));
+                  fmt::format("processes in cgroup {} do not end (stuck in the kernel?)", folder.string()));
   }
   return remove_tree(folder);
 }

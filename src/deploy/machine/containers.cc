@@ -82,8 +82,8 @@ Result<std::optional<std::filesystem::path>> by_id(const std::map<std::string, s
   for (auto it = all.lower_bound(id); it != all.end() && it->first.starts_with(id); ++it) fit.push_back(it->first);
   if (fit.empty()) return std::nullopt;
   if (fit.size() == 1) return all.at(fit.front());
-  return fail(ErrorKind::inconclusive, fmt::format("'{}' is the beginning of {} {}s", id, fit.size(), kind),
-              fmt::format("give more of one of these ids: {}", list(fit)));
+  return fail(ErrorKind::inconclusive, fmt::format("'{}' is the beginning of {} {} ids", id, fit.size(), kind),
+              fmt::format("give more characters of one of these ids: {}", list(fit)));
 }
 
 std::optional<std::string> output_of(const std::vector<std::string>& argv) {
@@ -244,7 +244,7 @@ std::vector<std::string> labels_of(const CgroupOwner& owner) {
   if (owner.id.empty()) return {};
   std::vector<std::string> labels{fmt::format("{}:{}", owner.pod ? "pod-uid" : "container", printable(owner.id))};
   if (!(owner.pod ? ask_pod_names(owner.id, labels) : ask_names(owner.id, labels)))
-    log::debug("nobody here tells how {} {} is called", owner.pod ? "pod" : "container", owner.id);
+    log::debug("no tool on this machine knows the name of {} {}", owner.pod ? "pod" : "container", owner.id);
   return labels;
 }
 
@@ -257,8 +257,8 @@ Result<Located> locate_container(const std::string& what, const std::filesystem:
     std::vector<std::string> ids;
     for (const auto& [id, unused] : pods) ids.push_back(id);
     return fail(ErrorKind::inconclusive, fmt::format("there is no pod with the uid '{}' on this host", uid),
-                ids.empty() ? fmt::format("no cgroup below {} is a pod's", top.string())
-                            : fmt::format("the pods here: {}", list(ids)));
+                ids.empty() ? fmt::format("no cgroup below {} belongs to a pod", top.string())
+                            : fmt::format("the pods on this host: {}", list(ids)));
   }
   const auto containers = owned(top, false);
   if (!what.empty()) {
@@ -274,17 +274,16 @@ Result<Located> locate_container(const std::string& what, const std::filesystem:
   }
   std::vector<std::string> ids;
   for (const auto& [id, unused] : containers) ids.push_back(id.substr(0, 12));
-  const std::string here = ids.empty() ? fmt::format("no cgroup below {} is a container's", top.string())
-                                       : fmt::format("the containers here: {}", list(ids));
+  const std::string here = ids.empty() ? fmt::format("no cgroup below {} belongs to a container", top.string())
+                                       : fmt::format("the containers on this host: {}", list(ids));
   if (asked.empty())
-    return fail(
-        ErrorKind::inconclusive,
-        fmt::format("no container's id begins with '{}', and names cannot be looked up: neither docker, podman, "
-                    "nerdctl nor crictl is here",
-                    what),
-        fmt::format("give the container's id; {}", here));
+    return fail(ErrorKind::inconclusive,
+                fmt::format("no container id begins with '{}', and names cannot be looked up: neither docker, podman, "
+                            "nerdctl nor crictl is installed",
+                            what),
+                fmt::format("give the container's id; {}", here));
   return fail(ErrorKind::inconclusive,
-              fmt::format("there is no container '{}': no id begins so, and {} {} not know it", what, asked,
+              fmt::format("there is no container '{}': no id has this prefix, and {} {} not know the name", what, asked,
                           asked.find(',') == std::string::npos ? "does" : "do"),
               here);
 }
@@ -319,8 +318,8 @@ Result<Located> locate_unit(const std::string& unit, const std::filesystem::path
     const std::string state = answer["LoadState"];
     if (state != "loaded")
       return fail(ErrorKind::input,
-                  fmt::format("there is no unit {} ({})", id, state.empty() ? "systemd says nothing of it" : state),
-                  "'systemctl list-unit-files' names those that are installed");
+                  fmt::format("there is no unit {} ({})", id, state.empty() ? "systemd does not know it" : state),
+                  "'systemctl list-unit-files' lists installed units");
     return Located{top / slice_path(answer["Slice"].empty() ? "system.slice" : answer["Slice"]) / id, 0, {}};
   }
   const std::string name = unit.find('.') == std::string::npos ? unit + ".service" : unit;
@@ -333,7 +332,7 @@ Result<Located> locate_unit(const std::string& unit, const std::filesystem::path
                 fmt::format("name one with --cgroup: {}", list(fit)));
   const std::string why = output ? output->err.substr(0, output->err.find('\n')) : output.error().message;
   return fail(ErrorKind::inconclusive,
-              fmt::format("cannot find unit {}: systemctl does not tell ({}), and no cgroup below {} has its name",
+              fmt::format("cannot find unit {}: systemctl does not work ({}), and no cgroup below {} has its name",
                           name, why, top.string()),
               "name its folder with --cgroup");
 }

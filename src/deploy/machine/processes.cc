@@ -38,7 +38,7 @@ Result<Attached> from_pid(pid_t pid) {
 }
 
 constexpr const char* kOwnCgroup =
-    "start the node in a cgroup of its own: from `setup` (rose gives it one), as a systemd unit, or in a container";
+    "start the node in its own cgroup: from `setup` (rose gives it one), as a systemd unit, or in a container";
 
 std::string comm_of(pid_t pid) {
   std::string name = read_file(fmt::format("/proc/{}/comm", pid), 4096).value_or("?");
@@ -98,9 +98,10 @@ bool is_within(const std::filesystem::path& folder, const std::filesystem::path&
 
 Result<void> check_without_rose(const std::filesystem::path& cgroup) {
   if (!is_within(kernel::cgroup_folder_of(::getpid()), cgroup)) return {};
-  return fail(ErrorKind::inconclusive,
-              fmt::format("cgroup {} holds rose itself, which would stop together with the node", cgroup.string()),
-              kOwnCgroup);
+  return fail(
+      ErrorKind::inconclusive,
+      fmt::format("cgroup {} contains rose itself, which would be stopped together with the node", cgroup.string()),
+      kOwnCgroup);
 }
 
 Result<void> check_alone(const Attached& attached) {
@@ -109,7 +110,7 @@ Result<void> check_alone(const Attached& attached) {
     const std::vector<pid_t> tree = kernel::with_descendants({attached.pid});
     if (std::find(tree.begin(), tree.end(), ::getpid()) == tree.end()) return {};
     return fail(ErrorKind::inconclusive,
-                fmt::format("rose itself descends from process {}, and would stop together with the node",
+                fmt::format("rose itself descends from process {} and would be stopped together with the node",
                             described(attached.pid)),
                 kOwnCgroup);
   }
@@ -119,11 +120,12 @@ Result<void> check_alone(const Attached& attached) {
   if (stranger == 0) return {};
   return fail(
       ErrorKind::inconclusive,
-      fmt::format("process {} shares its cgroup {} with process {}, which does not descend from it and would stop "
-                  "together with it",
+      fmt::format("process {} shares its cgroup {} with process {}, which does not descend from it and would be "
+                  "stopped together with it",
                   attached.pid, attached.cgroup.string(), described(stranger)),
-      fmt::format("if all of them are the node, say attach = {{ cgroup = \"{}\" }} (or unit, or container); else {}",
-                  attached.cgroup.string(), kOwnCgroup));
+      fmt::format(
+          "if all of them belong to the node, use attach = {{ cgroup = \"{}\" }} (or unit, or container); else {}",
+          attached.cgroup.string(), kOwnCgroup));
 }
 
 Result<Attached> find_attached(const config::Attach& attach, const std::filesystem::path& run_dir) {
@@ -132,11 +134,11 @@ Result<Attached> find_attached(const config::Attach& attach, const std::filesyst
     const auto content = read_file(path, 4096);
     if (!content)
       return fail(ErrorKind::inconclusive, fmt::format("pid file: {}", content.error().message),
-                  "the setup command must write it; a relative path starts at the run directory");
+                  "the setup command must write it; a relative path is relative to the run directory");
     const auto pid = number<pid_t>(*content);
     if (!pid || *pid <= 1)
-      return fail(ErrorKind::inconclusive,
-                  fmt::format("pid file {} holds '{}', a process id is needed", path.string(), content->substr(0, 40)));
+      return fail(ErrorKind::inconclusive, fmt::format("pid file {} contains '{}', a process id is needed",
+                                                       path.string(), content->substr(0, 40)));
     return from_pid(*pid).map_error([&](Error error) { return std::move(error).in("pid file " + path.string()); });
   }
   ROSE_TRY(const std::filesystem::path mount, kernel::cgroup2_mount());

@@ -66,20 +66,19 @@ Result<Engine> Engine::make(const EngineOptions& options) {
       engine.kind_ == EngineKind::slurm || engine.kind_ == EngineKind::ssh || engine.kind_ == EngineKind::kubernetes;
   if (!options.options.empty() && !asks_for_options)
     return fail(ErrorKind::usage,
-                fmt::format("engine_options belong to the engines slurm, ssh and kubernetes, not to '{}'",
+                fmt::format("engine_options are for the engines slurm, ssh and kubernetes, not for '{}'",
                             printable(options.engine)),
-                "a command has its options in itself");
+                "put the options into the command");
   if (engine.kind_ == EngineKind::local) {
     if (options.workers > 0)
-      return fail(ErrorKind::usage, "workers need an engine that starts them",
+      return fail(ErrorKind::usage, "--workers needs an engine that starts workers",
                   "name it with --engine slurm|ssh|kubernetes|'COMMAND', or ask for --jobs N here");
     return engine;
   }
   if (options.worker.empty() || options.worker[0] == '-')
-    return fail(ErrorKind::usage, fmt::format("worker: '{}' is no path of a program", printable(options.worker)));
+    return fail(ErrorKind::usage, fmt::format("worker: '{}' is not the path of a program", printable(options.worker)));
   if (!options.hosts.empty() && engine.kind_ != EngineKind::ssh)
-    return fail(ErrorKind::usage,
-                fmt::format("hosts belong to the engine ssh, not to '{}'", printable(options.engine)));
+    return fail(ErrorKind::usage, fmt::format("hosts are for the engine ssh, not for '{}'", printable(options.engine)));
   engine.workers_ =
       options.workers > 0
           ? options.workers
@@ -88,11 +87,11 @@ Result<Engine> Engine::make(const EngineOptions& options) {
     return fail(ErrorKind::usage, fmt::format("{} workers are more than {}", engine.workers_, kMostWorkers));
   if (engine.kind_ == EngineKind::ssh) {
     if (options.hosts.empty())
-      return fail(ErrorKind::usage, "the engine ssh needs to know where: [diagnose] hosts is empty",
+      return fail(ErrorKind::usage, "the engine ssh needs hosts: [diagnose] hosts is empty",
                   "hosts = [\"lab-1\", \"root@lab-2\"]");
     for (const std::string& host : options.hosts)
       if (looks_like_option(host))
-        return fail(ErrorKind::usage, fmt::format("hosts: '{}' is no host's name", printable(host)));
+        return fail(ErrorKind::usage, fmt::format("hosts: '{}' is not a host name", printable(host)));
   }
   if (options.apart && engine.workers_ > 1) {
     const std::set<std::string> hosts(options.hosts.begin(), options.hosts.end());
@@ -102,14 +101,14 @@ Result<Engine> Engine::make(const EngineOptions& options) {
       return fail(
           ErrorKind::usage,
           fmt::format(
-              "{} workers could meet on one host, and with network = \"host\" their nodes would fight for its ports",
+              "{} workers could run on one host, and with network = \"host\" their nodes would conflict for its ports",
               engine.workers_),
           "use network = \"netns\", or the engine ssh with a host for each worker");
   }
   if (engine.kind_ == EngineKind::kubernetes &&
       std::none_of(options.options.begin(), options.options.end(),
                    [](const std::string& one) { return one == "--image" || one.starts_with("--image="); }))
-    return fail(ErrorKind::usage, "the engine kubernetes needs an image that holds rose and what the nodes run",
+    return fail(ErrorKind::usage, "the engine kubernetes needs an image with rose and the nodes' programs",
                 "engine_options = [\"--image=registry.example/lab:7\"]");
   if (engine.kind_ == EngineKind::command) {
     ROSE_TRY(engine.command_, words_of(options.engine));

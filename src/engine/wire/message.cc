@@ -58,25 +58,25 @@ Result<std::optional<Message>> Inbox::next() {
   const std::string_view here = std::string_view(bytes_).substr(at_);
   const std::size_t same = std::min(here.size(), kMagic.size());
   if (here.substr(0, same) != kMagic.substr(0, same))
-    return fail(ErrorKind::input,
-                fmt::format("it does not speak as a rose worker does, it says '{}'", printable(here.substr(0, 120))));
+    return fail(ErrorKind::input, fmt::format("it does not speak the protocol of a rose worker, its output is '{}'",
+                                              printable(here.substr(0, 120))));
   if (here.size() < kFrameHead) return std::nullopt;
   const std::size_t header = get_u32(here.substr(4));
   const std::size_t payload = get_u32(here.substr(8));
   if (header > kMostHeader || payload > kMostPayload)
     return fail(ErrorKind::input,
-                fmt::format("a message of {} and {} bytes is longer than any of a rose worker's", header, payload));
+                fmt::format("a message of {} and {} bytes is longer than any of a rose worker", header, payload));
   const std::size_t whole = kFrameHead + header + payload + 1;
   if (here.size() < whole) return std::nullopt;
   if (here[whole - 1] != '\n')
-    return fail(ErrorKind::input, "a message does not end where it should: what stands between may have changed it");
+    return fail(ErrorKind::input, "a message does not end where it should: a program in between may have changed it");
   Message message;
   const std::string_view json = here.substr(kFrameHead, header);
   bool deep = false;
   message.header = parse_json(
       json, [&](int depth, Json::parse_event_t, Json&) { return depth <= kDeepestHeader || (deep = true, false); });
   if (deep || !message.header.is_object() || message.type().empty())
-    return fail(ErrorKind::input, "a message's header is no JSON object with a type");
+    return fail(ErrorKind::input, "a message's header is not a JSON object with a type");
   message.payload = here.substr(kFrameHead + header, payload);
   at_ += whole;
   if (at_ == bytes_.size() || at_ > (std::size_t{1} << 20)) {

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr int kDeepestTree = 64;
 constexpr std::size_t kLongestPath = 4000;
-constexpr std::string_view kExcludeHint = "take it out of the configuration's folder, or name it in [diagnose] exclude";
+constexpr std::string_view kExcludeHint = "remove it from the configuration's folder, or name it in [diagnose] exclude";
 
 bool excluded(const std::string& path, const std::vector<std::string>& globs) {
   const std::string name = path.substr(path.rfind('/') + 1);
@@ -59,11 +59,11 @@ class TreeReader {
       if (::lstat(path.c_str(), &info) != 0) return fail_errno(ErrorKind::input, path.string(), errno);
       if (S_ISLNK(info.st_mode))
         return fail(ErrorKind::input,
-                    fmt::format("{} is a symbolic link: those don't travel to workers", path.string()),
+                    fmt::format("{} is a symbolic link, which cannot be copied to workers", path.string()),
                     std::string(kExcludeHint));
       if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
         return fail(ErrorKind::input,
-                    fmt::format("{} is neither a file nor a folder: it can't travel to workers", path.string()),
+                    fmt::format("{} is neither a file nor a folder, so it cannot be copied to workers", path.string()),
                     std::string(kExcludeHint));
       entry.folder = S_ISDIR(info.st_mode);
       entry.mode = info.st_mode & 0777;
@@ -72,7 +72,7 @@ class TreeReader {
         bytes_ += entry.size;
         if (bytes_ > kMostTreeBytes)
           return fail(ErrorKind::input,
-                      fmt::format("{}: the folder holds more than {} GiB, too much for workers", path.string(),
+                      fmt::format("{}: the folder contains more than {} GiB, too much for workers", path.string(),
                                   kMostTreeBytes >> 30),
                       std::string(kExcludeHint));
         ROSE_TRY(entry.digest, digest_of(path));
@@ -81,10 +81,10 @@ class TreeReader {
       const std::string name = entry.path;
       tree.entries.push_back(std::move(entry));
       if (tree.entries.size() > kMostEntries)
-        return fail(
-            ErrorKind::input,
-            fmt::format("{}: the folder holds more than {} files, too many for workers", path.string(), kMostEntries),
-            std::string(kExcludeHint));
+        return fail(ErrorKind::input,
+                    fmt::format("{}: the folder contains more than {} files, too many for workers", path.string(),
+                                kMostEntries),
+                    std::string(kExcludeHint));
       if (into) ROSE_CHECK(folder(path, name, depth + 1));
     }
     return {};
@@ -156,9 +156,9 @@ Json to_json(const Tree& tree) {
 
 Result<Tree> tree_from(const Json& json) {
   const auto refused = [](std::string_view why) {
-    return fail(ErrorKind::input, fmt::format("the list of files can't be used: {}", why));
+    return fail(ErrorKind::input, fmt::format("the list of files is invalid: {}", why));
   };
-  if (!json.is_array() || json.size() > kMostEntries) return refused("it is no list, or too long");
+  if (!json.is_array() || json.size() > kMostEntries) return refused("it is not a list, or too long");
   Tree tree;
   std::set<std::string> folders{""};
   std::set<std::string> seen;
@@ -181,7 +181,7 @@ Result<Tree> tree_from(const Json& json) {
       entry.size = one["size"].get<std::uint64_t>();
       if (!is_digest(entry.digest)) return refused(fmt::format("'{}' has no SHA-256", printable(entry.path)));
     }
-    if (!seen.insert(entry.path).second) return refused(fmt::format("'{}' is there twice", printable(entry.path)));
+    if (!seen.insert(entry.path).second) return refused(fmt::format("'{}' occurs twice", printable(entry.path)));
     const std::size_t slash = entry.path.rfind('/');
     if (!folders.contains(slash == std::string::npos ? "" : entry.path.substr(0, slash)))
       return refused(fmt::format("'{}' is in no folder of it", printable(entry.path)));
@@ -211,11 +211,12 @@ Result<void> TreeBuilder::piece(const std::string& digest, std::string_view byte
     folders_made_ = true;
     for (const Entry& entry : tree_.entries)
       if (entry.folder && ::mkdir((root_ / entry.path).c_str(), 0700) != 0)
-        return fail_errno(ErrorKind::environment, fmt::format("cannot make {}", (root_ / entry.path).string()), errno);
+        return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", (root_ / entry.path).string()),
+                          errno);
   }
   const auto awaited = awaited_.find(digest);
   if (awaited == awaited_.end() || (!digest_.empty() && digest != digest_))
-    return fail(ErrorKind::input, "a file was sent that nobody asked for");
+    return fail(ErrorKind::input, "a file was sent that was not requested");
   const Entry& entry = tree_.entries[awaited->second.front()];
   if (digest_.empty()) {
     digest_ = digest;
