@@ -1,9 +1,11 @@
 // rose: parses the command line, runs one command, and prints errors once.
 #include <exception>
+#include <string_view>
 
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/parse.h"
+#include "deploy/guardian.h"
 
 namespace {
 
@@ -77,10 +79,23 @@ int run(int argc, char** argv) {
   return code ? *code : complain(code.error());
 }
 
+// On every return from run(), and on an exception; not where rose aborts or is killed.
+struct GuardianOfThis {
+  GuardianOfThis() { deploy::allow_guardian(); }
+  GuardianOfThis(const GuardianOfThis&) = delete;
+  GuardianOfThis& operator=(const GuardianOfThis&) = delete;
+  ~GuardianOfThis() { deploy::dismiss_guardian(); }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
+    if (argc > 1 && std::string_view(argv[1]) == deploy::kGuardianCommand) {
+      const Result<int> code = deploy::run_guardian(argc, argv);
+      return code ? *code : complain(code.error());
+    }
+    const GuardianOfThis guardian;
     return run(argc, argv);
   } catch (const std::exception& error) {
     // Other folders return errors as values, so this is either out of memory or a bug.

@@ -63,6 +63,7 @@ struct NodeState {
   int starts = 0;
   int restarts = 0;                // by the restart policy
   std::int64_t restart_at_ns = 0;  // 0: none scheduled
+  bool end_noted = false;          // noted that it ends when rose is killed (deploy/guardian.h)
   bool planned = false;            // ends are planned and not followed by a restart
   bool paused = false;
   bool main_paused = false;
@@ -127,6 +128,8 @@ class Cluster final : public Deployment {
   static std::uint64_t tag(Source source, std::size_t node) { return (std::uint64_t{source} << 32) | node; }
 
   Result<void> make_folders();
+  Result<void> ask_calls(std::size_t node);
+  Result<void> note_end(std::size_t node);
   Result<std::filesystem::path> volume_folder(std::size_t node, const std::filesystem::path& inside);
   Result<void> make_nodes();
   Result<void> check_commands();

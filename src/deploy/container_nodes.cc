@@ -283,6 +283,7 @@ Result<std::filesystem::path> Cluster::memory_volume(const std::string& name, co
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return fail(ErrorKind::environment, fmt::format("cannot create {}: {}", folder.string(), error.message()));
+  ROSE_CHECK(identity_.note("ends", cgroup_.string()));  // of any container that uses the volume
   ROSE_CHECK(identity_.note("volume", folder.string()));
   volumes_.push_back(folder);
   ROSE_CHECK(volume::make(folder, identity_.id(), options.empty() ? "mode=1777" : "mode=1777," + options));
@@ -357,9 +358,10 @@ void Cluster::hold_containers() {
       NodeState& state = *states_[info.index];
       if (!state.container) continue;
       if (!starts_at_once(info.index)) continue;
-      state.spec.notified_syscalls =
-          observer_ != nullptr ? observer_->notified_syscalls(info.index) : std::vector<int>{};
-      state.spec.notified_clocks = observer_ != nullptr ? observer_->notified_clocks(info.index) : ClockCalls::none;
+      if (auto asked = ask_calls(info.index); !asked) {
+        state.held.emplace(Unexpected(std::move(asked).error()));
+        continue;
+      }
       starts.emplace_back(info.index, container_start(info.index));
     }
   });

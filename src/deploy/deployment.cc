@@ -17,6 +17,7 @@
 #include "base/thread.h"
 #include "base/units.h"
 #include "deploy/cluster.h"
+#include "deploy/guardian.h"
 #include "deploy/machine/cgroup.h"
 #include "deploy/machine/processes.h"
 #include "deploy/volumes.h"
@@ -226,6 +227,7 @@ Result<std::filesystem::path> Cluster::volume_folder(std::size_t node, const std
 Result<std::filesystem::path> Cluster::add_volume(std::size_t node, const std::filesystem::path& inside) {
   ROSE_TRY(const std::filesystem::path folder, volume_folder(node, inside));
   if (std::find(volumes_.begin(), volumes_.end(), folder) != volumes_.end()) return folder;
+  ROSE_CHECK(note_end(node));  // whose files change place when this is unmounted
   ROSE_CHECK(identity_.note("volume", folder.string()));
   ROSE_CHECK(volume::make(folder, identity_.id()));
   volumes_.push_back(folder);
@@ -236,6 +238,7 @@ Result<const Disk*> Cluster::add_disk(std::size_t node, const std::filesystem::p
   ROSE_TRY(const std::filesystem::path folder, volume_folder(node, inside));
   for (const auto& disk : disks_)
     if (disk->folder() == folder) return disk.get();
+  ROSE_CHECK(note_end(node));  // whose files change place when this is unmounted
   ROSE_CHECK(identity_.note("volume", folder.string()));
   std::vector<std::string> outside;
   if (inside.empty()) outside = {"stdout.log", "stderr.log"};
@@ -561,6 +564,7 @@ Result<std::unique_ptr<Deployment>> Deployment::create(const config::Config& con
   std::error_code error;
   std::filesystem::path absolute = std::filesystem::absolute(run_dir, error).lexically_normal();
   if (!absolute.has_filename()) absolute = absolute.parent_path();  // "run/" becomes "run"
+  ensure_guardian();
   ROSE_TRY(Identity identity, Identity::create());
   auto cluster = std::make_unique<Cluster>(config, std::move(absolute), run_number, observer, std::move(identity));
   ROSE_CHECK(cluster->make());

@@ -33,6 +33,7 @@ namespace {
 constexpr std::size_t kMostStrangers = 3;
 constexpr std::int64_t kEngineRemoval = 60 * kSecond;
 constexpr std::int64_t kEngineSettles = 5 * kSecond;
+constexpr std::int64_t kProcessesEnd = 2 * kSecond;
 
 // Names that look like those of rose. Only a lock file identifies the owner.
 std::vector<std::string> names_in(const std::filesystem::path& folder, bool directories) {
@@ -76,17 +77,6 @@ std::string ended_text(std::size_t count) {
   return count == 0 ? "" : fmt::format("ended {} process{}, ", count, count == 1 ? "" : "es");
 }
 
-// "123 4567": a process id and its start time.
-std::optional<pid_t> still_there(const std::string& value) {
-  const std::vector<std::string> parts = split(value, ' ');
-  pid_t pid = 0;
-  std::from_chars(value.data(), value.data() + value.size(), pid);
-  if (parts.size() != 2 || pid <= 0) return std::nullopt;
-  const auto stat = kernel::process_stat(pid);
-  if (!stat || std::to_string(stat->start_ticks) != parts[1]) return std::nullopt;
-  return pid;
-}
-
 class Healer {
  public:
   explicit Healer(bool forget) : forget_(forget) {}
@@ -94,19 +84,14 @@ class Healer {
   Healed healed;
 
   void undo(const Registration& dead) {
+    at_work(dead);
+    // What harms most while it lasts comes first, and what a container engine has to do last: it may take long.
     attached(dead);
+    descriptors(dead);
     for (const std::string& folder : dead.all("cgroup")) {
       // A line with another folder was not written by rose.
       if (std::filesystem::path(folder).filename() == dead.id) cgroup_folder(folder);
     }
-    // Docker does not remove volumes or images of containers that still exist.
-    std::vector<std::string> lines = dead.all("engine");
-    std::stable_partition(lines.begin(), lines.end(), [](const std::string& line) {
-      return line.find("\tvolume\t") == std::string::npos && line.find("\timage\t") == std::string::npos;
-    });
-    for (const std::string& line : lines) engine(undo_words(line, dead.id), dead.id);
-    if (const std::size_t count = restore_descriptors(dead.all("descriptors")); count > 0)
-      healed.undone.push_back(fmt::format("{} process{}: descriptor limits restored", count, count == 1 ? "" : "es"));
     for (const std::string& folder : dead.all("controller")) {
       if (std::filesystem::path(folder).filename().native().starts_with(dead.id)) controller_folder(folder);
     }
@@ -114,6 +99,12 @@ class Healer {
     for (; !volumes.empty(); volumes.pop_back()) volume(volumes.back(), dead.id);  // inner ones first
     for (const std::string& name : dead.all("netns"))
       if (id_of(name) == dead.id) netns(name, false);
+    // Docker removes no volume or image of a container that is still there.
+    std::vector<std::string> lines = dead.all("engine");
+    std::stable_partition(lines.begin(), lines.end(), [](const std::string& line) {
+      return line.find("\tvolume\t") == std::string::npos && line.find("\timage\t") == std::string::npos;
+    });
+    for (const std::string& line : lines) engine(undo_words(line, dead.id), dead.id);
     for (const std::string& folder : dead.all("images")) {
       std::error_code error;
       if (std::filesystem::path(folder).filename() == dead.id + "-images" &&
@@ -126,6 +117,49 @@ class Healer {
       if (::unlink(socket.c_str()) == 0)
         healed.undone.push_back(fmt::format("control socket {}: removed", socket.string()));
     }
+  }
+
+  // Undoes changes to processes that rose did not start and which keep running.
+  void attached(const Registration& dead) {
+    std::set<std::string> frozen;
+    for (const auto& [key, value] : dead.notes) {
+      if (key == "frozen") frozen.insert(value);
+      if (key == "thawed") frozen.erase(value);
+    }
+    std::erase_if(frozen, [](const std::string& folder) {
+      return !std::filesystem::is_directory(folder) || !cgroup::frozen(folder);
+    });
+    for (const std::string& value : dead.all("stopped"))
+      if (const auto pid = still_there(value)) resume(*pid, false);
+    // The kernel may stop a process before it could be noted, so resume processes that are stopped now and were not
+    // before.
+    std::set<pid_t> stood;
+    for (const std::string& value : dead.all("stood"))
+      if (const auto pid = still_there(value)) stood.insert(*pid);
+    for (const std::string& folder : dead.all("stops"))
+      for (const pid_t pid : cgroup::processes(folder))
+        if (!stood.contains(pid)) resume(pid, frozen.contains(folder));
+    for (const std::string& folder : frozen) {
+      if (auto thawed = cgroup::freeze(folder, false))
+        healed.undone.push_back(fmt::format("cgroup {}: thawed", folder));
+      else healed.failed.push_back(thawed.error().message);
+    }
+  }
+
+  // Undoes only what does harm while it lasts. Other nodes, namespaces, cgroups and containers stay, as does the lock
+  // file, for undo().
+  void relieve(const Registration& dead) {
+    at_work(dead);
+    attached(dead);
+    descriptors(dead);
+    const std::vector<std::filesystem::path> ends = own_folders(dead, "ends");
+    for (const auto& folder : ends) end_processes(folder, folder.filename() == dead.id);
+    for (const auto& folder : ends) (void)cgroup::wait_empty(folder, kProcessesEnd);
+    for (const auto& folder : own_folders(dead, "cgroup")) let_run(folder);
+    for (const std::string& folder : dead.all("controller"))
+      if (std::filesystem::path(folder).filename().native().starts_with(dead.id)) controller_folder(folder);
+    auto volumes = dead.all("volume");
+    for (; !volumes.empty(); volumes.pop_back()) volume(volumes.back(), dead.id);  // inner ones first
   }
 
   // With `all` (on request), ends the processes in it. Otherwise they do not belong to rose, whose processes are in its
@@ -169,6 +203,66 @@ class Healer {
   }
 
  private:
+  static void at_work(const Registration& dead) {
+    const auto stat = kernel::process_stat(::getpid());
+    if (dead.lock && stat) dead.note(kHealerNote, fmt::format("{} {}", ::getpid(), stat->start_ticks));
+  }
+
+  void descriptors(const Registration& dead) {
+    if (const std::size_t count = restore_descriptors(dead.all("descriptors")); count > 0)
+      healed.undone.push_back(fmt::format("{} process{}: descriptor limits restored", count, count == 1 ? "" : "es"));
+  }
+
+  // The cgroup of the run, or cgroups in it, that rose noted under this key; each once.
+  static std::vector<std::filesystem::path> own_folders(const Registration& dead, std::string_view key) {
+    std::set<std::filesystem::path> folders;
+    for (const std::string& folder : dead.all(key)) {
+      const std::filesystem::path path(folder);
+      if (path.filename() == dead.id || path.parent_path().filename() == dead.id) folders.insert(path);
+    }
+    return {folders.begin(), folders.end()};
+  }
+
+  // Ends a node that cannot continue without rose: its filtered calls would fail, or its files are about to be moved.
+  // Processes of a container engine are left alone, because they record how containers ended.
+  void end_processes(const std::filesystem::path& folder, bool whole_run) {
+    std::vector<std::filesystem::path> each{folder};
+    if (whole_run) {
+      each.clear();
+      std::error_code error;
+      for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+        if (entry.is_directory(error) && entry.path() != folder / kEngineCgroup) each.push_back(entry.path());
+    }
+    std::size_t count = 0;
+    for (const auto& one : each) {
+      count += cgroup::processes(one).size();
+      if (auto killed = cgroup::kill(one); !killed) healed.failed.push_back(killed.error().message);
+    }
+    if (count > 0)
+      healed.undone.push_back(fmt::format("cgroup {}: {}it could not continue without rose", folder.filename().string(),
+                                          ended_text(count)));
+  }
+
+  // Thaws and continues the other nodes, and removes the limits of their cgroups.
+  void let_run(const std::filesystem::path& run) {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(run, error)) {
+      std::error_code gone;
+      if (!entry.is_directory(gone)) continue;
+      const std::string label = fmt::format("cgroup {}", entry.path().filename().string());
+      if (cgroup::frozen(entry.path())) {
+        if (auto thawed = cgroup::freeze(entry.path(), false)) healed.undone.push_back(label + ": thawed");
+        else healed.failed.push_back(thawed.error().message);
+      }
+      for (const pid_t pid : cgroup::processes(entry.path())) resume(pid, false);
+      for (const char* limit : {"memory.max", "memory.high", "cpu.max"}) {
+        const auto now = read_file(entry.path() / limit, 256);
+        if (now && !now->starts_with("max") && write_control(entry.path() / limit, "max"))
+          healed.undone.push_back(fmt::format("{}: no limit {} any more", label, limit));
+      }
+    }
+  }
+
   // A folder in a v1 hierarchy, whose processes have been ended.
   void controller_folder(const std::filesystem::path& folder) {
     if (!std::filesystem::is_directory(folder)) return;
@@ -200,33 +294,6 @@ class Healer {
     if (!volume::is_mounted(folder, id)) return;
     if (auto plain = volume::dissolve(folder, id); !plain) healed.failed.push_back(plain.error().message);
     else healed.undone.push_back(fmt::format("file system at {}: unmounted, its files restored", folder.string()));
-  }
-
-  // Undoes changes to processes that rose did not start and which keep running.
-  void attached(const Registration& dead) {
-    std::set<std::string> frozen;
-    for (const auto& [key, value] : dead.notes) {
-      if (key == "frozen") frozen.insert(value);
-      if (key == "thawed") frozen.erase(value);
-    }
-    std::erase_if(frozen, [](const std::string& folder) {
-      return !std::filesystem::is_directory(folder) || !cgroup::frozen(folder);
-    });
-    for (const std::string& value : dead.all("stopped"))
-      if (const auto pid = still_there(value)) resume(*pid, false);
-    // The kernel may stop a process before it could be noted, so resume processes that are stopped now and were not
-    // before.
-    std::set<pid_t> stood;
-    for (const std::string& value : dead.all("stood"))
-      if (const auto pid = still_there(value)) stood.insert(*pid);
-    for (const std::string& folder : dead.all("stops"))
-      for (const pid_t pid : cgroup::processes(folder))
-        if (!stood.contains(pid)) resume(pid, frozen.contains(folder));
-    for (const std::string& folder : frozen) {
-      if (auto thawed = cgroup::freeze(folder, false))
-        healed.undone.push_back(fmt::format("cgroup {}: thawed", folder));
-      else healed.failed.push_back(thawed.error().message);
-    }
   }
 
   // `pending`: it may have a pending stop signal because it is frozen.
@@ -261,6 +328,18 @@ bool undo_named(const std::string& name, const std::filesystem::path& base, Heal
 
 }  // namespace
 
+Healed relieve_after(pid_t owner, const std::string& except) {
+  Healer healer(false);
+  std::vector<Registration> found = registrations_of(owner, except);
+  // A node that rose did not start stands still while this works: those first, of all runs.
+  for (const Registration& registration : found)
+    if (!registration.alive) healer.attached(registration);
+  for (const Registration& registration : found)
+    if (!registration.alive) healer.relieve(registration);  // else another heal is at it
+  if (std::string loopback = heal_loopback(); !loopback.empty()) healer.healed.undone.push_back(std::move(loopback));
+  return std::move(healer.healed);
+}
+
 Result<Healed> heal(const std::vector<std::string>& names, bool forget) {
   for (const std::string& name : names)
     if (!name.starts_with("rose-") || name.find('/') != std::string::npos)
@@ -283,7 +362,9 @@ Result<Healed> heal(const std::vector<std::string>& names, bool forget) {
     known.insert(registration.id);
     if (registration.alive) {
       living.insert(registration.id);
-      if (chosen) note_living(registration, healer.healed);
+      // A guardian's own is no deployment.
+      const bool guards = registration.all("run_dir").empty() && !registration.all(kHealerNote).empty();
+      if (chosen && !guards) note_living(registration, healer.healed);
       continue;
     }
     if (!chosen) continue;

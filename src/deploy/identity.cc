@@ -17,8 +17,10 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "kernel/processes.h"
 
 namespace rose::deploy {
 namespace {
@@ -28,21 +30,48 @@ constexpr std::string_view kUnfinished = ".new-";
 constexpr std::size_t kMostRecordBytes = std::size_t{1} << 20;
 
 constexpr std::int64_t kOrphans = 2 * kSecond;
+constexpr std::int64_t kHealing = 180 * kSecond;  // engines answer slowly
 
-// A child that a killed rose had just forked holds its lock until its execve, or until it notices. If the owner is in
-// another PID namespace, its state cannot be determined.
-bool owner_is_gone(const Registration& one) {
+// 0 if the owner is unknown.
+pid_t owner_of(const Registration& one) {
   const std::vector<std::string> owner = one.all("owner");
   pid_t pid = 0;
-  if (owner.empty()) return false;
-  std::from_chars(owner.back().data(), owner.back().data() + owner.back().size(), pid);
+  if (!owner.empty()) std::from_chars(owner.back().data(), owner.back().data() + owner.back().size(), pid);
+  return pid;
+}
+
+bool owner_is_gone(const Registration& one) {
+  const pid_t pid = owner_of(one);
   return pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
 }
 
-bool lock_soon(int fd) {
-  const std::int64_t until = monotonic_ns() + kOrphans;
-  while (::flock(fd, LOCK_EX | LOCK_NB) != 0)
-    if (monotonic_ns() >= until || !cancel::sleep(20 * kMillisecond)) return false;
+void read_notes(Registration& one, const std::filesystem::path& file) {
+  one.notes.clear();
+  if (const auto content = read_file(file, kMostRecordBytes))
+    for (const std::string& line : split(*content, '\n'))
+      if (const std::size_t tab = line.find('\t'); tab != std::string::npos)
+        one.notes.emplace_back(line.substr(0, tab), line.substr(tab + 1));
+}
+
+bool healer_at_work(const std::filesystem::path& file) {
+  Registration now;
+  read_notes(now, file);
+  const std::vector<std::string> healers = now.all(kHealerNote);
+  return std::any_of(healers.begin(), healers.end(), [](const std::string& each) {
+    const auto pid = still_there(each);
+    return pid && *pid != ::getpid();
+  });
+}
+
+// A child that a killed rose had just forked holds its lock until it comes to its execve, or learns of that. Its
+// guardian, or another heal, holds it until all is undone.
+bool lock_soon(int fd, const std::filesystem::path& file) {
+  const std::int64_t began = monotonic_ns();
+  while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    const std::int64_t waited = monotonic_ns() - began;
+    if (waited >= kOrphans && (waited >= kHealing || !healer_at_work(file))) return false;
+    if (!cancel::sleep(20 * kMillisecond)) return false;
+  }
   return true;
 }
 
@@ -98,27 +127,36 @@ void Identity::release() {
   fd_.reset();
 }
 
-std::vector<Registration> registrations() {
+namespace {
+
+// With an owner: of those that have it, and no others are touched.
+std::vector<Registration> look_up(std::optional<pid_t> owner, std::string_view except) {
   std::vector<Registration> found;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(kLockFolder, error)) {
     const std::string name = entry.path().filename();
     const bool unfinished = name.starts_with(kUnfinished);
     if (!unfinished && !name.ends_with(kSuffix)) continue;
-    Fd fd(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (unfinished && owner) continue;
+    Registration one;
+    if (owner) {
+      read_notes(one, entry.path());
+      if (owner_of(one) != *owner) continue;
+    }
+    Fd fd(::open(entry.path().c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
     if (!fd) continue;
+    if (!unfinished) one.id = name.substr(0, name.size() - kSuffix.size());
+    if (!unfinished && one.id == except) continue;
     bool alive = ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0;
     if (unfinished) {
       if (!alive) ::unlink(entry.path().c_str());
       continue;
     }
-    Registration one;
-    one.id = name.substr(0, name.size() - kSuffix.size());
-    if (const auto content = read_file(entry.path(), kMostRecordBytes))
-      for (const std::string& line : split(*content, '\n'))
-        if (const std::size_t tab = line.find('\t'); tab != std::string::npos)
-          one.notes.emplace_back(line.substr(0, tab), line.substr(tab + 1));
-    if (alive && owner_is_gone(one)) alive = !lock_soon(fd.get());
+    read_notes(one, entry.path());
+    if (alive && owner_is_gone(one)) {
+      alive = !lock_soon(fd.get(), entry.path());
+      if (!alive) read_notes(one, entry.path());
+    }
     // Its owner may have finished between the open and the lock.
     struct stat info{};
     if (!alive && (::fstat(fd.get(), &info) != 0 || info.st_nlink == 0)) continue;
@@ -128,6 +166,37 @@ std::vector<Registration> registrations() {
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
   return found;
+}
+
+}  // namespace
+
+std::vector<Registration> registrations() { return look_up(std::nullopt, {}); }
+std::vector<Registration> registrations_of(pid_t owner, std::string_view except) { return look_up(owner, except); }
+
+std::vector<Registration> registrations(std::string_view id) {
+  Registration one;
+  one.id = id;
+  one.alive = true;
+  read_notes(one, lock_path(id));
+  if (one.notes.empty()) return {};
+  std::vector<Registration> found;
+  found.push_back(std::move(one));
+  return found;
+}
+
+void Registration::note(std::string_view key, std::string_view value) const {
+  const std::string line = fmt::format("{}\t{}\n", key, value);
+  if (::write(lock.get(), line.data(), line.size()) < 0) log::debug("cannot write {}: errno {}", lock_path(id), errno);
+}
+
+std::optional<pid_t> still_there(const std::string& value) {
+  const std::vector<std::string> parts = split(value, ' ');
+  pid_t pid = 0;
+  std::from_chars(value.data(), value.data() + value.size(), pid);
+  if (parts.size() != 2 || pid <= 0) return std::nullopt;
+  const auto stat = kernel::process_stat(pid);
+  if (!stat || std::to_string(stat->start_ticks) != parts[1]) return std::nullopt;
+  return pid;
 }
 
 std::vector<std::string> Registration::all(std::string_view key) const {

@@ -3,7 +3,10 @@
 // in the file list what has to be undone.
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +18,8 @@
 namespace rose::deploy {
 
 inline constexpr const char* kLockFolder = "/run/rose";
+// Note of a lock file: "PID START" of a process that undoes what a killed rose left, or is about to.
+inline constexpr const char* kHealerNote = "healer";
 
 class Identity {
  public:
@@ -25,10 +30,13 @@ class Identity {
   ~Identity();  // calls release()
 
   [[nodiscard]] const std::string& id() const { return id_; }
-  // Adds a line for heal(): "run_dir\t/path", "cgroup\t/path", "netns\tname", "frozen\t/path", "thawed\t/path", ...
+  // Adds a line for heal() and the guardian: "run_dir\t/path", "cgroup\t/path", "ends\t/path" (a cgroup whose processes
+  // cannot go on without rose), "netns\tname", "frozen\t/path", "thawed\t/path", ...
   [[nodiscard]] Result<void> note(std::string_view key, std::string_view value);
   // Everything has been undone: removes the file.
   void release();
+  // For the guardian, which shares the lock (deploy/guardian.h).
+  [[nodiscard]] int fd() const { return fd_.get(); }
   // Something could not be undone: keeps the file for heal(), like that of a killed rose.
   void leave() { fd_.reset(); }
 
@@ -45,9 +53,18 @@ struct Registration {
   std::vector<std::pair<std::string, std::string>> notes;
   [[nodiscard]] std::vector<std::string> all(std::string_view key) const;  // values of the lines with this key
   Fd lock;  // held by this process if the owner is not alive, so that only one heal works on it
+  // Adds a line to the file. Only while `lock` is held.
+  void note(std::string_view key, std::string_view value) const;
 };
-// Sorted by id. Unreadable files are skipped; incomplete files of a killed rose are removed.
+// Sorted by id. Unreadable files are skipped; incomplete files of a killed rose are removed. Waits for another process
+// that is undoing what a killed rose left.
 [[nodiscard]] std::vector<Registration> registrations();
+// Those of this owner, which has ended, without `except`. The locks of others are not touched.
+[[nodiscard]] std::vector<Registration> registrations_of(pid_t owner, std::string_view except);
+// The one with this id, at most one, whether or not it is locked.
+[[nodiscard]] std::vector<Registration> registrations(std::string_view id);
+// "123 4567", a process and when it started: that process, if it is there.
+[[nodiscard]] std::optional<pid_t> still_there(const std::string& value);
 
 // The id at the beginning of the name of a namespace or cgroup: "rose-1f3a9c" for "rose-1f3a9c-n1". A name of another
 // form is its own id.

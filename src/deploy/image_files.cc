@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "deploy/engine.h"
+#include "deploy/guardian.h"
 #include "deploy/identity.h"
 
 namespace rose::deploy {
@@ -39,6 +40,7 @@ class Taken final : public ImageFiles {
 };
 
 Result<std::unique_ptr<Taken>> make_folder() {
+  ensure_guardian();
   ROSE_TRY(Identity identity, Identity::create());
   const char* above = std::getenv("TMPDIR");
   const std::filesystem::path folder =

@@ -196,10 +196,23 @@ Result<void> Cluster::launch(std::size_t node) {
     state.held.reset();
     return let_run(node, std::move(held));
   }
-  state.spec.notified_syscalls = observer_ != nullptr ? observer_->notified_syscalls(node) : std::vector<int>{};
-  state.spec.notified_clocks = observer_ != nullptr ? observer_->notified_clocks(node) : ClockCalls::none;
+  if (auto asked = ask_calls(node); !asked) return failed(std::move(asked).error());
   if (state.container) return let_run(node, ContainerLaunch::prepare(container_start(node)));
   return let_run(node, Launch::prepare(state.spec));
+}
+
+// Determines which calls are notified. Without rose nobody answers them, so the node is noted as one that has to end.
+Result<void> Cluster::ask_calls(std::size_t node) {
+  LaunchSpec& spec = states_[node]->spec;
+  spec.notified_syscalls = observer_ != nullptr ? observer_->notified_syscalls(node) : std::vector<int>{};
+  spec.notified_clocks = observer_ != nullptr ? observer_->notified_clocks(node) : ClockCalls::none;
+  if (spec.notified_syscalls.empty() && spec.notified_clocks == ClockCalls::none) return {};
+  return note_end(node);
+}
+
+Result<void> Cluster::note_end(std::size_t node) {
+  if (std::exchange(states_[node]->end_noted, true)) return {};
+  return identity_.note("ends", infos_[node].cgroup.string());
 }
 
 // `prepared`: a Launch or ContainerLaunch with a held process.

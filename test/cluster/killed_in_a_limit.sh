@@ -71,6 +71,7 @@ begun() { # a run that has everything in force
 }
 
 begun
+kill_guardian $pid
 kill -9 $pid
 wait $pid 2>/dev/null || true
 [ -n "$(leftovers)" ] || fail "nothing was left to heal: the test tests nothing"

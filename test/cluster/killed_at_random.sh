@@ -1,0 +1,219 @@
+#!/usr/bin/env bash
+# A rose that is killed (-9) at random moments of every kind of fault: its guardian undoes what the kernel does not. Nothing stays frozen,
+# stopped, mounted, limited or under a filter, and nodes that rose did not start live on. Where the guardian was killed before, `rose heal`
+# does the same. ROSE_KILLS is how many times (12), ROSE_SEED the seed of the moments and kinds.
+. "$(dirname "$0")/common.bash"
+command -v gcc >/dev/null || skip "no gcc"
+cd "$work"
+export TMPDIR=$work
+kills=${ROSE_KILLS:-12}
+RANDOM=${ROSE_SEED:=$((($(date +%s) + $$) % 32768))}
+echo "seed: ROSE_SEED=$ROSE_SEED, $kills kills"
+
+cat > victim.c <<'C'
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+__attribute__((noinline)) void beat(long n) {
+  char line[96];
+  int err = mkdir("made", 0755) ? errno : 0;
+  rmdir("made");
+  int fd = open("data/file", O_WRONLY | O_CREAT | O_APPEND, 0644);
+  if (fd >= 0) {
+    if (n % 64 == 0 && write(fd, "x", 1) == 1) fdatasync(fd);
+    close(fd);
+  }
+  int size = snprintf(line, sizeof line, "beat %ld %s\n", n, err == ENOSYS ? "ENOSYS" : "-");
+  int out = open("beats.new", O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  if (out < 0) return;
+  if (write(out, line, (size_t)size) < 0) _exit(1);
+  close(out);
+  rename("beats.new", "beats");
+}
+int main(int argc, char **argv) {
+  if (argc > 1 && chdir(argv[1])) return 1;
+  mkdir("data", 0755);
+  for (long n = 1;; n++) {
+    beat(n);
+    usleep(5000);
+  }
+}
+C
+gcc -g -O1 -w -o victim victim.c
+
+# A node that rose did not start, in a cgroup of its own.
+theirs=$(dirname "$cgroups")/theirs-$$
+service=$(dirname "$cgroups")/service-$$
+mkdir "$theirs" theirs
+bash -c 'echo $$ > "$1/cgroup.procs"; exec "$2" "$3"' - "$theirs" "$work/victim" "$work/theirs" >/dev/null 2>&1 &
+stranger=$!
+ended() {
+  local status=$?
+  echo 1 > "$theirs/cgroup.kill"
+  wait $stranger 2>/dev/null || true
+  rmdir "$theirs" "$service" 2>/dev/null || true
+  (exit $status)
+  finish
+}
+trap ended EXIT
+until_true 20 test -s theirs/beats
+
+cat > workload.sh <<'SH'
+#!/bin/sh
+echo "$PWD" > "$HERE/began.new"
+mv "$HERE/began.new" "$HERE/began"
+exec sleep "$(cat "$HERE/lasts")"
+SH
+chmod +x workload.sh
+echo 100 > lasts
+export HERE=$work
+cat > rose.toml <<TOML
+name = "killed"
+[deployment]
+network = "host"
+[[node]]
+name = "n1"
+command = ["$work/victim"]
+restart = { delay = "10ms", max = 1000 }
+[[node]]
+name = "n2"
+command = ["$work/victim"]
+[[node]]
+name = "theirs"
+attach = { cgroup = "$theirs" }
+binary = "$work/victim"
+[workload]
+command = ["./workload.sh"]
+timeout = "120s"
+[oracle]
+command = ["/bin/true"]
+TOML
+
+"$rose" doctor --json > doctor.json || true
+can() { python3 -c "
+import json, sys
+sys.exit(0 if [c['ok'] for c in json.load(open('doctor.json'))['capabilities'] if c['name'] == '$1'] == [True] else 1)"; }
+# NODE and the lines of a fault.
+kinds=(
+  'n1 kind = "syscall"\nsyscall = "mkdir"\nerror = "EIO"\ntimes = "forever"\n'
+  'n1 kind = "syscall"\nsyscall = "mkdir"\ndelay = "3s"\ntimes = "forever"\n'
+  'n1 kind = "pause"\nduration = "60s"\n'
+  'n2 kind = "pause"\nduration = "60s"\nwhen = [{ syscall = "mkdir", count = 20 }]\n'
+  'theirs kind = "pause"\nduration = "60s"\n'
+  'theirs kind = "pause"\nduration = "60s"\nwhen = [{ function = "beat", count = 20 }]\n'
+  'theirs kind = "descriptors"\nlimit = 8\n'
+  'n1 kind = "descriptors"\nlimit = 8\n'
+  'n1 kind = "partition"\npeers = ["n2"]\n'
+  'n1 kind = "clock"\nshift = "1h"\n'
+  'n2 kind = "disk-full"\npath = "data"\n'
+  'theirs kind = "block"\nat = { function = "beat" }\nduration = "60s"\n'
+  'n1 kind = "crash"\nwhen = [{ elapsed = "100ms" }]\n'
+)
+! can memory_controller || kinds+=('n2 kind = "memory"\nlimit = "64MiB"\n')
+! can cpu_controller || kinds+=('n2 kind = "cpu"\nshare = 0.2\n')
+if can own_disk; then
+  kinds+=('n1 kind = "crash"\nlose = "unsynced"\nwhen = [{ elapsed = "100ms" }]\n')
+  ! can slow_disk || kinds+=('n2 kind = "disk-slow"\npath = "data"\ndelay = "100ms"\n')
+fi
+# Two of different nodes, or one.
+write_schedule() {
+  local first=${kinds[RANDOM % ${#kinds[@]}]} second=${kinds[RANDOM % ${#kinds[@]}]} each id=0
+  echo 'version = 1' > schedule.toml
+  for each in "$first" "$second"; do
+    [ $id = 0 ] || [ "${first%% *}" != "${second%% *}" ] || break
+    id=$((id + 1))
+    printf "[[fault]]\nid = \"f$id\"\nnode = \"${each%% *}\"\n${each#* }" >> schedule.toml
+  done
+}
+
+limits() { prlimit --pid $stranger --nofile --output SOFT,HARD --noheadings; }
+limit=$(limits)
+beats() { awk '{ print $2 }' theirs/beats 2>/dev/null || true; }
+# wrong: what of a dead rose is still in force, a line each.
+wrong() {
+  local state pid
+  leftovers
+  grep -F " $work/" /proc/self/mountinfo
+  find "$theirs" "$cgroups" -name cgroup.freeze -exec grep -lx 1 {} + 2>/dev/null
+  state=$(sed 's/.*) //; s/ .*//' /proc/$stranger/stat 2>/dev/null)
+  case $state in R | S | D) ;; *) echo "the attached node is in state '$state'" ;; esac
+  [ "$(limits)" = "$limit" ] || echo "the attached node's descriptors are limited"
+  for pid in $(find "$cgroups" "$theirs" -name cgroup.procs -exec cat {} + 2>/dev/null); do
+    if grep -q '^Seccomp:.*2' /proc/$pid/status 2>/dev/null; then echo "$pid is under a filter"; fi
+  done
+  grep -q ENOSYS theirs/beats && echo "the attached node's calls fail"
+  return 0
+}
+right() { [ -z "$(wrong)" ]; }
+# guardian PID: the process that watches this rose.
+guardian() {
+  local one
+  for one in $(find "$cgroups" -name cgroup.procs -exec cat {} + 2>/dev/null); do
+    case $(tr '\0' ' ' < /proc/$one/cmdline 2>/dev/null) in "rose-guardian guardian-of $1 "*) echo $one ;; esac
+  done
+}
+begins() { test -e began || ! kill -0 $pid 2>/dev/null; }
+# starts ROUND: a replay of schedule.toml, until its workload has begun.
+starts() {
+  rm -f began
+  "$rose" replay schedule.toml -c rose.toml --runs 1 --allow-attached >out 2>err &
+  pid=$!
+  until_true 120 begins
+  test -e began || { fail "round $1: rose ended before its workload began: $(tail -3 err)"; cat schedule.toml >&2; return 1; }
+}
+
+longest=0
+for round in $(seq "$kills"); do
+  write_schedule
+  starts "$round" || break
+  python3 -c "import time; time.sleep($((RANDOM % 600)) / 1000)"
+  watch=$(guardian $pid)
+  [ -n "$watch" ] || { fail "round $round: there is no guardian"; break; }
+  by=guardian
+  if [ $((round % 3)) -eq 0 ]; then
+    by=heal
+    kill -KILL $watch
+  fi
+  kill -KILL $pid
+  from=$(date +%s%N)
+  wait $pid 2>/dev/null || true
+  if [ $by = heal ]; then
+    [ -n "$(leftovers)" ] || fail "round $round: nothing was left, so heal was not tested"
+    expect 0 "$rose" heal
+  fi
+  if ! until_true 30 right; then
+    { echo "round $round, $by: $(wrong)"; cat schedule.toml err; } >&2
+    break
+  fi
+  took=$((($(date +%s%N) - from) / 1000000))
+  [ $took -le $longest ] || [ $by = heal ] || { longest=$took; slowest=$(grep kind schedule.toml | tr '\n' ' '); }
+  seen=$(beats)
+  goes_on() { [ "$(beats)" != "$seen" ]; }
+  until_true 20 goes_on || { fail "round $round: the attached node does not go on"; cat schedule.toml >&2; break; }
+  kill -0 $stranger 2>/dev/null || { fail "round $round: the attached node was ended"; break; }
+done
+echo "$round kills; the guardian took $longest ms at most (${slowest:-}) until all was undone, and this test had seen it"
+
+# It survives the end of the cgroup that rose is in, as a service manager brings about (KillMode=control-group).
+printf 'version = 1\n[[fault]]\nid = "one"\nkind = "pause"\nnode = "theirs"\nduration = "60s"\n' > schedule.toml
+mkdir "$service"
+rm -f began
+bash -c 'echo $$ > "$1/cgroup.procs"; shift; exec "$@"' - "$service" "$rose" replay schedule.toml -c rose.toml --runs 1 --allow-attached >out 2>err &
+pid=$!
+frozen() { grep -qx 1 "$theirs/cgroup.freeze"; }
+until_true 120 frozen
+echo 1 > "$service/cgroup.kill"
+wait $pid 2>/dev/null || true
+until_true 30 right || wrong >&2
+
+# A normal end: it goes with rose, and leaves nothing.
+sed -i 's/60s/50ms/' schedule.toml
+echo 0.3 > lasts
+expect 0 "$rose" replay schedule.toml -c rose.toml --runs 1 --allow-attached
+[ -z "$(leftovers)" ] || fail "left after a normal end: $(leftovers)"
+right || fail "after a normal end: $(wrong)"
+expect 2 "$rose" guardian-of 1 rose-000000
+says err "not a command"
