@@ -172,7 +172,12 @@ AtomicFile::~AtomicFile() {
 
 Result<void> AtomicFile::write(std::string_view bytes) {
   if (!fd_) {
-    fd_ = Fd(::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW));
+    // Opening a pipe would wait for its reader, and nothing would end that.
+    fd_ = Fd(::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK));
+    if (!fd_ && errno == ENXIO)
+      return fail(ErrorKind::input, fmt::format("cannot write {}: nobody reads this pipe", path_.string()),
+                  "start what reads it first");
+    if (fd_) ::fcntl(fd_.get(), F_SETFL, ::fcntl(fd_.get(), F_GETFL) & ~O_NONBLOCK);
     if (!fd_) return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path_.string()), errno);
   }
   if (const int error = write_bytes(fd_.get(), bytes); error != 0)

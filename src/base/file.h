@@ -28,7 +28,7 @@ inline constexpr std::size_t kMostFileBytes = std::size_t{4} << 30;
 // Writes to an unnamed file in the same folder (mode 0600 unless `mode` is given), syncs it, links it as `path` and
 // syncs the folder. Readers see either the old content or all of the new content, and a killed writer leaves nothing.
 // Only regular files are replaced. Character devices, pipes of this process and descriptors (/dev/stdout, /dev/fd/63)
-// are written in place; other kinds of files are refused.
+// are written in place; other kinds of files are refused, and so is a pipe that nobody reads.
 [[nodiscard]] Result<void> write_file(const std::filesystem::path& path, std::string_view content, mode_t mode = 0600);
 
 // Like write_file, but returns ErrorKind::usage if `path` exists. The check is atomic: it also detects a file that
@@ -59,7 +59,7 @@ class AtomicFile {
  private:
   AtomicFile() = default;
   Result<void> link_over();
-  Fd fd_;  // for a device or pipe: opened by the first write, because opening a pipe waits for its reader
+  Fd fd_;  // for a device or pipe: opened by the first write, because its reader would take a close for the end
   std::filesystem::path path_;
   bool in_place_ = true;             // `path_` is not a regular file and is written directly
   std::filesystem::path temporary_;  // its name if the file system does not support unnamed files (O_TMPFILE)

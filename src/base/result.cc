@@ -20,9 +20,12 @@ Unexpected fail(ErrorKind kind, std::string message, std::string hint) {
 
 Unexpected fail_errno(ErrorKind kind, std::string_view what, int err) {
   std::string message = fmt::format("{}: {}", what, std::strerror(err));
-  if (err == EPERM || err == EACCES)
-    return fail(ErrorKind::environment, std::move(message), "run as root, or see 'rose doctor' for what is missing");
-  return fail(kind, std::move(message));
+  Error error{kind, std::move(message), "", err};
+  if (err == EPERM || err == EACCES) {
+    error.kind = ErrorKind::environment;
+    error.hint = "run as root, or see 'rose doctor' for what is missing";
+  }
+  return Unexpected(std::move(error));
 }
 
 int exit_code(ErrorKind kind) {

@@ -31,6 +31,7 @@ struct Error {
   ErrorKind kind = ErrorKind::bug;
   std::string message;  // one sentence, without a full stop
   std::string hint;     // how to fix it; may be empty
+  int code = 0;         // errno of the system call that failed; 0 if there was none
 
   // Prefixes the message with "what: ".
   [[nodiscard]] Error in(std::string_view what) &&;

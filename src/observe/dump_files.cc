@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +21,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostWritten = 1000;  // listed at the end; limited because a recorder runs permanently
+constexpr std::uint64_t kSpared = 4;        // blocks of the disk: for names, and the last block, which is not full
+constexpr std::uint64_t kLeastDump = 4096;  // bytes of events; fewer are not worth an attempt
+
+bool disk_is_full(const Error& error) { return error.code == ENOSPC || error.code == EDQUOT || error.code == EFBIG; }
 
 // "20261122T014501Z".
 std::string stamp(std::int64_t wall_ns) {
@@ -122,6 +127,14 @@ Result<DumpFiles> DumpFiles::open(const fs::path& out, int keep, std::string hos
   const Result<AtomicFile> tried =
       AtomicFile::create(files.folder_ ? files.out_ / "rose" : files.out_);  // removed again by its destructor
   if (!tried) return fail(ErrorKind::usage, fmt::format("-o: {}", tried.error().message));
+  if (struct stat status{}; !files.folder_ && ::lstat(out.c_str(), &status) == 0 && S_ISFIFO(status.st_mode)) {
+    files.pipe_ = Fd(::open(out.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
+    if (!files.pipe_)
+      return fail(ErrorKind::usage,
+                  fmt::format("-o: cannot write {}: {}", out.string(),
+                              errno == ENXIO ? "nobody reads this pipe" : std::strerror(errno)),
+                  "start what reads it first");
+  }
   // Remove unfinished files of a recorder that was killed. Other hosts may write to the same folder.
   if (files.folder_) remove_unfinished(files.out_, fmt::format("rose-{}-", files.host_));
   else remove_unfinished(out.has_parent_path() ? out.parent_path() : ".", out.filename().string());
@@ -163,7 +176,16 @@ fs::path DumpFiles::fresh_name(const Cause& cause, std::int64_t wall_ns) const {
   return path;
 }
 
-bool DumpFiles::prune(const fs::path& newest, std::size_t most) {
+std::vector<fs::path> DumpFiles::there(const fs::path& newest) const {
+  std::vector<fs::path> paths;
+  struct stat status{};
+  if (!folder_) {
+    for (int i = 0; i <= keep_; ++i) {
+      const fs::path path = i == 0 ? out_ : kept(i);
+      if (::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) paths.push_back(path);
+    }
+    return paths;
+  }
   struct Found {
     std::string stamp;
     std::int64_t modified = 0;  // distinguishes files that were written within one tick of the kernel's clock
@@ -174,7 +196,6 @@ bool DumpFiles::prune(const fs::path& newest, std::size_t most) {
   std::error_code error;
   for (fs::directory_iterator it(out_, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
-    struct stat status{};
     const auto parts = parse_dump_name(name);
     if (!parts || parts->host != host_) continue;
     if (it->path() == newest || ::lstat(it->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
@@ -184,17 +205,44 @@ bool DumpFiles::prune(const fs::path& newest, std::size_t most) {
   std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
     return std::tie(a.stamp, a.modified, a.number, a.path) > std::tie(b.stamp, b.modified, b.number, b.path);
   });
-  bool removed = false;
-  for (std::size_t i = most; i < found.size(); ++i) {
-    if (::unlink(found[i].path.c_str()) == 0) {
-      move_recordings(found[i].path, {});
-      moved(found[i].path, {});
-      removed = true;
-    } else {
-      log::warning("cannot remove {}: {}", found[i].path.string(), std::strerror(errno));
-    }
+  for (Found& one : found) paths.push_back(std::move(one.path));
+  return paths;
+}
+
+void DumpFiles::remove(const fs::path& dump) {
+  if (::unlink(dump.c_str()) != 0) return log::warning("cannot remove {}: {}", dump.string(), std::strerror(errno));
+  move_recordings(dump, {});
+  moved(dump, {});
+}
+
+bool DumpFiles::prune(const fs::path& newest, std::size_t most) {
+  const std::vector<fs::path> paths = there(newest);
+  for (std::size_t i = most; i < paths.size(); ++i) remove(paths[i]);
+  return paths.size() > most;
+}
+
+bool DumpFiles::remove_oldest() {
+  const std::vector<fs::path> paths = there({});
+  if (paths.empty()) return false;
+  log::info("{} makes room for the newest dump", paths.back().string());
+  // FILE may be FILE.1 as well until it is replaced (make_room): only without both names the disk has its blocks back.
+  const bool twice = paths.size() == 2 && same_file(paths[0], paths[1]);
+  for (std::size_t i = paths.size(); i > (twice ? 0 : paths.size() - 1); --i) remove(paths[i - 1]);
+  struct stat status{};
+  return ::lstat(paths.back().c_str(), &status) != 0;
+}
+
+std::uint64_t DumpFiles::room_for(std::uint64_t bytes, std::uint64_t limit) {
+  for (;;) {
+    struct statvfs disk{};
+    const fs::path folder = folder_ ? out_ : out_.has_parent_path() ? out_.parent_path() : fs::path(".");
+    if (::statvfs(folder.c_str(), &disk) != 0 || disk.f_blocks == 0) return limit;  // it does not say
+    // What is set aside for root is there for root.
+    const std::uint64_t free = (::geteuid() == 0 ? disk.f_bfree : disk.f_bavail) * disk.f_frsize;
+    const std::uint64_t spared = kSpared * disk.f_frsize;
+    const std::uint64_t most = std::min(limit, free > spared ? free - spared : 0);
+    if (bytes <= most || limit < bytes || !remove_oldest()) return most;
   }
-  return removed;
 }
 
 Result<WrittenDump> DumpFiles::write(const Cause& cause, std::int64_t wall_ns, const Writer& writer) {
@@ -204,10 +252,35 @@ Result<WrittenDump> DumpFiles::write(const Cause& cause, std::int64_t wall_ns, c
     ROSE_TRY(keeps, make_room());
   }
   const auto others = static_cast<std::size_t>(std::max(keep_, 1)) - 1;
-  Result<DumpTotals> size = writer(target);
-  // The disk may be full of old dumps, so remove the oldest first. Keep at least one until the new dump is complete.
-  if (!size && folder_ && prune({}, std::max<std::size_t>(others, 1))) size = writer(target);
+  // Pipes and devices have no room that can be queried.
+  struct stat now{};
+  const bool is_file = folder_ || ::lstat(out_.c_str(), &now) != 0 || S_ISREG(now.st_mode);
+  std::uint64_t limit = UINT64_MAX, asked = 0;
+  const DumpRoom room = [&](std::uint64_t bytes) {
+    asked = std::min(bytes, room_for(bytes, limit));
+    return asked;
+  };
+  Result<DumpTotals> size = writer(target, is_file ? room : DumpRoom());
+  // Not every failure has an errno: remove the oldest dumps, but keep at least one.
+  if (!size && folder_ && !disk_is_full(size.error()) && prune({}, std::max<std::size_t>(others, 1)))
+    size = writer(target, room);
+  // A disk may have less room than statvfs reports (a quota, other writers): remove the oldest dumps one by one, then
+  // leave out events.
+  while (!size && is_file && disk_is_full(size.error())) {
+    if (!remove_oldest()) {
+      if (asked < kLeastDump) break;
+      limit = asked / 2;
+    }
+    asked = 0;
+    size = writer(target, room);
+  }
   if (!size) return Unexpected(std::move(size).error());
+  if (size->left_out > 0)
+    log::warning(
+        "{}: the disk has too little room for the whole window: the newest {} events are written, {} older ones "
+        "count as lost",
+        target.string(), size->events, size->left_out);
+  if (!folder_ && keeps) keeps = ::lstat(kept(1).c_str(), &now) == 0;  // it may have made room
   if (!folder_) {
     move_recordings(out_, keeps ? kept(1) : fs::path());
     moved(out_, keeps ? kept(1) : fs::path());

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/result.h"
 #include "observe/dump_plan.h"
 #include "observe/recordings.h"
@@ -47,8 +48,10 @@ class DumpFiles {
   // a file in addition to the newest, for a folder in total.
   [[nodiscard]] static Result<DumpFiles> open(const std::filesystem::path& out, int keep, std::string host);
 
-  // `writer` writes a complete dump to the given path, atomically.
-  using Writer = std::function<Result<DumpTotals>(const std::filesystem::path&)>;
+  // `writer` writes a dump to the given path, atomically. If it gets `room`, it asks for room first.
+  using Writer = std::function<Result<DumpTotals>(const std::filesystem::path&, const DumpRoom& room)>;
+  // The newest dump is never the one that is lost: the oldest are removed until the disk has room for it. If that is
+  // still too little, only its newest events are written, with a warning.
   Result<WrittenDump> write(const Cause& cause, std::int64_t wall_ns, const Writer& writer);
 
   // From now on, the targets' recordings are copied with each dump.
@@ -64,9 +67,17 @@ class DumpFiles {
   [[nodiscard]] std::filesystem::path fresh_name(const Cause& cause, std::int64_t wall_ns) const;
   // Removes the oldest dumps except `most`, not counting `newest`. Returns false if there was nothing to remove.
   bool prune(const std::filesystem::path& newest, std::size_t most);
+  // All dumps except `newest`, the newest first; for a file, itself and those beside it.
+  [[nodiscard]] std::vector<std::filesystem::path> there(const std::filesystem::path& newest) const;
+  // Returns false if there is none left.
+  bool remove_oldest();
+  void remove(const std::filesystem::path& dump);
+  // As DumpRoom. `limit`: an upper bound known from a failed attempt.
+  std::uint64_t room_for(std::uint64_t bytes, std::uint64_t limit);
   void moved(const std::filesystem::path& from, const std::filesystem::path& to);
 
   std::filesystem::path out_;
+  Fd pipe_;  // of a pipe: its reader sees no end of it between two dumps
   bool folder_ = false;
   int keep_ = 5;
   std::string host_;

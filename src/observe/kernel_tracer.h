@@ -55,8 +55,8 @@ class KernelTracer final : public Tracer {
   void set_main(const std::string& node, pid_t pid) override;
   void set_planned(const std::string& node, bool planned) override;
   Result<trace::Trace> snapshot() override;
-  Result<DumpTotals> write_dump(const trace::DumpWriter::Sink& sink,
-                                const std::function<void(trace::Meta&)>& amend) override;
+  Result<DumpTotals> write_dump(const trace::DumpWriter::Sink& sink, const std::function<void(trace::Meta&)>& amend,
+                                const DumpRoom& room) override;
   profile::RunCounts counts() override;
   TracerStats stats() override;
   kernel::Capabilities still_needed() override;
@@ -98,7 +98,8 @@ class KernelTracer final : public Tracer {
   [[nodiscard]] std::vector<std::uint64_t> per_cpu_sums(bpf_map* map, std::uint32_t entries) const;
   // Passes every block of the current window to `take`, oldest first, and one block with events that are not over.
   Result<std::uint64_t> read_window(const std::function<Result<void>(const trace::Meta&, std::int64_t offset)>& begin,
-                                    const std::function<Result<void>(const trace::PackedEvents&)>& take);
+                                    const std::function<Result<void>(const trace::PackedEvents&)>& take,
+                                    const DumpRoom& room = {}, std::uint64_t* left_out = nullptr);
   [[nodiscard]] trace::Meta meta(std::int64_t offset);
   [[nodiscard]] trace::Trace ongoing();
   void add_ongoing_pauses(trace::Trace& trace, const std::vector<trace::StringId>& nodes);

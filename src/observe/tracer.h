@@ -123,7 +123,12 @@ struct DumpTotals {
   std::uint64_t events = 0;  // records
   std::uint64_t lost = 0, suppressed = 0;
   std::array<std::uint64_t, 6> by_type{};  // by trace::EventType; an event with a count adds that count
+  std::uint64_t left_out = 0;  // part of `lost`: the oldest events, for which there was no room (DumpRoom)
 };
+
+// Called once before the events of a dump are written, with their size in bytes. Returns how many bytes may be written:
+// of a larger window, only the newest events are.
+using DumpRoom = std::function<std::uint64_t(std::uint64_t bytes)>;
 
 struct TracerStats {
   std::uint64_t recorded = 0, lost = 0, suppressed = 0, stored = 0;
@@ -157,10 +162,12 @@ class Tracer {
   [[nodiscard]] virtual Result<trace::Trace> snapshot() = 0;
   // The same as a dump, written block by block without holding it in memory; `amend` may add to its header.
   [[nodiscard]] virtual Result<DumpTotals> write_dump(const trace::DumpWriter::Sink& sink,
-                                                      const std::function<void(trace::Meta&)>& amend = {}) = 0;
+                                                      const std::function<void(trace::Meta&)>& amend = {},
+                                                      const DumpRoom& room = {}) = 0;
   // To a file, atomically and with mode 0600.
   [[nodiscard]] Result<DumpTotals> write_dump(const std::filesystem::path& path,
-                                              const std::function<void(trace::Meta&)>& amend = {});
+                                              const std::function<void(trace::Meta&)>& amend = {},
+                                              const DumpRoom& room = {});
   // Excludes a process of rose itself and its children, even inside a target's cgroup.
   virtual void leave_out(pid_t pid) = 0;
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 
 #include "base/file.h"
@@ -14,6 +15,9 @@
 #include "observe/kernel_tracer.h"
 
 namespace rose::observe {
+
+// Bytes that the last block of a dump needs at most.
+constexpr std::uint64_t kEndOfDump = 256;
 
 int KernelTracer::node_index(const std::string& name) const {
   for (std::size_t i = 0; i < targets_.size(); ++i) {
@@ -152,7 +156,8 @@ trace::Meta KernelTracer::meta(std::int64_t offset) {
 // Returns the number of events that left the window meanwhile.
 Result<std::uint64_t> KernelTracer::read_window(
     const std::function<Result<void>(const trace::Meta&, std::int64_t offset)>& begin,
-    const std::function<Result<void>(const trace::PackedEvents&)>& take) {
+    const std::function<Result<void>(const trace::PackedEvents&)>& take, const DumpRoom& room,
+    std::uint64_t* left_out) {
   std::shared_ptr<Snapshot> window;
   {
     const std::lock_guard lock(mutex_);
@@ -166,15 +171,26 @@ Result<std::uint64_t> KernelTracer::read_window(
   trace::Meta head = meta(offset);
   head.pairs_evicted = now.meta.pairs_evicted;
   ROSE_CHECK(begin(head, offset));
+  std::optional<trace::PackedEvents> last;
+  if (!now.events.empty()) {
+    ROSE_TRY(last, trace::pack_events(now.events, now.strings.all()));
+  }
+  if (room) {
+    ROSE_TRY(const std::uint64_t bytes, window->pack());
+    const std::uint64_t further = (last ? last->block.size() : 0) + kEndOfDump;
+    const std::uint64_t most = room(bytes + further);
+    if (most < bytes + further) {
+      *left_out = window->shorten(most > further ? most - further : 0);
+      if (*left_out > 0 && window->empty())
+        return fail_errno(ErrorKind::input, "there is no room for even the newest events", ENOSPC);
+    }
+  }
   for (;;) {
     ROSE_TRY(const std::optional<trace::PackedEvents> block, window->next());
     if (!block) break;
     ROSE_CHECK(take(*block));
   }
-  if (!now.events.empty()) {
-    ROSE_TRY(const trace::PackedEvents block, trace::pack_events(now.events, now.strings.all()));
-    ROSE_CHECK(take(block));
-  }
+  if (last) ROSE_CHECK(take(*last));
   return window->missed();
 }
 
@@ -205,22 +221,24 @@ Result<trace::Trace> KernelTracer::snapshot() {
 }
 
 Result<DumpTotals> KernelTracer::write_dump(const trace::DumpWriter::Sink& sink,
-                                            const std::function<void(trace::Meta&)>& amend) {
+                                            const std::function<void(trace::Meta&)>& amend, const DumpRoom& room) {
   DumpTotals totals;
   trace::DumpWriter writer(sink);
-  ROSE_TRY(const std::uint64_t missed, read_window(
-                                           [&](const trace::Meta& meta, std::int64_t offset) {
-                                             trace::Meta amended = meta;
-                                             if (amend) amend(amended);
-                                             totals.lost = amended.lost;
-                                             totals.suppressed = amended.suppressed;
-                                             return writer.begin(amended, offset);
-                                           },
-                                           [&](const trace::PackedEvents& packed) {
-                                             for (std::size_t i = 0; i < packed.by_type.size(); ++i)
-                                               totals.by_type[i] += packed.by_type[i];
-                                             return writer.add(packed);
-                                           }));
+  ROSE_TRY(std::uint64_t missed, read_window(
+                                     [&](const trace::Meta& meta, std::int64_t offset) {
+                                       trace::Meta amended = meta;
+                                       if (amend) amend(amended);
+                                       totals.lost = amended.lost;
+                                       totals.suppressed = amended.suppressed;
+                                       return writer.begin(amended, offset);
+                                     },
+                                     [&](const trace::PackedEvents& packed) {
+                                       for (std::size_t i = 0; i < packed.by_type.size(); ++i)
+                                         totals.by_type[i] += packed.by_type[i];
+                                       return writer.add(packed);
+                                     },
+                                     room, &totals.left_out));
+  missed += totals.left_out;
   ROSE_CHECK(writer.end(missed));
   totals.lost += missed;
   totals.events = writer.events();

@@ -302,8 +302,8 @@ std::string describe_end(const ProcessEnd& end) {
 
 Result<WrittenDump> Recorder::write(const Cause& cause) {
   const std::lock_guard lock(mutex_);
-  return files_.write(cause, wall_ns(), [&](const std::filesystem::path& file) {
-    return tracer_.write_dump(file, [&](trace::Meta& meta) { meta.trigger = cause.text(); });
+  return files_.write(cause, wall_ns(), [&](const std::filesystem::path& file, const DumpRoom& room) {
+    return tracer_.write_dump(file, [&](trace::Meta& meta) { meta.trigger = cause.text(); }, room);
   });
 }
 

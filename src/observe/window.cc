@@ -53,6 +53,8 @@ Result<trace::PackedEvents> Block::pack(std::uint64_t skip) const {
 
 using window::Block;
 
+constexpr std::uint64_t kLeastEvents = 16;  // of a block that does not fit: fewer are not worth a file
+
 Result<std::optional<trace::PackedEvents>> Snapshot::next() {
   std::shared_ptr<const Block> block;
   std::uint64_t skip = 0;
@@ -65,6 +67,57 @@ Result<std::optional<trace::PackedEvents>> Snapshot::next() {
   }
   ROSE_TRY(trace::PackedEvents packed, block->pack(skip));
   return packed;
+}
+
+// Of the window's own thread nothing is waited for: it may be at this very block.
+Result<std::uint64_t> Snapshot::pack() {
+  std::uint64_t bytes = 0;
+  std::deque<std::shared_ptr<const Block>> blocks;
+  {
+    const std::lock_guard lock(mutex_);
+    blocks = blocks_;
+  }
+  for (auto& block : blocks) {
+    if (!block->is_packed()) {
+      ROSE_TRY(trace::PackedEvents packed, block->pack(0));
+      auto better = std::make_shared<const Block>(std::move(packed), block->account());
+      const std::lock_guard lock(mutex_);
+      if (const auto at = std::find(blocks_.begin(), blocks_.end(), block); at != blocks_.end()) *at = better;
+      block = std::move(better);
+    }
+    bytes += block->packed().block.size();
+    block.reset();  // a block that makes room meanwhile is not held
+  }
+  return bytes;
+}
+
+std::uint64_t Snapshot::shorten(std::uint64_t most) {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t bytes = 0, before = 0;
+  std::size_t kept = 0;
+  for (const auto& block : blocks_) before += block->events();
+  before -= skip_;
+  while (kept < blocks_.size() && bytes + blocks_[blocks_.size() - 1 - kept]->packed().block.size() <= most)
+    bytes += blocks_[blocks_.size() - 1 - kept++]->packed().block.size();
+  // Not even the newest block: the newest part of it.
+  std::shared_ptr<const Block> part;
+  if (kept == 0 && !blocks_.empty()) {
+    const Block& newest = *blocks_.back();
+    for (std::uint64_t left = newest.events() / 2; left >= kLeastEvents && !part; left /= 2)
+      if (auto packed = newest.pack(newest.events() - left); packed && packed->block.size() <= most)
+        part = std::make_shared<const Block>(std::move(*packed), newest.account());
+  }
+  if (kept < blocks_.size()) skip_ = 0;
+  while (blocks_.size() > kept) blocks_.pop_front();
+  if (part) blocks_.push_back(std::move(part));
+  std::uint64_t after = 0;
+  for (const auto& block : blocks_) after += block->events();
+  return before - (after - skip_);
+}
+
+bool Snapshot::empty() const {
+  const std::lock_guard lock(mutex_);
+  return blocks_.empty();
 }
 
 std::uint64_t Snapshot::missed() const {

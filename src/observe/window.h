@@ -52,6 +52,7 @@ class Block {
   [[nodiscard]] std::uint64_t string_bytes() const { return string_bytes_; }
   [[nodiscard]] bool is_packed() const { return raw_ == nullptr; }
   [[nodiscard]] const trace::PackedEvents& packed() const { return packed_; }
+  [[nodiscard]] const std::shared_ptr<Account>& account() const { return account_; }
   // Packs the block unless it is packed, without its first `skip` events.
   [[nodiscard]] Result<trace::PackedEvents> pack(std::uint64_t skip) const;
 
@@ -71,6 +72,11 @@ class Snapshot {
   [[nodiscard]] std::uint64_t events() const { return events_; }
   // The next block, oldest first; nothing at the end.
   [[nodiscard]] Result<std::optional<trace::PackedEvents>> next();
+  // Packs the blocks that are not packed. Returns the size of all blocks, as they are written in a dump.
+  [[nodiscard]] Result<std::uint64_t> pack();
+  // Drops the oldest events until the rest has at most `most` bytes. Only after pack(). Returns the number dropped.
+  std::uint64_t shorten(std::uint64_t most);
+  [[nodiscard]] bool empty() const;
   // Events that were dropped before they were read, because the reader was too slow.
   [[nodiscard]] std::uint64_t missed() const;
 

@@ -103,6 +103,10 @@ TEST_CASE("what is no file is written to, never replaced") {
   {
     REQUIRE(AtomicFile::create(folder / "pipe").has_value());
   }  // a trial waits for nobody, and a reader notices nothing
+  // Nor does a write wait: nothing but kill -9 would end it.
+  const Result<void> unread = write_file(folder / "pipe", "x");
+  REQUIRE_FALSE(unread);
+  CHECK(unread.error().message.find("nobody reads this pipe") != std::string::npos);
   const int reader = ::open((folder / "pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   REQUIRE(reader >= 0);
   REQUIRE(write_file(folder / "pipe", "through").has_value());

@@ -1,5 +1,8 @@
 // When dumps are written and where they go, by a clock of the test's own.
+#include <fcntl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -7,17 +10,20 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/file.h"
 #include "folder.h"
 #include "observe/collect.h"
 #include "observe/dump_files.h"
 #include "observe/dump_plan.h"
 #include "observe/triggers.h"
+#include "skip.h"
 
 using namespace rose;
 using namespace rose::observe;
@@ -43,7 +49,7 @@ struct Dumps : rose::test::Folder {
 };
 
 DumpFiles::Writer text(const std::string& content) {
-  return [content](const fs::path& file) -> Result<DumpTotals> {
+  return [content](const fs::path& file, const DumpRoom&) -> Result<DumpTotals> {
     ROSE_CHECK(write_file(file, content));
     return DumpTotals{content.size(), 0, 0, {}};
   };
@@ -149,7 +155,7 @@ TEST_CASE("into a file: the newest there, the ones before beside it", "[dumps]")
   CHECK(files.written()[0].file == folder / "d.bin.2");
 
   // What cannot be written costs the ones that are there nothing, however often it is tried.
-  const DumpFiles::Writer broken = [](const fs::path&) -> Result<DumpTotals> {
+  const DumpFiles::Writer broken = [](const fs::path&, const DumpRoom&) -> Result<DumpTotals> {
     return fail(ErrorKind::input, "the disk is full");
   };
   CHECK_FALSE(files.write({TriggerKind::crash, ""}, 4, broken));
@@ -219,9 +225,9 @@ TEST_CASE("into a folder: with no room for a new one the oldest goes first, neve
   DumpFiles files = opened(folder.path + "/", keep);
   // As on a disk that holds `keep` dumps.
   const auto fits = [&](const std::string& content) -> DumpFiles::Writer {
-    return [&, content](const fs::path& file) -> Result<DumpTotals> {
+    return [&, content](const fs::path& file, const DumpRoom& room) -> Result<DumpTotals> {
       if (folder.files().size() >= static_cast<std::size_t>(keep)) return fail(ErrorKind::input, "the disk is full");
-      return text(content)(file);
+      return text(content)(file, room);
     };
   };
   for (int i = 1; i <= keep; ++i) REQUIRE(files.write({TriggerKind::crash, ""}, i * kS, fits(std::to_string(i))));
@@ -237,6 +243,122 @@ TEST_CASE("into a folder: with no room for a new one the oldest goes first, neve
   CHECK(contents.size() == static_cast<std::size_t>(keep));
   CHECK(contents.count("more") == 1);
   CHECK(contents.count("1") == 0);
+}
+
+namespace {
+
+// A disk of this size, until it goes.
+struct SmallDisk {
+  SmallDisk(std::string folder, const char* size) : at(std::move(folder)) {
+    fs::create_directory(at);
+    mounted = ::mount("rose-test", at.c_str(), "tmpfs", 0, fmt::format("size={}", size).c_str()) == 0;
+  }
+  ~SmallDisk() {
+    if (mounted) ::umount2(at.c_str(), MNT_DETACH);
+  }
+  std::string at;
+  bool mounted = false;
+};
+
+// Writes blocks of one KiB, the newest of them where there is no room for all.
+DumpFiles::Writer blocks(std::uint64_t count, bool asks = true) {
+  return [=](const fs::path& file, const DumpRoom& room) -> Result<DumpTotals> {
+    std::uint64_t most = count * 1024;
+    if (asks && room) most = std::min(most, room(most));
+    DumpTotals totals;
+    totals.events = most / 1024;
+    totals.left_out = totals.lost = count - totals.events;
+    ROSE_CHECK(write_file(file, std::string(totals.events * 1024, 'x')));
+    return totals;
+  };
+}
+
+}  // namespace
+
+TEST_CASE("a disk with room for fewer dumps than are kept: the newest is written, the oldest are not there",
+          "[dumps]") {
+  const Dumps folder;
+  const SmallDisk disk(folder / "disk", "512k");
+  if (!disk.mounted) rose::test::skip_case("mounting a tmpfs, which root may");
+  const bool into_file = GENERATE(true, false);
+  // Also where the disk says nothing of its room: it is found out by trying.
+  const bool asks = GENERATE(true, false);
+  CAPTURE(into_file, asks);
+  DumpFiles files = opened(into_file ? disk.at + "/d.bin" : disk.at + "/", 5);
+  for (int i = 1; i <= 7; ++i) {
+    const auto written =
+        files.write({TriggerKind::crash, ""}, i * kS, blocks(150 + static_cast<std::uint64_t>(i), asks));
+    REQUIRE(written);
+    CHECK(written->size.events == 150 + static_cast<std::uint64_t>(i));
+    CHECK(written->size.left_out == 0);
+    CHECK(fs::file_size(written->file) == (150 + static_cast<std::uint64_t>(i)) * 1024);
+  }
+  std::set<std::uintmax_t> sizes;
+  for (const auto& entry : fs::directory_iterator(disk.at)) sizes.insert(entry.file_size() / 1024);
+  CHECK(sizes == std::set<std::uintmax_t>{155, 156, 157});
+  // One that needs all of the disk: nothing else stays.
+  const auto large = files.write({TriggerKind::crash, ""}, 8 * kS, blocks(480, asks));
+  REQUIRE(large);
+  CHECK(large->size.left_out == 0);
+  CHECK(fs::file_size(large->file) == 480 * 1024);
+  CHECK(std::distance(fs::directory_iterator(disk.at), fs::directory_iterator()) == 1);
+}
+
+TEST_CASE("a dump that is larger than the disk: its newest events", "[dumps]") {
+  const Dumps folder;
+  const SmallDisk disk(folder / "disk", "256k");
+  if (!disk.mounted) rose::test::skip_case("mounting a tmpfs, which root may");
+  const bool into_file = GENERATE(true, false);
+  DumpFiles files = opened(into_file ? disk.at + "/d.bin" : disk.at + "/", 3);
+  REQUIRE(files.write({TriggerKind::crash, ""}, 1 * kS, blocks(100)));
+  const auto written = files.write({TriggerKind::crash, ""}, 2 * kS, blocks(1000));
+  REQUIRE(written);
+  CHECK(written->size.events > 150);
+  CHECK(written->size.events + written->size.left_out == 1000);
+  CHECK(fs::file_size(written->file) == written->size.events * 1024);
+}
+
+TEST_CASE("a quota that the disk does not tell: fewer events until they fit", "[dumps]") {
+  const Dumps folder;
+  DumpFiles files = opened(folder / "d.bin", 2);
+  int tries = 0;
+  const auto written =
+      files.write({TriggerKind::crash, ""}, kS, [&](const fs::path& file, const DumpRoom& room) -> Result<DumpTotals> {
+        ++tries;
+        const std::uint64_t most = room(1'000'000);
+        if (most > 100'000) return fail_errno(ErrorKind::input, "cannot write", EDQUOT);
+        DumpTotals totals;
+        totals.left_out = 1'000'000 - most;
+        ROSE_CHECK(write_file(file, "x"));
+        return totals;
+      });
+  REQUIRE(written);
+  CHECK(tries > 2);
+  CHECK(written->size.left_out >= 900'000);
+  // And where nothing fits, that is said.
+  CHECK_FALSE(
+      files.write({TriggerKind::crash, ""}, 2 * kS, [&](const fs::path&, const DumpRoom& room) -> Result<DumpTotals> {
+        (void)room(1'000'000);
+        return fail_errno(ErrorKind::input, "cannot write", ENOSPC);
+      }));
+}
+
+TEST_CASE("a pipe that nobody reads is refused, at once", "[dumps]") {
+  const Dumps folder;
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  const auto refused = DumpFiles::open(folder / "pipe", 1, "h");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("nobody reads this pipe") != std::string::npos);
+  // Its reader sees the dump, and no end before rose's.
+  const Fd reader(::open((folder / "pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  std::optional<DumpFiles> files = opened(folder / "pipe", 1);
+  char got[16] = {};
+  CHECK(::read(reader.get(), got, sizeof got) == -1);
+  REQUIRE(files->write({TriggerKind::crash, ""}, kS, text("dump")));
+  CHECK(::read(reader.get(), got, sizeof got) == 4);
+  CHECK(::read(reader.get(), got, sizeof got) == -1);
+  files.reset();
+  CHECK(::read(reader.get(), got, sizeof got) == 0);
 }
 
 TEST_CASE("what a killed recorder left where files need names goes when the next one starts", "[dumps]") {

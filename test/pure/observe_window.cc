@@ -78,6 +78,33 @@ TEST_CASE("the newest events stay, exactly as many as asked for") {
   }
 }
 
+TEST_CASE("a snapshot that is shortened keeps the newest events") {
+  constexpr int kEvents = 50'000;
+  Made made(100'000, 16 * kMiB);
+  for (int i = 0; i < kEvents; ++i) made.window.add(failure("/p/" + std::to_string(i * 7919), i));
+  std::uint64_t all = 0;
+  // To a third of its bytes, to less than its newest block has, to all, and to less than anything has.
+  for (const std::uint64_t part : {3U, 100U, 1U, 1'000'000U}) {
+    const auto snapshot = made.window.snapshot();
+    const auto bytes = snapshot->pack();
+    REQUIRE(bytes);
+    all = *bytes;
+    const std::uint64_t left_out = snapshot->shorten(all / part);
+    const auto packed = snapshot->pack();
+    REQUIRE(packed);
+    CAPTURE(part, all, *packed, left_out);
+    CHECK(*packed <= all / part);
+    CHECK((left_out == 0) == (part == 1));
+    CHECK(snapshot->empty() == (part == 1'000'000));
+    const auto trace = read(*snapshot);
+    CHECK(trace.events.size() + left_out == kEvents);
+    if (trace.events.empty()) continue;
+    CHECK(trace.events.back().ts_ns == kEvents - 1);
+    CHECK(trace.events.front().ts_ns == static_cast<std::int64_t>(left_out));
+    CHECK(trace.str(trace.events.back().path) == "/p/" + std::to_string((kEvents - 1) * 7919));
+  }
+}
+
 TEST_CASE("memory stays within its bound, long paths included") {
   for (const std::uint64_t most : {2 * kMiB, 8 * kMiB, 24 * kMiB}) {
     Made made(1'000'000, most);
