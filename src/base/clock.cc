@@ -1,6 +1,12 @@
 #include "base/clock.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
 #include <ctime>
+#include <string>
 
 namespace rose {
 namespace {
@@ -11,9 +17,51 @@ std::int64_t now_ns(clockid_t clock) {
   return std::int64_t{ts.tv_sec} * 1'000'000'000 + ts.tv_nsec;
 }
 
+bool same_link(const std::string& a, const std::string& b) {
+  char first[64], second[64];
+  const ssize_t n = ::readlink(a.c_str(), first, sizeof first);
+  return n > 0 && ::readlink(b.c_str(), second, sizeof second) == n &&
+         std::memcmp(first, second, static_cast<std::size_t>(n)) == 0;
+}
+
+// /proc/PID/timens_offsets is of the namespace that the process's children get, which is its own unless it has just
+// made one. A process that has made one for its children (unshare without a fork) still lives in that of its parent.
+TimeOffsets read_offsets() {
+  TimeOffsets found;
+  const std::string own = "/proc/self/ns/time";
+  std::string of;
+  for (const std::string& process : {std::string("/proc/self"), "/proc/" + std::to_string(::getppid())})
+    if (of.empty() && same_link(own, process + "/ns/time_for_children")) of = process;
+  if (of.empty()) return found;
+  const int fd = ::open((of + "/timens_offsets").c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return found;
+  char text[256];
+  const ssize_t n = ::read(fd, text, sizeof text - 1);
+  ::close(fd);
+  if (n <= 0) return found;
+  text[n] = '\0';
+  // "monotonic 100000 0\nboottime 100000 0\n"
+  const auto of_clock = [&](const char* name) -> std::int64_t {
+    const char* at = std::strstr(text, name);
+    if (at == nullptr) return 0;
+    char* rest = nullptr;
+    const long long seconds = std::strtoll(at + std::strlen(name), &rest, 10);
+    return seconds * 1'000'000'000 + std::strtoll(rest, nullptr, 10);
+  };
+  found.monotonic_ns = of_clock("monotonic");
+  found.boottime_ns = of_clock("boottime");
+  return found;
+}
+
 }  // namespace
 
-std::int64_t monotonic_ns() { return now_ns(CLOCK_MONOTONIC); }
+// A process cannot change its time namespace while it has threads, and rose does not.
+const TimeOffsets& time_offsets() {
+  static const TimeOffsets offsets = read_offsets();
+  return offsets;
+}
+
+std::int64_t monotonic_ns() { return now_ns(CLOCK_MONOTONIC) - time_offsets().monotonic_ns; }
 std::int64_t wall_ns() { return now_ns(CLOCK_REALTIME); }
 
 std::int64_t wall_offset_ns() {

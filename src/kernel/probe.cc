@@ -126,6 +126,8 @@ constexpr Probe kProbes[] = {
     {"process_ids", probe_process_ids, true, "", "processes cannot be told apart: nothing is traced or injected",
      "run rose in the machine's PID namespace: docker run --pid=host, hostPID in Kubernetes, or nsenter --target 1 "
      "--pid"},
+    {"event_clock", probe_event_clock, true, "the times of events are right", "the times of all events would be wrong",
+     "run rose outside of that time namespace: nsenter --target 1 --time"},
     {"process_tracepoints", probe_process_tracepoints, true, "crashes and exits are traced",
      "crashes and exits cannot be traced", kTooOld},
     {"io_uring_tracepoints", probe_io_uring_tracepoints, false, "failures of io_uring's operations are traced",

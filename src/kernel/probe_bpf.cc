@@ -83,6 +83,10 @@ Code count_calls_of(const Counter& counter, pid_t pid) {
   return code;
 }
 
+Code clock_in_units(int shift) {
+  return {call(BPF_FUNC_ktime_get_ns), insn(BPF_ALU64 | BPF_RSH | BPF_K, BPF_REG_0, 0, 0, shift), exit_program()};
+}
+
 Code send_kill() { return {move(BPF_REG_1, SIGKILL), call(BPF_FUNC_send_signal), move(BPF_REG_0, 0), exit_program()}; }
 
 Code output_to_ring(int ring_fd, std::uint64_t record) {

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <functional>
 
+#include "base/clock.h"
 #include "kernel/maps.h"
 #include "kernel/probe_child.h"
 #include "kernel/probes.h"
@@ -59,6 +60,38 @@ Finding probe_process_ids() {
   if (counter.value() == 0)
     return no("rose is in its own PID namespace, in which process ids differ from those that BPF programs see");
   return yes("BPF programs see the same process ids as rose");
+}
+
+Finding probe_event_clock() {
+  // In units of 2^20 ns, as a program's result has 32 bits.
+  constexpr int kUnit = 20;
+  constexpr std::uint32_t kMost = 50;  // about 50 ms: this thread may wait for a processor
+  int error = 0;
+  const Fd program = load(BPF_PROG_TYPE_SOCKET_FILTER, clock_in_units(kUnit), error);
+  if (!program) return no_errno("loading a program that reads the clock", error);
+  char data[64] = {};
+  std::uint32_t off = 0;
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = data, .data_size_in = sizeof data, .repeat = 1);
+    const auto before = static_cast<std::uint64_t>(monotonic_ns()) >> kUnit;
+    if (bpf_prog_test_run_opts(program.get(), &run) != 0)
+      return no_errno("running a program that reads the clock", errno);
+    const auto after = static_cast<std::uint64_t>(monotonic_ns()) >> kUnit;
+    off = run.retval - static_cast<std::uint32_t>(before);
+    if (after - before > kMost) continue;  // says too little
+    if (off <= after - before + 1 || off == UINT32_MAX) {
+      const std::int64_t offset = time_offsets().monotonic_ns;
+      return yes(offset == 0
+                     ? "kernel programs read the clock that rose reads"
+                     : fmt::format("kernel programs read the machine's clock; rose lives in a time namespace that "
+                                   "is {} s off, and reckons with that",
+                                   offset / 1'000'000'000));
+    }
+  }
+  return no(
+      fmt::format("the clock that kernel programs read is not that of rose, nor what /proc/self/timens_offsets says "
+                  "of its time namespace: they differ by {:.1f} s or 52 days more",
+                  static_cast<double>(static_cast<std::int32_t>(off)) * (1 << kUnit) / 1e9));
 }
 
 Finding probe_process_tracepoints() {

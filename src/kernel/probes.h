@@ -10,6 +10,7 @@ inline constexpr int kPatienceMs = 1000;  // for one answer of the kernel or of 
 // probe_trace.cc
 [[nodiscard]] Finding probe_raw_tracepoint();
 [[nodiscard]] Finding probe_process_ids();
+[[nodiscard]] Finding probe_event_clock();
 [[nodiscard]] Finding probe_process_tracepoints();
 [[nodiscard]] Finding probe_io_uring_tracepoints();
 [[nodiscard]] Finding probe_ring_buffer();

@@ -20,6 +20,7 @@
 #include "kernel/core_types.h"
 #include "kernel/lru.h"
 #include "kernel/privilege.h"
+#include "kernel/probe.h"
 #include "observe/call_signatures.h"
 #include "observe/kernel_tracer.h"
 
@@ -64,6 +65,10 @@ TracepointForms tracepoint_forms() {
 }  // namespace
 
 Result<void> KernelTracer::check() {
+  static const kernel::Capability known = kernel::probe("event_clock");
+  if (!known.ok && !known.untried)
+    return fail(ErrorKind::environment, fmt::format("the times of events would be wrong: {}", known.detail),
+                known.remedy);
   if (targets_.empty()) return fail(ErrorKind::usage, "there is nothing to trace", "name at least one target");
   if (targets_.size() > ROSE_MOST_NODES) {
     return fail(ErrorKind::input, fmt::format("{} nodes are more than the {} that a tracer supports", targets_.size(),
@@ -376,10 +381,11 @@ void KernelTracer::stop() {
   links_.clear();
 }
 
-Result<DumpTotals> Tracer::write_dump(const std::filesystem::path& path,
-                                      const std::function<void(trace::Meta&)>& amend) {
+Result<DumpTotals> Tracer::write_dump(const std::filesystem::path& path, const std::function<void(trace::Meta&)>& amend,
+                                      const DumpRoom& room) {
   ROSE_TRY(AtomicFile file, AtomicFile::create(path));
-  ROSE_TRY(const DumpTotals totals, write_dump([&file](std::string_view bytes) { return file.write(bytes); }, amend));
+  ROSE_TRY(const DumpTotals totals,
+           write_dump([&file](std::string_view bytes) { return file.write(bytes); }, amend, room));
   ROSE_CHECK(file.commit());
   return totals;
 }

@@ -294,10 +294,8 @@ void Agent::on_class(Jni jni, Object klass) {
 void Agent::on_class_file(Jni jni, Object redefined) {
   const Object weak = jni.new_weak(redefined);
   if (weak == nullptr) return;
-  timespec now;
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
   const Lock lock(mutex_);
-  redefined_.push_back({weak, (now.tv_sec + 10) * 1'000'000'000LL + now.tv_nsec});
+  redefined_.push_back({weak, now_ns() + 10'000'000'000LL});
 }
 
 void Agent::on_end() { __atomic_store_n(&ending_, true, __ATOMIC_RELEASE); }
