@@ -15,6 +15,7 @@ namespace rose::engine {
 struct Job {
   int id = 0;                                   // larger than that of every earlier job
   std::shared_ptr<const std::string> schedule;  // its file form
+  int avoid = -1;                               // a worker whose run of it could not be used
 };
 
 // A run that was made, in packed form. Small until it is opened.

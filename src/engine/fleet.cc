@@ -111,7 +111,7 @@ std::set<int> Fleet::plan(const std::vector<Job>& jobs) {
   {
     std::lock_guard lock(mutex_);
     for (const auto& [id, job] : under_way_) begun.insert(id);
-    for (const Done& done : done_) begun.insert(done.id);
+    for (const Arrived& arrived : done_) begun.insert(arrived.done.id);
     queue_.clear();
     for (const Job& job : jobs)
       if (!begun.contains(job.id)) queue_.push_back(job);
@@ -123,15 +123,39 @@ std::set<int> Fleet::plan(const std::vector<Job>& jobs) {
 }
 
 Result<Done> Fleet::wait() {
-  std::unique_lock lock(mutex_);
-  came_.wait(lock, [&] { return !done_.empty() || error_ || cancel::requested(); });
-  ROSE_CHECK(cancel::check());
-  if (!done_.empty()) {
-    Done done = std::move(done_.front());
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    came_.wait(lock, [&] { return !done_.empty() || error_ || cancel::requested(); });
+    ROSE_CHECK(cancel::check());
+    if (done_.empty()) return Unexpected(Error(*error_));
+    Arrived arrived = std::move(done_.front());
     done_.pop_front();
-    return done;
+    lock.unlock();
+    if (std::optional<Done> done = checked(std::move(arrived))) return *std::move(done);
   }
-  return Unexpected(Error(*error_));
+}
+
+// Nothing: what came is no run, and it is made again.
+std::optional<Done> Fleet::checked(Arrived arrived) {
+  const Result<void> readable = arrived.check ? arrived.check() : Result<void>();
+  const std::lock_guard lock(mutex_);
+  if (readable) {
+    losses_.erase(arrived.done.id);
+    return std::move(arrived.done);
+  }
+  const std::string what = fmt::format("{}: {}", arrived.who, readable.error().message);
+  if (++losses_[arrived.done.id] >= kMostLosses) {
+    log::warning("{}: its run was lost {} times and is abandoned", what, kMostLosses);
+    return lost_run(arrived.job, fmt::format("{} workers were lost during this run or sent what is none, the "
+                                             "last one {}",
+                                             kMostLosses, what));
+  }
+  log::warning("{}: another worker makes its run", what);
+  arrived.job.avoid = arrived.place;
+  queue_.push_front(std::move(arrived.job));
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t ignored = ::write(wake_.get(), &one, sizeof one);
+  return std::nullopt;
 }
 
 std::string Fleet::name(const Worker& worker) const {
@@ -337,7 +361,8 @@ Result<void> Fleet::hear(Worker& worker, Message message) {
   if ((type == "made" || type == "failed") && worker.state == Worker::State::running) {
     ROSE_TRY(const std::int64_t id, message.number("id"));
     if (id != worker.job->id) return fail(ErrorKind::input, "sent a run that was not requested");
-    Done done;
+    Arrived arrived{{}, {}, *worker.job, worker.place, name(worker)};
+    Done& done = arrived.done;
     done.id = worker.job->id;
     if (type == "failed") {
       Error error{ErrorKind::environment, "a run failed", ""};
@@ -350,9 +375,13 @@ Result<void> Fleet::hear(Worker& worker, Message message) {
       }
       done.open = [error](const std::filesystem::path&) -> Result<replay::Run> { return Unexpected(Error(error)); };
     } else {
+      const auto made = std::make_shared<Message>(std::move(message));
+      arrived.check = [made, schedule = worker.job->schedule]() -> Result<void> {
+        ROSE_TRY(const schedule::Schedule asked, schedule::parse_schedule(*schedule, "the schedule"));
+        return check_run(*made, schedule::fingerprint(asked));
+      };
       done.open = [this, schedule = worker.job->schedule, who = name(worker),
-                   message = std::make_shared<Message>(std::move(message))](
-                      const std::filesystem::path& run_dir) -> Result<replay::Run> {
+                   message = made](const std::filesystem::path& run_dir) -> Result<replay::Run> {
         ROSE_TRY(const schedule::Schedule asked, schedule::parse_schedule(*schedule, "the schedule"));
         Result<Unpacked> unpacked = unpack_run(*message, schedule::fingerprint(asked), run_dir, options_.code_book);
         if (!unpacked) {  // this makes the run inconclusive but does not end the search
@@ -372,11 +401,10 @@ Result<void> Fleet::hear(Worker& worker, Message message) {
     worker.failures = 0;
     worker.state = Worker::State::idle;
     worker.job.reset();
-    losses_.erase(done.id);
     {
       std::lock_guard lock(mutex_);
       under_way_.erase(done.id);
-      done_.push_back(std::move(done));
+      done_.push_back(std::move(arrived));
     }
     came_.notify_all();
     give_jobs();
@@ -449,11 +477,15 @@ void Fleet::feed(Worker& worker) {
 
 void Fleet::give_jobs() {
   std::lock_guard lock(mutex_);
+  const auto there =
+      std::count_if(crew_.begin(), crew_.end(), [](const auto& one) { return one->state != Worker::State::given_up; });
   for (const auto& worker : crew_) {
-    if (queue_.empty()) return;
     if (worker->state != Worker::State::idle) continue;
-    worker->job = std::move(queue_.front());
-    queue_.pop_front();
+    const auto job = std::find_if(queue_.begin(), queue_.end(),
+                                  [&](const Job& one) { return there == 1 || one.avoid != worker->place; });
+    if (job == queue_.end()) continue;
+    worker->job = std::move(*job);
+    queue_.erase(job);
     under_way_.emplace(worker->job->id, *worker->job);
     worker->state = Worker::State::running;
     worker->outbox += to_bytes({{{"type", "run"}, {"id", worker->job->id}}, *worker->job->schedule});
@@ -473,8 +505,12 @@ void Fleet::lose(Worker& worker, std::string why, int weight, bool hangs) {
     if (++losses_[job.id] >= kMostLosses) {
       then = fmt::format("its run has lost {} workers and is abandoned", kMostLosses);
       done_.push_back(
-          lost_run(job, fmt::format("{} workers were lost during this run, the last one {}{}", kMostLosses,
-                                    name(worker), worker.last_error.empty() ? "" : ": " + worker.last_error)));
+          {lost_run(job, fmt::format("{} workers were lost during this run, the last one {}{}", kMostLosses,
+                                     name(worker), worker.last_error.empty() ? "" : ": " + worker.last_error)),
+           {},
+           job,
+           worker.place,
+           name(worker)});
       came_.notify_all();
     } else {
       then = "another worker makes its run";

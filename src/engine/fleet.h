@@ -1,5 +1,6 @@
 // The workers of a diagnosis: starts them through an engine, assigns jobs and ends them. If a worker dies, hangs or has
-// another version, its job is given to another one and it is replaced, up to a limit; both are reported.
+// another version, its job is given to another one and it is replaced, up to a limit; both are reported. A run that
+// cannot be read is also given to another worker.
 #pragma once
 
 #include <condition_variable>
@@ -48,6 +49,15 @@ class Fleet final : public Crew {
  private:
   struct Worker;
   struct Ending;
+  // A run as it came. It is looked at on the thread that waits for it.
+  struct Arrived {
+    Done done;
+    std::function<Result<void>()> check;  // none: nothing to check
+    Job job;
+    int place = 0;
+    std::string who;
+  };
+  [[nodiscard]] std::optional<Done> checked(Arrived arrived);
 
   void drive();
   void start(Worker& worker);
@@ -74,11 +84,12 @@ class Fleet final : public Crew {
   std::condition_variable came_;
   std::deque<Job> queue_;
   std::map<int, Job> under_way_;  // by id
-  std::deque<Done> done_;
+  std::deque<Arrived> done_;
+  std::map<int, int> losses_;  // how often a job's worker was lost, or sent what could not be used
   std::optional<Error> error_;
   bool stop_ = false;
 
-  std::map<int, int> losses_;  // used by the driving thread only, as what follows: how often a job's worker was lost
+  // Used by the driving thread only, from here on.
   std::vector<std::unique_ptr<Worker>> crew_;
   std::vector<Ending> endings_;
   // Places where a worker was killed and no other has started since, with that worker's index and start.

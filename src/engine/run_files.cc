@@ -97,8 +97,11 @@ Result<Message> pack_run(const replay::Run& run, const schedule::Schedule& sched
   return message;
 }
 
-Result<Unpacked> unpack_run(const Message& message, const std::string& fingerprint, const fs::path& run_dir,
-                            jvm::CodeBook* code) {
+namespace {
+
+// Without an owner of the folder: nothing is written, and all is checked.
+Result<Unpacked> read_run(const Message& message, const std::string& fingerprint, const fs::path* run_dir,
+                          jvm::CodeBook* code) {
   const auto refused = [](std::string_view why) {
     return fail(ErrorKind::input, fmt::format("the worker did not send a run: {}", why));
   };
@@ -136,11 +139,12 @@ Result<Unpacked> unpack_run(const Message& message, const std::string& fingerpri
     const auto size = file["size"].get<std::uint64_t>();
     if (!stays_inside(name)) return refused(fmt::format("'{}' may lead out of its folder", printable(name)));
     if (size > payload.size() - at) return refused("a file is longer than the message");
-    ROSE_CHECK(write_inside(run_dir, name, payload.substr(at, static_cast<std::size_t>(size))));
+    if (run_dir != nullptr)
+      ROSE_CHECK(write_inside(*run_dir, name, payload.substr(at, static_cast<std::size_t>(size))));
     at += static_cast<std::size_t>(size);
     const auto growth = file.find("growth");
     if (growth == file.end() || !growth->is_array()) continue;
-    std::vector<logs::Watch::Mark>& marks = unpacked.growth[run_dir / name];
+    std::vector<logs::Watch::Mark>& marks = unpacked.growth[(run_dir != nullptr ? *run_dir : fs::path()) / name];
     for (const Json& mark : *growth) {
       if (!mark.is_array() || mark.size() != 2 || !mark[0].is_number_unsigned() || !mark[1].is_number_integer())
         return refused("how a log grew can't be read");
@@ -151,6 +155,18 @@ Result<Unpacked> unpack_run(const Message& message, const std::string& fingerpri
   if (const auto stayed = header.find("stayed"); stayed != header.end() && stayed->is_number_integer())
     unpacked.stayed = static_cast<int>(std::clamp<std::int64_t>(stayed->get<std::int64_t>(), 0, 1'000'000));
   return unpacked;
+}
+
+}  // namespace
+
+Result<void> check_run(const Message& message, const std::string& fingerprint) {
+  ROSE_TRY([[maybe_unused]] const Unpacked read, read_run(message, fingerprint, nullptr, nullptr));
+  return {};
+}
+
+Result<Unpacked> unpack_run(const Message& message, const std::string& fingerprint, const fs::path& run_dir,
+                            jvm::CodeBook* code) {
+  return read_run(message, fingerprint, &run_dir, code);
 }
 
 }  // namespace rose::engine

@@ -105,6 +105,47 @@ TEST_CASE("messages: what is none is refused as soon as it can be told") {
   CHECK(error_of(frame + std::string(4, '\0') + deep + "\n").find("no JSON object") != std::string::npos);
 }
 
+TEST_CASE("messages: one that was changed on its way is refused, whichever bit of it") {
+  Message message = of("made");
+  message.header["id"] = 7;
+  message.payload = "a run's trace and files";
+  const std::string bytes = to_bytes(message);
+  const auto arrives = [](const std::string& sent) {
+    Inbox inbox;
+    inbox.add(sent);
+    const auto next = inbox.next();
+    return next && *next;
+  };
+  REQUIRE(arrives(bytes));
+  for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    std::string damaged = bytes;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
+    CAPTURE(bit / 8, bit % 8);
+    CHECK_FALSE(arrives(damaged));
+  }
+  // And one without a digest.
+  const std::string header = R"({"type":"alive"})";
+  std::string plain = "ROSE" + std::string(1, static_cast<char>(header.size())) + std::string(7, '\0') + header + "\n";
+  CHECK_FALSE(arrives(plain));
+}
+
+TEST_CASE("messages: bytes that a type does not bring are refused before they come") {
+  for (const char* type : {"alive", "hello", "ready", "lacks", "failed", "refused"}) {
+    Message message = of(type);
+    message.payload = "x";
+    std::string bytes = to_bytes(message);
+    bytes[8] = 0;
+    bytes[11] = 0x1f;  // half a gigabyte is to follow
+    bytes.resize(bytes.size() - 2);
+    Inbox inbox;
+    inbox.add(bytes);
+    const auto next = inbox.next();
+    INFO(type);
+    REQUIRE_FALSE(next);
+    CHECK(next.error().message.find("is longer than any") != std::string::npos);
+  }
+}
+
 TEST_CASE("a folder travels: files once, empty ones, modes, folders without files") {
   const rose::test::Folder from, to;
   fs::create_directories(from / "bin/empty");
@@ -248,6 +289,9 @@ TEST_CASE("a run travels: record, trace, files, how its logs grew") {
   REQUIRE(travelled(Keep::nothing, nothing.path, nullptr));
   CHECK(fs::is_empty(nothing.path));
 
+  CHECK(check_run(*pack_run(run, schedule, config, there.path, Keep::all, code, growth), print));
+  CHECK_FALSE(check_run(*pack_run(run, schedule, config, there.path, Keep::all, code, growth), "another"));
+
   // Hostile ones.
   const Result<Message> good = pack_run(run, schedule, config, there.path, Keep::all, code, growth);
   REQUIRE(good);
@@ -257,6 +301,8 @@ TEST_CASE("a run travels: record, trace, files, how its logs grew") {
     change(message);
     message.header = Json::parse(message.header.dump());
     const Result<Unpacked> unpacked = unpack_run(message, print, to / "run", nullptr);
+    const Result<void> checked = check_run(message, print);
+    CHECK(checked.has_value() == unpacked.has_value());
     return unpacked ? std::string() : unpacked.error().message;
   };
   CHECK(refused([](Message&) {}).empty());

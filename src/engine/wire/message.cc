@@ -1,6 +1,7 @@
 #include "engine/wire/message.h"
 
 #include "base/json.h"
+#include "base/sha256.h"
 #include "base/text.h"
 
 namespace rose::engine {
@@ -17,6 +18,18 @@ std::size_t get_u32(std::string_view from) {
   std::size_t number = 0;
   for (std::size_t i = 0; i < 4; ++i) number |= std::size_t{static_cast<unsigned char>(from[i])} << (8 * i);
   return number;
+}
+
+constexpr std::string_view kDigestName = "sha256";
+constexpr std::string_view kDigestMember = ",\"sha256\":\"";
+constexpr std::size_t kDigestDigits = 64;
+
+// Limits the bytes after the header. Only a run has more than a text or a piece of a file.
+std::size_t most_payload(std::string_view type) {
+  if (type == "made") return kMostPayload;
+  if (type == "begin" || type == "run") return kMostText;
+  if (type == "piece") return std::size_t{16} << 20;
+  return 0;
 }
 
 // Parsing is recursive, so the depth is limited to that of valid messages.
@@ -44,7 +57,12 @@ Result<std::int64_t> Message::number(std::string_view key) const {
 }
 
 std::string to_bytes(const Message& message) {
-  const std::string header = json_text(message.header);
+  std::string header = json_text(message.header);
+  Sha256 digest;
+  digest.add(header);
+  digest.add(message.payload);
+  header.pop_back();  // "}"
+  header += fmt::format("{}{}\"}}", kDigestMember, digest.finish());
   std::string bytes(kMagic);
   put_u32(bytes, header.size());
   put_u32(bytes, message.payload.size());
@@ -52,6 +70,23 @@ std::string to_bytes(const Message& message) {
   bytes += message.payload;
   bytes += '\n';
   return bytes;
+}
+
+Result<void> Inbox::read_header(std::string_view text) {
+  Message message;
+  bool deep = false;
+  message.header = parse_json(
+      text, [&](int depth, Json::parse_event_t, Json&) { return depth <= kDeepestHeader || (deep = true, false); });
+  if (deep || !message.header.is_object() || message.type().empty())
+    return fail(ErrorKind::input, "a message's header is not a JSON object with a type");
+  const std::size_t member = kDigestMember.size() + kDigestDigits + 2;
+  digest_.clear();
+  if (text.size() > member && text.substr(text.size() - member).starts_with(kDigestMember)) {
+    digest_ = text.substr(text.size() - kDigestDigits - 2, kDigestDigits);
+    message.header.erase(std::string(kDigestName));
+  }
+  coming_ = std::move(message);
+  return {};
 }
 
 Result<std::optional<Message>> Inbox::next() {
@@ -66,18 +101,31 @@ Result<std::optional<Message>> Inbox::next() {
   if (header > kMostHeader || payload > kMostPayload)
     return fail(ErrorKind::input,
                 fmt::format("a message of {} and {} bytes is longer than any of a rose worker", header, payload));
-  const std::size_t whole = kFrameHead + header + payload + 1;
-  if (here.size() < whole) return std::nullopt;
-  if (here[whole - 1] != '\n')
-    return fail(ErrorKind::input, "a message does not end where it should: a program in between may have changed it");
-  Message message;
+  if (here.size() < kFrameHead + header) return std::nullopt;
   const std::string_view json = here.substr(kFrameHead, header);
-  bool deep = false;
-  message.header = parse_json(
-      json, [&](int depth, Json::parse_event_t, Json&) { return depth <= kDeepestHeader || (deep = true, false); });
-  if (deep || !message.header.is_object() || message.type().empty())
-    return fail(ErrorKind::input, "a message's header is not a JSON object with a type");
+  const std::size_t whole = kFrameHead + header + payload + 1;
+  if (here.size() >= whole && here[whole - 1] != '\n')
+    return fail(ErrorKind::input, "a message does not end where it should: a program in between may have changed it");
+  if (!coming_) {
+    ROSE_CHECK(read_header(json));
+    if (payload > most_payload(coming_->type()))
+      return fail(ErrorKind::input, fmt::format("a message '{}' of {} bytes is longer than any of a rose worker",
+                                                printable(coming_->type()), payload));
+  }
+  if (here.size() < whole) return std::nullopt;
+  Message message = std::move(*coming_);
+  coming_.reset();
   message.payload = here.substr(kFrameHead + header, payload);
+  Sha256 digest;
+  const std::size_t member = kDigestMember.size() + kDigestDigits + 2;
+  if (!digest_.empty()) {
+    digest.add(json.substr(0, json.size() - member));
+    digest.add("}");
+    digest.add(message.payload);
+  }
+  if (digest_.empty() || digest.finish() != digest_)
+    return fail(ErrorKind::input, fmt::format("a message '{}' was damaged on its way: its digest does not match",
+                                              printable(message.type())));
   at_ += whole;
   if (at_ == bytes_.size() || at_ > (std::size_t{1} << 20)) {
     bytes_.erase(0, at_);

@@ -1,6 +1,7 @@
 // Messages between a diagnosis and its workers. A frame consists of a magic number, two lengths, a JSON header, bytes
-// and a newline (srun forwards only complete lines). The sender is not trusted: lengths are checked before memory is
-// allocated, and a header must be an object with a `type`.
+// and a newline (srun forwards only complete lines). The header's last member is the SHA-256 of the header without it
+// and of the bytes. The sender is not trusted: lengths are checked before memory is allocated, and as soon as the header
+// is there, against the limit of its type; a header must be an object with a `type`.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +14,12 @@
 
 namespace rose::engine {
 
-// A worker with another protocol version is refused.
-inline constexpr int kProtocol = 1;
+// A worker with another protocol version is refused. Version 2: messages have digests.
+inline constexpr int kProtocol = 2;
 
 inline constexpr std::size_t kMostHeader = std::size_t{64} << 20;  // for the list of a folder's files
 inline constexpr std::size_t kMostPayload = std::size_t{1} << 30;  // for a run's trace and logs
+inline constexpr std::size_t kMostText = std::size_t{64} << 20;    // for a schedule or a profile
 
 struct Message {
   Json header;  // an object; "type" is a string
@@ -41,8 +43,11 @@ class Inbox {
   [[nodiscard]] std::size_t waiting() const { return bytes_.size() - at_; }
 
  private:
+  [[nodiscard]] Result<void> read_header(std::string_view text);
   std::string bytes_;
-  std::size_t at_ = 0;  // bytes processed so far
+  std::size_t at_ = 0;             // bytes processed so far
+  std::optional<Message> coming_;  // a message of which only the header is complete
+  std::string digest_;             // the digest in that header
 };
 
 }  // namespace rose::engine

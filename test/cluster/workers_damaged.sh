@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Workers whose results are damaged on their way, or are none: that is said, another makes the run, and the search is the same.
+. "$(dirname "$0")/common.bash"
+. "$here/workers.bash"
+
+# Between a diagnosis and a worker. Of the first worker: `flip` changes one bit of each run it sends, `none` sends an empty trace with a
+# digest that is right.
+cat > "$work/between.py" <<'PY'
+import hashlib, json, struct, subprocess, sys, threading
+how, first = sys.argv[1], sys.argv[2] == "0"
+worker = subprocess.Popen(sys.argv[3:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+def forward():
+    while data := sys.stdin.buffer.raw.read(65536):
+        worker.stdin.write(data)
+        worker.stdin.flush()
+    worker.stdin.close()
+threading.Thread(target=forward, daemon=True).start()
+while head := worker.stdout.read(12):
+    header_size, payload_size = struct.unpack("<II", head[4:])
+    header, payload, end = worker.stdout.read(header_size), worker.stdout.read(payload_size), worker.stdout.read(1)
+    if first and json.loads(header)["type"] == "made":
+        if how == "flip":
+            payload = bytearray(payload)
+            payload[len(payload) // 2] ^= 4
+        else:
+            text = json.loads(header)
+            del text["sha256"]
+            text["trace"] = 0
+            plain = json.dumps(text, separators=(",", ":")).encode()
+            digest = hashlib.sha256(plain + payload).hexdigest()
+            header = plain[:-1] + b',"sha256":"' + digest.encode() + b'"}'
+            head = b"ROSE" + struct.pack("<II", len(header), len(payload))
+    sys.stdout.buffer.write(head + header + bytes(payload) + end)
+    sys.stdout.buffer.flush()
+sys.exit(worker.wait())
+PY
+export BETWEEN=$work/between.py ROSE=$rose
+for how in flip none; do
+  # The first one that starts is the damaged one.
+  cat > "$work/starts-$how" <<SH
+#!/bin/sh
+if mkdir "$work/first-$how" 2>/dev/null; then exec python3 "$work/between.py" $how 0 "$rose" worker; fi
+exec python3 "$work/between.py" $how 1 "$rose" worker
+SH
+  chmod +x "$work/starts-$how"
+  diagnose "$how" --engine "$work/starts-$how" --workers 2
+  ends_with 0 "$how"
+  [ "$(result "$how")" = "$(result here)" ] || { fail "$how: another search"; diff <(result here) <(result "$how") >&2 || true; }
+  grep -q 'another worker makes its run' "$work/$how.err" || { fail "$how: it is not said that a run is made again"; tail -5 "$work/$how.err" >&2; }
+done
+grep -q "a message 'made' was damaged on its way" "$work/flip.err" || fail "flip: it is not said what happened"
+grep -q 'what the worker sent is no run' "$work/none.err" || fail "none: it is not said what happened"
+until_true 60 no_folders
+nothing_left "by damaged workers"
