@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,19 +16,10 @@
 namespace rose {
 namespace {
 
+constexpr int kKeeperPatienceMs = 5000;  // for a process that is stuck in the kernel
+
 // Runs in the child of a multithreaded process: do not take locks or allocate memory from here on.
-[[noreturn]] void become(char** argv, HeldChild::Kind kind, pid_t parent, int go, int failed, int null, int errors) {
-  if (kind == HeldChild::Kind::own_group) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(127);
-    ::dup2(null, STDIN_FILENO);
-    ::dup2(null, STDOUT_FILENO);
-    ::dup2(errors, STDERR_FILENO);
-    sigset_t none;
-    sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::signal(SIGPIPE, SIG_DFL);
-  }
+[[noreturn]] void become(char** argv, int go, int failed) {
   char word = 0;
   ssize_t n = 0;
   do {
@@ -38,6 +30,88 @@ namespace {
   const int error = errno;
   n = ::write(failed, &error, sizeof error);
   ::_exit(n == sizeof error ? 127 : 126);
+}
+
+// Children of this process, which has one thread, are killed until it has none: theirs become its own when they end.
+void end_children() {
+  for (;;) {
+    char text[4096];
+    const int file = ::open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+    const ssize_t n = file < 0 ? 0 : ::read(file, text, sizeof text);
+    if (file >= 0) ::close(file);
+    pid_t pid = 0;
+    for (ssize_t i = 0; i < n; ++i) {
+      if (text[i] >= '0' && text[i] <= '9') {
+        pid = pid * 10 + (text[i] - '0');
+        continue;
+      }
+      if (pid > 0) ::kill(pid, SIGKILL);
+      pid = 0;
+    }
+    int status = 0;
+    if (::waitpid(-1, &status, file < 0 ? WNOHANG : 0) <= 0 && errno != EINTR) return;
+    if (file < 0) return;  // a kernel without that list: what is left is in the group, or lives on
+  }
+}
+
+// Between rose and the command: whatever descends from that, in whatever session and group, is this process's to end.
+// It does so when the command has ended, when rose closes its end of `go`, and so when rose dies as well.
+[[noreturn]] void keep(char** argv, int go, int failed, int null, int errors) {
+  enum : int { kGo = 3, kFailed = 4, kFirstOther = 5 };
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const int high[] = {::fcntl(go, F_DUPFD, 64), ::fcntl(failed, F_DUPFD, 64), ::fcntl(errors, F_DUPFD, 64)};
+  ::dup2(null, STDIN_FILENO);
+  ::dup2(null, STDOUT_FILENO);
+  ::dup2(high[2], STDERR_FILENO);
+  ::dup2(high[0], kGo);
+  ::dup2(high[1], kFailed);
+  ::close_range(kFirstOther, ~0U, 0);  // ends of pipes whose other ends wait for their close
+  ::fcntl(kGo, F_SETFD, FD_CLOEXEC);
+  ::fcntl(kFailed, F_SETFD, FD_CLOEXEC);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGPIPE}) ::signal(number, SIG_IGN);
+  char word = 0;
+  ssize_t n = 0;
+  do {
+    n = ::read(kGo, &word, 1);
+  } while (n < 0 && errno == EINTR);
+  if (n != 1) ::_exit(127);
+  const auto self = static_cast<pid_t>(::getpid());
+  const auto child = static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (static_cast<pid_t>(::syscall(SYS_getppid)) != self) ::_exit(127);
+    for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGPIPE}) ::signal(number, SIG_DFL);
+    ::execvp(argv[0], argv);
+    const int error = errno;
+    n = ::write(kFailed, &error, sizeof error);
+    ::_exit(n == sizeof error ? 127 : 126);
+  }
+  if (child < 0) {
+    const int error = errno;
+    n = ::write(kFailed, &error, sizeof error);
+    ::_exit(n == sizeof error ? 127 : 126);
+  }
+  ::close(kFailed);
+  ::dup2(STDIN_FILENO, STDERR_FILENO);
+  const auto pidfd = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
+  pollfd watched[] = {{kGo, POLLIN, 0}, {pidfd, POLLIN, 0}};
+  while (watched[0].revents == 0 && watched[1].revents == 0)
+    if (::poll(watched, 2, -1) < 0 && errno != EINTR) break;
+  if (watched[1].revents == 0) ::kill(child, SIGKILL);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  end_children();
+  if (!WIFSIGNALED(status)) ::_exit(WEXITSTATUS(status));
+  // Ends as the command did, but for a core of its own.
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  ::signal(WTERMSIG(status), SIG_DFL);
+  ::kill(self, WTERMSIG(status));
+  ::_exit(128 + WTERMSIG(status));
 }
 
 }  // namespace
@@ -60,13 +134,13 @@ Result<HeldChild> HeldChild::fork_held(const std::vector<std::string>& argv, Kin
   HeldChild child;
   child.name_ = argv.front();
   child.kind_ = kind;
-  const pid_t parent = ::getpid();
   child.pid_ = ::fork();
   if (child.pid_ < 0) return fail_errno(ErrorKind::environment, "fork", errno);
   if (child.pid_ == 0) {
     ::close(go.write.get());
-    if (kind == Kind::own_group) ::setpgid(0, 0);
-    become(arguments.data(), kind, parent, go.read.get(), failed.write.get(), null.get(), errors.write.get());
+    if (kind == Kind::shares_terminal) become(arguments.data(), go.read.get(), failed.write.get());
+    ::setpgid(0, 0);
+    keep(arguments.data(), go.read.get(), failed.write.get(), null.get(), errors.write.get());
   }
   // parent and child both call this, so the order does not matter
   if (kind == Kind::own_group) ::setpgid(child.pid_, child.pid_);
@@ -89,7 +163,7 @@ HeldChild::HeldChild(HeldChild&& other) noexcept
 
 Result<void> HeldChild::release() {
   if (::write(go_.get(), "g", 1) != 1) return fail_errno(ErrorKind::environment, "cannot start the command", errno);
-  go_.reset();
+  if (kind_ == Kind::shares_terminal) go_.reset();
   int error = 0;
   if (::read(failed_.get(), &error, sizeof error) == sizeof error)
     return fail(ErrorKind::usage, fmt::format("cannot run '{}': {}", name_, std::strerror(error)));
@@ -98,15 +172,23 @@ Result<void> HeldChild::release() {
 
 std::optional<int> HeldChild::end(int patience_ms) {
   if (pid_ <= 0) return std::nullopt;
-  const pid_t all = kind_ == Kind::own_group ? -pid_ : pid_;
-  go_.reset();
   pollfd watched{pidfd_.get(), POLLIN, 0};
-  if (::poll(&watched, 1, 0) == 0) {
-    if (patience_ms > 0) ::kill(all, SIGTERM);
-    if (patience_ms == 0 || ::poll(&watched, 1, patience_ms) == 0) ::kill(all, SIGKILL);
+  if (kind_ == Kind::shares_terminal) {
+    go_.reset();
+    if (::poll(&watched, 1, 0) == 0) {
+      if (patience_ms > 0) ::kill(pid_, SIGTERM);
+      if (patience_ms == 0 || ::poll(&watched, 1, patience_ms) == 0) ::kill(pid_, SIGKILL);
+    }
+  } else {
+    if (patience_ms > 0 && ::poll(&watched, 1, 0) == 0) {
+      ::kill(-pid_, SIGTERM);  // the keeper ignores it
+      ::poll(&watched, 1, patience_ms);
+    }
+    go_.reset();  // the keeper ends all that is left
+    ::poll(&watched, 1, kKeeperPatienceMs);
+    // Until the child is waited for, its process id cannot be reused, so the signal cannot reach another group.
+    ::kill(-pid_, SIGKILL);
   }
-  // Until the child is waited for, its process id cannot be reused, so the signal cannot reach another group.
-  if (kind_ == Kind::own_group) ::kill(all, SIGKILL);
   int status = 0;
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }

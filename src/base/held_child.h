@@ -15,8 +15,9 @@ namespace rose {
 
 class HeldChild {
  public:
-  // `own_group` is for helpers that run beside the actual work. The child leads a process group that is ended as a
-  // whole, also when rose ends. Its stdin is empty, its stdout is discarded, errors() returns its stderr, and its
+  // `own_group` is for helpers that run beside the actual work. The child leads a process group. When it ends, is ended,
+  // or rose ends, all its descendants are ended as well, also those in other sessions and groups; pid() is that of a
+  // process of rose between the two. Its stdin is empty, its stdout is discarded, errors() returns its stderr, and its
   // signal dispositions are the defaults. With `shares_terminal` the child inherits the terminal and everything else
   // from rose.
   enum class Kind { shares_terminal, own_group };
@@ -34,7 +35,7 @@ class HeldChild {
   Result<void> release();
 
   // Ends the child if it still runs: SIGTERM first, then SIGKILL after `patience_ms` (0: SIGKILL at once). Returns its
-  // status in the form of wait(2). Kills what is left in its process group. Call it only once.
+  // status in the form of wait(2). Kills what it has left behind. Call it only once.
   std::optional<int> end(int patience_ms);
 
   // "'CMD' exited with status 1"
