@@ -65,11 +65,26 @@ inline bool is_utf8(std::string_view text) {
   return true;
 }
 
-// True if the character, as delimited by utf8_length, is a control character, including U+0080 to U+009F.
+// The code point of one character, as delimited by utf8_length.
+inline std::uint32_t code_point(std::string_view character) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(character[i])); };
+  switch (character.size()) {
+    case 2: return (byte(0) & 0x1f) << 6 | (byte(1) & 0x3f);
+    case 3: return (byte(0) & 0x0f) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f);
+    case 4: return (byte(0) & 0x07) << 18 | (byte(1) & 0x3f) << 12 | (byte(2) & 0x3f) << 6 | (byte(3) & 0x3f);
+    default: return byte(0);
+  }
+}
+
+// True if the character, as delimited by utf8_length, is one that terminals interpret instead of showing it: control
+// characters (C0, DEL, C1), those that change the direction or order of the text around them (CVE-2021-42574), line
+// separators, and invisible ones.
 inline bool is_control(std::string_view character) {
-  const auto first = static_cast<unsigned char>(character.front());
-  return first < 0x20 || first == 0x7f ||
-         (first == 0xc2 && character.size() == 2 && static_cast<unsigned char>(character[1]) < 0xa0);
+  const std::uint32_t code = code_point(character);
+  return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xad || code == 0x61c || code == 0x180e ||
+         (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+         (code >= 0x2060 && code <= 0x206f) || code == 0xfeff || (code >= 0xfff9 && code <= 0xfffb) ||
+         (code >= 0xe0000 && code <= 0xe007f);
 }
 
 }  // namespace rose

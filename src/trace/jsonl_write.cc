@@ -200,9 +200,12 @@ void append_json_string(std::string& out, std::string_view text) {
     out += text.substr(0, plain);
     text.remove_prefix(plain);
     if (text.empty()) break;
-    if (utf8_length(text) == 2) {  // U+0080 to U+009F, which terminals interpret as well
-      escaped("\\u00", static_cast<unsigned char>(text[1]));
-      text.remove_prefix(2);
+    if (const std::size_t length = utf8_length(text); length > 1) {  // characters that terminals interpret as well
+      const std::uint32_t code = code_point(text.substr(0, length));
+      const auto unit = [&](std::uint32_t half) { out += fmt::format("\\u{:04x}", half); };
+      if (code >= 0x10000) unit(0xd800 + ((code - 0x10000) >> 10));
+      unit(code >= 0x10000 ? 0xdc00 + ((code - 0x10000) & 0x3ff) : code);
+      text.remove_prefix(length);
       continue;
     }
     const auto c = static_cast<unsigned char>(text.front());

@@ -96,6 +96,11 @@ TEST_CASE("small text helpers") {
   CHECK(variable_name("n-1-b") == "n_1_b");
   CHECK(printable("/plain é 日😀") == "/plain é 日😀");
   CHECK(printable("\x1b[31m\r\n\x7f") == "\\x1b[31m\\x0d\\x0a\\x7f");
+  // Directions, what is invisible, and line separators (as in CVE-2021-42574).
+  CHECK(printable("a\u202e\u2066b\u2069") == "a\\xe2\\x80\\xae\\xe2\\x81\\xa6b\\xe2\\x81\\xa9");
+  CHECK(printable("\u200f\u2028\ufeff\U000e0041") ==
+        "\\xe2\\x80\\x8f\\xe2\\x80\\xa8\\xef\\xbb\\xbf\\xf3\\xa0\\x81\\x81");
+  CHECK(printable("שלום עולם") == "שלום עולם");
   CHECK(printable("\xff\xc2\x9b"
                   "31m\xc2\xa0") == "\\xff\\xc2\\x9b31m\xc2\xa0");
 }

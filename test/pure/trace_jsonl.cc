@@ -249,6 +249,27 @@ TEST_CASE("strings of any bytes", "[jsonl]") {
   CHECK(trace.str(trace.events[0].path) == "é/😀日");
 }
 
+TEST_CASE("what a terminal would obey is escaped, and read back", "[jsonl]") {
+  const std::string text = "a\u202eb\u0085c\u2066d\U000e0041e";
+  std::string json;
+  append_json_string(json, text);
+  CHECK(json == R"("a\u202eb\u0085c\u2066d\udb40\udc41e")");
+  Trace trace;
+  Event event;
+  event.ts_ns = 1'763'755'200'000'000'000;
+  event.node = trace.strings.intern("n1");
+  event.type = EventType::scf;
+  event.syscall = 257;
+  event.err = 2;
+  event.path = trace.strings.intern(text);
+  trace.events.push_back(event);
+  const std::string line = event_to_json(trace, trace.events[0]);
+  CHECK(line.find("\u202e") == std::string::npos);
+  const auto back = parse_jsonl(line + "\n", "t");
+  REQUIRE(back);
+  CHECK(back->str(back->events.at(0).path) == text);
+}
+
 TEST_CASE("foreign lines", "[jsonl]") {
   // No meta line, blank lines, Windows line ends, a byte order mark, no newline at the end, any order.
   const Trace trace = parsed(
