@@ -4,7 +4,8 @@
 // of version 3.3. First, it limits the nesting depth of values but not of dotted keys (3.4 does), and its tables are
 // destroyed recursively, so a long dotted key overflows the stack: see check_depth. Second, some malformed files (such
 // as "[[[") violate its assertions, which would end the process or, with NDEBUG, lead to undefined behaviour. Here
-// assertions throw, and parse() catches the exception.
+// assertions throw, and parse() catches the exception. Third,
+// to ask whether U+FEFD may be in a key is undefined behaviour: check_depth refuses it outside of strings and comments.
 namespace {
 struct BrokenAssertion {};
 [[noreturn]] void broken_assertion() { throw BrokenAssertion{}; }
@@ -42,7 +43,7 @@ Place place_of(const ::toml::source_region& region) {
   return place.line == 0 ? Place{1, 1} : place;
 }
 
-// Finds keys with too many parts. A minimal scanner that recognises strings and comments and treats any sequence of
+// Finds keys with too many parts, and U+FEFD. A minimal scanner that recognises strings and comments and treats any sequence of
 // names, strings and dots as a key. Numbers contain at most one dot, so they cannot be mistaken for long keys.
 Result<void> check_depth(std::string_view text, std::string_view file) {
   Place place{1, 1};
@@ -80,6 +81,9 @@ Result<void> check_depth(std::string_view text, std::string_view file) {
       if (++dots > kMostDots)
         return fail(ErrorKind::input, fmt::format("{}: a key of more than {} parts", at(file, place), kMostDots));
       next();
+    } else if (starts("\xef\xbb\xbd")) {  // U+FEFD
+      return fail(ErrorKind::input,
+                  fmt::format("{}: not valid TOML: a character that belongs into quotes", at(file, place)));
     } else {
       const bool name = is_digit(c) || is_alpha(c) || c == '_' || c == '-' || c == ' ' || c == '\t';
       if (!name) dots = 0;

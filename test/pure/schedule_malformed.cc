@@ -29,6 +29,8 @@ const Row kRows[] = {
     {"",
      "1:1: 'version' is missing",
      "write version = 1 at the top"},
+    {"version = 1\n\xef\xbb\xbd = 2\n", "2:1: not valid TOML: a character that belongs into quotes", ""},
+    {"a = \xef\xbb\xbd\n", "1:5: not valid TOML: a character that belongs into quotes", ""},
     {"version = 2\n",
      "1:11: version: found version 2, this rose reads version 1",
      ""},
