@@ -44,6 +44,11 @@ constexpr std::size_t kMostLine = 4096;
 constexpr std::size_t kMostClients = 16;
 constexpr std::int64_t kPatience = 10'000'000'000;      // for a client that neither sends its request nor reads
 constexpr std::int64_t kDumpPatience = 60'000'000'000;  // for a tracer that does not respond
+constexpr std::int64_t kLongestDump = 600'000'000'000;  // for one that responds very slowly
+// Limits for one piece, which is a block (trace/block.h), and for a whole dump: 16 million events and 512 MiB of names
+// take less.
+constexpr std::size_t kMostPiece = std::size_t{256} << 20;
+constexpr std::uint64_t kMostDump = std::uint64_t{2} << 30;
 
 Result<UnixAddress> socket_address(const std::filesystem::path& socket) {
   return unix_address(socket).map_error([](Error error) {
@@ -409,7 +414,9 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const trac
     return fail(ErrorKind::input, fmt::format("the tracer ended, or gave up, after {}", format_size(have)),
                 "nothing was written; it writes its own window to its -o file when it ends normally");
   };
+  const std::int64_t began = monotonic_ns();
   for (;;) {
+    ROSE_CHECK(cancel::check());
     std::uint32_t length = 0;
     while (bytes.size() - at < sizeof length) {
       ROSE_TRY(const bool any, more());
@@ -418,6 +425,19 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const trac
     std::memcpy(&length, bytes.data() + at, sizeof length);
     at += sizeof length;
     if (length == 0) break;
+    // No tracer's window is as large, nor a piece of one: who answers there is none, and would fill the disk.
+    if (length > kMostPiece || have + length > kMostDump || monotonic_ns() - began > kLongestDump)
+      return fail(ErrorKind::input,
+                  fmt::format("what answers at '{}' sends more than any tracer's window has ({} so far)",
+                              socket.string(), format_size(have)),
+                  "nothing was written");
+    if (have == 0) {
+      while (bytes.size() - at < std::min<std::size_t>(length, trace::kDumpMagic.size())) {
+        ROSE_TRY(const bool any, more());
+        if (!any) return ended();
+      }
+      if (!std::string_view(bytes).substr(at).starts_with(trace::kDumpMagic.substr(0, length))) return foreign();
+    }
     for (std::size_t left = length; left > 0;) {
       if (at == bytes.size()) {
         ROSE_TRY(const bool any, more());

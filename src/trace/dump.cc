@@ -28,7 +28,7 @@ namespace rose::trace {
 
 namespace {
 
-constexpr std::string_view kMagic = "ROSEDUMP";
+constexpr std::string_view kMagic = kDumpMagic;
 
 struct FileHeader {
   char magic[8];

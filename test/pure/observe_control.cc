@@ -285,6 +285,58 @@ TEST_CASE("where no thread can be had, who asks is refused, and the tracer lives
   CHECK(WEXITSTATUS(status) == 0);
 }
 
+namespace {
+
+// Somebody else at the socket, who answers with these bytes and then goes on sending `forever`.
+struct Impostor {
+  Impostor(const fs::path& socket, std::string answer, std::string forever)
+      : listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, socket.c_str(), sizeof address.sun_path - 1);
+    REQUIRE(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(::listen(listener.get(), 4) == 0);
+    thread = std::thread([this, answer = std::move(answer), forever = std::move(forever)] {
+      const Fd client(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      bool going = ::send(client.get(), answer.data(), answer.size(), MSG_NOSIGNAL) > 0;
+      while (going && !forever.empty() && sent < (std::uint64_t{1} << 30)) {
+        const ssize_t n = ::send(client.get(), forever.data(), forever.size(), MSG_NOSIGNAL);
+        going = n > 0;
+        sent += static_cast<std::uint64_t>(std::max<ssize_t>(n, 0));
+      }
+    });
+  }
+  ~Impostor() {
+    ::shutdown(listener.get(), SHUT_RDWR);
+    thread.join();
+  }
+  Fd listener;
+  std::thread thread;
+  std::atomic<std::uint64_t> sent = 0;
+};
+
+}  // namespace
+
+TEST_CASE("what answers and is no tracer fills no disk") {
+  const Folder folder;
+  const auto socket = folder / "t.sock", out = folder / "d";
+  const auto refused = [&](const std::string& answer, const std::string& forever) {
+    fs::remove(socket);
+    Impostor impostor(socket, answer, forever);
+    const auto said = request_dump(socket, out, 0);
+    REQUIRE_FALSE(said);
+    CHECK_FALSE(fs::exists(out));
+    CHECK(impostor.sent < (std::uint64_t{64} << 20));
+    return said.error().message;
+  };
+  // A piece of four gigabytes, no dump, and a line without end.
+  CHECK(refused("rose 2 ok\n\xff\xff\xff\xff", std::string(65536, 'x')).find("more than any tracer's window") !=
+        std::string::npos);
+  CHECK(refused(std::string("rose 2 ok\n\0\0\1\0", 14), std::string(65540, 'x')).find("is no tracer of this version") !=
+        std::string::npos);
+  CHECK(refused("rose 2 ", std::string(65536, 'x')).find("is no tracer") != std::string::npos);
+}
+
 TEST_CASE("a tracer that gives up in the middle leaves no file") {
   const Folder folder;
   const auto socket = folder / "t.sock";
