@@ -1,15 +1,19 @@
 #include "replay/run_record.h"
 
+#include <optional>
+
 #include "base/json.h"
+#include "base/text.h"
 #include "schedule/record.h"
 
 namespace rose::replay {
 namespace {
 
-schedule::Verdict verdict_from(const std::string& name) {
-  for (const auto verdict : {schedule::Verdict::reproduced, schedule::Verdict::not_reproduced})
+std::optional<schedule::Verdict> verdict_from(const std::string& name) {
+  for (const auto verdict :
+       {schedule::Verdict::reproduced, schedule::Verdict::not_reproduced, schedule::Verdict::inconclusive})
     if (name == schedule::verdict_name(verdict)) return verdict;
-  return schedule::Verdict::inconclusive;
+  return std::nullopt;
 }
 
 std::string_view answer_name(schedule::OracleAnswer answer) {
@@ -66,11 +70,21 @@ Result<RecordedRun> run_from(const Json& json) {
   try {
     read.fingerprint = json.at("fingerprint").get<std::string>();
     result.number = json.at("number").get<int>();
-    result.verdict = verdict_from(json.at("verdict").get<std::string>());
+    const std::string verdict = json.at("verdict").get<std::string>();
+    const std::optional<schedule::Verdict> known_verdict = verdict_from(verdict);
+    if (!known_verdict) return fail(ErrorKind::input, fmt::format("unknown verdict '{}'", printable(verdict)));
+    result.verdict = *known_verdict;
     result.reason = json.at("reason").get<std::string>();
     const std::string answer = json.at("oracle").get<std::string>();
-    for (const auto known : {schedule::OracleAnswer::hit, schedule::OracleAnswer::miss})
-      if (answer == answer_name(known)) result.oracle = known;
+    bool known_answer = false;
+    for (const auto known :
+         {schedule::OracleAnswer::hit, schedule::OracleAnswer::miss, schedule::OracleAnswer::unknown})
+      if (answer == answer_name(known)) {
+        result.oracle = known;
+        known_answer = true;
+      }
+    if (!known_answer)
+      return fail(ErrorKind::input, fmt::format("unknown answer of the oracle '{}'", printable(answer)));
     result.seconds = json.at("seconds").get<double>();
     if (const auto ns = json.value("workload_end_ns", std::int64_t{0}); ns != 0) result.workload_end_ns = ns;
     if (const auto ns = json.value("oracle_ns", std::int64_t{0}); ns != 0) result.oracle_ns = ns;

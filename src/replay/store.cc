@@ -163,6 +163,10 @@ Result<std::vector<RunStore::Recorded>> RunStore::recorded(const config::Config&
     ROSE_CHECK(start_over(config));
     return runs;
   }
+  for (const fs::path& file : {record, system})
+    if (fs::exists(file, error) && !open_regular(file))
+      return fail(ErrorKind::input, fmt::format("{} is not a file that can be read", file.string()),
+                  "diagnose without --resume to start over");
   ROSE_TRY(std::string text, read_file(record));
   if (fs::exists(system, error)) {
     ROSE_TRY(const std::string before, read_file(system));
@@ -216,7 +220,13 @@ Result<std::vector<RunStore::Recorded>> RunStore::recorded(const config::Config&
 
 trace::Trace RunStore::recorded_trace(int number) const {
   if (!report_) return {};
-  Result<trace::ReadDump> dump = trace::read_dump(trace_name(*report_, number));
+  const fs::path file = trace_name(*report_, number);
+  // A pipe that somebody put there would be waited for.
+  if (!open_regular(file)) {
+    log::warning("the record has no trace of run {}: {} is no file", number, file.string());
+    return {};
+  }
+  Result<trace::ReadDump> dump = trace::read_dump(file);
   if (dump) return std::move(dump->trace);
   log::warning("the record has no trace of run {}: {}", number, dump.error().message);
   return {};
