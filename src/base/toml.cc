@@ -43,8 +43,9 @@ Place place_of(const ::toml::source_region& region) {
   return place.line == 0 ? Place{1, 1} : place;
 }
 
-// Finds keys with too many parts, and U+FEFD. A minimal scanner that recognises strings and comments and treats any sequence of
-// names, strings and dots as a key. Numbers contain at most one dot, so they cannot be mistaken for long keys.
+// Finds keys with too many parts, and U+FEFD. A minimal scanner that recognises strings and comments and treats any
+// sequence of names, strings and dots as a key. Numbers contain at most one dot, so they cannot be mistaken for long
+// keys.
 Result<void> check_depth(std::string_view text, std::string_view file) {
   Place place{1, 1};
   int dots = 0;

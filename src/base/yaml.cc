@@ -170,8 +170,8 @@ class Builder : public YAML::EventHandler {
 
 const Yaml* Yaml::find(std::string_view key) const {
   const auto found =
-      std::find_if(members.begin(), members.end(), [&](const auto& member) { return member.first == key; });
-  return found == members.end() ? nullptr : &found->second;
+      std::find_if(members.begin(), members.end(), [&](const auto& member) { return member.key == key; });
+  return found == members.end() ? nullptr : &found->value;
 }
 
 std::string Yaml::scalar(std::string_view key) const {

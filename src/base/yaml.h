@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -18,13 +17,14 @@ inline constexpr std::size_t kMostYamlValues = 100'000;
 inline constexpr std::size_t kMostYamlDepth = 64;
 
 struct Yaml {
+  struct Member;
   enum class Kind { null, scalar, list, map };
   Kind kind = Kind::null;
   int line = 0;
-  int file = 0;             // index of the file, if the caller combines trees of several files
-  std::string text;         // scalar
-  std::vector<Yaml> items;  // list
-  std::vector<std::pair<std::string, Yaml>> members;  // map, in file order; keys are unique
+  int file = 0;                 // index of the file, if the caller combines trees of several files
+  std::string text;             // scalar
+  std::vector<Yaml> items;      // list
+  std::vector<Member> members;  // map, in file order; keys are unique
 
   [[nodiscard]] const Yaml* find(std::string_view key) const;
   // The scalar's text, or "" if the key is absent or has another kind of value.
@@ -32,6 +32,11 @@ struct Yaml {
   [[nodiscard]] bool is_map() const { return kind == Kind::map; }
   [[nodiscard]] bool is_list() const { return kind == Kind::list; }
   [[nodiscard]] bool is_scalar() const { return kind == Kind::scalar; }
+};
+
+struct Yaml::Member {
+  std::string key;
+  Yaml value;
 };
 
 // Parses the first document. Errors are ErrorKind::input with "file:line:column: ...".

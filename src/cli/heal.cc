@@ -47,7 +47,8 @@ Command heal_command() {
       .description =
           "rose cleans up after itself, also after Ctrl-C. A further Ctrl-C ends a teardown that hangs; elsewhere, two "
           "more exit at once. When rose was ended that way or killed (SIGKILL, out of memory), the kernel detaches its "
-          "programs, its guardian undoes what would do harm, and this command undoes the rest: network namespaces, links, cgroups with their processes, "
+          "programs, its guardian undoes what would do harm, and this command undoes the rest: network namespaces, "
+          "links, cgroups with their processes, "
           "containers, filters, paused processes, limits of descriptors, file systems that were meant to be full "
           "(their files are restored).\n\nIt undoes only what the lock file of a rose that has ended lists, and "
           "nothing of a running rose. Other things with such a name are listed and left alone unless they are "

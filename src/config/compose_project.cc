@@ -39,7 +39,7 @@ void put(Yaml& map, const std::string& key, Yaml value) {
 }
 
 void drop(Yaml& map, std::string_view key) {
-  std::erase_if(map.members, [key](const auto& member) { return member.first == key; });
+  std::erase_if(map.members, [key](const auto& member) { return member.key == key; });
 }
 
 // Maps that may also be written as lists of NAME=VALUE, NAME:VALUE or names only.

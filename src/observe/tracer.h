@@ -123,7 +123,7 @@ struct DumpTotals {
   std::uint64_t events = 0;  // records
   std::uint64_t lost = 0, suppressed = 0;
   std::array<std::uint64_t, 6> by_type{};  // by trace::EventType; an event with a count adds that count
-  std::uint64_t left_out = 0;  // part of `lost`: the oldest events, for which there was no room (DumpRoom)
+  std::uint64_t left_out = 0;              // part of `lost`: the oldest events, for which there was no room (DumpRoom)
 };
 
 // Called once before the events of a dump are written, with their size in bytes. Returns how many bytes may be written:

@@ -32,7 +32,7 @@ class Evaluation {
     }
     if (!pieces_.empty()) {
       if (current_ || !stack_.empty()) return unsupported("pieces and an incomplete rest");
-      if (pieces_.size() == 1) return pieces_.front().first;
+      if (pieces_.size() == 1) return pieces_.front().stand;
       Stand whole;
       whole.how = Stand::How::pieces;
       whole.pieces = std::move(pieces_);
@@ -177,7 +177,7 @@ class Evaluation {
       case DW_OP_implicit_value: return implicit(op);
       case DW_OP_entry_value:
       case DW_OP_GNU_entry_value: return entry_value(op);
-      case DW_OP_piece: pieces_.emplace_back(settle(), op.number); return std::nullopt;
+      case DW_OP_piece: pieces_.push_back({settle(), op.number}); return std::nullopt;
       case DW_OP_implicit_pointer:
       case DW_OP_GNU_implicit_pointer:
         return Stand::nowhere(std::string(kGone) + ": it points to a value that is not in memory");
@@ -192,7 +192,7 @@ class Evaluation {
   int depth_;
   std::vector<Chain> stack_;
   std::optional<Stand> current_;
-  std::vector<std::pair<Stand, std::uint64_t>> pieces_;
+  std::vector<Stand::Piece> pieces_;
 };
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace rose::symbols {
 
 // The location of an object when a thread is at a given address.
 struct Stand {
+  struct Piece;
   enum class How {
     value,   // the chain yields its bits, starting at bit `shift`
     memory,  // the chain yields its address
@@ -23,13 +24,22 @@ struct Stand {
   How how = How::unknown;
   Chain chain;
   std::uint8_t shift = 0;
-  std::vector<std::pair<Stand, std::uint64_t>> pieces;  // with their sizes in bytes
-  std::string refused;                                  // unknown: a short reason
+  std::vector<Piece> pieces;
+  std::string refused;  // unknown: a short reason
 
-  static Stand nowhere(std::string why) { return {How::unknown, {}, 0, {}, std::move(why)}; }
-  static Stand in_register(std::uint8_t number) { return {How::value, {number, {0}}, 0, {}, {}}; }
-  static Stand at(Chain address) { return {How::memory, std::move(address), 0, {}, {}}; }
+  static Stand nowhere(std::string why);
+  static Stand in_register(std::uint8_t number);
+  static Stand at(Chain address);
 };
+
+struct Stand::Piece {
+  Stand stand;
+  std::uint64_t bytes = 0;  // its size
+};
+
+inline Stand Stand::nowhere(std::string why) { return {How::unknown, {}, 0, {}, std::move(why)}; }
+inline Stand Stand::in_register(std::uint8_t number) { return {How::value, {number, {0}}, 0, {}, {}}; }
+inline Stand Stand::at(Chain address) { return {How::memory, std::move(address), 0, {}, {}}; }
 
 // The location of a part of an object.
 [[nodiscard]] Stand part_of(const Stand& whole, std::uint64_t offset, std::uint64_t size);

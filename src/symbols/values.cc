@@ -333,7 +333,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       Stand words;
       words.how = Stand::How::pieces;
       for (const std::uint8_t number : {kGo[0], kGo[1], kGo[2]})
-        words.pieces.emplace_back(Stand::in_register(number), 8);
+        words.pieces.push_back({Stand::in_register(number), 8});
       auto type = type_of(&results[0].die);
       const bool one = type && dwarf_tag(&*type) != DW_TAG_structure_type;
       return read_down(&results[0].die, one ? Stand::in_register(kGo[0]) : words, query.members, query.contents,
