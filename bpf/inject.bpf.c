@@ -579,3 +579,4 @@ int rose_probe(void *ctx)
 
 #include "inject/java.h"
 #include "inject/calls.h"
+#include "inject/limits.h"

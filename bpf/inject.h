@@ -36,6 +36,7 @@ enum {
 	ROSE_STACK_RANGES = 64,
 	ROSE_STACKS_EACH = 4,		/* the first firings of a fault */
 	ROSE_MAX_STACKS = 256,
+	ROSE_MAX_FULL_DISKS = 4096,
 };
 
 enum rose_chain_kind {
@@ -161,6 +162,9 @@ struct rose_node_state {
 	__u64 cgroup_id;
 	__u32 main_pid;
 	__u32 counting;			/* a lock: the override backend is counting a call of the node */
+	/* while a schedule limits descriptors or fills disks */
+	__u64 descriptors_lacked;	/* calls that failed since the process may have no further descriptor */
+	__u64 room_lacked;		/* calls on paths, and writes to mapped memory, that failed since a disk is full */
 };
 
 /* A thread inside a call that was matched at its entry. sys_exit removes it. Conditions that do not fit are in further
@@ -452,7 +456,7 @@ struct rose_endpoint {
 ROSE_SIZE(rose_chain, 136);
 ROSE_SIZE(rose_role, 16);
 ROSE_SIZE(rose_condition, 56);
-ROSE_SIZE(rose_node_state, 16);
+ROSE_SIZE(rose_node_state, 32);
 ROSE_SIZE(rose_pending, 136);
 ROSE_SIZE(rose_restart, 32);
 ROSE_SIZE(rose_site, 8);

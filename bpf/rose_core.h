@@ -202,6 +202,7 @@ struct qstr {
 	const unsigned char *name;
 };
 struct super_block {
+	unsigned int s_dev;
 	unsigned long s_magic;
 };
 struct inode {
@@ -331,10 +332,14 @@ struct completion;
 struct mm_struct {
 	struct file *exe_file;
 };
+struct rlimit {
+	unsigned long rlim_cur;
+};
 struct signal_struct {
 	atomic_t live;
 	int group_exit_code;
 	unsigned int flags;
+	struct rlimit rlim[16];
 };
 typedef void (*__sighandler_t)(int);
 struct sigaction {

@@ -59,7 +59,7 @@ class ClusterRunner final : public diagnose::Runner {
     options_.tracer = replay::tracer_options(config);
     options_.allow_attached = allow_attached;
     options_.code_book = &methods;
-    if (profile) options_.profile = &*profile;
+    if (profile) options_.profile = &*profile, options_.usual_work = profile->workload;
     for (replay::RunStore::Recorded& run : recorded) {
       next_number_ = run.result.number + 1;  // the numbers of runs are consecutive
       if (!run.backend.empty()) backend_ = run.backend;

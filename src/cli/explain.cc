@@ -234,6 +234,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   ROSE_TRY(const replay::Asked asked, replay::ask(config, options.ask));
   ROSE_TRY(const replay::Watchable watchable, replay::watchable_functions(config));
   replay::ContrastOptions contrast_options;
+  ROSE_TRY(contrast_options.run.usual_work, replay::usual_work(config, ""));
   contrast_options.wanted = options.runs.value_or(kWantedRuns);
   contrast_options.jobs = jobs;
   contrast_options.run.allow_attached = options.allow_attached;

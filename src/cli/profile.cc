@@ -57,6 +57,11 @@ Result<int> run_profile(const ProfileOptions& options, const Common& common) {
       log::warning("run {}: {}", i, made.result.reason);
     shown += made.result.oracle == schedule::OracleAnswer::hit ? 1 : 0;
     profile::learn(profile, made.result.trace, made.counts);
+    const auto bytes = [&](std::uint64_t observe::Exchanged::* which) {
+      return made.exchanged ? std::optional(*made.exchanged.*which) : std::nullopt;
+    };
+    profile::learn_workload(profile, made.workload.failed(), bytes(&observe::Exchanged::sent),
+                            bytes(&observe::Exchanged::received));
   }
   log::end_progress();
   if (shown > 0)

@@ -3,7 +3,6 @@
 #include <charconv>
 #include <map>
 #include <mutex>
-#include <numeric>
 #include <shared_mutex>
 #include <thread>
 
@@ -30,6 +29,7 @@ struct ReplayOptions {
   std::vector<std::string> places;
   std::vector<std::string> filter, exclude;
   std::string config = "rose.toml";
+  std::string profile;
   std::optional<int> runs;
   std::optional<int> jobs;
   std::string expect = "bug";
@@ -41,33 +41,6 @@ struct ReplayOptions {
   bool stacks = false, no_stacks = false;
   AloneOptions alone;
 };
-
-// If fewer than half of the runs are conclusive there is no verdict; otherwise the rate decides.
-void conclude(report::ReplayReport& report) {
-  const schedule::Tally& tally = report.tally;
-  std::string first_reason;
-  for (const schedule::RunResult& run : report.runs)
-    if (run.verdict == schedule::Verdict::inconclusive && first_reason.empty()) first_reason = run.reason;
-  if (report.expect_fixed && tally.reproduced > 0) {
-    report.verdict = schedule::Verdict::reproduced;
-    report.reason =
-        fmt::format("the bug still occurs: in {} of {} conclusive runs", tally.reproduced, tally.conclusive());
-  } else if (report.expect_fixed && tally.inconclusive > 0) {
-    report.verdict = schedule::Verdict::inconclusive;
-    report.reason = fmt::format("{} of {} runs were inconclusive: {}", tally.inconclusive, tally.runs(), first_reason);
-  } else if (tally.conclusive() == 0 || 2 * tally.conclusive() < tally.runs()) {
-    report.verdict = schedule::Verdict::inconclusive;
-    report.reason = fmt::format("{} of {} runs were inconclusive: {}", tally.inconclusive, tally.runs(), first_reason);
-  } else if (report.expect_fixed) {
-    report.verdict = schedule::Verdict::not_reproduced;
-    report.reason = "the bug did not occur in any run, and every planned fault fired";
-  } else {
-    const bool reached = tally.rate() >= report.target_rate;
-    report.verdict = reached ? schedule::Verdict::reproduced : schedule::Verdict::not_reproduced;
-    report.reason = fmt::format("the rate {:.2f} is {} the target {:.2f}", tally.rate(),
-                                reached ? "at or above" : "below", report.target_rate);
-  }
-}
 
 // The first run of each outcome, so that the differences can be seen side by side.
 std::vector<schedule::RunResult> telling_runs(const report::ReplayReport& report, const replay::RunStore& store) {
@@ -114,16 +87,18 @@ struct Test {
   config::Config config;
   schedule::Schedule schedule;
   std::unique_ptr<deploy::ImageFiles> image_files;
+  std::optional<profile::WorkloadUse> usual_work;
 };
 
 Result<Test> read_test(const replay::Case& what, const ReplayOptions& options) {
-  Test test{what, {}, {}, {}};
+  Test test{what, {}, {}, {}, {}};
   ROSE_TRY(test.config, config::read_config(what.config));
   ROSE_TRY(test.image_files, deploy::take_programs_out(test.config));
   ROSE_TRY(test.schedule, schedule::read_schedule(what.schedule));
   ROSE_CHECK(schedule::check_nodes(test.schedule, test.config.node_names(), what.schedule.string()));
   ROSE_CHECK(replay::need_workload_and_oracle(test.config));
   ROSE_CHECK(inject::check(test.schedule, test.config, options.allow_attached));
+  ROSE_TRY(test.usual_work, replay::usual_work(test.config, options.profile));
   return test;
 }
 
@@ -144,6 +119,14 @@ report::ReplayReport blank_report(const Test& test, const Replaying& how) {
   report.target_rate = test.config.diagnose.target_rate;
   report.expect_fixed = how.options.expect == "fixed";
   report.quarantine = how.quarantine;
+  report.usual_work = test.usual_work;
+  if (!test.usual_work)
+    report.unchecked.push_back(fmt::format(
+        "whether the workload exchanges data with the nodes as it does without faults was not checked: {}; "
+        "'rose profile -c {}' makes one",
+        how.options.profile.empty() ? fmt::format("there is no profile of it in {}", test.config.directory.string())
+                                    : fmt::format("{} does not tell", how.options.profile),
+        report.config_path));
   return report;
 }
 
@@ -157,6 +140,7 @@ Result<report::ReplayReport> replay_test(const Test& test, const Replaying& how,
   run_options.trace = store.has_report();  // reports need traces; without a report, runs are faster without them
   run_options.allow_attached = how.options.allow_attached;
   run_options.stacks = !how.options.no_stacks;
+  run_options.usual_work = test.usual_work;
   const int runs = how.options.runs.value_or(test.config.diagnose.confirm_runs);
 
   report::ReplayReport report = blank_report(test, how);
@@ -177,6 +161,8 @@ Result<report::ReplayReport> replay_test(const Test& test, const Replaying& how,
     if (!made.backend.empty()) report.backend = made.backend;
     report.workloads.push_back(made.workload.note);
     if (made.completed && !made.workload.ok()) ++failed_workloads[made.workload.note];
+    if (made.workload.failed()) ++report.failed_workloads;
+    if (made.exchanged && replay::exchanged_data(*made.exchanged, test.usual_work)) report.work_seen = true;
     report.runs.push_back(std::move(made.result));
   }
   if (const schedule::RunResult* recorded = report.recorded_run()) {
@@ -187,14 +173,7 @@ Result<report::ReplayReport> replay_test(const Test& test, const Replaying& how,
   for (const auto& [note, times] : failed_workloads)
     log::info("{}the workload {} in {} of {} runs", how.several ? test.what.name + ": " : "", note, times,
               report.runs.size());
-  const int failed = std::accumulate(failed_workloads.begin(), failed_workloads.end(), 0,
-                                     [](int sum, const auto& one) { return sum + one.second; });
-  if (report.expect_fixed && failed > 0 && static_cast<std::size_t>(failed) == report.runs.size())
-    log::warning(
-        "{}the workload failed in every run: the bug may be absent only because the system was not driven; check that "
-        "the workload works without faults",
-        how.several ? test.what.name + ": " : "");
-  conclude(report);
+  report::conclude(report);
   if (folder) {
     ROSE_CHECK(write_file(*folder / "replay.json", report::replay_json(report)));
     ROSE_CHECK(write_file(*folder / "replay.txt", report::replay_text(report)));
@@ -293,20 +272,15 @@ Result<void> check_use(const ReplayOptions& options) {
                   "a schedule, a folder of schedules, or --recording FILE -- CMD");
     return {};
   }
-  const std::pair<std::string_view, bool> given[] = {{"--config", options.config != "rose.toml"},
-                                                     {"--filter", !options.filter.empty()},
-                                                     {"--exclude", !options.exclude.empty()},
-                                                     {"--runs", options.runs.has_value()},
-                                                     {"--jobs", options.jobs.has_value()},
-                                                     {"--expect", options.expect != "bug"},
-                                                     {"--quarantine", !options.quarantine.empty()},
-                                                     {"--junit", !options.junit.empty()},
-                                                     {"--tap", !options.tap.empty()},
-                                                     {"--report", !options.report.empty()},
-                                                     {"--stacks", options.stacks},
-                                                     {"--no-stacks", options.no_stacks},
-                                                     {"--keep", options.keep},
-                                                     {"--allow-attached", options.allow_attached}};
+  const std::pair<std::string_view, bool> given[] = {
+      {"--config", options.config != "rose.toml"}, {"--profile", !options.profile.empty()},
+      {"--filter", !options.filter.empty()},       {"--exclude", !options.exclude.empty()},
+      {"--runs", options.runs.has_value()},        {"--jobs", options.jobs.has_value()},
+      {"--expect", options.expect != "bug"},       {"--quarantine", !options.quarantine.empty()},
+      {"--junit", !options.junit.empty()},         {"--tap", !options.tap.empty()},
+      {"--report", !options.report.empty()},       {"--stacks", options.stacks},
+      {"--no-stacks", options.no_stacks},          {"--keep", options.keep},
+      {"--allow-attached", options.allow_attached}};
   for (const auto& [name, is] : given)
     if (is) return no(name, "--recording");
   return {};
@@ -351,10 +325,12 @@ Command replay_command() {
                    "--recording FILE [--node NODE] [--patience DURATION] -- CMD [ARG...]"},
       .description =
           "It runs the schedule in the test deployment repeatedly, and reports for each fault how often it was "
-          "requested and fired, and how often the bug was reproduced in conclusive runs.\n\nWith --expect bug it exits "
+          "requested, fired and effective (it changed something: packets were dropped, calls answered, a limit was "
+          "reached, processes ended), and how often the bug was reproduced in conclusive runs.\n\nWith --expect bug it exits "
           "with 0 when the rate reaches target_rate. With --expect fixed, for the patched build, it exits with 0 when "
-          "no run reproduced the bug and every planned fault fired; it prints the upper bound of the remaining "
-          "rate.\n\nSeveral schedules are a test suite. A folder stands for all schedules in it and below it; each is "
+          "no run reproduced the bug, every planned fault that is not optional was effective, and at least one was in "
+          "some run; it prints the upper bound of the remaining rate. Otherwise it is inconclusive, also when the "
+          "workload did no work: what it does without faults comes from the profile.\n\nSeveral schedules are a test suite. A folder stands for all schedules in it and below it; each is "
           "replayed with the configuration beside it, or the nearest above it in that folder, when -c names a file "
           "without a slash. All are read and checked before the first one runs. The exit code is 0 when all passed, 1 "
           "when one failed, 4 when none failed but one was inconclusive.\n\nWith --recording it runs a program that is "
@@ -396,6 +372,12 @@ Command replay_command() {
                .value = "FILE",
                .help = "The deployment; without a slash in the name, each schedule of a folder may have its own",
                .completes = Completes::file},
+              {.names = "--profile",
+               .slot = &options->profile,
+               .value = "FILE",
+               .help = "What fault-free runs do, from 'rose profile'",
+               .otherwise = "profile.json beside the configuration, if there is one",
+               .completes = Completes::file},
               {.names = "--filter",
                .slot = &options->filter,
                .value = "GLOB",
@@ -422,7 +404,7 @@ Command replay_command() {
                .slot = &options->expect,
                .value = "WHAT",
                .help =
-                   "bug: exit 0 when it reproduces; fixed: exit 0 when the bug never occurs although every fault fired",
+                   "bug: exit 0 when it reproduces; fixed: exit 0 when the bug never occurs although every fault was effective",
                .choices = {"bug", "fixed"}},
               {.names = "--quarantine",
                .slot = &options->quarantine,

@@ -96,10 +96,11 @@ class Cluster final : public Deployment {
   int client_netns_fd() const override { return network_ ? network_->client_fd() : -1; }
 
   Result<void> start() override;
+  std::filesystem::path commands_cgroup() const override { return cgroup_ / "rose.commands"; }
   Result<std::unique_ptr<RunningCommand>> spawn(const config::Command& command, std::string_view log_name,
-                                                std::int64_t timeout_ns) override {
+                                                std::int64_t timeout_ns, std::uint64_t most_output) override {
     ROSE_CHECK(cancel::check());
-    return spawn_as(command, log_name, {.timeout_ns = timeout_ns}, nullptr);
+    return spawn_as(command, log_name, {.timeout_ns = timeout_ns, .most_output = most_output}, nullptr);
   }
 
   pid_t main_pid(std::size_t node) const override {

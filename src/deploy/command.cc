@@ -1,7 +1,10 @@
 #include "deploy/command.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -18,13 +21,21 @@ namespace rose::deploy {
 namespace {
 
 constexpr std::int64_t kAskedAgain = kSecond / 20;  // time from a further Ctrl-C until it is noticed
+constexpr std::int64_t kOutputLook = kSecond / 20;  // how often the size of what a command has written is looked at
+
+std::uint64_t size_of(const std::string& log) {
+  struct stat info{};
+  return ::stat(log.c_str(), &info) == 0 && S_ISREG(info.st_mode) ? static_cast<std::uint64_t>(info.st_size) : 0;
+}
 
 class Beside : public RunningCommand {
  public:
-  Beside(Fd pidfd, std::filesystem::path folder, const CommandLimits& limits, std::int64_t started_ns,
-         std::unique_ptr<cancel::Patience> patience)
+  Beside(Fd pidfd, const LaunchSpec& spec, const CommandLimits& limits, std::int64_t started_ns,
+         std::unique_ptr<cancel::Patience> patience, std::uint64_t log_bytes)
       : pidfd_(std::move(pidfd)),
-        folder_(std::move(folder)),
+        folder_(spec.cgroup),
+        log_(spec.stdout_log),
+        log_bytes_(log_bytes),
         limits_(limits),
         started_ns_(started_ns),
         patience_(std::move(patience)) {}
@@ -33,6 +44,7 @@ class Beside : public RunningCommand {
   ~Beside() override { kill(); }
 
   int fd() const override { return pidfd_.get(); }
+  const std::filesystem::path& cgroup() const override { return folder_; }
 
   bool finished() override { return done_ || poll_once(0) > 0; }
 
@@ -50,12 +62,14 @@ class Beside : public RunningCommand {
       if (patience_ && patience_->over()) until = 0;
       std::int64_t left = until - monotonic_ns();
       if (asked) left = std::min(left, kAskedAgain);
+      if (limits_.most_output > 0) left = std::min(left, kOutputLook);
       pollfd waits[2] = {{pidfd_.get(), POLLIN, 0}, {asked ? -1 : cancel::fd(), POLLIN, 0}};
       const timespec ts{std::max<std::int64_t>(left, 0) / 1'000'000'000,
                         std::max<std::int64_t>(left, 0) % 1'000'000'000};
       const int ready = ::ppoll(waits, 2, &ts, nullptr);
       if (ready < 0) continue;  // EINTR
-      if (waits[0].revents != 0) break;
+      result_.too_much = limits_.most_output > 0 && size_of(log_) > log_bytes_ + limits_.most_output;
+      if (result_.too_much || waits[0].revents != 0) break;
       if (!asked && cancel::requested()) continue;
       if (monotonic_ns() < until) continue;
       cancelled = asked;
@@ -82,7 +96,7 @@ class Beside : public RunningCommand {
   CommandResult end(bool timed_out, bool cancelled) {
     patience_.reset();  // nothing after this can be interrupted
     result_.seconds = static_cast<double>(monotonic_ns() - started_ns_) / 1e9;
-    if (timed_out || cancelled)
+    if (timed_out || cancelled || result_.too_much)
       if (auto killed = cgroup::kill(folder_); !killed) log::warning(killed.error().message);
     siginfo_t info{};
     while (::waitid(P_PIDFD, static_cast<id_t>(pidfd_.get()), &info, WEXITED) != 0 && errno == EINTR) {
@@ -93,9 +107,16 @@ class Beside : public RunningCommand {
     result_.code = info.si_status;
     if (timed_out) result_.note = fmt::format("timed out after {}", format_duration(limits_.timeout_ns));
     else if (cancelled) result_.note = "interrupted";
+    else if (result_.too_much)
+      result_.note = fmt::format("wrote more than {} and was ended", format_size(limits_.most_output));
     else if (result_.signalled)
       result_.note = fmt::format("was killed by signal {} ({})", result_.code, ::strsignal(result_.code));
     else result_.note = fmt::format("exited with status {}", result_.code);
+    if (result_.too_much) {
+      const Fd log(::open(log_.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+      if (log && ::ftruncate(log.get(), static_cast<off_t>(log_bytes_ + limits_.most_output)) != 0)
+        log::warning("cannot shorten {}: {}", log_, std::strerror(errno));
+    }
     if (!(limits_.leave_descendants && result_.ok()))
       if (auto destroyed = cgroup::destroy(folder_); !destroyed) log::warning(destroyed.error().message);
     done_ = true;
@@ -104,6 +125,8 @@ class Beside : public RunningCommand {
 
   Fd pidfd_;
   std::filesystem::path folder_;
+  std::string log_;
+  std::uint64_t log_bytes_;  // that it had before
   CommandLimits limits_;
   std::int64_t started_ns_;
   std::unique_ptr<cancel::Patience> patience_;  // if it continues after cancellation
@@ -116,6 +139,7 @@ class Beside : public RunningCommand {
 Result<std::unique_ptr<RunningCommand>> run_beside(const LaunchSpec& spec, const CommandLimits& limits) {
   ROSE_CHECK(cgroup::make(spec.cgroup));
   const std::int64_t started_ns = monotonic_ns();
+  const std::uint64_t log_bytes = limits.most_output > 0 ? size_of(spec.stdout_log) : 0;
   auto patience = limits.after_cancel_ns > 0 ? std::make_unique<cancel::Patience>() : nullptr;
   auto started = [&]() -> Result<Fd> {
     ROSE_TRY(Launch launch, Launch::prepare(spec));
@@ -126,7 +150,7 @@ Result<std::unique_ptr<RunningCommand>> run_beside(const LaunchSpec& spec, const
     return Unexpected(std::move(started).error());
   }
   return std::unique_ptr<RunningCommand>(
-      std::make_unique<Beside>(std::move(*started), spec.cgroup, limits, started_ns, std::move(patience)));
+      std::make_unique<Beside>(std::move(*started), spec, limits, started_ns, std::move(patience), log_bytes));
 }
 
 }  // namespace rose::deploy

@@ -14,6 +14,7 @@ struct CommandLimits {
   std::int64_t timeout_ns = 0;
   // time that it gets after Ctrl-C (teardown must run then too), until a further Ctrl-C
   std::int64_t after_cancel_ns = 0;
+  std::uint64_t most_output = 0;   // bytes that its log may grow by; 0: any number
   bool leave_descendants = false;  // after success, keep the processes that it started (setup may start the system)
 };
 

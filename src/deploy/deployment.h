@@ -84,10 +84,13 @@ struct CommandResult {
   bool timed_out = false;  // killed with everything it had started
   bool cancelled = false;
   bool signalled = false;
+  bool too_much = false;  // killed because it wrote without end
   int code = 0;  // exit status or signal number
   double seconds = 0;
   std::string note;  // as text: "exited with status 3", "timed out after 30s"
   [[nodiscard]] bool ok() const { return started && !timed_out && !cancelled && !signalled && code == 0; }
+  // It came to an end of its own that it calls a failure.
+  [[nodiscard]] bool failed() const { return !ok() && !timed_out && !cancelled && !too_much; }
 };
 
 // A command in the client namespace and the run directory, in its own cgroup so that it can be ended as a whole. The
@@ -100,6 +103,7 @@ class RunningCommand {
   virtual CommandResult wait() = 0;
   virtual bool finished() = 0;
   virtual CommandResult kill() = 0;
+  [[nodiscard]] virtual const std::filesystem::path& cgroup() const = 0;  // there until it has ended
 };
 
 enum class Scope { all, main };
@@ -120,15 +124,19 @@ class Deployment {
   [[nodiscard]] virtual const std::string& id() const = 0;
   [[nodiscard]] virtual int node_netns_fd(std::size_t node) const = 0;  // -1 in host networks
   [[nodiscard]] virtual int client_netns_fd() const = 0;
+  // The v2 folder that holds the cgroups of all commands beside the nodes.
+  [[nodiscard]] virtual std::filesystem::path commands_cgroup() const = 0;
 
   // Runs the setup command, starts all nodes in file order and waits until they are ready. Errors are `inconclusive` (a
   // node does not become ready; the hint has the end of its log), `input` (a command does not exist) or `cancelled`.
   [[nodiscard]] virtual Result<void> start() = 0;
 
-  // `log_name`: output is appended to run_dir/<log_name>.log ("workload", "oracle", ...).
+  // `log_name`: output is appended to run_dir/<log_name>.log ("workload", "oracle", ...). It is ended
+  // when that file has grown by more than `most_output` bytes; 0: never.
   [[nodiscard]] virtual Result<std::unique_ptr<RunningCommand>> spawn(const config::Command& command,
                                                                       std::string_view log_name,
-                                                                      std::int64_t timeout_ns) = 0;
+                                                                      std::int64_t timeout_ns,
+                                                                      std::uint64_t most_output = 0) = 0;
 
   // 0 if it is down.
   [[nodiscard]] virtual pid_t main_pid(std::size_t node) const = 0;

@@ -163,9 +163,9 @@ void Conclusion::conclude(const std::optional<Found>& end) {
     conclude_without();
   }
   if (d_.control_hits > 0 && !noted_)
-    d_.plan.notes.push_back(
-        fmt::format("the bug showed in {} of {} runs in which no fault had fired: it may come without faults, rarely",
-                    d_.control_hits, d_.control_runs));
+    d_.plan.notes.push_back(fmt::format(
+        "the bug showed in {} of {} runs in which no fault had an effect: it may come without faults, rarely",
+        d_.control_hits, d_.control_runs));
   noted_ = noted_ || d_.control_hits > 0;
 }
 

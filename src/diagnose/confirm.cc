@@ -57,7 +57,7 @@ Result<void> Confirmation::narrow_down(Lead& lead, std::optional<Lead>* other) {
     const bool hit = made[0].result.verdict == Verdict::reproduced;
     std::set<std::string> fired;
     for (const schedule::FaultOutcome& outcome : made[0].result.faults)
-      if (outcome.fired) fired.insert(outcome.id);
+      if (outcome.effective()) fired.insert(outcome.id);
     const bool another = hit && other != nullptr && !looks_alike(inputs_, d_, d_.tried[entry.index]);
     narrower.learn(hit && !another, fired);
     if (!hit || (another && *other)) continue;

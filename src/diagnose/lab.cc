@@ -15,11 +15,6 @@ std::string ids_of(const schedule::Schedule& schedule) {
   return ids;
 }
 
-bool nothing_fired(const schedule::RunResult& result) {
-  return std::none_of(result.faults.begin(), result.faults.end(),
-                      [](const schedule::FaultOutcome& outcome) { return outcome.fired; });
-}
-
 }  // namespace
 
 Lab::Entry Lab::enter(const schedule::Schedule& schedule, int of_level, std::string why) {
@@ -79,13 +74,15 @@ Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> resul
     return made;
   }
   ++d_.runs;
+  // What came of a workload that did not work, or of a full disk, is no evidence either way.
+  if (!result->doubt.empty()) result->oracle = schedule::OracleAnswer::unknown;
   armed_any_ = armed_any_ || !entry.schedule.faults.empty();
   for (auto* sum : {&seconds_[ids_of(entry.schedule)], &all_seconds_}) {
     sum->first += result->seconds;
     ++sum->second;
   }
-  // Runs without faults are pooled, whatever they were made for.
-  if (nothing_fired(*result) && result->oracle != schedule::OracleAnswer::unknown) {
+  // Runs in which no fault changed anything are pooled, whatever they were made for.
+  if (!schedule::any_effective(*result) && result->oracle != schedule::OracleAnswer::unknown) {
     ++d_.control_runs;
     d_.without_faults.insert(result->shown.begin(), result->shown.end());
     if (result->oracle == schedule::OracleAnswer::hit) ++d_.control_hits;

@@ -20,17 +20,18 @@ struct Lead {
   int ticket = 0;           // which of the search's tests it is; 0: not tested yet
   bool accepted = false;
   bool waits = false;            // its test is not over, and there is little hope for it: others come first
-  std::set<std::string> fired;   // faults that fired in runs that reproduced
-  std::set<std::string> spared;  // that did not come in one of those
-  std::set<std::string> missed;  // that did not come in a run in which the bug did not show
+  std::set<std::string> fired;   // faults that were effective in runs that reproduced
+  std::set<std::string> spared;  // that were not in one of those
+  std::set<std::string> missed;  // that were not in a run in which the bug did not show
 
   void remember(const RunResult& result) {
     const bool reproduced = result.verdict == schedule::Verdict::reproduced;
     for (const FaultOutcome& outcome : result.faults) {
-      if (outcome.fired && reproduced) fired.insert(outcome.id);
+      if (outcome.effective() && reproduced) fired.insert(outcome.id);
       // Of alternatives it may be another's turn the next time.
       const Fault* fault = schedule.find(outcome.id);
-      if (!outcome.fired && fault != nullptr && fault->group.empty()) (reproduced ? spared : missed).insert(outcome.id);
+      if (!outcome.effective() && fault != nullptr && fault->group.empty())
+        (reproduced ? spared : missed).insert(outcome.id);
     }
   }
   void forget_runs() { fired.clear(), spared.clear(), missed.clear(); }

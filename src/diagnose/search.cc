@@ -501,7 +501,7 @@ class Search {
         std::set<std::string> signs = signs_of(trial.result.trace);
         signs.insert(trial.result.shown.begin(), trial.result.shown.end());
         shown.observables = feedback_->share(signs);
-        if (trial.result.oracle == OracleAnswer::miss) feedback_->missed(trial.what.schedule, signs);
+        if (trial.result.oracle == OracleAnswer::miss) feedback_->missed(tested_part(trial), signs);
         world_.belief = feedback_->belief();
         for (const auto& [id, factor] : lead_belief_)
           world_.belief[id] = factor * (world_.belief.contains(id) ? world_.belief[id] : 1);
@@ -509,7 +509,7 @@ class Search {
       remember_miss(trial, shown.observables);
       if (trial.what.many && trial.result.oracle == OracleAnswer::miss)
         for (const schedule::FaultOutcome& outcome : trial.result.faults)
-          if (outcome.fired) world_.in_vain.insert(outcome.id);
+          if (outcome.effective()) world_.in_vain.insert(outcome.id);
     } else {
       shown.result = &known;
     }
@@ -525,6 +525,16 @@ class Search {
     trace::Trace trace = std::exchange(trial.result.trace, {});
     known = trial.result;
     trial.result.trace = std::move(trace);
+  }
+
+  // Without the faults that fired and changed nothing: that the bug did not show says nothing of them.
+  static Schedule tested_part(const Trial& trial) {
+    Schedule part = trial.what.schedule;
+    std::erase_if(part.faults, [&](const Fault& fault) {
+      const FaultOutcome* outcome = outcome_of(trial.result, fault.id);
+      return outcome != nullptr && outcome->fired && !outcome->effective();
+    });
+    return part;
   }
 
   void remember_miss(const Trial& trial, double observables) {

@@ -326,7 +326,7 @@ class Worker {
     options.allow_attached = allow_attached_;
     options.tracer = replay::tracer_options(*config_);
     options.code_book = &code;
-    if (profile_) options.profile = &*profile_;
+    if (profile_) options.profile = &*profile_, options.usual_work = profile_->workload;
     std::optional<logs::Watch> watch;
     if (logs_)
       watch.emplace([&] {

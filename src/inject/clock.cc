@@ -187,7 +187,10 @@ std::uint64_t block_in(int memory, const kernel::MappedRange& vdso) {
 }
 
 // The process reads one version while the other is written.
-bool write_shifts(int memory, std::uint64_t block, const Shifts& shifts) {
+bool write_shifts(int memory, std::uint64_t block, const Shifts& shifts, unsigned long announce) {
+  // Ahead of the shifts: the first reading of a wrong clock is to be heard.
+  if (!transfer(memory, true, block + offsetof(rose_clock_parameters, announce), &announce, sizeof announce))
+    return false;
   unsigned long version = 0;
   Shifts now{};
   const std::uint64_t at = block + offsetof(rose_clock_parameters, version);
@@ -266,6 +269,13 @@ Shifts ClockSum::shifts(const Now& now) const {
   return all;
 }
 
+std::vector<std::size_t> ClockSum::of_group(std::size_t group) const {
+  std::vector<std::size_t> faults;
+  for (const auto& [fault, one] : active_)
+    if (group == 0 ? one.change.realtime : one.change.monotonic) faults.push_back(fault);
+  return faults;
+}
+
 std::int64_t real_time_of(std::int64_t shown, const rose_clock_shift& shift, std::int64_t now) {
   const std::int64_t shows = now + rose_clock_more(&shift, now);
   if (shown <= shows) return std::min(shown, now);  // the time has already passed
@@ -300,7 +310,7 @@ std::size_t NodeClocks::tell(const std::vector<pid_t>& pids) {
   for (const pid_t pid : pids) {
     const Fd memory = memory_of(pid);
     const std::uint64_t block = memory ? block_in(memory.get(), vdso_of(pid)) : 0;
-    if (block != 0 && write_shifts(memory.get(), block, now_)) ++told;
+    if (block != 0 && write_shifts(memory.get(), block, now_, announced())) ++told;
   }
   return told;
 }
@@ -322,14 +332,41 @@ void NodeClocks::hook(pid_t pid) {
     }
     if (!transfer(memory.get(), true, vdso.begin + how.cave, code.data(), code.size())) return;
     block = block_in(memory.get(), vdso);
-    if (block == 0 || !write_shifts(memory.get(), block, now_)) return;
+    if (block == 0 || !write_shifts(memory.get(), block, now_, announced())) return;
     for (std::size_t i = 0; i < 3; ++i) {
       std::string head = how.after[i];
       if (!transfer(memory.get(), true, vdso.begin + how.at[i], head.data(), head.size())) return;
     }
     return;
   }
-  (void)write_shifts(memory.get(), block, now_);
+  (void)write_shifts(memory.get(), block, now_, announced());
+}
+
+// Groups of clocks that faults have made wrong, and of which nobody knows yet whether they are read: a bit each.
+unsigned long NodeClocks::announced() const {
+  unsigned long groups = 0;
+  for (std::size_t group = 0; group < ROSE_CLOCK_GROUPS; ++group)
+    for (const std::size_t fault : sum_.of_group(group))
+      if (!read_.contains(fault)) groups |= 1UL << group;
+  return groups;
+}
+
+void NodeClocks::was_read(int group) {
+  std::vector<std::size_t> fresh;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const std::size_t fault : sum_.of_group(static_cast<std::size_t>(group)))
+      if (read_.insert(fault).second) fresh.push_back(fault);
+  }
+  for (const std::size_t fault : fresh)
+    if (on_read_) on_read_(fault);
+}
+
+bool NodeClocks::hears(const NotifiedCall& call) {
+  if (call.number() != SYS_clock_gettime || call.argument(1) - ROSE_CLOCK_READ >= ROSE_CLOCK_GROUPS) return false;
+  was_read(static_cast<int>(call.argument(1) - ROSE_CLOCK_READ));
+  (void)tell({call.tid()});
+  return true;
 }
 
 rose_clock_shift NodeClocks::shift_of(int clock) const {
@@ -372,7 +409,9 @@ NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip) {
   const kernel::MappedRange vdso = vdso_of(call.tid());
   if (ip >= vdso.begin && ip < vdso.end) return {};
   const std::int64_t now = read_clock(clock);
-  std::array<long, 2> shown = split_ns(now + rose_clock_more(&shift, now));
+  const long more = rose_clock_more(&shift, now);
+  if (more != 0) was_read(rose_clock_group(clock));
+  std::array<long, 2> shown = split_ns(now + more);
   Answer answer;
   answer.done = true;
   if (call.number() == SYS_time) {
@@ -421,6 +460,7 @@ NodeClocks::Answer NodeClocks::wait_for(NotifiedCall& call, int clock, std::uint
     return {};
   const std::int64_t now = read_clock(clock);
   const std::int64_t real = std::max<std::int64_t>(real_time_of(wanted[0] * kSecond + wanted[1], shift, now), 1);
+  if (rose_clock_more(&shift, now) != 0) was_read(rose_clock_group(clock));
   if (real <= now) {
     if (auto at_once = passed(call)) return *at_once;
   }

@@ -29,6 +29,8 @@ class ClockSum {
   using Now = std::array<std::int64_t, ROSE_CLOCK_GROUPS>;
   void begin(std::size_t fault, const schedule::ClockChange& change, const Now& now);
   void end(std::size_t fault) { active_.erase(fault); }
+  // Those in force that change this group of clocks.
+  [[nodiscard]] std::vector<std::size_t> of_group(std::size_t group) const;
   [[nodiscard]] std::array<rose_clock_shift, ROSE_CLOCK_GROUPS> shifts(const Now& now) const;
 
  private:
@@ -48,6 +50,10 @@ class NodeClocks {
   // Can the vDSO of this kernel be hooked? ErrorKind::environment says why not.
   [[nodiscard]] static Result<void> check();
 
+  // Told the first times that a process of the node reads a clock that the fault has made wrong: before anything else
+  // is called, and from any thread.
+  void on_read(std::function<void(std::size_t fault)> told) { on_read_ = std::move(told); }
+
   void begin(std::size_t fault, const schedule::ClockChange& change);
   void end(std::size_t fault);
   // Tells these processes; how many of them have the hook.
@@ -61,9 +67,14 @@ class NodeClocks {
     std::function<void()> afterwards;
   };
   [[nodiscard]] Answer answer(NotifiedCall& call, std::uint64_t ip, const std::function<bool()>& alive);
+  // The call is none of the program's, but the hook's word that a clock was read while it was wrong. Takes note of it;
+  // its result is 0.
+  [[nodiscard]] bool hears(const NotifiedCall& call);
 
  private:
   [[nodiscard]] rose_clock_shift shift_of(int clock) const;
+  void was_read(int group);
+  [[nodiscard]] unsigned long announced() const;
   void hook(pid_t pid);
   [[nodiscard]] Answer read_for(NotifiedCall& call, std::uint64_t ip);
   [[nodiscard]] static std::optional<Answer> passed(NotifiedCall& call);
@@ -73,6 +84,8 @@ class NodeClocks {
   mutable std::mutex mutex_;
   ClockSum sum_;
   std::array<rose_clock_shift, ROSE_CLOCK_GROUPS> now_{};
+  std::set<std::size_t> read_;  // faults whose wrong clock somebody has read
+  std::function<void(std::size_t)> on_read_;
 };
 
 }  // namespace rose::inject

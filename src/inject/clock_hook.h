@@ -8,6 +8,9 @@ extern "C" {
 #endif
 
 enum { ROSE_CLOCK_GROUPS = 2, ROSE_CLOCK_DISPLACED = 32 };
+/* Where clock_gettime(REALTIME) would write: by this, and the group beside it, the hook says that the clock was read
+ * while it was wrong. The supervisor answers; without one the kernel refuses the address. */
+#define ROSE_CLOCK_READ 0xff524f5345000000UL
 #define ROSE_CLOCK_MAGIC 0x524f5345434c4b31ULL
 
 /* A clock shows what it would, and `offset` + (that - base) * rate / 2^32 more. All in ns. */
@@ -23,6 +26,7 @@ struct rose_clock_parameters {
   unsigned long version;
   struct rose_clock_shift shift[2][ROSE_CLOCK_GROUPS]; /* realtime, monotonic */
   unsigned char heads[3][8];                           /* what stood at the heads of the three functions */
+  unsigned long announce; /* by group, a bit: the next time that the clock is read and wrong is to be announced */
 };
 
 /* Which group a clock is of; -1: none, it is left alone. */

@@ -44,6 +44,12 @@ std::string processes_text(std::uint64_t count) {
   return count == 1 ? "1 process" : fmt::format("{} processes", count);
 }
 
+bool is_unharmed(const Programs::Carried& carried) {
+  const rose_link& link = carried.link;
+  return link.lost + link.duplicated + link.corrupted + carried.held.overflown == 0 &&
+         carried.held.held == carried.held.ahead;
+}
+
 std::string link_detail(const Programs::Carried& carried) {
   std::vector<std::string> parts;
   const auto add = [&](std::uint64_t count, const char* what) {

@@ -15,6 +15,8 @@ namespace rose::inject {
 [[nodiscard]] std::string what_happens(const Plan& plan, std::size_t chain, const std::string& call);
 // "1 process", "3 processes"
 [[nodiscard]] std::string processes_text(std::uint64_t count);
+// The bad link did nothing to any packet.
+[[nodiscard]] bool is_unharmed(const Programs::Carried& carried);
 // "of 40 packets 12 held back, 3 lost"
 [[nodiscard]] std::string link_detail(const Programs::Carried& carried);
 

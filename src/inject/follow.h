@@ -24,6 +24,7 @@ struct Follow {
   std::atomic<bool> lost{false};           // a power loss that has been carried out, or cannot be
   std::atomic<bool> paused{false};
   std::atomic<bool> crashed{false};
+  std::atomic<std::uint64_t> changed{0};  // calls: answered, executed in part or late; clocks: read while it was wrong
   std::atomic<bool> begun{false};  // a step of the workload that has been started
   bool ending = false;             // the injector's thread has ordered the end of a pause
 };

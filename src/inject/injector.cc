@@ -56,7 +56,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   Result<void> load() {
     ROSE_TRY(programs_, Programs::load(*plan_));
     stacks_ = std::make_unique<Stacks>(*plan_, *programs_);
-    limits_ = std::make_unique<Limits>(*plan_);
+    limits_ = std::make_unique<Limits>(*plan_, *programs_);
     state_ = std::make_unique<State>(*plan_, programs_->arrays());
     state_->on_change([this] { ring(); });
     waits_ = std::make_unique<Waits>(
@@ -75,10 +75,11 @@ class ScheduleInjector final : public Injector, private FaultActions {
         Strikes::Host{[this](std::size_t node, pid_t pid) { conditions_->process_state(node, "paused", pid); },
                       [this](std::size_t i) { release_calls(i); }});
     outcomes_ = std::make_unique<Outcomes>(
-        OutcomeSources{*plan_, *state_, zero_, *programs_, follow_, *limits_, *waits_, methods_, facts_});
+        OutcomeSources{*plan_, *state_, zero_, *programs_, follow_, *limits_, *waits_, *strikes_, methods_, facts_});
     for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
       const bool clocks = plan_->clocks[i] != deploy::ClockCalls::none;
       clocks_.push_back(clocks ? std::make_unique<NodeClocks>() : nullptr);
+      if (clocks) clocks_.back()->on_read([this](std::size_t fault) { ++follow_[fault].changed; });
       supervisors_.push_back((plan_->in_kernel() || plan_->notified[i].empty()) && !clocks
                                  ? nullptr
                                  : std::make_unique<Supervisor>(*plan_, *state_,
@@ -176,6 +177,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i) {
       if (plan_->chains[i].data.kind == ROSE_CHAIN_PAUSE && state_->fired_ns(i) != 0) strikes_->end_pause(i);
     }
+    strikes_->look();
     tell_stacks();
     const std::lock_guard lock(mutex_);
     if (jvms_ != nullptr) methods_.read(*plan_, *jvms_);
@@ -599,6 +601,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
   }
 
   void fired_at(std::size_t i, const std::string& call) override { follow_.call(i, call); }
+
+  void had_effect(std::size_t i) override { ++follow_[i].changed; }
 
   void changed(std::size_t i, pid_t tid, int syscall, std::uint64_t at) override {
     const std::lock_guard lock(deeds_mutex_);

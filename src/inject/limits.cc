@@ -54,6 +54,8 @@ struct Limits::InForce {
   std::optional<std::size_t> node;  // the node on which it was set
   bool on = false;
   std::uint64_t felt_before = 0;
+  std::uint64_t met_before = 0;  // when it began
+  std::uint64_t met = 0;         // since then: times that it had an effect
   std::uint64_t count = 0;     // processes that were limited; times that the limit took effect
   std::uint64_t bytes = 0;     // disk-full: used bytes of the disk
   std::uint64_t at_first = 0;  // memory: usage of the node if it was larger
@@ -78,6 +80,7 @@ struct Limits::Node {
   struct Volume {
     std::filesystem::path point;
     std::uint64_t bytes = 0;  // its size when it is not full
+    dev_t device = 0;
     bool full = false;
   };
   std::map<std::string, Volume> volumes;
@@ -102,7 +105,7 @@ Result<void> check_limit(const Fault& fault, const config::Node& node) {
   return {};
 }
 
-Limits::Limits(const Plan& plan) : plan_(plan), slow_(plan) {
+Limits::Limits(const Plan& plan, Programs& programs) : plan_(plan), programs_(programs), slow_(plan) {
   for (const Fault& fault : plan.schedule.faults)
     faults_.push_back(schedule::limits(fault.kind) ? std::make_unique<InForce>() : nullptr);
 }
@@ -138,6 +141,11 @@ Result<void> Limits::prepare(deploy::Deployment& deployment) {
       ROSE_TRY(volume.point, deployment.add_volume(node->index, folder));
       ROSE_TRY(const auto room, deploy::volume::room(volume.point));
       volume.bytes = room.bytes;
+      struct stat info{};
+      if (::stat(volume.point.c_str(), &info) != 0)
+        return fail_errno(ErrorKind::environment, fmt::format("cannot look at {}", volume.point.string()), errno);
+      volume.device = info.st_dev;
+      ROSE_CHECK(programs_.watch_disk(volume.device));
     }
     for (auto& [kind, group] : node->groups) {
       if (group.place.v2) {
@@ -288,6 +296,7 @@ Result<void> Limits::begin(std::size_t f, std::size_t index) {
     }
     if (const auto group = node.groups.find(fault.kind); group != node.groups.end())
       one.felt_before = kernel::times_felt(group->second.folder, controller_of(fault.kind), group->second.place.v2);
+    one.met_before = met(f);
   }
   node.on.push_back(f);
   auto done = fault.kind == FaultKind::disk_full ? set_volume(node, fault.resource.folder) : set(node, fault.kind);
@@ -300,6 +309,24 @@ Result<void> Limits::begin(std::size_t f, std::size_t index) {
   return done;
 }
 
+// How often the node was at the limit, ever since it was there.
+std::uint64_t Limits::met(std::size_t f) const {
+  const Fault& fault = plan_.schedule.faults[f];
+  const Node& node = *nodes_[*faults_[f]->node];
+  switch (fault.kind) {
+    case FaultKind::descriptors: return programs_.descriptors_lacked(node.index);
+    case FaultKind::disk_full: return programs_.room_lacked(node.index, node.volumes.at(fault.resource.folder).device);
+    case FaultKind::memory:
+    case FaultKind::cpu: {
+      const auto group = node.groups.find(fault.kind);
+      return group == node.groups.end()
+                 ? 0
+                 : kernel::times_met(group->second.folder, controller_of(fault.kind), group->second.place.v2);
+    }
+    default: return 0;
+  }
+}
+
 // Reads how often it has taken effect so far.
 void Limits::look(std::size_t f) {
   const Fault& fault = plan_.schedule.faults[f];
@@ -307,6 +334,7 @@ void Limits::look(std::size_t f) {
   const std::lock_guard own(one.mutex);
   if (!one.on) return;
   const Node& node = *nodes_[*one.node];
+  one.met = met(f) - one.met_before;
   if (const auto group = node.groups.find(fault.kind); group != node.groups.end())
     one.count =
         kernel::times_felt(group->second.folder, controller_of(fault.kind), group->second.place.v2) - one.felt_before;
@@ -373,6 +401,21 @@ void Limits::finish() {
     node->groups.clear();
   }
   deployment_ = nullptr;
+}
+
+std::string Limits::no_effect(std::size_t f) const {
+  const Fault& fault = plan_.schedule.faults[f];
+  const InForce& one = *faults_[f];
+  if (fault.kind == FaultKind::disk_slow) return told(f).second > 0 ? "" : "no request came to the disk meanwhile";
+  const std::lock_guard own(one.mutex);
+  if (!one.node || (one.on ? met(f) - one.met_before : one.met) > 0) return {};
+  const std::string& name = plan_.nodes[*one.node];
+  switch (fault.kind) {
+    case FaultKind::descriptors: return fmt::format("no call of {} came to the limit", name);
+    case FaultKind::memory: return fmt::format("{} never came to the limit", name);
+    case FaultKind::cpu: return fmt::format("{} never had to wait for a processor", name);
+    default: return fmt::format("no call of {} lacked room on the disk", name);
+  }
 }
 
 std::pair<std::string, std::uint64_t> Limits::told(std::size_t f) const {

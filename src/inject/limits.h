@@ -12,6 +12,7 @@
 #include "config/config.h"
 #include "deploy/deployment.h"
 #include "inject/plan.h"
+#include "inject/programs.h"
 #include "inject/slow_disks.h"
 
 namespace rose::inject {
@@ -21,7 +22,7 @@ namespace rose::inject {
 
 class Limits {
  public:
-  explicit Limits(const Plan& plan);
+  Limits(const Plan& plan, Programs& programs);
   ~Limits();
   Limits(const Limits&) = delete;
   Limits& operator=(const Limits&) = delete;
@@ -43,6 +44,8 @@ class Limits {
 
   // A description, and the number of affected processes or how often the limit took effect.
   [[nodiscard]] std::pair<std::string, std::uint64_t> told(std::size_t fault) const;
+  // Why it changed nothing; "": it had an effect, or nobody can know.
+  [[nodiscard]] std::string no_effect(std::size_t fault) const;
 
  private:
   struct Node;
@@ -52,8 +55,10 @@ class Limits {
   Result<void> set_volume(Node& node, const std::string& folder);
   Result<bool> tighten(Node& node);
   void look(std::size_t fault);
+  [[nodiscard]] std::uint64_t met(std::size_t fault) const;
 
   const Plan& plan_;
+  Programs& programs_;
   deploy::Deployment* deployment_ = nullptr;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<InForce>> faults_;  // by fault: null for other kinds

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "inject/fault_words.h"
+#include "kernel/syscalls.h"
 
 namespace rose::inject {
 
@@ -18,7 +19,7 @@ std::vector<schedule::FaultOutcome> Outcomes::faults(const Stacks::Told& stacks)
 }
 
 schedule::FaultOutcome Outcomes::fault(std::size_t i) const {
-  const auto& [plan, state, zero, programs, follows, limits, waits, methods, nodes] = from_;
+  const auto& [plan, state, zero, programs, follows, limits, waits, strikes, methods, nodes] = from_;
   const auto& chain = plan.chains[i];
   const auto& follow = follows[i];
   const Said said = follows.said(i);
@@ -46,7 +47,43 @@ schedule::FaultOutcome Outcomes::fault(std::size_t i) const {
   const auto progress = state.progress(i);
   out.conditions = conditions(i, progress);
   if (!out.fired) out.why_not = why_not(i, progress, out.withdrawn);
+  else out.no_effect = no_effect(i);
   return out;
+}
+
+// Of a fault that has fired: why it changed nothing; "" when it did.
+std::string Outcomes::no_effect(std::size_t i) const {
+  const auto& [plan, state, zero, programs, follows, limits, waits, strikes, methods, nodes] = from_;
+  const auto& chain = plan.chains[i];
+  const auto& fault = *chain.fault;
+  const Said said = follows.said(i);
+  const bool changed = follows[i].changed > 0;
+  switch (chain.data.kind) {
+    case ROSE_CHAIN_PARTITION: return programs.stopped(i).packets > 0 ? "" : "no packet was stopped";
+    case ROSE_CHAIN_NETWORK: return is_unharmed(programs.carried(i)) ? link_detail(programs.carried(i)) : "";
+    case ROSE_CHAIN_CLOCK:
+      return changed ? "" : fmt::format("no process of {} read the clock while it was wrong", name_of(i));
+    case ROSE_CHAIN_RESOURCE: {
+      // What the kernel's programs count, they count by cgroup.
+      const bool counted =
+          fault.kind == schedule::FaultKind::descriptors || fault.kind == schedule::FaultKind::disk_full;
+      return counted && nodes[state.node_of(i)].blind ? "" : limits.no_effect(i);
+    }
+    case ROSE_CHAIN_BLOCK:
+      if (chain.call) return state.injected(i) > 0 ? "" : "no thread waited";
+      return waits.held(i) != Hold::none ? "" : "the thread did not wait";
+    case ROSE_CHAIN_CRASH:
+      if (strikes.ended_some(i)) return {};
+      return fmt::format("{} ended no process of {}", kernel::signal_name(fault.signal), name_of(i));
+    case ROSE_CHAIN_PAUSE:
+      if (changed || state.chain(i).signalled != 0) return {};
+      return said.trouble.empty() ? "no process stood still" : said.trouble;
+    case ROSE_CHAIN_EXCEPTION: return state.injected(i) > 0 ? "" : "it was not thrown";
+    case ROSE_CHAIN_SYSCALL:
+      if (plan.in_kernel() ? state.injected(i) > 0 : changed) return {};
+      return "its caller was gone before it was answered";
+    default: return {};
+  }
 }
 
 // What was done to which processes and how often, as far as it applies to the fault's kind.
@@ -164,7 +201,7 @@ std::uint32_t Outcomes::throw_entry(std::size_t chain) const {
 }
 
 std::string Outcomes::why_not(std::size_t i, std::uint64_t progress, bool withdrawn) const {
-  const auto& [plan, state, zero, programs, follows, limits, waits, methods, nodes] = from_;
+  const auto& [plan, state, zero, programs, follows, limits, waits, strikes, methods, nodes] = from_;
   const auto& chain = plan.chains[i];
   const auto& fault = *chain.fault;
   if (withdrawn) {

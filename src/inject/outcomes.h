@@ -14,6 +14,7 @@
 #include "inject/programs.h"
 #include "inject/stacks.h"
 #include "inject/state.h"
+#include "inject/strikes.h"
 #include "inject/time_zero.h"
 #include "inject/waits.h"
 #include "schedule/outcome.h"
@@ -36,6 +37,7 @@ struct OutcomeSources {
   const Follows& follows;
   const Limits& limits;
   const Waits& waits;
+  const Strikes& strikes;
   const MethodReports& methods;
   const std::vector<NodeFacts>& nodes;
 };
@@ -53,6 +55,7 @@ class Outcomes {
   [[nodiscard]] schedule::FaultOutcome fault(std::size_t chain) const;
   void tell_target(std::size_t chain, const Said& said, schedule::FaultOutcome& out) const;
   [[nodiscard]] std::vector<schedule::ConditionOutcome> conditions(std::size_t chain, std::uint64_t progress) const;
+  [[nodiscard]] std::string no_effect(std::size_t chain) const;
   [[nodiscard]] std::string why_not(std::size_t chain, std::uint64_t progress, bool withdrawn) const;
   [[nodiscard]] std::string what_is_missing(std::size_t chain, bool held) const;
   [[nodiscard]] std::string why_unmet(std::size_t chain, std::uint64_t progress) const;

@@ -571,6 +571,12 @@ bool Plan::holds_packets() const {
   return std::any_of(links.begin(), links.end(), [](const rose_link& link) { return link.hold != 0; });
 }
 
+bool Plan::lacks() const {
+  return std::any_of(schedule.faults.begin(), schedule.faults.end(), [](const Fault& fault) {
+    return fault.kind == FaultKind::descriptors || fault.kind == FaultKind::disk_full;
+  });
+}
+
 bool Plan::has_methods() const {
   return std::any_of(methods.begin(), methods.end(), [](const auto& list) { return !list.empty(); });
 }

@@ -112,6 +112,8 @@ struct Plan {
   // True if packets must be delayed or limited in rate.
   [[nodiscard]] bool holds_packets() const;
   [[nodiscard]] bool has_methods() const;
+  // Descriptors or room on a disk run out.
+  [[nodiscard]] bool lacks() const;
   // True if calls of events may have to be held until their turn.
   [[nodiscard]] bool holds_calls() const;
   // True if returns of system calls must be watched: for conditions, or because a signal may repeat a notified call.

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -123,6 +124,10 @@ class LoadedPrograms final : public Programs {
     bpf_map__set_max_entries(inject_->maps.rose_throws, std::max<std::uint32_t>(1, narrow(plan_.throws.size())));
     bpf_program__set_autoload(inject_->progs.rose_sys_exit, plan_.needs_returns());
     bpf_program__set_autoload(inject_->progs.rose_registers, plan_.stacks > 0);
+    for (bpf_program* program :
+         {inject_->progs.rose_limit_met, inject_->progs.rose_ring_met, inject_->progs.rose_bus_error})
+      bpf_program__set_autoload(program, plan_.lacks());
+    inject_->rodata->rose_uring_result = kernel::tracepoint_arguments("io_uring_complete") > 4 ? 1 : 0;
     bpf_map__set_max_entries(inject_->maps.rose_stacks, std::max<std::uint32_t>(1, plan_.stack_slots()));
     prepare_calls();
     if (!plan_.sites.empty()) kernel::prepare_uprobe(inject_->progs.rose_probe);
@@ -210,6 +215,7 @@ class LoadedPrograms final : public Programs {
       if (fd < 0) return kernel::bpf_failure("cannot attach to the return of syscalls", -fd);
       sys_exit_ = Fd(fd);
     }
+    if (plan_.lacks()) ROSE_CHECK(watch_limits());
     ROSE_CHECK(entries_.attach(inject_->progs.rose_call, calls_.numbers));
     std::map<std::string, std::vector<kernel::ProbePoint>> points;
     for (std::size_t i = 0; i < plan_.sites.size(); ++i) {
@@ -369,6 +375,26 @@ class LoadedPrograms final : public Programs {
     return sum;
   }
 
+  Result<void> watch_disk(dev_t device) override {
+    const std::uint32_t key = kernel_device(device);
+    const std::uint64_t none = 0;
+    if (bpf_map_update_elem(bpf_map__fd(inject_->maps.rose_full_disks), &key, &none, BPF_NOEXIST) == 0 ||
+        errno == EEXIST)
+      return {};
+    return kernel::bpf_failure("cannot watch a disk that is to be full", errno);
+  }
+
+  std::uint64_t descriptors_lacked(std::size_t node) const override {
+    return __atomic_load_n(&nodes_.as<rose_node_state>()[node].descriptors_lacked, __ATOMIC_ACQUIRE);
+  }
+
+  std::uint64_t room_lacked(std::size_t node, dev_t device) const override {
+    const std::uint32_t key = kernel_device(device);
+    std::uint64_t calls = 0;
+    (void)bpf_map_lookup_elem(bpf_map__fd(inject_->maps.rose_full_disks), &key, &calls);
+    return calls + __atomic_load_n(&nodes_.as<rose_node_state>()[node].room_lacked, __ATOMIC_ACQUIRE);
+  }
+
   std::vector<const rose_stack*> stacks(std::size_t chain) const override {
     std::vector<const rose_stack*> ready;
     for (std::size_t n = 0; n < plan_.stacks; ++n) {
@@ -409,6 +435,7 @@ class LoadedPrograms final : public Programs {
       }
     }
     sys_exit_.reset();
+    limit_links_.clear();
     cgroup_links_.clear();
     loopback_.reset();
     if (!ports_.empty()) {
@@ -422,6 +449,24 @@ class LoadedPrograms final : public Programs {
   }
 
  private:
+  // As the kernel has it in memory, which is not how stat() says it.
+  static std::uint32_t kernel_device(dev_t device) { return major(device) << 20 | minor(device); }
+
+  // Only the first must be there: rings and mapped memory are rarer ways to a full disk.
+  Result<void> watch_limits() {
+    const std::pair<const char*, const bpf_program*> points[] = {{"sys_exit", inject_->progs.rose_limit_met},
+                                                                 {"signal_generate", inject_->progs.rose_bus_error},
+                                                                 {"io_uring_complete", inject_->progs.rose_ring_met}};
+    for (const auto& [point, program] : points) {
+      const int fd = bpf_raw_tracepoint_open(point, bpf_program__fd(program));
+      if (fd < 0 && program == inject_->progs.rose_limit_met)
+        return kernel::bpf_failure("cannot attach to the return of syscalls", -fd);
+      if (fd < 0) log::debug("limits are not watched at {}: {}", point, std::strerror(-fd));
+      else limit_links_.emplace_back(fd);
+    }
+    return {};
+  }
+
   [[nodiscard]] bool overriding() const { return plan_.backend.backend == CallBackend::override_return; }
 
   // Before loading: prepares the override backend's program and the sizes of its maps, or disables it.
@@ -632,6 +677,7 @@ class LoadedPrograms final : public Programs {
   EntryProbes entries_;
   std::vector<kernel::FunctionLink> probes_;
   Fd sys_exit_;
+  std::vector<Fd> limit_links_;
   std::vector<Fd> cgroup_links_;
   std::vector<kernel::PortLink> ports_;
   Fd loopback_;

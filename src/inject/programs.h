@@ -67,6 +67,12 @@ class Programs {
     HoldCounts held;
   };
   [[nodiscard]] virtual Carried carried(std::size_t chain) const = 0;
+  // A disk that a fault may fill: ahead of that.
+  [[nodiscard]] virtual Result<void> watch_disk(dev_t device) = 0;
+  // How often calls of the node failed because a process may have no further descriptor, or because the disk has no
+  // room; only while the plan lacks() either.
+  [[nodiscard]] virtual std::uint64_t descriptors_lacked(std::size_t node) const = 0;
+  [[nodiscard]] virtual std::uint64_t room_lacked(std::size_t node, dev_t device) const = 0;
   // The recorded state of affected threads.
   [[nodiscard]] virtual std::vector<const rose_stack*> stacks(std::size_t chain) const = 0;
   // For a thread that is in the kernel.

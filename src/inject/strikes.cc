@@ -1,5 +1,6 @@
 #include "inject/strikes.h"
 
+#include <poll.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 
 #include "inject/fault_words.h"
 #include "inject/time_zero.h"
+#include "kernel/processes.h"
 #include "kernel/syscalls.h"
 
 namespace rose::inject {
@@ -62,6 +64,36 @@ void Strikes::on_end(std::size_t node) {
     if (state_.state(i) == ROSE_FIRED && state_.node_of(i) == node && !follows_[i].nobody) lose_power(i);
 }
 
+// Ahead of the signal, or right after the kernel has sent it. Who ignores it may end for reasons of its own.
+void Strikes::watch_end(std::size_t i, pid_t pid, int signal) {
+  if (signal != SIGKILL && kernel::ignores(pid, signal)) return;
+  Fd pidfd = kernel::open_pidfd(pid);
+  const std::lock_guard lock(watching_);
+  if (signal == SIGKILL || !pidfd) ended_.insert(i);
+  else signalled_[i].push_back(std::move(pidfd));
+}
+
+void Strikes::look() {
+  const std::lock_guard lock(watching_);
+  for (const auto& [chain, processes] : signalled_)
+    for (const Fd& process : processes) {
+      pollfd one{process.get(), POLLIN, 0};
+      if (::poll(&one, 1, 0) > 0) ended_.insert(chain);
+    }
+  signalled_.clear();
+}
+
+bool Strikes::ended_some(std::size_t i) const {
+  const std::lock_guard lock(watching_);
+  if (ended_.contains(i)) return true;
+  const auto known = signalled_.find(i);
+  if (known == signalled_.end()) return false;
+  return std::any_of(known->second.begin(), known->second.end(), [](const Fd& process) {
+    pollfd one{process.get(), POLLIN, 0};
+    return ::poll(&one, 1, 0) > 0;
+  });
+}
+
 // Ends the node. The kernel may already have signalled the process that met the last condition.
 bool Strikes::crash(std::size_t i, int signal, pid_t caller) {
   const auto& chain = plan_.chains[i];
@@ -80,10 +112,17 @@ bool Strikes::crash(std::size_t i, int signal, pid_t caller) {
       if (ok.error().kind != ErrorKind::inconclusive) follows_.trouble(i, ok.error());
     }
     count = pids.size();
+    if (count > 0 || done != 0) {
+      const std::lock_guard lock(watching_);
+      ended_.insert(i);
+    }
     hit = chain.fault->scope == schedule::Scope::all || std::find(pids.begin(), pids.end(), caller) != pids.end();
   } else {
+    if (done != 0) watch_end(i, done, signal);
     for (const pid_t pid : pids) {
-      if (pid == done || ::kill(pid, signal) != 0) continue;
+      if (pid == done) continue;
+      watch_end(i, pid, signal);
+      if (::kill(pid, signal) != 0) continue;
       ++count;
       hit = hit || pid == caller;
     }
@@ -122,6 +161,7 @@ void Strikes::pause(std::size_t i) {
   follows_[i].paused = true;
   follows_.struck(i, pids);
   if (auto ok = deployment_->pause(state_.node_of(i), scope_of(i)); !ok) follows_.trouble(i, ok.error());
+  else ++follows_[i].changed;
   take_from_outside(i, pids, false);
   paused(i, pids.size());
 }
@@ -198,8 +238,11 @@ bool Strikes::pause_now(std::size_t i, pid_t tgid) {
   if (plan_.chains[i].fault->scope == schedule::Scope::all) {
     // Do not wait until all processes have stopped, because the caller itself stops only in its held call.
     if (auto ok = deployment_->pause_at_once(state_.node_of(i)); !ok) follows_.trouble(i, ok.error());
+    else ++follows_[i].changed;
   } else if (auto ok = deployment_->pause(state_.node_of(i), deploy::Scope::main); !ok) {
     follows_.trouble(i, ok.error());
+  } else {
+    ++follows_[i].changed;
   }
   paused(i, pids.size());
   return std::find(pids.begin(), pids.end(), tgid) != pids.end();

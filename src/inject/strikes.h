@@ -5,11 +5,14 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/result.h"
 #include "deploy/deployment.h"
 #include "inject/follow.h"
@@ -55,12 +58,18 @@ class Strikes {
   bool crash_now(std::size_t chain, pid_t tgid, int signal);
   bool pause_now(std::size_t chain, pid_t tgid);
 
+  // Looks which of the signalled processes have ended: once, before the nodes are ended in any case.
+  void look();
+  // Of a crash: some process ended by it. Not every signal ends a process.
+  [[nodiscard]] bool ended_some(std::size_t chain) const;
+
  private:
   [[nodiscard]] std::vector<pid_t> targets(std::size_t chain) const;
   [[nodiscard]] const std::string& name_of(std::size_t chain) const { return plan_.nodes[state_.node_of(chain)]; }
   [[nodiscard]] deploy::Scope scope_of(std::size_t chain) const;
   bool crash(std::size_t chain, int signal, pid_t caller = 0);
   void lose_power(std::size_t chain);
+  void watch_end(std::size_t chain, pid_t pid, int signal);
   // `killed`: the signal will end them.
   void take_from_outside(std::size_t chain, const std::vector<pid_t>& pids, bool killed);
   // The process of the fault's own node that last met a condition, however long ago.
@@ -79,6 +88,9 @@ class Strikes {
   deploy::Deployment* deployment_ = nullptr;
   PowerLosses power_;
   std::mutex crashing_;
+  mutable std::mutex watching_;
+  std::map<std::size_t, std::vector<Fd>> signalled_;  // by chain: processes that may live on
+  std::set<std::size_t> ended_;                       // chains that ended some
 };
 
 }  // namespace rose::inject

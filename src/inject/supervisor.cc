@@ -196,11 +196,13 @@ class Supervisor::Listener {
     for (const auto id : ids) go_on(id);
   }
 
-  // ENOENT: the caller was killed meanwhile.
-  void send(seccomp_notif_resp response) {
-    while (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response) != 0 && errno == EINTR) {
+  // False: the caller was killed meanwhile (ENOENT).
+  bool send(seccomp_notif_resp response) {
+    bool sent = false;
+    while (!(sent = ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response) == 0) && errno == EINTR) {
     }
     if (ledger_) ledger_->answered(response.id);
+    return sent;
   }
   void go_on(std::uint64_t id) {
     seccomp_notif_resp response{};
@@ -208,15 +210,15 @@ class Supervisor::Listener {
     response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
     send(response);
   }
-  void answer(seccomp_notif_resp response, std::int64_t delay_ns) {
-    if (delay_ns <= 0) {
-      send(response);
-      return;
-    }
+  // True: the caller is told so, or waits for it.
+  bool answer(seccomp_notif_resp response, std::int64_t delay_ns) {
+    if (delay_ns <= 0) return send(response);
+    const bool waits = alive(response.id);
     const std::lock_guard lock(mutex_);
     delayed_.emplace(static_cast<std::uint64_t>(monotonic_ns()) + static_cast<std::uint64_t>(delay_ns), response);
     // Workers add to it too while this thread sleeps.
     add_to(wake_.get());
+    return waits;
   }
   [[nodiscard]] bool alive(std::uint64_t id) const {
     return ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
@@ -243,6 +245,12 @@ class Supervisor::Listener {
     std::array<std::uint64_t, 6> arguments{};
     std::copy(std::begin(request.data.args), std::end(request.data.args), arguments.begin());
     auto call = std::make_shared<NotifiedCall>(request.data.nr, static_cast<pid_t>(request.pid), arguments);
+    if (owner_.clocks_ != nullptr && owner_.clocks_->hears(*call)) {
+      seccomp_notif_resp heard{};
+      heard.id = request.id;
+      send(heard);
+      return;
+    }
     const auto decision = owner_.decide(
         *call, [this, id = request.id] { return alive(id); }, own_exec_, main_pid_, request.data.instruction_pointer);
     if (decision.fault == nullptr && decision.turn) {
@@ -383,11 +391,12 @@ class Supervisor::Listener {
     } else {
       response.val = done;
     }
-    answer(response, fault.delay_ns);
+    if (answer(response, fault.delay_ns)) owner_.actions_.had_effect(chain);
   }
 
   void finish_crash(std::size_t chain, NotifiedCall& call, std::uint64_t id, int signal, bool go_on_when_spared) {
     const bool hit = owner_.actions_.crash_now(chain, call.tgid(), signal);
+    if (hit) owner_.actions_.had_effect(chain);
     if (hit && signal == SIGKILL) {  // it is killed in this call, which is never executed
       if (ledger_) ledger_->answered(id);
       return;

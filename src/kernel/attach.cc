@@ -1,6 +1,7 @@
 #include "kernel/attach.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -14,6 +15,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <system_error>
@@ -330,6 +332,23 @@ Result<Fd> attach_xdp(const bpf_program* program, int ifindex) {
     return bpf_failure(fmt::format("cannot attach {} to interface {}", bpf_program__name(program), ifindex), -fd);
   }
   return Fd(fd);
+}
+
+int tracepoint_arguments(const std::string& tracepoint) {
+  static std::mutex mutex;
+  static std::map<std::string, int> known;
+  const std::lock_guard lock(mutex);
+  const auto [found, fresh] = known.try_emplace(tracepoint, 0);
+  if (!fresh) return found->second;
+  btf* kernel = btf__load_vmlinux_btf();
+  if (kernel == nullptr) return 0;
+  const auto id = btf__find_by_name_kind(kernel, ("btf_trace_" + tracepoint).c_str(), BTF_KIND_TYPEDEF);
+  const btf_type* type =
+      id <= 0 ? nullptr : btf__type_by_id(kernel, btf__type_by_id(kernel, static_cast<std::uint32_t>(id))->type);
+  if (type != nullptr && btf_is_ptr(type)) type = btf__type_by_id(kernel, type->type);
+  if (type != nullptr && btf_is_func_proto(type)) found->second = btf_vlen(type);
+  btf__free(kernel);
+  return found->second;
 }
 
 std::uint64_t missed_runs(const bpf_object* object) {

@@ -99,6 +99,10 @@ enum class Way { in, out };
 // Attaches a SEC("xdp") program with a link in generic mode. An interface can have only one.
 [[nodiscard]] Result<Fd> attach_xdp(const bpf_program* program, int ifindex);
 
+// How many values a tracepoint hands to its programs, the first one included, which is its own; 0: there is no such
+// tracepoint, or the kernel does not describe it.
+[[nodiscard]] int tracepoint_arguments(const std::string& tracepoint);
+
 // The number of runs that the kernel skipped because the same program had been interrupted on that CPU. It is 0 on
 // kernels that disable preemption in tracepoints and probes, which is true of all kernels so far.
 [[nodiscard]] std::uint64_t missed_runs(const bpf_object* object);

@@ -191,6 +191,11 @@ std::uint64_t times_felt(const std::filesystem::path& folder, Controller control
   return value_in(folder / (v2 ? "memory.events" : "memory.oom_control"), "oom_kill");
 }
 
+std::uint64_t times_met(const std::filesystem::path& folder, Controller controller, bool v2) {
+  if (controller == Controller::cpu) return times_felt(folder, controller, v2);
+  return v2 ? value_in(folder / "memory.events", "max") : value_in(folder / "memory.failcnt", "");
+}
+
 Result<void> dissolve(const std::filesystem::path& folder, const std::filesystem::path& into) {
   std::error_code bad;
   for (const auto& entry : std::filesystem::directory_iterator(folder, bad))

@@ -90,6 +90,13 @@ bool heeds(pid_t pid, int signal) {
   return !first || (caught >> (signal - 1) & 1) != 0;
 }
 
+bool ignores(pid_t pid, int signal) {
+  for (const std::string& line : status_lines(pid))
+    if (line.starts_with("SigIgn:") && (std::strtoull(line.c_str() + 7, nullptr, 16) >> (signal - 1) & 1) != 0)
+      return true;
+  return process_exists(pid) && !heeds(pid, signal);
+}
+
 pid_t tracer_of(pid_t pid) {
   constexpr std::string_view kKey = "TracerPid:\t";
   for (const std::string& line : status_lines(pid))

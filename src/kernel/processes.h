@@ -28,6 +28,9 @@ struct ProcessStat {
 // a handler, apart from SIGKILL and SIGSTOP.
 [[nodiscard]] bool heeds(pid_t pid, int signal);
 
+// The signal does nothing to the process: it is ignored, or dropped as above. False for one that is gone.
+[[nodiscard]] bool ignores(pid_t pid, int signal);
+
 // The tracer of the process or thread; 0 if it is not traced.
 [[nodiscard]] pid_t tracer_of(pid_t pid);
 

@@ -51,7 +51,7 @@ TracepointForms tracepoint_forms() {
       if (type != nullptr && btf_is_ptr(type)) type = btf__type_by_id(kernel, type->type);
       return type != nullptr && btf_is_func_proto(type) ? type : nullptr;
     };
-    if (const auto* form = arguments("btf_trace_io_uring_complete")) forms.uring_result = btf_vlen(form) > 4;
+    forms.uring_result = kernel::tracepoint_arguments("io_uring_complete") > 4;
     if (const auto* form = arguments("btf_trace_mark_victim"); form != nullptr && btf_vlen(form) >= 2) {
       const auto* type = btf__type_by_id(kernel, btf_params(form)[1].type);
       forms.victim_task = type != nullptr && btf_is_ptr(type);

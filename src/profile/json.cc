@@ -183,7 +183,7 @@ Result<Profile> read_root(const Json& root, std::string_view name) {
   }
   if (!reader.object(root, "",
                      {"version", "name", "runs", "seconds", "infrequent_below", "failures", "state_changes", "syscalls",
-                      "functions", "processes", "silences"})) {
+                      "functions", "processes", "silences", "workload"})) {
     return Unexpected(*reader.error());
   }
   reader.text(root, "", "name", profile.name, true);
@@ -243,6 +243,19 @@ Result<Profile> read_root(const Json& root, std::string_view name) {
     if (element.contains("answers")) reader.truth(element, where, "answers", silence.answers.emplace());
     profile.silences.push_back(std::move(silence));
   });
+  if (const auto workload = root.find("workload"); workload != root.end() && !reader.error()) {
+    if (reader.object(*workload, "workload", {"runs", "failed", "sent", "received"})) {
+      WorkloadUse& use = profile.workload.emplace();
+      reader.whole(*workload, "workload", "runs", use.runs, 0, INT32_MAX);
+      reader.whole(*workload, "workload", "failed", use.failed, 0, INT32_MAX);
+      const auto bytes = [&](const char* key, std::optional<std::uint64_t>& into) {
+        if (const auto found = workload->find(key); found != workload->end() && !found->is_null())
+          reader.whole(*workload, "workload", key, into.emplace(), 0, kMostCount);
+      };
+      bytes("sent", use.sent);
+      bytes("received", use.received);
+    }
+  }
   if (reader.error()) return Unexpected(*reader.error());
   return profile;
 }
@@ -290,6 +303,13 @@ std::string to_json(const Profile& profile) {
         {{"src", silence.src}, {"dst", silence.dst}, {"longest_ms", silence.longest_ms}, {"port", silence.port}});
     if (silence.open) root["silences"].back()["open"] = true;
     if (silence.answers) root["silences"].back()["answers"] = *silence.answers;
+  }
+  if (profile.workload) {
+    const WorkloadUse& use = *profile.workload;
+    root["workload"] = {{"runs", use.runs},
+                        {"failed", use.failed},
+                        {"sent", use.sent ? Json(*use.sent) : Json()},
+                        {"received", use.received ? Json(*use.received) : Json()}};
   }
   // Paths may contain any bytes, but JSON is Unicode. Bytes that are not UTF-8 become U+FFFD instead of an exception.
   return json_text(root, 1) + "\n";

@@ -236,6 +236,22 @@ void learn(Profile& profile, const trace::Trace& trace, const RunCounts& counts)
   by(profile.silences, silence_key);
 }
 
+void learn_workload(Profile& profile, bool failed, std::optional<std::uint64_t> sent,
+                    std::optional<std::uint64_t> received) {
+  const bool first = !profile.workload;
+  if (first) profile.workload.emplace();
+  WorkloadUse& use = *profile.workload;
+  ++use.runs;
+  use.failed += failed ? 1 : 0;
+  const auto least = [first](std::optional<std::uint64_t>& known, const std::optional<std::uint64_t>& now) {
+    if (first) known = now;
+    else if (known && now) known = std::min(*known, *now);
+    else known.reset();
+  };
+  least(use.sent, sent);
+  least(use.received, received);
+}
+
 namespace {
 
 bool is_on(const FunctionRate& function, std::string_view node) {

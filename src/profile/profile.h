@@ -81,6 +81,17 @@ struct Silence {
   }
 };
 
+// What the workload did in all of the runs.
+struct WorkloadUse {
+  int runs = 0;
+  int failed = 0;  // ended by itself with another status than 0
+  // Bytes that it exchanged with the nodes, in the run with the fewest; nothing: not known, as in host networks.
+  std::optional<std::uint64_t> sent, received;
+
+  // In each run some came back, or where none ever does, some were sent.
+  [[nodiscard]] bool exchanges() const { return sent && received && (*sent > 0 || *received > 0); }
+};
+
 struct Profile {
   std::uint32_t version = 1;
   std::string name;
@@ -93,6 +104,7 @@ struct Profile {
   std::vector<FunctionRate> functions;
   std::vector<ProcessKind> processes;
   std::vector<Silence> silences;
+  std::optional<WorkloadUse> workload;  // nothing: an older rose made the profile
 };
 
 // Figures about a run that are not in its trace.
@@ -104,6 +116,10 @@ struct RunCounts {
 
 // Adds a fault-free run.
 void learn(Profile& profile, const trace::Trace& trace, const RunCounts& counts);
+
+// The workload of one of these runs. `sent`, `received`: nothing where they were not counted.
+void learn_workload(Profile& profile, bool failed, std::optional<std::uint64_t> sent,
+                    std::optional<std::uint64_t> received);
 
 // The functions that are infrequent on the node, or on all nodes ("*"); "": on any node. By name and binary, for
 // functions that can be probed in files.

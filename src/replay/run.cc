@@ -21,6 +21,7 @@
 #include "jvm/node.h"
 #include "jvm/session.h"
 #include "jvm/state.h"
+#include "kernel/cgroup2.h"
 #include "replay/injected.h"
 
 namespace rose::replay {
@@ -29,6 +30,8 @@ namespace {
 // A pause or partition that is about to end at the end of the workload is allowed to end, so that the oracle sees the
 // healed system as it did in production. Longer ones are not waited for.
 constexpr std::int64_t kLongestRunOutNs = 10 * kSecond;
+// Of one question: nobody reads more, and one that writes without end would fill the disk.
+constexpr std::uint64_t kMostOracleOutput = 64 << 20;
 
 // Forwards the deployment's events to the injector and the tracer. The injector comes first, because it must have its
 // listener before the node's first instruction.
@@ -85,12 +88,13 @@ struct OracleSaid {
 // Exit codes of the oracle follow grep: 0 is a hit, 1 a miss, others mean that it could not decide.
 Result<OracleSaid> ask_oracle(const config::Config& config, deploy::Deployment& deployment,
                               const std::filesystem::path& run_dir) {
-  ROSE_TRY(auto command, deployment.spawn(config.oracle->command, "oracle", config.oracle->timeout_ns));
+  ROSE_TRY(auto command,
+           deployment.spawn(config.oracle->command, "oracle", config.oracle->timeout_ns, kMostOracleOutput));
   const deploy::CommandResult ended = command->wait();
   if (ended.cancelled) return fail(ErrorKind::cancelled, "interrupted");
   OracleSaid asked;
   asked.note = fmt::format("the oracle {}", ended.note);
-  if (!ended.started || ended.timed_out || ended.signalled) return asked;
+  if (!ended.started || ended.timed_out || ended.too_much || ended.signalled) return asked;
   if (ended.code == 0) asked.answer = schedule::OracleAnswer::hit;
   if (ended.code == 1) asked.answer = schedule::OracleAnswer::miss;
   if (ended.code > 1) {
@@ -140,6 +144,7 @@ class OneRun {
       if (!driven.error().hint.empty()) log::info("run {}: {}", options_.number, driven.error().hint);
       return std::move(run_);
     }
+    doubt_work();
     schedule::judge(run_.result, schedule_, oracle_note_);
     if (options_.needs_work) doubt_idle_run();
     const bool left_alone = schedule_.faults.empty() && !options_.incident;
@@ -199,14 +204,24 @@ class OneRun {
             "looked up in the run directory"};
   }
 
+  // What speaks against any verdict of a run that came to its end.
+  void doubt_work() {
+    if (run_.result.doubt.empty()) run_.result.doubt = full_disk(options_.run_dir);
+    if (!run_.result.doubt.empty() || schedule_.faults.empty() || !config_.workload) return;
+    const Work work{.failed = run_.workload.failed() && !ended_by_rose_,
+                    .note = run_.workload.note,
+                    .ended_ns = run_.result.workload_end_ns.value_or(0),
+                    .exchanged = run_.exchanged};
+    run_.result.doubt = doubt_of(work, options_.usual_work, schedule_, run_.result);
+  }
+
   // A workload that could not connect did not drive the system, so the absence of the bug means nothing. Beside an
   // incident the workload may fail because of it; then only a failure in the first moments counts.
   void doubt_idle_run() {
     constexpr std::int64_t kFirstMoments = kSecond;
     const deploy::CommandResult& workload = run_.workload;
     const bool early = !options_.incident || run_.result.workload_end_ns.value_or(0) < kFirstMoments;
-    if (run_.result.verdict != schedule::Verdict::not_reproduced || workload.ok() || workload.timed_out || !early)
-      return;
+    if (run_.result.verdict != schedule::Verdict::not_reproduced || !workload.failed() || !early) return;
     run_.result.verdict = schedule::Verdict::inconclusive;
     run_.result.reason = fmt::format("the workload did no work: it {}", workload.note);
   }
@@ -317,8 +332,12 @@ class OneRun {
 
   Result<void> work() {
     std::unique_ptr<deploy::RunningCommand> workload;
+    std::unique_ptr<observe::Exchange> exchange;
+    std::uint64_t workload_cgroup = 0;
     if (config_.workload) {
+      exchange = count_exchange();
       ROSE_TRY(workload, deployment_->spawn(config_.workload->command, "workload", config_.workload->timeout_ns));
+      workload_cgroup = kernel::cgroup_id(workload->cgroup());
     }
     began_ns_ = monotonic_ns();
     if (injector_) injector_->workload_began(began_ns_);
@@ -332,7 +351,9 @@ class OneRun {
     if (workload) {
       ROSE_TRY(hit, watch(*workload));
       if (hit) run_.result.oracle_ns = monotonic_ns() - began_ns_;
+      ended_by_rose_ = hit && !workload->finished();
       run_.workload = hit ? workload->kill() : workload->wait();
+      if (exchange && workload_cgroup != 0) run_.exchanged = exchange->of(workload_cgroup);
       run_.result.workload_end_ns = monotonic_ns() - began_ns_;
       if (!hit && never_began(run_.workload)) return Unexpected(never_got_to_work("workload", run_.workload));
     }
@@ -348,6 +369,8 @@ class OneRun {
     if (!hit) let_faults_run_out();
     capture();
     run_.completed = true;
+    // Before the oracle, and behind it: it may write something as well.
+    run_.result.doubt = full_disk(options_.run_dir);
     if (hit) {
       run_.result.oracle = schedule::OracleAnswer::hit;
       return {};
@@ -361,6 +384,19 @@ class OneRun {
     if (asked.answer == schedule::OracleAnswer::hit) run_.result.oracle_ns = monotonic_ns() - began_ns_;
     oracle_note_ = asked.note;
     return {};
+  }
+
+  // Nothing in host networks, where nodes have no addresses of their own, and where the kernel cannot count.
+  std::unique_ptr<observe::Exchange> count_exchange() const {
+    std::vector<std::string> addresses;
+    for (const deploy::NodeInfo& node : deployment_->nodes())
+      if (!node.netns.empty() && !node.ip.empty()) addresses.push_back(node.ip);
+    if (addresses.empty()) return nullptr;
+    auto exchange = observe::Exchange::start(deployment_->commands_cgroup(), addresses);
+    if (exchange) return *std::move(exchange);
+    warn_once(
+        fmt::format("whether the workload exchanges data with the nodes is not known: {}", exchange.error().message));
+    return nullptr;
   }
 
   // Waits for the end of the workload; with `when = "poll"`, runs the oracle meanwhile. Returns true if it found the
@@ -487,6 +523,7 @@ class OneRun {
   std::int64_t began_ns_ = 0;     // start of the workload, monotonic clock; 0: not started
   std::int64_t wall_offset_ = 0;  // of the trace's clock
   bool captured_ = false;
+  bool ended_by_rose_ = false;  // the workload, since the oracle had found the bug
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "observe/tracer.h"
 #include "profile/profile.h"
 #include "replay/ask.h"
+#include "replay/work.h"
 #include "schedule/outcome.h"
 #include "schedule/schedule.h"
 
@@ -28,6 +29,7 @@ struct RunOptions {
   const Asked* asked = nullptr;               // values to record in the nodes' programs
   jvm::CodeBook* code_book = nullptr;         // collects calls in watched Java methods
   const profile::Profile* profile = nullptr;  // functions that it calls frequent are not watched
+  std::optional<profile::WorkloadUse> usual_work;  // what workloads do in fault-free runs, if known
   bool cut_short_is_result = false;           // a cancelled run is inconclusive and keeps its trace (trace -c)
   bool needs_work = false;                    // a workload that fails immediately makes the run inconclusive (trace -c)
   std::optional<std::string> incident;        // a /bin/sh command beside the workload (trace -c)
@@ -48,7 +50,8 @@ struct Run {
   observe::SeenValues seen;        // with options.asked: counts and what was dropped; the values are in the result
   std::vector<JavaAnswer> java;    // reports of JVMs on the queries
   bool completed = false;          // the oracle was run; if not, result.reason has the reason
-  deploy::CommandResult workload;  // reported but not judged
+  deploy::CommandResult workload;
+  std::optional<observe::Exchanged> exchanged;  // between the workload and the nodes; nothing: not known
   std::optional<deploy::CommandResult> incident;
   std::string backend;  // how syscall faults were injected and why so; "" without such faults
 };

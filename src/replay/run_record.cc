@@ -59,6 +59,7 @@ Json run_json(const Run& run, const schedule::Schedule& schedule) {
                {"faults", schedule::outcomes_json(result.faults)}};
   if (!result.order.empty()) json["order"] = schedule::order_json(result.order);
   if (!result.order_broken.empty()) json["order_broken"] = result.order_broken;
+  if (!result.doubt.empty()) json["doubt"] = result.doubt;
   if (!result.shown.empty()) json["shown"] = result.shown;
   if (run.incident) json["incident"] = command_json(*run.incident);
   return json;
@@ -75,6 +76,7 @@ Result<RecordedRun> run_from(const Json& json) {
     if (!known_verdict) return fail(ErrorKind::input, fmt::format("unknown verdict '{}'", printable(verdict)));
     result.verdict = *known_verdict;
     result.reason = json.at("reason").get<std::string>();
+    result.doubt = json.value("doubt", std::string());
     const std::string answer = json.at("oracle").get<std::string>();
     bool known_answer = false;
     for (const auto known :

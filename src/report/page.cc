@@ -366,7 +366,11 @@ std::string replay_html(const ReplayReport& report, const std::vector<schedule::
                       badge(schedule::verdict_name(report.verdict), tone_of(report.verdict, !report.expect_fixed)),
                       cell(report.reason));
   if (report.expect_fixed)
-    body += "<p class=\"note\">Asked: is it fixed? The bug must not show although every planned fault fired.</p>\n";
+    body +=
+        "<p class=\"note\">Asked: is it fixed? The bug must not show although every planned fault was effective.</p>\n";
+  if (report.expect_fixed)
+    for (const std::string& what : report.unchecked)
+      body += fmt::format("<p class=\"note\">Not checked: {}</p>\n", cell(what));
   body += "<h3>Injected faults</h3>\n" + steps_html(report.schedule);
   body += "<h3>Replay rate</h3>\n" + rate_bar(report.tally, report.target_rate);
   if (report.expect_fixed && report.tally.reproduced == 0 && report.tally.conclusive() > 0)
@@ -396,11 +400,12 @@ std::string replay_html(const ReplayReport& report, const std::vector<schedule::
     body +=
         "<section>\n<h2>Faults over all runs</h2>\n<div class=\"scroll\"><table><thead><tr><th>fault</th><th "
         "class=\"n\">asked for</th>"
-        "<th class=\"n\">fired</th><th>where it did not fire</th></tr></thead><tbody>\n";
+        "<th class=\"n\">fired</th><th class=\"n\">effective</th><th>why not in all runs</th></tr></thead><tbody>\n";
     for (const FaultCount& count : counts)
-      body +=
-          fmt::format("<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n", cell(count.id),
-                      count.requested, count.fired, count.fired < count.requested ? cell(count.why_not) : "");
+      body += fmt::format(
+          "<tr><td>{}{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
+          cell(count.id), count.optional ? " (optional)" : "", count.requested, count.fired, count.effective,
+          cell(count.reason()));
     body += "</tbody></table></div>\n</section>\n";
   }
   body +=

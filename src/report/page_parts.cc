@@ -249,6 +249,7 @@ Panel run_panel(const schedule::Schedule& schedule, const schedule::RunResult& r
     if (!lasts) moment.end_ns = 0;
     moment.text = fmt::format("'{}' fired: {}{}{}", outcome.id, schedule::in_words(*fault),
                               outcome.detail.empty() ? "" : "; ", outcome.detail);
+    if (!outcome.effective()) moment.text += fmt::format("; without effect: {}", outcome.no_effect);
     const char* how = "; in ";
     for (const std::string& frame : frames_in_short(outcome)) moment.text += std::exchange(how, ", ") + frame;
     panel.moments.push_back(moment);
@@ -294,7 +295,7 @@ std::string fault_section(const schedule::Schedule& schedule, const schedule::Ru
                          cell(row.what), fault == nullptr ? "" : cell(schedule::in_words(*fault)));
       continue;
     }
-    const bool never = row.at == "never";
+    const bool never = row.at == "never" || (row.kind == FaultRow::Kind::effective && row.at == "no");
     out += fmt::format(
         "<tr><td class=\"in\">{}</td><td class=\"t{}\">{}</td><td>{}</td><td>{}</td><td "
         "class=\"n\">{}</td><td>{}</td></tr>\n",

@@ -103,16 +103,77 @@ const char* mark_of(bool expect_fixed, Verdict verdict) {
 
 }  // namespace
 
+std::string FaultCount::reason() const {
+  std::string text;
+  if (effective < fired) text = no_effect;
+  if (fired < requested && !why_not.empty()) text += fmt::format("{}{}", text.empty() ? "" : "; ", why_not);
+  return text;
+}
+
+void conclude(ReplayReport& report) {
+  const schedule::Tally& tally = report.tally;
+  std::string first_reason;
+  for (const RunResult& run : report.runs)
+    if (run.verdict == Verdict::inconclusive && first_reason.empty()) first_reason = run.reason;
+  const std::string unclear =
+      fmt::format("{} of {} runs were inconclusive: {}", tally.inconclusive, tally.runs(), first_reason);
+  if (!report.expect_fixed) {
+    if (tally.conclusive() == 0 || 2 * tally.conclusive() < tally.runs()) {
+      report.verdict = Verdict::inconclusive;
+      report.reason = unclear;
+      return;
+    }
+    const bool reached = tally.rate() >= report.target_rate;
+    report.verdict = reached ? Verdict::reproduced : Verdict::not_reproduced;
+    report.reason = fmt::format("the rate {:.2f} is {} the target {:.2f}", tally.rate(),
+                                reached ? "at or above" : "below", report.target_rate);
+    return;
+  }
+  if (tally.reproduced > 0) {
+    report.verdict = Verdict::reproduced;
+    report.reason =
+        fmt::format("the bug still occurs: in {} of {} conclusive runs", tally.reproduced, tally.conclusive());
+    return;
+  }
+  report.verdict = Verdict::inconclusive;
+  const std::vector<FaultCount> counts = report.faults();
+  const bool any = std::any_of(counts.begin(), counts.end(), [](const FaultCount& one) { return one.effective > 0; });
+  const bool failed = !report.runs.empty() && report.failed_workloads == static_cast<int>(report.runs.size());
+  if (tally.inconclusive > 0 || tally.conclusive() == 0) {
+    report.reason = unclear;
+  } else if (!counts.empty() && !any) {
+    report.reason = fmt::format("the bug did not occur, but no fault was effective in any run: '{}': {}",
+                                counts.front().id, counts.front().reason());
+  } else if (failed && !report.usual_work) {
+    report.reason =
+        "the bug did not occur, but the workload failed in every run, and no profile says that it does its "
+        "work without faults";
+  } else if (failed && !report.work_seen) {
+    report.reason =
+        "the bug did not occur, but the workload failed in every run, and exchanged no data with the nodes "
+        "that rose could see";
+  } else {
+    report.verdict = Verdict::not_reproduced;
+    const bool optional = std::any_of(counts.begin(), counts.end(), [](const FaultCount& one) { return one.optional; });
+    report.reason = counts.empty() ? "the bug did not occur in any run; no fault was planned"
+                    : optional ? "the bug did not occur in any run, and every fault that is not optional was effective"
+                               : "the bug did not occur in any run, and every planned fault was effective";
+  }
+}
+
 std::vector<FaultCount> ReplayReport::faults() const {
   std::vector<FaultCount> counts;
   for (const schedule::Fault& fault : schedule.faults) {
-    FaultCount count{fault.id, static_cast<int>(runs.size()), 0, {}};
+    FaultCount count{.id = fault.id, .requested = static_cast<int>(runs.size()), .optional = fault.optional};
     for (const RunResult& run : runs) {
       const auto outcome = std::find_if(run.faults.begin(), run.faults.end(),
                                         [&](const schedule::FaultOutcome& o) { return o.id == fault.id; });
       if (outcome == run.faults.end()) count.why_not = run.reason;  // the run ended before faults were armed
-      else if (outcome->fired) ++count.fired;
-      else count.why_not = report::why_not(*outcome);
+      else if (!outcome->fired) count.why_not = report::why_not(*outcome);
+      else ++count.fired;
+      if (outcome == run.faults.end() || !outcome->fired) continue;
+      if (outcome->effective()) ++count.effective;
+      else count.no_effect = outcome->no_effect;
     }
     counts.push_back(std::move(count));
   }
@@ -173,13 +234,16 @@ Json replay_object(const ReplayReport& report) {
   }
   Json faults = Json::array();
   for (const FaultCount& fault : report.faults()) {
-    Json entry = {{"id", fault.id}, {"requested", fault.requested}, {"fired", fault.fired}};
+    Json entry = {
+        {"id", fault.id}, {"requested", fault.requested}, {"fired", fault.fired}, {"effective", fault.effective}};
+    if (fault.optional) entry["optional"] = true;
     if (const schedule::Fault* planned = report.schedule.find(fault.id)) {
       entry["kind"] = schedule::kind_name(planned->kind);
       entry["node"] = planned->node;
       entry["words"] = schedule::in_words(*planned, &report.schedule);
     }
     if (fault.fired < fault.requested) entry["why_not"] = fault.why_not;
+    if (fault.effective < fault.fired) entry["no_effect"] = fault.no_effect;
     faults.push_back(std::move(entry));
   }
   Json runs = Json::array();
@@ -215,6 +279,7 @@ Json replay_object(const ReplayReport& report) {
                {"run_results", std::move(runs)}};
   if (report.expect_fixed && report.tally.reproduced == 0)
     json["rate_upper_bound"] = schedule::upper_bound_without_hit(report.tally.conclusive());
+  if (!report.unchecked.empty()) json["unchecked"] = report.unchecked;
   if (report.flaky()) json["flaky"] = true;
   if (!report.alone.empty()) json["alone"] = report.alone;
   if (!order.empty()) json["order"] = std::move(order);
@@ -232,9 +297,9 @@ std::string replay_text(const ReplayReport& report) {
     out += fmt::format("remaining rate: at most {} (95 %)\n",
                        percent(schedule::upper_bound_without_hit(report.tally.conclusive())));
   for (const FaultCount& fault : report.faults()) {
-    out += fmt::format("fault {}: fired in {} of {}", fault.id, fault.fired,
-                       plural(static_cast<std::uint64_t>(fault.requested), "run"));
-    if (fault.fired < fault.requested && !fault.why_not.empty()) out += fmt::format(" ({})", printable(fault.why_not));
+    out += fmt::format("{}fault {}: fired in {} of {}, effective in {}", fault.optional ? "optional " : "", fault.id,
+                       fault.fired, plural(static_cast<std::uint64_t>(fault.requested), "run"), fault.effective);
+    if (const std::string why = fault.reason(); !why.empty()) out += fmt::format(" ({})", printable(why));
     out += "\n";
   }
   for (const NameCount& name : names_of_order(report)) {
@@ -244,6 +309,8 @@ std::string replay_text(const ReplayReport& report) {
     if (name.came < name.runs && !name.why_not.empty()) out += fmt::format(" ({})", printable(name.why_not));
     out += "\n";
   }
+  if (report.expect_fixed)
+    for (const std::string& what : report.unchecked) out += fmt::format("not checked: {}\n", printable(what));
   if (!report.backend.empty()) out += fmt::format("syscall faults by: {}\n", report.backend);
   // Show one run in full: the last one with an unwanted outcome, because it needs an explanation.
   const RunResult* shown = nullptr;
@@ -311,6 +378,7 @@ std::vector<FaultRow> fault_rows(const schedule::Schedule& schedule, const RunRe
     const char* how = "  in";
     for (std::string& frame : frames_in_short(outcome))
       rows.push_back({Kind::frame, std::exchange(how, ""), "", "", "", "", std::move(frame)});
+    rows.push_back({Kind::effective, "effective", outcome.effective() ? "yes" : "no", "", "", "", outcome.no_effect});
     const bool lasts = schedule::lasts(fault->kind);
     if (outcome.ended_ns)
       rows.push_back({Kind::ended, "ended", since_workload(*outcome.ended_ns), outcome.node, "", "", ""});

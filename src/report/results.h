@@ -8,18 +8,25 @@
 
 #include "diagnose/diagnose.h"
 #include "logs/beside.h"
+#include "profile/profile.h"
 #include "schedule/outcome.h"
 #include "schedule/rate.h"
 #include "schedule/schedule.h"
 
 namespace rose::report {
 
-// How often a fault of a schedule was planned and fired, in runs.
+// How often a fault of a schedule was planned, fired and had an effect, in runs.
 struct FaultCount {
   std::string id;
   int requested = 0;
   int fired = 0;
-  std::string why_not;  // reason in the last run in which it did not fire
+  int effective = 0;
+  bool optional = false;
+  std::string why_not{};    // of the last run in which it did not fire
+  std::string no_effect{};  // of the last run in which it fired in vain
+
+  // "no packet was stopped", "it did not fire: ..."; "" when it was effective in all runs.
+  [[nodiscard]] std::string reason() const;
 };
 
 // The result of repeated runs of one schedule, without the runs' traces.
@@ -38,7 +45,13 @@ struct ReplayReport {
   std::string backend;
   std::vector<schedule::RunResult> runs;
   std::vector<std::string> alone;      // commands that replay single nodes of recorded_run() alone
-  std::vector<std::string> workloads;  // for each run: how the workload ended; reported but not judged
+  std::vector<std::string> workloads;  // of each run: how the workload ended
+  int failed_workloads = 0;            // runs whose workload ended by itself with another status than 0
+  bool work_seen = false;              // in some run it exchanged data with a node
+  std::optional<profile::WorkloadUse>
+      usual_work;                      // what it does in fault-free runs; nothing: there is no profile of it
+  std::string config_directory;        // where a profile would be looked for
+  std::vector<std::string> unchecked;  // what was not checked, and how it could be
 
   [[nodiscard]] std::vector<FaultCount> faults() const;
   // The last run with kept recordings that reproduced the bug, else the last run with recordings; null if there is
@@ -55,12 +68,17 @@ struct ReplayReport {
   }
 };
 
+// Sets the verdict and its reason: what the runs say together. Fewer than half of them conclusive is no verdict. With
+// `expect_fixed` also what speaks against it although no run showed the bug: a run that could not tell, no fault that
+// was ever effective, a workload that failed each time and of which nothing says that it worked.
+void conclude(ReplayReport& report);
+
 [[nodiscard]] std::string replay_json(const ReplayReport& report);
 [[nodiscard]] std::string replay_text(const ReplayReport& report);
 
 // One run's faults row by row: when each condition was met, and when and where the fault fired, or why it did not.
 struct FaultRow {
-  enum class Kind { fault, condition, fired, frame, ended };
+  enum class Kind { fault, condition, fired, frame, effective, ended };
   Kind kind = Kind::fault;
   std::string what;  // the fault's id or the condition
   std::string at;    // "1.234 s", "0.2 s before the workload", "never"

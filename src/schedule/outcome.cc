@@ -15,21 +15,29 @@ const FaultOutcome* outcome_of(const RunResult& result, const Fault& fault) {
   return it == result.faults.end() ? nullptr : &*it;
 }
 
-bool fired(const RunResult& result, const Fault& fault) {
+bool effective(const RunResult& result, const Fault& fault) {
   const FaultOutcome* outcome = outcome_of(result, fault);
-  return outcome != nullptr && outcome->fired;
+  return outcome != nullptr && outcome->effective();
 }
 
+// Of a group one is enough, and it must be one only if any of them must.
 bool satisfied(const RunResult& result, const Schedule& schedule, const Fault& fault) {
-  if (fired(result, fault)) return true;
+  if (fault.optional || effective(result, fault)) return true;
   if (fault.group.empty()) return false;
   return std::any_of(schedule.faults.begin(), schedule.faults.end(),
-                     [&](const Fault& other) { return other.group == fault.group && fired(result, other); });
+                     [&](const Fault& other) { return other.group == fault.group && effective(result, other); });
 }
 
-// "fault 'cut' did not fire: its condition was never met".
-std::string miss_in_words(const RunResult& result, const Fault& fault) {
+// "fault 'cut' did not fire: its condition was never met", "fault 'cut' had no effect: no packet was stopped".
+std::string miss_in_words(const RunResult& result, const Schedule& schedule, const Fault& fault) {
   const FaultOutcome* outcome = outcome_of(result, fault);
+  // Of a group the one that fired says why it did nothing.
+  for (const Fault& other : schedule.faults) {
+    const FaultOutcome* one = !fault.group.empty() && other.group == fault.group ? outcome_of(result, other) : nullptr;
+    if (one != nullptr && one->fired) outcome = one;
+  }
+  if (outcome != nullptr && outcome->fired)
+    return fmt::format("fault '{}' had no effect: {}", outcome->id, outcome->no_effect);
   std::string why = "the run has no record of it";
   if (outcome != nullptr && !outcome->why_not.empty()) {
     why = outcome->why_not;
@@ -62,10 +70,12 @@ std::string_view verdict_name(Verdict verdict) {
 }
 
 void judge(RunResult& result, const Schedule& schedule, std::string_view oracle_note) {
-  std::vector<std::string> fired_ids;
-  const Fault* unsatisfied = nullptr;
+  std::vector<std::string> effective_ids;
+  const Fault* unsatisfied = nullptr;  // the first that must be effective, and was not
+  const Fault* idle = nullptr;         // the first that was not, needed or not
   for (const Fault& fault : schedule.faults) {
-    if (fired(result, fault)) fired_ids.push_back(fault.id);
+    if (effective(result, fault)) effective_ids.push_back(fault.id);
+    else if (idle == nullptr) idle = &fault;
     if (unsatisfied == nullptr && !satisfied(result, schedule, fault)) unsatisfied = &fault;
   }
 
@@ -75,51 +85,66 @@ void judge(RunResult& result, const Schedule& schedule, std::string_view oracle_
                                 ? std::string()
                                 : fmt::format("{} '{}' never came: {}", missing->kind, missing->name, missing->why_not);
 
+  result.verdict = Verdict::inconclusive;
+  if (!result.doubt.empty()) {
+    result.reason = result.doubt;
+    return;
+  }
   if (result.oracle != OracleAnswer::unknown && !result.order_broken.empty()) {
-    result.verdict = Verdict::inconclusive;
     result.reason = fmt::format("not in the required order: {}", result.order_broken);
     return;
   }
   switch (result.oracle) {
     case OracleAnswer::unknown:
-      result.verdict = Verdict::inconclusive;
       result.reason = oracle_note.empty() ? std::string("the oracle could not decide")
                                           : fmt::format("the oracle could not decide: {}", oracle_note);
       return;
     case OracleAnswer::hit:
       if (schedule.faults.empty() && !never.empty()) {
-        result.verdict = Verdict::inconclusive;
         result.reason = fmt::format("the bug was reproduced, but {}", never);
       } else if (schedule.faults.empty()) {
         result.verdict = Verdict::reproduced;
         result.reason = schedule.order.empty() ? "the oracle found the bug; no fault was planned"
                                                : "the oracle found the bug in the required order";
-      } else if (fired_ids.empty()) {
-        result.verdict = Verdict::inconclusive;
-        result.reason =
-            fmt::format("the oracle found the bug without faults, but {}", miss_in_words(result, *unsatisfied));
+      } else if (effective_ids.empty()) {
+        result.reason = fmt::format("reproduces without faults: the oracle found the bug, but {}",
+                                    miss_in_words(result, schedule, *idle));
       } else {
         result.verdict = Verdict::reproduced;
         result.reason = fmt::format("the oracle found the bug after {} {} fired",
-                                    fired_ids.size() == 1 ? "fault" : "faults", quoted(fired_ids));
-        if (unsatisfied != nullptr) result.reason += fmt::format("; {}", miss_in_words(result, *unsatisfied));
+                                    effective_ids.size() == 1 ? "fault" : "faults", quoted(effective_ids));
+        if (unsatisfied != nullptr) result.reason += fmt::format("; {}", miss_in_words(result, schedule, *unsatisfied));
         else if (!never.empty()) result.reason += fmt::format("; {}", never);
       }
       return;
     case OracleAnswer::miss:
       if (unsatisfied != nullptr) {
-        result.verdict = Verdict::inconclusive;
-        result.reason = miss_in_words(result, *unsatisfied);
+        result.reason = miss_in_words(result, schedule, *unsatisfied);
       } else if (!never.empty()) {
-        result.verdict = Verdict::inconclusive;
         result.reason = never;
       } else {
         result.verdict = Verdict::not_reproduced;
         result.reason = schedule.faults.empty() ? "the oracle did not find the bug; no fault was planned"
-                                                : "every planned fault fired and the oracle did not find the bug";
+                        : effective_ids.empty()
+                            ? "no fault had to be effective and the oracle did not find the bug"
+                            : "every planned fault was effective and the oracle did not find the bug";
+        const auto left_out = std::find_if(schedule.faults.begin(), schedule.faults.end(), [&](const Fault& fault) {
+          return fault.optional && !effective(result, fault) && fault.group.empty();
+        });
+        if (left_out != schedule.faults.end()) {
+          if (!effective_ids.empty())
+            result.reason =
+                "every planned fault that is not optional was effective and the oracle did not find the bug";
+          result.reason += fmt::format("; optional {}", miss_in_words(result, schedule, *left_out));
+        }
       }
       return;
   }
+}
+
+bool any_effective(const RunResult& result) {
+  return std::any_of(result.faults.begin(), result.faults.end(),
+                     [](const FaultOutcome& outcome) { return outcome.effective(); });
 }
 
 }  // namespace rose::schedule

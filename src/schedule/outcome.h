@@ -67,8 +67,13 @@ struct FaultOutcome {
   std::string node;                          // the affected node; for a role, the node that had it at that time
   std::string detail;                        // the call or target: "read(/data/snapshot.3)"
   std::string why_not;                       // if it did not fire: the reason in one sentence
+  std::string no_effect;                     // if it fired and changed nothing: the reason in one sentence; "": it had
+                                             // an effect, or that cannot be known
   std::vector<ConditionOutcome> conditions;  // in the order of `when`
   std::vector<Stack> stacks;                 // stacks of the first few affected threads
+
+  // It changed something: packets were dropped, calls answered, a limit was reached, processes ended.
+  [[nodiscard]] bool effective() const { return fired && no_effect.empty(); }
 };
 
 // The outcome of a name in the schedule's order.
@@ -117,6 +122,7 @@ struct RunResult {
   Verdict verdict = Verdict::inconclusive;
   std::string reason;  // the reason for the verdict, in one sentence
   OracleAnswer oracle = OracleAnswer::unknown;
+  std::string doubt;  // a sentence: why the run tells nothing, whatever the oracle answered; "": nothing of the kind
   std::vector<FaultOutcome> faults;
   std::vector<OrderOutcome> order;  // in the order of the schedule's `order`
   std::string order_broken;         // what came too early, as a sentence; "": nothing did
@@ -133,9 +139,12 @@ struct RunResult {
   std::vector<std::string> shown;                 // keys of the evidence's messages that also occur in this run's logs
 };
 
-// Determines the verdict. A hit is `reproduced` if at least one fault fired (or none was planned). A miss is
-// `not-reproduced` only if every planned fault (one of each group) fired. Sets verdict and reason from `oracle` and
-// `faults`; `oracle_note` explains an unknown answer.
+// Determines the verdict. A hit is `reproduced` if at least one fault was effective (or none was planned). A miss is
+// `not-reproduced` only if every planned fault that is not optional (one of each group) was effective. Sets verdict and
+// reason from `oracle`, `doubt` and `faults`; `oracle_note` explains an unknown answer.
 void judge(RunResult& result, const Schedule& schedule, std::string_view oracle_note);
+
+// At least one of its faults was effective.
+[[nodiscard]] bool any_effective(const RunResult& result);
 
 }  // namespace rose::schedule

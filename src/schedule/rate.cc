@@ -57,10 +57,10 @@ double rate_where(double value, const Of& of) {
   return (low + high) / 2;
 }
 
-std::set<std::string> fired_units(const RunResult& result, const Schedule& schedule) {
+std::set<std::string> effective_units(const RunResult& result, const Schedule& schedule) {
   std::set<std::string> units;
   for (const FaultOutcome& outcome : result.faults) {
-    const Fault* fault = outcome.fired ? schedule.find(outcome.id) : nullptr;
+    const Fault* fault = outcome.effective() ? schedule.find(outcome.id) : nullptr;
     if (fault != nullptr) units.insert(fault->group.empty() ? "f" + fault->id : "g" + fault->group);
   }
   return units;
@@ -89,10 +89,10 @@ std::pair<double, double> Tally::interval() const {
 
 void Series::add(const RunResult& result, const Schedule& schedule) {
   if (result.verdict == Verdict::reproduced) {
-    Fired fired = fired_units(result, schedule);
-    if (std::find(enough_.begin(), enough_.end(), fired) == enough_.end()) enough_.push_back(std::move(fired));
-  } else if (result.verdict == Verdict::inconclusive && result.oracle == OracleAnswer::miss) {
-    unfinished_.push_back(fired_units(result, schedule));
+    Units units = effective_units(result, schedule);
+    if (std::find(enough_.begin(), enough_.end(), units) == enough_.end()) enough_.push_back(std::move(units));
+  } else if (result.verdict == Verdict::inconclusive && result.oracle == OracleAnswer::miss && result.doubt.empty()) {
+    unfinished_.push_back(effective_units(result, schedule));
     return;
   }
   counted_.add(result.verdict);
@@ -100,9 +100,9 @@ void Series::add(const RunResult& result, const Schedule& schedule) {
 
 Tally Series::tally() const {
   Tally tally = counted_;
-  for (const Fired& fired : unfinished_) {
-    const bool miss = std::any_of(enough_.begin(), enough_.end(), [&](const Fired& enough) {
-      return !enough.empty() && std::includes(fired.begin(), fired.end(), enough.begin(), enough.end());
+  for (const Units& units : unfinished_) {
+    const bool miss = std::any_of(enough_.begin(), enough_.end(), [&](const Units& enough) {
+      return !enough.empty() && std::includes(units.begin(), units.end(), enough.begin(), enough.end());
     });
     tally.add(miss ? Verdict::not_reproduced : Verdict::inconclusive);
   }

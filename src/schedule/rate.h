@@ -26,9 +26,9 @@ struct Tally {
   [[nodiscard]] std::pair<double, double> interval() const;
 };
 
-// Collects the runs of one schedule. Alone, a run in which the bug was not reproduced and a fault did not fire is
-// inconclusive, because that fault may have been necessary. But if another run has reproduced the bug with fewer
-// faults, then the faults that fired there are sufficient, and a run in which all of them fired is a miss. Otherwise
+// Collects the runs of one schedule. Alone, a run in which the bug was not reproduced and a fault was not
+// effective is inconclusive, because that fault may have been necessary. But if another run has reproduced the bug with fewer
+// faults, then the effective ones are sufficient, and a run in which all of them were effective is a miss. Otherwise
 // hits would be counted in more runs than misses, and the rate would be overestimated.
 class Series {
  public:
@@ -36,10 +36,10 @@ class Series {
   [[nodiscard]] Tally tally() const;
 
  private:
-  using Fired = std::set<std::string>;  // faults, or groups of which one fired
+  using Units = std::set<std::string>;  // effective faults, or groups of which one was effective
   Tally counted_;
-  std::vector<Fired> enough_;      // sets of faults with which the bug was reproduced
-  std::vector<Fired> unfinished_;  // misses in which not all faults fired
+  std::vector<Units> enough_;      // sets of faults with which the bug was reproduced
+  std::vector<Units> unfinished_;  // misses in which not all faults were effective
 };
 
 // Tests whether a schedule reproduces the bug at the target rate or at a clearly lower one: 0.6 for a target of 0.8,

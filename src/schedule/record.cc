@@ -43,6 +43,8 @@ Json to_json(const FaultOutcome& fault) {
   return {{"id", fault.id},
           {"armed", fault.armed},
           {"fired", fault.fired},
+          {"effective", fault.effective()},
+          {"no_effect", fault.no_effect},
           {"withdrawn", fault.withdrawn},
           {"fired_ns", fault.fired_ns},
           {"ended_ns", told(fault.ended_ns)},
@@ -108,6 +110,7 @@ FaultOutcome fault_from(const Json& json) {
   fault.tid = json.at("tid").get<int>();
   fault.detail = json.at("detail").get<std::string>();
   fault.why_not = json.at("why_not").get<std::string>();
+  fault.no_effect = json.value("no_effect", fault.no_effect);
   for (const Json& condition : json.at("conditions")) fault.conditions.push_back(condition_from(condition));
   if (const auto stacks = json.find("stacks"); stacks != json.end()) {
     for (const Json& stack : *stacks) fault.stacks.push_back(stack_from(stack));

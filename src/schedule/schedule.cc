@@ -260,6 +260,7 @@ void Reader::read_fault(toml::Table& table) {
   if (table.strings("after", fault.after))
     for (const toml::Value& item : table.get("after")->items) places.after.push_back(item.place);
   read_name(table, "group", fault.group);
+  table.boolean("optional", fault.optional);
   read_conditions(table, "when", fault, fault.when);
   if (!known_kind) {
     // Without a kind, the allowed keys are unknown, but a key that no kind has is still reported.

@@ -123,6 +123,7 @@ struct Fault {
   std::vector<std::string> after;  // ids
   std::string group;               // "" if none
   std::vector<Condition> when;     // in the order in which they must be met
+  bool optional = false;           // a run in which it did not fire, or had no effect, still counts
 
   // syscall, block:
   CallMatch call;  // block: empty if it waits at a function

@@ -198,6 +198,7 @@ std::string to_toml(const Schedule& schedule, std::string_view comment) {
         break;
     }
     if (!fault.group.empty()) parts.emplace_back("group", literal(fault.group));
+    if (fault.optional) parts.emplace_back("optional", "true");
     std::vector<std::string> after = fault.after;  // without what the order implies
     for (std::size_t i = 0; order && i < order->size(); ++i)
       if ((*order)[i].name == fault.id)
@@ -227,6 +228,7 @@ std::string fingerprint(const Schedule& schedule) {
   }
   for (Fault& fault : plain.faults) {
     fault.id = ids.at(fault.id);
+    fault.optional = false;  // of the verdict, not of what is done
     if (!fault.group.empty()) fault.group = groups.at(fault.group);
     for (std::string& id : fault.after)
       if (const auto it = ids.find(id); it != ids.end()) id = it->second;

@@ -9,6 +9,7 @@
 
 #include "loads.h"
 #include "observe_support.h"
+#include "skel/exchange.skel.h"
 
 TEST_CASE("the kernel takes every program of the tracer, however many nodes and levels there are", "[loads]") {
   const auto [nodes, levels] =
@@ -66,4 +67,11 @@ TEST_CASE("the types that CO-RE is given are the kernel's own, and few", "[loads
   }
   // All of one name: which of them it is may be a question of what is in them.
   for (const char* name : {"task_struct", "sock", "mount"}) CHECK(ours.count(name) == kernels.count(name));
+}
+
+TEST_CASE("the kernel takes the programs that count what commands exchange", "[loads]") {
+  rose::test::load_each<rose_exchange>([](rose_exchange& skeleton, const std::string&) {
+    skeleton.rodata->rose_command_level = 3;
+    return true;
+  });
 }

@@ -950,7 +950,60 @@ TEST_CASE("a bug that once shows though no fault fired is noted") {
   });
   const Diagnosis d = diagnosis_of(config, calls_dump(), cluster);
   CHECK_FALSE(d.found);
-  CHECK(d.plan.notes.back().find("no fault had fired") != std::string::npos);
+  CHECK(d.plan.notes.back().find("no fault had an effect") != std::string::npos);
+}
+
+TEST_CASE("a bug that shows although the fault changed nothing shows without faults") {
+  const auto config = deployment();
+  Cluster cluster([](const Schedule& s, int run) {
+    Answer answer;
+    if (run != 1) return answer;
+    answer.oracle = OracleAnswer::hit;
+    for (const schedule::Fault& f : s.faults) answer.idle.push_back(f.id);
+    return answer;
+  });
+  const Diagnosis d = diagnosis_of(config, calls_dump(), cluster);
+  CHECK_FALSE(d.found);
+  CHECK(d.plan.notes.back().find("no fault had an effect") != std::string::npos);
+}
+
+TEST_CASE("a cut that stopped no packet is no miss of the cut: it comes earlier") {
+  const auto config = deployment();
+  int idle = 0;
+  Cluster cluster([&](const Schedule& s, int) {
+    Answer answer;
+    if (!partitioned(s)) return answer;
+    const schedule::Fault& cut = *fault_of(s, FaultKind::partition, "n1");
+    // The test deployment has said all it has to say by then.
+    if (!cut.when.empty() && cut.when[0].elapsed_ns > 3 * kSecond) {
+      ++idle;
+      answer.idle.push_back(cut.id);
+    } else {
+      answer.oracle = OracleAnswer::hit;
+    }
+    return answer;
+  });
+  const Diagnosis d = diagnosis_of(config, partition_dump(), cluster);
+  CHECK(idle > 0);
+  CHECK(d.control_runs >= idle + 1);  // as good as runs without faults
+  CHECK(d.target_reached);
+  REQUIRE(d.found);
+  CHECK(partitioned(*d.found));
+}
+
+TEST_CASE("a run that did not do its work says nothing of its faults") {
+  const auto config = deployment();
+  Cluster cluster([](const Schedule& s, int) {
+    Answer answer;
+    if (!s.faults.empty()) answer.doubt = "the workload exchanged no data with any node";
+    answer.oracle = OracleAnswer::hit;
+    if (s.faults.empty()) answer.oracle = OracleAnswer::miss;
+    return answer;
+  });
+  const Diagnosis d = diagnosis_of(config, partition_dump(), cluster);
+  CHECK_FALSE(d.found);
+  CHECK(d.verdict == Verdict::inconclusive);
+  CHECK(d.control_hits == 0);
 }
 
 TEST_CASE("a found schedule is written and read back the same") {

@@ -178,6 +178,8 @@ struct Answer {
   std::vector<std::string> unfired;  // ids of faults that do not fire
   trace::Trace trace;
   std::string note = "scripted";
+  std::string doubt{};              // why the run tells nothing
+  std::vector<std::string> idle{};  // ids of faults that fire and change nothing
 };
 
 class Cluster final : public Runner {
@@ -199,8 +201,11 @@ class Cluster final : public Runner {
       outcome.id = fault.id;
       outcome.fired = std::find(answer.unfired.begin(), answer.unfired.end(), fault.id) == answer.unfired.end();
       outcome.armed = outcome.fired;
+      if (std::find(answer.idle.begin(), answer.idle.end(), fault.id) != answer.idle.end())
+        outcome.no_effect = "no packet was stopped";
       result.faults.push_back(outcome);
     }
+    result.doubt = answer.doubt;
     schedule::judge(result, schedule, answer.note);
     return result;
   }

@@ -348,6 +348,26 @@ TEST_CASE("a profile survives its file") {
   CHECK_FALSE(nowhere);
 }
 
+TEST_CASE("what the workload exchanges is the least of all runs, or not known") {
+  Profile profile;
+  CHECK_FALSE(parse_profile(to_json(profile), "p")->workload);
+  learn_workload(profile, false, 300, 40);
+  learn_workload(profile, true, 200, 50);
+  const auto read = parse_profile(to_json(profile), "p");
+  REQUIRE(read);
+  REQUIRE(read->workload);
+  CHECK(read->workload->runs == 2);
+  CHECK(read->workload->failed == 1);
+  CHECK(read->workload->sent == 200U);
+  CHECK(read->workload->received == 40U);
+  CHECK(read->workload->exchanges());
+  learn_workload(profile, false, {}, {});
+  const auto unknown = parse_profile(to_json(profile), "p");
+  REQUIRE(unknown);
+  CHECK_FALSE(unknown->workload->sent);
+  CHECK_FALSE(unknown->workload->exchanges());
+}
+
 TEST_CASE("a profile's functions are read without its calls") {
   Profile profile;
   profile.failures.push_back({"n1", "openat", "ENOENT", "/a", "", 1});
@@ -415,6 +435,9 @@ TEST_CASE("damaged profiles are refused, with the file and what is wrong") {
       {"{\"version\":1,\"runs\":1,\"seconds\":1,\"processes\":[{\"node\":\"n1\",\"state\":\"started\",\"main\":true,"
        "\"count\":1}]}",
        "processes[0].state: expected crashed, exited or paused, found \"started\""},
+      {"{\"version\":1,\"runs\":1,\"seconds\":1,\"workload\":[]}", "workload: expected an object"},
+      {"{\"version\":1,\"runs\":1,\"seconds\":1,\"workload\":{\"runs\":1,\"failed\":0,\"sent\":-1}}",
+       "workload.sent: expected a whole number"},
       {"{\"version\":1,\"runs\":1,\"seconds\":1,\"silences\":[{\"src\":\"a\",\"dst\":\"b\",\"longest_ms\":-5}]}",
        "silences[0].longest_ms"},
   };

@@ -74,7 +74,7 @@ kin = "crash"
 node = "n1"
 )",
      "4:1: fault: unknown key 'kin'",
-     "did you mean 'kind'? accepted here: id, kind, node, after, group, when, syscall, error, "
+     "did you mean 'kind'? accepted here: id, kind, node, after, group, optional, when, syscall, error, "
      "result, effect, delay, path, peer, local, args, process, count, times, then, signal, scope, "
      "before, lose, keep, duration, until, at, peers, direction, ports, protocol, loss, action, jitter, duplicate, reorder, corrupt, rate, iops, payload, "
      "counts, seed, shift, drift, freeze, clocks, limit, share, throws, message, function, offset, line"},
@@ -101,11 +101,14 @@ signal = "SIGTERM"
      ""},
     {kCrash + "wen = []\n",
      "6:1: fault: unknown key 'wen'",
-     "did you mean 'when'? accepted here: id, kind, node, after, group, when, scope, signal, "
+     "did you mean 'when'? accepted here: id, kind, node, after, group, optional, when, scope, signal, "
      "lose, keep, path, before"},
+    {kCrash + "optional = \"yes\"\n",
+     "6:12: fault.optional: 'yes' is a string, true or false is needed",
+     ""},
     {kCrash + "colour = \"red\"\n",
      "6:1: fault: unknown key 'colour'",
-     "accepted here: id, kind, node, after, group, when, scope, signal, lose, keep, path, before"},
+     "accepted here: id, kind, node, after, group, optional, when, scope, signal, lose, keep, path, before"},
     {kSyscall + "error = \"EIO\"\n",
      "2:1: fault: 'syscall' is missing",
      "the name of the call to change, such as syscall = \"read\""},

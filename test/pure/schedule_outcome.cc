@@ -29,6 +29,19 @@ FaultOutcome outcome(const std::string& id, bool fired, const std::string& why_n
   return made;
 }
 
+// It fired, and changed nothing.
+FaultOutcome idle(const std::string& id, const std::string& why) {
+  FaultOutcome made = outcome(id, true);
+  made.no_effect = why;
+  return made;
+}
+
+Fault optional(const std::string& id, const std::string& group = "") {
+  Fault made = fault(id, group);
+  made.optional = true;
+  return made;
+}
+
 RunResult judged(OracleAnswer oracle, std::vector<Fault> faults, std::vector<FaultOutcome> outcomes) {
   RunResult result;
   result.oracle = oracle;
@@ -41,7 +54,7 @@ RunResult judged(OracleAnswer oracle, std::vector<Fault> faults, std::vector<Fau
 
 }  // namespace
 
-TEST_CASE("a verdict follows from the oracle and from what fired") {
+TEST_CASE("a verdict follows from the oracle and from what was effective") {
   struct Row {
     OracleAnswer oracle;
     std::vector<Fault> faults;
@@ -67,12 +80,12 @@ TEST_CASE("a verdict follows from the oracle and from what fired") {
        one,
        {outcome("a", true)},
        Verdict::not_reproduced,
-       "every planned fault fired and the oracle did not find the bug"},
+       "every planned fault was effective and the oracle did not find the bug"},
       {hit,
        one,
        {outcome("a", false, "no openat of */log was made")},
        Verdict::inconclusive,
-       "the oracle found the bug without faults, but fault 'a' did not fire: no openat of */log was made"},
+       "reproduces without faults: the oracle found the bug, but fault 'a' did not fire: no openat of */log was made"},
       {miss,
        one,
        {outcome("a", false, "no openat of */log was made")},
@@ -100,7 +113,7 @@ TEST_CASE("a verdict follows from the oracle and from what fired") {
        group,
        {outcome("a", false), outcome("b", true), outcome("c", true)},
        Verdict::not_reproduced,
-       "every planned fault fired and the oracle did not find the bug"},
+       "every planned fault was effective and the oracle did not find the bug"},
       {miss,
        group,
        {outcome("a", false, "f was never entered"), outcome("b", false), outcome("c", true)},
@@ -111,6 +124,82 @@ TEST_CASE("a verdict follows from the oracle and from what fired") {
        {outcome("a", true), outcome("b", false), outcome("c", false, "x")},
        Verdict::inconclusive,
        "fault 'c' did not fire: x"},
+      // What fired and changed nothing is as good as absent.
+      {hit,
+       one,
+       {idle("a", "no packet was stopped")},
+       Verdict::inconclusive,
+       "reproduces without faults: the oracle found the bug, but fault 'a' had no effect: no packet was stopped"},
+      {miss,
+       one,
+       {idle("a", "no packet was stopped")},
+       Verdict::inconclusive,
+       "fault 'a' had no effect: no packet was stopped"},
+      {hit,
+       two,
+       {outcome("a", true), idle("b", "n1 never came to the limit")},
+       Verdict::reproduced,
+       "the oracle found the bug after fault 'a' fired; fault 'b' had no effect: n1 never came to the limit"},
+      {miss,
+       two,
+       {outcome("a", true), idle("b", "n1 never came to the limit")},
+       Verdict::inconclusive,
+       "fault 'b' had no effect: n1 never came to the limit"},
+      {miss,
+       group,
+       {idle("a", "no packet was stopped"), outcome("b", false, "'a' of the same group fired first"),
+        outcome("c", true)},
+       Verdict::inconclusive,
+       "fault 'a' had no effect: no packet was stopped"},
+      {miss,
+       group,
+       {outcome("a", false, "x"), idle("b", "no packet was stopped"), outcome("c", true)},
+       Verdict::inconclusive,
+       "fault 'b' had no effect: no packet was stopped"},
+      // Optional faults may stay away from a miss; they are no reason for a hit.
+      {miss,
+       {fault("a"), optional("b")},
+       {outcome("a", true), outcome("b", true)},
+       Verdict::not_reproduced,
+       "every planned fault was effective and the oracle did not find the bug"},
+      {miss,
+       {fault("a"), optional("b")},
+       {outcome("a", true), outcome("b", false, "no call came")},
+       Verdict::not_reproduced,
+       "every planned fault that is not optional was effective and the oracle did not find the bug; optional fault 'b' "
+       "did not fire: no call came"},
+      {miss,
+       {fault("a"), optional("b")},
+       {outcome("a", true), idle("b", "no packet was stopped")},
+       Verdict::not_reproduced,
+       "every planned fault that is not optional was effective and the oracle did not find the bug; optional fault 'b' "
+       "had no effect: no packet was stopped"},
+      {miss,
+       {fault("a"), optional("b")},
+       {outcome("a", false, "no call came"), outcome("b", true)},
+       Verdict::inconclusive,
+       "fault 'a' did not fire: no call came"},
+      {miss,
+       {optional("a")},
+       {outcome("a", false, "no call came")},
+       Verdict::not_reproduced,
+       "no fault had to be effective and the oracle did not find the bug; optional fault 'a' did not fire: no call "
+       "came"},
+      {hit,
+       {optional("a")},
+       {outcome("a", false, "no call came")},
+       Verdict::inconclusive,
+       "reproduces without faults: the oracle found the bug, but fault 'a' did not fire: no call came"},
+      {miss,
+       {optional("a", "g"), optional("b", "g"), fault("c")},
+       {outcome("a", false, "x"), outcome("b", false, "y"), outcome("c", true)},
+       Verdict::not_reproduced,
+       "every planned fault was effective and the oracle did not find the bug"},
+      {miss,
+       {optional("a", "g"), fault("b", "g"), fault("c")},
+       {outcome("a", false, "x"), outcome("b", false, "y"), outcome("c", true)},
+       Verdict::inconclusive,
+       "no fault of group 'g' fired: 'b': y"},
   };
   for (const Row& row : rows) {
     const RunResult result = judged(row.oracle, row.faults, row.outcomes);
@@ -118,6 +207,49 @@ TEST_CASE("a verdict follows from the oracle and from what fired") {
     CHECK(result.reason == row.reason);
   }
   CHECK(verdict_name(Verdict::not_reproduced) == "not-reproduced");
+}
+
+TEST_CASE("a run that did not do its work has no verdict, whatever the oracle answered") {
+  for (const OracleAnswer answer : {OracleAnswer::hit, OracleAnswer::miss, OracleAnswer::unknown}) {
+    RunResult result;
+    result.oracle = answer;
+    result.faults = {outcome("a", true)};
+    result.doubt = "the workload exchanged no data with any node";
+    Schedule schedule;
+    schedule.faults = {fault("a")};
+    judge(result, schedule, "it exited with status 2");
+    CHECK(verdict_name(result.verdict) == "inconclusive");
+    CHECK(result.reason == "the workload exchanged no data with any node");
+    // Nor does a series of runs take it for a miss.
+    Series series;
+    RunResult reproduced = result;
+    reproduced.doubt.clear();
+    reproduced.oracle = OracleAnswer::hit;
+    judge(reproduced, schedule, "");
+    series.add(reproduced, schedule);
+    series.add(result, schedule);
+    CHECK(series.tally().reproduced == 1);
+    CHECK(series.tally().inconclusive == 1);
+  }
+}
+
+TEST_CASE("a fault without effect is no miss of a series in which others are enough") {
+  Schedule schedule;
+  schedule.faults = {fault("a"), fault("b")};
+  const auto run = [&](OracleAnswer oracle, std::vector<FaultOutcome> outcomes) {
+    RunResult result;
+    result.oracle = oracle;
+    result.faults = std::move(outcomes);
+    judge(result, schedule, "");
+    return result;
+  };
+  Series series;
+  series.add(run(OracleAnswer::hit, {outcome("a", true), idle("b", "none")}), schedule);
+  series.add(run(OracleAnswer::miss, {outcome("a", true), idle("b", "none")}), schedule);  // 'a' was enough before
+  series.add(run(OracleAnswer::miss, {idle("a", "none"), outcome("b", true)}), schedule);
+  CHECK(series.tally().reproduced == 1);
+  CHECK(series.tally().not_reproduced == 1);
+  CHECK(series.tally().inconclusive == 1);
 }
 
 TEST_CASE("the bound after runs without a hit") {
@@ -131,6 +263,7 @@ TEST_CASE("what became of faults is read back as it was written, stacks included
   FaultOutcome fault;
   fault.id = "full-disk";
   fault.fired = true;
+  fault.no_effect = "no call lacked room";
   fault.conditions.push_back(
       {.met = true, .met_ns = -5, .seen = 2, .wanted = 2, .node = "n1", .words = "entry of append"});
   Stack stack;
@@ -150,6 +283,14 @@ TEST_CASE("what became of faults is read back as it was written, stacks included
   REQUIRE(back.has_value());
   CHECK(outcomes_json(*back) == json);
   REQUIRE(back->size() == 1);
+  CHECK(back->front().no_effect == "no call lacked room");
+  CHECK_FALSE(back->front().effective());
+  // Records of an older rose say nothing of effects: what fired counts.
+  auto older = json;
+  older[0].erase("no_effect");
+  older[0].erase("effective");
+  REQUIRE(outcomes_from(older));
+  CHECK(outcomes_from(older)->front().effective());
   REQUIRE(back->front().stacks.size() == 1);
   const Stack& read = back->front().stacks.front();
   CHECK(read.thread == "writer");

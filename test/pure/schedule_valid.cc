@@ -146,6 +146,7 @@ class Generator {
     for (int i = 0; i < index; ++i)
       if (number(0, 3) == 0) made.after.push_back("f" + std::to_string(i));
     if (made.after.empty() && number(0, 3) == 0) made.group = "g";
+    made.optional = number(0, 3) == 0;
     made.when = conditions(0);
     switch (made.kind) {
       case FaultKind::syscall:
@@ -615,6 +616,9 @@ TEST_CASE("a fingerprint is of what a schedule does") {
   std::string other = one;
   other.replace(other.find("\"crash\""), 7, "\"crash\"\nscope = \"main\"");
   CHECK(fingerprint(parse(one)) != fingerprint(parse(other)));
+  // Whether a run counts without the fault changes nothing of what it does.
+  CHECK(fingerprint(parse(one)) == fingerprint(parse(one + "optional = true\n")));
+  CHECK(parse(one + "optional = true\n").faults[1].optional);
 }
 
 TEST_CASE("nodes and peers are checked against the deployment") {

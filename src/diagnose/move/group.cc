@@ -72,7 +72,7 @@ class CallGroupMove final : public Move {
       const bool fired = outcome != nullptr && outcome->fired;
       any = any || fired;
       unit.done = unit.done || fired || ++unit.missed >= 2;
-      if (fired) tested += unit.weight;
+      if (fired && outcome->effective()) tested += unit.weight;
     }
     // Too much at once tells nothing of any.
     if (unknown || !any) most_ = std::max(kLeast, most_ / 2);

@@ -83,7 +83,7 @@ class NthMove final : public Move {
         asked_.first + static_cast<int>(std::min<std::uint64_t>(outcome->injected, 1'000'000)) - 1 < asked_.last &&
         shown.result->oracle == OracleAnswer::miss)
       works_ *= 0.7;
-    if (!range || shown.result->oracle != OracleAnswer::miss) return;
+    if (!range || shown.result->oracle != OracleAnswer::miss || !outcome->effective()) return;
     // Either ranges do not work here, or it is none of these.
     const double part = sum(asked_) / std::max(1e-12, sum({1, most_}));
     const double missed = 1 - kRangeShows * part;

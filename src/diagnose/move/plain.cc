@@ -107,7 +107,7 @@ class PlainMove final : public Move {
     earlier.yield = std::max(tried.yield, kShareCallShape * worth) * kEarlierYield;
     tries_.push_back(std::move(earlier));
   }
-  // No call met the fault any more; of a disk: it was full, and nobody wanted room on it.
+  // No call met the fault any more; or it came, and nobody wanted what it left too little of, or sent what it stops.
   static bool came_too_late(const Fault& fault, const schedule::RunResult& result) {
     if (fault.when.size() != 1 || fault.when[0].kind != schedule::ConditionKind::elapsed ||
         fault.when[0].elapsed_ns < kSecond)
@@ -115,6 +115,7 @@ class PlainMove final : public Move {
     const schedule::FaultOutcome* outcome = outcome_of(result, fault.id);
     if (outcome == nullptr) return false;
     if (fault.kind == FaultKind::syscall) return !outcome->fired;
+    if (outcome->fired && !outcome->effective()) return true;
     if (fault.kind != FaultKind::disk_full || !outcome->fired || result.trace.events.empty()) return false;
     return std::none_of(result.trace.events.begin(), result.trace.events.end(), [](const trace::Event& event) {
       return event.type == trace::EventType::scf && event.err == ENOSPC;

@@ -1,0 +1,78 @@
+#include "replay/work.h"
+
+#include <sys/statvfs.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace rose::replay {
+namespace {
+
+// A file system that a writer has filled may have freed a little again, as a file was closed or a log line was cut.
+constexpr std::uint64_t kLeastRoom = 64 << 10;
+
+// A fault that waits for nothing but time has fired at that time, however late a busy machine came to it.
+std::int64_t fired_ns(const schedule::Schedule& schedule, const schedule::FaultOutcome& outcome) {
+  const schedule::Fault* fault = schedule.find(outcome.id);
+  if (fault == nullptr || !fault->after.empty()) return outcome.fired_ns;
+  std::int64_t due = 0;
+  for (const schedule::Condition& condition : fault->when) {
+    if (condition.kind != schedule::ConditionKind::elapsed) return outcome.fired_ns;
+    due += condition.elapsed_ns;
+  }
+  const bool waits_for_calls = fault->kind == schedule::FaultKind::syscall || fault->before ||
+                               fault->kind == schedule::FaultKind::exception ||
+                               fault->kind == schedule::FaultKind::block;
+  return waits_for_calls ? outcome.fired_ns : std::min(due, outcome.fired_ns);
+}
+
+bool fired_by(const schedule::Schedule& schedule, const schedule::RunResult& result, std::int64_t ns) {
+  return std::any_of(result.faults.begin(), result.faults.end(), [&](const schedule::FaultOutcome& outcome) {
+    return outcome.fired && fired_ns(schedule, outcome) <= ns;
+  });
+}
+
+}  // namespace
+
+bool exchanged_data(const observe::Exchanged& exchanged, const std::optional<profile::WorkloadUse>& usual) {
+  const bool only_sends = usual && usual->exchanges() && *usual->received == 0;
+  return exchanged.received > 0 || (only_sends && exchanged.sent > 0);
+}
+
+std::string doubt_of(const Work& work, const std::optional<profile::WorkloadUse>& usual,
+                     const schedule::Schedule& schedule, const schedule::RunResult& result) {
+  if (work.failed && !fired_by(schedule, result, work.ended_ns))
+    return fmt::format("the workload did not do its work: it {} before any fault fired", work.note);
+  if (!work.exchanged || exchanged_data(*work.exchanged, usual)) return {};
+  if (usual && usual->exchanges())
+    return fmt::format("the workload exchanged no data with any node, although it does without faults{}",
+                       work.note.empty() ? "" : fmt::format("; it {}", work.note));
+  // Where it uses the nodes in another way and ends well without faults, the faults may have made it fail.
+  const bool usually_works = usual && usual->received && usual->runs > 0 && usual->failed == 0;
+  if (work.failed && !usually_works && result.oracle != schedule::OracleAnswer::hit)
+    return fmt::format("the workload did not do its work: it {} and exchanged no data with any node", work.note);
+  return {};
+}
+
+std::string full_disk(const std::filesystem::path& run_dir) {
+  struct statvfs room{};
+  if (::statvfs(run_dir.c_str(), &room) != 0) return {};
+  const bool bytes = room.f_blocks > 0 && std::uint64_t{room.f_bavail} * room.f_frsize < kLeastRoom;
+  const bool files = room.f_files > 0 && room.f_favail == 0;
+  if (!bytes && !files) return {};
+  return fmt::format("the disk of the run's folder {} is full: what was written may be cut short", run_dir.string());
+}
+
+Result<std::optional<profile::WorkloadUse>> usual_work(const config::Config& config, const std::string& profile) {
+  std::filesystem::path file = profile;
+  if (profile.empty()) {
+    file = config.directory / "profile.json";
+    std::error_code unreadable;
+    if (!std::filesystem::exists(file, unreadable)) return std::nullopt;
+  }
+  ROSE_TRY(const profile::Profile read, profile::read_profile(file, profile::Part::functions));
+  return read.workload;
+}
+
+}  // namespace rose::replay

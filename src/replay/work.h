@@ -1,0 +1,45 @@
+// Whether a run did its work: what speaks against any verdict, whatever the oracle answered. Pure.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "config/config.h"
+#include "observe/exchange.h"
+#include "profile/profile.h"
+#include "schedule/outcome.h"
+#include "schedule/schedule.h"
+
+namespace rose::replay {
+
+// The workload of a run.
+struct Work {
+  bool failed = false;                          // it ended by itself, with another status than 0 or by a signal
+  std::string note;                             // how it ended: "exited with status 1"
+  std::int64_t ended_ns = 0;                    // since it began
+  std::optional<observe::Exchanged> exchanged;  // with the nodes; nothing: not known, as in host networks
+};
+
+// Some data came back; or, where in fault-free runs none ever does, some was sent.
+[[nodiscard]] bool exchanged_data(const observe::Exchanged& exchanged,
+                                  const std::optional<profile::WorkloadUse>& usual);
+
+// Why a run with planned faults says nothing about the bug; "": nothing speaks against it. A workload that failed
+// before any fault fired had no need of faults to fail; one that exchanged no data with the nodes, although it does in
+// fault-free runs, has not driven the system. Where nobody knows what fault-free runs do, neither has one that failed
+// and exchanged nothing; but then a bug that showed has shown.
+[[nodiscard]] std::string doubt_of(const Work& work, const std::optional<profile::WorkloadUse>& usual,
+                                   const schedule::Schedule& schedule, const schedule::RunResult& result);
+
+// Where a run's files lie is no room left: what nodes, workload and oracle wrote may be cut short. "": there is some.
+[[nodiscard]] std::string full_disk(const std::filesystem::path& run_dir);
+
+// What fault-free runs' workloads do: from this profile, or from profile.json beside the configuration if there is one.
+// Nothing: neither knows.
+[[nodiscard]] Result<std::optional<profile::WorkloadUse>> usual_work(const config::Config& config,
+                                                                     const std::string& profile);
+
+}  // namespace rose::replay

@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# `replay --expect fixed` is green only where the faults had an effect and the workload did its work.
+. "$(dirname "$0")/common.bash"
+export TMPDIR=$work
+cd "$work"
+
+# A node that answers each line at port 7000, and a workload that asks it for a second.
+cat > node.py <<'PY'
+import socket, sys, threading
+server = socket.create_server((sys.argv[1], 7000))
+print("up", flush=True)
+def serve(connection):
+    with connection, connection.makefile("rwb") as lines:
+        for line in lines:
+            lines.write(line)
+            lines.flush()
+while True:
+    threading.Thread(target=serve, args=(server.accept()[0],), daemon=True).start()
+PY
+cat > ask.py <<'PY'
+import os, socket, sys, time
+with socket.create_connection((os.environ["ROSE_IP_n1"], 7000), timeout=10) as connection:
+    lines = connection.makefile("rwb")
+    until = time.monotonic() + 0.6
+    while time.monotonic() < until:
+        lines.write(b"x\n")
+        lines.flush()
+        if lines.readline() != b"x\n":
+            sys.exit(1)
+        time.sleep(0.01)
+sys.exit(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+PY
+
+# configuration WORKLOAD [ORACLE]: a list's elements, as TOML has them.
+configuration() {
+  cat > rose.toml <<TOML
+name = "no-proof"
+[deployment]
+network = "netns"
+subnet = "10.251.41.0/24"
+[[node]]
+name = "n1"
+command = ["python3", "$work/node.py", "\${ip}"]
+ready = { log = "up" }
+[[node]]
+name = "n2"
+command = ["sh", "-c", "trap '' TERM; echo up; while :; do sleep 1; done"]
+ready = { log = "up" }
+[workload]
+command = [$1]
+timeout = "30s"
+[oracle]
+command = [${2:-"\"/bin/false\""}]
+timeout = "10s"
+TOML
+}
+# fault KIND-AND-KEYS [NODE]: s.toml
+fault() { printf 'version = 1\n[[fault]]\nid = "f"\nnode = "%s"\n%b\n' "${2:-n1}" "$1" > s.toml; }
+asks="\"python3\", \"$work/ask.py\""
+
+# Without faults the workload exchanges data with a node: the profile says so.
+configuration "$asks"
+expect 0 "$rose" profile -c rose.toml
+python3 -c 'import json; w = json.load(open("profile.json"))["workload"]; assert w["runs"] == 1 and w["failed"] == 0 and w["sent"] > 10 and w["received"] > 10, w' ||
+  fail "the profile does not tell what the workload exchanges: $(grep -A5 '"workload"' profile.json)"
+
+# The good case: exit 0, with the bound, also without a profile, which is told then.
+fault 'kind = "pause"\nduration = "100ms"'
+expect 0 "$rose" replay s.toml -c rose.toml --runs 3 --expect fixed --json --junit good.xml
+json_is 'j["verdict"], j["passed"], j["faults"][0]["fired"], j["faults"][0]["effective"]' "('not-reproduced', True, 3, 3)"
+json_is 'round(j["rate_upper_bound"], 2)' 0.63
+json_is '"unchecked" in j' False
+mv profile.json kept.json
+expect 0 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed
+says out 'not checked: whether the workload exchanges data .* there is no profile of it in'
+expect 0 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --profile kept.json
+! grep -q 'not checked' out || fail "a profile was given: $(cat out)"
+expect 2 "$rose" replay s.toml -c rose.toml --runs 1 --profile none.json
+mv kept.json profile.json
+
+# Faults that fire and change nothing.
+not_effective() {
+  fault "$1" "${3:-n1}"
+  expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --json --junit j.xml
+  json_is 'j["verdict"], j["passed"], j["faults"][0]["fired"], j["faults"][0]["effective"]' "('inconclusive', False, 1, 0)"
+  json_is 'j["run_results"][0]["reason"]' "fault 'f' had no effect: $2"
+  grep -q "had no effect: $2" j.xml || fail "JUnit does not tell why: $(cat j.xml)"
+  expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed
+  says out "fault f: fired in 1 of 1 run, effective in 0 \($2\)"
+}
+not_effective 'kind = "partition"\npeers = ["10.99.99.99"]' 'no packet was stopped'
+not_effective 'kind = "disk-full"\npath = "unused"' 'no call of n1 lacked room on the disk'
+not_effective 'kind = "descriptors"\nlimit = 100000' 'no call of n1 came to the limit'
+not_effective 'kind = "memory"\nlimit = "4GiB"' 'n1 never came to the limit'
+not_effective 'kind = "crash"\nsignal = "SIGTERM"' 'SIGTERM ended no process of n2' n2
+# Optional faults may stay without effect, but something must have had one.
+printf 'optional = true\n' >> s.toml
+expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed
+says out 'no fault was effective in any run'
+printf '[[fault]]\nid = "g"\nnode = "n2"\nkind = "crash"\n' >> s.toml
+expect 0 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed
+says out 'optional fault f: fired in 1 of 1 run, effective in 0'
+# What shows without an effect of the fault reproduces without faults.
+configuration "$asks" '"/bin/true"'
+fault 'kind = "partition"\npeers = ["10.99.99.99"]'
+expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --json
+json_is 'j["run_results"][0]["reason"].startswith("reproduces without faults")' True
+
+# Workloads that do not work.
+fault 'kind = "pause"\nduration = "50ms"'
+no_work() {
+  expect 4 "$rose" replay s.toml -c rose.toml --runs 2 --expect fixed --json --junit j.xml
+  json_is 'j["verdict"], j["passed"], j["run_results"][1]["verdict"]' "('inconclusive', False, 'inconclusive')"
+  says out "$1"
+  grep -q "$1" j.xml || fail "JUnit does not tell why: $(cat j.xml)"
+}
+configuration '"/bin/true"'
+no_work 'the workload exchanged no data with any node, although it does without faults'
+configuration '"/bin/false"'
+no_work 'the workload exchanged no data with any node, although it does without faults; it exited with status 1'
+rm profile.json
+no_work 'the workload did not do its work: it exited with status 1 and exchanged no data with any node'
+# It reaches the node and fails before the fault comes.
+configuration "$asks, \"3\""
+fault 'kind = "crash"\nwhen = [ { elapsed = "3s" } ]'
+no_work 'the workload did not do its work: it exited with status 3 before any fault fired'
+# It reaches the node, fails after the fault, and nobody knows how it ends without faults.
+fault 'kind = "pause"\nduration = "50ms"'
+expect 4 "$rose" replay s.toml -c rose.toml --runs 2 --expect fixed --json
+json_is '[r["verdict"] for r in j["run_results"]]' "['not-reproduced', 'not-reproduced']"
+says out 'no profile says that it does its work without faults'
+
+# Full disks, oracles without end, nodes that never get ready.
+mkdir small
+mount -t tmpfs -o size=8M,mode=711 rose-no-proof small
+configuration '"sh", "-c", "until [ $(df --output=avail . | tail -1) = 0 ]; do sleep 0.05; done"'
+sed -i 's/^command = \["sh", "-c", "trap.*/command = ["sh", "-c", "echo up; exec yes fills the disk of the run"]/' rose.toml
+TMPDIR=$work/small expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --json
+json_is '"is full: what was written may be cut short" in j["run_results"][0]["reason"]' True
+umount -l "$work/small"
+configuration "$asks" '"yes"'
+expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --json --keep
+json_is 'j["run_results"][0]["reason"]' 'the oracle could not decide: the oracle wrote more than 64 MiB and was ended'
+[ "$(stat -c %s "$(python3 -c 'import json; print(json.load(open("out"))["run_results"][0]["directory"])')/oracle.log")" -le $((64 << 20)) ] ||
+  fail "the oracle's log is longer than that"
+configuration "$asks"
+sed -i 's/log = "up"/log = "never", timeout = "500ms"/' rose.toml
+expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --json
+json_is '"n1" in j["run_results"][0]["reason"]' True

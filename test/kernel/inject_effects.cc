@@ -1,0 +1,152 @@
+// Faults that fired and changed nothing are told from those that changed something, kind by kind.
+#include "deploy/disk.h"
+#include "inject_limits.h"
+#include "inject_ping.h"
+
+using namespace rose;
+using namespace rose::test;
+
+namespace {
+
+struct Row {
+  std::string name;
+  std::string fault;               // kind and keys
+  std::vector<std::string> steps;  // of n1, once the fault is in force
+  std::string no_effect;           // "": it has one
+  std::optional<kernel::Controller> needs{};
+  bool disk = false;
+};
+
+const std::vector<Row>& rows() {
+  static const std::vector<Row> all{
+      {"a call fails",
+       "kind = \"syscall\"\nsyscall = \"openat\"\npath = \"*/n1/a\"\nerror = \"EIO\"",
+       {"create", "a"},
+       ""},
+      {"a call is late", "kind = \"syscall\"\nsyscall = \"fsync\"\ndelay = \"5ms\"", {"create", "a", "fsync"}, ""},
+      {"a call is done in part",
+       "kind = \"syscall\"\nsyscall = \"write\"\npath = \"*/n1/a\"\nresult = 2\neffect = { bytes = 2 }",
+       {"create", "a", "write", "hello"},
+       ""},
+      {"a thread waits ahead of its call",
+       "kind = \"block\"\nat = { syscall = \"fsync\" }\nduration = \"20ms\"",
+       {"create", "a", "fsync"},
+       ""},
+      {"a thread waits in a function",
+       "kind = \"block\"\nat = { function = \"step_function\" }\nduration = \"20ms\"",
+       {"call"},
+       ""},
+      {"processes stand still", "kind = \"pause\"\nduration = \"20ms\"", {}, ""},
+      {"processes are killed", "kind = \"crash\"", {}, ""},
+      {"processes end by a signal", "kind = \"crash\"\nsignal = \"SIGTERM\"", {}, ""},
+      {"a signal that the process handles",
+       "kind = \"crash\"\nsignal = \"SIGUSR1\"\nwhen = [ { log = \"done\" } ]",
+       {"interrupted", "1", "again"},
+       "SIGUSR1 ended no process of n1"},
+      {"a wrong clock is read", "kind = \"clock\"\nshift = \"+1h\"", {"time"}, ""},
+      {"a wrong clock that nobody reads",
+       "kind = \"clock\"\nshift = \"+1h\"",
+       {},
+       "no process of n1 read the clock while it was wrong"},
+      {"a wrong clock, and another one is read",
+       "kind = \"clock\"\nshift = \"+1h\"\nclocks = [\"monotonic\"]",
+       {"time"},
+       "no process of n1 read the clock while it was wrong"},
+      {"descriptors run out", "kind = \"descriptors\"\nlimit = 20", {"repeat", "40", "create", "a", ";"}, ""},
+      {"descriptors that suffice",
+       "kind = \"descriptors\"\nlimit = 1000",
+       {"repeat", "40", "create", "a", ";"},
+       "no call of n1 came to the limit"},
+      {"memory runs out", "kind = \"memory\"\nlimit = \"16MiB\"", {"use", "48"}, "", kernel::Controller::memory},
+      {"memory that suffices",
+       "kind = \"memory\"\nlimit = \"4GiB\"",
+       {"use", "4"},
+       "n1 never came to the limit",
+       kernel::Controller::memory},
+      {"a processor that is not enough", "kind = \"cpu\"\nshare = 0.1", {"spin"}, "", kernel::Controller::cpu},
+      {"a disk without room", "kind = \"disk-full\"\npath = \"data\"", {"create", "data/a", "write", "hello"}, ""},
+      {"a full disk that nobody writes to",
+       "kind = \"disk-full\"\npath = \"data\"",
+       {"create", "a", "write", "hello", "openr", "data/none"},
+       "no call of n1 lacked room on the disk"},
+      {"a slow disk",
+       "kind = \"disk-slow\"\npath = \"data\"\ndelay = \"1ms\"",
+       {"create", "data/a", "write", "hello", "fsync"},
+       "",
+       {},
+       true},
+      {"a slow disk that nobody uses",
+       "kind = \"disk-slow\"\npath = \"data\"\ndelay = \"1ms\"",
+       {"create", "a", "write", "hello", "fsync"},
+       "no request came to the disk meanwhile",
+       {},
+       true},
+  };
+  return all;
+}
+
+bool can(const Row& row) {
+  if (row.needs && !kernel::find_controller(*row.needs)) return false;
+  return !row.disk || (deploy::Disk::check() && deploy::PacedFile::check());
+}
+
+}  // namespace
+
+TEST_CASE("effects: a fault that fired is told to have changed something, or why not", "[effects]") {
+  for (const Row& row : rows()) {
+    if (!can(row)) {
+      WARN("not tried on this machine: " << row.name);
+      continue;
+    }
+    INFO(row.name);
+    Rig rig;
+    rig.leave_to_seccomp();
+    std::vector<std::string> steps = {"gate", "../go"};
+    steps.insert(steps.end(), row.steps.begin(), row.steps.end());
+    for (const char* word : {"print", "done", "gate", "../never"}) steps.emplace_back(word);
+    rig.add(steps);
+    rig.start("[[fault]]\nid = \"it\"\nnode = \"n1\"\n" + row.fault + "\n");
+    rig.injector->catch_up();
+    rig.touch("go");
+    if (row.no_effect.empty()) {
+      const bool effective = eventually([&] { return rig.injector->outcomes().at(0).effective(); });
+      INFO(rig.injector->outcomes().at(0).no_effect << rig.injector->outcomes().at(0).why_not);
+      CHECK(effective);
+    } else {
+      rig.wait_said("done");
+      CHECK(eventually([&] { return rig.injector->outcomes().at(0).fired; }));
+    }
+    const auto outcome = rig.finish_fired().at(0);
+    CHECK(outcome.no_effect == row.no_effect);
+    CHECK(outcome.effective() == row.no_effect.empty());
+  }
+}
+
+TEST_CASE("effects: cut and bad links without packets", "[effects][network]") {
+  struct Link {
+    std::string fault;
+    std::string no_effect;
+  };
+  const Link links[] = {
+      {"kind = \"partition\"\npeers = [\"n1\"]", ""},
+      {"kind = \"partition\"\npeers = [\"n1\"]\nports = [9]", "no packet was stopped"},
+      {"kind = \"partition\"\npeers = [\"10.99.99.99\"]", "no packet was stopped"},
+      {"kind = \"network\"\npeers = [\"n1\"]\ndelay = \"5ms\"", ""},
+      {"kind = \"network\"\npeers = [\"n1\"]\nloss = 1.0", ""},
+      {"kind = \"network\"\npeers = [\"n1\"]\nloss = 1.0\nports = [9]", "0 packets went over it unharmed"},
+  };
+  for (const Link& link : links) {
+    INFO(link.fault);
+    Rig rig(config::Network::netns);
+    rig.add({"server", "7100", "print", "up", "gate", "../never"});
+    rig.add({"print", "up", "gate", "../never"});
+    rig.prepare("[[fault]]\nid = \"it\"\nnode = \"n2\"\n" + link.fault + "\n");
+    rig.wait_said("up", 0);
+    rig.begin();
+    rig.injector->catch_up();
+    const Answer answer = end_ping(start_ping(rig, 1, {"tcp", "10.251.9.1", "7100", "300"}));
+    const auto outcome = rig.finish_fired().at(0);
+    CHECK(outcome.no_effect == link.no_effect);
+    if (!link.no_effect.empty()) CHECK(answer == kEcho);
+  }
+}

@@ -1,0 +1,130 @@
+// Whether a run did its work.
+#include "replay/work.h"
+
+#include <catch2/catch.hpp>
+
+#include "folder.h"
+
+using namespace rose;
+using namespace rose::replay;
+
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+
+Work work(const std::string& note, std::int64_t ended_ms, std::optional<observe::Exchanged> exchanged) {
+  return {.failed = note != "exited with status 0" && note != "timed out after 1s",
+          .note = note,
+          .ended_ns = ended_ms * kMs,
+          .exchanged = exchanged};
+}
+
+profile::WorkloadUse usual(int failed, std::optional<std::uint64_t> sent, std::optional<std::uint64_t> received) {
+  return {.runs = 3, .failed = failed, .sent = sent, .received = received};
+}
+
+}  // namespace
+
+TEST_CASE("what speaks against any verdict of a run with faults") {
+  using enum schedule::OracleAnswer;
+  const observe::Exchanged none{}, asked{.sent = 10, .received = 0}, both{.sent = 10, .received = 20};
+  const std::string ok = "exited with status 0", failed = "exited with status 1", late = "timed out after 1s";
+  const std::string before = "the workload did not do its work: it exited with status 1 before any fault fired";
+  const std::string idle =
+      "the workload did not do its work: it exited with status 1 and exchanged no data with any node";
+  const std::string silent = "the workload exchanged no data with any node, although it does without faults; it ";
+  struct Row {
+    Work work;
+    std::optional<profile::WorkloadUse> usual;
+    std::int64_t fired_ms;  // < 0: never
+    schedule::OracleAnswer oracle;
+    std::string doubt;
+  };
+  const Row rows[] = {
+      {work(ok, 100, both), {}, 10, miss, ""},
+      {work(failed, 100, both), {}, 10, miss, ""},
+      {work(late, 100, both), {}, -1, miss, ""},
+      // It failed, and no fault had come.
+      {work(failed, 100, both), {}, 200, miss, before},
+      {work(failed, 100, both), {}, -1, miss, before},
+      {work(failed, 100, both), {}, 200, hit, before},
+      {work(failed, 100, {}), {}, 200, miss, before},
+      {work(ok, 100, both), {}, 200, miss, ""},
+      // It exchanged nothing: nobody knows whether it ever does.
+      {work(ok, 100, none), {}, 10, miss, ""},
+      {work(ok, 100, asked), {}, 10, miss, ""},
+      {work(failed, 100, none), {}, 10, miss, idle},
+      {work(failed, 100, asked), {}, 10, miss, idle},
+      {work(failed, 100, none), {}, 10, hit, ""},
+      // It does without faults.
+      {work(ok, 100, none), usual(0, 5, 7), 10, miss, silent + ok},
+      {work(late, 100, none), usual(0, 5, 7), 10, miss, silent + late},
+      {work(failed, 100, asked), usual(0, 5, 7), 10, hit, silent + failed},
+      {work(ok, 100, both), usual(0, 5, 7), 10, miss, ""},
+      // It only ever sends.
+      {work(ok, 100, asked), usual(0, 5, 0), 10, miss, ""},
+      {work(ok, 100, none), usual(0, 5, 0), 10, miss, silent + ok},
+      // It never does, and works all the same: it may have failed of the faults.
+      {work(ok, 100, none), usual(0, 0, 0), 10, miss, ""},
+      {work(failed, 100, none), usual(0, 0, 0), 10, miss, ""},
+      {work(failed, 100, none), usual(3, 0, 0), 10, miss, idle},
+      // Host networks: not known.
+      {work(ok, 100, {}), usual(0, {}, {}), 10, miss, ""},
+      {work(failed, 100, {}), usual(0, {}, {}), 10, miss, ""},
+  };
+  schedule::Schedule plan;
+  plan.faults.emplace_back();
+  plan.faults[0].id = "f";
+  plan.faults[0].kind = schedule::FaultKind::syscall;
+  for (const Row& row : rows) {
+    schedule::RunResult result;
+    result.oracle = row.oracle;
+    result.faults.emplace_back();
+    result.faults[0].id = "f";
+    result.faults[0].fired = row.fired_ms >= 0;
+    result.faults[0].fired_ns = row.fired_ms * kMs;
+    INFO(row.work.note << " fired at " << row.fired_ms);
+    CHECK(doubt_of(row.work, row.usual, plan, result) == row.doubt);
+  }
+}
+
+TEST_CASE("a fault that waits for time alone has fired in time, however late the machine was") {
+  schedule::Schedule plan;
+  plan.faults.emplace_back();
+  plan.faults[0].id = "f";
+  plan.faults[0].kind = schedule::FaultKind::crash;
+  schedule::RunResult result;
+  result.faults.emplace_back();
+  result.faults[0].id = "f";
+  result.faults[0].fired = true;
+  result.faults[0].fired_ns = 50 * kMs;
+  const Work quick = work("exited with status 1", 5, observe::Exchanged{.sent = 1, .received = 1});
+  CHECK(doubt_of(quick, {}, plan, result).empty());
+  plan.faults[0].when = {schedule::Condition::elapsed(4 * kMs)};
+  CHECK(doubt_of(quick, {}, plan, result).empty());
+  plan.faults[0].when = {schedule::Condition::elapsed(6 * kMs)};
+  CHECK_FALSE(doubt_of(quick, {}, plan, result).empty());
+}
+
+TEST_CASE("the usual work comes from a profile, or nobody knows it") {
+  const rose::test::Folder folder;
+  config::Config config;
+  config.directory = folder.path;
+  CHECK_FALSE(usual_work(config, "")->has_value());
+  profile::Profile made;
+  REQUIRE(profile::write_profile(made, folder / "profile.json"));
+  CHECK_FALSE(usual_work(config, "")->has_value());  // an older rose's
+  profile::learn_workload(made, false, 300, 40);
+  profile::learn_workload(made, true, 200, 50);
+  REQUIRE(profile::write_profile(made, folder / "profile.json"));
+  const auto known = usual_work(config, "");
+  REQUIRE(known);
+  REQUIRE(known->has_value());
+  CHECK((*known)->runs == 2);
+  CHECK((*known)->failed == 1);
+  CHECK((*known)->sent == 200U);
+  CHECK((*known)->received == 40U);
+  profile::learn_workload(made, false, {}, {});
+  CHECK_FALSE(made.workload->exchanges());
+  CHECK_FALSE(usual_work(config, folder / "no.json"));
+}
