@@ -137,7 +137,7 @@ void ValueWatch::look(std::int64_t now_ns) {
   for (std::size_t i = 0; i < places_.size(); ++i)
     if (places_[i].what.told)
       std::fill_n(counts.begin() + static_cast<std::ptrdiff_t>(i * (nodes_ + 1)), nodes_ + 1, 0);
-  for (const std::uint32_t index : rates_->let_go(now_ns, counts)) {
+  for (const std::uint32_t index : rates_->to_detach(now_ns, counts)) {
     places_[index].let_go = true;
     closer_.close(std::move(places_[index].link));
   }
