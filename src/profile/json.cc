@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/zstd.h"
 #include "profile/profile.h"
 
 namespace rose::profile {
@@ -344,6 +345,7 @@ Result<Profile> read_profile(const std::filesystem::path& path, Part part) {
   std::error_code unreadable;
   if (!text && !std::filesystem::exists(path, unreadable))
     text.error().hint = "'rose profile -c rose.toml' makes a profile";
+  if (text && is_zstd(*text)) text = zstd_unpack(*text, kMostProfileBytes, path.native());
   if (!text) return Unexpected(std::move(text).error());
   return parse_profile(*text, path.native(), part);
 }
