@@ -30,7 +30,7 @@ for case in "$examples"/*/case.json; do
   fi
 
   if [ -e "$folder/incident.dump" ]; then
-    expect 0 "$rose" diagnose --plan --trace "$folder/incident.dump" --profile "$folder/profile.json" -c "$folder/rose.toml" --json
+    expect 0 "$rose" diagnose --plan --trace "$folder/incident.dump" --profile "$folder/profile.json.zst" -c "$folder/rose.toml" --json
     cp "$work/out" "$work/plan.json"
     python3 -B -c "$ranks" "$work/plan.json" "$case" "$here/../planted" > "$work/rank" || fail "$bug: the root cause has rank $(cat "$work/rank")"
     echo "$bug: root cause at rank $(cat "$work/rank")"

@@ -8,7 +8,6 @@ Only Python's standard library is needed.
 """
 import argparse
 import datetime
-import gzip
 import json
 import os
 import random
@@ -33,7 +32,7 @@ SOLVED_SHARE = 0.8   # of the rate that the right schedule attains
 # Seconds after which a command is stopped.
 LIMITS = {"install": 1800, "profile": 900, "trace": 900, "split": 120, "plan": 120, "diagnose": 2400, "replay": 1800, "control": 1800,
           "fixed": 1800, "blind": 600}
-PACKED_FROM = 100_000  # bytes of a log that is kept
+PACKED_FROM = 4096     # bytes of a log that is kept
 PATIENCE = 90        # for cleaning up after it was asked to stop
 INSTALL_SKIPS = 77
 
@@ -107,6 +106,18 @@ class Commands:
 
 def tail_of(file, lines=12):
     return "\n".join("    " + line for line in file.read_text(errors="replace").replace("\r", "\n").splitlines()[-lines:])
+
+
+# --- recordings are packed
+
+
+def pack(data, target):
+    subprocess.run(["zstd", "-q", "-19", "-f", "-o", target], input=data, check=True)
+    target.chmod(0o644)
+
+
+def unpacked(file):
+    return subprocess.run(["zstd", "-q", "-d", "-c", file], capture_output=True, check=True).stdout
 
 
 # --- schedules, as far as the blind search has to write them
@@ -235,10 +246,12 @@ class Case:
             figures["source"] = "recorded logs"
             return
         if self.options.recorded:
-            for name, file in [(dump.name, dump) for dump in self.dumps] + [("profile.json", self.profile)]:
+            for name in [dump.name for dump in self.dumps] + ["profile.json.zst"]:
                 if not (self.folder / name).exists():
                     raise Failed(f"--recorded: there is no {name}")
-                shutil.copyfile(self.folder / name, file)
+            for dump in self.dumps:
+                shutil.copyfile(self.folder / dump.name, dump)
+            self.profile.write_bytes(unpacked(self.folder / "profile.json.zst"))
             figures["source"] = "recorded"
             return
         self.learn()
@@ -278,7 +291,7 @@ class Case:
             target = kept / node / Path(file).name
             target.parent.mkdir(parents=True, exist_ok=True)
             if len(text) > PACKED_FROM:
-                target.with_name(f"{target.name}.gz").write_bytes(gzip.compress(text, 9, mtime=0))
+                pack(text, target.with_name(f"{target.name}.zst"))
             else:
                 target.write_bytes(text)
 
@@ -430,10 +443,12 @@ class Case:
         say(f"  blind: {tally['hits']} of {tally['runs']} after {tally['seconds']:.1f} s")
 
     def keep_recordings(self):
-        for file in (*self.dumps, self.profile, self.schedule):
+        for file in (*self.dumps, self.schedule):
             if file.exists():
                 shutil.copyfile(file, self.folder / file.name)
                 (self.folder / file.name).chmod(0o644)
+        if self.profile.exists():
+            pack(self.profile.read_bytes(), self.folder / "profile.json.zst")
 
     def measure(self):
         figures = {"case": self.name, "date": datetime.date.today().isoformat(), "machine": machine(), "commit": commit_of(self.folder),

@@ -138,7 +138,7 @@ TEST_CASE("the logs of ZOOKEEPER-1366: the leader's clock was set forward by an 
   std::vector<logs::Input> files;
   for (const std::string node : {"n1", "n2", "n3"})
     files.push_back(
-        {std::filesystem::path(ROSE_TEST_DIR) / "../examples/bugs/zookeeper-1366/incident-logs" / node / "stdout.log",
+        {std::filesystem::path(ROSE_TEST_DIR) / "../examples/bugs/zookeeper-1366/incident-logs" / node / "stdout.log.zst",
          node});
   logs::Templates kinds;
   const logs::Evidence evidence = evidence_of(files, kinds, config);
