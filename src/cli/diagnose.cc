@@ -5,6 +5,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "cli/code_map.h"
@@ -15,6 +16,7 @@
 #include "deploy/image_files.h"
 #include "diagnose/diagnose.h"
 #include "diagnose/nodes.h"
+#include "diagnose/weights.h"
 #include "engine/ahead.h"
 #include "engine/fleet.h"
 #include "inject/injector.h"
@@ -41,6 +43,8 @@ struct DiagnoseOptions {
   bool keep = false;
   bool allow_attached = false;
   std::vector<std::string> without;
+  std::string weights;
+  bool show_weights = false;
 };
 
 std::vector<std::string> parts_of_the_search() {
@@ -419,10 +423,11 @@ Result<Given> read_given(const DiagnoseOptions& options, const config::Config& c
   for (const std::string& file : options.traces) {
     ROSE_TRY(inputs.traces.emplace_back(), load_trace(file));
   }
+  diagnose::leave_out_evidence(inputs);
   if (!options.logs.empty()) {
     ROSE_TRY(given.logs, LogEvidence::read(options.logs, config, inputs.host_to_node));
   }
-  if (!inputs.profile)
+  if (options.profile.empty())
     log::warning("no --profile: normal failures of this system cannot be distinguished from others; {}",
                  where_a_profile_is(options.config));
   return given;
@@ -480,7 +485,31 @@ Result<diagnose::Diagnosis> search(const DiagnoseOptions& options, const diagnos
   return made;
 }
 
+std::vector<report::PlanFile> files_of(const LogEvidence* logs) {
+  std::vector<report::PlanFile> files;
+  if (logs == nullptr) return files;
+  for (const logs::Source& source : logs->sources())
+    files.push_back({source.path.string(), source.messages, source.timed, source.node});
+  return files;
+}
+
+// What the judgement rests on: numbers for --weights, and parts for --without.
+std::string weights_json() {
+  Json weights = Json::array(), parts = Json::array();
+  for (const diagnose::WeightEntry& one : diagnose::weights())
+    weights.push_back(
+        {{"name", one.name}, {"value", one.value}, {"unit", diagnose::unit_name(one.unit)}, {"why", one.why}});
+  for (const diagnose::Part& part : diagnose::parts())
+    parts.push_back({{"name", part.name}, {"of", diagnose::part_name(part.of)}, {"what", part.what}});
+  return json_line({{"weights", std::move(weights)}, {"parts", std::move(parts)}});
+}
+
 Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
+  if (!options.weights.empty()) ROSE_CHECK(diagnose::read_weights(options.weights));
+  if (options.show_weights) {
+    print(common.json ? weights_json() : diagnose::weights_toml());
+    return 0;
+  }
   ROSE_TRY(config::Config config, config::read_config(options.config));
   std::unique_ptr<deploy::ImageFiles> image_files;
   if (options.plan) {
@@ -497,7 +526,7 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   if (options.plan) {
     if (logs) logs->add_to(inputs, nullptr);
     ROSE_TRY(const diagnose::Plan plan, diagnose::make_plan(inputs));
-    print(common.json ? report::plan_json(plan) : report::plan_text(plan, inputs.only_logs()));
+    print(common.json ? report::plan_json(plan, files_of(logs.get())) : report::plan_text(plan, inputs.only_logs()));
     return 0;
   }
 
@@ -668,9 +697,18 @@ Command diagnose_command() {
               {.names = "--without",
                .slot = &options->without,
                .value = "PART",
-               .help = "Disable a part of the search, to measure its effect",
+               .help =
+                   "Disable a source of evidence, a rule of the order or a part of the search, to measure its effect",
                .by_commas = true,
                .choices = parts_of_the_search()},
+              {.names = "--weights",
+               .slot = &options->weights,
+               .value = "FILE",
+               .help = "Odds, shares and thresholds that differ from the built-in ones, as --show-weights prints them",
+               .completes = Completes::file},
+              {.names = "--show-weights",
+               .slot = &options->show_weights,
+               .help = "Print all weights with unit and reason, and run nothing"},
           },
       .files = {{"DIR/report.html",
                  "With --report: what must happen, the time line, and all that was tried. A self-contained file."},

@@ -36,6 +36,8 @@ class LogEvidence {
   [[nodiscard]] bool compared() const { return !evidence_.normal.nodes.empty(); }
   // The failure's logs beside those of a run that reproduced it; empty if that run was not evaluated.
   [[nodiscard]] std::vector<logs::Beside> beside(int run) const;
+  // The failure's files, as they were read.
+  [[nodiscard]] const std::vector<logs::Source>& sources() const { return evidence_.failure.sources; }
   // Adds the evidence of the logs to `inputs`. `control`: the trace of the first run without faults, or nullptr.
   void add_to(diagnose::Inputs& inputs, const trace::Trace* control);
 

@@ -8,15 +8,13 @@
 #include <unordered_map>
 
 #include "diagnose/nodes.h"
+#include "diagnose/weights.h"
 #include "kernel/syscalls.h"
 #include "profile/profile.h"
 
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kFewDoings = 4;      // that the profile knows: fewer are chance
-constexpr double kAlikeEnough = 0.5;       // of what the host does
-constexpr double kAsAlike = 0.05;          // so close in share, two nodes are replicas for this
 constexpr std::size_t kMostDoings = 4096;  // kept of one host
 constexpr int kFirstClientPort = 32768;
 

@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "diagnose/feedback.h"
 #include "diagnose/forms.h"
+#include "diagnose/weights.h"
 
 namespace rose::diagnose {
 
@@ -13,7 +14,6 @@ using schedule::Verdict;
 
 namespace {
 constexpr std::size_t kMostMissing = 3;  // messages that are told
-constexpr std::int64_t kFarSooner = 4;   // times
 }  // namespace
 
 bool workload_broke_off(const Diagnosis& diagnosis, const Tried& tried) {

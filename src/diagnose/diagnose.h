@@ -26,6 +26,11 @@
 
 namespace rose::diagnose {
 
+// How the evidence knows of a fault: the kernel saw it, a message states it, or it is inferred from a gap, a silence, a
+// restart or what failed because of it.
+enum class Known { seen, stated, inferred };
+[[nodiscard]] std::string_view known_name(Known known);
+
 // Something that the evidence has and fault-free runs have not: a right schedule brings it back.
 struct Observable {
   std::string key;  // as signs_of() names what a run shows; of logs, as RunResult::shown does
@@ -41,6 +46,7 @@ struct Said {
     std::string words;          // which message
     std::int64_t since_ns = 0;  // it may have come at any moment from here to the event's own; 0: it came then
     bool guessed = false;       // no message tells of it
+    bool inferred = false;      // it follows from a gap, a silence or a restart, or the message does not name it
   };
   std::size_t trace = 0;             // index into Inputs::traces
   std::map<std::size_t, Of> events;  // by index
@@ -67,6 +73,7 @@ struct ToldClockStep {
   std::string words;
   bool all_along = false;   // it is said to be wrong at that time, and may have been from the beginning
   bool either_way = false;  // or by as much the other way
+  Known known = Known::stated;
 };
 
 struct Inputs {
@@ -90,16 +97,31 @@ struct Inputs {
   [[nodiscard]] bool only_logs() const { return !said.empty() && said.size() == traces.size(); }
 };
 
+// What --without may name.
 struct Part {
+  enum class Of {
+    evidence,   // a source of evidence
+    rank,       // a rule that changes the rank of a candidate
+    generator,  // what makes trials
+    search,     // how trials are chosen and judged
+  };
   std::string_view name;
   std::string_view what;
+  Of of = Of::search;
 };
+[[nodiscard]] std::string_view part_name(Part::Of of);
 // What Inputs::without may name.
 [[nodiscard]] const std::vector<Part>& parts();
 
+struct Feature {
+  std::string_view name;
+  double value = 0;
+};
+
 // A fault that the dump suggests.
 struct Candidate {
-  int rank = 0;  // 1 is the likeliest
+  int rank = 0;    // 1 is the likeliest
+  std::string id;  // made from what the fault is: the same in every diagnosis of this evidence; set by make_plan()
   schedule::FaultKind kind = schedule::FaultKind::syscall;
   std::string node;            // of the deployment
   std::string syscall, error;  // "" where they do not apply
@@ -129,7 +151,10 @@ struct Candidate {
   bool fatal = false;               // SCF: its node ended itself right after it
   double said = 1;                  // how plainly the evidence says it: less than one of what only logs tell
   bool guessed = false;             // nothing says it: it is only near what logs say
-  double weight = 0;                // believed chance that it is (part of) the cause; those of a plan add up to one
+  Known known = Known::seen;
+  double weight = 0;               // believed chance that it is (part of) the cause; those of a plan add up to one
+  std::vector<std::string> nodes;  // all that the fault touches; set by make_plan()
+  std::vector<Feature> features;   // what its rank can rest on; set by make_plan()
 };
 
 struct Discarded {
@@ -152,6 +177,8 @@ struct Plan {
   std::int64_t workload_ts = 0;  // 0: unknown; the first fault is tried at several points
 };
 
+// As --without asks, before logs are added: drops the profile, and the dumps' events of sources that are left out.
+void leave_out_evidence(Inputs& inputs);
 // `workload_ns`: how long the workload takes in the test deployment, once a run has shown it; 0: unknown.
 [[nodiscard]] Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns = 0);
 // The plan's candidates, most likely first, and what an earlier fault explains last.

@@ -29,7 +29,7 @@ Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns
   std::vector<std::vector<Candidate>> kinds;
   kinds.push_back(explain_own_ends(std::move(processes.sifted.candidates), network.causes, calls.candidates));
   for (Sifted* sifted : {&network.sifted, &calls, &exceptions, &clocks}) kinds.push_back(std::move(sifted->candidates));
-  plan.candidates = weighed(in_order(std::move(kinds)), longest_ns, !inputs.without.contains("nearness"));
+  plan.candidates = weighed(in_order(std::move(kinds), inputs.without), longest_ns, inputs.without);
   plan.observables = observables(inputs, plan.candidates);
 
   Discards discards = facts.discards;

@@ -14,14 +14,14 @@
 #include "base/units.h"
 #include "diagnose/path_search.h"
 #include "diagnose/surprise.h"
+#include "diagnose/weights.h"
 #include "kernel/syscalls.h"
 
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kWithStart = 60 * kSecond;  // a dump of a run begins this soon before its nodes
-constexpr std::size_t kMostNoted = 32;             // times of one kind of failure
-constexpr std::size_t kMostKinds = 100'000;        // of calls that succeeded
+constexpr std::size_t kMostNoted = 32;       // times of one kind of failure
+constexpr std::size_t kMostKinds = 100'000;  // of calls that succeeded
 
 // Why a failed call is left out; each with its words.
 enum class LeftOut : std::uint8_t { nameless, impossible, internal, answer, own_folder, last_breath, planned };

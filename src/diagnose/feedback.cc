@@ -9,17 +9,6 @@
 #include "kernel/syscalls.h"
 
 namespace rose::diagnose {
-namespace {
-
-constexpr double kCameBack = 0.7;     // of an observable's priority is left after a miss that brought it back
-constexpr double kConsequence = 0.5;  // of the belief in a fault is left when it shows in a run that did not inject it
-constexpr double kLeastBelief = 0.1;  // whatever runs say: they may have hit another bug
-constexpr std::size_t kFewCameBack =
-    4;  // one of so many messages: what most failures make a system say, this one's own words are not among it
-constexpr double kUnrelated = 0.5;  // of the belief stays where everything that could tell came back
-
-}  // namespace
-
 std::string sign_of_call(std::string_view node, std::string_view syscall, std::string_view error) {
   return fmt::format("{} {} {}", node, syscall, error);
 }
@@ -138,7 +127,7 @@ std::map<std::string, double, std::less<>> Feedback::belief() const {
       near += follows.nearness;
       missing += follows.nearness * wanted_[follows.wanted].priority;
     }
-    const double related = near > 0 ? kUnrelated + (1 - kUnrelated) * missing / near : 1;
+    const double related = near > 0 ? kUnrelatedBelief + (1 - kUnrelatedBelief) * missing / near : 1;
     if (const double factor = known.consequence * related; factor < 1) belief.emplace(known.fault, factor);
   }
   return belief;

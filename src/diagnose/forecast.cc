@@ -1,4 +1,5 @@
 #include "diagnose/forecast.h"
+#include "diagnose/weights.h"
 
 #include <deque>
 #include <set>

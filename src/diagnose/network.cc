@@ -6,13 +6,12 @@
 #include <tuple>
 
 #include "base/units.h"
+#include "diagnose/weights.h"
 
 namespace rose::diagnose {
 namespace {
 
 // Silences of one cut begin at the last packet before it: apart by as much as one heartbeat.
-constexpr std::int64_t kTogether = 3 * kSecond;
-constexpr std::uint64_t kBusier = 4;          // times as many packets
 constexpr std::size_t kMostConnections = 16;  // of one pair that are compared
 
 struct Cluster {
@@ -25,7 +24,7 @@ struct Cluster {
 std::pair<int, int> edge_of(const Silence& silence) { return std::minmax(silence.src, silence.dst); }
 
 bool belongs(const Cluster& cluster, const Silence& silence) {
-  if (silence.start - cluster.start > kTogether) return false;
+  if (silence.start - cluster.start > kSilentTogether) return false;
   const auto overlap = static_cast<double>(std::min(cluster.end, silence.end) - silence.start);
   const auto shorter = static_cast<double>(std::min(cluster.end - cluster.start, silence.end - silence.start));
   return overlap * 2 >= shorter;
@@ -48,10 +47,10 @@ std::vector<Silence> since_busy(std::vector<Silence> silences) {
     std::stable_sort(each.begin(), each.end(), [](const Silence* a, const Silence* b) { return a->end < b->end; });
     for (std::size_t i = 0; i < each.size(); ++i)
       for (std::size_t j = i + 1;
-           j < std::min(each.size(), i + kMostConnections) && each[j]->end - each[i]->end <= kTogether; ++j) {
+           j < std::min(each.size(), i + kMostConnections) && each[j]->end - each[i]->end <= kSilentTogether; ++j) {
         Silence& idle = each[i]->packets < each[j]->packets ? *each[i] : *each[j];
         const Silence& busy = &idle == each[i] ? *each[j] : *each[i];
-        if (busy.packets >= kBusier * std::max<std::uint64_t>(idle.packets, 1) && busy.start < idle.end)
+        if (busy.packets >= kBusierPeer * std::max<std::uint64_t>(idle.packets, 1) && busy.start < idle.end)
           idle.start = std::max(idle.start, busy.start);
       }
   }

@@ -5,12 +5,12 @@
 #include <unordered_map>
 
 #include "diagnose/surprise.h"
+#include "diagnose/weights.h"
 #include "kernel/syscalls.h"
 
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kFewestFolders = 3;
 constexpr std::int64_t kNextFolder = 100'000'000;  // ns, from one to the next
 
 bool may_be_step(const trace::Event& event) {

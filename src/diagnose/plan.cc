@@ -2,17 +2,35 @@
 
 #include "base/units.h"
 #include "diagnose/extract.h"
+#include "diagnose/features.h"
 #include "diagnose/forms.h"
 #include "diagnose/move.h"
 #include "diagnose/nodes.h"
 
 namespace rose::diagnose {
 
+void leave_out_evidence(Inputs& inputs) {
+  if (inputs.without.contains("profile")) inputs.profile.reset();
+  const auto left_out = [&](const trace::Event& event) {
+    switch (event.type) {
+      case trace::EventType::ps:
+        return event.state != trace::ProcessState::started && inputs.without.contains("processes");
+      case trace::EventType::nd: return inputs.without.contains("silences");
+      case trace::EventType::scf: return inputs.without.contains("calls");
+      case trace::EventType::af:
+      case trace::EventType::sys: return false;
+    }
+    return false;
+  };
+  for (trace::Trace& trace : inputs.traces) std::erase_if(trace.events, left_out);
+}
+
 Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns) {
   ROSE_ASSERT(inputs.config != nullptr);
   ROSE_TRY(const NodeMap nodes, NodeMap::make(inputs));
   const std::int64_t timeout = longest_workload(*inputs.config);
   Plan plan = extract(inputs, nodes, workload_ns > 0 ? std::min(workload_ns, timeout) : timeout);
+  describe(plan, *inputs.config);
   for (const config::Node& node : inputs.config->nodes)
     if (!can_fail_calls(inputs, node.name) &&
         std::any_of(plan.candidates.begin(), plan.candidates.end(),

@@ -5,17 +5,16 @@
 
 #include "base/text.h"
 #include "diagnose/context.h"
+#include "diagnose/weights.h"
 #include "diagnose/words.h"
 
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostStops = 16;             // after one context
-constexpr std::size_t kFirstKnown = 4;             // of the calls known to follow, before the general ones
-constexpr std::size_t kOwnFiles = 2;               // files of the context whose writes are looked at
-constexpr int kMostCount = 3;                      // of one kind
-constexpr std::uint64_t kFewTimes = 4;             // so often at most after the context: all of them may be one change
-constexpr std::int64_t kFollows = 10'000'000'000;  // later ones have little to do with the context
+constexpr std::size_t kMostStops = 16;  // after one context
+constexpr std::size_t kFirstKnown = 4;  // of the calls known to follow, before the general ones
+constexpr std::size_t kOwnFiles = 2;    // files of the context whose writes are looked at
+constexpr int kMostCount = 3;           // of one kind
 
 // The state-changing calls of `node` that follow where its conditions were met in order; of a context
 // never met in full, those that follow its last event. Where it is only waited for a time, those that follow that.
@@ -45,7 +44,7 @@ std::vector<Stop> calls_after(const trace::Trace& trace, std::string_view node, 
         continue;
       }
       if (event.type != trace::EventType::sys) continue;
-      if (event.ts_ns - met_ts > kFollows || stops.size() >= kMostStops) break;
+      if (event.ts_ns - met_ts > kFollowsContext || stops.size() >= kMostStops) break;
       const std::optional<ContextEvent> call = context_event(trace, event, node);
       if (!call) continue;
       stops.push_back({call->condition.call, ++counts[call->key]});
@@ -137,7 +136,7 @@ void Stops::looked(const std::vector<Seen>& seen) {
   take_known(0, kFirstKnown);
   // Nor is it between two of a few calls, whatever they are made on, where no file is known.
   for (const std::size_t i : order)
-    if (own_ == 0 && seen[i].times <= kFewTimes && lasting(kinds_[i].syscall) && !named(i, 2)) take_kind(i, 2);
+    if (own_ == 0 && seen[i].times <= kFewTimesAfter && lasting(kinds_[i].syscall) && !named(i, 2)) take_kind(i, 2);
   take_all(1);
   take_own(3);
   for (int count = 2; count <= kMostCount; ++count) take_all(count);

@@ -7,21 +7,67 @@
 namespace rose::diagnose {
 
 const std::vector<Part>& parts() {
+  using Of = Part::Of;
   static const std::vector<Part> kParts{
+      {"profile", "what is normal for this system", Of::evidence},
+      {"processes", "ends and pauses of processes that dumps show", Of::evidence},
+      {"silences", "silent connections that dumps show", Of::evidence},
+      {"calls", "failed calls that dumps show", Of::evidence},
+      {"guesses", "what no message states: calls, ends and cuts near what logs state", Of::evidence},
+      {"symptoms", "ranking last what an earlier fault explains", Of::rank},
+      {"kinds", "believing more in process and network faults than in calls", Of::rank},
+      {"errors", "telling errors of disks and resources from everyday ones", Of::rank},
+      {"own-ends", "believing less in processes that ended themselves or waited for a disk", Of::rank},
+      {"rarer", "believing less in what the profile has, too, but far rarer", Of::rank},
+      {"usual", "believing less in what happens all the time", Of::rank},
+      {"fatal", "believing more in a failed call right after which its node ended itself", Of::rank},
+      {"first-error", "ranking first a disk error that came before all other faults", Of::rank},
+      {"plainness", "believing less in what logs state less plainly", Of::rank},
+      {"nearness", "believing less in what is over long before the dump ends", Of::rank},
+      {"groups", "many unlikely faults in one run", Of::generator},
+      {"ranges", "failing ranges of calls to find the one that counts", Of::generator},
+      {"replicas", "trying the nodes in turn of which a host of production may be any", Of::generator},
+      {"nth", "failing another call of the kind", Of::generator},
+      {"contexts", "faults after what came before them", Of::generator},
+      {"places", "faults at a place inside the last function or between the calls after a context", Of::generator},
+      {"before", "a cut or pause that no log states, before what one states", Of::generator},
+      {"limits", "the real limits behind failed calls, ends and waits", Of::generator},
+      {"rare", "delays, loss, lies of fsync and other shapes that the evidence only hints at", Of::generator},
+      {"other-times", "another time or length, of what showed the bug too rarely", Of::generator},
+      {"shapes", "other shapes of process and network faults, and of calls", Of::generator},
+      {"parts", "parts of an incident, and each of its faults alone", Of::generator},
+      {"one-cause", "calls that fail with one resource error at one time, together", Of::generator},
+      {"mixed", "calls together with the process and network faults", Of::generator},
+      {"pairs", "two calls together", Of::generator},
       {"survey", "counting beforehand what the test deployment does"},
-      {"groups", "many unlikely faults in one run"},
-      {"ranges", "failing ranges of calls to find the one that counts"},
       {"narrowing", "halving what has many faults before it is tested"},
       {"moments", "taking schedules whose faults come at one moment for one"},
       {"feedback", "learning from what runs bring back of the dump"},
-      {"nearness", "believing less in what is over long before the dump ends"},
       {"surer", "going on from what was accepted although it missed at times"},
       {"window", "arming what may not come by as alternatives, once a run fired nothing"},
       {"doubt", "letting others come before what shows the bug, but nothing of what the logs say of it"},
-      {"replicas", "trying the nodes in turn of which a host of production may be any"},
       {"turns", "kinds of moves by what they promise, instead of level after level"},
   };
   return kParts;
+}
+
+std::string_view part_name(Part::Of of) {
+  switch (of) {
+    case Part::Of::evidence: return "evidence";
+    case Part::Of::rank: return "rank";
+    case Part::Of::generator: return "generator";
+    case Part::Of::search: return "search";
+  }
+  return "";
+}
+
+std::string_view known_name(Known known) {
+  switch (known) {
+    case Known::seen: return "seen";
+    case Known::stated: return "stated";
+    case Known::inferred: return "inferred";
+  }
+  return "";
 }
 
 bool World::level(int of) const {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -33,12 +34,17 @@ Json discarded_json(const diagnose::Plan& plan) {
 
 }  // namespace
 
-std::string plan_json(const diagnose::Plan& plan) {
+std::string plan_json(const diagnose::Plan& plan, const std::vector<PlanFile>& files) {
   Json candidates = Json::array();
   for (const diagnose::Candidate* candidate : diagnose::by_rank(plan)) {
+    Json features = Json::object();
+    for (const diagnose::Feature& feature : candidate->features)
+      features[std::string(feature.name)] = std::round(feature.value * 1e6) / 1e6;
     candidates.push_back({{"rank", candidate->rank},
+                          {"id", candidate->id},
                           {"kind", schedule::kind_name(candidate->kind)},
                           {"node", candidate->node},
+                          {"nodes", candidate->nodes},
                           {"syscall", text_or_null(candidate->syscall)},
                           {"error", text_or_null(candidate->error)},
                           {"path", text_or_null(candidate->path)},
@@ -46,6 +52,9 @@ std::string plan_json(const diagnose::Plan& plan) {
                           {"count", candidate->count},
                           {"first_ts", candidate->first_ts},
                           {"why", candidate->why},
+                          {"known", diagnose::known_name(candidate->known)},
+                          {"probability", candidate->weight},
+                          {"features", std::move(features)},
                           {"symptom", candidate->symptom},
                           {"weight", candidate->weight},
                           {"words", schedule::in_words(candidate->fault)}});
@@ -57,8 +66,13 @@ std::string plan_json(const diagnose::Plan& plan) {
   }
   Json schedules = Json::array();
   for (const schedule::Schedule& schedule : plan.schedules) schedules.push_back(schedule::to_toml(schedule));
+  Json read = Json::array();
+  for (const PlanFile& file : files)
+    read.push_back(
+        {{"file", file.file}, {"messages", file.messages}, {"timed", file.timed}, {"node", text_or_null(file.node)}});
   return json_line({{"candidates", std::move(candidates)},
                     {"discarded", discarded_json(plan)},
+                    {"files", std::move(read)},
                     {"failures", plan.failures},
                     {"discarded_share", plan.discarded_share},
                     {"notes", plan.notes},

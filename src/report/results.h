@@ -93,7 +93,13 @@ struct FaultRow {
 // The rows as an aligned table.
 [[nodiscard]] std::string fault_table(const schedule::Schedule& schedule, const schedule::RunResult& run);
 
-[[nodiscard]] std::string plan_json(const diagnose::Plan& plan);
+// A log that was read for the plan.
+struct PlanFile {
+  std::string file;
+  std::uint64_t messages = 0, timed = 0;
+  std::string node;  // "" not known
+};
+[[nodiscard]] std::string plan_json(const diagnose::Plan& plan, const std::vector<PlanFile>& files = {});
 [[nodiscard]] std::string plan_text(const diagnose::Plan& plan, bool only_logs = false);
 
 struct DiagnosisReport {

@@ -16,7 +16,6 @@ namespace rose::diagnose {
 namespace {
 
 constexpr std::int64_t kMostTimes = 1000;
-constexpr std::uint64_t kFew = 3;  // failures that need not mean that it failed for good
 
 // What a call can be matched by; other tools may note more than that.
 bool matches_path(const kernel::SyscallInfo* info) {
@@ -78,7 +77,7 @@ Fault call_fault(const Given& given, const Times& times, const Failure& failure,
   // As it was seen: once, so many times, or for good. A full disk fails every call until the end.
   // (A dump that is over soon after says less; of a few failures it is tried that they were all.)
   if (group.count > 1)
-    fault.times = for_good(group, times) && group.count > kFew
+    fault.times = for_good(group, times) && group.count > kFewFailures
                       ? -1
                       : static_cast<std::int64_t>(std::min<std::uint64_t>(group.count, kMostTimes));
   return fault;

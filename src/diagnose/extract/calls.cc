@@ -14,14 +14,12 @@
 #include "diagnose/extract/call_faults.h"
 #include "diagnose/failed_calls.h"
 #include "diagnose/surprise.h"
+#include "diagnose/weights.h"
 #include "kernel/syscalls.h"
 #include "profile/profile.h"
 
 namespace rose::diagnose {
 namespace {
-
-constexpr std::int64_t kAfterStart = 3 * kSecond;  // what a program does to start is done by then
-constexpr std::int64_t kAfterError = kSecond;      // what deals with an error begins so soon
 
 // Files of one extension that runs without faults look for in vain, again and again under other names: class files,
 // modules, catalogues.

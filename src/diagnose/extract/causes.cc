@@ -9,10 +9,6 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kShutdown = 2 * kSecond;   // failures of a node this soon after its kill are its last breath
-constexpr std::int64_t kAftermath = 5 * kSecond;  // connections go on failing this long after the cause is gone
-constexpr std::int64_t kConnectTimeout = 130 * kSecond;  // Linux gives a connection up after 127 s
-
 std::vector<Cause> by_time(std::vector<Cause> causes) {
   std::stable_sort(causes.begin(), causes.end(), [](const Cause& a, const Cause& b) { return a.start < b.start; });
   return causes;
@@ -76,7 +72,7 @@ const Cause* Causes::explaining(const Event& event, int node, int peer_node, boo
 
 bool Causes::last_breath(const Event& event, int node) const {
   const std::vector<std::size_t>& of = of_[static_cast<std::size_t>(node)];
-  const auto soon = std::lower_bound(of.begin(), of.end(), event.ts_ns - kShutdown,
+  const auto soon = std::lower_bound(of.begin(), of.end(), event.ts_ns - kLastBreath,
                                      [&](std::size_t cause, std::int64_t ts) { return causes_[cause].start < ts; });
   for (auto it = soon; it != of.end() && causes_[*it].start < event.ts_ns; ++it) {
     const Cause& cause = causes_[*it];

@@ -12,9 +12,6 @@
 
 namespace rose::diagnose {
 
-inline constexpr std::int64_t kHeartbeat =
-    2 * kSecond;  // a silence begins at the last packet before its cause: so much earlier at most
-
 enum class CauseKind { killed, ended_itself, paused, planned, cut };
 
 struct Cause {

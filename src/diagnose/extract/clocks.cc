@@ -11,14 +11,12 @@
 
 #include "base/units.h"
 #include "diagnose/forms.h"
+#include "diagnose/weights.h"
 #include "diagnose/words.h"
 #include "trace/clock.h"
 
 namespace rose::diagnose {
 namespace {
-
-constexpr double kWrongClock =
-    static_cast<double>(kSecond);  // what keeps clocks in time keeps them far closer than this
 
 struct DumpsOfHost {
   std::vector<std::size_t> traces;
@@ -151,6 +149,7 @@ Candidate set_clock(const std::string& node, const ToldClockStep& step, Ids& ids
   c.stepped = !step.all_along;
   c.complained = step.all_along;
   c.said = step.weight;
+  c.known = step.known;
   c.why = step.words;
   if (step.either_way) {
     Fault& back = c.alternatives.emplace_back(c.fault);
@@ -187,6 +186,7 @@ Sifted set_clocks(const Given& given, Ids& ids) {
         sifted.candidates.push_back(set_clock(name, step, ids));
       } else {
         known->said = std::max(known->said, step.weight);
+        known->known = std::min(known->known, step.known);
         ++known->count;
       }
     }

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "diagnose/extract/process_faults.h"
 #include "diagnose/extract/usual.h"
+#include "diagnose/weights.h"
 #include "diagnose/words.h"
 #include "kernel/syscalls.h"
 
@@ -16,9 +17,6 @@ namespace rose::diagnose {
 using schedule::Scope;
 
 namespace {
-
-constexpr std::int64_t kLivedOn = 2 * kSecond;  // processes seen this long after others ended did not end with them
-constexpr std::int64_t kOneCrash = kSecond;     // ends of one node this close are one crash
 
 // Signals that a process brings on itself, against those sent from outside.
 bool own_signal(int signal) {

@@ -93,6 +93,7 @@ Candidate cut_candidate(const Given& given, const Facts& facts, const Cut& cut, 
     if (cut.calls > 0) c.why += fmt::format("; {} calls across it failed as unreachable", cut.calls);
   } else {
     c.said = cut.plain;
+    c.known = Known::inferred;
     c.why = fmt::format("{} calls between {} and {} failed as unreachable in {}, from {}", cut.calls, c.node, others,
                         length, since);
   }

@@ -64,6 +64,7 @@ Candidate exception_candidate(const Given& given, const Times& times, const Told
   c.last_ts = told.last_ts;
   c.ordinariness = 1;
   c.said = told.weight;
+  c.known = Known::stated;
   c.why = told.words;
   return c;
 }

@@ -3,14 +3,9 @@
 #include <map>
 
 #include "base/units.h"
+#include "diagnose/weights.h"
 
 namespace rose::diagnose {
-namespace {
-
-constexpr double kNoRun = 5;  // a window so many times as long as a run is no run
-
-}  // namespace
-
 std::string Times::at(std::int64_t ts) const {
   if (workload != 0)
     return ts >= workload ? fmt::format("{} after the workload began", format_duration(ts - workload))

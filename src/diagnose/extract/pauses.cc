@@ -7,13 +7,11 @@
 #include "diagnose/extract/process_faults.h"
 #include "diagnose/extract/usual.h"
 #include "diagnose/forms.h"
+#include "diagnose/weights.h"
 #include "diagnose/words.h"
 
 namespace rose::diagnose {
 namespace {
-
-constexpr std::int64_t kEndsStill = kSecond / 10;     // a pause and the end of its process are told as they are noticed
-constexpr std::int64_t kPauseTogether = 2 * kSecond;  // the tracer samples processes once a second
 
 struct Pause {
   std::int64_t start = 0, end = 0;

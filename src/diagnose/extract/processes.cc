@@ -9,14 +9,11 @@
 
 #include "base/units.h"
 #include "diagnose/extract/process_faults.h"
+#include "diagnose/weights.h"
 #include "kernel/syscalls.h"
 
 namespace rose::diagnose {
 namespace {
-
-constexpr double kManyEnds = 20;                 // expected in the window: then chance alone makes
-constexpr double kMoreByChance = 1.5;            // times as many of them
-constexpr std::int64_t kAllStop = 30 * kSecond;  // nodes that are stopped one after the other are so within this
 
 // What the profile tells apart: node, state, status or signal, whether it is the main process.
 using Manner = std::tuple<int, int, int, int>;

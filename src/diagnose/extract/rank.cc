@@ -14,10 +14,6 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kSoon = 10 * kSecond;  // a process that ends itself this soon after a failure reacts to it
-constexpr std::int64_t kFatal = kSecond;      // so soon, it is its last word
-constexpr std::int64_t kPromote = 30 * kSecond;
-
 // The latest before it.
 const Cause* cause_before(const Candidate& own, const Causes& causes) {
   const Cause* cause = nullptr;
@@ -36,7 +32,7 @@ Candidate* failure_before(const Candidate& own, std::vector<Candidate>& calls) {
   for (Candidate& c : calls) {
     if (c.follows) continue;  // what comes with a start or an error explains no death
     if (c.node != own.node || c.profiled || c.ordinariness > 2) continue;
-    if (c.first_ts > own.first_ts || c.last_ts < own.first_ts - kSoon) continue;
+    if (c.first_ts > own.first_ts || c.last_ts < own.first_ts - kEndsSoonAfter) continue;
     if (failure == nullptr || order(c) < order(*failure)) failure = &c;
   }
   return failure;
@@ -87,7 +83,7 @@ std::vector<Candidate> promoted(std::vector<Candidate> candidates) {
     const bool near = std::any_of(candidates.begin(), first_call, [&](const Candidate& c) {
       const bool same =
           c.node == it->node || std::find(c.fault.peers.begin(), c.fault.peers.end(), it->node) != c.fault.peers.end();
-      return same && c.first_ts - it->first_ts <= kPromote;
+      return same && c.first_ts - it->first_ts <= kFirstErrorNear;
     });
     if (before_all && near && (best == candidates.end() || it->first_ts < best->first_ts)) best = it;
   }
@@ -96,6 +92,17 @@ std::vector<Candidate> promoted(std::vector<Candidate> candidates) {
   best->first = true;
   std::rotate(candidates.begin(), best, best + 1);
   return candidates;
+}
+
+// As if the rules that are left out had found nothing.
+void leave_out(Candidate& c, const std::set<std::string>& without) {
+  if (without.contains("symptoms")) c.symptom = false;
+  if (without.contains("usual")) c.usual = 1;
+  if (without.contains("fatal")) c.fatal = false;
+  if (without.contains("rarer")) c.profiled = false;
+  if (without.contains("plainness")) c.said = 1;
+  if (without.contains("own-ends")) c.own_end = c.blocked = false;
+  if (without.contains("errors") && c.kind == FaultKind::syscall) c.ordinariness = 1;
 }
 
 double odds(const Candidate& c) {
@@ -154,7 +161,8 @@ std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const 
       own.why += fmt::format("; it follows {}({}) failing with {}", failure->syscall, failure->path, failure->error);
     else if (cause != nullptr) own.why += fmt::format("; {} explains it", cause->words);
     else own.why += "; nothing in the dump explains it";
-    if (failure != nullptr && !own.partly && failure->ordinariness <= 1 && own.first_ts - failure->last_ts <= kFatal) {
+    if (failure != nullptr && !own.partly && failure->ordinariness <= 1 &&
+        own.first_ts - failure->last_ts <= kLastWord) {
       failure->fatal = true;
       failure->why +=
           fmt::format("; {}{} ended itself right after it", failure->usual < 1 ? "the last time " : "", own.node);
@@ -164,10 +172,13 @@ std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const 
   return processes;
 }
 
-std::vector<Candidate> in_order(std::vector<std::vector<Candidate>> kinds) {
+std::vector<Candidate> in_order(std::vector<std::vector<Candidate>> kinds, const std::set<std::string>& without) {
   std::vector<Candidate*> all;
   for (std::vector<Candidate>& kind : kinds)
-    for (Candidate& c : kind) all.push_back(&c);
+    for (Candidate& c : kind) {
+      leave_out(c, without);
+      all.push_back(&c);
+    }
   std::vector<std::pair<Order, std::size_t>> sorted;
   sorted.reserve(all.size());
   for (std::size_t i = 0; i < all.size(); ++i) sorted.emplace_back(order_of(*all[i]), i);
@@ -175,12 +186,14 @@ std::vector<Candidate> in_order(std::vector<std::vector<Candidate>> kinds) {
   std::vector<Candidate> candidates;
   candidates.reserve(sorted.size());
   for (const auto& [key, index] : sorted) candidates.push_back(std::move(*all[index]));
-  return promoted(std::move(candidates));
+  return without.contains("first-error") ? std::move(candidates) : promoted(std::move(candidates));
 }
 
-std::vector<Candidate> weighed(std::vector<Candidate> candidates, std::int64_t longest_ns, bool nearness) {
+std::vector<Candidate> weighed(std::vector<Candidate> candidates, std::int64_t longest_ns,
+                               const std::set<std::string>& without) {
+  const bool kinds = !without.contains("kinds");
   for (Candidate& c : candidates) {
-    c.weight = odds(c);
+    c.weight = kinds || c.kind == FaultKind::syscall ? odds(c) : kOddsCall;
     if (c.profiled) c.weight *= kOddsProfiled;
     c.weight *= c.usual;
     if (c.symptom) c.weight *= kOddsSymptom;
@@ -188,7 +201,7 @@ std::vector<Candidate> weighed(std::vector<Candidate> candidates, std::int64_t l
     if (c.fatal) c.weight *= kOddsFatal;
     c.weight *= c.said;
   }
-  if (nearness) weigh_nearness(candidates, longest_ns);
+  if (!without.contains("nearness")) weigh_nearness(candidates, longest_ns);
   double all = 0;
   for (const Candidate& c : candidates) all += c.weight;
   for (Candidate& c : candidates) c.weight /= all;

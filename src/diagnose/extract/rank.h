@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "diagnose/diagnose.h"
@@ -14,12 +16,14 @@ namespace rose::diagnose {
 [[nodiscard]] std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const Causes& causes,
                                                       std::vector<Candidate>& calls);
 
-// All of these in the paper's order; of equal ones those that stand first here.
-[[nodiscard]] std::vector<Candidate> in_order(std::vector<std::vector<Candidate>> kinds);
+// All of these in the paper's order; of equal ones those that stand first here. `without`: rules that are left out.
+[[nodiscard]] std::vector<Candidate> in_order(std::vector<std::vector<Candidate>> kinds,
+                                              const std::set<std::string>& without);
 
-// The paper's order as odds. `nearness`: what was over long before the dumps' end is believed less. The rank follows
-// the weight: over a long window the last process fault is likelier than the first.
-[[nodiscard]] std::vector<Candidate> weighed(std::vector<Candidate> candidates, std::int64_t longest_ns, bool nearness);
+// The paper's order as odds. The rank follows the weight: over a long window the last process fault is likelier than
+// the first.
+[[nodiscard]] std::vector<Candidate> weighed(std::vector<Candidate> candidates, std::int64_t longest_ns,
+                                             const std::set<std::string>& without);
 
 // What tells, when it comes back, that a run was on the right way: whatever may be a consequence.
 [[nodiscard]] std::vector<Observable> observables(const Inputs& inputs, const std::vector<Candidate>& candidates);

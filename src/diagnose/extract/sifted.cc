@@ -68,6 +68,7 @@ void from_log(Candidate& candidate, const Said::Of* said) {
   candidate.why = said->words;
   candidate.since_ts = said->since_ns;
   candidate.guessed = said->guessed;
+  candidate.known = said->guessed || said->inferred ? Known::inferred : Known::stated;
 }
 
 }  // namespace rose::diagnose

@@ -2,12 +2,10 @@
 #include <cstdlib>
 
 #include "diagnose/extract/processes.h"
+#include "diagnose/weights.h"
 
 namespace rose::diagnose {
 namespace {
-
-constexpr std::int64_t kSurelyGone = 10 * kSecond;   // nothing that was under way arrives so late
-constexpr std::int64_t kHelpersGone = 60 * kSecond;  // nor do helpers do anything any more
 
 // It never came back, as far as is known.
 bool gone(const Cause& c) {

@@ -9,8 +9,6 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kOfOneProcess =
-    60 * kSecond;                      // silences that the end of one of a node's processes makes begin within this
 constexpr std::uint32_t kRhythm = 10;  // packets that show how often a pair speaks
 
 // How long before its cause a silence may begin: pairs that speak often fall silent at once.

@@ -15,13 +15,6 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kOneSpell = 30 * kSecond;  // failures of a pair that are further apart are two
-constexpr std::int64_t kLongGap = kSecond;        // it lasted so much longer than to its last failure, at most
-constexpr std::int64_t kLeastNoticed = kSecond;   // what is over sooner, hardly a program notices
-constexpr std::int64_t kNeighbour =
-    3 * kSecond;  // Linux asks three times, a second apart, who has the address, then it is EHOSTUNREACH
-constexpr std::uint64_t kBurst = 3;  // connections that were reset, for each pair
-
 // How plainly an error says that the network between was cut; 0: not at all.
 struct Meaning {
   double plain = 0;
@@ -124,7 +117,7 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
     const bool reached_itself = over.erase(pair) > 0, reached_by_it = answered.erase(pair) > 0;
     const bool reached = reached_itself || (reached_by_it && !c.out);
     if (spells.empty() || event.ts_ns - spells.back().last > kOneSpell || reached)
-      spells.push_back({event.ts_ns, event.ts_ns, 0, 0, true, event.err == EHOSTUNREACH ? kNeighbour : 0});
+      spells.push_back({event.ts_ns, event.ts_ns, 0, 0, true, event.err == EHOSTUNREACH ? kArpTimeout : 0});
     Spell& spell = spells.back();
     spell.last = event.ts_ns;
     spell.calls += weight_of(event);
@@ -164,7 +157,7 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
 }
 
 bool believable(const Cut& cut) {
-  if (cut.plain < kHalfSaid && cut.calls < kBurst * cut.peers.size()) return false;
+  if (cut.plain < kHalfSaid && cut.calls < kResetsOfCut * cut.peers.size()) return false;
   if (cut.peers.size() > 1 || cut.failed_at.size() > 1) return true;
   return cut.all_others && cut.plain >= 1 && cut.calls > 1;  // of two nodes, one that says it plainly
 }

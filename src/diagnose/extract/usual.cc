@@ -8,8 +8,6 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kUsualTimes = 8;  // ends or pauses of one kind, at different times, and the node lived with them
-
 // All but the last stand for no event any more.
 void fold(std::vector<Candidate>& candidates, const std::vector<std::size_t>& alike, std::string_view did,
           const Times& all, std::int64_t longest_ns) {

@@ -15,10 +15,6 @@
 
 namespace rose::diagnose {
 
-inline constexpr double kSpeaks = 0.3;  // a hint of this weight says something of its node
-inline constexpr double kNextCall =
-    0.5;  // each further call or file that a message may mean has so much of the one before
-
 // From the time of the run without faults to that of the incident, by the messages that both have.
 class TimeLine {
  public:

@@ -31,16 +31,8 @@ using trace::ProcessState;
 using trace::StringId;
 using trace::Trace;
 
-constexpr std::int64_t kLag = 2 * kSecond;    // between a peer's silence and the first message that tells of it
 constexpr std::int64_t kTelling = 1'000'000;  // from a message that tells of its program's end to that end
-constexpr std::int64_t kLeastSilence = 5 * kSecond;
-constexpr double kSentHere = 0.4;  // of an exception that a peer threw: here it is only what came of it
-constexpr double kBeside = 0.29;   // of what logs say besides a dump, or of the time after it: less than a half said
-constexpr double kHangsRather =
-    0.7;  // of a node that says nothing any more: that it stands still; where it is started again, that it ended
-constexpr double kUnwatched = 0.7;                  // the same of a node, or a time, of which no dump holds anything
-constexpr std::int64_t kClocksApart = 2 * kSecond;  // of a dump and a log
-constexpr std::size_t kMostPaths = 6;               // that a message may mean which names none
+constexpr std::size_t kMostPaths = 6;         // that a message may mean which names none
 
 bool takes_path(const kernel::SyscallInfo& info) { return info.path >= 0 || info.path2 >= 0 || info.fd >= 0; }
 bool is_network_call(std::string_view call) {
@@ -80,9 +72,11 @@ class FromLogs {
     for (const Hint& hint : case_.evidence().hints) said(hint);
     for (const logs::ClockJump& jump : case_.evidence().failure.jumps) set_clock(jump);
     if (case_.control() != nullptr && !beside_) {
-      Guesses guesses(case_, out_);
-      guesses.calls();
-      guesses.stops();
+      if (!inputs_.without.contains("guesses")) {
+        Guesses guesses(case_, out_);
+        guesses.calls();
+        guesses.stops();
+      }
       out_.put_control();
     }
     std::move(out_).finish(inputs_);
@@ -138,13 +132,13 @@ class FromLogs {
     const bool timed = case_.timed() && !(log < logs.size() && logs[log].aligned);
     // Dumps are written when the failure has shown: what came after the last one is rather what came of it, or the
     // system's own end.
-    if (timed && last_end_ != 0 && ts > last_end_ + kClocksApart) return kBeside;
+    if (timed && last_end_ != 0 && ts > last_end_ + kClocksApart) return kBesideDump;
     const auto windows = windows_.find(node);
-    if (windows == windows_.end()) return kUnwatched;
-    double left = kUnwatched;
+    if (windows == windows_.end()) return kUnwatchedNode;
+    double left = kUnwatchedNode;
     for (const Window& one : windows->second)
       if (!timed || (ts >= one.begin - kClocksApart && ts <= one.end + kClocksApart))
-        left = std::min(left, one.whole ? 0 : kBeside);
+        left = std::min(left, one.whole ? 0 : kBesideDump);
     return left;
   }
 
@@ -228,7 +222,7 @@ class FromLogs {
       left = std::max(left, beside_dumps(node, hint.until_ns, hint.log));  // some time in between
     // Short ones, and those that no tracer could see, stand in no dump.
     if ((hint.kind == Hint::Kind::silence || hint.kind == Hint::Kind::stop) && !dump_has(hint, node))
-      left = std::max(left, dumps_tell_nothing_ ? 1 : kBeside);
+      left = std::max(left, dumps_tell_nothing_ ? 1 : kBesideDump);
     if (left == 0) return;
     const double weight = hint.weight * left;
     switch (hint.kind) {
@@ -255,10 +249,11 @@ class FromLogs {
     if (hint.helper && alive_.insert(node).second) out_.put_beside(start(node, std::min(case_.first(), gone - 1)));
     end.flags = static_cast<decltype(end.flags)>((hint.helper ? 0 : trace::kMain) |
                                                  (hint.out_of_memory ? trace::kOutOfMemory : 0));
-    out_.put(end, {weight, hint.words, since});
+    const bool inferred = !hint.told && !hint.itself;  // from a silence, or from the next life
+    out_.put(end, {weight, hint.words, since, false, inferred});
     if (hint.until_ns != kNoTime)
       out_.put(start(node, std::max(hint.until_ns, end.ts_ns + 1'000'000)), {weight, hint.words});
-    if (hint.weight >= kSpeaks) out_.cut_off(node, end.ts_ns);
+    if (hint.weight >= kHintSpeaks) out_.cut_off(node, end.ts_ns);
   }
 
   // At the latest.
@@ -301,7 +296,7 @@ class FromLogs {
     if (hint.itself || beside_) return;
     const std::int64_t since = case_.time_of(hint);
     put_stop(node, since, std::max(since + 1'000'000, case_.last()), trace::kOpen,
-             {hangs ? weight : weight * kHangsRather, hint.words});
+             {hangs ? weight : weight * kHangsRather, hint.words, 0, false, true});
   }
 
   void said_stop(const Hint& hint, const std::string& node, double weight) {
@@ -318,7 +313,7 @@ class FromLogs {
 
   void said_silence(const Hint& hint, const std::string& node, double weight) {
     const std::int64_t told = case_.time_of(hint);
-    std::int64_t begin = std::max(case_.first(), told - kLag);
+    std::int64_t begin = std::max(case_.first(), told - kNoticedAfter);
     // That its peer's process ended is why its connections were closed, and nothing fell silent before.
     for (const Hint& other : case_.evidence().hints) {
       if (!hint.closed || !between_lives(other) || other.weight < kHalfSaid || case_.node_of(other.node) != hint.peer)
@@ -359,16 +354,17 @@ class FromLogs {
         if (!hint.peer.empty() && (of_connection || is_network_call(call))) failed.peer = out_.intern(hint.peer);
         failed.count =
             hint.count > 1 ? static_cast<std::uint32_t>(std::min<std::uint64_t>(hint.count - 1, 100'000)) : 1;
-        out_.put(failed, {weight, hint.words});
+        const bool inferred = !path.empty() && hint.path.empty();  // one of the files it works on
+        out_.put(failed, {weight, hint.words, 0, false, inferred});
         if (hint.count > 1) {
           failed.ts_ns = std::max(failed.ts_ns + 1, hint.until_ns != kNoTime ? hint.until_ns : ts);
           failed.count = 1;
-          out_.put(failed, {weight, hint.words});
+          out_.put(failed, {weight, hint.words, 0, false, inferred});
         }
         weight *= kNextCall;
       }
     }
-    if (hint.weight >= kSpeaks) out_.cut_off(node, ts);
+    if (hint.weight >= kHintSpeaks) out_.cut_off(node, ts);
   }
 
   // Files of the node that the run without faults made or changed, those touched last before that moment first.
@@ -411,7 +407,7 @@ class FromLogs {
     for (const config::Node& one : inputs_.config->nodes) {
       const bool here = one.name == node;
       if (!here && !sent) continue;
-      const double weight = (beside_ ? hint.weight * kBeside : hint.weight) * (here && sent ? kSentHere : 1);
+      const double weight = (beside_ ? hint.weight * kBesideDump : hint.weight) * (here && sent ? kThrownByPeer : 1);
       ToldException told{
           one.name, case_.time_of(hint), hint.until_ns, hint.count, weight, {}, throw_sites(hint.trace, one, !here)};
       if (told.sites.empty()) continue;
@@ -443,7 +439,7 @@ class FromLogs {
       return;
     }
     inputs_.clock_steps.push_back({node, jump.at_ns, jump.until_ns == kNoTime ? 0 : jump.until_ns - jump.at_ns,
-                                   jump.change_ns, jump.weight, jump.words, false, false});
+                                   jump.change_ns, jump.weight, jump.words, false, false, Known::inferred});
   }
 
   // No dump of one host tells what its clock is beside the others'.

@@ -20,16 +20,7 @@ using trace::Event;
 using trace::EventType;
 using trace::ProcessState;
 
-constexpr double kGuessed = 0.15;  // how much less is believed of a call that no message names, and of the nearest one
 constexpr std::size_t kMostGuesses = 40;  // of one node
-constexpr double kHalfAMessage = 8;       // calls of one thread between are half as far as a message
-constexpr double kOpened = 0.9;       // of a guess that a file can't be opened, beside one that it can't be written to
-constexpr double kPlainlySaid = 0.9;  // so much less is believed of guesses where logs name a cause
-constexpr double kStoppedGuess = 0.08;  // a kill or a stop that no message names
-constexpr double kCutGuess = 0.06;      // a cut or a pause that no message names
-constexpr double kUnawareGuess = 0.2;   // the same of the one node that says what it always says
-constexpr std::int64_t kApartCuts = 4 * kSecond;
-constexpr std::int64_t kShortGuess = 2 * kSecond, kLongGuess = 10 * kSecond;
 
 }  // namespace
 
@@ -100,7 +91,7 @@ void Guesses::near(std::size_t n, const logs::Observed* anchor) {
 
   // A process that was killed explains what others miss; that is not said of one that tells of its trouble itself.
   if (std::any_of(evidence_.hints.begin(), evidence_.hints.end(), [&](const Hint& hint) {
-        return hint.weight >= kSpeaks && hint.kind != Hint::Kind::silence && hint.kind != Hint::Kind::thrown &&
+        return hint.weight >= kHintSpeaks && hint.kind != Hint::Kind::silence && hint.kind != Hint::Kind::thrown &&
                case_.node_of(hint.node) == name;
       }))
     return;
@@ -178,7 +169,8 @@ void Guesses::call(const Event* done, const std::string& node, std::int64_t ts, 
                                                            : "");
   // All that a thread does between two messages is less than one message.
   const double calls = static_cast<double>(distance.calls) / (static_cast<double>(distance.calls) + kHalfAMessage);
-  const double weight = kGuessed / (1 + static_cast<double>(distance.messages) + calls) * (1 - kPlainlySaid * said_);
+  const double weight =
+      kGuessedCall / (1 + static_cast<double>(distance.messages) + calls) * (1 - kPlainlySaid * said_);
   const auto failed = [&](std::string_view what, double share) {
     const kernel::SyscallInfo* info = kernel::find_syscall(what);
     const std::vector<int> errors = logs::errors_of(what);
@@ -196,7 +188,7 @@ void Guesses::call(const Event* done, const std::string& node, std::int64_t ts, 
   if (call.starts_with("open") || call == "creat") {
     failed("write", 1);
     failed("pwrite64", kNextCall);
-    failed(call, kOpened);
+    failed(call, kGuessedOpen);
   } else {
     failed(call, 1);
   }

@@ -19,10 +19,6 @@ constexpr std::size_t kMostTold = 2;     // faults that logs tell of
 constexpr std::size_t kMostBefore = 12;  // before each
 constexpr std::size_t kMostPairs = 12;
 constexpr std::size_t kMostNews = 12;  // things that the node does only then
-constexpr double kGuessStep = 0.85;    // of the belief in one guess, or in one thing, has the next one
-constexpr double kByTime = 0.4;        // of a guess's share has the told fault at a time of it
-constexpr double kPlaceAfter = 0.5;    // of the belief in places has what comes after a guess
-constexpr std::int64_t kShortBefore = 2 * kSecond, kLongBefore = 10 * kSecond;
 
 bool told_process(const Candidate& c) {
   return (c.kind == FaultKind::crash || c.kind == FaultKind::pause) && c.said >= kHalfSaid && !c.symptom;
@@ -223,7 +219,7 @@ Moves before_moves(const World& world) {
   Moves moves;
   const Inputs& inputs = *world.inputs;
   // A dump holds what came before.
-  if (!inputs.only_logs() || world.config->nodes.size() < 2) return moves;
+  if (!inputs.only_logs() || world.config->nodes.size() < 2 || !world.uses("before")) return moves;
   for (const Candidate* c : by_weight(world.plan)) {
     if (moves.size() >= kMostTold) break;
     if (told_process(*c)) moves.push_back(std::make_unique<BeforeMove>(world, *c));

@@ -23,15 +23,10 @@ constexpr std::uint64_t kMostOccurrence = 50;  // an event that came more often 
 constexpr std::int64_t kTraceSlack = 2'000'000;  // between the clocks of the injector and of the tracer
 constexpr std::uint64_t kLater = 2;              // so many more of an event than a window that began late shows
 constexpr int kMostLookedAt = 20'000;            // events of a run's trace, to compare its order
-constexpr double kUnforeseen = 0.6;              // times this: the survey did not show the whole context
-constexpr double kFirstStep = 0.5;               // of the belief goes to the first context
-constexpr double kOtherOrder = 0.5;              // times this, for what follows: what came before was not production's
-constexpr double kNextPlace = 0.6;               // of the belief in one context's places has the next one's
 constexpr std::size_t kMostOpenEvents = 4000;    // of a span that logs leave open are looked at,
 constexpr std::size_t kMostOpenKinds = 24;       // kinds of them tried,
 constexpr std::size_t kMostOpenTimes = 4;        // each at so many of its times
 constexpr std::size_t kMostOpenAhead = 6;        // and so many looked into ahead
-constexpr double kOpenStep = 0.85;               // of the belief in one moment of an open span has the next one
 
 // What a window shows that began after the node did comes on top of what it does not show.
 bool began_late(const Plan& plan) { return plan.workload_ts == 0; }
@@ -97,7 +92,8 @@ class ContextMove final : public Move {
       else unsure = kUnforeseen;
     }
     if (anywhere) t.schedule = amplify(std::move(t.schedule), fault_);
-    t.yield = belief_ * world_.believed(base_) * kFirstStep * std::pow(open_ ? kOpenStep : kNextStep, tries_) * unsure;
+    t.yield =
+        belief_ * world_.believed(base_) * kFirstContext * std::pow(open_ ? kOpenStep : kNextStep, tries_) * unsure;
     return std::make_shared<const Try>(std::move(t));
   }
 
@@ -359,7 +355,7 @@ class ContextMove final : public Move {
     if (!moment.empty() && !places_.insert(moment).second) return;
     // What the dump shows after the fault came back: this is the moment.
     const double belief = belief_ / kShareContext * kSharePlace *
-                          std::pow(open_ ? kOpenStep : kNextPlace, offspring_made_) *
+                          std::pow(open_ ? kOpenStep : kNextPlaceOfContext, offspring_made_) *
                           (in_order || open_ ? 1 : kOtherOrder) * (1 + 3 * shown.observables);
     if (std::unique_ptr<Move> move = place_move(world_, schedule, fired.id, belief))
       offspring_.moves.push_back(std::move(move));
@@ -542,6 +538,7 @@ bool by_the_clock(const Fault& fault) {
 
 Moves context_moves(const World& world, const Schedule* lead) {
   Moves moves;
+  if (!world.uses("contexts")) return moves;
   if (lead != nullptr) {
     for (const Fault& fault : lead->faults) {
       const Candidate* c = world.candidate(fault.id);

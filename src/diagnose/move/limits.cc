@@ -15,13 +15,6 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr double kShareLimit = 0.20;  // beside the failed call (0.42) and its next shape (0.12)
-constexpr double kShareLimitOneCause =
-    0.45;  // several calls that fail so at one time: beside all of them together (0.70)
-constexpr double kShareLimitBehind =
-    0.42;  // what one call shows too rarely, the whole limit may show whichever call comes next
-constexpr double kShareGuessed = 0.3;  // times this: no message tells of the calls
-constexpr double kShareMapped = 1.2;   // beside the end by SIGBUS itself, which says nothing of why
 constexpr std::int64_t kFewDescriptors =
     16;  // a node that runs has them open: from then on none is to be had, and yet it can begin anew
 constexpr std::int64_t kNoDescriptors =
@@ -158,7 +151,7 @@ class LimitTries {
       for (const std::size_t i : {0, 2}) {
         Fault later = fault;
         later.when = {elapsed(points[i])};
-        propose(std::move(later), kPointShares[i] * yield,
+        propose(std::move(later), point_share(i) * yield,
                 fmt::format("{}, from {} after the workload began: {}", what, format_duration(points[i]), seen), calls);
       }
     }
@@ -228,6 +221,8 @@ class LimitTries {
 
 }  // namespace
 
-std::vector<Try> limit_tries(const World& world, const Schedule* lead) { return LimitTries(world, lead).build(); }
+std::vector<Try> limit_tries(const World& world, const Schedule* lead) {
+  return world.uses("limits") ? LimitTries(world, lead).build() : std::vector<Try>();
+}
 
 }  // namespace rose::diagnose

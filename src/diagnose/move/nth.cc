@@ -11,9 +11,7 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr double kFirstOnes = 0.5;   // of the belief goes to early calls, as 1/n; the rest to all alike
-constexpr int kFewCalls = 3;         // a range of so few is not halved any more
-constexpr double kRangeShows = 0.9;  // a range with the right call in it shows the bug, where ranges work at all
+constexpr int kFewCalls = 3;  // a range of so few is not halved any more
 
 class NthMove final : public Move {
  public:
@@ -28,10 +26,10 @@ class NthMove final : public Move {
         works_(world.uses("ranges") && known ? kGroupsWork : kGroupsWork / 2) {
     double sum = 0;
     for (int n = 1; n <= most_; ++n) {
-      chance_.push_back((1 - kFirstOnes) / most_);
+      chance_.push_back((1 - kEarlyCalls) / most_);
       sum += 1.0 / n;
     }
-    for (int n = 1; n <= most_; ++n) chance_[static_cast<std::size_t>(n - 1)] += kFirstOnes / (n * sum);
+    for (int n = 1; n <= most_; ++n) chance_[static_cast<std::size_t>(n - 1)] += kEarlyCalls / (n * sum);
     if (!world.uses("ranges")) works_ = 0;
     if (most_ > kFewCalls && quicker({1, most_})) ranges_.push_back({1, most_});
   }
@@ -200,6 +198,7 @@ std::unique_ptr<Move> nth_move(const World& world, const Schedule& base, const s
 
 Moves nth_moves(const World& world) {
   Moves moves;
+  if (!world.uses("nth")) return moves;
   // Each place that the exception may come from, at each visit.
   const auto exception_moves = [&world](const Candidate& c, const auto& add) {
     double belief = kShareNth * c.weight;

@@ -13,13 +13,11 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kOneRootCause = 10 * kSecond;  // failures of a full disk begin within this
-constexpr std::size_t kMostWider = 4;                 // cuts that are also tried wider, among the other faults
-constexpr std::size_t kMostMixed = 16;                // calls also tried together with the other faults
-constexpr std::size_t kMostPaired = 4;                // calls also tried two by two
-constexpr std::size_t kMostCalls = 1000;              // the likeliest; what is behind them is not reached
-constexpr std::size_t kMostIncidents = 64;            // that get schedules of their own
-constexpr std::int64_t kFarApart = 10;                // times as far: what stands nearer belongs together
+constexpr std::size_t kMostWider = 4;       // cuts that are also tried wider, among the other faults
+constexpr std::size_t kMostMixed = 16;      // calls also tried together with the other faults
+constexpr std::size_t kMostPaired = 4;      // calls also tried two by two
+constexpr std::size_t kMostCalls = 1000;    // the likeliest; what is behind them is not reached
+constexpr std::size_t kMostIncidents = 64;  // that get schedules of their own
 
 bool call(const Candidate& c) { return hits_by_count(c.kind); }
 
@@ -62,7 +60,7 @@ class Builder {
       } else if (c.symptom) {
         propose(sequence({&c}, points().front()), kSharePlain * c.weight,
                 fmt::format("looks like a consequence, but what came before it may not be the cause: {}", c.why));
-        for (const Fault& shape : c.alternatives) {
+        for (const Fault& shape : shapes_of(c)) {
           Candidate other = c;
           other.fault = shape;
           propose(sequence({&other}, points().front()), kShareShape * c.weight,
@@ -85,7 +83,7 @@ class Builder {
               kShareTogether *
                   std::min(weight_of(incidents.back()), kFarLess * (weight_of(timed) - weight_of(incidents.back()))),
               "process and network faults of all times together, closer than they were");
-    root_causes(calls);
+    if (world_.uses("one-cause")) root_causes(calls);
     for (const Candidate* c : calls) single_call(*c);
     const List nearest = incidents.empty() ? List{} : last_of(incidents.back());
     set_together(clocks);
@@ -95,7 +93,7 @@ class Builder {
     }
     std::size_t mixed_calls = 0;
     for (const Candidate* c : calls) {
-      if (nearest.empty() || mixed_calls >= kMostMixed) break;
+      if (nearest.empty() || mixed_calls >= kMostMixed || !world_.uses("mixed")) break;
       if (c->symptom) continue;
       ++mixed_calls;
       // What failed long before, too, may be meant where it failed then.
@@ -106,7 +104,7 @@ class Builder {
       for (const std::int64_t at : moments)
         if (const Candidate* neighbour = neighbour_of(*c, at, timed)) beside(*c, at, *neighbour);
     }
-    together(calls);
+    if (world_.uses("pairs")) together(calls);
     std::stable_sort(tries_.begin(), tries_.end(), [](const Try& a, const Try& b) { return a.yield > b.yield; });
     order_equals(tries_, config_.diagnose.seed, [](const Try& a, const Try& b) { return a.yield == b.yield; });
     const auto most_tries = static_cast<std::size_t>(std::max(1, config_.diagnose.max_runs));
@@ -129,6 +127,10 @@ class Builder {
     const auto [known, fresh] = seen_.try_emplace(schedule::fingerprint(t.schedule), tries_.size());
     if (fresh) tries_.push_back(std::move(t));
     else tries_[known->second].yield = std::max(tries_[known->second].yield, yield);
+  }
+
+  std::vector<Fault> shapes_of(const Candidate& c) const {
+    return world_.uses("shapes") ? c.alternatives : std::vector<Fault>();
   }
 
   // Faults further apart than a whole workload takes have little to do with each other.
@@ -165,7 +167,7 @@ class Builder {
   void at_points(const List& list, double yield, const std::string& why) {
     const std::vector<std::int64_t> when = starts(*list.front());
     for (std::size_t i = 0; i < when.size(); ++i)
-      propose(sequence(list, when[i]), when.size() == 1 ? yield : yield * kPointShares[i],
+      propose(sequence(list, when[i]), when.size() == 1 ? yield : yield * point_share(i),
               when.size() == 1 || i == 0
                   ? why
                   : fmt::format("{}; {} after the workload began", why, format_duration(when[i])));
@@ -217,7 +219,7 @@ class Builder {
             fmt::format("{}, closer together than they were: the workload is shorter here", what));
     wider(list);
     for (const Candidate* c : whole)
-      for (const Fault& shape : c->alternatives) {
+      for (const Fault& shape : shapes_of(*c)) {
         Candidate other = *c;
         other.fault = shape;
         propose(sequence({&other}, starts(*c).front()), kShareShape * c->weight,
@@ -230,7 +232,7 @@ class Builder {
       longer.fault.duration_ns += rounded(c->first_ts - c->since_ts);
       at_points({&longer}, kShareAlone * c->weight, fmt::format("as long as it may have been: {}", c->why));
     }
-    if (whole.size() < 2) return;
+    if (whole.size() < 2 || !world_.uses("parts")) return;
     for (const Candidate* c : whole) at_points({c}, kShareAlone * c->weight, fmt::format("alone: {}", c->why));
     if (list.size() == 3) parts(list, {{0, 1}, {1, 2}, {0, 2}});
     // What is not needed may well disturb: with halves, one fault of many is found in few runs.
@@ -299,7 +301,7 @@ class Builder {
 
   // All of them, with one cut as wide as it may have been: only pairs that talk fall silent.
   void wider(const List& timed) {
-    if (timed.size() < 2) return;
+    if (timed.size() < 2 || !world_.uses("shapes")) return;
     std::size_t tried = 0;
     for (std::size_t i = 0; i < timed.size(); ++i)
       for (const Fault& shape : timed[i]->alternatives) {
@@ -373,7 +375,8 @@ class Builder {
   void single_call(const Candidate& c) {
     double share = kShareCall;
     std::vector<Fault> shapes{c.fault};
-    shapes.insert(shapes.end(), c.alternatives.begin(), c.alternatives.end());
+    const std::vector<Fault> others = shapes_of(c);
+    shapes.insert(shapes.end(), others.begin(), others.end());
     // Of what failed when all had long begun, the calls of the start are not the first to think of.
     if (const std::vector<Condition> seen = when_seen(world_, c);
         !seen.empty() && c.fault.when.empty() && comes_at_start(world_.survey, c.fault)) {

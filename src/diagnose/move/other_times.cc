@@ -15,6 +15,7 @@ std::vector<std::int64_t> points_of_workload(std::int64_t length_ns) {
 std::vector<Try> other_lengths(const World& world, const Schedule& lead) {
   constexpr int kMostTimes = 4;
   std::vector<Try> tries;
+  if (!world.uses("other-times")) return tries;
   for (std::size_t i = 0; i < lead.faults.size(); ++i) {
     const Fault& fault = lead.faults[i];
     if ((fault.kind != FaultKind::pause && fault.kind != FaultKind::partition) || fault.duration_ns <= 0) continue;
@@ -37,6 +38,7 @@ std::vector<Try> other_lengths(const World& world, const Schedule& lead) {
 }
 
 std::vector<Try> other_times(const World& world, const Schedule& lead) {
+  if (!world.uses("other-times")) return {};
   std::vector<std::size_t> first;  // faults that wait for no other
   for (std::size_t i = 0; i < lead.faults.size(); ++i) {
     const Fault& fault = lead.faults[i];

@@ -456,7 +456,7 @@ class PlaceMove final : public Move {
 
 std::unique_ptr<Move> place_move(const World& world, const Schedule& reached, const std::string& fired, double belief) {
   const Fault* fault = reached.find(fired);
-  if (fault == nullptr || !movable(*fault)) return nullptr;
+  if (fault == nullptr || !movable(*fault) || !world.uses("places")) return nullptr;
   return std::make_unique<PlaceMove>(world, reached, fired, belief);
 }
 

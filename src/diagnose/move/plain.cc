@@ -13,8 +13,7 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr double kEarlierYield = 0.7;  // of a try that came too late, when it is armed earlier
-constexpr int kEarlierTries = 2;       // each time half as late
+constexpr int kEarlierTries = 2;  // each time half as late
 
 // The fault with everything it waits for: equal keys fire, or do not fire, alike.
 std::string context_key(const Schedule& schedule, const Fault& fault) {

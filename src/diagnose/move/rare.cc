@@ -17,8 +17,6 @@ namespace rose::diagnose {
 namespace {
 
 constexpr std::int64_t kLongestDelay = 20 * kSecond;  // a call that is held longer is a pause, a packet a cut
-constexpr std::int64_t kHealsWith = kSecond;          // what happens so shortly before a cut ends may be why
-constexpr std::size_t kComeAndGo = 3;                 // silences of one pair at one time: a bad link, not a cut
 constexpr double kLeastLoss = 0.3, kMostLoss = 0.9;   // less makes no silence, more is a cut
 constexpr std::int64_t kPartBytes = 512;              // of a write that is done in part
 constexpr std::size_t kMostPowerContexts = 4;         // after which one node's power is cut
@@ -252,7 +250,9 @@ class Rare {
 
 }  // namespace
 
-std::vector<Try> rare_tries(const World& world) { return Rare(world).build(); }
+std::vector<Try> rare_tries(const World& world) {
+  return world.uses("rare") ? Rare(world).build() : std::vector<Try>();
+}
 
 // A failed call after what its node did before it.
 std::vector<Try> call_context_tries(const World& world) {
@@ -260,6 +260,7 @@ std::vector<Try> call_context_tries(const World& world) {
   constexpr std::size_t kEvents = 4;
   constexpr std::uint64_t kOccurrences = 50;
   std::vector<Try> tries;
+  if (!world.uses("contexts")) return tries;
   std::size_t calls = 0;
   for (const Candidate* candidate : by_weight(world.plan)) {
     const Candidate& c = *candidate;

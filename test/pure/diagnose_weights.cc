@@ -1,0 +1,118 @@
+// Weights that are read from a file, rules that are left out, and what a candidate is called.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "diagnose/weights.h"
+#include "diagnose_world.h"
+
+using namespace rose;
+
+namespace {
+
+std::string message_of(const Result<void>& result) { return result ? "" : result.error().message; }
+
+double value_of(std::string_view name) {
+  for (const diagnose::WeightEntry& one : diagnose::weights())
+    if (one.name == name) return one.value;
+  return -1;
+}
+
+}  // namespace
+
+TEST_CASE("every weight has a name of its own, a reason, and a value that its unit allows", "[diagnose]") {
+  const diagnose::OwnWeights own;
+  std::set<std::string_view> names;
+  for (const diagnose::WeightEntry& one : diagnose::weights()) {
+    CHECK(names.insert(one.name).second);
+    CHECK(!one.why.empty());
+    CAPTURE(one.name);
+    CHECK(diagnose::set_weights(fmt::format("{} = {}\n", one.name, one.value), "w"));
+  }
+  CHECK(names.size() > 100);
+  CHECK(diagnose::set_weights(diagnose::weights_toml(), "printed"));
+}
+
+TEST_CASE("weights are read by name, and wrong ones change nothing", "[diagnose]") {
+  const double before = value_of("odds-process");
+  {
+    const diagnose::OwnWeights own;
+    REQUIRE(diagnose::set_weights("odds-process = 0.25\nheartbeat = 3000000000\nusual-times = 4\n", "w.toml"));
+    CHECK(value_of("odds-process") == 0.25);
+    CHECK(diagnose::kOddsProcess == 0.25);
+    CHECK(diagnose::kHeartbeat == 3'000'000'000);
+    CHECK(diagnose::kUsualTimes == 4);
+    CHECK(message_of(diagnose::set_weights("odds-process = 1\nodds-proces = 2\n", "w.toml")).find("odds-proces") !=
+          std::string::npos);
+    CHECK(value_of("odds-process") == 0.25);
+    for (const char* wrong : {"odds-process = 0\n", "odds-process = -1\n", "odds-process = \"1\"\n",
+                              "share-plain = 1.5\n", "shows = 1\n", "worse = 1\n", "usual-times = 1.5\n",
+                              "heartbeat = 0\n", "odds-process = nan\n", "odds-process = inf\n", "odds-process\n"})
+      CHECK(message_of(diagnose::set_weights(wrong, "w.toml")).rfind("w.toml:", 0) == 0);
+    CHECK(value_of("odds-process") == 0.25);
+  }
+  CHECK(value_of("odds-process") == before);
+}
+
+TEST_CASE("parts have names of their own", "[diagnose]") {
+  std::set<std::string_view> names;
+  for (const diagnose::Part& part : diagnose::parts()) {
+    CHECK(names.insert(part.name).second);
+    CHECK(!part.what.empty());
+  }
+}
+
+TEST_CASE("a candidate has the same id whatever other candidates there are, and tells its nodes and features") {
+  using namespace rose::diagnose::test;
+  const auto config = deployment();
+  Dump few;
+  few.crashed(5.0, "n2");
+  few.scf(6.0, "n1", "write", ENOSPC, "/data/log");
+  few.ends(20);
+  Dump more;
+  more.scf(1.0, "n3", "rename", EIO, "/data/x");
+  more.crashed(5.0, "n2");
+  more.scf(6.0, "n1", "write", ENOSPC, "/data/log");
+  more.cut(7.0, 15.0, 1, {2, 3});
+  more.ends(20);
+  std::map<std::string, std::string> ids;
+  for (const diagnose::Candidate& c : plan_of(config, few).candidates) ids[c.node + c.syscall] = c.id;
+  const diagnose::Plan plan = plan_of(config, more);
+  std::set<std::string> all;
+  for (const diagnose::Candidate& c : plan.candidates) {
+    CHECK(all.insert(c.id).second);
+    CHECK(!c.features.empty());
+    CHECK(c.known == diagnose::Known::seen);
+    if (c.kind == schedule::FaultKind::partition)
+      CHECK(std::set<std::string>(c.nodes.begin(), c.nodes.end()) == std::set<std::string>{"n1", "n2", "n3"});
+    else CHECK(c.nodes == std::vector<std::string>{c.node});
+    if (const auto known = ids.find(c.node + c.syscall); known != ids.end() && c.kind != schedule::FaultKind::partition)
+      CHECK(c.id == known->second);
+  }
+}
+
+TEST_CASE("a rule that is left out ranks nothing") {
+  using namespace rose::diagnose::test;
+  const auto config = deployment();
+  Dump dump;
+  dump.crashed(5.0, "n2");
+  for (int i = 0; i < 5; ++i) dump.scf(5.5 + i * 0.1, "n1", "connect", ECONNREFUSED, "", "10.77.0.2:7000");
+  dump.ends(20);
+  const auto symptoms = [&](const std::set<std::string>& without) {
+    diagnose::Inputs inputs;
+    inputs.traces = {dump.take()};
+    inputs.config = &config;
+    inputs.without = without;
+    diagnose::leave_out_evidence(inputs);
+    const auto plan = diagnose::make_plan(inputs);
+    REQUIRE(plan);
+    return std::pair(plan->candidates.size(), std::count_if(plan->candidates.begin(), plan->candidates.end(),
+                                                            [](const diagnose::Candidate& c) { return c.symptom; }));
+  };
+  CHECK(symptoms({}) == std::pair<std::size_t, long>(2, 1));
+  CHECK(symptoms({"symptoms"}) == std::pair<std::size_t, long>(2, 0));
+  CHECK(symptoms({"processes"}).second == 0);
+  CHECK(symptoms({"calls"}).first == 1);
+}
