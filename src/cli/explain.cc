@@ -2,6 +2,7 @@
 #include "explain/explain.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 
 #include "base/cancel.h"
@@ -12,6 +13,7 @@
 #include "cli/explain_runs.h"
 #include "cli/page.h"
 #include "deploy/image_files.h"
+#include "explain/kept.h"
 #include "inject/injector.h"
 #include "replay/launched.h"
 #include "report/explanation.h"
@@ -20,8 +22,9 @@ namespace rose::cli {
 namespace {
 
 constexpr int kWantedRuns = 5;
-constexpr std::size_t kMostRounds = 4;      // rounds with automatic queries
-constexpr std::size_t kRoundFunctions = 6;  // functions per round
+constexpr std::size_t kMostKeptBytes = std::size_t{512} << 20;  // of runs that were kept
+constexpr std::size_t kMostRounds = 4;                          // rounds with automatic queries
+constexpr std::size_t kRoundFunctions = 6;                      // functions per round
 constexpr std::size_t kRoundQuestions = 40;
 constexpr std::size_t kMostKept = 20;  // informative queries that are repeated in later rounds
 constexpr std::size_t kRoundBesides = 2;
@@ -30,7 +33,9 @@ constexpr std::size_t kMostCallersAsked = 48;  // functions whose callers are qu
 struct ExplainOptions {
   std::string schedule;
   std::string config = "rose.toml";
-  std::string out = "explanation.md";
+  std::optional<std::string> out;
+  std::string from;
+  bool redact = false;
   std::optional<int> runs;
   std::optional<int> jobs;
   std::string report;
@@ -92,7 +97,7 @@ std::set<std::string> differing(const explain::Explanation& explanation) {
 // In each round, queries the functions between the fault and the symptom, keeps those whose values differ and continues
 // from there. Reports the last round whose runs could be compared, because it contains all queries that were kept.
 Result<void> deepen(const config::Config& config, const std::vector<std::string>& own, ComparedRuns& runs,
-                    report::ExplanationReport& report) {
+                    report::ExplanationReport& report, explain::Kept& kept_runs, bool keeps) {
   replay::Askable askable(config);
   std::set<std::string> asked_about, known = differing(report.explanation);
   std::vector<explain::Round> rounds;
@@ -142,6 +147,8 @@ Result<void> deepen(const config::Config& config, const std::vector<std::string>
                       rounds.size(), compared.made.reproduced));
       break;
     }
+    explain::Input as_it_was;
+    if (keeps) as_it_was = compared.input;  // comparing changes it
     explain::Explanation explanation = explain::explain(compared.input);
     std::size_t fresh = 0;
     for (const std::string& query : differing(explanation)) fresh += known.insert(query).second ? 1 : 0;
@@ -150,6 +157,7 @@ Result<void> deepen(const config::Config& config, const std::vector<std::string>
     if (explanation.verdict == explain::Verdict::explained) {
       report.explanation = std::move(explanation);
       report.story = std::move(compared.input.story);
+      if (keeps) kept_runs.input = std::move(as_it_was);
     }
     // While no value distinguishes the two sides, the only guide is the path from the fault to the symptom.
     if (fresh == 0 && !known.empty()) {
@@ -158,10 +166,12 @@ Result<void> deepen(const config::Config& config, const std::vector<std::string>
     }
   }
   // Drop values without information, but keep those that the user asked for.
-  std::erase_if(report.explanation.values, [&](const explain::ValueTable& table) {
-    return table.score <= 0 && std::find(own.begin(), own.end(), table.query) == own.end();
-  });
+  explain::drop_silent_values(report.explanation, own);
   if (!ended.empty()) report.explanation.limits.push_back(ended);
+  kept_runs.deepened = true;
+  kept_runs.deepen_ended = ended;
+  kept_runs.own_questions = own;
+  kept_runs.rounds = rounds;
   report.explanation.rounds = std::move(rounds);
   return {};
 }
@@ -169,7 +179,7 @@ Result<void> deepen(const config::Config& config, const std::vector<std::string>
 // Determines the callers of these functions after the fault in one more run. Functions that cannot be traced are
 // skipped.
 Result<std::vector<explain::Call>> callers_of(const std::vector<std::string>& functions, const config::Config& config,
-                                              ComparedRuns& runs, explain::Explanation& explanation) {
+                                              ComparedRuns& runs, std::vector<std::string>& limits) {
   std::vector<std::string> questions;
   replay::Askable askable(config);
   for (const std::string& function : functions) {
@@ -180,12 +190,12 @@ Result<std::vector<explain::Call>> callers_of(const std::vector<std::string>& fu
   if (questions.empty()) return std::vector<explain::Call>();
   const Result<replay::Asked> asked = replay::ask(config, questions);
   if (!asked) {
-    explanation.limits.push_back(asked.error().message);
+    limits.push_back(asked.error().message);
     return std::vector<explain::Call>();
   }
   ROSE_TRY(std::vector<explain::Call> calls, runs.callers(*asked));
   if (calls.empty())
-    explanation.limits.push_back(
+    limits.emplace_back(
         "the callers of the suspects are not known: no run that recorded them reproduced the bug and a call");
   return calls;
 }
@@ -193,18 +203,98 @@ Result<std::vector<explain::Call>> callers_of(const std::vector<std::string>& fu
 // One more run that records the callers of functions which only failing runs enter, and one that records where
 // decisions were based on a wrong clock.
 Result<void> ask_callers(const config::Config& config, ComparedRuns& runs, const schedule::Schedule& schedule,
-                         explain::Explanation& explanation) {
-  ROSE_TRY(std::vector<explain::Call> calls,
-           callers_of(explain::fresh_functions(explanation, kMostCallersAsked), config, runs, explanation));
-  const std::vector<std::string> outer =
-      explain::decided_by_clock(schedule, explain::add_callers(explanation, std::move(calls)));
-  if (outer.empty()) return {};
-  ROSE_TRY(calls, callers_of(outer, config, runs, explanation));
-  explain::add_outer_callers(explanation, outer, std::move(calls));
+                         explain::Explanation& explanation, explain::Kept& kept) {
+  ROSE_TRY(kept.calls,
+           callers_of(explain::fresh_functions(explanation, kMostCallersAsked), config, runs, kept.caller_limits));
+  kept.outer = explain::decided_by_clock(schedule, explain::add_callers(explanation, kept.calls));
+  if (!kept.outer.empty()) {
+    ROSE_TRY(kept.outer_calls, callers_of(kept.outer, config, runs, kept.caller_limits));
+    explain::add_outer_callers(explanation, kept.outer, kept.outer_calls);
+  }
+  explanation.limits.insert(explanation.limits.end(), kept.caller_limits.begin(), kept.caller_limits.end());
+  return {};
+}
+
+// What is said of it, and what becomes of it: alike for runs that were made now and for those that were kept.
+void take_over(const explain::Kept& kept, report::ExplanationReport& report) {
+  report.name = kept.name;
+  report.schedule = kept.input.schedule;
+  report.schedule_path = kept.schedule_path;
+  report.config_path = kept.config_path;
+  report.runs = kept.runs;
+  report.reproduced = kept.reproduced;
+  report.missed = kept.missed;
+  report.inconclusive = kept.inconclusive;
+  report.seconds = kept.seconds;
+}
+
+// The explanation of what an earlier one kept.
+Result<int> explain_again(const ExplainOptions& options, const Common& common) {
+  const std::filesystem::path file = std::filesystem::path(options.from) / explain::kKeptFile;
+  Result<std::string> bytes = read_file(file, kMostKeptBytes);
+  if (!bytes) {
+    bytes.error().hint = "'rose explain --report DIR' keeps its runs in DIR";
+    return Unexpected(std::move(bytes).error());
+  }
+  ROSE_TRY(explain::Kept kept, explain::unpack(*bytes, file.string()));
+  report::ExplanationReport report;
+  take_over(kept, report);
+  report.explanation = explain::explain_kept(kept);
+  report.story = std::move(kept.input.story);
+  if (options.out) {
+    report.written = *options.out;
+    ROSE_CHECK(write_file(*options.out, report::explanation_markdown(report)));
+  }
+  print(common.json ? report::explanation_json(report) : report::explanation_text(report));
+  return exit_code_of(report.explanation.verdict);
+}
+
+// Keeps the runs, without paths of this machine, and tells what they tell to whoever reads that: the report of now and
+// of then are the same.
+Result<void> keep(explain::Kept& kept, const std::filesystem::path& folder, const config::Config& config, bool redact,
+                  report::ExplanationReport& report) {
+  explain::Scrub scrub;
+  const std::filesystem::path run_dir = kept.input.run_dir;
+  if (!run_dir.empty()) {
+    scrub.prefixes.emplace_back(run_dir.string(), "/run");
+    scrub.prefixes.emplace_back(run_dir.parent_path().string(), "/runs");
+  }
+  const std::string own = std::filesystem::absolute(config.directory).lexically_normal().string();
+  if (own.size() > 1) {
+    scrub.prefixes.emplace_back(own.ends_with('/') ? own : own + "/", "");
+    scrub.prefixes.emplace_back(own.ends_with('/') ? own.substr(0, own.size() - 1) : own, ".");
+  }
+  for (const char* variable : {"TMPDIR", "HOME"})
+    if (const char* home = std::getenv(variable); home != nullptr && std::string_view(home).size() > 1)
+      scrub.prefixes.emplace_back(home, variable == std::string_view("HOME") ? "~" : "/tmp");
+  Redactor redactor = Redactor::of_this_machine();
+  if (redact) scrub.redact = &redactor;
+  ROSE_TRY(const std::string bytes, explain::pack(kept, scrub));
+  ROSE_CHECK(write_file(folder / explain::kKeptFile, bytes));
+  Result<explain::Kept> again = explain::unpack(bytes, explain::kKeptFile);
+  if (!again) {
+    log::warning("the runs were kept, but can't be read again: {}", again.error().message);
+    return {};
+  }
+  report.explanation = explain::explain_kept(*again);
+  take_over(*again, report);
+  report.story = std::move(again->input.story);
   return {};
 }
 
 Result<int> run_explain(const ExplainOptions& options, const Common& common) {
+  if (!options.from.empty()) {
+    if (!options.schedule.empty() || !options.report.empty() || !options.ask.empty() || options.deepen ||
+        options.runs || options.redact)
+      return fail(ErrorKind::usage, "--from compares runs that were kept and makes none: only -o goes with it");
+    return explain_again(options, common);
+  }
+  if (options.schedule.empty())
+    return fail(ErrorKind::usage, "a schedule is needed, or --from DIR",
+                "rose explain schedule.toml -c rose.toml, or rose explain --from DIR of an earlier --report DIR");
+  if (options.redact && options.report.empty())
+    return fail(ErrorKind::usage, "--redact is about what --report DIR keeps, and there is no --report");
+  const std::string out = options.out.value_or("explanation.md");
   const std::int64_t began = monotonic_ns();
   report::ExplanationReport report;
   ROSE_TRY(config::Config config, config::read_config(options.config));
@@ -222,7 +312,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
     ROSE_CHECK(replay::ask(config, options.ask));
   ROSE_CHECK(need_root("explain"));
   ROSE_CHECK(need_process_ids("explain"));
-  ROSE_CHECK(check_output("-o", options.out));
+  ROSE_CHECK(check_output("-o", out));
   ROSE_CHECK(cancel::install());
   export_own_name();
 
@@ -244,27 +334,36 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   runs.may_add(!options.runs);
   ROSE_TRY(Compared compared, runs.make(asked, contrast_options.besides));
   const replay::Contrast made = compared.made;
+  explain::Kept kept;
+  kept.comparable = compared.comparable;
   if (compared.comparable) {
+    if (folder) kept.input = compared.input;  // comparing changes it
     report.explanation = explain::explain(compared.input);
     report.story = std::move(compared.input.story);
-    if (options.deepen) ROSE_CHECK(deepen(config, options.ask, runs, report));
+    if (options.deepen) ROSE_CHECK(deepen(config, options.ask, runs, report, kept, folder.has_value()));
     if (report.explanation.verdict == explain::Verdict::explained)
-      ROSE_CHECK(ask_callers(config, runs, report.schedule, report.explanation));
+      ROSE_CHECK(ask_callers(config, runs, report.schedule, report.explanation, kept));
     explain::keep_best(report.explanation.suspects);
   } else {
     report.explanation = unexplained(made);
     report.explanation.limits = watchable.unseen;
+    kept.verdict = report.explanation.verdict;
+    kept.reason = report.explanation.reason;
+    kept.limits = report.explanation.limits;
   }
-  report.name = config.name;
-  report.schedule_path = options.schedule;
-  report.config_path = options.config;
-  report.written = options.out;
-  report.runs = runs.made();
-  report.reproduced = made.reproduced;
-  report.missed = made.missed;
-  report.inconclusive = made.inconclusive;
-  report.seconds = static_cast<double>(monotonic_ns() - began) / 1e9;
-  ROSE_CHECK(write_file(options.out, report::explanation_markdown(report)));
+  kept.input.schedule = report.schedule;
+  kept.name = config.name;
+  kept.schedule_path = options.schedule;
+  kept.config_path = options.config;
+  kept.runs = runs.made();
+  kept.reproduced = made.reproduced;
+  kept.missed = made.missed;
+  kept.inconclusive = made.inconclusive;
+  kept.seconds = static_cast<double>(monotonic_ns() - began) / 1e9;
+  take_over(kept, report);
+  if (folder) ROSE_CHECK(keep(kept, *folder, config, options.redact, report));
+  report.written = out;
+  ROSE_CHECK(write_file(out, report::explanation_markdown(report)));
   if (folder) {
     ROSE_CHECK(write_file(*folder / "explanation.md", report::explanation_markdown(report)));
     ROSE_CHECK(write_file(*folder / "explanation.json", report::explanation_json(report)));
@@ -285,6 +384,7 @@ Command explain_command() {
   return {
       .name = "explain",
       .summary = "Find the code that mishandled a schedule's faults",
+      .synopsis = {"[OPTION...] SCHEDULE", "--from DIR [-o FILE]"},
       .description =
           "It runs a schedule that reproduces the bug, alternating with runs without faults, and with runs in which "
           "each fault fires one call earlier or later, without its conditions, or is shorter. It compares what the "
@@ -296,7 +396,7 @@ Command explain_command() {
           "JVM the package of its main class. A node whose command is a script is started once, to see what it runs. "
           "The exit code is 0 when something was found, 1 when the bug was not reproduced, 4 when nothing was found or "
           "the runs were inconclusive.",
-      .examples = {"rose explain schedule.toml -c rose.toml",
+      .examples = {"rose explain schedule.toml -c rose.toml", "rose explain --from why",
                    "rose explain schedule.toml -c rose.toml --runs 8 --jobs 2 --report why",
                    "rose explain schedule.toml -c rose.toml --ask 'store(text)' 'store:return' 'store.c:31:bad'",
                    "rose explain schedule.toml -c rose.toml --deepen"},
@@ -305,8 +405,7 @@ Command explain_command() {
               {.names = "schedule",
                .slot = &options->schedule,
                .value = "SCHEDULE",
-               .help = "A schedule that reproduces the bug",
-               .required = true,
+               .help = "A schedule that reproduces the bug; not with --from",
                .completes = Completes::file},
               {.names = "-c,--config",
                .slot = &options->config,
@@ -316,7 +415,8 @@ Command explain_command() {
               {.names = "-o,--output",
                .slot = &options->out,
                .value = "FILE",
-               .help = "Where to write the explanation",
+               .help = "Where to write the explanation; with --from, nowhere by default",
+               .otherwise = "explanation.md",
                .completes = Completes::file},
               {.names = "--runs",
                .slot = &options->runs,
@@ -352,13 +452,24 @@ Command explain_command() {
                .value = "DIR",
                .help = "Write the record of all runs, their traces, the explanation and report.html to this folder",
                .completes = Completes::folder},
+              {.names = "--from",
+               .slot = &options->from,
+               .value = "DIR",
+               .help = "Compare again the runs that an earlier --report DIR kept: runs nothing and needs no privilege",
+               .completes = Completes::folder},
+              {.names = "--redact",
+               .slot = &options->redact,
+               .help = "With --report: replace host names, addresses, user names and long tokens in the runs that are "
+                       "kept, the same ones alike"},
               {.names = "--keep", .slot = &options->keep, .help = "Keep all run directories"},
               {.names = "--allow-attached",
                .slot = &options->allow_attached,
                .help = "Allow faults on nodes that rose did not start; they may be production"},
           },
       .files = {{"DIR/report.html",
-                 "With --report: suspects, and the story on the time line of a run. A self-contained file."}},
+                 "With --report: suspects, and the story on the time line of a run. A self-contained file."},
+                {"DIR/explained.runs",
+                 "With --report: the runs as they are compared, without paths of this machine; --from reads them."}},
       .run = [options](const Common& common) { return run_explain(*options, common); },
   };
 }

@@ -90,4 +90,10 @@ InShort in_short(const Explanation& e) {
   return out;
 }
 
+void drop_silent_values(Explanation& explanation, const std::vector<std::string>& asked) {
+  std::erase_if(explanation.values, [&](const ValueTable& table) {
+    return table.score <= 0 && std::find(asked.begin(), asked.end(), table.query) == asked.end();
+  });
+}
+
 }  // namespace rose::explain

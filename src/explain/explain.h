@@ -160,6 +160,9 @@ inline constexpr std::size_t kMostStoryLines = 16;
 // "12 to 14 messages, 300 to 340 bytes, up to 2 never taken"
 [[nodiscard]] std::string amount_words(const ExchangeCount& count);
 
+// Leaves out tables of values that do not tell the runs apart, but for those that `asked` has.
+void drop_silent_values(Explanation& explanation, const std::vector<std::string>& asked);
+
 // Suspects that only failing runs enter, best first, at most `most`: whoever calls one does what it does not do
 // otherwise.
 [[nodiscard]] std::vector<std::string> fresh_functions(const Explanation& explanation, std::size_t most);

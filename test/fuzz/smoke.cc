@@ -18,11 +18,13 @@
 #include <string>
 #include <vector>
 
+#include "../pure/explain_runs.h"
 #include "../pure/symbols_go_table.h"
 #include "../pure/trace_random.h"
 #include "base/log.h"
 #include "engine/wire/message.h"
 #include "engine/wire/tree.h"
+#include "explain/kept.h"
 #include "jvm/state_layout.h"
 #include "profile/profile.h"
 #include "recipe.h"
@@ -42,6 +44,7 @@ int fuzz_dump(const std::uint8_t* data, std::size_t size);
 int fuzz_gopclntab(const std::uint8_t* data, std::size_t size);
 int fuzz_jsonl(const std::uint8_t* data, std::size_t size);
 int fuzz_jvm(const std::uint8_t* data, std::size_t size);
+int fuzz_kept(const std::uint8_t* data, std::size_t size);
 int fuzz_logs(const std::uint8_t* data, std::size_t size);
 int fuzz_profile(const std::uint8_t* data, std::size_t size);
 int fuzz_rr(const std::uint8_t* data, std::size_t size);
@@ -204,6 +207,37 @@ Seeds jvm_seeds() {
           "A.<init>(List<String> x)org.x.Outer$A"};
 }
 
+// A few runs, packed and as they are inside.
+Seeds kept_seeds() {
+  script::Case one;
+  one.input.schedule.name = "kv";
+  one.input.questions.push_back({"save(len)", "save", "int", "", {}});
+  one.input.message = [](std::uint32_t) { return std::string("not saved"); };
+  for (int i = 0; i < 3; ++i) {
+    one.add(rose::explain::Group::failing, script::Run(2 * i)
+                                               .enters(100, "request")
+                                               .faulted(102)
+                                               .stack({{"save", "store.c", 44, "/srv/kv", 16}})
+                                               .has(103, 0, "-1", -1)
+                                               .enters(110, "give_up")
+                                               .sends(130, "n1", "n2", "sorry")
+                                               .takes(131, "n1", "n2", 5)
+                                               .says(900, 4, "not saved"));
+    one.add(rose::explain::Group::sound, script::Run(2 * i + 1).enters(100, "request").has(103, 0, "12", 12));
+  }
+  rose::explain::Kept kept;
+  kept.name = "kv";
+  kept.comparable = true;
+  kept.input = one.input;
+  kept.calls = {{"give_up", "request", "n1", "request.c", 12}};
+  const rose::explain::Scrub nothing;
+  const auto bytes = rose::explain::pack(kept, nothing);
+  if (!bytes) std::abort();
+  const auto plain = rose::explain::plain_of(*bytes, "x");
+  if (!plain || !rose::explain::unpack_plain(*plain, "x")) std::abort();
+  return {*bytes, *plain};
+}
+
 // The logs of test/logs: real ones, of servers.
 Seeds logs_seeds() {
   Seeds seeds;
@@ -317,6 +351,7 @@ constexpr Target kTargets[] = {
     {"gopclntab", fuzz_gopclntab, go_seeds, 10000},
     {"jsonl", fuzz_jsonl, jsonl_seeds, 1500},
     {"jvm", fuzz_jvm, jvm_seeds, 3000},
+    {"kept", fuzz_kept, kept_seeds, 1500},
     {"logs", fuzz_logs, logs_seeds, 750},
     {"profile", fuzz_profile, profile_seeds, 1500},
     {"rr", fuzz_rr, rr_seeds, 750},

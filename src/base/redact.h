@@ -1,0 +1,31 @@
+// Replaces what a report should not tell strangers: host names, addresses, user names, long tokens. The same text gets
+// the same replacement, so that what belongs together still does.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rose {
+
+class Redactor {
+ public:
+  // `hosts`, `users`: names that are replaced wherever they stand as a word.
+  Redactor(std::vector<std::string> hosts, std::vector<std::string> users)
+      : hosts_(std::move(hosts)), users_(std::move(users)) {}
+  // Of this machine and of who runs rose; root and nobody are no secrets.
+  [[nodiscard]] static Redactor of_this_machine();
+
+  [[nodiscard]] std::string operator()(std::string_view text);
+
+ private:
+  std::string word(std::string_view word);
+  const std::string& known(std::string_view what, std::string_view text);
+
+  std::vector<std::string> hosts_, users_;
+  std::map<std::string, std::string, std::less<>> replaced_;
+  std::map<std::string, int, std::less<>> count_;  // of each sort
+};
+
+}  // namespace rose

@@ -1,0 +1,71 @@
+// What `explain --report` keeps of its runs, so that they can be compared again: elsewhere, and by a newer rose. One
+// file: a line that names form and version, then values packed by zstd with a checksum. It holds no path of the
+// machine. Every file is taken for hostile: sizes, kinds and indices are checked before they are used.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/redact.h"
+#include "base/result.h"
+#include "explain/explain.h"
+
+namespace rose::explain {
+
+inline constexpr std::uint32_t kKeptVersion = 1;
+inline constexpr const char* kKeptFile = "explained.runs";  // in the folder of the report
+
+struct Kept {
+  std::string name, schedule_path, config_path;  // of the deployment; as they were given
+  int runs = 0;                                  // in all
+  int reproduced = 0, missed = 0, inconclusive = 0;
+  double seconds = 0;
+  // There were failing and sound runs: `input` has them. Otherwise there is only this to say.
+  bool comparable = false;
+  Verdict verdict = Verdict::inconclusive;
+  std::string reason;
+  std::vector<std::string> limits;
+
+  Input input;  // as explain() takes it
+  // Of --deepen: the input is that of the last round that could be compared.
+  bool deepened = false;
+  std::vector<std::string> own_questions;  // that the user asked
+  std::vector<Round> rounds;
+  std::string deepen_ended;
+  // What the runs told of who calls the suspects.
+  std::vector<Call> calls, outer_calls;
+  std::vector<std::string> outer;
+  std::vector<std::string> caller_limits;
+
+  // What `input` needs besides, of one that was unpacked.
+  struct Texts {
+    std::set<std::string, std::less<>> pool;
+    std::map<std::uint32_t, std::string> messages;
+    std::map<std::pair<std::string, std::string>, Place> places;
+  };
+  std::shared_ptr<Texts> texts = std::make_shared<Texts>();
+};
+
+// What of its texts is replaced.
+struct Scrub {
+  std::vector<std::pair<std::string, std::string>> prefixes;  // folders of this machine, and what stands for them
+  Redactor* redact = nullptr;
+};
+
+[[nodiscard]] Result<std::string> pack(const Kept& kept, const Scrub& scrub);
+// Errors (input): a foreign or damaged file, an unknown version.
+[[nodiscard]] Result<Kept> unpack(std::string_view bytes, std::string_view name);
+// What is packed in a file, for the fuzzer; and of a file.
+[[nodiscard]] Result<Kept> unpack_plain(std::string_view plain, std::string_view name);
+[[nodiscard]] Result<std::string> plain_of(std::string_view bytes, std::string_view name);
+
+// The explanation. Changes `kept.input`.
+[[nodiscard]] Explanation explain_kept(Kept& kept);
+
+}  // namespace rose::explain

@@ -1,0 +1,24 @@
+// Runs that explain kept: no content may crash the reader, and what it accepts can be explained.
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "explain/kept.h"
+
+using namespace rose;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  // As a file; and what is packed in one, which hardly any change of the file leaves whole.
+  (void)explain::unpack(bytes, "x");
+  auto kept = explain::unpack_plain(bytes, "x");
+  if (!kept) {
+    if (kept.error().kind != ErrorKind::input || kept.error().message.rfind("x", 0) != 0) std::abort();
+    return 0;
+  }
+  const explain::Scrub nothing;
+  const auto packed = explain::pack(*kept, nothing);
+  if (packed && !explain::unpack(*packed, "again")) std::abort();
+  (void)explain::explain_kept(*kept);
+  return 0;
+}

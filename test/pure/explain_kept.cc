@@ -1,0 +1,164 @@
+// The runs of an explanation, kept and compared again.
+#include <catch2/catch.hpp>
+
+#include "base/redact.h"
+#include "explain/kept.h"
+#include "explain_runs.h"
+
+using namespace rose;
+using explain::Group;
+using script::Case;
+
+namespace {
+
+// Failing runs write an error of a path of this machine, enter another function and take other values.
+Case telling() {
+  Case one;
+  one.input.schedule.name = "kv";
+  one.input.questions.push_back({"save(len)", "save", "int", "", {"only its first 8 bytes"}});
+  one.input.oracle_said = "record 7 is lost on host-a.example.com";
+  one.input.run_dir = "/srv/machine/runs/run-2";
+  for (int i = 0; i < 4; ++i) {
+    one.add(Group::failing, script::Run(2 * i)
+                                .enters(100, "request")
+                                .enters(101, "save")
+                                .faulted(102)
+                                .stack({{"save", "/srv/machine/src/store.c", 44, "/srv/machine/kv", 16}})
+                                .has(103, 0, "-1", -1)
+                                .enters(110, "give_up")
+                                .fails(120, "rename", 2, "/srv/machine/runs/run-2/n1/data/snapshot")
+                                .sends(130, "n1", "n2", "sorry 7")
+                                .takes(131, "n1", "n2", 5)
+                                .says(900, 4, "not saved: token 0123456789abcdef0123456789abcdef of 10.1.2.3"));
+    one.add(Group::sound, script::Run(2 * i + 1).enters(100, "request").enters(101, "save").has(103, 0, "12", 12));
+  }
+  return one;
+}
+
+explain::Kept kept_of(Case& one) {
+  if (!one.input.message) one.input.message = [](std::uint32_t kind) { return "message " + std::to_string(kind); };
+  one.input.place = [](const std::string&, const std::string& function) {
+    return explain::Place{"/srv/machine/src/" + function + ".c", 0};
+  };
+  explain::Kept kept;
+  kept.name = "kv";
+  kept.schedule_path = "schedule.toml";
+  kept.runs = 9;
+  kept.reproduced = 4;
+  kept.seconds = 12.5;
+  kept.comparable = true;
+  kept.input = one.input;
+  kept.calls = {{"give_up", "request", "n1", "/srv/machine/src/request.c", 12}};
+  return kept;
+}
+
+const explain::Scrub kNothing;
+
+std::vector<std::string> words_of(const explain::Explanation& e) {
+  std::vector<std::string> out{std::string(explain::verdict_name(e.verdict)), e.reason, e.fault, e.symptom};
+  for (const explain::Suspect& s : e.suspects)
+    out.push_back(fmt::format("{} {} {}:{} {} {}", s.function, s.score, s.file, s.line, s.node, s.why));
+  for (const explain::StoryLine& line : e.story)
+    out.push_back(fmt::format("{} {} {} {}", line.ts_ns, line.node, line.text, line.evidence));
+  for (const explain::Told& told : e.differences) out.push_back(fmt::format("{} {}", told.words, told.weight));
+  for (const explain::ValueTable& table : e.values) out.push_back(table.query + " " + table.differs);
+  for (const explain::ExchangeTable& table : e.exchanges) out.push_back(table.from + " " + table.differs);
+  out.insert(out.end(), e.limits.begin(), e.limits.end());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("runs that were kept are explained as they were", "[explain]") {
+  Case one = telling();
+  explain::Kept kept = kept_of(one);
+  const auto bytes = explain::pack(kept, kNothing);
+  REQUIRE(bytes);
+  explain::Explanation direct = one.explain();
+  (void)explain::add_callers(direct, kept.calls);
+  explain::keep_best(direct.suspects);
+  REQUIRE(direct.verdict == explain::Verdict::explained);
+  REQUIRE(!direct.suspects.empty());
+
+  auto again = explain::unpack(*bytes, "x");
+  REQUIRE(again);
+  CHECK(again->name == "kv");
+  CHECK(again->runs == 9);
+  CHECK(again->seconds == 12.5);
+  CHECK(again->input.story.trace.events.size() == one.input.story.trace.events.size());
+  CHECK(words_of(explain::explain_kept(*again)) == words_of(direct));
+}
+
+TEST_CASE("what could not be compared is kept, too", "[explain]") {
+  explain::Kept kept;
+  kept.input.schedule = script::one_fault();
+  kept.input.schedule.name = "kv";
+  kept.verdict = explain::Verdict::not_reproduced;
+  kept.reason = "the bug did not show";
+  kept.limits = {"n1 is stripped"};
+  auto again = explain::unpack(explain::pack(kept, kNothing).value(), "x");
+  REQUIRE(again);
+  const explain::Explanation e = explain::explain_kept(*again);
+  CHECK(e.verdict == explain::Verdict::not_reproduced);
+  CHECK(e.reason == kept.reason);
+  CHECK(e.limits == kept.limits);
+  CHECK(again->input.schedule.faults.size() == 1);
+}
+
+TEST_CASE("no folder of the machine is kept, and on demand no address, host or token", "[explain]") {
+  Case one = telling();
+  const explain::Kept kept = kept_of(one);
+  Redactor redact({}, {});
+  explain::Scrub scrub;
+  scrub.prefixes = {{"/srv/machine/runs/run-2", "/run"}, {"/srv/machine/", ""}};
+  scrub.redact = &redact;
+  auto again = explain::unpack(explain::pack(kept, scrub).value(), "x");
+  REQUIRE(again);
+  const auto has = [&](std::string_view text) {
+    const auto in = [&](std::string_view whole) { return whole.find(text) != std::string_view::npos; };
+    const explain::Input& input = again->input;
+    bool found = in(input.oracle_said) || in(input.run_dir);
+    for (const explain::LogLine& line : input.lines) found = found || in(line.text);
+    for (std::string_view one_of_trace : input.story.trace.strings.all()) found = found || in(one_of_trace);
+    for (std::uint32_t id = 0; id < input.kinds.size(); ++id) found = found || in(input.kinds[id].words);
+    for (const std::string& line : words_of(explain::explain_kept(*again))) found = found || in(line);
+    return found;
+  };
+  CHECK(!has("machine"));
+  CHECK(!has("host-a.example.com"));
+  CHECK(!has("10.1.2.3"));
+  CHECK(!has("0123456789abcdef"));
+  CHECK(has("give_up"));
+}
+
+TEST_CASE("damaged and foreign files are refused", "[explain]") {
+  Case one = telling();
+  const std::string bytes = explain::pack(kept_of(one), kNothing).value();
+  const auto why = [](const std::string& text) {
+    const auto read = explain::unpack(text, "DIR/explained.runs");
+    REQUIRE(!read);
+    CHECK(read.error().kind == ErrorKind::input);
+    CHECK(read.error().message.rfind("DIR/explained.runs: ", 0) == 0);
+    return read.error().message;
+  };
+  CHECK(why("").find("does not hold") != std::string::npos);
+  CHECK(why("{}").find("does not hold") != std::string::npos);
+  CHECK(why("rose explained runs 99\n").find("version 99") != std::string::npos);
+  for (std::size_t size = 24; size < bytes.size(); size += 7) (void)why(bytes.substr(0, size));
+  std::string flipped = bytes;
+  flipped[bytes.size() / 2] = static_cast<char>(flipped[bytes.size() / 2] ^ 0x10);
+  (void)why(flipped);
+  (void)why(bytes + "x");
+}
+
+TEST_CASE("what is redacted is replaced alike wherever it stands", "[explain]") {
+  Redactor redact({"db-7"}, {"alice"});
+  CHECK(redact("from 10.1.2.3:7000 to 10.1.2.4, then 10.1.2.3") == "from 192.0.2.1:7000 to 192.0.2.2, then 192.0.2.1");
+  CHECK(redact("127.0.0.1:80 0.0.0.0 ::1") == "127.0.0.1:80 0.0.0.0 ::1");
+  CHECK(redact("[fe80::1]:7000") == "[2001:db8::1]:7000");
+  CHECK(redact("at 10:31:44.123 on db-7, alice ran /home/bob/x") ==
+        "at 10:31:44.123 on host-1, user-1 ran /home/user-2/x");
+  CHECK(redact("https://db.example.com/x?key=0123456789abcdef0123") == "https://host-2/x?key=token-1");
+  CHECK(redact("save(len) in Store::append, v1.2.3, a4711") == "save(len) in Store::append, v1.2.3, a4711");
+  CHECK(redact("again 0123456789abcdef0123") == "again token-1");
+}
