@@ -251,8 +251,8 @@ Result<int> explain_again(const ExplainOptions& options, const Common& common) {
 
 // Keeps the runs, without paths of this machine, and tells what they tell to whoever reads that: the report of now and
 // of then are the same.
-Result<void> keep(explain::Kept& kept, const std::filesystem::path& folder, const config::Config& config, bool redact,
-                  report::ExplanationReport& report) {
+Result<void> keep_runs(explain::Kept& kept, const std::filesystem::path& folder, const config::Config& config,
+                       bool redact, report::ExplanationReport& report) {
   explain::Scrub scrub;
   const std::filesystem::path run_dir = kept.input.run_dir;
   if (!run_dir.empty()) {
@@ -361,7 +361,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   kept.inconclusive = made.inconclusive;
   kept.seconds = static_cast<double>(monotonic_ns() - began) / 1e9;
   take_over(kept, report);
-  if (folder) ROSE_CHECK(keep(kept, *folder, config, options.redact, report));
+  if (folder) ROSE_CHECK(keep_runs(kept, *folder, config, options.redact, report));
   report.written = out;
   ROSE_CHECK(write_file(out, report::explanation_markdown(report)));
   if (folder) {

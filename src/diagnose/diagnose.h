@@ -2,7 +2,7 @@
 // progress is reported through Progress. The method is ROSE (EuroSys'26), section 4.4, with the feedback of ANDURIL
 // (SOSP'24), section 5. Its parts: evidence (what production recorded), survey (what the test deployment does),
 // candidates (faults with a weight), moves (which propose trials), the search itself (picks the best trial of all moves
-// and learns from every run), confirmation, simplification. thresholds.h has the numbers that several parts share.
+// and learns from every run), confirmation, simplification. weights.h has the numbers that they share.
 #pragma once
 
 #include <cstdint>

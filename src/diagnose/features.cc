@@ -20,7 +20,7 @@ constexpr std::int64_t kSoonAfter = 60 * kSecond;  // what follows from a fault 
 
 using schedule::FaultKind;
 
-bool call(const Candidate& c) { return c.kind == FaultKind::syscall || c.kind == FaultKind::exception; }
+bool is_call_candidate(const Candidate& c) { return c.kind == FaultKind::syscall || c.kind == FaultKind::exception; }
 
 // Of calls the kind is meant, whenever it failed; of all else what happened at that time.
 std::string id_of(const Candidate& c) {
@@ -28,7 +28,7 @@ std::string id_of(const Candidate& c) {
   if (!c.syscall.empty()) name += fmt::format("-{}-{}", c.syscall, c.error.empty() ? "short" : c.error);
   std::string key = fmt::format("{}\n{}\n{}", name, c.path, c.peer);
   if (c.kind == FaultKind::exception) key += fmt::format("\n{}\n{}", c.fault.throws, c.fault.function);
-  else if (!call(c)) key += fmt::format("\n{}", c.first_ts);
+  else if (!is_call_candidate(c)) key += fmt::format("\n{}", c.first_ts);
   return fmt::format("{}-{}", name, sha256(key).substr(0, kIdDigits));
 }
 
@@ -52,7 +52,7 @@ class Relations {
         for (const std::string& node : c.nodes) symptoms_[node].push_back(c.first_ts);
         continue;
       }
-      if (call(c) && c.ordinariness >= 3) continue;
+      if (is_call_candidate(c) && c.ordinariness >= 3) continue;
       last_.push_back(c.last_ts);
       for (auto* first : {&first_, &first_of_[c.node]})
         *first = *first == 0 ? c.first_ts : std::min(*first, c.first_ts);

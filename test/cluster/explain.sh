@@ -36,6 +36,18 @@ json_is 'j["verdict"]' explained
 [ "$(wc -l < "$work/report/record.jsonl")" -ge 8 ] || fail "the record lacks runs"
 nothing_left "by explain"
 
+# What it kept explains the same to anybody, and has no path of this machine.
+cp "$work/report/explanation.json" "$work/first.json"
+expect 0 "$rose" explain --from "$work/report" --json -o "$work/again.md"
+cmp -s "$work/why.md" "$work/again.md" || fail "the explanation of what was kept is another one: $(diff "$work/why.md" "$work/again.md" | head -5)"
+json_is '{k: v for k, v in j.items() if k != "explanation"} == {k: v for k, v in json.load(open("'"$work"'/first.json")).items() if k != "explanation"}' True
+tail -n +2 "$work/report/explained.runs" | zstd -qdc | grep -qaF "$work" && fail "what was kept has paths of this machine"
+head -c 3000 "$work/report/explained.runs" > "$work/damaged"; mkdir "$work/other"; mv "$work/damaged" "$work/other/explained.runs"
+expect 2 "$rose" explain --from "$work/other"
+expect 2 "$rose" explain --from "$work/planted"
+expect 2 "$rose" explain --from "$work/report" schedule.toml
+expect 2 "$rose" explain schedule.toml --redact
+
 # A fault that does no harm: the bug does not show, and nothing is explained.
 cat > "$work/harmless.toml" << 'END'
 version = 1

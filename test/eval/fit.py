@@ -1,0 +1,89 @@
+"""A conditional logit: which of the candidates of a case is the cause, by weighted features. Penalised by L2; every system counts the same,
+whatever its number of cases. Needs numpy."""
+import numpy
+
+STEPS = 60          # of Newton's method at most: the penalised likelihood is smooth and nearly concave
+ENOUGH = 1e-6       # a step as short is the last
+
+
+class Choice:
+    """One case: its candidates' features, and for each fault of the cause the candidates that mean it."""
+
+    def __init__(self, system, candidates, causes):
+        self.system = system
+        self.features = [one.get("features", {}) for one in candidates]
+        self.causes = [places for places in causes if places]
+        self.whole = bool(causes) and len(self.causes) == len(causes)
+
+
+def matrices(choices):
+    names = sorted({name for choice in choices for one in choice.features for name in one})
+    rows = [numpy.array([[one.get(name, 0.0) for name in names] for one in choice.features]).reshape(-1, len(names)) for choice in choices]
+    everything = numpy.concatenate([row for row in rows if len(row)]) if any(len(row) for row in rows) else numpy.zeros((1, len(names)))
+    scale = everything.std(axis=0)
+    scale[scale == 0] = 1.0
+    middle = everything.mean(axis=0)
+    return names, [(row - middle) / scale for row in rows], scale
+
+
+def tasks_of(choices, rows):
+    """Pairs of a case's features and the places that are right; of several faults one after the other, those found before left out."""
+    tasks = []
+    for choice, row in zip(choices, rows):
+        found = []
+        taken = set()
+        for places in choice.causes if choice.whole else []:
+            rest = [i for i in range(len(row)) if i not in taken]
+            right = [rest.index(i) for i in places if i in rest]
+            if right and len(rest) > 1:
+                found.append((row[rest], right))
+            taken.update(places)
+        tasks.append((choice.system, found))
+    return tasks
+
+
+def fit(tasks, size, strength, start=None):
+    """The weights that maximise the likelihood of the right candidates."""
+    systems = {}
+    for system, found in tasks:
+        if found:
+            systems[system] = systems.get(system, 0) + 1
+    weights = numpy.zeros(size) if start is None else start.copy()
+    for _ in range(STEPS):
+        gradient = -strength * weights
+        curve = strength * numpy.eye(size)
+        for system, found in tasks:
+            for row, right in found:
+                share = 1.0 / systems[system] / len(found)
+                scores = row @ weights
+                chances = numpy.exp(scores - scores.max())
+                chances /= chances.sum()
+                of_right = chances[right] / chances[right].sum()
+                mean = chances @ row
+                gradient += share * (of_right @ row[right] - mean)
+                curve += share * ((row * chances[:, None]).T @ row - numpy.outer(mean, mean))
+        step = numpy.linalg.solve(curve, gradient)
+        length = numpy.abs(step).max()
+        weights += step if length < 1 else step / length
+        if length < ENOUGH:
+            break
+    return weights
+
+
+def leave_one_system_out(choices, strength, rank):
+    """The ranks of all cases, each by weights fitted on the other systems; and the weights of a fit on all of them.
+    `rank(i, keys)`: of case i when its candidates are sorted by `keys`."""
+    names, rows, scale = matrices(choices)
+    tasks = tasks_of(choices, rows)
+    everything = fit(tasks, len(names), strength)
+    by_system = {}
+    for system in sorted({choice.system for choice in choices}):
+        others = [(one, found) for one, found in tasks if one != system]
+        by_system[system] = fit(others, len(names), strength, everything)
+    ranks = []
+    for i, (choice, row) in enumerate(zip(choices, rows)):
+        scores = row @ by_system[choice.system] if len(row) else []
+        ranks.append(rank(i, [-score for score in scores]))
+    told = [{"feature": name, "value": round(float(value), 4), "per_unit": round(float(value / one), 4)}
+            for name, value, one in zip(names, everything, scale)]
+    return ranks, sorted(told, key=lambda one: -abs(one["value"]))
