@@ -30,20 +30,19 @@ bool looks_alike(const Inputs& inputs, const Diagnosis& diagnosis, const Tried& 
 
 void Conclusion::nothing_to_try() {
   d_.verdict = Verdict::inconclusive;
-  d_.reason =
-      d_.plan.failures == 0
-          ? std::string(inputs_.said.empty()
-                            ? "the dump holds no failure: nothing failed, fell silent or ended in its window"
-                            : "neither the logs nor the run without faults hold anything to try: no message names a "
-                              "failure, and no call of the nodes comes before one")
-          : fmt::format(
-                "nothing in the dump looks like a fault: all {} failures are normal or belong to no node; see "
-                "'rose diagnose --plan'",
-                d_.plan.failures);
+  d_.reason = d_.plan.failures == 0
+                  ? std::string(inputs_.said.empty()
+                                    ? "the dump contains no failure: nothing failed, fell silent or ended in its window"
+                                    : "neither the logs nor the run without faults contain anything to try: no message "
+                                      "names a failure, and no call of the nodes precedes one")
+                  : fmt::format(
+                        "nothing in the dump looks like a fault: all {} failures are normal or belong to no node; see "
+                        "'rose diagnose --plan'",
+                        d_.plan.failures);
 }
 
 std::string Conclusion::ended_early() const {
-  if (lab_.left() <= 0) return fmt::format(" (max_runs = {} is used up)", inputs_.config->diagnose.max_runs);
+  if (lab_.left() <= 0) return fmt::format(" (all max_runs = {} runs were made)", inputs_.config->diagnose.max_runs);
   return {};
 }
 
@@ -64,14 +63,14 @@ std::string Conclusion::consequence(const Schedule& schedule) const {
 std::string Conclusion::missing_messages(const Tried& found) const {
   auto [missing, of] = messages_missing(inputs_.log_observables, d_, found);
   if (of == 0 && inputs_.only_logs())
-    return "But the failure's logs say nothing that a run without faults does not say: only the oracle tells that this "
-           "is the same failure.";
+    return "But the failure's logs contain no message that a run without faults does not contain: only the oracle "
+           "shows that this is the same failure.";
   if (missing.empty()) return {};
   const std::size_t all = missing.size();
   if (all > kMostMissing) missing.resize(kMostMissing);
   return fmt::format(
-      "But of what the failure's logs say of it {} came back in these runs ({}{}{}): this may be another failure, "
-      "which the oracle takes for that one.",
+      "But of the failure's messages {} occurred in these runs ({}{}{}): this may be another failure that the oracle "
+      "does not distinguish.",
       all == of ? "none" : fmt::format("only {} of {} messages", of - all, of),
       all == of ? "" : "not: ", fmt::join(missing, "; "),
       all > kMostMissing ? fmt::format("; and {} more", all - kMostMissing) : "");
@@ -82,8 +81,8 @@ std::string Conclusion::missing_ends(const Tried& found) const {
   const std::vector<std::string> missing = ends_missing(d_.plan, found);
   if (missing.empty()) return {};
   return fmt::format(
-      "But in production {}; in these runs it did not: this may be another failure, which the oracle takes for that "
-      "one.",
+      "But in production {}; in these runs it did not: this may be another failure that the oracle does not "
+      "distinguish.",
       fmt::join(missing, ", and "));
 }
 
@@ -93,8 +92,8 @@ std::string Conclusion::ended_themselves(const Schedule& schedule) const {
     for (const Candidate& c : d_.plan.candidates)
       if (c.fault.id == fault.id && c.own_end && !c.symptom && fault.kind == FaultKind::crash)
         return fmt::format(
-            "But {} ended itself in production ({}): the schedule repeats that end. What made it do so is not known.",
-            c.node, c.why);
+            "But {} ended itself in production ({}): the schedule repeats that end. Its cause is not known.", c.node,
+            c.why);
   return {};
 }
 
@@ -103,31 +102,31 @@ Remarks Conclusion::remarks(const Found& end) const {
   told.places = places_in_words(end.lead.schedule, inputs_.code);
   const auto [low, high] = d_.tally.interval();
   told.rate =
-      fmt::format("The bug then shows in {} of {} runs ({}; with 95 % confidence between {} and {}).",
+      fmt::format("The bug then occurs in {} of {} runs ({}; with 95 % confidence between {} and {}).",
                   d_.tally.reproduced, d_.tally.conclusive(), percent(d_.tally.rate()), percent(low), percent(high));
   if (d_.control_runs > 0)
-    told.rate += fmt::format(" Without faults it showed in {} of {}.", d_.control_hits, d_.control_runs);
+    told.rate += fmt::format(" Without faults it occurred in {} of {}.", d_.control_hits, d_.control_runs);
   if (const std::string why = consequence(end.lead.schedule); !why.empty())
-    told.doubts.push_back(fmt::format(
-        "But in the dump this looks like a consequence, not a cause ({}). What came before it was tried and did "
-        "not show the bug; if the oracle asks for this consequence itself, it proves nothing.",
-        why));
+    told.doubts.push_back(
+        fmt::format("But in the dump this looks like a consequence, not a cause ({}). Earlier faults were tried and "
+                    "did not reproduce the bug; if the oracle checks for this consequence itself, it proves nothing.",
+                    why));
   if (std::string missing = missing_messages(d_.tried[end.lead.tried]); !missing.empty())
     told.doubts.push_back(std::move(missing));
   const Tried& tried = d_.tried[end.lead.tried];
   if (std::string missing = missing_ends(tried); !missing.empty()) told.doubts.push_back(std::move(missing));
   if (workload_broke_off(d_, tried))
     told.doubts.push_back(
-        fmt::format("But in these runs the workload was over after {} at most, without faults it takes {}: perhaps the "
-                    "oracle only misses what the workload "
-                    "did not get to do.",
+        fmt::format("But in these runs the workload ended after {} at most, without faults it takes {}: possibly the "
+                    "oracle only notices what the workload did not do.",
                     format_duration(rounded(tried.longest_hit_ns)), format_duration(rounded(d_.workload_ns))));
   if (std::string ends = ended_themselves(end.lead.schedule); !ends.empty()) told.doubts.push_back(std::move(ends));
   if (end.dropped > 0)
-    told.simpler.push_back(fmt::format("It shows without {} other fault{} of the dump, so {} left out.", end.dropped,
-                                       end.dropped == 1 ? "" : "s", end.dropped == 1 ? "that one was" : "those were"));
+    told.simpler.push_back(fmt::format("The bug also occurs without {} other fault{} of the dump, so {} omitted.",
+                                       end.dropped, end.dropped == 1 ? "" : "s",
+                                       end.dropped == 1 ? "that one was" : "those were"));
   if (!end.changes.empty())
-    told.simpler.push_back(fmt::format("Made simpler at the same rate: {}.", fmt::join(end.changes, "; ")));
+    told.simpler.push_back(fmt::format("Simplified at the same rate: {}.", fmt::join(end.changes, "; ")));
   return told;
 }
 
@@ -145,13 +144,13 @@ void Conclusion::conclude(const std::optional<Found>& end) {
     d_.found = lead.schedule;
     d_.remarks = remarks(*end);
     const std::string rate = end->rate_told
-                                 ? fmt::format("{} of {} runs made to tell its rate ({})", d_.tally.reproduced,
+                                 ? fmt::format("{} of {} runs made to measure its rate ({})", d_.tally.reproduced,
                                                d_.tally.conclusive(), percent(d_.tally.rate()))
                                  : fmt::format("{} of {} confirming runs ({})", d_.tally.reproduced,
                                                d_.tally.conclusive(), percent(d_.tally.rate()));
     if (d_.target_reached) d_.reason = fmt::format("the schedule reproduces the bug in {}", rate);
     else if (d_.interrupted)
-      d_.reason = fmt::format("interrupted; the best schedule until then reproduced the bug in {}", rate);
+      d_.reason = fmt::format("interrupted; the best schedule so far reproduced the bug in {}", rate);
     else
       d_.reason = fmt::format("no schedule reached the target rate of {}; the best reproduced the bug in {}{}{}",
                               percent(inputs_.config->diagnose.target_rate),
@@ -164,7 +163,7 @@ void Conclusion::conclude(const std::optional<Found>& end) {
   }
   if (d_.control_hits > 0 && !noted_)
     d_.plan.notes.push_back(fmt::format(
-        "the bug showed in {} of {} runs in which no fault had an effect: it may come without faults, rarely",
+        "the bug occurred in {} of {} runs in which no fault had an effect: it may occur rarely without faults",
         d_.control_hits, d_.control_runs));
   noted_ = noted_ || d_.control_hits > 0;
 }
@@ -175,18 +174,16 @@ void Conclusion::conclude_without() {
     if (tried.level > 0) conclusive_runs += tried.tally.conclusive();
   if (d_.schedules == 0) {
     d_.verdict = Verdict::inconclusive;
-    d_.reason =
-        lab_.left() <= 0
-            ? std::string("max_runs left no run for a schedule after the runs without faults")
-            : std::string(
-                  "no schedule was tried: the levels asked for had nothing to propose; level 3 goes on from what "
-                  "level 2 reached");
+    d_.reason = lab_.left() <= 0 ? std::string("max_runs left no run for a schedule after the runs without faults")
+                                 : std::string(
+                                       "no schedule was tried: the selected levels had nothing to propose; level 3 "
+                                       "refines what level 2 reached");
   } else if (d_.interrupted) {
     d_.verdict = Verdict::inconclusive;
-    d_.reason = fmt::format("interrupted; none of the {} schedules tried until then reproduced the bug", d_.schedules);
+    d_.reason = fmt::format("interrupted; none of the {} schedules tried so far reproduced the bug", d_.schedules);
   } else if (conclusive_runs == 0) {
     d_.verdict = Verdict::inconclusive;
-    d_.reason = fmt::format("no run of the {} schedules tried could be judged; the last one: {}", d_.schedules,
+    d_.reason = fmt::format("no run of the {} schedules tried was conclusive; the last one: {}", d_.schedules,
                             d_.tried.back().note);
   } else {
     d_.verdict = Verdict::not_reproduced;

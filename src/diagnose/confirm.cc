@@ -124,12 +124,12 @@ Result<void> Confirmation::compare_with_controls(Lead& lead) {
     return schedule::chance_of_more(lead.tally.reproduced, lead.tally.conclusive(), d_.control_hits, d_.control_runs);
   };
   for (int runs = 0; chance() > kByChance && runs < kMostControls && lab_.left() > 0; ++runs) {
-    ROSE_TRY(const std::vector<Lab::Made> made, lab_.run({index}, "one more run without faults, to compare with"));
+    ROSE_TRY(const std::vector<Lab::Made> made, lab_.run({index}, "one more run without faults, for comparison"));
     if (!made[0].armed) break;
   }
   if (chance() <= kByChance) return {};
   lead.accepted = false;
-  d_.tried[lead.tried].note += fmt::format("; without faults the bug shows in {} of {} runs, which may be as often",
+  d_.tried[lead.tried].note += fmt::format("; without faults the bug occurs in {} of {} runs, which may be as often",
                                            d_.control_hits, d_.control_runs);
   return {};
 }

@@ -42,10 +42,10 @@ Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns
   }
   plan.notes.insert(plan.notes.end(), inputs.log_notes.begin(), inputs.log_notes.end());
   for (const int node : processes.came_back)
-    plan.notes.push_back(fmt::format(
-        "{} came back after its crash, but its [[node]] has no `restart`: in the test deployment it will stay down "
-        "unless the workload starts it",
-        nodes.name(node)));
+    plan.notes.push_back(
+        fmt::format("{} was restarted after its crash, but its [[node]] has no `restart`: in the test deployment it "
+                    "will stay down unless the workload starts it",
+                    nodes.name(node)));
   plan.failures = facts.failures;
   plan.discarded = discards.list();
   std::uint64_t total = 0;

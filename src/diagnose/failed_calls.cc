@@ -26,9 +26,12 @@ constexpr std::size_t kMostKinds = 100'000;  // of calls that succeeded
 // Why a failed call is left out; each with its words.
 enum class LeftOut : std::uint8_t { nameless, impossible, internal, answer, own_folder, last_breath, planned };
 constexpr std::array<std::string_view, 7> kLeftOut = {
-    "failed calls that the dump does not name",        "calls that no fault can be injected into",
-    "codes inside the kernel that programs never see", "answers, not failures: a name that is no symbolic link",
-    "the folders that a test run made for itself",     "failures of a node within 2s of its own end",
+    "failed calls without a name in the dump",
+    "calls that no fault can be injected into",
+    "codes inside the kernel that programs never see",
+    "results, not failures: a name that is not a symbolic link",
+    "folders that a test run created",
+    "failures of a node within 2s of its own end",
     "connection errors that a planned stop explains",
 };
 

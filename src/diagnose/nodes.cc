@@ -140,7 +140,7 @@ Result<void> take_said(const Inputs& inputs, const std::vector<std::string>& nam
       const std::vector<std::string> of_trace = trace::node_names(trace);
       if (of_trace.size() > 1)
         return fail(ErrorKind::input,
-                    fmt::format("--map {}={}: the dump of host '{}' holds several nodes", host, node, host),
+                    fmt::format("--map {}={}: the dump of host '{}' contains several nodes", host, node, host),
                     fmt::format("name one of them: {}", quoted_list(of_trace)));
       if (of_trace.size() == 1) by_name[of_trace[0]] = index;
       taken = true;
@@ -149,7 +149,7 @@ Result<void> take_said(const Inputs& inputs, const std::vector<std::string>& nam
     std::vector<std::string> words = known;
     words.insert(words.end(), spoken.addresses.begin(), spoken.addresses.end());
     const std::string slip = did_you_mean(host, words);
-    return fail(ErrorKind::input, fmt::format("--map {}={}: no dump speaks of a host '{}'", host, node, host),
+    return fail(ErrorKind::input, fmt::format("--map {}={}: no dump names a host '{}'", host, node, host),
                 !slip.empty()   ? slip
                 : words.empty() ? std::string("the dumps name no hosts")
                                 : fmt::format("the dumps name {}", quoted_list(words)));
@@ -184,9 +184,9 @@ void match_labels(const Inputs& inputs, const std::vector<std::string>& names, c
         std::any_of(by_name.begin(), by_name.end(), [&](const auto& entry) { return entry.second == node; });
     if (nodes.size() > 1 || wanted || by_name.contains(host)) continue;
     by_name[host] = node;
-    notes.push_back(
-        fmt::format("'{}' of the dump was taken for node '{}': its tracer saw {}; say --map {}=NODE if that is wrong",
-                    host, names[static_cast<std::size_t>(node)], why, host));
+    notes.push_back(fmt::format(
+        "'{}' of the dump was matched to node '{}': its tracer recorded {}; use --map {}=NODE if that is wrong", host,
+        names[static_cast<std::size_t>(node)], why, host));
   }
 }
 
@@ -237,8 +237,8 @@ void match_left(const Inputs& inputs, const std::vector<std::string>& names, con
   if (left.size() == 1 && free.size() == 1) {
     by_name[left[0]] = free[0];
     notes.push_back(
-        fmt::format("'{}' of the dump was taken for node '{}', the only ones left without a match; say "
-                    "--map {}=NODE if that is wrong",
+        fmt::format("'{}' of the dump was matched to node '{}', the only ones left without a match; use --map {}=NODE "
+                    "if that is wrong",
                     left[0], names[static_cast<std::size_t>(free[0])], left[0]));
     left.clear();
     free.clear();
@@ -249,13 +249,13 @@ void match_left(const Inputs& inputs, const std::vector<std::string>& names, con
     by_name[alike.host] = alike.node;
     const bool replica = alike.like.size() > 1;
     if (replica) replicas.insert(alike.like);
-    notes.push_back(fmt::format(
-        "'{}' of the dump was taken for node '{}': {:.0f} % of what it does is what the profile shows of {}; say "
-        "--map {}=NODE if that is wrong",
-        alike.host, names[static_cast<std::size_t>(alike.node)], alike.share * 100,
-        replica ? std::string("that node and its like, which are tried in its place")
-                : "'" + names[static_cast<std::size_t>(alike.node)] + "'",
-        alike.host));
+    notes.push_back(
+        fmt::format("'{}' of the dump was matched to node '{}': {:.0f} % of its actions match those of {} in the "
+                    "profile; use --map {}=NODE if that is wrong",
+                    alike.host, names[static_cast<std::size_t>(alike.node)], alike.share * 100,
+                    replica ? std::string("that node and its like, which are tried in its place")
+                            : "'" + names[static_cast<std::size_t>(alike.node)] + "'",
+                    alike.host));
     std::erase(left, alike.host);
     std::erase(free, alike.node);
   }
@@ -265,9 +265,9 @@ void match_left(const Inputs& inputs, const std::vector<std::string>& names, con
     std::vector<std::string> named;
     for (const std::string& name : left) named.push_back(name.empty() ? std::string("(no name)") : name);
     notes.push_back(fmt::format(
-        "could not match {} of the dump to a node of the deployment, its events are left out; {}", quoted_list(named),
-        nodes.empty() ? fmt::format("say which node it is with --map {}=NODE", named[0])
-                      : fmt::format("say which of {} it is with --map {}=NODE", quoted_list(nodes), named[0])));
+        "could not match {} of the dump to a node of the deployment, its events are ignored; {}", quoted_list(named),
+        nodes.empty() ? fmt::format("map it to a node with --map {}=NODE", named[0])
+                      : fmt::format("select one of {} with --map {}=NODE", quoted_list(nodes), named[0])));
   }
 }
 

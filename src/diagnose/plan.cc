@@ -36,7 +36,7 @@ Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns) {
         std::any_of(plan.candidates.begin(), plan.candidates.end(),
                     [&](const Candidate& c) { return c.node == node.name && c.kind == schedule::FaultKind::syscall; }))
       plan.notes.push_back(fmt::format(
-          "{} is not started by rose, so its calls can't be made to fail: such candidates are not tried", node.name));
+          "{} is not started by rose, so its calls cannot be made to fail: such candidates are not tried", node.name));
   World world;
   world.inputs = &inputs;
   world.config = inputs.config;

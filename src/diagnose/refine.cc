@@ -25,7 +25,7 @@ Result<void> Refinement::refine(Found& end, const Lead& found) {
     const std::string known = schedule::fingerprint(end.lead.schedule);
     if (known == schedule::fingerprint(found.schedule) || RateTest(options_.target_rate).likely(d_.tally)) break;
     if (known == schedule::fingerprint(less->schedule)) continue;
-    d_.tried[end.lead.tried].note += "; too rare when it was run for its rate";
+    d_.tried[end.lead.tried].note += "; too rare in the runs that measured its rate";
     d_.simplify_runs = d_.runs - before;
     end.lead = *less;
     end.changes.clear();
@@ -104,7 +104,7 @@ Result<bool> Refinement::as_good(Lead& simpler, const Tally& found, bool drops_f
         runs_.forecast_end(then, found, half, next);
       }
     });
-    ROSE_CHECK(runs_.repeat(simpler, batch, "does it still show", series));
+    ROSE_CHECK(runs_.repeat(simpler, batch, "does it still reproduce", series));
     tally = series.tally();
     weight = tally.reproduced * hit + (tally.not_reproduced + tally.inconclusive) * miss;
     if (weight >= kAsGood) return true;
@@ -125,7 +125,7 @@ Result<void> Refinement::tell_rate(Found& end) {
     runs_.expect_more(end.lead, options_.confirm_runs - d_.rate_runs - batch,
                       [](std::size_t, std::vector<Schedule>&) {});
     ROSE_CHECK(runs_.repeat(end.lead, batch,
-                            fmt::format("how often does it show, {}/{}", d_.rate_runs + 1, options_.confirm_runs),
+                            fmt::format("measuring its replay rate, {}/{}", d_.rate_runs + 1, options_.confirm_runs),
                             series));
     d_.rate_runs += batch;
   }

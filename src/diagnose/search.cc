@@ -85,10 +85,10 @@ class Search {
     if (as_found_) {  // told already
       const std::optional<Found> simpler = simpler_by_then();
       conclusion_.conclude(simpler ? simpler : as_found_);
-      d_.plan.notes.push_back(simpler ? "interrupted after the schedule had been found: it is as simple as it had "
-                                        "become by then, and its rate is that of the runs made of it"
-                                      : "interrupted after the schedule had been found: it was not made simpler, and "
-                                        "its rate is that of the test that it passed");
+      d_.plan.notes.push_back(simpler ? "interrupted after the schedule had been found: it is as simple as it was by "
+                                        "then, and its rate is that of the runs made of it"
+                                      : "interrupted after the schedule had been found: it was not simplified, and its "
+                                        "rate is that of the test that it passed");
       return true;
     }
     Lead best;
@@ -112,7 +112,7 @@ class Search {
     }
     conclusion_.conclude(Found{.lead = best});
     d_.verdict = Verdict::inconclusive;
-    d_.plan.notes.push_back("interrupted before a schedule was confirmed: this is the best until then");
+    d_.plan.notes.push_back("interrupted before a schedule was confirmed: this is the best so far");
     return true;
   }
 
@@ -149,8 +149,8 @@ class Search {
     d_.verdict = Verdict::inconclusive;
     if (result.verdict == Verdict::reproduced || result.oracle == OracleAnswer::hit) {
       d_.reason =
-          "the bug shows without faults: the oracle found it in a control run, so no fault can be told to cause it; "
-          "see whether the oracle looks at what this run left, or whether the workload alone is enough";
+          "the bug occurs without faults: the oracle found it in a control run, so no fault can be identified as its "
+          "cause; check whether the oracle examines only this run, or whether the workload alone triggers the bug";
       return false;
     }
     if (result.verdict == Verdict::inconclusive) {
@@ -292,8 +292,8 @@ class Search {
         }
         if (doubtful(trial)) {
           d_.tried[trial.tried].note +=
-              "; it may be another failure, for nothing came back of what the evidence shows of this one, or the "
-              "workload was over far too soon: others come first";
+              "; it may be another failure, because none of the evidence was reproduced, or the workload ended far too "
+              "soon: others come first";
           doubted_.push_back(std::move(trial));
           continue;
         }
@@ -416,9 +416,9 @@ class Search {
       const Try& t = all[i].what;
       const std::size_t entry = lab_.enter(t.schedule, t.level, t.why).index;
       RunResult& known = shown_[entry] = as_if_alone(all, i, trial.result);
-      d_.tried[entry].note += first < all.size()
-                                  ? fmt::format("; it came first of {} alternatives: {}", all.size(), known.reason)
-                                  : fmt::format("; it did not come, as one of {} alternatives", all.size());
+      d_.tried[entry].note +=
+          first < all.size() ? fmt::format("; it was reached first of {} alternatives: {}", all.size(), known.reason)
+                             : fmt::format("; it was not reached, as one of {} alternatives", all.size());
       // What it would try now may be something else, by what others have learnt meanwhile: then it finds this when its
       // turn comes.
       const bool same = all[i].move->take_one(t);
@@ -591,13 +591,13 @@ class Search {
     if (!tested_.insert(moment).second) return false;
     const std::set<std::string> ids = fault_ids(lead.schedule);
     if (confirmation_.tests() >= kMostTests || tests_alike_[ids] >= kMostTestsAlike) {
-      d_.tried[lead.tried].note += "; not tested, after so many others";
+      d_.tried[lead.tried].note += "; not tested, because many others were";
       return false;
     }
     ++tests_alike_[ids];
     ROSE_CHECK(confirmation_.test(lead, purpose_ == Purpose::surer, purpose_ != Purpose::surer));
     if (!lead.waits) return tested(std::move(lead), true);
-    d_.tried[lead.tried].note += fmt::format("; {} of {} confirming runs: what promises more comes first",
+    d_.tried[lead.tried].note += fmt::format("; {} of {} confirming runs: more promising ones come first",
                                              lead.tally.reproduced, lead.tally.conclusive());
     go_on_from(lead);
     waiting_.push_back(std::move(lead));
@@ -630,7 +630,7 @@ class Search {
       for (const Fault& fault : lead.schedule.faults)
         if (hits_by_count(fault.kind) && fault.count == 1)
           if (std::unique_ptr<Move> move =
-                  nth_move(world_, lead.schedule, fault.id, kLead * kShareNth, "it showed the bug, but too rarely"))
+                  nth_move(world_, lead.schedule, fault.id, kLead * kShareNth, "it reproduced the bug, but too rarely"))
             moves_.push_back(std::move(move));
     }
     if (!world_.level(3)) return;
@@ -653,7 +653,7 @@ class Search {
     doubted_.clear();
     std::erase_if(waiting_, [&](const Lead& lead) { return !alike(lead); });
     return look_for(Purpose::alike, std::max(0, std::min(kMostAlike, lab_.left() - options_.confirm_runs)), found,
-                    alike, ", but it may be another failure: then one was found that is more like production's");
+                    alike, ", but it may be another failure: then one was found that is closer to production");
   }
 
   // What was accepted although it missed at times hangs by a moment that its times do not always hit, and hits more
@@ -674,7 +674,7 @@ class Search {
         std::min(static_cast<int>(std::min<double>(kMostSurer, worth)), lab_.left() - options_.confirm_runs);
     ROSE_CHECK(look_for(
         Purpose::surer, most, found, [&](const Lead& lead) { return better(lead, found); },
-        ", then a surer one was found"));
+        ", then a more reliable one was found"));
     misses_ = std::move(misses);
     return {};
   }
@@ -708,7 +708,7 @@ class Search {
       t.schedule = lead.schedule;
       t.schedule.faults[i].when.erase(t.schedule.faults[i].when.begin());
       t.yield = kLead * kShareCall;
-      t.why = fmt::format("{} does not wait for a time: it showed the bug, but not always", fault.id);
+      t.why = fmt::format("{} does not wait for a time: it reproduced the bug, but not always", fault.id);
       tries.push_back(std::move(t));
     }
     return tries;

@@ -43,7 +43,7 @@ Result<bool> count(World& world, Lab& lab, std::vector<Question> questions) {
   const auto [schedule, asked] = counting(world, std::move(questions));
   const std::size_t index =
       lab.enter(schedule, 0,
-                fmt::format("a survey: how often {} calls and places come by without faults", asked.size()))
+                fmt::format("a survey: how often {} calls and places are reached without faults", asked.size()))
           .index;
   ROSE_TRY(std::vector<Lab::Made> made,
            lab.run({index}, fmt::format("a survey without faults: {} calls and places are counted", asked.size())));

@@ -28,7 +28,7 @@ Try in_one(const std::vector<Alternative>& alternatives, const std::string& name
   Try all;
   all.level = alternatives.front().what.level;
   all.schedule.name = name;
-  all.why = fmt::format("{} that may not come by, whichever comes first", alternatives.size());
+  all.why = fmt::format("{} that may not be reached, whichever comes first", alternatives.size());
   for (std::size_t i = 0; i < alternatives.size(); ++i) {
     all.schedule.faults.push_back(alternatives[i].what.schedule.faults[0]);
     all.schedule.faults.back().id = alternative_id(i);

@@ -73,11 +73,11 @@ InShort in_short(const Explanation& e) {
   if (wrong != e.story.end()) {
     out.first_wrong = told_line(*wrong);
   } else {
-    out.why_no_first_wrong = e.differences.empty()
-                                 ? "failing and sound runs differ in nothing that was seen, beyond chance"
-                             : e.near > 0 ? "no step was seen that all failing runs have, and neither sound ones nor "
-                                            "those in which the fault did no harm"
-                                          : "no step was seen that all failing runs have and no sound one";
+    out.why_no_first_wrong =
+        e.differences.empty() ? "failing and sound runs do not differ beyond chance in anything that was recorded"
+        : e.near > 0
+            ? "no step was recorded in all failing runs and neither in sound ones nor in those with a harmless fault"
+            : "no step was recorded in all failing runs and in no sound one";
   }
   const auto begin = wrong != e.story.end() ? wrong + 1 : e.story.begin();
   for (auto line = begin; line != e.story.end() && out.consequences.size() < kMostConsequences; ++line) {

@@ -58,7 +58,7 @@ std::string amount_words(const ExchangeCount& count) {
   };
   std::string out = fmt::format("{} message{}, {} bytes", range(count.least, count.most), count.most == 1 ? "" : "s",
                                 range(count.least_bytes, count.most_bytes));
-  if (count.untaken > 0) out += fmt::format(", up to {} never taken", count.untaken);
+  if (count.untaken > 0) out += fmt::format(", up to {} never received", count.untaken);
   return out;
 }
 

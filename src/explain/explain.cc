@@ -61,11 +61,11 @@ void tell_limits(const Input& input, const Comparison& comparison, Explanation& 
   else if (comparison.none())
     out.limits.push_back(
         comparison.chance > kMostChance
-            ? fmt::format("what differs may be chance: {} kinds of steps vary among equal runs, and with {} failing "
-                          "and {} sound runs noise alone "
-                          "makes such a difference in {:.0f} of 100 cases; more runs (--runs) tell more",
+            ? fmt::format("the differences may be chance: {} kinds of steps vary among equal runs, and with {} failing "
+                          "and {} sound runs noise alone causes such a difference in {:.0f} of 100 cases; more runs "
+                          "(--runs) show more",
                           comparison.noisy, out.failing, out.sound, 100 * comparison.chance)
-            : "failing and sound runs differ in nothing that was watched, beyond what differs among equal runs");
+            : "failing and sound runs do not differ in anything that was watched, beyond differences among equal runs");
   if (comparison.unsure > 0)
     out.limits.push_back(fmt::format(
         "{} function{} entered too often to be watched all the time: whether runs differ in {} is not known",
@@ -74,8 +74,7 @@ void tell_limits(const Input& input, const Comparison& comparison, Explanation& 
   for (const Run& run : input.runs) talkative.insert(run.talkative.begin(), run.talkative.end());
   for (const std::string& node : talkative)
     out.limits.push_back(fmt::format(
-        "{} exchanged more messages than are looked at: whether runs differ in what it sends and takes is not known",
-        node));
+        "{} exchanged more messages than are examined: whether runs differ in its messages is not known", node));
   const auto cut_short =
       std::count_if(input.runs.begin(), input.runs.end(), [](const Run& run) { return run.cut_short; });
   if (cut_short > 0)
@@ -92,11 +91,10 @@ void tell_limits(const Input& input, const Comparison& comparison, Explanation& 
     const schedule::Fault* planned = input.schedule.find(fault.id);
     const bool cut = planned != nullptr && planned->kind == schedule::FaultKind::partition;
     if (fault.stacks.empty())
-      out.limits.push_back(
-          cut ? fmt::format(
-                    "no thread was seen in a call on a connection that '{}' cuts, so no stack tells where it arrived",
-                    fault.id)
-              : fmt::format("no stack is known of where '{}' arrived", fault.id));
+      out.limits.push_back(cut ? fmt::format("no thread was in a call on a connection that '{}' partitions, so no "
+                                             "stack shows where it took effect",
+                                             fault.id)
+                               : fmt::format("no stack shows where '{}' took effect", fault.id));
     for (const schedule::Stack& stack : fault.stacks)
       if (!stack.incomplete.empty()) out.limits.push_back(fmt::format("stack of '{}': {}", fault.id, stack.incomplete));
   }
@@ -205,8 +203,8 @@ Explanation explain(Input& input) {
   out.recorded = recorded_divergences(input, out.limits);
   if (!merged.none())
     out.limits.emplace_back(
-        "the fault hits, or its harm shows on, other nodes in other runs: steps are compared whichever node makes "
-        "them");
+        "the fault affects, or its effects appear on, other nodes in other runs: steps are compared whichever node "
+        "makes them");
   if (faults.empty()) {
     // Without a fault there is nothing that a difference could come from.
     out.suspects.clear();
@@ -226,13 +224,13 @@ Explanation explain(Input& input) {
     out.suspects.clear();
     for (ExchangeTable& table : out.exchanges) table.differs.clear();
     out.verdict = Verdict::nothing_found;
-    out.reason = fmt::format("found nothing by which failing runs differ from sound ones beyond noise ({}){}", runs,
-                             out.stacks.empty() ? "" : "; only where the fault arrived is known");
+    out.reason = fmt::format("found nothing in which failing runs differ from sound ones beyond noise ({}){}", runs,
+                             out.stacks.empty() ? "" : "; only the location where the fault took effect is known");
     return out;
   }
   out.verdict = Verdict::explained;
-  out.reason =
-      fmt::format("kinds of steps that tell failing runs from sound ones: {} ({})", out.differences.size(), runs);
+  out.reason = fmt::format("kinds of steps that distinguish failing runs from sound ones: {} ({})",
+                           out.differences.size(), runs);
   return out;
 }
 

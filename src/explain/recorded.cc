@@ -148,8 +148,10 @@ std::vector<RecordedDivergence> recorded_divergences(const Input& input, std::ve
     if (best && chance <= kMostAccident) all.push_back(std::move(*best));
     else if (best)
       words.push_back(fmt::format(
-          "recordings of {}: what tells failing from sound runs may be chance; more runs (--runs) tell more", node));
-    else words.push_back(fmt::format("recordings of {}: no message tells all failing from all sound runs", node));
+          "recordings of {}: the difference between failing and sound runs may be chance; more runs (--runs) show more",
+          node));
+    else
+      words.push_back(fmt::format("recordings of {}: no message distinguishes all failing from all sound runs", node));
   }
   std::sort(all.begin(), all.end(),
             [](const RecordedDivergence& a, const RecordedDivergence& b) { return a.at_ns < b.at_ns; });

@@ -57,7 +57,7 @@ ValueSorts::ValueSorts(const std::vector<Run>& runs, std::size_t questions) : fe
 
 std::string ValueSorts::of(const schedule::Value& value) const {
   if (value.is_pointer) return value.number == 0 ? value.text : "an address";
-  if (value.is_number && value.number >= kAddress) return "an address, or a large number";
+  if (value.is_number && value.number >= kAddress) return "an address or a large number";
   if (value.question >= few_.size() || few_[value.question] || value.is_named) return value.text;
   if (value.is_number) return value.number == 0 ? value.text : value.number < 0 ? "less than 0" : "more than 0";
   if (value.text.starts_with('(') || value.text == "\"\"") return value.text;

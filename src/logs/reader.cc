@@ -741,7 +741,7 @@ std::string words(const Source& source) {
   out += fmt::format(", {} timed, read as {}", source.timed == source.messages ? "all" : std::to_string(source.timed),
                      source.form);
   if (!source.packing.empty()) out += fmt::format(" ({})", source.packing);
-  if (source.rest != 0) out += fmt::format("; {} lines belong to the message before", source.rest);
+  if (source.rest != 0) out += fmt::format("; {} lines belong to the previous message", source.rest);
   if (source.timed != 0 && source.time_kind == TimeKind::no_date)
     out += "; times have no date: it is told by when the file was written";
   if (source.timed != 0 && source.time_kind == TimeKind::no_year)

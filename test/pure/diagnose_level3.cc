@@ -152,7 +152,7 @@ TEST_CASE("level 3: places and calls have their turns; what a look did not see i
   for (const Tried& tried : d.tried)
     if (is_look(tried.schedule)) {
       CHECK(tried.tally.conclusive() == 0);
-      CHECK(tried.note == "a look at which of 4 places in store the node comes by, and which calls follow");
+      CHECK(tried.note == "a look at which of 4 places in store the node reaches, and which calls follow");
       CHECK(schedule::parse_schedule(schedule::to_toml(tried.schedule), "s.toml"));
     }
 }
@@ -278,7 +278,7 @@ TEST_CASE("level 3: what can't be read is said, and the calls that follow are tr
   code.functions["storeSnapshot"] = {};
   Play again(acts, [](const std::vector<Hit>&, int) { return false; });
   CHECK(noted(diagnosis_of(config, crash_after(acts, 4.95), again, {}, false, &code),
-              "no instruction but its first is known"));
+              "only its first instruction is known"));
 }
 
 TEST_CASE("level 3: a look that can't be armed leaves the places to be tried one by one") {

@@ -62,7 +62,8 @@ TEST_CASE("recordings part at the first message that only failing runs took") {
 TEST_CASE("recordings that tell nothing, or too little, are said to") {
   std::vector<std::string> words;
   CHECK(recorded_divergences(input_of(3, 3, "GET <*>"), words).empty());
-  CHECK(words == std::vector<std::string>{"recordings of n1: no message tells all failing from all sound runs"});
+  CHECK(words ==
+        std::vector<std::string>{"recordings of n1: no message distinguishes all failing from all sound runs"});
   words.clear();
   // One sound run took it, too.
   Input input = input_of(3, 3, "MOVE <*>");

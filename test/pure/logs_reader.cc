@@ -22,7 +22,7 @@ TEST_CASE("real logs are read in the form they have") {
     std::uint64_t lines, messages, timed;
   };
   const Row rows[] = {
-      {"etcd.failure", "JSON, an object a line", 37, 37, 37},
+      {"etcd.failure", "JSON, one object per line", 37, 37, 37},
       {"journald-export.failure", "the journal's export form", 90, 5, 5},
       {"journald-json.failure", "the journal as JSON", 5, 5, 5},
       {"journald-short.failure", "syslog (RFC 3164)", 7, 5, 5},

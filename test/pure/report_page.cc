@@ -701,7 +701,7 @@ TEST_CASE("an explanation as a page, as Markdown and for machines, whatever name
     check_page(page);
     for (const char* what : {"In short", "Root fault", "The code that received it", "The first wrong decision",
                              "Symptom", "Rounds of questions", "7 questions about", "2.1 % of their time",
-                             "Messages between nodes", "30 to 34 messages, 300 to 340 bytes, up to 2 never taken"})
+                             "Messages between nodes", "30 to 34 messages, 300 to 340 bytes, up to 2 never received"})
       CHECK(page.find(what) != std::string::npos);
     CHECK(page.find("<img") == std::string::npos);
     CHECK(page.find("step of the story") != std::string::npos);

@@ -137,12 +137,12 @@ void tell(Candidate& c, const Given& given, const Times& times, const Failure& f
                       times.at(group.first_ts));
   if (said != nullptr) from_log(c, said);
   else if (failure.far_more)
-    c.why += fmt::format("the profile has it too, but only {:.1f} times a run", failure.normal);
-  else if (given.inputs.profile) c.why += "the profile never shows it";
-  else c.why += "no profile says whether it is normal";
+    c.why += fmt::format("the profile contains it too, but only {:.1f} times a run", failure.normal);
+  else if (given.inputs.profile) c.why += "the profile does not contain it";
+  else c.why += "without a profile it is unknown whether it is normal";
   if (c.ordinariness == 0) c.why += "; an error of a disk or resource";
-  if (c.usual < 1) c.why += "; it fails like that all the time";
-  if (c.ordinariness == 3) c.why += "; of a kind that healthy programs see all the time";
+  if (c.usual < 1) c.why += "; it fails like this all the time";
+  if (c.ordinariness == 3) c.why += "; healthy programs see such errors all the time";
   if (group.cause != nullptr) c.why += fmt::format("; {} explains it", group.cause->words);
   if (c.follows) c.why += fmt::format("; it always follows {}", failure.follows);
 }

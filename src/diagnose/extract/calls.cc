@@ -60,7 +60,7 @@ std::vector<Failure> unusual(const Given& given, const Times& times, const std::
       failure.far_more =
           static_cast<double>(group.count) > 10 * failure.normal * times.longer_than_a_run(*profile) + 20;
       if (!failure.far_more) {
-        discards.add("benign: the profile shows the same failures without faults", group.count);
+        discards.add("benign: the profile contains the same failures without faults", group.count);
         continue;
       }
     }

@@ -52,7 +52,7 @@ Candidate wrong_clock(const Given& given, const Times& times, int node, std::int
   fault.clock.shift_ns = off_ns < 0 ? -rounded(-off_ns) : rounded(off_ns);
   Candidate c = candidate_of(std::move(fault), 1, times.begin);
   c.last_ts = times.end;
-  c.why = fmt::format("its clock was {} {} {}, as the handshakes of their connections say",
+  c.why = fmt::format("its clock was {} {} {}, according to the handshakes of their connections",
                       format_duration(std::abs(c.fault.clock.shift_ns)), off_ns > 0 ? "ahead of" : "behind",
                       or_all_others ? "the other host's" : "the others'");
   for (int other = 0; or_all_others && other < given.nodes.count(); ++other) {
@@ -90,10 +90,10 @@ Sifted wrong_clocks(const Given& given, const Times& times, Ids& ids) {
     if (nodes.size() == 1 && *nodes.begin() >= 0)
       sifted.candidates.push_back(wrong_clock(given, times, *nodes.begin(), static_cast<std::int64_t>(off), two, ids));
     else
-      sifted.notes.push_back(fmt::format(
-          "the clock of the host '{}' is {} {} the others', but which node is meant is not known",
-          given.inputs.traces[hosts[h].traces[0]].meta.host,
-          format_duration(rounded(static_cast<std::int64_t>(std::abs(off)))), off > 0 ? "ahead of" : "behind"));
+      sifted.notes.push_back(fmt::format("the clock of the host '{}' is {} {} the others', but its node is unknown",
+                                         given.inputs.traces[hosts[h].traces[0]].meta.host,
+                                         format_duration(rounded(static_cast<std::int64_t>(std::abs(off)))),
+                                         off > 0 ? "ahead of" : "behind"));
   }
   return sifted;
 }
@@ -127,7 +127,7 @@ std::vector<StepOf> seen_steps(const Given& given, const trace::Trace& trace, st
       one.nodes.push_back(node);
     }
     if (one.nodes.empty())
-      notes.push_back(fmt::format("{}, but which node is meant is not known", sentence.substr(0, sentence.find(';'))));
+      notes.push_back(fmt::format("{}, but its node is unknown", sentence.substr(0, sentence.find(';'))));
     one.step = {{}, step->at_ns, 0, step->change_ns, 1, sentence.substr(0, sentence.find(';')), false, false};
     if (before != last_of.end()) all.push_back(std::exchange(before->second, std::move(one)));
     else last_of.emplace(host, std::move(one));

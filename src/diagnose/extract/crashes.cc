@@ -138,7 +138,7 @@ Candidate killed(const Given& given, const Times& times, const Crash& crash, Ids
                       kernel::signal_name(p.signal), times.at(crash.ts()),
                       crash.ended.size() > 1 ? fmt::format(", {} processes at once", crash.ended.size()) : "");
   c.out_of_memory = (p.event->flags & trace::kOutOfMemory) != 0;
-  if (c.out_of_memory) c.why += ", by the kernel for its memory";
+  if (c.out_of_memory) c.why += ", by the kernel's OOM killer";
   from_log(c, given.said(*p.event));
   return c;
 }
@@ -150,7 +150,7 @@ Candidate ended_itself(const Given& given, const Times& times, const Crash& cras
   const std::string at = times.at(crash.ts());
   c.why = p.signal != 0      ? fmt::format("{} ended itself by {} {}", who, kernel::signal_name(p.signal), at)
           : p.exit_code >= 0 ? fmt::format("{} ended itself with status {} {}", who, p.exit_code, at)
-                             : fmt::format("{} ended {}, its status is not known", who, at);
+                             : fmt::format("{} ended {}, its status is unknown", who, at);
   from_log(c, given.said(*p.event));
   return c;
 }

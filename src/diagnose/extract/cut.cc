@@ -90,7 +90,7 @@ Candidate cut_candidate(const Given& given, const Facts& facts, const Cut& cut, 
                       : cut.direction == schedule::Direction::out ? "nothing reached {1} from {0}"
                                                                   : "silence between {0} and {1}";
     c.why = fmt::format("{} for {}, from {}", fmt::format(fmt::runtime(way), c.node, others), length, since);
-    if (cut.calls > 0) c.why += fmt::format("; {} calls across it failed as unreachable", cut.calls);
+    if (cut.calls > 0) c.why += fmt::format("; {} calls between them failed as unreachable", cut.calls);
   } else {
     c.said = cut.plain;
     c.known = Known::inferred;

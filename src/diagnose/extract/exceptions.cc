@@ -78,7 +78,7 @@ Sifted sift_exceptions(const Given& given, const Times& times) {
   std::stable_sort(all.begin(), all.end(),
                    [](const ToldException* a, const ToldException* b) { return a->weight > b->weight; });
   if (all.size() > kMostExceptions) {
-    sifted.notes.push_back(fmt::format("of {} exceptions in the logs the {} that are told most plainly are tried",
+    sifted.notes.push_back(fmt::format("of {} exceptions in the logs, the {} with the clearest locations are tried",
                                        all.size(), kMostExceptions));
     all.resize(kMostExceptions);
   }

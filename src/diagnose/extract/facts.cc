@@ -83,7 +83,7 @@ Facts read_facts(const Given& given) {
   }
   times.begin = begin == kNever ? times.end : begin;
   if (times.workload > times.end) {
-    facts.notes.push_back("the dump says that the workload began after its last event: that is not believed");
+    facts.notes.push_back("the dump claims that the workload began after its last event: that is ignored");
     times.workload = 0;
   }
 

@@ -81,7 +81,7 @@ Candidate paused(const Given& given, const Times& times, int node, const Pause& 
   c.why = fmt::format("{}{} {} for {}, from {}{}", pause.partly ? "a process of " : "", c.node,
                       pause.blocked ? "was blocked in uninterruptible wait (as on a slow disk)" : "was paused",
                       format_duration(rounded(pause.end - pause.start)), times.at(pause.start),
-                      pause.open ? ", and as far as the dump tells did not go on" : "");
+                      pause.open ? ", and as far as the dump shows did not continue" : "");
   if (pause.partly && !pause.blocked && given.nodes.count() > 1) {
     // The rest of the node went on, and only those whom that process served missed it: as in a cut.
     Fault& cut = c.alternatives.emplace_back();

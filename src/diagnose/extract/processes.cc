@@ -107,13 +107,13 @@ Sorted sort_out(const Given& given, const Facts& facts) {
       continue;
     }
     if (event.ts_ns >= stopped && orderly(p)) {
-      sorted.discards.add("the whole deployment was stopped in order at the end of the dump", p.weight);
+      sorted.discards.add("the whole deployment was stopped normally at the end of the dump", p.weight);
       sorted.planned.push_back(
           {CauseKind::planned, p.node, {}, event.ts_ns, kNever, fmt::format("the stop of {}", given.name(p.node))});
       continue;
     }
     if (profiled(p, in_dump, given, facts.times)) {
-      sorted.discards.add("benign: the profile shows that processes end or pause like that as often", p.weight);
+      sorted.discards.add("benign: the profile contains such ends or pauses as often", p.weight);
       continue;
     }
     switch (event.state) {

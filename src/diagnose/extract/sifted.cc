@@ -19,7 +19,7 @@ void Discards::add(const Discards& others) {
 }
 
 void Discards::add_stranger(const std::string& host, std::uint64_t events) {
-  add(host.empty() ? std::string("their host is not named and matches no node of the deployment (see --map)")
+  add(host.empty() ? std::string("their host has no name and matches no node of the deployment (see --map)")
                    : fmt::format("host '{}' matches no node of the deployment (see --map)", host),
       events);
 }

@@ -58,7 +58,7 @@ Between between(std::size_t s, const Event& event, const Given& given) {
       found.port = event.dport;
       return found;
     } else {
-      found.left_out = "silences between nodes that share one address and cannot be told apart";
+      found.left_out = "silences between nodes that share one address and cannot be distinguished";
       return found;
     }
   }
@@ -66,7 +66,7 @@ Between between(std::size_t s, const Event& event, const Given& given) {
   const std::string_view other = found.src < 0 ? src : dst;
   if (found.src >= 0 && found.src == found.dst) found.left_out = "silences of a node with itself";
   else if (other.empty()) found.left_out = "silences without an address";
-  else found.left_out = fmt::format("silences with {}, which is no node of the deployment (a client?)", other);
+  else found.left_out = fmt::format("silences with {}, which is not a node of the deployment (a client?)", other);
   return found;
 }
 
@@ -134,7 +134,7 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
 
     const Usual usual = silence.src >= 0 ? usual_silence(given.inputs.traces[s], *event, silence, given) : Usual::no;
     if (usual == Usual::as_long) {
-      sorted.discards.add("benign: the profile shows silences as long between these nodes", weight);
+      sorted.discards.add("benign: the profile contains silences as long between these nodes", weight);
       continue;
     }
     if (silence.src >= 0 && open && silence.start <= times.begin + kSecond && times.end - times.begin > 2 * kSecond &&

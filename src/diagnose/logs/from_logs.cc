@@ -458,9 +458,9 @@ class FromLogs {
 
   void notes() {
     if (nameless_ > 0)
-      inputs_.log_notes.push_back(fmt::format(
-          "{} of logs {} to no known node: say whose log it is with --log NODE=FILE",
-          nameless_ == 1 ? "1 finding" : fmt::format("{} findings", nameless_), nameless_ == 1 ? "belongs" : "belong"));
+      inputs_.log_notes.push_back(fmt::format("{} of logs {} to no known node: name the node with --log NODE=FILE",
+                                              nameless_ == 1 ? "1 finding" : fmt::format("{} findings", nameless_),
+                                              nameless_ == 1 ? "belongs" : "belong"));
     if (nowhere_ > 0)
       inputs_.log_notes.push_back(fmt::format(
           "{} exception{} of logs {} in no method of a JVM that the node is known to run: none is thrown for {}",
@@ -471,12 +471,12 @@ class FromLogs {
         });
     if (told_end && !beside_ && inputs_.config->nodes.size() > 1)
       inputs_.log_notes.push_back(
-          "a cut or a pause that no message tells of may have come before what they tell: the search tries that, too, "
-          "later than what is told");
+          "a partition or pause that no message mentions may have preceded them: the search tries that, too, after "
+          "what messages mention");
     if (fileless_ > 0)
       inputs_.log_notes.push_back(
-          "some messages name an error but no file: a run without faults tells which files the node works on, and "
-          "those are tried");
+          "some messages name an error but no file: a run without faults shows which files the node uses, and those "
+          "are tried");
   }
 
   void observables() {

@@ -49,7 +49,7 @@ void Guesses::near(std::size_t n, const logs::Observed* anchor) {
   const std::size_t index = anchor != nullptr ? anchor->first : node.messages.size() - 1;
   const std::int64_t ts = node.messages[index].ts_ns != kNoTime ? node.messages[index].ts_ns : case_.last();
   const std::string before = anchor != nullptr ? " before " + quote(evidence_.failure, n, node.messages[index]) +
-                                                     ", which no run without faults says"
+                                                     ", which no run without faults writes"
                                                : " before the end of its log";
   struct Site {
     std::size_t messages = 0;  // between

@@ -129,7 +129,7 @@ class BeforeMove final : public Move {
       for (const Fault& fault : *of) {
         if (waiting_.size() >= kMostBefore) break;
         add(Kind::guess, {in_time(fault, begin_, "")}, yield, 1,
-            fmt::format("no log tells what came before {}: a guess", told_.id));
+            fmt::format("no log shows what preceded {}: a guess", told_.id));
         yield *= kGuessStep;
       }
     // Two of them, and the one that the logs tell of while both last; those of other nodes first, which say nothing of
@@ -142,7 +142,7 @@ class BeforeMove final : public Move {
         if (cut.node == pause.node || nodes.size() < 3 || ++pairs > kMostPairs) continue;
         add(Kind::time,
             {in_time(cut, begin_, ""), in_time(pause, duration_ / 4, cut.id), in_time(told_, duration_ / 4, pause.id)},
-            yield, 1, fmt::format("no log tells what came before {}: two guesses at once", told_.id));
+            yield, 1, fmt::format("no log shows what preceded {}: two guesses at once", told_.id));
         yield *= kGuessStep;
       }
   }
@@ -175,14 +175,14 @@ class BeforeMove final : public Move {
         last.after = {fault.id};
         last.when = {doing.condition};
         add(Kind::news, {fault, std::move(last)}, yield, 2,
-            fmt::format("{} after {}, once {} does what it never does without: {}", told_.id, fault.id, told_.node,
-                        context_words(doing.condition)));
+            fmt::format("{} after {}, once {} does something that it never does without faults: {}", told_.id, fault.id,
+                        told_.node, context_words(doing.condition)));
         yield *= kGuessStep;
       }
     for (const bool during : {true, false})
       add(Kind::time, {fault, in_time(told_, during ? duration_ / 2 : duration_ + duration_ / 8, fault.id)},
           kByTime * kShareBefore * belief, 1,
-          fmt::format("{} {} {}, of which no log tells", told_.id, during ? "during" : "right after", fault.id));
+          fmt::format("{} {} {}, which no log shows", told_.id, during ? "during" : "right after", fault.id));
   }
 
   // What the node does only then, and then what it does more often than ever, each in the order of time.

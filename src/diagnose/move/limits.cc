@@ -134,10 +134,10 @@ class LimitTries {
         belief((calls.size() > 1 ? kShareLimitOneCause : kShareLimit) * (guessed ? kShareGuessed : 1), weight);
     const std::string what =
         kind == FaultKind::descriptors ? "the node has no descriptors left" : "the node's disk is full";
-    const std::string seen =
-        calls.size() == 1 ? first.why
-        : guessed ? fmt::format("nothing says so, but {} of its calls could fail with {}", calls.size(), first.error)
-                  : fmt::format("{} of its calls fail with {}", calls.size(), first.error);
+    const std::string seen = calls.size() == 1 ? first.why
+                             : guessed ? fmt::format("no message shows it, but {} of its calls could fail with {}",
+                                                     calls.size(), first.error)
+                                       : fmt::format("{} of its calls fail with {}", calls.size(), first.error);
     propose(fault, yield, fmt::format("{}, to the end of the run: {}", what, seen), calls);
     if (const std::string folder = kind == FaultKind::disk_full ? common_folder(calls) : ""; !folder.empty()) {
       Fault there = fault;
@@ -179,8 +179,8 @@ class LimitTries {
             fmt::format("the node's disk is full, somewhat earlier and to the end of the run: {}", c.why), {&c});
   }
 
-  // The OOM killer ends one process at a page that it needs, whereas a crash fault ends the whole node, so a memory limit
-  // reproduces such an end more exactly.
+  // The OOM killer ends one process at a page that it needs, whereas a crash fault ends the whole node, so a memory
+  // limit reproduces such an end more exactly.
   void out_of_memory(const Candidate& c) {
     if (!able(FaultKind::memory, c.node)) return;
     const double yield = belief(kShareLimit, c.weight);
@@ -190,17 +190,17 @@ class LimitTries {
       // A helper: the node's main process, which tells of its end, lives on, and soon starts another one that needs
       // room.
       fault.duration_ns = kHelperLimit;
-      propose(fault, yield, fmt::format("the kernel ends a helper for its memory: {}", c.why), {&c});
+      propose(fault, yield, fmt::format("the kernel kills a helper for lack of memory: {}", c.why), {&c});
       fault.duration_ns = kHelperLimitLong;
       propose(std::move(fault), kNextStep * yield,
-              fmt::format("the kernel ends a helper for its memory, however late: {}", c.why), {&c});
+              fmt::format("the kernel kills a helper for lack of memory, however late: {}", c.why), {&c});
       return;
     }
     Condition crashed;
     crashed.kind = ConditionKind::process_state;
     crashed.state = "crashed";
     fault.until = {crashed};
-    propose(std::move(fault), yield, fmt::format("the kernel ends it for its memory: {}", c.why), {&c});
+    propose(std::move(fault), yield, fmt::format("the kernel kills it for lack of memory: {}", c.why), {&c});
   }
 
   // Others of the node wait for it, too, and those that need no disk go on.

@@ -206,10 +206,10 @@ class Builder {
     const std::string why = whole.size() == 1 ? fmt::format("{}: {}", what, whole.front()->why) : std::string(what);
     at_points(list, kSharePlain * weight_of(list),
               plan_.workload_ts != 0 ? fmt::format("{}, at the time it was seen", why)
-                                     : fmt::format("{}; the dump does not say when the workload began", why));
+                                     : fmt::format("{}; the dump does not contain the start of the workload", why));
     if (!readings.other.empty())
       at_points(last_of(readings.other), kSharePlain * kNextStep * weight_of(list),
-                "of what may be read in two ways, an end or a standstill, the other one");
+                "for an event that may be an end or a pause, the other reading");
     still_so(list);
     // The later ones may come after the workload's end, if the first ones do not hold it up.
     const std::int64_t last = starts(*list.front()).front() + list.back()->first_ts - list.front()->first_ts;
@@ -259,7 +259,7 @@ class Builder {
     }
     if (!others.empty())
       at_points(same, kSharePlain * kNextStep * weight_of(list),
-                plan_.workload_ts != 0 ? "as long as was seen, though it was not over then"
+                plan_.workload_ts != 0 ? "as long as was seen, although it was not over then"
                                        : "to the end of the run: it was not over when the dump was written");
   }
 
@@ -434,7 +434,7 @@ class Builder {
         std::vector<Fault> lasting = faults;
         for (Fault& fault : lasting) fault.times = -1;
         propose(std::move(lasting), kShareOneCause * kNextStep * weight_of(set),
-                fmt::format("{} calls of {} fail with {} from the same time on, and go on failing: one cause",
+                fmt::format("{} calls of {} fail with {} from the same time on, and continue to fail: one cause",
                             set.size(), head->node, head->error));
       }
       propose(std::move(faults), kShareOneCause * weight_of(set),
@@ -546,9 +546,9 @@ class Builder {
     });
     if (before > 0 && possible(c.fault) < 1 && !another) yield = std::max(yield, kShareCall * c.weight);
     propose(std::move(faults), yield,
-            timed.size() == 1
-                ? fmt::format("a failed call, and what came {} it: {}", before > 0 ? "before" : "after", timed[0]->why)
-                : std::string("the process and network faults together with a failed call"));
+            timed.size() == 1 ? fmt::format("a failed call, and what happened {} it: {}",
+                                            before > 0 ? "before" : "after", timed[0]->why)
+                              : std::string("the process and network faults together with a failed call"));
   }
 
   const World& world_;

@@ -229,7 +229,7 @@ class PlaceMove final : public Move {
       return;
     }
     places_ = *std::move(places);
-    if (places_.empty()) blind_ = "no instruction but its first is known";
+    if (places_.empty()) blind_ = "only its first instruction is known";
   }
 
   [[nodiscard]] std::size_t worth_a_look() const {
@@ -330,7 +330,7 @@ class PlaceMove final : public Move {
     const std::size_t worth = worth_a_look();
     const bool at_calls = look_at_ == Look::both;
     const std::string places =
-        worth == 0 ? "" : fmt::format("which of {} places in {} the node comes by", worth, function_);
+        worth == 0 ? "" : fmt::format("which of {} places in {} the node reaches", worth, function_);
     Try t = try_of(fmt::format("a look at {}{}{}", places, at_calls && worth > 0 ? ", and " : "",
                                at_calls ? "which calls follow" : ""));
     t.look = true;

@@ -102,7 +102,7 @@ class PlainMove final : public Move {
     ++earlier_[faults[0].id];
     Try earlier = tried;
     for (Fault& fault : earlier.schedule.faults) fault.when = after_ns(fault.when[0].elapsed_ns / 2);
-    earlier.why = fmt::format("armed earlier, as the call did not come any more: {}", tried.why);
+    earlier.why = fmt::format("armed earlier, because the call was not reached any more: {}", tried.why);
     earlier.yield = std::max(tried.yield, kShareCallShape * worth) * kEarlierYield;
     tries_.push_back(std::move(earlier));
   }

@@ -67,7 +67,7 @@ class Rare {
       fault.delay_ns = std::min(c.fault.duration_ns, kLongestDelay);
       fault.when = when_seen(world_, c);
       propose({fault}, 1, share * c.weight,
-              fmt::format("the disk holds one call up instead of the whole node standing still: {}", c.why));
+              fmt::format("the disk delays one call instead of pausing the whole node: {}", c.why));
       share *= kNextStep;
     }
   }
@@ -98,9 +98,9 @@ class Rare {
           },
           c.error == "EIO" ? kShareRare : kShareRare / 4);
     if (sends || names)
-      shape("it was done, and reported as failed", [](Fault& f) { f.effect = schedule::Effect::full; });
+      shape("it was done but reported as failed", [](Fault& f) { f.effect = schedule::Effect::full; });
     if (syncs)  // a disk that fails one sync and then says that all is well
-      shape("it was reported as done, and was not", [](Fault& f) {
+      shape("it was reported as done but was not", [](Fault& f) {
         f.error = 0;
         f.result = 0;
         f.times = 1;
@@ -113,7 +113,7 @@ class Rare {
     Fault fault = c.fault;
     fault.times = -1;
     propose({std::move(fault)}, 1, kShareCallShape * c.weight,
-            fmt::format("from then on for good, though it was seen once: {}", c.why));
+            fmt::format("from then on permanently, although it was seen once: {}", c.why));
   }
 
   // Something that a peer or the node itself did right before the silence ended may have ended it.
@@ -184,7 +184,7 @@ class Rare {
     slow.link.delay_ns = std::clamp(rounded(gaps[gaps.size() / 2] / 2), kTimeStep, kLongestDelay);
     slow.link.jitter_ns = slow.link.delay_ns;
     propose({std::move(slow)}, 1, kShareCallShape * kNextStep * weight,
-            fmt::format("a link that holds packets up: {}", seen));
+            fmt::format("a link that delays packets: {}", seen));
   }
 
   // A function that in the test deployment one node alone enters says who has a role; the dump's node had it.
@@ -229,7 +229,7 @@ class Rare {
     fault.lose = schedule::Loss::unsynced;
     fault.when = when_seen(world_, c);
     propose({fault}, 1, kSharePower * kShareShape * c.weight,
-            fmt::format("with its machine, so that what was not synced is gone: {}", c.why));
+            fmt::format("with power loss, so that unsynced data is gone: {}", c.why));
     const auto number = world_.node_numbers.find(c.node);
     if (!world_.contexts || number == world_.node_numbers.end()) return;
     double share = kSharePower * kShareRare;
@@ -237,7 +237,7 @@ class Rare {
          world_.contexts->before(number->second, INT64_MIN, c.first_ts, kMostPowerContexts)) {
       fault.when = {event.condition};
       propose({fault}, 2, share * c.weight,
-              fmt::format("with its machine, so that what was not synced is gone, after {}: {}",
+              fmt::format("with power loss, so that unsynced data is gone, after {}: {}",
                           context_words(event.condition), c.why));
       share *= kNextStep;
     }

@@ -253,9 +253,9 @@ Result<Bytes> Bytes::open(const std::filesystem::path& path) {
   if (!inner->file) return fail_errno(ErrorKind::input, fmt::format("cannot open the log {}", path.string()), errno);
   struct stat status{};
   if (::fstat(inner->file.get(), &status) != 0)
-    return fail_errno(ErrorKind::input, fmt::format("cannot look at the log {}", path.string()), errno);
+    return fail_errno(ErrorKind::input, fmt::format("cannot read the log {}", path.string()), errno);
   if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode))
-    return fail(ErrorKind::input, fmt::format("{} is no log: a file or a pipe is needed", path.string()),
+    return fail(ErrorKind::input, fmt::format("{} is not a log: a file or a pipe is needed", path.string()),
                 S_ISDIR(status.st_mode) ? "name the files in it" : "");
   if (S_ISREG(status.st_mode)) {
     inner->size = static_cast<std::uint64_t>(status.st_size);

@@ -484,7 +484,7 @@ std::string_view kind_name(Kind kind) {
   switch (kind) {
     case Kind::plain: return "text without times";
     case Kind::header: return {};
-    case Kind::json: return "JSON, an object a line";
+    case Kind::json: return "JSON, one object per line";
     case Kind::logfmt: return "key=value";
     case Kind::klog: return "glog";
     case Kind::access: return "a web server's access log";
