@@ -2,12 +2,15 @@
 
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 
 #include "base/file.h"
 #include "base/units.h"
 #include "kernel/probe.h"
+#include "replay/repeat.h"
+#include "replay/side_by_side.h"
 #include "trace/dump.h"
 #include "trace/jsonl.h"
 
@@ -22,6 +25,31 @@ Result<std::int64_t> duration_option(const std::string& option, const std::strin
   if (!ns)
     return Unexpected(Error{ErrorKind::usage, fmt::format("{}: {}", option, ns.error().message), ns.error().hint});
   return ns;
+}
+
+Result<std::optional<int>> jobs_option(const std::string& text) {
+  if (text == "auto") return std::nullopt;
+  int jobs = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), jobs);
+  if (error != std::errc() || end != text.data() + text.size() || jobs < 1 || jobs > 64)
+    return fail(ErrorKind::usage, fmt::format("--jobs: '{}' is neither a number from 1 to 64 nor 'auto'", text));
+  return jobs;
+}
+
+Result<int> jobs_of(const std::optional<std::string>& given, const config::Config& config, bool allow_attached) {
+  int jobs = config.diagnose.jobs.value_or(1);
+  if (given) {
+    ROSE_TRY(const std::optional<int> number, jobs_option(*given));
+    if (!number) {
+      replay::RunOptions options;
+      options.tracer = replay::tracer_options(config);
+      options.allow_attached = allow_attached;
+      return replay::jobs_for(config, std::nullopt, std::move(options));
+    }
+    jobs = *number;
+  }
+  ROSE_CHECK(replay::check_jobs(config, jobs));
+  return jobs;
 }
 
 Result<void> check_output(const std::string& option, const std::filesystem::path& path) {

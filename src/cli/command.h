@@ -41,6 +41,13 @@ void print(std::string_view text);
 // Parses a duration such as "5s". The error names the option.
 [[nodiscard]] Result<std::int64_t> duration_option(const std::string& option, const std::string& text);
 
+// "auto" (nothing) or a number of runs in parallel.
+[[nodiscard]] Result<std::optional<int>> jobs_option(const std::string& text);
+// The number for replay, explain and profile: --jobs if given ("auto" is measured, which makes runs), otherwise the
+// number in [diagnose] jobs, otherwise 1. Checks that the deployment's runs can go in parallel.
+[[nodiscard]] Result<int> jobs_of(const std::optional<std::string>& given, const config::Config& config,
+                                  bool allow_attached);
+
 // Checks that the result can be written there, before the work that produces it.
 [[nodiscard]] Result<void> check_output(const std::string& option, const std::filesystem::path& path);
 

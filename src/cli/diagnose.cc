@@ -1,12 +1,15 @@
 // rose diagnose: finds the schedule that reproduces a failure from its dump or logs.
 #include <algorithm>
+#include <array>
 #include <deque>
+#include <numeric>
 
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/trim.h"
 #include "base/units.h"
 #include "cli/code_map.h"
 #include "cli/command.h"
@@ -22,6 +25,7 @@
 #include "inject/injector.h"
 #include "kernel/probe.h"
 #include "replay/repeat.h"
+#include "replay/side_by_side.h"
 #include "report/results.h"
 
 namespace rose::cli {
@@ -36,7 +40,7 @@ struct DiagnoseOptions {
   std::vector<std::string> map;
   std::string report;
   bool plan = false;
-  std::optional<int> jobs;
+  std::optional<std::string> jobs;
   std::string engine;
   std::optional<int> workers;
   bool resume = false;
@@ -45,7 +49,14 @@ struct DiagnoseOptions {
   std::vector<std::string> without;
   std::string weights;
   bool show_weights = false;
+  std::string stop_after = "minimised";
 };
+
+constexpr std::array<std::pair<std::string_view, diagnose::StopAfter>, 3> kStops = {{
+    {"found", diagnose::StopAfter::found},
+    {"confirmed", diagnose::StopAfter::confirmed},
+    {"minimised", diagnose::StopAfter::minimised},
+}};
 
 std::vector<std::string> parts_of_the_search() {
   std::vector<std::string> names;
@@ -87,10 +98,7 @@ class ClusterRunner final : public diagnose::Runner {
         places.push_back(i);
       }
     }
-    options_.number = next_number_;
-    next_number_ += static_cast<int>(todo.size());
-    std::vector<Result<replay::Run>> made =
-        ahead_ == nullptr ? replay::run_side_by_side(store_, config_, todo, options_) : run_elsewhere(todo);
+    std::vector<Result<replay::Run>> made = ahead_ == nullptr ? run_here(todo) : run_elsewhere(todo);
     for (std::size_t i = 0; i < made.size(); ++i) {
       if (!made[i]) {
         results[places[i]] = Unexpected(std::move(made[i]).error());
@@ -108,7 +116,44 @@ class ClusterRunner final : public diagnose::Runner {
     }
     std::vector<Result<schedule::RunResult>> all;
     for (std::optional<Result<schedule::RunResult>>& result : results) all.push_back(*std::move(result));
+    handed_out_ += static_cast<int>(all.size());
     return all;
+  }
+
+  [[nodiscard]] int side_by_side() const override {
+    // Decisions of an interrupted diagnosis are made again where they were made: then its record is asked for the same.
+    int jobs = 1;
+    for (const replay::RunStore::Jobs& decided : jobs_)
+      if (decided.after_runs <= handed_out_) jobs = decided.jobs;
+    return jobs;
+  }
+  [[nodiscard]] int most_side_by_side() const {
+    if (config_.diagnose.jobs) return *config_.diagnose.jobs;
+    int most = 1;
+    for (const replay::RunStore::Jobs& decided : jobs_) most = std::max(most, decided.jobs);
+    return most;
+  }
+
+  // How many runs go in parallel from now on, measured; the runs made for it are the search's control runs.
+  Result<void> choose_jobs(bool resumed) {
+    if (config_.diagnose.jobs) return {};
+    if (resumed) {
+      ROSE_TRY(jobs_, store_.recorded_jobs());
+    }
+    if (!jobs_.empty()) {
+      log::info("parallel runs: {}, as before", jobs_.back().jobs);
+      return {};
+    }
+    schedule::Schedule none;
+    none.name = config_.name;
+    options_.number = next_number_;
+    log::info("control runs without faults, alone and in parallel: how many runs can this machine carry?");
+    ROSE_TRY(replay::SideBySide made, replay::measure_side_by_side(store_, config_, none, options_));
+    next_number_ = made.next_number;
+    range_ = made.range;
+    for (replay::Run& run : made.control_runs) give(none, std::move(run.result));
+    log::info("parallel runs: {} ({})", made.jobs, made.words);
+    return decide(made.jobs);
   }
 
   // From now on, workers make the runs.
@@ -142,7 +187,7 @@ class ClusterRunner final : public diagnose::Runner {
   }
   [[nodiscard]] const std::string& backend() const { return backend_; }
   // The time that the recorded runs took which the search requested.
-  [[nodiscard]] double recorded_seconds() const { return recorded_seconds_ / std::max(1, config_.diagnose.jobs); }
+  [[nodiscard]] double recorded_seconds() const { return recorded_seconds_ / std::max(1, side_by_side()); }
 
  private:
   void remember(const schedule::Schedule& schedule, schedule::RunResult& result) {
@@ -154,8 +199,56 @@ class ClusterRunner final : public diagnose::Runner {
     result.trace = std::move(trace);
   }
 
+  Result<void> decide(int jobs) {
+    jobs_.push_back({handed_out_, jobs});
+    return store_.record_jobs(jobs_);
+  }
+
+  // Runs whose timing those beside them changed do not count: they are made again, fewer at once.
+  std::vector<Result<replay::Run>> run_here(const std::vector<const schedule::Schedule*>& todo) {
+    std::vector<std::optional<Result<replay::Run>>> made(todo.size());
+    std::vector<std::size_t> left(todo.size());
+    std::iota(left.begin(), left.end(), std::size_t{0});
+    int most = config_.diagnose.jobs ? static_cast<int>(todo.size()) : std::max(1, side_by_side());
+    while (!left.empty()) {
+      const std::size_t now = std::min(left.size(), static_cast<std::size_t>(most));
+      std::vector<const schedule::Schedule*> batch;
+      for (std::size_t i = 0; i < now; ++i) batch.push_back(todo[left[i]]);
+      options_.number = next_number_;
+      next_number_ += static_cast<int>(now);
+      options_.check = {};
+      if (!config_.diagnose.jobs && now > 1)
+        options_.check = [this](replay::Run& run, const schedule::Schedule& schedule) {
+          run.disturbed = range_.outside(run.load, !schedule.faults.empty());
+        };
+      std::vector<Result<replay::Run>> runs = replay::run_side_by_side(store_, config_, batch, options_);
+      std::vector<std::size_t> again;
+      for (std::size_t i = 0; i < now; ++i) {
+        if (runs[i] && !runs[i]->disturbed.empty()) {
+          log::debug("run {}: {}", runs[i]->result.number, runs[i]->result.reason);
+          again.push_back(left[i]);
+        } else {
+          made[left[i]] = std::move(runs[i]);
+        }
+      }
+      if (!again.empty()) {
+        most = std::max(1, most / 2);
+        log::info("parallel runs: {} from now on ({} of {} runs were slower than the control runs and are made again)",
+                  most, again.size(), now);
+        if (const Result<void> kept = decide(most); !kept) log::warning("{}", kept.error().message);
+      }
+      left.erase(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(now));
+      left.insert(left.begin(), again.begin(), again.end());
+    }
+    std::vector<Result<replay::Run>> all;
+    for (std::optional<Result<replay::Run>>& run : made) all.push_back(*std::move(run));
+    return all;
+  }
+
   std::vector<Result<replay::Run>> run_elsewhere(const std::vector<const schedule::Schedule*>& todo) {
     std::vector<Result<replay::Run>> made;
+    options_.number = next_number_;
+    next_number_ += static_cast<int>(todo.size());
     if (todo.empty()) return made;
     // Recorded runs do not have to be made again.
     std::map<std::string, std::size_t> known;
@@ -214,6 +307,9 @@ class ClusterRunner final : public diagnose::Runner {
   std::map<std::string, std::deque<schedule::RunResult>> recorded_;  // by the schedule's fingerprint
   std::map<std::string, std::deque<schedule::RunResult>> given_;     // by fingerprint
   std::map<std::string, schedule::RunResult> reproducing_;           // by fingerprint
+  std::vector<replay::RunStore::Jobs> jobs_;                         // with jobs = "auto"
+  int handed_out_ = 0;                                               // runs that the search got
+  replay::TimingRange range_;
   std::string backend_;
   double recorded_seconds_ = 0;
 };
@@ -267,7 +363,17 @@ std::string progress_line(const diagnose::Progress& p, double seconds) {
       p.schedules, p.runs, seconds, p.runs_left, left, p.best_rate * 100, p.doing);
 }
 
+Result<void> write_first_schedule(const std::string& file, const diagnose::Tried& first) {
+  return write_file(file,
+                    schedule::to_toml(first.schedule,
+                                      fmt::format("Reproduced the bug once, in a search of rose diagnose at level {}. "
+                                                  "Its replay rate has not been measured.\n{}",
+                                                  first.level, diagnose::in_words(first))),
+                    0644);
+}
+
 Result<void> write_schedule(const std::string& file, const diagnose::Diagnosis& diagnosis) {
+  if (diagnosis.unconfirmed && diagnosis.first) return write_first_schedule(file, diagnosis.tried[*diagnosis.first]);
   const auto [low, high] = diagnosis.tally.interval();
   const std::string comment =
       fmt::format("Found by rose diagnose at level {}: {} of {} runs reproduced (95 % interval {:.2f}-{:.2f}).\n{}",
@@ -277,7 +383,7 @@ Result<void> write_schedule(const std::string& file, const diagnose::Diagnosis& 
 }
 
 int diagnosis_exit_code(const diagnose::Diagnosis& diagnosis) {
-  if (diagnosis.target_reached) return 0;
+  if (diagnosis.target_reached || diagnosis.unconfirmed) return 0;
   return diagnosis.verdict == schedule::Verdict::inconclusive ? 4 : 1;
 }
 
@@ -292,9 +398,9 @@ Result<std::string> diagnosis_page(const report::DiagnosisReport& report, const 
   context.environment.emplace_back("Profile", options.profile.empty() ? "none" : options.profile);
   add_deployment(context, config, options.config);
   context.environment.emplace_back(
-      "Search", fmt::format("seed {}, target rate {:.2f}, at most {} runs, {} to confirm, {} in parallel",
-                            config.diagnose.seed, config.diagnose.target_rate, config.diagnose.max_runs,
-                            config.diagnose.confirm_runs, config.diagnose.jobs));
+      "Search",
+      fmt::format("seed {}, target rate {:.2f}, at most {} runs, {} to confirm, {} in parallel", config.diagnose.seed,
+                  config.diagnose.target_rate, config.diagnose.max_runs, config.diagnose.confirm_runs, report.jobs));
   if (!report.backend.empty()) context.environment.emplace_back("Syscall faults by", report.backend);
   context.environment.emplace_back("Record of the runs", store.folder().parent_path().string());
 
@@ -413,7 +519,9 @@ Result<Given> read_given(const DiagnoseOptions& options, const config::Config& c
   Given given;
   diagnose::Inputs& inputs = given.inputs;
   inputs.config = &config;
-  inputs.simplify = config.diagnose.simplify;
+  for (const auto& [name, stop] : kStops)
+    if (options.stop_after == name) inputs.stop_after = stop;
+  inputs.simplify = config.diagnose.simplify && inputs.stop_after == diagnose::StopAfter::minimised;
   ROSE_TRY(inputs.host_to_node, parse_map(options.map));
   inputs.without = {options.without.begin(), options.without.end()};
   ROSE_TRY(inputs.profile, load_profile(options.profile));
@@ -434,7 +542,7 @@ Result<Given> read_given(const DiagnoseOptions& options, const config::Config& c
 }
 
 Result<void> check_before_running(const DiagnoseOptions& options, const config::Config& config, bool here) {
-  if (here) ROSE_CHECK(replay::check_jobs(config, config.diagnose.jobs));
+  if (here && config.diagnose.jobs) ROSE_CHECK(replay::check_jobs(config, *config.diagnose.jobs));
   if (options.resume && options.report.empty())
     return fail(ErrorKind::usage, "--resume continues from a record, which exists only with --report DIR");
   if (here) {
@@ -463,23 +571,39 @@ bool can_override(const config::Config& config) {
 // Runs the search and reports progress. A schedule is written as soon as it is found, before it is simplified, because
 // that may take as long again.
 Result<diagnose::Diagnosis> search(const DiagnoseOptions& options, const diagnose::Inputs& inputs,
-                                   ClusterRunner& runner, std::int64_t began_ns, bool recorded) {
+                                   ClusterRunner& runner, std::int64_t began_ns, bool recorded,
+                                   std::optional<double>& first_seconds) {
+  const auto announce = [&](const diagnose::Tried& first) {
+    if (first_seconds) return;
+    first_seconds = seconds_since(began_ns) + runner.recorded_seconds();
+    log::end_progress();
+    if (const Result<void> written = write_first_schedule(options.out, first); !written)
+      log::warning("{}", written.error().message);
+    log::info("first reproduced after {:.0f} s: {} ({} contains the schedule{})", *first_seconds,
+              trimmed(diagnose::in_words(first)), options.out,
+              inputs.stop_after == diagnose::StopAfter::found
+                  ? ""
+                  : "; its replay rate is measured next, and Ctrl-C keeps the schedule");
+  };
   bool kept = false;
   Result<diagnose::Diagnosis> made = diagnose::diagnose(inputs, runner, [&](const diagnose::Progress& p) {
+    if (p.first != nullptr) announce(*p.first);
     if (p.found != nullptr && !kept) {
       kept = true;
       log::end_progress();
       if (const Result<void> written = write_schedule(options.out, *p.found); !written)
         log::warning("{}", written.error().message);
       else
-        log::info("found: {} of {} runs reproduce it, {} contains the schedule; {} (Ctrl-C keeps it as it is)",
-                  p.found->tally.reproduced, p.found->tally.conclusive(), options.out,
-                  inputs.simplify ? fmt::format("now simplifying it, in at most {} runs", p.runs_left)
-                                  : "now measuring its replay rate");
+        log::info(
+            "confirmed: {} of {} runs reproduced the bug; {} contains the schedule; {} (Ctrl-C keeps it as it is)",
+            p.found->tally.reproduced, p.found->tally.conclusive(), options.out,
+            inputs.simplify ? fmt::format("minimising it next, in at most {} runs", p.runs_left)
+                            : "measuring its replay rate next");
     }
     log::progress(progress_line(p, seconds_since(began_ns)));
   });
   log::end_progress();
+  if (made && made->unconfirmed && made->first) announce(made->tried[*made->first]);
   if (recorded && (made ? made->interrupted : made.error().kind == ErrorKind::cancelled))
     log::info("the record is kept: the same command with --resume continues from here");
   return made;
@@ -519,7 +643,9 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   } else {
     ROSE_TRY(image_files, deploy::take_programs_out(config));
   }
-  if (options.jobs) config.diagnose.jobs = *options.jobs;
+  if (options.jobs) {
+    ROSE_TRY(config.diagnose.jobs, jobs_option(*options.jobs));
+  }
   ROSE_TRY(Given given, read_given(options, config));
   auto& [inputs, logs] = given;
   inputs.overrides = can_override(config);
@@ -558,11 +684,17 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
     ROSE_TRY(fleet, make_fleet(options, config, inputs, engine, code, logs.get()));
     runner.work_with(ahead.emplace(*fleet));
   }
+  if (logs) runner.look_with(*logs, here);
+  if (here) {
+    store.keep_control(logs != nullptr);
+    ROSE_CHECK(runner.choose_jobs(options.resume));
+    store.keep_control(false);
+  }
   if (logs) {
-    runner.look_with(*logs, here);
     ROSE_CHECK(compare_with_a_run(*logs, runner, store, config, inputs));
   }
-  Result<diagnose::Diagnosis> made = search(options, inputs, runner, began_ns, folder.has_value());
+  std::optional<double> first_seconds;
+  Result<diagnose::Diagnosis> made = search(options, inputs, runner, began_ns, folder.has_value(), first_seconds);
   if (ahead && ahead->made() > 0)
     log::info("workers made {} runs, {} of which were requested", ahead->made(), ahead->used());
   fleet.reset();
@@ -585,6 +717,8 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   report.target_rate = config.diagnose.target_rate;
   report.seed = config.diagnose.seed;
   report.seconds = seconds_since(began_ns) + runner.recorded_seconds();
+  report.first_reproduction_seconds = first_seconds;
+  report.jobs = runner.most_side_by_side();
   report.backend = runner.backend();
   report.recorded =
       std::any_of(config.nodes.begin(), config.nodes.end(), [](const config::Node& node) { return node.record; });
@@ -673,10 +807,9 @@ Command diagnose_command() {
                .help = "Print what would be tried and run nothing; needs no privilege"},
               {.names = "--jobs",
                .slot = &options->jobs,
-               .value = "N",
-               .help = "Runs in parallel",
-               .otherwise = "jobs of the configuration",
-               .range = {{1, 64}}},
+               .value = "N|auto",
+               .help = "Runs in parallel; auto: as many as leave the timing of control runs unchanged",
+               .otherwise = "jobs of the configuration"},
               {.names = "--engine",
                .slot = &options->engine,
                .value = "ENGINE",
@@ -694,6 +827,13 @@ Command diagnose_command() {
               {.names = "--allow-attached",
                .slot = &options->allow_attached,
                .help = "Allow faults on nodes that rose did not start; they may be production"},
+              {.names = "--stop-after",
+               .slot = &options->stop_after,
+               .value = "STAGE",
+               .help =
+                   "End after the first reproduction (found), when the replay rate has been measured (confirmed), or "
+                   "when the schedule has been minimised as well",
+               .choices = {"found", "confirmed", "minimised"}},
               {.names = "--without",
                .slot = &options->without,
                .value = "PART",

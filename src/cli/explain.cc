@@ -37,7 +37,7 @@ struct ExplainOptions {
   std::string from;
   bool redact = false;
   std::optional<int> runs;
-  std::optional<int> jobs;
+  std::optional<std::string> jobs;
   std::string report;
   std::vector<std::string> ask;
   bool deepen = false;
@@ -305,8 +305,6 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   ROSE_CHECK(inject::check(report.schedule, config, options.allow_attached));
   if (report.schedule.faults.empty())
     return fail(ErrorKind::input, fmt::format("{}: it has no fault to explain", options.schedule));
-  const int jobs = options.jobs.value_or(config.diagnose.jobs);
-  ROSE_CHECK(replay::check_jobs(config, jobs));
   // The functions of a program behind a launcher are known only after it has been launched.
   if (std::none_of(config.nodes.begin(), config.nodes.end(), replay::shows_no_function))
     ROSE_CHECK(replay::ask(config, options.ask));
@@ -326,7 +324,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   replay::ContrastOptions contrast_options;
   ROSE_TRY(contrast_options.run.usual_work, replay::usual_work(config, ""));
   contrast_options.wanted = options.runs.value_or(kWantedRuns);
-  contrast_options.jobs = jobs;
+  ROSE_TRY(contrast_options.jobs, jobs_of(options.jobs, config, options.allow_attached));
   contrast_options.run.allow_attached = options.allow_attached;
   log::info("{} functions are watched; up to {} runs of the schedule, {} without faults",
             watchable.functions.functions.size(), contrast_options.most_tries(), contrast_options.most_sound());
@@ -429,10 +427,9 @@ Command explain_command() {
                .range = {{2, 100}}},
               {.names = "--jobs",
                .slot = &options->jobs,
-               .value = "N",
-               .help = "Runs in parallel",
-               .otherwise = "jobs of the configuration",
-               .range = {{1, 64}}},
+               .value = "N|auto",
+               .help = "Runs in parallel; auto: as many as leave the timing of control runs unchanged",
+               .otherwise = "the number in jobs of the configuration, otherwise 1"},
               {.names = "--ask",
                .slot = &options->ask,
                .value = "QUERY",

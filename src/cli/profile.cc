@@ -1,5 +1,9 @@
 // rose profile: makes fault-free runs of the test deployment and learns a profile from them.
 #include "profile/profile.h"
+
+#include <algorithm>
+#include <deque>
+
 #include "base/cancel.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -16,6 +20,7 @@ struct ProfileOptions {
   std::string config = "rose.toml";
   std::string out = "profile.json";
   int runs = 1;
+  std::optional<std::string> jobs;
   bool keep = false;
 };
 
@@ -44,10 +49,20 @@ Result<int> run_profile(const ProfileOptions& options, const Common& common) {
   // Records shorter silences too, so that the profile is reliable well below the threshold.
   run_options.tracer.network_delay_ns = std::max<std::int64_t>(config.trace.network_delay_ns / 2, 100'000'000);
   int shown = 0;
+  ROSE_TRY(const int jobs, jobs_of(options.jobs ? *options.jobs : std::string("1"), config, false));
+  std::deque<Result<replay::Run>> batch;
   for (int i = 1; i <= options.runs; ++i) {
-    log::progress(fmt::format("profile: run {} of {}", i, options.runs));
-    run_options.number = i;
-    ROSE_TRY(const replay::Run made, replay::run_in(store, config, no_faults, run_options));
+    if (batch.empty()) {
+      log::progress(fmt::format("profile: run {} of {}", i, options.runs));
+      run_options.number = i;
+      const int now = std::min(jobs, options.runs - i + 1);
+      const std::vector<const schedule::Schedule*> schedules(static_cast<std::size_t>(now), &no_faults);
+      for (Result<replay::Run>& run : replay::run_side_by_side(store, config, schedules, run_options))
+        batch.push_back(std::move(run));
+    }
+    Result<replay::Run> next = std::move(batch.front());
+    batch.pop_front();
+    ROSE_TRY(const replay::Run made, std::move(next));
     if (!made.completed)
       return fail(
           ErrorKind::inconclusive, fmt::format("run {} did not end: {}", i, made.result.reason),
@@ -130,6 +145,13 @@ Command profile_command() {
                .value = "N",
                .help = "How many runs to make",
                .range = {{1, 1000}}},
+              {.names = "--jobs",
+               .slot = &options->jobs,
+               .value = "N|auto",
+               .help =
+                   "Runs in parallel; auto: as many as leave the timing of control runs unchanged. Rates and silences "
+                   "are learnt from these runs, so more of them at once than the machine carries falsify the profile",
+               .otherwise = "1"},
               {.names = "--keep", .slot = &options->keep, .help = "Keep the run directories"},
           },
       .run = [options](const Common& common) { return run_profile(*options, common); },

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <map>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
 #include <thread>
 
@@ -31,7 +32,7 @@ struct ReplayOptions {
   std::string config = "rose.toml";
   std::string profile;
   std::optional<int> runs;
-  std::optional<int> jobs;
+  std::optional<std::string> jobs;
   std::string expect = "bug";
   std::string quarantine;
   std::string junit, tap;
@@ -107,6 +108,7 @@ struct Replaying {
   const Common& common;
   std::optional<double> quarantine;
   bool several = false;  // if there are several tests, progress lines name the test
+  int jobs = 1;          // with several tests: schedules in parallel
 };
 
 report::ReplayReport blank_report(const Test& test, const Replaying& how) {
@@ -185,8 +187,7 @@ Result<report::ReplayReport> replay_test(const Test& test, const Replaying& how,
 
 Result<int> replay_one(const Test& test, const Replaying& how) {
   const ReplayOptions& options = how.options;
-  const int jobs = options.jobs.value_or(test.config.diagnose.jobs);
-  ROSE_CHECK(replay::check_jobs(test.config, jobs));
+  ROSE_TRY(const int jobs, jobs_of(options.jobs, test.config, options.allow_attached));
   std::optional<std::filesystem::path> folder;
   if (!options.report.empty()) folder = options.report;
   ROSE_TRY(report::ReplayReport report, replay_test(test, how, jobs, folder));
@@ -198,7 +199,7 @@ Result<int> replay_one(const Test& test, const Replaying& how) {
 
 // Runs tests in parallel, except those whose runs share the host's network. Results are in the order of the tests.
 std::vector<report::SuiteEntry> replay_all(const std::vector<Test>& tests, const Replaying& how) {
-  const int jobs = how.options.jobs.value_or(1);
+  const int jobs = how.jobs;
   const int workers = std::min(jobs, static_cast<int>(tests.size()));
   std::vector<report::SuiteEntry> entries(tests.size());
   std::atomic<std::size_t> next = 0;
@@ -310,7 +311,19 @@ Result<int> run_replay(const ReplayOptions& options, const Common& common) {
   if (!options.tap.empty()) ROSE_CHECK(check_output("--tap", options.tap));
   ROSE_CHECK(cancel::install());
   export_own_name();
-  const Replaying how{options, common, quarantine, !query.is_single()};
+  Replaying how{options, common, quarantine, !query.is_single()};
+  if (how.several && options.jobs) {
+    // Schedules of different deployments go side by side: what the most demanding one leaves room for.
+    std::optional<int> jobs;
+    std::set<std::filesystem::path> measured;
+    for (const Test& test : tests) {
+      if (test.config.deployment.network != config::Network::netns || !measured.insert(test.what.config).second)
+        continue;
+      ROSE_TRY(const int fit, jobs_of(options.jobs, test.config, options.allow_attached));
+      jobs = std::min(fit, jobs.value_or(fit));
+    }
+    how.jobs = jobs.value_or(1);
+  }
   return how.several ? replay_several(tests, how) : replay_one(tests.front(), how);
 }
 
@@ -326,11 +339,13 @@ Command replay_command() {
       .description =
           "It runs the schedule in the test deployment repeatedly, and reports for each fault how often it was "
           "requested, fired and effective (it changed something: packets were dropped, calls answered, a limit was "
-          "reached, processes ended), and how often the bug was reproduced in conclusive runs.\n\nWith --expect bug it exits "
+          "reached, processes ended), and how often the bug was reproduced in conclusive runs.\n\nWith --expect bug it "
+          "exits "
           "with 0 when the rate reaches target_rate. With --expect fixed, for the patched build, it exits with 0 when "
           "no run reproduced the bug, every planned fault that is not optional was effective, and at least one was in "
           "some run; it prints the upper bound of the remaining rate. Otherwise it is inconclusive, also when the "
-          "workload did no work: what it does without faults comes from the profile.\n\nSeveral schedules are a test suite. A folder stands for all schedules in it and below it; each is "
+          "workload did no work: what it does without faults comes from the profile.\n\nSeveral schedules are a test "
+          "suite. A folder stands for all schedules in it and below it; each is "
           "replayed with the configuration beside it, or the nearest above it in that folder, when -c names a file "
           "without a slash. All are read and checked before the first one runs. The exit code is 0 when all passed, 1 "
           "when one failed, 4 when none failed but one was inconclusive.\n\nWith --recording it runs a program that is "
@@ -396,15 +411,15 @@ Command replay_command() {
                .range = {{1, 100000}}},
               {.names = "--jobs",
                .slot = &options->jobs,
-               .value = "N",
-               .help = "Runs in parallel; of several schedules: schedules in parallel",
-               .otherwise = "jobs of the configuration; 1 for several schedules",
-               .range = {{1, 64}}},
+               .value = "N|auto",
+               .help = "Runs in parallel; of several schedules: schedules in parallel. auto: as many as leave the "
+                       "timing of control runs unchanged",
+               .otherwise = "the number in jobs of the configuration, otherwise 1; 1 for several schedules"},
               {.names = "--expect",
                .slot = &options->expect,
                .value = "WHAT",
-               .help =
-                   "bug: exit 0 when it reproduces; fixed: exit 0 when the bug never occurs although every fault was effective",
+               .help = "bug: exit 0 when it reproduces; fixed: exit 0 when the bug never occurs although every fault "
+                       "was effective",
                .choices = {"bug", "fixed"}},
               {.names = "--quarantine",
                .slot = &options->quarantine,

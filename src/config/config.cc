@@ -233,7 +233,13 @@ void ConfigReader::read_options() {
     table->integer("confirm_runs", diagnose.confirm_runs, 1, 1000);
     table->integer("syscall_attempts", diagnose.syscall_attempts, 1, 10'000);
     table->integer("max_runs", diagnose.max_runs, 1, 100'000);
-    table->integer("jobs", diagnose.jobs, 1, 64);
+    if (const toml::Value* jobs = table->get("jobs"); jobs != nullptr) {
+      if (jobs->type == toml::Type::string && jobs->text == "auto") diagnose.jobs.reset();
+      else if (jobs->type == toml::Type::string)
+        table->wrong("jobs",
+                     fmt::format("{} was found, \"auto\" or an integer from 1 to 64 is needed", toml::quoted(*jobs)));
+      else table->integer("jobs", diagnose.jobs.emplace(1), 1, 64);
+    }
     table->string("engine", diagnose.engine);
     table->integer("workers", diagnose.workers, 1, 1000);
     table->strings("hosts", diagnose.hosts);

@@ -159,7 +159,7 @@ struct DiagnoseOptions {
   int syscall_attempts = 50;
   std::vector<int> levels = {1, 2, 3};
   int max_runs = 300;
-  int jobs = 1;
+  std::optional<int> jobs;                  // nothing: "auto", as many as leave the runs' timing unchanged
   std::string engine = "local";             // or "slurm", "ssh", "kubernetes", or a command that starts one worker
   int workers = 0;                          // 0: not set
   std::vector<std::string> hosts;           // for the engine ssh

@@ -101,9 +101,11 @@ Remarks Conclusion::remarks(const Found& end) const {
   Remarks told;
   told.places = places_in_words(end.lead.schedule, inputs_.code);
   const auto [low, high] = d_.tally.interval();
-  told.rate =
-      fmt::format("The bug then occurs in {} of {} runs ({}; with 95 % confidence between {} and {}).",
-                  d_.tally.reproduced, d_.tally.conclusive(), percent(d_.tally.rate()), percent(low), percent(high));
+  if (d_.unconfirmed) told.rate = "The bug was reproduced in one run. How often it is reproduced was not measured.";
+  else
+    told.rate =
+        fmt::format("The bug then occurs in {} of {} runs ({}; with 95 % confidence between {} and {}).",
+                    d_.tally.reproduced, d_.tally.conclusive(), percent(d_.tally.rate()), percent(low), percent(high));
   if (d_.control_runs > 0)
     told.rate += fmt::format(" Without faults it occurred in {} of {}.", d_.control_hits, d_.control_runs);
   if (const std::string why = consequence(end.lead.schedule); !why.empty())
@@ -131,7 +133,16 @@ Remarks Conclusion::remarks(const Found& end) const {
 }
 
 void Conclusion::conclude(const std::optional<Found>& end) {
-  if (end) {
+  if (end && d_.unconfirmed) {
+    const Lead& lead = end->lead;
+    d_.verdict = Verdict::reproduced;
+    d_.level = lead.level;
+    d_.schedules = lead.schedules;
+    d_.found = lead.schedule;
+    d_.remarks = remarks(*end);
+    d_.reason = fmt::format(
+        "the schedule reproduced the bug in run {}; the search ended there, so its replay rate is not known", d_.runs);
+  } else if (end) {
     const Lead& lead = end->lead;
     // Further runs may belie the test.
     d_.target_reached =

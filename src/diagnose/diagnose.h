@@ -76,17 +76,22 @@ struct ToldClockStep {
   Known known = Known::stated;
 };
 
+// How far a search goes on after a schedule has reproduced the bug for the first time: not at all, until its replay
+// rate is decided, or until the schedule has been minimised as well.
+enum class StopAfter { found, confirmed, minimised };
+
 struct Inputs {
   std::vector<trace::Trace> traces;
   std::optional<profile::Profile> profile;
   const config::Config* config = nullptr;           // nodes and [diagnose]
   std::map<std::string, std::string> host_to_node;  // --map
   bool simplify = true;                             // make the found schedule simpler before it is reported
-  bool power = false;                               // where the runs are made, nodes' disks can lose their power
-  std::set<schedule::FaultKind> limits;             // ... these kinds of limits can be set,
-  bool overrides = false;                           // and the kernel can answer calls of nodes that rose does not start
-  CodeMap* code = nullptr;                          // the nodes' code, for level 3; may be nullptr
-  std::vector<Said> said;                           // these five come from logs: from_logs.h
+  StopAfter stop_after = StopAfter::minimised;
+  bool power = false;                    // where the runs are made, nodes' disks can lose their power
+  std::set<schedule::FaultKind> limits;  // ... these kinds of limits can be set,
+  bool overrides = false;                // and the kernel can answer calls of nodes that rose does not start
+  CodeMap* code = nullptr;               // the nodes' code, for level 3; may be nullptr
+  std::vector<Said> said;                // these five come from logs: from_logs.h
   std::vector<ToldException> exceptions;
   std::vector<ToldClockStep> clock_steps;
   std::vector<Observable> log_observables;
@@ -190,13 +195,15 @@ class Runner {
   // One run. An error of kind `input` or `environment` says that this schedule can't be run here (a function that the
   // build lacks), others end the diagnosis; trouble of one run is an inconclusive RunResult.
   [[nodiscard]] virtual Result<schedule::RunResult> run(const schedule::Schedule& schedule) = 0;
-  // One run of each, side by side where the runner can: one result a schedule, in their order.
+  // One run of each, in parallel where the runner can: one result a schedule, in their order.
   [[nodiscard]] virtual std::vector<Result<schedule::RunResult>> run_all(
       const std::vector<const schedule::Schedule*>& schedules) {
     std::vector<Result<schedule::RunResult>> results;
     for (const schedule::Schedule* schedule : schedules) results.push_back(run(*schedule));
     return results;
   }
+  // So many runs at once are worth asking for, where [diagnose] jobs names no number. May change from call to call.
+  [[nodiscard]] virtual int side_by_side() const { return 1; }
   // Of what the search will likely ask for after the next runs, so much is of use to a runner that makes runs ahead; 0:
   // none is.
   [[nodiscard]] virtual int room() const { return 0; }
@@ -232,6 +239,8 @@ struct Remarks {
 struct Diagnosis {
   schedule::Verdict verdict = schedule::Verdict::inconclusive;
   bool target_reached = false;
+  std::optional<std::size_t> first;  // index into `tried`: the schedule that reproduced the bug first
+  bool unconfirmed = false;          // the search ended at the first reproduction, as asked: its rate is not known
   int level = 0;
   int schedules = 0;       // tried before the found one was confirmed, itself included
   int runs = 0;            // all of them, those without faults included
@@ -265,6 +274,7 @@ struct Progress {
   int runs_left = 0;  // at most
   double best_rate = 0;
   double seconds_left = 0;           // at most, by what runs took so far; 0: not known yet
+  const Tried* first = nullptr;      // the schedule that reproduced the bug first; nullptr: none has yet
   const Diagnosis* found = nullptr;  // a schedule has reached the target; the runs left only make it simpler
   std::string doing;                 // "trying: fail openat(*/snapshot.*) on n2 with EIO", "confirming 3/10"
 };

@@ -112,6 +112,7 @@ void Lab::tell(const std::string& doing) {
   progress.runs = d_.runs;
   progress.runs_left = left();
   if (runs_until > 0) progress.runs_left = std::max(0, std::min(progress.runs_left, runs_until - d_.runs));
+  if (d_.first) progress.first = &d_.tried[*d_.first];
   if (found) progress.found = &d_;
   progress.best_rate = std::max(best_rate, testing_rate);
   if (all_seconds_.second > 0)

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -28,7 +29,7 @@ class Lab {
     bool armed = true;  // false: the deployment cannot run this schedule, and no run was made
     schedule::RunResult result;
   };
-  // One run of each, side by side; no more than left(). Errors end the diagnosis.
+  // One run of each, in parallel; no more than left(). Errors end the diagnosis.
   [[nodiscard]] Result<std::vector<Made>> run(const std::vector<std::size_t>& tried, const std::string& doing);
   // The same, and once more where the oracle could not tell, unless another of them shows the bug, or it is one of
   // `once`.
@@ -45,12 +46,18 @@ class Lab {
   void expect(std::vector<schedule::Schedule> next) { runner_.expect(std::move(next)); }
 
   [[nodiscard]] int left() const { return inputs_.config->diagnose.max_runs - d_.runs; }
-  [[nodiscard]] int jobs() const { return std::max(1, inputs_.config->diagnose.jobs); }
+  [[nodiscard]] int jobs() const { return std::max(1, inputs_.config->diagnose.jobs.value_or(runner_.side_by_side())); }
   // How long a run of the schedule takes, against the mean of all; in halves, so that chance does not decide an order.
   [[nodiscard]] double cost(const schedule::Schedule& schedule) const;
 
   [[nodiscard]] double seconds_a_run() const {
     return all_seconds_.second == 0 ? 0 : all_seconds_.first / all_seconds_.second;
+  }
+
+  // `tried` has reproduced the bug. Only the first call has an effect. The next progress reports it, before its rate is
+  // known: an engineer who waits needs the schedule long before.
+  void reproduced(std::size_t tried) {
+    if (!d_.first) d_.first = tried;
   }
 
   // What the progress tells besides.

@@ -57,6 +57,11 @@ class Search {
     }
     ROSE_CHECK(prepare());
     ROSE_TRY(const bool reached, search());
+    if (reached && inputs_.stop_after == StopAfter::found) {
+      d_.unconfirmed = true;
+      conclusion_.conclude(Found{.lead = leads_.back()});
+      return {};
+    }
     if (!reached) d_.next = next_ideas(world_, lab_, moves_, kMostNext);
     if (!reached)
       for (Lead& lead : waiting_) leads_.push_back(std::move(lead));
@@ -584,6 +589,11 @@ class Search {
     lead.schedules = trial.schedules;
     lead.tried = trial.tried;
     lead.remember(trial.result);
+    lab_.reproduced(trial.tried);
+    if (inputs_.stop_after == StopAfter::found) {
+      leads_.push_back(std::move(lead));
+      return true;
+    }
     if (trial.what.many && world_.uses("narrowing")) ROSE_CHECK(confirmation_.narrow(lead, world_.uses("doubt")));
     std::string moment = schedule::fingerprint(lead.schedule);
     if (lead.tried == trial.tried && world_.uses("moments"))
@@ -660,7 +670,8 @@ class Search {
   // rarely where the machine is busier or slower. Waiting for what happens there, or for nothing, is surer: that is
   // looked for.
   Result<void> surer(Lead& found) {
-    if (!world_.uses("surer") || std::exchange(looked_for_surer_, true)) return {};
+    if (!world_.uses("surer") || inputs_.stop_after != StopAfter::minimised) return {};
+    if (std::exchange(looked_for_surer_, true)) return {};
     Misses misses = std::exchange(misses_, {});
     moves_.clear();
     doubted_.clear();

@@ -18,6 +18,11 @@ Result<Run> run_in(RunStore& store, const config::Config& config, const schedule
     return run;
   }
   if (options.look) options.look(options.run_dir, run->result);
+  if (options.check) options.check(*run, schedule);
+  if (!run->disturbed.empty()) {
+    run->result.verdict = schedule::Verdict::inconclusive;
+    run->result.reason = fmt::format("not counted: parallel runs changed its timing: {}", run->disturbed);
+  }
   ROSE_CHECK(store.done(*run, schedule));
   return run;
 }
@@ -26,7 +31,8 @@ Result<void> check_jobs(const config::Config& config, int jobs) {
   if (jobs == 1 || config.deployment.network == config::Network::netns) return {};
   return fail(
       ErrorKind::input,
-      fmt::format("{}: {} runs in parallel need network = \"netns\"; with \"host\" they would conflict for their ports",
+      fmt::format("{}: {} runs in parallel need network = \"netns\"; with \"host\" they would compete for the same "
+                  "ports",
                   config.file.string(), jobs),
       "set jobs = 1");
 }

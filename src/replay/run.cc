@@ -1,10 +1,12 @@
 #include "replay/run.h"
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <set>
@@ -12,6 +14,7 @@
 
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/leaving.h"
 #include "base/log.h"
 #include "base/units.h"
@@ -134,6 +137,7 @@ class OneRun {
     finish();
     run_.result.number = options_.number;
     run_.result.directory = options_.run_dir;
+    run_.directory_made_in = options_.run_dir;
     run_.result.seconds = static_cast<double>(monotonic_ns() - began) / 1e9;
     if (!driven) {
       const ErrorKind kind = driven.error().kind;
@@ -254,7 +258,9 @@ class OneRun {
       observers_.connect(tracer_.get());
     }
     if (jvms_) ROSE_CHECK(jvms_->write());
+    const std::int64_t starting_ns = monotonic_ns();
     ROSE_CHECK(deployment_->start());
+    run_.load.ready_ns = monotonic_ns() - starting_ns;
     if (options_.nodes_ready) options_.nodes_ready(*deployment_);
     if (tracer_ && options_.tracer_ready) options_.tracer_ready(*tracer_, options_.run_dir);
     return work();
@@ -365,6 +371,7 @@ class OneRun {
       if (!said.empty()) run_.incident->note += ": " + said;
     }
     ROSE_CHECK(cancel::check());
+    measure_load();
     if (injector_ && !hit) injector_->catch_up();
     if (!hit) let_faults_run_out();
     capture();
@@ -384,6 +391,25 @@ class OneRun {
     if (asked.answer == schedule::OracleAnswer::hit) run_.result.oracle_ns = monotonic_ns() - began_ns_;
     oracle_note_ = asked.note;
     return {};
+  }
+
+  // What the run has used so far. Commands beside the nodes are in the run's cgroup too.
+  void measure_load() {
+    RunLoad& load = run_.load;
+    load.workload_ns = run_.result.workload_end_ns.value_or(0);
+    if (deployment_->nodes().empty()) return;
+    constexpr std::string_view kUsage = "usage_usec ";
+    if (const auto stat = read_file(deployment_->nodes().front().cgroup.parent_path() / "cpu.stat"))
+      if (const std::size_t at = stat->find(kUsage); at != std::string::npos)
+        load.cpu_seconds = static_cast<double>(std::strtoull(stat->c_str() + at + kUsage.size(), nullptr, 10)) / 1e6;
+    const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    for (std::size_t node = 0; node < deployment_->nodes().size(); ++node)
+      for (const pid_t pid : deployment_->processes(node))
+        if (const auto statm = read_file(fmt::format("/proc/{}/statm", pid))) {  // size resident shared ...
+          std::uint64_t size = 0, resident = 0, shared = 0;
+          if (std::sscanf(statm->c_str(), "%lu %lu %lu", &size, &resident, &shared) == 3)
+            load.memory += (resident - std::min(resident, shared)) * page;
+        }
   }
 
   // Nothing in host networks, where nodes have no addresses of their own, and where the kernel cannot count.

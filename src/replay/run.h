@@ -19,6 +19,16 @@
 
 namespace rose::replay {
 
+// What a run demanded of the machine, and its own timing.
+struct RunLoad {
+  std::int64_t ready_ns = 0;     // from the start of the deployment until all nodes were ready
+  std::int64_t workload_ns = 0;  // how long the workload took
+  double cpu_seconds = 0;        // processor time of all its processes until then
+  std::uint64_t memory = 0;      // bytes resident in all processes of nodes when the workload ended
+};
+
+struct Run;
+
 struct RunOptions {
   int number = 1;
   std::filesystem::path run_dir;  // must exist and be empty
@@ -26,13 +36,13 @@ struct RunOptions {
   bool allow_attached = false;    // allow faults on `attach` nodes
   bool stacks = false;            // record stacks of threads affected by faults
   observe::TracerOptions tracer;
-  const Asked* asked = nullptr;               // values to record in the nodes' programs
-  jvm::CodeBook* code_book = nullptr;         // collects calls in watched Java methods
-  const profile::Profile* profile = nullptr;  // functions that it calls frequent are not watched
+  const Asked* asked = nullptr;                    // values to record in the nodes' programs
+  jvm::CodeBook* code_book = nullptr;              // collects calls in watched Java methods
+  const profile::Profile* profile = nullptr;       // functions that it calls frequent are not watched
   std::optional<profile::WorkloadUse> usual_work;  // what workloads do in fault-free runs, if known
-  bool cut_short_is_result = false;           // a cancelled run is inconclusive and keeps its trace (trace -c)
-  bool needs_work = false;                    // a workload that fails immediately makes the run inconclusive (trace -c)
-  std::optional<std::string> incident;        // a /bin/sh command beside the workload (trace -c)
+  bool cut_short_is_result = false;                // a cancelled run is inconclusive and keeps its trace (trace -c)
+  bool needs_work = false;              // a workload that fails immediately makes the run inconclusive (trace -c)
+  std::optional<std::string> incident;  // a /bin/sh command beside the workload (trace -c)
   // Called when the tracer runs and the nodes are ready. The tracer is valid until `tracer_gone` is called.
   std::function<void(observe::Tracer&, const std::filesystem::path& run_dir)> tracer_ready;
   std::function<void()> tracer_gone;
@@ -40,18 +50,23 @@ struct RunOptions {
   std::function<void(const deploy::Deployment&)> nodes_ready;
   // Called by run_in() before the run starts.
   std::function<void(const std::filesystem::path& run_dir)> begin;
+  // Called by run_in() once the run is over and before it is recorded; may set Run::disturbed.
+  std::function<void(Run& run, const schedule::Schedule& schedule)> check;
   // Called by run_in() after the run, while its directory exists; adds what its logs show.
   std::function<void(const std::filesystem::path& run_dir, schedule::RunResult& result)> look;
 };
 
 struct Run {
   schedule::RunResult result;
-  profile::RunCounts counts;       // with tracer.count_syscalls
-  observe::SeenValues seen;        // with options.asked: counts and what was dropped; the values are in the result
-  std::vector<JavaAnswer> java;    // reports of JVMs on the queries
-  bool completed = false;          // the oracle was run; if not, result.reason has the reason
+  profile::RunCounts counts;     // with tracer.count_syscalls
+  observe::SeenValues seen;      // with options.asked: counts and what was dropped; the values are in the result
+  std::vector<JavaAnswer> java;  // reports of JVMs on the queries
+  bool completed = false;        // the oracle was run; if not, result.reason has the reason
   deploy::CommandResult workload;
   std::optional<observe::Exchanged> exchanged;  // between the workload and the nodes; nothing: not known
+  RunLoad load;
+  std::string disturbed;                    // why the run does not count: parallel runs changed its timing; ""
+  std::filesystem::path directory_made_in;  // its run directory, also if that was not kept
   std::optional<deploy::CommandResult> incident;
   std::string backend;  // how syscall faults were injected and why so; "" without such faults
 };

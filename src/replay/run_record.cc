@@ -61,6 +61,7 @@ Json run_json(const Run& run, const schedule::Schedule& schedule) {
   if (!result.order_broken.empty()) json["order_broken"] = result.order_broken;
   if (!result.doubt.empty()) json["doubt"] = result.doubt;
   if (!result.shown.empty()) json["shown"] = result.shown;
+  if (!run.disturbed.empty()) json["disturbed"] = run.disturbed;
   if (run.incident) json["incident"] = command_json(*run.incident);
   return json;
 }
@@ -99,6 +100,7 @@ Result<RecordedRun> run_from(const Json& json) {
       ROSE_TRY(result.order, schedule::order_from(*order));
     }
     result.order_broken = json.value("order_broken", std::string());
+    read.run.disturbed = json.value("disturbed", std::string());
   } catch (const std::exception& e) {
     return fail(ErrorKind::input, e.what());
   }

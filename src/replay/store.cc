@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kRecordName = "record.jsonl";
 constexpr std::string_view kSystemName = "system.json";
+constexpr std::string_view kJobsName = "side-by-side.json";
 
 void remove_tree(const fs::path& directory) {
   std::error_code ignored;
@@ -146,6 +147,7 @@ Result<void> RunStore::start_over(const config::Config& config) {
   if (error)
     return fail(ErrorKind::input,
                 fmt::format("cannot remove {}: {}", (*report_ / kRecordName).string(), error.message()));
+  fs::remove(*report_ / kJobsName, error);
   // Files of an earlier diagnosis in this folder would be taken for those of this one.
   for (const fs::path& folder : {*report_ / "traces", folder_})
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
@@ -197,6 +199,7 @@ Result<std::vector<RunStore::Recorded>> RunStore::recorded(const config::Config&
                    read.error().message);
       continue;
     }
+    if (!read->run.disturbed.empty()) continue;  // the search did not see that one: it was made again
     Recorded run{std::move(read->fingerprint), std::move(read->run.backend), std::move(read->run.result)};
     runs.push_back(std::move(run));
   }
@@ -216,6 +219,36 @@ Result<std::vector<RunStore::Recorded>> RunStore::recorded(const config::Config&
     else abandoned(path);
   }
   return runs;
+}
+
+Result<void> RunStore::record_jobs(const std::vector<Jobs>& decided) {
+  if (!report_) return {};
+  Json json = Json::array();
+  for (const Jobs& one : decided) json.push_back({{"after_runs", one.after_runs}, {"jobs", one.jobs}});
+  return write_file(*report_ / kJobsName, json_line(json));
+}
+
+Result<std::vector<RunStore::Jobs>> RunStore::recorded_jobs() const {
+  std::vector<Jobs> decided;
+  std::error_code error;
+  if (!report_ || !fs::exists(*report_ / kJobsName, error)) return decided;
+  ROSE_TRY(const std::string text, read_file(*report_ / kJobsName));
+  const Json json = Json::parse(text, nullptr, false);
+  const auto wrong = [&] {
+    return fail(ErrorKind::input,
+                fmt::format("{} is not a list of decisions as rose writes it", (*report_ / kJobsName).string()),
+                "diagnose without --resume to start over");
+  };
+  if (!json.is_array()) return wrong();
+  for (const Json& one : json) {
+    if (!one.is_object() || !one.contains("after_runs") || !one.contains("jobs") ||
+        !one["after_runs"].is_number_integer() || !one["jobs"].is_number_integer())
+      return wrong();
+    const Jobs read{one["after_runs"].get<int>(), one["jobs"].get<int>()};
+    if (read.after_runs < 0 || read.jobs < 1 || read.jobs > 64) return wrong();
+    decided.push_back(read);
+  }
+  return decided;
 }
 
 trace::Trace RunStore::recorded_trace(int number) const {

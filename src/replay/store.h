@@ -49,6 +49,13 @@ class RunStore {
     schedule::RunResult result;
   };
   [[nodiscard]] Result<std::vector<Recorded>> recorded(const config::Config& config);
+  // The number of parallel runs after so many runs had been handed to the search. Written only with a report folder.
+  struct Jobs {
+    int after_runs = 0;
+    int jobs = 1;
+  };
+  [[nodiscard]] Result<void> record_jobs(const std::vector<Jobs>& decided);
+  [[nodiscard]] Result<std::vector<Jobs>> recorded_jobs() const;
   // Empty, with a warning, if it cannot be read.
   [[nodiscard]] trace::Trace recorded_trace(int number) const;
   // Removes earlier records: a diagnosis that does not resume starts a new one for this system.

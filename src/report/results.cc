@@ -140,12 +140,15 @@ std::string diagnosis_json(const DiagnosisReport& report) {
                     {"rate_runs", diagnosis.rate_runs},
                     {"control_runs", diagnosis.control_runs},
                     {"control_hits", diagnosis.control_hits},
-                    {"rate", diagnosis.tally.rate()},
+                    {"rate", diagnosis.unconfirmed ? Json(nullptr) : Json(diagnosis.tally.rate())},
                     {"interval", interval_json(diagnosis.tally)},
                     {"schedule", text_or_null(report.schedule_path)},
                     {"words", diagnose::in_words(diagnosis)},
                     {"discarded_share", diagnosis.plan.discarded_share},
                     {"seconds", report.seconds},
+                    {"first_reproduction_seconds",
+                     report.first_reproduction_seconds ? Json(*report.first_reproduction_seconds) : Json(nullptr)},
+                    {"jobs", report.jobs},
                     {"target_reached", diagnosis.target_reached},
                     {"target_rate", report.target_rate},
                     {"reason", diagnosis.reason},
@@ -173,6 +176,12 @@ std::vector<NextStep> next_steps(const DiagnosisReport& report) {
         {replay + " --expect fixed", "after the fix: exits 0 only if the bug never occurs although every fault was effective"});
   }
   if (diagnosis.target_reached) return steps;
+  if (diagnosis.unconfirmed) {
+    steps.push_back({"",
+                     "the same command without --stop-after found measures the rate and minimises the schedule; with "
+                     "--report and --resume it makes none of the runs again"});
+    return steps;
+  }
   if (report.recorded && !steps.empty())
     steps.push_back({fmt::format("{} --report DIR", steps.front().command),
                      "whether it fails also depends on the order of events inside the program: the recordings of a "
@@ -216,7 +225,9 @@ std::string diagnosis_text(const DiagnosisReport& report) {
                                   : fmt::format("  {}\n      {}\n", printable(step.command), step.what);
   }
   out += "\n";
-  if (diagnosis.found) out += fmt::format("rate: {}\n", rate_text(diagnosis.tally));
+  if (diagnosis.found && !diagnosis.unconfirmed) out += fmt::format("rate: {}\n", rate_text(diagnosis.tally));
+  if (report.first_reproduction_seconds)
+    out += fmt::format("first reproduced after {}\n", format_seconds(*report.first_reproduction_seconds));
   out += fmt::format("level {}, {}, {} ({} to confirm{}{}), {}; {} of {} discarded\n", diagnosis.level,
                      plural(static_cast<std::uint64_t>(diagnosis.schedules), "schedule"),
                      plural(static_cast<std::uint64_t>(diagnosis.runs), "run"), diagnosis.confirm_runs,
@@ -224,7 +235,7 @@ std::string diagnosis_text(const DiagnosisReport& report) {
                      diagnosis.rate_runs > 0 ? fmt::format(", {} to measure its rate", diagnosis.rate_runs) : "",
                      format_seconds(report.seconds), percent(diagnosis.plan.discarded_share),
                      plural(diagnosis.plan.failures, "failure"));
-  if (!diagnosis.target_reached && !diagnosis.tried.empty()) {
+  if (!diagnosis.target_reached && !diagnosis.unconfirmed && !diagnosis.tried.empty()) {
     std::vector<std::vector<std::string>> rows{
         {"tried:", "reproduced", "not", "could not tell", "why, and what came of it"}};
     const std::size_t shown = std::min(diagnosis.tried.size(), kShownTried);

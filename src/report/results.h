@@ -111,9 +111,11 @@ struct DiagnosisReport {
   double target_rate = 0.8;
   std::uint64_t seed = 0;
   double seconds = 0;
-  std::string backend;             // used for syscall faults
-  bool recorded = false;           // nodes record themselves
-  std::vector<logs::Beside> logs;  // the failure's logs beside those of the run on the page
+  std::optional<double> first_reproduction_seconds;  // since the diagnosis began; nothing: no run reproduced the bug
+  int jobs = 1;                                      // the largest number of parallel runs
+  std::string backend;                               // used for syscall faults
+  bool recorded = false;                             // nodes record themselves
+  std::vector<logs::Beside> logs;                    // the failure's logs beside those of the run on the page
 };
 [[nodiscard]] std::string diagnosis_json(const DiagnosisReport& report);
 [[nodiscard]] std::string diagnosis_text(const DiagnosisReport& report);

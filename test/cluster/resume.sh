@@ -105,7 +105,7 @@ for jobs in 1 3; do
     status=0
     wait $pid || status=$?
     wanted=4
-    if grep -q 'found: ' cut$jobs.err; then wanted=0; fi
+    if grep -q 'confirmed: ' cut$jobs.err; then wanted=0; fi
     [ $status -eq $wanted ] || fail "Ctrl-C: exit $status instead of $wanted"
     grep -q -- '--resume goes on' cut$jobs.err || fail "Ctrl-C does not say how to go on"
     nothing_left "after Ctrl-C"
@@ -133,7 +133,7 @@ sed 's/confirm_runs = 4/confirm_runs = 40/' rose.toml > longer.toml
 config=longer.toml
 diagnose enough 1
 config=rose.toml
-until_true 120 eval "ended || grep -q 'found: ' enough.err" || fail "nothing is said to be found"
+until_true 120 eval "ended || grep -q 'confirmed: ' enough.err" || fail "nothing is said to be found"
 ended && fail "the diagnosis ended as soon as it had found a schedule"
 # Another one that would write there, too, leaves the record alone.
 before=$(runs enough)

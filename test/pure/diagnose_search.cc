@@ -105,6 +105,38 @@ TEST_CASE("what is found is told before it is made simpler") {
   CHECK(d->found->faults.at(0).when.empty());  // the time is not needed
 }
 
+TEST_CASE("a search can end at the first reproduction, or when the rate is known") {
+  const auto config = deployment();
+  Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(partitioned(s)), {}, {}}; });
+  Inputs inputs = inputs_of(config, {partition_dump()});
+  inputs.stop_after = GENERATE(StopAfter::found, StopAfter::confirmed);
+  inputs.simplify = false;
+  bool announced = false;
+  const Result<Diagnosis> d = diagnose::diagnose(inputs, cluster, [&](const Progress& p) {
+    if (p.first == nullptr) return;
+    announced = true;
+    CHECK(partitioned(p.first->schedule));
+  });
+  REQUIRE(d);
+  REQUIRE(d->found);
+  REQUIRE(d->first);
+  CHECK(partitioned(d->tried[*d->first].schedule));
+  CHECK(d->verdict == Verdict::reproduced);
+  if (inputs.stop_after == StopAfter::found) {
+    CHECK(d->unconfirmed);
+    CHECK_FALSE(d->target_reached);
+    CHECK(d->runs == 2);  // the control run, and the first schedule
+    CHECK(d->tally.conclusive() == 0);
+    CHECK(d->remarks.rate.find("not measured") != std::string::npos);
+  } else {
+    CHECK_FALSE(d->unconfirmed);
+    CHECK(announced);
+    CHECK(d->target_reached);
+    CHECK(d->simplify_runs == 0);
+    CHECK(d->rate_runs == config.diagnose.confirm_runs);
+  }
+}
+
 TEST_CASE("a simpler schedule is run no more often than the test of it needs, however many runs go side by side") {
   auto config = deployment();
   config.diagnose.jobs = GENERATE(1, 8);

@@ -1,0 +1,204 @@
+#include "replay/side_by_side.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "replay/repeat.h"
+
+namespace rose::replay {
+namespace {
+
+// Timing may differ between runs of a quiet machine by this much: schedulers, page cache, the first page faults. Below
+// the absolute part the relative one is noise. A deployment whose timeouts are tighter than a quarter of its start-up
+// time would also notice an ordinary busy machine.
+constexpr double kSlack = 1.25;
+constexpr std::int64_t kSlackNs = 200'000'000;
+// Of the processors' time, runs may use this much: the rest is rose's own work and what else the machine does.
+constexpr double kProcessorShare = 0.75;
+// Of the free memory likewise: nodes may need more under faults than without.
+constexpr double kMemoryShare = 0.5;
+// Tasks that wait for memory or disk in all runs at once for longer than this share of the time stall each other (PSI
+// "full", Documentation/accounting/psi.rst).
+constexpr double kStalledShare = 0.1;
+
+std::int64_t with_slack(std::int64_t ns) {
+  return static_cast<std::int64_t>(static_cast<double>(ns) * kSlack) + kSlackNs;
+}
+
+std::uint64_t free_memory() {
+  std::uint64_t kib = 0;
+  if (const auto text = read_file("/proc/meminfo"))
+    if (const std::size_t at = text->find("MemAvailable:"); at != std::string::npos)
+      kib = std::strtoull(text->c_str() + at + 13, nullptr, 10);
+  return kib << 10;
+}
+
+// Microseconds in which all tasks that wanted to run waited for memory or disk, since boot; 0 where the kernel has no
+// PSI.
+std::uint64_t stalled_us() {
+  std::uint64_t sum = 0;
+  for (const char* file : {"/proc/pressure/memory", "/proc/pressure/io"})
+    if (const auto text = read_file(file))
+      if (const std::size_t full = text->find("full "); full != std::string::npos)
+        if (const std::size_t total = text->find("total=", full); total != std::string::npos)
+          sum += std::strtoull(text->c_str() + total + 6, nullptr, 10);
+  return sum;
+}
+
+bool usable(const Run& run) {
+  return run.completed && run.result.oracle == schedule::OracleAnswer::miss && run.workload.ok();
+}
+
+std::string seconds(std::int64_t ns) { return fmt::format("{:.1f} s", static_cast<double>(ns) / 1e9); }
+
+// Node and path of what a node of ours changed outside the run's directory, in the host's own file system.
+std::map<std::string, std::string> changed_outside(const config::Config& config, const Run& run) {
+  std::set<std::string> on_the_host;
+  for (const config::Node& node : config.nodes)
+    if (!node.container && !node.attach) on_the_host.insert(node.name);
+  std::map<std::string, std::string> changed;
+  const std::string own = run.directory_made_in.string() + "/";
+  for (const trace::Event& event : run.result.trace.events) {
+    if (event.type != trace::EventType::sys) continue;
+    const std::string node(run.result.trace.str(event.node));
+    if (!on_the_host.contains(node)) continue;
+    for (const trace::StringId id : {event.path, event.path2}) {
+      const std::string_view path = run.result.trace.str(id);
+      if (!path.starts_with('/') || path.starts_with(own)) continue;
+      if (path.starts_with("/proc/") || path.starts_with("/sys/") || path.starts_with("/dev/")) continue;
+      changed.emplace(std::string(path), node);
+    }
+  }
+  return changed;
+}
+
+}  // namespace
+
+void TimingRange::add(const RunLoad& load) {
+  ready_ns = std::max(ready_ns, with_slack(load.ready_ns));
+  workload_ns = std::max(workload_ns, with_slack(load.workload_ns));
+}
+
+std::string TimingRange::outside(const RunLoad& load, bool faults) const {
+  if (ready_ns > 0 && load.ready_ns > ready_ns)
+    return fmt::format("its nodes took {} to become ready, control runs at most {}", seconds(load.ready_ns),
+                       seconds(ready_ns));
+  if (!faults && workload_ns > 0 && load.workload_ns > workload_ns)
+    return fmt::format("its workload took {}, that of control runs at most {}", seconds(load.workload_ns),
+                       seconds(workload_ns));
+  return {};
+}
+
+std::string never_side_by_side(const config::Config& config) {
+  if (config.deployment.network != config::Network::netns)
+    return "network = \"host\": runs would compete for the same ports";
+  for (const config::Node& node : config.nodes)
+    if (node.attach) return fmt::format("node {} is attached: there is only one of it", node.name);
+  return {};
+}
+
+std::string shared_path(const config::Config& config, const Run& one, const Run& other) {
+  const std::map<std::string, std::string> before = changed_outside(config, one);
+  for (const auto& [path, node] : changed_outside(config, other))
+    if (before.contains(path)) return fmt::format("{} writes {} in every run", node, path);
+  return {};
+}
+
+int fitting_runs(const RunLoad& load, int processors, std::uint64_t free, int most) {
+  const double wall = static_cast<double>(std::max<std::int64_t>(load.ready_ns + load.workload_ns, 1)) / 1e9;
+  const double busy = std::max(load.cpu_seconds / wall, 0.001);
+  double fit = std::min<double>(most, kProcessorShare * processors / busy);
+  if (load.memory > 0) fit = std::min(fit, kMemoryShare * static_cast<double>(free) / static_cast<double>(load.memory));
+  return std::clamp(static_cast<int>(fit), 1, most);
+}
+
+Result<SideBySide> measure_side_by_side(RunStore& store, const config::Config& config,
+                                        const schedule::Schedule& no_faults, RunOptions options) {
+  SideBySide made;
+  made.next_number = options.number;
+  if (std::string why = never_side_by_side(config); !why.empty()) {
+    made.words = std::move(why);
+    return made;
+  }
+  options.trace = true;  // what nodes write outside their folders is read from it
+  const auto check = options.check;
+  options.number = made.next_number++;
+  ROSE_TRY(Run alone, run_in(store, config, no_faults, options));
+  const bool fit_to_measure = usable(alone);
+  made.range.add(alone.load);
+  const int processors = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  int jobs = fit_to_measure ? fitting_runs(alone.load, processors, free_memory(), kMostAutomaticJobs) : 1;
+  made.words = !fit_to_measure ? "the control run cannot be compared with"
+               : jobs == 1     ? fmt::format("one run uses {:.1f} s of processor time and {} MiB of memory",
+                                             alone.load.cpu_seconds, alone.load.memory >> 20)
+                               : "";
+  const RunLoad first = alone.load;
+  made.control_runs.push_back(std::move(alone));
+  const TimingRange range = made.range;
+  options.check = [&range, check](Run& run, const schedule::Schedule& schedule) {
+    if (check) check(run, schedule);
+    if (std::string why = range.outside(run.load, false); run.completed && !why.empty()) run.disturbed = std::move(why);
+  };
+  while (jobs > 1) {
+    const std::vector<const schedule::Schedule*> batch(static_cast<std::size_t>(jobs), &no_faults);
+    options.number = made.next_number;
+    made.next_number += jobs;
+    const std::uint64_t stalled = stalled_us();
+    std::string why;
+    std::int64_t longest_ns = 1;
+    std::vector<Run> beside;
+    for (Result<Run>& run : run_side_by_side(store, config, batch, options)) {
+      if (!run) return Unexpected(std::move(run).error());
+      longest_ns = std::max(longest_ns, static_cast<std::int64_t>(run->result.seconds * 1e9));
+      if (why.empty() && !run->disturbed.empty()) why = run->disturbed;
+      else if (why.empty() && !usable(*run))
+        why = run->result.oracle == schedule::OracleAnswer::hit ? "the oracle found the bug in a run without faults"
+                                                                : run->result.reason;
+      beside.push_back(std::move(*run));
+    }
+    for (const Run& run : beside)
+      if (std::string path = shared_path(config, made.control_runs.front(), run); !path.empty()) {
+        made.words = std::move(path);
+        return made;  // these runs worked on one file: they say nothing
+      }
+    const double share = static_cast<double>(stalled_us() - stalled) * 1000 / static_cast<double>(longest_ns);
+    if (why.empty() && share > kStalledShare)
+      why = fmt::format("for {:.0f} % of the time all tasks waited for memory or disk", 100 * share);
+    for (Run& run : beside)
+      if (run.disturbed.empty() && usable(run)) {
+        if (why.empty()) made.range.add(run.load);
+        made.control_runs.push_back(std::move(run));
+      }
+    if (why.empty()) {
+      made.jobs = jobs;
+      made.words = fmt::format("{} runs keep the timing of one alone: ready after {}, workload {}", jobs,
+                               seconds(first.ready_ns), seconds(first.workload_ns));
+      return made;
+    }
+    log::debug("{} parallel runs: {}", jobs, why);
+    made.words = fmt::format("with {} in parallel {}", jobs, why);
+    jobs /= 2;
+  }
+  return made;
+}
+
+Result<int> jobs_for(const config::Config& config, std::optional<int> given, RunOptions options) {
+  if (given) return *given;
+  ROSE_TRY(RunStore store, RunStore::open(std::nullopt, false));
+  schedule::Schedule no_faults;
+  no_faults.name = config.name;
+  log::info("measuring how many runs this machine can carry in parallel");
+  ROSE_TRY(const SideBySide made, measure_side_by_side(store, config, no_faults, std::move(options)));
+  log::info("parallel runs: {} ({})", made.jobs, made.words);
+  return made.jobs;
+}
+
+}  // namespace rose::replay

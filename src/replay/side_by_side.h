@@ -1,0 +1,59 @@
+// How many runs of a deployment this machine can carry in parallel without changing what the runs do. Measured in
+// runs without faults: first one alone, then several at once, whose timing must stay in the range of the first.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "config/config.h"
+#include "replay/store.h"
+
+namespace rose::replay {
+
+// The range that runs in parallel must stay in, learnt from control runs. Zero: nothing is known, everything fits.
+struct TimingRange {
+  std::int64_t ready_ns = 0;     // at most, until all nodes are ready
+  std::int64_t workload_ns = 0;  // at most, of a run without faults
+
+  // Widens the range so that a run like this one is in it.
+  void add(const RunLoad& load);
+  // Why the run is outside; "" when it is inside. Faults may slow a workload down, so only runs without them are
+  // compared by it.
+  [[nodiscard]] std::string outside(const RunLoad& load, bool faults) const;
+};
+
+// Why no two runs of this deployment can go in parallel; "" when nothing is known against it. Checks the configuration
+// only: what runs write outside their folders is compared in shared_path().
+[[nodiscard]] std::string never_side_by_side(const config::Config& config);
+
+// A path outside the run directories that nodes changed in both runs, with the node's name ("n1 writes /var/x"); ""
+// when there is none. Such runs would work on each other's files.
+[[nodiscard]] std::string shared_path(const config::Config& config, const Run& one, const Run& other);
+
+// An upper bound: so many runs like this one fit into the machine's processors and free memory.
+[[nodiscard]] int fitting_runs(const RunLoad& load, int processors, std::uint64_t free_memory, int most);
+
+inline constexpr int kMostAutomaticJobs = 8;
+
+struct SideBySide {
+  int jobs = 1;
+  TimingRange range;
+  std::string words;              // for people: "4: at 4 in parallel ... ", or why only one
+  std::vector<Run> control_runs;  // those inside the range; they can serve as control runs of a search
+  int next_number = 1;            // of the next run in `store`
+};
+
+// Makes the control runs, numbered from options.number on. Errors are those of run_in(). `jobs` is 1 when the control
+// run itself is not usable (the oracle hits, the run is inconclusive): the caller's own control run reports that.
+[[nodiscard]] Result<SideBySide> measure_side_by_side(RunStore& store, const config::Config& config,
+                                                      const schedule::Schedule& no_faults, RunOptions options);
+
+// The number for a command that has --jobs: what was given, measured for "auto". Measuring makes runs in a store of its
+// own and reports what it chose.
+[[nodiscard]] Result<int> jobs_for(const config::Config& config, std::optional<int> given, RunOptions options);
+
+}  // namespace rose::replay

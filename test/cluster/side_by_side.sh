@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# diagnose with the default jobs = "auto" measures how many runs go in parallel, and --stop-after ends it early. Runs
+# that would work on one file are made one at a time.
+. "$(dirname "$0")/common.bash"
+cd "$work"
+export TMPDIR=$work
+
+
+# The node reads four files again and again, and says which it could not read. Only the third is the bug.
+cat > node.sh <<'SH'
+touch broken
+for f in one two three four; do echo "$f" > $f; done
+touch ready
+while :; do
+  for f in one two three four; do cat $f >/dev/null 2>&1 || echo "no $f" >> broken; done
+  sleep 0.1
+done
+SH
+cat > rose.toml <<'TOML'
+name = "resume"
+[deployment]
+subnet = "10.82.7.0/24"
+[[node]]
+name = "a"
+command = ["/bin/sh", "./node.sh"]
+ready = { command = ["test", "-e", "a/ready"], timeout = "60s" }
+[workload]
+command = ["sleep", "0.5"]
+timeout = "60s"
+[oracle]
+command = ["grep", "-q", "no three", "a/broken"]
+[diagnose]
+max_runs = 60
+confirm_runs = 4
+TOML
+sed -i "s#\"./node.sh\"#\"$work/node.sh\"#" rose.toml
+{
+  echo '{"meta":{"version":1,"node":"a","window":1000,"lost":0,"workload_ts":1763755200000000000}}'
+  at=0
+  for f in one two three four; do
+    at=$((at + 1))
+    echo "{\"ts\":176375520${at}000000000,\"node\":\"a\",\"type\":\"scf\",\"pid\":41,\"tid\":41,\"syscall\":\"openat\",\"errno\":\"EIO\",\"fd\":null,\"path\":\"/srv/a/$f\",\"peer\":null}"
+  done
+} > dump.jsonl
+
+# diagnose REPORT JOBS [OPTION...]: in the background, its process in $pid.
+config=rose.toml
+
+# check FILE EXPRESSION: of the JSON object j.
+check() { python3 -c "import json, sys; j = json.load(open('$1')); sys.exit(0 if ($2) else 1)"; }
+
+# The whole diagnosis: as found one at a time, with the number that it chose.
+"$rose" diagnose --trace dump.jsonl -c rose.toml --report auto -o auto.toml --json > auto.out 2> auto.err
+status=$?
+[ $status -eq 0 ] || { fail "jobs = auto: exit $status"; tail -5 auto.err >&2; }
+grep -q '"\*/three"' auto.toml || fail "jobs = auto: the schedule is not of the third file"
+grep -q 'parallel runs: [1-8] (' auto.err || fail "jobs = auto: the number is not reported"
+grep -q 'first reproduced after ' auto.err || fail "the first reproduction is not reported"
+check auto.out '1 <= j["jobs"] <= 8 and 0 < j["first_reproduction_seconds"] <= j["seconds"]' ||
+  fail "jobs = auto: $(cat auto.out)"
+before=$(wc -l < auto/record.jsonl)
+"$rose" diagnose --trace dump.jsonl -c rose.toml --report auto -o again.toml --resume --json > again.out 2> again.err ||
+  fail "a finished diagnosis cannot be resumed: $(tail -3 again.err)"
+[ "$(wc -l < auto/record.jsonl)" -eq "$before" ] || fail "a finished diagnosis made further runs when it was resumed"
+cmp -s auto.toml again.toml || fail "the resumed diagnosis found another schedule"
+
+# Only the first reproduction.
+"$rose" diagnose --trace dump.jsonl -c rose.toml --jobs 1 --stop-after found -o found.toml --json > found.out 2> found.err
+status=$?
+[ $status -eq 0 ] || fail "--stop-after found: exit $status"
+check found.out 'j["verdict"] == "reproduced" and j["rate"] is None and j["confirm_runs"] == 0' ||
+  fail "--stop-after found: $(cat found.out)"
+grep -q '"\*/three"' found.toml || fail "--stop-after found: the schedule is not of the third file"
+
+# Nodes that write one file of the machine.
+sed "s#touch ready#touch ready; echo x > $work/shared#" node.sh > sharing.sh
+sed "s#/node.sh#/sharing.sh#" rose.toml > sharing.toml
+"$rose" diagnose --trace dump.jsonl -c sharing.toml --stop-after found -o sharing-found.toml --json > sharing.out 2> sharing.err ||
+  fail "nodes that share a file: $(tail -3 sharing.err)"
+grep -q "parallel runs: 1 (a writes $work/shared in every run)" sharing.err ||
+  fail "the shared file is not noticed: $(grep 'parallel' sharing.err)"
+
+expect 2 "$rose" replay found.toml -c rose.toml --jobs some
+expect 0 "$rose" replay found.toml -c rose.toml --runs 2 --jobs auto --json
+
+nothing_left "in the end"

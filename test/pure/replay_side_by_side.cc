@@ -1,0 +1,89 @@
+// How many runs go side by side: what is decided from what control runs demanded.
+#include "replay/side_by_side.h"
+
+#include <catch2/catch.hpp>
+
+using namespace rose;
+using namespace rose::replay;
+
+namespace {
+
+constexpr std::int64_t kSecondNs = 1'000'000'000;
+constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+
+config::Config two_nodes() {
+  config::Config config;
+  for (const char* name : {"n1", "n2"}) {
+    config::Node node;
+    node.name = name;
+    config.nodes.push_back(std::move(node));
+  }
+  return config;
+}
+
+Run run_that_writes(const std::string& directory, const std::string& node, const std::string& path) {
+  Run run;
+  run.directory_made_in = directory;
+  trace::Event event;
+  event.type = trace::EventType::sys;
+  event.node = run.result.trace.strings.intern(node);
+  event.path = run.result.trace.strings.intern(path);
+  run.result.trace.events.push_back(event);
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("as many runs fit as the processors and the free memory carry") {
+  const RunLoad idle{.ready_ns = kSecondNs, .workload_ns = 9 * kSecondNs, .cpu_seconds = 0.1, .memory = 10 << 20};
+  CHECK(fitting_runs(idle, 2, 8 * kGiB, 8) == 8);
+  RunLoad busy = idle;
+  busy.cpu_seconds = 5;  // half a processor: three of two are left to runs
+  CHECK(fitting_runs(busy, 2, 8 * kGiB, 8) == 3);
+  CHECK(fitting_runs(busy, 8, 8 * kGiB, 64) == 12);
+  busy.cpu_seconds = 40;
+  CHECK(fitting_runs(busy, 2, 8 * kGiB, 8) == 1);
+  RunLoad large = idle;
+  large.memory = kGiB;
+  CHECK(fitting_runs(large, 2, 8 * kGiB, 8) == 4);
+  CHECK(fitting_runs(large, 2, kGiB / 2, 8) == 1);
+}
+
+TEST_CASE("a run is outside the range when it started or worked clearly more slowly than the control runs") {
+  TimingRange range;
+  RunLoad load{.ready_ns = 100 * kSecondNs, .workload_ns = 100 * kSecondNs, .cpu_seconds = 0, .memory = 0};
+  CHECK(range.outside(load, false).empty());  // nothing is known yet
+  range.add({.ready_ns = 2 * kSecondNs, .workload_ns = 10 * kSecondNs, .cpu_seconds = 0, .memory = 0});
+  CHECK(range.outside({.ready_ns = 2 * kSecondNs, .workload_ns = 12 * kSecondNs}, false).empty());
+  CHECK(range.outside({.ready_ns = 4 * kSecondNs, .workload_ns = 10 * kSecondNs}, true).find("ready") !=
+        std::string::npos);
+  const RunLoad slow_work{.ready_ns = 2 * kSecondNs, .workload_ns = 20 * kSecondNs};
+  CHECK(range.outside(slow_work, false).find("workload") != std::string::npos);
+  CHECK(range.outside(slow_work, true).empty());  // that may be what the faults do
+  CHECK(range.outside({.ready_ns = kSecondNs / 10, .workload_ns = kSecondNs}, false).empty());
+}
+
+TEST_CASE("deployments of which there is only one have one run at a time") {
+  config::Config config = two_nodes();
+  CHECK(never_side_by_side(config).empty());
+  config.nodes[1].attach.emplace();
+  CHECK(never_side_by_side(config).find("n2") != std::string::npos);
+  config.nodes[1].attach.reset();
+  config.deployment.network = config::Network::host;
+  CHECK(never_side_by_side(config).find("host") != std::string::npos);
+}
+
+TEST_CASE("a file outside the run directories that two runs write is shared") {
+  config::Config config = two_nodes();
+  const Run one = run_that_writes("/tmp/r/run-0001", "n1", "/var/lib/x/log");
+  CHECK(shared_path(config, one, run_that_writes("/tmp/r/run-0002", "n1", "/var/lib/x/log")) ==
+        "n1 writes /var/lib/x/log in every run");
+  CHECK(shared_path(config, one, run_that_writes("/tmp/r/run-0002", "n1", "/var/lib/x/other")).empty());
+  CHECK(shared_path(config, run_that_writes("/tmp/r/run-0001", "n1", "/tmp/r/run-0001/n1/log"),
+                    run_that_writes("/tmp/r/run-0002", "n1", "/tmp/r/run-0002/n1/log"))
+            .empty());
+  CHECK(
+      shared_path(config, run_that_writes("/a", "n1", "/dev/null"), run_that_writes("/b", "n1", "/dev/null")).empty());
+  config.nodes[0].container.emplace();  // its paths are those of its own root
+  CHECK(shared_path(config, one, run_that_writes("/tmp/r/run-0002", "n1", "/var/lib/x/log")).empty());
+}
