@@ -1,0 +1,544 @@
+#include "base/folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <memory>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace rose {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kInside = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+constexpr std::uint64_t kNoLinks = kInside | RESOLVE_NO_SYMLINKS;
+constexpr std::uint64_t kSameMount = kNoLinks | RESOLVE_NO_XDEV;
+constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+constexpr int kMostLinks = 16;   // from name to name, as the kernel's limit of 40 in spirit
+constexpr int kDeepest = 64;     // levels that are open at once: descriptors are few, and a user may nest without end
+constexpr int kMostRounds = 16;  // for somebody who goes on filling what is emptied
+constexpr unsigned kMostMoved = 10'000;
+
+Fd open_at(int folder, const std::string& name, int flags, std::uint64_t resolve, mode_t mode = 0) {
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
+  how.mode = mode;
+  how.resolve = resolve;
+  // EAGAIN: something was renamed meanwhile, so the kernel could not tell whether the way stays inside.
+  for (int i = 0; i < 1000; ++i) {
+    const long fd = ::syscall(SYS_openat2, folder, name.empty() ? "." : name.c_str(), &how, sizeof how);
+    if (fd >= 0 || errno != EAGAIN) return Fd(static_cast<int>(fd));
+  }
+  return {};
+}
+
+// What was looked at is what is opened: through the descriptor, not through the name.
+Fd reopen(const Fd& found, int flags) { return Fd(::open(own_path(found.get()).c_str(), flags | O_CLOEXEC)); }
+
+Fd refused(int error) {
+  errno = error;
+  return {};
+}
+
+// A further name of a file of somebody else's: who may write to a folder may link there what is not theirs to read.
+bool is_borrowed(const struct stat& file, const struct stat& folder) {
+  if (file.st_nlink <= 1 || file.st_uid == folder.st_uid) return false;
+  return folder.st_uid != ::geteuid() || (folder.st_mode & 0022) != 0;
+}
+
+Unexpected cannot(std::string_view what, const fs::path& path) {
+  return fail_errno(ErrorKind::environment, fmt::format("cannot {} {}", what, path.string()), errno);
+}
+
+struct CloseDir {
+  void operator()(DIR* dir) const { ::closedir(dir); }
+};
+
+std::vector<std::string> names_of(int folder) {
+  std::vector<std::string> names;
+  const int again = ::openat(folder, ".", kFolder);
+  const std::unique_ptr<DIR, CloseDir> dir(again >= 0 ? ::fdopendir(again) : nullptr);
+  if (!dir) {
+    if (again >= 0) ::close(again);
+    return names;
+  }
+  while (const dirent* entry = ::readdir(dir.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  return names;
+}
+
+bool is_name(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
+}
+
+// Of what lies deeper than descriptors reach, the way to the top of what is removed.
+class Remover {
+ public:
+  explicit Remover(int top) : top_(top) {}
+
+  // 0, or errno.
+  int remove(int folder, const std::string& name, int depth) {
+    if (::unlinkat(folder, name.c_str(), 0) == 0 || errno == ENOENT) return 0;
+    if (errno != EISDIR && errno != EPERM) return errno;
+    const int cannot_unlink = errno;
+    if (depth >= kDeepest) {
+      const std::string moved = fmt::format(".rose-removed-{}", ++moved_);
+      return ::renameat(folder, name.c_str(), top_, moved.c_str()) == 0 ? 0 : errno;
+    }
+    {
+      const Fd inner = open_at(folder, name, kFolder, kSameMount);
+      if (!inner) return errno == ENOTDIR || errno == ELOOP ? cannot_unlink : errno;
+      if (const int error = clear(inner.get(), depth + 1, {}); error != 0) return error;
+    }
+    if (::unlinkat(folder, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return 0;
+    return errno;
+  }
+
+  int clear(int folder, int depth, const std::function<bool(const std::string&)>& keep) {
+    int error = 0;
+    for (int round = 0; round < kMostRounds; ++round) {
+      std::vector<std::string> names = names_of(folder);
+      if (keep) std::erase_if(names, keep);
+      if (names.empty()) return 0;
+      const unsigned before = moved_;
+      error = 0;
+      for (const std::string& name : names)
+        if (const int one = remove(folder, name, depth); one != 0 && error == 0) error = one;
+      // What was moved up has come to the top.
+      if (folder == top_ && moved_ != before && moved_ < kMostMoved) round = 0;
+    }
+    return error != 0 ? error : ENOTEMPTY;
+  }
+
+ private:
+  const int top_;
+  unsigned moved_ = 0;
+};
+
+// --- Copying ---
+
+bool is_copied_attribute(std::string_view name) {
+  return name.starts_with("user.") || name == "system.posix_acl_access" || name == "system.posix_acl_default";
+}
+
+void copy_attributes(int from, int to) {
+  char list[65536];
+  const ssize_t size = ::flistxattr(from, list, sizeof list);
+  for (ssize_t at = 0; at < size;) {
+    const char* const name = list + at;
+    at += static_cast<ssize_t>(std::strlen(name)) + 1;
+    if (!is_copied_attribute(name)) continue;
+    std::vector<char> value(65536);
+    const ssize_t got = ::fgetxattr(from, name, value.data(), value.size());
+    if (got >= 0) (void)::fsetxattr(to, name, value.data(), static_cast<std::size_t>(got), 0);
+  }
+}
+
+// 0, or errno.
+int copy_bytes(int from, int to, off_t size) {
+  std::vector<char> buffer(std::size_t{1} << 18);
+  off_t at = 0;
+  while (at < size) {
+    off_t begin = ::lseek(from, at, SEEK_DATA);
+    if (begin < 0 && errno == ENXIO) break;  // a hole up to the end
+    off_t end = size;
+    if (begin < 0) {
+      begin = at;  // a file system that knows no holes
+    } else if (const off_t hole = ::lseek(from, begin, SEEK_HOLE); hole >= 0) {
+      end = std::min(hole, size);
+    }
+    for (at = begin; at < end;) {
+      const ssize_t n = ::pread(from, buffer.data(), std::min(buffer.size(), static_cast<std::size_t>(end - at)), at);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return errno;
+      if (n == 0) {
+        size = at;  // it shrank
+        break;
+      }
+      for (ssize_t done = 0; done < n;) {
+        const ssize_t put = ::pwrite(to, buffer.data() + done, static_cast<std::size_t>(n - done), at + done);
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) return put < 0 ? errno : EIO;
+        done += put;
+      }
+      at += n;
+    }
+  }
+  return ::ftruncate(to, size) == 0 ? 0 : errno;
+}
+
+void copy_times(int to, const struct stat& status) {
+  const timespec times[2] = {status.st_atim, status.st_mtim};
+  (void)::futimens(to, times);
+}
+
+// By descriptors on both sides: nothing in either folder leads out of it, whatever their users do meanwhile.
+class Copier {
+ public:
+  Copier(const OpenFolder& from, const OpenFolder& to) : from_(from), to_(to) {}
+
+  Result<void> run() {
+    folder(from_.fd(), to_.fd(), {}, 0);
+    if (error_ == 0) return {};
+    return fail_errno(ErrorKind::environment, fmt::format("cannot copy {}", (from_.path() / where_).string()), error_);
+  }
+
+ private:
+  void failed(const fs::path& inside, int error) {
+    if (error_ != 0) return;
+    error_ = error;
+    where_ = inside;
+  }
+
+  void folder(int from, int to, const fs::path& inside, int depth) {
+    for (const std::string& name : names_of(from)) {
+      const fs::path path = inside / name;
+      if (const int error = entry(from, to, name, path, depth); error != 0) failed(path, error);
+    }
+  }
+
+  int entry(int from, int to, const std::string& name, const fs::path& path, int depth) {
+    const Fd found = open_at(from, name, O_PATH | O_NOFOLLOW, kInside | RESOLVE_NO_XDEV);
+    struct stat status{};
+    if (!found) return errno == ENOENT || errno == EXDEV ? 0 : errno;  // gone meanwhile, or another file system
+    if (::fstat(found.get(), &status) != 0) return errno;
+    const bool linked = !S_ISDIR(status.st_mode) && status.st_nlink > 1;
+    if (linked && link_again(status, to, name)) return 0;
+    int error = 0;
+    if (S_ISDIR(status.st_mode)) error = inner_folder(found, status, to, name, path, depth);
+    else if (S_ISREG(status.st_mode)) error = regular(found, status, to, name);
+    else error = special(found, status, to, name);
+    if (error == 0 && linked) remember(status, to, name, path);
+    return error;
+  }
+
+  int inner_folder(const Fd& found, const struct stat& status, int to, const std::string& name, const fs::path& path,
+                   int depth) {
+    if (depth >= kDeepest) return ENAMETOOLONG;
+    const Fd from = reopen(found, O_RDONLY | O_DIRECTORY);
+    if (!from) return errno;
+    if (::mkdirat(to, name.c_str(), 0700) != 0) return errno;
+    const Fd made = open_at(to, name, kFolder, kSameMount);
+    struct stat own{};
+    if (!made || ::fstat(made.get(), &own) != 0) return errno;
+    if (own.st_uid != ::geteuid()) return EPERM;  // exchanged meanwhile
+    folder(from.get(), made.get(), path, depth + 1);
+    if (::fchown(made.get(), status.st_uid, status.st_gid) != 0 || ::fchmod(made.get(), status.st_mode & 07777) != 0)
+      return errno;
+    copy_attributes(from.get(), made.get());
+    copy_times(made.get(), status);
+    return 0;
+  }
+
+  int regular(const Fd& found, const struct stat& status, int to, const std::string& name) {
+    const Fd from = reopen(found, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    if (!from) return errno;
+    const Fd made = open_at(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, kSameMount, 0600);
+    if (!made) return errno;
+    int error = copy_bytes(from.get(), made.get(), status.st_size);
+    if (::fchown(made.get(), status.st_uid, status.st_gid) != 0 || ::fchmod(made.get(), status.st_mode & 07777) != 0)
+      error = error != 0 ? error : errno;
+    copy_attributes(from.get(), made.get());
+    copy_times(made.get(), status);
+    return error;
+  }
+
+  // Symbolic links, pipes, sockets and devices (which only root can have made).
+  int special(const Fd& found, const struct stat& status, int to, const std::string& name) {
+    if (S_ISLNK(status.st_mode)) {
+      char target[4096];
+      const ssize_t size = ::readlinkat(found.get(), "", target, sizeof target - 1);
+      if (size < 0) return errno;
+      target[size] = '\0';
+      if (::symlinkat(target, to, name.c_str()) != 0) return errno;
+    } else if (::mknodat(to, name.c_str(), (status.st_mode & S_IFMT) | 0600, status.st_rdev) != 0) {
+      return errno;
+    }
+    const Fd made = open_at(to, name, O_PATH | O_NOFOLLOW, kInside | RESOLVE_NO_XDEV);
+    struct stat own{};
+    if (!made || ::fstat(made.get(), &own) != 0) return errno;
+    if (own.st_uid != ::geteuid() || (own.st_mode & S_IFMT) != (status.st_mode & S_IFMT)) return EPERM;
+    if (::fchownat(made.get(), "", status.st_uid, status.st_gid, AT_EMPTY_PATH) != 0) return errno;
+    if (!S_ISLNK(status.st_mode) && ::chmod(own_path(made.get()).c_str(), status.st_mode & 07777) != 0) return errno;
+    return 0;
+  }
+
+  // The name of a file that was copied already under another one.
+  bool link_again(const struct stat& status, int to, const std::string& name) {
+    const auto known = copied_.find({status.st_dev, status.st_ino});
+    if (known == copied_.end()) return false;
+    const Fd first = open_at(to_.fd(), known->second.path, O_PATH | O_NOFOLLOW, kInside | RESOLVE_NO_XDEV);
+    struct stat now{};
+    if (!first || ::fstat(first.get(), &now) != 0 || now.st_ino != known->second.inode) return false;
+    return ::linkat(AT_FDCWD, own_path(first.get()).c_str(), to, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  }
+
+  void remember(const struct stat& status, int to, const std::string& name, const fs::path& path) {
+    struct stat made{};
+    if (::fstatat(to, name.c_str(), &made, AT_SYMLINK_NOFOLLOW) == 0)
+      copied_.try_emplace({status.st_dev, status.st_ino}, Copied{path.string(), made.st_ino});
+  }
+
+  struct Copied {
+    std::string path;
+    ino_t inode;
+  };
+  const OpenFolder& from_;
+  const OpenFolder& to_;
+  std::map<std::pair<dev_t, ino_t>, Copied> copied_;
+  int error_ = 0;
+  fs::path where_;
+};
+
+bool walk(const OpenFolder& folder, const fs::path& inside, int depth,
+          const std::function<bool(const OpenFolder::Entry&)>& visit) {
+  for (const std::string& name : folder.names()) {
+    const Fd found = open_at(folder.fd(), name, O_PATH | O_NOFOLLOW, kInside | RESOLVE_NO_XDEV);
+    OpenFolder::Entry entry{inside / name, folder, name, {}};
+    if (!found || ::fstat(found.get(), &entry.status) != 0) continue;
+    if (!visit(entry)) return false;
+    if (!S_ISDIR(entry.status.st_mode) || depth >= kDeepest) continue;
+    Fd inner = reopen(found, O_RDONLY | O_DIRECTORY);
+    if (inner && !walk(OpenFolder(std::move(inner), folder.path() / name), entry.inside, depth + 1, visit))
+      return false;
+  }
+  return true;
+}
+
+// The part of `file` behind `folder`; empty when it is not below it.
+fs::path part_below(const fs::path& folder, const fs::path& file) {
+  if (file.is_relative()) return file;
+  const fs::path below = file.lexically_relative(folder);
+  return below.empty() || *below.begin() == ".." ? fs::path() : below;
+}
+
+bool may_write(const struct stat& folder, const UserGroups& user) {
+  if (folder.st_uid == user.uid) return true;  // the owner may give the right to itself
+  if ((folder.st_mode & S_IWOTH) != 0) return true;
+  return (folder.st_mode & S_IWGRP) != 0 &&
+         std::find(user.groups.begin(), user.groups.end(), folder.st_gid) != user.groups.end();
+}
+
+}  // namespace
+
+std::string own_path(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
+
+Result<OpenFolder> OpenFolder::open(const fs::path& path) {
+  Fd fd(::open(path.c_str(), kFolder));
+  if (!fd && errno == EACCES) fd = Fd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd) return cannot("open the folder", path);
+  return OpenFolder(std::move(fd), path);
+}
+
+Result<struct stat> OpenFolder::status() const {
+  struct stat status{};
+  if (::fstat(fd_.get(), &status) != 0) return cannot("look at", path_);
+  return status;
+}
+
+Result<OpenFolder> OpenFolder::enter(const fs::path& inside) const {
+  Fd fd = open_at(fd_.get(), inside.string(), kFolder, kNoLinks);
+  if (!fd) return cannot("open the folder", path_ / inside);
+  return OpenFolder(std::move(fd), inside.empty() ? path_ : path_ / inside);
+}
+
+Result<OpenFolder> OpenFolder::make(const fs::path& inside, const std::optional<Owner>& owner, mode_t mode) const {
+  ROSE_TRY(OpenFolder at, enter({}));
+  for (const fs::path& part : inside) {
+    const std::string name = part.string();
+    if (name.empty() || name == ".") continue;
+    if (!is_name(name))
+      return fail(ErrorKind::input, fmt::format("{} leads out of its folder", (path_ / inside).string()));
+    const bool made = ::mkdirat(at.fd(), name.c_str(), 0700) == 0;
+    if (!made && errno != EEXIST) return cannot("make", at.path() / part);
+    ROSE_TRY(OpenFolder inner, at.enter(part));
+    ROSE_TRY(const struct stat status, inner.status());
+    const bool trusted = status.st_uid == ::geteuid() || (!made && owner && status.st_uid == owner->uid);
+    if (!trusted)
+      return fail(ErrorKind::environment, fmt::format("{} belongs to user {}", inner.path().string(), status.st_uid));
+    const mode_t wanted = made ? mode : status.st_mode & 07777;
+    ROSE_CHECK(inner.give(owner.value_or(Owner{status.st_uid, status.st_gid}), wanted));
+    at = std::move(inner);
+  }
+  return at;
+}
+
+Result<void> OpenFolder::give(const Owner& owner, mode_t mode) const {
+  if (::fchown(fd_.get(), owner.uid, owner.gid) != 0 || ::fchmod(fd_.get(), mode) != 0)
+    return cannot("set the owner and mode of", path_);
+  return {};
+}
+
+Fd OpenFolder::file(const fs::path& inside) const {
+  fs::path wanted = inside;
+  for (int links = 0; links < kMostLinks; ++links) {
+    const Fd parent = open_at(fd_.get(), wanted.parent_path().string(), O_PATH | O_DIRECTORY, kInside);
+    if (!parent) return {};
+    const std::string name = wanted.filename().string();
+    if (!is_name(name)) return refused(EINVAL);
+    const Fd found = open_at(parent.get(), name, O_PATH | O_NOFOLLOW, kInside);
+    struct stat status{}, folder{};
+    if (!found || ::fstat(found.get(), &status) != 0 || ::fstat(parent.get(), &folder) != 0) return {};
+    if (S_ISLNK(status.st_mode)) {
+      char target[4096];
+      const ssize_t size = ::readlinkat(found.get(), "", target, sizeof target);
+      if (size <= 0) return {};
+      const fs::path next(std::string(target, static_cast<std::size_t>(size)));
+      if (next.is_absolute()) return refused(EXDEV);
+      wanted = wanted.parent_path() / next;
+      continue;
+    }
+    if (!S_ISREG(status.st_mode)) return refused(EINVAL);
+    if (is_borrowed(status, folder)) return refused(EPERM);
+    return reopen(found, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  }
+  return refused(ELOOP);
+}
+
+Fd OpenFolder::file_to_change(const fs::path& inside) const {
+  const Fd parent = open_at(fd_.get(), inside.parent_path().string(), O_PATH | O_DIRECTORY, kNoLinks);
+  if (!parent) return {};
+  const Fd found = open_at(parent.get(), inside.filename().string(), O_PATH | O_NOFOLLOW, kInside);
+  struct stat status{}, folder{};
+  if (!found || ::fstat(found.get(), &status) != 0 || ::fstat(parent.get(), &folder) != 0) return {};
+  if (!S_ISREG(status.st_mode)) return refused(EINVAL);
+  if (is_borrowed(status, folder)) return refused(EPERM);
+  return reopen(found, O_RDWR | O_NONBLOCK | O_NOCTTY);
+}
+
+namespace {
+
+Result<std::string> content_of(const Fd& fd, const fs::path& path, std::size_t most) {
+  if (!fd) return fail(ErrorKind::input, fmt::format("cannot open {}: {}", path.string(), std::strerror(errno)));
+  std::string content;
+  std::vector<char> buffer(std::size_t{1} << 16);
+  for (;;) {
+    const ssize_t n = ::read(fd.get(), buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail(ErrorKind::input, fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
+    if (n == 0) return content;
+    content.append(buffer.data(), static_cast<std::size_t>(n));
+    if (content.size() > most)
+      return fail(ErrorKind::input, fmt::format("{} is larger than {} bytes", path.string(), most));
+  }
+}
+
+}  // namespace
+
+Result<std::string> OpenFolder::read(const fs::path& inside, std::size_t most) const {
+  return content_of(file(inside), path_ / inside, most);
+}
+
+Result<Fd> OpenFolder::create(const std::string& name, const std::optional<Owner>& owner, mode_t mode) const {
+  Fd fd = is_name(name) ? open_at(fd_.get(), name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, kSameMount, 0600)
+                        : refused(EINVAL);
+  if (!fd || (owner && ::fchown(fd.get(), owner->uid, owner->gid) != 0) || ::fchmod(fd.get(), mode) != 0)
+    return cannot("make", path_ / name);
+  return fd;
+}
+
+Fd OpenFolder::at(const fs::path& inside) const {
+  return open_at(fd_.get(), inside.string(), O_PATH | O_NOFOLLOW, kNoLinks);
+}
+
+std::vector<std::string> OpenFolder::names() const { return names_of(fd_.get()); }
+
+bool OpenFolder::is_mounted_on(const std::string& name) const {
+  return !open_at(fd_.get(), name, O_PATH | O_NOFOLLOW, kInside | RESOLVE_NO_XDEV) && errno == EXDEV;
+}
+
+void OpenFolder::each(const std::function<bool(const Entry&)>& visit) const { (void)walk(*this, {}, 0, visit); }
+
+Result<void> OpenFolder::remove(const std::string& name) const {
+  if (!is_name(name)) return fail(ErrorKind::environment, fmt::format("'{}' is no name", name));
+  {
+    const Fd inner = open_at(fd_.get(), name, kFolder, kSameMount);
+    if (inner)
+      if (errno = Remover(inner.get()).clear(inner.get(), 0, {}); errno != 0) return cannot("empty", path_ / name);
+  }
+  if (errno = Remover(fd_.get()).remove(fd_.get(), name, 0); errno != 0) return cannot("remove", path_ / name);
+  return {};
+}
+
+Result<void> OpenFolder::clear(const std::function<bool(const std::string&)>& keep) const {
+  if (errno = Remover(fd_.get()).clear(fd_.get(), 0, keep); errno != 0) return cannot("empty", path_);
+  return {};
+}
+
+Result<void> OpenFolder::rename(const std::string& name, const OpenFolder& into, const std::string& to) const {
+  if (!is_name(name) || !is_name(to) ||
+      ::syscall(SYS_renameat2, fd_.get(), name.c_str(), into.fd(), to.c_str(), 1U /* RENAME_NOREPLACE */) != 0)
+    return cannot("rename", path_ / name);
+  return {};
+}
+
+Result<void> OpenFolder::copy_into(const OpenFolder& to) const { return Copier(*this, to).run(); }
+
+Fd open_inside(const fs::path& folder, const fs::path& file) {
+  if (folder.empty()) return open_regular(file);
+  const fs::path below = part_below(folder, file);
+  if (below.empty()) return refused(EXDEV);
+  const auto opened = OpenFolder::open(folder);
+  return opened ? opened->file(below) : Fd();
+}
+
+Result<std::string> read_inside(const fs::path& folder, const fs::path& file, std::size_t most) {
+  return content_of(open_inside(folder, file), file.is_absolute() ? file : folder / file, most);
+}
+
+std::optional<struct stat> status_inside(const fs::path& folder, const fs::path& file) {
+  const Fd fd = open_inside(folder, file);
+  struct stat status{};
+  if (!fd || ::fstat(fd.get(), &status) != 0) return std::nullopt;
+  return status;
+}
+
+void remove_tree(const fs::path& folder) {
+  const fs::path name = folder.has_filename() ? folder.filename() : folder.parent_path().filename();
+  const fs::path above = folder.has_filename() ? folder.parent_path() : folder.parent_path().parent_path();
+  if (const auto parent = OpenFolder::open(above.empty() ? fs::path(".") : above)) (void)parent->remove(name.string());
+}
+
+Result<void> make_own_folder(const fs::path& folder, mode_t mode) {
+  // mkdir() takes what the umask names away.
+  if (::mkdir(folder.c_str(), 0700) != 0) return cannot("make", folder);
+  const Fd made(::open(folder.c_str(), kFolder));
+  struct stat status{};
+  if (!made || ::fstat(made.get(), &status) != 0 || status.st_uid != ::geteuid() || ::fchmod(made.get(), mode) != 0)
+    return cannot("make", folder);
+  return {};
+}
+
+bool is_own_folder(const fs::path& folder) {
+  struct stat info{};
+  return ::lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() &&
+         (info.st_mode & 0022) == 0;
+}
+
+std::optional<fs::path> exchangeable_by(const UserGroups& user, const fs::path& folder) {
+  if (user.uid == 0) return std::nullopt;
+  for (fs::path at = folder; at != at.root_path(); at = at.parent_path()) {
+    const fs::path parent = at.parent_path();
+    struct stat entry{}, above{};
+    if (::lstat(at.c_str(), &entry) != 0 || ::stat(parent.c_str(), &above) != 0) return parent;
+    if (!may_write(above, user)) continue;
+    const bool sticky = (above.st_mode & S_ISVTX) != 0;
+    if (!sticky || above.st_uid == user.uid || entry.st_uid == user.uid) return parent;
+  }
+  return std::nullopt;
+}
+
+}  // namespace rose

@@ -1,0 +1,267 @@
+// Folders that another user may write: nothing leads out of them, and nothing that is put there under a name is taken
+// for what was meant.
+#include "base/folder.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <string>
+#include <thread>
+
+#include "base/file.h"
+#include "folder.h"
+
+using namespace rose;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr uid_t kStranger = 65534;
+
+bool is_root() { return ::geteuid() == 0; }
+
+std::string text_of(const Fd& fd) {
+  char buffer[256];
+  const ssize_t n = fd ? ::read(fd.get(), buffer, sizeof buffer) : 0;
+  return {buffer, static_cast<std::size_t>(std::max<ssize_t>(n, 0))};
+}
+
+OpenFolder opened(const fs::path& path) {
+  auto folder = OpenFolder::open(path);
+  REQUIRE(folder);
+  return std::move(*folder);
+}
+
+struct stat status_of(const fs::path& path) {
+  struct stat info{};
+  REQUIRE(::lstat(path.c_str(), &info) == 0);
+  return info;
+}
+
+// A folder `node` of a stranger's (where this may be done) beside what is not the stranger's.
+struct Scene {
+  Scene() {
+    fs::create_directory(top / "node");
+    fs::create_directory(top / "secret");
+    REQUIRE(write_file(top / "secret" / "shadow", "secret"));
+    if (is_root()) REQUIRE(::chown((top / "node").c_str(), kStranger, kStranger) == 0);
+  }
+  void link(const std::string& name, const std::string& target) const {
+    fs::create_symlink(target, top / "node" / name);
+  }
+  test::Folder top;
+};
+
+}  // namespace
+
+TEST_CASE("reading follows links that stay in the folder, and no others", "[base]") {
+  const Scene scene;
+  REQUIRE(write_file(scene.top / "node" / "server.1.log", "said"));
+  scene.link("current.log", "server.1.log");
+  scene.link("absolute", (scene.top / "secret/shadow").string());
+  scene.link("relative", "../secret/shadow");
+  scene.link("folder", "../secret");
+  scene.link("loop", "loop");
+  scene.link("absent", "nothing");
+  const OpenFolder node = opened(scene.top / "node");
+  CHECK(text_of(node.file("server.1.log")) == "said");
+  CHECK(text_of(node.file("current.log")) == "said");
+  for (const char* name :
+       {"absolute", "relative", "folder/shadow", "loop", "absent", "../secret/shadow", "", ".", "..", "folder"})
+    CHECK_FALSE(node.file(name));
+  CHECK(text_of(open_inside(scene.top / "node", scene.top / "node/current.log")) == "said");
+  CHECK_FALSE(open_inside(scene.top / "node", scene.top / "secret/shadow"));
+  CHECK_FALSE(open_inside(scene.top / "node/folder", "shadow"));  // it is a link itself
+  CHECK(text_of(open_inside({}, scene.top / "node/absolute")) == "secret");
+  CHECK(status_inside(scene.top / "node", "current.log")->st_size == 4);
+  CHECK_FALSE(status_inside(scene.top / "node", "absolute"));
+  CHECK(read_inside(scene.top / "node", "current.log", 4).value() == "said");
+  CHECK_FALSE(read_inside(scene.top / "node", "current.log", 3));
+  CHECK_FALSE(node.file_to_change("current.log"));  // what changes something follows none
+  CHECK(node.file_to_change("server.1.log"));
+}
+
+TEST_CASE("pipes and devices in such a folder are not opened", "[base]") {
+  const Scene scene;
+  REQUIRE(::mkfifo((scene.top / "node" / "server.log").c_str(), 0666) == 0);
+  const OpenFolder node = opened(scene.top / "node");
+  CHECK_FALSE(node.file("server.log"));
+  CHECK_FALSE(node.file_to_change("server.log"));
+  if (is_root() && ::mknod((scene.top / "node" / "null").c_str(), S_IFCHR | 0666, makedev(1, 3)) == 0) {
+    CHECK_FALSE(node.file("null"));
+  }
+}
+
+TEST_CASE("a further name of somebody else's file is not read or written", "[base]") {
+  if (!is_root()) return;
+  const Scene scene;
+  fs::create_hard_link(scene.top / "secret/shadow", scene.top / "node/server.log");
+  const OpenFolder node = opened(scene.top / "node");
+  errno = 0;
+  CHECK_FALSE(node.file("server.log"));
+  CHECK(errno == EPERM);
+  CHECK_FALSE(node.file_to_change("server.log"));
+  // The user's own may have as many names as it likes.
+  REQUIRE(write_file(scene.top / "node/data", "own"));
+  REQUIRE(::chown((scene.top / "node/data").c_str(), kStranger, kStranger) == 0);
+  fs::create_hard_link(scene.top / "node/data", scene.top / "node/snapshot");
+  CHECK(text_of(node.file("snapshot")) == "own");
+  // And so may root's in root's folders.
+  fs::create_hard_link(scene.top / "secret/shadow", scene.top / "secret/again");
+  CHECK(text_of(opened(scene.top / "secret").file("again")) == "secret");
+}
+
+TEST_CASE("folders are made and given away in the folder alone", "[base]") {
+  const Scene scene;
+  const OpenFolder node = opened(scene.top / "node");
+  const std::optional<Owner> owner = is_root() ? std::optional(Owner{kStranger, kStranger}) : std::nullopt;
+  const auto made = node.make("a/b", owner, 0750);
+  REQUIRE(made);
+  CHECK((status_of(scene.top / "node/a/b").st_mode & 07777) == 0750);
+  if (is_root()) CHECK(status_of(scene.top / "node/a").st_uid == kStranger);
+  CHECK(node.make("a/b", owner, 0755));  // it is there already
+  CHECK((status_of(scene.top / "node/a/b").st_mode & 07777) == 0750);
+  scene.link("out", "../secret");
+  scene.link("shadow", "../secret/shadow");
+  for (const char* inside : {"out", "out/more", "../more", "shadow"}) CHECK_FALSE(node.make(inside, owner));
+  CHECK(status_of(scene.top / "secret").st_uid == ::geteuid());
+  CHECK_FALSE(fs::exists(scene.top / "secret/more"));
+  CHECK_FALSE(fs::exists(scene.top / "more"));
+  CHECK_FALSE(node.enter("out"));
+  CHECK_FALSE(node.create("out", std::nullopt, 0600));
+  CHECK_FALSE(node.create("../new", std::nullopt, 0600));
+  CHECK(node.create("new", std::nullopt, 0640));
+  CHECK((status_of(scene.top / "node/new").st_mode & 07777) == 0640);
+  CHECK_FALSE(node.create("new", std::nullopt, 0640));
+}
+
+TEST_CASE("removing follows no link and goes as deep as it has to", "[base]") {
+  const Scene scene;
+  const OpenFolder top = opened(scene.top.path);
+  scene.link("out", "../secret");
+  fs::create_directories(scene.top / "node/a/b/c");
+  fs::create_directory_symlink(scene.top / "secret", scene.top / "node/a/b/out");
+  {  // deeper than descriptors and paths reach
+    OpenFolder at = opened(scene.top / "node");
+    for (int i = 0; i < 1500; ++i) {
+      auto inner = at.make("d", std::nullopt);
+      REQUIRE(inner);
+      at = std::move(*inner);
+    }
+    REQUIRE(at.create("file", std::nullopt, 0600));
+  }
+  REQUIRE(opened(scene.top / "node").clear([](const std::string& name) { return name == "out"; }));
+  CHECK(opened(scene.top / "node").names() == std::vector<std::string>{"out"});
+  REQUIRE(top.remove("node"));
+  CHECK_FALSE(fs::exists(scene.top / "node"));
+  CHECK(read_file(scene.top / "secret/shadow").value() == "secret");
+  REQUIRE(top.remove("node"));  // there is none
+  CHECK_FALSE(top.remove(".."));
+}
+
+TEST_CASE("a copy has everything, and nothing from outside", "[base]") {
+  const Scene scene;
+  const fs::path from = scene.top / "node";
+  fs::create_directories(from / "a/b");
+  REQUIRE(write_file(from / "a/file", "text", 0640));
+  fs::create_hard_link(from / "a/file", from / "a/b/same");
+  scene.link("out", "../secret/shadow");
+  REQUIRE(::mkfifo((from / "pipe").c_str(), 0620) == 0);
+  {
+    const Fd holes(::open((from / "holes").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    REQUIRE(::pwrite(holes.get(), "middle", 6, 8 << 20) == 6);
+    REQUIRE(::ftruncate(holes.get(), 64 << 20) == 0);
+  }
+  const bool attributes = ::setxattr((from / "a/file").c_str(), "user.rose", "x", 1, 0) == 0;
+  const timespec times[2] = {{1000, 5}, {2000, 7}};
+  REQUIRE(::utimensat(AT_FDCWD, (from / "a/file").c_str(), times, 0) == 0);
+  REQUIRE(::chmod((from / "a").c_str(), 0705) == 0);
+  if (is_root()) REQUIRE(::chown((from / "a/file").c_str(), kStranger, 12) == 0);
+  fs::create_directory(scene.top / "copy");
+  REQUIRE(opened(from).copy_into(opened(scene.top / "copy")));
+  const fs::path to = scene.top / "copy";
+  CHECK(read_file(to / "a/file").value() == "text");
+  CHECK((status_of(to / "a/file").st_mode & 07777) == 0640);
+  CHECK((status_of(to / "a").st_mode & 07777) == 0705);
+  CHECK(status_of(to / "a/file").st_mtim.tv_nsec == 7);
+  CHECK(status_of(to / "a/file").st_ino == status_of(to / "a/b/same").st_ino);
+  CHECK(fs::read_symlink(to / "out") == "../secret/shadow");
+  CHECK(S_ISFIFO(status_of(to / "pipe").st_mode));
+  CHECK(status_of(to / "holes").st_size == 64 << 20);
+  CHECK(status_of(to / "holes").st_blocks * 512 < 8 << 20);
+  const Fd holes(::open((to / "holes").c_str(), O_RDONLY | O_CLOEXEC));
+  char middle[6];
+  REQUIRE(::pread(holes.get(), middle, 6, 8 << 20) == 6);
+  CHECK(std::string(middle, 6) == "middle");
+  char value[4];
+  if (attributes) CHECK(::getxattr((to / "a/file").c_str(), "user.rose", value, sizeof value) == 1);
+  if (is_root()) CHECK(status_of(to / "a/file").st_uid == kStranger);
+  // What is there already is not written to, least of all through a link.
+  fs::create_directory(scene.top / "other");
+  fs::create_symlink(scene.top / "secret/shadow", scene.top / "other/holes");
+  fs::create_directory_symlink(scene.top / "secret", scene.top / "other/a");
+  CHECK_FALSE(opened(from).copy_into(opened(scene.top / "other")));
+  CHECK(read_file(scene.top / "secret/shadow").value() == "secret");
+  CHECK_FALSE(fs::exists(scene.top / "secret/file"));
+  CHECK(fs::is_fifo(scene.top / "other/pipe"));  // the rest came along
+}
+
+TEST_CASE("names that change all the time lead nowhere else", "[base]") {
+  const Scene scene;
+  const fs::path node = scene.top / "node";
+  fs::create_directories(node / "real");
+  REQUIRE(write_file(node / "real/shadow", "harmless"));
+  fs::create_directory_symlink(scene.top / "secret", node / "evil");
+  std::atomic<bool> stop{false};
+  std::thread attacker([&] {  // `d` is a folder and a link by turns
+    while (!stop) {
+      (void)::rename((node / "real").c_str(), (node / "d").c_str());
+      (void)::rename((node / "d").c_str(), (node / "real").c_str());
+      (void)::rename((node / "evil").c_str(), (node / "d").c_str());
+      (void)::rename((node / "d").c_str(), (node / "evil").c_str());
+    }
+  });
+  const OpenFolder folder = opened(node);
+  int read = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string text = text_of(folder.file("d/shadow"));
+    if (text == "secret") {
+      stop = true;
+      FAIL("what is outside was read");
+    }
+    read += text == "harmless" ? 1 : 0;
+    (void)folder.make("d/more", std::nullopt);
+    if (const Fd changed = folder.file_to_change("d/shadow")) (void)::pwrite(changed.get(), "harmless", 8, 0);
+  }
+  stop = true;
+  attacker.join();
+  CHECK(read > 0);
+  CHECK(read_file(scene.top / "secret/shadow").value() == "secret");
+  CHECK_FALSE(fs::exists(scene.top / "secret/more"));
+}
+
+TEST_CASE("who could exchange what leads to a folder", "[base]") {
+  if (!is_root()) return;
+  const test::Folder top;
+  REQUIRE(::chmod(top.path.c_str(), 0755) == 0);
+  fs::create_directories(top / "a/b");
+  const UserGroups user{kStranger, {7}};
+  CHECK_FALSE(exchangeable_by(user, top / "a/b"));
+  REQUIRE(::chown((top / "a").c_str(), kStranger, 0) == 0);
+  CHECK(exchangeable_by(user, top / "a/b") == top / "a");
+  CHECK_FALSE(exchangeable_by({kStranger - 1, {}}, top / "a/b"));
+  REQUIRE(::chown((top / "a").c_str(), 0, 7) == 0);
+  REQUIRE(::chmod((top / "a").c_str(), 0775) == 0);
+  CHECK(exchangeable_by(user, top / "a/b") == top / "a");
+  REQUIRE(::chmod((top / "a").c_str(), 01777) == 0);
+  CHECK_FALSE(exchangeable_by(user, top / "a/b"));
+  REQUIRE(::chmod((top / "a").c_str(), 0777) == 0);
+  CHECK(exchangeable_by(user, top / "a/b") == top / "a");
+}
