@@ -28,6 +28,7 @@
 namespace rose::deploy {
 
 inline constexpr const char* kEnterFolders = ".rose-enter";  // in the run's folder: one folder per container
+inline constexpr const char* kOwnFolder = ".rose";           // in the run's folder: only root may enter it
 constexpr std::int64_t kKillTimeout = 10 * kSecond;          // from SIGKILL to the end
 
 // State of a node in a container.
@@ -35,7 +36,7 @@ struct ContainerState {
   ContainerSpec spec;
   std::vector<std::string> argv;  // the image's entry point and command, or the configuration's
   int stop_signal = 0;
-  std::vector<std::filesystem::path> folders;  // mounted folders of the run, which are given to the container's user
+  std::vector<std::filesystem::path> folders;  // mounted folders in the node's, given to the container's user
   std::vector<std::string> making;             // the engine's command that creates it
   bool made = false;                           // or is being created
 };
@@ -118,8 +119,8 @@ class Cluster final : public Deployment {
   Result<void> resume(std::size_t node, Scope scope) override;
   Result<void> foresee_stops(std::size_t node) override;
   void on_step(StepHandler handler) override { on_step_ = std::move(handler); }
-  Result<std::filesystem::path> add_volume(std::size_t node, const std::filesystem::path& inside) override;
-  Result<const Disk*> add_disk(std::size_t node, const std::filesystem::path& inside, bool paced) override;
+  Result<const Volume*> add_volume(std::size_t node, const std::filesystem::path& inside) override;
+  Result<Disk*> add_disk(std::size_t node, const std::filesystem::path& inside, bool paced) override;
   Result<void> note(std::string_view key, std::string_view value) override { return identity_.note(key, value); }
   void stop() override;
 
@@ -131,7 +132,10 @@ class Cluster final : public Deployment {
   Result<void> make_folders();
   Result<void> ask_calls(std::size_t node);
   Result<void> note_end(std::size_t node);
-  Result<std::filesystem::path> volume_folder(std::size_t node, const std::filesystem::path& inside);
+  Result<OpenFolder> volume_folder(std::size_t node, const std::filesystem::path& inside);
+  Result<OpenFolder> own_folder();
+  Result<void> check_path(const NodeInfo& info, const Credentials& user) const;
+  void dissolve_volumes();
   Result<void> make_nodes();
   Result<void> check_commands();
   Result<void> make_containers();
@@ -219,10 +223,11 @@ class Cluster final : public Deployment {
   std::unique_ptr<Network> network_;
   std::vector<NodeInfo> infos_;
   std::vector<std::unique_ptr<NodeState>> states_;
-  std::vector<std::filesystem::path> volumes_;  // outer ones first
-  std::vector<std::unique_ptr<Disk>> disks_;    // for some of them
-  std::optional<Engine> engine_;                // for containers
-  std::vector<std::string> holders_;            // containers that only hold a node's network namespace
+  std::vector<std::unique_ptr<Volume>> volumes_;
+  std::vector<std::unique_ptr<Disk>> disks_;
+  bool mounts_ = false;               // some of these exist, perhaps only in part
+  std::optional<Engine> engine_;      // for containers
+  std::vector<std::string> holders_;  // containers that only hold a node's network namespace
   std::string holder_image_;
   std::vector<std::string> run_volumes_;  // the engine's volumes of this run
   std::set<std::string> shared_volumes_;  // volumes among them that several nodes use

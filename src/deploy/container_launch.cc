@@ -20,6 +20,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "base/unix_socket.h"
@@ -147,10 +148,7 @@ Result<void> ContainerLaunch::meet(const ContainerStart& start, const Fd& socket
   pidfd_ = kernel::open_pidfd(pid_);
   if (!pidfd_) return fail(ErrorKind::inconclusive, fmt::format("{}: its container ended immediately", what_));
   ROSE_CHECK(come_here(start.cgroup));
-  for (const std::filesystem::path& folder : start.folders)
-    if (::chown(folder.c_str(), uid_, gid_) != 0)
-      return fail_errno(ErrorKind::environment,
-                        fmt::format("{}: cannot change the owner of {} to its user", what_, folder.string()), errno);
+  if (!start.folders.empty()) ROSE_CHECK(give_folders(start));
   // Files that the node opens by name (/dev/stdout) must belong to its user.
   ROSE_TRY(const Fd out, open_log(start.stdout_log, nullptr));
   ROSE_TRY(const Fd err, open_log(start.stderr_log, nullptr));
@@ -159,6 +157,17 @@ Result<void> ContainerLaunch::meet(const ContainerStart& start, const Fd& socket
       return fail_errno(ErrorKind::environment,
                         fmt::format("{}: cannot change the owner of its log to its user", what_), errno);
   return hand_over(start, out, err);
+}
+
+Result<void> ContainerLaunch::give_folders(const ContainerStart& start) const {
+  const auto in = [&](Error error) { return std::move(error).in(what_); };
+  ROSE_TRY(const OpenFolder top, OpenFolder::open(start.node_folder).map_error(in));
+  for (const std::filesystem::path& inside : start.folders) {
+    ROSE_TRY(const OpenFolder folder, top.enter(inside).map_error(in));
+    ROSE_TRY(const struct stat status, folder.status());
+    ROSE_CHECK(folder.give({uid_, gid_}, status.st_mode & 07777).map_error(in));
+  }
+  return {};
 }
 
 // Moves the container to the node's cgroup if the engine has not placed it there. With v2, the engine's limits are

@@ -52,7 +52,8 @@ struct ContainerStart {
   std::string engine_log;        // output of the engine
   std::filesystem::path cgroup;  // the node's
   std::filesystem::path engine_cgroup;
-  std::vector<std::filesystem::path> folders;  // to be given to the container's user
+  std::filesystem::path node_folder;
+  std::vector<std::filesystem::path> folders;  // in it, to be given to the container's user
   std::vector<int> notified_syscalls;
   ClockCalls notified_clocks = ClockCalls::none;
 };
@@ -79,6 +80,7 @@ class ContainerLaunch {
  private:
   ContainerLaunch() = default;
   Result<void> meet(const ContainerStart& start, const Fd& socket);
+  [[nodiscard]] Result<void> give_folders(const ContainerStart& start) const;
   [[nodiscard]] Result<void> come_here(const std::filesystem::path& cgroup) const;
   Result<void> hand_over(const ContainerStart& start, const Fd& out, const Fd& err);
   Result<void> failure() const;

@@ -247,13 +247,12 @@ Result<void> Cluster::place_folders(std::size_t node) {
       ROSE_CHECK(note_volume(own));
       volume = own + volume.substr(parts.front().size());
     } else if (source == info.dir || is_within(source, info.dir)) {
-      std::filesystem::path folder = info.dir;
-      container.folders.push_back(folder);
-      for (const auto& part : source.lexically_relative(info.dir)) {
+      ROSE_TRY(const OpenFolder top, OpenFolder::open(info.dir));
+      ROSE_TRY([[maybe_unused]] const OpenFolder made, top.make(source.lexically_relative(info.dir), std::nullopt));
+      container.folders.emplace_back();
+      for (std::filesystem::path folder; const auto& part : source.lexically_relative(info.dir)) {
         if (part == ".") continue;
         folder /= part;
-        if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
-          return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", folder.string()), errno);
         container.folders.push_back(folder);
       }
     } else if (std::error_code error; config.container->service && !std::filesystem::exists(source, error)) {
@@ -279,14 +278,15 @@ Result<void> Cluster::place_folders(std::size_t node) {
 // files are in the run's folder.
 Result<std::filesystem::path> Cluster::memory_volume(const std::string& name, const std::string& options) {
   const std::filesystem::path folder = run_dir_ / "volumes" / name;
-  if (std::find(volumes_.begin(), volumes_.end(), folder) != volumes_.end()) return folder;
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return fail(ErrorKind::environment, fmt::format("cannot create {}: {}", folder.string(), error.message()));
+  for (const auto& volume : volumes_)
+    if (volume->folder() == folder) return folder;
+  ROSE_TRY(const OpenFolder run, OpenFolder::open(run_dir_));
+  ROSE_TRY(const OpenFolder at, run.make(folder.lexically_relative(run_dir_), std::nullopt));
   ROSE_CHECK(identity_.note("ends", cgroup_.string()));  // of any container that uses the volume
   ROSE_CHECK(identity_.note("volume", folder.string()));
-  volumes_.push_back(folder);
-  ROSE_CHECK(volume::make(folder, identity_.id(), options.empty() ? "mode=1777" : "mode=1777," + options));
+  mounts_ = true;
+  ROSE_TRY(Volume volume, Volume::make(at, identity_.id(), options.empty() ? "mode=1777" : "mode=1777," + options));
+  volumes_.push_back(std::make_unique<Volume>(std::move(volume)));
   return folder;
 }
 
@@ -321,6 +321,7 @@ ContainerStart Cluster::container_start(std::size_t node) {
   start.engine_log = (run_dir_ / fmt::format("engine-{}.log", infos_[node].name)).string();
   start.cgroup = infos_[node].cgroup;
   start.engine_cgroup = cgroup_ / kEngineCgroup;
+  start.node_folder = infos_[node].dir;
   if (state.starts == 0) start.folders = container.folders;
   start.notified_syscalls = state.spec.notified_syscalls;
   start.notified_clocks = state.spec.notified_clocks;
@@ -345,8 +346,7 @@ void Cluster::remove_containers() {
   for (const std::string& volume : run_volumes_)
     remove(remove_volume_words(*engine_, volume), fmt::format("remove volume {}", volume));
   if (!holder_image_.empty()) remove(remove_image_words(*engine_, holder_image_), "remove an image");
-  std::error_code ignored;
-  std::filesystem::remove_all(run_dir_ / kEnterFolders, ignored);
+  remove_tree(run_dir_ / kEnterFolders);
 }
 
 // Starting a container takes engines some time. All containers without dependencies are prepared in parallel up to

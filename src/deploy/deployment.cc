@@ -87,6 +87,22 @@ Result<void> Cluster::make() {
   return {};
 }
 
+// rose uses paths down to the node's folder: what leads there must not be the node's to exchange.
+Result<void> Cluster::check_path(const NodeInfo& info, const Credentials& user) const {
+  UserGroups groups{user.uid, user.groups};
+  groups.groups.push_back(user.gid);
+  std::error_code ignored;
+  const std::filesystem::path real = std::filesystem::canonical(info.dir, ignored);
+  for (const std::filesystem::path& path : {info.dir, real.empty() ? info.dir : real})
+    if (const auto folder = exchangeable_by(groups, path))
+      return fail(ErrorKind::input,
+                  fmt::format("node {}: its user {} may exchange what is in {}, which leads to the run's folder {}",
+                              info.name, config_.nodes[info.index].user, folder->string(), run_dir_.string()),
+                  "have runs below a folder that belongs to root, and which others do not write to (--report, or "
+                  "TMPDIR without it)");
+  return {};
+}
+
 Result<void> Cluster::make_folders() {
   if (config_.nodes.empty()) return fail(ErrorKind::input, "the configuration has no [[node]]");
   if (!std::filesystem::is_directory(run_dir_))
@@ -129,10 +145,10 @@ Result<void> Cluster::make_folders() {
     }
     if (::mkdir(info.dir.c_str(), 0755) != 0)
       return fail_errno(ErrorKind::input, fmt::format("cannot create {}", info.dir.string()), errno);
+    ROSE_TRY(const OpenFolder own, OpenFolder::open(info.dir));
     if (state->user) {
-      if (::chown(info.dir.c_str(), state->user->uid, state->user->gid) != 0)
-        return fail_errno(ErrorKind::environment,
-                          fmt::format("cannot change the owner of {} to {}", info.dir.string(), node.user), errno);
+      ROSE_CHECK(check_path(info, *state->user));
+      ROSE_CHECK(own.give({state->user->uid, state->user->gid}, 0755));
       // A folder that the user cannot reach is useless.
       struct stat above{};
       if (::stat(run_dir_.c_str(), &above) == 0 && !may_search(above, *state->user))
@@ -208,44 +224,63 @@ Result<void> Cluster::check_commands() {
   return {};
 }
 
-Result<std::filesystem::path> Cluster::volume_folder(std::size_t node, const std::filesystem::path& inside) {
+Result<OpenFolder> Cluster::volume_folder(std::size_t node, const std::filesystem::path& inside) {
   ROSE_ASSERT(!started_);
-  const NodeInfo& info = infos_[node];
   const auto& user = states_[node]->user;
-  std::filesystem::path folder = info.dir;
-  for (const auto& part : inside) {
-    folder /= part;
-    if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
-      return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", folder.string()), errno);
-    if (user && ::chown(folder.c_str(), user->uid, user->gid) != 0)
-      return fail_errno(ErrorKind::environment,
-                        fmt::format("cannot change the owner of {} to its user", folder.string()), errno);
-  }
-  return folder;
+  ROSE_TRY(const OpenFolder top, OpenFolder::open(infos_[node].dir));
+  return top.make(inside, user ? std::optional(Owner{user->uid, user->gid}) : std::nullopt);
 }
 
-Result<std::filesystem::path> Cluster::add_volume(std::size_t node, const std::filesystem::path& inside) {
-  ROSE_TRY(const std::filesystem::path folder, volume_folder(node, inside));
-  if (std::find(volumes_.begin(), volumes_.end(), folder) != volumes_.end()) return folder;
+// For what is rose's own in the run: images of disks, copies of files.
+Result<OpenFolder> Cluster::own_folder() {
+  const std::filesystem::path path = run_dir_ / kOwnFolder;
+  if (std::error_code absent; !std::filesystem::exists(std::filesystem::symlink_status(path, absent)))
+    ROSE_CHECK(make_own_folder(path, 0700));
+  ROSE_TRY(OpenFolder own, OpenFolder::open(path));
+  ROSE_TRY(const struct stat status, own.status());
+  if (status.st_uid != ::geteuid() || (status.st_mode & 077) != 0)
+    return fail(ErrorKind::environment, fmt::format("{} is not root's alone", path.string()));
+  return own;
+}
+
+Result<const Volume*> Cluster::add_volume(std::size_t node, const std::filesystem::path& inside) {
+  ROSE_TRY(const OpenFolder folder, volume_folder(node, inside));
+  for (const auto& volume : volumes_)
+    if (volume->folder() == folder.path()) return volume.get();
   ROSE_CHECK(note_end(node));  // whose files change place when this is unmounted
-  ROSE_CHECK(identity_.note("volume", folder.string()));
-  ROSE_CHECK(volume::make(folder, identity_.id()));
-  volumes_.push_back(folder);
-  return folder;
+  ROSE_CHECK(identity_.note("volume", folder.path().string()));
+  mounts_ = true;
+  ROSE_TRY(Volume volume, Volume::make(folder, identity_.id()));
+  volumes_.push_back(std::make_unique<Volume>(std::move(volume)));
+  return volumes_.back().get();
 }
 
-Result<const Disk*> Cluster::add_disk(std::size_t node, const std::filesystem::path& inside, bool paced) {
-  ROSE_TRY(const std::filesystem::path folder, volume_folder(node, inside));
+Result<Disk*> Cluster::add_disk(std::size_t node, const std::filesystem::path& inside, bool paced) {
+  ROSE_TRY(OpenFolder folder, volume_folder(node, inside));
   for (const auto& disk : disks_)
-    if (disk->folder() == folder) return disk.get();
+    if (disk->folder() == folder.path()) return disk.get();
+  ROSE_TRY(const OpenFolder own, own_folder());
   ROSE_CHECK(note_end(node));  // whose files change place when this is unmounted
-  ROSE_CHECK(identity_.note("volume", folder.string()));
+  ROSE_CHECK(identity_.note("volume", folder.path().string()));
+  mounts_ = true;
   std::vector<std::string> outside;
   if (inside.empty()) outside = {"stdout.log", "stderr.log"};
-  volumes_.push_back(folder);  // even if only partly created, it must be removed
-  ROSE_TRY(Disk disk, Disk::make(folder, identity_.id(), outside, paced));
+  ROSE_TRY(Disk disk, Disk::make(std::move(folder), own, identity_.id(), outside, paced));
   disks_.push_back(std::make_unique<Disk>(std::move(disk)));
   return disks_.back().get();
+}
+
+// They are found by the deployment's id, wherever nodes have moved them and even if they were only partly created.
+void Cluster::dissolve_volumes() {
+  if (!std::exchange(mounts_, false)) return;
+  for (const auto& volume : volumes_) volume->release();
+  for (const auto& disk : disks_) disk->release();
+  for (const volume::Mounted& mounted : volume::of(identity_.id())) undo(volume::dissolve(mounted));
+  disks_.clear();
+  volumes_.clear();
+  for (const volume::Mounted& mounted : volume::of(identity_.id()))
+    undo(fail(ErrorKind::environment, fmt::format("the file system at {} is still mounted", mounted.point.string())));
+  remove_tree(run_dir_ / kOwnFolder);
 }
 
 // Commands beside the nodes
@@ -548,7 +583,7 @@ void Cluster::stop() {
   if (!cgroup_.empty()) undo(cgroup::destroy(cgroup_));
   for (const auto& state : states_) state->events.reset();
   for (const NodeInfo& info : infos_) ::unlink(info.pid_file.c_str());
-  for (; !volumes_.empty(); volumes_.pop_back()) undo(volume::dissolve(volumes_.back(), identity_.id()));
+  dissolve_volumes();
   if (network_) undo(network_->remove());
   if (undone_) {
     identity_.release();

@@ -28,6 +28,7 @@
 #include "config/config.h"
 #include "deploy/clock_calls.h"
 #include "deploy/disk.h"
+#include "deploy/volumes.h"
 
 namespace rose::deploy {
 
@@ -160,13 +161,12 @@ class Deployment {
   using StepHandler = std::function<Result<void>(const std::string& name, bool done)>;
   virtual void on_step(StepHandler handler) = 0;
   // Before start(): mounts a file system of the run (tmpfs of the kernel's default size) over the node's folder or
-  // `inside` of it ("" or a relative path, which is created). stop() restores plain files. Returns its path.
-  [[nodiscard]] virtual Result<std::filesystem::path> add_volume(std::size_t node,
-                                                                 const std::filesystem::path& inside) = 0;
+  // `inside` of it ("" or a relative path, which is created). stop() restores plain files. The deployment owns it.
+  [[nodiscard]] virtual Result<const Volume*> add_volume(std::size_t node, const std::filesystem::path& inside) = 0;
   // The same with a disk (ext4, 8 GiB, sparse) that can lose power, and can be slow if `paced`. The node's output is
   // not on it. The deployment owns it.
-  [[nodiscard]] virtual Result<const Disk*> add_disk(std::size_t node, const std::filesystem::path& inside,
-                                                     bool paced = false) = 0;
+  [[nodiscard]] virtual Result<Disk*> add_disk(std::size_t node, const std::filesystem::path& inside,
+                                               bool paced = false) = 0;
   // Adds a line for heal() before the action that it describes (deploy/identity.h).
   [[nodiscard]] virtual Result<void> note(std::string_view key, std::string_view value) = 0;
 

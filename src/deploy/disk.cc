@@ -13,8 +13,8 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <optional>
 
-#include "base/log.h"
 #include "base/read_at.h"
 #include "base/subprocess.h"
 #include "base/text.h"
@@ -26,18 +26,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr unsigned long kDiskFlags = MS_NOSUID | MS_NODEV;
-// Prevents the kernel from writing on its own as far as possible: the journal is written only on a sync, and a rename
-// does not sync. (Other file systems guarantee no more.) Dirty pages older than vm.dirty_expire_centisecs are still
-// written.
+// What the kernel would write of its own accord is left out as far as it lets us: the journal is written when somebody
+// syncs, and a rename syncs nothing. (Other file systems promise no more.) Dirty pages older than
+// vm.dirty_expire_centisecs are still written.
 constexpr const char* kMountOptions = "commit=3600,noauto_da_alloc,noinit_itable";
 constexpr off_t kImageBytes = off_t{8} << 30;  // sparse
 constexpr std::size_t kSector = 512;
-constexpr std::uint64_t kMostTorn = std::uint64_t{4} << 30;  // per file
+constexpr std::uint64_t kMostTorn = std::uint64_t{4} << 30;  // of one file
 constexpr int kLoopAttempts = 64;
 constexpr std::int64_t kFormatTimeout = 60 * kSecond;
 
-// EXT4_IOC_SHUTDOWN, which no user-space header defines; kNoFlush does not write the journal, as in a power loss.
+// EXT4_IOC_SHUTDOWN, in no header of user space; "as if power had gone", without flushing the journal.
 constexpr unsigned long kShutdown = _IOR('X', 125, std::uint32_t);
 constexpr std::uint32_t kNoFlush = 2;
 
@@ -45,10 +44,10 @@ std::string mke2fs() { return ::access("/usr/sbin/mke2fs", X_OK) == 0 ? "/usr/sb
 
 struct LoopDevice {
   std::string path;
-  Fd fd;  // keeps the device; once mounted, the mount does
+  Fd fd;  // while it is open, the device stays; later it stays as long as it is mounted
 };
 
-// `direct`: nothing is cached below the file system, so that each of its requests reaches the image.
+// `direct`: nothing is cached below the file system, so each of its requests is one of the image's.
 Result<LoopDevice> attach_loop(int image, const std::string& id, bool direct) {
   const Fd control(::open("/dev/loop-control", O_RDWR | O_CLOEXEC));
   if (!control) return fail_errno(ErrorKind::environment, "cannot open /dev/loop-control", errno);
@@ -65,7 +64,7 @@ Result<LoopDevice> attach_loop(int image, const std::string& id, bool direct) {
     id.copy(reinterpret_cast<char*>(config.info.lo_file_name), LO_NAME_SIZE - 1);
     if (::ioctl(device.fd.get(), LOOP_CONFIGURE, &config) == 0) return device;
     problem = errno;
-    if (problem != EBUSY) break;  // another process took it meanwhile
+    if (problem != EBUSY) break;  // another took it meanwhile
   }
   return fail_errno(ErrorKind::environment, "cannot set up a loop device", problem);
 }
@@ -75,24 +74,21 @@ struct FileState {
   std::int64_t written_ns = 0;
 };
 
-// The regular files in a folder, by relative path.
-std::map<std::string, FileState> files_of(const fs::path& folder) {
+// The regular files, by their path in the folder.
+std::map<std::string, FileState> files_of(const OpenFolder& folder) {
   std::map<std::string, FileState> all;
-  std::error_code bad;
-  for (fs::recursive_directory_iterator at(folder, bad), end; !bad && at != end; at.increment(bad)) {
-    struct stat info{};
-    if (::lstat(at->path().c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
-    all.emplace(
-        at->path().lexically_relative(folder).string(),
-        FileState{static_cast<std::uint64_t>(info.st_size), info.st_mtim.tv_sec * kSecond + info.st_mtim.tv_nsec});
-  }
+  folder.each([&](const OpenFolder::Entry& entry) {
+    const struct stat& info = entry.status;
+    if (S_ISREG(info.st_mode))
+      all.emplace(entry.inside.string(), FileState{static_cast<std::uint64_t>(info.st_size),
+                                                   info.st_mtim.tv_sec * kSecond + info.st_mtim.tv_nsec});
+    return true;
+  });
   return all;
 }
 
-// Writes some of the sectors in which `whole` differs from the file on the disk. Returns true if there were any.
-bool tear(const fs::path& whole, const fs::path& on_disk, const Torn& torn) {
-  const Fd from(::open(whole.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  const Fd to(::open(on_disk.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+// Some of the sectors in which `whole` differs from what is on the disk. True when there were any to write.
+bool tear(const Fd& from, const Fd& to, const Torn& torn) {
   struct stat info{};
   if (!from || !to || ::fstat(from.get(), &info) != 0) return false;
   const std::uint64_t size = std::min(static_cast<std::uint64_t>(info.st_size), kMostTorn);
@@ -120,8 +116,8 @@ bool tear(const fs::path& whole, const fs::path& on_disk, const Torn& torn) {
 
 Result<void> Disk::check() {
   const std::string hint =
-      "power loss is simulated with an ext4 file system on a loop device: the kernel modules loop and ext4, and mke2fs "
-      "(package e2fsprogs), are needed";
+      "power is lost on an ext4 file system on a loop device: the kernel's modules loop and ext4, and mke2fs (package "
+      "e2fsprogs), are needed";
   if (::access("/dev/loop-control", R_OK | W_OK) != 0)
     return fail(ErrorKind::environment,
                 fmt::format("there are no loop devices: /dev/loop-control: {}", std::strerror(errno)), hint);
@@ -130,22 +126,19 @@ Result<void> Disk::check() {
   return {};
 }
 
-Result<Disk> Disk::make(const fs::path& folder, const std::string& id, const std::vector<std::string>& outside,
-                        bool paced) {
+Result<Disk> Disk::make(OpenFolder at, const OpenFolder& own, const std::string& id,
+                        const std::vector<std::string>& outside, bool paced) {
   static std::atomic<unsigned> made{0};
-  Disk disk;
-  disk.folder_ = folder;
-  disk.id_ = id;
-  struct stat was{};
-  if (::stat(folder.c_str(), &was) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot read {}", folder.string()), errno);
-  const fs::path file = folder.parent_path() / fmt::format(".{}.{}.disk", id, made++);
-  disk.image_ = Fd(::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!disk.image_) return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", file.string()), errno);
+  ROSE_TRY(const struct stat was, at.status());
+  const std::string name = fmt::format("{}.disk", made++);
+  const fs::path file = own.path() / name;
+  Disk disk(std::move(at), OpenFolder(Fd(::fcntl(own.fd(), F_DUPFD_CLOEXEC, 0)), own.path()), id);
+  ROSE_TRY(disk.image_, own.create(name, {}, 0600));
   Result<void> formatted;
   if (::ftruncate(disk.image_.get(), kImageBytes) != 0) {
-    formatted = fail_errno(ErrorKind::environment, fmt::format("cannot set the size of {}", file.string()), errno);
+    formatted = fail_errno(ErrorKind::environment, fmt::format("cannot give {} its size", file.string()), errno);
   } else {
+    // By its name: only root may enter the folder that it is in.
     const auto output = run_command(
         {mke2fs(), "-q", "-F", "-t", "ext4", "-m", "0", "-J", "size=16", "-E",
          fmt::format("nodiscard,lazy_itable_init=1,lazy_journal_init=1,root_owner={}:{}", was.st_uid, was.st_gid),
@@ -153,87 +146,108 @@ Result<Disk> Disk::make(const fs::path& folder, const std::string& id, const std
         {}, kFormatTimeout);
     if (!output) formatted = Unexpected(output.error());
     else if (output->exit_code != 0)
-      formatted = fail(ErrorKind::environment, fmt::format("mke2fs cannot create a file system: {}",
+      formatted = fail(ErrorKind::environment, fmt::format("mke2fs cannot make a file system: {}",
                                                            output->err.substr(0, output->err.find('\n'))));
   }
-  if (::unlink(file.c_str()) != 0 && formatted)
-    formatted = fail_errno(ErrorKind::environment, fmt::format("cannot remove {}", file.string()), errno);
+  if (auto removed = own.remove(name); !removed && formatted) formatted = std::move(removed);
   if (!formatted) return Unexpected(std::move(formatted).error());
   if (paced) {
     ROSE_TRY(disk.paced_, PacedFile::make(file, disk.image_.get()));
   }
-  for (const std::string& name : outside) {
-    Fd fd(::open((folder / name).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
-    if (!fd || ::fchown(fd.get(), was.st_uid, was.st_gid) != 0)
-      return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", (folder / name).string()), errno);
-    disk.outside_.push_back({name, std::move(fd)});
+  for (const std::string& outer : outside) {
+    ROSE_TRY(Fd fd, disk.outside_file(outer, was));
+    disk.outside_.push_back({outer, std::move(fd)});
   }
-  ROSE_CHECK(disk.mount());
-  std::error_code absent;
-  fs::remove(folder / "lost+found", absent);
-  if (::chmod(folder.c_str(), was.st_mode & 07777) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot set the mode of {}", folder.string()), errno);
-  const Fd top(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!top || ::syncfs(top.get()) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot sync the file system at {}", folder.string()), errno);
+  const Result<void> mounted = disk.mount([&](const OpenFolder& top) -> Result<void> {
+    if (auto removed = top.remove("lost+found"); !removed) return removed;
+    return top.give({was.st_uid, was.st_gid}, was.st_mode & 07777);
+  });
+  if (!mounted) return Unexpected(mounted.error());
   return disk;
 }
 
-Result<void> Disk::mount() const {
+// One that is not on the disk: the node's user may have made it already.
+Result<Fd> Disk::outside_file(const std::string& name, const struct stat& folder) const {
+  if (auto made = at_.create(name, Owner{folder.st_uid, folder.st_gid}, 0644)) return made;
+  Fd fd = at_.file_to_change(name);
+  struct stat info{};
+  if (!fd || ::fstat(fd.get(), &info) != 0 || info.st_uid != folder.st_uid)
+    return fail(ErrorKind::environment, fmt::format("{} is no file of the node's", (at_.path() / name).string()));
+  return fd;
+}
+
+// `prepare`: while nobody but rose can reach it.
+Result<void> Disk::mount(const std::function<Result<void>(const OpenFolder& top)>& prepare) {
   ROSE_TRY(const LoopDevice device, attach_loop(paced_ ? paced_->fd() : image_.get(), id_, paced_ != nullptr));
-  if (::mount(device.path.c_str(), folder_.c_str(), "ext4", kDiskFlags, kMountOptions) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot mount {} at {}", device.path, folder_.string()),
-                      errno);
+  const auto in = [&](Error error) { return std::move(error).in(fmt::format("a disk at {}", folder().string())); };
+  ROSE_TRY(const Fd mount, volume::make_detached("ext4", device.path, kMountOptions).map_error(in));
+  OpenFolder top(Fd(::openat(mount.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)), folder());
+  ROSE_CHECK(prepare(top));
+  std::vector<Fd> points;  // the files on the disk that those outside of it hide
   for (const Outside& one : outside_) {
-    const fs::path at = folder_ / one.name;
-    const Fd made(::open(at.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
-    if (!made ||
-        ::mount(fmt::format("/proc/self/fd/{}", one.fd.get()).c_str(), at.c_str(), nullptr, MS_BIND, nullptr) != 0)
-      return fail_errno(ErrorKind::environment, fmt::format("cannot keep the content of {}", at.string()), errno);
+    Fd point = top.at(one.name);
+    struct stat info{};
+    if (!point || ::fstat(point.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+      ROSE_CHECK(top.remove(one.name));
+      ROSE_TRY([[maybe_unused]] const Fd made, top.create(one.name, {}, 0644));
+      point = top.at(one.name);
+    }
+    points.push_back(std::move(point));
+  }
+  if (::syncfs(top.fd()) != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot sync the file system at {}", folder().string()),
+                      errno);
+  ROSE_CHECK(volume::attach(mount.get(), at_.fd()).map_error(in));
+  top_.emplace(std::move(top));
+  for (std::size_t i = 0; i < outside_.size(); ++i) {
+    const Fd file(::open_tree(outside_[i].fd.get(), "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
+    if (!file || !volume::attach(file.get(), points[i].get()))
+      return fail_errno(ErrorKind::environment,
+                        fmt::format("cannot keep {} as it is", (folder() / outside_[i].name).string()), errno);
   }
   return {};
 }
 
-Result<PowerLoss> Disk::lose(const Torn& torn) const {
-  const Fd top(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!top) return fail_errno(ErrorKind::environment, fmt::format("cannot read {}", folder_.string()), errno);
-  auto before = files_of(folder_);
-  for (const Outside& one : outside_) before.erase(one.name);
-  const fs::path whole = folder_.parent_path() / fmt::format(".{}.whole", id_);
-  std::error_code ignored;
-  fs::remove_all(whole, ignored);
+Result<PowerLoss> Disk::lose(const Torn& torn) {
+  ROSE_ASSERT(top_.has_value());
+  auto before = files_of(*top_);
+  const std::string name = fmt::format("{}.whole", id_);
+  struct Remove {
+    const OpenFolder& own;
+    const std::string& name;
+    ~Remove() { (void)own.remove(name); }
+  } const remove{own_, name};
+  std::optional<OpenFolder> whole;
   if (torn.share > 0) {
-    if (auto copied = volume::copy_files(folder_, whole); !copied) {
-      fs::remove_all(whole, ignored);
-      return Unexpected(std::move(copied).error());
-    }
+    ROSE_CHECK(own_.remove(name));
+    ROSE_TRY(whole, own_.make(name, {}, 0700));
+    ROSE_CHECK(top_->copy_into(*whole));
   }
   std::uint32_t how = kNoFlush;
-  if (::ioctl(top.get(), kShutdown, &how) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot shut the file system at {} down", folder_.string()),
+  if (::ioctl(top_->fd(), kShutdown, &how) != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot shut the file system at {} down", folder().string()),
                       errno);
-  if (::umount2(folder_.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot unmount {}", folder_.string()), errno);
-  // On another loop device: the kernel considers the old one in use as long as a process has one of its files open.
-  ROSE_CHECK(mount());
-
+  ROSE_CHECK(volume::detach(top_->fd()));
+  top_.reset();
+  // On another device: to the kernel, the old one is in use as long as somebody has a file of it open.
   PowerLoss loss;
-  for (const auto& [name, state] : before) {
-    if (torn.share > 0 && tear(whole / name, folder_ / name, torn)) ++loss.torn;
-    struct stat info{};
-    if (::lstat((folder_ / name).c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
-      ++loss.gone;
-      loss.bytes += state.size;
-    } else if (static_cast<std::uint64_t>(info.st_size) < state.size) {
-      ++loss.shorter;
-      loss.bytes += state.size - static_cast<std::uint64_t>(info.st_size);
-    } else if (info.st_mtim.tv_sec * kSecond + info.st_mtim.tv_nsec != state.written_ns) {
-      ++loss.older;
+  ROSE_CHECK(mount([&](const OpenFolder& top) -> Result<void> {
+    for (const auto& [file, state] : before) {
+      if (whole && tear(whole->file_to_change(file), top.file_to_change(file), torn)) ++loss.torn;
+      const Fd found = top.at(file);
+      struct stat info{};
+      if (!found || ::fstat(found.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+        ++loss.gone;
+        loss.bytes += state.size;
+      } else if (static_cast<std::uint64_t>(info.st_size) < state.size) {
+        ++loss.shorter;
+        loss.bytes += state.size - static_cast<std::uint64_t>(info.st_size);
+      } else if (info.st_mtim.tv_sec * kSecond + info.st_mtim.tv_nsec != state.written_ns) {
+        ++loss.older;
+      }
     }
-  }
-  fs::remove_all(whole, ignored);
-  const Fd again(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (torn.share > 0 && again) (void)::syncfs(again.get());  // sync it, so that the torn state is permanent
+    return {};
+  }));
   return loss;
 }
 

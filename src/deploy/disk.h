@@ -6,11 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/fd.h"
+#include "base/folder.h"
 #include "base/result.h"
 #include "deploy/paced_file.h"
 
@@ -35,26 +38,33 @@ class Disk {
   // Checks that this machine supports it. Returns ErrorKind::environment with what is missing.
   [[nodiscard]] static Result<void> check();
 
-  // Replaces a folder, with the same owner and mode. Of its files, those in `outside` stay where they are (console
-  // output is not on the disk); all others are hidden. `id` is the deployment's, by which volume::dissolve finds the
-  // disk. `paced`: it can be slow.
-  [[nodiscard]] static Result<Disk> make(const std::filesystem::path& folder, const std::string& id,
+  // In place of the folder `at`, with its owner and mode. Of the files in it, `outside` go on being where they are, as
+  // what a console shows is not on the disk; all others are hidden. `own`: a folder of the run that only root may
+  // enter. `id` is the deployment's: volume::of() finds the disk by it. `paced`: it can be slow.
+  [[nodiscard]] static Result<Disk> make(OpenFolder at, const OpenFolder& own, const std::string& id,
                                          const std::vector<std::string>& outside, bool paced = false);
 
-  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+  // Where it was made.
+  [[nodiscard]] const std::filesystem::path& folder() const { return at_.path(); }
 
   // Controls its speed; null if it was not created with `paced`.
   [[nodiscard]] PacedFile* pace() const { return paced_.get(); }
 
-  // Simulates a power loss and reboot. No process should be using it: processes with open files get EIO from now on.
-  [[nodiscard]] Result<PowerLoss> lose(const Torn& torn) const;
+  // The power goes and comes back. Nobody may be using it any more: who has files of it open gets EIO from now on.
+  [[nodiscard]] Result<PowerLoss> lose(const Torn& torn);
+
+  // Nothing of it is used any more: as long as it is held, its loop device is.
+  void release() { top_.reset(); }
 
  private:
-  Disk() = default;
-  [[nodiscard]] Result<void> mount() const;
+  Disk(OpenFolder at, OpenFolder own, std::string id) : at_(std::move(at)), own_(std::move(own)), id_(std::move(id)) {}
+  [[nodiscard]] Result<void> mount(const std::function<Result<void>(const OpenFolder& top)>& prepare);
+  [[nodiscard]] Result<Fd> outside_file(const std::string& name, const struct stat& folder) const;
 
-  std::filesystem::path folder_;
+  OpenFolder at_;  // below the disk
+  OpenFolder own_;
   std::string id_;
+  std::optional<OpenFolder> top_;  // of the disk
   Fd image_;
   std::unique_ptr<PacedFile> paced_;  // below the image
   struct Outside {

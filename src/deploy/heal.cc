@@ -11,8 +11,10 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "deploy/cluster.h"
 #include "deploy/control.h"
 #include "deploy/deployment.h"
 #include "deploy/descriptors.h"
@@ -95,8 +97,7 @@ class Healer {
     for (const std::string& folder : dead.all("controller")) {
       if (std::filesystem::path(folder).filename().native().starts_with(dead.id)) controller_folder(folder);
     }
-    auto volumes = dead.all("volume");
-    for (; !volumes.empty(); volumes.pop_back()) volume(volumes.back(), dead.id);  // inner ones first
+    volumes(dead.id);
     for (const std::string& name : dead.all("netns"))
       if (id_of(name) == dead.id) netns(name, false);
     // Docker removes no volume or image of a container that is still there.
@@ -109,13 +110,14 @@ class Healer {
       std::error_code error;
       if (std::filesystem::path(folder).filename() == dead.id + "-images" &&
           std::filesystem::is_directory(std::filesystem::symlink_status(folder, error)))
-        if (std::filesystem::remove_all(folder, error); !error)
+        if (remove_tree(folder); !std::filesystem::exists(std::filesystem::symlink_status(folder, error)))
           healed.undone.push_back(fmt::format("folder {}: removed", folder));
     }
     for (const std::string& folder : dead.all("run_dir")) {
       const std::filesystem::path socket = std::filesystem::path(folder) / kControlSocket;
       if (::unlink(socket.c_str()) == 0)
         healed.undone.push_back(fmt::format("control socket {}: removed", socket.string()));
+      remove_tree(std::filesystem::path(folder) / kOwnFolder);
     }
   }
 
@@ -158,8 +160,7 @@ class Healer {
     for (const auto& folder : own_folders(dead, "cgroup")) let_run(folder);
     for (const std::string& folder : dead.all("controller"))
       if (std::filesystem::path(folder).filename().native().starts_with(dead.id)) controller_folder(folder);
-    auto volumes = dead.all("volume");
-    for (; !volumes.empty(); volumes.pop_back()) volume(volumes.back(), dead.id);  // inner ones first
+    volumes(dead.id);
   }
 
   // With `all` (on request), ends the processes in it. Otherwise they do not belong to rose, whose processes are in its
@@ -290,10 +291,14 @@ class Healer {
     }
   }
 
-  void volume(const std::filesystem::path& folder, const std::string& id) {
-    if (!volume::is_mounted(folder, id)) return;
-    if (auto plain = volume::dissolve(folder, id); !plain) healed.failed.push_back(plain.error().message);
-    else healed.undone.push_back(fmt::format("file system at {}: unmounted, its files restored", folder.string()));
+  // Wherever they are by now: nodes may have renamed what leads to them.
+  void volumes(const std::string& id) {
+    for (const volume::Mounted& mounted : volume::of(id)) {
+      if (auto plain = volume::dissolve(mounted); !plain) healed.failed.push_back(plain.error().message);
+      else
+        healed.undone.push_back(
+            fmt::format("file system at {}: unmounted, its files put back", mounted.point.string()));
+    }
   }
 
   // `pending`: it may have a pending stop signal because it is frozen.

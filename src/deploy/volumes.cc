@@ -2,64 +2,81 @@
 
 #include <fcntl.h>
 #include <linux/loop.h>
+#include <linux/openat2.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <fstream>
+#include <map>
+#include <optional>
 
-#include "base/fd.h"
-#include "base/subprocess.h"
+#include "base/log.h"
 #include "base/text.h"
-#include "base/units.h"
 
-namespace rose::deploy::volume {
+namespace rose::deploy {
 namespace {
 
-constexpr unsigned long kMountFlags = MS_NOSUID | MS_NODEV;
-constexpr int kFillRounds = 1000;  // other processes may write between measuring and setting the size
-constexpr std::int64_t kCopyTimeout = 600 * kSecond;
+namespace fs = std::filesystem;
 
-// Escapes a path as in mountinfo.
-std::string escaped(const std::string& path) {
-  std::string text;
-  for (const char c : path) {
-    if (c == ' ' || c == '\t' || c == '\n' || c == '\\') text += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
-    else text += c;
+constexpr int kFillRounds = 1000;  // whoever writes meanwhile makes it larger than was looked up
+constexpr int kFindRounds = 1000;  // somebody may rename what leads to a mount while it is looked for
+
+Unexpected cannot(std::string_view what) {
+  return fail_errno(ErrorKind::environment, std::string("cannot ") + std::string(what), errno);
+}
+
+// As the kernel writes paths in mountinfo: "\040" is a space.
+std::string unescaped(std::string_view text) {
+  std::string path;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    int code = 0;
+    if (text[i] == '\\' && i + 3 < text.size() &&
+        std::from_chars(text.data() + i + 1, text.data() + i + 4, code, 8).ptr == text.data() + i + 4) {
+      path += static_cast<char>(code);
+      i += 3;
+    } else {
+      path += text[i];
+    }
   }
-  return text;
+  return path;
 }
 
-Result<void> remount(const std::filesystem::path& folder, const std::string& id, std::uint64_t bytes) {
-  const std::string size = fmt::format("size={}", bytes);
-  if (::mount(id.c_str(), folder.c_str(), "tmpfs", MS_REMOUNT | kMountFlags, size.c_str()) != 0)
-    return fail_errno(ErrorKind::environment,
-                      fmt::format("cannot change the size of the file system at {}", folder.string()), errno);
-  return {};
+struct Line {
+  std::uint64_t number = 0, parent = 0;
+  std::string point, type, source;
+};
+
+std::uint64_t number_of(const std::string& text) {
+  std::uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
 }
 
-}  // namespace
-
-Result<void> make(const std::filesystem::path& folder, const std::string& id, const std::string& options) {
-  struct stat was{};
-  if (::stat(folder.c_str(), &was) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot read {}", folder.string()), errno);
-  const std::string all = fmt::format("mode={:o},uid={},gid={}{}{}", was.st_mode & 07777, was.st_uid, was.st_gid,
-                                      options.empty() ? "" : ",", options);
-  if (::mount(id.c_str(), folder.c_str(), "tmpfs", kMountFlags, all.c_str()) != 0)
-    return fail_errno(
-        ErrorKind::environment,
-        fmt::format("cannot mount a tmpfs at {}{}{}", folder.string(), options.empty() ? "" : " with ", options),
-        errno);
-  return {};
+std::map<std::uint64_t, Line> mounts() {
+  std::map<std::uint64_t, Line> all;
+  std::ifstream file("/proc/self/mountinfo");
+  std::string text;
+  while (std::getline(file, text)) {
+    const auto type = text.find(" - ");
+    if (type == std::string::npos) continue;
+    const auto before = split(std::string_view(text).substr(0, type), ' ');
+    const auto after = split(std::string_view(text).substr(type + 3), ' ');
+    if (before.size() < 5 || after.size() < 2) continue;
+    Line line{number_of(before[0]), number_of(before[1]), unescaped(before[4]), after[0], unescaped(after[1])};
+    all[line.number] = std::move(line);
+  }
+  return all;
 }
 
-// For a Disk (deploy/disk.h): its loop device is labelled with the deployment's id.
-static bool is_disk_of(const std::string& device, const std::string& id) {
+// Of a Disk (deploy/disk.h): its loop device bears the deployment's id.
+bool is_disk_of(const std::string& device, const std::string& id) {
   if (!device.starts_with("/dev/loop")) return false;
   const Fd loop(::open(device.c_str(), O_RDONLY | O_CLOEXEC));
   loop_info64 info{};
@@ -67,84 +84,186 @@ static bool is_disk_of(const std::string& device, const std::string& id) {
          reinterpret_cast<const char*>(info.lo_file_name) == id.substr(0, LO_NAME_SIZE - 1);
 }
 
-bool is_mounted(const std::filesystem::path& folder, const std::string& id) {
-  std::ifstream file("/proc/self/mountinfo");
-  std::string line;
-  const std::string point = escaped(folder.string());
-  while (std::getline(file, line)) {
-    const auto type = line.find(" - ");
-    if (type == std::string::npos) continue;
-    const auto before = split(std::string_view(line).substr(0, type), ' ');
-    const auto after = split(std::string_view(line).substr(type + 3), ' ');
-    if (before.size() < 5 || after.size() < 2 || before[4] != point) continue;
-    if ((after[0] == "tmpfs" && after[1] == id) || (after[0] == "ext4" && is_disk_of(std::string(after[1]), id)))
-      return true;
-  }
-  return false;
+std::optional<std::uint64_t> mount_number(int fd) {
+  struct statx info{};
+  if (::statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &info) != 0 || (info.stx_mask & STATX_MNT_ID) == 0)
+    return std::nullopt;
+  return info.stx_mnt_id;
 }
 
-Result<Room> room(const std::filesystem::path& folder) {
+Fd open_without_links(int folder, const std::string& path, int flags, std::uint64_t how_far) {
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
+  how.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | how_far;
+  return Fd(static_cast<int>(::syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how)));
+}
+
+// The root of the mount of this number, and its name in the folder above. The path that the kernel tells may be
+// another's by the time it is opened: the number is what counts.
+struct Root {
+  Fd fd;
+  std::string name;
+};
+Result<std::optional<Root>> root_of(std::uint64_t number) {
+  fs::path point;
+  for (int round = 0; round < kFindRounds; ++round) {
+    const auto all = mounts();
+    const auto line = all.find(number);
+    if (line == all.end()) return std::nullopt;
+    point = line->second.point;
+    Fd fd = open_without_links(AT_FDCWD, point.string(), O_RDONLY | O_DIRECTORY, 0);
+    if (fd && mount_number(fd.get()) == number) return Root{std::move(fd), point.filename().string()};
+  }
+  return fail(ErrorKind::environment, fmt::format("cannot reach the file system at {}", point.string()),
+              "something else is mounted over it, or what leads to it is renamed again and again");
+}
+
+// What a mount hides. While it is there, nobody can rename or remove the folder that it is mounted on; a copy of the
+// tree above it, without what is mounted in there, leads to that folder.
+Result<OpenFolder> folder_below(const Root& root, const fs::path& point) {
+  const Fd above = open_without_links(root.fd.get(), "..", O_PATH | O_DIRECTORY, 0);
+  if (!above) return cannot(fmt::format("open the folder above {}", point.string()));
+  const Fd plain(::open_tree(above.get(), "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
+  if (!plain) return cannot(fmt::format("look below the file system at {}", point.string()));
+  ROSE_TRY(const OpenFolder parent,
+           OpenFolder(Fd(::fcntl(plain.get(), F_DUPFD_CLOEXEC, 0)), point.parent_path()).enter({}));
+  return parent.enter(root.name);
+}
+
+}  // namespace
+
+Result<Fd> volume::make_detached(const std::string& type, const std::string& source, const std::string& options) {
+  const Fd context(::fsopen(type.c_str(), FSOPEN_CLOEXEC));
+  if (!context) return cannot(fmt::format("use the file system {}", type));
+  const auto set = [&](const std::string& key, const std::string* value) {
+    return ::fsconfig(context.get(), value == nullptr ? FSCONFIG_SET_FLAG : FSCONFIG_SET_STRING, key.c_str(),
+                      value == nullptr ? nullptr : value->c_str(), 0) == 0;
+  };
+  if (!set("source", &source)) return cannot(fmt::format("make a file system {} of {}", type, source));
+  for (const std::string& option : split(options, ',')) {
+    if (option.empty()) continue;
+    const std::size_t at = option.find('=');
+    const std::string value = at == std::string::npos ? "" : option.substr(at + 1);
+    if (!set(option.substr(0, at), at == std::string::npos ? nullptr : &value))
+      return cannot(fmt::format("make a file system {} with {}", type, option));
+  }
+  if (::fsconfig(context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0)
+    return cannot(fmt::format("make a file system {} of {} with {}", type, source, options));
+  Fd mount(::fsmount(context.get(), FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
+  if (!mount) return cannot(fmt::format("mount a file system {} of {}", type, source));
+  return mount;
+}
+
+Result<void> volume::attach(int mount, int at) {
+  if (::move_mount(mount, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) == 0) return {};
+  return cannot("mount a file system at its place");
+}
+
+Result<void> volume::detach(int mount) {
+  if (::umount2(own_path(mount).c_str(), MNT_DETACH) == 0) return {};
+  return cannot("unmount a file system");
+}
+
+Result<Volume> Volume::make(const OpenFolder& at, const std::string& id, const std::string& options) {
+  ROSE_TRY(const struct stat was, at.status());
+  const std::string all = fmt::format("mode={:o},uid={},gid={}{}{}", was.st_mode & 07777, was.st_uid, was.st_gid,
+                                      options.empty() ? "" : ",", options);
+  Volume made;
+  made.folder_ = at.path();
+  const auto in = [&](Error error) { return std::move(error).in(fmt::format("a tmpfs at {}", at.path().string())); };
+  ROSE_TRY(made.mount_, volume::make_detached("tmpfs", id, all).map_error(in));
+  ROSE_CHECK(volume::attach(made.mount_.get(), at.fd()).map_error(in));
+  return made;
+}
+
+Result<Volume::Room> Volume::room() const {
   struct statfs status{};
-  if (::statfs(folder.c_str(), &status) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot read the file system at {}", folder.string()), errno);
+  if (::fstatfs(mount_.get(), &status) != 0)
+    return cannot(fmt::format("look at the file system at {}", folder_.string()));
   const auto block = static_cast<std::uint64_t>(status.f_bsize);
   return Room{status.f_blocks * block, (status.f_blocks - status.f_bfree) * block};
 }
 
-Result<Room> fill(const std::filesystem::path& folder, const std::string& id) {
-  Result<void> done;
-  for (int round = 0; round < kFillRounds; ++round) {
-    ROSE_TRY(const Room now, room(folder));
-    // Size 0 would mean unlimited.
-    const std::uint64_t bytes = std::max<std::uint64_t>(now.used, static_cast<std::uint64_t>(::getpagesize()));
-    done = remount(folder, id, bytes);
-    if (!done && errno == EINVAL) continue;
-    if (!done) break;
-    ROSE_TRY(const Room after, room(folder));
-    if (after.bytes == bytes) return after;
-  }
-  if (!done) return Unexpected(std::move(done).error());
-  return fail(ErrorKind::inconclusive,
-              fmt::format("the file system at {} cannot be filled: its files change too fast", folder.string()));
+Result<dev_t> Volume::device() const {
+  struct stat status{};
+  if (::fstat(mount_.get(), &status) != 0)
+    return cannot(fmt::format("look at the file system at {}", folder_.string()));
+  return status.st_dev;
 }
 
-Result<void> resize(const std::filesystem::path& folder, const std::string& id, std::uint64_t bytes) {
-  ROSE_CHECK(remount(folder, id, bytes));
-  ROSE_TRY(const Room now, room(folder));
+// 0, or errno: EINVAL when it holds more than that.
+static int set_size(int mount, std::uint64_t bytes) {
+  const Fd context(::fspick(mount, "", FSPICK_CLOEXEC | FSPICK_EMPTY_PATH));
+  if (!context) return errno;
+  if (::fsconfig(context.get(), FSCONFIG_SET_STRING, "size", std::to_string(bytes).c_str(), 0) != 0 ||
+      ::fsconfig(context.get(), FSCONFIG_CMD_RECONFIGURE, nullptr, nullptr, 0) != 0)
+    return errno;
+  return 0;
+}
+
+static Unexpected not_sized(const fs::path& folder, int error) {
+  return fail_errno(ErrorKind::environment,
+                    fmt::format("cannot change the size of the file system at {}", folder.string()), error);
+}
+
+Result<Volume::Room> Volume::fill() const {
+  for (int round = 0; round < kFillRounds; ++round) {
+    ROSE_TRY(const Room now, room());
+    // Size 0 would be no limit at all.
+    const std::uint64_t bytes = std::max<std::uint64_t>(now.used, static_cast<std::uint64_t>(::getpagesize()));
+    const int error = set_size(mount_.get(), bytes);
+    if (error == EINVAL) continue;
+    if (error != 0) return not_sized(folder_, error);
+    ROSE_TRY(const Room after, room());
+    if (after.bytes == bytes) return after;
+  }
+  return fail(ErrorKind::inconclusive,
+              fmt::format("the file system at {} does not get full: its files change too fast", folder_.string()));
+}
+
+Result<void> Volume::resize(std::uint64_t bytes) const {
+  if (const int error = set_size(mount_.get(), bytes); error != 0) return not_sized(folder_, error);
+  ROSE_TRY(const Room now, room());
   if (now.bytes < bytes)
     return fail(ErrorKind::environment,
-                fmt::format("the file system at {} has {} bytes instead of {}", folder.string(), now.bytes, bytes));
+                fmt::format("the file system at {} has {} bytes instead of {}", folder_.string(), now.bytes, bytes));
   return {};
 }
 
-Result<void> copy_files(const std::filesystem::path& from, const std::filesystem::path& to) {
-  auto output = run_command({"cp", "-a", "--sparse=auto", "--", from.string(), to.string()}, {}, kCopyTimeout);
-  if (!output)
-    return Unexpected(std::move(output).error().in(fmt::format("the files at {} cannot be copied", from.string())));
-  if (output->exit_code == 0) return {};
-  return fail(ErrorKind::environment, fmt::format("the files at {} cannot be copied: {}", from.string(),
-                                                  output->err.substr(0, output->err.find('\n'))));
+std::vector<volume::Mounted> volume::of(const std::string& id) {
+  const auto all = mounts();
+  const auto depth = [&](const Line& line) {
+    int above = 0;
+    for (auto at = all.find(line.parent); at != all.end() && above < 1000; at = all.find(at->second.parent)) {
+      ++above;
+      if (at->second.parent == at->first) break;
+    }
+    return above;
+  };
+  std::vector<std::pair<int, Mounted>> found;
+  for (const auto& [number, line] : all)
+    if ((line.type == "tmpfs" && line.source == id) || (line.type == "ext4" && is_disk_of(line.source, id)))
+      found.emplace_back(depth(line), Mounted{number, line.point});
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<Mounted> mounted;
+  for (auto& one : found) mounted.push_back(std::move(one.second));
+  return mounted;
 }
 
-Result<void> dissolve(const std::filesystem::path& folder, const std::string& id) {
-  if (!is_mounted(folder, id)) return {};
-  // Copied beside it, then renamed in one step.
-  const std::filesystem::path copy = folder.parent_path() / fmt::format(".{}.copy", id);
-  std::error_code bad;
-  std::filesystem::remove_all(copy, bad);
-  Result<void> copied = copy_files(folder, copy);
-  if (::umount2(folder.c_str(), UMOUNT_NOFOLLOW) != 0 &&
-      (errno != EBUSY || ::umount2(folder.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0))
-    return fail_errno(ErrorKind::environment, fmt::format("cannot unmount {}", folder.string()), errno);
-  // Files that stayed outside a disk (deploy/disk.h) were copied too.
-  if (copied)
-    for (const auto& entry : std::filesystem::directory_iterator(folder, bad))
-      std::filesystem::remove(entry.path(), bad);
-  // Keep what could be copied, even if something is missing.
-  if (std::filesystem::exists(copy, bad) && ::rename(copy.c_str(), folder.c_str()) != 0 && copied)
-    copied = fail_errno(ErrorKind::environment,
-                        fmt::format("cannot restore {}; its files are in {}", folder.string(), copy.string()), errno);
+Result<void> volume::dissolve(const Mounted& mounted) {
+  ROSE_TRY(std::optional<Root> root, root_of(mounted.number));
+  if (!root) return {};
+  ROSE_TRY(const OpenFolder below, folder_below(*root, mounted.point));
+  const OpenFolder files(std::move(root->fd), mounted.point);
+  ROSE_TRY(const struct stat top, files.status());
+  // What stayed outside of a disk (deploy/disk.h) is mounted on the names of what is below.
+  Result<void> copied = below.clear([&](const std::string& name) { return files.is_mounted_on(name); });
+  // What could be copied is worth having, whatever is missing.
+  if (auto done = files.copy_into(below); !done && copied) copied = std::move(done);
+  if (auto given = below.give({top.st_uid, top.st_gid}, top.st_mode & 07777); !given && copied)
+    copied = std::move(given);
+  ROSE_CHECK(detach(files.fd()));
   return copied;
 }
 
-}  // namespace rose::deploy::volume
+}  // namespace rose::deploy

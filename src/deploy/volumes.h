@@ -1,35 +1,69 @@
-// File systems of a run, so that one of them can be full while the machine's are not. They are labelled with the
-// deployment's id.
+// File systems of a run's own in nodes' folders, so that one of them can be full while the machine's are not. They are
+// made, changed and unmounted by descriptors and by the kernel's numbers of mounts: a node may rename what leads to
+// one. Their source is the deployment's id, by which heal() finds them wherever they are.
 #pragma once
+
+#include <sys/types.h>
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include "base/fd.h"
+#include "base/folder.h"
 #include "base/result.h"
 
-namespace rose::deploy::volume {
+namespace rose::deploy {
 
-// Mounts a tmpfs over an empty folder, with the same owner and mode. `options`: further ones of tmpfs(5), such as
-// "size=64m,mode=0700", which take precedence.
-[[nodiscard]] Result<void> make(const std::filesystem::path& folder, const std::string& id,
-                                const std::string& options = {});
-// True if it, or a Disk (deploy/disk.h), with this id is mounted.
-[[nodiscard]] bool is_mounted(const std::filesystem::path& folder, const std::string& id);
+// A tmpfs.
+class Volume {
+ public:
+  // Over an empty folder, with its owner and mode. `options`: further ones of tmpfs(5), "size=64m,mode=0700"; they
+  // count more.
+  [[nodiscard]] static Result<Volume> make(const OpenFolder& at, const std::string& id,
+                                           const std::string& options = {});
 
-struct Room {
-  std::uint64_t bytes = 0;  // total size
-  std::uint64_t used = 0;
+  // Where it was made.
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+
+  struct Room {
+    std::uint64_t bytes = 0;  // of the whole
+    std::uint64_t used = 0;
+  };
+  [[nodiscard]] Result<Room> room() const;
+  // Made no larger than what it holds, down to a page; whoever writes gets ENOSPC, root too. Verified.
+  [[nodiscard]] Result<Room> fill() const;
+  [[nodiscard]] Result<void> resize(std::uint64_t bytes) const;
+  // Of the file system, as in stat(2).
+  [[nodiscard]] Result<dev_t> device() const;
+  // Nobody changes its size any more: as long as it is held, its memory is.
+  void release() { mount_.reset(); }
+
+ private:
+  Volume() = default;
+  std::filesystem::path folder_;
+  Fd mount_;
 };
-[[nodiscard]] Result<Room> room(const std::filesystem::path& folder);
-// Shrinks it to its content, rounded up to pages, so that writes fail with ENOSPC, also for root. Verified.
-[[nodiscard]] Result<Room> fill(const std::filesystem::path& folder, const std::string& id);
-[[nodiscard]] Result<void> resize(const std::filesystem::path& folder, const std::string& id, std::uint64_t bytes);
 
-// Copies everything in one folder to another, which must not exist. If copying fails, keeps what was copied.
-[[nodiscard]] Result<void> copy_files(const std::filesystem::path& from, const std::filesystem::path& to);
-// Replaces the file system by plain files in a plain folder, even if files are open, and unmounts it. Does nothing if
-// there is none.
-[[nodiscard]] Result<void> dissolve(const std::filesystem::path& folder, const std::string& id);
+namespace volume {
 
-}  // namespace rose::deploy::volume
+// A file system that is not in the tree of files yet. `source`: of mount(8); `options`: separated by commas.
+[[nodiscard]] Result<Fd> make_detached(const std::string& type, const std::string& source, const std::string& options);
+// On the folder or file that `at` is open on, whatever its name is by now.
+[[nodiscard]] Result<void> attach(int mount, int at);
+// With all that is mounted in it. What has files of it open keeps them.
+[[nodiscard]] Result<void> detach(int mount);
+
+// Volumes and disks (deploy/disk.h) of a deployment that are mounted, inner ones first.
+struct Mounted {
+  std::uint64_t number = 0;     // the kernel's, of the mount
+  std::filesystem::path point;  // where it was when this was looked up
+};
+[[nodiscard]] std::vector<Mounted> of(const std::string& id);
+// Plain files in a plain folder instead, whoever has some of them open; the file system goes. Nothing when it is gone.
+// After an error it may still be mounted.
+[[nodiscard]] Result<void> dissolve(const Mounted& mounted);
+
+}  // namespace volume
+}  // namespace rose::deploy

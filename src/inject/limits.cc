@@ -78,7 +78,7 @@ struct Limits::Node {
   };
   std::map<FaultKind, Group> groups;  // for memory and cpu
   struct Volume {
-    std::filesystem::path point;
+    const deploy::Volume* own = nullptr;
     std::uint64_t bytes = 0;  // its size when it is not full
     dev_t device = 0;
     bool full = false;
@@ -138,13 +138,10 @@ Result<void> Limits::prepare(deploy::Deployment& deployment) {
   for (const auto& node : nodes_) {
     // Sorted by name, so that outer folders come first.
     for (auto& [folder, volume] : node->volumes) {
-      ROSE_TRY(volume.point, deployment.add_volume(node->index, folder));
-      ROSE_TRY(const auto room, deploy::volume::room(volume.point));
+      ROSE_TRY(volume.own, deployment.add_volume(node->index, folder));
+      ROSE_TRY(const auto room, volume.own->room());
       volume.bytes = room.bytes;
-      struct stat info{};
-      if (::stat(volume.point.c_str(), &info) != 0)
-        return fail_errno(ErrorKind::environment, fmt::format("cannot look at {}", volume.point.string()), errno);
-      volume.device = info.st_dev;
+      ROSE_TRY(volume.device, volume.own->device());
       ROSE_CHECK(programs_.watch_disk(volume.device));
     }
     for (auto& [kind, group] : node->groups) {
@@ -266,13 +263,13 @@ Result<void> Limits::set_volume(Node& node, const std::string& folder) {
   }
   if (faults.empty()) {
     if (!std::exchange(volume.full, false)) return {};
-    return deploy::volume::resize(volume.point, deployment_->id(), volume.bytes);
+    return volume.own->resize(volume.bytes);
   }
   if (!volume.full) {
-    ROSE_CHECK(deploy::volume::fill(volume.point, deployment_->id()));
+    ROSE_CHECK(volume.own->fill());
     volume.full = true;
   }
-  ROSE_TRY(const auto room, deploy::volume::room(volume.point));
+  ROSE_TRY(const auto room, volume.own->room());
   for (const std::size_t f : faults) {
     const std::lock_guard lock(faults_[f]->mutex);
     faults_[f]->bytes = room.bytes;

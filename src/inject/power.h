@@ -27,7 +27,7 @@ class PowerLosses {
 
  private:
   deploy::Deployment* deployment_ = nullptr;
-  std::map<std::pair<std::size_t, std::string>, const deploy::Disk*> disks_;  // by node and folder
+  std::map<std::pair<std::size_t, std::string>, deploy::Disk*> disks_;  // by node and folder
 };
 
 }  // namespace rose::inject

@@ -32,7 +32,7 @@ Result<void> SlowDisks::prepare(deploy::Deployment& deployment) {
     if (fault.kind != FaultKind::disk_slow) continue;
     for (std::size_t node = 0; node < plan_.nodes.size(); ++node) {
       if (!Plan::may_be(plan_.chains[f].data.node, node)) continue;
-      ROSE_TRY(const deploy::Disk* const disk, deployment.add_disk(node, fault.resource.folder, true));
+      ROSE_TRY(deploy::Disk* const disk, deployment.add_disk(node, fault.resource.folder, true));
       ROSE_ASSERT(disk->pace() != nullptr);
       disks_[std::pair(node, fault.resource.folder)] = disk->pace();
     }
