@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "base/file.h"
+#include "base/folder.h"
 
 namespace rose {
 namespace {
@@ -31,7 +31,7 @@ void LogFollower::begin_at_end() {
 }
 
 bool LogFollower::open_now() {
-  file_ = open_regular(path_);
+  file_ = open_inside(folder_, path_);
   struct stat status{};
   if (!file_ || ::fstat(file_.get(), &status) != 0) return false;
   device_ = status.st_dev;
@@ -43,8 +43,8 @@ bool LogFollower::open_now() {
 
 // A missing name does not mean a new file yet: rotation renames the old file first and creates the new one later.
 bool LogFollower::replaced() const {
-  struct stat status{};
-  return ::stat(path_.c_str(), &status) == 0 && (status.st_ino != inode_ || status.st_dev != device_);
+  const auto status = status_inside(folder_, path_);
+  return status && (status->st_ino != inode_ || status->st_dev != device_);
 }
 
 bool LogFollower::read(const std::function<bool(std::string_view)>& line) {

@@ -19,7 +19,9 @@ class LogFollower {
   static constexpr std::size_t kLongestLine = std::size_t{16} << 10;  // the rest of a longer line is dropped
 
   LogFollower() = default;
-  explicit LogFollower(std::filesystem::path file) : path_(std::move(file)) {}
+  // `folder`: one that another user may write, which the file is in (base/folder.h). Without, the path is the user's.
+  explicit LogFollower(std::filesystem::path file, std::filesystem::path folder = {})
+      : path_(std::move(file)), folder_(std::move(folder)) {}
 
   // Where reading starts; by default at the beginning. A file that is created later is read from its beginning.
   void begin_at(std::uint64_t offset);
@@ -37,7 +39,7 @@ class LogFollower {
   enum class Took { all, again, stopped };
   Took take(const std::function<bool(std::string_view)>& line, std::size_t& budget);
 
-  std::filesystem::path path_;
+  std::filesystem::path path_, folder_;
   Fd file_;  // kept open, so that lines written just before a rotation are still read
   dev_t device_ = 0;
   ino_t inode_ = 0;

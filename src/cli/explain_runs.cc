@@ -9,6 +9,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "explain/said/said_frames.h"
@@ -111,7 +112,7 @@ class ComparedRuns::RunLogs {
       times_.erase(times);
     }
     said.run_dir = run_dir.string();
-    said.oracle = last_line(run_dir / "oracle.log");
+    said.oracle = last_line(run_dir, "oracle.log");
     read_recordings(run_dir, said);
     said_[number] = std::move(said);
   }
@@ -125,8 +126,8 @@ class ComparedRuns::RunLogs {
   [[nodiscard]] std::string words(std::uint32_t kind) const { return kinds_.text(kind); }
 
  private:
-  static std::string last_line(const std::filesystem::path& file) {
-    const Result<std::string> text = read_file(file, std::size_t{1} << 20);
+  static std::string last_line(const std::filesystem::path& folder, const std::string& file) {
+    const Result<std::string> text = read_inside(folder, file, std::size_t{1} << 20);
     if (!text) return {};
     const std::vector<std::string> lines = split(*text, '\n');
     for (auto line = lines.rbegin(); line != lines.rend(); ++line)
@@ -138,7 +139,7 @@ class ComparedRuns::RunLogs {
     for (const replay::NodeLogFile& file : replay::run_logs(config_, run_dir)) {
       const std::vector<std::int64_t> written = times.times(file.path);
       if (written.empty()) continue;
-      const logs::Input input{file.path, file.node};
+      const logs::Input input{file.path, file.node, file.folder};
       const Result<logs::Logs> read = logs::read_logs({&input, 1}, {}, kinds_);
       if (!read) continue;
       for (const logs::NodeLog& of_node : read->nodes) {
@@ -166,7 +167,7 @@ class ComparedRuns::RunLogs {
       const std::string node = path.parent_path().filename(), file = node + "/" + path.filename().string();
       std::size_t& count = taken[node];
       const bool first_life = count == 0;
-      const Result<bool> overwritten = replay::each_value(path, [&](const replay::RecordedValue& value) {
+      const auto take = [&](const replay::RecordedValue& value) {
         if (count == explain::kMostRecorded) {
           said.words.push_back(fmt::format("of what {} recorded, only the first {} messages were compared", node,
                                            explain::kMostRecorded));
@@ -176,7 +177,8 @@ class ComparedRuns::RunLogs {
         said.recorded.push_back({value.ts_ns, kept(node), kept(printable(value.key)),
                                  kept(explain::recorded_words(value.data)), value.record, kept(file)});
         return true;
-      });
+      };
+      const Result<bool> overwritten = replay::each_value(path, take, path.parent_path());
       if (!overwritten) said.words.push_back(overwritten.error().message);
       else if (*overwritten && first_life) said.recorded_late.insert(node);
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/ascii.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "diagnose/logs/from_logs.h"
@@ -89,7 +90,7 @@ Result<std::unique_ptr<LogEvidence>> LogEvidence::read(const std::vector<std::st
 std::vector<logs::Input> LogEvidence::logs_of(const std::filesystem::path& run_dir) const {
   std::vector<logs::Input> found;
   for (replay::NodeLogFile& file : replay::run_logs(config_, run_dir))
-    found.push_back({std::move(file.path), std::move(file.node)});
+    found.push_back({std::move(file.path), std::move(file.node), std::move(file.folder)});
   return found;
 }
 
@@ -99,11 +100,7 @@ void LogEvidence::begin(const std::filesystem::path& run_dir) {
     std::error_code ignored;
     return !std::filesystem::exists(one.first, ignored);
   });
-  watches_[run_dir] = std::make_unique<logs::Watch>([this, run_dir] {
-    std::vector<std::filesystem::path> files;
-    for (logs::Input& one : logs_of(run_dir)) files.push_back(std::move(one.path));
-    return files;
-  });
+  watches_[run_dir] = std::make_unique<logs::Watch>([this, run_dir] { return logs_of(run_dir); });
 }
 
 void LogEvidence::seen(const std::filesystem::path& run_dir, logs::Watch::Growth growth) {

@@ -30,6 +30,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "kernel/capability_sets.h"
 
 namespace rose::deploy {
@@ -205,24 +206,26 @@ ROSE_CHILD void Launch::run_child(const Plan& plan, Meeting* meeting) {
 // The folder belongs to the node's user, who may have created anything with this name since the last start: a pipe,
 // which would block rose, or a link to another user's file.
 Result<Fd> open_log(const std::string& path, const Credentials* user) {
-  constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-  Fd fd(::open(path.c_str(), kFlags | O_CREAT | O_EXCL, 0644));
-  if (fd) {
-    if (user != nullptr && ::fchown(fd.get(), user->uid, user->gid) != 0)
-      return fail_errno(ErrorKind::environment, fmt::format("cannot change the owner of {} to its user", path), errno);
-    return raise(std::move(fd));
+  const std::filesystem::path file(path);
+  ROSE_TRY(const OpenFolder folder, OpenFolder::open(file.parent_path()));
+  Fd found = folder.file_to_change(file.filename());
+  if (!found && errno == ENOENT) {
+    const std::optional<Owner> owner = user != nullptr ? std::optional(Owner{user->uid, user->gid}) : std::nullopt;
+    ROSE_TRY(found, folder.create(file.filename(), owner, 0644));
   }
-  if (errno == EEXIST) fd = Fd(::open(path.c_str(), kFlags));
   const int err = errno;
   struct stat info{};
-  const bool there = fd && ::fstat(fd.get(), &info) == 0;
-  if (err == ELOOP || err == ENXIO || (there && !S_ISREG(info.st_mode)))
+  const bool there = found && ::fstat(found.get(), &info) == 0;
+  if (!there && err == EINVAL)
     return fail(ErrorKind::inconclusive, fmt::format("{} is not a regular file any more", path), kLogHint);
+  if (!there && err == EPERM)
+    return fail(ErrorKind::inconclusive, fmt::format("{} is a file of somebody else's", path), kLogHint);
   if (!there) return fail_errno(ErrorKind::environment, fmt::format("cannot open {}", path), err);
   if (user != nullptr && info.st_uid != user->uid)
     return fail(ErrorKind::inconclusive, fmt::format("{} belongs to user {}, not to the node's", path, info.st_uid),
                 kLogHint);
-  ::fcntl(fd.get(), F_SETFL, O_APPEND);  // the node should not see flags that only rose needs
+  Fd fd(::open(own_path(found.get()).c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (!fd) return fail_errno(ErrorKind::environment, fmt::format("cannot open {}", path), errno);
   return raise(std::move(fd));
 }
 

@@ -28,9 +28,9 @@ constexpr std::int64_t kEngineTells = 10 * kSecond;  // from a container's end u
 constexpr std::int64_t kFrozenPoll = 50 * kMillisecond;
 constexpr int kMostLooks = 1'000;  // for the leading process, while processes replace each other
 
-std::uint64_t file_size(const std::filesystem::path& path) {
-  struct stat info{};
-  return ::stat(path.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
+std::uint64_t file_size(const std::filesystem::path& folder, const std::filesystem::path& file) {
+  const auto status = status_inside(folder, file);
+  return status ? static_cast<std::uint64_t>(status->st_size) : 0;
 }
 
 // Written atomically, so that readers never see an incomplete number. Not synced: it is useless after a crash.
@@ -189,7 +189,8 @@ Result<void> Cluster::launch(std::size_t node) {
     state.end_note.clear();
     state.restart_at_ns = 0;
     state.logs.clear();
-    for (const std::filesystem::path& file : info.logs) state.logs.push_back({file.string(), file_size(file.string())});
+    for (const std::filesystem::path& file : info.logs)
+      state.logs.push_back({file, file_size(info.dir, file), info.dir});
   }
   if (state.held) {
     Result<ContainerLaunch> held = std::move(*state.held);

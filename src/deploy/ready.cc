@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/regex.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -80,7 +81,7 @@ class LogProbe : public Probe {
  public:
   LogProbe(std::string text, Regex pattern, std::vector<LogStart> logs)
       : text_(std::move(text)), pattern_(std::move(pattern)) {
-    for (LogStart& log : logs) logs_.push_back({std::move(log.path), log.offset, {}});
+    for (LogStart& log : logs) logs_.push_back({std::move(log.path), std::move(log.folder), log.offset, {}});
   }
 
   Result<bool> ready() override {
@@ -93,13 +94,13 @@ class LogProbe : public Probe {
 
  private:
   struct Log {
-    std::filesystem::path path;
+    std::filesystem::path path, folder;
     std::uint64_t offset;
     std::string rest;  // incomplete line
   };
 
   bool search(Log& log) {
-    const Fd fd = open_regular(log.path);
+    const Fd fd = open_inside(log.folder, log.path);
     if (!fd) return false;
     std::vector<char> buffer(kChunk);
     bool more = false;
@@ -183,8 +184,7 @@ std::unique_ptr<Probe> command_probe(const config::Command& command, SpawnReady 
   return std::make_unique<CommandProbe>(command.front(), std::move(spawn));
 }
 
-std::string tail(const std::filesystem::path& path, std::size_t lines, std::size_t most) {
-  const Fd fd = open_regular(path);
+static std::string tail_of(const Fd& fd, std::size_t lines, std::size_t most) {
   struct stat info{};
   if (!fd || ::fstat(fd.get(), &info) != 0) return {};
   const auto size = static_cast<std::uint64_t>(info.st_size);
@@ -206,12 +206,17 @@ std::string tail(const std::filesystem::path& path, std::size_t lines, std::size
   return replaced(text.substr(begin), "\t", "    ");
 }
 
+std::string tail(const std::filesystem::path& path, std::size_t lines, std::size_t most) {
+  return tail_of(open_regular(path), lines, most);
+}
+
 LastWords last_words(const std::filesystem::path& node) {
+  constexpr std::size_t kMost = 2048;
   std::string said;
-  for (const std::string& line : split(tail(node / "stderr.log", 10), '\n'))
+  for (const std::string& line : split(tail_of(open_inside(node, "stderr.log"), 10, kMost), '\n'))
     if (!line.starts_with("Picked up JAVA_TOOL_OPTIONS:")) said += (said.empty() ? "" : "\n") + line;
   if (!said.empty()) return {"stderr.log", said};
-  return {"stdout.log", tail(node / "stdout.log", 10)};
+  return {"stdout.log", tail_of(open_inside(node, "stdout.log"), 10, kMost)};
 }
 
 }  // namespace rose::deploy

@@ -27,6 +27,7 @@ class Probe {
 struct LogStart {
   std::filesystem::path path;
   std::uint64_t offset = 0;
+  std::filesystem::path folder{};  // the node's, in which it is (base/folder.h)
 };
 // Returns ErrorKind::input if the pattern is not a regular expression.
 [[nodiscard]] Result<std::unique_ptr<Probe>> log_probe(const std::string& pattern, std::vector<LogStart> logs);

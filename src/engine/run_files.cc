@@ -10,6 +10,7 @@
 #include <span>
 
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "engine/wire/tree.h"
@@ -33,29 +34,27 @@ std::vector<std::string> files_of(const config::Config& config, const fs::path& 
   }
   if (keep == Keep::logs) return files;
   std::vector<std::string> others;
-  std::error_code error;
-  fs::recursive_directory_iterator entry(run_dir, fs::directory_options::skip_permission_denied, error);
-  for (const fs::recursive_directory_iterator end; !error && entry != end; entry.increment(error)) {
-    std::error_code gone;
-    if (entry->is_symlink(gone) || !entry->is_regular_file(gone)) continue;
-    std::string name = entry->path().lexically_relative(run_dir).string();
-    if (stays_inside(name) && known.insert(name).second) others.push_back(std::move(name));
-  }
+  if (const Result<OpenFolder> run = OpenFolder::open(run_dir))
+    run->each([&](const OpenFolder::Entry& entry) {
+      std::string name = entry.inside.string();
+      if (S_ISREG(entry.status.st_mode) && stays_inside(name) && known.insert(name).second)
+        others.push_back(std::move(name));
+      return true;
+    });
   std::sort(others.begin(), others.end());
   files.insert(files.end(), others.begin(), others.end());
   return files;
 }
 
 Result<void> write_inside(const fs::path& folder, const std::string& name, std::string_view bytes) {
-  const fs::path path = folder / name;
-  std::error_code error;
-  fs::create_directories(path.parent_path(), error);
-  if (error)
-    return fail(ErrorKind::input, fmt::format("cannot create {}: {}", path.parent_path().string(), error.message()));
-  const Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd) return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path.string()), errno);
+  const fs::path inside(name);
+  const auto in = [&](Error error) { return Error{ErrorKind::input, std::move(error.message), {}}; };
+  if (!OpenFolder::open(folder)) ROSE_CHECK(make_own_folder(folder, 0711));
+  ROSE_TRY(const OpenFolder top, OpenFolder::open(folder).map_error(in));
+  ROSE_TRY(const OpenFolder into, top.make(inside.parent_path(), std::nullopt).map_error(in));
+  ROSE_TRY(const Fd fd, into.create(inside.filename(), std::nullopt, 0600).map_error(in));
   if (const int failed = write_bytes(fd.get(), bytes); failed != 0)
-    return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path.string()), failed);
+    return fail_errno(ErrorKind::input, fmt::format("cannot write {}", (folder / name).string()), failed);
   return {};
 }
 
@@ -77,7 +76,7 @@ Result<Message> pack_run(const replay::Run& run, const schedule::Schedule& sched
   std::size_t all = 0;
   int stayed = 0;
   for (const std::string& name : files_of(config, run_dir, keep)) {
-    const Result<std::string> bytes = read_file(run_dir / name, kMostOfFile);
+    const Result<std::string> bytes = read_inside(run_dir, name, kMostOfFile);
     if (!bytes || all + bytes->size() > kMostOfFiles || files.size() >= kMostFilesOfRun) {
       ++stayed;
       continue;

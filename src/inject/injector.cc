@@ -105,7 +105,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     zero_.armed(now_ns());
     for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
       workers_.push_back(std::make_unique<NodeWorker>());
-      conditions_->add_node(nodes_[i].logs);
+      conditions_->add_node(nodes_[i].logs, nodes_[i].dir);
     }
     for (std::size_t i = 0; i < plan_->nodes.size() && jvms_ != nullptr; ++i) {
       jvms_->add_places(plan_->nodes[i], plan_->methods[i]);

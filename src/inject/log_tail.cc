@@ -1,11 +1,10 @@
 #include "inject/log_tail.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 
-#include "base/file.h"
+#include "base/folder.h"
 
 namespace rose::inject {
 namespace {
@@ -14,13 +13,14 @@ constexpr std::size_t kSamples = 64;
 
 }  // namespace
 
-LogTail::LogTail(std::vector<std::filesystem::path> files) : files_(std::move(files)) {}
+LogTail::LogTail(std::vector<std::filesystem::path> files, std::filesystem::path folder)
+    : files_(std::move(files)), folder_(std::move(folder)) {}
 
 void LogTail::sample(std::uint64_t now) {
   Sample sample{.at = now, .sizes = {}};
   for (const auto& file : files_) {
-    struct stat status{};
-    sample.sizes.push_back(::stat(file.c_str(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0);
+    const auto status = status_inside(folder_, file);
+    sample.sizes.push_back(status ? static_cast<std::uint64_t>(status->st_size) : 0);
   }
   if (samples_.size() == kSamples) samples_.erase(samples_.begin());
   samples_.push_back(std::move(sample));
@@ -28,7 +28,7 @@ void LogTail::sample(std::uint64_t now) {
 
 void LogTail::begin(Reader& reader, std::uint64_t since) const {
   reader.files.clear();
-  for (const auto& file : files_) reader.files.emplace_back(file);
+  for (const auto& file : files_) reader.files.emplace_back(file, folder_);
   reader.begun = true;
   if (since == 0) return;
   const Sample* last = nullptr;
@@ -39,7 +39,7 @@ void LogTail::begin(Reader& reader, std::uint64_t since) const {
   for (std::size_t i = 0; i < files_.size(); ++i) {
     // A line that was incomplete at the sample and is completed later counts as new, so start where it starts.
     std::uint64_t offset = last->sizes[i];
-    const Fd file = open_regular(files_[i]);
+    const Fd file = open_inside(folder_, files_[i]);
     const std::uint64_t back = std::min<std::uint64_t>(offset, 4096);
     std::string text(back, '\0');
     if (file &&

@@ -14,7 +14,8 @@ namespace rose::inject {
 
 class LogTail {
  public:
-  explicit LogTail(std::vector<std::filesystem::path> files);
+  // All of them in the node's `folder`.
+  LogTail(std::vector<std::filesystem::path> files, std::filesystem::path folder);
 
   // Stores the current lengths of the files.
   void sample(std::uint64_t now);
@@ -34,6 +35,7 @@ class LogTail {
     std::vector<std::uint64_t> sizes;
   };
   std::vector<std::filesystem::path> files_;
+  std::filesystem::path folder_;
   std::vector<Sample> samples_;  // the latest ones, oldest first
 };
 

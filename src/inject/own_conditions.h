@@ -23,8 +23,10 @@ class OwnConditions {
  public:
   OwnConditions(const Plan& plan, State& state, const TimeZero& zero) : plan_(plan), state_(state), zero_(zero) {}
 
-  // Adds the next node, in the order of nodes.
-  void add_node(std::vector<std::filesystem::path> logs) { tails_.emplace_back(std::move(logs)); }
+  // Adds the next node, in the order of nodes. `folder`: the node's, in which the logs are.
+  void add_node(std::vector<std::filesystem::path> logs, std::filesystem::path folder) {
+    tails_.emplace_back(std::move(logs), std::move(folder));
+  }
 
   // Checks a condition that is the current one of its chain. Returns true if it made progress; `next`: when to check
   // again.

@@ -4,7 +4,7 @@
 #include <array>
 #include <charconv>
 
-#include "base/file.h"
+#include "base/folder.h"
 #include "base/text.h"
 
 namespace rose::jvm {
@@ -54,11 +54,11 @@ bool calls_system(std::string_view method) {
 }
 
 void CodeBook::learn(const std::string& node, const std::filesystem::path& folder) {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.path().extension() != ".code" || !entry.is_regular_file(error) || entry.is_symlink(error)) continue;
-    if (const auto text = read_file(entry.path(), kMostCode)) learn_text(node, *text);
-  }
+  const Result<OpenFolder> states = OpenFolder::open(folder);
+  if (!states) return;
+  for (const std::string& name : states->names())
+    if (name.ends_with(".code"))
+      if (const auto text = states->read(name, kMostCode)) learn_text(node, *text);
 }
 
 void CodeBook::learn_text(const std::string& node, std::string_view text) {

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "base/file.h"
+#include "base/folder.h"
 #include "jvm/agent_file.h"
 
 namespace rose::jvm {
@@ -102,12 +103,13 @@ void Session::add_places(const std::string& node, const std::vector<PlaceRequest
 Result<void> Session::write() {
   for (const auto& [node, asked] : asked_) {
     const std::filesystem::path state_folder = state(node);
-    struct stat owner{};
-    const bool known = ::stat((run_dir_ / node).c_str(), &owner) == 0 && owner.st_uid != 0;
-    ROSE_CHECK(make_folder(state_folder, 0700));
-    if (known && ::chown(state_folder.c_str(), owner.st_uid, owner.st_gid) != 0)
-      return fail_errno(ErrorKind::environment, fmt::format("cannot change the owner of {}", state_folder.string()),
-                        errno);
+    std::optional<Owner> owner;
+    if (const Result<OpenFolder> own = OpenFolder::open(run_dir_ / node)) {
+      ROSE_TRY(const struct stat status, own->status());
+      if (status.st_uid != 0) owner = Owner{status.st_uid, status.st_gid};
+    }
+    ROSE_TRY(const OpenFolder folder, OpenFolder::open(folder_));
+    ROSE_TRY([[maybe_unused]] const OpenFolder made, folder.make(node, owner, 0700));
     ROSE_CHECK(write_file(folder_ / (node + ".spec"),
                           instructions(state_folder, asked.places, asked.watch, asked.stacks, asked.asks), 0644));
   }

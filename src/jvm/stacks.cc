@@ -15,7 +15,7 @@
 #include "base/ascii.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/file.h"
+#include "base/folder.h"
 #include "base/read_at.h"
 #include "base/text.h"
 #include "kernel/processes.h"
@@ -88,10 +88,6 @@ std::string read_used(int fd) {
   return bytes;
 }
 
-Fd open_file(const std::filesystem::path& file, int flags) {
-  return Fd(::open(file.c_str(), flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-}
-
 // Maps only the futex words of the file. rose never accesses them itself: if the node truncated the file, an access
 // would kill rose with SIGBUS, whereas the kernel only returns an error.
 class Futexes {
@@ -134,7 +130,9 @@ std::string stacks_file(std::string_view maps) {
 }
 
 JavaStack ask(const std::filesystem::path& file, pid_t tid) {
-  const Fd fd = open_file(file, O_RDWR);
+  // The folder is the node's: what lies there under this name may be anything.
+  const Result<OpenFolder> folder = OpenFolder::open(file.parent_path());
+  const Fd fd = folder ? folder->file_to_change(file.filename()) : Fd();
   StacksHead head;
   const auto look = [&] {
     return read_at(fd.get(), &head, sizeof head, 0) == sizeof head && head.magic == kStacksMagic;
@@ -185,10 +183,11 @@ std::vector<JavaStack> parse_noted(std::string_view bytes) {
 
 std::vector<JavaStack> noted(const std::filesystem::path& folder) {
   std::vector<JavaStack> all;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.path().extension() != kEnding) continue;
-    const Fd fd = open_file(entry.path(), O_RDONLY);
+  const Result<OpenFolder> states = OpenFolder::open(folder);
+  if (!states) return all;
+  for (const std::string& name : states->names()) {
+    if (!name.ends_with(kEnding)) continue;
+    const Fd fd = states->file(name);
     if (!fd) continue;
     for (JavaStack& stack : parse_noted(read_used(fd.get()))) all.push_back(std::move(stack));
   }

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <set>
 
-#include "base/file.h"
+#include "base/folder.h"
 #include "jvm/state_layout.h"
 
 namespace rose::jvm {
@@ -55,10 +55,11 @@ bool parse_state(std::string_view bytes, JvmState& into) {
 
 std::vector<JvmState> read_states(const std::filesystem::path& folder) {
   std::vector<JvmState> all;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.path().extension() != ".jvm" || !entry.is_regular_file(error) || entry.is_symlink(error)) continue;
-    const auto bytes = read_file(entry.path(), kMostBytes);
+  const Result<OpenFolder> states = OpenFolder::open(folder);
+  if (!states) return all;
+  for (const std::string& name : states->names()) {
+    if (!name.ends_with(".jvm")) continue;
+    const auto bytes = states->read(name, kMostBytes);
     JvmState one;
     if (bytes && parse_state(*bytes, one)) all.push_back(std::move(one));
   }

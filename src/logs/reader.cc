@@ -321,6 +321,7 @@ class FileReader {
              std::size_t most_text, std::deque<FileResult>& out)
       : lines_(std::move(bytes)), options_(options), out_(out), most_messages_(most_messages), most_text_(most_text) {
     source_.path = input.path;
+    source_.folder = input.folder;
     source_.node = input.node;
     source_.log = log_name(input.path);
     source_.packing = lines_.source().packing();
@@ -770,7 +771,7 @@ Result<Logs> read_logs(std::span<const Input> inputs, const ReadOptions& options
   std::vector<double> weights;
   double whole = 0;
   for (const Input& one : inputs) {
-    ROSE_TRY(Bytes bytes, Bytes::open(one.path));
+    ROSE_TRY(Bytes bytes, Bytes::open(one.path, one.folder));
     // Packed text grows about tenfold.
     weights.push_back(1 + static_cast<double>(bytes.file_size()) * (bytes.packing().empty() ? 1 : 10));
     whole += weights.back();

@@ -39,7 +39,7 @@ struct Message {
 
 // One file, and how it was read.
 struct Source {
-  std::filesystem::path path;
+  std::filesystem::path path, folder;  // of its Input
   std::string node;                    // as given; "" unknown
   std::string log;                     // name without what rotation and packing add: files of one log share it
   std::string host;                    // that the lines themselves name; "" none
@@ -90,6 +90,7 @@ class Logs {
 struct Input {
   std::filesystem::path path;
   std::string node;  // "" unknown
+  std::filesystem::path folder{};  // one that another user may write, which the file is in; empty: the user's own path
 };
 
 struct ReadOptions {

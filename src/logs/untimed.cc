@@ -10,6 +10,7 @@
 #include <condition_variable>
 
 #include "base/clock.h"
+#include "base/folder.h"
 #include "logs/line/lines.h"
 
 namespace rose::logs {
@@ -43,7 +44,7 @@ std::int64_t apart(const Logs& failure, const Logs& normal, const Difference& di
 
 }  // namespace
 
-Watch::Watch(std::function<std::vector<std::filesystem::path>()> files)
+Watch::Watch(std::function<std::vector<Input>()> files)
     : files_(std::move(files)), thread_([this](const std::stop_token& stop) { follow(stop); }) {}
 
 Watch::~Watch() { stop(); }
@@ -57,14 +58,15 @@ void Watch::stop() {
 void Watch::follow(const std::stop_token& stop) {
   std::mutex mutex;
   std::condition_variable_any asked;
-  std::vector<std::filesystem::path> known;
+  std::vector<Input> known;
   const auto look = [&] {
     const std::int64_t now = monotonic_ns();
-    for (const std::filesystem::path& file : known) {
-      struct stat status{};
-      if (count_ >= kMostMarks || ::stat(file.c_str(), &status) != 0) continue;
-      std::vector<Mark>& marks = marks_[file];
-      const auto size = static_cast<std::uint64_t>(status.st_size);
+    for (const Input& file : known) {
+      if (count_ >= kMostMarks) continue;
+      const auto status = status_inside(file.folder, file.path);
+      if (!status) continue;
+      std::vector<Mark>& marks = marks_[file.path];
+      const auto size = static_cast<std::uint64_t>(status->st_size);
       if (size == 0 || (!marks.empty() && size <= marks.back().size)) continue;
       marks.push_back({size, now});
       ++count_;
@@ -90,7 +92,7 @@ void Watch::apply(Logs& logs) const {
     const Source& source = logs.sources[i];
     const auto marks = marks_.find(source.path);
     if (source.timed != 0 || marks == marks_.end()) continue;
-    Result<Bytes> bytes = Bytes::open(source.path);
+    Result<Bytes> bytes = Bytes::open(source.path, source.folder);
     if (!bytes || !bytes->packing().empty()) continue;
     LineReader lines(*std::move(bytes));
     auto mark = marks->second.begin();

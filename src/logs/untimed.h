@@ -28,7 +28,7 @@ class Watch {
   using Growth = std::map<std::filesystem::path, std::vector<Mark>>;  // growing sizes
 
   // `files`: which there are by now; asked again and again, since they come one by one.
-  explicit Watch(std::function<std::vector<std::filesystem::path>()> files);
+  explicit Watch(std::function<std::vector<Input>()> files);
   // What another one, elsewhere, has seen.
   explicit Watch(Growth growth) : marks_(std::move(growth)) {}
   Watch(const Watch&) = delete;
@@ -46,7 +46,7 @@ class Watch {
  private:
   void follow(const std::stop_token& stop);
 
-  std::function<std::vector<std::filesystem::path>()> files_;
+  std::function<std::vector<Input>()> files_;
   Growth marks_;
   std::atomic<std::size_t> count_ = 0;
   std::jthread thread_;

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/held_child.h"
 #include "base/log.h"
 #include "base/read_at.h"
@@ -35,12 +36,13 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::size_t kMostFiles = 10000;  // files examined in a folder
+constexpr int kDeepestRecording = 2;
 
 // The bytes of a recording for its reader, in anonymous memory, because a recording may be large and mostly empty.
 class RecordingBytes {
  public:
-  static Result<RecordingBytes> read(const fs::path& path) {
-    const Fd file = open_regular(path);
+  static Result<RecordingBytes> read(const fs::path& path, const fs::path& folder = {}) {
+    const Fd file = open_inside(folder, path);
     if (!file) {
       std::error_code error;
       const bool there = fs::exists(path, error);
@@ -159,27 +161,28 @@ struct Candidate {
 
 std::vector<Candidate> recordings_in(const fs::path& folder) {
   std::vector<Candidate> found;
-  std::error_code error;
   std::size_t looked = 0;
-  for (auto at = fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied, error);
-       !error && at != fs::recursive_directory_iterator() && looked < kMostFiles; at.increment(error)) {
-    if (at.depth() >= 2) at.disable_recursion_pending();
-    std::error_code ignored;
-    if (!at->is_regular_file(ignored)) continue;
-    ++looked;
-    const Fd file = open_regular(at->path());
+  const Result<OpenFolder> top = OpenFolder::open(folder);
+  if (!top) return found;
+  top->each([&](const OpenFolder::Entry& entry) {
+    const auto depth = std::distance(entry.inside.begin(), entry.inside.end()) - 1;
+    if (depth > kDeepestRecording || !S_ISREG(entry.status.st_mode)) return true;
+    if (++looked > kMostFiles) return false;
+    const Fd file = entry.parent.file(entry.name);
     char head[rr::kHeadBytes];
     struct stat info{};
     const char* why = nullptr;
-    if (!file || ::fstat(file.get(), &info) != 0 || read_at(file.get(), head, sizeof head, 0) != sizeof head) continue;
-    if (rr::Reading::ring_bytes(head, static_cast<std::uint64_t>(info.st_size), &why) == 0) continue;
-    Candidate candidate{at->path(), "", at.depth() > 0 ? at->path().parent_path().filename().string() : "", 0};
+    if (!file || ::fstat(file.get(), &info) != 0 || read_at(file.get(), head, sizeof head, 0) != sizeof head)
+      return true;
+    if (rr::Reading::ring_bytes(head, static_cast<std::uint64_t>(info.st_size), &why) == 0) return true;
+    Candidate candidate{folder / entry.inside, "", depth > 0 ? entry.parent.path().filename().string() : "", 0};
     const char* node = head + offsetof(rr::FileHead, node);
     candidate.node = std::string(node, ::strnlen(node, sizeof rr::FileHead::node));
     if (candidate.node.empty()) candidate.node = candidate.folder;
     std::memcpy(&candidate.began_ns, head + offsetof(rr::FileHead, began_ns), sizeof candidate.began_ns);
     found.push_back(std::move(candidate));
-  }
+    return true;
+  });
   return found;
 }
 
@@ -313,23 +316,24 @@ std::vector<fs::path> recordings_of(const config::Config& config, const fs::path
   for (const config::Node& node : config.nodes) {
     if (!node.record) continue;
     std::map<int, fs::path> lives;
-    std::error_code error;
-    for (auto at = fs::directory_iterator(run_dir / node.name, error); !error && at != fs::directory_iterator();
-         at.increment(error)) {
-      const std::string file = at->path().filename().string();
+    const fs::path top = run_dir / node.name;
+    const Result<OpenFolder> folder = OpenFolder::open(top);
+    if (!folder) continue;
+    for (const std::string& file : folder->names()) {
       int number = 0;
       const char* first = file.data() + std::min(before.size(), file.size());
       const auto read = std::from_chars(first, file.data() + file.size(), number);
       if (file.starts_with(before) && read.ec == std::errc() && std::string_view(read.ptr) == behind)
-        lives[number] = at->path();
+        lives[number] = top / file;
     }
     for (const auto& [number, path] : lives) all.push_back(path);
   }
   return all;
 }
 
-Result<bool> each_value(const fs::path& path, const std::function<bool(const RecordedValue&)>& each) {
-  ROSE_TRY(const RecordingBytes bytes, RecordingBytes::read(path));
+Result<bool> each_value(const fs::path& path, const std::function<bool(const RecordedValue&)>& each,
+                        const fs::path& folder) {
+  ROSE_TRY(const RecordingBytes bytes, RecordingBytes::read(path, folder));
   rr::Reading reading;
   if (const char* why = reading.open(bytes.data(), bytes.file_bytes()))
     return fail(ErrorKind::input, fmt::format("{}: {}", path.string(), why));

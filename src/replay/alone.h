@@ -53,8 +53,10 @@ struct RecordedValue {
 };
 // Calls `each` with all values of a recording in order until it returns false. Returns whether earlier values were
 // overwritten.
+// `folder`: one that another user may write, which the recording is in (base/folder.h); empty: the user's own path.
 [[nodiscard]] Result<bool> each_value(const std::filesystem::path& path,
-                                      const std::function<bool(const RecordedValue&)>& each);
+                                      const std::function<bool(const RecordedValue&)>& each,
+                                      const std::filesystem::path& folder = {});
 
 // The shell command that replays one of them alone, with the node's command in that run. "" for nodes that rose does
 // not start.

@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,7 +11,7 @@
 #include <memory>
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/folder.h"
 #include "base/thread.h"
 #include "replay/run_logs.h"
 
@@ -36,10 +35,10 @@ struct LogTimes::Watch {
   std::thread thread;
 
   void look(const std::filesystem::path& file) {
-    struct stat status{};
-    if (::stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+    const auto status = status_inside(file.parent_path(), file);
+    if (!status) return;
     std::vector<Sample>& samples = files[file];
-    const auto bytes = static_cast<std::uint64_t>(status.st_size);
+    const auto bytes = static_cast<std::uint64_t>(status->st_size);
     if (samples.size() < kMostSamples && (samples.empty() || samples.back().bytes != bytes))
       samples.push_back({bytes, monotonic_ns()});
   }
@@ -74,12 +73,13 @@ Result<LogTimes> LogTimes::watch(const std::vector<std::filesystem::path>& folde
   watch->wake = Fd(::eventfd(0, EFD_CLOEXEC));
   if (!watch->notify || !watch->wake) return fail_errno(ErrorKind::environment, "cannot watch the nodes' logs", errno);
   for (const std::filesystem::path& folder : folders) {
-    const int number = ::inotify_add_watch(watch->notify.get(), folder.c_str(), IN_MODIFY | IN_CREATE | IN_MOVED_TO);
+    const int number = ::inotify_add_watch(watch->notify.get(), folder.c_str(),
+                                           IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_DONT_FOLLOW);
     if (number < 0) return fail_errno(ErrorKind::environment, "cannot watch " + folder.string(), errno);
     watch->folders[number] = folder;
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
-      if (is_log(entry.path())) watch->look(entry.path());
+    if (const Result<OpenFolder> there = OpenFolder::open(folder))
+      for (const std::string& name : there->names())
+        if (is_log(name)) watch->look(folder / name);
   }
   ROSE_TRY(watch->thread, start_thread([w = watch.get()] { w->run(); }));
   return LogTimes(std::move(watch));
@@ -95,7 +95,7 @@ void LogTimes::stop() {
 std::vector<std::int64_t> LogTimes::times(const std::filesystem::path& file) const {
   std::vector<std::int64_t> out;
   const auto samples = watch_->files.find(file);
-  Result<std::string> text = read_file(file, kMostBytes);
+  Result<std::string> text = read_inside(file.parent_path(), file, kMostBytes);
   if (samples == watch_->files.end() || samples->second.empty() || !text) return out;
   // Converts all times with the current offset, as in a trace, because the wall clock may have been set meanwhile.
   const std::int64_t offset = wall_offset_ns();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/folder.h"
+
 namespace rose::replay {
 
 bool is_log(const std::filesystem::path& file) {
@@ -13,16 +15,16 @@ std::vector<NodeLogFile> run_logs(const config::Config& config, const std::files
   std::vector<NodeLogFile> found;
   for (const config::Node& node : config.nodes) {
     std::vector<std::filesystem::path> files;
-    std::error_code error;
-    for (const std::filesystem::directory_entry& entry :
-         std::filesystem::directory_iterator(run_dir / node.name, error))
-      if (entry.is_regular_file(error) && is_log(entry.path())) files.push_back(entry.path());
+    const std::filesystem::path top = run_dir / node.name;
+    const Result<OpenFolder> folder = OpenFolder::open(top);
+    if (!folder) continue;
+    for (const std::string& name : folder->names())
+      if (is_log(name) && folder->file(name)) files.push_back(top / name);
     for (const std::string& file : node.logs)
-      if (const std::filesystem::path path = run_dir / node.name / file; std::filesystem::is_regular_file(path, error))
-        files.push_back(path);
+      if (folder->file(file)) files.push_back(top / file);
     std::sort(files.begin(), files.end());
     files.erase(std::unique(files.begin(), files.end()), files.end());
-    for (std::filesystem::path& file : files) found.push_back({std::move(file), node.name});
+    for (std::filesystem::path& file : files) found.push_back({std::move(file), node.name, top});
   }
   return found;
 }

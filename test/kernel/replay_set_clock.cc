@@ -89,7 +89,7 @@ TEST_CASE("the clock is set between two lines of a log: the later one is later",
   const std::filesystem::path file = folder / "stderr.log";
   auto times = replay::LogTimes::watch({folder.path});
   REQUIRE(times);
-  logs::Watch watch([&] { return std::vector<std::filesystem::path>{file}; });
+  logs::Watch watch([&] { return std::vector<logs::Input>{{file, "n1"}}; });
   std::ofstream(file) << "one\n";
   REQUIRE(eventually([&] { return watch.marks() == 1; }));
   const SetBack back;

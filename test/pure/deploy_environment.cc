@@ -240,6 +240,20 @@ TEST_CASE("a log probe sees only its incarnation", "[deploy]") {
   CHECK(!(*hostile)->ready().value());
 }
 
+TEST_CASE("a log probe reads nothing outside of the node's folder", "[deploy]") {
+  const Folder folder, elsewhere;
+  REQUIRE(write_file(elsewhere / "log", "ready\n"));
+  std::filesystem::create_symlink(elsewhere / "log", folder / "server.log");
+  std::filesystem::create_symlink(elsewhere.path, folder / "logs");
+  for (const char* name : {"server.log", "logs/log"}) {
+    auto probe = log_probe("ready", {{folder / name, 0, folder.path}});
+    REQUIRE(probe);
+    CHECK_FALSE((*probe)->ready().value());
+  }
+  std::filesystem::create_symlink(elsewhere / "log", folder / "stderr.log");
+  CHECK(last_words(folder.path).text.empty());
+}
+
 TEST_CASE("a log that is a pipe is never waited for", "[deploy]") {
   const Folder folder;
   const std::string path = folder.path + "/stdout.log";

@@ -234,8 +234,12 @@ TEST_CASE("a run travels: record, trace, files, how its logs grew") {
   config::Config config;
   config::Node node;
   node.name = "n1";
+  node.logs = {"server.log", "etc/passwd"};
   config.nodes.push_back(node);
   fs::create_directories(there / "n1/data");
+  // A node may link its logs to what only rose may read.
+  fs::create_symlink("/etc/passwd", there / "n1/server.log");
+  fs::create_symlink("/etc", there / "n1/etc");
   REQUIRE(write_file(there / "n1/stdout.log", "one\ntwo\n"));
   REQUIRE(write_file(there / "n1/data/db", std::string("\0\1", 2)));
   fs::create_symlink("/etc/passwd", there / "n1/passwd");
@@ -276,7 +280,8 @@ TEST_CASE("a run travels: record, trace, files, how its logs grew") {
   CHECK(all->run.result.trace.events[0].err == 5);
   CHECK(read_file(here / "n1/stdout.log").value() == "one\ntwo\n");
   CHECK(read_file(here / "n1/data/db").value() == std::string("\0\1", 2));
-  CHECK_FALSE(fs::exists(fs::symlink_status(here / "n1/passwd")));
+  for (const char* linked : {"n1/passwd", "n1/server.log", "n1/etc"})
+    CHECK_FALSE(fs::exists(fs::symlink_status(here / linked)));
   REQUIRE(all->growth.contains(here / "n1/stdout.log"));
   CHECK(all->growth.at(here / "n1/stdout.log")[1].ts_ns == 200);
   CHECK(book.knows("n1", "a.B.c"));

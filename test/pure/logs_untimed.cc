@@ -67,7 +67,7 @@ TEST_CASE("when lines were written is seen while a run is under way", "[logs]") 
   Templates kinds;
   std::int64_t between = 0;
   {
-    Watch watch([&] { return std::vector<std::filesystem::path>{file}; });
+    Watch watch([&] { return std::vector<Input>{{file, "n1"}}; });
     std::ofstream(file) << "store opened\n";
     for (int i = 0; i < 60'000 && watch.marks() == 0; ++i) ::usleep(1000);
     between = wall_ns();

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/text.h"
 #include "base/trim.h"
 #include "deploy/machine/cgroup.h"
@@ -131,7 +132,10 @@ Result<void> check_alone(const Attached& attached) {
 Result<Attached> find_attached(const config::Attach& attach, const std::filesystem::path& run_dir) {
   if (attach.pid_file) {
     const std::filesystem::path path = run_dir / *attach.pid_file;
-    const auto content = read_file(path, 4096);
+    // A node may have written it, and its folder is the node's.
+    const std::filesystem::path inside = path.lexically_normal().lexically_relative(run_dir.lexically_normal());
+    const bool of_run = !inside.empty() && *inside.begin() != "..";
+    const auto content = of_run ? read_inside(run_dir, inside, 4096) : read_file(path, 4096);
     if (!content)
       return fail(ErrorKind::inconclusive, fmt::format("pid file: {}", content.error().message),
                   "the setup command must write it; a relative path is relative to the run directory");

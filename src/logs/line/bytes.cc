@@ -13,6 +13,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/folder.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -247,9 +248,9 @@ Bytes::Bytes(Bytes&&) noexcept = default;
 Bytes& Bytes::operator=(Bytes&&) noexcept = default;
 Bytes::~Bytes() = default;
 
-Result<Bytes> Bytes::open(const std::filesystem::path& path) {
+Result<Bytes> Bytes::open(const std::filesystem::path& path, const std::filesystem::path& folder) {
   auto inner = std::make_unique<Inner>();
-  inner->file = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  inner->file = folder.empty() ? Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY)) : open_inside(folder, path);
   if (!inner->file) return fail_errno(ErrorKind::input, fmt::format("cannot open the log {}", path.string()), errno);
   struct stat status{};
   if (::fstat(inner->file.get(), &status) != 0)

@@ -20,8 +20,8 @@ class Bytes {
   static constexpr std::uint64_t kMostUnpacked = std::uint64_t{16}
                                                  << 30;  // a packed file that claims to be larger ends here
 
-  // ErrorKind::input when it cannot be opened or is no regular file or pipe.
-  [[nodiscard]] static Result<Bytes> open(const std::filesystem::path& path);
+  // ErrorKind::input when it cannot be opened or is no regular file or pipe. `folder`: see logs::Input.
+  [[nodiscard]] static Result<Bytes> open(const std::filesystem::path& path, const std::filesystem::path& folder = {});
   [[nodiscard]] static Bytes of(std::string content);  // already in memory; may be packed too
 
   Bytes(Bytes&&) noexcept;
