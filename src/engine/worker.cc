@@ -17,6 +17,7 @@
 
 #include "base/cancel.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "deploy/deployment.h"
@@ -24,6 +25,7 @@
 #include "engine/run_files.h"
 #include "engine/wire/tree.h"
 #include "replay/run_logs.h"
+#include "replay/runs_folder.h"
 #include "schedule/schedule.h"
 
 namespace rose::engine {
@@ -60,8 +62,7 @@ class WorkFolder {
   WorkFolder(WorkFolder&& other) noexcept : path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)) {}
   WorkFolder& operator=(WorkFolder&&) = delete;
   ~WorkFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
+    if (!path_.empty()) remove_tree(path_);
   }
   [[nodiscard]] const fs::path& path() const { return path_; }
 
@@ -74,8 +75,7 @@ class WorkFolder {
       return;
     const Fd lock(::open((path / "lock").c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
     if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return;
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
+    remove_tree(path);
   }
   fs::path path_;
   Fd lock_;
@@ -306,18 +306,12 @@ class Worker {
 
   Result<Message> run(int number, const std::string& text) {
     ROSE_TRY(const schedule::Schedule schedule, schedule::parse_schedule(text, "the schedule"));
-    const fs::path run_dir = folder_ / fmt::format("run-{}", number);
-    std::error_code error;
-    fs::create_directory(run_dir, error);
-    if (error)
-      return fail(ErrorKind::environment, fmt::format("cannot create {}: {}", run_dir.string(), error.message()));
-    ::chmod(run_dir.c_str(), 0711);
+    // The name's number is random, as the nodes of the run before may know where runs are.
+    const fs::path run_dir = folder_ / replay::unforeseen_name("run-");
+    ROSE_CHECK(make_own_folder(run_dir, 0711));
     struct Remove {
       const fs::path& path;
-      ~Remove() {
-        std::error_code ignored;
-        fs::remove_all(path, ignored);
-      }
+      ~Remove() { remove_tree(path); }
     } const remove{run_dir};
     jvm::CodeBook code;
     replay::RunOptions options;
@@ -330,8 +324,9 @@ class Worker {
     std::optional<logs::Watch> watch;
     if (logs_)
       watch.emplace([&] {
-        std::vector<fs::path> files;
-        for (replay::NodeLogFile& log : replay::run_logs(*config_, run_dir)) files.push_back(std::move(log.path));
+        std::vector<logs::Input> files;
+        for (replay::NodeLogFile& log : replay::run_logs(*config_, run_dir))
+          files.push_back({std::move(log.path), std::move(log.node), std::move(log.folder)});
         return files;
       });
     Result<replay::Run> made = replay::run_once(*config_, schedule, options);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,9 +10,10 @@
 #include <cerrno>
 #include <cstdint>
 #include <ctime>
+#include <string>
 #include <vector>
 
-#include "base/clock.h"
+#include "base/folder.h"
 
 namespace rose::replay {
 namespace {
@@ -19,12 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kAskedFor = ".kept";  // a file that marks a folder to be kept on request
-
-bool is_ours_alone(const fs::path& folder) {
-  struct stat info{};
-  return ::lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() &&
-         (info.st_mode & 0022) == 0;
-}
 
 Fd locked(const fs::path& folder, int how) {
   Fd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -51,7 +47,7 @@ void clear_old(const fs::path& parent) {
   for (const Old& one : found) {
     const bool newest = one.asked_for || others++ < kKeptFolders;
     if (newest && one.changed >= oldest) continue;
-    if (const Fd lock = locked(one.path, LOCK_EX); lock) fs::remove_all(one.path, error);
+    if (const Fd lock = locked(one.path, LOCK_EX); lock) remove_tree(one.path);
   }
 }
 
@@ -77,22 +73,33 @@ Result<RunsFolder> made_among_others(const fs::path& parent) {
   return made(name);
 }
 
-// Named by a number, because tools that replace numbers in paths then see the same path in all runs. Short, because a
-// socket's path is limited to 107 bytes.
 Result<RunsFolder> made_in_own(const fs::path& parent) {
-  for (std::int64_t number = wall_ns() / 1'000'000'000 % 1'000'000;; ++number) {
-    const fs::path folder = parent / std::to_string(number);
+  for (;;) {
+    const fs::path folder = parent / unforeseen_name("");
     if (::mkdir(folder.c_str(), 0711) == 0) return made(folder);
     if (errno != EEXIST) return not_made(parent, errno);
   }
 }
 
+// Could somebody else rename what is in it, or give rose another folder of its name?
+bool is_anybodys(const fs::path& temporary) {
+  struct stat info{};
+  return ::stat(temporary.c_str(), &info) == 0 && (info.st_mode & S_IWOTH) != 0 && (info.st_mode & S_ISVTX) == 0;
+}
+
 }  // namespace
+
+std::string unforeseen_name(std::string_view prefix) {
+  std::uint64_t number = 0;
+  while (::getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
+  }
+  return fmt::format("{}{:010}", prefix, number % 10'000'000'000);  // short: a socket's path has 107 bytes
+}
 
 std::vector<fs::path> in_runs_folders(const fs::path& temporary, const std::string& name) {
   std::vector<fs::path> found;
   const fs::path parent = parent_in(temporary);
-  if (!is_ours_alone(parent)) return found;
+  if (!is_own_folder(parent)) return found;
   std::error_code gone;  // folders may be removed meanwhile
   for (const auto& folder : fs::directory_iterator(parent, gone)) {
     for (const auto& run : fs::directory_iterator(folder.path(), gone)) {
@@ -109,8 +116,12 @@ void keep_runs_folder(const fs::path& folder) {
 
 Result<RunsFolder> make_runs_folder(const fs::path& temporary) {
   const fs::path parent = parent_in(temporary);
+  if (is_anybodys(temporary))
+    return fail(ErrorKind::environment,
+                fmt::format("others may rename what is in {}: no place for the folders of runs", temporary.string()),
+                fmt::format("chmod +t {}, or name another folder: TMPDIR, or --report", temporary.string()));
   if (::mkdir(parent.c_str(), 0711) == 0) ::chmod(parent.c_str(), 0711);
-  if (!is_ours_alone(parent)) return made_among_others(temporary);
+  if (!is_own_folder(parent)) return made_among_others(temporary);
   auto folder = made_in_own(parent);
   clear_old(parent);
   return folder;

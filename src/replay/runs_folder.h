@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/fd.h"
@@ -18,9 +19,14 @@ struct RunsFolder {
   std::filesystem::path path;  // new and empty
   Fd in_use;                   // while it is open, the folder is not removed
 };
-// Creates a folder in `temporary`/rose-runs (with the user's number unless root). If that belongs to another user, who
-// could replace it, creates a separate folder in `temporary`. Removes old folders.
+// Creates a folder named by a random number in `temporary`/rose-runs (with the user's number unless root). If that
+// belongs to another user, who could replace it, creates a separate folder in `temporary`. An error if others may rename
+// what is in `temporary`. Removes old folders.
 [[nodiscard]] Result<RunsFolder> make_runs_folder(const std::filesystem::path& temporary);
+
+// `prefix` and ten random digits: nobody can have created a link of that name beforehand. Digits, because tools that
+// replace numbers in paths then see the same path in all runs.
+[[nodiscard]] std::string unforeseen_name(std::string_view prefix);
 
 // Keeps the folder until that age, however many newer ones there are.
 void keep_runs_folder(const std::filesystem::path& folder);

@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "replay/run_record.h"
@@ -25,11 +26,6 @@ namespace fs = std::filesystem;
 constexpr std::string_view kRecordName = "record.jsonl";
 constexpr std::string_view kSystemName = "system.json";
 constexpr std::string_view kJobsName = "side-by-side.json";
-
-void remove_tree(const fs::path& directory) {
-  std::error_code ignored;
-  fs::remove_all(directory, ignored);
-}
 
 // The number in "run-0007" or "run-0007.dump"; 0 for other names.
 int run_number(std::string_view name) {
@@ -57,6 +53,16 @@ Result<RunStore> RunStore::open(const std::optional<fs::path>& report, bool keep
     if (error)
       return fail(ErrorKind::input,
                   fmt::format("cannot create the report folder {}: {}", report->string(), error.message()));
+    // Names of runs in it are predictable, so nobody else may create something there.
+    if (Result<OpenFolder> runs = OpenFolder::open(store.folder_)) {
+      ROSE_TRY(const struct stat status, runs->status());
+      if (status.st_uid == ::geteuid() && (status.st_mode & 0022) != 0)
+        ROSE_CHECK(runs->give({status.st_uid, status.st_gid}, status.st_mode & 07755));
+    }
+    if (!is_own_folder(store.folder_))
+      return fail(ErrorKind::input,
+                  fmt::format("others may write to {}, where the runs' folders are created", store.folder_.string()),
+                  "remove it, or name another report folder");
     // Two processes that write here would remove each other's runs.
     store.in_use_ = Fd(::open(store.report_->c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!store.in_use_ || ::flock(store.in_use_.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -81,7 +87,8 @@ RunStore::RunStore(RunStore&& other) noexcept
       keep_all_(other.keep_all_),
       keep_control_(other.keep_control_),
       mutex_(std::move(other.mutex_)),
-      kept_(std::move(other.kept_)) {}
+      kept_(std::move(other.kept_)),
+      begun_(std::move(other.begun_)) {}
 
 RunStore::~RunStore() {
   if (folder_.empty() || report_) return;
@@ -94,16 +101,19 @@ RunStore::~RunStore() {
   log::info("run directories kept in {}", folder_.string());
 }
 
-fs::path RunStore::directory_of(int number) const { return folder_ / fmt::format("run-{:04}", number); }
+fs::path RunStore::directory_of(int number) const {
+  if (report_) return folder_ / fmt::format("run-{:04}", number);
+  const std::lock_guard lock(*mutex_);
+  const auto known = begun_.find(number);
+  return known == begun_.end() ? fs::path() : known->second;
+}
 
 Result<fs::path> RunStore::next(int number) {
-  const fs::path directory = directory_of(number);
-  remove_tree(directory);  // left by an interrupted run that is made again
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error)
-    return fail(ErrorKind::environment, fmt::format("cannot create {}: {}", directory.string(), error.message()));
-  ::chmod(directory.c_str(), 0711);
+  fs::path directory = report_ ? directory_of(number) : folder_ / unforeseen_name("run-");
+  if (report_) remove_tree(directory);  // left by an interrupted run that is made again
+  ROSE_CHECK(make_own_folder(directory, 0711));
+  const std::lock_guard lock(*mutex_);
+  if (!report_) begun_[number] = directory;
   return directory;
 }
 
@@ -119,7 +129,7 @@ Result<void> RunStore::done(Run& run, const schedule::Schedule& schedule) {
     // The trace first: a line in the record means that the run is complete.
     ROSE_CHECK(trace::write_dump(run.result.trace, trace_name(*report_, run.result.number)));
     const fs::path record = *report_ / kRecordName;
-    Fd fd(::open(record.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+    Fd fd(::open(record.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!fd || ::write(fd.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()))
       return fail_errno(ErrorKind::input, fmt::format("cannot write {}", record.string()), errno);
   }

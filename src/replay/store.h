@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -21,8 +22,8 @@ inline constexpr std::size_t kKeptRuns = 3;
 // Thread-safe.
 class RunStore {
  public:
-  // With `report`, runs and the record are stored there; otherwise in a new temporary folder (runs_folder.h), which is
-  // removed if nothing in it is kept.
+  // With `report`, runs (runs/run-NNNN) and the record are stored there; otherwise in a new temporary folder
+  // (runs_folder.h), by random names, which is removed if nothing in it is kept.
   [[nodiscard]] static Result<RunStore> open(const std::optional<std::filesystem::path>& report, bool keep_all);
   RunStore(RunStore&& other) noexcept;
   RunStore& operator=(RunStore&&) = delete;
@@ -35,7 +36,7 @@ class RunStore {
   [[nodiscard]] Result<void> done(Run& run, const schedule::Schedule& schedule);
   // Keeps directories of runs without faults if there is a record, because a resumed diagnosis needs their logs.
   void keep_control(bool on) { keep_control_ = on && report_.has_value(); }
-  // Where a run's files are if they were kept.
+  // Where a run's files are if they were kept; "" for a run that was not begun.
   [[nodiscard]] std::filesystem::path directory_of(int number) const;
   // For runs that ended with an error: their directory is kept only with keep_all.
   void abandoned(const std::filesystem::path& directory);
@@ -73,6 +74,7 @@ class RunStore {
   bool keep_control_ = false;
   std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();  // protects the record and kept_
   std::deque<std::filesystem::path> kept_;
+  std::map<int, std::filesystem::path> begun_;  // without a report
 };
 
 }  // namespace rose::replay

@@ -14,7 +14,7 @@ if [ -z "${ROSE_TEST_LONG:-}" ]; then printf '\n[diagnose]\nconfirm_runs = 4\nsi
 expect 0 "$rose" trace -c rose.toml --incident ./incident -o "$work/dump.bin" --keep --json
 json_is 'j["verdict"]' reproduced
 rm "$work/dump.bin"
-cp "$work"/rose-runs/*/run-0001/greeter/stderr.log "$work/server.log"
+cp "$work"/rose-runs/*/run-*/greeter/stderr.log "$work/server.log"
 gzip -c "$work/server.log" > "$work/server.log.1.gz"
 
 # What is understood without running anything, and without root's rights.

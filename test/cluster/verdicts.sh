@@ -147,7 +147,7 @@ says out 'the incident never got to work'
 printf '#!/bin/sh\necho "no such disk in $(basename "$PWD")" >&2\nexit 7\n' > incident.sh
 chmod +x incident.sh
 expect 1 "$rose" trace -c miss.toml --incident './incident.sh now' -o other.bin --json
-says out "status 7: no such disk in run-0001"
+says out "status 7: no such disk in run-[0-9]{10}"
 expect 0 "$rose" dump show dump.bin --type ps --node b
 says out SIGKILL
 nothing_left "after all runs"

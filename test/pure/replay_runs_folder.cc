@@ -61,6 +61,20 @@ TEST_CASE("folders of runs: the newest and those that were asked for stay, old o
   CHECK(left == std::set<fs::path>{next->path, made[7], made[6], made[5], made[4], made[1], made[0]});
 }
 
+TEST_CASE("where runs lie can't be foreseen, and others can't rename what leads there", "[replay]") {
+  std::set<std::string> names;
+  for (int i = 0; i < 100; ++i) names.insert(unforeseen_name("run-"));
+  CHECK(names.size() == 100);
+  for (const std::string& name : names) CHECK(profile::path_pattern(name) == "run-*");
+  const test::Folder temporary;
+  REQUIRE(::chmod(temporary.path.c_str(), 0777) == 0);
+  const auto refused = make_runs_folder(temporary.path);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("others may rename") == 0);
+  REQUIRE(::chmod(temporary.path.c_str(), 01777) == 0);
+  CHECK(make_runs_folder(temporary.path));
+}
+
 TEST_CASE("a place for runs that others could exchange is not used", "[replay]") {
   const test::Folder temporary;
   const auto first = make_runs_folder(temporary.path);
