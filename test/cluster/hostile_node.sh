@@ -1,0 +1,250 @@
+#!/usr/bin/env bash
+# Nodes that run as another user and work against rose, which is root: links, pipes and hard links where rose reads or
+# writes, folders that are renamed while rose mounts, fills, copies and unmounts. What is root's stays as it was, and
+# nothing stays mounted.
+. "$(dirname "$0")/common.bash"
+chmod 755 "$work"
+cd "$work"
+hostile=$build/test/programs/hostile
+[ -x "$hostile" ] || hostile=${ROSE_PROGRAMS:?}/hostile
+can() { "$rose" doctor --json | python3 -c "
+import json, sys
+sys.exit(0 if [c['ok'] for c in json.load(sys.stdin)['capabilities'] if c['name'] == '$1'] == [True] else 1)"; }
+disks=
+can own_disk && disks=1
+export TMPDIR=$work/tmp
+mkdir -m 711 tmp
+
+# Root's own: a folder that nobody else may enter, a folder that all may enter, a file that only root may read.
+reset_roots() {
+  rm -rf roots
+  mkdir roots
+  mkdir -m 700 roots/closed
+  echo precious | tee roots/closed/a roots/closed/b roots/closed/c > /dev/null
+  head -c 2048 /dev/zero | tr '\0' R > roots/shadow
+  echo "TOPSECRET marker-9f3c" >> roots/shadow
+  chmod 600 roots/shadow
+  truncate -s 64M roots/image
+  chmod 600 roots/image
+}
+roots() { find roots -printf '%P %u:%g %m %s %y\n' | sort; find roots -type f -exec sha256sum {} + | sort; }
+unharmed() {
+  [ "$(roots)" != "$before" ] || return 0
+  fail "$1: what is root's has changed:"
+  diff <(echo "$before") <(roots) >&2 || true
+  umount -l roots/closed 2>/dev/null || true
+  reset_roots
+}
+mounted() { grep -E " $work/[^ ]* .* - (tmpfs rose-|ext4 /dev/loop)" /proc/self/mountinfo || true; }
+unmounted() {
+  [ -n "$(mounted)" ] || return 0
+  fail "$1: still mounted: $(mounted)"
+  umount -l $(mounted | cut -d" " -f5) 2>/dev/null || true
+}
+
+# node COMMAND [KEY...]: one node n1 of nobody's; the workload takes $seconds.
+seconds=0.3
+config() {
+  cat > rose.toml <<TOML
+name = "hostile"
+[deployment]
+network = "host"
+[[node]]
+name = "n1"
+command = ["/bin/sh", "$work/node.sh"]
+user = "nobody"
+ready = { log = "^up" }
+${2:-}
+[workload]
+command = ["/bin/sleep", "$seconds"]
+[oracle]
+command = ["/bin/false"]
+TOML
+  printf '%s\n' "$1" > node.sh
+  chmod 755 node.sh
+}
+schedule() { printf 'version = 1\n[[fault]]\nid = "f"\nnode = "n1"\n%s\n' "$1" > schedule.toml; }
+replay() {
+  local status=0
+  timeout 120 "$rose" replay schedule.toml -c rose.toml --runs 1 --keep "$@" > out 2> err || status=$?
+  [ $status -lt 70 ] || { fail "rose ended with $status"; tail -5 err >&2; }
+}
+n1=report/runs/run-0001/n1
+
+reset_roots
+before=$(roots)
+
+# --- a crash that tears: what the node synced was a link, and is a folder by the time of the crash (no race)
+if [ -n "$disks" ]; then
+  config "[ -e been ] && { echo up; exec sleep 100; }
+touch been; ln -s $work/roots d; sync -f .
+rm d; mkdir d; head -c 2048 /dev/zero | tr '\\0' E > d/shadow
+echo up
+exec sleep 100"
+  for lose in torn scattered; do
+    schedule "kind = \"crash\"
+lose = \"$lose\"
+keep = 0.5"
+    rm -rf report
+    replay --report report
+    says out 'SIGKILL to 1 process of n1'
+    unharmed "lose = $lose through a link"
+  done
+fi
+
+# --- links where rose is about to make folders, mount, and put images
+config 'echo up; exec sleep 100'
+kinds='kind = "disk-full"'
+[ -z "$disks" ] || kinds+=$'|kind = "crash"\nlose = "unsynced"|kind = "crash"\nlose = "torn"'
+while IFS= read -r -d '|' kind; do
+  schedule "$kind
+path = \"data\""
+  for target in "$work/roots/image" "$work/roots/closed"; do
+    rm -rf report
+    nice -n -5 "$hostile" place "$target" "$work/$n1/data" "$work/$n1/.data.copy" > placed &
+    attacker=$!
+    replay --report report
+    kill $attacker 2>/dev/null || true
+    wait $attacker 2>/dev/null || true
+    unharmed "a link at the place of ${kind##*kind = }"
+    unmounted "a link at the place of ${kind##*kind = }"
+  done
+  rm -rf report
+  nice -n -5 "$hostile" flip "$work/roots/closed" "$work/$n1/data" "$work/$n1/stdout.log" &
+  attacker=$!
+  replay --report report
+  kill $attacker 2>/dev/null || true
+  wait $attacker 2>/dev/null || true
+  unharmed "a place that is a link by turns"
+  unmounted "a place that is a link by turns"
+done <<< "$kinds|"
+
+# --- a link in the place of what rose has just unmounted
+config 'echo payload > data/evil; echo up; exec sleep 100'
+for kind in 'kind = "disk-full"' ${disks:+$'kind = "crash"\nlose = "torn"'}; do
+  schedule "$kind
+path = \"data\""
+  for round in 1 2 3; do
+    rm -rf report
+    nice -n -5 "$hostile" swap "$work/roots/closed" "$work/$n1/data" > swapped &
+    attacker=$!
+    replay --report report
+    kill $attacker 2>/dev/null || true
+    wait $attacker 2>/dev/null || true
+    unharmed "a link in the place of an unmounted folder"
+    unmounted "a link in the place of an unmounted folder"
+  done
+done
+
+# --- a folder above a volume is renamed, and what stands in its place leads to somebody else's file system
+mkdir big
+mount -t tmpfs -o size=64M,mode=755 somebodys big
+echo theirs > big/file
+size() { df --output=size,used big | tail -1; }
+theirs=$(size)
+seconds=1.5
+for way in benign evil; do
+  config "echo x > a/b/file
+echo up
+sleep 0.2
+mv a old
+if [ $way = evil ]; then mkdir y; ln -s $work/big y/b; ln -s y a; else mkdir -p a/b; fi
+exec sleep 100"
+  schedule 'kind = "disk-full"
+path = "a/b"
+when = [ { elapsed = "700ms" } ]'
+  rm -rf report
+  replay --report report
+  says out 'n1/a/b is full'
+  [ "$(size)" = "$theirs" ] || fail "$way: somebody else's file system was changed: $(size)"
+  [ "$(cat big/file)" = theirs ] && [ "$(ls big)" = file ] || fail "$way: somebody else's files were changed"
+  unmounted "a renamed folder ($way)"
+  [ "$(cat $n1/old/b/file)" = x ] || fail "$way: the node's file was not put back"
+  [ "$(stat -c %U $n1/old/b/file)" = nobody ] || fail "$way: the node's file is not the node's"
+  # And after kill -9 in the middle.
+  rm -rf report
+  "$rose" replay schedule.toml -c rose.toml --runs 1 --report report > out 2> err &
+  pid=$!
+  until_true 60 test -d "$n1/old/b" || tail -3 err >&2
+  kill -9 $pid
+  wait $pid 2>/dev/null || true
+  [ -n "$(mounted)" ] || fail "$way: nothing was left to heal: the test tests nothing"
+  expect 0 "$rose" heal
+  unmounted "heal after kill -9 ($way)"
+  [ "$(cat $n1/old/b/file)" = x ] || fail "$way: heal did not put the node's file back"
+  [ "$(size)" = "$theirs" ] || fail "$way: heal changed somebody else's file system"
+done
+# Renamed again and again.
+config 'mkdir -p c; echo x > a/b/file; echo up; exec sleep 100'
+for round in 1 2 3; do
+  rm -rf report
+  nice -n -5 "$hostile" rename "$work/$n1/a" "$work/$n1/c/a" &
+  attacker=$!
+  replay --report report
+  kill $attacker 2>/dev/null || true
+  wait $attacker 2>/dev/null || true
+  unmounted "a folder that is renamed again and again"
+done
+umount big
+seconds=0.3
+
+# --- logs that are not the node's: links out of the folder, hard links, pipes
+for kind in "ln -s $work/roots/shadow server.log" "mkdir l; ln -s $work/roots l/x; ln -s l/x/shadow server.log" \
+    "mkfifo server.log" "rm stdout.log stderr.log; ln -s $work/roots/shadow stdout.log; mkfifo stderr.log"; do
+  config "echo up; sleep 0.1; $kind; exec sleep 100" 'logs = ["server.log", "l/x/shadow"]'
+  sed -i 's/^ready = .*//' rose.toml
+  schedule 'kind = "pause"
+duration = "10ms"
+when = [ { log = "TOPSECRET" } ]'
+  rm -rf report
+  seconds=1 replay --report report
+  says out "'f' did not fire"
+  ! grep -rqs --exclude-dir=n1 marker-9f3c report out err || fail "root's file was read: $kind"
+  unharmed "$kind"
+done
+# A hard link. With fs.protected_hardlinks only root can make one to a file of root's, so the workload does.
+config 'echo up; exec sleep 100' 'logs = ["server.log"]'
+cat > workload.sh <<SH
+#!/bin/sh
+ln $work/roots/shadow n1/server.log
+sleep 1
+SH
+chmod +x workload.sh
+sed -i "s|^command = ..bin/sleep.*|command = [\"$work/workload.sh\"]|" rose.toml
+rm -rf report
+replay --report report
+says out "'f' did not fire"
+! grep -rqs --exclude-dir=n1 marker-9f3c report out err || fail "root's file was read through a hard link"
+rm -f report/runs/run-0001/n1/server.log
+unharmed "a hard link"
+
+# --- what was kept is exchanged before it is removed, and the report folder is somebody else's
+config 'ln -s '"$work"'/roots/closed link; mkdir -p a/b; ln -s '"$work"'/roots a/b/roots; echo up; exec sleep 100'
+schedule 'kind = "pause"
+duration = "10ms"'
+replay --report report
+replay --report report
+unharmed "an earlier run that is removed"
+rm -rf report
+mkdir -p report/runs
+chown nobody report/runs
+expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1 --report report
+says err 'others may write to .*report/runs'
+rm -rf report
+mkdir -m 755 theirs
+chown nobody theirs
+expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1 --report theirs/report
+says err 'its user nobody may exchange what is in .*theirs'
+
+# --- without a report, nobody can know where a run will be
+config 'echo "$ROSE_RUN_DIR" >> '"$work"'/places; echo up; exec sleep 100'
+: > places
+chmod 666 places
+expect 1 "$rose" replay schedule.toml -c rose.toml --runs 3
+[ "$(sort -u places | wc -l)" = 3 ] || fail "runs were not in three places: $(cat places)"
+! grep -vqE "^$work/tmp/rose-runs/[0-9]{10}/run-[0-9]{10}$" places || fail "runs are elsewhere: $(cat places)"
+[ "$(stat -c '%u %a' tmp/rose-runs)" = "0 711" ] || fail "others may list the folders of runs"
+mkdir -m 777 open
+TMPDIR=$work/open expect 3 "$rose" replay schedule.toml -c rose.toml --runs 1
+says err 'others may rename what is in'
+nothing_left "after all"
