@@ -279,6 +279,22 @@ Result<void> check_incident(const std::string& incident) {
                     : "its path is relative to this folder, but it runs in the run directory");
 }
 
+// Leaves out the oldest events until the dump fits into the room, and counts them as lost. Halves, because the packed
+// size of a part is known only once it is packed.
+Result<std::uint64_t> shorten(trace::Trace& trace, const observe::DumpRoom& room) {
+  std::uint64_t left_out = 0;
+  std::optional<std::uint64_t> granted;  // asked for once
+  for (;;) {
+    ROSE_TRY(const std::string bytes, trace::dump_to_bytes(trace));
+    if (!granted) granted = room(bytes.size());
+    if (bytes.size() <= *granted || trace.events.empty()) return left_out;
+    const std::size_t fewer = (trace.events.size() + 1) / 2;
+    trace.events.erase(trace.events.begin(), trace.events.begin() + static_cast<std::ptrdiff_t>(fewer));
+    trace.meta.lost += fewer;
+    left_out += fewer;
+  }
+}
+
 Result<int> trace_deployment(const TraceOptions& options, const Common& common) {
   ROSE_TRY(config::Config config, config::read_config(options.config));
   ROSE_TRY(const auto image_files, deploy::take_programs_out(config));
@@ -313,7 +329,7 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
     files.take_along(sources);
     // In the run's folder, so that several can run in parallel.
     const std::filesystem::path socket = run_dir / observe::kRunSocket;
-    Result<std::unique_ptr<Recording>> started = Recording::start(options.recording, socket, triggers, tracer, files);
+    Result<std::unique_ptr<Recording>> started = Recording::start(options.recording, socket, triggers, tracer, std::move(files));
     if (started) recording = std::move(*started);
     else recording_error = std::move(started).error();
     log::info("tracing {} {} of {}; ready", config.nodes.size(), config.nodes.size() == 1 ? "node" : "nodes",
@@ -333,16 +349,23 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
   no_faults.name = config.name;
   ROSE_TRY(replay::Run made, replay::run_in(store, config, no_faults, run_options));
   if (recording_error) return Unexpected(std::move(*recording_error));
-  if (recording) files = recording->files();
+  observe::DumpFiles& dumps = recording ? recording->files() : files;
   const observe::Cause end{observe::TriggerKind::end, cancel::requested() ? "interrupted" : "the run is over"};
   const observe::Cause why = recording ? recording->last_cause(end) : end;
   made.result.trace.meta.trigger = why.text();
-  const auto write = [&](const std::filesystem::path& file) -> Result<observe::DumpTotals> {
+  const auto write = [&](const std::filesystem::path& file,
+                         const observe::DumpRoom& room) -> Result<observe::DumpTotals> {
+    std::uint64_t left_out = 0;
+    if (room) {
+      ROSE_TRY(left_out, shorten(made.result.trace, room));
+    }
     ROSE_CHECK(trace::write_dump(made.result.trace, file));
-    return observe::size_of(made.result.trace);
+    observe::DumpTotals totals = observe::size_of(made.result.trace);
+    totals.left_out = left_out;
+    return totals;
   };
   ROSE_TRY(const observe::WrittenDump last,
-           write_last(options.recording.out, [&] { return files.write(why, wall_ns(), write); }));
+           write_last(options.recording.out, [&] { return dumps.write(why, wall_ns(), write); }));
   if (!made.workload.ok()) log::info("the workload {}", made.workload.note);
   if (made.incident && !made.incident->ok()) log::warning("the incident {}", made.incident->note);
 

@@ -361,7 +361,10 @@ Result<void> Fleet::hear(Worker& worker, Message message) {
   if ((type == "made" || type == "failed") && worker.state == Worker::State::running) {
     ROSE_TRY(const std::int64_t id, message.number("id"));
     if (id != worker.job->id) return fail(ErrorKind::input, "sent a run that was not requested");
-    Arrived arrived{{}, {}, *worker.job, worker.place, name(worker)};
+    Arrived arrived;
+    arrived.job = *worker.job;
+    arrived.place = worker.place;
+    arrived.who = name(worker);
     Done& done = arrived.done;
     done.id = worker.job->id;
     if (type == "failed") {
