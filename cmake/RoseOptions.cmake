@@ -1,6 +1,7 @@
 # Compiler flags shared by every target; warnings are errors.
 
-# What a user builds carries no debug information: it is most of the time and 95 % of the size. Presets debug, asan-ubsan and tsan do.
+# What a user builds carries no debug information: it is most of the time and 95 % of the size. Presets debug,
+# asan-ubsan and tsan do.
 set(CMAKE_CXX_FLAGS_RELEASE "-O1 -DNDEBUG")
 set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 
@@ -20,11 +21,13 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(rose_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
   # Unity builds put file-local types into one file with their users.
   target_compile_options(rose_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
-  # The compiler collects its garbage from 1 GiB on, which no file of ours reaches: 8 % of its time, for a quarter more memory (0.85 GiB at most).
+  # The compiler collects its garbage from 1 GiB on, which no file of ours reaches: 8 % of its time, for a quarter more
+  # memory (0.85 GiB at most).
   target_compile_options(rose_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:--param ggc-min-heapsize=1048576>")
 endif()
 if(ROSE_SANITIZE)
-  # Undefined behaviour is looked for in what is tested, not in the tests (targets with ROSE_TEST_CODE): their checks cost half their time to compile.
+  # Undefined behaviour is looked for in what is tested, not in the tests (targets with ROSE_TEST_CODE): their checks
+  # cost half their time to compile.
   string(REPLACE "," ";" sanitize_tests ${ROSE_SANITIZE})
   list(REMOVE_ITEM sanitize_tests undefined)
   list(JOIN sanitize_tests "$<COMMA>" sanitize_tests)
@@ -37,31 +40,31 @@ if(ROSE_SANITIZE)
   # -g1: enough for the lines of a report.
   target_compile_options(rose_options INTERFACE -g1 ${sanitize} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND ROSE_SANITIZE MATCHES "address.*undefined")
-    # A question before each use of a pointer, and a quarter of the time to compile. A null pointer ends the program all the same;
-    # misaligned ones are looked for by the preset fuzz, which is clang's.
+    # A question before each use of a pointer, and a quarter of the time to compile. A null pointer ends the program all
+    # the same; misaligned ones are looked for by the preset fuzz, which is clang's.
     target_compile_options(rose_options INTERFACE -fno-sanitize=null,alignment)
   endif()
   target_link_options(rose_options INTERFACE -fsanitize=${ROSE_SANITIZE})
-  # Sanitizer instrumentation makes -Wmaybe-uninitialized unreliable (GCC PR 105562). All warnings of the libraries are seen in the
-  # other builds, and looking for them takes a tenth of the compiler's time.
+  # Sanitizer instrumentation makes -Wmaybe-uninitialized unreliable (GCC PR 105562). All warnings of the libraries are
+  # seen in the other builds, and looking for them takes a tenth of the compiler's time.
   target_compile_options(rose_options INTERFACE $<IF:$<BOOL:$<TARGET_PROPERTY:ROSE_TEST_CODE>>,-Wno-maybe-uninitialized,-w>)
 endif()
 
-# Passes of the optimizer that take a sixth of the compile time; without them the code has the same size. tree-dominator-opts stays on:
-# without it g++ warns of correct code that it "may be used uninitialized".
+# Passes of the optimizer that take a sixth of the compile time; without them the code has the same size.
+# tree-dominator-opts stays on: without it g++ warns of correct code that it "may be used uninitialized".
 set(ROSE_QUICK_OPTIONS "")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT ROSE_SANITIZE)
-  foreach(pass tree-pta ipa-modref ipa-pure-const if-conversion if-conversion2 tree-slsr tree-sink tree-ch
-      ssa-phiopt tree-dse guess-branch-probability ssa-backprop split-wide-types shrink-wrap reorder-blocks tree-bit-ccp ipa-reference
-      ipa-profile tree-phiprop tree-scev-cprop move-loop-invariants branch-count-reg dse tree-copy-prop)
+  foreach(pass tree-pta ipa-modref ipa-pure-const if-conversion if-conversion2 tree-slsr tree-sink tree-ch ssa-phiopt
+      tree-dse guess-branch-probability ssa-backprop split-wide-types shrink-wrap reorder-blocks tree-bit-ccp
+      ipa-reference ipa-profile tree-phiprop tree-scev-cprop move-loop-invariants branch-count-reg dse tree-copy-prop)
     list(APPEND ROSE_QUICK_OPTIONS $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-fno-${pass}>)
   endforeach()
 endif()
 
-# rose_precompiled(TARGET [OWNER NAME LIKE LIBRARY HEADERS ...]): the standard library, fmt and the headers that many libraries include
-# are parsed once, not in every file. The owner is compiled with the flags of LIKE, which its users must share. Files still include what
-# they need, because other compilers than g++ use no precompiled header. Libraries below `schedule` share one header, the others
-# (ROSE_UPPER_ROOMS) a larger one; the two are compiled in parallel.
+# rose_precompiled(TARGET [OWNER NAME LIKE LIBRARY HEADERS ...]): the standard library, fmt and the headers that many
+# libraries include are parsed once, not in every file. The owner is compiled with the flags of LIKE, which its users
+# must share. Files still include what they need, because other compilers than g++ use no precompiled header. Libraries
+# below `schedule` share one header, the others (ROSE_UPPER_ROOMS) a larger one; the two are compiled in parallel.
 option(ROSE_PRECOMPILE "Precompile the standard library's headers" ON)
 function(rose_precompiled target)
   cmake_parse_arguments(ARG "" "OWNER;LIKE" "HEADERS" ${ARGN})
@@ -71,10 +74,12 @@ function(rose_precompiled target)
   if(NOT ARG_OWNER)
     set(ARG_OWNER rose_precompiled)
     set(ARG_LIKE rose_options fmt::fmt)
-    # The compiler does not warn about precompiled headers. The debug build precompiles no header of ours, so there it does.
+    # The compiler does not warn about precompiled headers. The debug build precompiles no header of ours, so there it
+    # does.
     if(CMAKE_UNITY_BUILD AND ROSE_UPPER_ROOMS)
       set(ARG_OWNER rose_precompiled_upper)
-      set(ARG_HEADERS ${PROJECT_SOURCE_DIR}/cmake/precompiled_lower.h ${PROJECT_SOURCE_DIR}/cmake/precompiled_upper.h)
+      set(ARG_HEADERS
+        ${PROJECT_SOURCE_DIR}/cmake/precompiled_lower.h ${PROJECT_SOURCE_DIR}/cmake/precompiled_upper.h)
     elseif(CMAKE_UNITY_BUILD)
       set(ARG_HEADERS ${PROJECT_SOURCE_DIR}/cmake/precompiled_lower.h)
     endif()
@@ -92,9 +97,9 @@ function(rose_precompiled target)
   target_precompile_headers(${target} REUSE_FROM ${ARG_OWNER})
 endfunction()
 
-# rose_units(TARGET SOURCE ...): cuts a library into the units of a unity build. They are alike in size, so that all processors finish at
-# the same time, and have at most this many bytes, so that a changed line is compiled and linked in seconds. Larger units would compile
-# the same templates fewer times: half as many units take a fifth less time.
+# rose_units(TARGET SOURCE ...): cuts a library into the units of a unity build. They are alike in size, so that all
+# processors finish at the same time, and have at most this many bytes, so that a changed line is compiled and linked in
+# seconds. Larger units would compile the same templates fewer times: half as many units take a fifth less time.
 set(ROSE_UNIT_BYTES 100000)
 function(rose_units target)
   if(NOT CMAKE_UNITY_BUILD)
@@ -140,7 +145,8 @@ if(ROSE_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${ROSE_CCACHE})
 endif()
 
-# rose_library(NAME DEPENDS ... FOLDERS ...): one folder of src is one library, made of every .cc in it, and in those folders of it.
+# rose_library(NAME DEPENDS ... FOLDERS ...): one folder of src is one library, made of every .cc in it, and in those
+# folders of it.
 function(rose_library name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;FOLDERS" ${ARGN})
   list(TRANSFORM ARG_FOLDERS APPEND "/*.cc" OUTPUT_VARIABLE further)
