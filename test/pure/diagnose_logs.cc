@@ -630,7 +630,7 @@ TEST_CASE("a pause that is told by who missed the node is tried as it was missed
   const Result<Plan> plan = make_plan(inputs);
   REQUIRE(plan);
   std::vector<std::int64_t> lasts;
-  for (const Schedule& schedule : plan->schedules)
+  for (const schedule::Schedule& schedule : plan->schedules)
     if (schedule.faults.size() == 1 && schedule.faults[0].kind == FaultKind::pause)
       lasts.push_back(schedule.faults[0].duration_ns / kSecond);
   REQUIRE(lasts.size() >= 2);

@@ -33,7 +33,7 @@ bool has_word(const std::vector<std::string>& words, const std::string& part) {
                      [&](const std::string& word) { return word.find(part) != std::string::npos; });
 }
 
-Result<DumpTotals> plain_dump(const fs::path& path) {
+Result<DumpTotals> plain_dump(const fs::path& path, const DumpRoom&) {
   std::ofstream(path) << "dump";
   return DumpTotals{};
 }
@@ -184,7 +184,7 @@ TEST_CASE("a tracer hands recordings over to who asks") {
   CHECK(got->words == std::vector<std::string>{"a word"});
   REQUIRE(got->all.size() == 4);
   fs::remove_all(folder / "own");  // who has them open has them
-  plain_dump(folder / "dump.bin").value();
+  plain_dump(folder / "dump.bin", {}).value();
   const auto copied = copy_recordings(std::move(*got), folder / "dump.bin");
   CHECK(copied.words == std::vector<std::string>{"a word"});
   REQUIRE(copied.files.size() == 4);
