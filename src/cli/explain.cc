@@ -215,7 +215,7 @@ Result<void> ask_callers(const config::Config& config, ComparedRuns& runs, const
   return {};
 }
 
-// What is said of it, and what becomes of it: alike for runs that were made now and for those that were kept.
+// The same for runs that were made now and for those that were kept.
 void take_over(const explain::Kept& kept, report::ExplanationReport& report) {
   report.name = kept.name;
   report.schedule = kept.input.schedule;
@@ -249,8 +249,8 @@ Result<int> explain_again(const ExplainOptions& options, const Common& common) {
   return exit_code_of(report.explanation.verdict);
 }
 
-// Keeps the runs, without paths of this machine, and tells what they tell to whoever reads that: the report of now and
-// of then are the same.
+// Keeps the runs without paths of this machine, and reports what follows from what was kept: a later report is the
+// same.
 Result<void> keep_runs(explain::Kept& kept, const std::filesystem::path& folder, const config::Config& config,
                        bool redact, report::ExplanationReport& report) {
   explain::Scrub scrub;

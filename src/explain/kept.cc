@@ -223,6 +223,7 @@ void fields(A& a, schedule::FaultOutcome& v) {
   value(a, v.node);
   value(a, v.detail);
   value(a, v.why_not);
+  value(a, v.no_effect);
   list(a, v.conditions, [&](schedule::ConditionOutcome& one) { fields(a, one); });
   list(a, v.stacks, [&](schedule::Stack& one) { fields(a, one); });
 }
@@ -332,7 +333,7 @@ void fields(A& a, Run& v, Kept::Texts& pool) {
   value(a, v.known_ns);
   value(a, v.found_cut);
   list(a, v.faults, [&](schedule::FaultOutcome& one) { fields(a, one); });
-  // Steps are many: each is told by how it differs from the one before.
+  // Steps are many: each is written as the difference from the one before.
   std::int64_t ts = 0;
   std::int64_t source = 0;
   list(a, v.steps, [&](Step& one) {
@@ -370,7 +371,7 @@ void fields(A& a, Run& v, Kept::Texts& pool) {
   texts(a, v.talkative);
 }
 
-// The trace of the run that is told, with its texts scrubbed and nothing in its head that the story does not need.
+// The trace of the run of the story, with its texts scrubbed and nothing in its head that the story does not need.
 trace::Trace scrubbed(const trace::Trace& trace, const Writer& to) {
   trace::Trace out;
   out.meta.node = to.scrubbed(trace.meta.node, true);
@@ -492,7 +493,7 @@ std::map<std::uint32_t, std::string> messages_of(const Input& input) {
 
 // Steps point to what they were made from.
 void check(const Input& input) {
-  if (input.story_run >= input.runs.size()) throw Damaged{"the run that is told is none of the runs"};
+  if (input.story_run >= input.runs.size()) throw Damaged{"the run of the story is none of the runs"};
   if (std::none_of(input.runs.begin(), input.runs.end(), [](const Run& run) { return run.group == Group::failing; }))
     throw Damaged{"there is no failing run"};
   for (std::size_t i = 0; i < input.runs.size(); ++i) {

@@ -26,7 +26,7 @@ struct Kept {
   int runs = 0;                                  // in all
   int reproduced = 0, missed = 0, inconclusive = 0;
   double seconds = 0;
-  // There were failing and sound runs: `input` has them. Otherwise there is only this to say.
+  // There were failing and correct runs: `input` has them. Otherwise there is only this to report.
   bool comparable = false;
   Verdict verdict = Verdict::inconclusive;
   std::string reason;
@@ -38,7 +38,7 @@ struct Kept {
   std::vector<std::string> own_questions;  // that the user asked
   std::vector<Round> rounds;
   std::string deepen_ended;
-  // What the runs told of who calls the suspects.
+  // The callers of the suspects, as the runs showed them.
   std::vector<Call> calls, outer_calls;
   std::vector<std::string> outer;
   std::vector<std::string> caller_limits;

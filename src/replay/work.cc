@@ -67,8 +67,9 @@ std::string full_disk(const std::filesystem::path& run_dir) {
 Result<std::optional<profile::WorkloadUse>> usual_work(const config::Config& config, const std::string& profile) {
   std::filesystem::path file = profile;
   if (profile.empty()) {
-    file = config.directory / "profile.json";
     std::error_code unreadable;
+    file = config.directory / "profile.json";
+    if (!std::filesystem::exists(file, unreadable)) file += ".zst";
     if (!std::filesystem::exists(file, unreadable)) return std::nullopt;
   }
   ROSE_TRY(const profile::Profile read, profile::read_profile(file, profile::Part::functions));

@@ -47,11 +47,36 @@ command = ["true"]
 [oracle]
 command = ["false"]
 """
-EVENTS = [{"meta": {"version": 1, "node": "n1", "window": 1000, "lost": 0}},
-          {"ts": 1763755200000000000, "node": "n1", "type": "ps", "pid": 41, "state": "crashed", "signal": "SIGKILL", "exit_code": None, "duration_ms": None, "planned": False},
-          {"ts": 1763755203000000000, "node": "n2", "type": "scf", "pid": 42, "tid": 42, "syscall": "write", "errno": "ENOSPC", "fd": 3, "path": "/data/log", "peer": None}]
-LOG = ("2024-06-12T03:06:17.114Z INFO storage: serving\n2024-06-12T03:06:27.114Z INFO storage: compacted\n"
-       "2024-06-12T03:07:53.382Z ERROR storage: write /srv/kv/0001.wal: no space left on device\n")
+EVENTS = [
+    {"meta": {"version": 1, "node": "n1", "window": 1000, "lost": 0}},
+    {
+        "ts": 1763755200000000000,
+        "node": "n1",
+        "type": "ps",
+        "pid": 41,
+        "state": "crashed",
+        "signal": "SIGKILL",
+        "exit_code": None,
+        "duration_ms": None,
+        "planned": False,
+    },
+    {
+        "ts": 1763755203000000000,
+        "node": "n2",
+        "type": "scf",
+        "pid": 42,
+        "tid": 42,
+        "syscall": "write",
+        "errno": "ENOSPC",
+        "fd": 3,
+        "path": "/data/log",
+        "peer": None,
+    },
+]
+LOG = (
+    "2024-06-12T03:06:17.114Z INFO storage: serving\n2024-06-12T03:06:27.114Z INFO storage: compacted\n"
+    "2024-06-12T03:07:53.382Z ERROR storage: write /srv/kv/0001.wal: no space left on device\n"
+)
 
 
 def plan_case(folder, root, **more):
@@ -83,8 +108,14 @@ def check_plans(work):
     check(f"plans: exit {status}: {err}", status == 0)
     told = json.loads(out)
     ranks = {one["case"]: one["rank"] for one in told["cases"]}
-    check(f"ranks of plans: {ranks}", set(ranks) == {"a", "b", "c"} and ranks["c"] is None and sorted([ranks["a"], ranks["b"]]) == [1, 2])
-    check("keys", {"kind", "cases", "first", "first3", "first10", "mean_log_rank"} <= set(told) and told["kind"] == "plans")
+    check(
+        f"ranks of plans: {ranks}",
+        set(ranks) == {"a", "b", "c"} and ranks["c"] is None and sorted([ranks["a"], ranks["b"]]) == [1, 2],
+    )
+    check(
+        "keys",
+        {"kind", "cases", "first", "first3", "first10", "mean_log_rank"} <= set(told) and told["kind"] == "plans",
+    )
     check("of, top, system", all(one["of"] == 2 and one["top"] and one["system"] == "t 1.0" for one in told["cases"]))
     wanted = (math.log(1) + math.log(2) + math.log(3)) / 3
     check(f"mean log rank {told['mean_log_rank']}", abs(told["mean_log_rank"] - wanted) < 1e-3)
@@ -92,7 +123,12 @@ def check_plans(work):
     status, out, err = asked("--plans", corpus, "--json", "--ablate")
     told = json.loads(out)
     names = {one["without"] for one in told["ablations"]}
-    parts = {one["name"] for one in json.loads(subprocess.run([ROSE, "diagnose", "--show-weights", "--json"], capture_output=True, text=True).stdout)["parts"]}
+    parts = {
+        one["name"]
+        for one in json.loads(
+            subprocess.run([ROSE, "diagnose", "--show-weights", "--json"], capture_output=True, text=True).stdout
+        )["parts"]
+    }
     check(f"ablations: {names ^ parts}", names == parts)
     without = {one["without"]: one for one in told["ablations"]}
     check("without calls their cause is absent", without["calls"]["first10"] == 1)
@@ -100,13 +136,22 @@ def check_plans(work):
 
 def check_logs(work):
     corpus = work / "logs"
-    log_case(corpus / "right", "# why\nrank <= 3: kind=syscall node=n1 error=ENOSPC path=*wal*\nabsent: kind=clock\nmessages: server.log 3\ntimed: server.log 3\n")
-    log_case(corpus / "wrong", 'rank <= 1: kind=crash|pause node=n2\nabsent: error=ENOSPC\nmessages: server.log 4\n')
+    log_case(
+        corpus / "right",
+        (
+            "# why\nrank <= 3: kind=syscall node=n1 error=ENOSPC path=*wal*\nabsent: kind=clock\nmessages: server.log"
+            " 3\ntimed: server.log 3\n"
+        ),
+    )
+    log_case(corpus / "wrong", "rank <= 1: kind=crash|pause node=n2\nabsent: error=ENOSPC\nmessages: server.log 4\n")
     log_case(corpus / "nothing", "absent: kind=clock\n")
     status, out, err = asked("--logs", corpus, "--json")
     check(f"logs: exit {status}: {err}", status == 0)
     rows = {one["case"]: one for one in json.loads(out)["cases"]}
-    check(f"right: {rows['right']}", rows["right"]["held"] == rows["right"]["expected"] == 4 and rows["right"]["rank"] <= 3)
+    check(
+        f"right: {rows['right']}",
+        rows["right"]["held"] == rows["right"]["expected"] == 4 and rows["right"]["rank"] <= 3,
+    )
     check(f"wrong: {rows['wrong']}", rows["wrong"]["held"] == 0 and rows["wrong"]["rank"] is None)
     check("a case without a rank line", rows["nothing"]["rank"] == 1)
     check("without a case.json the name is the system", rows["right"]["system"] == "right")
@@ -123,15 +168,25 @@ def check_refused(work):
         spoil(corpus / "a")
         status, out, err = asked(kind, corpus)
         lines = [line for line in err.splitlines() if line]
-        check(f"{what}: exit {status}, {err!r}", status == 2 and len(lines) == 1 and lines[0].startswith("eval: error: ") and not out)
+        check(
+            f"{what}: exit {status}, {err!r}",
+            status == 2 and len(lines) == 1 and lines[0].startswith("eval: error: ") and not out,
+        )
 
     refused("case.json is no JSON", lambda case: (case / "case.json").write_text("{"))
     refused("case.json is a list", lambda case: (case / "case.json").write_text("[]"))
     refused("no root", lambda case: (case / "case.json").write_text('{"system": "t"}'))
-    refused("root is no list", lambda case: (case / "case.json").write_text('{"system": "t", "root": {"kind": "crash"}}'))
-    refused("a bad expression", lambda case: (case / "case.json").write_text('{"system": "t", "root": [{"kind": "("}]}'))
+    refused(
+        "root is no list", lambda case: (case / "case.json").write_text('{"system": "t", "root": {"kind": "crash"}}')
+    )
+    refused(
+        "a bad expression", lambda case: (case / "case.json").write_text('{"system": "t", "root": [{"kind": "("}]}')
+    )
     refused("no expression", lambda case: (case / "case.json").write_text('{"system": "t", "root": [{"kind": 1}]}'))
-    refused("a bad map", lambda case: (case / "case.json").write_text('{"system": "t", "root": [{"kind": "crash"}], "map": ["x"]}'))
+    refused(
+        "a bad map",
+        lambda case: (case / "case.json").write_text('{"system": "t", "root": [{"kind": "crash"}], "map": ["x"]}'),
+    )
     refused("no configuration", lambda case: (case / "rose.toml").unlink())
     refused("a bad configuration", lambda case: (case / "rose.toml").write_text("name = "))
     refused("a wrong configuration", lambda case: (case / "rose.toml").write_text('nam = "x"\n'))
@@ -153,14 +208,31 @@ def check_refused(work):
 
 
 def check_ranks():
-    candidates = [{"rank": i + 1, "kind": kind, "node": node, "words": kind, "nodes": [node]}
-                  for i, (kind, node) in enumerate([("crash", "n1"), ("pause", "n2"), ("crash", "n2"), ("syscall", "n3")])]
-    check("rank of the last fault", run.rank_of([{"kind": "crash", "node": "n1"}, {"kind": "syscall"}], candidates) == 3)
-    check("other faults of the cause do not count", run.rank_of([{"kind": "crash"}, {"kind": "syscall"}], candidates) == 2)
+    candidates = [
+        {"rank": i + 1, "kind": kind, "node": node, "words": kind, "nodes": [node]}
+        for i, (kind, node) in enumerate([("crash", "n1"), ("pause", "n2"), ("crash", "n2"), ("syscall", "n3")])
+    ]
+    check(
+        "rank of the last fault", run.rank_of([{"kind": "crash", "node": "n1"}, {"kind": "syscall"}], candidates) == 3
+    )
+    check(
+        "other faults of the cause do not count", run.rank_of([{"kind": "crash"}, {"kind": "syscall"}], candidates) == 2
+    )
     check("a whole value is meant", run.rank_of([{"node": "n"}], candidates) is None)
-    check("a function by its last parts", run.means("(anonymous namespace)::kv::Store::save(int)", "Store::save") and not run.means("MyStore::save", "Store::save"))
-    check("a version is no part of a system", run.family("etcd 3.5.2") == run.family("etcd") == "etcd" and run.family("ZooKeeper 3.5.3-beta") == "zookeeper")
-    check("weights stay in their range", run.perturbed_weight({"value": 0.5, "unit": "share"}, 3) == "1.0" and run.perturbed_weight({"value": 2, "unit": "count"}, 0.34) == "1")
+    check(
+        "a function by its last parts",
+        run.means("(anonymous namespace)::kv::Store::save(int)", "Store::save")
+        and not run.means("MyStore::save", "Store::save"),
+    )
+    check(
+        "a version is no part of a system",
+        run.family("etcd 3.5.2") == run.family("etcd") == "etcd" and run.family("ZooKeeper 3.5.3-beta") == "zookeeper",
+    )
+    check(
+        "weights stay in their range",
+        run.perturbed_weight({"value": 0.5, "unit": "share"}, 3) == "1.0"
+        and run.perturbed_weight({"value": 2, "unit": "count"}, 0.34) == "1",
+    )
 
 
 def check_fit():
@@ -174,7 +246,9 @@ def check_fit():
     for system in range(10):
         candidates = [{"features": {"x": float(i == system % 4), "y": float((i * 7 + system) % 5)}} for i in range(4)]
         choices.append(fit.Choice(f"s{system}", candidates, [[system % 4]]))
-    ranks, weights = fit.leave_one_system_out(choices, 0.1, lambda i, keys: (1 + sorted(range(4), key=lambda j: keys[j]).index(i % 4), 4))
+    ranks, weights = fit.leave_one_system_out(
+        choices, 0.1, lambda i, keys: (1 + sorted(range(4), key=lambda j: keys[j]).index(i % 4), 4)
+    )
     check(f"fitted ranks: {ranks}", all(rank == 1 for rank, _ in ranks))
     check(f"fitted weights: {weights}", weights[0]["feature"] == "x" and weights[0]["value"] > 0)
 

@@ -1,9 +1,9 @@
-"""A conditional logit: which of the candidates of a case is the cause, by weighted features. Penalised by L2; every system counts the same,
-whatever its number of cases. Needs numpy."""
+"""A conditional logit: which of the candidates of a case is the cause, by weighted features. Penalised by L2; every
+system counts the same, whatever its number of cases. Needs numpy."""
 import numpy
 
-STEPS = 60          # of Newton's method at most: the penalised likelihood is smooth and nearly concave
-ENOUGH = 1e-6       # a step as short is the last
+STEPS = 60  # of Newton's method at most: the penalised likelihood is smooth and nearly concave
+ENOUGH = 1e-6  # a step as short is the last
 
 
 class Choice:
@@ -18,8 +18,15 @@ class Choice:
 
 def matrices(choices):
     names = sorted({name for choice in choices for one in choice.features for name in one})
-    rows = [numpy.array([[one.get(name, 0.0) for name in names] for one in choice.features]).reshape(-1, len(names)) for choice in choices]
-    everything = numpy.concatenate([row for row in rows if len(row)]) if any(len(row) for row in rows) else numpy.zeros((1, len(names)))
+    rows = [
+        numpy.array([[one.get(name, 0.0) for name in names] for one in choice.features]).reshape(-1, len(names))
+        for choice in choices
+    ]
+    everything = (
+        numpy.concatenate([row for row in rows if len(row)])
+        if any(len(row) for row in rows)
+        else numpy.zeros((1, len(names)))
+    )
     scale = everything.std(axis=0)
     scale[scale == 0] = 1.0
     middle = everything.mean(axis=0)
@@ -27,7 +34,8 @@ def matrices(choices):
 
 
 def tasks_of(choices, rows):
-    """Pairs of a case's features and the places that are right; of several faults one after the other, those found before left out."""
+    """Pairs of a case's features and the places that are right. Of several faults one after the other: those found
+    before are left out."""
     tasks = []
     for choice, row in zip(choices, rows):
         found = []
@@ -84,6 +92,8 @@ def leave_one_system_out(choices, strength, rank):
     for i, (choice, row) in enumerate(zip(choices, rows)):
         scores = row @ by_system[choice.system] if len(row) else []
         ranks.append(rank(i, [-score for score in scores]))
-    told = [{"feature": name, "value": round(float(value), 4), "per_unit": round(float(value / one), 4)}
-            for name, value, one in zip(names, everything, scale)]
+    told = [
+        {"feature": name, "value": round(float(value), 4), "per_unit": round(float(value / one), 4)}
+        for name, value, one in zip(names, everything, scale)
+    ]
     return ranks, sorted(told, key=lambda one: -abs(one["value"]))
