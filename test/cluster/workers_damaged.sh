@@ -49,6 +49,6 @@ SH
   grep -q 'another worker makes its run' "$work/$how.err" || { fail "$how: it is not said that a run is made again"; tail -5 "$work/$how.err" >&2; }
 done
 grep -q "a message 'made' was damaged on its way" "$work/flip.err" || fail "flip: it is not said what happened"
-grep -q 'what the worker sent is no run' "$work/none.err" || fail "none: it is not said what happened"
+grep -q 'the worker did not send a run' "$work/none.err" || fail "none: it is not said what happened"
 until_true 60 no_folders
 nothing_left "by damaged workers"

@@ -96,13 +96,13 @@ TEST_CASE("messages: what is none is refused as soon as it can be told") {
   CHECK(error_of("ROXE").find("does not speak") != std::string::npos);
   CHECK(error_of("RO") == "");
   CHECK(error_of(std::string("ROSE\xff\xff\xff\xff\0\0\0\0", 12)).find("longer than any") != std::string::npos);
-  CHECK(error_of(std::string("ROSE\2\0\0\0\0\0\0\0[]\n", 15)).find("no JSON object") != std::string::npos);
+  CHECK(error_of(std::string("ROSE\2\0\0\0\0\0\0\0[]\n", 15)).find("not a JSON object") != std::string::npos);
   CHECK(error_of(std::string("ROSE\2\0\0\0\0\0\0\0{}\n", 15)).find("with a type") != std::string::npos);
   std::string deep = "{\"type\":\"a\",\"b\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
   std::string frame = "ROSE";
   for (int shift = 0; shift < 32; shift += 8) frame.push_back(static_cast<char>(deep.size() >> shift & 0xff));
   CHECK(error_of(frame + std::string(4, '\0') + deep + "x").find("does not end where it should") != std::string::npos);
-  CHECK(error_of(frame + std::string(4, '\0') + deep + "\n").find("no JSON object") != std::string::npos);
+  CHECK(error_of(frame + std::string(4, '\0') + deep + "\n").find("not a JSON object") != std::string::npos);
 }
 
 TEST_CASE("messages: one that was changed on its way is refused, whichever bit of it") {

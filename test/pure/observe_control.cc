@@ -332,9 +332,9 @@ TEST_CASE("what answers and is no tracer fills no disk") {
   // A piece of four gigabytes, no dump, and a line without end.
   CHECK(refused("rose 2 ok\n\xff\xff\xff\xff", std::string(65536, 'x')).find("more than any tracer's window") !=
         std::string::npos);
-  CHECK(refused(std::string("rose 2 ok\n\0\0\1\0", 14), std::string(65540, 'x')).find("is no tracer of this version") !=
+  CHECK(refused(std::string("rose 2 ok\n\0\0\1\0", 14), std::string(65540, 'x')).find("is not a tracer of this version") !=
         std::string::npos);
-  CHECK(refused("rose 2 ", std::string(65536, 'x')).find("is no tracer") != std::string::npos);
+  CHECK(refused("rose 2 ", std::string(65536, 'x')).find("is not a tracer") != std::string::npos);
 }
 
 TEST_CASE("a tracer that gives up in the middle leaves no file") {
