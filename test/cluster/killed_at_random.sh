@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A rose that is killed (-9) at random moments of every kind of fault: its guardian undoes what the kernel does not. Nothing stays frozen,
 # stopped, mounted, limited or under a filter, and nodes that rose did not start live on. Where the guardian was killed before, `rose heal`
-# does the same. ROSE_KILLS is how many times (12), ROSE_SEED the seed of the moments and kinds.
+# does it. In both cases nothing is left after `rose heal`. ROSE_KILLS is how many times (12), ROSE_SEED the seed of the moments and kinds.
 . "$(dirname "$0")/common.bash"
 command -v gcc >/dev/null || skip "no gcc"
 cd "$work"
@@ -135,7 +135,6 @@ beats() { awk '{ print $2 }' theirs/beats 2>/dev/null || true; }
 # wrong: what of a dead rose is still in force, a line each.
 wrong() {
   local state pid
-  leftovers
   grep -F " $work/" /proc/self/mountinfo
   find "$theirs" "$cgroups" -name cgroup.freeze -exec grep -lx 1 {} + 2>/dev/null
   state=$(sed 's/.*) //; s/ .*//' /proc/$stranger/stat 2>/dev/null)
@@ -180,10 +179,8 @@ for round in $(seq "$kills"); do
   kill -KILL $pid
   from=$(date +%s%N)
   wait $pid 2>/dev/null || true
-  if [ $by = heal ]; then
-    [ -n "$(leftovers)" ] || fail "round $round: nothing was left, so heal was not tested"
-    expect 0 "$rose" heal
-  fi
+  [ -n "$(leftovers)" ] || fail "round $round: nothing was left, so heal was not tested"
+  [ $by = guardian ] || expect 0 "$rose" heal
   if ! until_true 30 right; then
     { echo "round $round, $by: $(wrong)"; cat schedule.toml err; } >&2
     break
@@ -194,6 +191,8 @@ for round in $(seq "$kills"); do
   goes_on() { [ "$(beats)" != "$seen" ]; }
   until_true 20 goes_on || { fail "round $round: the attached node does not go on"; cat schedule.toml >&2; break; }
   kill -0 $stranger 2>/dev/null || { fail "round $round: the attached node was ended"; break; }
+  [ $by = heal ] || expect 0 "$rose" heal
+  [ -z "$(leftovers)" ] || { fail "round $round, $by: left after heal: $(leftovers)"; break; }
 done
 echo "$round kills; the guardian took $longest ms at most (${slowest:-}) until all was undone, and this test had seen it"
 
@@ -208,6 +207,8 @@ until_true 120 frozen
 echo 1 > "$service/cgroup.kill"
 wait $pid 2>/dev/null || true
 until_true 30 right || wrong >&2
+expect 0 "$rose" heal
+[ -z "$(leftovers)" ] || fail "left after heal: $(leftovers)"
 
 # A normal end: it goes with rose, and leaves nothing.
 sed -i 's/60s/50ms/' schedule.toml
