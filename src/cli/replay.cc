@@ -126,8 +126,8 @@ report::ReplayReport blank_report(const Test& test, const Replaying& how) {
     report.unchecked.push_back(fmt::format(
         "whether the workload exchanges data with the nodes as it does without faults was not checked: {}; "
         "'rose profile -c {}' makes one",
-        how.options.profile.empty() ? fmt::format("there is no profile of it in {}", test.config.directory.string())
-                                    : fmt::format("{} does not tell", how.options.profile),
+        how.options.profile.empty() ? fmt::format("no profile in {} records it", test.config.directory.string())
+                                    : fmt::format("{} does not record it", how.options.profile),
         report.config_path));
   return report;
 }

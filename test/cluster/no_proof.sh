@@ -72,7 +72,7 @@ json_is 'round(j["rate_upper_bound"], 2)' 0.63
 json_is '"unchecked" in j' False
 mv profile.json kept.json
 expect 0 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed
-says out 'not checked: whether the workload exchanges data .* there is no profile of it in'
+says out 'not checked: whether the workload exchanges data .* no profile in .* records it'
 expect 0 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --profile kept.json
 ! grep -q 'not checked' out || fail "a profile was given: $(cat out)"
 expect 2 "$rose" replay s.toml -c rose.toml --runs 1 --profile none.json
