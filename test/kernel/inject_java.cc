@@ -234,6 +234,7 @@ TEST_CASE("an exception is thrown at a method's entry or a call site, 200 times 
   CHECK(rig.lines("caught 101 java.io.IOException: injected by rose") == 1);
   CHECK(rig.lines("stored 100") == 1);
   CHECK(rig.lines("stored 101") == 0);
+  CHECK(outcomes.at(0).effective());
   CHECK(rig.said("stored 301"));
 }
 
