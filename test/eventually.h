@@ -1,4 +1,4 @@
-// Waits for something, not for a time: the limit is only there so that a test that fails ends.
+// Polls a condition. The time limit only ends a test that fails; a test that passes never waits for it.
 #pragma once
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// A temporary folder that goes with its content.
+// A temporary folder that is removed with its content.
 #pragma once
 
 #include <stdlib.h>

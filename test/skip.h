@@ -1,5 +1,5 @@
-// A test case that cannot run here says so: `SKIPPED: <case>: <what is missing>` on stdout, and is counted. What a
-// whole program skips is the business of main.cc.
+// A test case that cannot run here prints `SKIPPED: <case>: <what is missing>` on stdout and is counted. main.cc
+// decides whether the whole program counts as skipped.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a record costs the program that makes it, and how many a second eight threads make.
+// The cost of a record for the program that makes it, and how many a second eight threads make.
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
 #include <unistd.h>

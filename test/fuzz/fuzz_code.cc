@@ -1,4 +1,4 @@
-// A program as somebody else built it: no bytes may lead the reader of its functions' code out of them.
+// Programs from untrusted files: no bytes may lead the reader of functions' code outside of the file.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// rose.toml: no input may crash the reader, and every refusal names a place.
+// rose.toml: no input may crash the reader, and every refusal gives a position.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -1,5 +1,5 @@
-// Go's function table, as it stands in a program that somebody else built: no bytes may lead the reader out of them,
-// nor make it give more than they hold.
+// Go's function table from untrusted programs: no bytes may lead the reader outside of the table, or make it return
+// more than the table holds.
 #include <cstdint>
 #include <cstdlib>
 #include <span>
@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (!with_sources && !function.source.empty()) std::abort();
       texts += function.name.size() + function.source.size();
     }
-    // All may point at one text: what they come to is bounded all the same.
+    // All entries may point at one text: the total length is bounded all the same.
     if (texts > size * 8 + 3 * 65536) std::abort();
   }
   return 0;

@@ -1,4 +1,4 @@
-// Runs that explain kept: no content may crash the reader, and what it accepts can be explained.
+// Runs kept for `rose explain`: no content may crash the reader, and what it accepts can be explained.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -9,7 +9,7 @@ using namespace rose;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  // As a file; and what is packed in one, which hardly any change of the file leaves whole.
+  // Once as a file, and once as the packed content, of which random changes of the file leave hardly any valid.
   (void)explain::unpack(bytes, "x");
   auto kept = explain::unpack_plain(bytes, "x");
   if (!kept) {

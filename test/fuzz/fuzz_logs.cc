@@ -1,4 +1,4 @@
-// Logs: no content may crash the reader, what it keeps stays within its bounds, and what it says of the file is one
+// Logs: no content may crash the reader, what it keeps stays within its bounds, and its description of the file is one
 // line.
 #include <cstdint>
 #include <cstdlib>

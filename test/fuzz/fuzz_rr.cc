@@ -1,8 +1,8 @@
-// Recordings of librose-rr: no bytes may lead the reader out of them, into a hang, or to records that do not stand
-// where they say.
+// Recordings of librose-rr: no bytes may lead the reader outside of the recording, into an endless loop, or to records
+// whose positions are wrong.
 //
-// The smallest ring is 64 KiB, mostly zeros: the input is laid into one. Its first bytes say how: 'S' gives heads of
-// records right checksums (else a fuzzer never comes behind them), anything else leaves all as it is.
+// The smallest ring is 64 KiB, mostly zeros: the input is copied into one. Its first byte says how: 'S' gives heads of
+// records right checksums (otherwise a fuzzer never gets past them), any other leaves all as it is.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::memcpy(bytes.data() + file, bytes.data() + rr::kHeadBytes, rr::most_record(rr::kLeastRing));
   rr::Reading reading;
   if (reading.open(bytes.data(), file) != nullptr) return 0;
-  // Short files are short, whatever they say.
+  // A file that is too short must be refused, whatever its header says.
   if (rr::Reading().open(bytes.data(), file - 1) == nullptr) std::abort();
   const rr::Facts& facts = reading.facts();
   if (facts.begin > facts.end || facts.end > facts.reserved) std::abort();

@@ -1,4 +1,4 @@
-// Stack traces of logs: no content may crash the reader, and what it tells of has a name and a line that can be.
+// Stack traces of logs: no content may crash the reader, and every frame it returns has a possible name and line.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

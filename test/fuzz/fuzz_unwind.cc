@@ -1,5 +1,5 @@
-// The copy of a thread of a process that somebody else wrote, with a file of its: no bytes may lead the unwinder out of
-// them, or keep it. 17 registers, 4 maps (where it is, of which file), a stack up to its half, the file.
+// A copied thread of an untrusted process, with a file of that process: no bytes may lead the unwinder outside of them
+// or into an endless loop. 17 registers, 4 maps (where, of which file), a stack up to half of the input, the file.
 #include <sys/mman.h>
 #include <unistd.h>
 

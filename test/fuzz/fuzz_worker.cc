@@ -1,5 +1,5 @@
-// What diagnosis and workers send each other: no bytes may crash the reader or lead out of a folder, and what is
-// accepted survives being sent on.
+// Messages between diagnosis and workers: no bytes may crash the reader or lead it out of a folder, and accepted
+// messages survive being sent on.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -15,7 +15,7 @@ namespace {
 
 namespace engine = rose::engine;
 
-// A digest keeps a fuzzer from ever reaching what lies behind it: of each frame it is made right.
+// Digests keep a fuzzer from reaching the code behind them: each frame's digest is made right.
 std::string with_digests(std::string_view bytes) {
   std::string all;
   while (bytes.size() >= 12) {

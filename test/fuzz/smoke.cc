@@ -95,7 +95,7 @@ Seeds code_seeds() {
   return seeds;
 }
 
-// Programs, and what is asked of one.
+// Programs, and functions looked up in them.
 Seeds asked_seeds() {
   Seeds seeds = code_seeds();
   for (const char* query : {"Raft::append(Entry const&)(term->low)", "store(*arg12)", "find:return->value.size",
@@ -207,7 +207,7 @@ Seeds jvm_seeds() {
           "A.<init>(List<String> x)org.x.Outer$A"};
 }
 
-// A few runs, packed and as they are inside.
+// A few runs, packed and unpacked.
 Seeds kept_seeds() {
   script::Case one;
   one.input.schedule.name = "kv";
@@ -301,7 +301,7 @@ Seeds unwind_seeds() {
   return seeds;
 }
 
-// A folder, and what comes of a run.
+// A folder, and the results of a run.
 Seeds worker_seeds() {
   rose::engine::Tree tree;
   tree.entries = {{"bin", true, 0755, 0, ""},
@@ -387,7 +387,7 @@ std::string mutated(std::mt19937_64& rng, const Seeds& seeds) {
         break;
       }
       default: {
-        // Numbers where arithmetic likes to break.
+        // Numbers at the limits of arithmetic.
         static const std::uint64_t values[] = {0,
                                                1,
                                                0x7f,
@@ -422,7 +422,7 @@ int smoke(const Target& target) {
   std::string name = kept.string();
   const int fd = ::mkstemp(name.data());
   if (fd < 0) return 1;
-  // The input at work stays on disk if the target dies of it.
+  // The current input stays on disk if it kills the target.
   std::FILE* file = ::fdopen(fd, "w");
   std::printf("%s: %zu seeds, %d rounds; an input that kills it is in %s\n", target.name, seeds.size(), target.rounds,
               name.c_str());

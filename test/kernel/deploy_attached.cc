@@ -1,4 +1,4 @@
-// Nodes that rose did not start: whose cgroup is theirs, and whose is not.
+// Nodes that rose did not start: which cgroups it may use for them, and which it must leave alone.
 #include <catch2/catch.hpp>
 
 #include <signal.h>
@@ -78,13 +78,13 @@ config::Config attaching(const std::vector<config::Attach>& nodes) {
   auto config = make_config(std::vector<config::Command>(nodes.size()), config::Network::host);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     config.nodes[i].attach = nodes[i];
-    config.nodes[i].ready = ready_tcp(1);  // never; what matters is why it could not be attached to
+    config.nodes[i].ready = ready_tcp(1);  // never ready; the test is about why it could not be attached to
     config.nodes[i].ready->timeout_ns = kSecond / 4;
   }
   return config;
 }
 
-// Why the deployment did not start.
+// The error with which the deployment did not start.
 Error start_error(const config::Config& config, const std::vector<pid_t>& pids = {}) {
   const RunDir dir;
   auto deployment = make(config, dir);
@@ -132,7 +132,7 @@ TEST_CASE("a cgroup that holds rose itself is nobody's node", "[attach]") {
     CHECK(has(error.message, "rose itself"));
     CHECK(has(error.hint, "setup"));
   }
-  // Nor is the machine's top folder.
+  // The machine's top folder is refused as well.
   CHECK(has(start_error(attaching({by_cgroup("/")})).message, "rose itself"));
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("a process that rose descends from is nobody's node, also where no cgr
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    // In the machine's top cgroup, which is not the node's: its tree is.
+    // The process is in the machine's top cgroup, which is not the node's alone, but its process tree is.
     const pid_t node = ::getpid();
     if (!write_control(top / "cgroup.procs", std::to_string(node))) ::_exit(10);
     const pid_t rose = ::fork();
@@ -220,7 +220,7 @@ TEST_CASE("a cgroup that rose has come to since is not stopped", "[attach]") {
 TEST_CASE("heal resumes what stood still of an attached node, and only that", "[attach]") {
   Service service("heal");
   const pid_t node = service.sleeper();
-  const pid_t stopped = service.sleeper();  // by its own user, before rose came
+  const pid_t stopped = service.sleeper();  // stopped by its own user, before rose attached
   const pid_t signalled = service.sleeper();
   const auto state = [](pid_t pid) { return kernel::process_stat(pid).value_or(kernel::ProcessStat{}).state; };
   ::kill(stopped, SIGSTOP);
@@ -238,7 +238,7 @@ TEST_CASE("heal resumes what stood still of an attached node, and only that", "[
     if (!deployment || !(*deployment)->start()) ::_exit(11);
     if (!(*deployment)->foresee_stops(0)) ::_exit(12);
     if (frozen && !(*deployment)->pause_at_once(0)) ::_exit(13);
-    ::kill(signalled, SIGSTOP);  // as a kernel program does, which notes nothing
+    ::kill(signalled, SIGSTOP);  // stopped as by a kernel program, of which rose has no record
     const std::string id = (*deployment)->id();
     if (::write(pipe_fds[1], id.data(), id.size()) < 0) ::_exit(14);
     for (;;) ::pause();

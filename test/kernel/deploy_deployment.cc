@@ -84,7 +84,7 @@ TEST_CASE("nodes reach each other and clients reach nodes", "[deploy]") {
     if (output) status = output->exit_code;
   });
   CHECK(status == 0);
-  // No name server is ever reached from here, and who asks one is told so at once; one within the deployment is.
+  // Name servers outside are not reachable, and a query fails at once; one inside the deployment is reachable.
   in_netns(deployment->node_netns_fd(0), [&] {
     CHECK(connect_datagrams("192.0.2.1", 53) == EACCES);
     CHECK(connect_datagrams("192.0.2.1", 54) == 0);
@@ -159,7 +159,8 @@ TEST_CASE("a host network has no namespaces", "[deploy]") {
   CHECK(deployment->node_netns_fd(0) == -1);
   CHECK(deployment->nodes()[0].netns.empty());
   REQUIRE_OK(deployment->start());
-  CHECK(run(*deployment, {"sh", "-c", "exec ./deploy_victim ask $ROSE_IP_n1 27431"}).code == 127);  // not its folder
+  // the program's folder is not n1's
+  CHECK(run(*deployment, {"sh", "-c", "exec ./deploy_victim ask $ROSE_IP_n1 27431"}).code == 127);
   CHECK(run(*deployment, {"sh", "-c", "exec ${config_dir}/deploy_victim ask $ROSE_IP_n1 27431"}).ok());
 }
 
@@ -283,7 +284,7 @@ TEST_CASE("the restart policy restarts after every end, up to its maximum", "[de
   Recorder recorder;
   auto deployment = make(config, dir, &recorder);
   REQUIRE_OK(deployment->start());
-  REQUIRE(eventually([&] { return dir.read("n1/count") == "x\n"; }));  // started is not yet that far
+  REQUIRE(eventually([&] { return dir.read("n1/count") == "x\n"; }));  // started does not mean that it has run so far
   for (int start = 1; start <= 2; ++start) {
     const pid_t before = deployment->main_pid(0);
     const std::int64_t killed = monotonic_ns();
@@ -416,7 +417,7 @@ TEST_CASE("a node starts clean, as its user and without more rights", "[deploy]"
   } observer;
   observer.filtered = filtered;
   auto config = make_config({{kVictim, "state"}});
-  // The build folder may be closed to nobody.
+  // The build folder may not be accessible to the user nobody.
   std::filesystem::copy(kVictim, dir.path + "/victim");
   config.nodes[0].command[0] = dir.path + "/victim";
   config.nodes[0].user = "nobody";
@@ -442,7 +443,7 @@ TEST_CASE("a node starts clean, as its user and without more rights", "[deploy]"
   CHECK(has("SigBlk:\t0000000000000000"));
   CHECK(has("SigIgn:\t0000000000000000"));
   CHECK(has("session 1"));
-  CHECK(has("fd 2\nsession"));  // 0, 1, 2 and no more
+  CHECK(has("fd 2\nsession"));  // 0, 1, 2 and no others
   CHECK(has("write: done"));
   CHECK(static_cast<bool>(observer.listener) == filtered);
 }
@@ -616,7 +617,8 @@ TEST_CASE("what a node's user puts in the place of a log is not opened by root",
     answered = true;
   });
   CHECK(eventually([&] { return answered.load(); }, 30 * kSecond));
-  const Fd reader(::open(log.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));  // should somebody wait for one
+  // a reader, in case some program waits for one
+  const Fd reader(::open(log.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   asking.join();
   INFO((answer ? *answer : answer.error().message));
   CHECK(answer.has_value() == problem.empty());
@@ -714,7 +716,7 @@ TEST_CASE("a node killed while it starts counts as one that ended", "[deploy]") 
 
 TEST_CASE("the seccomp listener is handed over before the execve", "[deploy]") {
   const RunDir dir;
-  // Lets every call pass and remembers them.
+  // Lets every call pass and records it.
   struct Supervisor : Recorder {
     Fd listener;
     std::thread thread;
@@ -774,7 +776,7 @@ TEST_CASE("the seccomp listener is handed over before the execve", "[deploy]") {
 }
 
 TEST_CASE("cancellation ends waits early and everything is still undone", "[deploy]") {
-  // In a process of its own: cancellation is for good.
+  // In a child process: cancellation cannot be undone.
   const RunDir dir;
   int pipe_fds[2];
   REQUIRE(::pipe(pipe_fds) == 0);
@@ -825,7 +827,7 @@ TEST_CASE("a command that cleans up and hangs is ended by a further Ctrl-C, and 
     spec.stdout_log = spec.stderr_log = dir.path + "/teardown.log";
     spec.cgroup = folder.string();
     cancel::request();
-    // As teardown is run after a first Ctrl-C, but that nobody's patience lasts so long.
+    // As teardown runs after a first Ctrl-C, except that a user would not wait that long.
     auto teardown = run_beside(spec, {.timeout_ns = 3600 * kSecond, .after_cancel_ns = 3600 * kSecond});
     if (!teardown) ::_exit(11);
     const CommandResult result = (*teardown)->wait();
@@ -854,7 +856,7 @@ TEST_CASE("what the end of a deployment could not undo is noted, and heal does i
   while (::umount2(name.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) == 0) {
   }
   REQUIRE(::unlink(name.c_str()) == 0);
-  REQUIRE(std::filesystem::create_directory(name));  // which nothing that removes a namespace can remove
+  REQUIRE(std::filesystem::create_directory(name));  // a folder, which `ip netns del` cannot remove
   deployment.reset();
   const auto traces = traces_of(id);
   CHECK(traces.size() == 2);  // that, and the lock that notes it
@@ -928,7 +930,7 @@ TEST_CASE("heal undoes what a killed rose left, and leaves the living", "[deploy
   REQUIRE_OK(living->start());
   const std::vector<std::string> chosen = {id, living->id()};
 
-  // While it lives nothing of it is touched.
+  // As long as it lives, heal() must not touch anything of it.
   auto healed = heal(chosen);
   REQUIRE(healed);
   CHECK(healed->undone.empty());
@@ -968,7 +970,7 @@ TEST_CASE("without the privilege for namespaces one clear error is given", "[dep
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    // As root of a container has it: files yes, namespaces and networks no.
+    // Like root of a container: files may be removed, namespaces and networks not.
     kernel::CapabilitySets sets;
     if (!kernel::get_capabilities(sets)) ::_exit(10);
     for (auto* set : {&sets.effective, &sets.permitted})
@@ -1006,7 +1008,7 @@ TEST_CASE("fifty deployments leave nothing behind", "[deploy]") {
     started += static_cast<double>(t2 - t1) / 1e6;
     stopped += static_cast<double>(monotonic_ns() - t3) / 1e6;
   };
-  cycle();  // what is made once (the folders in /run) is made now
+  cycle();  // what is created only once (the folders in /run) exists now
   created = started = stopped = 0;
   const Holdings before = holdings();
   for (int i = 0; i < 50; ++i) cycle();
@@ -1016,7 +1018,7 @@ TEST_CASE("fifty deployments leave nothing behind", "[deploy]") {
   CHECK(after.descriptors == before.descriptors);
   CHECK(after.children == before.children);
   CHECK(after.threads == before.threads);
-  // Others make links at the same time, but not one for each of ours.
+  // Other processes create links at the same time, but not one for each of ours.
   std::size_t links = 0;
   for (const std::string& link : after.host_links) links += before.host_links.contains(link) ? 0 : 1;
   CHECK(links < 50);

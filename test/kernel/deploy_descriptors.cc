@@ -1,4 +1,4 @@
-// Limits of descriptors of processes that are another user's.
+// Limits of descriptors of processes that belong to another user.
 #include <catch2/catch.hpp>
 
 #include <signal.h>

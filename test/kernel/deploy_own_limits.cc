@@ -1,4 +1,4 @@
-// Limits of a cgroup v2 folder, taken over into another one by the real kernel: with whichever controller v2 has here.
+// Limits of a cgroup v2 folder moved to another folder by the real kernel, with any controller that v2 has here.
 #include <catch2/catch.hpp>
 
 #include <unistd.h>
@@ -34,7 +34,7 @@ TEST_CASE("limits that an engine set go along into a folder of the node's") {
     if (std::find(there.begin(), there.end(), one.controller) != there.end()) usable.push_back(one);
   if (usable.empty()) test::skip_case("a controller of memory, pids, cpu or hugetlb in cgroup v2");
 
-  // What it passes on is the machine's: afterwards as before.
+  // What the mount passes on to its children is the machine's setting: afterwards it must be as before.
   const std::string passed = read_file(*mount / "cgroup.subtree_control", 4096).value_or("");
   const std::filesystem::path own = *base / ("rose-own-limits-" + std::to_string(::getpid()));
   const std::filesystem::path engines = own / "engines", node = own / "node";
@@ -48,7 +48,7 @@ TEST_CASE("limits that an engine set go along into a folder of the node's") {
   CHECK(kernel::own_limits(node).empty());
   REQUIRE(kernel::take_over(limits, *mount, node / "rose.container"));
   CHECK(kernel::own_limits(node / "rose.container") == limits);
-  CHECK(kernel::own_limits(node).empty());                              // which leaves the node's own to faults
+  CHECK(kernel::own_limits(node).empty());                              // the node's own folder is free for faults
   REQUIRE(kernel::take_over(limits, *mount, node / "rose.container"));  // as after a restart
   const auto refused =
       kernel::take_over({{std::string(usable.front().file), {"a word"}}}, *mount, node / "rose.container");

@@ -77,7 +77,7 @@ inline std::unique_ptr<Deployment> make(const config::Config& config, const RunD
 
 using rose::test::eventually;
 
-// Ended, perhaps not collected yet by whoever inherited it.
+// Ended, though its parent may not have collected it yet.
 inline bool gone(pid_t pid) {
   const auto stat = read_file(fmt::format("/proc/{}/stat", pid));
   return !stat || stat->find(") Z ") != std::string::npos || stat->find(") X ") != std::string::npos;
@@ -109,7 +109,7 @@ inline Holdings holdings() {
   Holdings found;
   found.descriptors = names("/proc/self/fd").size();
   found.threads = names("/proc/self/task").size();
-  // Of this network namespace; /sys may show that of whoever mounted it.
+  // Of this network namespace; /sys may show the namespace of the process that mounted it.
   struct if_nameindex* links = ::if_nameindex();
   for (const struct if_nameindex* link = links; link != nullptr && link->if_index != 0; ++link)
     found.host_links.insert(link->if_name);

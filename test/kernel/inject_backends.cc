@@ -1,5 +1,5 @@
-// What both backends of syscall faults must see alike, however hidden, and who is chosen when. Everything here runs
-// with either: ROSE_TEST_BACKEND=override.
+// What both backends of syscall faults must match, however the call is made, and which backend is chosen when. All
+// tests of this file run with either of them: ROSE_TEST_BACKEND=override.
 #include <csignal>
 
 #include "inject_rig.h"

@@ -1,4 +1,4 @@
-// A thread waits at a call or at a place in its program: the one that was asked for, and nobody else; it goes on when
+// Threads that wait at a call or at a place in the program: only the one that was chosen waits, and it continues when
 // its time has come.
 #include <signal.h>
 #include <sys/ptrace.h>
@@ -11,13 +11,13 @@ using namespace rose::test;
 
 namespace {
 
-// Three threads that sync the same file, and say so; "all" when they have.
+// Three threads that sync the same file and each write a line; "all" when all have.
 std::vector<std::string> three_threads(std::string file) {
   return {"append", std::move(file), "threads", "3",    "1",       "fsync", "print", "synced",
           ";",      "print",         "all",     "gate", "../never"};
 }
 
-// The threads of the process that somebody traces.
+// How many threads of the process are traced.
 int traced(pid_t pid) {
   int n = 0;
   for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid)))
@@ -91,7 +91,7 @@ duration = "600s"
   REQUIRE(eventually([&] { return rig.lines("synced", 1) == 2; }));
   rig.injector->disarm();
   const auto outcomes = rig.injector->outcomes();
-  rig.wait_said("all", 1);  // let go as the run ended
+  rig.wait_said("all", 1);  // released as the run ends
   rig.finish();
   CHECK(*outcomes.at(0).ended_ns - outcomes.at(0).fired_ns == 200 * 1'000'000);
   CHECK(outcomes.at(0).detail.find("released after 200ms: what it waited for did not happen") != std::string::npos);
@@ -172,7 +172,7 @@ when = [ { log = "up" } ]
 until = [ { log = "went", node = "n3" } ]
 )");
   const pid_t main = rig.deployment->main_pid(0);
-  REQUIRE(eventually([&] { return traced(main) == 1; }));  // armed: whoever comes is held at once
+  REQUIRE(eventually([&] { return traced(main) == 1; }));  // armed: any thread that gets there is held at once
   rig.touch("open");
   REQUIRE(eventually([&] { return rig.lines("called") == 7; }));
   REQUIRE(eventually([&] { return rig.lines("all", 1) == 1; }));
@@ -185,7 +185,7 @@ until = [ { log = "went", node = "n3" } ]
   REQUIRE(held.tid != main);
   CHECK(held.pid == main);
   CHECK(eventually([&] { return state_of(held.tid) == 't'; }));
-  // Nothing of the function was done: it writes at its beginning.
+  // Nothing of the function has run: it writes at its beginning.
   CHECK(split(rig.read("n1/calls"), 'a').size() == 8);
   CHECK(split(rig.read("n1/calls"), 'b').size() == 8);
   CHECK(rig.lines("all") == 0);
@@ -347,7 +347,7 @@ until = [ { log = "went", node = "n1" } ]
     REQUIRE(eventually([&] { return said("all") == 1; }));
     rig.injector->disarm();
     CHECK(traced(pid) == 0);
-    CHECK(::kill(pid, 0) == 0);  // it was there before, and goes on
+    CHECK(::kill(pid, 0) == 0);  // it existed before the run, and continues
     const auto outcome = rig.finish().at(0);
     CHECK(outcome.fired);
     CHECK(outcome.seen == 2);

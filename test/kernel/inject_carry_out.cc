@@ -1,5 +1,5 @@
-// Calls that rose makes in the caller's stead: with the caller's rights and view, never into anybody else's memory, and
-// never so that rose itself waits for ever.
+// Calls that rose makes on behalf of the caller: with the caller's rights and view of files, never writing into another
+// process, and never such that rose itself could wait for ever.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -32,14 +32,14 @@ effect = "full"
 error = "EIO"
 times = "forever"
 )");
-  // Made only now: a run directory begins empty. The writer's end stays open, so that no end of file saves the others.
+  // Made only now: a run directory begins empty. The writer's end stays open, so that readers see no end of file.
   REQUIRE(::mkfifo(fifo.c_str(), 0666) == 0);
   const Fd writer(::open(fifo.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
   REQUIRE(writer);
   rig.touch("made");
   rig.begin();
   REQUIRE(eventually([&] { return rig.lines("openr ../fifo = 0") == 8; }));
-  // All look when a byte is there, and one gets it: until another is seen waiting inside its read.
+  // All threads poll, and one of them gets the byte: repeats until another one is seen waiting inside its read.
   const auto caught = [&] {
     std::error_code error;
     for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", error)) {
@@ -71,7 +71,7 @@ TEST_CASE("a call that is carried out has the caller's rights") {
   auto& node = rig.add({"gate", "../go", "openr", "../roots", "fchmod", "777", "create", "own", "fchmod", "600",
                         "openr", "../roots", "read", "5", "print", "done"});
   node.user = "nobody";
-  // Who may have no way into where this was built.
+  // The victim's user may not have access to the build folder.
   std::filesystem::copy(kVictim, rig.path("victim"));
   node.command[0] = rig.path("victim");
   node.binaries = {rig.path("victim")};
@@ -105,7 +105,7 @@ result = 2
   CHECK((info.st_mode & 07777) == 0644);
   REQUIRE(::stat(rig.path("n1/own").c_str(), &info) == 0);
   CHECK((info.st_mode & 07777) == 0600);
-  // And rose is itself again.
+  // rose has its own identity again.
   CHECK(write_file(rig.path("after"), "").has_value());
 }
 
@@ -137,7 +137,7 @@ TEST_CASE("names of sockets are the caller's: its folder, its root, its mounts")
 }
 
 TEST_CASE("nothing is read from or written to a caller that is gone") {
-  // A process that makes no call at all; only the look at its notification tells that it is not the one.
+  // A process that makes no call; only checking its notification shows that it is not the one that was asked about.
   constexpr std::size_t kSize = 16;
   char* memory = static_cast<char*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   REQUIRE(memory != MAP_FAILED);
@@ -148,7 +148,7 @@ TEST_CASE("nothing is read from or written to a caller that is gone") {
   REQUIRE(::pipe(back) == 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    ::raise(SIGSTOP);  // what follows tells what is in its memory now
+    ::raise(SIGSTOP);  // what follows reads its memory as it is now
     if (::write(back[1], memory, kSize) < 0) ::_exit(1);
     ::_exit(0);
   }

@@ -1,5 +1,5 @@
-// Clocks that are wrong: seen by every way of reading them, in children and new images, by whom it was meant for alone,
-// and over when it is over; what waits for a time waits for the time that its clock shows.
+// Clocks that are wrong: for every way of reading them, in children and new images, for the chosen node only, and until
+// the fault ends; waits for a time last until the node's own clock shows that time.
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -39,8 +39,8 @@ struct Clocks : Rig {
     config.nodes.back().command = {program};
     config.nodes.back().command.insert(config.nodes.back().command.end(), words.begin(), words.end());
   }
-  // The last whole line of this kind that was written after this was called.
-  // Of those that are there, the one that was read in the least time.
+  // The last complete line of this kind written after this was called. Of several, the one whose reading took the least
+  // time.
   std::optional<Shown> shown(const std::string& what, std::size_t node = 0) {
     const std::string until_now = out(node);  // whole lines, or what stands for a file that is not there yet
     const std::size_t before = until_now.rfind('\n') == std::string::npos ? 0 : until_now.size();
@@ -98,7 +98,7 @@ shift = "-90m"
     all_ahead(*rig.shown(what, 1), -1.5 * kHour);
   }
   all_ahead(*rig.shown("now", 2), 0);
-  // None of their lines has the real time, not even the first.
+  // None of their lines shows the real time, not even the first.
   for (const std::size_t node : {std::size_t{0}, std::size_t{1}}) {
     const double by = node == 0 ? kHour : -1.5 * kHour;
     for (const auto& line : split(rig.out(node), '\n')) {
@@ -183,8 +183,8 @@ shift = "+1h"
 )");
   const double fast = rig.shown("now", 0)->libc, still = rig.shown("now", 1)->libc;
   const std::int64_t began = monotonic_ns();
-  // Who shows a clock may be kept from running before it can say what it saw: the longer one looks, the less that is of
-  // the whole.
+  // A program that shows a clock may be delayed before it prints what it read; the longer the test observes, the
+  // smaller that share becomes.
   double later = 0, stood = 0;
   REQUIRE(eventually(
       [&] {
@@ -222,7 +222,7 @@ node = "n3"
 shift = "-1h"
 )");
   for (const std::size_t node : {std::size_t{0}, std::size_t{1}, std::size_t{2}}) {
-    // Cond, sem, sleep, timer; the least of several, for who is waited for may be kept from running.
+    // Cond, sem, sleep, timer; the least of several, because the waiting thread may be scheduled late.
     std::array<long, 4> least{};
     REQUIRE(eventually(
         [&] {
@@ -240,8 +240,8 @@ shift = "-1h"
     std::printf("node %zu waited %ld %ld %ld %ld us\n", node + 1, least[0], least[1], least[2], least[3]);
     for (const long took : least) CHECK(took > 99'000);
     CHECK_FALSE(rig.said("no ticks", node));
-    // The program's own time stands in its memory again; later only where it got a processor so late that its wait was
-    // over as it began.
+    // The program's own time value is back in its memory; later only where it was scheduled so late that its wait was
+    // over before it began.
     CHECK_FALSE(rig.said("spoiled", node));
     const auto lines = split(rig.out(node), '\n');
     const auto waits =
@@ -250,7 +250,7 @@ shift = "-1h"
   }
 }
 
-// How much is no matter for a test: machines are shared.
+// The amount cannot be asserted: the machine may be shared.
 TEST_CASE("what a clock read costs is told", "[clocks]") {
   Clocks rig;
   rig.watch(kClock, {"cost"});

@@ -26,11 +26,11 @@ TEST_CASE("crash at every kind of condition") {
   }
 }
 
-// Whether the node was seen standing there; a busy machine may sleep through a short pause.
+// Whether the node was observed in a pause there; a busy machine may miss a short pause.
 static bool pauses_at(const Moment& moment, int ms) {
   Stage stage;
   stage.reach(moment, fmt::format("kind = \"pause\"\nduration = \"{}ms\"", ms));
-  // What userspace decides (time, logs) takes it a moment to carry out.
+  // What userspace decides (time, logs) takes a moment until it is in force.
   REQUIRE(eventually([&] { return stage.injector->outcomes().back().detail.find("stopped") != std::string::npos; }));
   stage.touch("n1/go");
   stage.touch("n1/done");
@@ -225,7 +225,7 @@ until = [ { log = "leads again" } ]
     CHECK_FALSE(reaches(1, 0, "300"));
     CHECK_FALSE(reaches(2, 1, "300"));
     CHECK(reaches(0, 2));
-    // Another leads now; the cut stays where it was, and it is n2's word that ends it.
+    // Another node leads now; the cut stays on the node it was made for, and n2's message ends it.
     rig.lead(2);
     CHECK_FALSE(reaches(2, 1, "300"));
     CHECK(reaches(0, 2));

@@ -1,4 +1,4 @@
-// Faults that fired and changed nothing are told from those that changed something, kind by kind.
+// Faults that fired without changing anything are distinguished from those that had an effect, kind by kind.
 #include "deploy/disk.h"
 #include "inject_limits.h"
 #include "inject_ping.h"
@@ -12,7 +12,7 @@ struct Row {
   std::string name;
   std::string fault;               // kind and keys
   std::vector<std::string> steps;  // of n1, once the fault is in force
-  std::string no_effect;           // "": it has one
+  std::string no_effect;           // "": the fault has an effect
   std::optional<kernel::Controller> needs{};
   bool disk = false;
 };

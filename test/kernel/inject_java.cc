@@ -1,4 +1,4 @@
-// Places in the methods of a real JVM: conditions and faults there happen exactly where and when they are said to.
+// Places in methods of a real JVM: conditions are met, and faults occur, exactly where and when the schedule says.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -78,7 +78,7 @@ std::vector<int> caught(const Rig& rig) {
   return all;
 }
 
-// The schedule's fault ends the JVM, and this is the last that it says.
+// The schedule's fault ends the JVM, and this is the last line that it prints.
 void ends_saying(const std::string& last, const std::string& part, int times, const std::string& schedule,
                  std::vector<std::string> options = {}) {
   Rig rig;

@@ -140,7 +140,7 @@ TEST_CASE("stack of a failed call on a JVM's main thread", "[java]") {
 TEST_CASE("stack of a thread that is held in a call, while its JVM makes calls of the kind, too", "[java]") {
   Rig rig;
   add_jvm(rig, "write", 5, 0, {"-Xmx32m"});
-  // JVMs open files of their cgroup whenever they look after their memory, and the one that tells a stack does so, too.
+  // JVMs open files of their cgroup whenever they check their memory, also while the one that prints a stack does so.
   const auto outcome = outcome_of(rig,
                                   "[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"n1\"\nbefore = { syscall = "
                                   "\"write\", path = \"*/lines.0\", count = 2 }\n"

@@ -1,5 +1,5 @@
-// Links, clocks, limits, disks and waits at every kind of condition: there from that moment on, for that node alone,
-// and gone with their end.
+// Links, clocks, limits, disks and waits at every kind of condition: in force from that moment on, for that node alone,
+// and undone at their end.
 #include "deploy/disk.h"
 #include "inject_limits.h"
 #include "inject_stage.h"
@@ -54,7 +54,7 @@ struct Kinds : Stage {
     REQUIRE(end_ping(start_ping(*this, 0, {"tcp", "10.251.9.2", "7100", "20000"})) == kEcho);
     return (monotonic_ns() - began) / kMillisecond;
   }
-  // How far ahead n1's clock was when it told the time for the nth time.
+  // How far ahead n1's clock was when it printed the time for the nth time.
   [[nodiscard]] std::int64_t ahead_s(std::size_t nth) const {
     for (const std::string& line : split(out(), '\n'))
       if (line.starts_with("time ") && nth-- == 0)

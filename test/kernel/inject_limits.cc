@@ -1,4 +1,4 @@
-// Resources by their real limits: seen by the node as asked, by nobody else, and gone after the end.
+// Resources by their real limits: the node sees the limit, no other process does, and the limit is gone after the end.
 #include <signal.h>
 
 #include "inject_limits.h"
@@ -147,7 +147,7 @@ share = 0.05
   rig.injector->disarm();
   CHECK_FALSE(in_force(folder, kernel::Controller::cpu, 50'000));
   CHECK(std::filesystem::exists(folder) == kernel::find_controller(kernel::Controller::cpu)->v2);  // v2: the node's own
-  CHECK(::kill(pid, 0) == 0);  // goes on where it was before
+  CHECK(::kill(pid, 0) == 0);  // continues where it was before
   const auto outcome = rig.finish().at(0);
   CHECK(outcome.fired);
   CHECK(outcome.injected >= 3);
@@ -187,7 +187,7 @@ TEST_CASE("a full disk: nobody can write there any more, root neither; the files
                 "until = [ { state = \"crashed\", node = \"n2\" } ]\n");
     const std::string folder = rig.path("n1") + (inside.empty() ? "" : "/" + inside);
     CHECK(mounted(folder));
-    for (const std::size_t node : {0, 1}) rig.wait_said("up", node);  // what it said later would find no room
+    for (const std::size_t node : {0, 1}) rig.wait_said("up", node);  // later output would not fit on the full disk
     if (inside.empty()) CHECK(error_of_write(folder + "/before") == 0);
     rig.begin();
     if (!inside.empty()) CHECK(error_of_write(rig.path("n1/beside")) == 0);

@@ -1,5 +1,5 @@
-// Bad links in network namespaces and on one host: what they do to packets, measured; whom they leave alone; how they
-// end.
+// Bad links in network namespaces and on one host: their measured effect on packets, which peers they do not affect,
+// and how they end.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -39,7 +39,7 @@ struct Links : ThreeNodes {
     return heard(to, number);
   }
   int next_burst() { return ++bursts_; }
-  // Of a burst whose sender is done: what the other side says once it says the same again, for then nothing more comes.
+  // The report of a burst whose sender has finished: once two reports in a row agree, no more packets arrive.
   Burst heard(int node, int number) {
     const std::string begin = fmt::format("burst {}:", number);
     const auto said = [&] {
@@ -85,8 +85,8 @@ struct Links : ThreeNodes {
   int bursts_ = 0;
 };
 
-// Of a delay of 50 ms. How late a busy machine wakes who waits for a packet is not the link's doing: the fastest packet
-// tells what is, and the fastest twentieth that it was no exception.
+// Of a delay of 50 ms. A busy machine may wake a receiver late, which is not the link's doing: the fastest packet shows
+// the link's delay, and the fastest twentieth that it was no exception.
 constexpr long kLeast = 49'900;  // us
 constexpr long kMost = 51'000;
 constexpr long kMostOfTwentieth = 65'000;
@@ -118,9 +118,9 @@ until = [ { log = "^burst 4:", node = "n3" } ]
   CHECK(slow.least > kLeast);
   CHECK(slow.least < kMost);
   CHECK(slow.p05 < kMostOfTwentieth);
-  // The other way, and others, are as ever.
+  // The other direction, and other peers, are not affected.
   CHECK(rig.burst(1, 0, 50, 1000).p05 < 20'000);
-  CHECK(rig.burst(0, 2, 50, 1000).p05 < 20'000);  // what n3 says of this, the fourth, ends the fault
+  CHECK(rig.burst(0, 2, 50, 1000).p05 < 20'000);  // the report of this burst, the fourth, ends the fault
   REQUIRE(eventually([&] { return rig.injector->finished(); }));
   CHECK(rig.burst(0, 1, 20, 1000).p05 < 20'000);
   const auto outcome = rig.finish().at(0);
@@ -170,7 +170,7 @@ loss = 0.1
   CHECK(there.got < 9'100);
   CHECK(back.got > 8'900);
   CHECK(back.got < 9'100);
-  // What is not lost is not held up either.
+  // Packets that are not lost are not delayed either.
   CHECK(there.p05 < 20'000);
   const auto outcome = rig.finish().at(0);
   CHECK(outcome.injected == 20'000 - there.got - back.got);
@@ -254,8 +254,8 @@ peers = ["n2"]
 rate = "8mbit"
 )");
   rig.add_addresses();
-  // A second at that rate, and no less; how much more is the machine's. What is not held back takes less, as soon as
-  // the machine lets it.
+  // A second at that rate, and no less; how much more depends on the machine. What is not held back takes less, as soon
+  // as the machine lets it.
   constexpr long kAtThatRate = 950;
   const auto is_wide = [&](int from, int to) {
     return eventually([&] { return rig.stream(from, to, 1'000'000) < kAtThatRate; });

@@ -1,4 +1,4 @@
-// Every program of an injection is one that this kernel's verifier takes.
+// Every program of an injection is accepted by this kernel's verifier.
 #include "inject/shared.h"
 #include "kernel/probe.h"
 #include "loads.h"

@@ -17,7 +17,7 @@ name = "written"
 node = "n1"
 when = [ { syscall = "openat", path = "*/log.1" } ]
 )";
-// Whose result counts: it is known too late to hold the call.
+// A call whose result is part of the event: when the result is known, it is too late to hold the call.
 const std::string kWrittenWell = R"(
 [[event]]
 name = "written"

@@ -1,4 +1,4 @@
-// Partitions in network namespaces and on one host: who is cut, who is not, how it heals.
+// Partitions in network namespaces and on one host: who is cut off, who is not, and how the cut heals.
 #include <cstdlib>
 
 #include "inject_ping.h"
@@ -72,7 +72,7 @@ void both_ways(Trio& rig) {
   CHECK(rig.cut_off(0, 1));
   CHECK(rig.cut_off(1, 0));
   CHECK(rig.cut_off(0, 1, "udp"));
-  // Neither kernel notices: a datagram is sent without an error.
+  // Neither kernel reports an error: a datagram is sent all the same.
   CHECK(rig.reaches(0, 1, "send"));
   CHECK(rig.reaches(0, 2));
   CHECK(rig.reaches(1, 2));
@@ -105,7 +105,7 @@ ports = [{}]
 )",
                         direction, rig.port(0)));
   rig.wait_fired(1);
-  // Datagrams go one way only, so no echo comes back either way; which half is cut shows in who is asked.
+  // Datagrams go one way only, so no echo comes back either way; which half is cut shows in which node is asked.
   CHECK(rig.cut_off(0, 1, "udp"));
   CHECK(rig.reaches(0, 1));
   CHECK(rig.cut_off(2, 0));
@@ -233,14 +233,14 @@ when = [ { syscall = "openat", path = "*/begin", node = "n3" } ]
   const pid_t beside = rig.stream(0, 2, "60000");
   rig.touch("n3/go");
   rig.wait_fired();
-  // It is looked for 30 ms, 300 ms and a second after the cut.
+  // The cut is checked 30 ms, 300 ms and a second after it began.
   ::usleep(1'500'000);
   const auto outcome = rig.finish().at(0);
   for (const pid_t child : {across, beside}) {
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
   }
-  // The server on the other side may wait, too; who is connected to a third node does not.
+  // The server on the other side may wait, too; a thread connected to a third node does not.
   CHECK(std::none_of(outcome.stacks.begin(), outcome.stacks.end(),
                      [&](const auto& one) { return one.tid == beside || one.node == "n3"; }));
   const auto found =
@@ -268,7 +268,7 @@ loss = 0.5
   rig.wait_fired();
   for (int i = 0; i < 100; ++i) CHECK(rig.reaches(0, 1, "send"));
   const auto outcome = rig.finish().at(0);
-  // 100 tosses: outside of this once in 10^9 runs.
+  // 100 random decisions: outside of this range once in 10^9 runs.
   CHECK(outcome.injected > 20);
   CHECK(outcome.injected < 80);
 }
@@ -304,7 +304,7 @@ when = [ { elapsed = "100ms" } ]
   const auto outcomes = rig.finish();
   CHECK(outcomes.at(0).ended_ns > outcomes.at(0).fired_ns);
   const auto gap = outcomes.at(1).fired_ns - outcomes.at(0).fired_ns;
-  CHECK(gap >= 100 * kMillisecond);  // how much later it is told is the machine's doing
+  CHECK(gap >= 100 * kMillisecond);  // the delay until it is reported depends on the machine
 }
 
 TEST_CASE("IPv6 is cut as IPv4 is") {
@@ -343,7 +343,7 @@ void rejects(Trio& rig) {
   const pid_t out = rig.stream(0, 1, "300000"), in = rig.stream(1, 0, "300000"), other = rig.stream(0, 2, "1000");
   rig.begin();
   rig.wait_fired();
-  // Both sides of what is cut are told, at once: connections that stand, new ones, and senders of datagrams.
+  // Both sides of a cut get the refusal at once: open connections, new ones, and senders of datagrams.
   CHECK(end_ping(out) == kRefused);
   CHECK(end_ping(in) == kRefused);
   for (const auto& [from, to] : {std::pair{0, 1}, std::pair{1, 0}}) {
@@ -425,7 +425,7 @@ action = "reject"
     CHECK(rig.cut_off(1, 2));
     CHECK(rig.cut_off(2, 0));
     CHECK(rig.cut_off(2, 1));
-    // Of the host's nodes it is known where they listen once they were spoken to.
+    // Where nodes on the host listen is known once a packet was sent to them.
     if (rig.on_host()) CHECK(rig.cut_off(0, 1, "udp"));
     CHECK(rig.answer(0, 1, "udp") == kRefused);
     const auto outcomes = rig.finish();

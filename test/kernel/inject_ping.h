@@ -1,4 +1,4 @@
-// Three nodes that can be asked from each other's places in the world, such as by pings
+// Three nodes between which requests can be sent from each node's own namespace and cgroup, such as pings
 // (test/programs/inject_pinger.c).
 #pragma once
 
@@ -16,7 +16,7 @@ inline const std::string kPinger = std::string(ROSE_PROGRAMS_DIR) + "/inject_pin
 
 enum Answer { kEcho = 0, kSilence = 1, kRefused = 3 };
 
-// Runs a program from a node's place in the world: its namespace and its cgroup.
+// Runs a program where the node runs: in its namespace and its cgroup.
 inline pid_t start_at(Rig& rig, std::size_t node, const std::string& program, const std::vector<std::string>& words) {
   const auto& info = rig.deployment->nodes()[node];
   const std::string cgroup = (info.cgroup / "cgroup.procs").string();

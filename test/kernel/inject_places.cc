@@ -1,5 +1,5 @@
-// The places that src/symbols finds inside functions, as conditions: each can be probed, and counting them disturbs
-// nobody.
+// The places that src/symbols finds inside functions, as conditions: each can be probed, and counting them does not
+// change what the program does.
 #include <compare>
 #include <map>
 
@@ -22,7 +22,7 @@ std::vector<symbols::Place> places_of(const std::string& function) {
   return *places;
 }
 
-// Faults that never come: they count how often the node comes by each place, once it has entered the function.
+// Faults that never fire: they count how often the node reaches each place after it has entered the function.
 std::string looks(const std::string& function, const std::vector<symbols::Place>& places) {
   std::string text;
   for (std::size_t i = 0; i < places.size(); ++i)
@@ -102,15 +102,15 @@ namespace {
 
 constexpr const char* kTraced = ROSE_PROGRAMS_DIR "/trace_places";
 
-// What a tracer tells of a call, and how often it does.
+// What a tracer reports of a call, and how often.
 struct Told {
   std::string call, path, path2, peer;
   bool truncated = false;
   auto operator<=>(const Told&) const = default;
 };
 
-// The victim says what a tracer must tell of it (and another test compares that with a trace). None: it cannot run
-// here.
+// The victim prints what a tracer must report of it (another test compares that with a trace). None: the victim cannot
+// run here.
 std::map<Told, std::uint64_t> told_of(const std::string& mode, const std::string& folder) {
   const auto run =
       run_command({"/bin/sh", "-c", fmt::format("echo go | {} {} {}", kTraced, mode, folder)}, {}, 300 * kSecond);
@@ -163,7 +163,7 @@ TEST_CASE("whatever a tracer tells of a call, a schedule that says the same matc
     return out + '"';
   };
   for (const auto& [one, count] : told) {
-    // Faults that never come: they count the calls they match.
+    // Faults that never fire: they count the calls that they match.
     if (one.truncated && one.path.ends_with("/the-end"))
       continue;  // longer than any path may be: refused before it is read
     std::vector<std::string> paths{one.path};

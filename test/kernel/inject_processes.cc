@@ -204,7 +204,7 @@ kind = "pause"
 node = "n2"
 duration = "1h"
 )");
-  // All threads on one processor, and this one ahead of the others whenever it wants to run.
+  // All threads on one processor, and this one ahead of the others whenever it is ready to run.
   cpu_set_t one;
   cpu_set_t before;
   CPU_ZERO(&one);
@@ -312,7 +312,7 @@ when = [ { elapsed = "1h" } ]
   const int before = rig.lines("tick", 1);
   ::usleep(100'000);
   CHECK(rig.lines("tick", 1) == before);
-  // It ends by itself: what is to last or to come later is not touched by that.
+  // It ends by itself; faults that last longer or come later are not affected by that.
   REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).ended_ns.has_value(); }));
   const int resumed = rig.lines("tick");
   REQUIRE(eventually([&] { return rig.lines("tick") > resumed + 3; }));

@@ -72,7 +72,7 @@ class Rig {
     return config.nodes.back();
   }
 
-  // Up to and including the workload's beginning.
+  // Up to and including the start of the workload.
   void start(const std::string& schedule_text) {
     prepare(schedule_text);
     begin();
@@ -127,7 +127,7 @@ class Rig {
     return all;
   }
 
-  // The same of a run in which every fault has fired.
+  // The same for a run in which every fault has fired.
   std::vector<schedule::FaultOutcome> finish_fired() {
     auto all = finish();
     for (const auto& one : all) {

@@ -1,4 +1,4 @@
-// The stack of the very thread that a fault hit: functions in order, with file and line, whatever the fault and however
+// The stack of the thread that a fault hit: functions in order, with file and line, for every kind of fault and however
 // the program was built.
 #include <algorithm>
 #include <fstream>
@@ -229,8 +229,8 @@ TEST_CASE("stack of a pause at a function, and ahead of a call") {
   }
 }
 
-// It is waited for 20 ms: where so much else runs that it doesn't get to its stop by then, that is what is told. Some
-// time it does.
+// The stop is waited for 20 ms: on a machine too busy for the thread to reach it by then, the report says that. In some
+// of the attempts it must succeed.
 TEST_CASE("stack of a crash at its time, while the thread runs") {
   bool seen = false;
   for (int tries = 0; tries < 60 && !seen; ++tries) {

@@ -1,4 +1,4 @@
-// Every kind of condition as a moment in the life of one node, and a deployment in which it comes.
+// Every kind of condition as a moment in the life of one node, and a deployment in which that moment comes.
 #pragma once
 
 #include "inject_ping.h"
@@ -22,9 +22,9 @@ struct Moment {
   std::string name;
   std::string when;   // of the fault
   std::string other;  // another fault ahead of it
-  std::string data;   // what stands in n1/data at this very moment
+  std::string data;   // content of n1/data at this very moment
   bool x1, x2;        // which folders exist then
-  bool goes;          // n1 has to be let go for it
+  bool goes;          // n1 has to be released for it
 };
 
 inline std::vector<Moment> moments() {
@@ -47,7 +47,7 @@ inline std::vector<Moment> moments() {
 }
 
 struct Stage : Rig {
-  // `then`: what n1 does once it may go on behind the moment.
+  // `then`: the steps of n1 after the moment.
   explicit Stage(const std::vector<std::string>& then = {"mkdir", "last", "print", "survived", "sleep", "60000"})
       : Rig(config::Network::netns) {
     std::vector<std::string> steps = {"create", "data", "gate", "go",   "mkdir", "x1",   "mkdir", "x2",
@@ -61,7 +61,7 @@ struct Stage : Rig {
   void reach(const Moment& moment, const std::string& fault) {
     reach_with(moment, fmt::format("[[fault]]\nid = \"it\"\nnode = \"n1\"\n{}\n{}\n", fault, moment.when));
   }
-  // Faults that wait for the moment each by itself.
+  // Faults that each wait for the moment.
   void reach_with(const Moment& moment, const std::string& faults) {
     prepare(moment.other + faults);
     REQUIRE(eventually([&] { return exists("n1/data"); }));
@@ -77,7 +77,7 @@ struct Stage : Rig {
   void wait_fired() {
     REQUIRE(eventually([&] { return injector->outcomes().back().fired; }));
   }
-  // Where n1 stands: what it wrote, which folders it made.
+  // How far n1 has got: what it wrote, which folders it made.
   [[nodiscard]] std::string standing() const {
     return stands(read("n1/data"), exists("n1/x1"), exists("n1/x2"), exists("n1/last"));
   }

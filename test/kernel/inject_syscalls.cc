@@ -1,4 +1,4 @@
-// Syscall faults: the victim saw the planned result at exactly the planned call, and the real call did (not) happen.
+// Syscall faults: the victim got the planned result at exactly the planned call, and the real call was (not) made.
 #include "inject_rig.h"
 
 using namespace rose;
@@ -439,8 +439,8 @@ when = [ { syscall = "read", path = "pipe:*", count = 2, result = "EINTR" } ]
   CHECK(outcomes.at(1).fired);
 }
 
-// What supervision costs: `ROSE_BENCH=program kernel_inject [cost]` runs the program (which prints its own figures)
-// with nothing selected, with a cold and with a hot syscall selected.
+// The cost of supervision: `ROSE_BENCH=program kernel_inject [cost]` runs the program (which prints its own figures)
+// with no syscall selected, with a cold one and with a hot one selected.
 TEST_CASE("cost", "[.][cost]") {
   const char* program = std::getenv("ROSE_BENCH");
   REQUIRE(program != nullptr);

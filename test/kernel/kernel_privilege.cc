@@ -18,7 +18,7 @@
 namespace rose::kernel {
 namespace {
 
-// What the child returns; it may do what it wants to itself.
+// The child's exit code; it may change whatever it wants of itself.
 int in_child(const std::function<int()>& body) {
   const pid_t pid = ::fork();
   if (pid == 0) ::_exit(body());
@@ -47,7 +47,7 @@ TEST_CASE("what is dropped is gone from every set, and what is kept is there") {
           if (status_set("NoNewPrivs") != 1) return 6;
           return 0;
         }) == 0);
-  // Also for who had ambient ones.
+  // Also for a process with ambient capabilities.
   CHECK(in_child([] {
           if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_LOWER, CAP_BPF, 0, 0) != 0) return 1;
           if (!drop_capabilities({})) return 2;
@@ -71,7 +71,7 @@ TEST_CASE("every thread drops, and commands of root may still be root's") {
           for (auto& thread : threads) thread.join();
           if (found != 8) return 2;
           if (status_set("NoNewPrivs") != 0) return 3;
-          // What is executed has root's again.
+          // An executed program has root's capabilities again.
           return std::system("grep -q '^CapEff:.*[1-9a-f][0-9a-f]*ff$' /proc/self/status") == 0 ? 0 : 4;
         }) == 0);
 }

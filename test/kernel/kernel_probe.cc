@@ -75,7 +75,7 @@ TEST_CASE("every capability is answered, quickly, and nothing is left behind") {
   const std::int64_t begin = rose::monotonic_ns();
   const std::vector<Capability> all = rose::kernel::probe_all();
   const std::int64_t took_ms = (rose::monotonic_ns() - begin) / 1'000'000;
-  CHECK(took_ms < 60'000);  // 0.6 s on an idle machine; what waits for something that never comes takes longer
+  CHECK(took_ms < 60'000);  // 0.6 s on an idle machine; a wait for something that never happens takes longer
   WARN("probe_all took " << took_ms << " ms");
 
   CHECK(all.size() == rose::kernel::probe_names().size());
@@ -90,8 +90,8 @@ TEST_CASE("every capability is answered, quickly, and nothing is left behind") {
   }
   CHECK(descriptors() == before);
   CHECK_FALSE(has_children());
-  // What is there now goes: ours a moment after its last descriptor, what others probe with when they have their
-  // answer.
+  // What exists now must go away: our own objects a moment after their last descriptor, those of other probing programs
+  // when they have their answer.
   std::set<std::string> left = probe_objects();
   const std::int64_t end = rose::monotonic_ns() + 60'000'000'000;
   while (!left.empty() && rose::monotonic_ns() < end) {

@@ -1,5 +1,5 @@
-// Whether this kernel's verifier takes programs: each by itself, so that a refusal names its program, and all of them,
-// also those that nobody asks for often.
+// Whether this kernel's verifier accepts programs: each is loaded by itself, so that a refusal names its program, and
+// all of them, including those that are rarely used.
 #pragma once
 
 #include <bpf/libbpf.h>
@@ -14,7 +14,7 @@
 
 namespace rose::test {
 
-// `prepare` says what is fixed before loading, and whether to load the program of that name here.
+// `prepare` sets what must be fixed before loading, and decides whether the program of that name is loaded here.
 template <typename Skeleton>
 void load_each(const std::function<bool(Skeleton&, const std::string&)>& prepare) {
   kernel::route_libbpf_log();

@@ -194,7 +194,7 @@ TEST_CASE("a storm on all processors: every failure is counted, nothing is lost,
   const TestCgroup cgroup("storms");
   constexpr int kThreads = 2, kEach = 600'000;
   TracerOptions options;
-  options.window = kThreads * kEach / 100;  // each processor tells once a second, however long it takes
+  options.window = kThreads * kEach / 100;  // each processor reports once a second, however long it takes
   options.memory = std::uint64_t{8} << 20;
   Victim victim(&cgroup, {"storm", std::to_string(kThreads), std::to_string(kEach)});
   auto tracer = start({target("n1", cgroup)}, options);

@@ -1,5 +1,5 @@
-// Target cgroups that come later, go, and come back: units and containers that are restarted. And tracers beside
-// one another.
+// Target cgroups that appear later, go away and come back, as with units and containers that are restarted. And several
+// tracers side by side.
 #include <bpf/bpf.h>
 #include <linux/sched.h>
 #include <sys/prctl.h>
@@ -45,7 +45,8 @@ std::uint32_t packet_programs(const std::filesystem::path& cgroup) {
 }
 
 void take_away(const std::filesystem::path& cgroup) {
-  REQUIRE(eventually([&] { return ::rmdir(cgroup.c_str()) == 0; }));  // whoever ended may hold it for an instant
+  // the kernel may hold it for an instant after the last process ended
+  REQUIRE(eventually([&] { return ::rmdir(cgroup.c_str()) == 0; }));
 }
 
 }  // namespace
@@ -67,10 +68,10 @@ TEST_CASE("a target cgroup that is removed and made again is traced from its fir
     CHECK(recorded(*tracer, path.c_str(), fail_at_once(unit, path.c_str())));
   }
   CHECK(eventually([&] { return packet_programs(unit) == 1; }));
-  // What lies below it too, made before its first process.
+  // A folder below it is followed too, made before its first process.
   REQUIRE(std::filesystem::create_directory(unit / "below"));
   CHECK(recorded(*tracer, "/rose-below", fail_at_once(unit / "below", "/rose-below")));
-  // Another one beside it is none of ours.
+  // A sibling folder is not one of the targets.
   REQUIRE(std::filesystem::create_directory(parent.path() / "y.service"));
   CHECK_FALSE(recorded(*tracer, "/rose-beside", fail_at_once(parent.path() / "y.service", "/rose-beside")));
   take_away(unit / "below");
@@ -113,7 +114,7 @@ TEST_CASE("a target cgroup of which the ring had no room to tell is followed all
       const auto before = ring.missed().cgroups;
       ring.fill();
       REQUIRE(std::filesystem::create_directory(unit));
-      untold = ring.missed().cgroups != before;  // else the reader has looked in between
+      untold = ring.missed().cgroups != before;  // else the reader has read the ring in between
     }
     REQUIRE(untold);
     CHECK(eventually([&] { return packet_programs(unit) == 1; }));

@@ -1,5 +1,5 @@
-// Functions as the compilers of this machine really lay them out: programs built here and now, then watched. How often
-// each function is entered is known, and must be what is seen.
+// Functions as the compilers of this machine really lay them out: programs are built here and now, then watched. How
+// often each function is entered is known, and the tracer must count the same.
 #define CATCH_CONFIG_ENABLE_PAIR_STRINGMAKER  // counts by name are shown when they differ
 #include <sys/stat.h>
 #include <sys/wait.h>

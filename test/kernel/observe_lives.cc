@@ -198,7 +198,7 @@ TEST_CASE("uninterruptible waits over the threshold are told, while they last an
   CHECK(over[0].tid == blocked.pid());
   CHECK(over[0].duration_ms >= open[0].duration_ms);
   CHECK(over[0].duration_ms <= took_ms + 200);  // of the next sample
-  // The brief one is told only where the machine made it long: two samples saw it, and a third was due.
+  // The brief pause is reported only where the machine made it long: two samples saw it, and a third was due.
   const bool brief_told = !processes(trace, brief.pid(), ProcessState::paused).empty();
   CHECK((!brief_told || brief_ms >= 400));
   CHECK(pauses(trace).size() == (brief_told ? 2 : 1));
@@ -247,7 +247,7 @@ TEST_CASE("5,000 short-lived threads and 1,000 children, each failing once: all 
   CHECK(threads == 5000);
   CHECK(children == 1000);
   CHECK(ended == 1000);
-  // Equal ends are told one by one a few times a second and processor, however many there are.
+  // Equal ends are reported one by one only a few times a second and processor, however many there are.
   const auto processors = static_cast<double>(std::thread::hardware_concurrency());
   CHECK(static_cast<double>(told) <= processors * (ROSE_STORM_FEW + 1) * (seconds + 2));
   CHECK(trace.meta.lost == 0);
@@ -292,7 +292,7 @@ TEST_CASE("who was killed is told however full the ring is") {
   const TestCgroup cgroup("flood");
   const unsigned threads = std::min(64U, 8 * std::max(1U, std::thread::hardware_concurrency()));
   Victim flood(&cgroup, {"threads", std::to_string(threads), "2000000000"});
-  // The tracer's threads inherit that they get what nobody else wants.
+  // The tracer's threads inherit this policy: they get only processor time that no other thread wants.
   const sched_param none{};
   REQUIRE(::sched_setscheduler(0, SCHED_IDLE, &none) == 0);
   TracerOptions options;
@@ -306,7 +306,7 @@ TEST_CASE("who was killed is told however full the ring is") {
     Victim victim(&cgroup, {"die"});
     victim.run();
     lost = tracer->stats().lost;
-    // Without this it would be told as well, but much later.
+    // Without this it would be reported as well, but much later.
     REQUIRE(::kill(flood.pid(), SIGSTOP) == 0);
     INFO("death " << i << ", " << lost << " events lost");
     REQUIRE(eventually([&] {
@@ -415,9 +415,9 @@ TEST_CASE("freezing: of a part, of what is above, and what is killed while froze
       CHECK(last.duration_ms <= (wall_ns() - begin) / 1'000'000 + 1);
       return last;
     };
-    // A part: told as such, once.
+    // A part of the node: reported as a part, once.
     CHECK((frozen_for(part, 0).flags & trace::kMain) == 0);
-    // All of the node, from its own folder and from above: once, though each folder below tells.
+    // All of the node, from its own folder and from above: reported once, though each folder below notifies.
     CHECK((frozen_for(node, 1).flags & trace::kMain) != 0);
     CHECK((frozen_for(above.path(), 2).flags & trace::kMain) != 0);
     // Killed while frozen: the pause ends with the last process, not never.
@@ -449,7 +449,7 @@ TEST_CASE("stops: of one process among several, from before the tracer, by ptrac
   REQUIRE(::waitpid(early.pid(), &status, WUNTRACED) == early.pid());
   auto tracer = start({target("n1", cgroup)}, options);
 
-  // ptrace stops it, which is a debugger's business.
+  // Stopped by ptrace, as by a debugger: not reported.
   REQUIRE(::ptrace(PTRACE_ATTACH, traced.pid(), nullptr, nullptr) == 0);
   REQUIRE(::waitpid(traced.pid(), &status, 0) == traced.pid());
   // A group without a parent in its session cannot be stopped by job control.

@@ -1,4 +1,4 @@
-// Every program of the tracer is one that this kernel's verifier takes.
+// Every program of the tracer is accepted by this kernel's verifier.
 #include <bpf/btf.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Silences: found when they end and while they last; orderly ends and rare use are none.
+// Silences: found when they end and while they last; orderly ends and rare use are no silences.
 #include "observe_network.h"
 
 using namespace rose;
@@ -38,7 +38,7 @@ TEST_CASE("a silence on a busy connection, open and ended, over IPv4, IPv6 and U
     else CHECK(ended[0].packets >= 5);  // TCP puts words together
     CHECK(after.str(ended[0].src) == c.address);
     CHECK(after.str(ended[0].dst) == c.address);
-    CHECK(ended[0].dport == c.port);  // the server's side is told, the client's ephemeral port is not
+    CHECK(ended[0].dport == c.port);  // the server's port is reported, the client's ephemeral port is not
     CHECK(ended[0].sport == 0);
     CHECK(ended[0].protocol == c.protocol);
     CHECK(after.str(ended[0].node) == "n1");
@@ -236,7 +236,7 @@ TEST_CASE("nodes whose processes share a cgroup: each has its own silences, and 
   const int tcp_a = a.number("tcp4"), udp_a = a.number("udp4"), tcp_b = b.number("tcp4"), six_b = b.number("tcp6"),
             udp_b = b.number("udp4"), tcp_c = stranger.number("tcp4");
   REQUIRE(udp_b > 0);
-  // Some connections are there before anyone watches.
+  // Some connections exist before tracing begins.
   Speaker early_a(AF_INET, SOCK_STREAM, tcp_a), early_b(AF_INET, SOCK_STREAM, tcp_b);
   // Waiting to be accepted they would be found only a second later.
   for (const auto* victim : {&a, &b}) {
@@ -286,7 +286,7 @@ TEST_CASE("nodes whose processes share a cgroup: each has its own silences, and 
   for (Speaker* speaker : {&early_a, &to_a}) speaker->fall_silent();
   early_b.speak_steadily();
   early_b.fall_silent();
-  // Whose SYN nobody saw is named by either of its ports.
+  // A connection whose SYN was not seen is named by either of its ports.
   const auto of_either_port = [&](const Speaker& speaker) {
     sockaddr_in own{};
     socklen_t length = sizeof own;
@@ -347,8 +347,8 @@ TEST_CASE("who asks seldom and is answered is not silent; who asks in vain is") 
   const TestCgroup cgroup("asks");
   Victim server(nullptr, {"answer", "17171"});
   REQUIRE(server.number("ready") == 1);
-  // Who answers late compared with how often he is asked cannot be told from one who speaks by himself: on a busy
-  // machine he is asked less often.
+  // A peer that answers late compared with how often it is asked looks like one that speaks on its own: on a busy
+  // machine it is asked less often.
   std::unique_ptr<Tracer> tracer;
   std::unique_ptr<Victim> client;
   constexpr int kBurst = 30;

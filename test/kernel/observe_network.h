@@ -37,8 +37,8 @@ inline Fd connect_to(int family, int type, int port) {
   return fd;
 }
 
-// Speaks over a connection of its own, and knows how long it was silent against its will: where processors are scarce
-// the scheduler makes pauses too, and those are silences as good as others.
+// Speaks over a connection of its own, and records its own unplanned silences: where processors are scarce the
+// scheduler makes pauses too, and the tracer reports those as well.
 class Speaker {
  public:
   Speaker(int family, int type, int port) : port_(port), fd_(connect_to(family, type, port)) {}
@@ -53,7 +53,7 @@ class Speaker {
       std::this_thread::sleep_for(10ms);
     }
   }
-  // The pause up to its next word is meant.
+  // The pause until the next word is intended.
   void fall_silent() { last_ns_ = 0; }
   // Speaks until it has spoken for as long as a pair must to be missed, without any pause that could be taken for
   // silence.
@@ -121,7 +121,7 @@ inline std::vector<trace::Event> silences(const trace::Trace& trace, const Speak
   return found;
 }
 
-// Waits until the speaker, and nobody else, is missed. What the tracer has by then.
+// Waits until the speaker, and no other, is missed. Returns the tracer's trace so far.
 inline trace::Trace until_missed(Tracer& tracer, const Speaker& speaker) {
   trace::Trace trace;
   const bool missed = eventually([&] {
@@ -134,7 +134,7 @@ inline trace::Trace until_missed(Tracer& tracer, const Speaker& speaker) {
   return trace;
 }
 
-// Waits until the speaker, who has spoken again, is missed no more: packets are seen where they are received, which on
+// Waits until the speaker, which speaks again, is no longer missed: packets are seen where they are received, which on
 // a busy machine is later than where they are sent.
 inline trace::Trace until_heard(Tracer& tracer, const Speaker& speaker) {
   trace::Trace trace;

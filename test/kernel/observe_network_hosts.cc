@@ -234,7 +234,7 @@ TEST_CASE("dumps of two hosts: the offset of their clocks is recovered from hand
   INFO(clocks[1].text);
   REQUIRE(clocks[1].known);
   CHECK(std::abs(clocks[1].ahead_ns - kAhead) <= clocks[1].error_ns);
-  // No worse than the quickest handshake alone tells: somewhere between its SYN and its ACK, and what clocks drift
+  // At least as exact as the quickest handshake alone: somewhere between its SYN and its ACK, plus what clocks drift
   // meanwhile.
   std::int64_t quickest = INT64_MAX;
   for (const auto& line : server.meta.handshakes) {
@@ -285,7 +285,7 @@ TEST_CASE("twenty thousand pairs in bounded memory; many rare ones push out none
   auto options = quick();
   SECTION("enough memory: all are told") {
     auto tracer = start({target("n1", cgroup)}, options);
-    // Often enough, and for half of the delay: else nobody would be missed.
+    // Often enough, and for half of the delay: otherwise no pair would be missed.
     const std::int64_t begin = monotonic_ns();
     for (int round = 0; round < 6 || monotonic_ns() - begin < options.network_delay_ns; ++round) {
       for (int i = 1; i <= kPairs; ++i) send_from(i);
@@ -311,7 +311,7 @@ TEST_CASE("twenty thousand pairs in bounded memory; many rare ones push out none
       if (i % 2 == 0) send_from(i);
       if (i % 500 == 0) speak();
     }
-    // Whoever has not spoken for half of the delay is not missed, and a quick machine comes here sooner.
+    // A pair that has not spoken for half of the delay is not missed, and a quick machine gets here sooner.
     while (monotonic_ns() - begin < options.network_delay_ns) speak();
     trace::Trace trace;
     CHECK(eventually([&] {

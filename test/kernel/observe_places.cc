@@ -1,5 +1,5 @@
-// Where calls fail and change things: every path, socket and ring that a victim goes through, compared call by call
-// with what it says it does (test/programs/trace_places.c). Nothing may be missing, wrong or too much.
+// Where calls fail and change things: every path, socket and ring that a victim uses, compared call by call with the
+// victim's own list (test/programs/trace_places.c). No call may be missing, wrong or extra.
 #include "base/text.h"
 #include "kernel/open_flags.h"
 #include "kernel/uring.h"
@@ -38,7 +38,7 @@ std::string joined(const std::vector<std::string>& fields) {
   return out;
 }
 
-// False: the victim could not, for want of a feature.
+// False: the victim could not run here, for lack of a kernel feature.
 bool compare(const std::string& mode, TracerOptions options = {}) {
   const TestCgroup cgroup("places");
   const Folder folder;

@@ -1,4 +1,4 @@
-// Process states and functions: exact, by whoever and however they came about.
+// Process states and functions: exact, whatever the sender of a signal and the way a process came to be.
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/resource.h>
@@ -265,7 +265,7 @@ TEST_CASE("recording: a function that turns hot is let go of, the dump says so, 
   CHECK(notes == 1);
   CHECK(calls > 0);
   CHECK(calls < kCalls);
-  CHECK(rare == 2);  // neither lost nor told twice by the links that took turns
+  CHECK(rare == 2);  // neither lost nor reported twice by the links that took turns
 }
 
 TEST_CASE("who is not traced does not pay for watched functions for ever: one that is hot there is let go of too") {
@@ -287,7 +287,7 @@ TEST_CASE("who is not traced does not pay for watched functions for ever: one th
   const double first = run(), second = run();
   const auto trace = snapshot(*tracer);
   INFO("a call cost " << first << " ns, then " << second << " ns; an entry costs " << kernel::uprobe_seconds() * 1e9);
-  // Nothing is recorded of strangers, but that the function is no longer watched is told.
+  // Nothing is recorded of other processes, but the note that the function is no longer watched is.
   std::size_t notes = 0;
   for (const auto& event : trace.events) {
     if (event.type != EventType::af) continue;

@@ -1,4 +1,4 @@
-// The clock of the whole machine is set. A test of its own, which runs while no other does: they measure times.
+// The clock of the whole machine is set. A test program of its own, run while no other is: other tests measure times.
 #include <sys/timex.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ TEST_CASE("the clock is set while tracing: times stay in order, and the dump say
   const auto shifted = snapshot(*tracer).meta;
   REQUIRE(set(-20'000));
   CHECK(forward);
-  // The beginning is told on the clock as it is now, like every event.
+  // The beginning is given on the clock as it is now, like every event's time.
   CHECK(std::abs(shifted.begin_ns - begin - 20'000'000) < 2'000'000);
   CHECK(eventually([&] { return told("back by "); }));
 }

@@ -1,5 +1,5 @@
-// What nodes say to each other: every call that sends or takes is told, once, with its beginning, and both ends count
-// alike.
+// Messages between nodes: every call that sends or receives is reported, once, with the first bytes of its data, and
+// both ends count the same.
 #include <algorithm>
 
 #include "observe_network.h"
@@ -44,7 +44,7 @@ TEST_CASE("every call that sends or takes is told with what it moved, and both e
   const SeenMessages seen = tracer->take_messages();
   const auto sent = of(seen, 0, false), heard = of(seen, 1, true), answers = of(seen, 1, false),
              answered = of(seen, 0, true);
-  // What only looks at data (MSG_PEEK) takes none; what comes from a file has no beginning in memory.
+  // A call that only looks at data (MSG_PEEK) takes none; data that comes from a file has no beginning in memory.
   CHECK(data(sent) ==
         std::vector<std::string>{"write", "writev", "sendto", "sendmsg", "sendmmsg", "", "datagram-1", "datagram-2"});
   CHECK(data(heard) == std::vector<std::string>{"write", "writev", "sendto", "sendmsg", "sendmmsg", "sendfile!",
@@ -86,7 +86,7 @@ TEST_CASE("who talks too much is told to, and what goes to others than nodes is 
     speaker.go();
     REQUIRE(speaker.number("done") == 1);
     const SeenMessages seen = tracer->take_messages();
-    // However long it took: in a second so many are told at most.
+    // However long it took: at most so many are reported a second.
     CHECK((seen.messages.size() == 30000 || seen.left_out[0]));
     CHECK(seen.messages.size() >= 2000);
     CHECK_FALSE(seen.left_out[1]);

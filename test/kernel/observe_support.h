@@ -1,4 +1,4 @@
-// Victims in cgroups of their own, and questions about what a tracer saw of them.
+// Victims in cgroups of their own, and questions about what a tracer recorded of them.
 #pragma once
 
 #include <bpf/bpf.h>

@@ -1,4 +1,4 @@
-// Triggers with real processes, and failures that are told to be expected.
+// Triggers with real processes, and failures that are declared to be expected.
 #include <sys/mount.h>
 
 #include <algorithm>
@@ -78,7 +78,7 @@ TEST_CASE("a crash writes the window, a crash loop does not fill the disk", "[tr
   second.run();
   Victim last(&cgroup, {"abort"});
   last.run();
-  // Seen by the tracer means seen by the triggers: both ends are told before the triggers stop.
+  // An event in the tracer has reached the triggers: both ends are reported before the triggers stop.
   REQUIRE(eventually(
       [&] { return !processes(snapshot(*watched.tracer), last.pid(), trace::ProcessState::crashed).empty(); }));
   const TriggerTally tally = watched.triggers->stop();
@@ -119,7 +119,7 @@ TEST_CASE("a line in a log writes the window, later", "[triggers]") {
   options.logs = {{folder / "db.log", "panic: [a-z]+"}};
   options.after_ns = 1500 * kMillisecond;
   Watched watched(target("n1", cgroup), folder, options);
-  // Something fails all the time.
+  // A program that fails all the time.
   Victim victim(&cgroup, {"now-and-then"});
   victim.go();
   REQUIRE(eventually([&] {

@@ -1,4 +1,4 @@
-// Values that are asked for: all of them right, from several threads, the program unharmed, and nothing left.
+// Queried values: all of them right, from several threads, the program undisturbed, and nothing left behind.
 #include <bpf/bpf.h>
 #include <unistd.h>
 
@@ -41,7 +41,7 @@ struct Asked {
     }
   }
 
-  // By query, as they came, in words.
+  // By query, in order of arrival, as text.
   [[nodiscard]] std::map<std::string, std::vector<std::string>> told(const SeenValues& seen) const {
     std::map<std::string, std::vector<std::string>> out;
     for (const SeenValue& value : seen.values) {
@@ -137,7 +137,7 @@ TEST_CASE("raw arguments and results of a thousand calls from four threads are a
   std::uint64_t comings = 0;
   for (const auto& place : seen.places) comings += place.comings;
   CHECK(comings == 3000);
-  // What was asked for is no event.
+  // A queried value is no event.
   for (const trace::Event& event : snapshot(*tracer).events) CHECK(event.type != trace::EventType::af);
 
   std::set<std::uint32_t> loaded = own_programs();
@@ -196,7 +196,7 @@ TEST_CASE("with debug information values of all types are right, optimised or no
     is("Ledger::enter(title)", [&](long) { return quoted("ten chars."); });
     is("Ledger::enter(this->total_)", [](long i) { return std::to_string(1000 + i % 250 * 13); });
     is("Ledger::enter:return", [](long i) { return std::to_string(1000 + i % 250 * 13); });
-    // Of one call all is told together: by thread and time the arguments belong to each other.
+    // All values of one call are reported together: arguments of a call share thread and time.
     std::map<std::pair<int, std::int64_t>, std::map<std::string, std::string>> calls;
     for (const SeenValue& value : seen.values) {
       const auto& [query, form] = asked.meanings[value.place][value.fetch];

@@ -1,4 +1,4 @@
-// Arguments, results, variables and fields of Java, asked for in real JVMs: all of them right, from several threads.
+// Arguments, results, variables and fields of Java, queried in real JVMs: all of them right, from several threads.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -206,7 +206,7 @@ TEST_CASE("what cannot be told of Java has a word, and too much of it is left ou
   CHECK(said.why["Values.java:1:number"].find("has code of line 1") != std::string::npos);
   CHECK(said.why[values + "plain:calls"].find("is not told") != std::string::npos);
   CHECK(said.why[values + "inner(this)"].find("is static") != std::string::npos);
-  // 100,000 calls: some are told, and that not all are.
+  // 100,000 calls: some are reported, and the report says that not all are.
   const auto busy = std::find_if(said.asked.questions.begin(), said.asked.questions.end(),
                                  [&](const auto& one) { return one.text == values + "busy(i)"; }) -
                     said.asked.questions.begin();

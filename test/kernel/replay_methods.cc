@@ -1,4 +1,4 @@
-// Methods of a real JVM as functions: counted in a profile, told in traces, let go of where they are hot.
+// Methods of a real JVM as functions: counted in a profile, recorded in traces, no longer watched where they are hot.
 #include <algorithm>
 #include <functional>
 #include <map>

@@ -1,4 +1,4 @@
-// One run as replay makes it: what its trace says was injected, and when.
+// One run as replay makes it: what its trace records as injected, and when.
 #include "replay_rig.h"
 
 using namespace rose;

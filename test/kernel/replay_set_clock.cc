@@ -1,5 +1,5 @@
-// The clock of the whole machine is set while a run is made. A test of its own, which runs while no other does: they
-// measure times.
+// The clock of the whole machine is set while a run is made. A test program of its own, run while no other is: other
+// tests measure times.
 #include <sys/timex.h>
 
 #include <fstream>
@@ -78,7 +78,7 @@ error = "EIO"
   for (const trace::Event& event : trace.events) {
     if (event.type != trace::EventType::scf || !trace.str(event.path).ends_with("/n1/absent")) continue;
     ++failed;
-    // Nothing shows what made it before it was made.
+    // No event may precede the fault that caused it.
     CHECK(event.ts_ns >= fired);
   }
   CHECK(failed == 1);

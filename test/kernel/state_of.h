@@ -1,4 +1,4 @@
-// What a process or thread does just now.
+// The scheduler state of a process or thread.
 #pragma once
 
 #include <sys/types.h>
@@ -7,7 +7,7 @@
 
 namespace rose::test {
 
-// 'S', 't', 'Z', ... as /proc has it; '?': there is none.
+// 'S', 't', 'Z', ... as in /proc; '?': there is no such process.
 inline char state_of(pid_t pid) {
   const auto stat = kernel::process_stat(pid);
   return stat ? stat->state : '?';

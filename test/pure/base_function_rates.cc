@@ -1,4 +1,4 @@
-// Which functions are let go of and sampled again, and what is made of it: a scripted workload and clock.
+// Which functions are detached and sampled again, and how their rates are estimated: a scripted workload and clock.
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -78,7 +78,7 @@ TEST_CASE("a hot function is let go of at once, sampled seldom, and known to be 
   World world(1, {}, [](std::size_t, double) { return 50'000.0; });
   world.run(60);
   CHECK(world.entries < 20'000);  // of 3,000,000
-  CHECK(world.detached > 3);        // it was looked at again
+  CHECK(world.detached > 3);      // it was looked at again
   CHECK(world.estimated(0) == Approx(50'000).epsilon(0.2));
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("where it is dear to attach a function again, that too stays within th
   CHECK(again > 100);
   CHECK(again <= 200 + 2);  // 1 % of ten minutes, and what the burst holds
   CHECK(world.rates.is_attached(59));
-  // What costs nothing is tried as often as the pauses let it.
+  // Functions that cost nothing are sampled as often as the pauses permit.
   limits.attach_seconds = 0;
   World cheap(60, limits, [](std::size_t, double) { return 1000.0; });
   cheap.run(600);

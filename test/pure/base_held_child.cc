@@ -1,4 +1,4 @@
-// Helpers beside the work: they end as a whole, whatever they start.
+// Helper processes: they end as a whole, whatever they have started.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Compose files as they stand: what their services become, and what is refused, with its line.
+// Real Compose files: how their services are read, and what is refused, with its line.
 #include "config/compose.h"
 #include "folder.h"
 

@@ -1,4 +1,4 @@
-// rose.toml files that are accepted, and what they become.
+// rose.toml files that are accepted, and the configuration they give.
 #include <catch2/catch.hpp>
 #include <string>
 

@@ -1,4 +1,4 @@
-// Whose cgroup a folder is, by the names that container managers give.
+// To which container a cgroup folder belongs, by the names that container managers give.
 #include <unistd.h>
 
 #include <catch2/catch.hpp>

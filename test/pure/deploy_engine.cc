@@ -1,4 +1,4 @@
-// What container engines are asked, word for word, and what is understood of their answers.
+// The exact commands sent to container engines, and how their answers are read.
 #include "deploy/engine.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Clocks that were set while they were watched: by the tracer's word, and by the times of logs.
+// Clocks that were set during tracing: detected by the tracer, and by the times in logs.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -137,9 +137,9 @@ TEST_CASE("the logs of ZOOKEEPER-1366: the leader's clock was set forward by an 
   const auto config = deployment();
   std::vector<logs::Input> files;
   for (const std::string node : {"n1", "n2", "n3"})
-    files.push_back(
-        {std::filesystem::path(ROSE_TEST_DIR) / "../examples/bugs/zookeeper-1366/incident-logs" / node / "stdout.log.zst",
-         node});
+    files.push_back({std::filesystem::path(ROSE_TEST_DIR) / "../examples/bugs/zookeeper-1366/incident-logs" / node /
+                         "stdout.log.zst",
+                     node});
   logs::Templates kinds;
   const logs::Evidence evidence = evidence_of(files, kinds, config);
   Inputs inputs;

@@ -1,4 +1,4 @@
-// Exceptions of logs: where they are thrown, as which candidates, and the search for the visit that counts.
+// Exceptions in logs: where they are thrown, which candidates they give, and the search for the relevant visit.
 #include <catch2/catch.hpp>
 
 #include "diagnose/logs/throw_sites.h"
@@ -168,7 +168,7 @@ TEST_CASE("an exception that a failed call brings about ranks below that call") 
   const auto place = [&](auto&& is) {
     return std::find_if(plan.candidates.begin(), plan.candidates.end(), is) - plan.candidates.begin();
   };
-  // No file is named, and no run tells which there are: calls come with the run.
+  // No file is named and no run shows which exist, so the calls are learned from the run itself.
   CHECK(place([](const Candidate& c) { return c.kind == FaultKind::exception; }) <
         static_cast<std::ptrdiff_t>(plan.candidates.size()));
   Told with_path(java(),
@@ -212,7 +212,7 @@ TEST_CASE("the search finds the visit at which an exception counts") {
       const bool there = fault.kind == FaultKind::exception && fault.function == "org.x.Store.check";
       const std::int64_t last = fault.times < 0 ? kVisits : fault.count + fault.times - 1;
       if (!there || fault.count > kVisits) answer.unfired.push_back(fault.id);
-      // More than one, and it is told at once.
+      // More than one, which one run shows.
       if (there && fault.when.empty() && fault.times == 1 && fault.count <= kRight && kRight <= last)
         answer.oracle = schedule::OracleAnswer::hit;
     }

@@ -165,7 +165,7 @@ TEST_CASE("a process that ends itself after another node's crash shows a symptom
   CHECK(plan.candidates[1].symptom);
   CHECK(plan.candidates[2].symptom);
   CHECK(plan.candidates[2].count == 2);  // ends of one kind are one candidate
-  // Symptoms are still tried, last.
+  // Symptoms are tested as well, last.
   CHECK(plan.schedules.front().faults.size() == 1);
   CHECK(plan.schedules.back().faults.at(0).node == "n3");
 }
@@ -245,7 +245,7 @@ TEST_CASE("a pause that was not over lasts to the end of the run, and then as lo
   REQUIRE(plan.schedules.size() >= 2);
   CHECK(plan.schedules[0].faults.at(0).duration_ns == 60 * kSecond);
   CHECK(plan.schedules[1].faults.at(0).duration_ns == 10 * kSecond);
-  // A dump that is no whole run's was written while it lasted: how long it did nobody knows.
+  // A dump that does not cover a whole run was written during it: the run's length is unknown.
   dump.meta().workload_ts = 0;
   const Plan window = plan_of(config, dump);
   CHECK(window.schedules.at(0).faults.at(0).duration_ns == 10 * kSecond);
@@ -382,7 +382,7 @@ TEST_CASE("silences of one service are no measure for another between the same n
   REQUIRE(plan.candidates.size() == 1);
   CHECK(plan.candidates[0].kind == FaultKind::partition);
   CHECK(discarded(plan, "benign") == 1);
-  // A profile that tells no ports is taken for all of them.
+  // A profile without ports counts for all of them.
   auto old = profile_of(clean);
   old.silences.at(0).port = 0;
   CHECK(plan_of(config, dump, old).candidates.empty());
@@ -399,7 +399,7 @@ TEST_CASE("where all nodes listen at one port, what a node asks is no measure fo
   REQUIRE(plan.candidates.size() == 1);
   CHECK(plan.candidates[0].kind == FaultKind::partition);
   CHECK(discarded(plan, "benign") == 1);
-  // A profile that does not tell whose the service is is taken for both.
+  // A profile that does not record which end serves counts for both.
   auto old = profile_of(clean);
   old.silences.at(0).answers.reset();
   CHECK(plan_of(config, dump, old).candidates.empty());

@@ -1,4 +1,4 @@
-// Level 2 on a cluster that plays a script: nth calls, and what a node did before it crashed or paused.
+// Level 2 on a scripted cluster: nth calls, and what a node did before it crashed or paused.
 #include <catch2/catch.hpp>
 #include <set>
 

@@ -34,7 +34,7 @@ Dump crash_after(const std::vector<Act>& acts, double t, const std::string& node
   return dump;
 }
 
-// Without the survey, in which level 3 would find beforehand what looks tell it later.
+// Without the survey, from which level 3 would know in advance what its probing runs show.
 Diagnosis unsurveyed(const config::Config& config, const Dump& dump, Runner& runner, CodeMap* code = nullptr) {
   Inputs inputs = inputs_of(config, {dump});
   inputs.simplify = false;
@@ -83,7 +83,7 @@ bool is_look(const Schedule& schedule) {
                      [](const Fault& f) { return f.id.find("-look-") != std::string::npos; });
 }
 
-// What level 3 tried, in order: "look", "store+0x10", "store+0x10 #2", "before write".
+// What level 3 tested, in order: "look", "store+0x10", "store+0x10 #2", "before write".
 std::vector<std::string> steps(const Diagnosis& d) {
   std::vector<std::string> list;
   for (const Tried& tried : d.tried) {

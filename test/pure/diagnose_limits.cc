@@ -1,4 +1,4 @@
-// The real limits behind what a dump shows are tried beside the calls that failed.
+// The resource limits that may have caused a dump's failed calls are tested beside the calls themselves.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cerrno>
@@ -76,7 +76,7 @@ TEST_CASE("a disk that was full when nobody wanted room any more is full earlier
   Dump dump;
   dump.scf(8, "n1", "pwrite64", ENOSPC, "/data/n1/log.1");
   dump.ends(30);
-  // The test deployment writes it sooner than production did, and only a full disk shows the bug.
+  // The test deployment writes it sooner than production did, and only a full disk reproduces the bug.
   Play play({makes(2.5, "n1", "pwrite64", "/data/n1/log.1")}, [](const std::vector<Hit>& hits, int) {
     if (!only(hits, FaultKind::disk_full)) return false;
     const Fault& fault = *hits[0].fault;
@@ -209,7 +209,7 @@ TEST_CASE("an end for want of memory: the node has too little of it, until it ha
   REQUIRE(d.plan.candidates.size() == 1);
   CHECK(d.plan.candidates[0].why.ends_with("by the kernel for its memory"));
   CHECK(fault->until.size() == 1);
-  // A helper of the node: whoever tells of its end lives on, so it is over by itself.
+  // A helper of the node: the process that logs its end lives on, so no restart is needed.
   Dump helper;
   helper.started(0, "n1").flags = trace::kMain;
   helper.crashed(4, "n1", SIGKILL, trace::kOutOfMemory);

@@ -1,4 +1,4 @@
-// What logs become for the search: candidates by what messages say, by what stands before them, and on which time line.
+// How logs are used by the search: candidates from messages, from the lines before them, and on which time line.
 #include <catch2/catch.hpp>
 
 #include <fstream>
@@ -122,7 +122,7 @@ TEST_CASE("a message that names no file means those that the node had just touch
   REQUIRE(!plan.candidates.empty());
   REQUIRE(plan.candidates[0].fault.call.path);
   CHECK(plan.candidates[0].fault.call.path->find("check.tmp") != std::string::npos);
-  // What a message tells is no guess, though a guess would stand where the node touched the file.
+  // A candidate from a message is no guess, though a guess would name the place where the node touched the file.
   CHECK(plan.candidates[0].why.find("n2.log:3 of n2: 'checkpoint failed") == 0);
   CHECK(plan.candidates[0].count == 1);
   for (const Candidate& c : plan.candidates) CHECK(((c.error != "ENOSPC") == (c.why.find("n2.log:3") != 0)));
@@ -911,7 +911,7 @@ TEST_CASE("that peers miss who starts or stops is no cut, and what they say betw
   CHECK(cut[0].why.find("of n2") != std::string::npos);
   CHECK(std::abs(cut[0].first_ts - log_begin() - 18'000'000'000) < 500'000'000);
   for (std::size_t i = 1; i < cut.size(); ++i) CHECK(cut[i].said <= 0.1);
-  // Only the end of its log is there: it begins with what it says then, and nobody knows from when on it listened.
+  // Only the end of its log is there: it begins with an ordinary line, and since when it listened is unknown.
   const std::string tail =
       line(14, "a compaction is started") + line(15, "a compaction is done") + line(16, "a compaction is started");
   const Plan late = planned(config,

@@ -1,5 +1,5 @@
-// The loop around the levels: side by side, interrupted and resumed, refining what shows too rarely,
-// trying again what missed. Everything scripted; the same seed gives the same search.
+// The loop around the levels: parallel runs, interruption and resumption, refinement of schedules that reproduce too
+// rarely, repetition of those that missed. Everything is scripted; the same seed gives the same search.
 #include <catch2/catch.hpp>
 #include <deque>
 
@@ -78,7 +78,7 @@ Dump calls_dump() {
   return dump;
 }
 
-// The nth run of a schedule with that call shows the bug in this pattern; others never do.
+// The nth run of a schedule with that call reproduces the bug in this pattern; other schedules never do.
 Cluster::Rule flaky(const std::string& syscall, std::vector<bool> pattern) {
   return [=](const Schedule& s, int run) {
     const schedule::Fault* f = fault_of(s, FaultKind::syscall);
@@ -192,8 +192,8 @@ TEST_CASE("an interrupted diagnosis goes on from its record to the same end") {
 }
 
 TEST_CASE("what shows the bug too rarely is refined before anything else is looked at") {
-  // The crash of n1 at its time shows the bug once in three runs; inside of `compact` always. n3's crash is
-  // as likely by its rank and leads nowhere.
+  // The crash of n1 at its time reproduces the bug once in three runs; inside of `compact` always. n3's crash is ranked
+  // as likely and leads nowhere.
   std::vector<Act> acts;
   for (int i = 0; i < 20; ++i) {
     acts.push_back({1.0 * i, "n3", fmt::format("idle{}", i % 7), "", ""});
@@ -531,7 +531,7 @@ TEST_CASE("a schedule that the deployment cannot run is left, at level 1 too") {
   Picky some;
   const Diagnosis d = diagnosis_of(config, calls_dump(), some);
   CHECK(d.target_reached);
-  // Nothing can be armed: that is this machine's fault, and said as such.
+  // No fault can be armed: the machine is the cause, and the message says so.
   Picky none;
   none.most_refused = 1'000;
   const Inputs inputs = inputs_of(config, {calls_dump()});
@@ -560,8 +560,7 @@ TEST_CASE(
   for (int i = 0; i < 12; ++i)
     dump.scf(0.5 + i, "n1", "openat", EIO, fmt::format("/data/n1/table-{}.db", static_cast<char>('a' + i)));
   dump.ends(30);
-  // None of these calls comes by in the runs without faults, and then only two of them do: the bug is behind the
-  // second.
+  // None of these calls is made in the runs without faults, and then only two of them are: the bug needs the second.
   const auto search = [&](bool window, Play& play) {
     play.acts_of = [](int run) {
       return run < 3 ? std::vector<Act>{}
@@ -586,7 +585,7 @@ TEST_CASE(
   CHECK(quick.verdict == Verdict::reproduced);
   CHECK(quick.schedules < slow.schedules);
   CHECK(quick.schedules <= 12);
-  // What is told is that fault alone.
+  // The result holds that fault alone.
   REQUIRE(quick.found);
   REQUIRE(quick.found->faults.size() == 1);
   CHECK(quick.found->faults[0].group.empty());
@@ -596,7 +595,7 @@ TEST_CASE(
     if (!schedule.faults.empty() && schedule.faults[0].group == "window") most = std::max(most, schedule.faults.size());
   CHECK(most >= 2);
   CHECK(most <= 16);
-  // The other one that comes was tried once, as itself; what was withdrawn then is not told as tried.
+  // The other reachable one was tested once, by itself; what was withdrawn then is not listed as tested.
   for (const Tried& tried : quick.tried)
     if (tried.note.find("it came first of") != std::string::npos)
       fired_nothing += tried.schedule.faults.size() == 1 ? 0 : 1;

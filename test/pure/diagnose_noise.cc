@@ -1,5 +1,5 @@
-// What a day of other things in the window must not cost: whose host it was, how near it is, what is usual, and how
-// many runs tell nothing.
+// What unrelated events of a day in the window must not cost: which host they happened on, how near they are, what is
+// usual, and how many runs are inconclusive.
 #include <catch2/catch.hpp>
 
 #include "diagnose_play.h"

@@ -1,4 +1,4 @@
-// Level 1: what the runs so far tell of the next schedules.
+// Level 1: how the results of earlier runs choose the next schedules.
 #include <catch2/catch.hpp>
 
 #include "diagnose_play.h"

@@ -1,5 +1,5 @@
-// A cluster that plays a script: what each node does, and when. Faults fire by the rules that runs go by
-// (conditions in order, counts, `after`, groups); the bug is a rule over what fired where.
+// A scripted cluster: what each node does, and when. Faults fire by the rules that runs follow (conditions in order,
+// counts, `after`, groups); the bug is a rule over what fired where.
 #pragma once
 
 #include <set>

@@ -1,5 +1,5 @@
-// The search on evidence as production gives it: noise that does fire, old faults, many alike, and what a run's own
-// doings leave in a dump. And what its statistics promise, on searches with dice.
+// The search on evidence as production gives it: noise that does fire, old faults, many alike, and events that a run
+// itself causes. And whether its statistics hold, on searches with random results.
 #include <catch2/catch.hpp>
 #include <random>
 
@@ -238,7 +238,7 @@ TEST_CASE("a few calls are failed one by one, and many by ranges that come after
     });
     return std::tuple(d.level, d.schedules, ranges);
   };
-  // Of eight calls the sixth: halves would need as many runs, and nobody knows whether failing several shows it.
+  // The sixth of eight calls: halving would need as many runs, and whether failing several reproduces it is unknown.
   const auto [few_level, few, few_ranges] = played(0.1, 8, 6, 6);
   CHECK(few_level == 2);
   CHECK(few <= 7);
@@ -710,8 +710,8 @@ struct Told {
   int covered = 0;
 };
 
-// Searches in a world where the right fault shows the bug at `rate`, whatever it waits for: each variant of it is a
-// ticket.
+// Searches in a world where the right fault reproduces the bug at `rate`, whatever it waits for: each of its variants
+// is a draw.
 Told searches(double rate, int count) {
   auto config = deployment();
   config.diagnose.max_runs = 400;

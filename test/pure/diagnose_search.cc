@@ -1,4 +1,4 @@
-// The search on a scripted cluster: which schedules it runs, when it believes a hit, when it stops.
+// The search on a scripted cluster: which schedules it runs, when it accepts a hit, when it stops.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
@@ -161,7 +161,7 @@ TEST_CASE("a fault without which the bug showed is left out, also when nothing i
     Answer answer;
     const bool comes = crash != nullptr && run % 3 != 0;
     if (crash != nullptr && !comes) answer.unfired = {crash->id};
-    // Alone the cut is not tried first: both were seen.
+    // The cut alone is not tested first: both faults were seen.
     answer.oracle = hit_if(fault_of(s, FaultKind::partition) != nullptr && partitioned(s) && (!needed || comes));
     return answer;
   });
@@ -289,7 +289,7 @@ TEST_CASE("a bug that shows in 60 % is kept, the search goes on, and the best is
   CHECK(d.found->faults.at(0).call.path == "*/bbb");
   CHECK(d.tally.conclusive() == 10);  // the reported rate deserves all its runs
   CHECK(d.tally.rate() == Approx(0.6).margin(0.11));
-  // What its test made of it, too: of ten runs eight may show it by chance.
+  // The result of its test as well: of ten runs eight may reproduce it by chance.
   CHECK_THAT(d.reason,
              Catch::Contains("no schedule reached the target rate of 80 %") &&
                  Catch::Contains(fmt::format("in {} of {} confirming runs, and in {} of 10 runs", d.tested.reproduced,
@@ -335,7 +335,7 @@ TEST_CASE("a fault that never fires ends its branch") {
   CHECK_FALSE(d.target_reached);
   CHECK_FALSE(d.found);
   CHECK(d.verdict == Verdict::not_reproduced);
-  // Timed, earlier and untimed; the call is never made, so nothing else with it is tried, and nothing of it twice.
+  // Timed, earlier and untimed; the call is never made, so nothing else is tested with it, and nothing of it twice.
   CHECK(with_write.size() <= 6);
   int tries = 0;
   for (const std::string& made : cluster.made) tries += with_write.contains(made) ? 1 : 0;
@@ -478,7 +478,7 @@ TEST_CASE("a miss is no proof: promising schedules are tried again after all fir
   REQUIRE(d.found);
   CHECK(d.found->faults.size() == 1);
   CHECK(d.schedules > 1);
-  // The same schedule is one entry of what was tried.
+  // The same schedule is listed once among those tested.
   std::set<std::string> seen;
   for (const Tried& tried : d.tried) CHECK(seen.insert(schedule::fingerprint(tried.schedule)).second);
 }
@@ -795,7 +795,7 @@ TEST_CASE("who interrupts the diagnosis is told what is known by then") {
 
 TEST_CASE("who interrupts the diagnosis while the schedule is made simpler gets what it had become by then") {
   const auto config = deployment();
-  // Each run's schedule is known, so the interruption can come at any of those that make it simpler or tell its rate.
+  // Each run's schedule is known, so the interruption can hit any run that simplifies it or measures its rate.
   std::vector<Schedule> runs;
   const auto diagnosed = [&](std::optional<int> fails_at) {
     runs.clear();
@@ -1006,7 +1006,7 @@ TEST_CASE("a cut that stopped no packet is no miss of the cut: it comes earlier"
     Answer answer;
     if (!partitioned(s)) return answer;
     const schedule::Fault& cut = *fault_of(s, FaultKind::partition, "n1");
-    // The test deployment has said all it has to say by then.
+    // By then the test deployment has written all its messages.
     if (!cut.when.empty() && cut.when[0].elapsed_ns > 3 * kSecond) {
       ++idle;
       answer.idle.push_back(cut.id);

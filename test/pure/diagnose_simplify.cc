@@ -1,4 +1,4 @@
-// A found schedule is made simpler, step by step, as long as it still reproduces.
+// A found schedule is simplified, step by step, as long as it still reproduces.
 #include <catch2/catch.hpp>
 
 #include "diagnose/simplify.h"

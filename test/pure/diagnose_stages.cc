@@ -1,4 +1,4 @@
-// What one stage of extraction hands to the next.
+// The data that each stage of extraction passes to the next.
 #include <catch2/catch.hpp>
 
 #include "diagnose/extract/causes.h"

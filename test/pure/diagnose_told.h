@@ -1,4 +1,4 @@
-// What a failure's log tells the search.
+// The search's inputs from a failure's log.
 #pragma once
 
 #include <catch2/catch.hpp>

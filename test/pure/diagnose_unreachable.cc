@@ -1,4 +1,4 @@
-// Cuts that no silence tells of: calls to the others that fail as unreachable.
+// Partitions without a silence in the trace: calls to the other nodes that fail as unreachable.
 #include <catch2/catch.hpp>
 
 #include "diagnose_play.h"
@@ -18,7 +18,7 @@ std::vector<const Candidate*> cuts(const Plan& plan) {
   return found;
 }
 
-// n`node` can't send to `peers` from then to then, and says so ten times a second.
+// n`node` can't send to `peers` from then to then, and logs that ten times a second.
 void unreachable(Dump& dump, double from, double to, int node, const std::vector<int>& peers, int err = ENETUNREACH,
                  const char* call = "sendto") {
   const int times = static_cast<int>((to - from) * 10 + 0.5);

@@ -1,4 +1,4 @@
-// Weights that are read from a file, rules that are left out, and what a candidate is called.
+// Weights read from a file, rules that are switched off, and the text form of a candidate.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

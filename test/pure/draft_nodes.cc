@@ -1,4 +1,5 @@
-// From what was seen of processes to a rose.toml: addresses, folders, names, and that its own reader takes every draft.
+// From observed processes to a rose.toml: addresses, folders, names, and that the configuration reader takes every
+// draft.
 #include <catch2/catch.hpp>
 
 #include "config/config.h"

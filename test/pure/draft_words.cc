@@ -1,4 +1,4 @@
-// Command lines as words, secrets in them, units of systemd, tables of the kernel: what drafts are read from.
+// The sources of drafts: command lines as words, secrets in them, units of systemd, tables of the kernel.
 #include <catch2/catch.hpp>
 
 #include "draft/net_tables.h"

@@ -1,5 +1,5 @@
-// Runs made ahead, by a crew that is played: time passes only where somebody works. The search must be the same with
-// any number of workers, and be done sooner with more of them.
+// Speculative runs with simulated workers: time passes only where one works. The search must be the same with any
+// number of workers, and end sooner with more of them.
 #include "engine/ahead.h"
 
 #include <catch2/catch.hpp>
@@ -58,7 +58,7 @@ class PlayedCrew final : public engine::Crew {
   std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, std::greater<>> running_;
 };
 
-// The play decides when a run is asked for: so many of a schedule, whoever made them.
+// The script decides when a run is requested: so many of a schedule, whichever worker made them.
 class AheadRunner final : public Runner {
  public:
   AheadRunner(Play& play, PlayedCrew& crew) : ahead(crew), play_(play) {}
@@ -174,7 +174,7 @@ TEST_CASE("runs made ahead: while the run without faults is made, the others mak
   const Told told = search_with(4);
   REQUIRE(told.begun.size() > 4);
   REQUIRE(told.asked.size() > 4);
-  // The run without faults, the survey, and the first tries.
+  // The run without faults, the survey, and the first tests.
   for (std::size_t i = 0; i < 4; ++i) {
     INFO(i);
     CHECK(told.begun[i] == told.asked[i]);

@@ -1,5 +1,5 @@
-// What travels: folders, runs, messages, command lines. Hostile senders get an error, and nothing outside of the
-// folder.
+// What is sent to workers: folders, runs, messages, command lines. Hostile senders get an error, and nothing is written
+// outside of the folder.
 #include <sys/stat.h>
 #include <unistd.h>
 

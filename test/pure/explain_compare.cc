@@ -1,4 +1,4 @@
-// What runs differ in, and what is only noise.
+// The differences between runs, as opposed to noise.
 #include <catch2/catch.hpp>
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What goes between nodes: sends and receives belong together, and what failing runs send or take otherwise is told.
+// Messages between nodes: sends are matched with receives, and what differs in failing runs is reported.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -175,7 +175,7 @@ TEST_CASE("a message that is sent in all runs and that failing ones never take i
   CHECK(e.verdict == explain::Verdict::explained);
   CHECK(find(e, "takes n1's \"beat\" (port 7000)", true) != nullptr);
   CHECK(find(e, "sends n2 \"beat\" (port 7000)") == nullptr);
-  // What the faulted node sends next is told though sound runs send it, too.
+  // The faulted node's next message is reported though runs without the bug have it, too.
   const explain::StoryLine* told = line(e, "sends n2 \"beat\" (port 7000); n2 does not take it");
   REQUIRE(told != nullptr);
 }

@@ -1,4 +1,4 @@
-// Where the recordings of failing and sound runs part.
+// Where the recordings of failing and sound runs begin to differ.
 #include <catch2/catch.hpp>
 
 #include "base/units.h"
@@ -75,7 +75,7 @@ TEST_CASE("recordings that tell nothing, or too little, are said to") {
   CHECK(words == std::vector<std::string>{"recordings of n1 are not compared: 1 failing and 3 sound runs have one that "
                                           "reaches back to the fault, 2 of each are needed"});
   words.clear();
-  // A window that begins behind the fault says nothing of what came first.
+  // A window that begins after the fault contains nothing of what came first.
   input = input_of(2, 2, "MOVE <*>");
   for (Run& each : input.runs) {
     std::erase_if(each.recorded, [](const RecordedMessage& message) { return message.ts_ns < 112 * kMillisecond; });

@@ -1,4 +1,4 @@
-// Which functions are suspects, and the story that is told.
+// Which functions are suspects, and the story that is written about them.
 #include <catch2/catch.hpp>
 
 #include "explain/symptom.h"
@@ -695,7 +695,7 @@ TEST_CASE("who calls what only failing runs enter is a suspect, behind it", "[ex
   CHECK(beat->why == "calls Server::run(int) (server.cc:33), in which the wrong clock first makes a difference");
   CHECK(beat->score < e.suspects[1].score);
   CHECK(beat->score > 0.8 * e.suspects[1].score);
-  // Of a long name of Java's the last 64 bytes are told.
+  // Of a long Java name only the last 64 bytes are kept.
   const std::string longest = "org.apache.hadoop.hdfs.server.namenode.FSEditLog$JournalAndStream.abort";
   e.path.push_back(longest);
   const explain::Call java = call("expire", longest.substr(longest.size() - 64) + " (line 12)");

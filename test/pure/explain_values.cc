@@ -1,4 +1,4 @@
-// Values that were asked for: told apart where they differ, in sorts where they are many, and noise where equal runs
+// Queried values: separated where they differ, grouped where there are many, and treated as noise where equal runs
 // disagree.
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-// What several faults make of a clock, and when the real one shows what a changed one will show.
+// The sum of several faults of a clock, and the real time at which a changed clock shows a given time.
 #include "inject/clock.h"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// When packets that a bad link holds back go on.
+// When packets that a bad link delays are sent on.
 #include <catch2/catch.hpp>
 
 #include "base/units.h"

@@ -1,4 +1,4 @@
-// Which calls a CallMatch means.
+// Which calls a CallMatch matches.
 #include "inject/match.h"
 
 #include <fcntl.h>

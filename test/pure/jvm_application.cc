@@ -1,4 +1,4 @@
-// Which methods are the application's own, by how java is called.
+// Which methods belong to the application itself, judged by java's command line.
 #include <catch2/catch.hpp>
 
 #include <fstream>

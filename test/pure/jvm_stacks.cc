@@ -1,4 +1,4 @@
-// Where a JVM's threads are, as its agent's file has it.
+// The stacks of a JVM's threads, as the agent's file holds them.
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>

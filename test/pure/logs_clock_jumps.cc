@@ -1,4 +1,4 @@
-// Clocks that are set while logs are written: told apart from silences, late lines and changes of the zone.
+// Clocks that are set while logs are written: distinguished from silences, late lines and time zone changes.
 #include "logs/clock_jumps.h"
 
 #include <fmt/format.h>

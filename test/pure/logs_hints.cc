@@ -1,4 +1,4 @@
-// What several nodes' logs together tell: who began again, who lost its role.
+// Hints that need the logs of several nodes: which one restarted, which lost its role.
 #include "logs_support.h"
 
 #include <fmt/format.h>
@@ -80,7 +80,7 @@ TEST_CASE("where no times tell who had a role first, the numbers do", "[logs]") 
       {"listening\n", "listening\nleader of term 1, from job 0 on\n", "listening\n"});
   // In the run without faults n2 plays that role.
   CHECK(one.find(Hint::Kind::end, "n2") != nullptr);
-  CHECK(one.find(Hint::Kind::stop, "n2") == nullptr);  // since when it stood still, nobody says
+  CHECK(one.find(Hint::Kind::stop, "n2") == nullptr);  // When it stopped cannot be known from the logs.
 }
 
 // What haproxy 2.6 and two nginx 1.22 wrote when web2's link was taken down for a while and web1 was killed.
@@ -124,7 +124,7 @@ TEST_CASE("a program whose opening stands in the log once more began again, what
   REQUIRE(end != nullptr);
   CHECK(end->signal == 9);
   CHECK(end->message == 6);
-  // What is said in passing weighs less.
+  // A remark in passing has less weight.
   const Hint* reset = one.find(Hint::Kind::call, "n1");
   REQUIRE(reset != nullptr);
   CHECK(reset->weight <= 0.5);
@@ -204,7 +204,7 @@ TEST_CASE("what stands behind a message of every day, without a time, is read by
   // And an exception.
   const std::string trace = "org.x.BadSumException: block 8\n\tat org.x.Store.check(Store.java:40)\n";
   REQUIRE(Hinted({begin + trace}, {begin}).find(Hint::Kind::thrown, "n1") != nullptr);
-  // Where runs without faults have it as well, it says little.
+  // Where runs without faults have it as well, it is weak evidence.
   const Hinted usual({begin + refused}, {begin + refused});
   CHECK((usual.find(Hint::Kind::call, "n1") == nullptr || usual.find(Hint::Kind::call, "n1")->weight < 0.2));
 }
@@ -268,7 +268,7 @@ TEST_CASE("a clock that differs from most others is wrong, whoever says so", "[l
   CHECK(ahead->clock.off_ns == 90'000'000'000);
   CHECK(behind->clock.off_ns == -90'000'000'000);
   CHECK(ahead->weight == behind->weight);
-  // What is said always is no observable.
+  // A message that is always written is no observable.
   const Hinted always({ready + says(1, 3), ready}, {ready + says(1, 3), ready});
   const Hint* usual = always.find(Hint::Kind::clock, "n3");
   CHECK((usual == nullptr || usual->weight < 0.1));

@@ -524,7 +524,7 @@ TEST_CASE("hints of real logs: the failed call comes first") {
       found = found || (hint.kind == Hint::Kind::call && hint.error == row.error && hint.weight > 0.4 &&
                         hint.words.find(row.words) != std::string::npos);
     CHECK(found);
-    // Of a run without faults nothing of weight is said.
+    // A message of runs without faults has no weight.
     Templates fresh;
     const Logs usual = read_files({{log_file(std::string(row.system) + ".normal"), "n1"}}, fresh);
     const Logs same = read_files({{log_file(std::string(row.system) + ".normal"), "n1"}}, fresh);
@@ -815,7 +815,7 @@ TEST_CASE("a log that ends early is no end when its node spoke as rarely before"
   CHECK(ended(at(2, "heart beats") + at(3, "heart beats") + at(4, "heart beats")));
   CHECK(!ended(at(10, "heart beats") + at(19, "heart beats") + at(28, "heart beats") + at(37, "heart beats") +
                at(53, "heart beats")));
-  // Nor when it has said all as soon without faults.
+  // Nor when it wrote all of it as soon in the run without faults.
   CHECK(!ended(at(2, "opened the log"), true));
 }
 

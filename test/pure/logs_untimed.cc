@@ -1,4 +1,4 @@
-// Logs that say no times, and two logs side by side.
+// Logs without times, and two logs side by side.
 #include "logs_support.h"
 
 #include <unistd.h>

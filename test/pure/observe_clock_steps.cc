@@ -1,4 +1,4 @@
-// When the wall clock is taken to have been set: scripted readings.
+// When the wall clock counts as having been set: scripted readings.
 #include <catch2/catch.hpp>
 
 #include <string>

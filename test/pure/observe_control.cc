@@ -287,7 +287,7 @@ TEST_CASE("where no thread can be had, who asks is refused, and the tracer lives
 
 namespace {
 
-// Somebody else at the socket, who answers with these bytes and then goes on sending `forever`.
+// A foreign server at the socket that answers with these bytes and then goes on sending `forever`.
 struct Impostor {
   Impostor(const fs::path& socket, std::string answer, std::string forever)
       : listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

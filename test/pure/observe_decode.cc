@@ -1,4 +1,4 @@
-// Records as the kernel half writes them, and as it never would.
+// Records as the BPF programs write them, and malformed ones.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <random>

@@ -1,4 +1,4 @@
-// When dumps are written and where they go, by a clock of the test's own.
+// When dumps are written and to which files, with a clock set by the test.
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -154,7 +154,7 @@ TEST_CASE("into a file: the newest there, the ones before beside it", "[dumps]")
   REQUIRE(files.written().size() == 3);
   CHECK(files.written()[0].file == folder / "d.bin.2");
 
-  // What cannot be written costs the ones that are there nothing, however often it is tried.
+  // A dump that cannot be written must not cost existing ones, however often it is attempted.
   const DumpFiles::Writer broken = [](const fs::path&, const DumpRoom&) -> Result<DumpTotals> {
     return fail(ErrorKind::input, "the disk is full");
   };
@@ -281,7 +281,7 @@ TEST_CASE("a disk with room for fewer dumps than are kept: the newest is written
   const SmallDisk disk(folder / "disk", "512k");
   if (!disk.mounted) rose::test::skip_case("mounting a tmpfs, which root may");
   const bool into_file = GENERATE(true, false);
-  // Also where the disk says nothing of its room: it is found out by trying.
+  // Also on a disk that reports no free space: writing is attempted.
   const bool asks = GENERATE(true, false);
   CAPTURE(into_file, asks);
   DumpFiles files = opened(into_file ? disk.at + "/d.bin" : disk.at + "/", 5);
@@ -335,7 +335,7 @@ TEST_CASE("a quota that the disk does not tell: fewer events until they fit", "[
   REQUIRE(written);
   CHECK(tries > 2);
   CHECK(written->size.left_out >= 900'000);
-  // And where nothing fits, that is said.
+  // And where nothing fits, the message says so.
   CHECK_FALSE(
       files.write({TriggerKind::crash, ""}, 2 * kS, [&](const fs::path&, const DumpRoom& room) -> Result<DumpTotals> {
         (void)room(1'000'000);

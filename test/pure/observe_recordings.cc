@@ -1,5 +1,5 @@
-// Recordings of targets on their way beside a dump: copied while they are written, opened by their names, handed over,
-// kept with the dump.
+// Recordings of targets, beside a dump: copied while they are written, found by their names, handed over, stored with
+// the dump.
 #include <atomic>
 #include <fstream>
 #include <map>

@@ -1,4 +1,4 @@
-// The window in bounded memory: overwriting, packing, snapshots that are slow to be read.
+// The window in bounded memory: overwriting, packing, slow readers of snapshots.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// Which schedules a replay of files and folders means, and with which configuration.
+// Which schedules a replay of files and folders selects, and with which configuration.
 #include "replay/cases.h"
 
 #include <catch2/catch.hpp>
@@ -71,7 +71,7 @@ TEST_CASE("schedules of files and folders", "[cases]") {
   CHECK(told({{"suite"}, "rose.toml", {"c"}, {}}) == "error: --filter and --exclude leave no schedule");
   fs::create_directory("empty");
   CHECK(told({{"empty"}, "rose.toml", {}, {}}) == "error: empty: no schedule in this folder");
-  // A broken file could be a test that nobody misses: it is never passed over.
+  // A broken file could be a test whose absence would go unnoticed: it is never skipped.
   tests.file("suite/broken.toml", "version = = 1\n");
   CHECK(told({{"suite"}, "rose.toml", {}, {}}).starts_with("error: suite/broken.toml:1"));
   CHECK(told({{"suite"}, "rose.toml", {}, {"broken"}}) == both);

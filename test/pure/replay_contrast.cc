@@ -1,4 +1,4 @@
-// Schedules a little beside one that reproduces.
+// Schedules that differ slightly from one that reproduces.
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,4 @@
-// Which events of a run's trace are marked as injected: those of the very calls and processes that were, whatever looks
-// like them.
+// Which events of a run's trace are marked as injected: those of the injected calls and processes, and no similar ones.
 #include "replay/injected.h"
 
 #include <signal.h>

@@ -1,4 +1,4 @@
-// Whether a run did its work.
+// Whether a run did its usual work.
 #include "replay/work.h"
 
 #include <catch2/catch.hpp>
@@ -50,7 +50,7 @@ TEST_CASE("what speaks against any verdict of a run with faults") {
       {work(failed, 100, both), {}, 200, hit, before},
       {work(failed, 100, {}), {}, 200, miss, before},
       {work(ok, 100, both), {}, 200, miss, ""},
-      // It exchanged nothing: nobody knows whether it ever does.
+      // It exchanged no messages: whether it ever does is unknown.
       {work(ok, 100, none), {}, 10, miss, ""},
       {work(ok, 100, asked), {}, 10, miss, ""},
       {work(failed, 100, none), {}, 10, miss, idle},

@@ -1,4 +1,4 @@
-// What repeated runs of a schedule say together.
+// The verdict over repeated runs of a schedule.
 #include <catch2/catch.hpp>
 
 #include "report/suite.h"
@@ -70,7 +70,7 @@ TEST_CASE("a build is fixed only if the faults had an effect and the workload wo
       .run(miss, good())
       .run(hit, good())
       .concludes(Verdict::reproduced, "the bug still occurs: in 1 of 2 conclusive runs", 1);
-  // One run that cannot tell is one too many.
+  // One inconclusive run is one too many.
   Made(true)
       .run(miss, good())
       .run(miss, {outcome("cut", true, kSilent), outcome("late", true)})

@@ -1,4 +1,4 @@
-// Where a fault hit the program, as it is shown: the program's own frames first.
+// The stack at which a fault hit the program, as displayed: the program's own frames first.
 #include <catch2/catch.hpp>
 
 #include "base/json.h"

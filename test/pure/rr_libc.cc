@@ -1,5 +1,5 @@
-// A program that knows of no recording, recorded by librose-rr-libc.so and replayed: times, chances, names, what is
-// ready first.
+// A program without any support for recording, recorded by librose-rr-libc.so and replayed: times, random numbers,
+// names, the order of ready descriptors.
 #include <algorithm>
 
 #include "base/text.h"
@@ -25,7 +25,7 @@ Output unforeseen(const std::string& mode, const std::string& sources, const std
   return *output;
 }
 
-// Which thread prints first is the lock's to say, which nobody records.
+// Which thread prints first is decided by a lock that is not recorded.
 std::vector<std::string> sorted_lines(const std::string& text) {
   auto lines = split(text, '\n');
   std::sort(lines.begin(), lines.end());

@@ -1,4 +1,4 @@
-// Recordings as they are written, and read back whatever became of them.
+// Recordings as they are written, and how damaged ones are read back.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>

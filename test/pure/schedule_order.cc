@@ -1,4 +1,4 @@
-// Events and the order of a schedule: what stands before what, what is refused, and that the file form keeps it.
+// Events and the order of a schedule: which precedes which, what is refused, and that the file form keeps it.
 #include <catch2/catch.hpp>
 
 #include <map>

@@ -1,4 +1,4 @@
-// Rates, their intervals and the sequential test: against published values, and against their own promises.
+// Rates, their intervals and the sequential test: against published values and against their stated error bounds.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <random>

@@ -1,4 +1,4 @@
-// What may be asked for, and what is refused with a word.
+// Which value queries are accepted, and which are refused with what message.
 #include <catch2/catch.hpp>
 
 #include "symbols/query.h"

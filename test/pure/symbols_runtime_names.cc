@@ -1,4 +1,4 @@
-// What a runtime writes down for perf of the code that it compiled.
+// The files in which a runtime lists the code it compiled, for perf.
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>

@@ -28,7 +28,7 @@ __attribute__((noinline, no_sanitize("address"))) void copy_stack(const volatile
   for (std::size_t i = 0; i < size; ++i) to[i] = from[i];
 }
 
-// Registers and stack of whoever calls this, which must not be inlined.
+// Registers and stack of the calling function, which must not be inlined.
 __attribute__((noinline)) void take_snapshot() {
   auto& r = taken.registers;
   asm volatile(

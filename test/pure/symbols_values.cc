@@ -1,4 +1,4 @@
-// Where values stand, in programs that a real compiler made.
+// Where values are stored, in programs that a real compiler made.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Clock offsets from handshakes: recovered within the error that is stated.
+// Clock offsets from handshakes: recovered within the stated error.
 #include "trace/clock.h"
 
 #include <catch2/catch.hpp>
@@ -51,7 +51,7 @@ struct World {
   }
 };
 
-// What the merge told of the second dump's host, and how far its events are from where they belong.
+// The merge's offset of the second dump's host, and how far its events are from their right times.
 struct Outcome {
   MergedClock clock;
   std::int64_t worst_ns = 0;

@@ -52,7 +52,7 @@ std::vector<std::size_t> block_offsets(const std::string& bytes) {
   return offsets;
 }
 
-// A block whose checksum is right, whatever it says: what a hostile writer would make.
+// A block whose checksum is right, whatever its content: as a hostile writer would make it.
 std::string forged_block(const char* kind, std::uint32_t items, const std::string& raw, std::uint32_t claimed_raw) {
   uLongf size = compressBound(raw.size());
   std::string packed(size, 0);
@@ -393,7 +393,7 @@ TEST_CASE("version 2: forged blocks with right checksums", "[dump]") {
     CHECK(back->trace.events[1].err == 2);
     CHECK(back->trace.meta.lost == 5);
   }
-  // Times of a window are monotonic; the header says how to make them wall-clock ones.
+  // Times of a window are monotonic; the header holds the offset to wall-clock time.
   {
     std::string shift(8, '\0');
     put_u32(shift, 0, 1000);

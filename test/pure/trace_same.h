@@ -1,4 +1,4 @@
-// Do two traces say the same, whatever numbers their strings have?
+// Whether two traces have the same content, whatever numbers their strings have.
 #pragma once
 
 #include <catch2/catch.hpp>
