@@ -119,11 +119,11 @@ no_work 'the workload exchanged no data with any node, although it does without 
 configuration '"/bin/false"'
 no_work 'the workload exchanged no data with any node, although it does without faults; it exited with status 1'
 rm profile.json
-no_work 'the workload did not do its work: it exited with status 1 and exchanged no data with any node'
+no_work 'the workload did no work: it exited with status 1 and exchanged no data with any node'
 # It reaches the node and fails before the fault comes.
 configuration "$asks, \"3\""
 fault 'kind = "crash"\nwhen = [ { elapsed = "3s" } ]'
-no_work 'the workload did not do its work: it exited with status 3 before any fault fired'
+no_work 'the workload did no work: it exited with status 3 before any fault fired'
 # It reaches the node, fails after the fault, and nobody knows how it ends without faults.
 fault 'kind = "pause"\nduration = "50ms"'
 expect 4 "$rose" replay s.toml -c rose.toml --runs 2 --expect fixed --json

@@ -75,7 +75,7 @@ rm -f profile.json
 configuration 'exit 1'
 printf 'version = 1\n[[fault]]\nid = "k"\nkind = "crash"\nnode = "n1"\n' > s.toml
 expect 4 "$rose" replay s.toml -c rose.toml --runs 2 --expect fixed
-says out 'inconclusive: .*the workload did not do its work: it exited with status 1 and exchanged no data with any node'
+says out 'inconclusive: .*the workload did no work: it exited with status 1 and exchanged no data with any node'
 configuration 'exit 0'
 expect 0 "$rose" replay s.toml -c rose.toml --runs 2 --expect fixed
 ! grep -q 'workload failed' err || fail "a workload that works is doubted"
