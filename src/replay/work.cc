@@ -43,7 +43,7 @@ bool exchanged_data(const observe::Exchanged& exchanged, const std::optional<pro
 std::string doubt_of(const Work& work, const std::optional<profile::WorkloadUse>& usual,
                      const schedule::Schedule& schedule, const schedule::RunResult& result) {
   if (work.failed && !fired_by(schedule, result, work.ended_ns))
-    return fmt::format("the workload did not do its work: it {} before any fault fired", work.note);
+    return fmt::format("the workload did no work: it {} before any fault fired", work.note);
   if (!work.exchanged || exchanged_data(*work.exchanged, usual)) return {};
   if (usual && usual->exchanges())
     return fmt::format("the workload exchanged no data with any node, although it does without faults{}",
@@ -51,7 +51,7 @@ std::string doubt_of(const Work& work, const std::optional<profile::WorkloadUse>
   // Where it uses the nodes in another way and ends well without faults, the faults may have made it fail.
   const bool usually_works = usual && usual->received && usual->runs > 0 && usual->failed == 0;
   if (work.failed && !usually_works && result.oracle != schedule::OracleAnswer::hit)
-    return fmt::format("the workload did not do its work: it {} and exchanged no data with any node", work.note);
+    return fmt::format("the workload did no work: it {} and exchanged no data with any node", work.note);
   return {};
 }
 

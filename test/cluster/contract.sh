@@ -150,7 +150,7 @@ says err "'many' is not a whole number from 1 to 64"
 # A file that is not there: which option names it, or what makes one.
 expect 2 "$rose" profile -c nowhere.toml
 says err "cannot open nowhere.toml: No such file or directory"
-says err "hint: name the test deployment's file with -c; 'rose init' writes one"
+says err "hint: name the configuration of the test deployment with -c; 'rose init' writes one"
 expect 2 "$rose" trace --pid $$ --profile nowhere.json
 says err "hint: 'rose profile -c rose.toml' makes a profile"
 expect 2 "$rose" dump --control /nonexistent/sock

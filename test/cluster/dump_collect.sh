@@ -63,7 +63,7 @@ expect 0 eval "'$rose' dump --control db1 -o - >one.bin"
 expect 0 "$rose" dump show one.bin --format jsonl
 says out /rose-none/of-db1
 expect 2 "$rose" dump --control db1 -o - --json
-says err "would write to stdout"
+says err "both write to stdout"
 
 # --- all answer: one dump
 expect 0 "$rose" dump collect db1 me@db2 kubectl:prod/cache:server -o all.bin $by --json
@@ -87,7 +87,7 @@ expect 0 "$rose" dump collect db1 kubectl:prod/cache:server ssh:db1 kubectl:prod
 for file in alike/*; do expect 0 "$rose" dump show "$file" --format jsonl; done
 [ "$(ls alike | wc -l)" = 5 ] || fail "hosts whose names are alike share a file: $(ls alike)"
 expect 3 "$rose" dump collect gone -o none.bin $by
-says err 'no host answered'
+says err 'no host responded'
 [ ! -e none.bin ] || fail "something was written of nothing"
 
 # --- a list of hosts, and what is refused
@@ -106,7 +106,7 @@ expect 2 "$rose" dump collect
 says err 'no host is named'
 for bad in '-oProxyCommand=x' 'a b' 'a;b' 'kubectl:' 'kubectl:x/-n' '$(x)'; do
   expect 2 "$rose" dump collect -- "$bad"
-  says err 'names no source of dumps'
+  says err 'is not a source of dumps'
 done
 printf 'db1\nbad;host\n' >hosts
 expect 2 "$rose" dump collect --all --hosts hosts

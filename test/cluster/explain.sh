@@ -27,7 +27,7 @@ json_is '[(v["query"], v["node"]) for v in j["values"]]' "[('put:return', 'shelf
 json_is 'all({"query", "node", "failing", "sound", "score"} <= set(v) for v in j["values"])' True
 json_is 'all(c["times"] >= c["runs"] > 0 or c["before"] > 0 for v in j["values"] for c in v["failing"] + v["sound"])' True
 json_is 'all(v["failing"] and v["sound"] for v in j["values"])' True
-grep -q '^## What was asked for' "$work/why.md" || fail "explanation.md does not tell the values"
+grep -q '^## Requested values' "$work/why.md" || fail "explanation.md does not tell the values"
 [ "$(stat -c %a "$work/why.md")" = 600 ] || fail "explanation.md is readable by others"
 grep -q '^## Suspects' "$work/why.md" && grep -q 'checkpoint' "$work/why.md" || fail "explanation.md does not tell the suspects"
 cmp -s "$work/why.md" "$work/report/explanation.md" || fail "the report's explanation.md is another one"

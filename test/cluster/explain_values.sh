@@ -37,7 +37,7 @@ json_is '1 <= len(j["rounds"]) <= 4 and j["rounds"][0]["differing"] > 0 and all(
 json_is 'any(l["first_wrong"] for l in j["story"])' True
 grep -q '^## In short' "$work/why.md" || fail "explanation.md does not begin with the whole of it"
 for what in 'Root fault' 'The code that received it' 'The first wrong decision' 'Symptom'; do grep -q "$what" "$work/why.md" || fail "explanation.md reports nothing about it: $what"; done
-grep -q '^## Rounds of questions' "$work/why.md" || fail "explanation.md does not tell the rounds"
+grep -q '^## Rounds of queries' "$work/why.md" || fail "explanation.md does not tell the rounds"
 grep -q 'What was asked for' "$work/report/report.html" || fail "the page does not show the values"
 nothing_left "by explain"
 

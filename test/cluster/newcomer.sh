@@ -54,7 +54,7 @@ expect 2 "$rose" profile -c drafted.toml
 says err 'drafted.toml:[0-9]+:[0-9]+: workload.command: the question mark that .rose init. left is still there'
 # What is there is kept.
 expect 2 "$rose" init --pid $$ -o rose.toml
-says err 'rose.toml is there already'
+says err 'rose.toml exists and is not overwritten'
 expect 2 "$rose" init --pid 4194305 -o x.toml
 says err '--pid 4194305: there is no such process'
 expect 2 "$rose" init -o x.toml

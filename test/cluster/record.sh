@@ -63,7 +63,7 @@ json_is 'j["divergence"]["got"]' "no call of it: 'true' exited with status 0"
 other=n1
 [ "$broken" != n1 ] || other=n2
 expect 2 "$rose" replay --recording "$file" --node $other -- true
-says err "it is of node $broken, not of $other"
+says err "it belongs to node $broken, not to $other"
 expect 2 "$rose" replay --recording rose.toml -- true
 says err 'it is not a recording of librose-rr|it is too short for a recording'
 expect 2 "$rose" replay --recording "$file" --runs 2 -- true

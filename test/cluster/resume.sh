@@ -107,7 +107,7 @@ for jobs in 1 3; do
     wanted=4
     if grep -q 'confirmed: ' cut$jobs.err; then wanted=0; fi
     [ $status -eq $wanted ] || fail "Ctrl-C: exit $status instead of $wanted"
-    grep -q -- '--resume goes on' cut$jobs.err || fail "Ctrl-C does not say how to go on"
+    grep -q -- '--resume continues' cut$jobs.err || fail "Ctrl-C does not say how to go on"
     nothing_left "after Ctrl-C"
   fi
   diagnose cut$jobs $jobs --resume

@@ -51,7 +51,7 @@ start_trace --pid $sleeper
 for set in CapEff CapPrm CapInh CapAmb; do is $set 0000000000000000; done
 expect 0 dump
 # Its sockets are looked for again a second later, without any privilege.
-until_true 60 grep -q 'looked for sockets again' trace.err || fail "sockets were not looked for again"
+until_true 60 grep -q 'searched for sockets again' trace.err || fail "sockets were not looked for again"
 stop_trace
 ! grep -q warning trace.err || fail "warned: $(grep warning trace.err)"
 kill $sleeper

@@ -42,9 +42,9 @@ for n in 1 2 3; do has pod /rose-pod-$n; done
 
 # One thing cannot be two nodes.
 expect 2 "$rose" trace --node "a=container:$docker" --node "b=container:$docker" -o d.bin
-says err "given to two nodes"
+says err "belongs to two nodes"
 expect 2 "$rose" trace --node a=pid:$$ --node b=pid:$$ -o d.bin
-says err "given to two nodes"
+says err "belongs to two nodes"
 
 # Several fit: they are named. None fits: what would help is said.
 twin=${docker:0:63}$([ "${docker:63}" = 0 ] && echo 1 || echo 0)
@@ -149,7 +149,7 @@ says err "no cgroup below"
 
 # Several without a name are one node, and it is said how they are told apart.
 start_trace --container "$docker" --container "$podman"
-says trace.err "2 units and containers are one node, '$(hostname)'; --node NAME=container:ID"
+says trace.err "2 units and containers form one node, '$(hostname)'; --node NAME=container:ID"
 stop_trace
 
 # Functions of a profile: a host that none of its nodes is named after may run any of them, a node that it knows has its own.

@@ -34,7 +34,7 @@ say miss before
 echo "all is well" >db.log
 mv db.log db.log.1
 echo "panic: lost a write" >db.log
-until_true 30 grep -q 'the window is written in 2s' err.log
+until_true 30 grep -q 'the window will be written in 2s' err.log
 say miss after
 until_true 30 grep -q 'wrote log.bin' err.log
 shows log.bin '"trigger":"log: .*db.log: panic: lost a write"'
@@ -120,7 +120,7 @@ for end in room ctrl-c; do
   say miss last
   dd if=/dev/zero of=disk/filler bs=4k 2>/dev/null && fail "dd filled nothing"
   kill -INT "$tracer"
-  until_true 30 grep -q 'tried again for 1m, or until Ctrl-C' err.log
+  until_true 30 grep -q 'trying again for 1m, or until Ctrl-C' err.log
   says err.log 'No space left on device'
   if [ $end = room ]; then rm disk/filler; else kill -INT "$tracer"; fi
   status=0

@@ -47,5 +47,5 @@ for one in first second; do
   if grep 'another tracer' $one.err; then fail "the two tracers met"; fi
 done
 expect 2 "$rose" dump -o nobody.bin
-says err "no tracer answers at"
+says err "no tracer is listening at"
 nothing_left "in the end"

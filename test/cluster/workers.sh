@@ -68,7 +68,7 @@ says err "does not speak as a rose worker does, it says 'welcome to lab-7"
 expect 3 "$rose" diagnose --trace dump.jsonl -c rose.toml -o "$work/x.toml" --engine "/no/such/rose worker"
 says err "cannot run '/no/such/rose'"
 expect 2 "$rose" diagnose --trace dump.jsonl -c rose.toml -o "$work/x.toml" --workers 2
-says err 'workers need an engine'
+says err '--workers needs an engine'
 expect 2 "$rose" diagnose --trace dump.jsonl -c rose.toml -o "$work/x.toml" --engine ssh
 says err 'hosts is empty'
 ln -s node.sh link.sh

@@ -179,7 +179,7 @@ when = [ { syscall = "openat", path = "*/log.1", count = 2 } ]
   rig.begin();
   rig.wait_said("first");
   rig.wait_said("second", 1);
-  REQUIRE(eventually([&] { return came(*rig.injector, "written").why_not.starts_with("it was about to come"); }));
+  REQUIRE(eventually([&] { return came(*rig.injector, "written").why_not.starts_with("it was about to happen"); }));
   CHECK_FALSE(rig.said("second"));
   CHECK_FALSE(came(*rig.injector, "written").came);
   CHECK(rig.injector->step("looked", Part::begin).has_value());
@@ -216,7 +216,7 @@ when = [ { function = "step_function", node = "n2", count = 3 } ]
   rig.begin();
   REQUIRE(eventually([&] { return rig.lines("called") == 2 && rig.lines("called", 1) == 2; }));
   for (const char* name : {"second", "third"})
-    REQUIRE(eventually([&] { return came(*rig.injector, name).why_not.starts_with("it was about to come"); }));
+    REQUIRE(eventually([&] { return came(*rig.injector, name).why_not.starts_with("it was about to happen"); }));
   CHECK_FALSE(came(*rig.injector, "second").came);
   CHECK_FALSE(came(*rig.injector, "third").came);
   CHECK(rig.injector->step("looked", Part::begin).has_value());
@@ -251,7 +251,7 @@ node = "n1"
 when = [ { function = "step_function" } ]
 )" + kDie);
   rig.wait_said("append calls = 0");
-  REQUIRE(eventually([&] { return came(*rig.injector, "written").why_not.starts_with("it was about to come"); }));
+  REQUIRE(eventually([&] { return came(*rig.injector, "written").why_not.starts_with("it was about to happen"); }));
   CHECK(came(*rig.injector, "written").why_not ==
         "it was about to happen and waited for 'looked', which did not happen");
   rig.injector->disarm();

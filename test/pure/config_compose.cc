@@ -195,7 +195,7 @@ TEST_CASE("limits, terminals and what a swarm would do") {
   REQUIRE(node.restart.has_value());
   CHECK((node.restart->only_failures && node.restart->max == 2 && node.restart->delay_ns == 3 * kSecond));
   CHECK(node.container->volumes == std::vector<std::string>{"/srv/kv:/app", "/srv/kv/b:/b:ro,rslave"});
-  CHECK((said(words, "'dns' has no effect") && said(words, "'logging' is rose's") &&
+  CHECK((said(words, "'dns' has no effect") && said(words, "'logging' has no effect") &&
          said(words, "'placement' of 'deploy' has no effect")));
   CHECK((said(warnings, "'runtime: other' is the engine's") && said(warnings, "asks for 'devices'")));
 }

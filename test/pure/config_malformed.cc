@@ -357,7 +357,7 @@ command = ["./kv", "a\u0000b"]
      ""},
     {"[[node]]\nname = \"n1\"\nimage = \"a\"\noptions = [\"NET_ADMIN\"]\n",
      "4:12: node.options[0]: 'NET_ADMIN' is not an option of the engine's 'create'",
-     "each word by itself, such as [\"--cap-add\", \"NET_ADMIN\"]"},
+     "each word separately, such as [\"--cap-add\", \"NET_ADMIN\"]"},
     {"[[node]]\nname = \"n1\"\nimage = \"a\"\noptions = [\"--init\", \"--network=host\"]\n",
      "4:22: node.options[1]: '--network=host' is set by rose itself",
      "other keys set the names, networks, logs and restarts of nodes"},

@@ -207,7 +207,7 @@ TEST_CASE("an end for want of memory: the node has too little of it, until it ha
   REQUIRE(fault != nullptr);
   CHECK(fault->resource.limit == 1 << 20);
   REQUIRE(d.plan.candidates.size() == 1);
-  CHECK(d.plan.candidates[0].why.ends_with("by the kernel for its memory"));
+  CHECK(d.plan.candidates[0].why.ends_with("by the kernel's OOM killer"));
   CHECK(fault->until.size() == 1);
   // A helper of the node: the process that logs its end lives on, so no restart is needed.
   Dump helper;

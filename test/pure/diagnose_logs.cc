@@ -472,7 +472,7 @@ TEST_CASE(
   told.inputs.simplify = false;
   const Plan plan = told.plan();
   CHECK(std::any_of(plan.notes.begin(), plan.notes.end(), [](const std::string& note) {
-    return note.find("that no message tells of may have come before") != std::string::npos;
+    return note.find("that no message mentions may have preceded them") != std::string::npos;
   }));
   const Result<Diagnosis> found = rose::diagnose::diagnose(told.inputs, play, {});
   REQUIRE(found);

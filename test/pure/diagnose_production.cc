@@ -512,7 +512,7 @@ TEST_CASE("production: process ends are compared by rate, however long the windo
   dump.ends(36'000);
   const Plan plan = plan_of(config, dump, profile);
   for (const Candidate& c : plan.candidates) CHECK(c.node == "n1");
-  CHECK(discarded(plan, "profile shows") == 1200);
+  CHECK(discarded(plan, "profile contains") == 1200);
   // Three times as often is not usual.
   Dump more;
   for (int i = 0; i < 3600; ++i) more.crashed(10.0 * i, "n2", SIGTERM, 0);
@@ -558,8 +558,8 @@ TEST_CASE("production: twelve hosts of other names play three nodes, by what the
     return std::any_of(plan.notes.begin(), plan.notes.end(),
                        [&](const std::string& note) { return note.find(part) != std::string::npos; });
   };
-  CHECK(says("'front-2.example' of the dump was taken for node 'n1'"));
-  CHECK(says("% of what it does"));
+  CHECK(says("'front-2.example' of the dump was matched to node 'n1'"));
+  CHECK(says("% of its actions"));
   CHECK(says("'batch-1'"));
   // --map holds.
   Inputs inputs = inputs_of(config, {dump});

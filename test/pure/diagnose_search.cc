@@ -929,7 +929,7 @@ TEST_CASE(
     return std::any_of(d.tried.begin(), d.tried.end(),
                        [&](const Tried& tried) { return tried.note.find(what) != std::string::npos; });
   };
-  CHECK(noted("then one was found that is more like production's"));
+  CHECK(noted("then one was found that is closer to production"));
 }
 
 TEST_CASE("a fault that only keeps the workload from its work is doubted, unless the incident was as short") {

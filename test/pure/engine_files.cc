@@ -360,16 +360,18 @@ TEST_CASE("engines: how each starts a worker") {
             .find("--image=lab:7 --command -- rose worker") != std::string::npos);
 
   CHECK(argv({.engine = "ssh"}, 0, 0).find("hosts is empty") != std::string::npos);
-  CHECK(argv({.engine = "ssh", .hosts = {"-oProxyCommand=x"}}, 0, 0).find("is no host's name") != std::string::npos);
-  CHECK(argv({.engine = "slurm", .worker = "--version"}, 0, 0).find("is no path of a program") != std::string::npos);
-  CHECK(argv({.engine = "slurm", .hosts = {"a"}}, 0, 0).find("hosts belong to the engine ssh") != std::string::npos);
+  CHECK(argv({.engine = "ssh", .hosts = {"-oProxyCommand=x"}}, 0, 0).find("is not a host name") != std::string::npos);
+  CHECK(argv({.engine = "slurm", .worker = "--version"}, 0, 0).find("is not the path of a program") !=
+        std::string::npos);
+  CHECK(argv({.engine = "slurm", .hosts = {"a"}}, 0, 0).find("hosts are for the engine ssh") != std::string::npos);
   CHECK(argv({.engine = "kubernetes"}, 0, 0).find("needs an image") != std::string::npos);
-  CHECK(argv({.workers = 2}, 0, 0).find("workers need an engine") != std::string::npos);
-  CHECK(argv({.engine = "rose worker", .options = {"-v"}}, 0, 0).find("engine_options belong") != std::string::npos);
-  CHECK(argv({.engine = "rose worker", .workers = 2, .apart = true}, 0, 0).find("fight for its ports") !=
+  CHECK(argv({.workers = 2}, 0, 0).find("--workers needs an engine") != std::string::npos);
+  CHECK(argv({.engine = "rose worker", .options = {"-v"}}, 0, 0).find("engine_options are for") != std::string::npos);
+  CHECK(argv({.engine = "rose worker", .workers = 2, .apart = true}, 0, 0).find("conflict for its ports") !=
         std::string::npos);
-  CHECK(argv({.engine = "ssh", .workers = 2, .hosts = {"a", "a"}, .apart = true}, 0, 0).find("fight for its ports") !=
-        std::string::npos);
+  CHECK(
+      argv({.engine = "ssh", .workers = 2, .hosts = {"a", "a"}, .apart = true}, 0, 0).find("conflict for its ports") !=
+      std::string::npos);
   CHECK(argv({.engine = "ssh", .workers = 2, .hosts = {"a", "b"}, .apart = true}, 0, 1).find("-- a rose") !=
         std::string::npos);
 }

@@ -53,7 +53,8 @@ TEST_CASE("the innermost frame of the application comes first; the library's are
   }));
 }
 
-TEST_CASE("where nothing differs nobody is accused, though it is known where the fault arrived", "[explain]") {
+TEST_CASE("where nothing differs nobody is accused, though it is known location where the fault took effect",
+          "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, failing(2 * i).stack({frame("save", "store.c", 44)}));
@@ -61,8 +62,8 @@ TEST_CASE("where nothing differs nobody is accused, though it is known where the
   }
   const explain::Explanation e = one.explain();
   CHECK(e.verdict == explain::Verdict::nothing_found);
-  CHECK(e.reason.find("nothing by which") != std::string::npos);
-  CHECK(e.reason.find("where the fault arrived") != std::string::npos);
+  CHECK(e.reason.find("nothing in which") != std::string::npos);
+  CHECK(e.reason.find("location where the fault took effect") != std::string::npos);
   CHECK(e.suspects.empty());
   CHECK(e.stacks.size() == 1);
 }

@@ -29,9 +29,8 @@ TEST_CASE("what speaks against any verdict of a run with faults") {
   using enum schedule::OracleAnswer;
   const observe::Exchanged none{}, asked{.sent = 10, .received = 0}, both{.sent = 10, .received = 20};
   const std::string ok = "exited with status 0", failed = "exited with status 1", late = "timed out after 1s";
-  const std::string before = "the workload did not do its work: it exited with status 1 before any fault fired";
-  const std::string idle =
-      "the workload did not do its work: it exited with status 1 and exchanged no data with any node";
+  const std::string before = "the workload did no work: it exited with status 1 before any fault fired";
+  const std::string idle = "the workload did no work: it exited with status 1 and exchanged no data with any node";
   const std::string silent = "the workload exchanged no data with any node, although it does without faults; it ";
   struct Row {
     Work work;

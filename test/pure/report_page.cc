@@ -411,11 +411,11 @@ TEST_CASE("the page of a diagnosis that found nothing", "[page]") {
   CHECK(page.find("Not tried any more</h2>") != std::string::npos);
   CHECK(page.find("after what &lt;n2&gt; did before") != std::string::npos);
   CHECK(diagnosis_text(story.report)
-            .find("not tried any more, most likely first:\n  1. level 2: after what <n2> did before\n     kill n2") !=
+            .find("not tried, most likely first:\n  1. level 2: after what <n2> did before\n     kill n2") !=
         std::string::npos);
   CHECK(nlohmann::json::parse(diagnosis_json(story.report))["not_tried"][0]["faults"][0]["id"] == "kill-n2");
   CHECK(page.find("The schedule</h2>") == std::string::npos);
-  CHECK(page.find("Times count from the first suspected fault") != std::string::npos);
+  CHECK(page.find("Times are relative to the first suspected fault") != std::string::npos);
   // Without anything at all it still is one.
   diagnose::Diagnosis empty;
   empty.reason = "the dump holds no failure";
@@ -700,7 +700,7 @@ TEST_CASE("an explanation as a page, as Markdown and for machines, whatever name
     const std::string page = explanation_html(report, story.context);
     check_page(page);
     for (const char* what : {"In short", "Root fault", "The code that received it", "The first wrong decision",
-                             "Symptom", "Rounds of questions", "7 questions about", "2.1 % of their time",
+                             "Symptom", "Rounds of queries", "7 queries about", "2.1 % of their time",
                              "Messages between nodes", "30 to 34 messages, 300 to 340 bytes, up to 2 never received"})
       CHECK(page.find(what) != std::string::npos);
     CHECK(page.find("<img") == std::string::npos);

@@ -185,7 +185,7 @@ TEST_CASE("what cannot be recorded is said, and the program runs") {
            {"record:" + file, "ROSE_RR_KEEP=0",
             "rose-rr: ROSE_RR_KEEP='0' is no number from 1 on; nothing is recorded\n"},
            {"record:" + folder.path + "/%n/r",
-            "A=", "%n may stand in the file's name only, not in a folder's; nothing is recorded\n"}}) {
+            "A=", "%n is possible in the file's name only, not in a folder's; nothing is recorded\n"}}) {
     const Output output = run(rr, more);
     CHECK(output.exit_code == 0);
     CHECK(output.out == "0\n");

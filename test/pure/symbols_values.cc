@@ -238,7 +238,7 @@ TEST_CASE("what is not there is an error with what is") {
       {"plain(box->height)", "width, inner, next"},
       {"plain(box->inner)", "weight, label"},
       {"plain(*number)", "no pointer"},
-      {"plain(number.width)", "no structure"},
+      {"plain(number.width)", "not a structure"},
       {"plain(box->depths)", "array"},
       {"value_victim.cc:99999:x", "no code"},
       {"value_witness.cc:10:x", "no source file"},

@@ -301,10 +301,10 @@ TEST_CASE("version 1: forged blocks with right checksums", "[dump]") {
   };
   const Case cases[] = {
       {forged_block("EVTS", 1, record(), 0xffffffff), "claims 4294967295 bytes"},
-      {forged_block("EVTS", 1, record(), 1U << 24), "packed ones"},
+      {forged_block("EVTS", 1, record(), 1U << 24), "compressed ones"},
       {forged_block("EVTS", 1, record(), 87), "does not unpack"},
       {forged_block("EVTS", 1, record(), 89), "does not unpack"},
-      {forged_block("STRS", 0, std::string(1 << 20, '\0')), "packed ones"},  // true, but a bomb
+      {forged_block("STRS", 0, std::string(1 << 20, '\0')), "compressed ones"},  // true, but a bomb
       {forged_block("EVTS", 2, record()), "wrong size"},
       {forged_block("EVTS", 0xffffffff, record()), "wrong size"},
       {forged_block("EVTS", 1, changed(81, 0)), "type 0"},
@@ -448,7 +448,7 @@ TEST_CASE("version 2: forged blocks with right checksums", "[dump]") {
   const auto back = parse(file_header() + empty_meta() + forged_block("EVTS", 2, columns({}, bomb)));
   REQUIRE(back);
   REQUIRE(back->damage);
-  CHECK(back->damage->message.find("packed ones") != std::string::npos);
+  CHECK(back->damage->message.find("compressed ones") != std::string::npos);
 }
 
 TEST_CASE("a million events", "[dump]") {
