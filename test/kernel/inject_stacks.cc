@@ -54,12 +54,12 @@ std::vector<schedule::Frame> own_frames(const schedule::Stack& stack) {
   return own;
 }
 
-struct Expected {
+struct ExpectedFrame {
   std::string function;
   std::string line;  // its comment; "": anywhere
 };
 
-void check_frames(const schedule::Stack& stack, const std::vector<Expected>& expected, bool lines = true) {
+void check_frames(const schedule::Stack& stack, const std::vector<ExpectedFrame>& expected, bool lines = true) {
   INFO(told(stack));
   const auto own = own_frames(stack);
   REQUIRE(own.size() >= expected.size());
@@ -71,7 +71,7 @@ void check_frames(const schedule::Stack& stack, const std::vector<Expected>& exp
   }
 }
 
-const std::vector<Expected> kEven = {{"stacks::put_line", "write"},
+const std::vector<ExpectedFrame> kEven = {{"stacks::put_line", "write"},
                                      {"stacks::Store::append(std::string const&)", "put_line"},
                                      {"stacks::even_way(stacks::Store&, int)", "even"},
                                      {"stacks::work(int, int, std::string const&)", "work"},
@@ -192,7 +192,7 @@ node = "n1"
 when = [ { function = "checkpoint", count = 7 } ]
 )");
   REQUIRE(outcome.stacks.size() == 1);
-  auto expected = std::vector<Expected>{
+  auto expected = std::vector<ExpectedFrame>{
       {"checkpoint", ""}, {"stacks::even_way(stacks::Store&, int)", ""}, {kEven[3].function, "work"}};
   check_frames(outcome.stacks[0], expected);
   CHECK(outcome.stacks[0].tid == outcome.tid);
