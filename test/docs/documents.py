@@ -355,8 +355,14 @@ def check_licences():
 
 def check_numbers():
     """How many runs simplifying takes: the search's own numbers stand in the documents."""
-    source = (root / "src/diagnose/thresholds.h").read_text()
-    number = {name: re.search(rf"{name} = (\d+);", source)[1] for name in ("kMostSimplifying", "kFewSimplifying", "kLongRun")}
+    source = (root / "src/diagnose/thresholds.h").read_text() + (root / "src/diagnose/weights.def").read_text()
+    number = {}
+    for name in ("kMostSimplifying", "kFewSimplifying", "kLongRun"):
+        found = re.search(rf'{name} = (\d+);|{name}, "[^"]*", (\d+),', source)
+        if not found:
+            fail(f"src/diagnose has no number {name}")
+            return
+        number[name] = found[1] or found[2]
     wanted = {
         "configs/rose-toml.md": f"in at most {number['kMostSimplifying']} further runs (of more than {number['kLongRun']} s each: "
                              f"as many as finding it took, but {number['kFewSimplifying']} at least)",
