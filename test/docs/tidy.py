@@ -21,7 +21,7 @@ WIDTH = 120
 SUBJECT = 72
 
 # Generated or recorded, or somebody else's format.
-SKIPPED = re.compile(r"^(skel|LICENSES)/|^test/golden/|^test/logs/.*\.log$|incident-logs/|^LICENSE$|^bpf/LICENSE$|"
+SKIPPED = re.compile(r"^(skel|LICENSES)/|^test/golden/|^test/logs/.*\.log$|incident-logs/|^test/eval/corpora/|^LICENSE$|^bpf/LICENSE$|"
                      r"^test/docs/tidy\.allow$|sha256sums$|fuzz/corpus/|"
                      r"\.(png|svg|dump|json|jsonl|gz|zst|html|sum|mod|rr|xml|xsl|config|css|js)$")
 DOCUMENT = re.compile(r"\.md$")
