@@ -80,6 +80,17 @@ struct ToldClockStep {
 // rate is decided, or until the schedule has been minimised as well.
 enum class StopAfter { found, confirmed, minimised };
 
+// A resource that was exhausted or slow, as logs tell without naming a call and a file.
+struct ToldLimit {
+  schedule::FaultKind kind = schedule::FaultKind::disk_full;  // or disk_slow, descriptors
+  std::string node;                                           // of the deployment
+  std::int64_t at_ns = 0;                                     // wall clock
+  std::int64_t took_ns = 0;                                   // disk_slow: a call that waited
+  std::uint64_t count = 1;                                    // messages
+  double weight = 0;                                          // 0..1
+  std::string words;                                          // which message
+};
+
 struct Inputs {
   std::vector<trace::Trace> traces;
   std::optional<profile::Profile> profile;
@@ -94,6 +105,7 @@ struct Inputs {
   std::vector<Said> said;                // these five come from logs: from_logs.h
   std::vector<ToldException> exceptions;
   std::vector<ToldClockStep> clock_steps;
+  std::vector<ToldLimit> limits_told;
   std::vector<Observable> log_observables;
   std::vector<std::string> log_notes;
   std::set<std::string> without;  // parts of the search that are left out, to see what they are worth

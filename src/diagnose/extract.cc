@@ -7,6 +7,7 @@
 #include "diagnose/extract/clocks.h"
 #include "diagnose/extract/exceptions.h"
 #include "diagnose/extract/facts.h"
+#include "diagnose/extract/limits.h"
 #include "diagnose/extract/network.h"
 #include "diagnose/extract/processes.h"
 #include "diagnose/extract/rank.h"
@@ -21,6 +22,7 @@ Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns
   Sifted calls = sift_calls(given, facts, network.causes);
   Sifted exceptions = sift_exceptions(given, facts.times);
   Sifted clocks = sift_clocks(given, facts.times);
+  Sifted limits = sift_limits(given);
 
   Plan plan;
   plan.begin_ts = facts.times.begin;
@@ -28,7 +30,8 @@ Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns
   plan.workload_ts = facts.times.workload;
   std::vector<std::vector<Candidate>> kinds;
   kinds.push_back(explain_own_ends(std::move(processes.sifted.candidates), network.causes, calls.candidates));
-  for (Sifted* sifted : {&network.sifted, &calls, &exceptions, &clocks}) kinds.push_back(std::move(sifted->candidates));
+  for (Sifted* sifted : {&network.sifted, &calls, &exceptions, &clocks, &limits})
+    kinds.push_back(std::move(sifted->candidates));
   plan.candidates = weighed(in_order(std::move(kinds), inputs.without), longest_ns, inputs.without);
   plan.observables = observables(inputs, plan.candidates);
 
@@ -36,7 +39,7 @@ Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns
   plan.notes = nodes.notes();
   plan.replicas = nodes.replicas();
   plan.notes.insert(plan.notes.end(), facts.notes.begin(), facts.notes.end());
-  for (const Sifted* sifted : {&processes.sifted, &network.sifted, &calls, &exceptions, &clocks}) {
+  for (const Sifted* sifted : {&processes.sifted, &network.sifted, &calls, &exceptions, &clocks, &limits}) {
     discards.add(sifted->discards);
     plan.notes.insert(plan.notes.end(), sifted->notes.begin(), sifted->notes.end());
   }

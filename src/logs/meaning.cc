@@ -16,6 +16,8 @@ namespace rose::logs {
 namespace {
 
 constexpr std::size_t kMostMeant = 8000;  // characters of a message
+constexpr std::size_t kOfVolume = 16;     // characters between a volume and the words that it is full
+constexpr double kLeastSlowDisk = 100e6;  // ns: a disk with moving parts takes less under load
 
 struct ErrorText {
   std::string_view text;  // in small letters
@@ -54,11 +56,16 @@ constexpr std::array kErrorWords = std::to_array<ErrorText>({
     {"read only file system", EROFS},
     {"input/output error", EIO},
     {"i/o error", EIO},
+    {"io error", EIO},  // RocksDB and its relatives: "IO error: While pread ..."; a text behind it may say more
     {"disk i/o error", EIO},
     {"stale file handle", ESTALE},
     {"too many open files in system", ENFILE},
     {"too many open files", EMFILE},
     {"no file descriptors available", EMFILE},
+    {"out of file descriptors", EMFILE},
+    {"out of descriptors", EMFILE},
+    {"file descriptor limit", EMFILE},
+    {"file descriptors exhausted", EMFILE},
     {"cannot allocate memory", ENOMEM},
     {"not enough memory", ENOMEM},
     {"unable to create native thread", EAGAIN},
@@ -130,6 +137,9 @@ constexpr std::array kErrorWords = std::to_array<ErrorText>({
     {"java.net.portunreachableexception", ECONNREFUSED},
 });
 
+// Names a class of errors, and the error only where nothing else does.
+constexpr std::string_view kErrorClass = "io error";
+
 struct Word {
   std::string_view text;
   Operation operation;
@@ -162,6 +172,10 @@ constexpr std::array kOperations = std::to_array<Word>({
     {"pread", Operation::read},
     {"read", Operation::read},
     {"load", Operation::read},
+    {"seek", Operation::read},
+    {"size of", Operation::open},
+    {"stat", Operation::open},
+    {"list", Operation::open},
     {"renam", Operation::rename},
     {"unlink", Operation::unlink},
     {"remov", Operation::unlink},
@@ -284,7 +298,12 @@ constexpr std::array kLost = std::to_array<std::string_view>({"lost connection",
                                                               "error connecting",
                                                               "declared dead",
                                                               "considered dead",
-                                                              "no longer reachable"});
+                                                              "no longer reachable",
+                                                              "is now lost",
+                                                              "is dead",
+                                                              "members left",
+                                                              "member left",
+                                                              "processor failed"});
 // Lost, too.
 constexpr std::array kClosed = std::to_array<std::string_view>(
     {"connection closed", "closed the connection", "closed by peer", "prematurely closed", "connection was closed",
@@ -337,8 +356,8 @@ constexpr std::array kStopping = std::to_array<std::string_view>(
     {"shutting down", "shut down", "shutdown", "sigterm", "signal 15", "sigint", "received signal", "terminating",
      "exiting", "stopping", "bye bye", "server exiting", "ready to exit", "initiating shutdown", "fast shutdown"});
 constexpr std::array kStarting =
-    std::to_array<std::string_view>({"starting", "is starting", "started", "booting", "version", "initializing",
-                                     "begins", "listening", "ready to accept", "opened log file"});
+    std::to_array<std::string_view>({"starting", "started", "booting", "version", "initializing", "begins", "listening",
+                                     "ready to accept", "opened log file"});
 constexpr std::array kServing = std::to_array<std::string_view>({"awaiting socket connections",
                                                                  "awaiting connections",
                                                                  "waiting for connections",
@@ -412,6 +431,46 @@ bool has_word(std::string_view low, std::span<const std::string_view> words) {
   });
 }
 
+// The program says of itself that it begins. The words stand alone, and are no value of a field: "status = started" and
+// "starting_partitioned_network" say something of something else. A version is one where its number follows.
+bool says_start(std::string_view low) {
+  for (const std::string_view word : kStarting)
+    for (std::size_t at = low.find(word); at != std::string_view::npos; at = low.find(word, at + 1)) {
+      const std::size_t end = at + word.size();
+      if ((at != 0 && word_char(low[at - 1])) || (end < low.size() && word_char(low[end]))) continue;
+      std::string_view before = low.substr(0, at);
+      while (!before.empty() && (before.back() == ' ' || before.back() == '"')) before.remove_suffix(1);
+      if (before.ends_with('=')) continue;
+      if (word == "version") {
+        const std::size_t digit = low.find_first_of("0123456789", end);
+        if (digit == std::string_view::npos || digit > end + 4) continue;
+      }
+      return true;
+    }
+  return false;
+}
+
+// How long a disk, or a call that waits for one, took, where a message says that this was too long; 0: it says no such
+// thing. Three parts, in any order: something that waits for a disk, that it was slow, and a span of time.
+std::int64_t find_slow_disk(std::string_view low) {
+  constexpr std::array kWaits = std::to_array<std::string_view>(
+      {"fsync", "fdatasync", "disk", "wal sync", "syncing", "sync duration", "write latency", "io latency",
+       "i/o latency", "writing to wal", "storage device", "log sync", "journal write", "flush"});
+  constexpr std::array kSlow =
+      std::to_array<std::string_view>({"slow", "stall", "took too long", "takes too long", "taking too long",
+                                       "ongoing for", "took longer", "has been blocked", "exceeded", "high latency"});
+  constexpr std::array kOther = std::to_array<std::string_view>({"slow query", "slow request", "slow log", "slowlog"});
+  if (!has(low, kWaits) || !has(low, kSlow) || has(low, kOther)) return 0;
+  double longest = 0;
+  for (std::size_t at = low.find_first_of("0123456789"); at != std::string_view::npos;) {
+    const Span span = read_span(low, at);
+    const bool word = at != 0 && (word_char(low[at - 1]) || low[at - 1] == '.' || low[at - 1] == '/');
+    if (!word && span.ns > longest) longest = span.ns;
+    at = low.find_first_of("0123456789", std::max(at + 1, span.end));
+  }
+  return longest >= kLeastSlowDisk && longest < 3600e9 ? std::llround(longest) : 0;
+}
+
 bool on_files(Operation operation) {
   switch (operation) {
     case Operation::open:
@@ -433,12 +492,16 @@ int number_at(std::string_view text, std::size_t at) {
   return number;
 }
 
-// "signal 9", "errno 28", "os error 28": the number behind the words; -1: they are not there.
-int number_behind(std::string_view low, std::string_view words) {
+// "signal 9", "errno 28", "os error 28": the number behind the words; -1: they are not there. `place`: where the words
+// that it stands behind begin.
+int number_behind(std::string_view low, std::string_view words, std::size_t* place = nullptr) {
   for (std::size_t at = low.find(words); at != std::string_view::npos; at = low.find(words, at + 1)) {
     std::size_t from = at + words.size();
     while (from < low.size() && (low[from] == ' ' || low[from] == ':' || low[from] == '=' || low[from] == '(')) ++from;
-    if (const int number = number_at(low, from); number >= 0) return number;
+    if (const int number = number_at(low, from); number >= 0) {
+      if (place != nullptr) *place = at;
+      return number;
+    }
   }
   return -1;
 }
@@ -462,6 +525,7 @@ struct Found {
   std::size_t at = std::string_view::npos;
   std::size_t length = 0;
 
+  [[nodiscard]] bool of_space() const { return error == ENOSPC || error == EDQUOT; }
   [[nodiscard]] bool covers(std::size_t i) const { return at != std::string_view::npos && i >= at && i < at + length; }
 };
 
@@ -499,19 +563,25 @@ Found error_in_brackets(std::string_view low) {
 
 Found find_error(std::string_view text, std::string_view low) {
   for (const std::string_view words : {"errno", "os error", "system error number", "error number"}) {
-    const int number = number_behind(low, words);
+    std::size_t place = 0;
+    const int number = number_behind(low, words, &place);
     if (number <= 0 || number >= 134) continue;
     // What the number says in words may follow: "[Errno 28] No space left on device".
-    std::size_t end = low.find_first_of("0123456789", low.find(words));
+    std::size_t end = low.find_first_of("0123456789", place);
     for (const ErrorText& one : kErrorWords)
       if (const std::size_t at = low.find(one.text, end);
           one.error == number && at != std::string_view::npos && at - end < 8)
         end = at + one.text.size();
-    return {number, low.find(words), end - low.find(words)};
+    return {number, place, end - place};
   }
+  // "IO error: /x.sst: Too many open files": the class of the error stands before the error itself.
+  Found of_class;
   for (const ErrorText& one : kErrorWords) {
     const std::size_t at = low.rfind(one.text);  // the cause stands last: "Caused by: ...", "cannot save: open x: ..."
-    if (at != std::string_view::npos) return {one.error, at, one.text.size()};
+    if (at == std::string_view::npos) continue;
+    const Found found{one.error, at, one.text.size()};
+    if (one.text != kErrorClass) return found;
+    of_class = found;
   }
   std::size_t at = 0;
   if (const int error =
@@ -520,7 +590,8 @@ Found find_error(std::string_view text, std::string_view low) {
       error > 0 && error < 134)
     return {error, at, 1};
   if (const Found atom = error_atom(low); atom.error != 0) return atom;
-  return error_in_brackets(low);
+  if (const Found number = error_in_brackets(low); number.error != 0) return number;
+  return of_class;
 }
 
 // "ready" is no read, "connection" no connect.
@@ -604,6 +675,45 @@ std::string_view call_of_native(std::string_view method) {
   return found == kNatives.end() ? std::string_view() : found->second;
 }
 
+// The operation of the first method of java.nio or java.io among the next frames that stands for one: an exception of
+// UnixException names no native method. Methods as in the JDK's sources (sun.nio.fs, sun.nio.ch).
+Operation operation_of_jdk(std::string_view frames) {
+  constexpr std::size_t kFrames = 8;
+  struct Method {
+    std::string_view name;
+    Operation operation;
+  };
+  static constexpr std::array kMethods = std::to_array<Method>({
+      {"newdirectorystream", Operation::open},
+      {"newbytechannel", Operation::open},
+      {"newfilechannel", Operation::open},
+      {"implopen", Operation::open},
+      {"newasynchronousfilechannel", Operation::open},
+      {"readattributes", Operation::open},
+      {"implforce", Operation::sync},
+      {"filechannelimpl.force", Operation::sync},
+      {"filedispatcherimpl.force", Operation::sync},
+      {"impldelete", Operation::unlink},
+      {"createdirectory", Operation::mkdir},
+      {"unixfilesystem.move", Operation::rename},
+      {"unixcopyfile.move", Operation::rename},
+      {"filechannelimpl.write", Operation::write},
+      {"filechannelimpl.read", Operation::read},
+      {"filechannelimpl.truncate", Operation::truncate},
+  });
+  for (std::size_t n = 0; n < kFrames && !frames.empty(); ++n) {
+    const std::string_view frame = frames.substr(0, frames.find('\n'));
+    if (!code_line(frame)) break;
+    const std::size_t open = frame.find('(');
+    const std::string_view name = frame.substr(0, open);
+    if (name.find(" sun.nio.") != std::string_view::npos || name.find("/sun.nio.") != std::string_view::npos)
+      for (const Method& method : kMethods)
+        if (name.ends_with("." + std::string(method.name))) return method.operation;
+    frames.remove_prefix(std::min(frame.size() + 1, frames.size()));
+  }
+  return Operation::unknown;
+}
+
 // The call that a message names as a call, in the forms of Go ("write /x: no space left on device"), perror ("fsync:
 // ..."), nginx
 // ("pwrite() "/x" failed (28: ..."), Node.js ("ENOSPC: no space left on device, write") and in the JDK's native
@@ -656,7 +766,17 @@ Operation named_call(std::string_view low, const Found& error, std::string_view&
       native = call_of_native(frame);
       return operation_of_call(frame);
     }
+    return operation_of_jdk(behind.substr(next + 1));
   }
+  // The error names its class only, and the call stands behind it in quotes: "IO Error: Custom { error: "pread" }".
+  if (low.substr(error.at, error.length) == kErrorClass)
+    for (std::size_t quote = behind.find('"'); quote != std::string_view::npos; quote = behind.find('"', quote + 1)) {
+      const std::size_t end = behind.find_first_of("\\\"", quote + 1);
+      if (end == std::string_view::npos) break;
+      if (const Operation named = operation_of_call(behind.substr(quote + 1, end - quote - 1));
+          named != Operation::unknown)
+        return named;
+    }
   return Operation::unknown;
 }
 
@@ -706,6 +826,46 @@ bool is_request(std::string_view before) {
   for (const std::string_view verb : {"GET ", "PUT ", "POST ", "HEAD ", "PATCH ", "DELETE ", "OPTIONS "})
     if (before.ends_with(verb)) return true;
   return false;
+}
+
+// A file that is named without its folder: in quotes or brackets behind the word "file" or the name of a call, or a
+// word that ends like a file's name ("CommitLog-1-2.log", "collection-2.wt"); it matches in any folder. "": none is
+// named.
+std::string bare_file_name(std::string_view text, const Found& error) {
+  if (error.at == std::string_view::npos) return {};
+  const std::string low = lower_case(text.substr(0, text.find('\n')));
+  const auto of_name = [](char c) { return word_char(c) || c == '-' || c == '.' || c == '+' || c == '~'; };
+  for (const std::string_view word : {"file", "segment", "files"})
+    for (std::size_t at = low.find(word); at != std::string::npos; at = low.find(word, at + 1)) {
+      std::size_t begin = at + word.size();
+      if (at != 0 && word_char(low[at - 1])) continue;
+      while (begin < low.size() && (low[begin] == ' ' || low[begin] == ':')) ++begin;
+      if (begin >= low.size() || (low[begin] != '"' && low[begin] != '\'' && low[begin] != '`')) continue;
+      const std::size_t end = low.find(low[begin] == '`' ? '\'' : low[begin], begin + 1);
+      if (end == std::string::npos) continue;
+      const std::string_view name = text.substr(begin + 1, end - begin - 1);
+      if (name.size() >= 3 && name.size() <= 255 && std::all_of(name.begin(), name.end(), of_name))
+        return std::string(name);
+    }
+  // Endings that files of databases, logs and configurations have; a host's or a class's name has others.
+  constexpr std::array kEndings = std::to_array<std::string_view>(
+      {".log",   ".wal", ".db",   ".dat",     ".data", ".sst",  ".wt",  ".snap", ".snapshot",
+       ".index", ".idx", ".rdb",  ".aof",     ".tmp",  ".json", ".bin", ".ldb",  ".frm",
+       ".ibd",   ".toc", ".ckpt", ".journal", ".meta", ".lock", ".pid", ".txn"});
+  for (std::size_t at = 0; at < low.size();) {
+    if (!of_name(low[at])) {
+      ++at;
+      continue;
+    }
+    const std::size_t begin = at;
+    while (at < low.size() && of_name(low[at])) ++at;
+    std::string_view name = std::string_view(low).substr(begin, at - begin);
+    while (name.ends_with('.')) name.remove_suffix(1);
+    const bool file = std::any_of(kEndings.begin(), kEndings.end(),
+                                  [&](std::string_view ending) { return name.ends_with(ending) && name != ending; });
+    if (file && !error.covers(begin)) return std::string(text.substr(begin, name.size()));
+  }
+  return {};
 }
 
 // The path nearest to the error: quoted, or a word with a slash.
@@ -761,9 +921,13 @@ std::string find_path(std::string_view text, const Found& error) {
                                                                     : begin - error.at + 40;
     if (distance >= best_distance) continue;
     best = word;
-    best_is_directory = !error.covers(begin - std::min<std::size_t>(begin, 4)) && names_directory(before);
+    // "/x is out of space", "/x has no space left", "/x ran out of space": a volume or a folder is meant, no file.
+    const bool volume = error.of_space() && error.at >= at && error.at - at < kOfVolume &&
+                        (behind.starts_with(" is ") || behind.starts_with(" has ") || behind.starts_with(" ran "));
+    best_is_directory = volume || (!error.covers(begin - std::min<std::size_t>(begin, 4)) && names_directory(before));
     best_distance = distance;
   }
+  if (best.empty()) return bare_file_name(text, error);
   std::string path;
   for (const char c : best)  // "data//x.db" is the kernel's data/x.db
     if (c != '/' || !path.ends_with('/')) path += c;
@@ -911,6 +1075,37 @@ Calls calls_by_error(int error) {
   }
 }
 
+// Which calls can return an error at all (man 2 of each call). What only some calls return is listed; other errors are
+// taken to be possible everywhere.
+bool can_return(std::string_view call, int error) {
+  const auto one_of = [&](std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), call) != names.end();
+  };
+  const bool reads = one_of({"read", "pread64", "readv", "preadv", "recvfrom", "recvmsg"});
+  const bool of_socket =
+      one_of({"connect", "accept", "accept4", "bind", "listen", "sendto", "sendmsg", "recvfrom", "recvmsg", "socket"});
+  switch (error) {
+    case EMFILE:
+    case ENFILE:  // only what makes a descriptor
+      return one_of({"openat", "open", "creat", "accept", "accept4", "socket", "pipe", "pipe2", "dup", "epoll_create1",
+                     "eventfd2", "memfd_create", "inotify_init1", "mmap", "execve"});
+    case ENOSPC:
+    case EDQUOT: return !reads && !of_socket && !one_of({"unlink", "unlinkat", "rmdir", "lseek", "mmap"});
+    case EFBIG:
+      return one_of({"write", "pwrite64", "writev", "pwritev", "ftruncate", "truncate", "fallocate", "openat", "open"});
+    case EIO: return !of_socket && !one_of({"clone", "clone3", "vfork", "brk"});
+    case EEXIST:
+      return one_of(
+          {"openat", "open", "creat", "mkdir", "mkdirat", "link", "linkat", "symlink", "rename", "renameat2"});
+    case ENOTEMPTY: return one_of({"rmdir", "rename", "renameat", "renameat2", "unlinkat"});
+    case EXDEV: return one_of({"rename", "renameat", "renameat2", "link", "linkat", "copy_file_range"});
+    case EADDRINUSE:
+    case EADDRNOTAVAIL: return one_of({"bind", "listen", "connect"});
+    case ECONNABORTED: return one_of({"accept", "accept4", "read", "recvfrom", "write", "sendto", "connect"});
+    default: return true;
+  }
+}
+
 }  // namespace
 
 Meaning read_meaning(std::string_view text) {
@@ -930,9 +1125,10 @@ Meaning read_meaning(std::string_view text) {
   meaning.gave_up = meaning.stopping &&
                     (meaning.error != 0 || has_word(low, kInVain) || low.find("fatal error") != std::string::npos);
   meaning.stopping = meaning.stopping && !meaning.gave_up;
-  meaning.starting = has(low, kStarting);
+  meaning.starting = says_start(low);
   meaning.serving = has(low, kServing) && !has(low, kNotServing) && !has_word(low, kInVain);
   meaning.stood_ns = find_standstill(low);
+  meaning.slow_disk_ns = find_slow_disk(low);
   meaning.clock = read_clock_words(low);
   constexpr std::array kOutOfMemory = std::to_array<std::string_view>(
       {"out of memory: kill", "oom-kill:", "oom killer", "oomkill", "oom_kill", "oom-killed"});
@@ -967,6 +1163,8 @@ Meaning read_meaning(std::string_view text) {
   constexpr std::array kNoHelper =
       std::to_array<std::string_view>({"main process", ".service", "container", "last state"});
   meaning.helper = meaning.ended && has(low, kHelper) && !has(low, kNoHelper);
+  // "server process (PID 88) was terminated by signal 6: Aborted": the one that writes lives on.
+  if (meaning.helper) meaning.panic = false;
   if (meaning.out_of_memory) {
     meaning.ended = true;
     meaning.signal = SIGKILL;
@@ -1019,7 +1217,7 @@ std::vector<std::string_view> calls_that_fail(int error, Operation operation, bo
   // Both agree on some, mostly; those first. "save" may have failed in its open.
   Calls all;
   const auto add = [&](std::string_view call) {
-    if (std::find(all.begin(), all.end(), call) == all.end()) all.push_back(call);
+    if (can_return(call, error) && std::find(all.begin(), all.end(), call) == all.end()) all.push_back(call);
   };
   for (const std::string_view call : by_word)
     if (std::find(by_error.begin(), by_error.end(), call) != by_error.end()) add(call);

@@ -55,6 +55,7 @@ struct Meaning {
   bool failed = false;        // something with a file was tried in vain, and why is not said: `error` is 0
   bool late = false;          // a timeout, a missed heartbeat, a slow disk, a stopped clock: something waited
   std::int64_t stood_ns = 0;  // it stood still for so long, as it says itself; 0: no word of that
+  std::int64_t slow_disk_ns = 0;    // a disk, or a call that waits for one, took so long; 0: no word of that
   std::optional<ClockWords> clock;  // one is said to be wrong
   std::string_view call;  // the system call behind a native method of the JDK that threw the error; "" none is named
   bool stopping = false;  // an orderly stop begins or is done
@@ -64,7 +65,7 @@ struct Meaning {
 
   [[nodiscard]] bool says_something() const {
     return error != 0 || ended || panic || gave_up || traceback || lost || late || failed || out_of_memory ||
-           stood_ns >= kLeastStood || clock;
+           stood_ns >= kLeastStood || slow_disk_ns > 0 || clock;
   }
 };
 

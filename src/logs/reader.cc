@@ -99,7 +99,7 @@ class Sink {
     line_ = line;
     ++out_.source.lines;
     // Python's logging.exception() writes the trace below the message that tells of it; an uncaught one stands alone.
-    if (took == Took::message && open_ && !raised_ && !parts_.time && now_.level >= Level::error &&
+    if (took == Took::message && open_ && !raised_ && !parts_.time && (chained_ || now_.level >= Level::error) &&
         parts_.text.starts_with("Traceback (most recent call last)"))
       took = Took::rest;
     if (took == Took::rest && open_ && raised_ && begins_another(parts_.text)) took = Took::message;
@@ -143,9 +143,9 @@ class Sink {
   // Python's traceback ends with the exception, unless another one follows that was raised while it was handled. What
   // others write behind it on the same output is not of the message.
   void note_traceback(std::string_view line) {
-    if (line.starts_with("Traceback (most recent call last)")) traceback_ = true, raised_ = false;
+    if (line.starts_with("Traceback (most recent call last)")) traceback_ = true, raised_ = chained_ = false;
     else if (line.starts_with("During handling of the above") || line.starts_with("The above exception was"))
-      raised_ = false;
+      raised_ = false, chained_ = true;
     else if (traceback_ && !line.empty() && line[0] != ' ' && line[0] != '\t' && names_exception(line)) raised_ = true;
   }
   static bool begins_another(std::string_view line) {
@@ -176,7 +176,7 @@ class Sink {
 
   void begin_message() {
     finish_message();
-    traceback_ = raised_ = false;
+    traceback_ = raised_ = chained_ = false;
     note_traceback(parts_.text);
     open_ = true;
     Message& message = now_;
@@ -308,7 +308,8 @@ class Sink {
   std::string text_, head_, logger_, masked_, masked_logger_, last_stream_name_;
   bool stream_known_ = false;
   std::uint32_t last_stream_ = 0;
-  bool traceback_ = false, raised_ = false;  // Python's: it has begun, and is over
+  // Python's: it has begun; it is over; a further one of the same message follows.
+  bool traceback_ = false, raised_ = false, chained_ = false;
   std::size_t exceptions_ = 0;
   std::int64_t last_ns_ = kNoTime;
   TimeKind last_kind_ = TimeKind::date_time, kind_of_time_ = TimeKind::date_time;

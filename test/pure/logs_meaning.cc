@@ -7,6 +7,7 @@
 
 #include "folder.h"
 #include "kernel/syscalls.h"
+#include "logs/evidence.h"
 #include "logs/hint/hint.h"
 #include "logs/meaning.h"
 #include "logs/quote.h"

@@ -230,6 +230,7 @@ class FromLogs {
       case Hint::Kind::end: hint.fell_silent ? fell_silent(hint, node, weight) : said_end(hint, node, weight); return;
       case Hint::Kind::stop: said_stop(hint, node, weight); return;
       case Hint::Kind::silence: said_silence(hint, node, weight); return;
+      case Hint::Kind::limit: said_limit(hint, node, weight); return;
       case Hint::Kind::thrown:
       case Hint::Kind::clock: return;
     }
@@ -339,7 +340,8 @@ class FromLogs {
         else paths = files_near(node, ts, call);
         if (paths.empty()) {  // any call at all: its output, too
           if (case_.control() == nullptr) ++fileless_;
-          continue;
+          if (!hint.exact) continue;
+          paths.emplace_back();  // the message names the call: only its file is not known
         }
       } else {
         paths.emplace_back();
@@ -365,6 +367,19 @@ class FromLogs {
       }
     }
     if (hint.weight >= kHintSpeaks) out_.cut_off(node, ts);
+  }
+
+  void said_limit(const Hint& hint, const std::string& node, double weight) {
+    const auto kind = [&] {
+      switch (hint.limit) {
+        case Hint::Limit::disk_full: return schedule::FaultKind::disk_full;
+        case Hint::Limit::disk_slow: return schedule::FaultKind::disk_slow;
+        case Hint::Limit::descriptors: return schedule::FaultKind::descriptors;
+      }
+      ROSE_BUG("a limit of a hint that is none");
+    }();
+    inputs_.limits_told.push_back(
+        {kind, node, std::max(case_.first(), case_.time_of(hint)), hint.took_ns, hint.count, weight, hint.words});
   }
 
   // Files of the node that the run without faults made or changed, those touched last before that moment first.

@@ -20,7 +20,9 @@ inline constexpr std::size_t kMostThrown = 40;        // exceptions of one node:
 inline constexpr std::size_t kMostTracesRead = 1000;  // of one node's stack traces
 
 struct Hint {
-  enum class Kind { call, end, stop, silence, thrown, clock };  // stop: it stood still; clock: it is wrong
+  // stop: it stood still; clock: it is wrong; limit: a resource is exhausted or slow, and no call's failure says so
+  enum class Kind { call, end, stop, silence, thrown, clock, limit };
+  enum class Limit { disk_full, disk_slow, descriptors };
   Kind kind = Kind::call;
   std::string node;                 // as the logs name it; "" unknown
   std::int64_t ts_ns = kNoTime;     // of the message, or of the last one before it fell silent; wall clock
@@ -28,6 +30,9 @@ struct Hint {
   std::int64_t until_ns = kNoTime;  // end: when it began again; stop, silence: their end; kNoTime: not seen
   std::uint64_t count = 1;          // messages that say so
   int error = 0;                    // call
+  bool exact = false;               // call: the message names the call itself
+  Limit limit = Limit::disk_full;   // limit
+  std::int64_t took_ns = 0;         // limit: disk_slow: how long a call took
   std::vector<std::string_view> syscalls;  // call: likeliest first
   std::string path;                        // call; "" unknown
   std::string peer;                // call, silence: address or node name; clock: whose it differs from; "" unknown

@@ -10,6 +10,7 @@
 
 #include "base/ascii.h"
 #include "logs/hint/findings.h"
+#include "logs/hint/spoken_of.h"
 
 namespace rose::logs {
 namespace {
@@ -126,9 +127,17 @@ Hint& add_end(Findings& found, std::size_t n, std::size_t begin, std::size_t end
   return hint;
 }
 
+// A message shortly before says that a helper ended: then the one that writes starts its helpers anew (PostgreSQL after
+// the crash of a server process), and has not ended itself.
+bool restarts_helpers(const Findings& found, const NodeLog& here, std::size_t begin, std::size_t end) {
+  for (std::size_t i = tail_of(begin, end); i < end; ++i)
+    if (found.meaning(here.messages[i]).helper) return true;
+  return false;
+}
+
 // One that another one follows, whose first message is `i`.
 void add_life(Findings& found, std::size_t n, std::size_t begin, std::size_t i) {
-  if (i == begin) return;
+  if (i == begin || restarts_helpers(found, found.node(n), begin, i)) return;
   const bool ordered = stops_in_order(found.failure, found.node(n), begin, i),
              never_up = begin != 0 && i - begin < kOpening;
   Hint& hint = add_end(found, n, begin, i, (ordered ? kStood : kRestarted) * (never_up ? kNeverUp : 1));
@@ -169,6 +178,7 @@ std::size_t add_lives(Findings& found, std::size_t n) {
 bool add_panic(Findings& found, std::size_t n, std::size_t since) {
   const NodeLog& here = found.node(n);
   const std::size_t end = here.messages.size();
+  if (restarts_helpers(found, here, since, end)) return false;
   for (std::size_t i = tail_of(since, end); i < end; ++i) {
     if (!dies_of(found, here.messages[i], i + 1 == end) || found.is_usual(n, here.messages[i].kind)) continue;
     Hint& hint = found.add(Hint::Kind::end, n, here.messages[i], kPanicked);
@@ -225,6 +235,24 @@ bool is_stopped_by_itself(const Findings& found, std::size_t n) {
                            found.normal_stops);
 }
 
+// Others that do not stop themselves report after its stop that it is gone: it was stopped and they were not, however
+// soon the logs end.
+bool is_missed_after_stop(const Findings& found, std::size_t n) {
+  const NodeLog& here = found.node(n);
+  if (found.stops[n] == kNoTime || here.node.empty()) return false;
+  for (std::size_t other = 0; other < found.failure.nodes.size(); ++other) {
+    const NodeLog& log = found.node(other);
+    if (other == n || !is_timed(log) || found.stops[other] != kNoTime) continue;
+    for (const Message& one : log.messages) {
+      if (one.ts_ns < found.stops[n]) continue;
+      const Meaning said = found.meaning(one);
+      if ((said.lost || said.late) && spoken_of(found.names, log.node, said, found.failure.text(one)) == here.node)
+        return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 void find_ends(Findings& found, std::size_t n) {
@@ -232,14 +260,18 @@ void find_ends(Findings& found, std::size_t n) {
   const std::size_t since = add_lives(found, n), end = here.messages.size();
   if (end == 0 || add_panic(found, n, since) || !is_timed(here)) return;
   if (stops_in_order(found.failure, here, since, end) && !last_stop(found.failure, here, since, end).gave_up) {
-    if (!is_stopped_by_itself(found, n)) return;
+    const bool missed = is_missed_after_stop(found, n);
+    if (!missed && !is_stopped_by_itself(found, n)) return;
     Hint& hint = add_end(found, n, since, end, kStood);
     hint.signal = SIGTERM;
-    hint.words += " is the last (it was stopped in order), while others go on";
+    hint.words += missed ? " is the last (it was stopped in order), and others miss it"
+                         : " is the last (it was stopped in order), while others go on";
     return;
   }
   // Some have said all when they have begun, and are well.
   const NodeLog* other = found.usual(n);
+  // Few messages have no rhythm that could be missed: an excerpt ends somewhere.
+  if (other == nullptr && here.messages.size() <= kRhythm) return;
   std::int64_t gap = longest_gap(other != nullptr ? *other : here);
   if (other != nullptr && is_timed(*other)) gap = std::max(gap, found.normal_last_ns - other->messages.back().ts_ns);
   const std::int64_t silent = found.last_ns - here.messages.back().ts_ns;

@@ -131,8 +131,15 @@ void add_call(Findings& found, std::size_t n, const Said& said) {
   if (const auto exact = std::find(hint.syscalls.begin(), hint.syscalls.end(), said.meaning.call);
       exact != hint.syscalls.end())
     std::rotate(hint.syscalls.begin(), exact, exact + 1);
+  hint.exact = said.meaning.exact;
   hint.path = said.meaning.path;
   hint.peer = said.meaning.lost ? said.meaning.peer : std::string();
+  // A file that is named says more. Without one, the resource itself is what the message is about.
+  if (!said.meaning.path.empty()) return;
+  const bool full = said.meaning.error == ENOSPC || said.meaning.error == EDQUOT;
+  if (!full && said.meaning.error != EMFILE && said.meaning.error != ENFILE) return;
+  Hint& limit = found.add(Hint::Kind::limit, n, said, kPlain);
+  limit.limit = full ? Hint::Limit::disk_full : Hint::Limit::descriptors;
 }
 
 // What the messages of a node say.
@@ -165,6 +172,7 @@ class Sayings {
   void add_standstill();
   void add_processes();
   void add_clocks();
+  void add_slow_disk();
 
   Findings& found_;
   std::size_t n_;
@@ -175,6 +183,7 @@ class Sayings {
   std::map<std::pair<std::string, int>, Said> processes_;      // by node; signal, or 1000 and the exit code
   std::map<std::string, Said> clocks_;  // by the node whose clock it is, or differs from the own; "" unknown
   Said longest_;                        // of the pauses that it tells of
+  Said slowest_;                        // of the calls that waited for a disk
   std::uint64_t read_behind_ = 0;
 };
 
@@ -230,7 +239,7 @@ void Sayings::keep(const Message& message, const Kind& kind, const std::optional
   const Meaning& meaning = kind.meaning;
   const Observed* observed = found_.observed_as(n_, message.kind);
   double weight = observed != nullptr ? observed->weight : found_.normal.nodes.empty() ? kPlain : kUsual;
-  const bool misses = !meaning.clock && (meaning.lost || meaning.late);
+  const bool misses = !meaning.clock && meaning.slow_disk_ns == 0 && (meaning.lost || meaning.late);
   const bool for_a_reason = misses && found_.misses_for_a_reason(n_, kind.other, message.ts_ns);
   if (for_a_reason) weight = std::min(weight, kUsual);
   keep_failure(message, meaning, weight * weight_of(message.level), told_behind);
@@ -239,6 +248,10 @@ void Sayings::keep(const Message& message, const Kind& kind, const std::optional
   if (meaning.stood_ns >= kLeastStood && (longest_.first == nullptr || meaning.stood_ns > longest_.meaning.stood_ns)) {
     longest_ = {};
     put(longest_, message, meaning, weight);
+  }
+  if (meaning.slow_disk_ns > 0 && (slowest_.first == nullptr || meaning.slow_disk_ns > slowest_.meaning.slow_disk_ns)) {
+    slowest_ = {};
+    put(slowest_, message, meaning, weight);
   }
   if (!meaning.ended || meaning.panic) return;
   // Helpers that are ended in an orderly stop exit as they like.
@@ -278,6 +291,7 @@ void Sayings::add_hints() {
   add_standstill();
   add_processes();
   add_clocks();
+  add_slow_disk();
 }
 
 void Sayings::add_refused() {
@@ -300,6 +314,15 @@ void Sayings::add_standstill() {
   Hint& hint = found_.add(Hint::Kind::stop, n_, *longest_.first, kSaysItStood * longest_.weight);
   hint.until_ns = longest_.first->ts_ns;
   hint.ts_ns = hint.until_ns - longest_.meaning.stood_ns;
+}
+
+void Sayings::add_slow_disk() {
+  if (slowest_.first == nullptr) return;
+  Hint& hint = found_.add(Hint::Kind::limit, n_, slowest_, kPlain);
+  hint.limit = Hint::Limit::disk_slow;
+  hint.took_ns = slowest_.meaning.slow_disk_ns;
+  // It reports the call when that is over, or while it still waits.
+  if (hint.ts_ns != kNoTime) hint.ts_ns -= hint.took_ns;
 }
 
 void Sayings::add_processes() {

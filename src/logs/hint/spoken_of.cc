@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "base/ascii.h"
 
@@ -94,7 +95,57 @@ std::optional<std::string> one_of_several(const std::vector<NodeName>& names, st
 
 }  // namespace
 
+namespace {
+
+// An id that stands right before an address: "5e27c9d1 tcp://10.9.0.12:4567", "5e27c9d1 (tcp://10.9.0.12:4567)",
+// "{Voter 5e27c9d1 10.9.0.12:4567}". `address`: without the port.
+struct NamedAddress {
+  std::string_view id, address;
+};
+std::vector<NamedAddress> ids_before_addresses(std::string_view text) {
+  std::vector<NamedAddress> all;
+  const auto of_id = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_'; };
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (!is_digit(text[at]) || (at != 0 && (of_id(text[at - 1]) || text[at - 1] == '.'))) continue;
+    std::size_t end = at;
+    while (end < text.size() && (is_digit(text[end]) || text[end] == '.')) ++end;
+    const std::string_view address = text.substr(at, end - at);
+    const std::size_t dots = static_cast<std::size_t>(std::count(address.begin(), address.end(), '.'));
+    std::string_view before = text.substr(0, at);
+    at = end;
+    if (dots != 3) continue;
+    for (const std::string_view scheme : {"tcp://", "ssl://", "udp://", "http://", "https://", "@", "/"})
+      if (before.ends_with(scheme)) {
+        before.remove_suffix(scheme.size());
+        break;
+      }
+    while (!before.empty() && std::string_view(" ([<'\"=:,").find(before.back()) != std::string_view::npos)
+      before.remove_suffix(1);
+    std::size_t begin = before.size();
+    while (begin > 0 && of_id(before[begin - 1])) --begin;
+    const std::string_view id = before.substr(begin);
+    if (id.size() >= kLeastId && std::any_of(id.begin(), id.end(), is_digit)) all.push_back({id, address});
+  }
+  return all;
+}
+
+// What other nodes call this one: an id that stands before no other node's address in any log.
+void add_ids_of_addresses(std::vector<NodeName>& names, const Logs& logs) {
+  std::map<std::string, std::set<std::size_t>, std::less<>> nodes_of;  // of an id: indices of names
+  for (const NodeLog& here : logs.nodes)
+    for (std::size_t i = 0; i < std::min(here.messages.size(), kReadForIds); ++i)
+      for (const NamedAddress& one : ids_before_addresses(logs.text(here.messages[i])))
+        for (std::size_t n = 0; n < names.size(); ++n)
+          if (std::find(names[n].also.begin(), names[n].also.end(), one.address) != names[n].also.end())
+            nodes_of[std::string(one.id)].insert(n);
+  for (const auto& [id, nodes] : nodes_of)
+    if (nodes.size() == 1 && id != names[*nodes.begin()].node) names[*nodes.begin()].also.push_back(id);
+}
+
+}  // namespace
+
 std::vector<NodeName> with_own_names(std::vector<NodeName> names, const Logs& logs) {
+  add_ids_of_addresses(names, logs);
   for (const NodeLog& here : logs.nodes) {
     const auto name =
         std::find_if(names.begin(), names.end(), [&](const NodeName& one) { return one.node == here.node; });

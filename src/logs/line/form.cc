@@ -5,270 +5,20 @@
 
 #include "base/ascii.h"
 #include "base/regex.h"
+#include "logs/line/chars.h"
 #include "logs/line/header.h"
 #include "logs/line/json_line.h"
+#include "logs/line/layer.h"
 #include "logs/line/time_form.h"
 
 namespace rose::logs {
 namespace {
 
-enum class Outer { none, docker, cri, syslog, syslog_5424, journal_json, journal_export, prefix };
 // Of a pattern of rose.toml.
 constexpr std::array kGroups =
     std::to_array<std::string_view>({"time", "level", "thread", "logger", "host", "message"});
 
 enum class Kind { plain, header, json, logfmt, klog, access, custom };
-
-bool blank_char(char c) { return c == ' ' || c == '\t'; }
-bool is_number(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
-
-// --- colours
-
-// Colours and other commands to a terminal ("ESC[31m", "ESC]0;title BEL") are left out.
-std::string_view without_colours(std::string_view line, std::string& buffer) {
-  if (line.find('\x1b') == std::string_view::npos) return line;
-  buffer.clear();
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] != '\x1b') {
-      buffer += line[i];
-      continue;
-    }
-    if (i + 1 >= line.size()) break;
-    if (line[i + 1] == '[') {
-      i += 2;
-      while (i < line.size() && (line[i] < 0x40 || line[i] > 0x7e)) ++i;
-    } else if (line[i + 1] == ']') {
-      i += 2;
-      while (i < line.size() && line[i] != '\a' && line[i] != '\x1b') ++i;
-      if (i < line.size() && line[i] == '\x1b') ++i;
-    } else {
-      ++i;
-    }
-  }
-  return buffer;
-}
-
-// --- what stands around
-
-struct Outside {
-  std::optional<TimeStamp> time;
-  Level level = Level::none;
-  std::string_view host, logger, text;
-  bool partial = false;
-  bool whole = false;  // it goes on with no message before
-};
-
-Level level_of_severity(int severity) {  // of syslog: 0 emergency to 7 debug
-  constexpr std::array kLevels = {Level::fatal,   Level::fatal,  Level::fatal, Level::error,
-                                  Level::warning, Level::notice, Level::info,  Level::debug};
-  return kLevels[static_cast<std::size_t>(std::clamp(severity, 0, 7))];
-}
-
-std::optional<int> priority(std::string_view& line) {  // "<34>"
-  if (line.size() < 3 || line[0] != '<') return std::nullopt;
-  const std::size_t end = line.find('>');
-  if (end == std::string_view::npos || end > 4 || !is_number(line.substr(1, end - 1))) return std::nullopt;
-  int value = 0;
-  for (const char c : line.substr(1, end - 1)) value = value * 10 + (c - '0');
-  if (value > 191) return std::nullopt;
-  line.remove_prefix(end + 1);
-  return value;
-}
-
-std::string_view next_word(std::string_view& line) {
-  while (!line.empty() && blank_char(line.front())) line.remove_prefix(1);
-  const std::size_t end = std::min(line.find(' '), line.size());
-  const std::string_view word = line.substr(0, end);
-  line.remove_prefix(std::min(end + 1, line.size()));
-  return word;
-}
-
-// "Nov 22 18:24:21 node1 haproxy[964]: text", also with a priority before and with an ISO time.
-bool read_syslog(std::string_view line, Outside& out) {
-  const auto pri = priority(line);
-  const auto time = read_time(line);
-  if (!time || (time->kind == TimeKind::date_time && (!time->zoned || line[0] < '0' || line[0] > '9'))) return false;
-  if (time->kind != TimeKind::date_time && time->kind != TimeKind::no_year) return false;
-  line.remove_prefix(time->length);
-  if (line.empty() || line[0] != ' ') return false;
-  const std::string_view host = next_word(line);
-  if (host.empty() || host.back() == ':' || host.front() == '[' || level_of(host) != Level::none) return false;
-  while (!line.empty() && blank_char(line.front())) line.remove_prefix(1);
-  // "tag[pid]: " or "tag: "
-  const std::size_t end = line.find_first_of(":[ ");
-  if (end == std::string_view::npos || end == 0 || end > 64 || line[end] == ' ') return false;
-  const std::string_view tag = line.substr(0, end);
-  if (level_of(tag) != Level::none) return false;
-  std::size_t at = end;
-  if (line[at] == '[') {
-    const std::size_t close = line.find(']', at);
-    if (close == std::string_view::npos || close - at > 32) return false;
-    at = close + 1;
-  }
-  if (at >= line.size() || line[at] != ':' || (at + 1 < line.size() && line[at + 1] != ' ')) return false;
-  out.time = time;
-  out.host = host;
-  out.logger = tag;
-  out.level = pri ? level_of_severity(*pri % 8) : Level::none;
-  out.text = line.substr(std::min(at + 2, line.size()));
-  return true;
-}
-
-// "<165>1 2026-11-22T18:24:21.218265+00:00 host app 964 ID47 [structured data] text"
-bool read_syslog_5424(std::string_view line, Outside& out) {
-  const auto pri = priority(line);
-  if (!pri || line.size() < 3 || line[0] < '1' || line[0] > '9' || line[1] != ' ') return false;
-  line.remove_prefix(2);
-  if (line.starts_with("- ")) {
-    line.remove_prefix(1);
-  } else {
-    out.time = read_time(line);
-    if (!out.time) return false;
-    line.remove_prefix(out.time->length);
-  }
-  out.host = next_word(line);
-  out.logger = next_word(line);
-  (void)next_word(line);  // process
-  (void)next_word(line);  // kind of message
-  if (line.starts_with("[")) {
-    // Structured data: elements in brackets, in which quotes hide brackets.
-    while (line.starts_with("[")) {
-      bool quoted = false;
-      std::size_t i = 1;
-      for (; i < line.size() && (quoted || line[i] != ']'); ++i) {
-        if (line[i] == '\\') ++i;
-        else if (line[i] == '"') quoted = !quoted;
-      }
-      line.remove_prefix(std::min(i + 1, line.size()));
-    }
-  } else if (next_word(line) != "-") {
-    return false;
-  }
-  while (!line.empty() && blank_char(line.front())) line.remove_prefix(1);
-  if (line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
-  if (out.host == "-") out.host = {};
-  if (out.logger == "-") out.logger = {};
-  out.level = level_of_severity(*pri % 8);
-  out.text = line;
-  return true;
-}
-
-// "2026-11-22T18:24:21.218265123Z stdout F text"
-bool read_cri(std::string_view line, Outside& out) {
-  const auto time = read_time(line);
-  if (!time || !time->zoned || time->kind != TimeKind::date_time) return false;
-  line.remove_prefix(time->length);
-  if (!line.starts_with(" stdout ") && !line.starts_with(" stderr ")) return false;
-  line.remove_prefix(8);
-  if (line.empty() || (line[0] != 'F' && line[0] != 'P') || (line.size() > 1 && line[1] != ' ' && line[1] != ':'))
-    return false;
-  out.time = time;
-  out.partial = line[0] == 'P';
-  const std::size_t space = line.find(' ');  // "F:tag " is allowed
-  out.text = space == std::string_view::npos ? std::string_view() : line.substr(space + 1);
-  return true;
-}
-
-// {"log":"text\n","stream":"stdout","time":"2026-11-22T18:24:21.218265123Z"}
-bool read_docker(std::string_view line, JsonLine& json, Outside& out) {
-  if (!line.starts_with("{\"log\":") || !json.parse(line)) return false;
-  const JsonMember* text = json.find("log");
-  const JsonMember* time = json.find("time");
-  if (text == nullptr || !text->text || time == nullptr) return false;
-  out.time = read_time(time->value);
-  out.text = text->value;
-  out.partial = !out.text.ends_with('\n');
-  while (!out.text.empty() && (out.text.back() == '\n' || out.text.back() == '\r')) out.text.remove_suffix(1);
-  return true;
-}
-
-std::int64_t number_of(std::string_view digits) {
-  std::int64_t value = 0;
-  for (const char c : digits.substr(0, 18)) {
-    if (c < '0' || c > '9') return -1;
-    value = value * 10 + (c - '0');
-  }
-  return value;
-}
-
-std::optional<TimeStamp> journal_time(std::string_view microseconds) {
-  const std::int64_t us = is_number(microseconds) ? number_of(microseconds) : -1;
-  if (us <= 0 || us > std::int64_t{4'200'000'000} * 1'000'000) return std::nullopt;
-  TimeStamp stamp;
-  stamp.ns = us * 1000;
-  stamp.zoned = true;
-  stamp.length = microseconds.size();
-  return stamp;
-}
-
-bool read_journal_json(std::string_view line, JsonLine& json, Outside& out) {
-  if (!line.starts_with('{') || line.find("__REALTIME_TIMESTAMP") == std::string_view::npos || !json.parse(line))
-    return false;
-  const JsonMember* time = json.find("__REALTIME_TIMESTAMP");
-  const JsonMember* text = json.find("MESSAGE");
-  if (time == nullptr || text == nullptr) return false;
-  out.time = journal_time(time->value);
-  if (const JsonMember* host = json.find("_HOSTNAME")) out.host = host->value;
-  if (const JsonMember* name = json.find("SYSLOG_IDENTIFIER")) out.logger = name->value;
-  if (const JsonMember* level = json.find("PRIORITY"); level != nullptr && is_number(level->value))
-    out.level = level_of_severity(static_cast<int>(number_of(level->value)));
-  out.text = text->text ? text->value : std::string_view();
-  return true;
-}
-
-// "web_1  | text" of docker compose, "[pod/x/y] text" of kubectl.
-bool read_prefix(std::string_view line, Outside& out) {
-  if (line.starts_with("[pod/")) {
-    const std::size_t end = line.find("] ");
-    if (end == std::string_view::npos || end > 200) return false;
-    out.host = line.substr(5, end - 5);
-    out.text = line.substr(end + 2);
-    return true;
-  }
-  std::size_t at = 0;
-  while (at < line.size() && at < 80 && !blank_char(line[at]) && line[at] != '|') ++at;
-  if (at == 0 || at >= line.size() || !blank_char(line[at])) return false;
-  const std::string_view name = line.substr(0, at);
-  if (line.substr(at).starts_with(" exited with code ")) {  // docker compose's own word of a service
-    out.host = name;
-    out.text = line.substr(at + 1);
-    out.whole = true;
-    return true;
-  }
-  while (at < line.size() && line[at] == ' ') ++at;
-  if (line.substr(at, 2) != "| " || level_of(name) != Level::none || read_time(line)) return false;
-  out.host = name;
-  out.text = line.substr(at + 2);
-  return true;
-}
-
-bool read_outer(Outer outer, std::string_view line, JsonLine& json, Outside& out) {
-  switch (outer) {
-    case Outer::none:
-    case Outer::journal_export: out.text = line; return true;
-    case Outer::docker: return read_docker(line, json, out);
-    case Outer::cri: return read_cri(line, out);
-    case Outer::syslog: return read_syslog(line, out);
-    case Outer::syslog_5424: return read_syslog_5424(line, out);
-    case Outer::journal_json: return read_journal_json(line, json, out);
-    case Outer::prefix: return read_prefix(line, out);
-  }
-  return false;
-}
-
-std::string_view outer_name(Outer outer) {
-  switch (outer) {
-    case Outer::none: return {};
-    case Outer::docker: return "docker's JSON";
-    case Outer::cri: return "containerd's lines";
-    case Outer::syslog: return "syslog (RFC 3164)";
-    case Outer::syslog_5424: return "syslog (RFC 5424)";
-    case Outer::journal_json: return "the journal as JSON";
-    case Outer::journal_export: return "the journal's export form";
-    case Outer::prefix: return "lines with a service's name before them";
-  }
-  return {};
-}
 
 // --- a server's own lines
 
@@ -296,7 +46,8 @@ bool read_klog(std::string_view line, Parts& parts) {
   parts.time = time;
   parts.level = level_of(line.substr(0, 1));
   rest.remove_prefix(clock->length);
-  (void)next_word(rest);  // the thread's number
+  while (!rest.empty() && blank_char(rest.front())) rest.remove_prefix(1);
+  rest.remove_prefix(std::min(rest.find(' '), rest.size()));  // the thread's number
   while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
   const std::size_t end = std::min(rest.find_first_of(" ]"), rest.size());
   std::string_view place = rest.substr(0, end);
@@ -334,9 +85,6 @@ bool read_access(std::string_view line, Parts& parts) {
   return true;
 }
 
-bool is_any(std::string_view key, std::span<const std::string_view> keys) {
-  return std::find(keys.begin(), keys.end(), key) != keys.end();
-}
 constexpr std::array kTimeKeys = std::to_array<std::string_view>(
     {"@timestamp", "ts", "time", "timestamp", "t", "date", "asctime", "datetime", "eventTime", "T", "@t", "log_time"});
 constexpr std::array kLevelKeys = std::to_array<std::string_view>(
@@ -378,9 +126,19 @@ Level json_level(const JsonMember& member) {
                        : Level::trace;
 }
 
+// Only of objects in the line: a member such as "host" may be a peer's.
+std::string nested_host_of(const std::vector<JsonMember>& members) {
+  if (std::none_of(members.begin(), members.end(), [](const JsonMember& one) { return one.value.starts_with('{'); }))
+    return {};
+  std::vector<JsonMember> objects;
+  std::copy_if(members.begin(), members.end(), std::back_inserter(objects),
+               [](const JsonMember& one) { return one.value.starts_with('{'); });
+  return nested_host(objects);
+}
+
 // Fields as members: what is time, level, logger and thread goes there, the rest becomes the text: the message, then
 // errors, then "key=value" of the others, a stack trace at the end on lines of its own.
-bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::string& text) {
+bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::string& text, std::string& nested) {
   const JsonMember* message = nullptr;
   const JsonMember* time = nullptr;
   const JsonMember* level = nullptr;
@@ -408,7 +166,12 @@ bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::stri
   if (thread != nullptr) parts.thread = thread->value;
   const JsonMember* host = nullptr;
   first_of(host, kHostKeys);
-  if (host != nullptr && host->text) parts.host = host->value;
+  if (host != nullptr && host->text) {
+    parts.host = host->value;
+  } else {
+    nested = nested_host_of(members);
+    parts.host = nested;
+  }
   text.clear();
   if (message != nullptr) text += message->value;
   const auto add = [&](const JsonMember& one) {
@@ -511,18 +274,21 @@ std::string pattern_problem(const std::string& pattern) {
 }
 
 struct Form::Inner {
-  Outer outer = Outer::none;
+  std::vector<Layer> layers;  // outermost first
+  bool journal_export = false;
+  std::vector<std::string> layer_colours;  // of each layer's line
   Kind kind = Kind::plain;
   std::vector<Kind> also;  // further kinds that some lines of the sample fit
   std::string layout;
   const CustomForm* custom = nullptr;
   std::optional<Regex> regex;
   std::array<std::size_t, kGroups.size()> groups{};  // of the pattern, in that order; 0: none
-  JsonLine outer_json, json;
+  JsonLine json;
   std::vector<JsonMember> members;
-  std::string colours, fields, values;
-  bool open = false;       // the last line was cut by the container's log and goes on in the next one
-  std::size_t strays = 0;  // lines in a row that fit nothing and were taken for the rest of a message
+  std::string colours, fields, values, nested;
+  std::string last_program;  // whose line was the last one, where a layer names it
+  bool open = false;         // the last line was cut by the container's log and goes on in the next one
+  std::size_t strays = 0;    // lines in a row that fit nothing and were taken for the rest of a message
 
   bool read_custom(std::string_view line, Parts& parts) {
     std::array<std::string_view, Regex::kMostGroups> found;
@@ -546,7 +312,7 @@ struct Form::Inner {
     if (!parts.time || parts.level != Level::none || parts.text.empty()) return;
     Parts inside;
     const bool object =
-        parts.text.front() == '{' && json.parse(parts.text) && read_fields(json.members(), inside, fields);
+        parts.text.front() == '{' && json.parse(parts.text) && read_fields(json.members(), inside, fields, nested);
     if (!object && !(read_time(parts.text) && read_header(parts.text, inside))) return;
     if (!inside.time || (!object && inside.time->kind != TimeKind::date_time)) return;
     parts.level = inside.level;
@@ -562,8 +328,9 @@ struct Form::Inner {
         if (!read_header(line, parts)) return false;
         look_inside(parts);
         return true;
-      case Kind::json: return line.starts_with('{') && json.parse(line) && read_fields(json.members(), parts, fields);
-      case Kind::logfmt: return parse_logfmt(line, members, values) && read_fields(members, parts, fields);
+      case Kind::json:
+        return line.starts_with('{') && json.parse(line) && read_fields(json.members(), parts, fields, nested);
+      case Kind::logfmt: return parse_logfmt(line, members, values) && read_fields(members, parts, fields, nested);
       case Kind::klog: return read_klog(line, parts);
       case Kind::access: return read_access(line, parts);
       case Kind::custom: return read_custom(line, parts);
@@ -598,69 +365,92 @@ Form::~Form() = default;
 
 Took Form::take(std::string_view line, Parts& parts) {
   Inner& in = *inner_;
-  if (in.outer == Outer::none || in.outer == Outer::journal_export) return in.take_inner(line, parts);
-  Outside out;
-  if (!read_outer(in.outer, line, in.outer_json, out)) {
+  Outside all;
+  all.text = line;
+  bool wrapped = false;
+  for (std::size_t i = 0; i < in.layers.size(); ++i) {
+    Outside out;
     // Not wrapped: what a tool put between, or the rest of a message whose line feeds were kept.
-    return in.take_inner(line, parts);
+    if (!in.layers[i].take(without_colours(all.text, in.layer_colours[i]), out)) break;
+    wrapped = true;
+    if (out.nothing) return Took::nothing;
+    // What stands around has the better time: with a date and a zone, of one clock for all that the container says.
+    if (!all.time) all.time = out.time;
+    if (out.level != Level::none) all.level = out.level;
+    if (all.host.empty()) all.host = out.host;
+    if (!out.logger.empty()) all.logger = out.logger;
+    all.partial = all.partial || out.partial;
+    all.whole = all.whole || out.whole;
+    all.rest = all.rest || out.rest;
+    all.text = out.text;
   }
-  if (std::exchange(in.open, out.partial)) {
+  if (!wrapped) return in.take_inner(line, parts);
+  if (std::exchange(in.open, all.partial)) {
     parts = {};
-    parts.text = out.text;
+    parts.text = all.text;
     return Took::joined;
   }
-  const Took took = in.take_inner(out.text, parts);
-  // What stands around has the better time: with a date and a zone, of one clock for all that the container says.
-  if (out.time) parts.time = out.time;
-  if (parts.level == Level::none) parts.level = out.level;
-  if (parts.logger.empty()) parts.logger = out.logger;
-  if (parts.host.empty()) parts.host = out.host;
-  // Of a message of one line only the journal knows that it is whole.
-  if (took == Took::rest && (out.whole || in.outer == Outer::journal_json)) return Took::message;
+  if (all.rest) {
+    parts = {};
+    parts.text = all.text;
+    return Took::rest;
+  }
+  const Took took = in.take_inner(all.text, parts);
+  if (all.time) parts.time = all.time;
+  if (parts.level == Level::none) parts.level = all.level;
+  if (parts.logger.empty()) parts.logger = all.logger;
+  if (parts.host.empty()) parts.host = all.host;
+  // Another program's line belongs to no message of this one: systemd and the kernel write into the same journal.
+  const bool other_program = !all.logger.empty() && all.logger != in.last_program;
+  if (!all.logger.empty()) in.last_program.assign(all.logger);
+  if (took == Took::rest && (all.whole || other_program)) return Took::message;
   return took;
 }
 
 Took Form::take_inner(std::string_view text, Parts& parts) { return inner_->take_inner(text, parts); }
 
-bool Form::is_journal_export() const { return inner_->outer == Outer::journal_export; }
+bool Form::is_journal_export() const { return inner_->journal_export; }
 
 std::string Form::words() const {
   std::string inner(kind_name(inner_->kind));
   if (inner_->kind == Kind::header) inner = fmt::format("'{}'", inner_->layout);
-  const std::string_view outer = outer_name(inner_->outer);
-  if (outer.empty()) return inner;
-  if (inner_->kind == Kind::plain) return std::string(outer);
-  return fmt::format("{} around {}", outer, inner);
+  std::string around(inner_->journal_export ? std::string_view("the journal's export form") : std::string_view());
+  for (const Layer& layer : inner_->layers)
+    around += fmt::format("{}{}", around.empty() ? "" : " around ", layer.name());
+  if (around.empty()) return inner;
+  if (inner_->kind == Kind::plain) return around;
+  return fmt::format("{} around {}", around, inner);
 }
 
 namespace {
+constexpr std::size_t kMostLayers = 5;  // a collector around a runtime around a terminal's; more is no log
 
-Outer choose_outer(std::span<const std::string> sample, JsonLine& json) {
-  if (!sample.empty() && (sample[0].starts_with("__CURSOR=") || sample[0].starts_with("__REALTIME_TIMESTAMP=")))
-    return Outer::journal_export;
-  constexpr std::array kOuters = {Outer::docker, Outer::cri,          Outer::syslog_5424,
-                                  Outer::syslog, Outer::journal_json, Outer::prefix};
-  for (const Outer outer : kOuters) {
-    std::size_t fits = 0, lines = 0;
-    for (const std::string& line : sample) {
-      Outside out;
-      if (line.empty()) continue;
-      // journalctl's own text form indents what follows in a message.
-      if (blank_char(line[0])) continue;
-      ++lines;
-      fits += read_outer(outer, line, json, out) ? 1 : 0;
-    }
-    if (lines != 0 && fits * 10 >= lines * 7) return outer;
-  }
-  return Outer::none;
+bool is_export(const std::string& line) {
+  return line.starts_with("__CURSOR=") || line.starts_with("__REALTIME_TIMESTAMP=");
 }
-
 }  // namespace
 
 Form Form::choose(std::span<const std::string> sample, const CustomForm* custom) {
   Form form;
   Inner& in = *form.inner_;
-  in.outer = choose_outer(sample, in.outer_json);
+  in.journal_export = !sample.empty() && is_export(sample[0]);
+  // Each layer is chosen by what the ones around it leave of the sample.
+  std::vector<std::string> inside;
+  std::string colours;
+  for (const std::string& line : sample) inside.emplace_back(without_colours(line, colours));
+  while (!in.journal_export && !inside.empty() && in.layers.size() < kMostLayers) {
+    std::optional<Layer> layer = Layer::choose(inside);
+    if (!layer) break;
+    std::vector<std::string> left;
+    for (const std::string& line : inside) {
+      Outside out;
+      if (!layer->take(line, out)) left.push_back(line);
+      else if (!out.nothing) left.emplace_back(without_colours(out.text, colours));
+    }
+    inside = std::move(left);
+    in.layers.push_back(*std::move(layer));
+  }
+  in.layer_colours.resize(in.layers.size());
   if (custom != nullptr && !custom->pattern.empty()) {
     in.custom = custom;
     in.regex.emplace(custom->pattern);
@@ -671,17 +461,16 @@ Form Form::choose(std::span<const std::string> sample, const CustomForm* custom)
     }
     in.kind = Kind::custom;
     // A pattern describes what the program wrote, not what a container's runtime or the journal put around it.
-    if (in.outer == Outer::syslog || in.outer == Outer::syslog_5424 || in.outer == Outer::prefix)
-      in.outer = Outer::none;
+    std::erase_if(in.layers, [](const Layer& layer) {
+      return layer.kind() == Layer::Kind::syslog || layer.kind() == Layer::Kind::syslog_5424 ||
+             layer.kind() == Layer::Kind::prefix || layer.kind() == Layer::Kind::stern ||
+             layer.kind() == Layer::Kind::timestamp || layer.kind() == Layer::Kind::csv;
+    });
     return form;
   }
   constexpr std::array kKinds = {Kind::json, Kind::klog, Kind::access, Kind::logfmt, Kind::header};
   std::array<std::size_t, kKinds.size()> fits{};
-  std::string colours;
-  for (const std::string& line : sample) {
-    Outside out;
-    if (!read_outer(in.outer, line, in.outer_json, out)) continue;
-    const std::string_view text = without_colours(out.text, colours);
+  for (const std::string& text : inside) {
     for (std::size_t i = 0; i < kKinds.size(); ++i) {
       Parts parts;
       if (!in.read(kKinds[i], text, parts)) continue;

@@ -48,7 +48,7 @@ void clock_time(TimeCursor& cursor, DateTime& moment) {
   moment.in_day += ((hour * 60 + minute) * 60 + second) * kSecond;
 }
 
-// The sign between a date and a time: ' ', 'T', '_', '-', '|', ':', ", ", several spaces.
+// The sign between a date and a time: ' ', 'T', '_', '-', '|', ':', ", ", " @ " (Kibana), several spaces.
 void between(TimeCursor& cursor) {
   const char c = cursor.peek();
   if (c == 'T' || c == 't' || c == '_' || c == '-' || c == '|' || c == ':') {
@@ -58,6 +58,7 @@ void between(TimeCursor& cursor) {
   }
   cursor.eat(',');
   cursor.need(' ');
+  if (cursor.peek() == '@' && cursor.peek(1) == ' ') cursor.skip(2);
   while (cursor.eat(' ')) continue;
 }
 
@@ -118,9 +119,13 @@ std::optional<TimeStamp> day_and_month_name(TimeCursor cursor) {
   moment.month = month_name(cursor);
   cursor.need(moment.month != 0);
   cursor.need(mark);
-  moment.year = cursor.number(4, 2100);
-  cursor.need(plausible_year(moment.year));
-  between(cursor);
+  if (mark == ' ' && cursor.digits() == 2 && cursor.peek(2) == ':') {  // "14 Oct 03:00:46.069" of Redis up to 4
+    moment.kind = TimeKind::no_year;
+  } else {
+    moment.year = cursor.number(4, 2100);
+    cursor.need(plausible_year(moment.year));
+    between(cursor);
+  }
   clock_time(cursor, moment);
   return stamp_of(cursor, moment, true);
 }
@@ -215,6 +220,7 @@ std::optional<TimeStamp> name_first(TimeCursor cursor) {
     cursor.need(plausible_year(moment.year));
     cursor.eat(',');
     cursor.need(' ');
+    if (cursor.peek() == '@' && cursor.peek(1) == ' ') cursor.skip(2);  // Kibana
   }
   cursor.need(!comma || moment.kind == TimeKind::date_time);
   clock_time(cursor, moment);

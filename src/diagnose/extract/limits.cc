@@ -1,0 +1,47 @@
+#include "diagnose/extract/limits.h"
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "diagnose/forms.h"
+#include "diagnose/words.h"
+
+namespace rose::diagnose {
+namespace {
+
+// A call that waits makes a few requests to the disk (data, journal, barrier): each is delayed by a share of what the
+// call took.
+constexpr std::int64_t kRequestsOfCall = 3;
+constexpr std::int64_t kLeastDelay = 10'000'000, kMostDelay = 10 * kSecond;
+// A process that runs has opened as many, and can do without further ones for a while.
+constexpr std::int64_t kFewLeft = 16;
+
+Candidate limited(const Given& given, const ToldLimit& told, Ids& ids) {
+  Fault fault;
+  fault.kind = told.kind;
+  fault.node = told.node;
+  fault.id = ids.next(fmt::format("{}-{}", schedule::kind_name(told.kind), told.node));
+  if (told.kind == FaultKind::descriptors) fault.resource.limit = kFewLeft;
+  if (told.kind == FaultKind::disk_slow) {
+    fault.resource.delay_ns = std::clamp(rounded(told.took_ns / kRequestsOfCall), kLeastDelay, kMostDelay);
+    fault.duration_ns = std::clamp(rounded(told.took_ns), kSecond, std::max(kSecond, given.longest_ns / 2));
+  }
+  Candidate c = candidate_of(std::move(fault), told.count, told.at_ns);
+  c.last_ts = told.at_ns + told.took_ns;
+  c.said = told.weight;
+  c.known = Known::stated;
+  c.why = told.words;
+  return c;
+}
+
+}  // namespace
+
+Sifted sift_limits(const Given& given) {
+  Ids ids;
+  Sifted sifted;
+  for (const ToldLimit& told : given.inputs.limits_told)
+    if (given.nodes.of_address(told.node) >= 0) sifted.candidates.push_back(limited(given, told, ids));
+  return sifted;
+}
+
+}  // namespace rose::diagnose

@@ -1,0 +1,11 @@
+// Resources that were exhausted or slow, as logs tell. Inside this room.
+#pragma once
+
+#include "diagnose/extract/given.h"
+#include "diagnose/extract/sifted.h"
+
+namespace rose::diagnose {
+
+[[nodiscard]] Sifted sift_limits(const Given& given);
+
+}  // namespace rose::diagnose

@@ -1,0 +1,532 @@
+#include "logs/line/layer.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "base/ascii.h"
+#include "logs/line/chars.h"
+#include "logs/line/header.h"
+
+namespace rose::logs {
+namespace {
+
+std::size_t leading_blanks(std::string_view text) { return std::min(text.find_first_not_of(" \t"), text.size()); }
+
+std::optional<int> priority(std::string_view& line) {  // "<34>"
+  if (line.size() < 3 || line[0] != '<') return std::nullopt;
+  const std::size_t end = line.find('>');
+  if (end == std::string_view::npos || end > 4 || !is_number(line.substr(1, end - 1))) return std::nullopt;
+  int value = 0;
+  for (const char c : line.substr(1, end - 1)) value = value * 10 + (c - '0');
+  if (value > 191) return std::nullopt;
+  line.remove_prefix(end + 1);
+  return value;
+}
+
+std::string_view next_word(std::string_view& line) {
+  while (!line.empty() && blank_char(line.front())) line.remove_prefix(1);
+  const std::size_t end = std::min(line.find(' '), line.size());
+  const std::string_view word = line.substr(0, end);
+  line.remove_prefix(std::min(end + 1, line.size()));
+  return word;
+}
+
+// "Nov 22 18:24:21 node1 haproxy[964]: text", also with a priority before and with an ISO time.
+bool read_syslog(std::string_view line, Outside& out) {
+  const auto pri = priority(line);
+  const auto time = read_time(line);
+  if (!time || (time->kind == TimeKind::date_time && (!time->zoned || line[0] < '0' || line[0] > '9'))) return false;
+  if (time->kind != TimeKind::date_time && time->kind != TimeKind::no_year) return false;
+  line.remove_prefix(time->length);
+  if (line.empty() || line[0] != ' ') return false;
+  const std::string_view host = next_word(line);
+  if (host.empty() || host.back() == ':' || host.front() == '[' || level_of(host) != Level::none) return false;
+  while (!line.empty() && blank_char(line.front())) line.remove_prefix(1);
+  // "tag[pid]: " or "tag: "
+  const std::size_t end = line.find_first_of(":[ ");
+  if (end == std::string_view::npos || end == 0 || end > 64 || line[end] == ' ') return false;
+  const std::string_view tag = line.substr(0, end);
+  if (level_of(tag) != Level::none) return false;
+  std::size_t at = end;
+  if (line[at] == '[') {
+    const std::size_t close = line.find(']', at);
+    if (close == std::string_view::npos || close - at > 32) return false;
+    at = close + 1;
+  }
+  if (at >= line.size() || line[at] != ':' || (at + 1 < line.size() && line[at + 1] != ' ')) return false;
+  out.time = time;
+  out.host = host;
+  out.logger = tag;
+  out.level = pri ? level_of_severity(*pri % 8) : Level::none;
+  out.text = line.substr(std::min(at + 2, line.size()));
+  return true;
+}
+
+// "<165>1 2026-11-22T18:24:21.218265+00:00 host app 964 ID47 [structured data] text"
+bool read_syslog_5424(std::string_view line, Outside& out) {
+  const auto pri = priority(line);
+  if (!pri || line.size() < 3 || line[0] < '1' || line[0] > '9' || line[1] != ' ') return false;
+  line.remove_prefix(2);
+  if (line.starts_with("- ")) {
+    line.remove_prefix(1);
+  } else {
+    out.time = read_time(line);
+    if (!out.time) return false;
+    line.remove_prefix(out.time->length);
+  }
+  out.host = next_word(line);
+  out.logger = next_word(line);
+  (void)next_word(line);  // process
+  (void)next_word(line);  // kind of message
+  if (line.starts_with("[")) {
+    // Structured data: elements in brackets, in which quotes hide brackets.
+    while (line.starts_with("[")) {
+      bool quoted = false;
+      std::size_t i = 1;
+      for (; i < line.size() && (quoted || line[i] != ']'); ++i) {
+        if (line[i] == '\\') ++i;
+        else if (line[i] == '"') quoted = !quoted;
+      }
+      line.remove_prefix(std::min(i + 1, line.size()));
+    }
+  } else if (next_word(line) != "-") {
+    return false;
+  }
+  while (!line.empty() && blank_char(line.front())) line.remove_prefix(1);
+  if (line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
+  if (out.host == "-") out.host = {};
+  if (out.logger == "-") out.logger = {};
+  out.level = level_of_severity(*pri % 8);
+  out.text = line;
+  return true;
+}
+
+// "2026-11-22T18:24:21.218265123Z stdout F text"
+bool read_cri(std::string_view line, Outside& out) {
+  const auto time = read_time(line);
+  if (!time || !time->zoned || time->kind != TimeKind::date_time) return false;
+  line.remove_prefix(time->length);
+  if (!line.starts_with(" stdout ") && !line.starts_with(" stderr ")) return false;
+  line.remove_prefix(8);
+  if (line.empty() || (line[0] != 'F' && line[0] != 'P') || (line.size() > 1 && line[1] != ' ' && line[1] != ':'))
+    return false;
+  out.time = time;
+  out.partial = line[0] == 'P';
+  const std::size_t space = line.find(' ');  // "F:tag " is allowed
+  out.text = space == std::string_view::npos ? std::string_view() : line.substr(space + 1);
+  return true;
+}
+
+// {"log":"text\n","stream":"stdout","time":"2026-11-22T18:24:21.218265123Z"}
+bool read_docker(std::string_view line, JsonLine& json, Outside& out) {
+  if (!line.starts_with("{\"log\":") || !json.parse(line)) return false;
+  const JsonMember* text = json.find("log");
+  const JsonMember* time = json.find("time");
+  if (text == nullptr || !text->text || time == nullptr) return false;
+  out.time = read_time(time->value);
+  out.text = text->value;
+  out.partial = !out.text.ends_with('\n');
+  while (!out.text.empty() && (out.text.back() == '\n' || out.text.back() == '\r')) out.text.remove_suffix(1);
+  return true;
+}
+
+std::optional<TimeStamp> journal_time(std::string_view microseconds) {
+  const std::int64_t us = is_number(microseconds) ? number_of(microseconds) : -1;
+  if (us <= 0 || us > std::int64_t{4'200'000'000} * 1'000'000) return std::nullopt;
+  TimeStamp stamp;
+  stamp.ns = us * 1000;
+  stamp.zoned = true;
+  stamp.length = microseconds.size();
+  return stamp;
+}
+
+// "web_1  | text" of docker compose, "[pod/x/y] text" of kubectl.
+bool read_prefix(std::string_view line, Outside& out) {
+  if (line.starts_with("[pod/")) {
+    const std::size_t end = line.find("] ");
+    if (end == std::string_view::npos || end > 200) return false;
+    out.host = line.substr(5, end - 5);
+    out.text = line.substr(end + 2);
+    return true;
+  }
+  std::size_t at = 0;
+  while (at < line.size() && at < 80 && !blank_char(line[at]) && line[at] != '|') ++at;
+  if (at == 0 || at >= line.size() || !blank_char(line[at])) return false;
+  const std::string_view name = line.substr(0, at);
+  if (line.substr(at).starts_with(" exited with code ")) {  // docker compose's own word of a service
+    out.host = name;
+    out.text = line.substr(at + 1);
+    out.whole = true;
+    return true;
+  }
+  while (at < line.size() && line[at] == ' ') ++at;
+  if (line.substr(at, 2) != "| " || level_of(name) != Level::none || read_time(line)) return false;
+  out.host = name;
+  out.text = line.substr(at + 2);
+  return true;
+}
+
+// --- exports of collectors
+
+// Names of the fields that hold a program's whole line. "message" and "msg" are not among them: beside those stand
+// further fields of the same message, so such an object is the program's own form.
+constexpr std::array kWholeLineKeys = std::to_array<std::string_view>({"log", "line", "_raw", "textPayload", "Line"});
+constexpr std::array kEnvelopeTimeKeys = std::to_array<std::string_view>(
+    {"@timestamp", "timestamp", "time", "ts", "date", "_time", "Time", "receiveTimestamp"});
+// Of the host or pod that wrote a line, the most particular first. "host" alone may be a peer's and counts only in
+// objects that describe where a line comes from.
+constexpr std::array kHostNames = std::to_array<std::string_view>(
+    {"pod_name", "pod", "podName", "k8s.pod.name", "kubernetes.pod_name", "hostname", "host.name", "node_name", "host",
+     "nodename", "instance", "instance_id", "container_name", "container", "logStreamName", "service"});
+// Objects that describe where a line comes from.
+constexpr std::array kOriginKeys = std::to_array<std::string_view>(
+    {"kubernetes", "k8s", "labels", "resource", "stream", "fields", "docker", "agent", "host", "pod", "attributes",
+     "metadata", "container", "_source", "cloud", "orchestrator"});
+
+bool is_object(const JsonMember& member) { return !member.text && member.value.starts_with('{'); }
+
+// A list of bytes, as `journalctl -o json` writes a text with control characters: [27,91,51,...].
+bool text_of_bytes(std::string_view list, std::string& text) {
+  if (!list.starts_with('[') || !list.ends_with(']')) return false;
+  text.clear();
+  int value = -1;
+  for (const char c : list.substr(1)) {
+    if (is_digit(c)) {
+      value = std::max(value, 0) * 10 + (c - '0');
+      if (value > 255) return false;
+    } else if (c == ',' || c == ']') {
+      if (value < 0) return false;
+      text += static_cast<char>(value);
+      value = -1;
+    } else if (c != ' ') {
+      return false;
+    }
+  }
+  return true;
+}
+
+// One field of a row of CSV, from `at` on; doubled quotes are one. `open`: the closing quote is missing, so the field
+// goes on in the next line.
+std::string csv_field(std::string_view row, std::size_t& at, bool& open) {
+  std::string field;
+  open = false;
+  if (at < row.size() && row[at] == '"') {
+    for (++at;; ++at) {
+      if (at >= row.size()) {
+        open = true;
+        return field;
+      }
+      if (row[at] != '"') field += row[at];
+      else if (at + 1 < row.size() && row[at + 1] == '"') field += row[at++];
+      else break;
+    }
+    at = std::min(row.find(',', at), row.size());
+  } else {
+    const std::size_t end = std::min(row.find(',', at), row.size());
+    field = row.substr(at, end - at);
+    at = end;
+  }
+  if (at < row.size()) ++at;  // the comma
+  return field;
+}
+
+std::vector<std::string> csv_row(std::string_view row, bool& open) {
+  std::vector<std::string> fields;
+  open = false;
+  for (std::size_t at = 0; at < row.size() && fields.size() < 64 && !open;) fields.push_back(csv_field(row, at, open));
+  return fields;
+}
+
+// A name of a pod or container, as Kubernetes accepts it.
+bool is_pod_name(std::string_view word) {
+  return !word.empty() && word.size() <= 120 && (is_alpha(word[0]) || is_digit(word[0])) &&
+         std::all_of(word.begin(), word.end(),
+                     [](char c) { return (c >= 'a' && c <= 'z') || is_digit(c) || c == '-' || c == '.'; });
+}
+
+// A time with a date and a zone, a blank, and the program's line: `kubectl logs --timestamps`, `docker logs -t`.
+bool read_timestamp(std::string_view line, Outside& out) {
+  const auto time = read_time(line);
+  if (!time || !time->zoned || time->kind != TimeKind::date_time || !is_digit(line[0])) return false;
+  std::string_view rest = line.substr(time->length);
+  if (!rest.empty() && rest[0] != ' ') return false;
+  out.time = time;
+  out.text = rest.substr(std::min<std::size_t>(1, rest.size()));
+  return true;
+}
+
+// "pod container line": stern without colours, `kubectl logs --prefix` of some versions.
+bool read_stern(std::string_view line, Outside& out) {
+  const std::size_t first = line.find(' ');
+  if (first == std::string_view::npos) return false;
+  const std::size_t second = line.find(' ', first + 1);
+  if (second == std::string_view::npos) return false;
+  const std::string_view pod = line.substr(0, first), container = line.substr(first + 1, second - first - 1);
+  if (!is_pod_name(pod) || !is_pod_name(container) || pod.find('-') == std::string_view::npos || is_number(container) ||
+      read_time(line) || level_of(pod) != Level::none || level_of(container) != Level::none)
+    return false;
+  out.host = pod;
+  out.text = line.substr(second + 1);
+  return true;
+}
+
+// Quoted in a mail or an issue.
+bool read_quote(std::string_view line, Outside& out) {
+  if (line != ">" && !line.starts_with("> ")) return false;
+  out.text = line.substr(std::min<std::size_t>(2, line.size()));
+  return true;
+}
+
+}  // namespace
+
+// Colours and other commands to a terminal ("ESC[31m", "ESC]0;title BEL") are left out.
+std::string_view without_colours(std::string_view line, std::string& buffer) {
+  if (line.find('\x1b') == std::string_view::npos) return line;
+  buffer.clear();
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] != '\x1b') {
+      buffer += line[i];
+      continue;
+    }
+    if (i + 1 >= line.size()) break;
+    if (line[i + 1] == '[') {
+      i += 2;
+      while (i < line.size() && (line[i] < 0x40 || line[i] > 0x7e)) ++i;
+    } else if (line[i + 1] == ']') {
+      i += 2;
+      while (i < line.size() && line[i] != '\a' && line[i] != '\x1b') ++i;
+      if (i < line.size() && line[i] == '\x1b') ++i;
+    } else {
+      ++i;
+    }
+  }
+  return buffer;
+}
+
+Level level_of_severity(int severity) {  // of syslog: 0 emergency to 7 debug
+  constexpr std::array kLevels = {Level::fatal,   Level::fatal,  Level::fatal, Level::error,
+                                  Level::warning, Level::notice, Level::info,  Level::debug};
+  return kLevels[static_cast<std::size_t>(std::clamp(severity, 0, 7))];
+}
+
+std::string nested_host(const std::vector<JsonMember>& members, int depth) {
+  for (const std::string_view key : kHostNames)
+    for (const JsonMember& one : members)
+      if (one.key == key && one.text && !one.value.empty()) return std::string(one.value);
+  if (depth <= 0) return {};
+  for (const JsonMember& one : members) {
+    if (!is_object(one) || !is_any(one.key, kOriginKeys)) continue;
+    if (one.key == "host" || one.key == "pod" || one.key == "container") {  // {"host":{"name":"n1"}}
+      JsonLine inside;
+      if (!inside.parse(one.value)) continue;
+      if (const JsonMember* name = inside.find("name"); name != nullptr && name->text) return std::string(name->value);
+    }
+    JsonLine inside;
+    if (!inside.parse(one.value)) continue;
+    if (std::string host = nested_host(inside.members(), depth - 1); !host.empty()) return host;
+  }
+  return {};
+}
+
+bool Layer::read_journal_json(std::string_view line, Outside& out) {
+  if (!line.starts_with('{') || line.find("__REALTIME_TIMESTAMP") == std::string_view::npos || !json_.parse(line))
+    return false;
+  const JsonMember* time = json_.find("__REALTIME_TIMESTAMP");
+  const JsonMember* text = json_.find("MESSAGE");
+  if (time == nullptr || text == nullptr) return false;
+  out.time = journal_time(time->value);
+  if (const JsonMember* host = json_.find("_HOSTNAME")) out.host = host->value;
+  if (const JsonMember* name = json_.find("SYSLOG_IDENTIFIER")) out.logger = name->value;
+  if (const JsonMember* level = json_.find("PRIORITY"); level != nullptr && is_number(level->value))
+    out.level = level_of_severity(static_cast<int>(number_of(level->value)));
+  if (text->text) out.text = text->value;
+  else if (text_of_bytes(text->value, text_)) out.text = text_;
+  out.whole = true;  // only the journal knows where a message ends
+  return true;
+}
+
+// {"@timestamp":..., "kubernetes":{"pod_name":"n1-0"}, "log":"the program's line"}
+bool Layer::read_envelope(std::string_view line, Outside& out) {
+  if (!line.starts_with('{') || !json_.parse(line)) return false;
+  const JsonMember* text = nullptr;
+  for (const std::string_view key : kWholeLineKeys)
+    if (text == nullptr) text = json_.find(key);
+  if (text == nullptr || !text->text) return false;
+  for (const std::string_view key : kEnvelopeTimeKeys)
+    if (const JsonMember* time = out.time ? nullptr : json_.find(key); time != nullptr)
+      out.time = read_time(time->value);
+  host_ = nested_host(json_.members());
+  if (!out.time && host_.empty()) return false;
+  for (const char* key : {"severity", "level"})
+    if (const JsonMember* level = json_.find(key); level != nullptr && level->text) out.level = level_of(level->value);
+  out.host = host_;
+  out.text = text->value;
+  while (!out.text.empty() && (out.text.back() == '\n' || out.text.back() == '\r')) out.text.remove_suffix(1);
+  return true;
+}
+
+bool Layer::find_columns(std::string_view head) {
+  bool open = false;
+  const std::vector<std::string> names = csv_row(head, open);
+  if (open || names.size() < 2) return false;
+  constexpr std::array kTimes =
+      std::to_array<std::string_view>({"@timestamp", "timestamp", "time", "date", "ts", "_time", "tsns"});
+  constexpr std::array kTexts =
+      std::to_array<std::string_view>({"line", "message", "log", "msg", "_raw", "text", "content", "@message"});
+  constexpr std::array kLevels = std::to_array<std::string_view>({"level", "severity", "log.level", "detected_level"});
+  constexpr std::array kOrigins = std::to_array<std::string_view>({"labels", "resource", "kubernetes", "source"});
+  const auto column = [&](std::span<const std::string_view> wanted) -> std::optional<std::size_t> {
+    for (const std::string_view name : wanted)
+      for (std::size_t i = 0; i < names.size(); ++i)
+        if (lower_case(names[i]) == name) return i;
+    return std::nullopt;
+  };
+  time_column_ = column(kTimes);
+  text_column_ = column(kTexts);
+  level_column_ = column(kLevels);
+  host_column_ = column(kHostNames);
+  if (!host_column_) host_column_ = column(kOrigins);
+  return time_column_ && text_column_;
+}
+
+bool Layer::read_csv(std::string_view line, Outside& out) {
+  if (line == head_) return out.nothing = true;
+  text_.clear();
+  if (in_quotes_) {  // up to the closing quote
+    std::size_t at = 0;
+    for (; at < line.size(); ++at) {
+      if (line[at] != '"') text_ += line[at];
+      else if (at + 1 < line.size() && line[at + 1] == '"') text_ += line[at++];
+      else break;
+    }
+    in_quotes_ = at >= line.size();
+    out.text = text_;
+    out.rest = true;
+    return true;
+  }
+  bool open = false;
+  std::vector<std::string> fields = csv_row(line, open);
+  if (fields.size() <= std::max(*time_column_, *text_column_)) return false;
+  const auto time = read_time(fields[*time_column_]);
+  if (!time) return false;
+  in_quotes_ = open && fields.size() == *text_column_ + 1;
+  out.time = time;
+  out.time->length = 0;
+  if (host_column_ && *host_column_ < fields.size()) {
+    host_ = fields[*host_column_];
+    if (host_.starts_with('{')) host_ = nested_.parse(host_) ? nested_host(nested_.members()) : std::string();
+    out.host = host_;
+  }
+  if (level_column_ && *level_column_ < fields.size()) out.level = level_of(fields[*level_column_]);
+  text_ = std::move(fields[*text_column_]);
+  out.text = text_;
+  return true;
+}
+
+bool Layer::read(std::string_view line, Outside& out) {
+  switch (kind_) {
+    case Kind::docker: return read_docker(line, json_, out);
+    case Kind::cri: return read_cri(line, out);
+    case Kind::syslog: return read_syslog(line, out);
+    case Kind::syslog_5424: return read_syslog_5424(line, out);
+    case Kind::journal_json: return read_journal_json(line, out);
+    case Kind::envelope: return read_envelope(line, out);
+    case Kind::csv: return read_csv(line, out);
+    case Kind::quote: return read_quote(line, out);
+    case Kind::prefix: return read_prefix(line, out);
+    case Kind::stern: return read_stern(line, out);
+    case Kind::timestamp: return read_timestamp(line, out);
+    case Kind::indent:
+      if (leading_blanks(line) < blanks_) return line.empty();
+      out.text = line.substr(blanks_);
+      return true;
+  }
+  return false;
+}
+
+bool Layer::take(std::string_view line, Outside& out) {
+  if (!read(line, out)) return false;
+  if (kind_ != Kind::syslog && kind_ != Kind::syslog_5424) return true;
+  // Programs may begin every message with blanks (Scylla, corosync). Only more of them than usual mean that a line
+  // belongs to the message before it.
+  const std::size_t blanks = leading_blanks(out.text);
+  if (blanks == out.text.size()) return true;
+  std::size_t& usual = indents_.try_emplace(std::string(out.logger), blanks).first->second;
+  usual = std::min(usual, blanks);
+  out.text.remove_prefix(usual);
+  return true;
+}
+
+std::string_view Layer::name() const {
+  switch (kind_) {
+    case Kind::docker: return "docker's JSON";
+    case Kind::cri: return "containerd's lines";
+    case Kind::syslog: return "syslog (RFC 3164)";
+    case Kind::syslog_5424: return "syslog (RFC 5424)";
+    case Kind::journal_json: return "the journal as JSON";
+    case Kind::envelope: return "a collector's JSON";
+    case Kind::csv: return "CSV";
+    case Kind::quote: return "quoted lines";
+    case Kind::indent: return "indented lines";
+    case Kind::prefix: return "lines with a service's name before them";
+    case Kind::stern: return "lines with pod and container before them";
+    case Kind::timestamp: return "lines with a time before them";
+  }
+  return {};
+}
+
+// Seven of ten lines: others may stand between them, such as what a tool adds or the rest of messages.
+bool Layer::fits(std::span<const std::string> sample) {
+  std::size_t fit = 0, lines = 0, further = 0;
+  std::set<std::string> origins;
+  if (kind_ == Kind::csv) {
+    if (!find_columns(sample.front())) return false;
+    head_ = sample.front();
+  }
+  if (kind_ == Kind::indent) {
+    std::size_t least = std::string::npos;
+    for (const std::string& line : sample)
+      if (!line.empty()) least = std::min(least, leading_blanks(line));
+    if (least == std::string::npos || least == 0) return false;
+    blanks_ = least;
+    return true;
+  }
+  for (const std::string& line : sample) {
+    if (line.empty()) continue;
+    // journalctl's own text form indents what follows in a message.
+    if (blank_char(line[0])) continue;
+    ++lines;
+    Outside out;
+    if (!read(line, out)) continue;
+    ++fit;
+    if (kind_ == Kind::stern) origins.insert(std::string(line.substr(0, line.size() - out.text.size())));
+    // A program's own header begins with a time as well. The time is a tool's if what stands behind it is the rest of a
+    // message, or has a time of its own.
+    if (kind_ == Kind::timestamp || kind_ == Kind::stern) {
+      Parts parts;
+      const bool header = read_header(out.text, parts);
+      further += kind_ == Kind::timestamp ? (looks_like_rest(out.text) && !out.text.empty()) || (header && parts.time)
+                                          : header || out.text.starts_with('{') || looks_like_rest(out.text);
+    }
+  }
+  if (lines == 0 || fit * 10 < lines * 7) return false;
+  if (kind_ == Kind::timestamp) return further != 0 && fit * 10 >= lines * 9;
+  // Two words of a sentence are not repeated line after line.
+  if (kind_ == Kind::stern) return further * 10 >= fit * 7 && origins.size() * 2 <= std::max<std::size_t>(fit, 4);
+  return true;
+}
+
+std::optional<Layer> Layer::choose(std::span<const std::string> sample) {
+  for (const Kind kind : {Kind::docker, Kind::cri, Kind::syslog_5424, Kind::syslog, Kind::journal_json, Kind::csv,
+                          Kind::envelope, Kind::quote, Kind::prefix, Kind::stern, Kind::timestamp, Kind::indent}) {
+    Layer layer(kind);
+    if (!layer.fits(sample)) continue;
+    layer.in_quotes_ = false;
+    return layer;
+  }
+  return std::nullopt;
+}
+
+}  // namespace rose::logs

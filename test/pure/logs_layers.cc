@@ -1,0 +1,188 @@
+// What stands around a program's line is removed layer by layer: every line reaches its node with its time.
+#include "logs_support.h"
+
+using namespace rose;
+using namespace rose::logs;
+using namespace rose::logs::test;
+
+namespace {
+
+// A file of several nodes: hosts that begin like a node's name belong to it.
+struct Shared {
+  Templates kinds;
+  Logs logs;
+  explicit Shared(std::string text)
+      : logs(read_text(std::move(text), {"all.log", ""}, options(), kinds)) {}
+  static ReadOptions options() {
+    ReadOptions options;
+    options.node_of = [](std::string_view host) {
+      for (const std::string_view node : {"n1", "n2"})
+        if (host.starts_with(node)) return std::string(node);
+      return std::string();
+    };
+    return options;
+  }
+  [[nodiscard]] std::vector<std::string> texts_of(const std::string& node) const {
+    std::vector<std::string> texts;
+    for (const NodeLog& one : logs.nodes)
+      if (one.node == node)
+        for (const Message& message : one.messages) texts.emplace_back(logs.text(message));
+    return texts;
+  }
+  [[nodiscard]] bool all_timed() const {
+    for (const NodeLog& one : logs.nodes)
+      for (const Message& message : one.messages)
+        if (message.ts_ns == kNoTime) return false;
+    return true;
+  }
+};
+
+using Texts = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("blanks before every message of a program are its habit, more of them continue a message") {
+  const Read one(
+      "Oct 24 10:00:00 db1 kvd[123]:  [shard 0] init - serving\n"
+      "Oct 24 10:00:20 db1 kvd[123]:  [shard 1] tables - compacted\n"
+      "Oct 24 10:00:21 db1 kvd[123]:  [shard 1] tables - failed\n"
+      "Oct 24 10:00:21 db1 kvd[123]:      at Table.compact\n"
+      "Oct 24 10:00:42 db1 kvd[123]:  [shard 1] tables - again\n");
+  REQUIRE(one.messages().size() == 4);
+  CHECK(one.text(2).find("Table.compact") != std::string::npos);
+}
+
+TEST_CASE("lines of systemd between a program's are messages of their own") {
+  const Read one(
+      "Oct 15 10:32:55 kv1 kvd[811]: INFO listening on 10.9.0.11:9042\n"
+      "Oct 15 10:36:55 kv1 kvd[811]: INFO compacted 3 tables\n"
+      "Oct 15 10:39:30 kv1 systemd[1]: kvd.service: Main process exited, code=killed, status=9/KILL\n"
+      "Oct 15 10:39:30 kv1 systemd[1]: kvd.service: Failed with result 'signal'.\n");
+  REQUIRE(one.messages().size() >= 3);
+  CHECK(one.text(2).find("code=killed") != std::string::npos);
+  CHECK(one.text(1).find("code=killed") == std::string::npos);
+}
+
+TEST_CASE("the journal writes texts with control characters as lists of bytes") {
+  const Read one(
+      R"({"__REALTIME_TIMESTAMP": "1728988575418207", "_HOSTNAME": "n1", "MESSAGE": "serving"})"
+      "\n"
+      R"({"__REALTIME_TIMESTAMP": "1728988970226118", "_HOSTNAME": "n1", "MESSAGE": [27,91,51,49,109,98,97,100,27,91,48,109]})"
+      "\n");
+  REQUIRE(one.messages().size() == 2);
+  CHECK(one.text(1) == "bad");
+}
+
+TEST_CASE("services that share a file are told by the names in front of their lines") {
+  const Texts own = {"raft: became leader", "wal: input/output error"};
+  const auto check = [&](const char* text) {
+    const Shared all(text);
+    CHECK(all.texts_of("n1") == own);
+    CHECK(all.texts_of("n2") == Texts{"raft: lost leader"});
+    CHECK(all.all_timed());
+  };
+  SECTION("Compose, in colours") {
+    check(
+        "\x1b[36mn1-1  | \x1b[0m2024-10-15T10:32:55.418Z INFO raft: became leader\n"
+        "\x1b[36mn1-1  | \x1b[0m2024-10-15T10:33:26.418Z ERROR wal: input/output error\n"
+        "\x1b[33mn2-1  | \x1b[0m2024-10-15T10:33:29.458Z WARN raft: lost leader\n");
+  }
+  SECTION("stern: pod and container") {
+    check(
+        "n1-0 kv 2024-10-15T10:32:55.418Z INFO raft: became leader\n"
+        "n1-0 kv 2024-10-15T10:33:26.418Z ERROR wal: input/output error\n"
+        "n2-0 kv 2024-10-15T10:33:29.458Z WARN raft: lost leader\n");
+  }
+  SECTION("a collector's JSON, which names the pod in a nested object") {
+    check(
+        R"({"@timestamp":"2024-10-15T10:32:55.47Z","kubernetes":{"pod_name":"n1-0"},"log":"INFO raft: became leader"})"
+        "\n"
+        R"({"@timestamp":"2024-10-15T10:33:26.47Z","kubernetes":{"pod_name":"n1-0"},"log":"ERROR wal: input/output error"})"
+        "\n"
+        R"({"@timestamp":"2024-10-15T10:33:29.47Z","kubernetes":{"pod_name":"n2-0"},"log":"WARN raft: lost leader"})"
+        "\n");
+  }
+  SECTION("Cloud Logging: the pod is a label of a resource") {
+    check(
+        R"({"timestamp":"2024-10-15T10:32:55Z","resource":{"labels":{"pod_name":"n1-0"}},"textPayload":"INFO raft: became leader"})"
+        "\n"
+        R"({"timestamp":"2024-10-15T10:33:26Z","resource":{"labels":{"pod_name":"n1-0"}},"textPayload":"ERROR wal: input/output error"})"
+        "\n"
+        R"({"timestamp":"2024-10-15T10:33:29Z","resource":{"labels":{"pod_name":"n2-0"}},"textPayload":"WARN raft: lost leader"})"
+        "\n");
+  }
+  SECTION("CSV with labels as JSON") {
+    check(
+        "\"labels\",\"Time\",\"Line\"\n"
+        "\"{\"\"pod\"\":\"\"n1-0\"\"}\",\"1728988575418\",\"INFO raft: became leader\"\n"
+        "\"{\"\"pod\"\":\"\"n1-0\"\"}\",\"1728988606418\",\"ERROR wal: input/output error\"\n"
+        "\"{\"\"pod\"\":\"\"n2-0\"\"}\",\"1728988609458\",\"WARN raft: lost leader\"\n");
+  }
+  SECTION("CSV with Kibana's dates and a column for the host") {
+    check(
+        "@timestamp,host.name,message\n"
+        "\"Oct 15, 2024 @ 10:32:55.418\",n1,INFO raft: became leader\n"
+        "\"Oct 15, 2024 @ 10:33:26.418\",n1,ERROR wal: input/output error\n"
+        "\"Oct 15, 2024 @ 10:33:29.458\",n2,WARN raft: lost leader\n");
+  }
+  SECTION("two layers: a collector's JSON in quotes of an issue") {
+    check(
+        "> {\"time\":\"2024-10-15T10:32:55Z\",\"labels\":{\"pod\":\"n1-0\"},\"line\":\"INFO raft: became leader\"}\n"
+        "> {\"time\":\"2024-10-15T10:33:26Z\",\"labels\":{\"pod\":\"n1-0\"},\"line\":\"ERROR wal: input/output error\"}\n"
+        "> {\"time\":\"2024-10-15T10:33:29Z\",\"labels\":{\"pod\":\"n2-0\"},\"line\":\"WARN raft: lost leader\"}\n");
+  }
+}
+
+TEST_CASE("a message of several lines in a field of CSV stays whole") {
+  const Read one(
+      "time,message\n"
+      "2024-10-15T10:32:55Z,\"cannot save\n"
+      "java.io.IOException: Input/output error\"\n"
+      "2024-10-15T10:32:56Z,\"saved\"\n");
+  REQUIRE(one.messages().size() == 2);
+  CHECK(one.text(0) == "cannot save\njava.io.IOException: Input/output error");
+}
+
+TEST_CASE("a tool's time before each line leaves stack traces whole") {
+  const Read one(
+      "2024-10-15T10:39:26.233469406Z INFO  [main] 2024-10-15 10:39:26,233 Guard.java:600 - serving\n"
+      "2024-10-15T10:39:30.233469406Z ERROR [log] 2024-10-15 10:39:30,233 Guard.java:617 - cannot persist\n"
+      "2024-10-15T10:39:30.233471802Z java.io.IOException: Input/output error\n"
+      "2024-10-15T10:39:30.233474309Z \tat java.base/sun.nio.ch.FileDispatcherImpl.force0(Native Method)\n");
+  REQUIRE(one.messages().size() == 2);
+  CHECK(one.text(1).find("force0") != std::string::npos);
+}
+
+TEST_CASE("a program's own times are no layer") {
+  const Read one(
+      "2024-10-15T10:39:26.233Z INFO serving\n"
+      "2024-10-15T10:39:27.233Z ERROR cannot persist\n");
+  REQUIRE(one.messages().size() == 2);
+  CHECK(one.messages()[1].level == Level::error);
+  CHECK(one.text(1) == "cannot persist");
+}
+
+TEST_CASE("a chained traceback of Python is one message") {
+  const Read one(
+      "[2024-10-08 14:48:43,982: INFO/MainProcess] ready\n"
+      "[2024-10-08 14:50:56,836: WARNING/MainProcess] connection lost\n"
+      "Traceback (most recent call last):\n"
+      "  File \"conn.py\", line 417, in send\n"
+      "ConnectionResetError: [Errno 104] Connection reset by peer\n"
+      "\n"
+      "During handling of the above exception, another exception occurred:\n"
+      "\n"
+      "Traceback (most recent call last):\n"
+      "  File \"consumer.py\", line 352, in start\n"
+      "OSError: Server closed the connection\n");
+  CHECK(one.messages().size() == 2);
+}
+
+TEST_CASE("times of old servers and of exports") {
+  const auto timed = [](const char* text) {
+    const Read one(text);
+    return one.source().timed == one.source().messages;
+  };
+  CHECK(timed("731:M 14 Nov 06:13:07.275 * saved\n731:M 14 Nov 06:18:08.162 # Can't save\n"));
+  CHECK(timed("[2310] 07 Mar 11:42:09.118 # up\n[2310] 07 Mar 11:42:10.118 # down\n"));
+}
