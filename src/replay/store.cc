@@ -141,7 +141,9 @@ Result<void> RunStore::done(Run& run, const schedule::Schedule& schedule) {
     run.result.directory.clear();
     return {};
   }
-  ROSE_CHECK(write_file(directory / "run.json", json_text(json, 2) + "\n"));
+  // A full disk makes a run inconclusive, and must not end those that are still to be made.
+  if (auto written = write_file(directory / "run.json", json_text(json, 2) + "\n"); !written)
+    log::warning("{}", written.error().message);
   kept_.push_back(directory);
   if (!keep_all_ && kept_.size() > kKeptRuns) {
     remove_tree(kept_.front());
