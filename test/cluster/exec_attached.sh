@@ -137,6 +137,7 @@ TOML
 "$rose" replay stall.toml -c rose.toml --runs 1 --allow-attached --report report3 >out3 2>err3 &
 pid=$!
 until_true 30 grep -q 1 "$service/cgroup.freeze" || { cat err3 >&2; exit 1; }
+kill_guardian $pid
 kill -9 $pid
 wait $pid 2>/dev/null || true
 expect 0 "$rose" heal

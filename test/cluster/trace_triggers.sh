@@ -74,11 +74,11 @@ until_true 30 grep -q 'oracle: test -e bug: wrote oracle.bin' err.log
 stop_tracer
 shows oracle.bin.1 '"trigger":"oracle: test -e bug"'
 start_tracer -o unclear.bin --dump-when 'echo what is this >&2; exit 9' --dump-every 50ms
-until_true 30 grep -q "could not tell: it exited with status 9 and said 'what is this'" err.log
+until_true 30 grep -q "did not decide: it exited with status 9 and said 'what is this'" err.log
 stop_tracer
 cp out.json out
 json_is 'j["oracle"]["hits"]' 0
-[ "$(grep -c 'could not tell' err.log)" = 1 ] || fail "an unclear oracle is told more than once"
+[ "$(grep -c 'did not decide' err.log)" = 1 ] || fail "an unclear oracle is told more than once"
 
 # --- a command that ends badly
 expect 0 "$rose" trace --control "$work/sock" -o cmd.bin --dump-on-crash --json -- bash -c 'exit 5'

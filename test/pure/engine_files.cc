@@ -319,7 +319,7 @@ TEST_CASE("a run travels: record, trace, files, how its logs grew") {
   CHECK(refused([](Message& m) { m.payload[20] = static_cast<char>(m.payload[20] ^ 1); }) != "");
   CHECK(refused([](Message& m) { m.header["run"]["fingerprint"] = "another"; }).find("another schedule") !=
         std::string::npos);
-  CHECK(refused([](Message& m) { m.header["run"]["verdict"] = 7; }).find("no run") != std::string::npos);
+  CHECK(refused([](Message& m) { m.header["run"]["verdict"] = 7; }).find("did not send a run") != std::string::npos);
   CHECK(refused([](Message& m) { m.header["files"][0]["growth"] = {{8, 1}, {4, 2}}; }).find("shrank") !=
         std::string::npos);
 }
