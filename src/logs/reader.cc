@@ -99,7 +99,7 @@ class Sink {
     line_ = line;
     ++out_.source.lines;
     // Python's logging.exception() writes the trace below the message that tells of it; an uncaught one stands alone.
-    if (took == Took::message && open_ && !raised_ && !parts_.time && (chained_ || now_.level >= Level::error) &&
+    if (took == Took::message && open_ && !raised_ && !parts_.time && (chained_ || now_.level >= Level::warning) &&
         parts_.text.starts_with("Traceback (most recent call last)"))
       took = Took::rest;
     if (took == Took::rest && open_ && raised_ && begins_another(parts_.text)) took = Took::message;

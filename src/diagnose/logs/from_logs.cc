@@ -332,6 +332,9 @@ class FromLogs {
     for (const std::string_view call : hint.syscalls) {
       const kernel::SyscallInfo* info = kernel::find_syscall(call);
       if (info == nullptr || !case_.makes(node, call) || left == 0) continue;
+      // A file is named: calls that have none are not meant.
+      const bool without_file = is_network_call(call) || is_process_call(call);
+      if (!hint.path.empty() && without_file && !ends_connection(hint.error)) continue;
       std::vector<std::string> paths;
       const bool of_connection = ends_connection(hint.error) && !is_network_call(call);  // a read or write of a socket
       if (of_connection && hint.peer.empty()) continue;

@@ -28,6 +28,7 @@ constexpr double kNobodyNamed = 0.4;     // times this: of two nodes one misses 
 constexpr double kRefused = 0.6;  // nobody listens there any more, and the machine answers: mostly the process is gone,
 constexpr double kSpeaksOn = 0.2;        // times this: but its own log goes on; had it begun again, that would say so
 constexpr double kRefusedByCut = 0.25;   // a rule of a firewall may say so, too
+constexpr double kResourceItself = 0.5;  // an error of a resource, beside the calls that the message may mean
 constexpr double kFailedSomehow = 0.28;  // something with a file failed, and why is not said
 constexpr double kNextError = 0.5;       // of what is believed of the likeliest error has the next one
 
@@ -138,7 +139,7 @@ void add_call(Findings& found, std::size_t n, const Said& said) {
   if (!said.meaning.path.empty()) return;
   const bool full = said.meaning.error == ENOSPC || said.meaning.error == EDQUOT;
   if (!full && said.meaning.error != EMFILE && said.meaning.error != ENFILE) return;
-  Hint& limit = found.add(Hint::Kind::limit, n, said, kPlain);
+  Hint& limit = found.add(Hint::Kind::limit, n, said, kResourceItself);
   limit.limit = full ? Hint::Limit::disk_full : Hint::Limit::descriptors;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "base/ascii.h"
 #include "base/regex.h"
@@ -17,6 +18,8 @@ namespace {
 // Of a pattern of rose.toml.
 constexpr std::array kGroups =
     std::to_array<std::string_view>({"time", "level", "thread", "logger", "host", "message"});
+
+constexpr std::size_t kMostPrograms = 1024;  // whose lines in one file are told apart
 
 enum class Kind { plain, header, json, logfmt, klog, access, custom };
 
@@ -286,9 +289,10 @@ struct Form::Inner {
   JsonLine json;
   std::vector<JsonMember> members;
   std::string colours, fields, values, nested;
-  std::string last_program;  // whose line was the last one, where a layer names it
-  bool open = false;         // the last line was cut by the container's log and goes on in the next one
-  std::size_t strays = 0;    // lines in a row that fit nothing and were taken for the rest of a message
+  std::set<std::string> formed;  // programs, named by a layer, that write in the form
+  std::string last_program;      // whose line was the last one, where a layer names it
+  bool open = false;             // the last line was cut by the container's log and goes on in the next one
+  std::size_t strays = 0;        // lines in a row that fit nothing and were taken for the rest of a message
 
   bool read_custom(std::string_view line, Parts& parts) {
     std::array<std::string_view, Regex::kMostGroups> found;
@@ -400,10 +404,14 @@ Took Form::take(std::string_view line, Parts& parts) {
   if (parts.level == Level::none) parts.level = all.level;
   if (parts.logger.empty()) parts.logger = all.logger;
   if (parts.host.empty()) parts.host = all.host;
-  // Another program's line belongs to no message of this one: systemd and the kernel write into the same journal.
-  const bool other_program = !all.logger.empty() && all.logger != in.last_program;
-  if (!all.logger.empty()) in.last_program.assign(all.logger);
-  if (took == Took::rest && (all.whole || other_program)) return Took::message;
+  if (all.logger.empty()) return took == Took::rest && all.whole ? Took::message : took;
+  // Another program's line belongs to no message of this one: systemd and the kernel write into the same journal. Of a
+  // program that does not write in this form, each line is a message unless it looks like the rest of one.
+  const bool other_program = all.logger != in.last_program;
+  in.last_program.assign(all.logger);
+  if (took == Took::message && in.formed.size() < kMostPrograms) in.formed.emplace(all.logger);
+  const bool formless = !in.formed.contains(in.last_program) && !looks_like_rest(all.text);
+  if (took == Took::rest && (all.whole || other_program || formless)) return Took::message;
   return took;
 }
 

@@ -453,7 +453,13 @@ bool Layer::take(std::string_view line, Outside& out) {
   // belongs to the message before it.
   const std::size_t blanks = leading_blanks(out.text);
   if (blanks == out.text.size()) return true;
-  std::size_t& usual = indents_.try_emplace(std::string(out.logger), blanks).first->second;
+  constexpr std::size_t kMostPrograms = 1024;  // a file may name any number; further ones have no habit of their own
+  auto known = indents_.find(std::string(out.logger));
+  if (known == indents_.end()) {
+    if (indents_.size() >= kMostPrograms) return true;
+    known = indents_.emplace(std::string(out.logger), blanks).first;
+  }
+  std::size_t& usual = known->second;
   usual = std::min(usual, blanks);
   out.text.remove_prefix(usual);
   return true;
