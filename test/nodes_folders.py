@@ -9,12 +9,12 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent / "src"
 FOLDERS = ["deploy", "inject", "replay", "engine", "report", "explain", "jvm", "logs"]
 FILES = ["cli/log_evidence.cc", "cli/explain_runs.cc"]
 
-STANDARD = """recursive_directory_iterator directory_iterator remove remove_all create_directory create_directories
-rename copy copy_file exists is_[a-z_]+ read_symlink file_size status symlink_status resize_file last_write_time permissions
-create_symlink canonical"""
+STANDARD = """recursive_directory_iterator directory_iterator remove remove_all create_directory
+create_directories rename copy copy_file exists is_[a-z_]+ read_symlink file_size status
+symlink_status resize_file last_write_time permissions create_symlink canonical"""
 SYSTEM = """open openat creat chown lchown fchownat chmod fchmodat mkdir mkdirat mkdtemp mkfifo mknod unlink
-unlinkat rmdir rename renameat stat lstat fstatat access truncate mount umount umount2 symlink link linkat statvfs statfs readlink
-utimensat bind inotify_add_watch execv execve execl execlp execvp"""
+unlinkat rmdir rename renameat stat lstat fstatat access truncate mount umount umount2 symlink link
+linkat statvfs statfs readlink utimensat bind inotify_add_watch execv execve execl execlp execvp"""
 OWN = "[io]fstream fopen read_file write_file write_new_file open_regular AtomicFile"
 CALL = re.compile(
     rf"\b(?:std::filesystem|fs)::(?:{'|'.join(STANDARD.split())})\b"
@@ -45,6 +45,9 @@ ELSEWHERE = {
     "inject/stacks.cc": "mapped files, as the kernel names them, for their symbols; whether an agent left a file",
     "replay/cases.cc": "folders of schedules that the user names",
     "replay/launched.cc": "programs of processes, as the kernel names them",
+    "replay/side_by_side.cc": "what the kernel shows of processors and memory",
+    "replay/store.cc": "the report folder and folders of runs, which are root's",
+    "replay/work.cc": "how full the run's file system is; the profile",
     "engine/wire/tree.cc": "the folder of the configuration, and its copy in a worker's folder",
     "inject/packets_under_way.cc": "an address of a socket",
     "inject/sockets.cc": "links under /proc",
@@ -75,8 +78,6 @@ BESIDE = {
     "replay/alone.cc": (3, "recordings that the user names"),
     "replay/log_times.cc": (1, "the node's folder itself, by its name in the run's, which is root's"),
     "replay/runs_folder.cc": (16, "folders of runs and those above them, which are root's"),
-    "replay/store.cc": (21, "the report folder and folders of runs, which are root's"),
-    "replay/work.cc": (2, "how full the run's file system is; whether a node has a folder"),
     "cli/log_evidence.cc": (4, "times of logs, in the run's folder, which is root's; what the user names"),
     "cli/explain_runs.cc": (1, "whether a node has a folder"),
 }
