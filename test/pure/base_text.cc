@@ -137,7 +137,8 @@ TEST_CASE("regular expressions: what is accepted, and why the rest is not") {
 }
 
 TEST_CASE("messages carry no control characters of others to the terminal") {
-  log::warning("the tracer reports: \x1b[2J\xc2\x9b"
+  log::warning(
+      "the tracer reports: \x1b[2J\xc2\x9b"
       "31mgone\nand more\r");
   const auto said = log::recent();
   REQUIRE_FALSE(said.empty());

@@ -62,7 +62,7 @@ TEST_CASE("of a command that went wrong, the word is told that lies beside the c
   CHECK(write_file(ran_in / "both", "x").has_value());
   const auto told = [&](const config::Command& command) { return misplaced_word(command, config_dir, ran_in); };
   CHECK(told({"perl", "bin/x.pl"}) == fmt::format("'bin/x.pl' names no file in {}, where the command ran, but one "
-                                                  "beside the configuration: for that write '${{config_dir}}/bin/x.pl'",
+                                                  "beside the configuration: write '${{config_dir}}/bin/x.pl' for that",
                                                   ran_in.string()));
   CHECK(told({"python3", "-u", "server.py"}).starts_with("'server.py' names no file in "));
   CHECK(told({"bin/x.pl"}).empty());  // the first word is taken from there

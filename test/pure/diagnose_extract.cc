@@ -367,7 +367,7 @@ TEST_CASE("silences with clients and silences as long in the profile are left ou
   REQUIRE(plan.candidates.size() == 1);
   CHECK(plan.candidates[0].count == 1);
   CHECK(discarded(plan, "benign") == 1);
-  CHECK(discarded(plan, "no node") == 1);
+  CHECK(discarded(plan, "not a node of the deployment") == 1);
   CHECK(accounted(plan) == 3);
 }
 
@@ -1166,7 +1166,7 @@ TEST_CASE("the orderly stop of the whole deployment at the end is no fault") {
     const Plan plan = plan_of(config, dump);
     REQUIRE(plan.candidates.size() == 1);
     CHECK(plan.candidates[0].first_ts == at(6));
-    CHECK(discarded(plan, "stopped in order") == 3);
+    CHECK(discarded(plan, "stopped normally") == 3);
     CHECK(discarded(plan, "planned stop explains") == 1);
     CHECK(accounted(plan) == plan.failures);
   }

@@ -125,7 +125,8 @@ TEST_CASE("a message that names no file means those that the node had just touch
   // A candidate from a message is no guess, though a guess would name the place where the node touched the file.
   CHECK(plan.candidates[0].why.find("n2.log:3 of n2: 'checkpoint failed") == 0);
   CHECK(plan.candidates[0].count == 1);
-  for (const Candidate& c : plan.candidates) CHECK(((c.error != "ENOSPC") == (c.why.find("n2.log:3") != 0)));
+  for (const Candidate& c : plan.candidates)
+    if (c.kind == FaultKind::syscall) CHECK(((c.error != "ENOSPC") == (c.why.find("n2.log:3") != 0)));
 }
 
 TEST_CASE("a message that may mean many calls and files stands for a dozen faults at most") {
@@ -872,7 +873,7 @@ TEST_CASE("that nothing of what the failure's logs say came back is told of the 
     };
     CHECK(doubted("cannot save: I/O error") != back);
     CHECK_FALSE(doubted("says 2"));
-    CHECK((in_words(*d).find("none came back") != std::string::npos) != back);
+    CHECK((in_words(*d).find("messages none occurred") != std::string::npos) != back);
   }
 }
 

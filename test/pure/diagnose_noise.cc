@@ -66,7 +66,7 @@ TEST_CASE("noise: a call that fails all the time is not usual where its node end
     const auto failed = std::find_if(plan.candidates.begin(), plan.candidates.end(),
                                      [](const Candidate& c) { return c.kind == FaultKind::syscall && c.node == "n1"; });
     REQUIRE(failed != plan.candidates.end());
-    CHECK((failed->why.find("it fails like that all the time; the last time n1 ended itself right after it") !=
+    CHECK((failed->why.find("it fails like this all the time; the last time n1 ended itself right after it") !=
            std::string::npos) == ends);
     return weight_of(plan, FaultKind::syscall, "n1") / weight_of(plan, FaultKind::syscall, "n2");
   };
@@ -213,7 +213,7 @@ TEST_CASE("noise: who took over does what the leader did, and is no second one w
     for (const std::string& note : plan_of(config, dump, profile).notes)
       for (const char* host : {"alpha", "beta", "gamma"})
         for (const char* node : {"n1", "n2", "n3"})
-          if (note.starts_with(fmt::format("'{}' of the dump was taken for node '{}'", host, node)))
+          if (note.starts_with(fmt::format("'{}' of the dump was matched to node '{}'", host, node)))
             node_of[host] = node;
     return node_of;
   };

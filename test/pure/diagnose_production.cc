@@ -619,7 +619,8 @@ TEST_CASE("production: a host whose unit, pod or service is called like a node i
   std::vector<std::string> notes;
   CHECK(node_of({"ip-10-3-0-7=pod:n2"}, &notes) == "n2");
   CHECK(std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
-    return note.find("'ip-10-3-0-7' of the dump was taken for node 'n2': its tracer saw pod n2") != std::string::npos;
+    return note.find("'ip-10-3-0-7' of the dump was matched to node 'n2': its tracer recorded pod n2") !=
+           std::string::npos;
   }));
   CHECK(node_of({"ip-10-3-0-7=unit:n3.service", "ip-10-3-0-7=cluster:n1"}) == "n3");
   CHECK(node_of({"ip-10-3-0-7=service:n2", "ip-10-3-0-8=service:n2"}).empty());  // replicas of one service

@@ -418,7 +418,7 @@ TEST_CASE("without a stack, what the thread had entered is told when runs differ
   REQUIRE(save != e.suspects.end());
   CHECK(save->why.find("no stack is known") != std::string::npos);
   CHECK(std::any_of(e.limits.begin(), e.limits.end(),
-                    [](const auto& limit) { return limit.starts_with("no stack is known"); }));
+                    [](const auto& limit) { return limit.starts_with("no stack shows where"); }));
 }
 
 TEST_CASE("a limit of memory hits the process that dies of it, when it does", "[explain]") {
@@ -560,7 +560,7 @@ TEST_CASE("a thread that waits for a node that is cut off is told as such", "[ex
   }
   const explain::Explanation e = one.explain();
   CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) {
-    return s.function == "pull" && s.why.find("which is cut off") != std::string::npos;
+    return s.function == "pull" && s.why.find("which is partitioned off") != std::string::npos;
   }));
   CHECK(std::any_of(e.story.begin(), e.story.end(), [](const auto& line) {
     return line.text ==

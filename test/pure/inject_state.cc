@@ -199,7 +199,7 @@ TEST_CASE("what cannot be done is refused, with a way out") {
       {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { role = { function = \"step_functoin\" } } ]",
        ErrorKind::input, "no function 'step_functoin'", "did you mean 'step_function'?"},
       {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"probed_function\", offset = 0x5000 } ]",
-       ErrorKind::input, "offset 0x5000 is outside of 'probed_function", "bytes long"},
+       ErrorKind::input, "offset 0x5000 is outside 'probed_function", "bytes long"},
       {"id = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"probed_function\", offset = 1 } ]",
        ErrorKind::input, "no instruction begins at offset 0x1 of 'probed_function", "inside an instruction"},
   };

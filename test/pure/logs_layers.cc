@@ -11,8 +11,7 @@ namespace {
 struct Shared {
   Templates kinds;
   Logs logs;
-  explicit Shared(std::string text)
-      : logs(read_text(std::move(text), {"all.log", ""}, options(), kinds)) {}
+  explicit Shared(std::string text) : logs(read_text(std::move(text), {"all.log", ""}, options(), kinds)) {}
   static ReadOptions options() {
     ReadOptions options;
     options.node_of = [](std::string_view host) {
@@ -128,7 +127,8 @@ TEST_CASE("services that share a file are told by the names in front of their li
   SECTION("two layers: a collector's JSON in quotes of an issue") {
     check(
         "> {\"time\":\"2024-10-15T10:32:55Z\",\"labels\":{\"pod\":\"n1-0\"},\"line\":\"INFO raft: became leader\"}\n"
-        "> {\"time\":\"2024-10-15T10:33:26Z\",\"labels\":{\"pod\":\"n1-0\"},\"line\":\"ERROR wal: input/output error\"}\n"
+        "> {\"time\":\"2024-10-15T10:33:26Z\",\"labels\":{\"pod\":\"n1-0\"},\"line\":\"ERROR wal: input/output "
+        "error\"}\n"
         "> {\"time\":\"2024-10-15T10:33:29Z\",\"labels\":{\"pod\":\"n2-0\"},\"line\":\"WARN raft: lost leader\"}\n");
   }
 }

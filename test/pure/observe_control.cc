@@ -332,8 +332,8 @@ TEST_CASE("what answers and is no tracer fills no disk") {
   // A piece of four gigabytes, no dump, and a line without end.
   CHECK(refused("rose 2 ok\n\xff\xff\xff\xff", std::string(65536, 'x')).find("more than any tracer's window") !=
         std::string::npos);
-  CHECK(refused(std::string("rose 2 ok\n\0\0\1\0", 14), std::string(65540, 'x')).find("is not a tracer of this version") !=
-        std::string::npos);
+  CHECK(refused(std::string("rose 2 ok\n\0\0\1\0", 14), std::string(65540, 'x'))
+            .find("is not a tracer of this version") != std::string::npos);
   CHECK(refused("rose 2 ", std::string(65536, 'x')).find("is not a tracer") != std::string::npos);
 }
 
@@ -341,7 +341,8 @@ TEST_CASE("a tracer that gives up in the middle leaves no file") {
   const Folder folder;
   const auto socket = folder / "t.sock";
   auto server = ControlServer::start(socket, [](const trace::DumpWriter::Sink& sink) -> Result<std::string> {
-    if (auto sent = sink(std::string(100'000, 'x')); !sent) return Unexpected(sent.error());
+    if (auto sent = sink(std::string(trace::kDumpMagic) + std::string(100'000, 'x')); !sent)
+      return Unexpected(sent.error());
     return fail(ErrorKind::environment, "no more");
   });
   REQUIRE(server);

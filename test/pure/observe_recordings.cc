@@ -117,7 +117,7 @@ TEST_CASE("of a folder the newest recordings are opened, within their size, and 
   REQUIRE(small.add("n1", folder / "a", "n.%n.rr"));
   open = small.open();
   CHECK(open.all.size() == 3);
-  CHECK(has_word(open.words, "n.3.rr of n1 is not taken along"));
+  CHECK(has_word(open.words, "n.3.rr of n1 is not copied"));
   RecordingSources none(0);
   REQUIRE(none.add("n1", folder / "a", ""));
   CHECK(none.open().all.empty());

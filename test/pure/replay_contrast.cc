@@ -67,7 +67,7 @@ TEST_CASE("a crash at a time comes earlier, as near as it does no harm", "[contr
     words.push_back(fmt::format("{}: {}", tried->words, at / 1'000'000));
     tried = other_part(schedule, *tried, at >= 1'800'000'000);
   }
-  CHECK(words == std::vector<std::string>{"'k' at half its time: 4000", "'k' a quarter as late: 2000",
+  CHECK(words == std::vector<std::string>{"'k' half as late: 4000", "'k' a quarter as late: 2000",
                                           "'k' 13 % as late: 1000", "'k' 19 % as late: 1500",
                                           "'k' 19 % as late: 1500"});
   // Of several crashes one is left out.

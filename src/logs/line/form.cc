@@ -19,7 +19,7 @@ namespace {
 constexpr std::array kGroups =
     std::to_array<std::string_view>({"time", "level", "thread", "logger", "host", "message"});
 
-constexpr std::size_t kMostPrograms = 1024;  // whose lines in one file are told apart
+constexpr std::size_t kMostPrograms = 1024;  // whose lines in one file are distinguished
 
 enum class Kind { plain, header, json, logfmt, klog, access, custom };
 
