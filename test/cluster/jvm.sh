@@ -108,7 +108,7 @@ says out 'no class that n1 loaded has it'
 # A node that runs no JVM has no methods: refused at once.
 sed 's/"\.\/server.sh", "step", "40", "1"/"sleep", "60"/' crash.toml > sleep.toml
 expect 2 "$rose" replay throw_schedule.toml -c sleep.toml --runs 1
-says err 'no method of a JVM'
+says err 'is not a method of a JVM that n1 is known to run'
 
 # A JVM that setup starts: setup has the variable for it, and hands it on.
 export SERVICE=$cgroups/rosetest-jvm-$$
@@ -165,5 +165,5 @@ kill $pid; wait $pid 2>/dev/null || true
 grep -q Victim.named entries && fail "a method that returns an object, as busy as seldom, is watched in production"
 grep -q Victim.busy entries && fail "a method that the profile calls busy is in the dump"
 expect 2 "$rose" trace --pid $$ --java-agent nowhere
-says err "there is no 'nowhere/rose-jvm.so'"
+says err "'nowhere/rose-jvm.so' does not exist"
 nothing_left "by a trace of a JVM"

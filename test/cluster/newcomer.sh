@@ -51,7 +51,7 @@ grep -q 'temp-' schedule.toml || fail "the schedule names no backup: $(cat sched
 # The copy is a replica of the copy, not of what runs; an unanswered question is asked for by name.
 grep -q '"--replicaof", "${ip_redis1}", "7401"' drafted.toml || fail "no replica: $(grep -A4 'name.*redis2' drafted.toml)"
 expect 2 "$rose" profile -c drafted.toml
-says err 'drafted.toml:[0-9]+:[0-9]+: workload.command: the question mark that .rose init. left is still there'
+says err 'drafted.toml:[0-9]+:[0-9]+: workload.command: the question mark that .rose init. wrote is still there'
 # What is there is kept.
 expect 2 "$rose" init --pid $$ -o rose.toml
 says err 'rose.toml exists and is not overwritten'
