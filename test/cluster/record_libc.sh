@@ -23,7 +23,7 @@ expect 0 "$rose" trace -c rose.toml -o dump.bin
 exec 3< /dev/null 9< /dev/null
 expect 0 "$rose" replay --recording dump.bin.recordings --node n1 -- "$work/unforeseen"
 exec 3<&- 9<&-
-says err "the C library's hostname, pid, random, ready, time come from it, too"
+says err "the C library's hostname, pid, random, ready, time are replayed too"
 says out 'replayed to its end'
 # The order in which threads print is their lock's, which nobody recorded.
 sed '/^replayed/d' out | sort > again
@@ -88,5 +88,5 @@ says explanation.md "from the fault on, n1 takes .* from 'libc/hostname/uname/0'
 gcc -static -O1 -pthread -o unforeseen-static "$here/../programs/unforeseen.c"
 sed 's|/unforeseen"|/unforeseen-static"|' rose.toml > static.toml
 expect 2 "$rose" trace -c static.toml -o dump2.bin
-says err 'node n1: record_libc: .*/unforeseen-static is linked statically'
+says err 'node n1: record_libc: .*/unforeseen-static is statically linked'
 nothing_left "after recordings of the C library"

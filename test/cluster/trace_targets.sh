@@ -50,7 +50,7 @@ says err "belongs to two nodes"
 twin=${docker:0:63}$([ "${docker:63}" = 0 ] && echo 1 || echo 0)
 make_cgroup "system.slice/docker-$twin.scope"
 expect 2 "$rose" trace --container "${docker:0:60}" -o d.bin
-says err "2 containers"
+says err "is the beginning of 2 container ids"
 says err "$docker"
 says err "$twin"
 mkdir no-tools
@@ -72,7 +72,7 @@ stop_trace
 has db /rose-by-name
 [ ! -e x ] || fail "a container's name was executed"
 PATH=$work/tools expect 2 "$rose" trace --container rose-no-such-one -o d.bin
-says err "docker does not know it"
+says err "docker does not know the name"
 
 # How they are called elsewhere comes along: what the tools say, and --label.
 cat > tools/docker <<TOOL

@@ -69,7 +69,7 @@ expect 4 "$rose" replay crash.toml -c lost.toml --runs 1 --json
 json_is 'j["run_results"][0]["reason"].startswith("the workload did no work: it exited with status 127: ")' True
 says out no-such-workload
 expect 4 "$rose" trace -c lost.toml -o lost.bin
-says out 'the workload never got to work'
+says out 'the workload did no work'
 
 # It never fires but the bug shows: it shows without faults, which is no reproduction.
 expect 4 "$rose" replay never.toml -c hit.toml --runs 1 --json
@@ -142,7 +142,7 @@ chmod +x plain.sh
 expect 2 "$rose" trace -c miss.toml --incident plain.sh -o dump.bin
 says err "for the file in this folder write './plain.sh'"
 expect 4 "$rose" trace -c miss.toml --incident 'no-such-command' -o lost.bin
-says out 'the incident never got to work'
+says out 'the incident did no work'
 # An incident named from here runs in the run directory, and what it says is told.
 printf '#!/bin/sh\necho "no such disk in $(basename "$PWD")" >&2\nexit 7\n' > incident.sh
 chmod +x incident.sh

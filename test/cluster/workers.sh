@@ -64,7 +64,7 @@ ends_with 0 cutINT
 
 # What is no worker, and what can't travel.
 expect 3 "$rose" diagnose --trace dump.jsonl -c rose.toml -o "$work/x.toml" --engine "echo welcome to lab-7"
-says err "does not speak as a rose worker does, it says 'welcome to lab-7"
+says err "does not speak the protocol of a rose worker, its output is 'welcome to lab-7"
 expect 3 "$rose" diagnose --trace dump.jsonl -c rose.toml -o "$work/x.toml" --engine "/no/such/rose worker"
 says err "cannot run '/no/such/rose'"
 expect 2 "$rose" diagnose --trace dump.jsonl -c rose.toml -o "$work/x.toml" --workers 2

@@ -64,7 +64,7 @@ echo 'exit 1' > bin/script
 configuration 'exit 0'
 sed -i 's/^command = \["sleep", "1000"\]/command = ["sh", "bin\/script"]\nready = { tcp = 80 }/' rose.toml
 expect 4 "$rose" profile -c rose.toml
-says err "'bin/script' names no file in .*/n1, where the command ran, but one beside the configuration: for that write '.\{config_dir\}/bin/script'"
+says err "'bin/script' names no file in .*/n1, where the command ran, but one beside the configuration: write '.\{config_dir\}/bin/script' for that"
 configuration 'exit 0'
 sed -i 's/^command = \["false"\]/command = ["sh", "bin\/script"]/' rose.toml
 expect 4 "$rose" trace -c rose.toml -o dump.bin
