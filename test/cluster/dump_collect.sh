@@ -98,7 +98,7 @@ expect 0 "$rose" dump collect db1 --after 10ms -o later.bin $by
 says out '1 of 1 answered'
 grep -q -- '--after.*10ms' calls || fail "the tracers were not told to wait: $(tail -2 calls)"
 expect 2 "$rose" dump merge one.bin listed.bin -o listed.bin
-says err 'listed.bin is one of the dumps that are to be merged'
+says err 'listed.bin is one of the dumps to be merged'
 expect 0 "$rose" dump merge one.bin one.bin -o twice.bin
 says err 'one.bin is named twice'
 expect 2 "$rose" dump collect --all db1
