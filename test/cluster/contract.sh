@@ -146,7 +146,7 @@ says err "'tetx' is not one of text, jsonl, perfetto, html"
 expect 2 "$rose" dump show env.bin --type scf,xx
 says err "'xx' is not one of scf, af, nd, ps, sys"
 expect 2 "$rose" replay s.toml -c plain.toml --jobs many
-says err "'many' is not a whole number from 1 to 64"
+says err "'many' is neither a number from 1 to 64 nor 'auto'"
 # A file that is not there: which option names it, or what makes one.
 expect 2 "$rose" profile -c nowhere.toml
 says err "cannot open nowhere.toml: No such file or directory"
