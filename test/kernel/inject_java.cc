@@ -336,5 +336,5 @@ TEST_CASE("methods of nodes that run no JVM are refused before anything starts",
   rig.add({"print", "up"});
   const auto wrong = rig.try_prepare(exception("function = \"org.x.Store.append\"\n"));
   REQUIRE_FALSE(wrong);
-  CHECK(wrong.error().message.find("no method of a JVM") != std::string::npos);
+  CHECK(wrong.error().message.find("not a method of a JVM") != std::string::npos);
 }

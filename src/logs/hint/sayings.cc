@@ -26,11 +26,11 @@ constexpr double kOneOfTwoClocks = 0.6;  // or that another one's differs
 constexpr double kSpokenOf = 0.6;        // others miss it
 constexpr double kNobodyNamed = 0.4;     // times this: of two nodes one misses somebody; it may be a client
 constexpr double kRefused = 0.6;  // nobody listens there any more, and the machine answers: mostly the process is gone,
-constexpr double kSpeaksOn = 0.2;        // times this: but its own log goes on; had it begun again, that would say so
-constexpr double kRefusedByCut = 0.25;   // a rule of a firewall may say so, too
-constexpr double kResourceItself = 0.5;  // an error of a resource, beside the calls that the message may mean
-constexpr double kFailedSomehow = 0.28;  // something with a file failed, and why is not said
-constexpr double kNextError = 0.5;       // of what is believed of the likeliest error has the next one
+constexpr double kSpeaksOn = 0.2;         // times this: but its own log goes on; had it begun again, that would say so
+constexpr double kRefusedByCut = 0.25;    // a rule of a firewall may say so, too
+constexpr double kResourceItself = 0.35;  // an error of a resource, beside the calls that the message may mean
+constexpr double kFailedSomehow = 0.28;   // something with a file failed, and why is not said
+constexpr double kNextError = 0.5;        // of what is believed of the likeliest error has the next one
 
 struct Said : Repeated {
   Meaning meaning;  // of the first one
