@@ -119,7 +119,7 @@ TEST_CASE("what rose cannot do with a Compose file is refused with its line") {
       {"services:\n  a:\n    image: x\nmodels:\n  s: {}\n", "5: the top of the file: unknown key 'models'"},
       {"services:\n  a:\n    image: x\n    secrets: [s]\n", "4: 's' is not declared"},
       {"services:\n  a:\n    image: x\n    secrets: [s]\nsecrets:\n  s: {external: true}\n",
-       "6: secrets 's' is external: it is the swarm's"},
+       "6: secrets 's' is external: it belongs to a swarm and is not available here"},
       {"services:\n  a:\n    image: x\nsecrets:\n  s: {environment: NONE}\n",
        "5: secrets 's' is the variable NONE, which is not set"},
       {"services:\n  a:\n    image: ${NONE}\n", "3: 'image' is empty"},
@@ -143,7 +143,7 @@ TEST_CASE("what rose cannot do with a Compose file is refused with its line") {
        "5: volume 'v' is mounted with 'huge=always'"},
       {"services:\n  a:\n    image: x\nvolumes:\n  ../v: {}\n", "5: '../v' is not a valid volume name"},
       {"services:\n  a:\n    image: x\nvolumes:\n  v: {driver: nfs}\n",
-       "5: volume 'v' has the driver 'nfs': each run has volumes of its own"},
+       "5: volume 'v' has the driver 'nfs': each run uses its own volumes with the driver local"},
       {"services:\n  a:\n    image: x\n    depends_on: [b]\n", "4: 'a' depends on 'b', which is not started"},
       {"services:\n  a:\n    image: x\n    depends_on: [b]\n  b:\n    image: x\n    depends_on: [a]\n",
        "3: 'a' depends on itself through other services"},
@@ -197,7 +197,7 @@ TEST_CASE("limits, terminals and what a swarm would do") {
   CHECK(node.container->volumes == std::vector<std::string>{"/srv/kv:/app", "/srv/kv/b:/b:ro,rslave"});
   CHECK((said(words, "'dns' has no effect") && said(words, "'logging' has no effect") &&
          said(words, "'placement' of 'deploy' has no effect")));
-  CHECK((said(warnings, "'runtime: other' is the engine's") && said(warnings, "asks for 'devices'")));
+  CHECK((said(warnings, "'runtime: other' must be set for the engine") && said(warnings, "requests 'devices'")));
 }
 
 TEST_CASE("secrets and configs are files in the container") {
@@ -232,7 +232,7 @@ TEST_CASE("addresses, replicas, links and profiles") {
   CHECK((*nodes)[1].container->aliases == std::vector<std::string>{"base"});
   CHECK((*nodes)[3].container->aliases == std::vector<std::string>{"w"});
   CHECK((*nodes)[5].container->after.size() == 3);
-  CHECK((said(warnings, "172.26.0.10 of network 'm' is not kept") && said(warnings, "network 'n' is external") &&
+  CHECK((said(warnings, "172.26.0.10 of network 'm' is ignored") && said(warnings, "network 'n' is external") &&
          said(warnings, "volume 'v' is external")));
 }
 

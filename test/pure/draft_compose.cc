@@ -174,7 +174,7 @@ services:
   CHECK(has(draft.text, "app-1: a service, from line 4: built as the file defines"));
   CHECK(has(draft.text, "ready   = { tcp = 8080, timeout = \"120s\" }"));
   CHECK(has(draft.text, "it ends by itself, and others wait for its end"));
-  CHECK(has(draft.text, "LOOK: /srv/postgres is of this machine"));
+  CHECK(has(draft.text, "LOOK: /srv/postgres is a folder of this machine"));
   CHECK(has(draft.text, "COMPOSE_PROFILES=debug starts it"));
   for (const char* not_there : {"attach", "setup", "how is it started", "podman exec"})
     CHECK_FALSE(has(draft.text, not_there));

@@ -142,7 +142,7 @@ TEST_CASE("asking: an answer, none, and files that do not hold what they should"
     file.head.begun = file.head.asked + 1;
     REQUIRE(rose::write_file(path, file.text(), 0600));
     const auto began = rose::monotonic_ns();
-    CHECK(ask(path, ::getpid()).missing.find("inside the JVM itself") != std::string::npos);
+    CHECK(ask(path, ::getpid()).missing.find("inside the JVM, which did not report its position") != std::string::npos);
     CHECK(rose::monotonic_ns() - began >= kAskNs);
   }
   SECTION("a JVM whose agent has no turn") {

@@ -99,7 +99,7 @@ TEST_CASE("only what is asked for is recorded of the C library") {
   const Output wrong = unforeseen("record:" + file + "2", "time,tme");
   CHECK(wrong.exit_code == 0);
   CHECK(wrong.err ==
-        "rose-rr: ROSE_RR_LIBC: 'tme' is none of time, random, pid, hostname, ready; nothing of the C library is "
+        "rose-rr: ROSE_RR_LIBC: 'tme' is not one of time, random, pid, hostname, ready; nothing of the C library is "
         "recorded\n");
   CHECK_FALSE(std::filesystem::exists(file + "2"));
 }

@@ -181,9 +181,9 @@ TEST_CASE("what cannot be recorded is said, and the program runs") {
            {"tape:x", "A=", "rose-rr: ROSE_RR='tape:x': expected record:FILE or replay:FILE; nothing is recorded\n"},
            {"record:" + folder.path + "/none/r", "A=", "none/: No such file or directory; nothing is recorded\n"},
            {"record:" + file, "ROSE_RR_WINDOW=lots",
-            "rose-rr: ROSE_RR_WINDOW='lots' is no size from 64KiB to 4GiB, such as 16MiB; nothing is recorded\n"},
+            "rose-rr: ROSE_RR_WINDOW='lots' is not a size from 64KiB to 4GiB, such as 16MiB; nothing is recorded\n"},
            {"record:" + file, "ROSE_RR_KEEP=0",
-            "rose-rr: ROSE_RR_KEEP='0' is no number from 1 on; nothing is recorded\n"},
+            "rose-rr: ROSE_RR_KEEP='0' is not a number from 1; nothing is recorded\n"},
            {"record:" + folder.path + "/%n/r",
             "A=", "%n is possible in the file's name only, not in a folder's; nothing is recorded\n"}}) {
     const Output output = run(rr, more);

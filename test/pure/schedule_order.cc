@@ -103,7 +103,7 @@ TEST_CASE("what contradicts itself, or names nothing, is refused", "[order]") {
             .find("taken by the event") != std::string::npos);
   const std::string second = "[[fault]]\nid = \"kill\"\nkind = \"crash\"\nnode = \"n1\"\nafter = [\"cut\"]\n";
   CHECK(refused(kHead + "order = \"kill * cut\"\n" + kFault + second)
-            .find("'kill' would wait for itself: the order contradicts an `after`") != std::string::npos);
+            .find("'kill' would depend on itself: the order contradicts an `after`") != std::string::npos);
   const std::string grouped = "[[fault]]\nid = \"kill\"\nkind = \"crash\"\nnode = \"n1\"\ngroup = \"g\"\n";
   CHECK(refused(kHead + "order = \"kill * cut\"\n" + kFault + grouped).find("it may be withdrawn") !=
         std::string::npos);

@@ -237,7 +237,7 @@ TEST_CASE("what is not there is an error with what is") {
       {"plain(arg20)", "number, large, small"},
       {"plain(box->height)", "width, inner, next"},
       {"plain(box->inner)", "weight, label"},
-      {"plain(*number)", "no pointer"},
+      {"plain(*number)", "not a pointer"},
       {"plain(number.width)", "not a structure"},
       {"plain(box->depths)", "array"},
       {"value_victim.cc:99999:x", "no code"},
