@@ -151,7 +151,11 @@ class ClusterRunner final : public diagnose::Runner {
     ROSE_TRY(replay::SideBySide made, replay::measure_side_by_side(store_, config_, none, options_));
     next_number_ = made.next_number;
     range_ = made.range;
-    for (replay::Run& run : made.control_runs) give(none, std::move(run.result));
+    for (replay::Run& run : made.control_runs) {
+      if (run.completed && !run.workload.ok())
+        log::warning("control run without faults: the workload {}", run.workload.note);
+      give(none, std::move(run.result));
+    }
     log::info("parallel runs: {} ({})", made.jobs, made.words);
     return decide(made.jobs);
   }

@@ -56,9 +56,9 @@ struct Limits::InForce {
   std::uint64_t felt_before = 0;
   std::uint64_t met_before = 0;  // when it began
   std::uint64_t met = 0;         // since then: times that it had an effect
-  std::uint64_t count = 0;     // processes that were limited; times that the limit took effect
-  std::uint64_t bytes = 0;     // disk-full: used bytes of the disk
-  std::uint64_t at_first = 0;  // memory: usage of the node if it was larger
+  std::uint64_t count = 0;       // processes that were limited; times that the limit took effect
+  std::uint64_t bytes = 0;       // disk-full: used bytes of the disk
+  std::uint64_t at_first = 0;    // memory: usage of the node if it was larger
   std::atomic<bool> unsettled{false};
 };
 
@@ -406,6 +406,16 @@ std::string Limits::no_effect(std::size_t f) const {
   if (fault.kind == FaultKind::disk_slow) return told(f).second > 0 ? "" : "no request came to the disk meanwhile";
   const std::lock_guard own(one.mutex);
   if (!one.node || (one.on ? met(f) - one.met_before : one.met) > 0) return {};
+  // The kernel acted on the limit although its counter of attempts did not move: with cgroup v1 the limit follows the
+  // usage down, and the page that is one too many may be charged to the killed process's last try.
+  if (fault.kind == FaultKind::memory) {
+    std::uint64_t killed = one.count;
+    if (one.on) {
+      const Node::Group& group = nodes_[*one.node]->groups.at(fault.kind);
+      killed = kernel::times_felt(group.folder, Controller::memory, group.place.v2) - one.felt_before;
+    }
+    if (killed > 0) return {};
+  }
   const std::string& name = plan_.nodes[*one.node];
   switch (fault.kind) {
     case FaultKind::descriptors: return fmt::format("no call of {} came to the limit", name);
