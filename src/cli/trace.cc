@@ -379,7 +379,7 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
                  {"reason", made.result.reason},
                  {"workload", made.workload.note},
                  {"incident", made.incident ? Json(made.incident->note) : Json(nullptr)}};
-  add_recorded(result, files.written(), recording ? recording->tally() : observe::TriggerTally{});
+  add_recorded(result, dumps.written(), recording ? recording->tally() : observe::TriggerTally{});
   std::string text = fmt::format("{}: {}\n", schedule::verdict_name(verdict), made.result.reason);
   if (records) {
     result["recordings"] = Json::array();

@@ -604,7 +604,7 @@ TEST_CASE("what a node's user puts in the place of a log is not opened by root",
   }
   SECTION("another name of root's file") {
     std::filesystem::create_hard_link(secret, log);
-    problem = "belongs to user 0, not to the node's";
+    problem = "is a file of somebody else's";
   }
   SECTION("a file of its own") {
     REQUIRE(write_file(log, "before\n"));
