@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "kernel/syscalls.h"
 #include "replay/repeat.h"
 
 namespace rose::replay {
@@ -67,7 +68,7 @@ std::map<std::string, std::string> changed_outside(const config::Config& config,
   std::map<std::string, std::string> changed;
   const std::string own = run.directory_made_in.string() + "/";
   for (const trace::Event& event : run.result.trace.events) {
-    if (event.type != trace::EventType::sys) continue;
+    if (event.type != trace::EventType::sys || kernel::syscall_name(event.syscall).starts_with("exec")) continue;
     const std::string node(run.result.trace.str(event.node));
     if (!on_the_host.contains(node)) continue;
     for (const trace::StringId id : {event.path, event.path2}) {

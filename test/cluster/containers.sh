@@ -125,6 +125,7 @@ id = "cut"
 kind = "partition"
 node = "n2"
 duration = "200ms"
+optional = true  # nothing is sent while it lasts
 TOML
 sed -i 's|./workload.sh|./asks.sh|' rose.toml
 expect 1 "$rose" replay cut.toml -c rose.toml --runs 2 --jobs 2 --json
