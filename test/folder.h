@@ -20,6 +20,9 @@ struct Folder {
     std::filesystem::remove_all(path, ignored);
   }
   [[nodiscard]] std::filesystem::path operator/(const std::filesystem::path& name) const { return path / name; }
+  [[nodiscard]] std::size_t entries() const {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path), {}));
+  }
 };
 
 }  // namespace rose::test

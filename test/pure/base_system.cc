@@ -20,15 +20,10 @@
 #include "folder.h"
 
 using namespace rose;
+using rose::test::Folder;
 namespace fs = std::filesystem;
 
 namespace {
-
-struct Folder : test::Folder {
-  [[nodiscard]] std::size_t entries() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path), fs::directory_iterator()));
-  }
-};
 
 std::size_t open_descriptors() {
   return static_cast<std::size_t>(std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator()));
