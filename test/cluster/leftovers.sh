@@ -133,6 +133,7 @@ interrupted() {
   WORKLOAD=50 setsid "$rose" replay schedule.toml -c rose.toml --runs 3 >"$work/out" 2>"$work/err" &
   pid=$!
   until_true 60 busy || return
+  [ "$1" != KILL ] || kill_guardian $pid  # it would undo part of it before heal does
   kill -"$1" $pid
   status=0
   wait $pid || status=$?
