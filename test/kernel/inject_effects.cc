@@ -8,6 +8,9 @@ using namespace rose::test;
 
 namespace {
 
+// More than the one page that an empty file system keeps when it is filled.
+const std::string kPages(1 << 16, 'x');
+
 struct Row {
   std::string name;
   std::string fault;               // kind and keys
@@ -64,7 +67,7 @@ const std::vector<Row>& rows() {
        "n1 never came to the limit",
        kernel::Controller::memory},
       {"a processor that is not enough", "kind = \"cpu\"\nshare = 0.1", {"spin"}, "", kernel::Controller::cpu},
-      {"a disk without room", "kind = \"disk-full\"\npath = \"data\"", {"create", "data/a", "write", "hello"}, ""},
+      {"a disk without room", "kind = \"disk-full\"\npath = \"data\"", {"create", "data/a", "write", kPages, "write", kPages}, ""},
       {"a full disk that nobody writes to",
        "kind = \"disk-full\"\npath = \"data\"",
        {"create", "a", "write", "hello", "openr", "data/none"},

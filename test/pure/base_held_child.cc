@@ -1,4 +1,5 @@
 // Helper processes: they end as a whole, whatever they have started.
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,6 +44,8 @@ TEST_CASE("a helper's children end with it, those in sessions of their own too")
     HeldChild child = start(daemon + "until test -e " + pid + "; do sleep 0.01; done; exit 3");
     REQUIRE(rose::test::eventually([&] { return written(pid) > 0; }));
     const pid_t one = written(pid);
+    pollfd ended{child.pidfd(), POLLIN, 0};
+    REQUIRE(rose::test::eventually([&] { return ::poll(&ended, 1, 0) == 1; }));
     const auto status = child.end(10'000);
     REQUIRE(status);
     CHECK(WIFEXITED(*status));

@@ -112,7 +112,7 @@ TEST_CASE("services wait for each other as Compose means it") {
 
 TEST_CASE("what rose cannot do with a Compose file is refused with its line") {
   const std::vector<std::pair<std::string, std::string>> rows = {
-      {"a: 1\n", "1: 'services' is missing"},
+      {"a: 1\n", "1: there are no 'services'"},
       {"services:\n  a:\n    image: x\n    memm_limit: 1g\n", "4: service 'a': unknown key 'memm_limit'"},
       {"services:\n  a:\n    imagge: x\n", "3: service 'a': unknown key 'imagge'"},
       {"services:\n  a:\n    command: x\n", "3: service 'a' has neither 'image' nor 'build'"},

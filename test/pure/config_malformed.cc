@@ -148,7 +148,7 @@ netwrk = "host"
     {kNode + R"([deployment]
 compose = "nowhere/compose.yaml"
 )",
-     "5:11: deployment.compose:  does not exist/srv/kv/nowhere/compose.yaml",
+     "5:11: deployment.compose: /srv/kv/nowhere/compose.yaml does not exist",
      "relative paths are relative to the configuration file's folder"},
     {kNode + R"([deployment]
 subnet = "10.77.0"

@@ -68,7 +68,7 @@ TEST_CASE("bad YAML is refused with its place") {
            {repeated("- ", 5000) + "x", "nested deeper than 64 levels"},
            {"a: &x [*x]\n", "f:1:"},
            {bomb, "values"},
-           {std::string((1 << 20) + 1, ' '), "up to 1048576 are read"},
+           {std::string((1 << 20) + 1, ' '), "at most 1048576 are read"},
        }) {
     INFO(row.text.substr(0, 60));
     const auto root = parse_yaml(row.text, "f");
@@ -261,7 +261,7 @@ TEST_CASE(
   const Draft other = drafted(draft_containers({quiet}, {seen}, Host(), secrets));
   INFO(other.text);
   CHECK_FALSE(has(other.text, "ready   ="));
-  CHECK(has(other.text, "it listens at 127.0.0.1:7401 alone"));
+  CHECK(has(other.text, "it listens at 127.0.0.1:7401 only"));
 }
 
 TEST_CASE("a container's own entry point, names and places are kept") {

@@ -213,7 +213,7 @@ TEST_CASE("a bad recording ends the program before it does anything") {
   const Output output = victim({"ROSE_RR=replay:" + folder.path + "/r"}, {"differs"});
   CHECK(output.exit_code == 2);
   CHECK(output.out.empty());
-  CHECK(output.err == "rose-rr: " + folder.path + "/r: it is too short for a recording\n");
+  CHECK(output.err == "rose-rr: " + folder.path + "/r: it is too short to be a recording\n");
   CHECK(victim({"ROSE_RR=replay:/dev/null"}, {"differs"}).err == "rose-rr: /dev/null: it is not a regular file\n");
   CHECK(victim({"ROSE_RR=replay:" + folder.path + "/none"}, {"differs"}).exit_code == 2);
 }

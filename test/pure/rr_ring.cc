@@ -150,7 +150,7 @@ TEST_CASE("files that are no recordings are said to be none") {
   MadeRing made;
   made.append("key", "data");
   const std::string file = made.file();
-  CHECK(std::string(Read("").why) == "it is too short for a recording");
+  CHECK(std::string(Read("").why) == "it is too short to be a recording");
   CHECK(std::string(Read(file.substr(0, file.size() - 1)).why) ==
         "its size is not what its head says: it was cut or is not whole");
   std::string bad = file;

@@ -252,7 +252,7 @@ TEST_CASE("foreign files", "[dump]") {
       {"", "not a rose dump, the file is empty"},
       {"\x7f"
        "ELF something else entirely",
-       "byte 0"},
+       "not a rose dump (wrong first bytes)"},
       {"ROSEDU", "not a rose dump"},
       {"ROSEDUMP\1", "ends inside its header"},
       {newer, "version 7, at byte 8; this rose reads versions 1 to 2"},
