@@ -22,7 +22,9 @@ if [ "$case" != runner ]; then
     json_is 'j["level"], j["solved"]' "(2, True)"
     json_is 'j["schedules"] <= 15' True
   elif [ "$case" = scf-on-socket ]; then
-    json_is 'j["level"], j["solved"], j["schedules"] <= 6' "(1, True, True)"
+    # On a busy machine connections stay open longer, so another accept may be the one that matters, and it takes a
+    # few more schedules to find it.
+    json_is 'j["solved"], j["schedules"] <= 15' "(True, True)"
   fi
   nothing_left "by the runner"
 fi
