@@ -78,7 +78,7 @@ until_true 30 grep -q "did not decide: it exited with status 9 and said 'what is
 stop_tracer
 cp out.json out
 json_is 'j["oracle"]["hits"]' 0
-[ "$(grep -c 'did not decide' err.log)" = 1 ] || fail "an unclear oracle is told more than once"
+[ "$(grep -c 'did not decide' err.log)" = 1 ] || fail "an unclear oracle is reported more than once"
 
 # --- a command that ends badly
 expect 0 "$rose" trace --control "$work/sock" -o cmd.bin --dump-on-crash --json -- bash -c 'exit 5'

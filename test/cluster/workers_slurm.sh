@@ -89,7 +89,10 @@ hurt 4 scancel --user=root
 hurt 6 kill_steps
 ends_with 0 far
 [ "$(result far)" = "$(result here)" ] || { fail "by Slurm: another search"; diff <(result here) <(result far) >&2 || true; }
-[ "$(grep -c '(slurm) has ended\|(slurm) sent nothing' "$work/far.err")" -ge 3 ] || { fail "it is not said what happened to workers"; tail -20 "$work/far.err" >&2; }
+[ "$(grep -c '(slurm) has ended\|(slurm) sent nothing' "$work/far.err")" -ge 3 ] || {
+  fail "it is not said what happened to workers"
+  tail -20 "$work/far.err" >&2
+}
 scancel --user=root  # of a slurmstepd that was killed Slurm learns late
 until_true 120 no_folders
 expect 0 "$rose" heal  # what the killed ones left, where nobody came after them
