@@ -107,7 +107,7 @@ struct Probe {
   const char* remedy;   // what to change in the kernel or system, if privilege is not what is missing
 };
 
-constexpr const char* kTooOld = "use Linux 5.11 or newer with CONFIG_BPF_SYSCALL";
+constexpr const char* kTooOld = "use Linux 5.17 or newer with CONFIG_BPF_SYSCALL";
 
 constexpr Probe kProbes[] = {
     {"root", probe_root, false, "", "most commands need root; --help, dump and diagnose --plan do not",
