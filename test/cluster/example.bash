@@ -23,9 +23,9 @@ step() {
   if [ $failures -gt 0 ]; then exit 1; fi
 }
 
-# whole_path EVENT KIND [PROFILE-RUNS [LEVEL]]: EVENT is a regex for a line of the dump as JSON Lines, KIND that of the
-# fault to find, LEVEL the last one at which it may be found. Where a system's own timers decide whether a fault does
-# harm, one run of the right schedule may pass on a busy machine, and the search then comes to it again at the next level.
+# whole_path EVENT KIND [PROFILE-RUNS [LEVEL]]: EVENT is a regex for a line of the dump as JSON Lines, KIND the kind of
+# fault to find, LEVEL the last level at which it may be found. If timers of the system decide whether a fault does
+# harm, one run of the right schedule may miss on a busy machine; the search then finds it at the next level.
 whole_path() {
   step 0 "$rose" profile -c rose.toml -o "$work/profile.json" --runs "${3:-1}" --json
   [ "$(stat -c %a "$work/profile.json")" = 600 ] || fail "profile.json is not 0600"

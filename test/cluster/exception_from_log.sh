@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A Java program loses a block when a checksum does not match: no system call fails, and all that is left of it is the log, with the
-# exception's stack trace. The diagnosis throws it, at the visit that counts.
+# A Java program loses a block when a checksum does not match. No system call fails; the only evidence is the stack
+# trace of the exception in the log. The diagnosis throws this exception at the right entry of the method.
 . "$(dirname "$0")/common.bash"
 classes=$build/test/programs/java
 [ -e "$classes/compiled" ] || skip "no Java compiler when this was built: apt-get install default-jdk-headless, then build again"
@@ -27,7 +27,7 @@ confirm_runs = 2
 simplify = false
 TOML
 
-# What the log says, without running anything: the exception, where it comes from, and which message tells of it.
+# The plan, without a run: the exception, where it is thrown, and which message reports it.
 expect 0 "$rose" diagnose --plan --log n1=production.log -c rose.toml --json
 json_is 'j["candidates"][0]["kind"], j["candidates"][0]["throws"]' "('exception', 'org.rose.test.Ledger\$ChecksumException')"
 json_is 'j["candidates"][0]["function"], j["candidates"][0]["line"]' "('org.rose.test.Ledger.check', None)"

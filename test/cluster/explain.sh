@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# rose explain on planted failures: the faulty function among the first three, the contract's JSON, the exit codes, what is left behind.
+# rose explain on planted failures: the faulty function is among the first three; JSON, exit codes, and what is left
+# behind.
 . "$(dirname "$0")/common.bash"
 for need in ip gcc g++ python3; do command -v $need > /dev/null || skip "$need is missing"; done
 rose=$(realpath "$rose")
@@ -9,7 +10,7 @@ cd "$work/planted"
 rm -rf -- */build
 for case in crash-between-writes scf-by-path; do ./$case/install || fail "$case cannot be built"; done
 
-# A crash between two writes of `checkpoint`, which no sound run ends in.
+# A crash between two writes of `checkpoint`, which happens in no correct run.
 cd "$work/planted/crash-between-writes"
 expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 4 -o "$work/why.md" --report "$work/report" --json --ask 'put:return' 'answer(arg1)'
 json_is 'j["verdict"]' explained
@@ -36,7 +37,7 @@ json_is 'j["verdict"]' explained
 [ "$(wc -l < "$work/report/record.jsonl")" -ge 8 ] || fail "the record lacks runs"
 nothing_left "by explain"
 
-# What it kept explains the same to anybody, and has no path of this machine.
+# The kept runs give the same explanation to another user, and contain no path of this machine.
 cp "$work/report/explanation.json" "$work/first.json"
 expect 0 "$rose" explain --from "$work/report" --json -o "$work/again.md"
 cmp -s "$work/why.md" "$work/again.md" || fail "the explanation of what was kept is another one: $(diff "$work/why.md" "$work/again.md" | head -5)"
@@ -48,7 +49,7 @@ expect 2 "$rose" explain --from "$work/planted"
 expect 2 "$rose" explain --from "$work/report" schedule.toml
 expect 2 "$rose" explain schedule.toml --redact
 
-# A fault that does no harm: the bug does not show, and nothing is explained.
+# A harmless fault: the bug does not occur, and nothing is explained.
 cat > "$work/harmless.toml" << 'END'
 version = 1
 [[fault]]
@@ -62,12 +63,12 @@ END
 expect 1 "$rose" explain "$work/harmless.toml" -c rose.toml --runs 2 --jobs 2 -o "$work/none.md" --json
 json_is 'j["verdict"], j["suspects"], j["story"], j["runs"]["reproduced"]' "('not-reproduced', [], [], 0)"
 
-# A fault that never fires: it cannot tell.
+# A fault that never fires: inconclusive.
 sed -e 's/^path.*/path = "*\/no-such-file"/' "$work/harmless.toml" > "$work/never.toml"
 expect 4 "$rose" explain "$work/never.toml" -c rose.toml --runs 2 --jobs 2 -o "$work/none.md" --json
 json_is 'j["verdict"], j["runs"]["inconclusive"] > 0' "('inconclusive', True)"
 
-# The bug shows without faults as well: there is nothing to hold failing runs against.
+# The bug occurs without faults as well: there are no correct runs to compare with.
 sed -e '/^\[oracle\]/,$d' rose.toml > "$work/planted/crash-between-writes/always.toml"
 printf '[oracle]\ncommand = ["/bin/true"]\n' >> always.toml
 expect 4 "$rose" explain schedule.toml -c always.toml --runs 2 --jobs 2 -o "$work/none.md" --json
@@ -84,7 +85,7 @@ says err "checkpoint"
 expect 2 "$rose" explain schedule.toml -c rose.toml --ask 'checkpoint'
 says err "f:return"
 
-# Interrupted within a run, it leaves nothing.
+# Interrupted during a run, it leaves nothing behind.
 "$rose" explain schedule.toml -c rose.toml -o "$work/none.md" > "$work/out" 2> "$work/err" &
 pid=$!
 until_true 60 sh -c 'ls -d /run/netns/rose-*'

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Victims in several languages, linked in several ways: each gets EIO on its 3rd read of a named file, and those with native
-# functions die at the 3rd entry of one, or wait there.
+# Victims in several languages, linked in several ways: each gets EIO on its 3rd read of a named file. Those with native
+# functions die at the 3rd entry of one, or are held there.
 . "$(dirname "$0")/common.bash"
 sources=$here/../programs/languages
 cd "$work"
-export TMPDIR=$work  # kept runs go with it
+export TMPDIR=$work  # kept runs are removed with it
 printf 'twelve bytes' > story.txt
-nodes=()      # name, how it is run
-functions=()  # name, function, where it is looked up
+nodes=()      # name, command
+functions=()  # name, function, file with its symbols
 missing=()
 
-# victim NAME COMPILER...: makes ./NAME, or notes that the compiler is not here.
+# victim NAME COMPILER...: builds ./NAME, or notes that the compiler is missing.
 make() {
   local victim=$1 tool=$2
   if ! command -v "$tool" >/dev/null; then missing+=("$victim: no $tool"); return 1; fi
@@ -62,7 +62,7 @@ timeout = "60s"
 command = ["/bin/true"]
 TOML
 } > rose.toml
-# Until each has said what it had to say, or is gone.
+# Until each victim has printed its lines, or has ended.
 cat > workload.sh <<'SH'
 #!/bin/sh
 touch go
@@ -86,7 +86,7 @@ for node in "${nodes[@]}"; do
   cmp -s wanted "$run/${node%%|*}/stdout.log" || { fail "${node%%|*} saw otherwise:"; cat "$run/${node%%|*}/stdout.log" >&2; }
 done
 json_is 'all(f["fired"] == 1 for f in j["faults"])' True
-# Where the call failed: in the function, which main called; with file and line but where there is no debug information.
+# The stack where the call failed: the function, called by main; with file and line if there is debug information.
 for one in "${functions[@]}"; do
   IFS='|' read -r node function _ <<<"$one"
   ours="[f for s in j['stacks'] if s['fault'] == '$node' for f in s['frames'] if (f['function'] or '').split('(')[0].endswith(('$function', 'main'))][:2]"
@@ -109,7 +109,7 @@ for one in "${functions[@]}"; do
   IFS='|' read -r node function _ <<<"$one"
   json_is "[s['frames'][0]['function'].split('(')[0].endswith('$function') for s in j['stacks'] if s['fault'] == '$node']" "[True]"
 done
-# A thread waits there, and goes on: whatever runtime it belongs to, nothing is lost.
+# A thread is held there and continues: no runtime loses anything.
 for one in "${functions[@]}"; do
   IFS='|' read -r node function _ <<<"$one"
   printf '[[fault]]\nid = "%s"\nkind = "block"\nnode = "%s"\nat = { function = "%s" }\ncount = 3\nduration = "1s"\n' "$node" "$node" "$function"

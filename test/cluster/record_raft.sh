@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Nodes in Go on etcd's raft module that record themselves: examples/record/raft as it stands. Its bug, an order of messages, is seen once in
-# a run, and each time in the replay of what lies beside the dump.
+# Nodes in Go that use etcd's raft module and record themselves: examples/record/raft as it is. Its bug, an order of
+# messages, occurs once in a run, and in every replay of the recording beside the dump.
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 command -v ip > /dev/null || skip "ip (iproute2) is missing"
 rose=$(realpath "$rose")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# rose trace without root: three capabilities do, each that is missing is named, and what is not needed once attached is
-# given up in every thread. As root too.
+# rose trace without root: three capabilities are enough, each missing one is named, and every thread drops what is not
+# needed after attaching. The same as root.
 . "$(dirname "$0")/common.bash"
 . "$(dirname "$0")/tracing.bash"
 command -v setpriv >/dev/null || skip "setpriv (util-linux) is missing"
@@ -22,18 +22,18 @@ all=,+bpf,+perfmon,+net_admin
 with "$all"
 control=$work/own/control.sock
 dump() { "${as[@]}" "$rose" dump --control "$control" -o "$work/own/now.bin"; }
-# -o is $work/dump.bin, which nobody may not write.
+# -o is $work/dump.bin, where the user nobody may not write.
 expect 2 "${as[@]}" "$rose" trace --cgroup "$cgroup2/rose-privileges-$$" --control "$control" -o "$work/dump.bin"
 out=$work/own/dump.bin
 start_trace --cgroup "$cgroup2/rose-privileges-$$" --binary "$work/trace_victim" --function rose_victim_rare
 [ "$(ps -o user= -p $tracer)" = nobody ] || fail "the tracer runs as $(ps -o user= -p $tracer)"
 fail_in "rose-privileges-$$" /rose-nobody
 sh -c 'echo 0 > "$1/cgroup.procs" && echo go | exec "$2" functions 2' sh "$cgroup2/rose-privileges-$$" "$work/trace_victim" >/dev/null || fail "the victim"
-# What following restarts takes, CAP_NET_ADMIN (12), and watching hot functions again, CAP_PERFMON (38).
+# Following restarts needs CAP_NET_ADMIN (12), watching hot functions again CAP_PERFMON (38).
 for set in CapEff CapPrm; do is $set 0000004000001000; done
 for set in CapInh CapAmb; do is $set 0000000000000000; done
 is NoNewPrivs 1
-# Restarted under another id, without the rest of the privileges.
+# Restarted with another id, without the dropped privileges.
 echo 1 > "$cgroup2/rose-privileges-$$/cgroup.kill"
 remove_cgroup "rose-privileges-$$"
 make_cgroup "rose-privileges-$$"
@@ -45,18 +45,18 @@ has "$(hostname)" /rose-again
 grep -q '"function":"rose_victim_rare"' events || fail "no function was recorded"
 ! grep -q warning trace.err || fail "warned: $(grep warning trace.err)"
 
-# A process: nothing at all is needed any more.
+# A process: no privilege is needed after attaching.
 sleep 1000 & sleeper=$!
 start_trace --pid $sleeper
 for set in CapEff CapPrm CapInh CapAmb; do is $set 0000000000000000; done
 expect 0 dump
-# Its sockets are looked for again a second later, without any privilege.
+# A second later its sockets are searched again, without any privilege.
 until_true 60 grep -q 'searched for sockets again' trace.err || fail "sockets were not looked for again"
 stop_trace
 ! grep -q warning trace.err || fail "warned: $(grep warning trace.err)"
 kill $sleeper
 
-# Each that is missing is named, before anything is loaded.
+# Each missing capability is named, before anything is loaded.
 with "${all/,+bpf/}"
 expect 3 "${as[@]}" "$rose" trace --pid $$ -o "$out"
 says err 'needs CAP_BPF \(to load programs into the kernel\)$'
@@ -70,7 +70,7 @@ says err 'needs CAP_NET_ADMIN \([^,]*\)$'
 with ""
 expect 3 "${as[@]}" "$rose" trace --pid $$ -o "$out"
 says err 'needs CAP_BPF .*, CAP_PERFMON .*, CAP_NET_ADMIN '
-# A program that may not be read is named.
+# A program without read permission is named.
 with "$all"
 chmod 711 trace_victim
 status=0
@@ -79,7 +79,7 @@ status=0
 says err 'trace_victim'
 says err '[Pp]ermission denied'
 
-# Root gives up the same; where it writes to a folder of somebody else it keeps what that takes.
+# Root drops the same; to write to another user's folder it keeps the capability for that.
 as=()
 out=$work/dump.bin control=$work/control.sock
 start_trace --cgroup "$cgroup2/rose-privileges-$$"
