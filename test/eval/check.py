@@ -253,11 +253,71 @@ def check_fit():
     check(f"fitted weights: {weights}", weights[0]["feature"] == "x" and weights[0]["value"] > 0)
 
 
+def check_mix():
+    import mix
+
+    second = 1_000_000_000
+
+    def failed(ts, pid, path):
+        call = {"type": "scf", "syscall": "read", "errno": "EIO", "path": path}
+        return {"ts": ts, "node": "w", "pid": pid, "tid": pid, **call}
+
+    window = [failed(i * second, 7, f"/w/{i}/x") for i in range(60)]
+    incident = [failed(100 * second, 41, "/i/a") | {"node": "n1"}, failed(110 * second, 41, "/i/b") | {"node": "n2"}]
+    meta = {"node": "n1", "nodes": ["n1", "n2"], "workload_ts": 1}
+    dumps = [("incident.dump", meta, incident)]
+    one = mix.mixed(dumps, {"w": ({}, window)}, "case")
+    check("the same seed gives the same", one == mix.mixed(dumps, {"w": ({}, window)}, "case"))
+    [(name, new_meta, events)] = one
+    there = [event for event in events if event["path"].startswith("/w/")]
+    check("the incident stays as it was", [e for e in events if e["path"].startswith("/i/")] == incident)
+    check(
+        "a window keeps its own times",
+        {b["ts"] - a["ts"] for a, b in zip(there, there[1:])} == {second} and there[0]["ts"] <= 100 * second,
+    )
+    check("nothing comes after the dump was written", events[-1]["ts"] <= 110 * second and len(there) >= 10)
+    check("its processes are others", {e["pid"] for e in there} == {7 + mix.PIDS})
+    check("on one node of the incident", len({e["node"] for e in there}) == 1 and there[0]["node"] in ("n1", "n2"))
+    check("the workload is forgotten", "workload_ts" not in new_meta and new_meta["begin_ns"] == events[0]["ts"])
+    loop = [failed(i, 7, f"/w/{i}") for i in range(1000)]
+    kept = mix.thinned(loop + [failed(1001, 7, "/other/x")])
+    check(f"repetitions are thinned: {len(kept)}", 30 <= len(kept) - 1 <= mix.MOST and kept[-1]["path"] == "/other/x")
+
+
+def check_explain(work):
+    """On run sets that are kept: one with a known cause, one with nothing to tell."""
+    known = sorted((HERE / "corpora/explain").glob("*/*/case.json"))
+    for wanted in (True, False):
+        file = next((one for one in known if bool(json.loads(one.read_text())["faulty"]) == wanted), None)
+        if file is None:
+            check("there are explain corpora", False)
+            return
+        shutil.copytree(file.parent, work / "explain" / file.parent.name)
+    status, out, err = asked("--explain", work / "explain", "--json", "--ablate")
+    check(f"explain: exit {status}: {err}", status == 0)
+    told = json.loads(out)
+    check("kind", told["kind"] == "explain" and len(told["cases"]) == 2 and told["not_available"] == ["ablate"])
+    plain = subprocess.run([ROSE, "explain", "--from", file.parent, "--json"], capture_output=True, text=True)
+    suspects = len(json.loads(plain.stdout)["suspects"])
+    row = next(one for one in told["cases"] if one["case"] == file.parent.name)
+    check(f"nothing to tell: {row}", row["rank"] == (None if suspects else 1) and row["of"] == suspects)
+    case = next(one for one in (work / "explain").iterdir() if one.name != file.parent.name)
+    (case / "case.json").write_text('{"system": "t", "faulty": ["no_such_function"]}')
+    status, out, _ = asked("--explain", work / "explain", "--json")
+    row = next(one for one in json.loads(out)["cases"] if one["case"] == case.name)
+    check(f"a function that is no suspect: {row}", row["rank"] is None and row["of"] > 0 and row["top"])
+    (case / "explained.runs").write_bytes((case / "explained.runs").read_bytes()[:500])
+    status, _, err = asked("--explain", work / "explain")
+    check(f"damaged runs: exit {status}, {err!r}", status == 2 and err.count("\n") == 1)
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="eval-check-") as work:
         check_ranks()
         check_fit()
+        check_mix()
         check_plans(Path(work))
+        check_explain(Path(work))
         check_logs(Path(work))
         check_refused(Path(work))
     print(f"{failures} failures" if failures else "test/eval/run reads, refuses and ranks as it should")

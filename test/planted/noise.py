@@ -141,7 +141,10 @@ class Noise:
         workload = self.meta.get("workload_ts") or self.begin
         faults = [e["ts"] - (e.get("duration_ms") or 0) * 1_000_000 for e in self.events
                   if e["type"] == "nd" or (e["type"] == "ps" and e["state"] != "started" and not e.get("planned") and (e.get("signal") or e["state"] == "paused"))]
-        failed = sorted(e["ts"] for e in self.events if e["type"] == "scf")
+        # Of failures, those that the profile does not have: what the incident is must stay in the window.
+        usual = {(failure["syscall"], failure["errno"]) for failure in self.profile.get("failures") or []}
+        scf = [e for e in self.events if e["type"] == "scf"]
+        failed = sorted(e["ts"] for e in [e for e in scf if (e["syscall"], e["errno"]) not in usual] or scf)
         first = min(faults) if faults else failed[len(failed) // 2] if failed else self.end
         since = workload + int(LATE * max(0, first - workload))
         self.events = [e for e in self.events if e["ts"] >= since]

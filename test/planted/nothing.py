@@ -40,8 +40,8 @@ def schedule(name, node, call, sort):
     return f'version = 1\nname = "{name}"\n[[fault]]\nid = "harmless"\nnode = "{node}"\n{fault}\n'
 
 
-def explain(rose, folder, name, node, call, sort, runs):
-    case = folder / name
+def prepare(case, name, node, call, sort):
+    """Writes nothing.toml and harmless.toml."""
     text = (case / "rose.toml").read_text()
     if sort != "no symptom":
         head, oracle = text.split("[oracle]", 1)
@@ -51,6 +51,11 @@ def explain(rose, folder, name, node, call, sort, runs):
         (case / "by_number").chmod(0o755)
     (case / "nothing.toml").write_text(text)
     (case / "harmless.toml").write_text(schedule(name, node, call, sort))
+
+
+def explain(rose, folder, name, node, call, sort, runs):
+    case = folder / name
+    prepare(case, name, node, call, sort)
     made = subprocess.run([rose, "explain", "harmless.toml", "-c", "nothing.toml", "-o", str(folder / "why.md"), "--json", "--runs", str(runs)], cwd=case,
                           capture_output=True, text=True, errors="replace")
     if not made.stdout:

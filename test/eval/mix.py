@@ -1,0 +1,72 @@
+"""Mixes windows that were recorded on ordinary hosts into the dumps of incidents: with their own times, on a node of
+the incident's, so that they lie around what happened. Nothing is left out of a window but repetitions."""
+import collections
+import json
+import os
+import random
+
+WINDOWS = 4  # that a case gets
+MOST = 40  # of the same event in a window
+PIDS = 100_000  # by which those of each further window are raised
+
+
+def read_lines(text):
+    head, *lines = text.splitlines()
+    return json.loads(head)["meta"], [json.loads(line) for line in lines if line]
+
+
+def write_lines(meta, events):
+    return "\n".join([json.dumps({"meta": meta}), *map(json.dumps, events)]) + "\n"
+
+
+def thinned(events):
+    """Of the same call, result and folder only so many, evenly: a tracer beside a service with a profile would not keep
+    usual calls at all, and a thousand failures of one loop are one observation."""
+    alike = collections.defaultdict(list)
+    for i, event in enumerate(events):
+        path = event.get("path")
+        key = (
+            event["type"],
+            event.get("syscall"),
+            event.get("errno"),
+            path and os.path.dirname(path),
+            event.get("state"),
+        )
+        alike[key].append(i)
+    kept = set()
+    for places in alike.values():
+        step = max(1, -(-len(places) // MOST))
+        kept.update(places[::step])
+    return [event for i, event in enumerate(events) if i in kept]
+
+
+def mixed(dumps, windows, seed):
+    """`dumps`: name, meta and events of each; the same with windows in them. A window begins before the incident and
+    may end before or after it; what would come after the dump was written is left out."""
+    dice = random.Random(f"windows of {seed}")
+    names = dice.sample(sorted(windows), min(WINDOWS, len(windows)))
+    begin = min(event["ts"] for _, _, events in dumps for event in events)
+    end = max(event["ts"] for _, _, events in dumps for event in events)
+    out = [(name, dict(meta), list(events)) for name, meta, events in dumps]
+    for number, window in enumerate(names, 1):
+        events = windows[window][1]
+        first, last = events[0]["ts"], events[-1]["ts"]
+        shift = begin - first - int(dice.uniform(0, 0.8) * (last - first))
+        _, meta, to = dice.choice(out)
+        nodes = [node for node in meta.get("nodes") or [] if node] or sorted({event["node"] for event in to})
+        node = dice.choice(nodes)
+        for event in events:
+            ts = event["ts"] + shift
+            if ts > end:
+                continue
+            moved = {**event, "ts": ts, "node": node}
+            for key in ("pid", "tid"):
+                if moved.get(key):
+                    moved[key] += PIDS * number
+            to.append(moved)
+    for _, meta, events in out:
+        events.sort(key=lambda event: event["ts"])
+        meta["begin_ns"] = min(meta.get("begin_ns") or begin, events[0]["ts"])
+        for key in ("workload_ts", "handshakes", "clock", "trigger"):  # production knows of no workload
+            meta.pop(key, None)
+    return out
