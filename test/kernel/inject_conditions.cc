@@ -1,4 +1,5 @@
-// Every kind of condition with every kind of fault: the fault comes right there, not before and not later. And roles.
+// Every kind of condition with every kind of fault: the fault occurs exactly there, not earlier and not later. And
+// roles.
 #include <csignal>
 
 #include "inject/plan.h"
@@ -30,7 +31,7 @@ TEST_CASE("crash at every kind of condition") {
 static bool pauses_at(const Moment& moment, int ms) {
   Stage stage;
   stage.reach(moment, fmt::format("kind = \"pause\"\nduration = \"{}ms\"", ms));
-  // What userspace decides (time, logs) takes a moment until it is in force.
+  // Conditions that user space decides (time, logs) take a while to come into force.
   REQUIRE(eventually([&] { return stage.injector->outcomes().back().detail.find("stopped") != std::string::npos; }));
   stage.touch("n1/go");
   stage.touch("n1/done");
@@ -74,7 +75,7 @@ TEST_CASE("a syscall fault armed by every kind of condition") {
     stage.touch("n1/go");
     stage.touch("n1/done");
     stage.wait_said("survived");
-    // The call that meets a condition goes through; what follows does not.
+    // The call that meets a condition is executed; the next one is not.
     CHECK(stage.said("mkdir last = EDQUOT"));
     CHECK_FALSE(stage.exists("n1/last"));
     CHECK(stage.exists("n1/x1") == moment.x1);

@@ -117,7 +117,7 @@ std::map<Told, std::uint64_t> told_of(const std::string& mode, const std::string
   REQUIRE(run);
   if (run->exit_code == 77) return {};
   REQUIRE(run->exit_code == 0);
-  // Ports of clients, and names with a process id, are others the next time.
+  // Ports of clients, and names with a process id, differ in the next run.
   const auto lasting = [](std::string text) {
     const auto colon = text.rfind(':');
     if (colon != std::string::npos && !text.starts_with("unix:") && std::atoi(text.c_str() + colon + 1) >= 32768)
@@ -167,7 +167,7 @@ TEST_CASE("whatever a tracer tells of a call, a schedule that says the same matc
     if (one.truncated && one.path.ends_with("/the-end"))
       continue;  // longer than any path may be: refused before it is read
     std::vector<std::string> paths{one.path};
-    // What a link holds, and the name of what is mounted, are no places.
+    // The target of a link and the source of a mount are texts, not paths that a call accesses.
     if (one.path2.starts_with('/')) paths.push_back(one.path2);
     for (const std::string& path : paths) {
       if (Rig::overriding() && path.size() + one.truncated > ROSE_GLOB_BYTES) continue;  // refused by that backend

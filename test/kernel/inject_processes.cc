@@ -344,7 +344,7 @@ before = { syscall = "openat", path = "*/n1/c" }
   const std::int64_t zero = monotonic_ns();
   rig.begin();
   REQUIRE(eventually([&] { return rig.exists("n1/a"); }));
-  // On a busy machine this may run only after the pause; then the pause was long enough.
+  // On a busy machine this check may run only after the pause; then the pause was long enough.
   const auto stands = [&](std::size_t fault, const std::function<bool()>& unchanged) {
     ::usleep(100'000);
     if (unchanged()) return true;

@@ -18,7 +18,7 @@
 namespace rose::kernel {
 namespace {
 
-// The child's exit code; it may change whatever it wants of itself.
+// The child's exit code; the child may change its own privileges freely.
 int in_child(const std::function<int()>& body) {
   const pid_t pid = ::fork();
   if (pid == 0) ::_exit(body());

@@ -114,7 +114,7 @@ TEST_CASE("a target cgroup of which the ring had no room to tell is followed all
       const auto before = ring.missed().cgroups;
       ring.fill();
       REQUIRE(std::filesystem::create_directory(unit));
-      untold = ring.missed().cgroups != before;  // else the reader has read the ring in between
+      untold = ring.missed().cgroups != before;  // otherwise the reader has read the ring in between
     }
     REQUIRE(untold);
     CHECK(eventually([&] { return packet_programs(unit) == 1; }));

@@ -334,7 +334,7 @@ TEST_CASE("a killed process of which the ring had no room to tell is acted upon 
     ended = true;
     keep_full.join();
     if (const auto now = ring.missed(); now.ends != before) untold = victim.pid();
-    else std::this_thread::sleep_for(1s);  // many equal ends a second are counted, not told
+    else std::this_thread::sleep_for(1s);  // many equal ends per second are counted, not reported
   }
   REQUIRE(untold != 0);
   CHECK(eventually([&] {

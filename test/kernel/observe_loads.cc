@@ -65,7 +65,7 @@ TEST_CASE("the types that CO-RE is given are the kernel's own, and few", "[loads
     const auto [from, to] = kernels.equal_range(name);
     CHECK(std::any_of(from, to, [&](const auto& one) { return one.second == form; }));
   }
-  // All of one name: which of them it is may be a question of what is in them.
+  // All of one name: their members decide which of them is compared.
   for (const char* name : {"task_struct", "sock", "mount"}) CHECK(ours.count(name) == kernels.count(name));
 }
 

@@ -207,7 +207,7 @@ TEST_CASE("whole interfaces: silences of the nodes' addresses, by TCX or by XDP"
   };
   REQUIRE(eventually([&] { return to_server(true) == 1; }));
   client.say(1);
-  // The program runs where the packet is received, which on a busy machine is later than where it is sent.
+  // The program runs when the packet is received, which on a busy machine is later than when it is sent.
   REQUIRE(eventually([&] { return to_server(false) == 1; }));
   CHECK(to_server(true) == 0);
 }

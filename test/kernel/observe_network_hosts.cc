@@ -200,7 +200,7 @@ TEST_CASE("dumps of two hosts: the offset of their clocks is recovered from hand
   Talk talk;
   talk.begin_server();
   auto at_server = start({target("n0", talk.servers)}), at_client = start({target("n1", talk.clients)});
-  // They connect, and go. Which are kept, chance decides: half as many for each further place.
+  // They connect and disconnect. Chance decides which are kept: half as many for each further place.
   for (int i = 0; i < 64; ++i) (void)talk.make_client();
   trace::Trace server = snapshot(*at_server), client = snapshot(*at_client);
   INFO(describe(server) << describe(client));

@@ -94,7 +94,7 @@ TEST_CASE("a stopped process is paused from SIGSTOP to SIGCONT") {
   REQUIRE(victim.number("ready") == 1);
   REQUIRE(killed.number("ready") == 1);
   auto tracer = start({target("n1", cgroup)}, options);
-  // Too short to matter, unless the machine made it long.
+  // Too short to be reported, unless the machine made it long.
   std::int64_t begin = monotonic_ns();
   int status = 0;
   ::kill(victim.pid(), SIGSTOP);
@@ -421,7 +421,7 @@ TEST_CASE("profile: functions that cannot be attached again are not called rare"
   REQUIRE(lost);
   REQUIRE(status == 0);
   const auto rates = tracer->counts().functions;
-  REQUIRE(rates.size() == 1);  // how rare the other is, nobody knows
+  REQUIRE(rates.size() == 1);  // no rate is known for the other function
   CHECK(rates[0].function == "rose_victim_often");
   CHECK_FALSE(rates[0].infrequent);
 }
