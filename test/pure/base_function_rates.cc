@@ -97,11 +97,11 @@ TEST_CASE("what is busy for a good part of the time is not rare") {
     World world(1, {}, [busy](std::size_t, double at) { return at < busy ? 1000.0 : 0; });
     world.run(60);
     CHECK(world.estimated(0) > 2);
-    // What ended within a pause is not known better than that.
+    // Functions that stop during a pause are estimated with that uncertainty.
     CHECK(world.estimated(0) > world.truth(0) / 5);
     CHECK(world.estimated(0) < world.truth(0) * 1.25);
   }
-  // It turns hot late.
+  // It becomes hot late.
   World late(1, {}, [](std::size_t, double at) { return at > 40 ? 1000.0 : 0; });
   late.run(60);
   CHECK(late.estimated(0) == Approx(late.truth(0)).epsilon(0.5));
@@ -142,7 +142,7 @@ TEST_CASE("where it is dear to attach a function again, that too stays within th
   CHECK(again > 100);
   CHECK(again <= 200 + 2);  // 1 % of ten minutes, and what the burst holds
   CHECK(world.rates.is_attached(59));
-  // Functions that cost nothing are sampled as often as the pauses permit.
+  // Functions without cost are sampled as often as the pauses permit.
   limits.attach_seconds = 0;
   World cheap(60, limits, [](std::size_t, double) { return 1000.0; });
   cheap.run(600);

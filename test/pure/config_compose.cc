@@ -59,7 +59,8 @@ TEST_CASE("a service says all of its container") {
       "    volumes:\n      - ./conf:/etc/conf:ro\n      - type: tmpfs\n        target: /scratch\n      - /anonymous\n  "
       "  x-own: 1\n");
   CHECK(node.container->image == "redis:7");
-  CHECK(node.command == Command{"redis-server", "--save", "1 2", "$${X}"});  // the shell's: rose replaces nothing in it
+  // a shell variable: rose replaces nothing in it
+  CHECK(node.command == Command{"redis-server", "--save", "1 2", "$${X}"});
   CHECK(node.container->entrypoint == Command{"/entry", "$HOME"});
   CHECK(node.env == std::map<std::string, std::string>{{"A", "b"}, {"N", "3"}});
   CHECK(node.user == "999");

@@ -99,7 +99,7 @@ TEST_CASE("with docker a container of its own holds the node's network") {
   const auto words = making_words(docker, one, false);
   REQUIRE(words.has_value());
   CHECK(has(*words, "--network", "container:rose-abcdef-network-of-n1"));
-  // Docker has names and hosts of the container that the network is of.
+  // Docker takes names and hosts from the container that owns the network.
   for (const char* flag : {"--hostname", "--add-host"}) CHECK(std::count(words->begin(), words->end(), flag) == 0);
   CHECK(std::count(words->begin(), words->end(), "--init") == 1);
   const Words holder = holder_words(docker, one, "rose-abcdef-network");

@@ -78,17 +78,17 @@ TEST_CASE("placeholders are replaced, and nothing else", "[deploy]") {
   CHECK(in_node("${node} ${ip} ${ips} ${dir} ${run_dir} ${config_dir}") ==
         "n-1 10.1.2.1 10.1.2.1,127.0.0.1 /run-dir/n-1 /run-dir /conf");
   CHECK(in_node("--peers=${ips}/x${node}") == "--peers=10.1.2.1,127.0.0.1/xn-1");
-  // A shell's own stay, also around ours, and half ones.
+  // Shell variables stay unchanged, also around rose's placeholders, and so do incomplete ones.
   CHECK(in_node("${HOME} $node ${ node} ${} ${nod") == "${HOME} $node ${ node} ${} ${nod");
   CHECK(in_node("${x:-${ip}}") == "${x:-10.1.2.1}");
-  // Of another node, by the name that its variable has.
+  // The address of another node, by the name of its variable.
   CHECK(in_node("${ip_n_1}:1,${ip_n2}:2,${ip_n3}") == "10.1.2.1:1,127.0.0.1:2,${ip_n3}");
   CHECK(expand("${ip_n_1}", kFacts, nodes, nullptr) == "10.1.2.1");
   // "$${" is how "${" is written.
   CHECK(in_node("$${ip}") == "${ip}");
   CHECK(in_node("$$${ip} $${x $$") == "$${ip} ${x $$");
   CHECK(in_node("").empty());
-  // Without a node the node's own have no value: they may be a shell's.
+  // Outside a node, placeholders of a node stay unchanged: they may be shell variables.
   CHECK(expand("${node} ${ips}", kFacts, nodes, nullptr) == "${node} 10.1.2.1,127.0.0.1");
 }
 
@@ -234,7 +234,7 @@ TEST_CASE("a log probe sees only its incarnation", "[deploy]") {
 
   REQUIRE(!log_probe("(", {}));
   CHECK(log_probe("(", {}).error().kind == ErrorKind::input);
-  // A line far longer than any stack is deep.
+  // A line far longer than recursion could handle.
   auto hostile = log_probe("^(a|b)*c", {{path, 0}});
   REQUIRE(write_file(path, std::string(1'000'000, 'a') + "\n"));
   CHECK(!(*hostile)->ready().value());
@@ -268,7 +268,7 @@ TEST_CASE("a log that is a pipe is never waited for", "[deploy]") {
   for (int i = 0; i < 10'000 && !read; ++i) ::usleep(1000);
   CHECK(read);
   while (!read) {
-    const Fd writer(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));  // lets go who waits
+    const Fd writer(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));  // ends the wait of the reader
     ::usleep(1000);
   }
   reading.join();

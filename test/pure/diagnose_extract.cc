@@ -165,7 +165,7 @@ TEST_CASE("a process that ends itself after another node's crash shows a symptom
   CHECK(plan.candidates[1].symptom);
   CHECK(plan.candidates[2].symptom);
   CHECK(plan.candidates[2].count == 2);  // ends of one kind are one candidate
-  // Symptoms are tested as well, last.
+  // Symptoms are tested as well, but last.
   CHECK(plan.schedules.front().faults.size() == 1);
   CHECK(plan.schedules.back().faults.at(0).node == "n3");
 }
@@ -309,7 +309,7 @@ TEST_CASE("a cut is one way only when the other way was watched and alive") {
   dump.scf(1, "n3", "openat", ENOENT, "/x/y");
   dump.silence(5, 17, "n1", "10.77.0.2", "10.77.0.1");
   dump.silence(5, 17, "n1", "10.77.0.3", "10.77.0.1");
-  // What n1 sends again at growing intervals.
+  // n1 sends it again at growing intervals.
   dump.silence(10, 15.2, "n2", "10.77.0.1", "10.77.0.2");
   const auto config = deployment();
   const Plan plan = plan_of(config, dump);
@@ -668,7 +668,7 @@ TEST_CASE("a dump that begins with the nodes says which of a node's calls failed
   const auto config = deployment();
   const Plan plan = plan_of(config, dump);
   REQUIRE(plan.candidates.size() == 1);
-  // In production the count is another one than in the test.
+  // Production and the test deployment have different counts.
   CHECK(plan.candidates[0].fault.call.path);
   CHECK(plan.candidates[0].fault.count == (of_a_run ? 4 : 1));
   if (of_a_run) CHECK(plan.candidates[0].fault.when.empty());
@@ -700,7 +700,7 @@ TEST_CASE("a cut explains connection errors across it, in both nodes, not elsewh
   dump.scf(1, "n3", "openat", ENOENT, "/x/y");
   dump.scf(9, "n1", "connect", ETIMEDOUT, {}, "10.77.0.2:7000");
   dump.scf(9, "n1", "connect", EINVAL, {}, "10.77.0.2:7001");  // connecting again a socket that failed
-  dump.scf(9, "n1", "connect", EMFILE, {}, "10.77.0.2:7002");  // a cut does not do this
+  dump.scf(9, "n1", "connect", EMFILE, {}, "10.77.0.2:7002");  // a partition does not cause this error
   dump.scf(9, "n2", "recvfrom", ECONNRESET, {}, "10.77.0.1:41234");
   dump.scf(9, "n3", "connect", ETIMEDOUT, {}, "10.77.0.1:7000");
   const auto config = deployment();
@@ -741,7 +741,7 @@ TEST_CASE("a worker that is killed while the main process lives on is killed wit
   CHECK(plan.candidates[0].fault.scope == schedule::Scope::others);
   REQUIRE(plan.schedules.size() == 1);
   CHECK(plan.schedules[0].faults[0].scope == schedule::Scope::others);
-  // What fails there afterwards is no last breath: those that live on do it.
+  // Failures that surviving processes also have after that are not part of the death.
   Dump further = dump;
   further.scf(10.5, "n1", "openat", EACCES, "/data/n1/lock");
   CHECK(discarded(plan_of(config, further), "own end") == 0);
@@ -873,7 +873,7 @@ TEST_CASE("a disk error right before the node is killed goes first, the kill sec
   REQUIRE(plan.candidates.size() == 3);
   CHECK(plan.candidates[0].syscall == "write");
   CHECK(plan.candidates[1].kind == FaultKind::crash);
-  // What fails together is tried together first, from the time it was seen on.
+  // Failures that occur together are first tried together, from the time of the first on.
   CHECK(plan.schedules.at(0).faults.size() == 2);
   CHECK(plan.schedules.at(0).faults.at(0).when.at(0).elapsed_ns == 8 * kSecond);
   CHECK(plan.schedules.at(0).faults.at(1).when.at(0).elapsed_ns == 8 * kSecond);

@@ -1,4 +1,4 @@
-// Level 3: the crash or pause moves on from its context, call by call and place by place.
+// Level 3: the crash or pause is moved forward from its context, call by call and place by place.
 #include <catch2/catch.hpp>
 
 #include "diagnose_play.h"
@@ -148,7 +148,7 @@ TEST_CASE("level 3: places and calls have their turns; what a look did not see i
   CAPTURE(list);
   CHECK(list ==
         std::vector<std::string>{"look", "store+0x10", "before fsync", "store+0x20", "store+0x30", "store+0x50"});
-  // A look does nothing, and is never taken for a run that shows something.
+  // A probing run injects nothing and is never taken for a conclusive run.
   for (const Tried& tried : d.tried)
     if (is_look(tried.schedule)) {
       CHECK(tried.tally.conclusive() == 0);
@@ -465,7 +465,7 @@ TEST_CASE("level 3: a look tells which calls follow, how often and how soon; the
   SECTION("not found") {
     Play play(acts, [](const std::vector<Hit>&, int) { return false; });
     const Diagnosis d = unsurveyed(config, crash_after(acts, 5.0005), play);
-    // Where level 2 has been comes last.
+    // Places that level 2 has tried come last.
     CHECK(steps(d) == std::vector<std::string>{"look", "before pwrite64", "before sendto", "before pwrite64",
                                                "before pwrite64", "before pwrite64"});
   }

@@ -26,7 +26,7 @@ bool only(const std::vector<Hit>& hits, FaultKind kind) {
   return hits.size() == 1 && hits[0].fault->kind == kind && hits[0].fault->node == "n1";
 }
 
-// What is found by a search whose bug shows under a fault of this kind alone.
+// The fault found by a search whose bug occurs under this kind alone.
 Diagnosis found_with(FaultKind kind, const Dump& dump, std::vector<Act> acts, const std::set<FaultKind>& able = kAll) {
   config::Config config = deployment(3);
   config.diagnose.levels = {1, 2};
@@ -41,7 +41,7 @@ Diagnosis found_with(FaultKind kind, const Dump& dump, std::vector<Act> acts, co
   return *std::move(d);
 }
 
-// Whether several of this kind, or a disk, came too late, and earlier then.
+// Whether several faults of this kind, or a disk fault, came too late and were then tried earlier.
 bool earlier(const Diagnosis& d, FaultKind kind) {
   return std::any_of(d.tried.begin(), d.tried.end(), [&](const Tried& tried) {
     const auto& faults = tried.schedule.faults;
@@ -142,7 +142,7 @@ TEST_CASE("a disk of its own in the node's folder is filled, where all that fail
   REQUIRE(d);
   INFO(d->reason);
   CHECK(d->target_reached);
-  // Elsewhere in it nothing is known of such a disk.
+  // Nothing suggests a full disk for the other files of the folder.
   dump.scf(3.2, "n1", "openat", ENOSPC, "/tmp/runs/7/n1/other/index");
   Inputs both = inputs_of(config, {dump});
   both.limits = kAll;

@@ -31,7 +31,7 @@ std::int64_t log_begin() {
   return logs::read_text(line(0, "x"), {"a", ""}, {}, kinds).nodes[0].messages[0].ts_ns;
 }
 
-// What began at kBase begins with the logs.
+// Makes a trace that began at kBase begin with the logs.
 trace::Trace beside_logs(trace::Trace trace) {
   const std::int64_t shift = log_begin() - kBase;
   for (trace::Event& event : trace.events) event.ts_ns += shift;
@@ -104,7 +104,7 @@ TEST_CASE("a message that names call, error and path is the first candidate, wit
   CHECK(c.fault.call.path->find("store.db") != std::string::npos);
   CHECK(c.why.find("n2.log:3 of n2: 'cannot write") == 0);
   for (const Candidate& other : plan.candidates) CHECK(other.weight <= c.weight);
-  // What a right run must write again.
+  // A message that a correct reproduction must write again.
   bool wanted = false;
   for (const Observable& one : plan.observables)
     wanted = wanted || (one.key.find(" says ") != std::string::npos && one.node == "n2");
@@ -158,7 +158,7 @@ TEST_CASE("what a program says before it ends itself is not explained by its end
   const Plan plan = told.plan();
   std::size_t calls = 0;
   for (const Candidate& c : plan.candidates) calls += c.kind == FaultKind::syscall && c.error == "ENOSPC" ? 1 : 0;
-  CHECK(calls >= 3);  // rename itself, and what else returns that
+  CHECK(calls >= 3);  // rename itself, and other calls that return this error
   REQUIRE(!plan.candidates.empty());
   CHECK(plan.candidates[0].syscall.starts_with("rename"));
   for (const Discarded& one : plan.discarded) CHECK(one.why.find("own end") == std::string::npos);
@@ -235,7 +235,7 @@ TEST_CASE("of calls between the same messages those come first after which their
 TEST_CASE("what the run without faults did stands on the incident's time line") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
-  // Ten times as slow, a day later.
+  // Ten times as slow, one day later.
   Told told(config,
             line(0, "opening the store") + line(10, "saved table one") + line(20, "checkpoint") + line(30, "closed") +
                 line(31, "odd"),
@@ -361,7 +361,7 @@ TEST_CASE("beside a dump, logs add no second candidate for what it holds, and th
   Told other(config, failed, line(3, "store 3 is starting"), nullptr, {seen("n1", 30)});
   CHECK(told_of(other.plan(), FaultKind::crash) > 0);
   CHECK(told_of(other.plan(), FaultKind::syscall) > 0);
-  // What came after the last dump was written is rather what came of the failure.
+  // Failures after the last dump was written are more likely consequences of the failure.
   const auto crash_to_call = [](const Plan& plan) {
     std::map<FaultKind, double> most;
     for (const Candidate& c : plan.candidates)
@@ -538,7 +538,7 @@ TEST_CASE("connections that a node's end closed are no cut before it, and say wh
   REQUIRE(of(closed, FaultKind::crash) != nullptr);
   CHECK(std::abs(of(closed, FaultKind::crash)->first_ts - log_begin() - 10'000'000'000) < 600'000'000);
   CHECK(of(closed, FaultKind::partition) == nullptr);
-  // Who only does not answer may have been cut off before.
+  // A node that only does not answer may have been partitioned before.
   const Plan silent = with("n2: no response from it, not reachable");
   CHECK(of(silent, FaultKind::partition) != nullptr);
 }
@@ -720,7 +720,8 @@ TEST_CASE("of several faults that each show the bug, narrowing down finds the on
     const std::optional<Narrower::Part> part = narrower.next();
     if (!part) break;
     const bool shows =
-        part->schedule.find("said") != nullptr || part->schedule.find("guess-1") != nullptr;  // either is enough
+        // one of the two is enough
+        part->schedule.find("said") != nullptr || part->schedule.find("guess-1") != nullptr;
     if (shows) last = part->schedule;
     narrower.learn(shows, {});
   }
@@ -815,7 +816,7 @@ TEST_CASE("an error that came along with a peer's name and its path is the peer'
       failing("failed to install snapshot: peer=n2 error=\"write /srv/run/data/state.bin: no space left on device\"") ==
       "n1");
   CHECK(failing("failed to copy: error=\"write /srv/run/n2/data/state.bin: no space left on device\"") ==
-        "n1");  // nobody says whose folder that is
+        "n1");  // no message says whose folder that is
 }
 
 TEST_CASE("who says nothing any more may stand still as well; who would be started again does so rather") {
@@ -835,7 +836,7 @@ TEST_CASE("who says nothing any more may stand still as well; who would be start
   REQUIRE(ends);
   CHECK(hangs->weight > ends->weight);
   CHECK(hangs->other_length);                // nobody knows how long
-  missed = "n2: connection closed by peer";  // whose machine answers
+  missed = "n2: connection closed by peer";  // the machine of the node answers
   REQUIRE(candidate(FaultKind::pause));
   CHECK(candidate(FaultKind::pause)->weight < candidate(FaultKind::crash)->weight);
   missed = "n2 is late";
@@ -1049,6 +1050,6 @@ TEST_CASE("who is stopped while others go on was stopped: that they miss it from
   CHECK(stopped[0].node == "n2");
   CHECK(stopped[0].fault.signal == SIGTERM);
   for (const Candidate& c : stopped) CHECK((c.kind != FaultKind::partition || c.said < 0.3));
-  // It always is.
+  // Without faults n2 stops as early.
   for (const Candidate& c : candidates(early, early)) CHECK((c.kind != FaultKind::crash || c.said < 0.3));
 }

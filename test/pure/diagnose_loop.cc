@@ -16,7 +16,7 @@ using schedule::Verdict;
 
 namespace {
 
-// Answers by schedule and by how often it ran, as a real system does: not by the number of the run.
+// Answers by schedule and by how often it ran, as a real system does, not by the number of the run.
 class Record final : public Runner {
  public:
   explicit Record(Cluster::Rule rule) : rule_(std::move(rule)) {}
@@ -475,7 +475,7 @@ TEST_CASE("faults hours apart: those of one time together, the last first") {
   const Diagnosis d = diagnosis_of(config, dump, cluster);
   CHECK(d.target_reached);
   CHECK(d.schedules == 1);
-  // All of them together fit into the workload too.
+  // All of them together fit into the workload, too.
   bool all = false;
   for (const schedule::Schedule& s : d.plan.schedules) {
     if (s.faults.size() != 4) continue;

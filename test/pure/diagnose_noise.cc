@@ -1,5 +1,5 @@
-// What unrelated events of a day in the window must not cost: which host they happened on, how near they are, what is
-// usual, and how many runs are inconclusive.
+// Unrelated events of a day in the window must not change the result: on whichever host they happened, however close
+// they are, however usual they are, and however many runs are inconclusive.
 #include <catch2/catch.hpp>
 
 #include "diagnose_play.h"
@@ -103,8 +103,7 @@ TEST_CASE("noise: the last fault of a day ranks before the kills and pauses of t
   const std::vector<const Candidate*> ranked = by_rank(plan);
   REQUIRE(ranked.size() >= 4);
   CHECK(ranked.front()->kind == FaultKind::partition);
-  CHECK(plan.candidates.front().kind !=
-        FaultKind::partition);  // where they are tried together, it is in the paper's order
+  CHECK(plan.candidates.front().kind != FaultKind::partition);  // candidates tried together are in the paper's order
   for (std::size_t i = 0; i < ranked.size(); ++i) CHECK(ranked[i]->rank == static_cast<int>(i) + 1);
   CHECK(std::is_sorted(ranked.begin(), ranked.end(),
                        [](const Candidate* a, const Candidate* b) { return !a->symptom && b->symptom; }));
@@ -122,7 +121,7 @@ TEST_CASE("noise: of a window that begins late little is known of a host, but wh
   auto profile = profile_of(normal, 2);
   profile.functions.push_back({"n2", "give_up", "/srv/store", 0, 0, true});  // never entered, and only n2 has it
   Dump dump;
-  for (int i = 0; i < 3; ++i) {  // they are well, and were there from the start
+  for (int i = 0; i < 3; ++i) {  // these hosts are healthy, and traced from the start
     const std::string host = fmt::format("store{}.example", i);
     for (const char* file : {"wal", "snapshot", "manifest", "lock"})
       dump.sys(1, host, "rename", fmt::format("/srv/{}", file));
@@ -315,7 +314,7 @@ TEST_CASE("noise: what a window of days counts further than a run does is waited
       first([](const schedule::Fault& fault) { return !fault.when.empty() && fault.when[0].count == 38; });
   const auto last = static_cast<std::ptrdiff_t>(play.made.size());
   CHECK(seventh < last);
-  CHECK(never < last);  // it does come
+  CHECK(never < last);  // this context is met
   CHECK(seventh < never);
 }
 

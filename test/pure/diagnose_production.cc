@@ -1,5 +1,5 @@
-// The search on evidence as production gives it: noise that does fire, old faults, many alike, and events that a run
-// itself causes. And whether its statistics hold, on searches with random results.
+// The search on evidence as production gives it: noise that does fire, old faults, many similar ones, and events that a
+// run itself causes. And whether its statistics hold, on searches with random results.
 #include <catch2/catch.hpp>
 #include <random>
 
@@ -27,7 +27,7 @@ struct NoisyCall {
   const char* syscall;
   int err;
 };
-// What logs of healthy fleets are full of; the last ones are less usual.
+// Failures that logs of healthy fleets contain; the last ones are less usual.
 constexpr NoisyCall kNoise[] = {{"openat", ENOENT}, {"mkdir", EEXIST},   {"unlink", ENOENT}, {"readlink", EINVAL},
                                 {"rename", ENOENT}, {"openat", EACCES},  {"access", ENOENT}, {"statx", ENOTDIR},
                                 {"openat", ELOOP},  {"fallocate", EBUSY}};
@@ -476,7 +476,7 @@ TEST_CASE("production: what always follows a start or an error is a consequence,
   const Candidate* lease = candidate(plan, "unlink", "lease");
   REQUIRE(lease != nullptr);
   CHECK_FALSE(lease->symptom);
-  // Nor does what every start does explain a death.
+  // A failure that every start has does not explain a death.
   for (const Candidate& c : plan.candidates)
     if (c.kind == FaultKind::crash && c.own_end) CHECK(c.why.find("store") == std::string::npos);
 }

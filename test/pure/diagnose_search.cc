@@ -96,7 +96,7 @@ TEST_CASE("what is found is told before it is made simpler") {
     CHECK_FALSE(p.found->found->faults.at(0).when.empty());  // as it was found
     CHECK(p.found->tally.reproduced == 8);
     CHECK(in_words(*p.found).find("8 of 8") != std::string::npos);
-    CHECK(p.runs_left <= 40 + 2 * config.diagnose.confirm_runs);  // not all that max_runs leaves
+    CHECK(p.runs_left <= 40 + 2 * config.diagnose.confirm_runs);  // fewer than max_runs leaves
   });
   REQUIRE(d);
   CHECK(before == 1 + 1 + 8 + 1);
@@ -471,7 +471,7 @@ TEST_CASE("a miss is no proof: promising schedules are tried again after all fir
   Cluster cluster([&](const Schedule& s, int) {
     if (!partitioned(s)) return Answer{};
     if (s.faults.size() > 1) return Answer{};
-    return Answer{hit_if(++of_partition > 1), {}, {}};  // misses the first time
+    return Answer{hit_if(++of_partition > 1), {}, {}};  // the first run of the schedule misses
   });
   const Diagnosis d = diagnosis_of(config, dump, cluster);
   CHECK(d.target_reached);
@@ -574,7 +574,7 @@ TEST_CASE("a search whose runs are used up says what it would try next, and woul
                                       [&](const Tried& tried) { return of(d, tried.schedule) == d.tried.end(); });
   REQUIRE(first_new != longer.tried.end());
   CHECK(schedule::fingerprint(first_new->schedule) == schedule::fingerprint(d.next[0].schedule));
-  // Nothing of it where the bug was found.
+  // The list of next trials is empty when the bug was found.
   config.diagnose.max_runs = 300;
   Cluster found(
       [](const Schedule& s, int) { return Answer{hit_if(fault_of(s, FaultKind::syscall, "n1") != nullptr), {}, {}}; });
@@ -781,7 +781,7 @@ TEST_CASE("who interrupts the diagnosis is told what is known by then") {
     CHECK(partitioned(*d->found));
     CHECK(d->tally.reproduced == 3);
   }
-  // What was tried, where nothing showed it.
+  // What was tried, when nothing reproduced the bug.
   Cluster cluster([](const Schedule&, int) { return Answer{}; });
   cluster.fails_at = 4;
   const Result<Diagnosis> d = diagnose::diagnose(inputs_of(config, {calls_dump()}), cluster, {});
@@ -822,7 +822,7 @@ TEST_CASE("who interrupts the diagnosis while the schedule is made simpler gets 
     REQUIRE(d.found);
     const std::string known = schedule::fingerprint(*d.found);
     told.insert(known);
-    // Told is what ran, and of its own runs.
+    // The reported rate is that of the reported schedule's own runs.
     const auto own =
         std::count_if(runs.begin(), runs.end(), [&](const Schedule& s) { return schedule::fingerprint(s) == known; });
     CHECK(own > 0);
@@ -963,7 +963,7 @@ TEST_CASE("levels not asked for are not run, and those that are make no noise") 
   for (const Tried& tried : first.tried) CHECK(tried.level < 2);
   for (const std::string& note : first.plan.notes) CHECK(note.find("level") == std::string::npos);
 
-  // Level 3 goes on from what level 2 reached.
+  // Level 3 continues from what level 2 reached.
   config.diagnose.levels = {3};
   Cluster third([](const Schedule&, int) { return Answer{}; });
   const Diagnosis none = diagnosis_of(config, calls_dump(), third);
@@ -1061,7 +1061,7 @@ TEST_CASE("usual noise waits until the surprising calls were tried in all shapes
   CHECK(plan.schedules[1].faults.at(0).call.syscall == "write");
   CHECK(plan.schedules[1].faults.at(0).when.empty());
   CHECK(plan.schedules[2].faults.at(0).call.syscall == "write");
-  CHECK(plan.schedules[2].faults.at(0).times == -1);  // nothing says that there was room again
+  CHECK(plan.schedules[2].faults.at(0).times == -1);  // no evidence says that there was room again
   CHECK(plan.schedules[3].faults.at(0).call.syscall == "openat");
 }
 

@@ -48,7 +48,7 @@ TEST_CASE("causes explain what fails while they last, and more of them explain m
     event.ts_ns = at(t);
     return event;
   };
-  // In no order.
+  // In no particular order.
   const Causes ends({{CauseKind::killed, 2, {}, at(30), kNever, "the crash of n3"},
                      {CauseKind::killed, 1, {}, at(10), at(12), "the crash of n2"}},
                     3);
@@ -58,7 +58,7 @@ TEST_CASE("causes explain what fails while they last, and more of them explain m
   REQUIRE(cause != nullptr);
   CHECK(cause->words == "the crash of n2");
   CHECK(ends.explaining(failed(11), 0, 2, true) == nullptr);
-  CHECK(ends.explaining(failed(11), 0, NodeMap::kNone, false) == cause);  // who knows whom it called
+  CHECK(ends.explaining(failed(11), 0, NodeMap::kNone, false) == cause);  // it is not known which peer it called
   CHECK(ends.explaining(failed(16), 0, 1, true) == cause);                // connections fail a little longer
   CHECK(ends.explaining(failed(18), 0, 1, true) == nullptr);
   CHECK(ends.explaining(failed(1000), 0, 2, true) != nullptr);

@@ -1,4 +1,4 @@
-// Speculative runs with simulated workers: time passes only where one works. The search must be the same with any
+// Speculative runs with simulated workers: time passes only while one works. The search must be the same with any
 // number of workers, and end sooner with more of them.
 #include "engine/ahead.h"
 

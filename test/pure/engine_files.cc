@@ -47,7 +47,7 @@ Json entry(const char* path, const char* digest = "ba7816bf8f01cfea414140de5dae2
   return json;
 }
 
-// As it comes in: numbers that are not negative are unsigned then.
+// As JSON is received: numbers that are not negative are unsigned.
 Result<Tree> received(const Json& list) { return tree_from(Json::parse(list.dump())); }
 
 Message of(std::string_view type) {

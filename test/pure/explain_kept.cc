@@ -1,4 +1,4 @@
-// The runs of an explanation, kept and compared again.
+// Runs of an explanation that were kept are compared again.
 #include <catch2/catch.hpp>
 
 #include "base/redact.h"

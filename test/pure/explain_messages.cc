@@ -151,7 +151,7 @@ TEST_CASE("a message that only failing runs send is told, and what the thread th
   CHECK(aborts->node == "n1");
   CHECK(aborts->clean);
   CHECK(find(e, "sends n2 \"commit <n>\" (port 7000)", true) != nullptr);
-  // That it is taken then is no further difference.
+  // That the message is received is not another difference.
   CHECK(find(e, "takes n1's \"abort <n>\" (port 7000)") == nullptr);
   // The function behind whose entry it is sent is a suspect for it.
   CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) {
@@ -251,7 +251,7 @@ TEST_CASE("how much goes between nodes is told in as long a time of all runs, an
                 sound = put_on_two(2 * i + 1).enters(106, "go_on").ends(900);
     for (int k = 0; k < 30 + i; ++k) failing.sends(110 + k, "n1", "n2", "again").takes(110 + k, "n1", "n2");
     for (int k = 0; k < 4; ++k) sound.sends(110 + k, "n1", "n2", "again").takes(110 + k, "n1", "n2");
-    for (int k = 0; k < 50; ++k) sound.sends(500 + k, "n1", "n2", "again");  // behind where failing runs end
+    for (int k = 0; k < 50; ++k) sound.sends(500 + k, "n1", "n2", "again");  // after the end of failing runs
     for (script::Run* run : {&failing, &sound})
       for (int k = 0; k < 5 + i % 2; ++k) run->sends(120 + k, "n2", "n1", "beat", 7, true);
     one.add(Group::failing, failing);
@@ -263,7 +263,7 @@ TEST_CASE("how much goes between nodes is told in as long a time of all runs, an
   CHECK(retries.from == "n1");
   CHECK(retries.to == "n2");
   CHECK_FALSE(retries.answer);
-  // With what comes between the step that all are cut at and the fault.
+  // Including what happens between the step at which all runs are cut and the fault.
   CHECK(retries.failing.least == 31);
   CHECK(retries.failing.most == 35);
   CHECK(retries.failing.most_bytes == 176);

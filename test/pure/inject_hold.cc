@@ -75,7 +75,7 @@ TEST_CASE("jitter is even, the same in every run, and keeps each connection in o
     CHECK(std::abs(delays[delays.size() * static_cast<std::size_t>(percent) / 100] -
                    (10 + 40 * percent / 100) * kMsNs) < 2 * kMsNs);
 
-  // Sent at once: one connection stays in order, two of them may pass each other.
+  // Sent at once: packets of one connection stay in order, those of two may overtake each other.
   HoldQueue queue(std::vector<HoldRule>{rule});
   for (unsigned i = 0; i < 200; ++i) REQUIRE(queue.take(frame(0, 100 + i, 0, 1000 + i % 2), i));
   std::size_t last[2] = {};
@@ -111,7 +111,7 @@ TEST_CASE("a thin link sends one packet after the other, each way by itself, and
   while (queue.take(frame(0, 1000 + tag), 10 * kMsNs)) REQUIRE(++taken < 1000);
   CHECK(taken == 301);
   CHECK(queue.counts(0).overflown == 1);
-  // Once it has room again it takes more.
+  // Once there is room again, it accepts more.
   CHECK(queue.take(frame(0, 1000 + tag), 20 * kMsNs));
 }
 

@@ -63,7 +63,7 @@ TEST_CASE("a file that a JVM was killed over is read as far as it goes, and a fo
   JvmState state;
   CHECK_FALSE(parse_state("", state));
   CHECK_FALSE(parse_state(std::string(sizeof(StateHead), 'x'), state));
-  // More records are promised than there are.
+  // The header announces more records than there are.
   REQUIRE(
       parse_state(head(1000) + packed(RecordKind::note, "a") + packed(RecordKind::note, "b").substr(0, 100), state));
   CHECK(state.notes.size() == 1);

@@ -1,4 +1,4 @@
-// Hints that need the logs of several nodes: which one restarted, which lost its role.
+// Hints that need the logs of several nodes: which one restarted, which one lost its role.
 #include "logs_support.h"
 
 #include <fmt/format.h>
@@ -69,7 +69,7 @@ TEST_CASE("who says what another one says without faults has its role: that one 
   CHECK(one.find(Hint::Kind::stop, "n3") != nullptr);
   CHECK(one.find(Hint::Kind::silence, "n3") != nullptr);
   CHECK(one.find(Hint::Kind::end, "n1") == nullptr);
-  // Another one was elected in the first place: that means nothing.
+  // In the run without faults another node was elected from the beginning: its election is no hint.
   const Hinted other({follows + led, follows, follows}, {follows, follows, follows + led});
   CHECK(other.find(Hint::Kind::end, "n3") == nullptr);
 }
@@ -80,7 +80,7 @@ TEST_CASE("where no times tell who had a role first, the numbers do", "[logs]") 
       {"listening\n", "listening\nleader of term 1, from job 0 on\n", "listening\n"});
   // In the run without faults n2 plays that role.
   CHECK(one.find(Hint::Kind::end, "n2") != nullptr);
-  CHECK(one.find(Hint::Kind::stop, "n2") == nullptr);  // When it stopped cannot be known from the logs.
+  CHECK(one.find(Hint::Kind::stop, "n2") == nullptr);  // The logs do not say when it stopped.
 }
 
 // What haproxy 2.6 and two nginx 1.22 wrote when web2's link was taken down for a while and web1 was killed.
@@ -124,7 +124,7 @@ TEST_CASE("a program whose opening stands in the log once more began again, what
   REQUIRE(end != nullptr);
   CHECK(end->signal == 9);
   CHECK(end->message == 6);
-  // A remark in passing has less weight.
+  // An error mentioned in passing has less weight.
   const Hint* reset = one.find(Hint::Kind::call, "n1");
   REQUIRE(reset != nullptr);
   CHECK(reset->weight <= 0.5);
@@ -161,7 +161,7 @@ TEST_CASE("a helper's end is not the node's, and what ends in an orderly stop is
   const Hint* write = one.find(Hint::Kind::call, "n1");
   REQUIRE(write != nullptr);
   CHECK(write->syscalls.front() == "write");
-  CHECK(write->weight < 0.3);  // that it was the disk, it does not say
+  CHECK(write->weight < 0.3);  // the message does not name the disk
 }
 
 // mosquitto 2.0.11, where a folder stood in the way of the file; and of which the peer's link was down.
@@ -178,7 +178,7 @@ TEST_CASE("an error in a message of its own is of the one before; and of two nod
   CHECK(call->path == "/srv/m1/data/mosquitto.db.new");
   REQUIRE(!call->syscalls.empty());
   CHECK(call->syscalls.front() == "unlink");
-  CHECK(one.find(Hint::Kind::silence, "n1") == nullptr);  // of three nodes none is named
+  CHECK(one.find(Hint::Kind::silence, "n1") == nullptr);  // of three nodes, the message names none
   Templates kinds;
   const Logs failure = read_text(text, {"n1.log", "n1"}, {}, kinds);
   const std::vector<Hint> hints = find_hints(failure, {}, compare(failure, {}, kinds), {{"n1", {}}, {"n2", {}}});
@@ -197,11 +197,11 @@ TEST_CASE("what stands behind a message of every day, without a time, is read by
   CHECK(call->error == EACCES);
   CHECK(call->path == "/srv/n1/data/state.json");
   CHECK(call->weight > 0.9);
-  // Said before without such a line, too: the first of a kind does not speak for all.
+  // The same message occurs earlier without such a line, so the first one does not decide for all.
   const Hinted later({begin + begin + refused}, {begin + begin});
   REQUIRE(later.find(Hint::Kind::call, "n1") != nullptr);
   CHECK(later.find(Hint::Kind::call, "n1")->weight > 0.9);
-  // And an exception.
+  // The same with an exception.
   const std::string trace = "org.x.BadSumException: block 8\n\tat org.x.Store.check(Store.java:40)\n";
   REQUIRE(Hinted({begin + trace}, {begin}).find(Hint::Kind::thrown, "n1") != nullptr);
   // Where runs without faults have it as well, it is weak evidence.
@@ -236,7 +236,7 @@ TEST_CASE("a log that is opened once more is of a program that begins again", "[
   REQUIRE(end != nullptr);
   CHECK(end->message == 3);
   CHECK(end->weight >= 0.8);
-  // It does not come up any more: that is one end, not three.
+  // It does not come up again: one end, not three.
   for (const Hint& hint : one.evidence.hints)
     if (hint.kind == Hint::Kind::end && &hint != end) CHECK(hint.weight < 0.5 * end->weight);
 }
@@ -258,10 +258,10 @@ TEST_CASE("a clock that differs from most others is wrong, whoever says so", "[l
     CHECK(first->weight == second->weight);
     CHECK(std::abs(third->clock.off_ns) / 1'000'000'000 == 60);
     CHECK(third->clock.either_way);
-    // It is not missed: it answers.
+    // The node answers, so it is not missed.
     CHECK(one.find(Hint::Kind::silence, "n1") == nullptr);
   }
-  // Ahead of another one is behind for that one.
+  // If another clock is ahead, this one is behind.
   const Hinted two({ready + "2026-01-02 03:04:06.000 WARN clock offset of n2: 90s ahead\n", ready}, {ready, ready});
   const Hint *ahead = two.find(Hint::Kind::clock, "n2"), *behind = two.find(Hint::Kind::clock, "n1");
   REQUIRE((ahead != nullptr && behind != nullptr));

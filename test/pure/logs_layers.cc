@@ -1,4 +1,4 @@
-// What stands around a program's line is removed layer by layer: every line reaches its node with its time.
+// What surrounds a program's line is removed layer by layer: every line gets its node and time.
 #include "logs_support.h"
 
 using namespace rose;

@@ -191,5 +191,5 @@ TEST_CASE("the tables say what the syscall table says") {
   CHECK(changing("renameat2"));
   CHECK_FALSE(changing("write"));
   CHECK_FALSE(changing("read"));
-  CHECK_FALSE(changing("execve"));  // told by the exec itself
+  CHECK_FALSE(changing("execve"));  // the exec event itself reports it
 }

@@ -416,7 +416,7 @@ TEST_CASE("the page of a diagnosis that found nothing", "[page]") {
   CHECK(nlohmann::json::parse(diagnosis_json(story.report))["not_tried"][0]["faults"][0]["id"] == "kill-n2");
   CHECK(page.find("The schedule</h2>") == std::string::npos);
   CHECK(page.find("Times are relative to the first suspected fault") != std::string::npos);
-  // Without anything at all it still is one.
+  // A page without any content is valid, too.
   diagnose::Diagnosis empty;
   empty.reason = "the dump holds no failure";
   story.report.diagnosis = &empty;
@@ -474,7 +474,7 @@ TEST_CASE("results for machines and terminals", "[results]") {
   check_golden("report/replay.txt", replay_text(report));
   check_golden("report/replay.xml", replay_junit(report));
 
-  // A test report is red when the command's exit code is, and only then.
+  // A test report fails exactly when the command's exit code does.
   CHECK(report.passed());
   CHECK(replay_junit(report).find("tests=\"4\" failures=\"0\" errors=\"0\" skipped=\"1\"") != std::string::npos);
   report.expect_fixed = true;

@@ -29,7 +29,7 @@ FaultOutcome outcome(const std::string& id, bool fired, const std::string& why_n
   return made;
 }
 
-// It fired, and changed nothing.
+// It fired and had no effect.
 FaultOutcome idle(const std::string& id, const std::string& why) {
   FaultOutcome made = outcome(id, true);
   made.no_effect = why;
@@ -124,7 +124,7 @@ TEST_CASE("a verdict follows from the oracle and from what was effective") {
        {outcome("a", true), outcome("b", false), outcome("c", false, "x")},
        Verdict::inconclusive,
        "fault 'c' did not fire: x"},
-      // What fired and changed nothing is as good as absent.
+      // A fault that fired without effect counts as absent.
       {hit,
        one,
        {idle("a", "no packet was stopped")},
@@ -156,7 +156,7 @@ TEST_CASE("a verdict follows from the oracle and from what was effective") {
        {outcome("a", false, "x"), idle("b", "no packet was stopped"), outcome("c", true)},
        Verdict::inconclusive,
        "fault 'b' had no effect: no packet was stopped"},
-      // Optional faults may stay away from a miss; they are no reason for a hit.
+      // Optional faults may be without effect in a miss; they do not make a hit count.
       {miss,
        {fault("a"), optional("b")},
        {outcome("a", true), outcome("b", true)},

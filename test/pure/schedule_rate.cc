@@ -151,7 +151,7 @@ TEST_CASE("a miss without a fault that hits did not need is a miss") {
   const Schedule schedule = two_faults();
   Series series;
   series.add(run_of(OracleAnswer::miss, schedule, {"a"}), schedule);
-  CHECK(series.tally().inconclusive == 1);  // `b` may have been missing
+  CHECK(series.tally().inconclusive == 1);  // `b` may be missing
   series.add(run_of(OracleAnswer::hit, schedule, {"a"}), schedule);
   CHECK(series.tally().inconclusive == 0);  // it shows without `b`: the first run was a miss
   CHECK(series.tally().not_reproduced == 1);
@@ -184,7 +184,7 @@ TEST_CASE("a rate does not read too high where a fault often fails to fire") {
     rates += series.tally().rate();
     one_sided += single.rate();
   }
-  CHECK(one_sided / kSeries > 0.8);  // what the verdicts one by one would say
+  CHECK(one_sided / kSeries > 0.8);  // what separate verdicts would give
   CHECK(rates / kSeries == Approx(0.6).margin(0.01));
 }
 

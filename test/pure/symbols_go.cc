@@ -96,7 +96,7 @@ TEST_CASE("Go's stack checks are known by their instructions") {
     CAPTURE(text);
     const auto code = code_of(text);
     CHECK(stack_check_bytes(code) == bytes);
-    // Cut short, it is none, wherever.
+    // Truncated at any byte, it is refused.
     for (std::size_t size = 0; size < bytes; ++size) CHECK(stack_check_bytes(std::span(code).first(size)) == 0);
   }
 }

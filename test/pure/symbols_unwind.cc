@@ -157,7 +157,7 @@ void* made_code(std::uint64_t at) {
   return page;
 }
 
-// Anywhere, and right behind whatever is mapped where there is room: behind a library, too, and between its parts.
+// Anywhere, and directly after every mapping where there is room: after a library, and between its parts.
 std::vector<void*> made_codes() {
   std::vector<std::uint64_t> ends = {0};
   std::ifstream file("/proc/self/maps");

@@ -213,7 +213,7 @@ TEST_CASE("clocks given by hand, left alone, or shared", "[clock]") {
   const auto refused = merge({world.server, world.client}, options);
   REQUIRE(!refused);
   CHECK(refused.error().hint == "they are from 's', 'c'");
-  // Dumps of one boot share their clock.
+  // Dumps of one boot have the same clock.
   world.client.meta.boot_id = "boot-s";
   const auto same = merge({world.server, world.client});
   CHECK(same.events.back().ts_ns == kStart + kSecond);

@@ -160,10 +160,10 @@ TEST_CASE("events all alike are stored without looking like a bomb", "[dump]") {
   REQUIRE(back);
   CHECK_FALSE(back->damage);
   require_same(trace, back->trace);
-  // Alike but for their times, as in a loop that fails: packed.
+  // Events that differ only in their times, as in a loop of failures, are packed well.
   for (std::size_t i = 0; i < trace.events.size(); ++i) trace.events[i].ts_ns += static_cast<std::int64_t>(i) * 1000;
   CHECK(to_bytes(trace).size() < 1'000'000);
-  // Strings that say nearly the same.
+  // Strings that are almost equal.
   for (std::size_t i = 0; i < 3000; ++i)
     trace.events[i].path = trace.strings.intern(std::string(3000, 'x') + std::to_string(i));
   const auto alike = parse(to_bytes(trace));
@@ -282,7 +282,7 @@ TEST_CASE("version 1: forged blocks with right checksums", "[dump]") {
   };
   const std::string done = forged_block("DONE", 1, std::string(16, '\0'));
   const auto file_header = file_header_1;
-  // Healthy as it stands, so that what follows fails for its own reason only.
+  // Valid as it is, so that each change below fails for its own reason.
   {
     const auto back = parse(file_header() + empty_meta() + done);
     REQUIRE(back);

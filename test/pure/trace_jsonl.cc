@@ -231,7 +231,7 @@ TEST_CASE("strings of any bytes", "[jsonl]") {
        "\"a\\u0080\\u009b31m\xc2\xa0\""},  // controls too, which terminals obey
       {"\xff", R"("\udcff")"},
       {"\x80\xc3(", R"("\udc80\udcc3(")"},
-      {"\xed\xb2\x80", R"("\udced\udcb2\udc80")"},  // UTF-8 of a lone surrogate is none
+      {"\xed\xb2\x80", R"("\udced\udcb2\udc80")"},  // the UTF-8 form of a lone surrogate is invalid
       {"\xc0\xaf", R"("\udcc0\udcaf")"},            // overlong
       {"\xf4\x90\x80\x80", R"("\udcf4\udc90\udc80\udc80")"},
       {"\xe2\x82", R"("\udce2\udc82")"},
@@ -244,7 +244,7 @@ TEST_CASE("strings of any bytes", "[jsonl]") {
     CHECK(trace.events[0].path != 0);
     CHECK(trace.str(trace.events[0].path) == c.bytes);
   }
-  // Other ways to write the same.
+  // Other notations of the same values.
   const Trace trace = parsed(R"({"ts":1,"type":"scf","path":"\u00e9\/\ud83d\ude00\u65e5"})");
   CHECK(trace.str(trace.events[0].path) == "é/😀日");
 }
