@@ -45,7 +45,7 @@ class Nats:
                 if words[1].decode() != reply:
                     continue  # the late answer to a request that was given up
                 if words[0] == b"HMSG":
-                    body = body[int(words[-2]):]  # "503 No Responders" has a header alone
+                    body = body[int(words[-2]):]  # "503 No Responders" has only a header
                 return json.loads(body) if body else {}
 
 

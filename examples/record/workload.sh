@@ -1,5 +1,5 @@
 #!/bin/sh
-# Eight clients count together until a node has had enough of it, for five minutes at most. Usage: workload.sh KV-CLIENT
+# Eight clients count together until a node fails, for five minutes at most. Usage: workload.sh KV-CLIENT
 set -u
 client=$1
 kv() { "$client" --nodes "$ROSE_IP_n1,$ROSE_IP_n2,$ROSE_IP_n3" "$@"; }

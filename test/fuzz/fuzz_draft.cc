@@ -72,7 +72,7 @@ void command(std::string_view text) {
     seen[0].settings.push_back(read_settings("/etc/kv.conf", text.substr(gap + 2), {"localhost"}));
   for (std::size_t i = 1; i < words.words.size() && i < 50; ++i)
     seen[1].main.env.emplace_back(words.words[i], words.words[i - 1]);
-  // A password stays where it is, whatever stands around it.
+  // A password must not appear in the draft, whatever surrounds it.
   const bool odd = std::string_view(text).find(kSecret.substr(0, 7)) != std::string_view::npos;
   if (!odd) seen[1].main.env.emplace_back("KV_PASSWORD", kSecret);
   Host host;

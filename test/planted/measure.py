@@ -28,12 +28,12 @@ from noise import STRENGTHS, add_noise
 BEGIN, END = "<!-- figures: begin (written by run-all) -->", "<!-- figures: end -->"
 TRACE_TRIES = 3
 CONTROL_RUNS = 10
-SOLVED_SHARE = 0.8   # of the rate that the right schedule attains
+SOLVED_SHARE = 0.8   # of the rate that the correct schedule attains
 # Seconds after which a command is stopped.
 LIMITS = {"install": 1800, "profile": 900, "trace": 900, "split": 120, "plan": 120, "diagnose": 2400, "replay": 1800, "control": 1800,
           "fixed": 1800, "blind": 600}
 PACKED_FROM = 4096     # bytes of a log that is kept
-PATIENCE = 90        # for cleaning up after it was asked to stop
+PATIENCE = 90        # time to clean up after a request to stop
 INSTALL_SKIPS = 77
 
 
@@ -63,7 +63,7 @@ class Commands:
     def __init__(self, work):
         self.work = work
         self.count = 0
-        # Kept runs go with the work folder.
+        # Kept runs are removed with the work folder.
         self.environment = {**os.environ, "TMPDIR": str(work)}
 
     def stop(self, process):
@@ -120,7 +120,7 @@ def unpacked(file):
     return subprocess.run(["zstd", "-q", "-d", "-c", file], capture_output=True, check=True).stdout
 
 
-# --- schedules, as far as the blind search has to write them
+# --- schedules, as far as the blind search writes them
 
 
 def toml_value(value):
@@ -156,7 +156,7 @@ def blind_schedule(found, nodes, workload_seconds, rng):
             groups[f"\0{fault['id']}"] = [fault]
     for alternatives in groups.values():
         fault = dict(rng.choice(alternatives))
-        if "until" in fault:  # a cut that was to last until something happened lasts as long as chance has it
+        if "until" in fault:  # the length of a partition that ends at an event depends on chance
             fault["duration"] = f"{rng.uniform(0.1, 1) * workload_seconds:.3f}s"
         for key in ("when", "after", "before", "group", "until", "count"):
             fault.pop(key, None)
@@ -188,9 +188,9 @@ class Case:
         self.attainable = float(self.facts.get("attainable", 1.0))
         self.profile = commands.work / "profile.json"
         self.dump = commands.work / "incident.dump"
-        self.dumps = [self.dump]  # what is diagnosed
-        self.logs = []  # or this: "node=file"
-        self.hosts = {}  # how the dump's hosts are called, and which node each is
+        self.dumps = [self.dump]  # dumps to diagnose
+        self.logs = []  # or logs: "node=file"
+        self.hosts = {}  # names of the dump's hosts, and the node of each
         self.schedule = commands.work / "schedule.toml"
         self.record = commands.work / "diagnosis"
 
@@ -234,7 +234,7 @@ class Case:
 
     def incident(self, figures):
         production = self.facts.get("production")
-        own = "rose.incident.toml"  # what an incident needs that no run of rose's does
+        own = "rose.incident.toml"  # settings for the incident that runs of rose do not have
         config = production["config"] if production else own if (self.folder / own).exists() else "rose.toml"
         if production:
             hosts = [node["name"] for node in tomllib.loads((self.folder / config).read_text())["node"]]
@@ -346,7 +346,7 @@ class Case:
         text = re.sub(r"(?m)^(simplify|confirm_runs)\s*=.*\n", "", (self.folder / "rose.toml").read_text())
         short = "simplify = false\nconfirm_runs = 1\n"
         head, section, rest = text.partition("[diagnose]\n")
-        config = self.folder / f".rose.{os.getpid()}.toml"  # beside what it names
+        config = self.folder / f".rose.{os.getpid()}.toml"  # beside the files that it names
         try:
             config.write_text(f"{head}\n[diagnose]\n{short}{rest}")
             _, found = self.rose_json("diagnose dump alone", "diagnose", *self.evidence(config.name, logs=[]), "-o", self.schedule,
@@ -391,7 +391,7 @@ class Case:
         runs = [json.loads(line) for line in lines if line.endswith("}")]
         figures["runs"] = len(runs)
         if runs:
-            # The control run: how long the workload takes when nothing goes wrong.
+            # The control run: how long the workload takes without faults.
             figures["workload_seconds"] = runs[0]["workload"]["seconds"]
 
     def replay(self, figures):
@@ -420,7 +420,7 @@ class Case:
         figures["control"] = {key: result[key] for key in ("runs", "reproduced", "inconclusive")}
 
     def blind(self, figures, found):
-        # The workload takes this long without faults; later than that nothing can go wrong any more.
+        # The workload takes this long without faults; later faults have no effect.
         seconds = figures.get("workload_seconds") or 1.0
         rng = random.Random(f"{self.name}/{self.options.seed}")
         runs = self.options.blind_runs or figures["runs"]
@@ -471,7 +471,7 @@ class Case:
             self.fixed(figures)
             if self.options.control:
                 self.control(figures)
-            # What the fixed version does, too, is another failure.
+            # A failure that the fixed version has, too, is another failure.
             another = figures.get("fixed", {}).get("verdict") == "reproduced"
             figures["solved"] = (rate + 1e-9 >= SOLVED_SHARE * self.attainable and not another and
                                  figures.get("control", {}).get("reproduced", 0) == 0)
@@ -590,7 +590,7 @@ def first_cell(figures):
     return number_cell(figures.get("first_reproduction_seconds"), ".0f")
 
 
-# What a reader asks; everything else is in results.json.
+# The columns that a reader asks for; everything else is in results.json.
 PLANTED = [
     ("case", lambda f: f"[{f['case']}]({f['case']})"),
     ("what", lambda f: cell(f.get("what"))),

@@ -18,8 +18,8 @@ import sys
 SECOND = 1_000_000_000
 HOUR = 3600 * SECOND
 DAY = 24 * HOUR
-HOSTS = 12            # in all, at the strongest
-LATE = 0.3            # so much of the time from the workload's beginning to the incident is not in the window
+HOSTS = 12            # hosts in all, at the highest level
+LATE = 0.3            # this share of the time between the workload's beginning and the incident is not in the window
 
 Strength = collections.namedtuple("Strength", "kinds processes silences renamed twelve late second")
 STRENGTHS = {
@@ -28,14 +28,14 @@ STRENGTHS = {
     3: Strength(1000, 30, 30, True, True, True, True),
 }
 
-# What healthy fleets fail at, and what is less usual; errors that a disk or a lack of memory gives are not among them: those
-# would be incidents of their own.
+# Failures that healthy fleets have, and less usual ones. Errors of disks and of memory are not among them: they would
+# be incidents of their own.
 USUAL = [("openat", "ENOENT"), ("access", "ENOENT"), ("readlink", "EINVAL"), ("mkdir", "EEXIST"), ("unlink", "ENOENT"),
          ("connect", "ECONNREFUSED"), ("recvfrom", "EAGAIN"), ("sendto", "EPIPE"), ("statx", "ENOENT"), ("newfstatat", "ENOENT")]
 LESS_USUAL = [("openat", "EACCES"), ("rename", "ENOENT"), ("openat", "ELOOP"), ("fallocate", "EOPNOTSUPP"), ("write", "EINTR"),
               ("read", "EISDIR"), ("connect", "ETIMEDOUT"), ("recvfrom", "ECONNRESET"), ("fcntl", "EAGAIN"), ("rmdir", "ENOTEMPTY"),
               ("openat", "EBUSY"), ("link", "EEXIST"), ("sendmsg", "EMSGSIZE"), ("setsockopt", "EINVAL")]
-# Of calls that the nodes do make in the test deployment.
+# Failures of calls that the nodes make in the test deployment, too.
 FIRING = ["EINTR", "EACCES", "EBUSY", "EAGAIN", "ENOENT"]
 SYLLABLES = ["ba", "co", "du", "fe", "gi", "ha", "jo", "ku", "le", "mi", "no", "pu", "ra", "se", "ti", "vo", "wu", "xe", "ya", "zo"]
 
@@ -59,7 +59,7 @@ class Noise:
         self.end = max([*times, meta.get("end_ns") or max(times)])
         self.pid = 50_000
 
-    # When: some of it all day, as often at every time of it; some in bursts, some only once.
+    # Times of the events: some kinds all day at a constant rate, some in bursts, some once.
     def times(self):
         manner = self.rng.random()
         if manner < 0.4:
@@ -141,7 +141,7 @@ class Noise:
         workload = self.meta.get("workload_ts") or self.begin
         faults = [e["ts"] - (e.get("duration_ms") or 0) * 1_000_000 for e in self.events
                   if e["type"] == "nd" or (e["type"] == "ps" and e["state"] != "started" and not e.get("planned") and (e.get("signal") or e["state"] == "paused"))]
-        # Of failures, those that the profile does not have: what the incident is must stay in the window.
+        # Failures that the profile does not have are kept: the incident must stay in the window.
         usual = {(failure["syscall"], failure["errno"]) for failure in self.profile.get("failures") or []}
         scf = [e for e in self.events if e["type"] == "scf"]
         failed = sorted(e["ts"] for e in [e for e in scf if (e["syscall"], e["errno"]) not in usual] or scf)
@@ -155,7 +155,7 @@ class Noise:
         for call in self.profile.get("state_changes") or []:
             healthy[call["node"]].append(("sys", call))
         for function in self.profile.get("functions") or []:
-            if function.get("infrequent") and function.get("count"):  # many are known and never entered
+            if function.get("infrequent") and function.get("count"):  # many functions are known and never entered
                 healthy[function["node"]].append(("af", function))
         if not self.nodes:
             return

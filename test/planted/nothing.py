@@ -17,13 +17,13 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# Case, node, a call that the node makes in every run, and of which moment it stands still.
+# Case, node, a call that the node makes in every run, and the moment at which it is paused.
 CASES = [("crash-between-writes", "shelf", "pwrite64"), ("scf-by-path", "store", "fdatasync"), ("flaky-60", "catalog", "fsync"),
          ("pause", "first", "sendto"), ("partition", "n1", "sendto"), ("role-specific", "n1", "sendto"),
          ("scf-on-socket", "greeter", "sendto"), ("go-crash-between-calls", "shelf", "pwrite64"), ("two-hosts-dump", "primary", "write"),
          ("scf-by-nth-call", "journal", "fdatasync")]
 ORACLE = """#!/bin/sh
-# Every run of an odd number is bad.
+# Every run with an odd number fails.
 number=${ROSE_RUN_DIR##*run-}
 case $number in *[13579]) echo "an odd run"; exit 0 ;; esac
 exit 1

@@ -55,7 +55,7 @@ type node struct {
 
 	value, applied uint64
 	asked          uint64            // number of the last request of a client
-	adds, reads    map[uint64]uint64 // by number: whose it is
+	adds, reads    map[uint64]uint64 // by number: its owner
 	waiting        []waitingRead     // until enough is applied
 	members        pb.ConfState
 }
@@ -67,7 +67,7 @@ func (n *node) step(in input) {
 	case 'm':
 		var message pb.Message
 		if err := message.Unmarshal(in.data); err == nil {
-			_ = n.raw.Step(message) // what does not fit is raft's to drop
+			_ = n.raw.Step(message) // raft drops messages that do not fit
 		}
 	case 'a':
 		if n.raw.BasicStatus().RaftState != raft.StateLeader {
@@ -121,7 +121,7 @@ func (n *node) readAt(request, index uint64) {
 	}
 }
 
-// What raft wants done after a step.
+// Carries out what raft requests after a step.
 func (n *node) ready() {
 	for n.raw.HasReady() {
 		todo := n.raw.Ready()

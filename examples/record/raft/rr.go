@@ -36,7 +36,7 @@ func recorded(key *C.char, data []byte) []byte {
 	if replaying {
 		data = make([]byte, C.next(key))
 	}
-	// As a number: of a pointer cgo would look, at each call, whether it leads to others.
+	// As a number: for a pointer, cgo would check at each call whether it leads to other pointers.
 	C.record(key, C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(data)))), C.size_t(len(data)))
 	runtime.KeepAlive(data)
 	return data
@@ -44,7 +44,7 @@ func recorded(key *C.char, data []byte) []byte {
 
 var scratch []byte // one loop takes all inputs: what it records is built in one place
 
-// The next input. While replaying it comes from the recording, and nobody sends any.
+// The next input. While replaying it comes from the recording, and no connection delivers any.
 func take(inputs <-chan input) input {
 	if replaying {
 		return decoded(recorded(inputKey, nil))
@@ -59,7 +59,7 @@ func take(inputs <-chan input) input {
 
 var history, steps uint64
 
-// One comparison stands for sixteen steps: it is of all states until then.
+// One comparison covers sixteen steps: the hash contains all states until then.
 func compareState(state ...uint64) {
 	if recording {
 		for _, part := range state {

@@ -69,7 +69,7 @@ impl Shelf {
         }
         self.generation += 1;
         let mut raw = vec![0u8; BOXES * 4];
-        for _ in 0..4000 {  // slow, as the real thing with a million boxes
+        for _ in 0..4000 {  // slow, like a real checkpoint of a million boxes
             for i in 0..BOXES {
                 raw[i * 4..i * 4 + 4].copy_from_slice(&std::hint::black_box(self.values[i]).to_le_bytes());
             }
