@@ -118,7 +118,7 @@ TEST_CASE("two deployments with the same addresses go side by side", "[deploy]")
   CHECK(b.read("command.log") == "10.251.7.1:7000 is other\n");
 }
 
-TEST_CASE("nobody who may look at the folder of namespaces holds up a deployment", "[deploy]") {
+TEST_CASE("a lock by another user on the folder of namespaces does not hold up a deployment", "[deploy]") {
   {
     const RunDir dir;  // the folder exists and has the right mode
     (void)make(make_config({{"sleep", "1000"}}), dir);
@@ -200,7 +200,7 @@ TEST_CASE("a readiness command rests longer than it works", "[deploy]") {
   CHECK(rests == 4);
 }
 
-TEST_CASE("a node that does not get ready is said with its last words", "[deploy]") {
+TEST_CASE("a node that does not become ready is reported with its last output", "[deploy]") {
   const RunDir dir;
   SECTION("it ended") {
     auto config = make_config({{"sh", "-c", "echo cannot find the moon >&2; exit 3"}});
@@ -545,7 +545,7 @@ TEST_CASE("setup and teardown", "[deploy]") {
   }
 }
 
-TEST_CASE("attached nodes are found, told apart and ended", "[deploy]") {
+TEST_CASE("attached nodes are found, distinguished and ended", "[deploy]") {
   const RunDir dir;
   auto config = make_config({{}, {}});
   config.deployment.setup = config::Command{
@@ -848,7 +848,7 @@ TEST_CASE("a command that cleans up and hangs is ended by a further Ctrl-C, and 
   (void)cgroup::destroy(folder);
 }
 
-TEST_CASE("what the end of a deployment could not undo is noted, and heal does it", "[deploy]") {
+TEST_CASE("what a deployment's end could not undo is noted, and heal undoes it", "[deploy]") {
   const RunDir dir;
   auto deployment = make(make_config({{"sleep", "1000"}}), dir);
   REQUIRE_OK(deployment->start());
@@ -871,7 +871,7 @@ TEST_CASE("what the end of a deployment could not undo is noted, and heal does i
   CHECK(traces_of(id).empty());
 }
 
-TEST_CASE("heal waits for who a killed rose had just forked: it holds the lock until it ends", "[deploy]") {
+TEST_CASE("heal waits for a process that a killed rose had just forked: it holds the lock until it ends", "[deploy]") {
   int pipe_fds[2];
   REQUIRE(::pipe(pipe_fds) == 0);
   const pid_t owner = ::fork();

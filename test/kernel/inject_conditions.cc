@@ -111,7 +111,7 @@ struct Electorate : Rig {
 
 }  // namespace
 
-TEST_CASE("whoever takes the role dies there and then") {
+TEST_CASE("the node that takes the role dies at that moment") {
   Electorate rig;
   rig.start(kLeader +
             "[[fault]]\nid = \"kill\"\nkind = \"crash\"\nnode = \"@leader\"\nwhen = [ { role = \"leader\" } ]\n");
@@ -204,7 +204,7 @@ TEST_CASE("without anybody in the role a fault waits for one") {
   CHECK(outcome.why_not == "its conditions were met, but no node was the leader");
 }
 
-TEST_CASE("the node in a role is cut off from the others, until it says something") {
+TEST_CASE("the node in a role is cut off from the others until its log line appears") {
   for (const auto network : {config::Network::netns, config::Network::host}) {
     Electorate rig(network);
     rig.start(kLeader + R"(
@@ -241,7 +241,7 @@ until = [ { log = "leads again" } ]
   }
 }
 
-TEST_CASE("a node in the machine's top cgroup is said to be out of sight") {
+TEST_CASE("a node in the machine's top cgroup is reported as not observable") {
   if (Rig::overriding()) return;
   Rig rig;
   rig.allow_attached = true;

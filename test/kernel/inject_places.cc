@@ -62,7 +62,7 @@ TEST_CASE("a look at the places of a function counts them and does nothing") {
   CHECK(writes >= 3);  // two calls and the return
 }
 
-TEST_CASE("the node dies at a place: what came before it is done, the call that stands there is not") {
+TEST_CASE("the node dies at a place: earlier calls are done, the call at the place is not") {
   const auto places = places_of("step_function");
   std::vector<symbols::Place> calls;
   for (const auto& place : places)
@@ -137,7 +137,7 @@ std::map<Told, std::uint64_t> told_of(const std::string& mode, const std::string
 
 }  // namespace
 
-TEST_CASE("whatever a tracer tells of a call, a schedule that says the same matches that call") {
+TEST_CASE("a schedule with the attributes that a tracer reports matches the same call") {
   const std::string mode = GENERATE("paths", "sockets");
   const Folder folder;
   const std::string place = folder.path + "/victim";

@@ -335,7 +335,7 @@ count = 5
   CHECK(outcome.seen == 5);
 }
 
-TEST_CASE("a fault that never fires says why") {
+TEST_CASE("a fault that never fires has a reason") {
   Rig rig;
   rig.add({"create", "data", "write", "x", "write", "y"});
   rig.start(R"(

@@ -91,7 +91,7 @@ TEST_CASE("a reset ends a connection too, and so does the end of our own process
   CHECK(silences(trace, client).empty());
 }
 
-TEST_CASE("a silence goes on when this side gives up on a peer that is cut off, not when the peer answers") {
+TEST_CASE("a silence lasts when this side gives up on a peer that is cut off, not when the peer answers") {
   const OwnNetwork network;
   const TestCgroup cgroup("given-up");
   for (const bool cut : {false, true}) {
@@ -148,7 +148,7 @@ TEST_CASE("a reconnect with another ephemeral port continues the pair") {
   CHECK_FALSE(is_open(found[0]));
 }
 
-TEST_CASE("a rarely used connection is told apart after it has shown its ways") {
+TEST_CASE("a rarely used connection is recognised once its pattern is known") {
   const TestCgroup cgroup("rare");
   Victim server(&cgroup, {"serve"});
   const int tcp4 = server.number("tcp4");
@@ -342,7 +342,7 @@ TEST_CASE("cgroups of nodes in one another: a packet counts once, for the innerm
   }
 }
 
-TEST_CASE("who asks seldom and is answered is not silent; who asks in vain is") {
+TEST_CASE("a node that asks rarely and is answered is not silent; one that asks in vain is") {
   const OwnNetwork network;
   const TestCgroup cgroup("asks");
   Victim server(nullptr, {"answer", "17171"});

@@ -163,7 +163,7 @@ TEST_CASE("a link that is down for six seconds is silent on both sides, in both 
   CHECK(seen.size() == expected);
 }
 
-TEST_CASE("who resets what a route of its own host swallowed was cut off") {
+TEST_CASE("a node whose packets its own host's route dropped was cut off, not its peer that sends resets") {
   Talk talk;
   talk.begin_server();
   for (const bool cut : {false, true}) {

@@ -18,7 +18,7 @@ using namespace rose::observe::test;
 using trace::EventType;
 using trace::ProcessState;
 
-TEST_CASE("ends are told with their status or signal") {
+TEST_CASE("ends are recorded with their status or signal") {
   const TestCgroup cgroup("ends");
   auto tracer = start({target("n1", cgroup)});
   struct Case {
@@ -206,7 +206,7 @@ TEST_CASE("nodes that share a binary have their own functions") {
   CHECK(entered(trace, in_b.pid()) == std::vector<std::string>(3, "rose_victim_often"));
 }
 
-TEST_CASE("profile: functions are counted and hot ones let go of") {
+TEST_CASE("profile: functions are counted, and hot ones are detached") {
   const TestCgroup cgroup("rates");
   const Target node = watched("n1", cgroup, {"rose_victim_*"});
   TracerOptions options;
@@ -237,7 +237,7 @@ TEST_CASE("profile: functions are counted and hot ones let go of") {
   CHECK(entered(snapshot(*tracer), first.pid()).empty());
 }
 
-TEST_CASE("recording: a function that turns hot is let go of, the dump says so, the others stay") {
+TEST_CASE("recording: a function that becomes hot is detached, the dump records it, the others stay") {
   const TestCgroup cgroup("turns-hot");
   const Target node = watched("n1", cgroup, {"rose_victim_*"});
   TracerOptions options;
@@ -268,7 +268,7 @@ TEST_CASE("recording: a function that turns hot is let go of, the dump says so, 
   CHECK(rare == 2);  // neither lost nor reported twice by the links that took turns
 }
 
-TEST_CASE("who is not traced does not pay for watched functions for ever: one that is hot there is let go of too") {
+TEST_CASE("processes that are not traced do not pay for watched functions for ever: hot ones are detached there, too") {
   const TestCgroup cgroup("not-the-strangers"), other("strangers");
   const Target node = watched("n1", cgroup, {"rose_victim_*"});
   const bool counts = GENERATE(false, true);
@@ -300,7 +300,7 @@ TEST_CASE("who is not traced does not pay for watched functions for ever: one th
   CHECK(second < kernel::uprobe_seconds() * 1e9 / 4);
 }
 
-TEST_CASE("functions of a profile: what another build lacks is left out, what lives elsewhere is found") {
+TEST_CASE("functions of a profile: those that another build lacks are left out, those in another file are found") {
   const TestCgroup cgroup("profiled");
   const Folder folder;
   Target node = target("n1", cgroup);

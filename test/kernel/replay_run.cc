@@ -4,7 +4,7 @@
 using namespace rose;
 using namespace rose::test;
 
-TEST_CASE("a run's trace tells what was injected from what merely looks like it", "[replay]") {
+TEST_CASE("a run's trace distinguishes injected results from similar ones", "[replay]") {
   const Folder folder;
   const auto config = one_node(
       "marks", {kVictim,  "create",   "there",     "gate",  "../go", "openr",    "absent-1", "openr", "there",

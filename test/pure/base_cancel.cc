@@ -70,7 +70,7 @@ void until(const std::function<bool()>& condition) {
 
 }  // namespace
 
-TEST_CASE("who hangs while he cleans up says so when he is asked again, and leaves at the next time", "[cancel]") {
+TEST_CASE("a cleanup that hangs reports that on the next Ctrl-C, and ends at the one after it", "[cancel]") {
   Asked rose([] {
     say("ready\n");
     until(cancel::requested);

@@ -242,7 +242,7 @@ TEST_CASE("names that change all the time lead nowhere else", "[base]") {
   CHECK_FALSE(fs::exists(scene.top / "secret/more"));
 }
 
-TEST_CASE("who could exchange what leads to a folder", "[base]") {
+TEST_CASE("users who could replace the path to a folder", "[base]") {
   if (!is_root()) return;
   const test::Folder top;
   REQUIRE(::chmod(top.path.c_str(), 0755) == 0);

@@ -112,7 +112,7 @@ TEST_CASE("long lines are cut, long files come in pieces", "[log]") {
   CHECK(calls >= 2);
 }
 
-TEST_CASE("who has had enough goes on later where it stopped", "[log]") {
+TEST_CASE("a reader that stops early continues later where it stopped", "[log]") {
   const Folder folder;
   append(folder / "log", "1\n2\n3\n");
   LogFollower follower(folder / "log");

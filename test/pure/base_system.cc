@@ -54,7 +54,7 @@ TEST_CASE("files are whole or not there") {
   CHECK_FALSE(write_file(folder / "none/d", "x").has_value());
 }
 
-TEST_CASE("who is killed while he writes leaves nothing") {
+TEST_CASE("a writer that is killed leaves nothing") {
   const Folder folder;
   const pid_t writer = ::fork();
   REQUIRE(writer >= 0);
@@ -69,7 +69,7 @@ TEST_CASE("who is killed while he writes leaves nothing") {
   CHECK(folder.entries() == 0);
 }
 
-TEST_CASE("what a killed writer left where files need names is removed, what others own is not") {
+TEST_CASE("leftovers of a killed writer are removed where files need names, files of others are not") {
   const Folder folder;
   for (const char* name : {".dump.bin.rose-a1B2c3", ".dump.bin.rose-lock01", ".dump.bin.rose-",
                            ".other.bin.rose-a1B2c3", "dump.bin.backup"})
@@ -81,7 +81,7 @@ TEST_CASE("what a killed writer left where files need names is removed, what oth
   CHECK(folder.entries() == 4);
 }
 
-TEST_CASE("what is no file is written to, never replaced") {
+TEST_CASE("devices and pipes are written to, never replaced") {
   const Folder folder;
   struct stat before{}, after{};
   REQUIRE(::lstat("/dev/null", &before) == 0);
@@ -217,7 +217,7 @@ TEST_CASE("commands side by side: each has its own output, status and time") {
   CHECK(open_descriptors() == before);
 }
 
-TEST_CASE("a command that does not exist is said") {
+TEST_CASE("a command that does not exist is reported") {
   const auto missing = run_command({"rose-no-such-program"});
   REQUIRE_FALSE(missing.has_value());
   CHECK(missing.error().message == "cannot run 'rose-no-such-program': it was not found");

@@ -46,7 +46,7 @@ bool has(const Node& node, const std::string& flag, const std::string& value) {
 
 }  // namespace
 
-TEST_CASE("a service says all of its container") {
+TEST_CASE("a service sets all properties of its container") {
   const Node node = only(
       "    image: redis:${TAG:-6}\n    command: redis-server --save '1 2' $${X}\n    entrypoint: [\"/entry\", "
       "\"$$HOME\"]\n"

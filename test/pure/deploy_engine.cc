@@ -111,7 +111,7 @@ TEST_CASE("with docker a container of its own holds the node's network") {
   CHECK_FALSE(undo_words(undo, "rose-abcdef").empty());
 }
 
-TEST_CASE("an image's own command is read as either engine tells it") {
+TEST_CASE("an image's own command is read from the answer of either engine") {
   const auto docker = parse_image(
       R"([{"Config": {"Entrypoint": ["/entry"], "Cmd": ["a", "b c"], "User": "redis", "StopSignal": "SIGQUIT"}}])");
   REQUIRE(docker.has_value());

@@ -53,8 +53,9 @@ const RunFacts kFacts{"/run-dir", "/conf", 7, false};
 
 }  // namespace
 
-TEST_CASE("of a command that went wrong, the word is told that lies beside the configuration and not where it ran",
-          "[deploy]") {
+TEST_CASE(
+    "a failed command: the message names the word that exists beside the configuration but not in the run's folder",
+    "[deploy]") {
   const Folder beside, where_it_ran;
   const std::filesystem::path config_dir = beside.path, ran_in = where_it_ran.path;
   std::filesystem::create_directories(config_dir / "bin");
@@ -92,7 +93,7 @@ TEST_CASE("placeholders are replaced, and nothing else", "[deploy]") {
   CHECK(expand("${node} ${ips}", kFacts, nodes, nullptr) == "${node} 10.1.2.1,127.0.0.1");
 }
 
-TEST_CASE("commands are told about the run", "[deploy]") {
+TEST_CASE("commands get the variables of the run", "[deploy]") {
   Variables variables = {{"ROSE_NODE", "of another run"}, {"ROSE_IP_gone", "1.1.1.1"}, {"HOME", "/root"}};
   add_rose_variables(variables, kFacts, two_nodes(), nullptr);
   CHECK(variables == Variables{{"HOME", "/root"},
@@ -112,7 +113,7 @@ TEST_CASE("commands are told about the run", "[deploy]") {
   CHECK(variables["ROSE_IP"] == "127.0.0.1");
 }
 
-TEST_CASE("programs are found as the contract says", "[deploy]") {
+TEST_CASE("programs are found as documented", "[deploy]") {
   const Folder folder;
   REQUIRE(write_file(folder.path + "/tool", "#!/bin/sh\n", 0755));
   REQUIRE(write_file(folder.path + "/data", "x", 0644));
@@ -287,7 +288,7 @@ TEST_CASE("tails are short", "[deploy]") {
   CHECK(tail(path, 2).size() == 2048);
 }
 
-TEST_CASE("what a node said last is its errors, else its output", "[deploy]") {
+TEST_CASE("the last output of a node is its errors, else its standard output", "[deploy]") {
   const Folder folder;
   CHECK(last_words(folder.path).text.empty());
   REQUIRE(write_file(folder.path + "/stdout.log", "ERROR no such class\n"));

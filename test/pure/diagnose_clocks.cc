@@ -42,7 +42,7 @@ bool set_at(const std::vector<Hit>& hits, double from, double to) {
 
 }  // namespace
 
-TEST_CASE("a clock that a tracer saw being set is set in the test, at that moment") {
+TEST_CASE("a clock that was set while a tracer ran is set in the test at that moment") {
   const auto config = deployment();
   std::vector<Dump> dumps = hosts();
   dumps[2].meta().clock.push_back(trace::step_text("n3", at(6), kHourNs));

@@ -498,7 +498,7 @@ TEST_CASE("silences that a planned stop explains are dropped") {
   CHECK(accounted(plan) == plan.failures);
 }
 
-TEST_CASE("nodes that share one address are told apart by their service ports, or not at all") {
+TEST_CASE("nodes that share one address are distinguished by their service ports, or not at all") {
   auto config = deployment();
   config.deployment.network = config::Network::host;
   for (std::size_t i = 0; i < config.nodes.size(); ++i) {
@@ -656,7 +656,7 @@ TEST_CASE("a call on a listening socket is matched by its own address: nobody ha
   CHECK_FALSE(plan.candidates[1].fault.call.local);
 }
 
-TEST_CASE("a dump that begins with the nodes says which of a node's calls failed") {
+TEST_CASE("a dump that begins with the nodes gives the number of the failed call") {
   const bool of_a_run = GENERATE(true, false);
   Dump dump(of_a_run);
   dump.started(-2, "n1");
@@ -1010,7 +1010,7 @@ TEST_CASE("a bare crash of an imported dump is tried at several points of the wo
   CHECK(measured->schedules[2].faults[0].when.at(0).elapsed_ns == 10 * kSecond);
 }
 
-TEST_CASE("a crash comes back: said when the deployment will not bring it back") {
+TEST_CASE("a crash with a restart: noted when the deployment does not restart the node") {
   Dump dump;
   dump.crashed(5, "n1");
   dump.started(7, "n1");

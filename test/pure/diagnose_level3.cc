@@ -134,7 +134,9 @@ TEST_CASE("level 3: the crash comes at a place inside the last function of its c
   CHECK(said);
 }
 
-TEST_CASE("level 3: places and calls have their turns; what a look did not see is left out, and the rest comes last") {
+TEST_CASE(
+    "level 3: places and calls take turns; those that a probing run did not see are left out, and the rest comes "
+    "last") {
   const auto config = deployment();
   Code code = store_code();
   std::vector<Act> acts = store_acts();
@@ -265,7 +267,7 @@ TEST_CASE("level 3: a pause too") {
   CHECK(d.found->faults[0].duration_ns > 0);
 }
 
-TEST_CASE("level 3: what can't be read is said, and the calls that follow are tried all the same") {
+TEST_CASE("level 3: code that cannot be read is reported, and the calls after it are tried all the same") {
   const auto config = deployment();
   Code code;
   std::vector<Act> acts = snapshot("n1");
@@ -343,7 +345,7 @@ TEST_CASE("level 3: what waits for the moved fault does not disturb a look") {
     if (is_look(tried.schedule)) CHECK(fault_of(tried.schedule, FaultKind::crash, "n2") == nullptr);
 }
 
-TEST_CASE("level 3: contexts that mean one moment are gone on from once") {
+TEST_CASE("level 3: contexts that mean the same moment are refined once") {
   const auto config = deployment();
   Code code = store_code();
   std::vector<Act> acts = store_acts();
@@ -410,7 +412,7 @@ TEST_CASE("level 3: the crash comes before a later call than the one it was seen
   }
 }
 
-TEST_CASE("level 3: after a function, before a call in it; what is not there is said") {
+TEST_CASE("level 3: after a function, before a call in it; a missing function is reported") {
   const auto config = deployment();
   std::vector<Act> acts = snapshot("n1");
   acts.insert(acts.begin(), enters(4.9, "n1", "storeSnapshot"));
@@ -444,7 +446,7 @@ TEST_CASE("level 3: the alternatives of an amplified crash all move on") {
   CHECK(fault_of(*d.found, FaultKind::crash, "n2")->before->syscall == "rename");
 }
 
-TEST_CASE("level 3: a look tells which calls follow, how often and how soon; the others are not tried") {
+TEST_CASE("level 3: a probing run shows which calls follow, how often and how soon; the others are not tried") {
   const auto config = deployment();
   // Space is reserved, then header and value are written; only between the two the record is neither old nor new.
   std::vector<Act> acts{

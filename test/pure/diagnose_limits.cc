@@ -109,7 +109,7 @@ TEST_CASE("failed calls of one cause that came too late are armed earlier togeth
   CHECK(earlier(*d, FaultKind::syscall));
 }
 
-TEST_CASE("where the dump does not say when the workload began, a disk is full from later moments on, too") {
+TEST_CASE("if the dump does not say when the workload began, a full disk is tried from later moments on, too") {
   Dump dump;
   dump.meta().workload_ts = 0;
   dump.scf(3, "n1", "write", ENOSPC, "/data/n1/log.1");

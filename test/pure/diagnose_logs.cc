@@ -148,7 +148,7 @@ TEST_CASE("a message that may mean many calls and files stands for a dozen fault
   CHECK(faults == 12);
 }
 
-TEST_CASE("what a program says before it ends itself is not explained by its end") {
+TEST_CASE("messages of a program before it ends itself are not explained by its end") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
   Told told(config,
@@ -288,7 +288,7 @@ TEST_CASE(
   CHECK(cuts == 2);
 }
 
-TEST_CASE("a message tells of one failed call of a full disk: others go on failing, too") {
+TEST_CASE("a message reports one failed call of a full disk: other calls fail as well") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
   Told told(config,
@@ -543,7 +543,7 @@ TEST_CASE("connections that a node's end closed are no cut before it, and say wh
   CHECK(of(silent, FaultKind::partition) != nullptr);
 }
 
-TEST_CASE("calls that nobody tells of do not say when those failed that are told of") {
+TEST_CASE("unreported failed calls do not determine when reported ones failed") {
   const auto config = deployment();
   Dump dump;
   dump.started(-0.5, "n2");
@@ -590,7 +590,7 @@ TEST_CASE("calls that nobody tells of do not say when those failed that are told
   CHECK(full > 0);
 }
 
-TEST_CASE("a pause that shows it too rarely is tried longer, where no log tells how long it was") {
+TEST_CASE("a pause that reproduces too rarely is tried longer if no log gives its length") {
   const auto config = deployment();
   std::vector<Act> acts;
   for (int i = 0; i < 30; ++i) acts.push_back({0.2 + 0.2 * i, "n2", "put", "", ""});
@@ -613,7 +613,8 @@ TEST_CASE("a pause that shows it too rarely is tried longer, where no log tells 
   CHECK(found->schedules <= 8);
 }
 
-TEST_CASE("a pause that is told by who missed the node is tried as it was missed, then as long as it may have been") {
+TEST_CASE(
+    "a pause known from the nodes that missed the node is tried with that length, then with the longest possible") {
   Told told(deployment(), line(0, "server is starting") + line(30, "done"), "");
   logs::Hint stood;
   stood.kind = logs::Hint::Kind::stop;
@@ -639,7 +640,7 @@ TEST_CASE("a pause that is told by who missed the node is tried as it was missed
   CHECK(std::find(lasts.begin(), lasts.end(), 12) != lasts.end());
 }
 
-TEST_CASE("two faults that no log tells of, while both last a kill that one tells of") {
+TEST_CASE("two faults that no log reports, while a kill that one reports lasts") {
   const auto config = deployment();
   std::vector<Act> acts;
   for (int i = 0; i < 40; ++i) acts.push_back({1 + 1.2 * i, "n2", "put", "", ""});
@@ -664,7 +665,7 @@ TEST_CASE("two faults that no log tells of, while both last a kill that one tell
   CHECK(found->schedules <= 60);
 }
 
-TEST_CASE("what a node says in its next life tells nothing of when the workload began") {
+TEST_CASE("messages of a node's next life do not determine when the workload began") {
   const auto config = deployment();
   trace::Trace control = usual_run();
   control.meta.workload_ts = log_begin() + 3'000'000'000;
@@ -682,7 +683,7 @@ TEST_CASE("what a node says in its next life tells nothing of when the workload 
   CHECK(crash->first_ts - plan.workload_ts > 1'900'000'000);
 }
 
-TEST_CASE("nodes that begin again one soon after the other ended like that, whichever said something last") {
+TEST_CASE("nodes that restart shortly after each other ended in that order, whatever they wrote last") {
   const auto config = deployment();
   const std::string open = line(0, "starting server") + line(0.1, "listening");
   // One supervisor: each is started again 1.1 s after it was killed. n1 had nothing to say for three seconds before.
@@ -819,7 +820,7 @@ TEST_CASE("an error that came along with a peer's name and its path is the peer'
         "n1");  // no message says whose folder that is
 }
 
-TEST_CASE("who says nothing any more may stand still as well; who would be started again does so rather") {
+TEST_CASE("a node that writes nothing any more may be paused; one that would be restarted more likely is") {
   auto config = deployment();
   const std::string usual = line(0, "opening") + line(2, "saved") + line(4, "saved") + line(6, "closed");
   std::string missed = "n2 is late";
@@ -844,7 +845,7 @@ TEST_CASE("who says nothing any more may stand still as well; who would be start
   CHECK(candidate(FaultKind::pause)->weight < candidate(FaultKind::crash)->weight);
 }
 
-TEST_CASE("that nothing of what the failure's logs say came back is told of the found schedule") {
+TEST_CASE("a found schedule without any of the failure's messages is reported with a warning") {
   const auto config = deployment();
   Dump dump;
   dump.scf(5, "n1", "write", EIO, "/data/n1/wal");
@@ -878,7 +879,7 @@ TEST_CASE("that nothing of what the failure's logs say came back is told of the 
   }
 }
 
-TEST_CASE("that peers miss who starts or stops is no cut, and what they say between is one") {
+TEST_CASE("a node that starts or stops and is missed by peers is not partitioned; one that is missed in between is") {
   const auto config = deployment();
   const std::string one = line(0, "starting server") + line(0.1, "listening on 10.0.0.1:9093");
   const std::string two = line(0, "starting server") + line(5, "listening on 10.0.0.2:9093"),
@@ -1010,7 +1011,7 @@ TEST_CASE("a role is lost by whom several messages say so of, not by whom one do
   CHECK(believed({by_one[0], by_one[1], loads(5) + end}, by_one, "n1") == 0);
 }
 
-TEST_CASE("a stop that begins with what went wrong is the program's own, however much it says until it is done") {
+TEST_CASE("a stop that begins with an error is the program's own, however much it writes until it ends") {
   const auto config = deployment();
   std::string stops;
   for (int i = 0; i < 20; ++i) stops += line(10.1 + 0.01 * i, fmt::format("part {} is shut down", i));
@@ -1029,7 +1030,7 @@ TEST_CASE("a stop that begins with what went wrong is the program's own, however
   CHECK_FALSE(stopped("Fatal error during startup. Prepare to shutdown"));
 }
 
-TEST_CASE("who is stopped while others go on was stopped: that they miss it from then on tells of nothing else") {
+TEST_CASE("a node that is stopped while others continue was stopped: that they miss it afterwards is no other fault") {
   const auto config = deployment();
   const std::string begins = line(0, "starting server") + line(1, "listening"),
                     stops = line(40, "received SIGTERM, shutting down");

@@ -109,7 +109,7 @@ TEST_CASE("noise: the last fault of a day ranks before the kills and pauses of t
                        [](const Candidate* a, const Candidate* b) { return !a->symptom && b->symptom; }));
 }
 
-TEST_CASE("noise: of a window that begins late little is known of a host, but what it does tells whose it is") {
+TEST_CASE("noise: a window that begins late shows little of a host, but its calls show which node it is") {
   const auto config = deployment();
   Dump normal;
   for (const char* node : {"n1", "n2"}) {
@@ -146,7 +146,7 @@ TEST_CASE("noise: of a window that begins late little is known of a host, but wh
   CHECK_FALSE(crashed.contains(SIGINT));
 }
 
-TEST_CASE("noise: who leads is known by who comes to whom") {
+TEST_CASE("noise: the leader is recognised by the direction of connections") {
   const auto config = deployment();
   const auto call = [](Dump& dump, double t, const std::string& host, const char* syscall, std::string peer) {
     trace::Event& e = dump.sys(t, host, syscall, "");
@@ -182,7 +182,8 @@ TEST_CASE("noise: who leads is known by who comes to whom") {
   CHECK(crashed[SIGTERM] == "n2");
 }
 
-TEST_CASE("noise: who took over does what the leader did, and is no second one where they connect to each other") {
+TEST_CASE(
+    "noise: a node that took over acts like the leader, and is not a second one if the two connect to each other") {
   const auto config = deployment();
   const auto call = [](Dump& dump, double t, const std::string& host, const char* syscall, std::string peer) {
     trace::Event& e = dump.sys(t, host, syscall, "");

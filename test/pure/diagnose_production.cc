@@ -102,7 +102,7 @@ const Candidate* candidate(const Plan& plan, std::string_view syscall, std::stri
 
 }  // namespace
 
-TEST_CASE("production: a crash that needs its moment is found beside sixty kinds of failures and eight old faults") {
+TEST_CASE("production: a crash at an exact moment is found among sixty kinds of failures and eight old faults") {
   const auto config = deployment();
   for (const int kinds : {0, 60}) {
     Dump dump;
@@ -285,7 +285,7 @@ TEST_CASE("silences of one pair that come and go are tried as a bad link, one si
   CHECK_FALSE(played(1, false));
 }
 
-TEST_CASE("a clock that was wrong is told by the handshakes between hosts, and tried alone and with what happened") {
+TEST_CASE("handshakes between hosts show a wrong clock, which is tried alone and with the other events") {
   const auto config = deployment();
   // n1 speaks to n2 and n3; the clock of n2 is two hours ahead.
   constexpr std::int64_t kTwoHours = 7200 * kSecond;
@@ -439,7 +439,7 @@ TEST_CASE(
   CHECK(accounted(plan) == plan.failures);
 }
 
-TEST_CASE("production: what always follows a start or an error is a consequence, wherever it stands") {
+TEST_CASE("production: a failure that always follows a start or an error is a consequence, wherever it occurs") {
   const auto config = deployment();
   Dump dump;
   // Each start looks for what is there already; n1 dies of a full table of files, and its handler loads what it needs
@@ -668,7 +668,7 @@ TEST_CASE("production: a helper that ended hours ago explains no silence of its 
   CHECK_FALSE(cut->symptom);
 }
 
-TEST_CASE("production: a leader is told from its followers by what it does not do") {
+TEST_CASE("production: a leader is distinguished from its followers by what it does not do") {
   const auto config = deployment();
   Dump normal;
   for (const char* node : {"n1", "n2", "n3"}) {
@@ -743,7 +743,7 @@ Told searches(double rate, int count) {
 
 }  // namespace
 
-TEST_CASE("what is accepted, and the rates that are told, hold what the documentation says") {
+TEST_CASE("accepted schedules and reported rates hold the documented bounds") {
   struct Row {
     double rate;
     double least, most;  // share of searches that accept

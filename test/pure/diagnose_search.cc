@@ -77,7 +77,7 @@ TEST_CASE("a partition is found at once and confirmed as often as it takes") {
   CHECK(progress.back().runs_left == config.diagnose.max_runs - d.runs + 1);
 }
 
-TEST_CASE("what is found is told before it is made simpler") {
+TEST_CASE("a found schedule is reported before it is minimised") {
   const auto config = deployment();
   Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(partitioned(s)), {}, {}}; });
   Inputs inputs = inputs_of(config, {partition_dump()});
@@ -239,7 +239,7 @@ TEST_CASE("calls of nodes that rose does not start are failed where the kernel c
   }
 }
 
-TEST_CASE("the bug shows without faults: said at once") {
+TEST_CASE("a bug that occurs without faults is reported at once") {
   const auto config = deployment();
   Cluster cluster([](const Schedule&, int) { return Answer{OracleAnswer::hit, {}, {}}; });
   const Diagnosis d = diagnosis_of(config, partition_dump(), cluster);
@@ -271,7 +271,7 @@ TEST_CASE("an inconclusive control run is made again, once") {
   }
 }
 
-TEST_CASE("a bug that shows in 60 % is kept, the search goes on, and the best is reported with its rate") {
+TEST_CASE("a schedule with a rate of 60 % is kept, the search continues, and the best is reported with its rate") {
   auto config = deployment();
   config.diagnose.levels = {1};
   int right = 0;
@@ -543,7 +543,7 @@ TEST_CASE("max_runs is kept in every phase") {
   }
 }
 
-TEST_CASE("max_runs ends a search without a hit, and says so") {
+TEST_CASE("max_runs ends a search without a hit, and the result names it") {
   auto config = deployment();
   config.diagnose.max_runs = 3;
   Cluster cluster([](const Schedule&, int) { return Answer{}; });
@@ -553,7 +553,7 @@ TEST_CASE("max_runs ends a search without a hit, and says so") {
   CHECK(d.reason.find("max_runs = 3") != std::string::npos);
 }
 
-TEST_CASE("a search whose runs are used up says what it would try next, and would") {
+TEST_CASE("a search whose runs are used up lists its next trials, and would make them") {
   auto config = deployment();
   config.diagnose.max_runs = 3;
   Cluster few([](const Schedule&, int) { return Answer{}; });
@@ -761,7 +761,7 @@ TEST_CASE("a dump without faults leaves nothing to try") {
   CHECK(d.reason.find("--plan") != std::string::npos);
 }
 
-TEST_CASE("who interrupts the diagnosis is told what is known by then") {
+TEST_CASE("an interrupted diagnosis reports what it knows by then") {
   const auto config = deployment();
   for (const int when : {0, 1, 4}) {
     Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(partitioned(s)), {}, {}}; });
@@ -793,7 +793,7 @@ TEST_CASE("who interrupts the diagnosis is told what is known by then") {
   CHECK(d->reason.find("interrupted; none of the ") == 0);
 }
 
-TEST_CASE("who interrupts the diagnosis while the schedule is made simpler gets what it had become by then") {
+TEST_CASE("a diagnosis interrupted during minimisation reports the schedule as it is by then") {
   const auto config = deployment();
   // Each run's schedule is known, so the interruption can hit any run that simplifies it or measures its rate.
   std::vector<Schedule> runs;
@@ -851,7 +851,7 @@ TEST_CASE("further runs may belie the test that a schedule passed") {
   CHECK(d->found);
 }
 
-TEST_CASE("an end that was the program's own doing is told as what it is: no cause") {
+TEST_CASE("an end that the program caused itself is reported as such, not as a cause") {
   const auto config = deployment();
   Dump dump;
   dump.crashed(12, "n2", SIGABRT);
@@ -1023,7 +1023,7 @@ TEST_CASE("a cut that stopped no packet is no miss of the cut: it comes earlier"
   CHECK(partitioned(*d.found));
 }
 
-TEST_CASE("a run that did not do its work says nothing of its faults") {
+TEST_CASE("a run that did no work says nothing about its faults") {
   const auto config = deployment();
   Cluster cluster([](const Schedule& s, int) {
     Answer answer;

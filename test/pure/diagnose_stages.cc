@@ -73,7 +73,7 @@ TEST_CASE("causes explain what fails while they last, and more of them explain m
   CHECK(all.explaining(failed(22), 2, 0, true) == nullptr);
 }
 
-TEST_CASE("what processes did is known to the network's stage, and both to the calls'") {
+TEST_CASE("the network's stage knows what processes did, and the calls' stage knows both") {
   const auto config = deployment();
   Dump dump;
   dump.crashed(5, "n2");
@@ -128,7 +128,7 @@ TEST_CASE("names of faults are short, and no two are alike") {
   CHECK(ids.next("crash-n1") == "crash-n1-3");
 }
 
-TEST_CASE("what is left out is told with the most events first, once for each reason") {
+TEST_CASE("discarded events are listed by number, each reason once") {
   Discards some;
   some.add("few", 2);
   some.add("none", 0);

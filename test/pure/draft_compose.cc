@@ -151,7 +151,7 @@ include: [other.yaml]
   CHECK_FALSE(has(draft.text, "hunter2"));
 }
 
-TEST_CASE("a file that rose takes as it stands is named, and said to be complete") {
+TEST_CASE("a file that rose takes as it is is named, and reported to be complete") {
   const char* text = R"(
 services:
   cache: { image: "redis:7", ports: ["7001:6379"], healthcheck: { test: redis-cli ping }, restart: always }

@@ -84,7 +84,7 @@ TEST_CASE("messages: put together from pieces of any size") {
   }
 }
 
-TEST_CASE("messages: what is none is refused as soon as it can be told") {
+TEST_CASE("messages: an invalid one is refused as early as possible") {
   const auto error_of = [](std::string_view bytes) {
     Inbox inbox;
     inbox.add(bytes);

@@ -89,7 +89,7 @@ TEST_CASE("runs that were kept are explained as they were", "[explain]") {
   CHECK(words_of(explain::explain_kept(*again)) == words_of(direct));
 }
 
-TEST_CASE("what could not be compared is kept, too", "[explain]") {
+TEST_CASE("runs that could not be compared are kept, too", "[explain]") {
   explain::Kept kept;
   kept.input.schedule = script::one_fault();
   kept.input.schedule.name = "kv";

@@ -117,7 +117,7 @@ TEST_CASE("datagrams belong together by what they hold, and nodes that share an 
   CHECK(all[2].taken_ns == 45);
 }
 
-TEST_CASE("what is said is told by its beginning and its size", "[explain]") {
+TEST_CASE("a message is shown by its beginning and its size", "[explain]") {
   CHECK(explain::spoken_words("GET /x/1 HTTP/1.1\r\nHost: a", 26) ==
         explain::spoken_words("GET /x/2 HTTP/1.1\r\nHost: a", 26));
   // A word that is cut would be another one each time.
@@ -129,7 +129,7 @@ TEST_CASE("what is said is told by its beginning and its size", "[explain]") {
   CHECK(explain::spoken_words("", 5000) == "at most 8192 bytes");
 }
 
-TEST_CASE("a message that only failing runs send is told, and what the thread that takes it does", "[explain]") {
+TEST_CASE("a message that only failing runs send is reported, with what the receiving thread does", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, put_on_two(2 * i)
@@ -165,7 +165,7 @@ TEST_CASE("a message that only failing runs send is told, and what the thread th
   CHECK(told->evidence.starts_with("thread 1, 7 bytes; "));
 }
 
-TEST_CASE("a message that is sent in all runs and that failing ones never take is told", "[explain]") {
+TEST_CASE("a message that all runs send and failing ones never receive is reported", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, put_on_two(2 * i).faulted(105).sends(107, "n1", "n2", "beat"));
@@ -180,7 +180,7 @@ TEST_CASE("a message that is sent in all runs and that failing ones never take i
   REQUIRE(told != nullptr);
 }
 
-TEST_CASE("what varies in messages is noise of their own: it neither tells a story nor spoils another", "[explain]") {
+TEST_CASE("variation in messages is noise: it is not reported and hides nothing else", "[explain]") {
   std::mt19937 chance(11);
   const auto coin = [&](double p) { return std::uniform_real_distribution<>(0, 1)(chance) < p; };
   for (int pair = 0; pair < 20; ++pair) {
@@ -209,7 +209,7 @@ TEST_CASE("what varies in messages is noise of their own: it neither tells a sto
   }
 }
 
-TEST_CASE("where not all messages of a node are known, nothing is said of them", "[explain]") {
+TEST_CASE("if not all messages of a node are known, nothing is reported about them", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     script::Run failing = put_on_two(2 * i)
@@ -244,7 +244,7 @@ TEST_CASE("whichever node a fault hits, messages are compared without names", "[
   CHECK(line(e, "sends n2 \"abort\"") != nullptr);
 }
 
-TEST_CASE("how much goes between nodes is told in as long a time of all runs, and whether it differs", "[explain]") {
+TEST_CASE("the amount of data between nodes is compared over equally long times of all runs", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     script::Run failing = put_on_two(2 * i).faulted(105).enters(106, "give_up").ends(400),

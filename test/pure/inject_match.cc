@@ -154,7 +154,7 @@ TEST_CASE("what can never match is refused") {
   CHECK_FALSE(CallMatcher::compile(peer));
 }
 
-TEST_CASE("the kernel program of the override backend is told where each call names whom it is about") {
+TEST_CASE("the kernel program of the override backend learns where each call names its file or peer") {
   const auto arguments = [](const char* name) { return arguments_of(kernel::find_syscall(name)->number); };
   CHECK(arguments("connect").sockaddr == 1);
   CHECK(arguments("connect").binds == 0);

@@ -90,7 +90,7 @@ TEST_CASE("descriptors are spelt as in the source") {
   CHECK(class_of_signature("Lorg/x/Outer$Inner;") == "org.x.Outer$Inner");
 }
 
-TEST_CASE("which nodes run a JVM is told from their configuration") {
+TEST_CASE("the configuration shows which nodes run a JVM") {
   const auto node = [](std::vector<std::string> command, std::vector<std::string> binaries = {},
                        std::vector<std::string> sources = {}) {
     rose::config::Node one;

@@ -30,7 +30,7 @@ std::string packed(RecordKind kind, std::string_view text, std::uint32_t entry =
 
 }  // namespace
 
-TEST_CASE("what a JVM told is read back") {
+TEST_CASE("the state that a JVM wrote is read back") {
   JvmState state;
   REQUIRE(parse_state(head(2) + packed(RecordKind::note, "no\x1b", 7) + packed(RecordKind::place, "x.A.m", 3), state));
   CHECK(state.pid == 42);
@@ -44,7 +44,7 @@ TEST_CASE("what a JVM told is read back") {
   CHECK(state.places[0].text == "x.A.m");
 }
 
-TEST_CASE("what a JVM says of values that are asked for is read back") {
+TEST_CASE("values that a JVM recorded on request are read back") {
   std::string placed = packed(RecordKind::asked, "x.A.m|int", 5);
   const std::uint32_t flags = kAskedPlaced;
   std::memcpy(placed.data() + offsetof(StateRecord, flags), &flags, sizeof flags);

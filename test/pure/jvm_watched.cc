@@ -84,7 +84,7 @@ TEST_CASE("entries of methods are added up over JVMs and class loaders") {
   CHECK_FALSE(all.at("x.C.o").known);
 }
 
-TEST_CASE("why methods are not watched is said") {
+TEST_CASE("the reason why methods are not watched is reported") {
   const auto says = [](const std::vector<JvmState>& states, std::string_view word) {
     const auto all = complaints("n1", states);
     return all.size() == 1 && all[0].find(word) != std::string::npos && all[0].find("n1") != std::string::npos;
@@ -175,7 +175,7 @@ TEST_CASE("call sites of a method have the callee's name, and whether they are i
     (void)ConstantPool(std::span(pool.bytes).first(n), pool.count).callee(method);
 }
 
-TEST_CASE("the code book tells system calls, also through helpers, from other calls") {
+TEST_CASE("the code book distinguishes system calls, also through helpers, from other calls") {
   CHECK(calls_system("java.io.FileOutputStream.write"));
   CHECK(calls_system("java.nio.channels.FileChannel.force"));
   CHECK(calls_system("java.nio.file.Files.newBufferedWriter"));

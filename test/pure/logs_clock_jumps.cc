@@ -70,7 +70,7 @@ TEST_CASE("a quiet log whose last words come a little after all others' has no c
   CHECK(c.logs.jumps.empty());
 }
 
-TEST_CASE("neighbours that say little do not tell when all ended: a log that goes on later has no clock that was set") {
+TEST_CASE("if neighbours write little, a log that goes on after them does not mean that its clock was set") {
   const auto goes_on = ticking(600, 630, [](int) { return 0; }) + ticking(653, 665, [](int) { return 0; });
   CHECK(Cluster({goes_on, line(600) + line(601) + line(607)}).logs.jumps.empty());
   CHECK(Cluster({goes_on, right(590, 604) + right(629, 631)}).logs.jumps.empty());  // the usual silence is as long
@@ -85,7 +85,7 @@ TEST_CASE("a log that is quieter than ever while its clock is set: what passed i
   CHECK(c.logs.jumps[0].at_ns == c.time(0, 16));  // the jump is where the times change, not at the last line before
 }
 
-TEST_CASE("a clock that is set back, or there and back, is told by its log alone") {
+TEST_CASE("a clock that is set back, or there and back, is recognised from its log alone") {
   const Cluster back({ticking(4600, 4660, [](int second) { return second > 4630 ? -kHour : 0; }), right(4600, 4660)});
   REQUIRE(back.logs.jumps.size() == 1);
   CHECK(back.logs.jumps[0].change_ns == -kHour * kSecond);

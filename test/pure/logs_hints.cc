@@ -59,8 +59,9 @@ TEST_CASE("a line of the banner alone is no new beginning", "[logs]") {
   CHECK(end->message == 1);
 }
 
-TEST_CASE("who says what another one says without faults has its role: that one may have been stopped, or cut off",
-          "[logs]") {
+TEST_CASE(
+    "a node that writes what another one writes without faults has its role: that one may have been stopped or cut off",
+    "[logs]") {
   const std::string at = "2026-01-02 03:04:";
   const std::string led = at + "05 leader of term 1\n", follows = at + "04 listening\n";
   const Hinted one({follows + at + "40 leader of term 2\n", follows, follows + led}, {follows, follows, follows + led});
@@ -74,7 +75,7 @@ TEST_CASE("who says what another one says without faults has its role: that one 
   CHECK(other.find(Hint::Kind::end, "n3") == nullptr);
 }
 
-TEST_CASE("where no times tell who had a role first, the numbers do", "[logs]") {
+TEST_CASE("if no times show which node had a role first, term numbers do", "[logs]") {
   const Hinted one(
       {"listening\nleader of term 2, from job 57 on\n", "listening\n", "listening\nleader of term 1, from job 0 on\n"},
       {"listening\n", "listening\nleader of term 1, from job 0 on\n", "listening\n"});
@@ -84,7 +85,7 @@ TEST_CASE("where no times tell who had a role first, the numbers do", "[logs]") 
 }
 
 // What haproxy 2.6 and two nginx 1.22 wrote when web2's link was taken down for a while and web1 was killed.
-TEST_CASE("who refuses connections is gone, who does not answer is cut off", "[logs]") {
+TEST_CASE("a node that refuses connections has ended, one that does not answer is cut off", "[logs]") {
   const std::string lb =
       "2026-11-23T21:35:37.630125+00:00 10.0.0.254:57414 [23/Nov/2026:21:35:37.628] f b/n2 0/0/1/0/1 200 203 - - ---- "
       "1/1/0/0/0 0/0 \"GET / HTTP/1.1\"\n"
@@ -187,7 +188,7 @@ TEST_CASE("an error in a message of its own is of the one before; and of two nod
   }));
 }
 
-TEST_CASE("what stands behind a message of every day, without a time, is read by itself", "[logs]") {
+TEST_CASE("text after an everyday message, without a time, is read by itself", "[logs]") {
   const std::string begin =
       "2026-01-02 03:04:05 INFO committed block 1\n2026-01-02 03:04:06 ERROR server ended: use of closed connection\n";
   const std::string refused = "open /srv/n1/data/state.json: permission denied\n";
@@ -241,7 +242,7 @@ TEST_CASE("a log that is opened once more is of a program that begins again", "[
     if (hint.kind == Hint::Kind::end && &hint != end) CHECK(hint.weight < 0.5 * end->weight);
 }
 
-TEST_CASE("a clock that differs from most others is wrong, whoever says so", "[logs]") {
+TEST_CASE("a clock that differs from most others is wrong, whichever node reports it", "[logs]") {
   const auto says = [](int self, int peer) {
     return fmt::format("2026-01-02 03:04:0{}.000 WARN clock drift of n{} is too high: 1m0.{}s\n", 5 + self, peer, self);
   };

@@ -234,7 +234,7 @@ TEST_CASE("a message that names the call itself stands for no other one", "[logs
   }
 }
 
-TEST_CASE("who ended, and how") {
+TEST_CASE("which process ended, and how") {
   struct Row {
     const char* text;
     bool ended;
@@ -327,7 +327,7 @@ TEST_CASE("who ended, and how") {
   }
 }
 
-TEST_CASE("what failed with a file, and nothing says how") {
+TEST_CASE("an operation on a file failed, without a reason") {
   struct Row {
     const char* text;
     Operation operation;
@@ -361,7 +361,7 @@ TEST_CASE("what failed with a file, and nothing says how") {
   }
 }
 
-TEST_CASE("how long it stood still, as it says itself") {
+TEST_CASE("the length of a pause that a program reports itself") {
   struct Row {
     const char* text;
     std::int64_t ms;
@@ -414,7 +414,7 @@ TEST_CASE("how long it stood still, as it says itself") {
   CHECK(stop[0].until_ns - stop[0].ts_ns == 4'500'000'000);
 }
 
-TEST_CASE("what messages say of clocks: whose is wrong, and by how much", "[logs]") {
+TEST_CASE("messages about clocks: whose is wrong, and by how much", "[logs]") {
   struct Row {
     const char* text;
     std::int64_t ms;
@@ -470,7 +470,7 @@ TEST_CASE("what messages say of clocks: whose is wrong, and by how much", "[logs
             .stood_ns == 55'123'462'000);
 }
 
-TEST_CASE("what is quoted of a stack trace is the line that says what happened") {
+TEST_CASE("of a stack trace, the line that describes the error is quoted") {
   Templates kinds;
   const Logs logs = read_text(
       "2026-01-02 03:04:05 ERROR cannot append:\njava.io.IOException: disk is odd\n\tat x.Y.z(Y.java:3)\n"
@@ -537,7 +537,7 @@ TEST_CASE("hints of real logs: the failed call comes first") {
   }
 }
 
-TEST_CASE("who stops for what went wrong does not stop in order") {
+TEST_CASE("a program that stops because of an error does not stop in an orderly way") {
   for (const char* text : {"Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting...",
                            "exiting (due to fatal error)", "shutting down: write /data/log: no space left on device"}) {
     INFO(text);
@@ -554,7 +554,7 @@ TEST_CASE("who stops for what went wrong does not stop in order") {
   }
 }
 
-TEST_CASE("a node that says nothing when all are stopped, as it did without faults, was gone before") {
+TEST_CASE("a node that is silent when all are stopped, unlike without faults, had ended before") {
   const auto at = [](int second, const char* text) {
     return fmt::format("2026-01-02 03:{:02}:{:02},000 INFO {}\n", second / 60, second % 60, text);
   };
@@ -750,7 +750,7 @@ TEST_CASE("an I/O error beside a message that names the error and the file is th
   CHECK(weight(named + echo, ENOSPC) == weight(named, ENOSPC));
 }
 
-TEST_CASE("who logs into two files, is killed, and cannot start then, has ended once") {
+TEST_CASE("a process with two logs that is killed and cannot restart has ended once") {
   rose::test::Folder folder;
   const auto opened = [](const char* ms, int second) {
     return fmt::format("2026-11-25T22:28:{}{}Z|00001|vlog|INFO|opened log file /run/s2/server.log\n", second, ms);
@@ -821,7 +821,7 @@ TEST_CASE("a log that ends early is no end when its node spoke as rarely before"
   CHECK(!ended(at(2, "opened the log"), true));
 }
 
-TEST_CASE("that nobody says anything is no standstill of each") {
+TEST_CASE("a silence of all nodes is not a pause of each") {
   const auto at = [](int second, const char* text) {
     return fmt::format("2026-01-02 03:00:{:02},000 INFO {}\n", second, text);
   };
@@ -852,7 +852,7 @@ TEST_CASE("that nobody says anything is no standstill of each") {
   CHECK(stood(beats(26, 50)) == stood(beats(20, 50)));  // it ran for a while longer
 }
 
-TEST_CASE("a peer is missed from when the failure says so, not from when every run does") {
+TEST_CASE("a peer is missing from the failure's message on, not from one that every run has") {
   const auto at = [](int second, const char* text) {
     return fmt::format("2026-01-02 03:00:{:02},000 WARN {}\n", second, text);
   };
@@ -872,7 +872,7 @@ TEST_CASE("a peer is missed from when the failure says so, not from when every r
   CHECK(missed[0]->until_ns - missed[0]->ts_ns == 3'000'000'000);
 }
 
-TEST_CASE("who refuses a connection and goes on to say things did not end") {
+TEST_CASE("a node that refuses a connection and continues to write did not end") {
   const auto at = [](int second, const char* text) {
     return fmt::format("2026-01-02 03:00:{:02},000 WARN {}\n", second, text);
   };
@@ -899,7 +899,7 @@ TEST_CASE("who refuses a connection and goes on to say things did not end") {
   CHECK(believed(at(5, "took a snapshot")) > no_log / 2);  // the node's own log agrees
 }
 
-TEST_CASE("whom all others miss and who says nothing meanwhile may have stood still") {
+TEST_CASE("a silent node that all others miss may have been paused") {
   const auto at = [](int second, const char* text) {
     return fmt::format("2026-01-02 03:00:{:02},000 WARN {}\n", second, text);
   };
@@ -971,7 +971,7 @@ TEST_CASE("a peer that others miss is named by the id that it has for itself") {
   CHECK(missed == "n2-n1 n3-n1 ");
 }
 
-TEST_CASE("of whom Redis Sentinel tells is not the master that it names behind") {
+TEST_CASE("Redis Sentinel's message is about the first node it names, not the master behind it") {
   Templates kinds;
   rose::test::Folder folder;
   const std::vector<Input> one = {{folder / "2.log", "n2"}};

@@ -127,7 +127,7 @@ TEST_CASE("the wait before a dump blocks nobody else") {
   }
 }
 
-TEST_CASE("errors of the tracer reach the one who asks") {
+TEST_CASE("errors of the tracer reach the client") {
   const Folder folder;
   const auto socket = folder / "t.sock", out = folder / "dump.bin";
   auto server = ControlServer::start(socket, [](const trace::DumpWriter::Sink&) -> Result<std::string> {
@@ -203,7 +203,7 @@ TEST_CASE("nonsense on the socket is answered or dropped, and the server lives o
   CHECK(request_dump(socket, folder / "d", 0));
 }
 
-TEST_CASE("nobody who may look at the socket's folder holds up a tracer that starts") {
+TEST_CASE("a lock by another user on the socket's folder does not hold up a tracer that starts") {
   const Folder folder;
   // /run/rose may be opened, and so locked, by everybody.
   const Fd stranger(::open(folder.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -258,7 +258,7 @@ TEST_CASE("a lock that is somebody else's is refused, not followed") {
   CHECK(refused.error().hint.find("--control") != std::string::npos);
 }
 
-TEST_CASE("where no thread can be had, who asks is refused, and the tracer lives on") {
+TEST_CASE("without a free thread a request is refused, and the tracer lives on") {
   const Folder folder;
   REQUIRE(::chmod(folder.path.c_str(), 0777) == 0);
   const pid_t child = ::fork();

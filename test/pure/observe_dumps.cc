@@ -185,7 +185,7 @@ TEST_CASE("into a file: `rose dump` may have written there; none may be kept", "
   CHECK(none.written()[0].file.empty());
 }
 
-TEST_CASE("into a file: what an earlier recorder wrote is kept, whatever the clock says", "[dumps]") {
+TEST_CASE("into a file: the dump of an earlier tracer is kept, whatever the clock says", "[dumps]") {
   const auto age = GENERATE(std::chrono::hours(1), std::chrono::hours(-1));
   const Dumps folder;
   std::ofstream(folder / "d.bin") << "the crash";

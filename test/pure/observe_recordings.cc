@@ -89,7 +89,7 @@ TEST_CASE("a recording is copied while four threads write it") {
   CHECK(overwritten == 50);
 }
 
-TEST_CASE("of a folder the newest recordings are opened, within their size, and a word is said of the others") {
+TEST_CASE("of a folder the newest recordings are opened, up to a total size, and a note names the others") {
   const Folder folder;
   for (int life = 1; life <= 6; ++life)
     make_recording(folder / "a", fmt::format("n.{}.rr", life), rr::kLeastRing, life);
@@ -165,7 +165,7 @@ TEST_CASE("recordings lie beside their dump, and go with it") {
   CHECK(has_word(to_pipe.words, "is not a file"));
 }
 
-TEST_CASE("a tracer hands recordings over to who asks") {
+TEST_CASE("a tracer hands recordings over on request") {
   const Folder folder;
   for (int life = 1; life <= 4; ++life) make_recording(folder / "own", fmt::format("r.{}", life), rr::kLeastRing, life);
   RecordingSources sources;

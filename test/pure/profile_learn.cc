@@ -173,7 +173,7 @@ TEST_CASE("the order of events does not change the profile") {
   CHECK(to_json(forward) == to_json(backward));
 }
 
-TEST_CASE("without a figure of its own the window tells how long the run was") {
+TEST_CASE("without a length of its own, the window gives the length of the run") {
   Maker maker;
   maker.trace.meta.begin_ns = 1'000'000'000;
   maker.trace.meta.end_ns = 4'000'000'000;
@@ -182,7 +182,7 @@ TEST_CASE("without a figure of its own the window tells how long the run was") {
   CHECK(profile.seconds == 3);
 }
 
-TEST_CASE("benign failures are told from surprising ones") {
+TEST_CASE("benign failures are distinguished from surprising ones") {
   Profile profile;
   Maker normal;
   normal.scf("n1", "openat", "ENOENT", "/tmp/rose-1/n1/data/snapshot.1").count = 3;

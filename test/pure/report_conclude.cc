@@ -95,7 +95,7 @@ TEST_CASE("a build is fixed only if the faults had an effect and the workload wo
   none.run(miss, {}).concludes(Verdict::not_reproduced, "the bug did not occur in any run; no fault was planned", 0);
 }
 
-TEST_CASE("a workload that failed each time is no proof unless something says that it worked", "[conclude]") {
+TEST_CASE("a workload that failed each time is no proof unless a profile says that it works", "[conclude]") {
   using enum schedule::OracleAnswer;
   const auto made = [](int failed) {
     Made all(true);

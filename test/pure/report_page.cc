@@ -437,7 +437,7 @@ TEST_CASE("the page of a replay", "[page]") {
   CHECK(page.find("was not met: it was seen 2 times, 3 are wanted") != std::string::npos);
 }
 
-TEST_CASE("the page of a replay tells what became of the schedule's order", "[page]") {
+TEST_CASE("the page of a replay shows which part of the schedule's order happened", "[page]") {
   ReplayReport report = replay_story();
   const std::string without = replay_html(report, {report.runs[0]}, Story().context);
   CHECK(without.find("The order of run") == std::string::npos);
@@ -486,7 +486,7 @@ TEST_CASE("results for machines and terminals", "[results]") {
   CHECK(markup_problem(replay_junit(report), true).empty());
 }
 
-TEST_CASE("several replays are told together", "[results]") {
+TEST_CASE("several replays are reported together", "[results]") {
   SuiteReport suite;
   const auto entry = [&](const std::string& name, Verdict verdict, schedule::Tally tally, const std::string& reason) {
     ReplayReport report = replay_story();

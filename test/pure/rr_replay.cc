@@ -74,7 +74,7 @@ TEST_CASE("what crashed crashes again, at the same place") {
   }
 }
 
-TEST_CASE("a replay that goes otherwise says where, and ends with 1") {
+TEST_CASE("a replay that diverges reports where, and exits with 1") {
   const Recorded made({"differs"});
   REQUIRE(made.output.out == "done\n");
   CHECK(made.replay({"differs"}).exit_code == 0);
@@ -171,7 +171,7 @@ TEST_CASE("the child of a fork neither records nor replays") {
   CHECK(made.replay({"forks"}, {"ASAN_OPTIONS=detect_leaks=0"}).out == "0\n");
 }
 
-TEST_CASE("what cannot be recorded is said, and the program runs") {
+TEST_CASE("what cannot be recorded is reported, and the program runs") {
   const rose::test::Folder folder;
   const std::string file = folder / "r";
   const auto run = [&](const std::string& rr, const std::string& more) {

@@ -146,7 +146,7 @@ TEST_CASE("what was finished and cannot be read is damage: the recording is cut 
   }
 }
 
-TEST_CASE("files that are no recordings are said to be none") {
+TEST_CASE("files that are no recordings are refused as such") {
   MadeRing made;
   made.append("key", "data");
   const std::string file = made.file();

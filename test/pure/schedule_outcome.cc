@@ -259,7 +259,7 @@ TEST_CASE("the bound after runs without a hit") {
   CHECK(upper_bound_without_hit(59) == Approx(0.0495).margin(0.0001));
 }
 
-TEST_CASE("what became of faults is read back as it was written, stacks included", "[schedule]") {
+TEST_CASE("outcomes of faults are read back as they were written, stacks included", "[schedule]") {
   FaultOutcome fault;
   fault.id = "full-disk";
   fault.fired = true;
@@ -299,7 +299,7 @@ TEST_CASE("what became of faults is read back as it was written, stacks included
   CHECK(read.frames.at(0).offset == 0x10);
 }
 
-TEST_CASE("what ended is told from what did not, also when it ended as the workload began", "[schedule]") {
+TEST_CASE("ended faults are distinguished from others, also when they ended as the workload began", "[schedule]") {
   FaultOutcome open = outcome("open", true);
   FaultOutcome ended = outcome("ended", true);
   ended.ended_ns = 0;

@@ -121,7 +121,7 @@ TEST_CASE("all tests of a search together accept a schedule of three quarters of
   }
 }
 
-TEST_CASE("what runs speak for is told without a test") {
+TEST_CASE("the support of runs for a rate is reported without a test") {
   const RateTest test(0.8);
   CHECK(test.likely({8, 2, 0}));
   CHECK(test.likely({10, 0, 0}));

@@ -566,7 +566,7 @@ TEST_CASE("faults in words") {
   CHECK(in_words(Schedule{}) == "no fault");
 }
 
-TEST_CASE("steps are told in their order") {
+TEST_CASE("steps are described in their order") {
   const Schedule schedule = parse(
       "version = 1\n"
       "[[fault]]\nid = \"late\"\nkind = \"crash\"\nnode = \"n1\"\nafter = [\"early\"]\nwhen = [ { elapsed = \"2s\" } "

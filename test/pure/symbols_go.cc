@@ -101,7 +101,7 @@ TEST_CASE("Go's stack checks are known by their instructions") {
   }
 }
 
-TEST_CASE("Go's own packages are told from modules, wherever they were built") {
+TEST_CASE("Go's own packages are distinguished from modules, wherever they were built") {
   CHECK(of_go_library("crypto/sha256.(*digest).Write", "/usr/local/go/src/crypto/sha256/sha256.go"));
   CHECK(
       of_go_library("crypto/sha256.Sum256",

@@ -100,7 +100,7 @@ TEST_CASE("frames of this program, innermost first") {
   CHECK(told.frames[5].binary.find("pure_symbols") != std::string::npos);
 }
 
-TEST_CASE("a copy that was cut short says so") {
+TEST_CASE("a truncated copy is reported as such") {
   taken = {};
   unwind_first();
   taken.maps = own_maps();

@@ -181,7 +181,7 @@ TEST_CASE("events in no order are put in order on reading", "[dump]") {
   require_same(trace, back->trace);
 }
 
-TEST_CASE("what cannot be saved is counted as lost, the rest is saved", "[dump]") {
+TEST_CASE("events that cannot be saved are counted as lost, the rest is saved", "[dump]") {
   Trace trace = random_trace(9, 20);
   trace.meta.lost = 5;
   trace.events[3].syscall = 9999;

@@ -249,7 +249,7 @@ TEST_CASE("strings of any bytes", "[jsonl]") {
   CHECK(trace.str(trace.events[0].path) == "é/😀日");
 }
 
-TEST_CASE("what a terminal would obey is escaped, and read back", "[jsonl]") {
+TEST_CASE("control characters are escaped, and read back", "[jsonl]") {
   const std::string text = "a\u202eb\u0085c\u2066d\U000e0041e";
   std::string json;
   append_json_string(json, text);
