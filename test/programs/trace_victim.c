@@ -7,15 +7,14 @@
  *   exit CODE | abort | segv | die (SIGKILL) | wait (until stdin ends)
  *   serve               TCP (4 and 6) and UDP servers on loopback; prints the ports, echoes
  *   answer PORT         TCP and UDP server on all IPv4 addresses, echoes until stdin ends
- *   talk ADDRESS PORT PERIOD BURST PAUSE   asks an answering server over TCP and UDP and waits for the answer; BURST times,
- *                       PERIOD ms apart, then rests PAUSE ms and prints "late" and how many of a burst's answers over TCP took more
- *                       than a quarter of the period, and so on until stdin ends
- *   functions N         calls rose_victim_rare once and rose_victim_often N times, and cbrt of libm
- *   crowd CODE          40 threads, then an exit of all at once
- *   noise               EAGAIN on a pipe that does not block, and a receive that times out
- *   now-and-then        fails an open every 20 ms until stdin ends
- *   tree                forks a child and a thread, each waits for stdin's end, then fails one open
- * "go" on stdin starts the modes that need a tracer to be ready first: all but serve, answer, talk and wait. */
+ *   talk ADDRESS PORT PERIOD BURST PAUSE   asks an answering server over TCP and UDP and waits for the answer; BURST
+ *                       times, PERIOD ms apart. Then rests PAUSE ms and prints "late" and how many of the burst's
+ * answers over TCP took more than a quarter of the period. Repeats until stdin ends functions N         calls
+ * rose_victim_rare once and rose_victim_often N times, and cbrt of libm crowd CODE          40 threads, then an exit of
+ * all at once noise               EAGAIN on a pipe that does not block, and a receive that times out now-and-then fails
+ * an open every 20 ms until stdin ends tree                forks a child and a thread, each waits for stdin's end, then
+ * fails one open "go" on stdin starts the modes that need a tracer to be ready first: all but serve, answer, talk and
+ * wait. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -362,7 +361,8 @@ static void talk(const char *address, int port, int period, int burst, int pause
         if (i == 0) { /* what is lost is not waited for long */
           poll(&in, 1, period);
           clock_gettime(CLOCK_MONOTONIC, &answered);
-          late += (answered.tv_sec - asked.tv_sec) * 1000 + (answered.tv_nsec - asked.tv_nsec) / 1000000 >= (period + 3) / 4;
+          late += (answered.tv_sec - asked.tv_sec) * 1000 + (answered.tv_nsec - asked.tv_nsec) / 1000000 >=
+                  (period + 3) / 4;
         }
         recv(fds[i], &byte, 1, MSG_DONTWAIT);
       }
@@ -412,7 +412,8 @@ int main(int argc, char **argv) {
   char go[3];
   if (strcmp(mode, "serve") == 0) return serve(), 0;
   if (strcmp(mode, "answer") == 0) return answer(atoi(argv[2])), 0;
-  if (strcmp(mode, "talk") == 0) return talk(argv[2], atoi(argv[3]), atoi(argv[4]), atoi(argv[5]), atoi(argv[6]), argc > 7), 0;
+  if (strcmp(mode, "talk") == 0)
+    return talk(argv[2], atoi(argv[3]), atoi(argv[4]), atoi(argv[5]), atoi(argv[6]), argc > 7), 0;
   if (strcmp(mode, "tree") == 0) return tree(), 0;
   if (strcmp(mode, "wait") == 0) {
     printf("ready 1\n");
