@@ -11,7 +11,8 @@ if [ ${#missing[@]} -eq 0 ]; then
   echo "packages: all of them are installed already"
   exit 0
 fi
-command -v apt-get >/dev/null || { echo "this set-up needs apt-get (Debian 12); install by hand: ${missing[*]}" >&2; exit 3; }
+command -v apt-get >/dev/null || { echo "this set-up needs apt-get (Debian 12); install by hand: ${missing[*]}" >&2;
+  exit 3; }
 echo "packages: installing ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq

@@ -58,7 +58,8 @@ go_through() {
   fi
 
   step "$failure: replay"
-  "$rose" replay "$folder/schedule.toml" -c "$example/rose.toml" --runs "$jobs" --jobs "$jobs" --report "$folder/replay" || status=$?
+  "$rose" replay "$folder/schedule.toml" -c "$example/rose.toml" --runs "$jobs" --jobs "$jobs" \
+    --report "$folder/replay" || status=$?
   cat > "$folder/found" <<FOUND
 $failure: $(sed -n '1s/: .*//p' "$folder/report/diagnosis.txt"), $(sed -n 's/^level/level/p' "$folder/report/diagnosis.txt")
 $(sed -n '/^what must happen/,/^$/p' "$folder/report/diagnosis.txt" | sed '1d;$d')

@@ -39,7 +39,8 @@ debian() {
   if ! apt-get -o DPkg::Lock::Timeout=300 install -q -y --no-install-recommends $missing >&2; then
     # The lists of packages are old, or there are none yet.
     apt-get -o DPkg::Lock::Timeout=300 update -q >&2 || unavailable "the package registry can't be reached"
-    apt-get -o DPkg::Lock::Timeout=300 install -q -y --no-install-recommends $missing >&2 || unavailable "apt-get can't install$missing"
+    apt-get -o DPkg::Lock::Timeout=300 install -q -y --no-install-recommends $missing >&2 ||
+      unavailable "apt-get can't install$missing"
   fi
   # Services that were installed here must not start at the next boot either.
   if [ -d /run/systemd/system ]; then

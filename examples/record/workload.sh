@@ -7,7 +7,8 @@ kv() { "$client" --nodes "$ROSE_IP_n1,$ROSE_IP_n2,$ROSE_IP_n3" "$@"; }
 kv --timeout 20 settle || exit 1
 clients=""
 for number in 1 2 3 4 5 6 7 8; do
-  "$client" --nodes "$ROSE_IP_n1,$ROSE_IP_n2,$ROSE_IP_n3" --op swap --seconds 300 --interval-ms 0 load > "client-$number.txt" &
+  "$client" --nodes "$ROSE_IP_n1,$ROSE_IP_n2,$ROSE_IP_n3" --op swap --seconds 300 \
+    --interval-ms 0 load > "client-$number.txt" &
   clients="$clients $!"
 done
 tries=0

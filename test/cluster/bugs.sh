@@ -31,9 +31,11 @@ for case in "$examples"/*/case.json; do
   fi
 
   if [ -e "$folder/incident.dump" ]; then
-    expect 0 "$rose" diagnose --plan --trace "$folder/incident.dump" --profile "$folder/profile.json.zst" -c "$folder/rose.toml" --json
+    expect 0 "$rose" diagnose --plan --trace "$folder/incident.dump" --profile "$folder/profile.json.zst" \
+      -c "$folder/rose.toml" --json
     cp "$work/out" "$work/plan.json"
-    python3 -B -c "$ranks" "$work/plan.json" "$case" "$here/../planted" > "$work/rank" || fail "$bug: the root cause has rank $(cat "$work/rank")"
+    python3 -B -c "$ranks" "$work/plan.json" "$case" "$here/../planted" > "$work/rank" ||
+      fail "$bug: the root cause has rank $(cat "$work/rank")"
     echo "$bug: root cause at rank $(cat "$work/rank")"
   fi
 
@@ -42,7 +44,8 @@ for case in "$examples"/*/case.json; do
     logs=()
     for file in "$folder"/incident-logs/*/*; do logs+=(--log "$(basename "$(dirname "$file")")=$file"); done
     expect 0 "$rose" diagnose --plan "${logs[@]}" -c "$folder/rose.toml" --json
-    [ "$(grep -c 'read as' "$work/err")" -eq $((${#logs[@]} / 2)) ] || fail "$bug: not all logs are read: $(cat "$work/err")"
+    [ "$(grep -c 'read as' "$work/err")" -eq $((${#logs[@]} / 2)) ] ||
+      fail "$bug: not all logs are read: $(cat "$work/err")"
   fi
 
   if why=$(unavailable "examples/bugs/$bug"); then

@@ -82,7 +82,8 @@ nodes+=("shell|\"sh\", \"$work/clock.sh\"")
 {
   printf 'name = "clocks"\n[deployment]\nnetwork = "host"\n'
   for node in "${nodes[@]}"; do
-    printf '[[node]]\nname = "%s"\ncommand = [%s, "file"]\nready = { log = "ahead", timeout = "60s" }\n' "${node%%|*}" "${node#*|}"
+    printf '[[node]]\nname = "%s"\ncommand = [%s, "file"]\nready = { log = "ahead", timeout = "60s" }\n' "${node%%|*}" \
+      "${node#*|}"
   done
   printf '[workload]\ncommand = ["./workload.sh"]\ntimeout = "120s"\n[oracle]\ncommand = ["/bin/true"]\n'
 } > rose.toml

@@ -110,7 +110,8 @@ until_true() {
 kill_guardian() {
   local one
   for one in $(find "$cgroups" -name cgroup.procs -exec cat {} + 2>/dev/null); do
-    case $(tr '\0' ' ' < "/proc/$one/cmdline" 2>/dev/null) in "rose-guardian guardian-of $1 "*) kill -KILL "$one" && return ;; esac
+    case $(tr '\0' ' ' < "/proc/$one/cmdline" 2>/dev/null) in "rose-guardian guardian-of $1 "*) kill -KILL "$one" &&
+      return ;; esac
   done
   fail "rose $1 has no guardian"
 }

@@ -26,7 +26,8 @@ for tool in sh cat sleep test grep; do ln -s busybox root/bin/$tool; done
 import_image root localhost/rosecompose:1 --change 'CMD ["/bin/victim"]'
 # setup runs in an image that is built here from files of this machine.
 mkdir image common
-printf 'FROM localhost/rosecompose:1\nARG WORD\nRUN echo "built with $WORD" >/built\nCOPY note /note\n' > image/Dockerfile
+printf 'FROM localhost/rosecompose:1\nARG WORD\nRUN echo "built with $WORD" >/built\nCOPY note /note\n' > \
+  image/Dockerfile
 echo 'a note' > image/note
 cat > common/base.yaml <<'YAML'
 services:
@@ -113,14 +114,18 @@ expect 0 "$rose" replay die.toml -c rose.toml --runs 1 --keep --json
 json_is 'j["faults"][0]["fired"]' 1
 run=$(json 'j["run_results"][0]["directory"]')
 grep -q '^began with good morning$' "$run/app/stdout.log" || fail "$(head -1 "$run/app/stdout.log")"
-for line in 'built with care' 'a note' 'a secret' 'level = high'; do grep -q "^$line\$" "$run/workload.log" || fail "no '$line': $(cat "$run/workload.log")"; done
+for line in 'built with care' 'a note' 'a secret' 'level = high'; do
+  grep -q "^$line\$" "$run/workload.log" || fail "no '$line': $(cat "$run/workload.log")"
+done
 grep -q '^100663296$' "$run/workload.log" || fail "no limit of memory: $(cat "$run/workload.log")"
 grep -q '^ 2048 $' "$run/workload.log" || fail "the volume in memory is not of its size: $(cat "$run/workload.log")"
 [ ! -e not-there ] || fail "a folder of this machine was made"
 says err "volume 'shared' is external: each run uses an empty one of its own instead"
-grep -q '^up$' "$run/workload.log" && grep -qw database "$run/workload.log" || fail "setup did not run between the two: $(cat "$run/workload.log")"
+grep -q '^up$' "$run/workload.log" && grep -qw database "$run/workload.log" ||
+  fail "setup did not run between the two: $(cat "$run/workload.log")"
 # It dies at its 30th beat, neither before nor after: its log has everything up to then.
-last=$(sed -n '/^began/{n;:a;n;/^began/q;h;ba};$!d' "$run/app/stdout.log"; awk '/^began/{c++} c==1{l=$0} END{print l}' "$run/app/stdout.log")
+last=$(sed -n '/^began/{n;:a;n;/^began/q;h;ba};$!d' "$run/app/stdout.log";
+  awk '/^began/{c++} c==1{l=$0} END{print l}' "$run/app/stdout.log")
 [ "$last" = "beat 29" ] || fail "it died after '$last'"
 nothing_left "after a replay"
 no_containers "after a replay"

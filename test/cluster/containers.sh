@@ -43,7 +43,8 @@ gcc -static -g -O1 -pthread -o victim victim.c
 mkdir -p root/bin root/data root/etc
 cp victim root/bin/
 echo 'keeper:x:4321:4321::/data:/bin/false' > root/etc/passwd
-import_image root localhost/rosevictim:1 --change 'ENTRYPOINT ["/bin/victim"]' --change 'CMD ["usual"]' --change 'ENV WHERE=/data'
+import_image root localhost/rosevictim:1 --change 'ENTRYPOINT ["/bin/victim"]' --change 'CMD ["usual"]' \
+  --change 'ENV WHERE=/data'
 
 cat > workload.sh <<'SH'
 #!/bin/sh
@@ -99,9 +100,11 @@ run=$(json 'j["run_results"][0]["directory"]')
 grep -q "^began as 4321 with asked in .*/n1/made$" "$run/n1/stdout.log" || fail "n1: $(head -1 "$run/n1/stdout.log")"
 grep -q '^pid 1$' "$run/n1/stderr.log" || fail "n1 is not the first process of its container"
 [ "$(grep -c 'Input/output' "$run/n1/stdout.log")" = 1 ] || fail "more or fewer than one call failed"
-[ ! -e "$run/n1/made/made.17" ] && [ -e "$run/n1/made/made.16" ] && [ -e "$run/n1/made/made.18" ] || fail "the failed call was made, or its neighbours were not"
+[ ! -e "$run/n1/made/made.17" ] && [ -e "$run/n1/made/made.16" ] && [ -e "$run/n1/made/made.18" ] ||
+  fail "the failed call was made, or its neighbours were not"
 # The image's own command and variables. After the crash it is the same container with its files.
-[ "$(grep -c '^began as 0 with usual in /data$' "$run/n2/stdout.log")" = 2 ] || fail "n2: $(grep began "$run/n2/stdout.log")"
+[ "$(grep -c '^began as 0 with usual in /data$' "$run/n2/stdout.log")" = 2 ] ||
+  fail "n2: $(grep began "$run/n2/stdout.log")"
 grep -q '^mkdir 1 = File exists$' "$run/n2/stdout.log" || fail "n2 lost its files as it was started again"
 [ ! -e "$run/.rose-enter" ] || fail "the entry point's folder was left"
 nothing_left "after a replay"
@@ -151,7 +154,8 @@ sys.exit(0 if any(e.get("node") == "n2" and e.get("type") == "ps" and "crash" in
 PY
 
 # `rose init` drafts a running container as a node with its image, command, variables and volumes, without touching it.
-podman run -d --name original --network none --workdir /bin -e WHERE=/kept -v kept:/kept --cap-add SYS_NICE localhost/rosevictim:1 drafted >/dev/null
+podman run -d --name original --network none --workdir /bin -e WHERE=/kept -v kept:/kept \
+  --cap-add SYS_NICE localhost/rosevictim:1 drafted >/dev/null
 printf '#!/bin/sh\nuntil [ "$(grep -c mkdir original/stdout.log)" -ge 20 ]; do sleep 0.05; done\n' > drafted.sh
 chmod +x drafted.sh
 expect 0 "$rose" init --container original -o drafted.toml
@@ -171,7 +175,8 @@ error = "EIO"
 TOML
 expect 0 "$rose" replay drafted-fault.toml -c drafted.toml --runs 1 --keep --json
 json_is 'j["reproduced"]' 1
-grep -q '^began as 0 with drafted in /kept$' "$(json 'j["run_results"][0]["directory"]')/original/stdout.log" || fail "the drafted node is another program"
+grep -q '^began as 0 with drafted in /kept$' "$(json 'j["run_results"][0]["directory"]')/original/stdout.log" ||
+  fail "the drafted node is another program"
 nothing_left "after a drafted one"
 no_containers "after a drafted one"
 
@@ -201,11 +206,13 @@ nothing_left "after refusals"
 no_containers "after refusals"
 
 # When rose is killed, heal undoes everything; Ctrl-C undoes it at once.
-BEATS=1000000 signalled KILL report/runs/run-0001/n1/stdout.log 'mkdir 20 = ' "$rose" replay faults.toml -c rose.toml --runs 1 --report report
+BEATS=1000000 signalled KILL report/runs/run-0001/n1/stdout.log 'mkdir 20 = ' "$rose" replay faults.toml -c rose.toml \
+  --runs 1 --report report
 expect 0 "$rose" heal
 says out 'container rose-[0-9a-f]*-n1: removed'
 nothing_left "after heal"
 no_containers "after heal"
-BEATS=1000000 signalled INT report2/runs/run-0001/n1/stdout.log 'mkdir 20 = ' "$rose" replay faults.toml -c rose.toml --runs 1 --report report2
+BEATS=1000000 signalled INT report2/runs/run-0001/n1/stdout.log 'mkdir 20 = ' "$rose" replay faults.toml -c rose.toml \
+  --runs 1 --report report2
 nothing_left "after Ctrl-C"
 no_containers "after Ctrl-C"

@@ -19,11 +19,13 @@ gzip -c "$work/server.log" > "$work/server.log.1.gz"
 
 # The plan needs neither a run nor root.
 expect 0 "$rose" diagnose --plan --log "$work/server.log.1.gz" -c rose.toml --json
-json_is 'j["candidates"][0]["kind"], j["candidates"][0]["syscall"], j["candidates"][0]["error"]' "('syscall', 'accept4', 'EMFILE')"
+json_is 'j["candidates"][0]["kind"], j["candidates"][0]["syscall"], j["candidates"][0]["error"]' \
+  "('syscall', 'accept4', 'EMFILE')"
 json_is '"server.log.1.gz:1 of greeter" in j["candidates"][0]["why"]' True
 says err 'server.log.1.gz: .* lines, .* messages.* \(gzip\)'
 
-expect 0 "$rose" diagnose --log greeter="$work/server.log" -c rose.toml -o "$work/schedule.toml" --jobs 4 --report "$work/report" --json
+expect 0 "$rose" diagnose --log greeter="$work/server.log" -c rose.toml -o "$work/schedule.toml" --jobs 4 \
+  --report "$work/report" --json
 json_is 'j["verdict"], j["schedules"] <= 5, j["rate"] >= 0.8' "('reproduced', True, True)"
 json '"from logs alone: %d schedules, %d runs" % (j["schedules"], j["runs"])'
 expect 0 "$rose" replay "$work/schedule.toml" -c rose.toml --runs 2 --jobs 2 --json
@@ -33,7 +35,8 @@ nothing_left "by a diagnosis from logs"
 # The record contains every run: resuming from it makes no run and gives the same result.
 cp "$work/report/record.jsonl" "$work/record"
 cp "$work/schedule.toml" "$work/first.toml"
-expect 0 "$rose" diagnose --log greeter="$work/server.log" -c rose.toml -o "$work/schedule.toml" --jobs 4 --report "$work/report" --resume --json
+expect 0 "$rose" diagnose --log greeter="$work/server.log" -c rose.toml -o "$work/schedule.toml" --jobs 4 \
+  --report "$work/report" --resume --json
 cmp "$work/report/record.jsonl" "$work/record" || fail "--resume made further runs"
 cmp "$work/schedule.toml" "$work/first.toml" || fail "--resume found another schedule"
 

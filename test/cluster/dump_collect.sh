@@ -83,7 +83,8 @@ says err 'gone: ssh: connect to host gone port 22: No route to host'
 says err 'junk: .*(not a rose dump|no rose dump|dump)'
 says err 'torn: '
 [ -e some/db1.bin ] && [ -e some/db2.bin ] && [ ! -e some/gone.bin ] || fail "what came is not in the folder"
-expect 0 "$rose" dump collect db1 kubectl:prod/cache:server ssh:db1 kubectl:prod-cache:server db1 -o alike/ ${by/"$work/kubectl"/"$work/kubectl-any"}
+expect 0 "$rose" dump collect db1 kubectl:prod/cache:server ssh:db1 kubectl:prod-cache:server db1 \
+  -o alike/ ${by/"$work/kubectl"/"$work/kubectl-any"}
 for file in alike/*; do expect 0 "$rose" dump show "$file" --format jsonl; done
 [ "$(ls alike | wc -l)" = 5 ] || fail "hosts whose names are alike share a file: $(ls alike)"
 expect 3 "$rose" dump collect gone -o none.bin $by

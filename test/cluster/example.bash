@@ -1,4 +1,6 @@
-# Sourced after common.bash by the tests of examples/: profile, trace with the incident, diagnose and replay, each with its
+# Sourced after common.bash by the tests of examples/: profile, trace with the incident, diagnose and replay, each with
+# its
+
 # exit code and its --json result checked. With ROSE_TEST_LONG=1 the examples run with their own number of confirmation
 # runs, as a user has them; otherwise with fewer, so that all tests stay within their minutes.
 
@@ -11,7 +13,9 @@ begin() {
   cd "$work/example"
   # shellcheck disable=SC2016
   sed -i -e 's#${config_dir}/../../../build/release#'"$build#" -e "s#\.\./\.\./\.\./build/release#$build#" rose.toml
-  if [ -z "${ROSE_TEST_LONG:-}" ]; then printf '\n[diagnose]\nconfirm_runs = %d\nsimplify = false\n' "$2" >> rose.toml; fi
+  if [ -z "${ROSE_TEST_LONG:-}" ]; then
+    printf '\n[diagnose]\nconfirm_runs = %d\nsimplify = false\n' "$2" >> rose.toml
+  fi
 }
 
 # step STATUS COMMAND...: like expect, but what follows needs it, so a failure ends the test.

@@ -12,7 +12,8 @@ for case in crash-between-writes scf-by-path; do ./$case/install || fail "$case 
 
 # A crash between two writes of `checkpoint`, which happens in no correct run.
 cd "$work/planted/crash-between-writes"
-expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 4 -o "$work/why.md" --report "$work/report" --json --ask 'put:return' 'answer(arg1)'
+expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 4 -o "$work/why.md" --report "$work/report" \
+  --json --ask 'put:return' 'answer(arg1)'
 json_is 'j["verdict"]' explained
 json_is 'j["fault"]' kill
 json_is '"checkpoint" in [s["function"] for s in j["suspects"][:3]]' True
@@ -26,11 +27,13 @@ json_is 'j["suspects"][0]["function"], j["suspects"][0]["line"] > 0' "('checkpoi
 json_is 'j["runs"]["failing"], j["runs"]["sound"], j["seconds"] > 0' "(4, 4, True)"
 json_is '[(v["query"], v["node"]) for v in j["values"]]' "[('put:return', 'shelf'), ('answer(arg1)', 'shelf')]"
 json_is 'all({"query", "node", "failing", "sound", "score"} <= set(v) for v in j["values"])' True
-json_is 'all(c["times"] >= c["runs"] > 0 or c["before"] > 0 for v in j["values"] for c in v["failing"] + v["sound"])' True
+json_is 'all(c["times"] >= c["runs"] > 0 or c["before"] > 0 for v in j["values"] for c in v["failing"] + v["sound"])' \
+  True
 json_is 'all(v["failing"] and v["sound"] for v in j["values"])' True
 grep -q '^## Requested values' "$work/why.md" || fail "explanation.md does not tell the values"
 [ "$(stat -c %a "$work/why.md")" = 600 ] || fail "explanation.md is readable by others"
-grep -q '^## Suspects' "$work/why.md" && grep -q 'checkpoint' "$work/why.md" || fail "explanation.md does not tell the suspects"
+grep -q '^## Suspects' "$work/why.md" && grep -q 'checkpoint' "$work/why.md" ||
+  fail "explanation.md does not tell the suspects"
 cmp -s "$work/why.md" "$work/report/explanation.md" || fail "the report's explanation.md is another one"
 cp "$work/report/explanation.json" "$work/out"
 json_is 'j["verdict"]' explained
@@ -40,10 +43,13 @@ nothing_left "by explain"
 # The kept runs give the same explanation to another user, and contain no path of this machine.
 cp "$work/report/explanation.json" "$work/first.json"
 expect 0 "$rose" explain --from "$work/report" --json -o "$work/again.md"
-cmp -s "$work/why.md" "$work/again.md" || fail "the explanation of what was kept is another one: $(diff "$work/why.md" "$work/again.md" | head -5)"
+cmp -s "$work/why.md" "$work/again.md" ||
+  fail "the explanation of what was kept is another one: $(diff "$work/why.md" "$work/again.md" | head -5)"
 json_is '{k: v for k, v in j.items() if k != "explanation"} == {k: v for k, v in json.load(open("'"$work"'/first.json")).items() if k != "explanation"}' True
-tail -n +2 "$work/report/explained.runs" | zstd -qdc | grep -qaF "$work" && fail "what was kept has paths of this machine"
-head -c 3000 "$work/report/explained.runs" > "$work/damaged"; mkdir "$work/other"; mv "$work/damaged" "$work/other/explained.runs"
+tail -n +2 "$work/report/explained.runs" | zstd -qdc | grep -qaF "$work" &&
+  fail "what was kept has paths of this machine"
+head -c 3000 "$work/report/explained.runs" > "$work/damaged"; mkdir "$work/other"; mv "$work/damaged" \
+  "$work/other/explained.runs"
 expect 2 "$rose" explain --from "$work/other"
 expect 2 "$rose" explain --from "$work/planted"
 expect 2 "$rose" explain --from "$work/report" schedule.toml

@@ -17,7 +17,8 @@ sed -i 's|"build/store"|"./launch"|' rose.toml
 
 # `bad` holds the error of the write that failed; only failing runs treat it as final and call note().
 line=$(grep -n 'errno = bad;' store.c | cut -d: -f1)
-expect 0 "$rose" explain schedule.toml -c rose.toml --runs 5 --jobs 5 --ask "store.c:$line:bad" 'request(line)' --deepen -o "$work/why.md" --report "$work/report" --json
+expect 0 "$rose" explain schedule.toml -c rose.toml --runs 5 --jobs 5 --ask "store.c:$line:bad" 'request(line)' \
+  --deepen -o "$work/why.md" --report "$work/report" --json
 cp "$work/out" "$work/all.json"
 json_is 'j["verdict"]' explained
 says err "store: it runs .*/build/store"
@@ -37,7 +38,9 @@ json_is 'any(d["what"].startswith("note is called by store (store.c:") and d["fa
 json_is '1 <= len(j["rounds"]) <= 4 and j["rounds"][0]["differing"] > 0 and all(r["runs"] > 0 and r["seconds"] > 0 and 0 <= r["share"] < 1 for r in j["rounds"])' True
 json_is 'any(l["first_wrong"] for l in j["story"])' True
 grep -q '^## In short' "$work/why.md" || fail "explanation.md does not begin with the whole of it"
-for what in 'Root fault' 'The code that received it' 'The first wrong decision' 'Symptom'; do grep -q "$what" "$work/why.md" || fail "explanation.md reports nothing about it: $what"; done
+for what in 'Root fault' 'The code that received it' 'The first wrong decision' 'Symptom'; do
+  grep -q "$what" "$work/why.md" || fail "explanation.md reports nothing about it: $what"
+done
 grep -q '^## Rounds of queries' "$work/why.md" || fail "explanation.md does not tell the rounds"
 grep -q 'What was asked for' "$work/report/report.html" || fail "the page does not show the values"
 nothing_left "by explain"
@@ -54,12 +57,14 @@ says err "f:return"
 printf '#!/bin/sh\nsleep 1.5\nexec "$(dirname "$0")/launch" "$@"\n' > slowly
 chmod +x slowly
 sed '/^ready/d; s|"./launch"|"./slowly"|' rose.toml > slowly.toml
-"$rose" explain schedule.toml -c slowly.toml --runs 2 -o "$work/slowly.md" > "$work/out" 2> "$work/err" || [ $? -eq 4 ] || fail "a node that is launched slowly is not explained"
+"$rose" explain schedule.toml -c slowly.toml --runs 2 -o "$work/slowly.md" > "$work/out" 2> "$work/err" ||
+  [ $? -eq 4 ] || fail "a node that is launched slowly is not explained"
 says err "store: it runs .*/build/store"
 
 # Without symbols it reports what needs none, and what to keep or install to get more.
 strip --strip-all build/store
-"$rose" explain schedule.toml -c rose.toml --runs 2 -o "$work/bare.md" --json > "$work/out" 2> "$work/err" || [ $? -eq 4 ] || fail "a program without symbols is not explained"
+"$rose" explain schedule.toml -c rose.toml --runs 2 -o "$work/bare.md" --json > "$work/out" 2> "$work/err" ||
+  [ $? -eq 4 ] || fail "a program without symbols is not explained"
 json_is 'any("build/store has no symbols" in one and "cc -g" in one and "/usr/lib/debug" in one for one in j["not_told"])' True
 json_is 'any("frames have no name: install their debug symbols" in one for one in j["not_told"])' True
 json_is 'any("EPOCH.new" in line["text"] for line in j["story"])' True

@@ -75,7 +75,8 @@ says out 'thrown in org.rose.test.Victim.store'
 nothing_left "by exceptions"
 
 # The profile counts methods, and a trace records those that the profile calls infrequent.
-sed 's/^user = .*/functions = ["org.rose.test.*"]/; s/"step", "40"/"paced", "60"/; s/\["sh", "-c", .\[.*/["false"]/' crash.toml > profiled.toml
+sed 's/^user = .*/functions = ["org.rose.test.*"]/; s/"step", "40"/"paced", "60"/; s/\["sh", "-c", .\[.*/["false"]/' \
+  crash.toml > profiled.toml
 expect 0 "$rose" profile -c profiled.toml -o profile.json --runs 1
 python3 - <<'PY' || fail "the profile has the methods' entries"
 import json
@@ -162,7 +163,8 @@ until_true 20 sh -c "[ \$(ls prod | wc -l) -ge $((first + 3)) ]"
 kill -INT $tracer; wait $tracer || fail "the tracer ends well"
 kill $pid; wait $pid 2>/dev/null || true
 "$rose" dump show prod.bin --type af > entries
-[ "$(grep -c Victim.seldom entries)" -ge 2 ] || fail "entries of a rare method of a JVM that runs are in the dump: $(cat prod.log entries)"
+[ "$(grep -c Victim.seldom entries)" -ge 2 ] ||
+  fail "entries of a rare method of a JVM that runs are in the dump: $(cat prod.log entries)"
 grep -q Victim.named entries && fail "a method that returns an object, as busy as seldom, is watched in production"
 grep -q Victim.busy entries && fail "a method that the profile calls busy is in the dump"
 expect 2 "$rose" trace --pid $$ --java-agent nowhere

@@ -162,7 +162,8 @@ starts() {
   "$rose" replay schedule.toml -c rose.toml --runs 1 --allow-attached >out 2>err &
   pid=$!
   until_true 120 begins
-  test -e began || { fail "round $1: rose ended before its workload began: $(tail -3 err)"; cat schedule.toml >&2; return 1; }
+  test -e began || { fail "round $1: rose ended before its workload began: $(tail -3 err)"; cat schedule.toml >&2;
+    return 1; }
 }
 
 longest=0
@@ -201,7 +202,8 @@ echo "$round kills; the guardian took $longest ms at most (${slowest:-}) until a
 printf 'version = 1\n[[fault]]\nid = "one"\nkind = "pause"\nnode = "theirs"\nduration = "60s"\n' > schedule.toml
 mkdir "$service"
 rm -f began
-bash -c 'echo $$ > "$1/cgroup.procs"; shift; exec "$@"' - "$service" "$rose" replay schedule.toml -c rose.toml --runs 1 --allow-attached >out 2>err &
+bash -c 'echo $$ > "$1/cgroup.procs"; shift; exec "$@"' - "$service" "$rose" replay schedule.toml -c rose.toml \
+  --runs 1 --allow-attached >out 2>err &
 pid=$!
 frozen() { grep -qx 1 "$theirs/cgroup.freeze"; }
 until_true 120 frozen

@@ -14,7 +14,9 @@ peers = ["b"]
 delay = "700ms"
 TOML
 
-settings() { for name in route_localnet accept_local rp_filter; do cat /proc/sys/net/ipv4/conf/lo/$name; done | tr '\n' ' '; }
+settings() {
+  for name in route_localnet accept_local rp_filter; do cat /proc/sys/net/ipv4/conf/lo/$name; done | tr '\n' ' '
+}
 # Other tests with bad links may run in parallel.
 at_rest() { [ ! -s /run/rose/loopback ]; }
 

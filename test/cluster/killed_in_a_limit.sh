@@ -41,7 +41,8 @@ import json, sys
 sys.exit(0 if [c['ok'] for c in json.load(sys.stdin)['capabilities'] if c['name'] == '$1'] == [True] else 1)"; }
 for kind in memory cpu; do
   can ${kind}_controller || continue
-  printf '[[fault]]\nid = "%s"\nkind = "%s"\nnode = "a"\n%s\n' $kind $kind "$([ $kind = cpu ] && echo 'share = 0.5' || echo 'limit = "512MiB"')" >> schedule.toml
+  printf '[[fault]]\nid = "%s"\nkind = "%s"\nnode = "a"\n%s\n' $kind $kind \
+    "$([ $kind = cpu ] && echo 'share = 0.5' || echo 'limit = "512MiB"')" >> schedule.toml
 done
 
 slow=

@@ -91,7 +91,8 @@ export WORKLOAD=0.2
 
 count() {
   echo "processes: $(running '^sleep 1000$|while :; do \(: > state\)' | wc -l)"
-  echo "namespaces: $(ls /run/netns | wc -l) $(for pid in $(ours); do readlink "/proc/$pid/ns/net"; done 2>/dev/null | sort -u | wc -l)"
+  echo "namespaces: $(ls /run/netns | wc -l) $(for pid in $(ours); do readlink "/proc/$pid/ns/net"; done 2>/dev/null |
+    sort -u | wc -l)"
   echo "cgroups: $(find "$cgroups" -type d | wc -l)"
   echo "links: $(ip -o link | wc -l)"
   echo "qdiscs: $(tc qdisc show | wc -l)"
@@ -175,7 +176,9 @@ says out 'network namespace rose-lab: .*left alone'
 says out 'cgroup rose-abcdef: .*left alone'
 expect 0 "$rose" heal --json
 json_is 'j["undone"], sorted(j["unclaimed"])' "([], ['cgroup rose-abcdef', 'cgroup rose-lab', 'network namespace rose-abcdef-n1', 'network namespace rose-lab'])"
-untouched() { for one in "${strangers[@]}"; do kill -0 "$one" 2>/dev/null || fail "heal ended $one, which is not rose's"; done; }
+untouched() {
+  for one in "${strangers[@]}"; do kill -0 "$one" 2>/dev/null || fail "heal ended $one, which is not rose's"; done
+}
 untouched
 [ -e /run/netns/rose-lab ] && [ -e /run/netns/rose-abcdef-n1 ] || fail "heal took a namespace that is not rose's"
 

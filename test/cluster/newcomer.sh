@@ -8,7 +8,9 @@ done
 page=$here/../../examples/own-system/README.md
 
 # block LANGUAGE N: the page's nth block in this language.
-block() { awk -v fence="\`\`\`$1" -v n="$2" '$0 == "```" { on = 0 } on { print } $0 == fence { on = ++seen == n }' "$page"; }
+block() {
+  awk -v fence="\`\`\`$1" -v n="$2" '$0 == "```" { on = 0 } on { print } $0 == fence { on = ++seen == n }' "$page"
+}
 blocks=$(grep -c '^```sh$' "$page")
 [ "$blocks" -eq 9 ] || fail "the page has $blocks blocks of commands, this test knows 9"
 
@@ -50,7 +52,8 @@ says out 'reproduced: the schedule reproduces the bug in'
 grep -q 'error *= *"ENOSPC"' schedule.toml || fail "the schedule is about something else: $(cat schedule.toml)"
 grep -q 'temp-' schedule.toml || fail "the schedule names no backup: $(cat schedule.toml)"
 # The drafted replica follows the drafted primary, not the running one; an open question is reported by name.
-grep -q '"--replicaof", "${ip_redis1}", "7401"' drafted.toml || fail "no replica: $(grep -A4 'name.*redis2' drafted.toml)"
+grep -q '"--replicaof", "${ip_redis1}", "7401"' drafted.toml ||
+  fail "no replica: $(grep -A4 'name.*redis2' drafted.toml)"
 expect 2 "$rose" profile -c drafted.toml
 says err 'drafted.toml:[0-9]+:[0-9]+: workload.command: the question mark that .rose init. wrote is still there'
 # An existing file is not overwritten.
@@ -71,7 +74,8 @@ listener = socket.create_server((host, int(port)))
 log.write(f"up at {sys.argv[2]}\n"); log.flush()
 while True: listener.accept()[0].close()
 PY
-KV_TOKEN=s3cret-of-the-environment KV_PEER=127.0.0.1:7409 python3 server.py --listen 127.0.0.1:7409 --password s3cret-of-the-words --log-file=server.log &
+KV_TOKEN=s3cret-of-the-environment KV_PEER=127.0.0.1:7409 python3 server.py --listen 127.0.0.1:7409 \
+  --password s3cret-of-the-words --log-file=server.log &
 server=$!
 until_true 20 grep -q up server.log
 expect 0 "$rose" init --pid $server -o server.toml --json
@@ -82,14 +86,16 @@ printf '#!/bin/sh\nprintf "Id=kv.service\\nLoadState=loaded\\nControlGroup=/rose
 chmod +x tools/systemctl
 PATH=$PWD/tools:$PATH expect 0 "$rose" init --unit kv -o unit.toml --json
 json_is 'j["nodes"]' "['kv']"
-grep -q '^restart *= .*250ms' unit.toml && grep -q 'server.py' unit.toml || fail "the unit is not described: $(cat unit.toml)"
+grep -q '^restart *= .*250ms' unit.toml && grep -q 'server.py' unit.toml ||
+  fail "the unit is not described: $(cat unit.toml)"
 cp server.json ../out
 kill $server; wait $server 2> /dev/null || true
 json_is 'j["nodes"]' "['server']"
 json_is '[q["key"] for q in j["questions"]]' "['workload.command', 'oracle.command']"
 if grep -n 's3cret' server.toml; then fail "a secret was copied"; fi
 if grep -n 'line [0-9]* of .*server.log' server.toml; then fail "a log was taken for settings"; fi
-for wanted in 'env.KV_TOKEN = "rose-secret-' 'env.KV_PEER = "${ip}:7409"' '"--listen", "${ip}:7409"' '"--password", "rose-secret-' 'tcp = 7409'; do
+for wanted in 'env.KV_TOKEN = "rose-secret-' 'env.KV_PEER = "${ip}:7409"' '"--listen", "${ip}:7409"' \
+  '"--password", "rose-secret-' 'tcp = 7409'; do
   tr -s '\n ' '  ' < server.toml | grep -qF -- "$wanted" || fail "no $wanted in $(cat server.toml)"
 done
 # With a workload the draft runs at once, and writes its log to a place of its own.
@@ -101,7 +107,8 @@ expect 0 "$rose" profile -c filled.toml --runs 1
 # A Compose file needs neither an engine nor running containers.
 printf 'services:\n  cache: { image: "redis:7", ports: ["6379:6379"], environment: { REDIS_PASSWORD: s3cret } }\n  web:\n    build: .\n' > compose.yaml
 expect 0 "$rose" init --compose compose.yaml -o compose.toml
-grep -q 'compose  *= "compose.yaml"' compose.toml && grep -q 'ready *= { tcp = 6379' compose.toml || fail "$(cat compose.toml)"
+grep -q 'compose  *= "compose.yaml"' compose.toml && grep -q 'ready *= { tcp = 6379' compose.toml ||
+  fail "$(cat compose.toml)"
 if grep -n 's3cret' compose.toml; then fail "a secret was copied"; fi
 printf 'services: [\n' > bad.yaml
 expect 2 "$rose" init --compose bad.yaml -o bad.toml

@@ -67,7 +67,8 @@ python3 -c 'import json; w = json.load(open("profile.json"))["workload"]; assert
 # The good case: exit 0 with the bound; also without a profile, which is then reported.
 fault 'kind = "pause"\nduration = "100ms"'
 expect 0 "$rose" replay s.toml -c rose.toml --runs 3 --expect fixed --json --junit good.xml
-json_is 'j["verdict"], j["passed"], j["faults"][0]["fired"], j["faults"][0]["effective"]' "('not-reproduced', True, 3, 3)"
+json_is 'j["verdict"], j["passed"], j["faults"][0]["fired"], j["faults"][0]["effective"]' \
+  "('not-reproduced', True, 3, 3)"
 json_is 'round(j["rate_upper_bound"], 2)' 0.63
 json_is '"unchecked" in j' False
 mv profile.json kept.json
@@ -82,7 +83,8 @@ mv kept.json profile.json
 not_effective() {
   fault "$1" "${3:-n1}"
   expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --json --junit j.xml
-  json_is 'j["verdict"], j["passed"], j["faults"][0]["fired"], j["faults"][0]["effective"]' "('inconclusive', False, 1, 0)"
+  json_is 'j["verdict"], j["passed"], j["faults"][0]["fired"], j["faults"][0]["effective"]' \
+    "('inconclusive', False, 1, 0)"
   json_is 'j["run_results"][0]["reason"]' "fault 'f' had no effect: $2"
   grep -q "had no effect: $2" j.xml || fail "JUnit does not tell why: $(cat j.xml)"
   expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed
@@ -134,7 +136,8 @@ says out 'no profile says that it does its work without faults'
 mkdir small
 mount -t tmpfs -o size=8M,mode=711 rose-no-proof small
 configuration '"sh", "-c", "until [ $(df --output=avail . | tail -1) = 0 ]; do sleep 0.05; done"'
-sed -i 's/^command = \["sh", "-c", "trap.*/command = ["sh", "-c", "echo up; exec yes fills the disk of the run"]/' rose.toml
+sed -i 's/^command = \["sh", "-c", "trap.*/command = ["sh", "-c", "echo up; exec yes fills the disk of the run"]/' \
+  rose.toml
 TMPDIR=$work/small expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --json
 json_is '"is full: what was written may be cut short" in j["run_results"][0]["reason"]' True
 umount -l "$work/small"

@@ -13,7 +13,8 @@ json_is 'j["reproduced"]' 3
 json_is 'sorted((o["name"], o["came"]) for o in j["order"])' "[('asked', 3), ('renamed', 3)]"
 
 # --- out of order: reported and inconclusive
-sed 's/^order = .*/order = "killed * renamed | asked"/; s/^kind = "crash"/&\nwhen = [ { elapsed = "60s" } ]/' schedule.toml > early.toml
+sed 's/^order = .*/order = "killed * renamed | asked"/; s/^kind = "crash"/&\nwhen = [ { elapsed = "60s" } ]/' \
+  schedule.toml > early.toml
 expect 4 "$rose" replay early.toml -c rose.toml --runs 1
 says out "not in the required order: 'renamed' came before 'killed', which never happened"
 

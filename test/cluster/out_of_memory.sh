@@ -4,7 +4,8 @@
 . "$(dirname "$0")/common.bash"
 . "$here/wanting.bash"
 for need in gcc python3; do command -v $need > /dev/null || skip "$need is missing"; done
-[ -e /sys/fs/cgroup/memory/cgroup.procs ] || skip "needs the memory controller in a hierarchy of its own, for a limit by hand"
+[ -e /sys/fs/cgroup/memory/cgroup.procs ] ||
+  skip "needs the memory controller in a hierarchy of its own, for a limit by hand"
 "$rose" doctor --json | python3 -c "
 import json, sys
 sys.exit(0 if [c['ok'] for c in json.load(sys.stdin)['capabilities'] if c['name'] == 'memory_controller'] == [True] else 1)" || skip "rose has no memory controller here"

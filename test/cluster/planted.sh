@@ -14,7 +14,9 @@ if [ "$case" != runner ]; then
   rm -f -- */figures.json
   # Solved means replayed in four of five: fewer than five runs could not distinguish it from a schedule that sometimes
   # misses.
-  if [ -z "${ROSE_TEST_LONG:-}" ]; then printf '\n[diagnose]\nconfirm_runs = 5\nsimplify = false\n' >> "$case/rose.toml"; fi
+  if [ -z "${ROSE_TEST_LONG:-}" ]; then
+    printf '\n[diagnose]\nconfirm_runs = 5\nsimplify = false\n' >> "$case/rose.toml"
+  fi
   expect 0 ./run-all --no-blind --no-control "$case"
   sed 's/^/  /' "$work/err" | grep -v '\.\.\.$'
   says out "^| \[$case\].* yes |$"
@@ -48,4 +50,6 @@ wait $pid || status=$?
 [ $status -eq 130 ] || fail "interrupted, the runner exits with $status"
 says err 'measure: interrupted'
 nothing_left "by the interrupted runner"
-if ls -d "$work"/rose-planted-* > "$work/out" 2>/dev/null; then fail "the interrupted runner leaves $(cat "$work/out")"; fi
+if ls -d "$work"/rose-planted-* > "$work/out" 2>/dev/null; then
+  fail "the interrupted runner leaves $(cat "$work/out")"
+fi

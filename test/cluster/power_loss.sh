@@ -34,7 +34,8 @@ PY
 # the node's output that must not be read again from the restored disk.
 run() {
   one_node power 10ms '["grep", "-q", "told", "n1/stdout.log"]' \
-    "[\"/usr/bin/python3\", \"-c\", \"import os; os.chdir('$2' or '.'); exec(open('$work/node.py').read())\"]" | sed "s/^restart/$3\n&/" > rose.toml
+    "[\"/usr/bin/python3\", \"-c\", \"import os; os.chdir('$2' or '.'); exec(open('$work/node.py').read())\"]" |
+    sed "s/^restart/$3\n&/" > rose.toml
   cat > schedule.toml <<TOML
 version = 1
 [[fault]]
@@ -130,8 +131,10 @@ sqlite extra --runs 3 --expect fixed
 
 # --- Redis, as in the example
 if command -v redis-server >/dev/null; then
-  expect 0 "$rose" replay "$here/../../examples/power-loss/schedule.toml" -c "$here/../../examples/power-loss/rose.toml" --runs 2
-  expect 0 "$rose" replay "$here/../../examples/power-loss/schedule.toml" -c "$here/../../examples/power-loss/rose.fixed.toml" --runs 2 --expect fixed
+  expect 0 "$rose" replay "$here/../../examples/power-loss/schedule.toml" \
+    -c "$here/../../examples/power-loss/rose.toml" --runs 2
+  expect 0 "$rose" replay "$here/../../examples/power-loss/schedule.toml" \
+    -c "$here/../../examples/power-loss/rose.fixed.toml" --runs 2 --expect fixed
 fi
 
 # --- killed or interrupted during the run: the files are there, and the disk is removed

@@ -27,7 +27,9 @@ for n in range(1, 10**6):
 PY
 power_goes '{ log = "acknowledged 100$" }' > schedule.toml
 # configuration MODE DELAY: MODE of writes, DELAY before the node starts again.
-configuration() { one_node leveldb "$2" '["grep", "-q", "^lost", "n1/stdout.log"]' "[\"/usr/bin/python3\", \"$work/level.py\", \"$1\"]"; }
+configuration() {
+  one_node leveldb "$2" '["grep", "-q", "^lost", "n1/stdout.log"]' "[\"/usr/bin/python3\", \"$work/level.py\", \"$1\"]"
+}
 
 configuration default 10ms > rose.toml
 expect 0 "$rose" replay schedule.toml -c rose.toml --runs 2

@@ -18,7 +18,8 @@ sed -i -e 's#${config_dir}/../../build/release#'"$build#" -e "s#\.\./\.\./build/
 alone() {
   local node=$1 file=$2
   shift 2
-  "$rose" replay --recording "$file" --node "$node" --json -- "$@" "$server" --id "${node#n}" --cluster 10.77.4.1,10.77.4.2,10.77.4.3 --data /nowhere
+  "$rose" replay --recording "$file" --node "$node" --json -- "$@" "$server" --id "${node#n}" \
+    --cluster 10.77.4.1,10.77.4.2,10.77.4.3 --data /nowhere
 }
 
 # --- reproduced once, not by chance but by a schedule in which one SWAP waits for another
@@ -83,7 +84,8 @@ exit 0
 END
 chmod +x busy.sh
 sed -e 's#"./workload.sh"#"./busy.sh"#' -e 's#"--data", "${dir}/data"\]#"--data", "${dir}/data", "--snapshot-every", "100", "--compact-after", "300"]#' \
-  -e 's#^record .*#&\nrestart = { delay = "500ms" }\nenv     = { ROSE_RR_WINDOW = "256KiB" }#' -e 's#^command = \["grep".*#command = ["test", "-s", "state-n3.txt"]#' rose.toml > busy.toml
+  -e 's#^record .*#&\nrestart = { delay = "500ms" }\nenv     = { ROSE_RR_WINDOW = "256KiB" }#' \
+  -e 's#^command = \["grep".*#command = ["test", "-s", "state-n3.txt"]#' rose.toml > busy.toml
 cat > busy-schedule.toml <<'END'
 version = 1
 name    = "a kill and a cut"
@@ -107,10 +109,12 @@ run=$(dirname "$(dirname "$(head -1 "$work/recordings")")")
 while read -r file; do
   node=$(basename "$(dirname "$file")")
   # Not with --json: the server itself writes to stdout, and prints its state at the end.
-  expect 0 "$rose" replay --quiet --recording "$file" -- "$server" --id "${node#n}" --cluster 10.77.4.1,10.77.4.2,10.77.4.3 --data /nowhere --snapshot-every 100 --compact-after 300
+  expect 0 "$rose" replay --quiet --recording "$file" -- "$server" --id "${node#n}" \
+    --cluster 10.77.4.1,10.77.4.2,10.77.4.3 --data /nowhere --snapshot-every 100 --compact-after 300
   says out '^replayed to its end: '
   if [ "$file" != "$run/n1/recording.1.rr" ]; then
-    grep -v -e '^END$' -e '^replayed to' "$work/out" | cmp -s - "$run/state-$node.txt" || fail "$file: the replay comes to another state than the run"
+    grep -v -e '^END$' -e '^replayed to' "$work/out" | cmp -s - "$run/state-$node.txt" ||
+      fail "$file: the replay comes to another state than the run"
   fi
 done < "$work/recordings"
 [ -s "$run/state-n1.txt" ] || fail "no state to compare with"
@@ -122,7 +126,8 @@ nothing_left "the runs"
 mkdir "$work/production"
 chown nobody "$work/production"
 command -v setpriv > /dev/null || skip "setpriv (util-linux) is missing"
-ROSE_RR=record:kv.%n.rr ROSE_RR_WINDOW=256KiB unshare --net -- sh -c 'ip link set lo up && cd "$2" && exec setpriv --reuid=nobody --regid=nogroup --clear-groups "$1" --id 1 --cluster 127.0.0.1 --data data' \
+ROSE_RR=record:kv.%n.rr ROSE_RR_WINDOW=256KiB unshare --net -- sh \
+  -c 'ip link set lo up && cd "$2" && exec setpriv --reuid=nobody --regid=nogroup --clear-groups "$1" --id 1 --cluster 127.0.0.1 --data data' \
   sh "$server" "$work/production" 2> "$work/production.err" &
 killed=$!
 client=(nsenter --net --target "$killed" "$build/examples/kv/kv-client" --nodes 127.0.0.1)
@@ -135,7 +140,10 @@ expect 0 "$rose" dump --control "$work/control.sock" -o "$work/now.bin" --json
 json_is 'j["recordings"]' "['$work/now.bin.recordings/db/kv.1.rr']"
 copied=$work/now.bin.recordings/db/kv.1.rr
 [ "$(stat -c %a "$copied")" = 600 ] || fail "$copied is not 0600"
-replays() { expect 0 "$rose" replay --quiet --recording "$1" --node db -- "$server" --id 1 --cluster 127.0.0.1 --data /nowhere && says out '^replayed to its end: '; }
+replays() {
+  expect 0 "$rose" replay --quiet --recording "$1" --node db -- "$server" --id 1 --cluster 127.0.0.1 \
+    --data /nowhere && says out '^replayed to its end: '
+}
 replays "$work/now.bin.recordings"
 kill -9 "$killed"
 wait "$killed" 2> /dev/null || true
@@ -145,7 +153,8 @@ wait "$load" 2> /dev/null || true
 stop_trace
 # The last dump has it, too: the recording of a process stays after its death.
 for dump in production.bin production.bin.1; do
-  cmp "$work/$dump.recordings/db/kv.1.rr" "$work/production/kv.1.rr" || fail "$dump.recordings does not hold what the server left"
+  cmp "$work/$dump.recordings/db/kv.1.rr" "$work/production/kv.1.rr" ||
+    fail "$dump.recordings does not hold what the server left"
   expect 0 "$rose" dump show "$work/$dump"
   says out "^recording $work/$dump.recordings/db/kv.1.rr: [0-9]+ records of a process"
 done

@@ -22,7 +22,10 @@ json 'chr(10).join(j["recordings"])' > "$work/recordings"
 line=$(grep -h '^panic: ' $(sed 's/recording.1.rr/stderr.log/' "$work/recordings") | head -1)
 broken=n$(sed 's/^panic: node \([123]\) .*/\1/' <<< "$line")
 
-alone() { "$rose" replay --recording "$work/dump.bin.recordings" --node "$1" --json -- "$program" -id "${1#n}" -nodes 10.77.5.1,10.77.5.2,10.77.5.3; }
+alone() {
+  "$rose" replay --recording "$work/dump.bin.recordings" --node "$1" --json -- "$program" -id "${1#n}" \
+    -nodes 10.77.5.1,10.77.5.2,10.77.5.3
+}
 for _ in $(seq 20); do
   expect 0 alone "$broken"
   json_is 'j["outcome"], j["command"]["status"], j["taken"] == j["records"]' "('replayed', 2, True)"

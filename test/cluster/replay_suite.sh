@@ -59,7 +59,9 @@ assert suites.get("tests") == "12" and suites.get("failures") == suites.get("err
 PY
 head -2 out.tap | tr '\n' ' ' | grep -qx 'TAP version 14 1..4 ' || fail "out.tap begins with $(head -2 out.tap)"
 [ "$(grep -c '^ok ' out.tap)" -eq 4 ] || fail "out.tap: $(cat out.tap)"
-for file in replay.json replay.txt hit/report.html pair/first/report.html; do [ -s "record/$file" ] || fail "no record/$file"; done
+for file in replay.json replay.txt hit/report.html pair/first/report.html; do
+  [ -s "record/$file" ] || fail "no record/$file"
+done
 
 # One failure fails all; an inconclusive schedule does so if nothing failed. Both are reported in full.
 expect 1 "$rose" replay tests --exclude 'deep/*' --json --tap out.tap

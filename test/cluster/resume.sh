@@ -54,7 +54,8 @@ config=rose.toml
 diagnose() {
   local report=$1 jobs=$2
   shift 2
-  "$rose" diagnose --trace dump.jsonl -c $config --report "$report" --jobs "$jobs" -o "$report.toml" --json "$@" >"$report.out" 2>"$report.err" &
+  "$rose" diagnose --trace dump.jsonl -c $config --report "$report" --jobs "$jobs" -o "$report.toml" --json "$@" \
+    >"$report.out" 2>"$report.err" &
   pid=$!
 }
 runs() { wc -l < "$1/record.jsonl" 2>/dev/null || echo 0; }
@@ -115,7 +116,8 @@ for jobs in 1 3; do
   wait $pid || status=$?
   [ $status -eq 0 ] || { fail "the resumed diagnosis ended with $status"; tail -5 cut$jobs.err >&2; }
   # Every workload sleeps for half a second: runs from before the kills count in the total, too.
-  python3 -c "import json, sys; j = json.load(open('cut$jobs.out')); sys.exit(j['seconds'] < 0.4 * j['runs'] / $jobs)" ||
+  python3 -c "import json, sys; j = json.load(open('cut$jobs.out')); sys.exit(j['seconds'] < 0.4 * j['runs'] / $jobs)" \
+    ||
     fail "the seconds of a resumed diagnosis are only those since it was resumed"
   [ "$(result cut$jobs)" = "$(result whole$jobs)" ] || {
     fail "$jobs at once: another result after resuming"

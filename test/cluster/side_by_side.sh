@@ -65,7 +65,8 @@ before=$(wc -l < auto/record.jsonl)
 cmp -s auto.toml again.toml || fail "the resumed diagnosis found another schedule"
 
 # Only the first reproduction.
-"$rose" diagnose --trace dump.jsonl -c rose.toml --jobs 1 --stop-after found -o found.toml --json > found.out 2> found.err
+"$rose" diagnose --trace dump.jsonl -c rose.toml --jobs 1 --stop-after found -o found.toml \
+  --json > found.out 2> found.err
 status=$?
 [ $status -eq 0 ] || fail "--stop-after found: exit $status"
 check found.out 'j["verdict"] == "reproduced" and j["rate"] is None and j["confirm_runs"] == 0' ||
@@ -75,7 +76,8 @@ grep -q '"\*/three"' found.toml || fail "--stop-after found: the schedule is not
 # Nodes of different runs that write the same file of the machine.
 sed "s#touch ready#touch ready; echo x > $work/shared#" node.sh > sharing.sh
 sed "s#/node.sh#/sharing.sh#" rose.toml > sharing.toml
-"$rose" diagnose --trace dump.jsonl -c sharing.toml --stop-after found -o sharing-found.toml --json > sharing.out 2> sharing.err ||
+"$rose" diagnose --trace dump.jsonl -c sharing.toml --stop-after found -o sharing-found.toml \
+  --json > sharing.out 2> sharing.err ||
   fail "nodes that share a file: $(tail -3 sharing.err)"
 grep -q "parallel runs: 1 (a writes $work/shared in every run)" sharing.err ||
   fail "the shared file is not noticed: $(grep 'parallel' sharing.err)"

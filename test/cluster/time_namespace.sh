@@ -26,7 +26,8 @@ PY
 }
 look() { echo "cat /rose-none/of-$1 2>/dev/null; true"; }
 times "outside" "$rose" trace -o dump.bin -- sh -c "$(look outside)"
-times "a tracer in one" unshare -T --monotonic 1000000 --boottime 2000000 "$rose" trace -o dump.bin -- sh -c "$(look inside)"
+times "a tracer in one" unshare -T --monotonic 1000000 --boottime 2000000 "$rose" trace -o dump.bin -- sh \
+  -c "$(look inside)"
 times "a tracer in one that is behind" unshare -T --monotonic -100 "$rose" trace -o dump.bin -- sh -c "$(look behind)"
 times "what is traced in one" "$rose" trace -o dump.bin -- unshare -T --monotonic 1000000 sh -c "$(look target)"
 
@@ -58,7 +59,8 @@ PY
 expect 0 "$rose" doctor --json
 json_is '[c["ok"] for c in j["capabilities"] if c["name"] == "event_clock"]' '[True]'
 unshare -T --monotonic 1000000 "$rose" doctor --json > out || true
-json_is '["time namespace" in c["detail"] and c["ok"] for c in j["capabilities"] if c["name"] == "event_clock"]' '[True]'
+json_is '["time namespace" in c["detail"] and c["ok"] for c in j["capabilities"] if c["name"] == "event_clock"]' \
+  '[True]'
 # The offset cannot be determined: simulated by a mask.
 export ROSE_MASK=event_clock
 expect 3 "$rose" trace -o dump.bin -- true

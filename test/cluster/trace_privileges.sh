@@ -12,7 +12,8 @@ rose=$work/rose
 mkdir own
 chown nobody: own
 with() {
-  as=(setpriv --reuid=nobody --regid=nogroup --clear-groups --bounding-set="-all$1" --inh-caps="-all$1" --ambient-caps="-all$1")
+  as=(setpriv --reuid=nobody --regid=nogroup --clear-groups --bounding-set="-all$1" --inh-caps="-all$1" \
+    --ambient-caps="-all$1")
 }
 # caps PID: the distinct effective, permitted, inheritable, bounding and ambient sets of all its threads.
 caps() { cat /proc/"$1"/task/*/status | awk -v want="$2" '$1 == want ":" { print $2 }' | sort -u | tr '\n' ' '; }
@@ -28,7 +29,8 @@ out=$work/own/dump.bin
 start_trace --cgroup "$cgroup2/rose-privileges-$$" --binary "$work/trace_victim" --function rose_victim_rare
 [ "$(ps -o user= -p $tracer)" = nobody ] || fail "the tracer runs as $(ps -o user= -p $tracer)"
 fail_in "rose-privileges-$$" /rose-nobody
-sh -c 'echo 0 > "$1/cgroup.procs" && echo go | exec "$2" functions 2' sh "$cgroup2/rose-privileges-$$" "$work/trace_victim" >/dev/null || fail "the victim"
+sh -c 'echo 0 > "$1/cgroup.procs" && echo go | exec "$2" functions 2' sh "$cgroup2/rose-privileges-$$" \
+  "$work/trace_victim" >/dev/null || fail "the victim"
 # Following restarts needs CAP_NET_ADMIN (12), watching hot functions again CAP_PERFMON (38).
 for set in CapEff CapPrm; do is $set 0000004000001000; done
 for set in CapInh CapAmb; do is $set 0000000000000000; done
@@ -74,7 +76,8 @@ says err 'needs CAP_BPF .*, CAP_PERFMON .*, CAP_NET_ADMIN '
 with "$all"
 chmod 711 trace_victim
 status=0
-"${as[@]}" "$rose" trace --pid $$ --binary "$work/trace_victim" --function rose_victim_rare -o "$out" >out 2>err || status=$?
+"${as[@]}" "$rose" trace --pid $$ --binary "$work/trace_victim" --function rose_victim_rare -o "$out" >out 2>err ||
+  status=$?
 [ $status -ne 0 ] || fail "functions of an unreadable program were traced"
 says err 'trace_victim'
 says err '[Pp]ermission denied'

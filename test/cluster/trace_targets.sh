@@ -19,7 +19,8 @@ folders=(
 for folder in "${folders[@]}"; do make_cgroup "$folder"; done
 start_trace --node "docker=container:$docker" --node "dockerfs=container:${dockerfs:0:12}" \
   --node "podman=container:${podman:0:20}" --node "ctr=container:rose-test-$$" \
-  --node "pod=container:pod:$uid" --node "crio=container:$crio" --node "podb=container:pod:$uid-b" --node "nerd=container:$nerd"
+  --node "pod=container:pod:$uid" --node "crio=container:$crio" --node "podb=container:pod:$uid-b" \
+  --node "nerd=container:$nerd"
 fail_in "${folders[0]}" /rose-docker
 fail_in "${folders[1]}" /rose-dockerfs
 fail_in "${folders[2]}" /rose-podman
@@ -93,10 +94,13 @@ esac
 TOOL
 chmod +x tools/crictl
 # label LINE: the dump's header has it; not LINE: it does not.
-label() { head -n 1 "$work/events" | python3 -c 'import json, sys; sys.exit(sys.argv[1] not in json.load(sys.stdin)["meta"]["labels"])' "$1"; }
+label() {
+  head -n 1 "$work/events" | python3 -c 'import json, sys; sys.exit(sys.argv[1] not in json.load(sys.stdin)["meta"]["labels"])' "$1"
+}
 start_trace --node "a=container:$docker" --node "b=container:$cri" --label cluster=east --label 'team=storage people'
 stop_trace
-for line in "a=container:$docker" a=name:shop-db-1 a=project:shop a=service:db a=cluster:east "b=container:$cri" b=name:etcd b=pod:etcd-0 b=namespace:prod \
+for line in "a=container:$docker" a=name:shop-db-1 a=project:shop a=service:db a=cluster:east "b=container:$cri" \
+  b=name:etcd b=pod:etcd-0 b=namespace:prod \
   b=cluster:east 'b=team:storage people'; do
   label "$line" || fail "the dump does not say $line: $(head -n 1 "$work/events")"
 done

@@ -11,7 +11,10 @@ stop_tracer() {
   wait "$tracer" || true
   tracer=
 }
-ended() { stop_tracer; ! mountpoint -q disk || umount -l disk; [ -z "${victim:-}" ] || kill -KILL "$victim" 2>/dev/null || true; finish; }
+ended() {
+  stop_tracer; ! mountpoint -q disk || umount -l disk; [ -z "${victim:-}" ] || kill -KILL "$victim" 2>/dev/null ||
+    true; finish
+}
 trap ended EXIT
 
 . "$here/service.bash"
@@ -57,7 +60,10 @@ until_true 30 grep -q 'crash: .* was killed by SIGSEGV: wrote dumps/rose-' err.l
 say crash
 say miss last
 # Until the tracer has recorded what follows the second crash.
-holds_last() { rm -f asked.bin && "$rose" dump --control "$work/sock" -o asked.bin && "$rose" dump show asked.bin --format jsonl | grep -q '/rose-none/last'; }
+holds_last() {
+  rm -f asked.bin && "$rose" dump --control "$work/sock" -o asked.bin && "$rose" dump show asked.bin --format jsonl |
+    grep -q '/rose-none/last'
+}
 until_true 60 holds_last
 shows asked.bin '"trigger":"control: rose dump"'
 stop_tracer

@@ -4,7 +4,8 @@
 # it is ready. If the array `as` is set, its command runs the tracer.
 start_trace() {
   : > "$work/trace.err"
-  "${as[@]}" "$rose" trace --verbose --control "${control:-$work/control.sock}" -o "${out:-$work/dump.bin}" "$@" >"$work/trace.out" 2>"$work/trace.err" &
+  "${as[@]}" "$rose" trace --verbose --control "${control:-$work/control.sock}" -o "${out:-$work/dump.bin}" "$@" \
+    >"$work/trace.out" 2>"$work/trace.err" &
   tracer=$!
   local deadline=$((SECONDS + 60))
   until grep -q ready "$work/trace.err"; do
@@ -49,7 +50,9 @@ make_cgroup() {
 }
 remove_cgroup() {
   local deadline=$((SECONDS + 10))
-  until rmdir "$cgroup2/$1" 2>/dev/null; do [ $SECONDS -lt $deadline ] || { fail "cannot remove $1"; return; }; sleep 0.02; done
+  until rmdir "$cgroup2/$1" 2>/dev/null; do
+    [ $SECONDS -lt $deadline ] || { fail "cannot remove $1"; return; }; sleep 0.02
+  done
 }
 # fail_in CGROUP PATH: a process there whose open of the path fails.
 fail_in() { sh -c 'echo 0 > "$1/cgroup.procs" && exec cat "$2"' sh "$cgroup2/$1" "$2" 2>/dev/null || true; }

@@ -63,7 +63,8 @@ id = "f"
 kind = "crash"
 node = "n1"
 TOML
-for command in "profile -c ../rose.toml" "replay s.toml -c ../rose.toml" "trace -c ../rose.toml" "heal" "trace --pid 1"; do
+for command in "profile -c ../rose.toml" "replay s.toml -c ../rose.toml" "trace -c ../rose.toml" "heal" \
+  "trace --pid 1"; do
   expect 3 $r $command
   says err '^rose: error: '
 done

@@ -126,7 +126,8 @@ config miss.toml '"/bin/false"' ./until-killed.sh
 config unsure.toml '"/bin/sh", "-c", "exit 2"' ./until-killed.sh
 for pair in hit:0 miss:1 unsure:4; do
   rm -f dump.bin
-  expect "${pair#*:}" "$rose" trace -c "${pair%:*}.toml" --incident 'kill -9 "$(cat "$ROSE_PIDFILE_b")"' -o dump.bin --json
+  expect "${pair#*:}" "$rose" trace -c "${pair%:*}.toml" --incident 'kill -9 "$(cat "$ROSE_PIDFILE_b")"' -o dump.bin \
+    --json
   [ -s dump.bin ] || fail "no dump after trace -c ${pair%:*}.toml"
 done
 config miss.toml '"/bin/false"'

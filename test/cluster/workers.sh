@@ -6,7 +6,8 @@
 
 with_workers three 3
 ends_with 0 three
-[ "$(result three)" = "$(result here)" ] || { fail "three workers: another search"; diff <(result here) <(result three) >&2 || true; }
+[ "$(result three)" = "$(result here)" ] ||
+  { fail "three workers: another search"; diff <(result here) <(result three) >&2 || true; }
 [ "$(ls "$work/three/traces" | wc -l)" -eq "$total" ] || fail "three workers: traces are missing"
 "$rose" dump show "$work/three/traces/run-0001.dump" --quiet >/dev/null || fail "three workers: a trace can't be read"
 until_true 60 no_folders
@@ -22,7 +23,8 @@ done
 until_true 120 eval "ended || [ \$(runs killed) -ge 6 ]"
 for one in $(workers); do kill -STOP "$one" 2>/dev/null || true; done
 ends_with 0 killed
-[ "$(result killed)" = "$(result here)" ] || { fail "killed workers: another search"; diff <(result here) <(result killed) >&2 || true; }
+[ "$(result killed)" = "$(result here)" ] ||
+  { fail "killed workers: another search"; diff <(result here) <(result killed) >&2 || true; }
 grep -q 'has ended.*was killed by signal 9' "$work/killed.err" || fail "it is not said that workers were killed"
 grep -q 'sent nothing for 5s' "$work/killed.err" || fail "it is not said that workers hung"
 until_true 60 no_folders

@@ -4,7 +4,9 @@
 # one. Only with ROSE_MEASURE=1, because Slurm decides how soon it notices a loss.
 . "$(dirname "$0")/common.bash"
 [ "${ROSE_MEASURE:-0}" = 1 ] || skip "takes minutes: ROSE_MEASURE=1 asks for it"
-for program in srun scancel squeue slurmctld slurmd; do command -v $program >/dev/null || [ -x /usr/sbin/$program ] || skip "needs $program (slurm-wlm)"; done
+for program in srun scancel squeue slurmctld slurmd; do
+  command -v $program >/dev/null || [ -x /usr/sbin/$program ] || skip "needs $program (slurm-wlm)"
+done
 PATH=$PATH:/usr/sbin
 . "$here/workers.bash"
 
@@ -83,14 +85,18 @@ hurt() {  # hurt AFTER_RUNS COMMAND...: both workers, after so many runs
   if ended; then fail "the diagnosis ended after $(runs far) runs"; return; fi
   "$@"
 }
-kill_workers() { for step in $(steps); do for one in $(worker_of "$step"); do kill -KILL "$one" 2>/dev/null || true; done; done; }
+kill_workers() {
+  for step in $(steps); do for one in $(worker_of "$step"); do kill -KILL "$one" 2>/dev/null || true; done; done
+}
 kill_steps() { for step in $(steps); do kill -KILL "$step" 2>/dev/null || true; done; }
 hurt 2 kill_workers
 hurt 4 scancel --user=root
 hurt 6 kill_steps
 ends_with 0 far
-[ "$(result far)" = "$(result here)" ] || { fail "by Slurm: another search"; diff <(result here) <(result far) >&2 || true; }
-[ "$(grep -c '(slurm) has ended\|(slurm) sent nothing' "$work/far.err")" -ge 3 ] || { fail "it is not said what happened to workers"; tail -20 "$work/far.err" >&2; }
+[ "$(result far)" = "$(result here)" ] || { fail "by Slurm: another search"; diff <(result here) <(result far) >&2 ||
+  true; }
+[ "$(grep -c '(slurm) has ended\|(slurm) sent nothing' "$work/far.err")" -ge 3 ] ||
+  { fail "it is not said what happened to workers"; tail -20 "$work/far.err" >&2; }
 scancel --user=root  # Slurm learns late that a slurmstepd was killed
 until_true 120 no_folders
 expect 0 "$rose" heal  # what killed workers left where no other worker followed
