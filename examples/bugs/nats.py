@@ -1,4 +1,5 @@
-"""As much of the NATS protocol as the examples beside this file need: requests over one connection; python's library alone."""
+"""As much of the NATS protocol as the examples beside this file need: requests over one connection; python's library
+alone."""
 import json
 import os
 import socket
@@ -15,7 +16,8 @@ class Nats:
         self.asked = 0
         if not self.stream.readline().startswith(b"INFO "):
             raise ConnectionError("this is no NATS server")
-        self.send(b'CONNECT {"verbose":false,"headers":true,"no_responders":true}\r\nSUB %s.* 1\r\n' % self.inbox.encode())
+        self.send(b'CONNECT {"verbose":false,"headers":true,"no_responders":true}\r\nSUB %s.* 1\r\n'
+                  % self.inbox.encode())
 
     def __enter__(self):
         return self

@@ -59,7 +59,8 @@ class Node:
                     self.stand_for_election()
             message = self.receive(self.deadline - time.monotonic())
             # Messages that arrived during a pause must not be handled by a leader whose lease has ended.
-            if message and not (self.role == "leader" and time.monotonic() - self.heard > LEASE and message[0] == "claim"):
+            if message and not (self.role == "leader" and time.monotonic() - self.heard > LEASE
+                                and message[0] == "claim"):
                 self.handle(*message)
 
     def receive(self, seconds):
