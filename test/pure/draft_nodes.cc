@@ -334,3 +334,47 @@ TEST_CASE("nginx's title gives its command line back") {
   CHECK(holds(fmt::format("{}", fmt::join(one(seen).command, "|")),
               "/usr/sbin/nginx|-g|master_process on; daemon off;|-c|/etc/n.conf"));
 }
+
+TEST_CASE("a node works in a layer over the folder that the process works in, and in the foreground") {
+  Seen app =
+      program({"/srv/app/venv/bin/python3", "-m", "app", "--pid-file", "/srv/app/run/app.pid"}, {{"0.0.0.0", 7802}});
+  app.runtime = "Python";
+  app.main.cwd = "/srv/app";
+  app.main.user = "web";
+  app.written = {"/srv/app/run/app.pid", "/srv/app/app.db"};
+  const NodeDraft node = one(app);
+  REQUIRE(node.command.size() > 5);
+  const std::string& script = node.command[4];
+  INFO(script);
+  CHECK(holds(script, "\nlay_over /srv/app\n"));
+  CHECK(holds(script, "upperdir=$layers/changes"));
+  CHECK(holds(script, "\ncd /srv/app\nexec setpriv --reuid web"));
+  // What it writes is covered, but not the folder with its program.
+  CHECK(std::count(node.command.begin(), node.command.end(), "/srv/app") == 0);
+  CHECK(std::count(node.command.begin(), node.command.end(), "/srv/app/app.db") == 1);
+  (void)drafted({app});
+
+  Seen web = program({"/usr/bin/python3", "/usr/bin/gunicorn", "--chdir", "site", "-D", "--daemon", "site:app"},
+                     {{"0.0.0.0", 8000}});
+  web.runtime = "Python";
+  web.main.cwd = "/srv/shop";
+  web.paths["site"] = {"/srv/shop/site", true, true};
+  web.written = {"/srv/shop/site/access.log"};
+  const NodeDraft shop = one(web);
+  INFO(fmt::format("{}", fmt::join(shop.command, "|")));
+  CHECK(std::count(shop.command.begin(), shop.command.end(), "/srv/shop/site") == 1);
+  for (const char* gone : {"-D", "--daemon", "${dir}/site"})
+    CHECK(std::count(shop.command.begin(), shop.command.end(), gone) == 0);
+  CHECK(std::any_of(shop.changes.begin(), shop.changes.end(),
+                    [](const std::string& one) { return holds(one, "stays in the foreground"); }));
+}
+
+TEST_CASE("a folder that many programs share is not laid over, and that is reported") {
+  Seen app = program({"/usr/bin/python3", "-m", "app"}, {{"0.0.0.0", 7802}});
+  app.runtime = "Python";
+  app.main.cwd = "/tmp";
+  const NodeDraft node = one(app);
+  CHECK(node.command == Texts{"/usr/bin/python3", "-m", "app"});
+  REQUIRE(node.doubts.size() == 1);
+  CHECK(holds(node.doubts[0], "it works in /tmp, which is not there in a run"));
+}
