@@ -17,17 +17,15 @@ struct InitOptions {
   std::string out = "rose.toml";
 };
 
-// A file cannot be used: a result like any other, because a script asks for it, but with the exit status of an error.
-int report_unusable(const Error& error, const Common& common) {
+// A file cannot be used: a result like any other, because scripts ask for it, and an error, which the caller returns.
+void report_unusable(const Error& error, const Common& common) {
   const std::vector<std::string> reasons = split(error.message, '\n');
-  if (common.json) {
+  if (common.json)
     print(
         json_line({{"config", nullptr}, {"nodes", Json::array()}, {"questions", Json::array()}, {"doubts", reasons}}));
-  } else {
-    print(fmt::format("no configuration was written, because a file cannot be used:\n  {}\n{}",
-                      fmt::join(reasons, "\n  "), error.hint.empty() ? "" : fmt::format("hint: {}\n", error.hint)));
-  }
-  return exit_code(error.kind);
+  else
+    print(fmt::format("no configuration was written, because a file cannot be used:\n  {}\n",
+                      fmt::join(reasons, "\n  ")));
 }
 
 Result<int> run_init(const InitOptions& options, const Common& common) {
@@ -47,7 +45,7 @@ Result<int> run_init(const InitOptions& options, const Common& common) {
     return fail(ErrorKind::usage, fmt::format("{} exists and is not overwritten", (out.parent_path() / files).string()),
                 "remove it, or choose another name with -o");
   const Result<draft::Draft> made = draft::make_draft(sources, out.parent_path(), files);
-  if (!made && made.error().kind == ErrorKind::input) return report_unusable(made.error(), common);
+  if (!made && made.error().kind == ErrorKind::input) report_unusable(made.error(), common);
   if (!made) return Unexpected(made.error());
   const draft::Draft& draft = *made;
   for (const draft::DraftFile& file : draft.files) {

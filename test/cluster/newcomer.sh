@@ -107,7 +107,7 @@ expect 0 "$rose" profile -c filled.toml --runs 1
 # A Compose file needs neither an engine nor running containers.
 printf 'services:\n  cache: { image: "redis:7", ports: ["6379:6379"], environment: { REDIS_PASSWORD: s3cret } }\n  web:\n    build: .\n' > compose.yaml
 expect 0 "$rose" init --compose compose.yaml -o compose.toml
-grep -q 'compose  *= "compose.yaml"' compose.toml && grep -q 'ready *= { tcp = 6379' compose.toml ||
+grep -q 'compose  *= "compose.yaml"' compose.toml && grep -q 'ready *=.*redis-cli -p 6379 ping' compose.toml ||
   fail "$(cat compose.toml)"
 if grep -n 's3cret' compose.toml; then fail "a secret was copied"; fi
 printf 'services: [\n' > bad.yaml
