@@ -1,6 +1,7 @@
 #include "diagnose/extract.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 #include "diagnose/extract/calls.h"
@@ -19,7 +20,7 @@ Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns
   const Facts facts = read_facts(given);
   Processes processes = sift_processes(given, facts);
   Network network = sift_network(given, facts, end_by_signs_of_life(std::move(processes.causes), given, facts));
-  Sifted calls = sift_calls(given, facts, network.causes);
+  SiftedCalls calls = sift_calls(given, facts, network.causes);
   Sifted exceptions = sift_exceptions(given, facts.times);
   Sifted clocks = sift_clocks(given, facts.times);
   Sifted limits = sift_limits(given);
@@ -30,7 +31,8 @@ Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns
   plan.workload_ts = facts.times.workload;
   std::vector<std::vector<Candidate>> kinds;
   kinds.push_back(explain_own_ends(std::move(processes.sifted.candidates), network.causes, calls.candidates));
-  for (Sifted* sifted : {&network.sifted, &calls, &exceptions, &clocks, &limits})
+  kinds.push_back(std::move(calls.disks));
+  for (Sifted* sifted : std::initializer_list<Sifted*>{&network.sifted, &calls, &exceptions, &clocks, &limits})
     kinds.push_back(std::move(sifted->candidates));
   plan.candidates = weighed(in_order(std::move(kinds), inputs.without), longest_ns, inputs.without);
   plan.observables = observables(inputs, plan.candidates);
@@ -39,7 +41,8 @@ Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns
   plan.notes = nodes.notes();
   plan.replicas = nodes.replicas();
   plan.notes.insert(plan.notes.end(), facts.notes.begin(), facts.notes.end());
-  for (const Sifted* sifted : {&processes.sifted, &network.sifted, &calls, &exceptions, &clocks, &limits}) {
+  for (const Sifted* sifted : std::initializer_list<const Sifted*>{&processes.sifted, &network.sifted, &calls,
+                                                                   &exceptions, &clocks, &limits}) {
     discards.add(sifted->discards);
     plan.notes.insert(plan.notes.end(), sifted->notes.begin(), sifted->notes.end());
   }

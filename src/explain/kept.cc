@@ -388,8 +388,9 @@ trace::Trace scrubbed(const trace::Trace& trace, const Writer& to) {
   };
   out.events = trace.events;
   for (trace::Event& event : out.events) {
-    for (trace::StringId trace::Event::* field : {&trace::Event::node, &trace::Event::path, &trace::Event::path2,
-                                                  &trace::Event::peer, &trace::Event::src, &trace::Event::dst})
+    for (trace::StringId trace::Event::* field :
+         {&trace::Event::node, &trace::Event::path, &trace::Event::path2, &trace::Event::peer, &trace::Event::src,
+          &trace::Event::dst, &trace::Event::by})
       event.*field = id(event.*field, texts, true);
     event.function = id(event.function, names, false);
   }

@@ -234,13 +234,14 @@ Result<Profile> read_root(const Json& root, std::string_view name) {
     profile.processes.push_back(std::move(kind));
   });
   reader.list(root, "silences", [&](const Json& element, const std::string& where) {
-    if (!reader.object(element, where, {"src", "dst", "longest_ms", "port", "open", "answers"})) return;
+    if (!reader.object(element, where, {"src", "dst", "longest_ms", "port", "open", "answers", "idle_ms"})) return;
     Silence silence;
     reader.text(element, where, "src", silence.src);
     reader.text(element, where, "dst", silence.dst);
     reader.whole(element, where, "longest_ms", silence.longest_ms, 0, INT64_MAX);
     reader.whole(element, where, "port", silence.port, 0, 65535, true);
     reader.truth(element, where, "open", silence.open, true);
+    reader.whole(element, where, "idle_ms", silence.idle_ms, 0, INT64_MAX, true);
     if (element.contains("answers")) reader.truth(element, where, "answers", silence.answers.emplace());
     profile.silences.push_back(std::move(silence));
   });
@@ -303,6 +304,7 @@ std::string to_json(const Profile& profile) {
     root["silences"].push_back(
         {{"src", silence.src}, {"dst", silence.dst}, {"longest_ms", silence.longest_ms}, {"port", silence.port}});
     if (silence.open) root["silences"].back()["open"] = true;
+    if (silence.idle_ms != 0) root["silences"].back()["idle_ms"] = silence.idle_ms;
     if (silence.answers) root["silences"].back()["answers"] = *silence.answers;
   }
   if (profile.workload) {

@@ -87,11 +87,18 @@ bool peers_agree(std::string_view a, std::string_view b) {
   return !port.empty() && port == port_of(b);
 }
 
+// What distinguishes a failure: its error, or what happened without one.
+std::string error_name(const trace::Event& event) {
+  if (event.err == 0 && event.requested != 0) return "short";
+  if (event.err == 0 && event.signal != 0) return kernel::signal_name(event.signal);
+  return kernel::errno_name(event.err);
+}
+
 CallKind call_of(const trace::Trace& trace, const trace::Event& event) {
   CallKind call;
   call.node = node_of(trace, event);
   call.syscall = kernel::syscall_name(event.syscall);
-  if (event.type == trace::EventType::scf) call.error = kernel::errno_name(event.err);
+  if (event.type == trace::EventType::scf) call.error = error_name(event);
   call.path = path_pattern(trace.str(event.path));
   call.peer = peer_pattern(trace.str(event.peer));
   return call;
@@ -138,6 +145,8 @@ class Learner {
   void event(const trace::Event& event) {
     // Events that rose itself caused do not show what is normal.
     if ((event.flags & (trace::kPlanned | trace::kInjected)) != 0) return;
+    // What fails in a process that is being ended depends on the moment, and diagnosis leaves it out as well.
+    if ((event.flags & trace::kDying) != 0) return;
     switch (event.type) {
       case trace::EventType::scf:
       case trace::EventType::sys: return call(event);
@@ -153,7 +162,7 @@ class Learner {
     CallKind call;
     call.node = node_of(trace_, event);
     call.syscall = kernel::syscall_name(event.syscall);
-    if (event.type == trace::EventType::scf) call.error = kernel::errno_name(event.err);
+    if (event.type == trace::EventType::scf) call.error = error_name(event);
     call.path = patterns_.path(event.path);
     call.peer = patterns_.peer(event.peer);
     const std::string key = call_key(call);
@@ -174,8 +183,15 @@ class Learner {
     if (silence.port != 0) silence.answers = event.dport == 0;
     const std::string key = silence_key(silence);
     Silence& seen = silences_.at(key, std::move(silence));
-    seen.longest_ms = std::max<std::int64_t>(seen.longest_ms, event.duration_ms);
-    seen.open = seen.open || (event.flags & trace::kOpen) != 0;
+    if ((event.flags & trace::kIdle) != 0) {
+      seen.idle_ms = std::max<std::int64_t>(seen.idle_ms, event.duration_ms);
+      return;
+    }
+    // The workload may have ended before the run, so a silence that lasted to its end shows no usual length.
+    const bool open = (event.flags & trace::kOpen) != 0;
+    seen.open = seen.open || open;
+    if (!open || (event.flags & trace::kOutstanding) != 0)
+      seen.longest_ms = std::max<std::int64_t>(seen.longest_ms, event.duration_ms);
   }
 
   void process(const trace::Event& event) {

@@ -70,6 +70,7 @@ struct Silence {
   std::int64_t longest_ms = 0;
   int port = 0;                   // of the service; 0: any
   bool open = false;              // not over at the end of a run, so its full length is unknown
+  std::int64_t idle_ms = 0;       // longest silence in which nothing was unanswered
   std::optional<bool> answers{};  // whether `src` offers the service; nothing: unknown, so either is possible
 
   // True if a connection belongs to this service, by the port of the source (`sport`) or destination; 0: unknown.

@@ -18,6 +18,7 @@ TEST_CASE("the kernel takes every program of the tracer, however many nodes and 
   rose::test::load_each<rose_tracer>([&](rose_tracer& skeleton, const std::string&) {
     auto& fixed = *skeleton.rodata;
     std::fill(std::begin(fixed.rose_changing), std::end(fixed.rose_changing), ~0ull);
+    std::fill(std::begin(fixed.rose_classes), std::end(fixed.rose_classes), ROSE_SIZED);
     fixed.rose_node_count = nodes;
     fixed.rose_level_count = levels;
     for (std::uint32_t i = 0; i < levels; ++i) fixed.rose_levels[i] = levels - i;

@@ -85,6 +85,69 @@ TEST_CASE("kill -9 from outside, planned and not") {
   }
 }
 
+TEST_CASE("calls of a process that fail because it was killed are marked, and the sender is recorded") {
+  const TestCgroup cgroup("churn");
+  const Folder folder;
+  auto tracer = start({target("n1", cgroup)});
+  std::size_t marked = 0;
+  const char* rounds = std::getenv("ROSE_TEST_KILLS");
+  for (int round = 0; round < (rounds != nullptr ? std::atoi(rounds) : 30); ++round) {
+    Victim victim(&cgroup, {"churn", folder.path});
+    victim.go();
+    REQUIRE(victim.number("ready") == 1);
+    std::this_thread::sleep_for(std::chrono::microseconds(round * 331 % 5000));  // at any moment of what it does
+    const std::int64_t before = wall_ns();
+    ::kill(victim.pid(), SIGKILL);
+    victim.wait();
+    const auto trace = snapshot(*tracer);
+    INFO(describe(trace));
+    for (const auto& event : find(trace, {EventType::scf, "", "", "", "", "", victim.pid()})) {
+      if (trace.str(event.path) == "/etc/ld.so.preload") continue;  // as any program's start
+      CHECK((event.flags & trace::kDying) != 0);
+      CHECK(event.ts_ns >= before);
+      ++marked;
+    }
+    const auto crashed = processes(trace, victim.pid(), ProcessState::crashed);
+    REQUIRE(crashed.size() == 1);
+    CHECK(std::string(trace.str(crashed[0].by)).ends_with(fmt::format("({})", ::getpid())));
+    CHECK(crashed[0].duration_ms >= 0);
+    CHECK(crashed[0].ts_ns - std::int64_t{crashed[0].duration_ms} * 1'000'000 >= before);
+  }
+  WARN(marked << " failed calls were marked");
+}
+
+TEST_CASE("who asked a process to end, and when, is recorded with its end") {
+  const TestCgroup cgroup("orderly");
+  auto tracer = start({target("n1", cgroup)});
+  Victim victim(&cgroup, {"orderly"});
+  tracer->set_main("n1", victim.pid());
+  victim.go();
+  REQUIRE(victim.number("ready") == 1);
+  ::kill(victim.pid(), SIGTERM);
+  REQUIRE(WEXITSTATUS(victim.wait()) == 143);
+  auto trace = snapshot(*tracer);
+  INFO(describe(trace));
+  const auto exited = processes(trace, victim.pid(), ProcessState::exited);
+  REQUIRE(exited.size() == 1);
+  CHECK(std::string(trace.str(exited[0].by)).ends_with(fmt::format("({})", ::getpid())));
+  CHECK(exited[0].duration_ms >= 280);
+
+  // A reason of its own, and the kernel's.
+  Victim aborts(&cgroup, {"abort"}), faults(&cgroup, {"wait"});
+  aborts.run();
+  REQUIRE(faults.number("ready") == 1);
+  cgroup.write("cgroup.kill", "1");
+  faults.wait();
+  trace = snapshot(*tracer);
+  INFO(describe(trace));
+  const auto aborted = processes(trace, aborts.pid(), ProcessState::crashed);
+  const auto killed = processes(trace, faults.pid(), ProcessState::crashed);
+  REQUIRE(aborted.size() == 1);
+  REQUIRE(killed.size() == 1);
+  CHECK(trace.str(aborted[0].by) == "itself");
+  CHECK(std::string(trace.str(killed[0].by)).ends_with(fmt::format("({})", ::getpid())));
+}
+
 TEST_CASE("a stopped process is paused from SIGSTOP to SIGCONT") {
   const TestCgroup cgroup("stop");
   TracerOptions options;

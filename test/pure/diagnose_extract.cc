@@ -14,6 +14,224 @@ using namespace rose::diagnose::test;
 using schedule::Direction;
 using schedule::FaultKind;
 
+namespace {
+
+std::vector<const Candidate*> partitions(const Plan& plan) {
+  std::vector<const Candidate*> found;
+  for (const Candidate& c : plan.candidates)
+    if (c.kind == FaultKind::partition && !c.symptom) found.push_back(&c);
+  return found;
+}
+
+// As a tracer that knows it tells it.
+trace::Event& known_silence(Dump& dump, double from, double to, int dst, int src, bool outstanding,
+                            double asked_after = -1) {
+  trace::Event& e =
+      dump.silence(from, to, fmt::format("n{}", dst), fmt::format("10.77.0.{}", src), fmt::format("10.77.0.{}", dst));
+  e.flags = outstanding ? trace::kOutstanding : trace::kIdle;
+  if (asked_after >= 0) e.begin_within_ms = static_cast<std::int32_t>(asked_after * 1000);
+  return e;
+}
+
+}  // namespace
+
+TEST_CASE("idle connections are no partition, however long, open or unusual; how long they usually are is told") {
+  const auto config = deployment();
+  Dump dump;
+  known_silence(dump, 3, 16.6, 2, 1, false).flags |= trace::kOpen;
+  known_silence(dump, 3.1, 16.6, 1, 2, false).usual_ms = 2000;
+  known_silence(dump, 5, 12, 3, 1, false);
+  dump.crashed(2, "n1");
+  dump.ends(16.6);
+  const Plan plan = plan_of(config, dump);
+  for (const Candidate& c : plan.candidates) CHECK(c.kind != FaultKind::partition);
+  CHECK(discarded(plan, "idle: nothing was unanswered between n1 and n2 for up to 13.6s (usually up to 2s)") == 2);
+  CHECK(accounted(plan) == plan.failures);
+}
+
+TEST_CASE("an idle end of a connection whose other end asks in vain is cut off, too") {
+  const auto config = deployment();
+  Dump dump;
+  known_silence(dump, 5, 12, 1, 2, true, 0.2);
+  known_silence(dump, 5, 12, 2, 1, false);
+  dump.ends(30);
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(partitions(plan).size() == 1);
+  CHECK(partitions(plan)[0]->fault.direction == Direction::both);
+  CHECK(partitions(plan)[0]->count == 2);
+  CHECK(partitions(plan)[0]->known == Known::seen);
+}
+
+TEST_CASE("what seldom speaks and what often does were cut off together: the cut began when neither was heard") {
+  const auto config = deployment();
+  Dump dump;
+  known_silence(dump, 2, 20, 1, 2, true, 9.5);   // asked again only at 11.5
+  known_silence(dump, 11, 20, 1, 3, true, 0.2);  // asked at 11.2
+  dump.ends(40);
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(partitions(plan).size() == 1);
+  CHECK(partitions(plan)[0]->node == "n1");
+  CHECK(partitions(plan)[0]->first_ts == at(11));
+  CHECK(partitions(plan)[0]->fault.duration_ns <= 10 * kSecond);
+  // Two that cannot have begun at one time are two.
+  Dump apart;
+  known_silence(apart, 2, 20, 1, 2, true, 1);
+  known_silence(apart, 11, 30, 1, 3, true, 0.2);
+  apart.ends(40);
+  CHECK(partitions(plan_of(config, apart)).size() == 2);
+}
+
+TEST_CASE("idleness of a profile excuses no partition, what was unanswered there does") {
+  const auto config = deployment();
+  Dump dump;
+  known_silence(dump, 3, 9, 2, 1, true, 0.1);
+  dump.ends(30);
+  Dump idle;
+  known_silence(idle, 10, 40, 2, 1, false).flags |= trace::kOpen;
+  CHECK(partitions(plan_of(config, dump, profile_of(idle))).size() == 1);
+  Dump asked;
+  known_silence(asked, 10, 17, 2, 1, true, 0.1);
+  CHECK(partitions(plan_of(config, dump, profile_of(asked))).empty());
+  // Where a tracer does not know it: what lasted to the end of the run is no measure, what ended is.
+  Dump unknown, to_the_end, over;
+  unknown.silence(3, 14, "n2", "10.77.0.1", "10.77.0.2");
+  unknown.scf(9, "n1", "openat", EACCES, "/data/x");
+  unknown.ends(30);
+  to_the_end.silence(10, 40, "n2", "10.77.0.1", "10.77.0.2").flags = trace::kOpen;
+  over.silence(10, 40, "n2", "10.77.0.1", "10.77.0.2");
+  const Plan longer = plan_of(config, unknown, profile_of(to_the_end));
+  CHECK(discarded(longer, "benign: the profile contains silences") == 0);
+  CHECK(discarded(plan_of(config, unknown, profile_of(over)), "benign: the profile contains silences") == 1);
+}
+
+TEST_CASE("a silence that is not over is weighed by what else its nodes did") {
+  const auto config = deployment();
+  const auto plan_with = [&](bool goes_on, std::uint16_t flags) {
+    Dump dump;
+    dump.scf(4, "n1", "openat", EACCES, "/data/x");
+    dump.silence(5, 20, "n2", "10.77.0.1", "10.77.0.2").flags = static_cast<std::uint16_t>(trace::kOpen | flags);
+    if (goes_on) dump.scf(15, "n1", "openat", EACCES, "/data/x");
+    dump.ends(20);
+    return partitions(plan_of(config, dump)).size();
+  };
+  CHECK(plan_with(true, 0) == 1);
+  CHECK(plan_with(false, 0) == 0);
+  CHECK(plan_with(false, trace::kOutstanding) == 1);
+}
+
+namespace {
+
+trace::Event& short_write(Dump& dump, double t, std::string_view node, std::string_view path, std::int64_t done,
+                          std::uint32_t requested, std::string_view call = "write") {
+  trace::Event& e = dump.scf(t, node, call, 0, path);
+  e.result = done;
+  e.requested = requested;
+  return e;
+}
+
+}  // namespace
+
+TEST_CASE("a program that sees a full disk only as a short write: the disk is first, then the write") {
+  const auto config = deployment();
+  Dump dump;
+  short_write(dump, 5, "n1", "/data/n1/wal.log", 1234, 4096);
+  dump.exited(5.01, "n1", 1);
+  dump.ends(20);
+  const Plan plan = plan_of(config, dump);
+  const auto ranked = [&](int rank) {
+    return *std::find_if(plan.candidates.begin(), plan.candidates.end(), [&](const auto& c) { return c.rank == rank; });
+  };
+  REQUIRE(plan.candidates.size() == 3);
+  CHECK(ranked(1).kind == FaultKind::disk_full);
+  CHECK(ranked(1).node == "n1");
+  CHECK(ranked(1).known == Known::inferred);
+  CHECK(ranked(2).kind == FaultKind::syscall);
+  CHECK(ranked(2).syscall == "write");
+  CHECK(ranked(2).error.empty());
+  CHECK(ranked(2).fault.result == 1234);
+  CHECK(ranked(2).fault.effect == schedule::Effect::bytes);
+  CHECK(ranked(2).fault.effect_bytes == 1234);
+  CHECK(ranked(2).fatal);
+  CHECK(ranked(2).why.find("doing only 1234 of 4096 bytes") != std::string::npos);
+  CHECK(ranked(3).kind == FaultKind::crash);  // the node ended itself
+  CHECK(accounted(plan) == plan.failures);
+  // Where runs without faults have it too, it is benign.
+  const Plan usual = plan_of(config, dump, profile_of(dump));
+  for (const Candidate& c : usual.candidates) {
+    CHECK(c.kind != FaultKind::disk_full);
+    CHECK(c.kind != FaultKind::syscall);
+  }
+}
+
+TEST_CASE("short reads are candidates, SIGBUS of a mapped file tells of its disk") {
+  const auto config = deployment();
+  Dump dump;
+  short_write(dump, 5, "n1", "/data/n1/table", 100, 4096, "pread64");
+  short_write(dump, 6, "n2", "/data/n2/wal", 0, 512).count = 3;
+  trace::Event& bus = dump.scf(7, "n3", "mmap", 0, "/data/n3/map");
+  bus.signal = SIGBUS;
+  dump.ends(20);
+  const Plan plan = plan_of(config, dump);
+  const auto of = [&](FaultKind kind, std::string_view node) {
+    return std::find_if(plan.candidates.begin(), plan.candidates.end(),
+                        [&](const Candidate& c) { return c.kind == kind && c.node == node; });
+  };
+  const auto none = plan.candidates.end();
+  REQUIRE(of(FaultKind::syscall, "n1") != none);
+  CHECK(of(FaultKind::syscall, "n1")->ordinariness == 0);
+  CHECK(of(FaultKind::disk_full, "n1") == none);
+  REQUIRE(of(FaultKind::syscall, "n2") != none);
+  CHECK(of(FaultKind::syscall, "n2")->fault.result == 0);
+  CHECK(of(FaultKind::syscall, "n2")->fault.effect == schedule::Effect::none);
+  CHECK(of(FaultKind::disk_full, "n2") != none);
+  CHECK(of(FaultKind::syscall, "n3") == none);
+  REQUIRE(of(FaultKind::disk_full, "n3") != none);
+  CHECK(of(FaultKind::disk_full, "n3")->why.find("ending in SIGBUS") != std::string::npos);
+  CHECK(accounted(plan) == plan.failures);
+  // The schedules are valid.
+  for (const Candidate& c : plan.candidates) {
+    schedule::Schedule one;
+    one.name = "one";
+    one.faults = {c.fault};
+    CHECK(schedule::parse_schedule(schedule::to_toml(one), "one"));
+  }
+}
+
+TEST_CASE("what fails in a process that is being ended is a consequence, never a candidate") {
+  const auto config = deployment();
+  Dump dump;
+  dump.scf(4.9, "n1", "openat", EMFILE, "/data/n1/wal");  // before the signal: evidence
+  dump.scf(4.9999, "n1", "clone", ENOMEM).flags = trace::kDying;
+  dump.scf(5.1, "n1", "write", EIO, "/data/n1/wal");             // after the signal, by its time alone
+  dump.scf(5.1, "n1", "write", EIO, "/data/n1/other").pid = 77;  // of another process
+  trace::Event& killed = dump.crashed(5.2, "n1");
+  killed.duration_ms = 200;
+  killed.by = dump.intern("bash (4242)");
+  dump.ends(20);
+  const Plan plan = plan_of(config, dump);
+  const auto crash = std::find_if(plan.candidates.begin(), plan.candidates.end(),
+                                  [](const Candidate& c) { return c.kind == FaultKind::crash; });
+  REQUIRE(crash != plan.candidates.end());
+  CHECK(crash->first_ts == at(5.0));
+  CHECK(crash->why.find("sent by bash (4242)") != std::string::npos);
+  std::vector<std::string> calls;
+  for (const Candidate& c : plan.candidates)
+    if (c.kind == FaultKind::syscall) calls.push_back(c.syscall + " " + c.error);
+  CHECK(calls == std::vector<std::string>{"openat EMFILE"});
+  CHECK(accounted(plan) == plan.failures);
+
+  // Who was asked to end, and does it in order, still needs its disk.
+  Dump asked;
+  asked.scf(5.1, "n1", "futex", EPERM);
+  asked.scf(5.2, "n1", "fsync", EIO, "/data/n1/wal");
+  asked.exited(6, "n1", 143).duration_ms = 1000;
+  asked.ends(20);
+  calls.clear();
+  for (const Candidate& c : plan_of(config, asked).candidates)
+    if (c.kind == FaultKind::syscall) calls.push_back(c.syscall + " " + c.error);
+  CHECK(calls == std::vector<std::string>{"fsync EIO"});
+}
+
 TEST_CASE("a kill is a crash, and counts once for all processes of the node") {
   Dump dump;
   dump.started(-1, "n1");

@@ -69,6 +69,8 @@ std::vector<Failure> unusual(const Given& given, const Times& times, const std::
     if (failure.ordinariness == 2 && looks_up &&
         looks_up->often(failure.syscall, kernel::errno_name(group.err), group.trace->str(group.first->path)))
       failure.ordinariness = 3;
+    // A regular file does as it is asked unless its file system cannot.
+    if (group.err == 0) failure.ordinariness = 0;
     if (group.searched) failure.ordinariness = 3;
     failures.push_back(std::move(failure));
   }
@@ -125,14 +127,14 @@ std::string what_it_follows(const Failure& failure, const Given& given, const Fa
   if (follows_starts(group, facts.starts[node])) return fmt::format("a start of {}", given.name(group.node));
   if (failure.ordinariness < 2) return "";
   const Failure* last = followed(group, worse[node]);
-  return last == nullptr ? "" : fmt::format("{} failing with {}", last->syscall, kernel::errno_name(last->group->err));
+  return last == nullptr ? "" : fmt::format("{} {}", last->syscall, how_failed(*last->group));
 }
 
 }  // namespace
 
-Sifted sift_calls(const Given& given, const Facts& facts, const Causes& causes) {
+SiftedCalls sift_calls(const Given& given, const Facts& facts, const Causes& causes) {
   FailedCalls calls = read_failed_calls(given, facts, causes);
-  Sifted sifted;
+  SiftedCalls sifted;
   sifted.discards = std::move(calls.discards);
   std::vector<Failure> failures = unusual(given, facts.times, calls.groups, sifted.discards);
   const std::vector<Moments> worse = worse_ones(failures, given.nodes.count());
@@ -142,9 +144,12 @@ Sifted sift_calls(const Given& given, const Facts& facts, const Causes& causes) 
                    [](const Failure& a, const Failure& b) { return a.order() < b.order(); });
   const auto to_try = static_cast<std::size_t>(std::max(1, given.config().diagnose.max_runs));
   Ids ids;
+  sifted.disks = full_disks(given, facts.times, failures);
   sifted.candidates.reserve(failures.size());
+  std::size_t tried = 0;
   for (const Failure& failure : failures)
-    sifted.candidates.push_back(call_candidate(given, facts.times, failure, sifted.candidates.size() < to_try, ids));
+    if (!failure.of_mapping())
+      sifted.candidates.push_back(call_candidate(given, facts.times, failure, tried++ < to_try, ids));
   return sifted;
 }
 
