@@ -74,7 +74,8 @@ int exit_code_of(explain::Verdict verdict) {
   return 4;
 }
 
-// The queries to repeat: those of the user, then those whose values distinguished failing from sound runs, best first.
+// The queries to repeat: those of the user, then those whose values distinguished failing from correct runs, best
+// first.
 std::vector<std::string> kept_questions(const std::vector<std::string>& own, const explain::Explanation& explanation) {
   std::vector<std::string> kept = own;
   std::vector<const explain::ValueTable*> tables;
@@ -388,7 +389,7 @@ Command explain_command() {
           "each fault fires one call earlier or later, without its conditions, or is shorter. It compares what the "
           "nodes do after the first fault: functions entered or no longer entered, failed and state-changing calls, "
           "log messages, ends of processes, silences. Differences between equal runs are noise and do not count.\n\nIt "
-          "prints the suspects, best first, and the story from the fault to the symptom. If failing and sound runs "
+          "prints the suspects, best first, and the story from the fault to the symptom. If failing and correct runs "
           "differ only by noise, it says so.\n\nIt watches the functions that `functions` and `sources` of the "
           "configuration name; without these, all of the node's own program that its debug information knows, or for a "
           "JVM the package of its main class. A node whose command is a script is started once, to see what it runs. "
@@ -433,7 +434,7 @@ Command explain_command() {
               {.names = "--ask",
                .slot = &options->ask,
                .value = "QUERY",
-               .help = "Also record this value in all runs, and report how failing and sound ones differ in it: " +
+               .help = "Also record this value in all runs, and report how failing and correct ones differ in it: " +
                        std::string(symbols::kQueryForms) +
                        ". Names, types and members need debug information (-g); without any, f(arg1) and f:return are "
                        "raw integers"},
@@ -442,8 +443,8 @@ Command explain_command() {
                .help = "Then query automatically: arguments, results and calls of the suspects, then of the functions "
                        "entered between the fault and the symptom, at most " +
                        std::to_string(kMostRounds) +
-                       " rounds of --runs runs on each side; queries that distinguish failing from sound runs are kept "
-                       "and repeated"},
+                       " rounds of --runs runs on each side; queries that distinguish failing from correct runs are "
+                       "kept and repeated"},
               {.names = "--report",
                .slot = &options->report,
                .value = "DIR",

@@ -329,7 +329,8 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
     files.take_along(sources);
     // In the run's folder, so that several can run in parallel.
     const std::filesystem::path socket = run_dir / observe::kRunSocket;
-    Result<std::unique_ptr<Recording>> started = Recording::start(options.recording, socket, triggers, tracer, std::move(files));
+    Result<std::unique_ptr<Recording>> started =
+        Recording::start(options.recording, socket, triggers, tracer, std::move(files));
     if (started) recording = std::move(*started);
     else recording_error = std::move(started).error();
     log::info("tracing {} {} of {}; ready", config.nodes.size(), config.nodes.size() == 1 ? "node" : "nodes",

@@ -172,8 +172,8 @@ std::vector<NextStep> next_steps(const DiagnosisReport& report) {
     const std::string replay =
         fmt::format("rose replay {} -c {}", shell_word(report.schedule_path), shell_word(report.config_path));
     steps.push_back({replay, "makes it fail again, to observe the failure"});
-    steps.push_back(
-        {replay + " --expect fixed", "after the fix: exits 0 only if the bug never occurs although every fault was effective"});
+    steps.push_back({replay + " --expect fixed",
+                     "after the fix: exits 0 only if the bug never occurs although every fault was effective"});
   }
   if (diagnosis.target_reached) return steps;
   if (diagnosis.unconfirmed) {
