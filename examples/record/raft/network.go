@@ -26,7 +26,8 @@ type network struct {
 }
 
 func newNetwork(id uint64, addresses []string) *network {
-	w := &network{id: id, addresses: addresses, inputs: make(chan input, 1024), peers: map[uint64]chan []byte{}, clients: map[uint64]net.Conn{}}
+	w := &network{id: id, addresses: addresses, inputs: make(chan input, 1024),
+		peers: map[uint64]chan []byte{}, clients: map[uint64]net.Conn{}}
 	for i := range addresses {
 		w.peers[uint64(i+1)] = make(chan []byte, 4096)
 	}

@@ -1,5 +1,6 @@
-// What a node records of itself with librose-rr, so that `rose replay --recording` runs it again alone: each input as the loop takes it
-// up, the chances of raft's elections, and for comparison the state after each step. Without ROSE_RR nothing is called.
+// What a node records of itself with librose-rr, so that `rose replay --recording` runs it again alone: each input as
+// the loop takes it up, the chances of raft's elections, and for comparison the state after each step. Without ROSE_RR
+// nothing is called.
 package main
 
 // #cgo pkg-config: rose-rr
@@ -8,8 +9,8 @@ package main
 // static int on(void) { return rose_rr_on(); }
 // static int replaying(void) { return rose_rr_replaying(); }
 // static size_t next(const char *key) { return rose_rr_lock(key); }
-// static void record(const char *key, uintptr_t data, size_t size) { rose_rr_record_sized(key, (void *)data, size, size); }
-// static void compare(const char *key, void *data, size_t size) { rose_rr_compare(key, data, size); }
+// static void record(const char *key, uintptr_t data, size_t size) { rose_rr_record_sized(key, (void *)data, size,
+// size); } static void compare(const char *key, void *data, size_t size) { rose_rr_compare(key, data, size); }
 import "C"
 
 import (

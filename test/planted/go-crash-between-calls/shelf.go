@@ -1,5 +1,5 @@
-// The shelf of ../crash-between-writes (see there) in Go: the same requests, files and bug. Calls go through the runtime's own
-// assembly, each request is served by a goroutine that moves between threads.
+// The shelf of ../crash-between-writes (see there) in Go: the same requests, files and bug. Calls go through the
+// runtime's own assembly, each request is served by a goroutine that moves between threads.
 package main
 
 import (

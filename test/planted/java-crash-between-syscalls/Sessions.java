@@ -110,7 +110,8 @@ public class Sessions {
     Sessions sessions = new Sessions(Path.of(arguments[2]));
     sessions.load();
     sessions.save();
-    try (ServerSocket listener = new ServerSocket(Integer.parseInt(arguments[1]), 16, InetAddress.getByName(arguments[0]))) {
+    try (ServerSocket listener =
+             new ServerSocket(Integer.parseInt(arguments[1]), 16, InetAddress.getByName(arguments[0]))) {
       sessions.serve(listener);
     }
   }

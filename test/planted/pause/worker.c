@@ -1,5 +1,5 @@
-// A worker of the batch system: it collects a batch, and whoever holds the lease takes the number, merges the batch into it, and
-// puts it back.
+// A worker of the batch system: it collects a batch. The worker with the lease takes the number, merges the batch into
+// it, and puts it back.
 #include "serve.h"
 
 #define COLLECT_MS 700

@@ -1,4 +1,5 @@
-// The shelf of ../crash-between-writes (see there) in Rust: the same requests, files and bug, and a thread a connection.
+// The shelf of ../crash-between-writes (see there) in Rust: the same requests, files and bug, and a thread a
+// connection.
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -42,7 +43,8 @@ impl Shelf {
         s.journal.read_to_end(&mut data).unwrap();
         for r in data.chunks_exact(16) {
             if u64::from_le_bytes(r[..8].try_into().unwrap()) >= s.generation {
-                s.values[u32::from_le_bytes(r[8..12].try_into().unwrap()) as usize] = u32::from_le_bytes(r[12..].try_into().unwrap());
+                let number = u32::from_le_bytes(r[8..12].try_into().unwrap()) as usize;
+                s.values[number] = u32::from_le_bytes(r[12..].try_into().unwrap());
             }
         }
         s
