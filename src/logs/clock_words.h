@@ -1,10 +1,13 @@
-// What a message says of a clock that is wrong: by how much, and whether it is that of whoever says so. A table of the
-// words that systems use; what names no amount stays unsaid. Pure.
+// What a message says of a clock that is wrong: by how much, and whether it is that of whoever says so. The words are
+// those of src/knowledge/clocks.toml; what names no amount stays unsaid. Pure.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
+
+#include "knowledge/meanings.h"
 
 namespace rose::logs {
 
@@ -15,7 +18,8 @@ struct ClockWords {
   bool stepped = false;     // it was set while the program ran; else it may have been wrong all along
 };
 
-// `low`: in small letters.
-[[nodiscard]] std::optional<ClockWords> read_clock_words(std::string_view low);
+// `low`: in small letters; `said`: what the message says.
+[[nodiscard]] std::optional<ClockWords> read_clock_words(std::string_view low,
+                                                         std::span<const knowledge::Statement> said);
 
 }  // namespace rose::logs

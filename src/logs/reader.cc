@@ -31,6 +31,8 @@ constexpr std::int64_t kSameMoment =
     kSecond;                                  // of two files' times of one message: one of them may count whole seconds
 constexpr std::size_t kMostHosts = 4096;      // that the lines of one file name
 constexpr std::size_t kLongestHost = 64;      // of a name that is told
+constexpr std::size_t kLongestHeading = 120;  // of a line that says whose part of a file follows
+constexpr std::size_t kWordsOfHeading = 5;
 constexpr std::size_t kMostStrangers = 8;     // of them, that are told because they are no nodes
 constexpr std::size_t kExceptionsInKind = 3;  // lines of a stack trace that count for the kind
 
@@ -384,7 +386,45 @@ class FileReader {
 
   void take(std::string_view line) {
     ++line_;
+    if (begins_part(line) || is_omission(line)) return;
     give(form_->take(line, parts_));
+  }
+
+  // Between parts of several nodes stands whose part follows: "==> n1.log <==" of `tail -f`, "n1:", "## node n1", "**n1
+  // logs**" in a report.
+  bool begins_part(std::string_view line) {
+    if (!options_.node_of || !source_.node.empty() || line.empty() || line.size() > kLongestHeading) return false;
+    const bool of_tail = line.starts_with("==> ") && line.ends_with(" <==");
+    if (!of_tail && line.back() != ':' && line[0] != '#' && line[0] != '*' && line[0] != '-') return false;
+    std::string host;
+    std::size_t words = 0;
+    for (std::size_t at = 0; at < line.size();) {
+      std::size_t end = at;
+      while (end < line.size() && (is_name_char(line[end]) || line[end] == '/')) ++end;
+      if (end == at) {
+        ++at;
+        continue;
+      }
+      std::string_view word = line.substr(at, end - at);
+      at = end;
+      if (word.find_first_not_of("-./") == std::string_view::npos) continue;
+      ++words;
+      word.remove_prefix(std::min(word.rfind('/') + 1, word.size()));  // npos + 1: the whole
+      for (const std::string_view ending : {".log", ".txt", ".out"})
+        if (word.ends_with(ending)) word.remove_suffix(ending.size());
+      if (!host.empty() || options_.node_of(word).empty()) continue;
+      host = word;
+    }
+    if (host.empty() || words > kWordsOfHeading) return false;
+    part_ = host;
+    return true;
+  }
+  // "[...]", "...", and what encloses code in a report.
+  static bool is_omission(std::string_view line) {
+    if (line.empty() || line.size() > 24) return false;
+    return line.starts_with("```") || line == "[...]" || line == "..." || line == "[..]" || line == "(...)" ||
+           line == "<...>" || line == "[snip]" || line == "<snip>" || line == "\xe2\x80\xa6" ||
+           line == "[\xe2\x80\xa6]";
   }
 
   void give(Took took) { sink_of(took).take(took, line_); }
@@ -405,6 +445,7 @@ class FileReader {
   // before.
   Sink& sink_of(Took took) {
     if (!options_.node_of || !source_.node.empty()) return *sinks_[0];
+    if (parts_.host.empty() && !part_.empty()) parts_.host = part_;
     if (parts_.host.empty()) return took == Took::message ? *sinks_[0] : *sinks_[last_];
     if (parts_.host == last_host_) return *sinks_[last_];
     last_host_.assign(parts_.host);
@@ -527,6 +568,7 @@ class FileReader {
   std::vector<std::unique_ptr<Sink>> sinks_;
   std::unordered_map<std::string, std::size_t> sink_of_host_;
   std::string last_host_;
+  std::string part_;  // the host whose part of the file this is; "": nothing says so
   std::size_t last_ = 0;
 };
 

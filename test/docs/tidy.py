@@ -32,8 +32,9 @@ CODE = re.compile(r"\.(cc|c|h|hpp|py|sh|bash|cmake|java|go|rs)$|^[^.]*$|/[^./]*$
 MAIN = {
     "base": "result.h", "cli": "command.h", "config": "config.h", "deploy": "deployment.h", "diagnose": "diagnose.h",
     "draft": "draft.h", "engine": "fleet.h", "explain": "explain.h", "inject": "injector.h", "jvm": "session.h",
-    "kernel": "probe.h", "logs": "reader.h", "observe": "tracer.h", "profile": "profile.h", "replay": "run.h",
-    "report": "results.h", "rr": "rose_rr.h", "schedule": "schedule.h", "symbols": "symbols.h", "trace": "dump.h",
+    "kernel": "probe.h", "knowledge": "meanings.h", "logs": "reader.h", "observe": "tracer.h", "profile": "profile.h",
+    "replay": "run.h", "report": "results.h", "rr": "rose_rr.h", "schedule": "schedule.h", "symbols": "symbols.h",
+    "trace": "dump.h",
 }
 
 # Words that only this project used, and what the field calls it. Documents, comments and messages must not have them.

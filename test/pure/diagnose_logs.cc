@@ -277,6 +277,8 @@ TEST_CASE(
   for (const Candidate& c : plan.candidates) {
     INFO(c.why);
     if (c.kind == FaultKind::crash) {
+      // That one is gone is only a possible reason why it is missed.
+      if (c.why.find("nothing shows that") != std::string::npos) continue;
       crash = true;
       CHECK(c.fault.scope == schedule::Scope::others);
     }

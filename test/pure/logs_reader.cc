@@ -33,7 +33,7 @@ TEST_CASE("real logs are read in the form they have") {
       {"nginx.failure", "'time [level] number: message'", 24, 24, 24},
       {"postgresql.failure", "'time [number] level: message'", 25, 25, 25},
       {"prometheus.failure", "key=value", 134, 7, 5},
-      {"python.failure", "'time level thread logger: message'", 18, 8, 7},
+      {"python.failure", "'time level thread logger: message'", 18, 7, 7},
       {"redis.failure", "'number:role time mark message'", 29, 29, 29},
       {"redis-replica.failure", "'number:role time mark message'", 33, 33, 33},
       {"supervisor.failure", "'time level message'", 18, 18, 18},

@@ -174,8 +174,9 @@ class FromLogs {
     if (ended.size() > 1) down_ = shortest;
   }
   [[nodiscard]] bool between_lives(const Hint& hint) const {
-    return hint.kind == Hint::Kind::end && !hint.itself && !hint.told && !hint.helper && hint.ts_ns != kNoTime &&
-           hint.until_ns != kNoTime && hint.until_ns > hint.ts_ns && !case_.evidence().failure.nodes[hint.log].aligned;
+    return hint.kind == Hint::Kind::end && !hint.itself && !hint.told && !hint.helper && !hint.missed &&
+           hint.ts_ns != kNoTime && hint.until_ns != kNoTime && hint.until_ns > hint.ts_ns &&
+           !case_.evidence().failure.nodes[hint.log].aligned;
   }
 
   // --- what messages say
@@ -260,7 +261,7 @@ class FromLogs {
   // At the latest.
   [[nodiscard]] std::int64_t gone_at(const Hint& hint, const std::string& node) const {
     const std::int64_t told = case_.time_of(hint);
-    if (hint.itself || hint.told) return told;
+    if (hint.itself || hint.told || hint.missed) return told;
     std::int64_t gone = case_.latest(hint, node);
     if (!between_lives(hint)) return gone;
     // A process's end closes its connections at once.
@@ -343,8 +344,10 @@ class FromLogs {
         else paths = files_near(node, ts, call);
         if (paths.empty()) {  // any call at all: its output, too
           if (case_.control() == nullptr) ++fileless_;
-          if (!hint.exact) continue;
-          paths.emplace_back();  // the message names the call: only its file is not known
+          // The message names the call, and only its file is not known; or no run shows which files the node uses, and
+          // any of them may be meant.
+          if (!hint.exact && case_.control() != nullptr) continue;
+          paths.emplace_back(hint.exact ? "" : "/*");
         }
       } else {
         paths.emplace_back();

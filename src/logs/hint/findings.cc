@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::size_t kTail = 6;                   // messages before an end that may tell why
 constexpr std::int64_t kStopGoesOn = 5 * kSecond;  // at most, between two messages of one stop,
+constexpr std::size_t kLeastForEveryday = 20;      // messages of a log in which something can be everyday:
+constexpr std::size_t kParts = 8, kMostParts = 6;  // of so many parts in so many, the first among them
 constexpr std::size_t kMostOfStop = 1'000;         // and so many messages in all
 
 std::int64_t last_of(const Logs& logs) {
@@ -42,6 +44,22 @@ Findings::Findings(const Logs& failed, const Logs& sound, const Difference& betw
   observed_.resize(failure.nodes.size());
   for (const Observed& one : difference.observed) observed_[one.node].emplace(one.kind, &one);
   for (const NodeLog& one : failure.nodes) serves_from_.push_back(serves_from(failure, one));
+  find_everyday();
+}
+
+// A fault begins at some moment of a log that began before it: what is said in each part of the log, from the first on,
+// is no consequence of a fault. An excerpt that begins with the fault is short.
+void Findings::find_everyday() {
+  everyday_.resize(failure.nodes.size());
+  if (!normal.nodes.empty()) return;
+  for (std::size_t n = 0; n < failure.nodes.size(); ++n) {
+    const std::vector<Message>& all = failure.nodes[n].messages;
+    if (all.size() < kLeastForEveryday) continue;
+    std::map<TemplateId, std::set<std::size_t>> parts;
+    for (std::size_t i = 0; i < all.size(); ++i) parts[all[i].kind].insert(i * kParts / all.size());
+    for (const auto& [kind, in] : parts)
+      if (*in.begin() == 0 && in.size() >= kMostParts) everyday_[n].insert(kind);
+  }
 }
 
 const NodeLog* Findings::usual(std::size_t n) const {

@@ -21,6 +21,7 @@ inline constexpr double kStood = 0.35;  // a gap
 inline constexpr double kHushed =
     0.3;  // times this: a silence of all nodes, or one that began after the failure's cause was told
 inline constexpr double kInPassing = 0.5;  // times this: it is said at a level at which nobody is to look
+inline constexpr double kEveryday = 0.2;   // times this: it is said throughout the log
 inline constexpr double kUsual = 0.1;      // times this: runs without faults say so, too
 
 inline constexpr std::int64_t kNoticed =
@@ -51,6 +52,10 @@ struct Findings {
     return !normal.nodes.empty() && observed_as(n, kind) == nullptr;
   }
 
+  // There is no run without faults, and messages of this kind are spread over the whole log, from its beginning: they
+  // are everyday ones.
+  [[nodiscard]] bool is_everyday(std::size_t n, TemplateId kind) const { return everyday_[n].contains(kind); }
+
   // Lines without a time stand behind the message before, whoever wrote them: a program that ends says so on the same
   // output, behind what it always says. "" where runs without faults have lines behind messages of that kind as well.
   [[nodiscard]] std::string_view told_behind(const Message& message) const;
@@ -78,8 +83,11 @@ struct Findings {
 
  private:
   std::vector<std::map<TemplateId, const Observed*>> observed_;  // by node
-  std::set<TemplateId> with_lines_behind_;                       // kinds of messages of runs without faults
-  std::vector<std::int64_t> serves_from_;                        // by node
+  void find_everyday();
+
+  std::vector<std::set<TemplateId>> everyday_;  // by node
+  std::set<TemplateId> with_lines_behind_;      // kinds of messages of runs without faults
+  std::vector<std::int64_t> serves_from_;       // by node
 };
 
 // When it began, and could be reached by others, by its own words; kNoTime: its log does not tell.
@@ -93,6 +101,7 @@ void find_sayings(Findings& found, std::size_t n);
 void find_thrown(Findings& found, std::size_t n);
 // Of all: who stood still while the others missed it, and a role that went from one node to another.
 void find_missed(Findings& found);
+void find_missed_ends(Findings& found);
 void find_lost_roles(Findings& found);
 
 // Whether its messages have times of their own.

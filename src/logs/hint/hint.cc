@@ -78,6 +78,7 @@ std::vector<Hint> find_hints(const Logs& failure, const Logs& normal, const Diff
     find_thrown(found, n);
   }
   find_missed(found);
+  find_missed_ends(found);
   find_lost_roles(found);
   weigh_echoes(found.hints);
   weigh_silences(found.hints, found.silences);

@@ -42,6 +42,7 @@ struct Hint {
   bool no_route = false;           // by the own machine's routes, and not because the peer's machine did not answer
   bool itself = false;             // end: by its own doing
   bool told = false;               // end: the message tells of it, and did not come before it
+  bool missed = false;             // end: all that speaks for it is that others miss the node
   bool fell_silent = false;        // end: all that tells of it is that nothing more is said
   bool helper = false;             // end: of a process that the node's main one had started, and which lives on
   bool out_of_memory = false;      // end: the kernel's, for want of memory

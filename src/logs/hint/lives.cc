@@ -162,6 +162,7 @@ std::size_t add_lives(Findings& found, std::size_t n) {
   for (std::size_t i = 0; i < here.messages.size(); ++i) {
     const TemplateId kind = here.messages[i].kind;
     if (!begin.contains(kind) || said.insert(kind).second || !begins_again(here, i, opening, first)) continue;
+    if (found.is_everyday(n, kind)) continue;
     if (found.usual(n) == nullptr) {  // messages of one kind begin alike
       const auto [known, fresh] = starting.try_emplace(kind, false);
       if (fresh) known->second = found.meaning(here.messages[i]).starting;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <map>
 #include <string>
 
@@ -14,7 +15,40 @@ constexpr std::int64_t kNoticedSoon =
     2 * kSecond;                                   // they mostly say so soon: what it said last may be from long before
 constexpr std::int64_t kTogetherMissed = kSecond;  // two sides of a cut notice it within that of each other
 
+constexpr std::size_t kExcerpt = 3;  // messages of a log that ends somewhere
+constexpr double kEndedOrCut = 0.7;  // times this: and its process may have ended, where nothing shows that it lives on
+
+// Its log shows that it went on after that, or has too few messages to show that it did not.
+bool lives_on(const Findings& found, const std::string& name, std::int64_t ts) {
+  const NodeLog* log = found.log_of(name);
+  return log != nullptr &&
+         (log->messages.size() <= kExcerpt || !is_timed(*log) || log->messages.back().ts_ns > ts + kEarly);
+}
+
 }  // namespace
+
+// Whom others miss, and of whom no later word is known, may have ended as well as have been cut off.
+void find_missed_ends(Findings& found) {
+  std::map<std::string, std::size_t> missed;  // the first hint of each
+  for (std::size_t i = 0; i < found.hints.size(); ++i) {
+    const Hint& hint = found.hints[i];
+    if (hint.kind != Hint::Kind::silence || hint.no_way || hint.peer.empty() || hint.ts_ns == kNoTime) continue;
+    const auto [first, fresh] = missed.try_emplace(hint.peer, i);
+    if (!fresh && hint.weight > found.hints[first->second].weight) first->second = i;
+  }
+  for (const auto& [name, i] : missed) {
+    const Hint silence = found.hints[i];
+    const bool told = std::any_of(found.hints.begin(), found.hints.end(),
+                                  [&](const Hint& hint) { return hint.kind == Hint::Kind::end && hint.node == name; });
+    if (told || lives_on(found, name, silence.ts_ns)) continue;
+    Hint& hint = found.add(Hint::Kind::end, silence.log, found.node(silence.log).messages[silence.message],
+                           kEndedOrCut * silence.weight);
+    hint.node = name;
+    hint.signal = SIGKILL;
+    hint.missed = true;
+    hint.words += fmt::format("; nothing shows that {} lived on", name);
+  }
+}
 
 // Whom all others miss, and who says nothing itself meanwhile, may have stood still as well as have been cut off: who
 // is cut off mostly misses the others.

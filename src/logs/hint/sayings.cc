@@ -25,6 +25,7 @@ constexpr double kOwnClock = 0.8;        // it says that its own clock is wrong,
 constexpr double kOneOfTwoClocks = 0.6;  // or that another one's differs
 constexpr double kSpokenOf = 0.6;        // others miss it
 constexpr double kNobodyNamed = 0.4;     // times this: of two nodes one misses somebody; it may be a client
+constexpr double kAnyOfSeveral = 0.25;   // times this: the same of more nodes
 constexpr double kRefused = 0.6;  // nobody listens there any more, and the machine answers: mostly the process is gone,
 constexpr double kSpeaksOn = 0.2;         // times this: but its own log goes on; had it begun again, that would say so
 constexpr double kRefusedByCut = 0.25;    // a rule of a firewall may say so, too
@@ -239,7 +240,10 @@ bool Sayings::read_itself(const Message& message, Kind& kind) {
 void Sayings::keep(const Message& message, const Kind& kind, const std::optional<FailedCall>& told_behind) {
   const Meaning& meaning = kind.meaning;
   const Observed* observed = found_.observed_as(n_, message.kind);
-  double weight = observed != nullptr ? observed->weight : found_.normal.nodes.empty() ? kPlain : kUsual;
+  double weight = observed != nullptr                    ? observed->weight
+                  : found_.is_everyday(n_, message.kind) ? kEveryday
+                  : found_.normal.nodes.empty()          ? kPlain
+                                                         : kUsual;
   const bool misses = !meaning.clock && meaning.slow_disk_ns == 0 && (meaning.lost || meaning.late);
   const bool for_a_reason = misses && found_.misses_for_a_reason(n_, kind.other, message.ts_ns);
   if (for_a_reason) weight = std::min(weight, kUsual);
@@ -274,8 +278,11 @@ void Sayings::keep_missing(const Message& message, const Kind& kind, double weig
   const std::vector<NodeName>& names = found_.names;
   if (!kind.other.empty())
     put((kind.meaning.error == ECONNREFUSED ? refusing_ : peers_)[kind.other], message, kind.meaning, weight);
-  else if (kind.meaning.error == 0 && kind.meaning.peer.empty() && names.size() == 2 && !here_.node.empty())
-    put(unnamed_[names[names[0].node == here_.node ? 1 : 0].node], message, kind.meaning, weight * kNobodyNamed);
+  else if (kind.meaning.peer.empty() && !here_.node.empty() && (names.size() == 2 || kind.meaning.lost))
+    // Of more than two nodes any may be meant.
+    for (const NodeName& other : names)
+      if (other.node != here_.node)
+        put(unnamed_[other.node], message, kind.meaning, weight * (names.size() == 2 ? kNobodyNamed : kAnyOfSeveral));
 }
 
 void Sayings::keep_clock(const Message& message, const Kind& kind, double weight) {
@@ -287,7 +294,9 @@ void Sayings::add_hints() {
   for (const auto& [key, said] : in_vain_) add_in_vain(found_, n_, said);
   for (const auto& [other, said] : peers_) add_silence(found_, n_, other, said, kSpokenOf);
   for (const auto& [other, said] : unnamed_)
-    if (!peers_.contains(other) && !refusing_.contains(other)) add_silence(found_, n_, other, said, kSpokenOf);
+    if ((found_.names.size() == 2 || (peers_.empty() && refusing_.empty())) && !peers_.contains(other) &&
+        !refusing_.contains(other))
+      add_silence(found_, n_, other, said, kSpokenOf);
   add_refused();
   add_standstill();
   add_processes();
@@ -327,7 +336,12 @@ void Sayings::add_slow_disk() {
 }
 
 void Sayings::add_processes() {
+  // A helper that aborts or crashes by itself, after a call that failed, is a consequence of that call.
+  const auto by_itself = [](int signal) {
+    return signal == SIGABRT || signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE;
+  };
   for (const auto& [key, said] : processes_) {
+    if (said.meaning.helper && by_itself(said.meaning.signal) && !calls_.empty()) continue;
     Hint& hint = found_.add(Hint::Kind::end, n_, *said.first, kPlain * said.weight);
     hint.node = key.first;
     hint.signal = said.meaning.signal;

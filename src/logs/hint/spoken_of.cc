@@ -27,9 +27,27 @@ std::size_t place_of(std::string_view text, std::string_view name) {
   return std::string_view::npos;
 }
 
+// "osd.1", "osd-1" and "osd 1" are osd1. npos: it is not named so.
+std::size_t place_in_parts(std::string_view text, std::string_view name) {
+  std::size_t digits = name.size();
+  while (digits > 0 && is_digit(name[digits - 1])) --digits;
+  if (digits < 2 || digits == name.size() || !is_alpha(name[digits - 1])) return std::string_view::npos;
+  const std::string_view letters = name.substr(0, digits), number = name.substr(digits);
+  for (std::size_t at = text.find(letters); at != std::string_view::npos; at = text.find(letters, at + 1)) {
+    const std::size_t sign = at + letters.size();
+    if (at > 0 && is_name_char(text[at - 1])) continue;
+    if (sign >= text.size() || std::string_view(".-_ #").find(text[sign]) == std::string_view::npos) continue;
+    const std::string_view behind = text.substr(sign + 1);
+    if (behind.starts_with(number) &&
+        (behind.size() == number.size() || !is_name_char(behind[number.size()]) || behind[number.size()] == '.'))
+      return at;
+  }
+  return std::string_view::npos;
+}
+
 // By any of its names.
 std::size_t place_of(std::string_view text, const NodeName& one) {
-  std::size_t place = place_of(text, one.node);
+  std::size_t place = std::min(place_of(text, one.node), place_in_parts(text, one.node));
   for (const std::string& name : one.also) place = std::min(place, place_of(text, name));
   return place;
 }

@@ -88,10 +88,12 @@ bool read_access(std::string_view line, Parts& parts) {
   return true;
 }
 
-constexpr std::array kTimeKeys = std::to_array<std::string_view>(
-    {"@timestamp", "ts", "time", "timestamp", "t", "date", "asctime", "datetime", "eventTime", "T", "@t", "log_time"});
-constexpr std::array kLevelKeys = std::to_array<std::string_view>(
-    {"level", "lvl", "severity", "log.level", "levelname", "s", "L", "@l", "@level", "loglevel", "level_name"});
+constexpr std::array kTimeKeys =
+    std::to_array<std::string_view>({"@timestamp", "ts", "time", "timestamp", "t", "date", "asctime", "datetime",
+                                     "eventTime", "T", "@t", "log_time", "DateTime", "Time"});
+constexpr std::array kLevelKeys =
+    std::to_array<std::string_view>({"level", "lvl", "severity", "log.level", "levelname", "s", "L", "@l", "@level",
+                                     "loglevel", "level_name", "Severity"});
 constexpr std::array kTextKeys =
     std::to_array<std::string_view>({"msg", "message", "M", "@m", "@message", "event", "text", "log"});
 constexpr std::array kLoggerKeys =
@@ -129,16 +131,6 @@ Level json_level(const JsonMember& member) {
                        : Level::trace;
 }
 
-// Only of objects in the line: a member such as "host" may be a peer's.
-std::string nested_host_of(const std::vector<JsonMember>& members) {
-  if (std::none_of(members.begin(), members.end(), [](const JsonMember& one) { return one.value.starts_with('{'); }))
-    return {};
-  std::vector<JsonMember> objects;
-  std::copy_if(members.begin(), members.end(), std::back_inserter(objects),
-               [](const JsonMember& one) { return one.value.starts_with('{'); });
-  return nested_host(objects);
-}
-
 // Fields as members: what is time, level, logger and thread goes there, the rest becomes the text: the message, then
 // errors, then "key=value" of the others, a stack trace at the end on lines of its own.
 bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::string& text, std::string& nested) {
@@ -172,7 +164,7 @@ bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::stri
   if (host != nullptr && host->text) {
     parts.host = host->value;
   } else {
-    nested = nested_host_of(members);
+    nested = nested_host(members, Named::inside);
     parts.host = nested;
   }
   text.clear();
@@ -244,6 +236,13 @@ bool parse_logfmt(std::string_view line, std::vector<JsonMember>& members, std::
     members.push_back(member);
   }
   return members.size() >= 2;
+}
+
+// Of an XML element without content, its attributes: FoundationDB's <Event Severity="40" Time="..." Type="..." />.
+std::string_view attributes_of(std::string_view line) {
+  if (!line.starts_with('<') || !line.ends_with("/>")) return line;
+  line.remove_suffix(2);
+  return line.substr(std::min(line.find(' '), line.size()));
 }
 
 std::string_view kind_name(Kind kind) {
@@ -334,7 +333,8 @@ struct Form::Inner {
         return true;
       case Kind::json:
         return line.starts_with('{') && json.parse(line) && read_fields(json.members(), parts, fields, nested);
-      case Kind::logfmt: return parse_logfmt(line, members, values) && read_fields(members, parts, fields, nested);
+      case Kind::logfmt:
+        return parse_logfmt(attributes_of(line), members, values) && read_fields(members, parts, fields, nested);
       case Kind::klog: return read_klog(line, parts);
       case Kind::access: return read_access(line, parts);
       case Kind::custom: return read_custom(line, parts);
@@ -472,7 +472,8 @@ Form Form::choose(std::span<const std::string> sample, const CustomForm* custom)
     std::erase_if(in.layers, [](const Layer& layer) {
       return layer.kind() == Layer::Kind::syslog || layer.kind() == Layer::Kind::syslog_5424 ||
              layer.kind() == Layer::Kind::prefix || layer.kind() == Layer::Kind::stern ||
-             layer.kind() == Layer::Kind::timestamp || layer.kind() == Layer::Kind::csv;
+             layer.kind() == Layer::Kind::stream || layer.kind() == Layer::Kind::timestamp ||
+             layer.kind() == Layer::Kind::csv;
     });
     return form;
   }

@@ -12,6 +12,7 @@ constexpr std::size_t kMostSteps = 16;  // tokens of a header
 constexpr std::size_t kLongestBracket =
     200;  // "[QuorumPeer[myid=2](plain=[0:0:0:0:0:0:0:0]:2182)(secure=disabled):QuorumPeer@917]"
 constexpr std::size_t kLongestName = 120;
+constexpr std::size_t kLongestLevel = 8;
 
 bool blank(char c) { return c == ' ' || c == '\t'; }
 
@@ -131,13 +132,15 @@ class Header {
     // A time stands at the beginning; further right only where little stands before it.
     if (at_ > 60) return false;
     auto time = read_time(rest);
-    if (!time && is_alpha(first) && rest.size() > 2 && rest[1] == '[' && level_of(rest.substr(0, 1)) != Level::none) {
-      // Tendermint: "I[2024-06-05|12:00:00.123] message".
-      time = read_time(rest.substr(2));
-      if (!time || 2 + time->length >= rest.size() || rest[2 + time->length] != ']') return false;
-      parts_.level = level_of(rest.substr(0, 1));
+    const std::size_t open = std::min(rest.find('['), kLongestLevel + 1);
+    if (!time && is_alpha(first) && open <= kLongestLevel && level_of(rest.substr(0, open)) != Level::none) {
+      // Tendermint and geth: "I[2024-06-05|12:00:00.123] message", "ERROR[06-05|12:00:00.123] message".
+      time = read_time(rest.substr(open + 1));
+      const std::size_t end = open + 1 + (time ? time->length : 0);
+      if (!time || end >= rest.size() || rest[end] != ']') return false;
+      parts_.level = level_of(rest.substr(0, open));
       parts_.time = time;
-      at_ += 3 + time->length;
+      at_ += end + 1;
       tell("level[time]");
       return true;
     }
@@ -461,7 +464,9 @@ class Header {
     }
     // "error opening x" is a message, "ERROR opening x", "error: opening x" have a level.
     if (!upper && !colon) return false;
-    if (!parts_.time && at_ != 0) return false;
+    // Old log4j layouts align levels to the right: " INFO 12:00:00,123 message".
+    const bool aligned = at_ == 1 && upper && !colon && read_time(line_.substr(std::min(end + 1, line_.size())));
+    if (!parts_.time && at_ != 0 && !aligned) return false;
     if (!parts_.time && !colon && !(all_upper(name) && name.size() > 1)) return false;
     parts_.level = level;
     strong_level_ = strong_level_ || !parts_.time;
@@ -605,9 +610,27 @@ Level level_of(std::string_view word) {
   return Level::none;
 }
 
+// Erlang's reports: "=ERROR REPORT==== 5-Jun-2024::12:00:00 ===", and what is reported in the lines below.
+bool read_report(std::string_view line, Parts& parts) {
+  constexpr std::string_view kReport = " REPORT==== ";
+  const std::size_t report = line.find(kReport);
+  if (line[0] != '=' || report == std::string_view::npos || report > 12) return false;
+  const std::string_view kind = line.substr(1, report - 1);
+  const auto time = read_time(line.substr(report + kReport.size()));
+  if (!time) return false;
+  parts.time = time;
+  parts.level = kind == "CRASH" || kind == "SUPERVISOR" ? Level::error : level_of(kind);
+  parts.text = {};
+  return true;
+}
+
 bool read_header(std::string_view line, Parts& parts, std::string* layout) {
   if (line.empty()) return false;
   parts = {};
+  if (read_report(line, parts)) {
+    if (layout != nullptr) *layout = "=LEVEL REPORT==== time ===";
+    return true;
+  }
   Parts found;
   if (!Header(line, found, layout).read()) return false;
   parts = found;

@@ -178,8 +178,9 @@ constexpr std::array kEnvelopeTimeKeys = std::to_array<std::string_view>(
 // Of the host or pod that wrote a line, the most particular first. "host" alone may be a peer's and counts only in
 // objects that describe where a line comes from.
 constexpr std::array kHostNames = std::to_array<std::string_view>(
-    {"pod_name", "pod", "podName", "k8s.pod.name", "kubernetes.pod_name", "hostname", "host.name", "node_name", "host",
-     "nodename", "instance", "instance_id", "container_name", "container", "logStreamName", "service"});
+    {"pod_name", "pod", "podName", "k8s.pod.name", "kubernetes.pod_name", "kubernetes.pod.name", "hostname",
+     "host.name", "node_name", "host", "nodename", "instance", "instance_id", "container_name", "container",
+     "logStreamName", "service"});
 // Objects that describe where a line comes from.
 constexpr std::array kOriginKeys = std::to_array<std::string_view>(
     {"kubernetes", "k8s", "labels", "resource", "stream", "fields", "docker", "agent", "host", "pod", "attributes",
@@ -272,6 +273,21 @@ bool read_stern(std::string_view line, Outside& out) {
   return true;
 }
 
+// "2024-06-05T12:00:00.123000+00:00 stream line": `aws logs tail`.
+bool read_stream(std::string_view line, Outside& out) {
+  Outside timed;
+  if (!read_timestamp(line, timed)) return false;
+  const std::size_t end = timed.text.find(' ');
+  if (end == std::string_view::npos || end == 0 || end > 120) return false;
+  const std::string_view name = timed.text.substr(0, end);
+  const bool is_name = std::all_of(name.begin(), name.end(), [](char c) { return is_name_char(c) || c == '/'; });
+  if (!is_name || level_of(name) != Level::none || is_number(name)) return false;
+  out.time = timed.time;
+  out.host = name;
+  out.text = timed.text.substr(end + 1);
+  return true;
+}
+
 // Quoted in a mail or an issue.
 bool read_quote(std::string_view line, Outside& out) {
   if (line != ">" && !line.starts_with("> ")) return false;
@@ -311,21 +327,19 @@ Level level_of_severity(int severity) {  // of syslog: 0 emergency to 7 debug
   return kLevels[static_cast<std::size_t>(std::clamp(severity, 0, 7))];
 }
 
-std::string nested_host(const std::vector<JsonMember>& members, int depth) {
-  for (const std::string_view key : kHostNames)
-    for (const JsonMember& one : members)
-      if (one.key == key && one.text && !one.value.empty()) return std::string(one.value);
+std::string nested_host(const std::vector<JsonMember>& members, Named named, int depth) {
+  if (named == Named::anywhere)
+    for (const std::string_view key : kHostNames)
+      for (const JsonMember& one : members)
+        if (one.key == key && one.text && !one.value.empty()) return std::string(one.value);
   if (depth <= 0) return {};
   for (const JsonMember& one : members) {
     if (!is_object(one) || !is_any(one.key, kOriginKeys)) continue;
-    if (one.key == "host" || one.key == "pod" || one.key == "container") {  // {"host":{"name":"n1"}}
-      JsonLine inside;
-      if (!inside.parse(one.value)) continue;
-      if (const JsonMember* name = inside.find("name"); name != nullptr && name->text) return std::string(name->value);
-    }
     JsonLine inside;
     if (!inside.parse(one.value)) continue;
-    if (std::string host = nested_host(inside.members(), depth - 1); !host.empty()) return host;
+    if (one.key == "host" || one.key == "pod" || one.key == "container")  // {"host":{"name":"n1"}}
+      if (const JsonMember* name = inside.find("name"); name != nullptr && name->text) return std::string(name->value);
+    if (std::string host = nested_host(inside.members(), Named::anywhere, depth - 1); !host.empty()) return host;
   }
   return {};
 }
@@ -368,6 +382,7 @@ bool Layer::read_envelope(std::string_view line, Outside& out) {
 }
 
 bool Layer::find_columns(std::string_view head) {
+  if (head.starts_with('{') || head.starts_with('[')) return false;  // JSON has names between quotes and commas, too
   bool open = false;
   const std::vector<std::string> names = csv_row(head, open);
   if (open || names.size() < 2) return false;
@@ -437,6 +452,7 @@ bool Layer::read(std::string_view line, Outside& out) {
     case Kind::quote: return read_quote(line, out);
     case Kind::prefix: return read_prefix(line, out);
     case Kind::stern: return read_stern(line, out);
+    case Kind::stream: return read_stream(line, out);
     case Kind::timestamp: return read_timestamp(line, out);
     case Kind::indent:
       if (leading_blanks(line) < blanks_) return line.empty();
@@ -478,6 +494,7 @@ std::string_view Layer::name() const {
     case Kind::indent: return "indented lines";
     case Kind::prefix: return "lines with a service's name before them";
     case Kind::stern: return "lines with pod and container before them";
+    case Kind::stream: return "lines with a time and a stream's name before them";
     case Kind::timestamp: return "lines with a time before them";
   }
   return {};
@@ -508,9 +525,10 @@ bool Layer::fits(std::span<const std::string> sample) {
     if (!read(line, out)) continue;
     ++fit;
     if (kind_ == Kind::stern) origins.insert(std::string(line.substr(0, line.size() - out.text.size())));
+    if (kind_ == Kind::stream) origins.emplace(out.host);
     // A program's own header begins with a time as well. The time is a tool's if what stands behind it is the rest of a
     // message, or has a time of its own.
-    if (kind_ == Kind::timestamp || kind_ == Kind::stern) {
+    if (kind_ == Kind::timestamp || kind_ == Kind::stern || kind_ == Kind::stream) {
       Parts parts;
       const bool header = read_header(out.text, parts);
       further += kind_ == Kind::timestamp ? (looks_like_rest(out.text) && !out.text.empty()) || (header && parts.time)
@@ -520,13 +538,15 @@ bool Layer::fits(std::span<const std::string> sample) {
   if (lines == 0 || fit * 10 < lines * 7) return false;
   if (kind_ == Kind::timestamp) return further != 0 && fit * 10 >= lines * 9;
   // Two words of a sentence are not repeated line after line.
-  if (kind_ == Kind::stern) return further * 10 >= fit * 7 && origins.size() * 2 <= std::max<std::size_t>(fit, 4);
+  if (kind_ == Kind::stern || kind_ == Kind::stream)
+    return further * 10 >= fit * 7 && origins.size() * 2 <= std::max<std::size_t>(fit, 4);
   return true;
 }
 
 std::optional<Layer> Layer::choose(std::span<const std::string> sample) {
-  for (const Kind kind : {Kind::docker, Kind::cri, Kind::syslog_5424, Kind::syslog, Kind::journal_json, Kind::csv,
-                          Kind::envelope, Kind::quote, Kind::prefix, Kind::stern, Kind::timestamp, Kind::indent}) {
+  for (const Kind kind :
+       {Kind::docker, Kind::cri, Kind::syslog_5424, Kind::syslog, Kind::journal_json, Kind::csv, Kind::envelope,
+        Kind::quote, Kind::prefix, Kind::stern, Kind::stream, Kind::timestamp, Kind::indent}) {
     Layer layer(kind);
     if (!layer.fits(sample)) continue;
     layer.in_quotes_ = false;

@@ -41,6 +41,7 @@ class Layer {
     indent,
     prefix,
     stern,
+    stream,
     timestamp,
   };
 
@@ -76,7 +77,10 @@ class Layer {
 // The host, pod or service that an object of JSON names, looked for in nested objects too
 // ({"kubernetes":{"pod_name":..}},
 // {"resource":{"labels":{"pod_name":..}}}); "" when it names none. `depth` bounds the nesting that is looked into.
-[[nodiscard]] std::string nested_host(const std::vector<JsonMember>& members, int depth = 3);
+// Named::inside: only objects among the members count, since a member such as "host" may be a peer's.
+enum class Named { anywhere, inside };
+[[nodiscard]] std::string nested_host(const std::vector<JsonMember>& members, Named named = Named::anywhere,
+                                      int depth = 3);
 
 [[nodiscard]] Level level_of_severity(int severity);  // of syslog: 0 emergency to 7 debug
 // "ESC[31m", "ESC]0;title BEL": the line without commands to a terminal. `buffer` holds the result where it has any.

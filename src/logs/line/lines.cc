@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+
+#include "logs/line/document.h"
 
 namespace rose::logs {
 namespace {
@@ -13,7 +16,34 @@ static_assert(kBuffer >= 2 * LineReader::kLongestLine);
 
 LineReader::LineReader(Bytes bytes) : source_(std::move(bytes)), buffer_(kBuffer) {
   using namespace std::string_view_literals;
-  if (fill() && std::string_view(buffer_.data(), end_).starts_with("\xef\xbb\xbf"sv)) begin_ = 3;  // a byte order mark
+  if (!fill()) return;
+  if (begins_document({buffer_.data(), end_})) unroll();
+  if (std::string_view(buffer_.data(), end_).starts_with("\xef\xbb\xbf"sv)) begin_ = 3;  // a byte order mark
+}
+
+std::size_t LineReader::read(std::span<char> into) {
+  if (document_read_ == document_.size()) return source_.read(into);
+  const std::size_t count = std::min(into.size(), document_.size() - document_read_);
+  std::copy_n(document_.data() + document_read_, count, into.data());
+  document_read_ += count;
+  return count;
+}
+
+// What is no document after all, or too large, stays as it is.
+void LineReader::unroll() {
+  std::string whole(buffer_.data(), end_);
+  std::size_t got = 1;
+  while (got != 0 && whole.size() < kLargestDocument) {
+    const std::size_t before = whole.size();
+    whole.resize(std::min(kLargestDocument, before + kBuffer));
+    got = source_.read(std::span<char>(whole).subspan(before));
+    whole.resize(before + got);
+  }
+  std::optional<std::string> lines = got == 0 ? lines_of_document(whole) : std::nullopt;
+  of_document_ = lines.has_value();
+  document_ = lines ? *std::move(lines) : std::move(whole);
+  begin_ = end_ = 0;
+  (void)fill();
 }
 
 // More bytes behind those that are left; false: there are none.
@@ -24,7 +54,7 @@ bool LineReader::fill() {
     begin_ = 0;
   }
   if (end_ == buffer_.size()) return true;
-  const std::size_t got = source_.read(std::span<char>(buffer_).subspan(end_));
+  const std::size_t got = read(std::span<char>(buffer_).subspan(end_));
   end_ += got;
   bytes_read_ += got;
   return got != 0;
@@ -50,7 +80,7 @@ bool LineReader::next(std::string_view& line) {
         char* const rest = buffer_.data() + (line.data() - buffer_.data()) + line.size();
         const std::size_t room = static_cast<std::size_t>(buffer_.data() + buffer_.size() - rest);
         for (bool ended = false; !ended;) {
-          const std::size_t got = source_.read({rest, room});
+          const std::size_t got = read({rest, room});
           bytes_read_ += got;
           const void* end = got == 0 ? nullptr : std::memchr(rest, '\n', got);
           begin_ = end != nullptr ? static_cast<std::size_t>(static_cast<const char*>(end) - buffer_.data()) + 1 : 0;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,16 +26,23 @@ class LineReader {
   // are fewer or more than kLongestLine are asked for, which are skipped.
   bool take(std::uint64_t count, std::string_view& bytes);
 
+  // The file is a JSON document, whose records are the lines.
+  [[nodiscard]] bool of_document() const { return of_document_; }
   [[nodiscard]] std::uint64_t cut() const { return cut_; }           // lines that were longer than is kept
   [[nodiscard]] std::uint64_t bytes() const { return bytes_read_; }  // so far, unpacked
   [[nodiscard]] const Bytes& source() const { return source_; }
 
  private:
   bool fill();
+  std::size_t read(std::span<char> into);
+  void unroll();
 
   Bytes source_;
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // what is in the buffer and not yet given
+  bool of_document_ = false;
+  std::string document_;  // its lines, of which so many bytes were read
+  std::size_t document_read_ = 0;
   std::uint64_t cut_ = 0;
   std::uint64_t bytes_read_ = 0;
 };

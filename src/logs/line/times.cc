@@ -142,7 +142,7 @@ std::optional<TimeStamp> numbers_only(TimeCursor cursor) {
   const int second = cursor.short_number(31);
   if (!cursor.ok()) return std::nullopt;
   if (cursor.peek() != mark) {
-    cursor.need(mark == '-' && cursor.peek() == ' ');
+    cursor.need(mark == '-' && (cursor.peek() == ' ' || cursor.peek() == '|'));  // '|': of geth
     moment.kind = TimeKind::no_year;
     moment.month = static_cast<unsigned>(first);
     moment.day = static_cast<unsigned>(second);

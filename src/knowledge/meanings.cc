@@ -1,0 +1,258 @@
+#include "knowledge/meanings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/ascii.h"
+#include "base/toml.h"
+#include "kernel/syscalls.h"
+#include "knowledge/files.h"
+
+namespace rose::knowledge {
+namespace {
+
+constexpr std::size_t kGap = 3;         // words that ".." stands for at most,
+constexpr std::size_t kWideGap = 8;     // and "..."
+constexpr std::size_t kFillers = 3;     // words between a negation and what it denies
+constexpr std::size_t kCondition = 12;  // words between "if" and what it makes possible only
+
+constexpr std::array kSays = std::to_array<std::string_view>(
+    {"error",   "operation", "lost",     "closed",  "late",   "in-vain", "on-disk", "slow-disk", "stood", "panic",
+     "gave-up", "stopping",  "starting", "serving", "killed", "gone",    "helper",  "no-helper", "clock", "other"});
+
+// Words of one place of a pattern.
+struct WordSet {
+  std::unordered_set<std::string> whole;
+  std::vector<std::string> beginnings, endings;
+
+  [[nodiscard]] bool has(std::string_view word) const {
+    return whole.contains(std::string(word)) ||
+           std::any_of(beginnings.begin(), beginnings.end(), [&](const auto& one) { return word.starts_with(one); }) ||
+           std::any_of(endings.begin(), endings.end(), [&](const auto& one) { return word.ends_with(one); });
+  }
+  void add(std::string_view word) {
+    if (word.ends_with('*')) beginnings.emplace_back(word.substr(0, word.size() - 1));
+    else if (word.starts_with('*')) endings.emplace_back(word.substr(1));
+    else whole.emplace(word);
+  }
+};
+
+std::vector<std::string_view> split(std::string_view text, char by) {
+  std::vector<std::string_view> parts;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(by, at), text.size());
+    if (end > at) parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+bool one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+bool denies(std::string_view word) {
+  return one_of(word, {"not", "no", "never", "without", "isnot", "wasnot", "doesnot", "didnot", "willnot", "hasnot",
+                       "havenot", "arenot", "donot", "cannot", "couldnot"});
+}
+bool deems_possible(std::string_view word) {
+  return one_of(word, {"may", "might", "could", "would", "should", "can", "avoid", "avoids", "prevent", "prevents",
+                       "unless", "whether", "possibly", "cause", "causing"});
+}
+bool fills(std::string_view word) {
+  return one_of(word, {"be", "been", "being", "a", "an", "the", "yet", "any", "is", "to", "get", "become", "have",
+                       "also", "potentially", "it", "longer"});
+}
+
+// The pattern that begins at the word `first` says the contrary, or what may be.
+bool is_denied(const std::vector<Word>& words, std::size_t first) {
+  std::size_t i = first;
+  for (std::size_t skipped = 0; i > 0 && words[i - 1].clause == words[first].clause; --i) {
+    const std::string_view before = words[i - 1].text;
+    if (denies(before) || deems_possible(before)) return true;
+    if (!fills(before) || ++skipped > kFillers) break;
+  }
+  for (std::size_t k = first, n = 0; k > 0 && n < kCondition && words[k - 1].clause == words[first].clause; --k, ++n)
+    if (words[k - 1].text == "if") return true;
+  return false;
+}
+
+}  // namespace
+
+struct Meanings::Element {
+  WordSet words;
+  std::size_t gap = 0;  // words that may stand before it
+  bool optional = false, begins = false;
+  char before = 0;  // the sign that must stand right before it; 0: any
+  char after = 0;   // the sign that must follow; 0: any; only for '=' names of fields count
+};
+
+struct Meanings::Pattern {
+  std::vector<Element> elements;
+};
+
+// Patterns by how their first word begins.
+struct Meanings::Index {
+  std::vector<Pattern> patterns;  // of the entry with the same number
+  std::unordered_map<std::string, std::vector<std::uint32_t>> by_word;
+  std::vector<std::pair<std::string, std::uint32_t>> by_beginning, by_ending;
+
+  // Behind the last word of the pattern that begins at word `at`; 0: it does not.
+  [[nodiscard]] static std::size_t match(const Pattern& pattern, const std::vector<Word>& words, std::size_t at,
+                                         std::size_t element, std::uint32_t clause) {
+    if (element == pattern.elements.size()) return at;
+    const Element& wanted = pattern.elements[element];
+    for (std::size_t i = at; i < words.size() && i <= at + wanted.gap && words[i].clause == clause; ++i) {
+      const Word& word = words[i];
+      const bool fits = word.matches && (!word.key || wanted.after == '=') &&
+                        (wanted.after == 0 || word.after == wanted.after) &&
+                        (wanted.before == 0 || word.before == wanted.before) &&
+                        (!wanted.begins || i == 0 || words[i - 1].clause != clause) && wanted.words.has(word.text);
+      if (!fits) continue;
+      if (const std::size_t end = match(pattern, words, i + 1, element + 1, clause); end != 0) return end;
+    }
+    return wanted.optional ? match(pattern, words, at, element + 1, clause) : 0;
+  }
+
+  template <typename Take>
+  void candidates(std::string_view word, const Take& take) const {
+    if (const auto found = by_word.find(std::string(word)); found != by_word.end())
+      for (const std::uint32_t one : found->second) take(one);
+    for (const auto& [beginning, one] : by_beginning)
+      if (word.starts_with(beginning)) take(one);
+    for (const auto& [ending, one] : by_ending)
+      if (word.ends_with(ending)) take(one);
+  }
+};
+
+Result<Meanings> Meanings::parse(std::span<const std::pair<std::string_view, std::string_view>> files) {
+  Meanings all;
+  auto index = std::make_shared<Index>();
+  std::map<std::string, std::vector<std::string>, std::less<>> classes;
+  std::vector<std::pair<toml::Value, std::string_view>> roots;
+  for (const auto& [name, text] : files) {
+    ROSE_TRY(toml::Value root, toml::parse(text, name));
+    if (const toml::Member* words = root.find("words"))
+      for (const toml::Member& one : words->value.members)
+        for (const std::string_view word : split(one.value.text, ' ')) classes[one.key].emplace_back(word);
+    roots.emplace_back(std::move(root), name);
+  }
+  for (const auto& [root, file] : roots) {
+    const toml::Member* list = root.find("meaning");
+    if (list == nullptr) continue;
+    for (const toml::Value& item : list->value.items) {
+      const auto wrong = [&, file = file](std::string_view what) {
+        return fail(ErrorKind::input, fmt::format("{}:{}: {}", file, item.place.line, what));
+      };
+      Entry entry;
+      std::string says;
+      for (const toml::Member& one : item.members) {
+        const std::string& value = one.value.text;
+        if (one.key == "says") says = value;
+        else if (one.key == "words") entry.words = value;
+        else if (one.key == "example") entry.example = value;
+        else if (one.key == "source") entry.source = value;
+        else if (one.key == "vague") entry.vague = one.value.boolean;
+        else if (one.key == "error") entry.number = kernel::errno_number(value).value_or(-1);
+        else if (one.key == "operation" || one.key == "clock") entry.name = value;
+        else return wrong(fmt::format("unknown key '{}'", one.key));
+      }
+      const auto kind = std::find(kSays.begin(), kSays.end(), says);
+      if (kind == kSays.end()) return wrong(fmt::format("says: '{}' is none of {}", says, fmt::join(kSays, ", ")));
+      entry.says = static_cast<Says>(kind - kSays.begin());
+      if (entry.says == Says::error && entry.number <= 0) return wrong("error: the name of an error is needed");
+      Pattern pattern;
+      std::size_t gap = 0;
+      for (std::string_view word : split(entry.words, ' ')) {
+        if (word == ".." || word == "...") {
+          gap = word == ".." ? kGap : kWideGap;
+          continue;
+        }
+        Element element;
+        element.gap = pattern.elements.empty() ? 0 : gap;
+        gap = 0;
+        if (word.ends_with('?')) element.optional = true, word.remove_suffix(1);
+        if (word.starts_with('^')) element.begins = true, word.remove_prefix(1);
+        if (word.starts_with('+')) element.before = '+', word.remove_prefix(1);
+        if (word.size() > 1 && std::string_view(":({=").find(word.back()) != std::string_view::npos)
+          element.after = word.back(), word.remove_suffix(1);
+        for (const std::string_view one : split(word, '|')) {
+          if (!one.starts_with('<')) {
+            element.words.add(one);
+            continue;
+          }
+          const auto known = classes.find(one.substr(1, one.size() - 2));
+          if (known == classes.end()) return wrong(fmt::format("words: there are no words '{}'", one));
+          for (const std::string& of_class : known->second) element.words.add(of_class);
+        }
+        pattern.elements.push_back(std::move(element));
+      }
+      if (pattern.elements.empty() || pattern.elements.front().optional)
+        return wrong("words: they must begin with a word that is not optional");
+      const auto number = static_cast<std::uint32_t>(all.entries_.size());
+      const WordSet& first = pattern.elements.front().words;
+      for (const std::string& one : first.whole) index->by_word[one].push_back(number);
+      for (const std::string& one : first.beginnings) index->by_beginning.emplace_back(one, number);
+      for (const std::string& one : first.endings) index->by_ending.emplace_back(one, number);
+      index->patterns.push_back(std::move(pattern));
+      all.entries_.push_back(std::move(entry));
+    }
+  }
+  all.index_ = std::move(index);
+  return all;
+}
+
+const Meanings& Meanings::built_in() {
+  static const Meanings all = [] {
+    Result<Meanings> read = parse(files());
+    if (!read) ROSE_BUG(read.error().message.c_str());
+    return *std::move(read);
+  }();
+  return all;
+}
+
+std::vector<Statement> Meanings::read(const Sentence& sentence) const {
+  const std::vector<Word>& words = sentence.words();
+  std::vector<Statement> found;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!words[i].matches) continue;
+    index_->candidates(words[i].text, [&](std::uint32_t number) {
+      const Entry& entry = entries_[number];
+      const std::size_t end = Index::match(index_->patterns[number], words, i, 0, words[i].clause);
+      if (end == 0) return;
+      const bool of_fact = entry.says == Says::error || entry.says == Says::operation || entry.says == Says::on_disk ||
+                           entry.says == Says::helper || entry.says == Says::no_helper || entry.says == Says::other;
+      if (!of_fact && is_denied(words, i)) return;
+      found.push_back({&entry, words[i].begin, words[end - 1].end, words[i].clause});
+    });
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Statement& a, const Statement& b) { return a.entry < b.entry; });
+  std::vector<std::pair<std::size_t, std::size_t>> meant_otherwise;
+  for (const Statement& one : found)
+    if (one.entry->says == Says::other) meant_otherwise.emplace_back(one.begin, one.end);
+  std::erase_if(found, [&](const Statement& one) {
+    return one.entry->says != Says::error &&
+           std::any_of(meant_otherwise.begin(), meant_otherwise.end(),
+                       [&](const auto& span) { return one.begin < span.second && one.end > span.first; });
+  });
+  return found;
+}
+
+bool Meanings::has(const Entry& entry, const Sentence& sentence) const {
+  const Pattern& pattern = index_->patterns[static_cast<std::size_t>(&entry - entries_.data())];
+  for (std::size_t i = 0; i < sentence.words().size(); ++i)
+    if (sentence.words()[i].matches && Index::match(pattern, sentence.words(), i, 0, sentence.words()[i].clause) != 0)
+      return true;
+  return false;
+}
+
+std::string_view name_of(Says says) { return kSays[static_cast<std::size_t>(says)]; }
+
+}  // namespace rose::knowledge

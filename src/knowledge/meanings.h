@@ -1,0 +1,85 @@
+// What rose knows of the words of the world's logs, as data (*.toml in this folder), and the one grammar that finds
+// them in a message. An entry has a pattern over words, what it means, a line of a real system, and where that was
+// seen.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "knowledge/sentence.h"
+
+namespace rose::knowledge {
+
+// What a pattern means.
+enum class Says : std::uint8_t {
+  error,      // errno `number`
+  operation,  // what was being done: `name`
+  lost,       // a peer is gone, silent or refuses
+  closed,     // lost: its machine answered, as when its process ends
+  late,       // something waited too long
+  in_vain,    // something failed, and why is not said
+  on_disk,    // it had to do with a file
+  slow_disk,  // a disk, or a call that waits for one, took too long
+  stood,      // the process stood still
+  panic,      // the process ends by its own failure
+  gave_up,    // it says that it ends for what went wrong
+  stopping,   // an orderly stop
+  starting,   // a program begins
+  serving,    // it can be reached from now on
+  killed,     // the kernel ended it for want of memory
+  gone,       // a process ended; by what, a signal or a code beside it says
+  helper,     // what ended had been started by the process that writes
+  no_helper,  // what ended is the node's own process
+  clock,      // a clock is wrong; `name` says how
+  other       // the words mean nothing, whatever other patterns say of them
+};
+
+struct Entry {
+  Says says = Says::error;
+  int number = 0;       // errno
+  std::string name;     // operation, or what of a clock
+  bool vague = false;   // another error in the same message counts more
+  std::string words;    // the pattern
+  std::string example;  // a line that has it
+  std::string source;   // where that was seen
+};
+
+// Where a pattern was found.
+struct Statement {
+  const Entry* entry = nullptr;
+  std::size_t begin = 0, end = 0;  // in the message
+  std::uint32_t clause = 0;
+};
+
+class Meanings {
+ public:
+  // `files`: texts of TOML, with names for messages.
+  [[nodiscard]] static Result<Meanings> parse(std::span<const std::pair<std::string_view, std::string_view>> files);
+  // What is compiled in.
+  [[nodiscard]] static const Meanings& built_in();
+
+  [[nodiscard]] std::span<const Entry> entries() const { return entries_; }
+  // Everything that a message says, in the order of the entries; not what it denies ("has not timed out") or only deems
+  // possible ("may be lost").
+  [[nodiscard]] std::vector<Statement> read(const Sentence& sentence) const;
+  // Whether this entry's pattern is in the message, denied or not.
+  [[nodiscard]] bool has(const Entry& entry, const Sentence& sentence) const;
+
+ private:
+  struct Element;
+  struct Pattern;
+  struct Index;
+  std::vector<Entry> entries_;
+  std::shared_ptr<const Index> index_;
+};
+
+[[nodiscard]] std::string_view name_of(Says says);
+
+}  // namespace rose::knowledge

@@ -1,0 +1,174 @@
+#include "knowledge/sentence.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/ascii.h"
+
+namespace rose::knowledge {
+namespace {
+
+bool letter(char c) { return is_alpha(c) || is_digit(c); }
+bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+// A line of a stack trace names code: "\tat x.Y.z(Y.java:3)", "  File \"x.py\", line 3", "[{x,y,3,[{file,...".
+bool stack_frame(std::string_view line) {
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  return line.starts_with("at ") || line.starts_with("File \"") || line.starts_with("goroutine ") ||
+         line.starts_with("created by ");
+}
+
+// "can't", "couldn't", "isn't": "cannot", "couldnot", "isnot".
+constexpr std::array kShortened = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"can't", "cannot"},
+    {"couldn't", "couldnot"},
+    {"isn't", "isnot"},
+    {"wasn't", "wasnot"},
+    {"doesn't", "doesnot"},
+    {"didn't", "didnot"},
+    {"won't", "willnot"},
+    {"hasn't", "hasnot"},
+    {"haven't", "havenot"},
+    {"aren't", "arenot"},
+    {"don't", "donot"},
+});
+// The same in two words.
+constexpr std::array kWithNot = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"can", "cannot"},
+    {"could", "couldnot"},
+    {"is", "isnot"},
+    {"was", "wasnot"},
+    {"does", "doesnot"},
+    {"did", "didnot"},
+    {"will", "willnot"},
+    {"has", "hasnot"},
+    {"have", "havenot"},
+    {"are", "arenot"},
+    {"do", "donot"},
+});
+
+}  // namespace
+
+Sentence::Sentence(std::string_view text) : text_(text.substr(0, kMost)), low_(lower_case(text_)) {
+  words_.reserve(32);
+  for (std::size_t at = 0; at < text_.size();) {
+    const std::size_t end = std::min(text_.find('\n', at), text_.size());
+    read_line(at, end);
+    ++clause_;
+    at = end + 1;
+  }
+}
+
+void Sentence::read_line(std::size_t begin, std::size_t end) {
+  const bool frame = stack_frame(text_.substr(begin, end - begin));
+  for (std::size_t at = begin; at < end;) {
+    if (blank(text_[at])) {
+      ++at;
+      continue;
+    }
+    std::size_t stop = at;
+    while (stop < end && !blank(text_[stop])) ++stop;
+    read_compound(at, stop, frame);
+    // A sentence ends, or a list of reasons goes on.
+    const char last = text_[stop - 1];
+    if ((last == '.' && stop - at > 2) || last == ';' || last == '!' || last == '?') ++clause_;
+    at = stop;
+  }
+}
+
+// What stands between blanks.
+void Sentence::read_compound(std::size_t begin, std::size_t end, bool in_frame) {
+  const std::string_view compound = text_.substr(begin, end - begin);
+  const std::size_t first = std::min(compound.find_first_not_of("\"'`([{<"), compound.size());
+  const std::string_view bare = compound.substr(first);
+  const auto slashes = std::count(bare.begin(), bare.end(), '/');
+  const auto dots = static_cast<std::size_t>(std::count(bare.begin(), bare.end(), '.'));
+  // Paths, URLs and addresses are one word each, which matches nothing.
+  const bool path = (!bare.empty() && (bare[0] == '/' || bare.starts_with("./"))) || slashes > 1;
+  const bool address = dots >= 3 && bare.substr(0, 15).find_first_not_of("0123456789.:") >= 7 && is_digit(bare[0]);
+  if (path || address) {
+    add(begin, end, false, false);
+    return;
+  }
+  // Of a class's full name only the class counts: "java.net.NoRouteToHostException".
+  if (dots >= 2 && slashes == 0) {
+    std::size_t sign = first;
+    while (sign < compound.size() && (letter(compound[sign]) || std::string_view("._$-@").find(compound[sign]) < 5))
+      ++sign;
+    const std::size_t dot = compound.substr(0, sign).rfind('.');
+    if (dot != std::string_view::npos && dot > first && dot + 1 < sign) {
+      add(begin + first, begin + dot, false, false);
+      begin += dot + 1;
+    }
+  }
+  // A name in code that begins with a small letter is that of a setting or variable: "minSessionTimeout 1000".
+  bool identifier = first < compound.size() && is_lower(compound[first]) && dots == 0;
+  std::size_t humps = 0;
+  for (std::size_t i = first + 1; i < compound.size() && letter(compound[i]); ++i)
+    humps += is_upper(compound[i]) && is_lower(compound[i - 1]) ? 1 : 0;
+  identifier = identifier && humps > 0;
+  for (std::size_t at = begin; at < end;) {
+    if (!letter(text_[at])) {
+      ++at;
+      continue;
+    }
+    if (at + 2 < end && low_[at] == 'i' && low_[at + 1] == '/' && low_[at + 2] == 'o' &&
+        !letter(text_[at - (at > 0)]) && (at + 3 == end || !letter(text_[at + 3]))) {  // "I/O"
+      low_.replace(at, 3, "io ");
+      add(at, at + 2, !in_frame, false);
+      words_.back().end = at + 3;
+      at += 3;
+      continue;
+    }
+    std::size_t stop = at + 1;
+    while (stop < end) {
+      const char c = text_[stop], before = text_[stop - 1];
+      if (c == '\'' && stop + 1 < end && text_[stop + 1] == 't' && before == 'n') {
+        ++stop;
+        continue;
+      }
+      if (!letter(c)) break;
+      if (is_upper(c) && (is_lower(before) || is_digit(before))) break;                     // "socketTimeout"
+      if (is_lower(c) && is_upper(before) && stop - at > 1 && is_upper(text_[stop - 2])) {  // "IOError"
+        --stop;
+        break;
+      }
+      ++stop;
+    }
+    // A setting: "timeout=3s", "\"timeout\":5", "timeout => 5".
+    std::size_t behind = stop;
+    while (behind < end && (letter(text_[behind]) || text_[behind] == '_' || text_[behind] == '-' ||
+                            (text_[behind] == '.' && behind + 1 < end && letter(text_[behind + 1]))))
+      ++behind;
+    const std::string_view rest = text_.substr(behind);
+    const bool listed = at > 2 && text_[at - 1] == ' ' && text_[at - 2] == ',' && rest.size() > 2 && rest[0] == ':' &&
+                        rest[1] == ' ' && is_digit(rest[2]);
+    const bool key = listed || identifier || rest.starts_with('=') || rest.starts_with("\":") ||
+                     rest.starts_with(" = ") || rest.starts_with(" => ") || rest.starts_with("\\\":");
+    add(at, stop, !in_frame, key);
+    at = stop;
+  }
+}
+
+char Sentence::behind(std::size_t at) const {
+  while (at < low_.size() && blank(low_[at])) ++at;
+  return at < low_.size() && low_[at] != '\n' ? low_[at] : '\0';
+}
+
+void Sentence::add(std::size_t begin, std::size_t end, bool matches, bool key) {
+  std::string_view text = std::string_view(low_).substr(begin, end - begin);
+  for (const auto& [shortened, whole] : kShortened)
+    if (text == shortened) text = whole;
+  if (text == "not" && !words_.empty() && words_.back().clause == clause_)
+    for (const auto& [verb, whole] : kWithNot)
+      if (words_.back().text == verb && words_.back().end + 1 == begin) {
+        words_.back().text = whole;
+        words_.back().end = end;
+        words_.back().after = behind(end);
+        return;
+      }
+  words_.push_back({text, begin, end, clause_, matches, key, begin > 0 ? low_[begin - 1] : '\0', behind(end)});
+}
+
+}  // namespace rose::knowledge

