@@ -44,7 +44,7 @@ Result<int> jobs_of(const std::optional<std::string>& given, const config::Confi
       replay::RunOptions options;
       options.tracer = replay::tracer_options(config);
       options.allow_attached = allow_attached;
-      return replay::jobs_for(config, std::nullopt, std::move(options));
+      return replay::jobs_for(config, std::move(options));
     }
     jobs = *number;
   }

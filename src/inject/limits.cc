@@ -330,11 +330,17 @@ void Limits::look(std::size_t f) {
   InForce& one = *faults_[f];
   const std::lock_guard own(one.mutex);
   if (!one.on) return;
-  const Node& node = *nodes_[*one.node];
   one.met = met(f) - one.met_before;
-  if (const auto group = node.groups.find(fault.kind); group != node.groups.end())
-    one.count =
-        kernel::times_felt(group->second.folder, controller_of(fault.kind), group->second.place.v2) - one.felt_before;
+  one.count = felt(fault, one);
+}
+
+// How often it has taken effect since it was set. Needs its mutex.
+std::uint64_t Limits::felt(const Fault& fault, const InForce& one) const {
+  if (!one.on) return one.count;
+  const auto& groups = nodes_[*one.node]->groups;
+  const auto group = groups.find(fault.kind);
+  if (group == groups.end()) return one.count;
+  return kernel::times_felt(group->second.folder, controller_of(fault.kind), group->second.place.v2) - one.felt_before;
 }
 
 Result<void> Limits::end(std::size_t f) {
@@ -409,12 +415,7 @@ std::string Limits::no_effect(std::size_t f) const {
   // The kernel acted on the limit although its counter of attempts did not move: with cgroup v1 the limit follows the
   // usage down, and the page that is one too many may be charged to the killed process's last try.
   if (fault.kind == FaultKind::memory) {
-    std::uint64_t killed = one.count;
-    if (one.on) {
-      const Node::Group& group = nodes_[*one.node]->groups.at(fault.kind);
-      killed = kernel::times_felt(group.folder, Controller::memory, group.place.v2) - one.felt_before;
-    }
-    if (killed > 0) return {};
+    if (felt(fault, one) > 0) return {};
   }
   const std::string& name = plan_.nodes[*one.node];
   switch (fault.kind) {
@@ -430,11 +431,7 @@ std::pair<std::string, std::uint64_t> Limits::told(std::size_t f) const {
   if (fault.kind == FaultKind::disk_slow) return slow_.told(f);
   const InForce& one = *faults_[f];
   const std::lock_guard own(one.mutex);
-  std::uint64_t count = one.count;
-  if (one.on && (fault.kind == FaultKind::memory || fault.kind == FaultKind::cpu)) {
-    const Node::Group& group = nodes_[*one.node]->groups.at(fault.kind);
-    count = kernel::times_felt(group.folder, controller_of(fault.kind), group.place.v2) - one.felt_before;
-  }
+  const std::uint64_t count = felt(fault, one);
   const std::string name = one.node ? plan_.nodes[*one.node] : fault.node;
   switch (fault.kind) {
     case FaultKind::descriptors:

@@ -56,6 +56,7 @@ class Limits {
   Result<bool> tighten(Node& node);
   void look(std::size_t fault);
   [[nodiscard]] std::uint64_t met(std::size_t fault) const;
+  [[nodiscard]] std::uint64_t felt(const schedule::Fault& fault, const InForce& limit) const;
 
   const Plan& plan_;
   Programs& programs_;

@@ -191,8 +191,7 @@ Result<SideBySide> measure_side_by_side(RunStore& store, const config::Config& c
   return made;
 }
 
-Result<int> jobs_for(const config::Config& config, std::optional<int> given, RunOptions options) {
-  if (given) return *given;
+Result<int> jobs_for(const config::Config& config, RunOptions options) {
   ROSE_TRY(RunStore store, RunStore::open(std::nullopt, false));
   schedule::Schedule no_faults;
   no_faults.name = config.name;

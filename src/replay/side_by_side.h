@@ -52,8 +52,8 @@ struct SideBySide {
 [[nodiscard]] Result<SideBySide> measure_side_by_side(RunStore& store, const config::Config& config,
                                                       const schedule::Schedule& no_faults, RunOptions options);
 
-// The number for a command that has --jobs: what was given, measured for "auto". Measuring makes runs in a store of its
+// The number for a command that has --jobs auto: measured. Measuring makes runs in a store of its
 // own and reports what it chose.
-[[nodiscard]] Result<int> jobs_for(const config::Config& config, std::optional<int> given, RunOptions options);
+[[nodiscard]] Result<int> jobs_for(const config::Config& config, RunOptions options);
 
 }  // namespace rose::replay
