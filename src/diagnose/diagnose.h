@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -108,7 +109,8 @@ struct Inputs {
   std::vector<ToldLimit> limits_told;
   std::vector<Observable> log_observables;
   std::vector<std::string> log_notes;
-  std::set<std::string> without;  // parts of the search that are left out, to see what they are worth
+  std::set<std::string> ruled_out;  // ids of candidates and rivals that did not happen, as the user has checked
+  std::set<std::string> without;    // parts of the search that are left out, to see what they are worth
 
   // There is no dump.
   [[nodiscard]] bool only_logs() const { return !said.empty() && said.size() == traces.size(); }
@@ -233,6 +235,17 @@ struct Tried {
   std::int64_t longest_hit_ns = 0;       // of those runs' workloads; 0: not known
 };
 
+// Another hypothesis that reproduces the failure as well as the one that is reported: no run tells which of them it was
+// in production.
+struct Rival {
+  std::string id;  // of its candidate; of several, their ids joined by '+'. What --rule-out takes
+  schedule::Schedule schedule;
+  schedule::Tally tally;
+  bool certain = false;          // the kernel saw all of it happen in production
+  std::string would_have_shown;  // what it would have left in production's evidence
+  std::string test;              // one observation that tells whether it happened
+};
+
 // What a search whose runs were used up would have gone on with.
 struct NotTried {
   schedule::Schedule schedule;
@@ -258,12 +271,13 @@ struct Diagnosis {
   int runs = 0;            // all of them, those without faults included
   int control_runs = 0;    // of `runs`: without faults
   int control_hits = 0;    // of those: the bug showed
-  int confirm_runs = 0;    // of `runs`: of the test that accepted the found schedule, or gave it up
-  int simplify_runs = 0;   // of `runs`: made after a schedule had reached the target, to make it simpler
-  int rate_runs = 0;       // of `runs`: made last, for the rate alone: they chose nothing
-  schedule::Tally tested;  // the test's
-  schedule::Tally tally;   // the rate's: of rate_runs; of the test's where no run was left for them
-  std::optional<schedule::Schedule> found;  // the best, also below the target
+  int confirm_runs = 0;    // of `runs`: of the found schedule, until it was worth minimising, or given up
+  int simplify_runs = 0;   // of `runs`: made then, to make it simpler and to try its rivals
+  int rate_runs = 0;       // of `runs`: of the schedule that is reported, for its rate alone: they chose nothing
+  schedule::Tally tested;  // of confirm_runs
+  schedule::Tally tally;   // of rate_runs; of confirm_runs where none of those was made
+  std::pair<double, double> interval{0, 1};  // of that rate, 95 %
+  std::optional<schedule::Schedule> found;   // the best, also below the target
   Remarks remarks;
   std::string reason;                    // one sentence, also when nothing was found
   std::set<std::string> without_faults;  // of the logs' observables, those that runs in which nothing fired show, too
@@ -271,6 +285,8 @@ struct Diagnosis {
   std::int64_t workload_ns = 0;          // how long it takes without faults; 0: not known
   Plan plan;
   std::vector<Tried> tried;
+  std::vector<Rival> rivals;          // the strongest evidence first, then the highest rate
+  std::set<std::string> usual_signs;  // what traces of runs show in which no fault had an effect
   std::vector<NotTried> next;  // of a search that did not reach the target: what it would try next, the likeliest first
 };
 

@@ -85,6 +85,7 @@ Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> resul
   if (!schedule::any_effective(*result) && result->oracle != schedule::OracleAnswer::unknown) {
     ++d_.control_runs;
     d_.without_faults.insert(result->shown.begin(), result->shown.end());
+    d_.usual_signs.merge(signs_of(result->trace));
     if (result->oracle == schedule::OracleAnswer::hit) ++d_.control_hits;
   }
   entry.tally.add(result->verdict);

@@ -177,8 +177,9 @@ class Play final : public Runner {
     for (std::size_t i = 0; i < states_.size(); ++i) {
       State& state = states_[i];
       const schedule::Fault& fault = schedule_->faults[i];
-      if (done(i) || !state.open || fault.node != act.node) continue;
+      if (done(i) || !state.open) continue;
       if (state.outcome.armed) {
+        if (fault.node != act.node) continue;
         const schedule::CallMatch* call = fault.kind == schedule::FaultKind::syscall ? &fault.call
                                           : fault.before                             ? &*fault.before
                                                                                      : nullptr;
@@ -190,6 +191,7 @@ class Play final : public Runner {
       }
       if (state.met >= fault.when.size()) continue;
       const schedule::Condition& c = fault.when[state.met];
+      if ((c.node.empty() ? fault.node : c.node) != act.node) continue;
       const bool meant = c.kind == schedule::ConditionKind::function
                              ? !act.function.empty() && act.function == c.function && act.offset == c.offset.value_or(0)
                          : c.kind == schedule::ConditionKind::syscall ? !act.syscall.empty() && matches(c.call, act)

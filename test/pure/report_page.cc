@@ -163,6 +163,15 @@ when = [ { function = "Raft::install_snapshot" }, { function = "flush_log", offs
     diagnosis.runs = 24;
     diagnosis.confirm_runs = 10;
     diagnosis.tally = {9, 1, 0};
+    diagnosis.interval = diagnosis.tally.interval();
+    diagnose::Rival rival;
+    rival.id = "partition-n1-0a1b2c3d";
+    rival.schedule.faults = {diagnosis.found->faults[0]};
+    rival.tally = {3, 0, 0};
+    rival.certain = true;
+    rival.would_have_shown = "unanswered data between n1 and n2 (which the dump contains)";
+    rival.test = "whether the counter of retransmitted segments rose";
+    diagnosis.rivals = {rival};
     diagnosis.reason = "the schedule reproduces the bug in 9 of 10 confirming runs (90 %)";
     diagnosis.remarks.rate = "The bug then shows in 9 of 10 runs.";
     diagnosis.plan.failures = 4181;
