@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What real Compose files rely on, one small file for each kind (compose_kinds/): names, folders, variables, health checks and
-# profiles mean here what they mean to Compose. By a real engine.
+# What real Compose files rely on, one small file for each kind (compose_kinds/): names, folders, variables, health
+# checks and profiles mean here what they mean to Compose. By a real engine.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 cd "$work"
@@ -13,12 +13,19 @@ for tool in sh getent hostname sleep cat env grep wc id; do
   cp -L "$path" root/bin/$tool
   ldd "$path" | grep -o '/[^ ]*' | while read -r library; do install -D "$library" "root$library"; done
 done
-for library in /lib/*/libnss_files.so.2 /lib/*/libnss_dns.so.2; do [ ! -e "$library" ] || install -D "$library" "root$library"; done
+for library in /lib/*/libnss_files.so.2 /lib/*/libnss_dns.so.2; do
+  [ ! -e "$library" ] || install -D "$library" "root$library"
+done
 echo 'hosts: files dns' > root/etc/nsswitch.conf
 echo 'root:x:0:0::/:/bin/sh' > root/etc/passwd
 import_image root localhost/deb:1
-printf 'FROM localhost/deb:1\nCMD ["/bin/sleep", "1000"]\nHEALTHCHECK --interval=30s CMD ["/bin/cat", "/etc/hosts"]\n' > with-health
-podman build --format docker --tag localhost/with-health:1 --file with-health "$store/probe" >health.log 2>&1 || { cat health.log; skip "podman cannot build an image here"; }
+cat > with-health <<'FILE'
+FROM localhost/deb:1
+CMD ["/bin/sleep", "1000"]
+HEALTHCHECK --interval=30s CMD ["/bin/cat", "/etc/hosts"]
+FILE
+podman build --format docker --tag localhost/with-health:1 --file with-health "$store/probe" >health.log 2>&1 ||
+  { cat health.log; skip "podman cannot build an image here"; }
 
 # kind NAME WORKLOAD...: a run of that kind with this workload, a script; $run is its folder then.
 printf 'version = 1\n[[fault]]\nid = "calm"\nkind = "pause"\nduration = "10ms"\noptional = true\n' > calm
@@ -64,7 +71,8 @@ printf '127.0.0.1 localhost\n127.0.0.1 kafka\n127.0.0.1 vm\n' > hosts
 sed "s|^\[containers\]|&\nbase_hosts_file = \"$work/hosts\"|" "$CONTAINERS_CONF" > "$store/leak.conf"
 CONTAINERS_CONF=$store/leak.conf kind host-hosts-leak "$(wait_for client/stdout.log 'localhost')"
 logged client/stdout.log '^10\.77\.0\.1 +STREAM'
-! grep -qE '^127\.0\.0\.1.*(kafka|STREAM|vm)' "$run/client/stdout.log" || fail "names of this machine: $(cat "$run/client/stdout.log")"
+! grep -qE '^127\.0\.0\.1.*(kafka|STREAM|vm)' "$run/client/stdout.log" ||
+  fail "names of this machine: $(cat "$run/client/stdout.log")"
 
 # The folder is the user's: runs neither change it nor see what others left.
 cp -r "$here/compose_kinds/data-folder-of-the-user" .
@@ -77,7 +85,8 @@ for n in 0 1; do
   logged db/stdout.log '^1$'
   logged workload.log '^run$'
 done
-[ -z "$(ls -A data-folder-of-the-user/data)" ] || fail "the user's folder was changed: $(ls data-folder-of-the-user/data)"
+[ -z "$(ls -A data-folder-of-the-user/data)" ] ||
+  fail "the user's folder was changed: $(ls data-folder-of-the-user/data)"
 
 kind host-gateway 'grep host.docker.internal "/proc/$(cat "$ROSE_PIDFILE_app")/root/etc/hosts"'
 logged workload.log '^10\.77\.0\.254.*host\.docker\.internal'
@@ -120,10 +129,11 @@ grep -q 'compose_profiles = \["cluster"\]' all-profiles/rose.toml || fail "the p
 
 if ! command -v etcdctl >/dev/null; then
   expect 0 "$rose" init --compose missing-tool/compose.yaml -o missing-tool/rose.toml
-  grep -q 'The example needs etcdctl, which is not in PATH here' missing-tool/rose.toml || fail "a tool that is missing is not reported"
+  grep -q 'The example needs etcdctl, which is not in PATH here' missing-tool/rose.toml ||
+    fail "a tool that is missing is not reported"
 fi
 
-# A running process that is found by its working directory: a run works in an overlay of it, and never in the folder itself.
+# A running process that is found by its working directory: a run works in an overlay of it, never in the folder itself.
 cp -r "$here/compose_kinds/pid-cwd" pid-cwd
 sh pid-cwd/start.sh
 until_true 20 bash -c 'exec 3<>/dev/tcp/127.0.0.1/7802' || exit 1

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Kubernetes manifests as they are published, drafted and run: a Redis cluster whose pods find each other by the names of a service,
-# with its ConfigMap, its volumes, its probe and the job that forms it. By a real engine, with an image made here.
+# Kubernetes manifests as they are published, drafted and run: a Redis cluster whose pods find each other by the names
+# of a service, with its ConfigMap, its volumes, its probe and the job that forms it. By a real engine, with an image
+# made here.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 for program in redis-server redis-cli awk; do command -v $program >/dev/null || skip "no $program"; done
@@ -25,7 +26,8 @@ json_is 'j["nodes"]' "['redis-cluster-0', 'redis-cluster-1', 'redis-cluster-2']"
 cat > deployment/workload.sh <<'SH'
 #!/bin/sh
 set -e
-until redis-cli -h redis-cluster-0.redis-cluster.default.svc.cluster.local cluster info | grep -q cluster_state:ok; do sleep 0.1; done
+first=redis-cluster-0.redis-cluster.default.svc.cluster.local
+until redis-cli -h $first cluster info | grep -q cluster_state:ok; do sleep 0.1; done
 for i in $(seq 20); do redis-cli -c -h redis-cluster set "key:$i" "$i"; done
 redis-cli -h redis-cluster-2 cluster nodes
 SH
@@ -36,13 +38,25 @@ text = open(path).read().replace('command = "?"', 'command = ["./workload.sh"]')
 text = text.replace("[deployment]\n", '[deployment]\nengine   = "podman"\n') + '\n[oracle]\ncommand = ["false"]\n'
 open(path, "w").write(text)
 PY
-printf 'version = 1\n[[fault]]\nid = "calm"\nkind = "pause"\nnode = "redis-cluster-1"\nduration = "10ms"\noptional = true\n' > calm.toml
+cat > calm.toml <<'TOML'
+version = 1
+[[fault]]
+id = "calm"
+kind = "pause"
+node = "redis-cluster-1"
+duration = "10ms"
+optional = true
+TOML
 expect 1 "$rose" replay calm.toml -c deployment/rose.toml --runs 1 --keep --json
 run=$(json 'j["run_results"][0]["directory"]')
-[ "$(grep -c '^OK$' "$run/workload.log")" = 20 ] || fail "the cluster does not serve: $(tail -20 "$run/workload.log" "$run/form.log")"
-[ "$(grep -c 'master' "$run/workload.log")" = 3 ] || fail "no cluster of three: $(tail -5 "$run/workload.log")"
+[ "$(grep -c '^OK$' "$run/workload.log")" = 20 ] ||
+  fail "the cluster does not serve: $(tail -20 "$run/workload.log" "$run/form.log")"
+[ "$(grep -c 'master' "$run/workload.log")" = 3 ] ||
+  fail "no cluster of three: $(tail -5 "$run/workload.log")"
 # Its claim is a folder of the node, its configuration the ConfigMap's.
-[ -e "$run/redis-cluster-1/data/nodes.conf" ] || fail "the node's volume is empty: $(ls "$run/redis-cluster-1")"
-grep -q 'cluster-node-timeout 15000' deployment/rose.files/redis-cluster/redis.conf || fail "the ConfigMap is not beside the draft"
+[ -e "$run/redis-cluster-1/data/nodes.conf" ] ||
+  fail "the node's volume is empty: $(ls "$run/redis-cluster-1")"
+grep -q 'cluster-node-timeout 15000' deployment/rose.files/redis-cluster/redis.conf ||
+  fail "the ConfigMap is not beside the draft"
 nothing_left "after a run of a manifest"
 no_containers "after a run of a manifest"
