@@ -1,8 +1,11 @@
 /* Measures what a link does to packets. HOST may be an IPv6 address; the server listens to both families.
- *   link_traffic serve PORT    whenever no datagram has come for 0.3 s: how many of the last burst have come so far,
- * and how late; of TCP connections, how many bytes with the right pattern link_traffic send HOST PORT BURST COUNT
- * GAP_US [TEXT]    sends datagrams that contain TEXT link_traffic stream HOST PORT BYTES    sends bytes over a
- * connection, and prints how long that took */
+ *   link_traffic serve PORT
+ *       whenever no datagram has come for 0.3 s, prints how many of the last burst have come so far, and how late;
+ *       of TCP connections, how many bytes with the right pattern
+ *   link_traffic send HOST PORT BURST COUNT GAP_US [TEXT]
+ *       sends datagrams that contain TEXT
+ *   link_traffic stream HOST PORT BYTES
+ *       sends bytes over a connection, and prints how long that took */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -1,12 +1,17 @@
 /* Processes that begin, wait and end in every way that a tracer must distinguish.
  *   starts EXE PROCS    children by clone, clone3, vfork, posix_spawn (of EXE, as "fail NAME"), a daemon forked twice,
- * and one that moves to another cgroup (by writing to PROCS): each first fails to open /rose-none/<kind> fail NAME
- * fails to open /rose-none/NAME, exits 7 churn N             N children that end between fork and exec, half of them
- * killed foreign N           N failing calls of the table of 32-bit programs; exit 77 without it eat fills memory until
- * killed core DIR            aborts in DIR with core dumps allowed blocked             waits uninterruptibly for a page
- * of memory (userfaultfd), until another byte comes on stdin; 77 without it vfork               waits so long for a
- * vforked child wait                until stdin ends; `orphan`: the same as leader of a session of its own All print
- * "ready 1" first; the doing modes wait for "go". */
+ *                       and one that moves to another cgroup (by writing to PROCS): each first fails to open
+ *                       /rose-none/<kind>
+ *   fail NAME           fails to open /rose-none/NAME, exits 7
+ *   churn N             N children that end between fork and exec, half of them killed
+ *   foreign N           N failing calls of the table of 32-bit programs; exit 77 without it
+ *   eat                 fills memory until killed
+ *   core DIR            aborts in DIR with core dumps allowed
+ *   blocked             waits uninterruptibly for a page of memory (userfaultfd), until another byte comes on stdin;
+ *                       exit 77 without it
+ *   vfork               waits so long for a vforked child
+ *   wait                until stdin ends; `orphan`: the same as leader of a session of its own
+ * All print "ready 1" first; the doing modes wait for "go". */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -1,9 +1,12 @@
-/* Makes calls that fail or change something in every kind of place, and prints beforehand what a tracer must report: a
- * line expect \t TYPE \t syscall \t errno \t path \t path2 \t peer \t flags \t marks for each call (empty: null; errno
- * "?": any). The test compares that with the trace, nothing more and nothing less. paths DIR     relative, at
- * descriptors, removed, mounted, in chroots, of all lengths sockets DIR   of all families restarts      calls that
- * signals interrupt uring DIR     io_uring: inline, by a worker, by a polling thread "go" on stdin starts. Exit 77: a
- * feature is missing, named on stderr. */
+/* Makes calls that fail or change something in every kind of place. Prints beforehand what a tracer must report,
+ * for each call one line (empty: null; errno "?": any):
+ *   expect \t TYPE \t syscall \t errno \t path \t path2 \t peer \t flags \t marks
+ * The test compares that with the trace, nothing more and nothing less.
+ *   paths DIR     relative, at descriptors, removed, mounted, in chroots, of all lengths
+ *   sockets DIR   of all families
+ *   restarts      calls that signals interrupt
+ *   uring DIR     io_uring: inline, by a worker, by a polling thread
+ * "go" on stdin starts. Exit 77: a feature is missing, named on stderr. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

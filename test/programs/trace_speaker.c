@@ -1,7 +1,7 @@
-/* Says and hears something by every call that can, one after another; each is heard before the next is said.
+/* Sends and receives messages by every call that can, one after another; each is received before the next is sent.
  *   hear            a TCP and a UDP socket on loopback; prints "tcp PORT" and "udp PORT"
  *   say TCP UDP     after "go" on stdin; prints "done 1"
- *   flood UDP N     after "go": N datagrams at once, heard by nobody in particular; prints "done 1" */
+ *   flood UDP N     after "go": N datagrams at once, received by no particular socket; prints "done 1" */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
