@@ -64,7 +64,7 @@ endif()
 # rose_precompiled(TARGET [OWNER NAME LIKE LIBRARY HEADERS ...]): the standard library, fmt and the headers that many
 # libraries include are parsed once, not in every file. The owner is compiled with the flags of LIKE, which its users
 # must share. Files still include what they need, because other compilers than g++ use no precompiled header. Libraries
-# below `schedule` share one header, the others (ROSE_UPPER_ROOMS) a larger one; the two are compiled in parallel.
+# below `schedule` share one header, the others (ROSE_UPPER_LIBRARIES) a larger one; the two are compiled in parallel.
 option(ROSE_PRECOMPILE "Precompile the standard library's headers" ON)
 function(rose_precompiled target)
   cmake_parse_arguments(ARG "" "OWNER;LIKE" "HEADERS" ${ARGN})
@@ -76,7 +76,7 @@ function(rose_precompiled target)
     set(ARG_LIKE rose_options fmt::fmt)
     # The compiler does not warn about precompiled headers. The debug build precompiles no header of ours, so there it
     # does.
-    if(CMAKE_UNITY_BUILD AND ROSE_UPPER_ROOMS)
+    if(CMAKE_UNITY_BUILD AND ROSE_UPPER_LIBRARIES)
       set(ARG_OWNER rose_precompiled_upper)
       set(ARG_HEADERS
         ${PROJECT_SOURCE_DIR}/cmake/precompiled_lower.h ${PROJECT_SOURCE_DIR}/cmake/precompiled_upper.h)
@@ -121,8 +121,8 @@ function(rose_units target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
 endfunction()
 
-# rose_room(TARGET SOURCE ...): compile options of rose's own code.
-function(rose_room target)
+# rose_own_code(TARGET SOURCE ...): compile options of rose's own code.
+function(rose_own_code target)
   target_compile_options(${target} PRIVATE ${ROSE_QUICK_OPTIONS})
   rose_precompiled(${target})
   rose_units(${target} ${ARGN})
@@ -154,5 +154,5 @@ function(rose_library name)
   add_library(${name} STATIC ${sources})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${name} PUBLIC rose_options ${ARG_DEPENDS})
-  rose_room(${name} ${sources})
+  rose_own_code(${name} ${sources})
 endfunction()

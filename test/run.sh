@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sets up a fresh Debian 12 machine and passes all tests: pure (no root), kernel (real programs, tiny
-# victims) and cluster (small real deployments). Those of rooms that read files run under ASan and UBSan.
+# victims) and cluster (small real deployments). Those of readers run under ASan and UBSan.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
