@@ -323,7 +323,7 @@ def check_page(browser, page, charts, work):
     quiet(browser, page)
 
 
-# A dump whose names would like to be more than text.
+# A dump whose names contain markup and scripts.
 HOSTILE = """{"meta":{"version":1,"node":"n1","window":1000,"lost":0,"workload_ts":1763755200000000000}}
 {"ts":1763755200123456789,"node":"n1","type":"scf","pid":41,"tid":44,"syscall":"openat","errno":"ENOSPC","fd":null,"path":"/x/<img src=http://example.org/a onerror=console.error(1)>","peer":null}
 {"ts":1763755201123456789,"node":"<script>console.error(2)</script>","type":"ps","pid":42,"state":"crashed","signal":"SIGKILL","exit_code":null,"duration_ms":null,"planned":false}

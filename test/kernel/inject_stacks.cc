@@ -56,7 +56,7 @@ std::vector<schedule::Frame> own_frames(const schedule::Stack& stack) {
 
 struct ExpectedFrame {
   std::string function;
-  std::string line;  // its comment; "": anywhere
+  std::string line;  // the comment on the expected source line; "": any line
 };
 
 void check_frames(const schedule::Stack& stack, const std::vector<ExpectedFrame>& expected, bool lines = true) {

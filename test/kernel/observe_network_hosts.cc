@@ -127,7 +127,7 @@ TEST_CASE("a link that is down for six seconds is silent on both sides, in both 
   talk.client = talk.make_client();
   std::this_thread::sleep_for(3s);
   CHECK(silences(snapshot(*tracer), 7171).empty());
-  const std::int64_t before_ns = wall_ns();  // so whatever is missed later still spoke in the two seconds before
+  const std::int64_t before_ns = wall_ns();  // so a connection missed later was still used in the two seconds before
   talk.hosts.link(0, false);
   const std::int64_t down_ns = wall_ns();
   std::this_thread::sleep_for(6s);

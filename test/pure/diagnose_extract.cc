@@ -668,7 +668,7 @@ TEST_CASE("a silence that a crash or pause explains is a symptom; one before it 
   CHECK(plan.candidates[2].first_ts == at(2));
   CHECK(plan.candidates[3].symptom);
   CHECK(plan.candidates[4].symptom);
-  // Together, in the order of time.
+  // All faults in one schedule, in the order of time.
   const schedule::Schedule& first = plan.schedules.at(0);
   REQUIRE(first.faults.size() == 3);
   CHECK(first.faults[0].kind == FaultKind::partition);
@@ -964,7 +964,7 @@ TEST_CASE("a worker that is killed while the main process lives on is killed wit
   further.scf(10.5, "n1", "openat", EACCES, "/data/n1/lock");
   CHECK(discarded(plan_of(config, further), "own end") == 0);
   CHECK(plan_of(config, further).candidates.size() == 2);
-  // Both at once: the node was killed.
+  // Both at the same time: the node was killed.
   dump.crashed(10.1, "n1");
   CHECK(plan_of(config, dump).candidates.at(0).fault.scope == schedule::Scope::all);
 }

@@ -324,7 +324,7 @@ TEST_CASE("noise: an old fault is not gone on from with every step of the last o
   std::vector<Act> acts;
   Dump dump(false);
   dump.paused(-3 * kHour, -3 * kHour + 8, "n1");
-  for (int i = 0; i < 30; ++i)  // and much else, so that it is over for long
+  for (int i = 0; i < 30; ++i)  // and many other events, so that it ended long before
     dump.scf(-2 * kHour + 200 * i, "n1", "access", ENOENT,
              fmt::format("/data/n1/{}{}", static_cast<char>('a' + i % 26), i < 26 ? "file" : "table"));
   int number = 0;

@@ -14,7 +14,7 @@ using script::Case;
 
 namespace {
 
-// The same work in every run: a request, and what it writes.
+// The work that every run does: it receives a request and writes its result.
 script::Run usual(int number) {
   script::Run run(number);
   run.enters(10, "start").enters(100, "request").does(101, "openat", "/data/log").enters(102, "store");

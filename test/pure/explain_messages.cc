@@ -104,7 +104,7 @@ TEST_CASE("datagrams belong together by what they hold, and nodes that share an 
   add(20, "n1", false, false, 9001, 9002, "ping");
   add(30, "n2", true, false, 9002, 9001, "ping");
   add(40, "n2", false, false, 9002, 9001, "pong");
-  add(45, "n1", true, false, 9001, 0, "pong");  // without asking from whom
+  add(45, "n1", true, false, 9001, 0, "pong");  // recv: the sender's address is not requested
   add(50, "n1", false, false, 9001, 9001, "to itself");
   add(60, "n1", false, false, 9001, 4444, "to nobody");
   const std::vector<explain::Exchanged> all = explain::exchanged(messages, {});
