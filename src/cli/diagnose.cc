@@ -3,6 +3,7 @@
 #include <array>
 #include <deque>
 #include <numeric>
+#include <set>
 
 #include "base/cancel.h"
 #include "base/clock.h"
@@ -593,7 +594,14 @@ Result<diagnose::Diagnosis> search(const DiagnoseOptions& options, const diagnos
                   : "; its replay rate is measured next, and Ctrl-C keeps the schedule");
   };
   bool kept = false;
+  std::set<std::string> warned;
   Result<diagnose::Diagnosis> made = diagnose::diagnose(inputs, runner, [&](const diagnose::Progress& p) {
+    if (p.warnings != nullptr)
+      for (const std::string& warning : *p.warnings)
+        if (warned.insert(warning).second) {
+          log::end_progress();
+          log::warning("{}", warning);
+        }
     if (p.first != nullptr) announce(*p.first);
     if (p.found != nullptr && !kept) {
       kept = true;
@@ -674,7 +682,7 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
 
   std::optional<std::filesystem::path> folder;
   if (!options.report.empty()) folder = options.report;
-  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, options.keep));
+  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, options.keep, "diagnose"));
   std::vector<replay::RunStore::Recorded> recorded;
   if (options.resume) {
     ROSE_TRY(recorded, store.recorded(config));
@@ -730,6 +738,7 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   report.backend = runner.backend();
   report.recorded =
       std::any_of(config.nodes.begin(), config.nodes.end(), [](const config::Node& node) { return node.record; });
+  for (const std::filesystem::path& directory : store.kept()) report.kept.push_back(directory.string());
   if (folder) report.page = (*folder / "report.html").string();
   const std::string json = report::diagnosis_json(report);
   const std::string text = report::diagnosis_text(report);

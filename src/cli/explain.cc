@@ -13,6 +13,7 @@
 #include "cli/explain_runs.h"
 #include "cli/page.h"
 #include "deploy/image_files.h"
+#include "explain/compare.h"
 #include "explain/kept.h"
 #include "inject/injector.h"
 #include "replay/launched.h"
@@ -298,6 +299,13 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   const std::string out = options.out.value_or("explanation.md");
   const std::int64_t began = monotonic_ns();
   report::ExplanationReport report;
+  if (options.runs && *options.runs < explain::fewest_runs())
+    return fail(
+        ErrorKind::usage,
+        fmt::format("--runs {}: between that many failing and correct runs chance alone makes a difference in "
+                    "{:.0f} of 100 cases, so none can be significant",
+                    *options.runs, 100 * explain::least_chance(*options.runs)),
+        fmt::format("give --runs {} or more", explain::fewest_runs()));
   ROSE_TRY(config::Config config, config::read_config(options.config));
   ROSE_TRY(const auto image_files, deploy::take_programs_out(config));
   ROSE_TRY(report.schedule, schedule::read_schedule(options.schedule));
@@ -317,7 +325,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
 
   std::optional<std::filesystem::path> folder;
   if (!options.report.empty()) folder = options.report;
-  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, options.keep));
+  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, options.keep, "explain"));
   ROSE_CHECK(store.start_over(config));
   ROSE_TRY(config, replay::follow_launchers(config, store, options.allow_attached));
   ROSE_TRY(const replay::Asked asked, replay::ask(config, options.ask));
@@ -422,7 +430,8 @@ Command explain_command() {
                .value = "N",
                .help =
                    "How many runs that reproduce the bug, and as many without faults; of the schedule, at most twice "
-                   "as many plus two are made. Without this option, two more are made at a time while noise prevents a "
+                   "as many plus two are made. With fewer than 4, no difference is significant. Without this option, "
+                   "two more are made at a time while noise prevents a "
                    "result. One further run records the callers of the suspects, with a wrong clock one more",
                .otherwise = std::to_string(kWantedRuns),
                .range = {{2, 100}}},

@@ -181,6 +181,15 @@ struct Discarded {
   std::uint64_t events = 0;
 };
 
+// A node whose main process ended in the dump and started again.
+struct RestartSeen {
+  std::string node;
+  std::int64_t ts = 0;    // the first end
+  int signal = 0;         // that ended it last; 0: it exited
+  int status = 0;         // then
+  std::size_t after = 0;  // candidates that are failed calls, all of them after the first restart of the dump
+};
+
 struct Plan {
   std::vector<Candidate> candidates;  // in the paper's order: see by_rank()
   std::vector<Observable> observables;
@@ -190,16 +199,20 @@ struct Plan {
   std::uint64_t failures = 0;                      // SCF, ND and PS events considered
   double discarded_share = 0;                      // of `failures`
   std::vector<std::string> notes;                  // hosts that could not be matched, lost events, ...
+  std::vector<std::string> warnings;               // what will make runs vain, and what to do about it
   std::vector<std::vector<std::string>> replicas;  // nodes of which a host of production may be any
   std::int64_t begin_ts = 0;                       // of the merged dumps
   std::int64_t end_ts = 0;
   std::int64_t workload_ts = 0;  // 0: unknown; the first fault is tried at several points
+  std::vector<RestartSeen> restarts;
 };
 
 // As --without asks, before logs are added: drops the profile, and the dumps' events of sources that are left out.
 void leave_out_evidence(Inputs& inputs);
-// `workload_ns`: how long the workload takes in the test deployment, once a run has shown it; 0: unknown.
-[[nodiscard]] Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns = 0);
+// `workload_ns`: how long the workload takes in the test deployment, once a run has shown it; 0: unknown. `restarts`:
+// what follows restarts there; nullptr: what the profile has of that.
+[[nodiscard]] Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns = 0,
+                                     const profile::Restarts* restarts = nullptr);
 // The plan's candidates, most likely first, and what an earlier fault explains last.
 [[nodiscard]] std::vector<const Candidate*> by_rank(const Plan& plan);
 
@@ -304,7 +317,8 @@ struct Progress {
   double seconds_left = 0;           // at most, by what runs took so far; 0: not known yet
   const Tried* first = nullptr;      // the schedule that reproduced the bug first; nullptr: none has yet
   const Diagnosis* found = nullptr;  // a schedule has reached the target; the runs left only make it simpler
-  std::string doing;                 // "trying: fail openat(*/snapshot.*) on n2 with EIO", "confirming 3/10"
+  const std::vector<std::string>* warnings = nullptr;  // the plan's so far; nullptr: there is no plan yet
+  std::string doing;  // "trying: fail openat(*/snapshot.*) on n2 with EIO", "confirming 3/10"
 };
 
 [[nodiscard]] Result<Diagnosis> diagnose(const Inputs& inputs, Runner& runner,

@@ -10,6 +10,7 @@
 #include "diagnose/hypothesis.h"
 #include "diagnose/move.h"
 #include "diagnose/nodes.h"
+#include "diagnose/warnings.h"
 
 namespace rose::diagnose {
 
@@ -80,11 +81,12 @@ void leave_out_ruled_out(const Inputs& inputs, Plan& plan) {
 
 }  // namespace
 
-Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns) {
+Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns, const profile::Restarts* restarts) {
   ROSE_ASSERT(inputs.config != nullptr);
   ROSE_TRY(const NodeMap nodes, NodeMap::make(inputs));
   const std::int64_t timeout = longest_workload(*inputs.config);
-  Plan plan = extract(inputs, nodes, workload_ns > 0 ? std::min(workload_ns, timeout) : timeout);
+  if (restarts == nullptr && inputs.profile) restarts = &inputs.profile->restarts;
+  Plan plan = extract(inputs, nodes, workload_ns > 0 ? std::min(workload_ns, timeout) : timeout, restarts);
   describe(plan, *inputs.config);
   for (const config::Node& node : inputs.config->nodes)
     if (!can_fail_calls(inputs, node.name) &&
@@ -92,6 +94,8 @@ Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns) {
                     [&](const Candidate& c) { return c.node == node.name && c.kind == schedule::FaultKind::syscall; }))
       plan.notes.push_back(fmt::format(
           "{} is not started by rose, so its calls cannot be made to fail: such candidates are not tried", node.name));
+  plan.warnings = warnings_of_plan(inputs, plan, workload_ns);
+  if (!nodes.unmatched().empty()) plan.warnings.insert(plan.warnings.begin(), nodes.unmatched());
   World world;
   world.inputs = &inputs;
   world.config = inputs.config;

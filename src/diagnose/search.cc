@@ -20,7 +20,9 @@
 #include "diagnose/move.h"
 #include "diagnose/nodes.h"
 #include "diagnose/refine.h"
+#include "diagnose/restarts.h"
 #include "diagnose/surveyor.h"
+#include "diagnose/warnings.h"
 #include "diagnose/window.h"
 
 namespace rose::diagnose {
@@ -59,9 +61,12 @@ class Search {
       return {};
     }
     ROSE_CHECK(prepare());
+    ROSE_TRY(bool reached, follow_restarts());
     // A schedule that fails the final test is a lead like others, and the search continues with it.
-    for (;;) {
-      ROSE_TRY(const bool reached, search());
+    for (;; reached = false) {
+      if (!reached) {
+        ROSE_TRY(reached, search());
+      }
       if (!reached) {
         ROSE_CHECK(give_up());
         break;
@@ -232,6 +237,12 @@ class Search {
     if (length > 0) {
       ROSE_TRY(d_.plan, make_plan(inputs_, length));
     }
+    ROSE_TRY(RestartRuns restarts, survey_restarts(inputs_, d_.plan, lab_, length));
+    if (restarts.learnt) {
+      ROSE_TRY(d_.plan, make_plan(inputs_, length, &restarts.restarts));
+    }
+    d_.plan.notes.insert(d_.plan.notes.end(), restarts.notes.begin(), restarts.notes.end());
+    restart_hits_ = std::move(restarts.hits);
     world_.workload_ns = length;
     d_.workload_ns = result.workload_end_ns.value_or(0);
     world_.survey.trace = std::move(result.trace);
@@ -272,6 +283,7 @@ class Search {
       }
       ROSE_CHECK(make_survey(world_, lab_));
     }
+    for (std::string& warning : warnings_of_survey(world_)) d_.plan.warnings.push_back(std::move(warning));
     moves_ = moves_of(world_);
     return {};
   }
@@ -705,6 +717,25 @@ class Search {
     return d_.runs < doubted_until_;
   }
 
+  // A planned restart that reproduces the bug is as good as any other schedule.
+  Result<bool> follow_restarts() {
+    for (RestartRuns::Hit& hit : restart_hits_) {
+      Trial trial;
+      trial.tried = hit.tried;
+      trial.what.schedule = d_.tried[hit.tried].schedule;
+      trial.what.level = d_.tried[hit.tried].level;
+      trial.schedules = ++d_.schedules;
+      trial.result = std::move(hit.result);
+      if (doubtful(trial)) {
+        doubted_.push_back(std::move(trial));
+        continue;
+      }
+      ROSE_TRY(const bool reached, follow(trial));
+      if (reached) return true;
+    }
+    return false;
+  }
+
   Result<bool> follow_doubted() {
     const Trial trial = std::move(doubted_.front());
     doubted_.erase(doubted_.begin());
@@ -894,9 +925,10 @@ class Search {
   Window window_;
   int again_ = 0;
   std::vector<Lead> leads_;
-  std::vector<Lead> waiting_;     // whose test is not over
-  std::vector<Trial> doubted_;    // not tested yet: they may show another failure
-  int doubted_until_ = 0;         // runs, while others come before them; 0: there were none
+  std::vector<Lead> waiting_;   // whose test is not over
+  std::vector<Trial> doubted_;  // not tested yet: they may show another failure
+  int doubted_until_ = 0;       // runs, while others come before them; 0: there were none
+  std::vector<RestartRuns::Hit> restart_hits_;
   std::set<std::string> tested_;  // moments
   std::map<std::set<std::string>, int> tests_alike_;
   std::set<std::string> moved_from_time_;  // faults that showed the bug at a time, and were moved on to calls

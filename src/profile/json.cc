@@ -184,7 +184,7 @@ Result<Profile> read_root(const Json& root, std::string_view name) {
   }
   if (!reader.object(root, "",
                      {"version", "name", "runs", "seconds", "infrequent_below", "failures", "state_changes", "syscalls",
-                      "functions", "processes", "silences", "workload"})) {
+                      "functions", "processes", "silences", "workload", "restarts"})) {
     return Unexpected(*reader.error());
   }
   reader.text(root, "", "name", profile.name, true);
@@ -246,16 +246,29 @@ Result<Profile> read_root(const Json& root, std::string_view name) {
     profile.silences.push_back(std::move(silence));
   });
   if (const auto workload = root.find("workload"); workload != root.end() && !reader.error()) {
-    if (reader.object(*workload, "workload", {"runs", "failed", "sent", "received"})) {
+    if (reader.object(*workload, "workload", {"runs", "failed", "sent", "received", "longest_ms", "idle_ms", "hits"})) {
       WorkloadUse& use = profile.workload.emplace();
       reader.whole(*workload, "workload", "runs", use.runs, 0, INT32_MAX);
       reader.whole(*workload, "workload", "failed", use.failed, 0, INT32_MAX);
+      reader.whole(*workload, "workload", "longest_ms", use.longest_ms, 0, INT64_MAX, true);
+      reader.whole(*workload, "workload", "idle_ms", use.idle_ms, 0, INT64_MAX, true);
+      reader.whole(*workload, "workload", "hits", use.hits, 0, INT32_MAX, true);
       const auto bytes = [&](const char* key, std::optional<std::uint64_t>& into) {
         if (const auto found = workload->find(key); found != workload->end() && !found->is_null())
           reader.whole(*workload, "workload", key, into.emplace(), 0, kMostCount);
       };
       bytes("sent", use.sent);
       bytes("received", use.received);
+    }
+  }
+  if (const auto restarts = root.find("restarts"); restarts != root.end() && !reader.error()) {
+    if (reader.object(*restarts, "restarts", {"nodes", "failures"})) {
+      if (const auto nodes = restarts->find("nodes"); nodes == restarts->end() || !nodes->is_object())
+        reader.complain("restarts.nodes", "expected an object");
+      else
+        for (const auto& [node, ignored] : nodes->items())
+          reader.whole(*nodes, "restarts.nodes", node.c_str(), profile.restarts.nodes[node], 0, INT32_MAX);
+      if (!reader.error()) read_calls(reader, *restarts, "failures", true, profile.restarts.failures);
     }
   }
   if (reader.error()) return Unexpected(*reader.error());
@@ -312,7 +325,16 @@ std::string to_json(const Profile& profile) {
     root["workload"] = {{"runs", use.runs},
                         {"failed", use.failed},
                         {"sent", use.sent ? Json(*use.sent) : Json()},
-                        {"received", use.received ? Json(*use.received) : Json()}};
+                        {"received", use.received ? Json(*use.received) : Json()},
+                        {"longest_ms", use.longest_ms},
+                        {"idle_ms", use.idle_ms},
+                        {"hits", use.hits}};
+  }
+  if (!profile.restarts.nodes.empty()) {
+    Json& out = root["restarts"];
+    out["nodes"] = profile.restarts.nodes;
+    out["failures"] = Json::array();
+    for (const CallKind& kind : profile.restarts.failures) out["failures"].push_back(call_to_json(kind, true));
   }
   // Paths may contain any bytes, but JSON is Unicode. Bytes that are not UTF-8 become U+FFFD instead of an exception.
   return json_text(root, 1) + "\n";

@@ -373,7 +373,10 @@ std::string diagnosis_html(const DiagnosisReport& report, const std::vector<Sour
   body += tried_section(diagnosis);
   body += not_tried_section(diagnosis.next);
   body += dump_section(diagnosis.plan);
-  body += notes_section(diagnosis.plan.notes);
+  std::vector<std::string> notes = diagnosis.plan.warnings;
+  for (const std::string& note : diagnosis.plan.notes)
+    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+  body += notes_section(notes);
   body += environment_section(context);
   return document("rose diagnose", report.name, body, context);
 }

@@ -76,8 +76,23 @@ std::string plan_json(const diagnose::Plan& plan, const std::vector<PlanFile>& f
                     {"failures", plan.failures},
                     {"discarded_share", plan.discarded_share},
                     {"notes", plan.notes},
+                    {"warnings", plan.warnings},
                     {"schedules", std::move(schedules)}});
 }
+
+namespace {
+
+// A warning may stand among the notes, too.
+std::string remarks(const diagnose::Plan& plan) {
+  std::string out;
+  for (const std::string& warning : plan.warnings) out += fmt::format("warning: {}\n", printable(warning));
+  for (const std::string& note : plan.notes)
+    if (std::find(plan.warnings.begin(), plan.warnings.end(), note) == plan.warnings.end())
+      out += fmt::format("note: {}\n", printable(note));
+  return out;
+}
+
+}  // namespace
 
 std::string plan_text(const diagnose::Plan& plan, bool only_logs) {
   std::string out = only_logs ? fmt::format("{} may be the cause of log messages, {} discarded",
@@ -105,7 +120,7 @@ std::string plan_text(const diagnose::Plan& plan, bool only_logs) {
       out += fmt::format("  {}.\n{}", i + 1, indented(schedule::in_words(plan.schedules[i]), "     "));
     if (plan.schedules.size() > kShown) out += fmt::format("  ... and {} more\n", plan.schedules.size() - kShown);
   }
-  for (const std::string& note : plan.notes) out += fmt::format("note: {}\n", printable(note));
+  out += remarks(plan);
   return out;
 }
 
@@ -173,7 +188,9 @@ std::string diagnosis_json(const DiagnosisReport& report) {
                     {"tried", std::move(tried)},
                     {"not_tried", std::move(not_tried)},
                     {"notes", diagnosis.plan.notes},
+                    {"warnings", diagnosis.plan.warnings},
                     {"next", std::move(next)},
+                    {"kept", report.kept},
                     {"report", text_or_null(report.page)}});
 }
 
@@ -286,7 +303,8 @@ std::string diagnosis_text(const DiagnosisReport& report) {
       out += fmt::format("  {}. level {}: {}\n{}", i + 1, diagnosis.next[i].level, printable(diagnosis.next[i].why),
                          indented(schedule::in_words(diagnosis.next[i].schedule), "     "));
   }
-  for (const std::string& note : diagnosis.plan.notes) out += fmt::format("note: {}\n", printable(note));
+  out += remarks(diagnosis.plan);
+  for (const std::string& directory : report.kept) out += fmt::format("kept: {}\n", printable(directory));
   if (!report.page.empty()) out += fmt::format("report: {}\n", printable(report.page));
   return out;
 }

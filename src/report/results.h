@@ -115,6 +115,7 @@ struct DiagnosisReport {
   int jobs = 1;                                      // the largest number of parallel runs
   std::string backend;                               // used for syscall faults
   bool recorded = false;                             // nodes record themselves
+  std::vector<std::string> kept;                     // directories of runs
   std::vector<logs::Beside> logs;                    // the failure's logs beside those of the run on the page
 };
 [[nodiscard]] std::string diagnosis_json(const DiagnosisReport& report);

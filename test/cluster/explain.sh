@@ -66,18 +66,18 @@ syscall = "pwrite64"
 path = "*/index"
 delay = "10ms"
 END
-expect 1 "$rose" explain "$work/harmless.toml" -c rose.toml --runs 2 --jobs 2 -o "$work/none.md" --json
+expect 1 "$rose" explain "$work/harmless.toml" -c rose.toml --runs 4 --jobs 2 -o "$work/none.md" --json
 json_is 'j["verdict"], j["suspects"], j["story"], j["runs"]["reproduced"]' "('not-reproduced', [], [], 0)"
 
 # A fault that never fires: inconclusive.
 sed -e 's/^path.*/path = "*\/no-such-file"/' "$work/harmless.toml" > "$work/never.toml"
-expect 4 "$rose" explain "$work/never.toml" -c rose.toml --runs 2 --jobs 2 -o "$work/none.md" --json
+expect 4 "$rose" explain "$work/never.toml" -c rose.toml --runs 4 --jobs 2 -o "$work/none.md" --json
 json_is 'j["verdict"], j["runs"]["inconclusive"] > 0' "('inconclusive', True)"
 
 # The bug occurs without faults as well: there are no correct runs to compare with.
 sed -e '/^\[oracle\]/,$d' rose.toml > "$work/planted/crash-between-writes/always.toml"
 printf '[oracle]\ncommand = ["/bin/true"]\n' >> always.toml
-expect 4 "$rose" explain schedule.toml -c always.toml --runs 2 --jobs 2 -o "$work/none.md" --json
+expect 4 "$rose" explain schedule.toml -c always.toml --runs 4 --jobs 2 -o "$work/none.md" --json
 json_is 'j["verdict"], "without faults" in j["reason"]' "('inconclusive', True)"
 
 # Refusals.
@@ -86,6 +86,8 @@ says err "no-such-file.toml"
 printf 'version = 1\nname = "empty"\n' > "$work/empty.toml"
 expect 2 "$rose" explain "$work/empty.toml" -c rose.toml
 expect 2 "$rose" explain schedule.toml -c rose.toml --runs 0
+expect 2 "$rose" explain schedule.toml -c rose.toml --runs 3
+says err 'give --runs 4 or more'
 expect 2 "$rose" explain schedule.toml -c rose.toml --ask 'chekpoint(arg1)'
 says err "checkpoint"
 expect 2 "$rose" explain schedule.toml -c rose.toml --ask 'checkpoint'

@@ -57,13 +57,13 @@ says err "f:return"
 printf '#!/bin/sh\nsleep 1.5\nexec "$(dirname "$0")/launch" "$@"\n' > slowly
 chmod +x slowly
 sed '/^ready/d; s|"./launch"|"./slowly"|' rose.toml > slowly.toml
-"$rose" explain schedule.toml -c slowly.toml --runs 2 -o "$work/slowly.md" > "$work/out" 2> "$work/err" ||
+"$rose" explain schedule.toml -c slowly.toml --runs 4 -o "$work/slowly.md" > "$work/out" 2> "$work/err" ||
   [ $? -eq 4 ] || fail "a node that is launched slowly is not explained"
 says err "store: it runs .*/build/store"
 
 # Without symbols it reports what needs none, and what to keep or install to get more.
 strip --strip-all build/store
-"$rose" explain schedule.toml -c rose.toml --runs 2 -o "$work/bare.md" --json > "$work/out" 2> "$work/err" ||
+"$rose" explain schedule.toml -c rose.toml --runs 4 -o "$work/bare.md" --json > "$work/out" 2> "$work/err" ||
   [ $? -eq 4 ] || fail "a program without symbols is not explained"
 json_is 'any("build/store has no symbols" in one and "cc -g" in one and "/usr/lib/debug" in one for one in j["not_told"])' True
 json_is 'any("frames have no name: install their debug symbols" in one for one in j["not_told"])' True

@@ -514,3 +514,9 @@ TEST_CASE("which of many alike files is looked for in vain is no decision of the
   CHECK_FALSE(tells(many, "newfstatat fails with ENOENT (*/app/GivesUp.class)"));
   CHECK(tells(many, "enters give_up"));
 }
+
+TEST_CASE("so few runs that any difference may be chance are known before they are made", "[explain]") {
+  CHECK(least_chance(3) > kMostChance);
+  CHECK(least_chance(4) <= kMostChance);
+  CHECK(fewest_runs() == 4);
+}

@@ -205,6 +205,12 @@ path = "*"
 )",
      "8:8: fault.path: 'getpid' uses neither a path nor a descriptor, so no path can match",
      ""},
+    {kSyscall + R"(syscall = "openat"
+error = "EIO"
+path2 = "*"
+)",
+     "8:9: fault.path2: 'openat' has no second path, so none can match",
+     ""},
     {kSyscall + R"(syscall = "getpid"
 error = "EIO"
 peer = "*"

@@ -37,7 +37,8 @@ if [ "$packaged" = yes ]; then
   "$here/debian-kernel.sh"
   kernel=$cache/debian/vmlinuz
 else
-  [ $# -gt 0 ] || set -- "ROSE_TEST_BACKEND=override ./kernel_inject" "./kernel_inject" "./kernel_kernel"
+  [ $# -gt 0 ] || set -- "ROSE_TEST_BACKEND=override ./kernel_inject" \
+    "ROSE_TEST_BACKEND=override ./kernel_replay '[conditions]'" "./kernel_inject" "./kernel_kernel"
   [ -f "$cache/bzImage" ] || "$here/build-kernel.sh"
   kernel=$cache/bzImage
 fi

@@ -77,7 +77,10 @@ Fault call_fault(const Given& given, const Times& times, const Failure& failure,
       fault.call.path = std::move(glob);
   if (matches_peer(info) && kernel::names_own_address(failure.syscall)) {
     // Nobody has come yet: what the dump notes is the address that the node itself listens at.
-    if (group.peer.id != 0 && group.peer.port != 0) fault.call.local = fmt::format(":{}", group.peer.port);
+    // A program that binds to a port has chosen it, however high it is.
+    const int port =
+        failure.syscall == "bind" ? parse_endpoint(group.trace->str(group.first->peer)).port : group.peer.port;
+    if (group.peer.id != 0 && port != 0) fault.call.local = fmt::format(":{}", port);
   } else if (matches_peer(info)) {
     if (std::string peer = peer_glob(group.peer, given.nodes); !peer.empty()) fault.call.peer = std::move(peer);
   }

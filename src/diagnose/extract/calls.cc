@@ -39,9 +39,41 @@ class LooksUp {
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::size_t> kinds_;
 };
 
+// What the test deployment shows after a restart is a consequence of the one in the dump, unless it came before.
+class AfterRestarts {
+ public:
+  AfterRestarts(const Given& given, const Facts& facts) {
+    if (given.restarts == nullptr || given.restarts->nodes.empty()) return;
+    for (const ProcessEvent& p : facts.processes) {
+      if ((p.main_known && !p.main) || p.event->state == ProcessState::paused) continue;
+      if (facts.back_after(p.node, p.event->ts_ns) == kNever) continue;
+      first_ = std::min(first_, p.event->ts_ns);
+      ++seen_;
+    }
+    if (seen_ == 0) return;
+    known_.emplace(*given.restarts);
+    for (const auto& [node, times] : given.restarts->nodes) learnt_ += times;
+  }
+  [[nodiscard]] bool explain(const FailedCall& group) const {
+    if (!known_ || learnt_ == 0 || group.first_ts < first_) return false;
+    const profile::CallKind* kind = known_->find(*group.trace, *group.first);
+    if (kind == nullptr) return false;
+    const double each = static_cast<double>(kind->count) / learnt_;
+    return static_cast<double>(group.count) <= 10 * std::max(1.0, each) * static_cast<double>(seen_) + 20;
+  }
+
+ private:
+  std::int64_t first_ = kNever;
+  std::uint64_t seen_ = 0;  // restarts in the dump
+  int learnt_ = 0;          // in the test deployment
+  std::optional<profile::BenignIndex> known_;
+};
+
 // Failures that the profile does not have, or far rarer.
-std::vector<Failure> unusual(const Given& given, const Times& times, const std::vector<FailedCall>& groups,
+std::vector<Failure> unusual(const Given& given, const Facts& facts, const std::vector<FailedCall>& groups,
                              Discards& discards) {
+  const Times& times = facts.times;
+  const AfterRestarts after_restarts(given, facts);
   const std::optional<profile::Profile>& profile = given.inputs.profile;
   std::optional<profile::BenignIndex> normal_failures;
   std::optional<LooksUp> looks_up;
@@ -63,6 +95,10 @@ std::vector<Failure> unusual(const Given& given, const Times& times, const std::
         discards.add("benign: the profile contains the same failures without faults", group.count);
         continue;
       }
+    }
+    if (after_restarts.explain(group)) {
+      discards.add("consequences of a restart: runs with a planned restart contain the same failures", group.count);
+      continue;
     }
     failure.ordinariness =
         ordinariness(group.err, failure.syscall, group.trace->str(group.first->path), group.first->peer != 0);
@@ -136,7 +172,7 @@ SiftedCalls sift_calls(const Given& given, const Facts& facts, const Causes& cau
   FailedCalls calls = read_failed_calls(given, facts, causes);
   SiftedCalls sifted;
   sifted.discards = std::move(calls.discards);
-  std::vector<Failure> failures = unusual(given, facts.times, calls.groups, sifted.discards);
+  std::vector<Failure> failures = unusual(given, facts, calls.groups, sifted.discards);
   const std::vector<Moments> worse = worse_ones(failures, given.nodes.count());
   for (Failure& failure : failures) failure.follows = what_it_follows(failure, given, facts, worse);
   // In the order of their ranks: a dump may hold any number of kinds, and only the first can be tried.

@@ -222,7 +222,7 @@ class ContextMove final : public Move {
     std::uint64_t times = 0;
     for (const trace::Event& event : world_.survey.trace.events)
       if (of_node(world_.survey.trace, event, node) && meets(world_.survey.trace, event, events_[at_].condition))
-        ++times;
+        times += times_of(event);
     return times;
   }
 
@@ -343,7 +343,8 @@ class ContextMove final : public Move {
     const ContextEvent& last = events_[context_.empty() ? std::min(at_, events_.size() - 1) : context_.front()];
     std::uint64_t times = 0;
     for (const trace::Event& event : trace.events)
-      if (event.ts_ns <= until && of_node(trace, event, fired.node) && meets(trace, event, last.condition)) ++times;
+      if (event.ts_ns <= until && of_node(trace, event, fired.node) && meets(trace, event, last.condition))
+        times += times_of(event);
     // Whichever node of a group it was: the moment is that of its role.
     return times == 0 ? std::string{}
                       : fmt::format("{} {} {}", fired.group.empty() ? fired.id + " " + fired.node : fired.group,

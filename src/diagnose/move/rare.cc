@@ -295,7 +295,7 @@ std::vector<Try> call_context_tries(const World& world) {
         if (one.ts_ns > usual.meta.workload_ts + answer->first_ns) break;
         if ((one.node != 0 ? usual.str(one.node) : std::string_view(usual.meta.node)) == c.node &&
             meets(usual, one, event.condition))
-          ++times;
+          times += times_of(one);
       }
       return times < occurrence;
     };
@@ -307,7 +307,7 @@ std::vector<Try> call_context_tries(const World& world) {
       for (const trace::Event& one : usual.events)
         if ((one.node != 0 ? usual.str(one.node) : std::string_view(usual.meta.node)) == c.node &&
             meets(usual, one, event.condition))
-          ++times;
+          times += times_of(one);
       return times < occurrence ? kOddsNeverHere : 1.0;
     };
     std::set<std::string> seen;
