@@ -167,10 +167,11 @@ class Cluster final : public Deployment {
   void settle_health(std::size_t node, const Image& image);
   // Of its container, if that is what shows that it is ready.
   [[nodiscard]] const config::Health* health_of(std::size_t node) const;
-  [[nodiscard]] std::int64_t ready_timeout(std::size_t node) const;
+  [[nodiscard]] std::int64_t ready_timeout(std::size_t node, bool strict) const;
   [[nodiscard]] bool has_ready(std::size_t node) const {
     return states_[node]->config->ready.has_value() || health_of(node) != nullptr;
   }
+  void unhealthy(std::size_t node, const std::string& why) const;
   [[nodiscard]] config::Command health_command(std::size_t node) const;
   Variables command_variables(const NodeInfo* node) const;
   Result<std::unique_ptr<RunningCommand>> spawn_as(const config::Command& command, std::string_view log_name,
@@ -214,7 +215,8 @@ class Cluster final : public Deployment {
   }
 
   Result<std::unique_ptr<Probe>> make_probe(std::size_t node);
-  Result<void> await_ready(const std::vector<std::size_t>& which);
+  // `strict`: a node whose health check does not pass is an error, because another one waits for its health.
+  Result<void> await_ready(const std::vector<std::size_t>& which, bool strict = false);
   Error not_ready(std::size_t node, std::string message) const;
 
   Result<void> stand_still(std::size_t node, Scope scope, bool wait);

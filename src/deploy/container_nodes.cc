@@ -26,7 +26,8 @@ namespace {
 
 constexpr std::size_t kMadeAtOnce = 8;
 constexpr std::int64_t kRemoveTimeout = 60 * kSecond;
-constexpr std::int64_t kCompletes = 600 * kSecond;  // for a service whose end others wait for
+constexpr std::int64_t kCompletes = 600 * kSecond;      // for a service whose end others wait for
+constexpr std::int64_t kUnhealthyAfter = 10 * kSecond;  // at least, because machines of tests are slow
 constexpr std::int64_t kSettleTimeout =
     5 * kSecond;  // from the end of the last container until the engine's helpers have ended
 
@@ -492,7 +493,7 @@ Result<void> Cluster::await_dependencies(std::size_t node) {
                       "health check",
                       infos_[node].name, one.node, config_.nodes[other].container->image),
           "add 'healthcheck' to the service, or 'ready' to a [[node]] with its name");
-    if (one.when == config::Dependency::When::healthy) ROSE_CHECK(await_ready({other}));
+    if (one.when == config::Dependency::When::healthy) ROSE_CHECK(await_ready({other}, true));
     if (one.when == config::Dependency::When::completed) ROSE_CHECK(await_completed(other));
   }
   return {};
@@ -566,11 +567,20 @@ const config::Health* Cluster::health_of(std::size_t node) const {
   return !state.config->ready && state.container && state.container->health ? &*state.container->health : nullptr;
 }
 
-std::int64_t Cluster::ready_timeout(std::size_t node) const {
+// An engine calls a container unhealthy once so many checks in a row have failed. That ends the waiting, but not the
+// run, unless another service waits for its health.
+std::int64_t Cluster::ready_timeout(std::size_t node, bool strict) const {
   if (const auto& ready = states_[node]->config->ready) return ready->timeout_ns;
-  if (const config::Health* health = health_of(node))
-    return *health->start_period_ns + *health->retries * (*health->interval_ns + *health->timeout_ns);
-  return kAttachTimeout;
+  const config::Health* health = health_of(node);
+  if (health == nullptr) return kAttachTimeout;
+  const std::int64_t failed = *health->start_period_ns + *health->retries * *health->interval_ns;
+  return strict ? failed + *health->retries * *health->timeout_ns : std::max(failed, kUnhealthyAfter);
+}
+
+void Cluster::unhealthy(std::size_t node, const std::string& why) const {
+  const std::string& name = infos_[node].name;
+  if (said_once("unhealthy " + name))
+    log::warning("node {} is not healthy ({}); no service waits for that, so runs go on, as with Compose", name, why);
 }
 
 config::Command Cluster::health_command(std::size_t node) const {

@@ -497,7 +497,7 @@ Error Cluster::not_ready(std::size_t node, std::string message) const {
   return {ErrorKind::inconclusive, fmt::format("node {} {}", info.name, message), hint};
 }
 
-Result<void> Cluster::await_ready(const std::vector<std::size_t>& which) {
+Result<void> Cluster::await_ready(const std::vector<std::size_t>& which, bool strict) {
   struct Waiting {
     std::size_t node;
     std::int64_t until_ns;
@@ -505,7 +505,8 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which) {
     std::unique_ptr<Probe> probe;
   };
   std::vector<Waiting> waiting;
-  for (const std::size_t node : which) waiting.push_back({node, monotonic_ns() + ready_timeout(node), 0, nullptr});
+  for (const std::size_t node : which)
+    waiting.push_back({node, monotonic_ns() + ready_timeout(node, strict), 0, nullptr});
   std::int64_t nap = kFirstPoll;
   for (;;) {
     for (auto it = waiting.begin(); it != waiting.end();) {
@@ -549,8 +550,13 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which) {
           ++it;
           continue;
         }
+        if (!strict && health_of(node) != nullptr) {
+          unhealthy(node, it->probe ? it->probe->missing() : "it was down");
+          it = waiting.erase(it);
+          continue;
+        }
         return Unexpected(
-            not_ready(node, fmt::format("was not ready within {}: {}", format_duration(ready_timeout(node)),
+            not_ready(node, fmt::format("was not ready within {}: {}", format_duration(ready_timeout(node, strict)),
                                         it->probe ? it->probe->missing() : "it was down")));
       }
       ++it;

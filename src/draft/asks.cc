@@ -22,15 +22,18 @@ struct Ask {
 
 // Sources: the health checks that the systems' own documentation or images recommend.
 constexpr auto kAsks = std::to_array<Ask>({
-    {"redis valkey keydb redis-cluster redis-sentinel", 6379, "redis-cli -p {} ping | grep -qE \"PONG|NOAUTH\"", ""},
+    {"redis valkey keydb redis-cluster redis-sentinel", 6379,
+     "case $(redis-cli -p {} ping 2>&1) in *PONG*|*NOAUTH*) ;; *) exit 1 ;; esac", ""},
     {"etcd", 2379, "ETCDCTL_API=3 etcdctl --endpoints=http://127.0.0.1:{} endpoint health", ""},
     {"zookeeper", 2181, "zkServer.sh status", ""},
     {"postgres postgresql timescaledb postgis", 5432, "pg_isready -q -p {}", ""},
     {"mysql", 3306, "mysqladmin ping --silent", ""},
     {"mariadb mariadb-galera", 3306, "mariadb-admin ping --silent || mysqladmin ping --silent", ""},
     {"mongo mongodb", 27017,
-     "mongosh --quiet --port {} --eval \"db.hello().isWritablePrimary || db.hello().secondary\" | grep -q true", ""},
-    {"cassandra", 9042, "nodetool status | grep -q \"^UN\"", ""},
+     "case $(mongosh --quiet --port {} --eval \"db.hello().isWritablePrimary || db.hello().secondary\") in "
+     "*true*) ;; *) exit 1 ;; esac",
+     ""},
+    {"cassandra", 9042, "case $(nodetool status) in *UN\\ *) ;; *) exit 1 ;; esac", ""},
     {"kafka cp-kafka", 9092,
      "kafka-broker-api-versions.sh --bootstrap-server 127.0.0.1:{} || "
      "kafka-broker-api-versions --bootstrap-server 127.0.0.1:{}",

@@ -9,13 +9,14 @@ cd "$work"
 export TMPDIR=$work
 mkdir -p root/bin root/etc root/tmp root/usr
 ln -s ../bin root/usr/bin
-for tool in sh sed awk getent sleep hostname redis-server redis-cli; do
+for tool in sh sed awk grep getent sleep hostname redis-server redis-cli; do
   path=$(command -v $tool)
   cp -L "$path" root/bin/$tool
   ldd "$path" | grep -o '/[^ ]*' | while read -r library; do install -D "$library" "root$library"; done
 done
 for library in /lib/*/libnss_files.so.2; do [ ! -e "$library" ] || install -D "$library" "root$library"; done
 echo 'hosts: files dns' > root/etc/nsswitch.conf
+echo 'multi on' > root/etc/host.conf  # as Debian's images have it
 echo 'root:x:0:0::/:/bin/sh' > root/etc/passwd
 import_image root docker.io/library/redis:7.0-alpine
 mkdir deployment
@@ -50,7 +51,7 @@ TOML
 expect 1 "$rose" replay calm.toml -c deployment/rose.toml --runs 1 --keep --json
 run=$(json 'j["run_results"][0]["directory"]')
 [ "$(grep -c '^OK$' "$run/workload.log")" = 20 ] ||
-  fail "the cluster does not serve: $(tail -20 "$run/workload.log" "$run/form.log")"
+  fail "the cluster does not serve: $(cat "$run/workload.log" "$run/form.log")"
 [ "$(grep -c 'master' "$run/workload.log")" = 3 ] ||
   fail "no cluster of three: $(tail -5 "$run/workload.log")"
 # Its claim is a folder of the node, its configuration the ConfigMap's.
