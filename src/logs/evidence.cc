@@ -21,7 +21,7 @@ std::set<std::string> Judge::shown(const std::vector<Input>& run) {
   if (!logs) return keys;
   for (const Observed& one : evidence_.difference.observed) {
     std::uint64_t count = 0;
-    for (const NodeLog& node : logs->nodes)  // roles move from node to node: whoever says it
+    for (const NodeLog& node : logs->nodes)  // roles move between nodes: whichever node logs it counts
       if (one.kind < node.counts.size()) count = std::max(count, node.counts[one.kind]);
     if (count > one.normal) keys.insert(key_of(evidence_.failure, one));
   }

@@ -274,7 +274,7 @@ void MessageReader::read_failure() {
   meaning_.path = find_path(text_, error_);
 }
 
-// "Error saving the database, unable to open x.new": the last thing that is told to be in vain is what failed.
+// "Error saving the database, unable to open x.new": of several things that failed, the last one is the call.
 void MessageReader::read_in_vain() {
   std::size_t last = 0;
   for (const Statement& one : said_)

@@ -30,10 +30,10 @@ constexpr std::size_t kMostNodesOfFile =
 constexpr std::int64_t kSameMoment =
     kSecond;                                  // of two files' times of one message: one of them may count whole seconds
 constexpr std::size_t kMostHosts = 4096;      // that the lines of one file name
-constexpr std::size_t kLongestHost = 64;      // of a name that is told
+constexpr std::size_t kLongestHost = 64;      // of a name that is printed
 constexpr std::size_t kLongestHeading = 120;  // of a line that says whose part of a file follows
 constexpr std::size_t kWordsOfHeading = 5;
-constexpr std::size_t kMostStrangers = 8;     // of them, that are told because they are no nodes
+constexpr std::size_t kMostStrangers = 8;     // of hosts that are no nodes, that are reported
 constexpr std::size_t kExceptionsInKind = 3;  // lines of a stack trace that count for the kind
 
 // Masked text to kind, for what was seen before: nearly all lines. Fixed in size; what finds no place is looked up each
@@ -370,7 +370,7 @@ class FileReader {
         return byte < 9 || (byte > 13 && byte < 27);
       }));
       sample_.emplace_back(line);
-      // The journal's fields are told apart from binary content by its first line; its fields can't be read by lines.
+      // The first line distinguishes the journal's fields from binary content; they cannot be read line by line.
       if (sample_.size() == 1 && (line.starts_with("__CURSOR=") || line.starts_with("__REALTIME_TIMESTAMP="))) return;
     }
     using namespace std::string_view_literals;
@@ -610,7 +610,7 @@ void join(FileResult& file, Logs& logs, Templates& templates, std::unordered_map
 }
 
 // A file whose times say no zone and lie apart from all that do by whole quarters of an hour comes from a place with
-// another clock: it is moved there when that makes it overlap, and told.
+// another clock. It is moved if it then overlaps the others, and this is reported.
 void meet(Logs& logs) {
   constexpr std::int64_t kQuarter = 900 * kSecond;
   constexpr std::int64_t kMostZone = 14 * 3600 * kSecond;
@@ -787,11 +787,11 @@ std::string words(const Source& source) {
   if (!source.packing.empty()) out += fmt::format(" ({})", source.packing);
   if (source.rest != 0) out += fmt::format("; {} lines belong to the previous message", source.rest);
   if (source.timed != 0 && source.time_kind == TimeKind::no_date)
-    out += "; times have no date: it is told by when the file was written";
+    out += "; times have no date: it follows from when the file was written";
   if (source.timed != 0 && source.time_kind == TimeKind::no_year)
-    out += "; times have no year: it is told by when the file was written";
+    out += "; times have no year: it follows from when the file was written";
   if (source.timed != 0 && source.time_kind == TimeKind::since_boot)
-    out += "; times count from a start: they are told by when the file was written";
+    out += "; times count from a start: dates follow from when the file was written";
   if (source.timed != 0 && !source.zoned && source.time_kind != TimeKind::since_boot)
     out += source.shifted_ns != 0
                ? fmt::format("; times have no zone, and were moved by {}{} to meet those of the other files",

@@ -47,9 +47,9 @@ using StackTrace = std::vector<Thrown>;
 
 // How an exception's class reads: what is to be made of one.
 enum class ThrownKind : std::uint8_t {
-  outside,   // something that the program was told: a disk, a format, a time that ran out
+  outside,   // something outside the program: a disk, a format, a time that ran out
   network,   // a connection that ended: mostly somebody else's doing
-  stopping,  // of threads that are told to end
+  stopping,  // of threads that are asked to end
   program,   // the program's own mistake: what comes of a cause, hardly the cause
 };
 [[nodiscard]] ThrownKind kind_of(std::string_view class_name);

@@ -290,6 +290,19 @@ TEST_CASE(
   CHECK(cuts == 2);
 }
 
+TEST_CASE("a lost peer that no message names is inferred, one that is named is stated") {
+  const auto config = deployment();
+  const auto known = [&](const char* text) {
+    Told told(config, line(1, "up") + line(20, text), "", nullptr);
+    std::set<Known> all;
+    for (const Candidate& c : told.plan().candidates)
+      if (c.kind == FaultKind::partition) all.insert(c.known);
+    return all;
+  };
+  CHECK(known("lost the connection to a replica") == std::set<Known>{Known::inferred});
+  CHECK(known("lost the connection to n3") == std::set<Known>{Known::stated});
+}
+
 TEST_CASE("a message reports one failed call of a full disk: other calls fail as well") {
   const auto config = deployment();
   const trace::Trace control = usual_run();

@@ -323,7 +323,7 @@ class FromLogs {
       if (const std::int64_t gone = gone_at(other, hint.peer); gone > begin && gone <= told) begin = gone + kTelling;
     }
     const std::int64_t end = std::max(hint.until_ns != kNoTime ? hint.until_ns : begin, begin + kLeastSilence);
-    out_.put_silence(node, hint.peer, begin, end, weight, hint.words);
+    out_.put_silence(node, hint.peer, begin, end, weight, hint.words, hint.unnamed);
   }
 
   void said_call(const Hint& hint, const std::string& node, double weight) {
@@ -420,7 +420,7 @@ class FromLogs {
   }
 
   // What else may have happened is as likely as before: an exception is the cause, or tells of one. What a peer threw
-  // and sent along was thrown by some other node: which, the survey tells, that counts who comes by there.
+  // and sent along was thrown by some other node. The survey shows which: it counts the nodes that reach that code.
   void said_thrown(const Hint& hint, const std::string& node) {
     const bool sent =
         std::any_of(hint.trace.begin(), hint.trace.end(), [](const logs::Thrown& one) { return one.elsewhere; });
@@ -452,7 +452,7 @@ class FromLogs {
     return visits;
   }
 
-  // Dumps do not see what a process is told of the time: believed beside them, too.
+  // Dumps do not record what a process reads from its clock, so logs count beside dumps, too.
   void set_clock(const logs::ClockJump& jump) {
     const std::string node = case_.name_of(jump.log);
     if (inputs_.config->find(node) == nullptr) {
@@ -475,7 +475,7 @@ class FromLogs {
                                    hint.clock.either_way});
   }
 
-  // --- what the search is told besides the trace
+  // --- what the search gets besides the trace
 
   void notes() {
     if (nameless_ > 0)
@@ -528,7 +528,7 @@ class FromLogs {
   std::set<std::string> alive_;  // nodes of which helpers ended
   std::uint64_t nameless_ = 0;
   std::uint64_t fileless_ = 0;  // errors of files that neither the message nor, without a run, anything else names
-  std::uint64_t nowhere_ = 0;   // exceptions that no method can be told of
+  std::uint64_t nowhere_ = 0;   // exceptions that could not be assigned to a method
 };
 
 }  // namespace

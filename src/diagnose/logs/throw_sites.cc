@@ -17,7 +17,7 @@ using logs::Thrown;
 
 constexpr std::size_t kMostSites = 4;
 
-// The JDK's own, and what languages bring along: they throw what they are told by others.
+// The JDK's own, and what languages bring along: they throw on behalf of other code.
 bool of_platform(const Frame& frame) {
   static constexpr std::array kPackages =
       std::to_array<std::string_view>({"scala.", "kotlin.", "groovy.", "org.codehaus.groovy.", "clojure."});

@@ -49,7 +49,7 @@ LogTrace::FailedCall LogTrace::key_of(const Event& failed) const {
 }
 
 void LogTrace::put_silence(const std::string& node, const std::string& peer, std::int64_t begin, std::int64_t end,
-                           double weight, const std::string& words) {
+                           double weight, const std::string& words, bool inferred) {
   for (const bool back : {false, true}) {
     Event silence = event(EventType::nd, back ? peer : node, end);
     silence.src = intern(back ? node : peer);
@@ -57,7 +57,7 @@ void LogTrace::put_silence(const std::string& node, const std::string& peer, std
     silence.protocol = trace::Protocol::tcp;
     silence.packets = kTold;
     silence.duration_ms = static_cast<std::int32_t>(std::min<std::int64_t>((end - begin) / 1'000'000, 3'600'000));
-    put(silence, {weight, words});
+    put(silence, {weight, words, 0, false, inferred});
   }
 }
 

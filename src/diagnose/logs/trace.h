@@ -29,7 +29,7 @@ class LogTrace {
   void put_beside(const trace::Event& event) { made_.push_back({event, {}}); }
   // Nothing goes from one to the other, nor back.
   void put_silence(const std::string& node, const std::string& peer, std::int64_t begin, std::int64_t end,
-                   double weight, const std::string& words);
+                   double weight, const std::string& words, bool inferred = false);
 
   // From here on the incident went another way than the run without faults.
   void cut_off(const std::string& node, std::int64_t ts);

@@ -1,4 +1,4 @@
-// What the finders of hints share: the logs, what was found so far, and what is believed of it. They run in turn; a
+// What the finders of hints share: the logs, what was found so far, and its weight. They run in turn; a
 // later one may weigh anew what an earlier one found.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace rose::logs {
 inline constexpr double kPlain = 1.0;   // the failure's own message names the error, or the signal
 inline constexpr double kStood = 0.35;  // a gap
 inline constexpr double kHushed =
-    0.3;  // times this: a silence of all nodes, or one that began after the failure's cause was told
+    0.3;  // times this: a silence of all nodes, or one that began after a message stated the failure's cause
 inline constexpr double kInPassing = 0.5;  // times this: it is said at a level at which nobody is to look
 inline constexpr double kEveryday = 0.2;   // times this: it is said throughout the log
 inline constexpr double kUsual = 0.1;      // times this: runs without faults say so, too
@@ -56,8 +56,9 @@ struct Findings {
   // are everyday ones.
   [[nodiscard]] bool is_everyday(std::size_t n, TemplateId kind) const { return everyday_[n].contains(kind); }
 
-  // Lines without a time stand behind the message before, whoever wrote them: a program that ends says so on the same
-  // output, behind what it always says. "" where runs without faults have lines behind messages of that kind as well.
+  // Lines without a time stand behind the message before, whichever program wrote them: a program that ends says so on
+  // the same output, behind what it always says. "" where runs without faults have lines behind messages of that kind
+  // as well.
   [[nodiscard]] std::string_view told_behind(const Message& message) const;
 
   Hint& add(Hint::Kind kind, std::size_t n, const Message& message, double weight);

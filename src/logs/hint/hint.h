@@ -41,7 +41,8 @@ struct Hint {
   bool no_way = false;             // silence: there was no way to the peer, whatever it did;
   bool no_route = false;           // by the own machine's routes, and not because the peer's machine did not answer
   bool itself = false;             // end: by its own doing
-  bool told = false;               // end: the message tells of it, and did not come before it
+  bool told = false;               // end: the message reports it, and was not logged before it
+  bool unnamed = false;            // silence: the message does not name the peer
   bool missed = false;             // end: all that speaks for it is that others miss the node
   bool fell_silent = false;        // end: all that tells of it is that nothing more is said
   bool helper = false;             // end: of a process that the node's main one had started, and which lives on

@@ -25,7 +25,7 @@ constexpr std::int64_t kOffBeat = 2;  // times as long
 constexpr double kRestarted = 0.9;    // it began again, and nothing says why
 constexpr double kNeverUp =
     0.3;  // times this: it only said that it begins, and began again: it cannot, which mostly comes of what was before
-constexpr double kPanicked = 0.6;  // it ended itself: why is told by something else, mostly
+constexpr double kPanicked = 0.6;  // it ended itself: the reason mostly stands elsewhere
 constexpr double kByItself = 0.7;  // times this: it ended itself
 constexpr double kSilent = 0.5;    // it says nothing any more
 constexpr double kTogether = 0.8;  // of a silence, in one piece, that others share

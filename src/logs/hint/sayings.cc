@@ -31,7 +31,7 @@ constexpr double kSpeaksOn = 0.2;         // times this: but its own log goes on
 constexpr double kRefusedByCut = 0.25;    // a rule of a firewall may say so, too
 constexpr double kResourceItself = 0.35;  // an error of a resource, beside the calls that the message may mean
 constexpr double kFailedSomehow = 0.28;   // something with a file failed, and why is not said
-constexpr double kNextError = 0.5;        // of what is believed of the likeliest error has the next one
+constexpr double kNextError = 0.5;        // times the weight of the likeliest error, for the next one
 
 struct Said : Repeated {
   Meaning meaning;  // of the first one
@@ -104,8 +104,10 @@ double weight_of(Level level) {
   return level == Level::info || level == Level::debug || level == Level::trace ? kInPassing : 1;
 }
 
-void add_silence(Findings& found, std::size_t n, const std::string& other, const Said& said, double weight) {
+void add_silence(Findings& found, std::size_t n, const std::string& other, const Said& said, double weight,
+                 bool unnamed = false) {
   Hint& hint = found.add(Hint::Kind::silence, n, said, weight);
+  hint.unnamed = unnamed;
   hint.no_way = said.meaning.error == EINVAL || said.meaning.error == ENETUNREACH || said.meaning.error == EHOSTUNREACH;
   hint.no_route = hint.no_way && said.meaning.error != EHOSTUNREACH;
   hint.peer = other;
@@ -204,7 +206,7 @@ FailedCall call_of(const Meaning& meaning) {
 
 void Sayings::read() {
   std::unordered_map<TemplateId, Kind> kinds;
-  const Message* said_before = nullptr;  // told with the one before
+  const Message* said_before = nullptr;  // read together with the message before it
   for (const Message& message : here_.messages) {
     if (&message == said_before) continue;
     const std::optional<FailedCall> told_behind = read_behind(message);
@@ -296,7 +298,7 @@ void Sayings::add_hints() {
   for (const auto& [other, said] : unnamed_)
     if ((found_.names.size() == 2 || (peers_.empty() && refusing_.empty())) && !peers_.contains(other) &&
         !refusing_.contains(other))
-      add_silence(found_, n_, other, said, kSpokenOf);
+      add_silence(found_, n_, other, said, kSpokenOf, true);
   add_refused();
   add_standstill();
   add_processes();

@@ -173,7 +173,7 @@ std::optional<TimeStamp> time_only(TimeCursor cursor) {
   return stamp_of(cursor, moment, false);
 }
 
-// Seconds, milliseconds, microseconds or nanoseconds since 1970, told by how many digits there are (2001 to 2096).
+// Seconds, milliseconds, microseconds or nanoseconds since 1970, distinguished by the number of digits (2001 to 2096).
 std::optional<TimeStamp> since_1970(TimeCursor cursor, std::size_t digits) {
   std::int64_t value = 0;
   for (std::size_t i = 0; i < digits; ++i) value = value * 10 + (cursor.peek(i) - '0');
