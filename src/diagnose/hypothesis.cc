@@ -23,7 +23,7 @@ constexpr std::string_view kAnywhere = "-anywhere";  // the group of a fault tha
 constexpr std::string_view kWindow = "window";       // of alternatives that have nothing to do with each other
 constexpr int kFewOrdinary = 1;                      // Candidate::ordinariness: disk and resource errors, and rare ones
 constexpr double kAsWell = 0.5;  // of the reported schedule's rate: what reproduces more rarely is no rival
-constexpr std::size_t kMostRivals = 5;
+constexpr std::size_t kMostReported = 5;
 constexpr std::size_t kMostSigns = 2;
 
 bool contains(const Hypothesis& whole, const Hypothesis& part) {
@@ -320,7 +320,7 @@ std::vector<Rival> rivals_of(const Inputs& inputs, const Diagnosis& diagnosis, c
     if (a.first.tally.rate() != b.first.tally.rate()) return a.first.tally.rate() > b.first.tally.rate();
     return a.second > b.second;
   });
-  if (rivals.size() > kMostRivals) rivals.resize(kMostRivals);
+  if (rivals.size() > kMostReported) rivals.resize(kMostReported);
   std::vector<Rival> told;
   for (auto& [rival, weight] : rivals) told.push_back(std::move(rival));
   return told;

@@ -15,13 +15,6 @@ using schedule::Verdict;
 
 namespace {
 
-Act enters(double t, std::string node, std::string function) {
-  return {t, std::move(node), std::move(function), "", ""};
-}
-Act calls(double t, std::string node, std::string syscall, std::string path, bool changes = true) {
-  return {t, std::move(node), "", std::move(syscall), std::move(path), changes};
-}
-
 config::Config two_levels(int nodes = 3) {
   config::Config config = deployment(nodes);
   config.diagnose.levels = {1, 2};

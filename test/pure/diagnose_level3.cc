@@ -12,13 +12,6 @@ using schedule::Schedule;
 
 namespace {
 
-Act enters(double t, std::string node, std::string function) {
-  return {t, std::move(node), std::move(function), "", ""};
-}
-Act calls(double t, std::string node, std::string syscall, std::string path, bool changes = true) {
-  return {t, std::move(node), "", std::move(syscall), std::move(path), changes};
-}
-
 // A snapshot in four steps; only a crash between two of them loses data.
 std::vector<Act> snapshot(const std::string& node) {
   return {calls(5, node, "openat", "/run/x/snap.tmp"), calls(5.1, node, "write", "/run/x/snap.tmp", false),

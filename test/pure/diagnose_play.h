@@ -19,6 +19,13 @@ struct Act {
   std::uint64_t offset = 0;  // so far into the function, which no trace shows
 };
 
+inline Act enters(double t, std::string node, std::string function) {
+  return {t, std::move(node), std::move(function), "", ""};
+}
+inline Act calls(double t, std::string node, std::string syscall, std::string path, bool changes = true) {
+  return {t, std::move(node), "", std::move(syscall), std::move(path), changes};
+}
+
 // What the nodes' code looks like: the same on all of them.
 class Code final : public CodeMap {
  public:

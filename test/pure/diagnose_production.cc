@@ -18,11 +18,9 @@ using schedule::Schedule;
 
 namespace {
 
-Act enters(double t, std::string node, std::string function) {
-  return {t, std::move(node), std::move(function), "", ""};
-}
-Act calls(double t, std::string node, std::string syscall, std::string path) {
-  return {t, std::move(node), "", std::move(syscall), std::move(path), false};
+// A call that changes nothing, so that no trace contains it.
+Act unseen(double t, std::string node, std::string syscall, std::string path) {
+  return calls(t, std::move(node), std::move(syscall), std::move(path), false);
 }
 
 struct NoisyCall {
@@ -46,7 +44,7 @@ void add_noise(Dump& dump, std::vector<Act>& acts, int kinds) {
     dump.scf(0.5 + 0.01 * i, node, call.syscall, call.err, fmt::format("/data/{}/{}", node, name));
     if (i % 2 == 0)
       for (int k = 0; k < 3; ++k)
-        acts.push_back(calls(1 + 0.02 * i + 2 * k, node, call.syscall, fmt::format("/run/{}/{}", node, name)));
+        acts.push_back(unseen(1 + 0.02 * i + 2 * k, node, call.syscall, fmt::format("/run/{}/{}", node, name)));
   }
 }
 
@@ -77,7 +75,7 @@ void add_day(Dump& dump, std::vector<Act>& acts, unsigned seed) {
       dump.scf(manner < 4 ? day() : at + 0.3 * k, node, call.syscall, call.err, fmt::format("/data/{}/{}", node, name));
     if (i % 5 == 0)
       for (int k = 0; k < 3; ++k)
-        acts.push_back(calls(1 + 0.01 * i + 2 * k, node, call.syscall, fmt::format("/run/{}/{}", node, name)));
+        acts.push_back(unseen(1 + 0.01 * i + 2 * k, node, call.syscall, fmt::format("/run/{}/{}", node, name)));
   }
   for (int i = 0; i < 30; ++i) {
     const std::string node = fmt::format("n{}", 1 + random() % 3);
@@ -156,8 +154,8 @@ TEST_CASE(
                               enters(4, "n1", "storeSnapshot"),
                               enters(9, "n1", "applyLog"),
                               enters(15, "n1", "compact"),
-                              calls(2, "n2", "write", "/run/n2/ledger"),
-                              calls(8, "n2", "write", "/run/n2/ledger")};
+                              unseen(2, "n2", "write", "/run/n2/ledger"),
+                              unseen(8, "n2", "write", "/run/n2/ledger")};
   std::vector<double> ratios;
   const auto compare = [&](const char* what, const auto& incident, const auto& bug) {
     const int clean = found(false, 0, incident, acts, bug);
@@ -199,7 +197,7 @@ TEST_CASE("production: the 25th of one of eight busy calls is found within forty
                                          static_cast<char>('b' + kind));
     dump.scf(8 + 0.1 * kind, node, "openat", EMFILE, fmt::format("/data/{}/{}", node, name));
     for (int i = 0; i < 40; ++i)
-      acts.push_back(calls(1 + 0.4 * i + 0.01 * kind, node, "openat", fmt::format("/run/{}/{}", node, name)));
+      acts.push_back(unseen(1 + 0.4 * i + 0.01 * kind, node, "openat", fmt::format("/run/{}/{}", node, name)));
   }
   sort_by_time(acts);
   dump.ends(30);
@@ -226,7 +224,7 @@ TEST_CASE("a few calls are failed one by one, and many by ranges that come after
     Dump dump;
     std::vector<Act> acts;
     dump.scf(seen, "n1", "pwrite64", ENOSPC, "/data/n1/journal");
-    for (int i = 0; i < many; ++i) acts.push_back(calls(1 + 0.4 * i, "n1", "pwrite64", "/run/n1/journal"));
+    for (int i = 0; i < many; ++i) acts.push_back(unseen(1 + 0.4 * i, "n1", "pwrite64", "/run/n1/journal"));
     dump.ends(30);
     Play play(acts, [&](const std::vector<Hit>& hits, int) {
       return std::any_of(hits.begin(), hits.end(),
@@ -359,7 +357,7 @@ TEST_CASE("the seed orders what promises the same, and nothing else") {
     for (int i = 0; i < 3; ++i) {
       const std::string node = fmt::format("n{}", i + 1);
       dump.scf(8, node, "openat", i == 2 ? ENOENT : EMFILE, fmt::format("/data/{}/file", node));
-      acts.push_back(calls(9, node, "openat", fmt::format("/run/{}/file", node)));
+      acts.push_back(unseen(9, node, "openat", fmt::format("/run/{}/file", node)));
     }
     dump.ends(30);
     Play play(acts, [](const std::vector<Hit>&, int) { return false; });

@@ -189,10 +189,6 @@ TEST_CASE("what the user has ruled out is not tried, neither a candidate nor a r
 
 namespace {
 
-Act calls(double t, const std::string& node, const std::string& syscall, const std::string& path) {
-  return {t, node, "", syscall, path};
-}
-
 Diagnosis played(const Dump& dump, Play& play, std::set<std::string> without = {}) {
   static const config::Config config = deployment();
   Inputs inputs = inputs_of(config, {dump});

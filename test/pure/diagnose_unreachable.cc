@@ -217,7 +217,7 @@ TEST_CASE("unreachable: the search finds such a cut at once") {
   dump.ends(20);
   Inputs inputs = inputs_of(config, {dump});
   Cluster cluster([](const schedule::Schedule& s, int) {
-    return Answer{hit_if(fault_of(s, FaultKind::partition, "n1") != nullptr), {}, {}, ""};
+    return test::Answer{hit_if(fault_of(s, FaultKind::partition, "n1") != nullptr), {}, {}, ""};
   });
   const Result<Diagnosis> d = diagnose::diagnose(inputs, cluster, {});
   REQUIRE(d);
