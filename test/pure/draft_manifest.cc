@@ -43,10 +43,10 @@ Made made(const std::string& system, Host host = {}) {
   return all;
 }
 
-bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+bool in_text(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 bool has(const Texts& all, std::string_view one) { return std::find(all.begin(), all.end(), one) != all.end(); }
 bool says(const Texts& all, std::string_view part) {
-  return std::any_of(all.begin(), all.end(), [&](const std::string& one) { return holds(one, part); });
+  return std::any_of(all.begin(), all.end(), [&](const std::string& one) { return in_text(one, part); });
 }
 std::string file(const Made& all, std::string_view path) {
   for (const DraftFile& one : all.draft.files)
@@ -83,11 +83,11 @@ TEST_CASE("ZooKeeper's ensemble of the Kubernetes tutorial") {
   CHECK(has(node.container->aliases, "zk-cs"));
   CHECK(node.user == "1000:1000");
   REQUIRE(node.container->entrypoint);
-  CHECK(holds(node.container->entrypoint->back(), "start-zookeeper --servers=3 --data_dir=/var/lib/zookeeper/data"));
+  CHECK(in_text(node.container->entrypoint->back(), "start-zookeeper --servers=3 --data_dir=/var/lib/zookeeper/data"));
   REQUIRE((node.ready && node.ready->command));
-  CHECK(holds(node.ready->command->back(), "exec \"$ROSE_CONTAINER_zk_2\" 'sh' '-c' 'zookeeper-ready 2181'"));
-  CHECK(holds(all.draft.text, "Without meaning here: PodDisruptionBudget."));
-  CHECK(holds(all.draft.text, "here all start at once"));
+  CHECK(in_text(node.ready->command->back(), "exec \"$ROSE_CONTAINER_zk_2\" 'sh' '-c' 'zookeeper-ready 2181'"));
+  CHECK(in_text(all.draft.text, "Without meaning here: PodDisruptionBudget."));
+  CHECK(in_text(all.draft.text, "here all start at once"));
 }
 
 TEST_CASE("Kafka in KRaft mode, in a namespace, with an init container of its own image") {
@@ -99,10 +99,10 @@ TEST_CASE("Kafka in KRaft mode, in a namespace, with an init container of its ow
   const config::Command& words = *node.container->entrypoint;
   REQUIRE(words.size() == 7);
   CHECK((words[0] == "/bin/sh" && words[1] == "-ec" && words[3] == "sh" && words[4] == "sh"));
-  CHECK(holds(words[2], "mkdir -p /var/lib/kafka/data"));
-  CHECK(holds(words[2], "\nexec \"$@\""));
-  CHECK(holds(words[6], "PLAINTEXT://kafka-1.kafka-hs.streams.svc.cluster.local:9092"));
-  CHECK(holds(words[6], "$${HOSTNAME##*-}"));  // the shell's own
+  CHECK(in_text(words[2], "mkdir -p /var/lib/kafka/data"));
+  CHECK(in_text(words[2], "\nexec \"$@\""));
+  CHECK(in_text(words[6], "PLAINTEXT://kafka-1.kafka-hs.streams.svc.cluster.local:9092"));
+  CHECK(in_text(words[6], "$${HOSTNAME##*-}"));  // the shell's own
   CHECK(says(all.draft.doubts, "the init container sysctl (busybox:1.36) is left out"));
   CHECK(node.ready->tcp == 9092);
   CHECK(has(node.container->options, "/tmp"));
@@ -126,12 +126,12 @@ TEST_CASE("a Redis cluster with its files, and its forming job") {
   const config::Node& node = all.config.nodes[0];
   CHECK(std::any_of(node.container->volumes.begin(), node.container->volumes.end(),
                     [](const std::string& one) { return one.ends_with("/rose.files/redis-cluster:/conf:ro"); }));
-  CHECK(holds(file(all, "rose.files/redis-cluster/redis.conf"), "cluster-node-timeout 15000\n"));
+  CHECK(in_text(file(all, "rose.files/redis-cluster/redis.conf"), "cluster-node-timeout 15000\n"));
   for (const DraftFile& one : all.draft.files) CHECK(one.mode == 0755);
   CHECK(says(all.draft.doubts, "the container redis-exporter of the pod is left out"));
   REQUIRE(all.config.deployment.form);
-  CHECK(holds(all.config.deployment.form->back(), "for try in $(seq 6); do"));
-  CHECK(holds(all.config.deployment.form->back(), "exec \"$ROSE_CONTAINER_redis_cluster_0\" 'sh' '-c'"));
+  CHECK(in_text(all.config.deployment.form->back(), "for try in $(seq 6); do"));
+  CHECK(in_text(all.config.deployment.form->back(), "exec \"$ROSE_CONTAINER_redis_cluster_0\" 'sh' '-c'"));
 }
 
 TEST_CASE("what helm prints for NATS: named ports, a reloader and a test that is no node") {
@@ -140,7 +140,7 @@ TEST_CASE("what helm prints for NATS: named ports, a reloader and a test that is
   const config::Node& node = all.config.nodes[0];
   CHECK(node.env.at("SERVER_NAME") == "my-nats-0");
   CHECK(node.container->image == "nats:2.10.22-alpine");
-  CHECK(holds(node.ready->command->back(), ":8222/healthz?js-server-only=true"));
+  CHECK(in_text(node.ready->command->back(), ":8222/healthz?js-server-only=true"));
   CHECK(has(node.container->volumes, "${dir}/pid:/var/run/nats"));
 }
 
@@ -148,7 +148,7 @@ TEST_CASE("RabbitMQ's cookie and password are generated, and equal on all nodes"
   const Made all = made("rabbitmq");
   REQUIRE(all.config.nodes.size() == 2);
   for (const char* secret : {"guest-of-honour-17", "WIWVHCDTCIUAWANLMQAW", "V0lXVkhDRFRDSVVBV0FOTE1RQVc"})
-    CHECK_FALSE(holds(all.draft.text, secret));
+    CHECK_FALSE(in_text(all.draft.text, secret));
   const auto& first = all.config.nodes[0].env;
   const auto& second = all.config.nodes[1].env;
   CHECK(first.at("RABBITMQ_ERLANG_COOKIE") == second.at("RABBITMQ_ERLANG_COOKIE"));
@@ -166,7 +166,7 @@ TEST_CASE("PostgreSQL as a Deployment, with variables of maps and secrets and a 
   CHECK(all.draft.nodes == Texts{"postgres"});
   const config::Node& node = all.config.nodes[0];
   CHECK((node.env.at("POSTGRES_DB") == "topdb" && node.env.at("PGDATA") == "/var/lib/postgresql/data/pgdata"));
-  CHECK_FALSE(holds(all.draft.text, "topsecret-password"));
+  CHECK_FALSE(in_text(all.draft.text, "topsecret-password"));
   CHECK(node.command == config::Command{"-c", "max_connections=50"});
   CHECK(has(node.container->volumes, "${dir}/data/pg:/var/lib/postgresql/data"));
   CHECK(says(all.draft.doubts, "clients of the Service postgres use port 5432 instead of 15432"));
@@ -177,14 +177,14 @@ TEST_CASE("MinIO out of a list in JSON, and Consul with a projected folder") {
   const Made minio = made("minio");
   CHECK(minio.draft.nodes == Texts{"minio-0", "minio-1", "minio-2", "minio-3"});
   CHECK(has(minio.config.nodes[3].command, "http://minio-{0...3}.minio.default.svc.cluster.local/data"));
-  CHECK_FALSE(holds(minio.draft.text, "minio123-secret"));
+  CHECK_FALSE(in_text(minio.draft.text, "minio123-secret"));
 
   const Made consul = made("consul");
   REQUIRE(consul.config.nodes.size() == 3);
   const config::Node& node = consul.config.nodes[0];
   CHECK(node.user == "100:1000");
   CHECK(has(node.container->aliases, "consul-server.mesh.svc"));
-  CHECK(holds(node.container->entrypoint->back(), "-advertise=\"$${ADVERTISE_IP}\""));
+  CHECK(in_text(node.container->entrypoint->back(), "-advertise=\"$${ADVERTISE_IP}\""));
   CHECK(std::any_of(node.container->volumes.begin(), node.container->volumes.end(), [](const std::string& one) {
     return one.ends_with("/consul-server-config/server.json:/consul/config/server.json:ro");
   }));
@@ -211,6 +211,6 @@ TEST_CASE("what is no manifest is refused with its place") {
     REQUIRE_FALSE(read.has_value());
     CHECK(read.error().kind == ErrorKind::input);
     INFO(read.error().message);
-    CHECK(holds(read.error().message, row.says));
+    CHECK(in_text(read.error().message, row.says));
   }
 }
