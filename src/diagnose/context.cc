@@ -87,6 +87,8 @@ void narrow_to_paths(const trace::Trace& trace, const trace::Event& event, const
   const bool both = info.path2 >= 0 && !std::string_view(info.name).starts_with("symlink");
   if (both) call.path2 = glob_of(event.path2);
   call.path = call.path2 ? steady_glob() : glob_of(event.path);
+  // A link to the file is another call than one that makes it.
+  if (!both && info.path2 >= 0 && event.path2 != 0 && call.path) call.path2 = "*";
 }
 
 // Addresses differ between deployments; the port of a service does not.

@@ -143,3 +143,12 @@ TEST_CASE("a bind that failed is failed at the port that was wanted") {
   REQUIRE(plan.candidates.size() == 1);
   CHECK(plan.candidates[0].fault.call.local == ":61613");
 }
+
+TEST_CASE("a symbolic link is waited for by its own name, not by what it leads to") {
+  Dump dump;
+  const trace::StringId target = dump.intern("epoch"), first = dump.intern("soft");
+  dump.sys(1, "n1", "symlink", "/srv/n1/soft").path2 = target;
+  dump.sys(2, "n1", "symlink", "/srv/n1/softer").path2 = first;
+  CHECK(condition_of(dump, 0).call.path == "*/soft");
+  CHECK(counted(dump, condition_of(dump, 0)) == std::vector<std::size_t>{0});
+}
