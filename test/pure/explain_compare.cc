@@ -516,7 +516,7 @@ TEST_CASE("which of many alike files is looked for in vain is no decision of the
 }
 
 TEST_CASE("so few runs that any difference may be chance are known before they are made", "[explain]") {
-  CHECK(least_chance(3) > kMostChance);
-  CHECK(least_chance(4) <= kMostChance);
-  CHECK(fewest_runs() == 4);
+  CHECK(explain::least_chance(3) > explain::kMostChance);
+  CHECK(explain::least_chance(4) <= explain::kMostChance);
+  CHECK(explain::fewest_runs() == 4);
 }
