@@ -177,7 +177,8 @@ Result<ComposeNodes> ComposeReader::read() {
     if (found_.nodes.empty()) {
       if (profiles_.empty()) refuse(*services, "no service is started: none has a replica");
       refuse(*services,
-             fmt::format("no service is started: all have profiles, which are {}", fmt::join(profiles_, ", ")),
+             fmt::format("no service is started: all have profiles, which are {} (COMPOSE_PROFILES chooses)",
+                         fmt::join(profiles_, ", ")),
              fmt::format("choose with [deployment] compose_profiles = [\"{0}\"], --compose-profile {0} of 'rose init', "
                          "or COMPOSE_PROFILES={0}",
                          *profiles_.begin()));
