@@ -95,15 +95,9 @@ class Search {
     if (leads_.empty()) return {};
     std::stable_sort(leads_.begin(), leads_.end(), better);
     Lead best = leads_.front();
+    // Its rate is measured again in any case: the best of several is best by chance, too.
+    if (decided_ && !better(best, decided_->lead)) best = decided_->lead;
     best.promising = best.accepted = false;
-    if (decided_ && !better(best, decided_->lead)) {  // whose rate is known
-      final_ = decided_;
-      d_.tally = final_->lead.tally;
-      d_.tested = final_->confirmed;
-      d_.rate_runs = d_.tally.runs();
-      d_.interval = final_->lead.interval;
-      return {};
-    }
     return finish(best);
   }
 
