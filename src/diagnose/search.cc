@@ -845,8 +845,8 @@ class Search {
         moves_.push_back(plain_move(world_, std::move(tries)));
     // No more runs than its misses would cost its user.
     const double worth = std::ceil(kRunsToCome * (1 / std::max(found.tally.rate(), 0.01) - 1));
-    const int most = std::min(static_cast<int>(std::min<double>(kMostSurer, worth)),
-                              confirmation_.left_for(found) - schedule::RateTest(options_.target_rate).perfect());
+    const int left = confirmation_.left_for(found) - schedule::RateTest(options_.target_rate).perfect();
+    const int most = static_cast<int>(std::min<double>({kMostSurer, worth, std::max<double>(left, kLeastSurer)}));
     const int first_run = found.first_run;
     ROSE_CHECK(look_for(
         Purpose::surer, most, found, [&](const Lead& lead) { return better(lead, found); },

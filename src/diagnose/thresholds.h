@@ -49,6 +49,9 @@ inline constexpr int kMostAlike =
 
 // --- surer than what was accepted
 inline constexpr int kMostSurer = 24;   // runs for that: what is accepted is good enough, if need be
+// Misses show only in the test that decides, after minimisation has used up runs: so many may follow it all the same,
+// beyond kMostAfterFirst. A schedule that misses costs its user more runs than these.
+inline constexpr int kLeastSurer = 12;
 inline constexpr int kSurerMisses = 1;  // what misses more often is no surer
 
 // --- from the first reproduction to the result

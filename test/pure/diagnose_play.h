@@ -120,7 +120,9 @@ class Play final : public Runner {
   };
 
   static bool matches(const schedule::CallMatch& call, const Act& act) {
-    return glob_match(call.syscall, act.syscall) && (!call.path || glob_match(*call.path, act.path));
+    // Of two paths an act has the second one, which its call makes.
+    const std::optional<std::string>& path = call.path2 ? call.path2 : call.path;
+    return glob_match(call.syscall, act.syscall) && (!path || glob_match(*path, act.path));
   }
 
   bool done(std::size_t i) const { return states_[i].outcome.fired || states_[i].outcome.withdrawn; }
