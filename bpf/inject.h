@@ -274,6 +274,8 @@ struct rose_wanted_call {
 	__u16 peer;
 	__u16 local;
 	__u16 process;
+	__u16 path2;			/* the second path; `path` is then compared with the first one only */
+	__u16 reserved[3];
 	__u64 value[6];
 	__u64 mask[6];
 };
@@ -465,7 +467,7 @@ ROSE_SIZE(rose_word, 8);
 ROSE_SIZE(rose_notice, 24);
 ROSE_SIZE(rose_settings, 56);
 ROSE_SIZE(rose_glob, 256);
-ROSE_SIZE(rose_wanted_call, 152);
+ROSE_SIZE(rose_wanted_call, 160);
 ROSE_SIZE(rose_call_arguments, 8);
 ROSE_SIZE(rose_firing, 512);
 ROSE_SIZE(rose_stack_map, 552);

@@ -161,9 +161,18 @@ enum {
 	IPPROTO_UDP = 17,
 	IPPROTO_ICMPV6 = 58,
 	AT_FDCWD = -100,
-	TCP_LISTEN = 10, /* sock_common.skc_state */
+	TCP_ESTABLISHED = 1, /* sock_common.skc_state */
+	TCP_SYN_SENT = 2,
+	TCP_FIN_WAIT1 = 4,
+	TCP_CLOSE = 7,
+	TCP_CLOSE_WAIT = 8,
+	TCP_LAST_ACK = 9,
+	TCP_LISTEN = 10,
 	MAX_ERRNO = 4095,
 	SIGNAL_GROUP_EXIT = 4, /* signal_struct.flags */
+	SIGNAL_GROUP_COREDUMP = 8, /* the same while core is dumped, before Linux 5.17 */
+	JOBCTL_STOP_PENDING = 1 << 17, /* task_struct.jobctl */
+	JOBCTL_TRAP_FREEZE = 1 << 23,
 	SIGNAL_CLD_MASK = 0x30, /* signal_struct.flags: SIGCONT has just ended a stop */
 	TASK_UNINTERRUPTIBLE = 2, /* task_struct.__state */
 	TASK_STOPPED_BIT = 4,
@@ -177,6 +186,8 @@ enum {
 	SOCKFS_MAGIC = 0x534f434b,
 	S_IFMT = 0170000,
 	S_IFSOCK = 0140000,
+	S_IFREG = 0100000,
+	SB_I_NOEXEC = 2, /* super_block.s_iflags: files of the kernel's own, as those of proc and sysfs */
 	S_IFIFO = 0010000,
 	O_NONBLOCK = 04000,
 };
@@ -204,12 +215,14 @@ struct qstr {
 struct super_block {
 	unsigned int s_dev;
 	unsigned long s_magic;
+	unsigned long s_iflags;
 };
 struct inode {
 	unsigned short i_mode;
 	struct super_block *i_sb;
 	unsigned long i_ino;
 	unsigned int i_nlink;
+	long long i_size;
 };
 struct dentry {
 	struct hlist_bl_node d_hash;
@@ -234,6 +247,7 @@ struct file {
 	struct inode *f_inode;
 	struct path f_path;
 	void *private_data;
+	long long f_pos;
 };
 struct vm_area_struct {
 	unsigned long vm_start;
@@ -272,10 +286,19 @@ struct sock {
 struct inet_sock {
 	__be16 inet_sport;
 };
+struct inet_connection_sock {
+	__u8 icsk_retransmits; /* of what is not acknowledged */
+	__u8 icsk_probes_out; /* keep-alives and window probes that are not answered */
+	struct {
+		__u32 lrcvtime; /* when the last data arrived, in jiffies */
+	} icsk_ack;
+};
 struct tcp_sock {
 	__u32 snd_nxt;
 	__u32 snd_una;
-	__u32 lsndtime; /* time of the last data, in jiffies */
+	__u32 lsndtime; /* when data was last sent, the first time or again, in jiffies */
+	__u32 rcv_tstamp; /* when the last acknowledgement arrived, in jiffies */
+	__u32 segs_in;
 	__u32 write_seq, copied_seq; /* after the last byte that the program wrote or read */
 };
 struct socket {
@@ -341,6 +364,21 @@ struct signal_struct {
 	unsigned int flags;
 	struct rlimit rlim[16];
 };
+typedef struct {
+	unsigned long sig[1];
+} sigset_t;
+struct sigpending {
+	sigset_t signal;
+};
+union __sifields {
+	struct {
+		void *_addr;
+	} _sigfault;
+};
+struct kernel_siginfo {
+	int si_code;
+	union __sifields _sifields;
+};
 typedef void (*__sighandler_t)(int);
 struct sigaction {
 	__sighandler_t sa_handler;
@@ -365,6 +403,8 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct task_struct *parent;
 	unsigned int ptrace;
+	unsigned long jobctl;
+	struct sigpending pending;
 	struct list_head children;
 	struct list_head sibling;
 	struct task_struct *group_leader;
@@ -386,18 +426,18 @@ struct io_uring_cqe {
 	__s32 res;
 };
 
+struct seq_file;
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
 struct bpf_iter__task_file {
+	struct bpf_iter_meta *meta;
 	struct task_struct *task;
 	struct file *file;
 };
 struct linux_binprm {
 	const char *filename;
 	struct file *file;
-};
-struct kernel_siginfo;
-struct seq_file;
-struct bpf_iter_meta {
-	struct seq_file *seq;
 };
 struct bpf_iter__task {
 	struct bpf_iter_meta *meta;

@@ -70,15 +70,19 @@ ROSE_SIZE(struct rose_head, 24);
 
 struct rose_call {
 	struct rose_head head;
-	rose_s64 result; /* -errno when failed */
+	rose_s64 result; /* -errno when failed; of ROSE_FAILED with `requested`, the bytes that were moved */
 	rose_s32 fd;     /* -1: none */
 	rose_u16 nr;
 	rose_u8 operation; /* opcode of a failed io_uring operation */
-	rose_u8 pad;
+	rose_u8 flags;     /* rose_call_state */
 	rose_u32 open_flags; /* of a call that opened something */
-	rose_u32 pad2;
+	rose_u32 requested;  /* of a read or write that did less than was asked, in bytes */
 };
 ROSE_SIZE(struct rose_call, 48);
+enum rose_call_state {
+	ROSE_BUS = 2,   /* no call: an access to a mapped file ended in SIGBUS. `nr` is that of mmap */
+	ROSE_DYING = 1, /* a fatal signal was pending, or the process was ending, stopping or freezing: it failed for that */
+};
 
 /* Parts that follow a call, each aligned to 8 bytes. */
 enum rose_piece_kind {
@@ -235,16 +239,37 @@ enum rose_process_flag {
 };
 /* States have the numbers of trace::ProcessState. */
 enum rose_process_state { ROSE_CRASHED = 1, ROSE_EXITED = 2, ROSE_PAUSED = 3, ROSE_STARTED = 4 };
+/* Where the signal that ended a process came from. */
+enum rose_signal_origin { ROSE_BY_UNKNOWN = 0, ROSE_BY_PROCESS = 1, ROSE_BY_KERNEL = 2, ROSE_BY_ITSELF = 3 };
+enum { ROSE_COMM_BYTES = 16 };
 struct rose_process {
 	struct rose_head head;
-	rose_u64 duration_ns;
+	rose_u64 duration_ns; /* of a pause; of an end: since the signal was generated */
 	rose_s32 exit_code; /* -1: none */
 	rose_u8 state;
 	rose_u8 signal;
 	rose_u8 flags;
-	rose_u8 pad;
+	rose_u8 origin;  /* rose_signal_origin; 0: duration_ns of an end is unknown as well */
+	rose_u32 by; /* the process that sent the signal */
+	rose_u32 pad;
+	rose_u8 by_name[ROSE_COMM_BYTES];
 };
-ROSE_SIZE(struct rose_process, 40);
+ROSE_SIZE(struct rose_process, 64);
+
+/* The latest signal that ends a process, or asks it to end, and has been generated; by process. */
+struct rose_signalled {
+	rose_u64 ts_ns;
+	rose_u64 start_ns; /* of the process, because ids are reused */
+	rose_u32 by;
+	rose_u8 signal;
+	rose_u8 origin;
+	rose_u8 fatal; /* it ends the process, which does not catch it */
+	rose_u8 pad;
+	rose_u8 by_name[ROSE_COMM_BYTES];
+};
+ROSE_SIZE(struct rose_signalled, 40);
+/* A process that catches a request to end, and ends later than this, ended for another reason. */
+#define ROSE_ASKED_NS 60000000000ull
 
 /* Reported by the iterator over all tasks for each thread of a node that waits uninterruptibly. */
 struct rose_blocked {
@@ -357,7 +382,8 @@ struct rose_network_settings {
 	rose_u64 tick_ns; /* of a jiffy */
 	rose_u16 ephemeral_low, ephemeral_high; /* ports assigned to clients */
 	rose_u8 has_addresses; /* whole interfaces: nodes are identified by rose_addresses */
-	rose_u8 pad[3];
+	rose_u8 by_iterator; /* silences of TCP are found by rose_connections; packet programs leave them out */
+	rose_u8 pad[2];
 };
 ROSE_SIZE(struct rose_network_settings, 24);
 
@@ -369,6 +395,33 @@ struct rose_connection {
 	rose_u32 pad;
 };
 ROSE_SIZE(struct rose_connection, 40);
+
+/* ---- what the kernel keeps for each TCP connection, reported by the iterator over files; times are ages ---- */
+struct rose_tcp {
+	rose_u64 socket; /* identifies it while it exists */
+	rose_u64 ts_ns;
+	struct rose_connection conn;
+	rose_u32 node;
+	rose_u32 tgid;
+	rose_u32 heard;      /* jiffies since something arrived */
+	rose_u32 sent;       /* jiffies since data was sent, the first time or again */
+	rose_u32 unanswered; /* bytes that were written and are not acknowledged */
+	rose_u32 segments;   /* that arrived, modulo 2^32 */
+	rose_u8 state;       /* as in sock_common */
+	rose_u8 resent;      /* retransmissions of what is not acknowledged */
+	rose_u8 probes;      /* keep-alives and window probes that are not answered */
+	rose_u8 pad[5];
+};
+ROSE_SIZE(struct rose_tcp, 88);
+
+/* A connection that was closed after it had been quiet, and whose end the peer has not answered. No file refers to it
+ * any more, so the iterator does not see it. */
+struct rose_closing {
+	struct rose_connection conn;
+	rose_u64 closed_ns;
+};
+ROSE_SIZE(struct rose_closing, 48);
+#define ROSE_QUIET_NS 200000000ull
 
 /* ---- messages between nodes: bytes that a call sent to or received from a connection ---- */
 enum {
@@ -466,6 +519,14 @@ ROSE_SIZE(struct rose_silent, 80);
 /* ---- tables ---- */
 
 /* The arguments of a system call; set before loading from kernel::SyscallInfo. -1: none. */
+/* What the success of a call means: 0: nothing. */
+enum rose_call_class {
+	ROSE_CHANGES = 1, /* it changes state */
+	ROSE_SIZED = 2,   /* it moves at most as many bytes as its third argument says */
+};
+/* Descriptors that are not regular files, by thread and descriptor: there, reads are short all the time. Emptied by the
+ * reader, because descriptors are reused. */
+enum { ROSE_STREAMS = 1024, ROSE_MOST_AT_ONCE = 0x7ffff000 /* bytes that one call moves at most */ };
 enum rose_call_flag {
 	ROSE_TEXT2 = 1,      /* path2 is not a path (target of a symlink) and stays as it is */
 	ROSE_FLAGS_1 = 2,    /* open flags in argument 1: a success counts if O_CREAT or O_TRUNC is set */

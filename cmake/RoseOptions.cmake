@@ -1,7 +1,7 @@
 # Compiler flags shared by every target; warnings are errors.
 
-# What a user builds carries no debug information: it is most of the time and 95 % of the size. Presets debug,
-# asan-ubsan and tsan do.
+# A user's build carries no debug information, which would be most of the build time and 95 % of the size. The presets
+# debug, asan-ubsan and tsan do.
 set(CMAKE_CXX_FLAGS_RELEASE "-O1 -DNDEBUG")
 set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 
@@ -13,7 +13,7 @@ target_compile_options(rose_options INTERFACE
   -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wcast-align -Wformat=2 -Werror
   -fstack-protector-strong)
 target_compile_definitions(rose_options INTERFACE _GNU_SOURCE)
-# Everywhere, for precompiled headers ask for the same flags: some libraries' own flags have it.
+# For every target, because precompiled headers need equal flags, and some libraries bring this one.
 target_compile_options(rose_options INTERFACE -pthread)
 target_link_libraries(rose_options INTERFACE Threads::Threads)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -21,13 +21,13 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(rose_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
   # Unity builds put file-local types into one file with their users.
   target_compile_options(rose_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
-  # The compiler collects its garbage from 1 GiB on, which no file of ours reaches: 8 % of its time, for a quarter more
-  # memory (0.85 GiB at most).
+  # The compiler collects its garbage only from 1 GiB on, which no file here reaches. This saves 8 % of its time and
+  # costs a quarter more memory (0.85 GiB at most).
   target_compile_options(rose_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:--param ggc-min-heapsize=1048576>")
 endif()
 if(ROSE_SANITIZE)
-  # Undefined behaviour is looked for in what is tested, not in the tests (targets with ROSE_TEST_CODE): their checks
-  # cost half their time to compile.
+  # Undefined behaviour is checked in the tested libraries, not in the tests (targets with ROSE_TEST_CODE), whose checks
+  # would take half of their compile time.
   string(REPLACE "," ";" sanitize_tests ${ROSE_SANITIZE})
   list(REMOVE_ITEM sanitize_tests undefined)
   list(JOIN sanitize_tests "$<COMMA>" sanitize_tests)
@@ -40,18 +40,18 @@ if(ROSE_SANITIZE)
   # -g1: enough for the lines of a report.
   target_compile_options(rose_options INTERFACE -g1 ${sanitize} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND ROSE_SANITIZE MATCHES "address.*undefined")
-    # A question before each use of a pointer, and a quarter of the time to compile. A null pointer ends the program all
-    # the same; misaligned ones are looked for by the preset fuzz, which is clang's.
+    # These checks precede each use of a pointer and take a quarter of the compile time. A null pointer ends the program
+    # without them, too; misaligned ones are checked by the preset fuzz, which uses clang.
     target_compile_options(rose_options INTERFACE -fno-sanitize=null,alignment)
   endif()
   target_link_options(rose_options INTERFACE -fsanitize=${ROSE_SANITIZE})
-  # Sanitizer instrumentation makes -Wmaybe-uninitialized unreliable (GCC PR 105562). All warnings of the libraries are
-  # seen in the other builds, and looking for them takes a tenth of the compiler's time.
+  # Sanitizer instrumentation makes -Wmaybe-uninitialized unreliable (GCC PR 105562). The other builds report all
+  # warnings of the libraries, and checking for them takes a tenth of the compile time.
   target_compile_options(rose_options INTERFACE $<IF:$<BOOL:$<TARGET_PROPERTY:ROSE_TEST_CODE>>,-Wno-maybe-uninitialized,-w>)
 endif()
 
-# Passes of the optimizer that take a sixth of the compile time; without them the code has the same size.
-# tree-dominator-opts stays on: without it g++ warns of correct code that it "may be used uninitialized".
+# Optimiser passes that take a sixth of the compile time; without them the code has the same size. tree-dominator-opts
+# stays on, because without it g++ warns wrongly that variables "may be used uninitialized".
 set(ROSE_QUICK_OPTIONS "")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT ROSE_SANITIZE)
   foreach(pass tree-pta ipa-modref ipa-pure-const if-conversion if-conversion2 tree-slsr tree-sink tree-ch ssa-phiopt
@@ -64,7 +64,7 @@ endif()
 # rose_precompiled(TARGET [OWNER NAME LIKE LIBRARY HEADERS ...]): the standard library, fmt and the headers that many
 # libraries include are parsed once, not in every file. The owner is compiled with the flags of LIKE, which its users
 # must share. Files still include what they need, because other compilers than g++ use no precompiled header. Libraries
-# below `schedule` share one header, the others (ROSE_UPPER_ROOMS) a larger one; the two are compiled in parallel.
+# below `schedule` share one header, the others (ROSE_UPPER_LIBRARIES) a larger one; the two are compiled in parallel.
 option(ROSE_PRECOMPILE "Precompile the standard library's headers" ON)
 function(rose_precompiled target)
   cmake_parse_arguments(ARG "" "OWNER;LIKE" "HEADERS" ${ARGN})
@@ -76,7 +76,7 @@ function(rose_precompiled target)
     set(ARG_LIKE rose_options fmt::fmt)
     # The compiler does not warn about precompiled headers. The debug build precompiles no header of ours, so there it
     # does.
-    if(CMAKE_UNITY_BUILD AND ROSE_UPPER_ROOMS)
+    if(CMAKE_UNITY_BUILD AND ROSE_UPPER_LIBRARIES)
       set(ARG_OWNER rose_precompiled_upper)
       set(ARG_HEADERS
         ${PROJECT_SOURCE_DIR}/cmake/precompiled_lower.h ${PROJECT_SOURCE_DIR}/cmake/precompiled_upper.h)
@@ -121,8 +121,8 @@ function(rose_units target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
 endfunction()
 
-# rose_room(TARGET SOURCE ...): compile options of rose's own code.
-function(rose_room target)
+# rose_own_code(TARGET SOURCE ...): compile options of rose's own code.
+function(rose_own_code target)
   target_compile_options(${target} PRIVATE ${ROSE_QUICK_OPTIONS})
   rose_precompiled(${target})
   rose_units(${target} ${ARGN})
@@ -154,5 +154,5 @@ function(rose_library name)
   add_library(${name} STATIC ${sources})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${name} PUBLIC rose_options ${ARG_DEPENDS})
-  rose_room(${name} ${sources})
+  rose_own_code(${name} ${sources})
 endfunction()

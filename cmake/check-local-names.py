@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Names that are local to a file must differ within a room (and within an example).
+"""Names that are local to a file must differ within a folder of src (and within an example).
 
-Release builds compile a room's files as one (CMAKE_UNITY_BUILD): two anonymous namespaces become one there. Most clashes are
-errors, but two functions of one name are overloads, and calls may silently go to the wrong one.
+Release builds compile a folder's files as one (CMAKE_UNITY_BUILD): two anonymous namespaces become one there. Most
+clashes are errors, but two functions of one name are overloads, and calls may silently go to the wrong one.
 
 Usage: check-local-names.py [FOLDER...]   (default: every library's folder under src, and the examples')
 """
@@ -13,7 +13,8 @@ import sys
 TOP = pathlib.Path(__file__).resolve().parent.parent
 TYPE = re.compile(r"^(?:struct|class|enum class|enum|union) (?:\[\[.*\]\] )?(\w+)")
 FUNCTION = re.compile(r"^(?!using|typedef|return|namespace|template\b.*>$)[\w\[][\w:<>,*&\[\]\s]*?[\s*&](\w+)\(")
-VARIABLE = re.compile(r"^(?:inline |static |thread_local |const |constexpr )+[\w:<>,*&\s]*?[\s*&](\w+)(?:\[[^\]]*\])*(?: =|\{|;)")
+VARIABLE = re.compile(
+    r"^(?:inline |static |thread_local |const |constexpr )+[\w:<>,*&\s]*?[\s*&](\w+)(?:\[[^\]]*\])*(?: =|\{|;)")
 
 
 def local_names(path):
@@ -35,12 +36,13 @@ def local_names(path):
 
 def main():
     folders = [pathlib.Path(f).resolve() for f in sys.argv[1:]]
-    folders = folders or [f.parent for f in TOP.glob("src/*/**/CMakeLists.txt")] + [TOP / "src/jvm/agent"] + list(TOP.glob("examples/*/src"))
+    folders = folders or [f.parent for f in TOP.glob("src/*/**/CMakeLists.txt")] + [TOP / "src/jvm/agent"] + list(
+        TOP.glob("examples/*/src"))
     clashes = 0
     total = 0
     for folder in sorted(folders):
         seen = {}
-        own = [other for other in folders if other != folder and other.is_relative_to(folder)]  # rooms of their own
+        own = [other for other in folders if other != folder and other.is_relative_to(folder)]  # libraries of their own
         for path in sorted(p for p in folder.rglob("*.cc") if not any(p.is_relative_to(other) for other in own)):
             for name, line in local_names(path).items():
                 total += 1
@@ -53,7 +55,8 @@ def main():
         print("no local name found: is this the source tree?")
         return 1
     if clashes:
-        print(f"{clashes} names are local to two files of one room: rename one, or declare one of them in a header of the room")
+        print(f"{clashes} names are local to two files of one folder: rename one, or declare one in a header of "
+              f"the folder")
     return 1 if clashes else 0
 
 

@@ -3,7 +3,8 @@
 # Without files, every tracked one. bpf/ has a style of its own and is not touched.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-command -v clang-format-19 >/dev/null || { echo "format.sh: clang-format-19 is missing: apt-get install clang-format-19" >&2; exit 3; }
+command -v clang-format-19 >/dev/null ||
+  { echo "format.sh: clang-format-19 is missing: apt-get install clang-format-19" >&2; exit 3; }
 if [ $# -gt 0 ]; then
   clang-format-19 -i "$@"
 else

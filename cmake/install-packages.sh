@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages named in the given list files, and says which. Does nothing for those
-# already there. Usage: cmake/install-packages.sh cmake/deps.txt [more lists...]
+# Installs the Debian packages that the given list files name, and prints them. Installed packages are left alone.
+# Usage: cmake/install-packages.sh cmake/deps.txt [more lists...]
 set -euo pipefail
 missing=()
 while read -r package; do
@@ -11,11 +11,12 @@ if [ ${#missing[@]} -eq 0 ]; then
   echo "packages: all of them are installed already"
   exit 0
 fi
-command -v apt-get >/dev/null || { echo "this set-up needs apt-get (Debian 12); install by hand: ${missing[*]}" >&2; exit 3; }
+command -v apt-get >/dev/null || { echo "this set-up needs apt-get (Debian 12); install by hand: ${missing[*]}" >&2;
+  exit 3; }
 echo "packages: installing ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
-# Servers among them are for tests of our own: their distribution services must not start.
+# Some packages are servers that tests start themselves: their system services must not start.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e $policy ]; then
   trap 'rm -f /usr/sbin/policy-rc.d' EXIT

@@ -18,7 +18,8 @@ for source in "${sources[@]}"; do
   # Whole registers for the largest programs: kernels before 6.3 lose the bounds of 32-bit halves.
   cpu=v3
   [ "$name" != tracer ] || cpu=v2
-  "$clang" -g -O2 -target bpf -mcpu=$cpu -D__TARGET_ARCH_x86 -Ibpf -ffile-prefix-map="$PWD"=. -Wall -Wextra -Wno-unused-parameter -Werror \
+  "$clang" -g -O2 -target bpf -mcpu=$cpu -D__TARGET_ARCH_x86 -Ibpf -ffile-prefix-map="$PWD"=. -Wall -Wextra \
+    -Wno-unused-parameter -Werror \
     -c "$source" -o "$work/$name.raw.o"
   "$bpftool" gen object "$work/$name.o" "$work/$name.raw.o"
   "$bpftool" gen skeleton "$work/$name.o" name "rose_$name" > "$work/$name.skel.h"

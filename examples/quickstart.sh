@@ -12,7 +12,8 @@ fi
 
 step() { printf '\n== %s (%d s)\n' "$*" "$SECONDS"; }
 
-# Runs mostly wait: for elections, for the work to get on. So more of them go side by side than there are processors, and so do the failures.
+# Runs mostly wait (for elections, for the workload), so there are more of them in parallel than processors; so are the
+# failures.
 jobs=$((5 * $(nproc) / 2))
 [ "$jobs" -le 5 ] || jobs=5
 
@@ -57,7 +58,8 @@ go_through() {
   fi
 
   step "$failure: replay"
-  "$rose" replay "$folder/schedule.toml" -c "$example/rose.toml" --runs "$jobs" --jobs "$jobs" --report "$folder/replay" || status=$?
+  "$rose" replay "$folder/schedule.toml" -c "$example/rose.toml" --runs "$jobs" --jobs "$jobs" \
+    --report "$folder/replay" || status=$?
   cat > "$folder/found" <<FOUND
 $failure: $(sed -n '1s/: .*//p' "$folder/report/diagnosis.txt"), $(sed -n 's/^level/level/p' "$folder/report/diagnosis.txt")
 $(sed -n '/^what must happen/,/^$/p' "$folder/report/diagnosis.txt" | sed '1d;$d')
@@ -67,7 +69,7 @@ FOUND
   return $status
 }
 
-# The first one is shown while it goes on, the others when it is done.
+# The first diagnosis is shown live, the others when they are done.
 echo
 echo "Three failures are gone through side by side; you see the first one as it goes, and then what the others did meanwhile."
 failures=(snapshot-enospc crash-double-apply split-lost-writes)

@@ -91,7 +91,7 @@ std::string environment() {
 
 void rose::test::skip_case(const std::string& missing) {
   cases().skipped[Catch::getResultCapture().getCurrentTestName()].insert(missing);
-  throw Catch::TestFailureException();  // ends the case; what failed is reported elsewhere, and here nothing did
+  throw Catch::TestFailureException();  // ends the case; it is reported as skipped, not as failed
 }
 
 int main(int argc, char** argv) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sets up a fresh Debian 12 machine and passes all tests: pure (no root), kernel (real programs, tiny
-# victims) and cluster (small real deployments). Those of rooms that read files run under ASan and UBSan.
+# victims) and cluster (small real deployments). Those of readers run under ASan and UBSan.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,8 +14,8 @@ step() { printf '\n== %s (%d s)\n' "$1" $((SECONDS - began)); }
 
 step "packages"
 cmake/install-packages.sh cmake/deps.txt test/deps.txt
-# Debian's programs before all others: its Python is the one with those packages, and where a version manager comes first each of the
-# tests' thousands of starts takes a tenth of a second more.
+# Debian's programs before all others: its Python is the one with those packages, and where a version manager comes
+# first each of the tests' thousands of starts takes a tenth of a second more.
 PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH
 
 step "build"
@@ -24,8 +24,8 @@ cmake --build --preset release --target all other-tests
 cmake --preset asan-ubsan -DROSE_BUILD_EXAMPLES=OFF -DROSE_TEST_BUILD="$PWD/build/release" >/dev/null
 
 logs=$(mktemp -d)
-# Clusters mostly wait: for elections, for silences. Meanwhile the sanitized readers are built with what the tests leave over.
-# (Where the scheduler shares by session, it is the session that has to be nice.)
+# Clusters mostly wait: for elections, for silences. Meanwhile the sanitized readers are built with what the tests leave
+# over. (Where the scheduler shares by session, it is the session that has to be nice.)
 setsid sh -c 'echo 19 2>/dev/null > /proc/self/autogroup; exec nice -n 19 cmake --build --preset asan-ubsan --target reader-tests' \
   > "$logs/sanitized.build" 2>&1 &
 sanitized=$!

@@ -7,6 +7,8 @@
 
 #include "inject/call_text.h"
 
+enum { OPENAT2 = 437 };
+
 /* Sized to the schedule before loading. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -180,7 +182,14 @@ __noinline int rose_call_matches(struct call_scratch *scratch, __u32 index)
 		if (!rose_glob_matches(scratch, scratch->process.at, scratch->process.length, call->process))
 			return 0;
 	}
-	if (call->path) {
+	if (call->path2) {
+		rose_read_paths(scratch);
+		if (scratch->path_count < 2 ||
+		    !rose_glob_matches(scratch, scratch->paths[1].at, scratch->paths[1].length, call->path2))
+			return 0;
+		if (call->path && !rose_glob_matches(scratch, scratch->paths[0].at, scratch->paths[0].length, call->path))
+			return 0;
+	} else if (call->path) {
 		int any = 0;
 
 		rose_read_paths(scratch);
@@ -543,6 +552,15 @@ static __always_inline void read_call(struct deciding *d, struct pt_regs *regs, 
 	clear_call(scratch);
 	for (int i = 0; i < 6; i++)
 		scratch->arguments[i] = rose_argument(regs, i);
+	if (number == OPENAT2) {
+		/* Its flags are in memory; they are compared as those of openat. */
+		__u64 how = scratch->arguments[2];
+
+		if (bpf_probe_read_user(&scratch->arguments[2], sizeof(__u64), (void *)how)) {
+			scratch->unread = 1;
+			scratch->missing = how;
+		}
+	}
 	copy_signature(scratch, number);
 	for (__u32 i = 0; i < ROSE_MAX_CALLS / 64; i++) {
 		if (i * 64 >= count)

@@ -66,6 +66,18 @@ static __always_inline __u32 open_flags_of(const volatile struct rose_call_signa
 	return flags;
 }
 
+/* The kernel lets calls of a process that ends fail in many ways: fork and page faults for lack of memory, waits as
+ * interrupted, writes as incomplete. The same holds while it is stopped or frozen. */
+static __always_inline __u8 call_state(struct task_struct *task)
+{
+	enum { SIGKILL_BIT = 1 << 8, ENDING = SIGNAL_GROUP_EXIT | SIGNAL_GROUP_COREDUMP };
+
+	if ((BPF_CORE_READ(task, pending.signal.sig[0]) & SIGKILL_BIT) || (BPF_CORE_READ(task, signal, flags) & ENDING) ||
+	    (BPF_CORE_READ(task, jobctl) & (JOBCTL_TRAP_FREEZE | JOBCTL_STOP_PENDING)))
+		return ROSE_DYING;
+	return 0;
+}
+
 static __always_inline bool is_changing(__u64 nr)
 {
 	return nr < ROSE_SYSCALLS && ((rose_changing[nr / 64] >> (nr % 64)) & 1);
@@ -123,10 +135,10 @@ static __noinline int record_call(struct pt_regs *regs, __s64 result)
 	call->result = result;
 	call->nr = nr;
 	call->operation = 0;
-	call->pad = 0;
+	call->flags = failed ? call_state(task) : 0;
 	call->fd = -1;
 	call->open_flags = open_flags;
-	call->pad2 = 0;
+	call->requested = 0;
 	s->size = sizeof(*call);
 	if (signature->path >= 0) {
 		__s32 dirfd = signature->dirfd >= 0 ? (__s32)rose_argument(regs, signature->dirfd) : AT_FDCWD;
@@ -166,14 +178,97 @@ static __noinline int record_call(struct pt_regs *regs, __s64 result)
 	return 0;
 }
 
+/* A record of what failed without an error, as far as it is the same for all. */
+static __always_inline struct rose_call *begin_silent(struct scratch *s, __u32 node, __u16 nr, __u8 flags)
+{
+	struct rose_call *call = (void *)s->record;
+
+	fill_head(&call->head, ROSE_FAILED, 0, node);
+	call->result = 0;
+	call->nr = nr;
+	call->operation = 0;
+	call->flags = call_state((void *)bpf_get_current_task()) | flags;
+	call->fd = -1;
+	call->open_flags = 0;
+	call->requested = 0;
+	s->size = sizeof(*call);
+	return call;
+}
+
+/* A read or write that moved fewer bytes than were asked for. Of a regular file that is a failure, unless a read came
+ * to the file's end. */
+static __noinline int record_short(struct pt_regs *regs, __s64 result, __u64 *stream, __u64 key)
+{
+	enum { READ = 0, PREAD64 = 17 };
+	struct task_struct *task = (void *)bpf_get_current_task();
+	__u64 nr = BPF_CORE_READ(regs, orig_ax), asked = rose_argument(regs, 2);
+	__s32 fd = rose_argument(regs, 0), node;
+	struct file *file = rose_file_of(task, fd);
+	struct rose_call *call;
+	struct scratch *s;
+	__u16 mode;
+
+	if (!file)
+		return 0;
+	mode = BPF_CORE_READ(file, f_inode, i_mode);
+	if ((mode & S_IFMT) != S_IFREG) {
+		*stream = key;
+		return 0;
+	}
+	if (asked > ROSE_MOST_AT_ONCE)
+		asked = ROSE_MOST_AT_ONCE;
+	if (result >= (__s64)asked || (BPF_CORE_READ(task, thread_info.status) & TS_COMPAT))
+		return 0;
+	if (nr == READ || nr == PREAD64) {
+		__s64 end = nr == READ ? BPF_CORE_READ(file, f_pos) : (__s64)rose_argument(regs, 3) + result;
+
+		if (end >= BPF_CORE_READ(file, f_inode, i_size))
+			return 0;
+	}
+	if (BPF_CORE_READ(file, f_inode, i_sb, s_iflags) & SB_I_NOEXEC)
+		return 0;
+	node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);
+	if (node < 0 || is_container_setup(task))
+		return 0;
+	s = take_scratch(node);
+	if (!s)
+		return 0;
+	call = begin_silent(s, node, nr, 0);
+	call->result = result;
+	call->fd = fd;
+	call->requested = asked;
+	put_file(s, file);
+	emit_call(s, node);
+	give_back(s);
+	return 0;
+}
+
 SEC("tp_btf/sys_exit")
 int BPF_PROG(rose_sys_exit, struct pt_regs *regs, long ret)
 {
 	if ((unsigned long)ret < -(unsigned long)MAX_ERRNO) {
 		unsigned long nr = regs->orig_ax;
+		__u8 class;
 
-		if (nr >= ROSE_SYSCALLS || !((rose_changing[nr / 64] >> (nr % 64)) & 1))
+		if (nr >= ROSE_SYSCALLS)
 			return 0;
+		class = rose_classes[nr];
+		if (!class)
+			return 0;
+		if (class == ROSE_SIZED) {
+			char *streams = (char *)rose_streams;
+			__u64 key, *stream;
+
+			if ((unsigned long)ret >= regs->dx)
+				return 0;
+			/* Sockets and pipes first: they are read all the time, and mostly less is there than fits. The
+			 * registers are on the thread's own stack, which is 2^14 bytes long: they identify it. */
+			key = (__u64)regs - (__u64)streams + regs->di * 0x4001;
+			stream = (__u64 *)(streams + (key >> 11 & (ROSE_STREAMS - 1) * sizeof(key)));
+			if (*stream == key)
+				return 0;
+			return record_short(regs, ret, stream, key);
+		}
 	} else if (ret <= -512 && ret >= -516) {
 		return 0; /* ERESTART* is internal to the kernel and never returned; see note_interrupted() */
 	}
@@ -215,10 +310,10 @@ int rose_uring(struct bpf_raw_tracepoint_args *ctx)
 	call->result = result;
 	call->nr = IO_URING_ENTER;
 	call->operation = BPF_CORE_READ(request, opcode);
-	call->pad = 0;
+	call->flags = call_state((void *)bpf_get_current_task());
 	call->fd = -1;
 	call->open_flags = 0;
-	call->pad2 = 0;
+	call->requested = 0;
 	s->size = sizeof(*call);
 	file = BPF_CORE_READ(request, file);
 	if (file)

@@ -9,6 +9,7 @@
 
 /* ---- set before loading ---- */
 const volatile __u64 rose_changing[ROSE_SYSCALLS / 64]; /* calls whose success can be an event */
+const volatile __u8 rose_classes[ROSE_SYSCALLS]; /* rose_call_class */
 const volatile struct rose_call_signature rose_signatures[ROSE_SYSCALLS];
 const volatile __u64 rose_noise[ROSE_SYSCALLS * ROSE_NOISE_WORDS]; /* expected failures */
 const volatile __u32 rose_levels[ROSE_MOST_LEVELS]; /* depths of the target cgroups, deepest first */
@@ -81,6 +82,13 @@ struct {
 	__type(key, __u64);
 	__type(value, __u32);
 } rose_doomed SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct rose_signalled);
+} rose_signalled SEC(".maps");
 
 /* Processes whose start, and whose end, has been reported. */
 struct {
@@ -197,6 +205,14 @@ struct {
 	__type(value, struct rose_connection_state);
 } rose_conns SEC(".maps");
 
+/* Connections that were closed after they had been quiet, by socket. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u64);
+	__type(value, struct rose_closing);
+} rose_closing SEC(".maps");
+
 /* Connections that have just ended, so that late packets do not reopen them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -207,6 +223,7 @@ struct {
 
 struct rose_network_counts rose_network_counts SEC(".bss");
 struct rose_missed rose_missed SEC(".bss");
+__u64 rose_streams[ROSE_STREAMS] SEC(".bss");
 
 /* Node + 1 of the process that created a socket. Accepted sockets inherit it from the listening one. */
 struct {

@@ -10,9 +10,6 @@ enum {
 	TCP_SYN = 2,
 	TCP_RST = 4,
 	TCP_ACK = 16,
-	TCP_FIN_WAIT1_ = 4,
-	TCP_CLOSE_ = 7,
-	TCP_LAST_ACK_ = 9,
 };
 
 static __always_inline bool is_ephemeral(__u16 port)
@@ -196,7 +193,8 @@ static __always_inline void keep_handshake(const struct packet *p, __u32 isn, bo
 	slot->first_ns = first_ns;
 }
 
-static __noinline int see_handshake(struct packet *p, struct rose_pair_state *pair, __u64 now)
+/* `awaited`: when the last SYN arrived whose ACK is awaited; 0: none. */
+static __noinline int see_handshake(struct packet *p, __u64 *awaited, __u64 now)
 {
 	struct rose_syn *pending;
 
@@ -215,7 +213,7 @@ static __noinline int see_handshake(struct packet *p, struct rose_pair_state *pa
 			pending = bpf_map_lookup_elem(&rose_syns, &p->conn);
 			if (!pending || pending->isn != p->seq)
 				bpf_map_update_elem(&rose_syns, &p->conn, &fresh, BPF_ANY);
-			pair->handshake_ns = now;
+			*awaited = now;
 		}
 		return 0;
 	}
@@ -224,8 +222,8 @@ static __noinline int see_handshake(struct packet *p, struct rose_pair_state *pa
 		if (p->seq == pending->isn + 1 && !(p->tcp_flags & TCP_RST))
 			keep_handshake(p, pending->isn, false, pending->syn_ns, now);
 		bpf_map_delete_elem(&rose_syns, &p->conn);
-	} else if (now - pair->handshake_ns > 3000000000ull) {
-		pair->handshake_ns = 0; /* it never arrived */
+	} else if (now - *awaited > 3000000000ull) {
+		*awaited = 0; /* it never arrived */
 	}
 	return 0;
 }
@@ -365,7 +363,7 @@ static __noinline int saw_packet(struct packet *p, __u32 node, struct __sk_buff 
 	}
 	if (p->protocol == IPPROTO_TCP) {
 		if (state->handshake_ns || (p->tcp_flags & TCP_SYN))
-			see_handshake(p, state, now);
+			see_handshake(p, &state->handshake_ns, now);
 		if (state->open <= 0 || (p->tcp_flags & (TCP_FIN | TCP_SYN | TCP_RST)))
 			follow_connection(&p->conn, state, node, p->tcp_flags);
 	}
@@ -494,21 +492,49 @@ static __noinline __u32 node_of_socket(struct __sk_buff *skb, __u64 attached)
 	return attached & ROSE_ATTACHED_NODE;
 }
 
+/* The packets of TCP serve only to relate clocks, and few of them do. */
+__u64 rose_syn_ns SEC(".bss"); /* of the last SYN whose ACK is awaited */
+
+/* A packet of TCP that belongs to no handshake: most of all packets. Nothing is called for it. */
+static __always_inline bool is_in_stream(struct __sk_buff *skb)
+{
+	const __u8 *head = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+
+	if (rose_syn_ns || head + 34 > end)
+		return false;
+	if (head[0] == 0x45)
+		return head[9] == IPPROTO_TCP && !(head[33] & TCP_SYN);
+	return head[0] >> 4 == 6 && head[6] == IPPROTO_TCP && head + 54 <= end && !(head[53] & TCP_SYN);
+}
+
 SEC("cgroup_skb/ingress")
 int rose_ingress(struct __sk_buff *skb)
 {
-	__u64 attached = *(__u64 *)bpf_get_local_storage(&rose_attached, 0);
-	__u32 node = attached;
+	__u64 attached;
+	__u32 node;
 	struct packet p = {};
 
+	if (rose_network.by_iterator && is_in_stream(skb))
+		return 1;
+	attached = *(__u64 *)bpf_get_local_storage(&rose_attached, 0);
+	node = attached;
 	if (!attached)
 		return 1;
+	if (rose_network.by_iterator) {
+		if (!rose_parse(skb, 0, &p))
+			return 1;
+		if (p.protocol == IPPROTO_TCP) {
+			if (rose_syn_ns || (p.tcp_flags & TCP_SYN))
+				see_handshake(&p, &rose_syn_ns, bpf_ktime_get_ns());
+			return 1;
+		}
+	}
 	if (attached >> 32) {
 		node = node_of_socket(skb, attached);
 		if (!node)
 			return 1;
 	}
-	if (!rose_parse(skb, 0, &p))
+	if (!rose_network.by_iterator && !rose_parse(skb, 0, &p))
 		return 1;
 	saw_packet(&p, node - 1, skb);
 	return 1;
@@ -552,6 +578,61 @@ int rose_socket_scan(struct bpf_iter__task_file *ctx)
 
 		bpf_sk_storage_get(&rose_sockets, sk, &node, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	}
+	return 0;
+}
+
+static __always_inline __u32 heard_jiffies(struct sock *sk, __u32 now)
+{
+	__u32 data = now - BPF_CORE_READ((struct inet_connection_sock *)sk, icsk_ack.lrcvtime);
+	__u32 ack = now - BPF_CORE_READ((struct tcp_sock *)sk, rcv_tstamp);
+
+	return data < ack ? data : ack;
+}
+
+static __always_inline bool connection_of(const struct sock *sk, struct rose_connection *conn);
+
+/* Read by the reader a few times per second: what the kernel keeps for the TCP connections of the nodes' processes. It
+ * costs nothing per packet and does not depend on network namespaces. */
+SEC("iter/task_file")
+int rose_connections(struct bpf_iter__task_file *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct file *file = ctx->file;
+	struct rose_tcp tcp = {};
+	bool is_main = false;
+	struct socket *socket;
+	__u32 now, tgid;
+	struct sock *sk;
+	__s32 node;
+
+	if (!task || !file)
+		return 0;
+	socket = bpf_sock_from_file(file);
+	sk = socket ? socket->sk : NULL;
+	if (!sk || BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
+		return 0;
+	tcp.state = BPF_CORE_READ(sk, __sk_common.skc_state);
+	if (tcp.state != TCP_ESTABLISHED && tcp.state != TCP_SYN_SENT && tcp.state != TCP_CLOSE_WAIT &&
+	    tcp.state != TCP_LISTEN)
+		return 0;
+	tgid = task->tgid;
+	node = node_of_task(task, tgid, &is_main);
+	if (node < 0 || (__u32)node >= rose_node_count || !connection_of(sk, &tcp.conn))
+		return 0;
+	now = (__u32)bpf_jiffies64();
+	tcp.socket = (__u64)sk;
+	tcp.ts_ns = bpf_ktime_get_ns();
+	tcp.node = node;
+	tcp.tgid = tgid;
+	if (tcp.state != TCP_LISTEN) {
+		tcp.heard = heard_jiffies(sk, now);
+		tcp.sent = now - BPF_CORE_READ((struct tcp_sock *)sk, lsndtime);
+		tcp.unanswered = BPF_CORE_READ((struct tcp_sock *)sk, write_seq) - BPF_CORE_READ((struct tcp_sock *)sk, snd_una);
+		tcp.segments = BPF_CORE_READ((struct tcp_sock *)sk, segs_in);
+		tcp.resent = BPF_CORE_READ((struct inet_connection_sock *)sk, icsk_retransmits);
+		tcp.probes = BPF_CORE_READ((struct inet_connection_sock *)sk, icsk_probes_out);
+	}
+	bpf_seq_write(ctx->meta->seq, &tcp, sizeof(tcp));
 	return 0;
 }
 
@@ -655,6 +736,43 @@ int BPF_PROG(rose_resent, const struct sock *sk)
 	return 0;
 }
 
+/* A connection that this side closes after it was quiet: its end is answered at once, unless the peer is cut off. */
+static __noinline int note_closing(struct sock *sk, int before, int after)
+{
+	enum { ENETUNREACH_ = 101, ETIMEDOUT_ = 110, EHOSTUNREACH_ = 113 };
+	struct rose_closing closing = {};
+	__u64 key = (__u64)sk;
+	int error = BPF_CORE_READ(sk, sk_err);
+	bool timed_out = error == ETIMEDOUT_ || error == EHOSTUNREACH_ || error == ENETUNREACH_;
+
+	if (before == TCP_FIN_WAIT1 || before == TCP_LAST_ACK) {
+		if (!timed_out)
+			bpf_map_delete_elem(&rose_closing, &key);
+		return 0;
+	}
+	if (before == TCP_SYN_SENT) {
+		if (after != TCP_CLOSE || !BPF_CORE_READ((struct inet_connection_sock *)sk, icsk_retransmits) ||
+		    (error && !timed_out))
+			return 0;
+	} else if (after == TCP_CLOSE) {
+		/* A reset asks for no answer. It shows something only if data was not accepted, or after a timeout. */
+		if (before == TCP_LISTEN ||
+		    (error ? !timed_out :
+			     BPF_CORE_READ((struct tcp_sock *)sk, write_seq) == BPF_CORE_READ((struct tcp_sock *)sk, snd_una)))
+			return 0;
+	} else if (after != TCP_FIN_WAIT1 && after != TCP_LAST_ACK) {
+		return 0;
+	}
+	if (before != TCP_SYN_SENT &&
+	    heard_jiffies(sk, (__u32)bpf_jiffies64()) * rose_network.tick_ns < ROSE_QUIET_NS)
+		return 0;
+	if (!connection_of(sk, &closing.conn))
+		return 0;
+	closing.closed_ns = bpf_ktime_get_ns();
+	bpf_map_update_elem(&rose_closing, &key, &closing, BPF_ANY);
+	return 0;
+}
+
 /* Connections that this side closes are over too. If the peer had been silent for long, it either had nothing to send
  * and answers our FIN immediately, or is partitioned: its silence then continues, and counts when it ends. A reset asks
  * for no answer; it indicates a partition only if data was not accepted, sent or not, or after a timeout: what a filter
@@ -669,7 +787,9 @@ int BPF_PROG(rose_closed, struct sock *sk, int before, int after)
 	struct rose_pair_state *state;
 	__u64 now;
 
-	if (after != TCP_FIN_WAIT1_ && after != TCP_LAST_ACK_ && after != TCP_CLOSE_)
+	if (rose_network.by_iterator)
+		return BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP ? note_closing(sk, before, after) : 0;
+	if (after != TCP_FIN_WAIT1 && after != TCP_LAST_ACK && after != TCP_CLOSE)
 		return 0;
 	if (!connection_of(sk, &conn))
 		return 0;
@@ -681,7 +801,7 @@ int BPF_PROG(rose_closed, struct sock *sk, int before, int after)
 		return 0;
 	now = bpf_ktime_get_ns();
 	if (!state->given_up_ns && now - state->last_ns > state->usual_ns * ROSE_GAP_FACTOR + 200000000 &&
-	    (after != TCP_CLOSE_ || sk->sk_err || BPF_CORE_READ(tcp, write_seq) != BPF_CORE_READ(tcp, snd_una)))
+	    (after != TCP_CLOSE || sk->sk_err || BPF_CORE_READ(tcp, write_seq) != BPF_CORE_READ(tcp, snd_una)))
 		state->given_up_ns = now;
 	end_connection(&conn, state, known->node);
 	return 0;

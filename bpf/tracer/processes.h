@@ -90,9 +90,9 @@ int BPF_PROG(rose_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 	call->result = 0;
 	call->fd = -1;
 	call->operation = 0;
-	call->pad = 0;
+	call->flags = 0;
 	call->open_flags = 0;
-	call->pad2 = 0;
+	call->requested = 0;
 	s->size = off = sizeof(*call);
 	n = bpf_probe_read_kernel_str(&s->record[off + sizeof(struct rose_piece)], ROSE_PATH_BYTES,
 				      BPF_CORE_READ(bprm, filename));
@@ -145,6 +145,97 @@ static __always_inline void end_pause(__u64 key, __u64 now)
 	bpf_map_delete_elem(&rose_paused, &key);
 }
 
+enum { SIGINT_ = 2, SIGQUIT_ = 3, SIGBUS_ = 7, SIGTERM_ = 15, SIGCHLD_ = 17, SIGURG_ = 23, SIGWINCH_ = 28 };
+
+static __always_inline bool asks_to_end(int sig)
+{
+	return sig == SIGTERM_ || sig == SIGINT_ || sig == SIGQUIT_;
+}
+
+enum rose_ending { ROSE_STAYS, ROSE_ASKED, ROSE_ENDS };
+
+/* Whether the process ends by the signal or is asked to. A program that catches other signals uses them for itself: a
+ * JVM and Go do so thousands of times per second. */
+static __always_inline int ending_of(struct task_struct *task, int sig)
+{
+	struct sighand_struct *hands;
+	__sighandler_t handler = NULL;
+
+	if (sig == SIGKILL_)
+		return ROSE_ENDS;
+	if (sig < 1 || sig > 64 || sig == SIGURG_ || sig == SIGWINCH_ || (sig >= SIGCHLD_ && sig <= SIGTTOU_))
+		return ROSE_STAYS;
+	hands = BPF_CORE_READ(task, sighand);
+	/* The table of the kernel has larger elements. */
+	if (bpf_probe_read_kernel(&handler, sizeof(handler),
+				  (void *)hands + bpf_core_field_offset(struct sighand_struct, action) +
+					  (sig - 1) * bpf_core_type_size(struct k_sigaction) +
+					  bpf_core_field_offset(struct k_sigaction, sa.sa_handler)))
+		return ROSE_STAYS;
+	if ((unsigned long)handler == 0)
+		return ROSE_ENDS;
+	return (unsigned long)handler > 1 && asks_to_end(sig) ? ROSE_ASKED : ROSE_STAYS;
+}
+
+static __noinline int note_signal(struct kernel_siginfo *info, struct task_struct *task, int sig, int ending)
+{
+	enum { SEND_SIG_PRIV = 1, SI_TIMER = -2 };
+	__u32 tgid = BPF_CORE_READ(task, tgid), sender = bpf_get_current_pid_tgid() >> 32;
+	struct rose_signalled noted = {}, *before;
+	bool is_main;
+	__s32 node;
+
+	node = node_of_task(task, tgid, &is_main);
+	if (node < 0 || (__u32)node >= rose_node_count)
+		return 0;
+	noted.start_ns = BPF_CORE_READ(task, group_leader, start_time);
+	before = bpf_map_lookup_elem(&rose_signalled, &tgid);
+	/* One that is sent again changes nothing, nor does what follows a fatal one: while a process ends, the kernel may
+	 * send it SIGSEGV for a page that it refuses it. */
+	if (before && before->start_ns == noted.start_ns &&
+	    (before->fatal || (before->signal == sig && bpf_ktime_get_ns() - before->ts_ns < ROSE_ASKED_NS)))
+		return 0;
+	noted.ts_ns = bpf_ktime_get_ns();
+	noted.signal = sig;
+	noted.fatal = ending == ROSE_ENDS;
+	if ((unsigned long)info == SEND_SIG_PRIV) {
+		noted.origin = ROSE_BY_KERNEL;
+	} else {
+		/* Positive: the kernel's own reasons. Without a siginfo, the current process called. */
+		int code = info ? BPF_CORE_READ(info, si_code) : 0;
+
+		if (sender == tgid)
+			noted.origin = ROSE_BY_ITSELF;
+		else
+			noted.origin = code > 0 || code == SI_TIMER ? ROSE_BY_KERNEL : ROSE_BY_PROCESS;
+	}
+	if (noted.origin == ROSE_BY_PROCESS) {
+		noted.by = sender;
+		BPF_CORE_READ_INTO(&noted.by_name, (struct task_struct *)bpf_get_current_task(), group_leader, comm);
+	}
+	bpf_map_update_elem(&rose_signalled, &tgid, &noted, BPF_ANY);
+	return 0;
+}
+
+/* What is known of the signal that ended the process, or asked it to end. */
+static __always_inline void tell_signal(struct task_struct *task, struct rose_process *process, __u64 now)
+{
+	__u32 tgid = process->head.tgid;
+	struct rose_signalled *noted = bpf_map_lookup_elem(&rose_signalled, &tgid);
+
+	if (!noted)
+		return;
+	if (noted->start_ns == BPF_CORE_READ(task, group_leader, start_time) && now > noted->ts_ns &&
+	    (process->signal ? process->signal == noted->signal :
+			       asks_to_end(noted->signal) && now - noted->ts_ns < ROSE_ASKED_NS)) {
+		process->duration_ns = now - noted->ts_ns;
+		process->origin = noted->origin;
+		process->by = noted->by;
+		__builtin_memcpy(process->by_name, noted->by_name, ROSE_COMM_BYTES);
+	}
+	bpf_map_delete_elem(&rose_signalled, &tgid);
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(rose_exit, struct task_struct *task)
 {
@@ -179,6 +270,7 @@ int BPF_PROG(rose_exit, struct task_struct *task)
 		bpf_map_delete_elem(&rose_procs, &tgid);
 		return 0;
 	}
+	tell_signal(task, &process, process.head.ts_ns);
 	process.flags = process_flags(node, tgid, is_main);
 	if (process.signal && (code & 0x80))
 		process.flags |= ROSE_CORE;
@@ -197,6 +289,43 @@ int BPF_PROG(rose_exit, struct task_struct *task)
 		__sync_fetch_and_add(&rose_missed.ends, 1);
 	}
 	bpf_map_delete_elem(&rose_procs, &tgid);
+	return 0;
+}
+
+struct mapping {
+	struct scratch *s;
+};
+static long put_mapping(struct task_struct *task, struct vm_area_struct *vma, struct mapping *mapping)
+{
+	struct file *file = BPF_CORE_READ(vma, vm_file);
+
+	if (file)
+		put_file(mapping->s, file);
+	return 0;
+}
+
+/* An access to a mapped file for which the file system has no space or no data, or that is beyond its end. */
+static __noinline int note_bus_error(struct kernel_siginfo *info)
+{
+	enum { BUS_ADRALN = 1, MMAP = 9 };
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct mapping mapping = {};
+	__u64 address;
+	__s32 node;
+
+	if ((unsigned long)info <= 1 || BPF_CORE_READ(info, si_code) <= BUS_ADRALN)
+		return 0; /* sent by a process, or not because of the file */
+	node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);
+	if (node < 0)
+		return 0;
+	mapping.s = take_scratch(node);
+	if (!mapping.s)
+		return 0;
+	begin_silent(mapping.s, node, MMAP, ROSE_BUS);
+	address = (__u64)BPF_CORE_READ(info, _sifields._sigfault._addr);
+	bpf_find_vma(task, address, put_mapping, &mapping, 0);
+	emit_call(mapping.s, node);
+	give_back(mapping.s);
 	return 0;
 }
 
@@ -280,6 +409,8 @@ int BPF_PROG(rose_signal, int sig, struct kernel_siginfo *info, struct k_sigacti
 SEC("tp_btf/signal_generate")
 int BPF_PROG(rose_continued, int sig, struct kernel_siginfo *info, struct task_struct *task)
 {
+	int ending;
+
 	if (sig == SIGCONT_) {
 		/* Stop signals do not always stop a process; then there was no pause. */
 		__u64 key = task->tgid, now = bpf_ktime_get_ns();
@@ -288,6 +419,11 @@ int BPF_PROG(rose_continued, int sig, struct kernel_siginfo *info, struct task_s
 	}
 	if (sig == SIGKILL_)
 		note_kill(info, task);
+	if (sig == SIGBUS_)
+		note_bus_error(info);
+	ending = ending_of(task, sig);
+	if (ending)
+		note_signal(info, task, sig, ending);
 	return 0;
 }
 

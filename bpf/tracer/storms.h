@@ -36,7 +36,7 @@ static __always_inline __u64 key_of(struct scratch *s, __u32 size)
 	walk.key = (__u64)call->head.node << 48 | (__u64)call->nr << 32 | (__u64)call->head.kind << 16;
 	if (call->result < 0)
 		walk.key |= -call->result & 0xffff;
-	walk.key ^= (__u64)call->operation << 56 ^ call->open_flags;
+	walk.key ^= (__u64)call->operation << 56 ^ (__u64)call->flags << 40 ^ call->open_flags;
 	walk.key *= 0x9e3779b97f4a7c15ull;
 	/* Masked, because clang leaves the upper half of the register undefined and the verifier compares all of it. */
 	bpf_loop((size - sizeof(*call)) / 8 & 0xfff, key_step, &walk, 0);

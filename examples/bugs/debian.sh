@@ -3,7 +3,7 @@
 
 unavailable() { echo "$*"; exit 77; }
 
-# A file while packages are installed says that their services are not to be started: each node runs its own.
+# This file keeps services from starting while their packages are installed: each node runs its own.
 policy=/usr/sbin/policy-rc.d
 made_policy=
 end_policy() { if [ -n "$made_policy" ]; then rm -f "$policy"; fi; }
@@ -37,11 +37,12 @@ debian() {
   export DEBIAN_FRONTEND=noninteractive
   # shellcheck disable=SC2086
   if ! apt-get -o DPkg::Lock::Timeout=300 install -q -y --no-install-recommends $missing >&2; then
-    # Lists of packages grow old, or there are none yet.
+    # The lists of packages are old, or there are none yet.
     apt-get -o DPkg::Lock::Timeout=300 update -q >&2 || unavailable "the package registry can't be reached"
-    apt-get -o DPkg::Lock::Timeout=300 install -q -y --no-install-recommends $missing >&2 || unavailable "apt-get can't install$missing"
+    apt-get -o DPkg::Lock::Timeout=300 install -q -y --no-install-recommends $missing >&2 ||
+      unavailable "apt-get can't install$missing"
   fi
-  # Nor shall services that came with this start at the next boot.
+  # Services that were installed here must not start at the next boot either.
   if [ -d /run/systemd/system ]; then
     for want in $missing; do
       for unit in $(dpkg -L "${want%%=*}" | sed -n 's,.*/systemd/system/\([^/]*[^@]\.service\)$,\1,p'); do

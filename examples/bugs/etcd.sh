@@ -1,7 +1,7 @@
 # Sourced by `node` of the etcd examples.
 
-# etcd_member PROGRAM NAME OWN-IP IP,IP,IP OPTION...: this process becomes a member; the members are n1, n2, ... in the order of
-# their addresses.
+# etcd_member PROGRAM NAME OWN-IP IP,IP,IP OPTION...: this process becomes a member; the members are n1, n2, ... in the
+# order of their addresses.
 etcd_member() {
   program=$1 name=$2 ip=$3 members= number=0
   for peer in $(echo "$4" | tr , ' '); do

@@ -1,5 +1,8 @@
-# Sourced by the install scripts of bugs (and, with kind=systems, of systems) that come from a language's registry: pinned versions,
-# checksums kept beside the example, one cache folder each. Whatever is missing here ends the script with status 77 and the reason.
+# Sourced by the install scripts of bugs (and, with kind=systems, of systems) that come from a language's registry:
+# pinned versions,
+
+# checksums kept beside the example, one cache folder each. Whatever is missing here ends the script with status 77 and
+# the reason.
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/rose/${kind:-bugs}/${bug:?}
 log=$cache/install.log
 mkdir -p "$cache"
@@ -9,8 +12,8 @@ mkdir -p "$cache"
 # need PROGRAM DEBIAN-PACKAGE: installs the package when the program is missing.
 need() { command -v "$1" > /dev/null || debian "$2"; }
 
-# go_build FOLDER PROGRAM PACKAGE: builds PACKAGE as the module in FOLDER pins it (go.mod, go.sum) to $cache/PROGRAM. Made anew when
-# what it is made of changes, the file $links too, if there is one. C code counts with CGO_ENABLED=1.
+# go_build FOLDER PROGRAM PACKAGE: builds PACKAGE as the module in FOLDER pins it (go.mod, go.sum) to $cache/PROGRAM.
+# Made anew when what it is made of changes, the file $links too, if there is one. C code counts with CGO_ENABLED=1.
 go_build() {
   local stamp
   stamp=$(cat "$1"/go.mod "$1"/go.sum "$1"/*.go "${links:-/dev/null}" 2> /dev/null | sha256sum)
@@ -19,7 +22,8 @@ go_build() {
   if ! (cd "$1" && go mod download) >> "$log" 2>&1; then
     unavailable "the modules of $3 can't be had from the Go module proxy (see $log)"
   fi
-  if ! (cd "$1" && CGO_ENABLED=${CGO_ENABLED:-0} go build -trimpath -buildvcs=false -o "$cache/$2.new" "$3") >> "$log" 2>&1; then
+  if ! (cd "$1" && CGO_ENABLED=${CGO_ENABLED:-0} go build -trimpath -buildvcs=false -o "$cache/$2.new" "$3") \
+    >> "$log" 2>&1; then
     unavailable "$(go version) can't build $3 (see $log)"
   fi
   mv "$cache/$2.new" "$cache/$2"
@@ -49,6 +53,8 @@ java_classes() {
   shift 2
   if [ "$cache/classes" -nt "$file" ]; then return 0; fi
   rm -rf "$cache/classes" "$cache/classes.new"
-  if ! javac "$@" -d "$cache/classes.new" -cp "$path" "$file" >> "$log" 2>&1; then unavailable "$(javac -version) can't compile $file (see $log)"; fi
+  if ! javac "$@" -d "$cache/classes.new" -cp "$path" "$file" >> "$log" 2>&1; then
+    unavailable "$(javac -version) can't compile $file (see $log)"
+  fi
   mv "$cache/classes.new" "$cache/classes"
 }

@@ -1,4 +1,5 @@
-"""As much of Kafka's protocol as workloads and oracles need; python's library alone. Raises OSError when nobody answers, or with an error."""
+"""As much of Kafka's protocol as workloads and oracles need; python's library alone. Raises OSError when nobody
+answers, or with an error."""
 import os
 import socket
 import struct
@@ -37,7 +38,8 @@ def checked(error):
 
 def create_topic(broker, name, seconds):
     """One partition, one copy. Who passes it on to a controller asks the one that it takes for the leader."""
-    body = struct.pack(">i", 1) + named(name) + struct.pack(">ihii", 1, 1, 0, 0) + struct.pack(">ib", int(seconds * 1000), 0)
+    body = (struct.pack(">i", 1) + named(name) + struct.pack(">ihii", 1, 1, 0, 0)
+            + struct.pack(">ib", int(seconds * 1000), 0))
     answer = ask(broker, 9092, CREATE_TOPICS, 2, body, seconds + 1)
     # throttle time, number of topics, name, error
     error = struct.unpack_from(">h", answer, 4 + 4 + 2 + len(name))[0]
@@ -49,7 +51,8 @@ def produce(broker, topic, value, timeout=2.0):
     message = struct.pack(">bbqii", 1, 0, int(time.time() * 1000), -1, len(value)) + value
     message = struct.pack(">I", zlib.crc32(message)) + message
     records = struct.pack(">qi", 0, len(message)) + message
-    body = struct.pack(">hii", -1, int(timeout * 1000), 1) + named(topic) + struct.pack(">iii", 1, 0, len(records)) + records
+    body = (struct.pack(">hii", -1, int(timeout * 1000), 1) + named(topic)
+            + struct.pack(">iii", 1, 0, len(records)) + records)
     answer = ask(broker, 9092, PRODUCE, 2, body, timeout)
     _, error, offset = struct.unpack_from(">ihq", answer, 4 + 2 + len(topic) + 4)
     checked(error)

@@ -1,4 +1,5 @@
-"""As much of the NATS protocol as the examples beside this file need: requests over one connection; python's library alone."""
+"""As much of the NATS protocol as the examples beside this file need: requests over one connection; python's library
+alone."""
 import json
 import os
 import socket
@@ -15,7 +16,8 @@ class Nats:
         self.asked = 0
         if not self.stream.readline().startswith(b"INFO "):
             raise ConnectionError("this is no NATS server")
-        self.send(b'CONNECT {"verbose":false,"headers":true,"no_responders":true}\r\nSUB %s.* 1\r\n' % self.inbox.encode())
+        self.send(b'CONNECT {"verbose":false,"headers":true,"no_responders":true}\r\nSUB %s.* 1\r\n'
+                  % self.inbox.encode())
 
     def __enter__(self):
         return self
@@ -45,7 +47,7 @@ class Nats:
                 if words[1].decode() != reply:
                     continue  # the late answer to a request that was given up
                 if words[0] == b"HMSG":
-                    body = body[int(words[-2]):]  # "503 No Responders" has a header alone
+                    body = body[int(words[-2]):]  # "503 No Responders" has only a header
                 return json.loads(body) if body else {}
 
 

@@ -125,7 +125,8 @@ def create_anywhere(path, data=b"", seconds=10.0, servers=None):
 
 
 def exit_by_acknowledged(path, seconds):
-    """An oracle: does a server serve clients without what acked.txt says was acknowledged below `path`? 0 yes, 1 no, 2 can't tell."""
+    """An oracle: does a server serve clients without what acked.txt says was acknowledged below `path`? 0 yes, 1 no, 2
+    can't tell."""
     with open("acked.txt") as file:
         acked = {line.strip() for line in file}
 

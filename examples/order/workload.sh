@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes a, has it saved, and writes b: as the step "asked", when the schedule's order lets it. Then it waits a while for the
-# server to be another one than before, and asks for b.
+# Writes a, has it saved, and writes b as the step "asked", when the schedule's order allows it. Then it waits for the
+# server to be restarted, and reads b.
 set -u
 redis="redis-cli -h $ROSE_IP_redis"
 before=$("$ROSE_EXE" node status redis)

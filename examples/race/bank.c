@@ -1,4 +1,4 @@
-/* Two tellers, one account, and a check that is not made together with the payment. Seldom, both find enough money in it. */
+/* Two tellers, one account, and a check that is not atomic with the payment. Rarely, both find enough money in it. */
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -110,9 +110,9 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
 // The path through which a file without a name can be linked.
 std::string own_link(const Fd& fd) { return fmt::format("/proc/self/fd/{}", fd.get()); }
 
-// True if the existing file is written in place. Links are not followed, because whoever can write to the folder could
-// otherwise redirect rose, which runs as root, to a device. A pipe must belong to this process: a foreign one would
-// hand the content to whoever created it.
+// True if the existing file is written in place. Links are not followed, because a user who can write to the folder
+// could otherwise redirect rose, which runs as root, to a device. A pipe must belong to this process: a foreign one
+// would hand the content to the user who created it.
 Result<bool> written_in_place(const std::filesystem::path& path) {
   struct stat info{};
   if (::lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode) || S_ISLNK(info.st_mode) || S_ISDIR(info.st_mode))

@@ -83,6 +83,10 @@ Redactor Redactor::of_this_machine() {
   return {std::move(hosts), std::move(users)};
 }
 
+void Redactor::add_host(std::string_view name) {
+  if (!name.empty() && name != "localhost") hosts_.emplace_back(name);
+}
+
 const std::string& Redactor::known(std::string_view what, std::string_view text) {
   const auto [at, fresh] = replaced_.try_emplace(fmt::format("{} {}", what, text));
   if (fresh) {

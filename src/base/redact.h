@@ -17,6 +17,8 @@ class Redactor {
   // Of this machine and of who runs rose; root and nobody are no secrets.
   [[nodiscard]] static Redactor of_this_machine();
 
+  // Another name that is replaced; "" and "localhost" are none.
+  void add_host(std::string_view name);
   [[nodiscard]] std::string operator()(std::string_view text);
 
  private:

@@ -77,7 +77,11 @@ class Builder : public YAML::EventHandler {
   }
   void OnMapEnd() override { close(); }
 
-  Yaml take() { return std::move(root_); }
+  // A document; anchors belong to it alone.
+  Yaml take() {
+    anchors_.clear();
+    return std::exchange(root_, Yaml());
+  }
 
  private:
   struct Frame {
@@ -179,7 +183,7 @@ std::string Yaml::scalar(std::string_view key) const {
   return value != nullptr && value->is_scalar() ? value->text : "";
 }
 
-Result<Yaml> parse_yaml(std::string_view text, std::string_view file) {
+Result<std::vector<Yaml>> parse_yaml_documents(std::string_view text, std::string_view file) {
   const auto wrong = [&](int line, int column, std::string_view why) {
     return fail(ErrorKind::input, fmt::format("{}:{}:{}: {}", file, line, column, why));
   };
@@ -188,15 +192,24 @@ Result<Yaml> parse_yaml(std::string_view text, std::string_view file) {
                 fmt::format("{}: it has {} bytes, at most {} are read", file, text.size(), kMostYamlBytes));
   std::istringstream in{std::string(text)};
   Builder builder;
+  std::vector<Yaml> documents;
   try {
     YAML::Parser parser(in);
-    parser.HandleNextDocument(builder);
+    while (parser.HandleNextDocument(builder))
+      if (Yaml document = builder.take(); document.kind != Yaml::Kind::null) documents.push_back(std::move(document));
   } catch (const Refused& refused) {
     return wrong(refused.line, refused.column, refused.why);
   } catch (const YAML::Exception& error) {
     return wrong(error.mark.line + 1, error.mark.column + 1, "not valid YAML: " + error.msg);
   }
-  return builder.take();
+  return documents;
+}
+
+Result<Yaml> parse_yaml(std::string_view text, std::string_view file) {
+  ROSE_TRY(std::vector<Yaml> documents, parse_yaml_documents(text, file));
+  if (documents.size() > 1)
+    return fail(ErrorKind::input, fmt::format("{}:{}:1: a second document, one is read", file, documents[1].line));
+  return documents.empty() ? Yaml() : std::move(documents.front());
 }
 
 }  // namespace rose

@@ -39,7 +39,9 @@ struct Yaml::Member {
   Yaml value;
 };
 
-// Parses the first document. Errors are ErrorKind::input with "file:line:column: ...".
+// Parses a text with one document; a second one is refused. Errors are ErrorKind::input with "file:line:column: ...".
 [[nodiscard]] Result<Yaml> parse_yaml(std::string_view text, std::string_view file);
+// All documents that are not empty.
+[[nodiscard]] Result<std::vector<Yaml>> parse_yaml_documents(std::string_view text, std::string_view file);
 
 }  // namespace rose

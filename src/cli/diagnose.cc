@@ -3,6 +3,7 @@
 #include <array>
 #include <deque>
 #include <numeric>
+#include <set>
 
 #include "base/cancel.h"
 #include "base/clock.h"
@@ -38,6 +39,7 @@ struct DiagnoseOptions {
   std::string profile;
   std::string out = "schedule.toml";
   std::vector<std::string> map;
+  std::vector<std::string> rule_out;
   std::string report;
   bool plan = false;
   std::optional<std::string> jobs;
@@ -378,7 +380,7 @@ Result<void> write_first_schedule(const std::string& file, const diagnose::Tried
 
 Result<void> write_schedule(const std::string& file, const diagnose::Diagnosis& diagnosis) {
   if (diagnosis.unconfirmed && diagnosis.first) return write_first_schedule(file, diagnosis.tried[*diagnosis.first]);
-  const auto [low, high] = diagnosis.tally.interval();
+  const auto [low, high] = diagnosis.interval;
   const std::string comment =
       fmt::format("Found by rose diagnose at level {}: {} of {} runs reproduced (95 % interval {:.2f}-{:.2f}).\n{}",
                   diagnosis.level, diagnosis.tally.reproduced, diagnosis.tally.conclusive(), low, high,
@@ -387,7 +389,8 @@ Result<void> write_schedule(const std::string& file, const diagnose::Diagnosis& 
 }
 
 int diagnosis_exit_code(const diagnose::Diagnosis& diagnosis) {
-  if (diagnosis.target_reached || diagnosis.unconfirmed) return 0;
+  // Also where the search ended before it was known whether the target is reached: as asked, or by Ctrl-C.
+  if (diagnosis.verdict == schedule::Verdict::reproduced) return 0;
   return diagnosis.verdict == schedule::Verdict::inconclusive ? 4 : 1;
 }
 
@@ -528,6 +531,7 @@ Result<Given> read_given(const DiagnoseOptions& options, const config::Config& c
   inputs.simplify = config.diagnose.simplify && inputs.stop_after == diagnose::StopAfter::minimised;
   ROSE_TRY(inputs.host_to_node, parse_map(options.map));
   inputs.without = {options.without.begin(), options.without.end()};
+  inputs.ruled_out = {options.rule_out.begin(), options.rule_out.end()};
   ROSE_TRY(inputs.profile, load_profile(options.profile));
   if (options.traces.empty() && options.logs.empty())
     return fail(ErrorKind::usage, "neither --trace nor --log is given: there is nothing to diagnose",
@@ -590,7 +594,14 @@ Result<diagnose::Diagnosis> search(const DiagnoseOptions& options, const diagnos
                   : "; its replay rate is measured next, and Ctrl-C keeps the schedule");
   };
   bool kept = false;
+  std::set<std::string> warned;
   Result<diagnose::Diagnosis> made = diagnose::diagnose(inputs, runner, [&](const diagnose::Progress& p) {
+    if (p.warnings != nullptr)
+      for (const std::string& warning : *p.warnings)
+        if (warned.insert(warning).second) {
+          log::end_progress();
+          log::warning("{}", warning);
+        }
     if (p.first != nullptr) announce(*p.first);
     if (p.found != nullptr && !kept) {
       kept = true;
@@ -601,8 +612,9 @@ Result<diagnose::Diagnosis> search(const DiagnoseOptions& options, const diagnos
         log::info(
             "confirmed: {} of {} runs reproduced the bug; {} contains the schedule; {} (Ctrl-C keeps it as it is)",
             p.found->tally.reproduced, p.found->tally.conclusive(), options.out,
-            inputs.simplify ? fmt::format("minimising it next, in at most {} runs", p.runs_left)
-                            : "measuring its replay rate next");
+            inputs.simplify
+                ? fmt::format("minimising it next, in at most {} runs; then its replay rate is measured", p.runs_left)
+                : "its replay rate is known");
     }
     log::progress(progress_line(p, seconds_since(began_ns)));
   });
@@ -670,7 +682,7 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
 
   std::optional<std::filesystem::path> folder;
   if (!options.report.empty()) folder = options.report;
-  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, options.keep));
+  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, options.keep, "diagnose"));
   std::vector<replay::RunStore::Recorded> recorded;
   if (options.resume) {
     ROSE_TRY(recorded, store.recorded(config));
@@ -726,6 +738,7 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   report.backend = runner.backend();
   report.recorded =
       std::any_of(config.nodes.begin(), config.nodes.end(), [](const config::Node& node) { return node.record; });
+  for (const std::filesystem::path& directory : store.kept()) report.kept.push_back(directory.string());
   if (folder) report.page = (*folder / "report.html").string();
   const std::string json = report::diagnosis_json(report);
   const std::string text = report::diagnosis_text(report);
@@ -838,6 +851,10 @@ Command diagnose_command() {
                    "End after the first reproduction (found), when the replay rate has been measured (confirmed), or "
                    "when the schedule has been minimised as well",
                .choices = {"found", "confirmed", "minimised"}},
+              {.names = "--rule-out",
+               .slot = &options->rule_out,
+               .value = "ID",
+               .help = "Do not try the candidate or rival with this ID, because it did not happen in production"},
               {.names = "--without",
                .slot = &options->without,
                .value = "PART",

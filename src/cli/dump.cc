@@ -25,6 +25,7 @@
 #include "trace/dump.h"
 #include "trace/jsonl.h"
 #include "trace/merge.h"
+#include "trace/redact.h"
 
 namespace rose::cli {
 namespace {
@@ -63,6 +64,7 @@ struct MergeOptions {
   std::string out;
   std::vector<std::string> clocks;
   bool no_clock = false;
+  bool redact = false;
 };
 
 struct ImportOptions {
@@ -327,7 +329,13 @@ Result<int> merge(const MergeOptions& options, const Common& common) {
     ROSE_TRY(traces.emplace_back(), load_trace(file));
   }
   std::vector<trace::MergedClock> clocks;
-  ROSE_TRY(const trace::Trace merged, trace::merge(traces, how, &clocks));
+  ROSE_TRY(trace::Trace merged, trace::merge(traces, how, &clocks));
+  if (options.redact) {
+    Redactor redactor = Redactor::of_this_machine();
+    for (const trace::Trace& one : traces) redactor.add_host(one.meta.host);
+    merged = trace::redacted(merged, redactor);
+    for (trace::MergedClock& clock : clocks) clock.host = redactor(clock.host), clock.text = redactor(clock.text);
+  }
   ROSE_CHECK(trace::write_dump(merged, options.out));
   if (!common.json) {
     print_written(common, options.out, merged);
@@ -443,6 +451,9 @@ Command merge_command() {
               {.names = "--no-clock",
                .slot = &options->no_clock,
                .help = "Leave the times unchanged: estimate no clock offsets"},
+              {.names = "--redact",
+               .slot = &options->redact,
+               .help = "Replace host names, addresses, user names and long tokens, the same ones alike"},
           },
       .run = [options](const Common& common) { return merge(*options, common); },
   };

@@ -13,6 +13,7 @@
 #include "cli/explain_runs.h"
 #include "cli/page.h"
 #include "deploy/image_files.h"
+#include "explain/compare.h"
 #include "explain/kept.h"
 #include "inject/injector.h"
 #include "replay/launched.h"
@@ -74,7 +75,8 @@ int exit_code_of(explain::Verdict verdict) {
   return 4;
 }
 
-// The queries to repeat: those of the user, then those whose values distinguished failing from sound runs, best first.
+// The queries to repeat: those of the user, then those whose values distinguished failing from correct runs, best
+// first.
 std::vector<std::string> kept_questions(const std::vector<std::string>& own, const explain::Explanation& explanation) {
   std::vector<std::string> kept = own;
   std::vector<const explain::ValueTable*> tables;
@@ -297,6 +299,13 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   const std::string out = options.out.value_or("explanation.md");
   const std::int64_t began = monotonic_ns();
   report::ExplanationReport report;
+  if (options.runs && *options.runs < explain::fewest_runs())
+    return fail(
+        ErrorKind::usage,
+        fmt::format("--runs {}: between that many failing and correct runs chance alone makes a difference in "
+                    "{:.0f} of 100 cases, so none can be significant",
+                    *options.runs, 100 * explain::least_chance(*options.runs)),
+        fmt::format("give --runs {} or more", explain::fewest_runs()));
   ROSE_TRY(config::Config config, config::read_config(options.config));
   ROSE_TRY(const auto image_files, deploy::take_programs_out(config));
   ROSE_TRY(report.schedule, schedule::read_schedule(options.schedule));
@@ -316,7 +325,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
 
   std::optional<std::filesystem::path> folder;
   if (!options.report.empty()) folder = options.report;
-  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, options.keep));
+  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, options.keep, "explain"));
   ROSE_CHECK(store.start_over(config));
   ROSE_TRY(config, replay::follow_launchers(config, store, options.allow_attached));
   ROSE_TRY(const replay::Asked asked, replay::ask(config, options.ask));
@@ -388,7 +397,7 @@ Command explain_command() {
           "each fault fires one call earlier or later, without its conditions, or is shorter. It compares what the "
           "nodes do after the first fault: functions entered or no longer entered, failed and state-changing calls, "
           "log messages, ends of processes, silences. Differences between equal runs are noise and do not count.\n\nIt "
-          "prints the suspects, best first, and the story from the fault to the symptom. If failing and sound runs "
+          "prints the suspects, best first, and the story from the fault to the symptom. If failing and correct runs "
           "differ only by noise, it says so.\n\nIt watches the functions that `functions` and `sources` of the "
           "configuration name; without these, all of the node's own program that its debug information knows, or for a "
           "JVM the package of its main class. A node whose command is a script is started once, to see what it runs. "
@@ -421,7 +430,8 @@ Command explain_command() {
                .value = "N",
                .help =
                    "How many runs that reproduce the bug, and as many without faults; of the schedule, at most twice "
-                   "as many plus two are made. Without this option, two more are made at a time while noise prevents a "
+                   "as many plus two are made. With fewer than 4, no difference is significant. Without this option, "
+                   "two more are made at a time while noise prevents a "
                    "result. One further run records the callers of the suspects, with a wrong clock one more",
                .otherwise = std::to_string(kWantedRuns),
                .range = {{2, 100}}},
@@ -433,7 +443,7 @@ Command explain_command() {
               {.names = "--ask",
                .slot = &options->ask,
                .value = "QUERY",
-               .help = "Also record this value in all runs, and report how failing and sound ones differ in it: " +
+               .help = "Also record this value in all runs, and report how failing and correct ones differ in it: " +
                        std::string(symbols::kQueryForms) +
                        ". Names, types and members need debug information (-g); without any, f(arg1) and f:return are "
                        "raw integers"},
@@ -442,8 +452,8 @@ Command explain_command() {
                .help = "Then query automatically: arguments, results and calls of the suspects, then of the functions "
                        "entered between the fault and the symptom, at most " +
                        std::to_string(kMostRounds) +
-                       " rounds of --runs runs on each side; queries that distinguish failing from sound runs are kept "
-                       "and repeated"},
+                       " rounds of --runs runs on each side; queries that distinguish failing from correct runs are "
+                       "kept and repeated"},
               {.names = "--report",
                .slot = &options->report,
                .value = "DIR",

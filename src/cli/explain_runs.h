@@ -14,7 +14,7 @@ struct Compared {
   replay::Contrast made;
   explain::Input input;
   std::vector<replay::JavaAnswer> said;  // from JVMs: why they cannot answer a query
-  bool comparable = false;               // there are both failing and sound runs
+  bool comparable = false;               // there are both failing and correct runs
   double seconds = 0;                    // wall-clock time in total
   double run_seconds = 0;                // sum over the runs
   double value_seconds = 0;  // part of run_seconds spent on reading values, estimated from the cost per read

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "draft/draft.h"
 
@@ -11,9 +12,21 @@ namespace {
 
 struct InitOptions {
   draft::Sources sources;
-  std::string compose;
+  std::vector<std::string> compose;
+  std::vector<std::string> manifests;
   std::string out = "rose.toml";
 };
+
+// A file cannot be used: a result like any other, because scripts ask for it, and an error, which the caller returns.
+void report_unusable(const Error& error, const Common& common) {
+  const std::vector<std::string> reasons = split(error.message, '\n');
+  if (common.json)
+    print(
+        json_line({{"config", nullptr}, {"nodes", Json::array()}, {"questions", Json::array()}, {"doubts", reasons}}));
+  else
+    print(fmt::format("no configuration was written, because a file cannot be used:\n  {}\n",
+                      fmt::join(reasons, "\n  ")));
+}
 
 Result<int> run_init(const InitOptions& options, const Common& common) {
   const std::filesystem::path out = options.out;
@@ -25,8 +38,21 @@ Result<int> run_init(const InitOptions& options, const Common& common) {
     return fail(ErrorKind::usage, fmt::format("{} exists and is not overwritten", out.string()),
                 "choose another name with -o");
   draft::Sources sources = options.sources;
-  sources.compose = options.compose;
-  ROSE_TRY(const draft::Draft draft, draft::make_draft(sources, out.parent_path()));
+  sources.compose.assign(options.compose.begin(), options.compose.end());
+  sources.manifests.assign(options.manifests.begin(), options.manifests.end());
+  const std::string files = out.stem().string() + ".files";
+  if (!sources.manifests.empty() && std::filesystem::exists(out.parent_path() / files, ignored))
+    return fail(ErrorKind::usage, fmt::format("{} exists and is not overwritten", (out.parent_path() / files).string()),
+                "remove it, or choose another name with -o");
+  const Result<draft::Draft> made = draft::make_draft(sources, out.parent_path(), files);
+  if (!made && made.error().kind == ErrorKind::input) report_unusable(made.error(), common);
+  if (!made) return Unexpected(made.error());
+  const draft::Draft& draft = *made;
+  for (const draft::DraftFile& file : draft.files) {
+    const std::filesystem::path path = out.parent_path() / file.path;
+    std::filesystem::create_directories(path.parent_path(), ignored);
+    ROSE_CHECK(write_new_file(path, file.content, static_cast<mode_t>(file.mode)));
+  }
   ROSE_CHECK(write_new_file(out, draft.text));
 
   if (common.json) {
@@ -59,7 +85,8 @@ Command init_command() {
       .name = "init",
       .summary = "Write a first configuration for a running system",
       .description =
-          "Each process, unit or container that is named becomes a node of a test deployment, with its command, its "
+          "Each process, unit, container, service or pod that is named becomes a node of a test deployment, with its "
+          "command, its "
           "variables, its user, and the port that shows that it is ready. Addresses of the nodes become placeholders; "
           "folders that they write to become empty ones in each run. The running system is not touched.\n\nWhat cannot "
           "be known (what clients do, how the bug is detected) is written as a QUESTION with an example; what may be "
@@ -67,7 +94,7 @@ Command init_command() {
           "in, 'rose profile' works.",
       .examples = {"rose init --pid 812 --pid 840",
                    "rose init --unit redis-server --unit redis-server@replica -o kv.toml",
-                   "rose init --compose compose.yaml"},
+                   "rose init --compose compose.yaml --compose-profile cluster", "rose init --manifest etcd.yaml"},
       .options =
           {
               {.names = "--pid",
@@ -91,7 +118,18 @@ Command init_command() {
               {.names = "--compose",
                .slot = &options->compose,
                .value = "FILE",
-               .help = "A Compose file: its services are the nodes",
+               .help = "A Compose file: its services are the nodes; further ones override it",
+               .group = "What runs",
+               .completes = Completes::file},
+              {.names = "--compose-profile",
+               .slot = &options->sources.profiles,
+               .value = "NAME",
+               .help = "Start the services with this profile, too (otherwise COMPOSE_PROFILES)",
+               .group = "What runs"},
+              {.names = "--manifest",
+               .slot = &options->manifests,
+               .value = "FILE",
+               .help = "Kubernetes manifests, also those that kustomize and 'helm template' print: pods are the nodes",
                .group = "What runs",
                .completes = Completes::file},
               {.names = "-o,--output",

@@ -2,6 +2,7 @@
 #include "profile/profile.h"
 
 #include <algorithm>
+#include <csignal>
 #include <deque>
 
 #include "base/cancel.h"
@@ -12,6 +13,7 @@
 #include "jvm/node.h"
 #include "replay/repeat.h"
 #include "report/dump/text.h"
+#include "schedule/restart.h"
 
 namespace rose::cli {
 namespace {
@@ -22,7 +24,40 @@ struct ProfileOptions {
   int runs = 1;
   std::optional<std::string> jobs;
   bool keep = false;
+  bool restarts = false;
 };
+
+// One run for each node that starts again by itself, in which it is killed on purpose.
+Result<void> learn_restarts(profile::Profile& profile, const config::Config& config, replay::RunStore& store,
+                            replay::RunOptions run_options, int first, std::int64_t workload_ns) {
+  std::vector<schedule::Schedule> schedules;
+  for (const config::Node& node : config.nodes) {
+    if (node.restart && !node.attach) {
+      schedules.push_back(schedule::planned_restart(config.name, node.name, SIGKILL, workload_ns));
+    } else {
+      log::warning("{} does not start again by itself: no run with its restart is made; set `restart` in its [[node]]",
+                   node.name);
+    }
+  }
+  for (std::size_t i = 0; i < schedules.size(); ++i) {
+    const std::string& node = schedules[i].faults[0].node;
+    log::progress(fmt::format("profile: a restart of {} ({} of {})", node, i + 1, schedules.size()));
+    run_options.number = first + static_cast<int>(i);
+    std::vector<Result<replay::Run>> runs = replay::run_side_by_side(store, config, {&schedules[i]}, run_options);
+    ROSE_TRY(const replay::Run made, std::move(runs.at(0)));
+    if (!made.completed)
+      return fail(
+          ErrorKind::inconclusive,
+          fmt::format("the run with a restart of {} did not end: {}", node, made.result.reason),
+          made.result.directory.empty() ? "" : fmt::format("its logs are in {}", made.result.directory.string()));
+    if (!profile::learn_restart(profile.restarts, made.result.trace, node))
+      log::warning("{} was killed and did not start again until the run's end: nothing is learnt from its restart",
+                   node);
+    if (made.result.oracle == schedule::OracleAnswer::hit)
+      log::warning("the bug occurred in the run in which {} was killed and started again", node);
+  }
+  return {};
+}
 
 Result<int> run_profile(const ProfileOptions& options, const Common& common) {
   ROSE_TRY(config::Config config, config::read_config(options.config));
@@ -41,7 +76,7 @@ Result<int> run_profile(const ProfileOptions& options, const Common& common) {
   profile.infrequent_below = config.profile.infrequent_below;
   schedule::Schedule no_faults;
   no_faults.name = config.name;
-  ROSE_TRY(replay::RunStore store, replay::RunStore::open(std::nullopt, options.keep));
+  ROSE_TRY(replay::RunStore store, replay::RunStore::open(std::nullopt, options.keep, "profile"));
   replay::RunOptions run_options;
   run_options.tracer = replay::tracer_options(config);
   run_options.tracer.count_syscalls = true;
@@ -49,6 +84,7 @@ Result<int> run_profile(const ProfileOptions& options, const Common& common) {
   // Records shorter silences too, so that the profile is reliable well below the threshold.
   run_options.tracer.network_delay_ns = std::max<std::int64_t>(config.trace.network_delay_ns / 2, 100'000'000);
   int shown = 0;
+  std::int64_t workload_ns = 0;
   ROSE_TRY(const int jobs, jobs_of(options.jobs ? *options.jobs : std::string("1"), config, false));
   std::deque<Result<replay::Run>> batch;
   for (int i = 1; i <= options.runs; ++i) {
@@ -70,14 +106,19 @@ Result<int> run_profile(const ProfileOptions& options, const Common& common) {
     if (!made.workload.ok()) log::warning("run {}: the workload {}", i, made.workload.note);
     if (config.oracle && made.result.oracle == schedule::OracleAnswer::unknown)
       log::warning("run {}: {}", i, made.result.reason);
+    workload_ns = std::max(workload_ns, made.load.workload_ns);
     shown += made.result.oracle == schedule::OracleAnswer::hit ? 1 : 0;
     profile::learn(profile, made.result.trace, made.counts);
     const auto bytes = [&](std::uint64_t observe::Exchanged::* which) {
       return made.exchanged ? std::optional(*made.exchanged.*which) : std::nullopt;
     };
     profile::learn_workload(profile, made.workload.failed(), bytes(&observe::Exchanged::sent),
-                            bytes(&observe::Exchanged::received));
+                            bytes(&observe::Exchanged::received),
+                            {.length_ns = made.load.workload_ns,
+                             .last_exchange_ns = made.last_exchange_ns,
+                             .hit = made.result.oracle == schedule::OracleAnswer::hit});
   }
+  if (options.restarts) ROSE_CHECK(learn_restarts(profile, config, store, run_options, options.runs + 1, workload_ns));
   log::end_progress();
   if (shown > 0)
     log::warning("the bug occurred in {} of {} runs without faults: the oracle may be wrong", shown, options.runs);
@@ -104,13 +145,19 @@ Result<int> run_profile(const ProfileOptions& options, const Common& common) {
                      {"failures", profile.failures.size()},
                      {"state_changes", profile.state_changes.size()},
                      {"functions", profile.functions.size()},
-                     {"infrequent_functions", rare}}));
+                     {"infrequent_functions", rare},
+                     {"restarts", profile.restarts.nodes},
+                     {"after_restarts", profile.restarts.failures.size()}}));
   else
     print(
         fmt::format("{}: {}, {:.1f} s, {}; {} of benign failures, {} of state changes, {} of {} functions infrequent\n",
                     options.out, report::plural(static_cast<std::uint64_t>(profile.runs), "run"), profile.seconds,
                     report::plural(calls, "syscall"), report::plural(profile.failures.size(), "kind"),
                     report::plural(profile.state_changes.size(), "kind"), rare, profile.functions.size()));
+  if (!common.json && !profile.restarts.nodes.empty())
+    print(fmt::format("{}: {}, after which there were {} of failures\n", options.out,
+                      report::plural(profile.restarts.nodes.size(), "planned restart"),
+                      report::plural(profile.restarts.failures.size(), "kind")));
   return 0;
 }
 
@@ -127,7 +174,7 @@ Command profile_command() {
           "silent, and how often the named functions are entered. 'rose diagnose' drops from a dump what the profile "
           "also contains.\n\nMore runs teach it what does not happen in each. A run in which the bug occurs without "
           "faults is reported: then the oracle is wrong.",
-      .examples = {"rose profile -c rose.toml", "rose profile -c rose.toml -o profile.json --runs 5"},
+      .examples = {"rose profile -c rose.toml", "rose profile -c rose.toml -o profile.json --runs 5 --restarts"},
       .options =
           {
               {.names = "-c,--config",
@@ -152,6 +199,10 @@ Command profile_command() {
                    "Runs in parallel; auto: as many as leave the timing of control runs unchanged. Rates and silences "
                    "are learnt from these runs, so more of them at once than the machine carries falsify the profile",
                .otherwise = "1"},
+              {.names = "--restarts",
+               .slot = &options->restarts,
+               .help = "Also make a run for each node in which it is killed and starts again: what then fails is no "
+                       "fault where the evidence contains a restart"},
               {.names = "--keep", .slot = &options->keep, .help = "Keep the run directories"},
           },
       .run = [options](const Common& common) { return run_profile(*options, common); },

@@ -135,7 +135,7 @@ report::ReplayReport blank_report(const Test& test, const Replaying& how) {
 // Makes the runs, up to `jobs` in parallel, and writes the record to `folder`.
 Result<report::ReplayReport> replay_test(const Test& test, const Replaying& how, int jobs,
                                          const std::optional<std::filesystem::path>& folder) {
-  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, how.options.keep));
+  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, how.options.keep, "replay"));
   ROSE_CHECK(store.start_over(test.config));
   replay::RunOptions run_options;
   run_options.tracer = replay::tracer_options(test.config);
@@ -166,6 +166,9 @@ Result<report::ReplayReport> replay_test(const Test& test, const Replaying& how,
     if (made.workload.failed()) ++report.failed_workloads;
     if (made.exchanged && replay::exchanged_data(*made.exchanged, test.usual_work)) report.work_seen = true;
     report.runs.push_back(std::move(made.result));
+    // A later run may have taken its place.
+    std::error_code gone;
+    if (!std::filesystem::exists(report.runs.back().directory, gone)) report.runs.back().directory.clear();
   }
   if (const schedule::RunResult* recorded = report.recorded_run()) {
     for (const auto& path : recorded->recordings)

@@ -329,7 +329,8 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
     files.take_along(sources);
     // In the run's folder, so that several can run in parallel.
     const std::filesystem::path socket = run_dir / observe::kRunSocket;
-    Result<std::unique_ptr<Recording>> started = Recording::start(options.recording, socket, triggers, tracer, std::move(files));
+    Result<std::unique_ptr<Recording>> started =
+        Recording::start(options.recording, socket, triggers, tracer, std::move(files));
     if (started) recording = std::move(*started);
     else recording_error = std::move(started).error();
     log::info("tracing {} {} of {}; ready", config.nodes.size(), config.nodes.size() == 1 ? "node" : "nodes",
@@ -344,7 +345,7 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
   // Recordings of nodes are in the run's directory. The user asked for them, so keep it whatever the verdict is.
   const bool records =
       std::any_of(config.nodes.begin(), config.nodes.end(), [](const config::Node& node) { return node.record; });
-  ROSE_TRY(replay::RunStore store, replay::RunStore::open(std::nullopt, options.keep || records));
+  ROSE_TRY(replay::RunStore store, replay::RunStore::open(std::nullopt, options.keep || records, "trace"));
   schedule::Schedule no_faults;
   no_faults.name = config.name;
   ROSE_TRY(replay::Run made, replay::run_in(store, config, no_faults, run_options));

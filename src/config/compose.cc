@@ -103,7 +103,15 @@ std::vector<std::string> ComposeReader::texts(const Yaml& value, std::string_vie
 
 // A list of words, or a line that is split as a shell does.
 std::vector<std::string> ComposeReader::command(const Yaml& value, std::string_view key) {
-  std::vector<std::string> found = value.is_scalar() ? compose::shell_words(value.text) : texts(value, key);
+  std::vector<std::string> found;
+  if (!value.is_scalar()) {
+    found = texts(value, key);
+  } else if (auto words = compose::shell_words(value.text)) {
+    found = std::move(*words);
+  } else {
+    refuse(value, fmt::format("'{}': quotes without an end, or parentheses outside of quotes", key),
+           "Compose refuses it too: for a shell, write [\"sh\", \"-c\", \"...\"]");
+  }
   for (std::string& word : found) word = kept(std::move(word));
   return found;
 }
@@ -153,26 +161,59 @@ Result<ComposeNodes> ComposeReader::read() {
          {"secrets", [this](const Yaml& value, const std::string& key) { read_handed_of_file(value, key, secrets_); }},
          {"configs", [this](const Yaml& value, const std::string& key) { read_handed_of_file(value, key, configs_); }}},
         "the top of the file");
+    // All services are read, so that everything that stands in the way is reported at once.
+    std::optional<Error> problems;
     for (const auto& [name, value] : services->members) {
-      if (!value.is_map()) refuse(value, fmt::format("service '{}' is not a map", name));
-      if (is_started(name, value)) read_service(name, value);
+      try {
+        if (!value.is_map()) refuse(value, fmt::format("service '{}' is not a map", name));
+        if (is_started(name, value)) read_service(name, value);
+      } catch (const Wrong& wrong) {
+        Error one = problem(wrong);
+        if (!problems) problems = std::move(one);
+        else problems->message += "\n" + one.message;
+      }
     }
-    if (found_.nodes.empty()) refuse(*services, "no service is started: all have profiles or no replicas");
-    for (Node& node : found_.nodes)
+    if (problems) return Unexpected(std::move(*problems));
+    if (found_.nodes.empty()) {
+      if (profiles_.empty()) refuse(*services, "no service is started: none has a replica");
+      refuse(*services,
+             fmt::format("no service is started: all have profiles, which are {} (COMPOSE_PROFILES chooses)",
+                         fmt::join(profiles_, ", ")),
+             fmt::format("choose with [deployment] compose_profiles = [\"{0}\"], --compose-profile {0} of 'rose init', "
+                         "or COMPOSE_PROFILES={0}",
+                         *profiles_.begin()));
+    }
+    for (Node& node : found_.nodes) {
       for (const auto& [alias, by] : linked_names_[node.name]) node.container->aliases.push_back(alias);
+      if (!replicas_.contains(node.name) && !named_containers_.contains(node.name))
+        node.container->aliases.push_back(fmt::format("{}-{}-1", project_.name, node.name));
+    }
     check_dependencies();
     check_networks();
     make_replicas();
   } catch (const Wrong& wrong) {
-    return fail(ErrorKind::input,
-                fmt::format("{}:{}: {}", project_.files[static_cast<std::size_t>(wrong.file)].string(),
-                            std::max(wrong.line, 1), wrong.what),
-                wrong.hint);
+    return Unexpected(problem(wrong));
   }
   return std::move(found_);
 }
 
-// COMPOSE_PROFILES selects profiles; "*" selects all.
+Error ComposeReader::problem(const Wrong& wrong) const {
+  return {ErrorKind::input,
+          fmt::format("{}:{}: {}", project_.files[static_cast<std::size_t>(wrong.file)].string(),
+                      std::max(wrong.line, 1), wrong.what),
+          wrong.hint};
+}
+
+std::string ComposeReader::without_value(const Yaml& at) const {
+  const std::string place = fmt::format("{}:{}", project_.files[static_cast<std::size_t>(at.file)].string(), at.line);
+  std::vector<std::string> names;
+  for (const auto& [name, where] : project_.without_value)
+    if (where == place) names.push_back(name);
+  return names.empty() ? ""
+                       : fmt::format(": {} {} no value", fmt::join(names, ", "), names.size() == 1 ? "has" : "have");
+}
+
+// COMPOSE_PROFILES selects profiles, as compose_profiles does; "*" selects all.
 bool ComposeReader::is_started(const std::string& name, const Yaml& value) {
   const Yaml* profiles = value.find("profiles");
   if (profiles == nullptr) return true;
@@ -180,9 +221,13 @@ bool ComposeReader::is_started(const std::string& name, const Yaml& value) {
   if (own.empty()) return true;
   const std::vector<std::string> wanted = split(lookup_("COMPOSE_PROFILES").value_or(""), ',');
   for (const std::string& one : wanted)
-    if (one == "*" || std::find(own.begin(), own.end(), one) != own.end()) return true;
+    if (one == "*" || std::find(own.begin(), own.end(), one) != own.end()) {
+      add(found_.profiles, one);
+      return true;
+    }
+  profiles_.insert(own.begin(), own.end());
   left_out_.insert(name);
-  say(fmt::format("service {} has the profile {} and is not a node: COMPOSE_PROFILES={} starts it", name,
+  say(fmt::format("service {} has the profile {} and is not a node: compose_profiles = [\"{}\"] starts it", name,
                   fmt::join(own, ", "), own.front()));
   return false;
 }
@@ -341,11 +386,13 @@ void ComposeReader::check_dependencies() {
       if (!known.contains(one.node)) {
         const bool profile = left_out_.contains(one.node);
         wrong(one, fmt::format("'{}' depends on '{}', which is not started", node.name, one.node),
-              profile ? "it has a profile: COMPOSE_PROFILES selects the services that are started" : "");
+              profile ? "it has a profile: compose_profiles selects the services that are started" : "");
       }
-      if (one.when == Dependency::When::healthy && !known[one.node]->container->health)
-        wrong(one, fmt::format("'{}' waits for '{}' to be healthy, which has no healthcheck", node.name, one.node),
-              "the image's own healthcheck is not run: write it into the Compose file");
+      // Without one in the file, that of the image counts, which is known when a run is made.
+      if (one.when == Dependency::When::healthy && known[one.node]->container->health &&
+          known[one.node]->container->health->disabled)
+        wrong(one,
+              fmt::format("'{}' waits for '{}' to be healthy, whose healthcheck is disabled", node.name, one.node));
     }
   // Repeatedly takes the services whose dependencies have already been placed.
   std::set<std::string> standing;
@@ -394,6 +441,7 @@ void ComposeReader::make_replicas() {
       one.name = fmt::format("{}-{}", node.name, n);
       one.ip.clear();
       one.container->aliases.push_back(node.name);
+      one.container->aliases.push_back(fmt::format("{}-{}-{}", project_.name, node.name, n));
       all.push_back(std::move(one));
     }
   }
@@ -402,29 +450,51 @@ void ComposeReader::make_replicas() {
 
 Result<ComposeNodes> read_compose(std::string_view text, const std::filesystem::path& file,
                                   const compose::Lookup& lookup, const std::vector<std::filesystem::path>& further) {
-  // A variable that Compose itself sets, in case the file uses it.
-  const compose::Lookup all = [&](const std::string& name) -> std::optional<std::string> {
-    if (auto value = lookup(name)) return value;
-    if (name == "COMPOSE_PROJECT_NAME") return file.parent_path().filename().string();
-    return std::nullopt;
+  ROSE_TRY(compose::Project project, compose::read_project(text, file, further, lookup));
+  const compose::Lookup all = [&lookup, name = project.name,
+                               folder = file.parent_path().string()](const std::string& variable) {
+    if (variable == "COMPOSE_PROJECT_NAME") return std::optional(name);
+    if (variable == "PWD") return std::optional(folder);
+    return lookup(variable);
   };
-  ROSE_TRY(compose::Project project, compose::read_project(text, file, further, all));
   return ComposeReader(file, std::move(project), all).read();
 }
 
-Result<ComposeNodes> read_compose_files(const std::vector<std::filesystem::path>& files) {
+Result<compose::Variables> dot_env_beside(const std::filesystem::path& folder, const compose::Lookup& lookup) {
+  const std::filesystem::path file = folder / ".env";
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return compose::Variables{};
+  ROSE_TRY(const std::string text, compose::small_file(file));
+  auto read = compose::read_dot_env(text, lookup);
+  if (read) return std::move(*read);
+  return fail(ErrorKind::input, fmt::format("{}:{}: {}", file.string(), read.error().line, read.error().what));
+}
+
+Result<ComposeNodes> read_compose_files(const std::vector<std::filesystem::path>& files, const ComposeChoice& choice) {
   const std::filesystem::path& file = files.front();
   ROSE_TRY(const std::string text, read_file(file, kMostYamlBytes));
-  compose::Variables own;
-  if (const auto dot_env = read_file(file.parent_path() / ".env", kMostYamlBytes))
-    own = compose::read_dot_env(*dot_env);
-  const compose::Lookup lookup = [&own](const std::string& name) -> std::optional<std::string> {
-    if (const char* value = std::getenv(name.c_str()); value != nullptr) return value;
-    for (auto at = own.rbegin(); at != own.rend(); ++at)
+  compose::Variables used;
+  const auto value_in = [](const compose::Variables& all, const std::string& name) -> std::optional<std::string> {
+    for (auto at = all.rbegin(); at != all.rend(); ++at)
       if (at->first == name) return at->second;
     return std::nullopt;
   };
+  const compose::Lookup outside = [&](const std::string& name) -> std::optional<std::string> {
+    if (name == "COMPOSE_PROFILES" && !choice.profiles.empty())
+      return fmt::format("{}", fmt::join(choice.profiles, ","));
+    if (auto chosen = value_in(choice.variables, name)) return chosen;
+    const char* value = std::getenv(name.c_str());
+    if (value == nullptr) return std::nullopt;
+    if (!value_in(used, name)) used.emplace_back(name, value);
+    return value;
+  };
+  ROSE_TRY(const compose::Variables beside, dot_env_beside(file.parent_path(), outside));
+  const compose::Lookup lookup = [&](const std::string& name) {
+    auto value = outside(name);
+    return value ? value : value_in(beside, name);
+  };
   ROSE_TRY(ComposeNodes found, read_compose(text, file, lookup, {files.begin() + 1, files.end()}));
+  found.from_environment = std::move(used);
   // Compose reads this file too if no file is named on its command line.
   const std::filesystem::path override_file =
       file.parent_path() / fmt::format("{}.override{}", file.stem().string(), file.extension().string());

@@ -13,18 +13,30 @@
 
 namespace rose::config {
 
+// What `docker compose` would be given on its command line and in its environment.
+struct ComposeChoice {
+  std::vector<std::string> profiles;  // if any, instead of COMPOSE_PROFILES
+  compose::Variables variables;       // count more than those of this process
+};
+
 struct ComposeNodes {
   std::vector<Node> nodes;  // the services that are started, in file order; with addresses if the file gives them
   std::string subnet;       // of the network with those addresses; "" if there is none
-  std::vector<std::string> words;     // settings without effect, and why; reported on request
-  std::vector<std::string> warnings;  // settings that rose handles differently than Compose
+  std::vector<std::string> words;       // settings without effect, and why; reported on request
+  std::vector<std::string> warnings;    // settings that rose handles differently than Compose
+  std::vector<std::string> profiles;    // of services that were chosen by them
+  compose::Variables from_environment;  // variables of the file that this process gave, in order of use
 };
 
 // `lookup` resolves variables such as "${TAG:-7}". Returns ErrorKind::input.
 [[nodiscard]] Result<ComposeNodes> read_compose(std::string_view text, const std::filesystem::path& file,
                                                 const compose::Lookup& lookup,
                                                 const std::vector<std::filesystem::path>& further = {});
-// Each file overrides the previous ones. Variables come from this process and from `.env` beside the first file.
-[[nodiscard]] Result<ComposeNodes> read_compose_files(const std::vector<std::filesystem::path>& files);
+// Each file overrides the previous ones. Variables come from `choice`, this process and `.env` beside the first file.
+[[nodiscard]] Result<ComposeNodes> read_compose_files(const std::vector<std::filesystem::path>& files,
+                                                      const ComposeChoice& choice = {});
+// The variables of `.env` in this folder; none if there is no such file. Errors are ErrorKind::input.
+[[nodiscard]] Result<compose::Variables> dot_env_beside(const std::filesystem::path& folder,
+                                                        const compose::Lookup& lookup);
 
 }  // namespace rose::config

@@ -88,13 +88,18 @@ Yaml as_list(const Yaml& value) {
 class ProjectReader {
  public:
   ProjectReader(const std::filesystem::path& file, const Lookup& lookup)
-      : folder_(file.parent_path()), lookup_(lookup) {}
+      : folder_(file.parent_path()), given_(lookup), lookup_([this](const std::string& name) {
+          if (name == "PWD") return std::optional(folder_.string());
+          if (name == "COMPOSE_PROJECT_NAME") return std::optional(project_.name);
+          return given_(name);
+        }) {}
 
   Result<Project> read(std::string_view text, const std::filesystem::path& file,
                        const std::vector<std::filesystem::path>& further) {
     project_.files.push_back(file);
     auto parsed = parse_yaml(text, file.string());
     if (!parsed) return Unexpected(std::move(parsed).error());
+    choose_name(*parsed, further);
     try {
       prepare(*parsed, 0, lookup_);
       Yaml first;
@@ -110,6 +115,20 @@ class ProjectReader {
   }
 
  private:
+  // Before variables are substituted, because this is one of them. The last file with a name counts.
+  void choose_name(const Yaml& first, const std::vector<std::filesystem::path>& further) {
+    std::string named = first.scalar("name");
+    for (const std::filesystem::path& file : further)
+      if (const auto text = small_file(file))
+        if (const auto parsed = parse_yaml(*text, file.string()); parsed && !parsed->scalar("name").empty())
+          named = parsed->scalar("name");
+    std::vector<std::string> without;
+    if (auto given = given_("COMPOSE_PROJECT_NAME"); given && !given->empty()) named = *given;
+    else named = interpolated(named, given_, without);
+    project_.name = project_name(named);
+    if (project_.name.empty()) project_.name = project_name(folder_.filename().string());
+  }
+
   // Substitutes variables and records the file that each value comes from.
   void prepare(Yaml& value, int file, const Lookup& lookup) {
     value.file = file;
@@ -184,8 +203,10 @@ class ProjectReader {
     for (const std::string& file : env_files) {
       const auto text = small_file(file);
       if (!text && named) refuse(entry, fmt::format("'env_file': {}", text.error().message));
-      if (text)
-        for (auto& one : read_dot_env(*text)) variables.push_back(std::move(one));
+      if (!text) continue;
+      auto read = read_dot_env(*text, lookup);
+      if (!read) refuse(entry, fmt::format("{}:{}: {}", file, read.error().line, read.error().what));
+      for (auto& one : *read) variables.push_back(std::move(one));
     }
     const Lookup further = [&](const std::string& name) -> std::optional<std::string> {
       if (auto value = lookup(name)) return value;
@@ -293,7 +314,8 @@ class ProjectReader {
   }
 
   const std::filesystem::path folder_;
-  const Lookup& lookup_;
+  const Lookup& given_;
+  const Lookup lookup_;
   Project project_;
 };
 

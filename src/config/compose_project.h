@@ -14,13 +14,14 @@
 namespace rose::compose {
 
 struct Project {
+  std::string name;                          // of COMPOSE_PROJECT_NAME, the file's `name` or its folder
   Yaml root;                                 // without `include` and `extends`
   std::vector<std::filesystem::path> files;  // Yaml::file is an index into them
   Variables without_value;                   // variables that are used but not set, with the first use: "FILE:LINE"
 };
 
 // `further` files override it one after the other, as with `docker compose -f A -f B`; all relative paths start at the
-// first file's folder. Errors are ErrorKind::input with file and line.
+// first file's folder, and so does ${PWD}, wherever rose was called. Errors are ErrorKind::input with file and line.
 [[nodiscard]] Result<Project> read_project(std::string_view text, const std::filesystem::path& file,
                                            const std::vector<std::filesystem::path>& further, const Lookup& lookup);
 

@@ -44,6 +44,9 @@ class ComposeReader {
   void say(std::string word) { add(found_.words, std::move(word)); }
   void warn(std::string word) { add(found_.warnings, std::move(word)); }
   static void add(std::vector<std::string>& to, std::string word);
+  // The variables without a value that are used in the line of `at`: " (IMAGE has no value)", or "".
+  [[nodiscard]] std::string without_value(const Yaml& at) const;
+  [[nodiscard]] Error problem(const Wrong& wrong) const;
   // Calls the reader of each member. Keys that begin with "x-" are extensions and ignored.
   static void each(const Yaml& map, const Keys& readers, const std::string& whose);
 
@@ -71,7 +74,6 @@ class ComposeReader {
     std::set<std::string> networks{"default"};
     std::optional<int> replicas;
     std::optional<Restart> deployed_restart;  // from `deploy`, which has priority over `restart`
-    std::string domain;
     Container& container() { return *node.container; }
     void option(const std::string& flag, std::string word) {
       container().options.insert(container().options.end(), {flag, std::move(word)});
@@ -79,15 +81,17 @@ class ComposeReader {
   };
   void read_service(const std::string& name, const Yaml& value);
   Keys service_keys(Service& service);
-  Keys run_keys(Service& service);            // applied by rose itself
-  static Keys option_keys(Service& service);  // passed to the engine as options
-  Keys keys_without_effect();                 // reported, or refused if ignoring them would change the service
+  Keys run_keys(Service& service);     // applied by rose itself
+  Keys option_keys(Service& service);  // passed to the engine as options
+  Keys keys_without_effect();          // reported, or refused if ignoring them would change the service
   void read_environment(const Yaml& value, Service& service);
   void read_env_files(const Yaml& value, Service& service);
   void read_volume(const Yaml& value, Service& service);
   void read_bind(const Yaml& value, std::string source, const std::string& target, const std::string& options,
                  Service& service);
   void read_depends(const Yaml& value, Container& container);
+  void read_ports(const Yaml& value, Container& container);
+  static void read_exposed(const Yaml& value, Container& container);
   void read_links(const Yaml& value, Container& container);
   void read_health(const Yaml& value, Container& container);
   void read_restart(const Yaml& value, Node& node);
@@ -95,6 +99,9 @@ class ComposeReader {
   void read_networks(const Yaml& value, Service& service);
   void read_network_mode(const Yaml& value, Service& service);
   void read_limits(const Yaml& value, Container& container);
+  static void read_hosts(const Yaml& value, Container& container);
+  void read_blocks(const Yaml& value, Service& service);
+  static std::string device(const Yaml& value, std::string_view key);
   void read_deploy(const Yaml& value, Service& service);
   void read_resources(const Yaml& value, Service& service);
   void read_handed(const Yaml& value, const std::string& kind, const std::map<std::string, Handed>& all,
@@ -114,6 +121,8 @@ class ComposeReader {
   std::string addressed_;                       // the network that nodes have addresses in
   std::map<std::string, Handed> secrets_, configs_;
   std::set<std::string> left_out_;               // services that are not started
+  std::set<std::string> profiles_;               // theirs
+  std::set<std::string> named_containers_;       // services with a `container_name`
   std::map<std::string, int> replicas_;          // for services with more than one replica
   std::vector<std::set<std::string>> networks_;  // by node
   std::map<std::string, std::vector<std::pair<std::string, std::string>>>

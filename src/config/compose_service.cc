@@ -48,11 +48,12 @@ ComposeReader::Keys ComposeReader::run_keys(Service& service) {
   Node& node = service.node;
   return {
       {"image",
-       [&container](const Yaml& member, const std::string& key) {
+       [this, &container](const Yaml& member, const std::string& key) {
          container.image = text(member, key);
          if (container.image.empty())
-           refuse(member, "'image' is empty",
-                  "its variable is not set: set it, or add it to .env beside the Compose file");
+           refuse(member, fmt::format("'image' is empty{}", without_value(member)),
+                  "set the variable with [deployment] compose_env or in the environment, or add it to .env beside the "
+                  "Compose file");
        }},
       {"build", [this, &container](const Yaml& member, const std::string&) { read_build(member, container); }},
       {"command",
@@ -87,11 +88,18 @@ ComposeReader::Keys ComposeReader::run_keys(Service& service) {
       {"user", [&node](const Yaml& member, const std::string& key) { node.user = text(member, key); }},
       {"hostname",
        [&container](const Yaml& member, const std::string& key) { container.hostname = text(member, key); }},
-      {"domainname", [&service](const Yaml& member, const std::string& key) { service.domain = text(member, key); }},
+      {"domainname",
+       [&container](const Yaml& member, const std::string& key) { container.domain = text(member, key); }},
       {"container_name",
-       [&container](const Yaml& member, const std::string& key) {
-         if (std::string name = text(member, key); !name.empty()) container.aliases.push_back(std::move(name));
+       [this, &node, &container](const Yaml& member, const std::string& key) {
+         std::string name = text(member, key);
+         if (name.empty()) return;
+         container.aliases.push_back(std::move(name));
+         named_containers_.insert(node.name);
        }},
+      {"ports", [this, &container](const Yaml& member, const std::string&) { read_ports(member, container); }},
+      {"expose", [&container](const Yaml& member, const std::string&) { read_exposed(member, container); }},
+      {"extra_hosts", [&container](const Yaml& member, const std::string&) { read_hosts(member, container); }},
       {"stop_signal",
        [&container](const Yaml& member, const std::string& key) { container.stop_signal = text(member, key); }},
       {"stop_grace_period",
@@ -168,7 +176,11 @@ ComposeReader::Keys ComposeReader::option_keys(Service& service) {
       {"tmpfs", list_option("--tmpfs")},
       {"security_opt", list_option("--security-opt")},
       {"group_add", list_option("--group-add")},
-      {"devices", list_option("--device")},
+      {"devices",
+       [&service](const Yaml& member, const std::string& key) {
+         if (!member.is_list()) refuse(member, fmt::format("'{}': a list is needed", key));
+         for (const Yaml& item : member.items) service.option("--device", device(item, key));
+       }},
       {"device_cgroup_rules", list_option("--device-cgroup-rule")},
       {"read_only", switch_option("--read-only")},
       {"init", switch_option("--init")},
@@ -178,11 +190,14 @@ ComposeReader::Keys ComposeReader::option_keys(Service& service) {
       {"sysctls", pair_option("--sysctl", '=')},
       {"labels", pair_option("--label", '=')},
       {"annotations", pair_option("--annotation", '=')},
-      {"extra_hosts",
+      {"uts",
        [&service](const Yaml& member, const std::string& key) {
-         for (auto& [host, address] : pairs(member, key))
-           service.option("--add-host", address ? fmt::format("{}:{}", host, *address) : host);
+         const std::string word = text(member, key);
+         if (!word.empty() && word != "host")
+           refuse(member, fmt::format("'{}': '{}' was found", key, word), "only host is possible");
+         service.container().host_name_of_machine = word == "host";
        }},
+      {"blkio_config", [this, &service](const Yaml& member, const std::string&) { read_blocks(member, service); }},
   };
 }
 
@@ -196,7 +211,6 @@ ComposeReader::Keys ComposeReader::keys_without_effect() {
            "run them in the workload or in the service's command");
   };
   return {
-      {"ports", left_out("ports are not published: nodes are reached at their addresses (ROSE_IP_<node>)")},
       {"logging", left_out("'logging' has no effect: output goes to the nodes' stdout.log and stderr.log")},
       {"dns", left_out("'dns' has no effect: nodes' names are in /etc/hosts, and a run's network is isolated")},
       {"dns_search", left_out("'dns_search' has no effect: nodes' names are in /etc/hosts")},
@@ -211,7 +225,6 @@ ComposeReader::Keys ComposeReader::keys_without_effect() {
              "'runtime: {}' must be set for the engine: [deployment] engine = [\"podman\", \"--runtime={}\"]",
              text(member, key), text(member, key)));
        }},
-      {"expose", fine},
       {"profiles", fine},
       {"attach", fine},
       {"develop", fine},
@@ -241,8 +254,7 @@ void ComposeReader::read_service(const std::string& name, const Yaml& value) {
   Container& container = service.container();
   for (auto& [variable, setting] : service.from_files) node.env.emplace(variable, std::move(setting));
   if (service.deployed_restart) node.restart = service.deployed_restart;
-  if (!service.domain.empty())
-    container.hostname = fmt::format("{}.{}", container.hostname.empty() ? name : container.hostname, service.domain);
+  if (!container.domain.empty() && container.hostname.empty()) container.hostname = name;
   if (container.image.empty() && container.build.empty())
     refuse(value, fmt::format("service '{}' has neither 'image' nor 'build'", name));
   if (container.image.empty())
@@ -269,23 +281,44 @@ void ComposeReader::read_environment(const Yaml& value, Service& service) {
 
 void ComposeReader::read_env_files(const Yaml& value, Service& service) {
   const std::vector<Yaml> one{value};
+  std::map<std::string, std::string> from_files;
   for (const Yaml& item : value.is_list() ? value.items : one) {
     std::string file;
     bool required = true;
+    bool raw = false;
     if (item.is_scalar()) {
       file = item.text;
     } else if (const Yaml* at = item.find("path"); at != nullptr) {
       file = text(*at, "path");
       if (const Yaml* needed = item.find("required")) required = truth(*needed, "required");
+      if (const Yaml* format = item.find("format")) {
+        raw = text(*format, "format") == "raw";
+        if (!raw) refuse(*format, fmt::format("'format': '{}' was found", text(*format, "format")), "known is raw");
+      }
     } else {
       refuse(item, "'env_file': a path is needed");
     }
     const Result<std::string> content = compose::small_file(path(file));
-    if (!content && required) refuse(value, fmt::format("'env_file': {}", content.error().message));
+    std::error_code error;
+    if (!content && (required || std::filesystem::exists(path(file), error)))
+      refuse(value, fmt::format("'env_file': {}", content.error().message));
     if (!content) continue;
+    if (raw) {
+      for (const std::string& line : split(*content, '\n'))
+        if (const std::size_t equals = line.find('='); equals != std::string::npos && equals > 0 && line[0] != '#')
+          from_files[line.substr(0, equals)] = line.substr(equals + 1);
+      continue;
+    }
     // In order: later files may use variables of earlier ones.
-    for (auto& [variable, setting] : compose::read_dot_env(*content)) service.from_files[variable] = kept(setting);
+    const compose::Lookup known = [&](const std::string& name) {
+      const auto earlier = from_files.find(name);
+      return earlier != from_files.end() ? std::optional(earlier->second) : lookup_(name);
+    };
+    auto read = compose::read_dot_env(*content, known);
+    if (!read) refuse(value, fmt::format("'env_file': {}:{}: {}", path(file), read.error().line, read.error().what));
+    for (auto& [variable, setting] : *read) from_files[variable] = std::move(setting);
   }
+  for (auto& [variable, setting] : from_files) service.from_files[variable] = kept(std::move(setting));
 }
 
 void ComposeReader::read_bind(const Yaml& value, std::string source, const std::string& target,
@@ -462,37 +495,133 @@ void ComposeReader::read_links(const Yaml& value, Container& container) {
 
 void ComposeReader::read_health(const Yaml& value, Container& container) {
   Health health;
-  bool disabled = false;
+  const auto time = [](std::optional<std::int64_t>& into) -> Known {
+    return [&into](const Yaml& member, const std::string& key) { into = duration(member, key); };
+  };
   each(value,
        {{"test",
          [&](const Yaml& member, const std::string& key) {
            if (member.is_scalar()) {
-             if (member.text == "NONE") disabled = true;
+             if (member.text == "NONE") health.disabled = true;
              health.test = {"/bin/sh", "-c", member.text};
              return;
            }
            std::vector<std::string> words = texts(member, key);
            const std::string how = words.empty() ? "" : words.front();
-           if (how == "NONE") disabled = true;
+           if (how == "NONE") health.disabled = true;
            else if (how == "CMD" && words.size() > 1) health.test.assign(words.begin() + 1, words.end());
-           else if (how == "CMD-SHELL" && words.size() == 2) health.test = {"/bin/sh", "-c", words[1]};
-           else refuse(member, "'test': a line, or a list that begins with CMD, CMD-SHELL or NONE is needed");
+           // Further words are $0, $1, ... of the shell, as for engines.
+           else if (how == "CMD-SHELL" && words.size() > 1) {
+             health.test = {"/bin/sh", "-c"};
+             health.test.insert(health.test.end(), words.begin() + 1, words.end());
+           } else if (!words.empty() && how != "CMD" && how != "CMD-SHELL")
+             refuse(member, fmt::format("'test': the list begins with '{}'", how),
+                    "a line, or a list that begins with CMD, CMD-SHELL or NONE is needed");
+           else if (!words.empty()) refuse(member, fmt::format("'test': nothing follows {}", how));
          }},
-        {"interval", [&](const Yaml& member, const std::string& key) { health.interval_ns = duration(member, key); }},
-        {"timeout", [&](const Yaml& member, const std::string& key) { health.timeout_ns = duration(member, key); }},
-        {"start_period",
-         [&](const Yaml& member, const std::string& key) { health.start_period_ns = duration(member, key); }},
+        {"interval", time(health.interval_ns)},
+        {"timeout", time(health.timeout_ns)},
+        {"start_period", time(health.start_period_ns)},
         {"start_interval",
          [](const Yaml& member, const std::string& key) {
            (void)duration(member, key);
-         }},  // rose chooses these values, so any value is accepted
-        {"disable", [&](const Yaml& member, const std::string& key) { disabled = truth(member, key); }},
+         }},  // rose asks as often as the check allows, so any value is accepted
+        {"disable", [&](const Yaml& member, const std::string& key) { health.disabled = truth(member, key); }},
         {"retries", [&](const Yaml& member, const std::string& key) { health.retries = number(member, key, 1); }}},
        "a healthcheck");
-  if (disabled) return;
-  if (health.test.empty())
-    refuse(value, "a healthcheck without 'test': the image's own is not run", "write it into the Compose file");
   container.health = std::move(health);
+}
+
+namespace {
+
+// The first port of "127.0.0.1:8080:80/tcp", "8080:80" or "9000-9001:80-81" in the container; 0 if it is not TCP.
+std::uint16_t port_of(std::string_view text) {
+  if (const std::size_t slash = text.find('/'); slash != std::string_view::npos) {
+    if (text.substr(slash) != "/tcp") return 0;
+    text = text.substr(0, slash);
+  }
+  text = text.substr(text.rfind(':') + 1);
+  text = text.substr(0, text.find('-'));
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return error == std::errc() && end == text.data() + text.size() ? port : 0;
+}
+
+void add_port(std::vector<std::uint16_t>& ports, std::uint16_t port) {
+  if (port != 0 && std::find(ports.begin(), ports.end(), port) == ports.end()) ports.push_back(port);
+}
+
+}  // namespace
+
+void ComposeReader::read_ports(const Yaml& value, Container& container) {
+  say("ports are not published: nodes are reached at their names and addresses (ROSE_IP_<node>)");
+  std::vector<std::uint16_t> ports;
+  for (const Yaml& item : value.items)
+    if (item.is_scalar()) add_port(ports, port_of(item.text));
+    else if (item.scalar("protocol").empty() || item.scalar("protocol") == "tcp")
+      add_port(ports, port_of(item.scalar("target")));
+  for (const std::uint16_t port : container.ports) add_port(ports, port);
+  container.ports = std::move(ports);
+}
+
+void ComposeReader::read_exposed(const Yaml& value, Container& container) {
+  for (const Yaml& item : value.items) add_port(container.ports, port_of(item.text));
+}
+
+// "name:address" or "name=address"; addresses may be of IPv6.
+void ComposeReader::read_hosts(const Yaml& value, Container& container) {
+  for (const auto& [name, address] : pairs(value, "extra_hosts")) {
+    std::string host = name;
+    std::string at = address.value_or("");
+    if (!address) {
+      const std::size_t colon = name.find(':');
+      host = name.substr(0, colon);
+      if (colon != std::string::npos) at = name.substr(colon + 1);
+    }
+    if (at.starts_with('[') && at.ends_with(']')) at = at.substr(1, at.size() - 2);
+    if (host.empty() || (at != kHostGateway && !parse_address(at)))
+      refuse(value, fmt::format("'extra_hosts': '{}' is not a name with an IP address or host-gateway", name));
+    container.hosts.emplace_back(host, at);
+  }
+}
+
+// SOURCE:TARGET:PERMISSIONS, from the short or the long form.
+std::string ComposeReader::device(const Yaml& value, std::string_view key) {
+  if (!value.is_map()) return text(value, key);
+  std::string source, target, permissions;
+  each(value,
+       {{"source", [&](const Yaml& member, const std::string& name) { source = text(member, name); }},
+        {"target", [&](const Yaml& member, const std::string& name) { target = text(member, name); }},
+        {"permissions", [&](const Yaml& member, const std::string& name) { permissions = text(member, name); }}},
+       "a device");
+  if (source.empty()) refuse(value, "a device without a source");
+  if (target.empty()) target = source;
+  return permissions.empty() ? fmt::format("{}:{}", source, target)
+                             : fmt::format("{}:{}:{}", source, target, permissions);
+}
+
+void ComposeReader::read_blocks(const Yaml& value, Service& service) {
+  const auto devices = [&service](std::string flag, std::string_view amount) -> Known {
+    return [&service, flag = std::move(flag), amount](const Yaml& member, const std::string& key) {
+      if (!member.is_list()) refuse(member, fmt::format("'{}': a list is needed", key));
+      for (const Yaml& item : member.items) {
+        const std::string path = item.scalar("path");
+        const std::string word = item.scalar(amount);
+        if (path.empty() || word.empty())
+          refuse(item, fmt::format("one of '{}': 'path' and '{}' are needed", key, amount));
+        service.option(flag, fmt::format("{}:{}", path, word));
+      }
+    };
+  };
+  each(value,
+       {{"weight",
+         [&](const Yaml& member, const std::string& key) { service.option("--blkio-weight", text(member, key)); }},
+        {"weight_device", devices("--blkio-weight-device", "weight")},
+        {"device_read_bps", devices("--device-read-bps", "rate")},
+        {"device_write_bps", devices("--device-write-bps", "rate")},
+        {"device_read_iops", devices("--device-read-iops", "rate")},
+        {"device_write_iops", devices("--device-write-iops", "rate")}},
+       "'blkio_config'");
 }
 
 void ComposeReader::read_restart(const Yaml& value, Node& node) {
@@ -552,6 +681,38 @@ void ComposeReader::read_build(const Yaml& value, Container& container) {
         {"network", one("--network")},
         {"shm_size", one("--shm-size")},
         {"isolation", one("--isolation")},
+        {"dockerfile_inline",
+         [&](const Yaml& member, const std::string& key) { container.dockerfile = text(member, key); }},
+        {"ssh",
+         [&](const Yaml& member, const std::string& key) {
+           if (member.is_scalar()) add("--ssh", text(member, key));
+           else
+             for (const auto& [id, key_file] : pairs(member, key))
+               add("--ssh", key_file ? fmt::format("{}={}", id, path(*key_file)) : id);
+         }},
+        {"secrets",
+         [&](const Yaml& member, const std::string& key) {
+           if (!member.is_list()) refuse(member, fmt::format("'{}': a list is needed", key));
+           for (const Yaml& item : member.items) {
+             const std::string source = item.is_scalar() ? item.text : item.scalar("source");
+             const std::string target = item.is_map() ? item.scalar("target") : "";
+             const auto found = secrets_.find(source);
+             if (found == secrets_.end())
+               refuse(item, fmt::format("'{}' is not declared", source), "name it under 'secrets:' at the top");
+             if (found->second.file.empty())
+               refuse(item, fmt::format("the secret '{}' of a build is not a file", source), "use 'file: PATH'");
+             add("--secret", fmt::format("id={},src={}", target.empty() ? source : target, found->second.file));
+           }
+         }},
+        {"privileged",
+         [&](const Yaml& member, const std::string& key) {
+           if (truth(member, key))
+             warn("'privileged' of a build has no effect: the engine decides what a build may do");
+         }},
+        {"entitlements", none},
+        {"ulimits", none},
+        {"provenance", none},
+        {"sbom", none},
         {"no_cache", when_true("--no-cache")},
         {"pull", when_true("--pull")},
         {"tags",

@@ -68,52 +68,214 @@ std::string interpolated(std::string_view text, const Lookup& lookup, std::vecto
   return interpolate(text, lookup, unresolved, 0);
 }
 
-// Compose splits "a b c" into words with a shell's quoting rules.
-std::vector<std::string> shell_words(std::string_view text) {
+// As go-shellwords does, which Compose uses.
+std::optional<std::vector<std::string>> shell_words(std::string_view text) {
   std::vector<std::string> words;
   std::string word;
   bool inside = false;
+  bool escaped = false;
+  bool backquoted = false;
+  bool dollar = false;  // within "$( )"
   char quote = '\0';
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quote != '\0') {
-      if (c == quote) quote = '\0';
-      else if (c == '\\' && quote == '"' && i + 1 < text.size()) word += text[++i];
-      else word += c;
-    } else if (c == '"' || c == '\'') {
-      quote = c;
-      inside = true;
-    } else if (c == '\\' && i + 1 < text.size()) {
-      word += text[++i];
-      inside = true;
-    } else if (c == ' ' || c == '\t' || c == '\n') {
-      if (inside) words.push_back(std::move(word));
-      word.clear();
-      inside = false;
-    } else {
+  for (const char c : text) {
+    if (escaped) {
       word += c;
+      escaped = false;
       inside = true;
+      continue;
     }
+    if (c == '\\') {
+      if (quote == '\'') word += c;
+      else escaped = true;
+      continue;
+    }
+    if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
+      if (quote != '\0' || backquoted || dollar) word += c;
+      else if (std::exchange(inside, false)) words.push_back(std::exchange(word, {}));
+      continue;
+    }
+    if (c == '`' && quote == '\0' && !dollar) backquoted = !backquoted;
+    if (c == ')' && quote == '\0' && !backquoted) dollar = !dollar;
+    if (c == '(' && quote == '\0' && !backquoted) {
+      if (dollar || !word.ends_with('$')) return std::nullopt;
+      dollar = true;
+      word += c;
+      continue;
+    }
+    if ((c == '"' && quote != '\'' && !dollar) || (c == '\'' && quote != '"' && !dollar)) {
+      if (quote != '\0') inside = true;
+      quote = quote == '\0' ? c : '\0';
+      continue;
+    }
+    if (std::string_view(";&|<>").find(c) != std::string_view::npos && quote == '\0' && !backquoted && !dollar) {
+      // The descriptor in "2>file" is no word.
+      if (c == '>' && !word.empty() && is_digit(word.front())) inside = false;
+      break;
+    }
+    inside = true;
+    word += c;
   }
+  if (escaped || quote != '\0' || backquoted || dollar) return std::nullopt;
   if (inside) words.push_back(std::move(word));
   return words;
 }
 
-Variables read_dot_env(std::string_view text) {
-  Variables variables;
-  for (const std::string& each : split(text, '\n')) {
-    std::string_view line = each;
-    while (line.ends_with('\r') || line.ends_with(' ')) line.remove_suffix(1);
-    if (line.starts_with("export ")) line.remove_prefix(7);
-    const std::size_t equals = line.find('=');
-    if (line.starts_with('#') || equals == std::string_view::npos || equals == 0 || variables.size() >= kMostOfOne)
-      continue;
-    std::string value(line.substr(equals + 1));
-    if (value.size() >= 2 && (value.front() == '"' || value.front() == '\'') && value.back() == value.front())
-      value = value.substr(1, value.size() - 2);
-    variables.emplace_back(line.substr(0, equals), std::move(value));
+namespace {
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\r'; }
+bool is_space(char c) { return is_blank(c) || c == '\n'; }
+
+void trim_right(std::string_view& text) {
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+}
+
+// The escapes of a value in double quotes. "\$" becomes "$$", which is not a variable.
+std::string unescaped(std::string_view text) {
+  static constexpr std::string_view kLetters = "abfnrtv\"\\";
+  static constexpr std::string_view kMeaning = "\a\b\f\n\r\t\v\"\\";
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char next = text[i] == '\\' && i + 1 < text.size() ? text[i + 1] : '\0';
+    if (const std::size_t at = kLetters.find(next); next != '\0' && at != std::string_view::npos) {
+      out += kMeaning[at];
+      ++i;
+    } else if (next == '$') {
+      out += "$$";
+      ++i;
+    } else if (std::size_t end = i + 2; next == '0') {
+      int code = 0;
+      while (end < text.size() && end < i + 5 && text[end] >= '0' && text[end] <= '7')
+        code = code * 8 + text[end++] - '0';
+      if (end == i + 5 && code < 256) {
+        out += static_cast<char>(code);
+        i = end - 1;
+      } else {
+        out += text[i];
+      }
+    } else {
+      out += text[i];
+    }
   }
-  return variables;
+  return out;
+}
+
+class VariableFile {
+ public:
+  VariableFile(std::string_view text, const Lookup& lookup) : text_(text), lookup_(lookup) {}
+
+  Expected<Variables, WrongLine> read() {
+    while (skip_to_statement()) {
+      if (variables_.size() >= kMostOfOne) return wrong(fmt::format("more than {} variables", kMostOfOne));
+      if (auto problem = statement(); !problem.empty()) return wrong(std::move(problem));
+    }
+    return std::move(variables_);
+  }
+
+ private:
+  UnexpectedOf<WrongLine> wrong(std::string what) const {
+    const auto line = 1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(began_), '\n');
+    return UnexpectedOf(WrongLine{static_cast<int>(line), std::move(what)});
+  }
+
+  bool skip_to_statement() {
+    for (;;) {
+      while (at_ < text_.size() && is_space(text_[at_])) ++at_;
+      began_ = at_;
+      if (at_ == text_.size()) return false;
+      if (text_[at_] != '#') return true;
+      at_ = std::min(text_.find('\n', at_), text_.size());
+    }
+  }
+
+  std::string statement() {
+    if (text_.substr(at_).starts_with("export") && at_ + 6 < text_.size() && is_space(text_[at_ + 6])) {
+      at_ += 6;
+      while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
+    }
+    const std::size_t begin = at_;
+    for (; at_ < text_.size(); ++at_) {
+      const char c = text_[at_];
+      if (c == '=' || c == ':' || c == '\n') break;
+      const bool letter = is_alpha(c) || is_digit(c) || static_cast<unsigned char>(c) >= 0x80;
+      if (!letter && !is_blank(c) && std::string_view("_.-[]").find(c) == std::string_view::npos)
+        return fmt::format("'{}' in the name of a variable", printable(std::string(1, c)));
+    }
+    std::string_view name = text_.substr(begin, at_ - begin);
+    trim_right(name);
+    if (name.find(' ') != std::string_view::npos)
+      return fmt::format("the name '{}' contains a space", printable(std::string(name)));
+    if (at_ == text_.size() || text_[at_] == '\n') {  // a name alone
+      if (auto value = lookup_(std::string(name))) set(name, std::move(*value));
+      return {};
+    }
+    ++at_;
+    while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
+    const char quote = at_ < text_.size() ? text_[at_] : '\0';
+    if (quote == '"' || quote == '\'') return quoted(name, quote);
+    const std::size_t end = std::min(text_.find('\n', at_), text_.size());
+    std::string_view value = text_.substr(at_, end - at_);
+    at_ = end;
+    value = value.substr(0, value.find(" #"));
+    trim_right(value);
+    set(name, expanded(value));
+    return {};
+  }
+
+  // May extend over several lines.
+  std::string quoted(std::string_view name, char quote) {
+    std::string value;
+    bool escape = false;
+    for (std::size_t i = at_ + 1; i < text_.size(); ++i) {
+      const char c = text_[i];
+      if (c == quote && !escape) {
+        at_ = i + 1;
+        set(name, quote == '"' ? expanded(unescaped(value)) : value);
+        return {};
+      }
+      if (c == '\\' && !escape) {
+        escape = true;
+        continue;
+      }
+      if (std::exchange(escape, false) && c != quote) value += '\\';
+      value += c;
+    }
+    return fmt::format("the quoted value of '{}' has no end", printable(std::string(name)));
+  }
+
+  [[nodiscard]] std::string expanded(std::string_view value) const {
+    std::vector<std::string> without;
+    return interpolated(
+        value,
+        [this](const std::string& name) -> std::optional<std::string> {
+          if (auto known = lookup_(name)) return known;
+          for (auto at = variables_.rbegin(); at != variables_.rend(); ++at)
+            if (at->first == name) return at->second;
+          return std::nullopt;
+        },
+        without);
+  }
+
+  void set(std::string_view name, std::string value) { variables_.emplace_back(name, std::move(value)); }
+
+  const std::string_view text_;
+  const Lookup& lookup_;
+  std::size_t at_ = 0;
+  std::size_t began_ = 0;  // of the statement, for messages
+  Variables variables_;
+};
+
+}  // namespace
+
+Expected<Variables, WrongLine> read_dot_env(std::string_view text, const Lookup& lookup) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  return VariableFile(text, lookup).read();
+}
+
+std::string project_name(std::string_view text) {
+  std::string name;
+  for (const char c : lower_case(text))
+    if (is_lower(c) || is_digit(c) || (!name.empty() && (c == '-' || c == '_'))) name += c;
+  return name;
 }
 
 }  // namespace rose::compose

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
+
 namespace rose::compose {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
@@ -19,10 +21,21 @@ using Lookup = std::function<std::optional<std::string>(const std::string&)>;
 [[nodiscard]] std::string interpolated(std::string_view text, const Lookup& lookup,
                                        std::vector<std::string>& unresolved);
 
-// Splits "a b 'c d'" into words with a shell's quoting rules.
-[[nodiscard]] std::vector<std::string> shell_words(std::string_view text);
+// Splits "a b 'c d'" into words with Compose's rules: those of a shell, but an unquoted operator (; & | < >) ends the
+// command, and what follows is ignored. Returns nothing if quotes are open or parentheses stand alone, which Compose
+// refuses.
+[[nodiscard]] std::optional<std::vector<std::string>> shell_words(std::string_view text);
 
-// Parses KEY=VALUE lines as Compose reads .env.
-[[nodiscard]] Variables read_dot_env(std::string_view text);
+// A line that is not read as KEY=VALUE.
+struct WrongLine {
+  int line = 0;
+  std::string what;
+};
+// Parses a file of variables as Compose does: comments, `export`, quotes, escapes, and variables in values, which come
+// from `lookup` or from lines above. A name alone takes its value from `lookup`.
+[[nodiscard]] Expected<Variables, WrongLine> read_dot_env(std::string_view text, const Lookup& lookup);
+
+// The name of a project as Compose spells it: lower-case letters, digits, '-' and '_'.
+[[nodiscard]] std::string project_name(std::string_view text);
 
 }  // namespace rose::compose

@@ -100,6 +100,7 @@ void ConfigReader::read_deployment() {
   read_services(*table);
   read_command(*table, "setup", Where::run, config_.deployment.setup);
   read_command(*table, "teardown", Where::run, config_.deployment.teardown);
+  read_command(*table, "form", Where::run, config_.deployment.form);
   table->finish();
 }
 
@@ -123,8 +124,33 @@ void ConfigReader::read_engine(toml::Table& table) {
     engine.front() = (config_.directory / engine.front()).lexically_normal().string();
 }
 
+// compose_env = { TAG = "7" }
+bool ConfigReader::read_compose_env(toml::Table& table, ComposeChoice& choice) {
+  auto variables = table.table("compose_env");
+  if (!variables) return !table.has("compose_env");
+  bool good = true;
+  for (const toml::Member& member : table.get("compose_env")->members) {
+    if (member.value.type == toml::Type::string && member.key.find('=') == std::string::npos) {
+      choice.variables.emplace_back(member.key, member.value.text);
+      continue;
+    }
+    problems_.add(
+        member.value.place,
+        fmt::format("{}: {} was found, a string is needed", variables->path(member.key), toml::quoted(member.value)),
+        "values of variables are strings: write them in quotes");
+    good = false;
+  }
+  return good;
+}
+
 void ConfigReader::read_services(toml::Table& table) {
   const toml::Value* value = table.get("compose");
+  ComposeChoice choice;
+  table.strings("compose_profiles", choice.profiles);
+  if (!read_compose_env(table, choice)) return;
+  for (const char* key : {"compose_profiles", "compose_env"})
+    if (value == nullptr && table.has(key))
+      table.wrong(key, fmt::format("'{}' is for a Compose file, but there is no 'compose'", key));
   if (value == nullptr) return;
   std::vector<std::string> names;
   if (value->type == toml::Type::array) {
@@ -145,7 +171,7 @@ void ConfigReader::read_services(toml::Table& table) {
   }
   const std::filesystem::path file = files.front();
   config_.deployment.compose = file;
-  auto services = read_compose_files(files);
+  auto services = read_compose_files(files, choice);
   if (!services) {
     compose_problem_ = std::move(services).error();
     return;
@@ -166,12 +192,6 @@ void ConfigReader::read_services(toml::Table& table) {
                                          node.line, node.name));
     if (const std::string problem = name_problem(node.name, true); !problem.empty())
       table.wrong("compose", fmt::format("line {}: {}", node.line, problem));
-    if (node.container->health) {
-      const Health& health = *node.container->health;
-      node.ready = Ready();
-      node.ready->health = true;
-      node.ready->timeout_ns = health.start_period_ns + health.retries * (health.interval_ns + health.timeout_ns);
-    }
     places_.push_back({table.place("compose"), table.place("compose")});
     config_.nodes.push_back(std::move(node));
   }

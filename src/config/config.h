@@ -26,7 +26,6 @@ struct Ready {
   std::optional<std::uint16_t> tcp;  // ready when the node's address accepts a connection
   std::optional<std::string> log;    // RE2, searched in stdout.log and stderr.log
   std::optional<Command> command;    // ready when it exits with status 0
-  bool health = false;               // ready when the container's health check passes
   std::int64_t timeout_ns = 30 * kSecond;
 };
 
@@ -47,11 +46,11 @@ struct Attach {
 
 // Settings of a Compose service besides its command.
 struct Health {
-  Command test;  // executed in the container
-  std::int64_t interval_ns = 30 * kSecond;
-  std::int64_t timeout_ns = 30 * kSecond;
-  std::int64_t start_period_ns = 0;
-  int retries = 3;
+  Command test;           // executed in the container; empty: the image's
+  bool disabled = false;  // not even the image's
+  // Absent: the image's, otherwise the engine's default.
+  std::optional<std::int64_t> interval_ns, timeout_ns, start_period_ns;
+  std::optional<int> retries;
 };
 struct Dependency {
   enum class When { started, healthy, completed };
@@ -67,6 +66,9 @@ struct HandedFile {
   unsigned mode = 0444;
 };
 
+// As the address of a host name: the machine's, which in a run is the client's.
+inline constexpr const char* kHostGateway = "host-gateway";
+
 // A node that runs in a container, which rose creates with an engine.
 struct Container {
   std::string image;
@@ -78,14 +80,20 @@ struct Container {
   // Only from Compose:
   bool service = false;
   Command build;                    // further arguments for the engine's `build`; empty: the image exists or is pulled
+  std::string dockerfile;           // for `build`: the text of one that is no file
   std::vector<std::string> limits;  // "nofile=1024:1024"
   std::string hostname, stop_signal;  // "": the node's name; the image's signal
+  std::string domain;                 // completes the host name
+  std::vector<std::pair<std::string, std::string>>
+      hosts;                          // further names and addresses for this container alone, or kHostGateway
   std::int64_t stop_grace_ns = 0;     // 0: the default
   std::string pull;                   // "": if missing; "always": once per command; "never"
   std::vector<HandedFile> files;      // secrets and configs whose content is in the Compose file
+  std::vector<std::uint16_t> ports;   // TCP ports of the service, those for clients first
   bool host_network = false;          // requires [deployment] network = "host"
-  std::optional<Health> health;
-  std::vector<Dependency> after;  // dependencies that must be started first
+  bool host_name_of_machine = false;  // it shares the UTS namespace of the machine
+  std::optional<Health> health;       // of a service: it is ready when this passes, unless its node has a `ready`
+  std::vector<Dependency> after;      // dependencies that must be started first
   std::map<std::string, std::string>
       tmpfs;  // mount options of the named volumes that are held in memory: "size=64m", or ""
   // "SOURCE:TARGET[:OPTIONS]". The source is a folder (absolute after parsing, or with ${dir}) or a named volume of the
@@ -100,6 +108,8 @@ struct Node {
   std::map<std::string, std::string> env;
   std::optional<Ready> ready;
   std::optional<Restart> restart;
+  std::string
+      working_dir;   // "": the node's folder, or the image's; else a path in that folder, absolute in a container
   std::string user;  // "": the user of rose; for a container in the engine's form ("redis", "999:999"), "": the image's
   std::vector<std::string> binaries;  // resolved relative to the file; default: command[0]
   std::vector<std::string> sources;
@@ -125,6 +135,7 @@ struct Deployment {
   std::string subnet = "10.77.0.0/24";
   std::optional<Command> setup;
   std::optional<Command> teardown;
+  std::optional<Command> form;                   // runs when all nodes have been started, before they have to be ready
   std::optional<std::filesystem::path> compose;  // a Compose file whose services are nodes
   Command engine;  // first words of the container engine's command; empty: podman or docker, whichever works
 };

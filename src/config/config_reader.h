@@ -25,6 +25,8 @@ inline constexpr std::int64_t kDay = 24 * kHour;
 // "" if the option of a container's volume is valid, else "the option 'x', accepted are ...".
 [[nodiscard]] std::string volume_option_problem(std::string_view option);
 
+struct ComposeChoice;
+
 class ConfigReader {
  public:
   ConfigReader(const toml::Value& root, std::string_view file, const std::filesystem::path& directory);
@@ -60,6 +62,8 @@ class ConfigReader {
   void read_container(toml::Table& table, Node& node);
   void read_engine_options(toml::Table& table, Container& container);
   void read_user(toml::Table& table, Node& node);
+  void read_working_dir(toml::Table& table, Node& node);
+  bool read_compose_env(toml::Table& table, ComposeChoice& choice);
   void read_record_libc(toml::Table& table, Node& node);
   void read_binaries(toml::Table& table, Node& node);
   void read_logs(toml::Table& table, Node& node);

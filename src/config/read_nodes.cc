@@ -88,6 +88,8 @@ void ConfigReader::add_to_service(toml::Table& table, Node& node, NodePlaces& pl
     if (!parse_address(node.ip))
       table.wrong("ip", fmt::format("{} is not an IP address such as \"10.77.0.1\"", toml::quoted(node.ip)));
   }
+  read_env(table, node);
+  read_working_dir(table, node);
   read_ready(table, node);
   read_binaries(table, node);
   table.strings("sources", node.sources);
@@ -171,8 +173,9 @@ void ConfigReader::read_node(toml::Table& table) {
     node.restart = policy;
   }
   read_user(table, node);
+  read_working_dir(table, node);
   if (has_attach)
-    for (const std::string_view key : {"env", "restart", "user", "record", "record_libc"})
+    for (const std::string_view key : {"env", "restart", "user", "working_dir", "record", "record_libc"})
       if (table.has(key))
         table.wrong(key, fmt::format("'{}' is for nodes with a 'command', rose does not start attached nodes", key));
   read_binaries(table, node);
@@ -223,6 +226,22 @@ void ConfigReader::read_user(toml::Table& table, Node& node) {
   } else if (node.user.size() > 32 || !(is_alpha(node.user[0]) || node.user[0] == '_') || !letters(node.user)) {
     table.wrong("user", fmt::format("{} is not a user name such as \"nobody\"", toml::quoted(node.user)));
   }
+}
+
+void ConfigReader::read_working_dir(toml::Table& table, Node& node) {
+  if (!table.string("working_dir", node.working_dir)) return;
+  const std::filesystem::path path = std::filesystem::path(node.working_dir).lexically_normal();
+  const std::string shown = toml::quoted(node.working_dir);
+  if (node.working_dir.find("${") != std::string::npos) {
+    table.wrong("working_dir", fmt::format("{} has a placeholder, which is not accepted here", shown));
+  } else if (node.container) {
+    if (!path.is_absolute())
+      table.wrong("working_dir", fmt::format("{} is not a path in a container: an absolute path is needed", shown));
+  } else if (path.empty() || path.is_absolute() || *path.begin() == "..") {
+    table.wrong("working_dir", fmt::format("{} is not a folder in the node's folder, such as \"work\"", shown),
+                "each run has its own folder, which belongs to the node alone");
+  }
+  node.working_dir = path == "." ? "" : path.string();
 }
 
 void ConfigReader::read_container(toml::Table& table, Node& node) {
@@ -277,6 +296,25 @@ void ConfigReader::read_engine_options(toml::Table& table, Container& container)
                       fmt::format("{}[{}]: {} is set by rose itself", table.path("options"), i,
                                   toml::quoted(container.options[i])),
                       "other keys set the names, networks, logs and restarts of nodes");
+  }
+  // rose writes /etc/hosts itself.
+  for (std::size_t i = 0; i < container.options.size();) {
+    constexpr std::string_view kAddHost = "--add-host";
+    const std::string& option = container.options[i];
+    const bool apart = option == kAddHost && i + 1 < container.options.size();
+    if (!apart && !option.starts_with(std::string(kAddHost) + "=")) {
+      ++i;
+      continue;
+    }
+    const std::string entry = apart ? container.options[i + 1] : option.substr(kAddHost.size() + 1);
+    const std::size_t colon = entry.find_first_of(":=");
+    const std::string address = colon == std::string::npos ? "" : entry.substr(colon + 1);
+    if (colon == 0 || (address != kHostGateway && !parse_address(address)))
+      problems_.add(table.place("options"),
+                    fmt::format("{}: {} is not NAME:ADDRESS", table.path("options"), toml::quoted(entry)));
+    container.hosts.emplace_back(entry.substr(0, colon), address);
+    const auto at = container.options.begin() + static_cast<std::ptrdiff_t>(i);
+    container.options.erase(at, at + (apart ? 2 : 1));
   }
 }
 

@@ -22,13 +22,16 @@
 #include "deploy/environment.h"
 #include "deploy/identity.h"
 #include "deploy/launch.h"
+#include "deploy/names.h"
 #include "deploy/network.h"
 #include "deploy/ready.h"
+#include "deploy/run_data.h"
 
 namespace rose::deploy {
 
 inline constexpr const char* kEnterFolders = ".rose-enter";  // in the run's folder: one folder per container
 inline constexpr const char* kOwnFolder = ".rose";           // in the run's folder: only root may enter it
+constexpr std::int64_t kAttachTimeout = 10 * kSecond;        // for a node to be found, or started, without a `ready`
 constexpr std::int64_t kKillTimeout = 10 * kSecond;          // from SIGKILL to the end
 
 // State of a node in a container.
@@ -39,6 +42,7 @@ struct ContainerState {
   std::vector<std::filesystem::path> folders;  // mounted folders in the node's, given to the container's user
   std::vector<std::string> making;             // the engine's command that creates it
   bool made = false;                           // or is being created
+  std::optional<config::Health> health;        // that it is asked for, with a test and all times
 };
 
 struct NodeState {
@@ -136,6 +140,9 @@ class Cluster final : public Deployment {
   Result<OpenFolder> own_folder();
   Result<void> check_path(const NodeInfo& info, const Credentials& user) const;
   void dissolve_volumes();
+  Result<void> share_run_folder();
+  Result<void> make_own_names();
+  static void no_names(const Error& why);
   Result<void> make_nodes();
   Result<void> check_commands();
   Result<void> make_containers();
@@ -146,6 +153,9 @@ class Cluster final : public Deployment {
   [[nodiscard]] ContainerSpec named_spec(std::size_t node) const;
   Result<std::filesystem::path> memory_volume(const std::string& name, const std::string& options);
   Result<void> write_handed(std::size_t node, std::vector<std::string>& volumes);
+  Result<void> place_names(std::size_t node);
+  Result<void> make_data();
+  void dissolve_data();
   Result<void> place_folders(std::size_t node);
   void remove_containers();
   [[nodiscard]] bool has_containers() const;
@@ -154,6 +164,14 @@ class Cluster final : public Deployment {
   Result<void> await_dependencies(std::size_t node);
   Result<void> await_completed(std::size_t node);
   [[nodiscard]] std::vector<std::size_t> start_order() const;
+  void settle_health(std::size_t node, const Image& image);
+  // Of its container, if that is what shows that it is ready.
+  [[nodiscard]] const config::Health* health_of(std::size_t node) const;
+  [[nodiscard]] std::int64_t ready_timeout(std::size_t node, bool strict) const;
+  [[nodiscard]] bool has_ready(std::size_t node) const {
+    return states_[node]->config->ready.has_value() || health_of(node) != nullptr;
+  }
+  void unhealthy(std::size_t node, const std::string& why) const;
   [[nodiscard]] config::Command health_command(std::size_t node) const;
   Variables command_variables(const NodeInfo* node) const;
   Result<std::unique_ptr<RunningCommand>> spawn_as(const config::Command& command, std::string_view log_name,
@@ -161,6 +179,8 @@ class Cluster final : public Deployment {
                                                    const Variables& further = {});
   void add_observers_variables();
   Result<void> run_setup();
+  Result<void> run_form();
+  Result<void> run_to_end(const config::Command& command, std::string_view what, const Variables& further);
   void run_teardown();
 
   // The monitor thread: everything that starts nodes, detects their ends or calls the observer.
@@ -195,7 +215,8 @@ class Cluster final : public Deployment {
   }
 
   Result<std::unique_ptr<Probe>> make_probe(std::size_t node);
-  Result<void> await_ready(const std::vector<std::size_t>& which);
+  // `strict`: a node whose health check does not pass is an error, because another one waits for its health.
+  Result<void> await_ready(const std::vector<std::size_t>& which, bool strict = false);
   Error not_ready(std::size_t node, std::string message) const;
 
   Result<void> stand_still(std::size_t node, Scope scope, bool wait);
@@ -221,10 +242,13 @@ class Cluster final : public Deployment {
   std::filesystem::path cgroup_;
   std::string client_netns_;
   std::unique_ptr<Network> network_;
+  Fd names_;             // the mount namespace with the run's names; none if nodes are attached
+  bool shared_ = false;  // the run's folder is a mount
   std::vector<NodeInfo> infos_;
   std::vector<std::unique_ptr<NodeState>> states_;
   std::vector<std::unique_ptr<Volume>> volumes_;
   std::vector<std::unique_ptr<Disk>> disks_;
+  std::vector<RunData> data_;         // the run's own versions of what the user has
   bool mounts_ = false;               // some of these exist, perhaps only in part
   std::optional<Engine> engine_;      // for containers
   std::vector<std::string> holders_;  // containers that only hold a node's network namespace

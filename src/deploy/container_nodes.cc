@@ -17,6 +17,7 @@
 #include "deploy/cluster.h"
 #include "deploy/machine/cgroup.h"
 #include "deploy/machine/processes.h"
+#include "deploy/names.h"
 #include "deploy/volumes.h"
 #include "kernel/syscalls.h"
 
@@ -25,7 +26,8 @@ namespace {
 
 constexpr std::size_t kMadeAtOnce = 8;
 constexpr std::int64_t kRemoveTimeout = 60 * kSecond;
-constexpr std::int64_t kCompletes = 600 * kSecond;  // for a service whose end others wait for
+constexpr std::int64_t kCompletes = 600 * kSecond;      // for a service whose end others wait for
+constexpr std::int64_t kUnhealthyAfter = 10 * kSecond;  // at least, because machines of tests are slow
 constexpr std::int64_t kSettleTimeout =
     5 * kSecond;  // from the end of the last container until the engine's helpers have ended
 
@@ -40,6 +42,29 @@ bool mentions(const config::Node& node, std::string_view placeholder) {
                      [&](const std::string& word) { return word.find(placeholder) != std::string::npos; }) ||
          std::any_of(node.env.begin(), node.env.end(),
                      [&](const auto& entry) { return entry.second.find(placeholder) != std::string::npos; });
+}
+
+// SOURCE:TARGET:OPTIONS
+bool is_read_only(const std::vector<std::string>& parts) {
+  if (parts.size() < 3) return false;
+  const std::vector<std::string> options = split(parts[2], ',');
+  return std::find(options.begin(), options.end(), "ro") != options.end();
+}
+
+// True the first time: what is the same in every run is reported once.
+bool said_once(const std::string& what) {
+  static std::mutex mutex;
+  static std::set<std::string> said;
+  const std::lock_guard lock(mutex);
+  return said.insert(what).second;
+}
+
+// Podman runs `--init` with a program of its own, which packages do not always bring along.
+bool has_init_of_podman() {
+  for (const char* folder : {"/usr/libexec/podman", "/usr/local/libexec/podman", "/usr/lib/podman",
+                             "/usr/local/lib/podman", "/usr/bin", "/usr/libexec/catatonit"})
+    if (::access(fmt::format("{}/catatonit", folder).c_str(), X_OK) == 0) return true;
+  return false;
 }
 
 Result<int> stop_signal(const std::string& text) {
@@ -69,6 +94,7 @@ Result<void> Cluster::make_containers() {
   const std::filesystem::path folders = run_dir_ / kEnterFolders;
   if (::mkdir(folders.c_str(), 0700) != 0 && errno != EEXIST)
     return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", folders.string()), errno);
+  ROSE_CHECK(make_data());
   std::vector<std::size_t> later;
   for (const NodeInfo& info : infos_) {
     ROSE_CHECK(cancel::check());
@@ -117,21 +143,27 @@ ContainerSpec Cluster::named_spec(std::size_t node) const {
   const NodeInfo& info = infos_[node];
   const config::Node& config = config_.nodes[node];
   ContainerSpec spec;
-  spec.name = fmt::format("{}-{}", identity_.id(), info.name);
+  spec.name = info.container;
+  spec.options = config.container->options;
+  if (engine_->podman && !has_init_of_podman() && std::erase(spec.options, "--init") > 0 && said_once("--init"))
+    log::warning(
+        "node {}: 'init' has no effect, because podman's catatonit is not installed: its command is the first "
+        "process of the container",
+        info.name);
   spec.run = identity_.id();
   spec.image = config.container->image;
+  if (!config.working_dir.empty()) spec.options.insert(spec.options.end(), {"--workdir", config.working_dir});
   if (!facts_.host_network) {
     spec.hostname = config.container->hostname.empty() ? info.name : config.container->hostname;
     spec.netns = fmt::format("{}/{}", kNetnsFolder, info.netns);
+    // Without a host name of its own, it has the machine's.
+    if (config.container->host_name_of_machine) {
+      spec.hostname.clear();
+      spec.options.insert(spec.options.end(), {"--uts", "host"});
+    }
     if (!engine_->podman) spec.holder = fmt::format("{}-network-of-{}", identity_.id(), info.name);
   }
-  for (const NodeInfo& each : infos_) {
-    spec.hosts.emplace_back(each.name, reachable_ip(each));
-    if (const auto& other = config_.nodes[each.index].container)
-      for (const std::string& alias : other->aliases) spec.hosts.emplace_back(alias, reachable_ip(each));
-  }
   spec.user = config.user;
-  spec.options = config.container->options;
   spec.limits = config.container->limits;
   for (const std::string& limit : inherited_limits())
     if (std::none_of(spec.limits.begin(), spec.limits.end(), [&](const std::string& own) {
@@ -187,6 +219,7 @@ Result<void> Cluster::plan_container(std::size_t node) {
   ContainerState& container = *state.container;
   ROSE_TRY(container.stop_signal,
            stop_signal(config.container->stop_signal.empty() ? image.stop_signal : config.container->stop_signal));
+  settle_health(node, image);
   const auto& entrypoint = config.container->entrypoint;
   container.argv = entrypoint ? expand(*entrypoint, facts_, infos_, &info) : image.entrypoint;
   const std::vector<std::string> further = !config.command.empty() ? state.spec.argv
@@ -202,10 +235,69 @@ Result<void> Cluster::plan_container(std::size_t node) {
   for (const auto& [name, value] : state.spec.env)
     if (means_something_inside(name) || config.env.contains(name)) spec.env[name] = value;
   if (spec.holder.empty()) ROSE_CHECK(place_entry(spec.enter));
+  ROSE_CHECK(place_names(node));
   ROSE_CHECK(place_folders(node));
 
   ROSE_TRY(container.making, making_words(*engine_, spec, made_by_start(node)));
   return identity_.note("engine", undo_line(remove_words(*engine_, {spec.name})));
+}
+
+// Files of its own, because containers may change them.
+Result<void> Cluster::place_names(std::size_t node) {
+  ContainerSpec& spec = states_[node]->container->spec;
+  const auto file = [&](const char* name) { return run_dir_ / kEnterFolders / (infos_[node].name + name); };
+  spec.hosts = file(".hosts");
+  ROSE_CHECK(write_file(spec.hosts, container_hosts(config_, infos_, node), 0644));
+  if (facts_.host_network) return {};
+  spec.resolver = file(".resolv.conf");
+  return write_file(spec.resolver, kNoNameServer, 0644);
+}
+
+// The sources of volumes that nodes may write to. Nodes that name the same one share it within the run.
+Result<void> Cluster::make_data() {
+  std::vector<std::filesystem::path> sources;
+  for (const NodeInfo& info : infos_) {
+    const auto& container = config_.nodes[info.index].container;
+    if (!container) continue;
+    for (const std::string& volume : container->volumes) {
+      const std::vector<std::string> parts = split(expand(volume, facts_, infos_, &info), ':');
+      const std::filesystem::path source = std::filesystem::path(parts.front()).lexically_normal();
+      if (!source.is_absolute() || is_within(source, run_dir_) || is_read_only(parts)) continue;
+      if (is_data(source)) sources.push_back(source);
+    }
+  }
+  if (sources.empty()) return {};
+  std::string folder = "data";  // in the run's folder, where a node may have that name
+  const std::vector<std::string> nodes = config_.node_names();
+  while (std::find(nodes.begin(), nodes.end(), folder) != nodes.end()) folder += "-of-run";
+  ROSE_TRY(const OpenFolder run, OpenFolder::open(run_dir_));
+  ROSE_TRY([[maybe_unused]] const OpenFolder made, run.make(folder, std::nullopt));
+  std::vector<std::string> names;
+  for (const std::filesystem::path& source : outermost(std::move(sources))) {
+    if (said_once(source.string()))
+      log::info("{}: each run has its own version, and what nodes write there stays in it", described_data(source));
+    const std::filesystem::path shown = run_dir_ / folder / data_name(source, names);
+    std::error_code error;
+    if (std::filesystem::is_directory(source, error)) ROSE_CHECK(identity_.note("data", shown.string()));
+    if (is_within(run_dir_, source)) {
+      const std::string layers = shown.filename().string() + std::string(kLayers);
+      ROSE_TRY(const OpenFolder at, run.make(std::filesystem::path(folder) / layers, std::nullopt));
+      ROSE_CHECK(identity_.note("ends", cgroup_.string()));
+      ROSE_CHECK(identity_.note("volume", at.path().string()));
+      mounts_ = true;
+      ROSE_TRY(Volume volume, Volume::make(at, identity_.id()));
+      volumes_.push_back(std::make_unique<Volume>(std::move(volume)));
+    }
+    ROSE_TRY(RunData data, RunData::make(source, shown, identity_.id()));
+    data_.push_back(std::move(data));
+  }
+  return {};
+}
+
+void Cluster::dissolve_data() {
+  for (const RunData& data : data_)
+    if (data.is_mounted()) undo(leave_shared(data.shown()));
+  data_.clear();
 }
 
 // Mounts requested volumes, and the folders that the command refers to at the same paths.
@@ -246,6 +338,15 @@ Result<void> Cluster::place_folders(std::size_t node) {
       const std::string own = own_volume(parts.front());
       ROSE_CHECK(note_volume(own));
       volume = own + volume.substr(parts.front().size());
+    } else if (const auto data = std::find_if(data_.begin(), data_.end(),
+                                              [&](const RunData& one) {
+                                                const auto normal = source.lexically_normal();
+                                                return !is_read_only(parts) &&
+                                                       (normal == one.source() || is_within(normal, one.source()));
+                                              });
+               data != data_.end()) {
+      const std::filesystem::path inside = source.lexically_normal().lexically_relative(data->source());
+      volume = (inside == "." ? data->shown() : data->shown() / inside).string() + volume.substr(parts.front().size());
     } else if (source == info.dir || is_within(source, info.dir)) {
       ROSE_TRY(const OpenFolder top, OpenFolder::open(info.dir));
       ROSE_TRY([[maybe_unused]] const OpenFolder made, top.make(source.lexically_relative(info.dir), std::nullopt));
@@ -258,7 +359,8 @@ Result<void> Cluster::place_folders(std::size_t node) {
     } else if (std::error_code error; config.container->service && !std::filesystem::exists(source, error)) {
       // Compose would create the folder, and all runs would share it.
       const std::string own = own_volume(fmt::format("folder-{:016x}", std::hash<std::string>()(source.string())));
-      log::info("node {}: {} does not exist: the run uses an empty volume instead", info.name, source.string());
+      if (said_once(source.string()))
+        log::info("{} does not exist: each run uses an empty volume instead", source.string());
       ROSE_CHECK(note_volume(own));
       volume = own + volume.substr(parts.front().size());
     } else if (!std::filesystem::exists(source, error)) {
@@ -384,7 +486,14 @@ Result<void> Cluster::await_dependencies(std::size_t node) {
   const std::vector<std::string> names = config_.node_names();
   for (const config::Dependency& one : config_.nodes[node].container->after) {
     const auto other = static_cast<std::size_t>(std::find(names.begin(), names.end(), one.node) - names.begin());
-    if (one.when == config::Dependency::When::healthy) ROSE_CHECK(await_ready({other}));
+    if (one.when == config::Dependency::When::healthy && !has_ready(other))
+      return fail(
+          ErrorKind::input,
+          fmt::format("node {} waits for {} to be healthy, but neither the Compose file nor the image '{}' has a "
+                      "health check",
+                      infos_[node].name, one.node, config_.nodes[other].container->image),
+          "add 'healthcheck' to the service, or 'ready' to a [[node]] with its name");
+    if (one.when == config::Dependency::When::healthy) ROSE_CHECK(await_ready({other}, true));
     if (one.when == config::Dependency::When::completed) ROSE_CHECK(await_completed(other));
   }
   return {};
@@ -435,11 +544,49 @@ std::vector<std::size_t> Cluster::start_order() const {
   return order;
 }
 
+// What the file sets counts more than what the image has.
+void Cluster::settle_health(std::size_t node, const Image& image) {
+  const config::Container& service = *config_.nodes[node].container;
+  if (!service.service || (service.health && service.health->disabled)) return;
+  config::Health health = service.health.value_or(config::Health());
+  const config::Health images = image.health.value_or(config::Health());
+  if (health.test.empty()) health.test = images.test;
+  if (health.test.empty()) return;
+  const auto settle = [](auto& value, const auto& other, auto usual) {
+    if (!value) value = other.value_or(usual);
+  };
+  settle(health.interval_ns, images.interval_ns, 30 * kSecond);
+  settle(health.timeout_ns, images.timeout_ns, 30 * kSecond);
+  settle(health.start_period_ns, images.start_period_ns, std::int64_t{0});
+  settle(health.retries, images.retries, 3);
+  states_[node]->container->health = std::move(health);
+}
+
+const config::Health* Cluster::health_of(std::size_t node) const {
+  const NodeState& state = *states_[node];
+  return !state.config->ready && state.container && state.container->health ? &*state.container->health : nullptr;
+}
+
+// An engine calls a container unhealthy once so many checks in a row have failed. That ends the waiting, but not the
+// run, unless another service waits for its health.
+std::int64_t Cluster::ready_timeout(std::size_t node, bool strict) const {
+  if (const auto& ready = states_[node]->config->ready) return ready->timeout_ns;
+  const config::Health* health = health_of(node);
+  if (health == nullptr) return kAttachTimeout;
+  const std::int64_t failed = *health->start_period_ns + *health->retries * *health->interval_ns;
+  return strict ? failed + *health->retries * *health->timeout_ns : std::max(failed, kUnhealthyAfter);
+}
+
+void Cluster::unhealthy(std::size_t node, const std::string& why) const {
+  const std::string& name = infos_[node].name;
+  if (said_once("unhealthy " + name))
+    log::warning("node {} is not healthy ({}); no service waits for that, so runs go on, as with Compose", name, why);
+}
+
 config::Command Cluster::health_command(std::size_t node) const {
   config::Command words = engine_->command;
   words.insert(words.end(), {"exec", states_[node]->container->spec.name});
-  for (const std::string& word : config_.nodes[node].container->health->test)
-    words.push_back(replaced(word, "${", "$${"));
+  for (const std::string& word : states_[node]->container->health->test) words.push_back(replaced(word, "${", "$${"));
   return words;
 }
 

@@ -9,9 +9,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/folder.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/thread.h"
@@ -31,7 +34,6 @@ constexpr std::int64_t kCancelledGrace = kSecond / 2;  // after Ctrl-C
 constexpr std::int64_t kSetupTimeout = 600 * kSecond;
 constexpr std::int64_t kTeardownTimeout = 120 * kSecond;
 constexpr std::int64_t kTeardownAfterCancel = 30 * kSecond;  // it undoes what setup did, but Ctrl-C must end rose
-constexpr std::int64_t kAttachTimeout = 10 * kSecond;
 constexpr std::int64_t kFirstPoll = 2 * kMillisecond;
 constexpr std::int64_t kPoll = 20 * kMillisecond;
 
@@ -43,17 +45,23 @@ bool may_search(const struct stat& info, const Credentials& user) {
   return (info.st_mode & (member ? S_IXGRP : S_IXOTH)) != 0;
 }
 
+std::string host_name() {
+  char name[HOST_NAME_MAX + 1] = {};
+  return ::gethostname(name, HOST_NAME_MAX) == 0 ? name : "";
+}
+
 }  // namespace
 
 // Creation
 
 Result<void> Cluster::make() {
   const bool netns = config_.deployment.network == config::Network::netns;
+  ROSE_CHECK(identity_.note("run_dir", run_dir_.string()));
+  ROSE_CHECK(share_run_folder());
   ROSE_CHECK(make_folders());
 
   ROSE_TRY(const std::filesystem::path base, cgroup::base());
   cgroup_ = base / identity_.id();
-  ROSE_CHECK(identity_.note("run_dir", run_dir_.string()));
   ROSE_CHECK(identity_.note("cgroup", cgroup_.string()));
   ROSE_CHECK(cgroup::make(cgroup_));
   // Nodes' folders begin with "rose-", so this name is free.
@@ -76,6 +84,7 @@ Result<void> Cluster::make() {
     ROSE_TRY(network_, Network::create(client_netns_, config::client_address(config_.deployment),
                                        config::prefix_length(config_.deployment), members));
   }
+  ROSE_CHECK(make_own_names());
   ROSE_CHECK(make_nodes());
   if (!config_.deployment.setup) ROSE_CHECK(check_commands());
 
@@ -85,6 +94,54 @@ Result<void> Cluster::make() {
   watch(kWake, 0, wake_.get(), EPOLLIN);
   ROSE_TRY(monitor_, start_thread([this] { monitor(); }));
   return {};
+}
+
+// Commands and nodes see the names of the run in a mount namespace. What a command mounts for a node, and rose for
+// both, is in the run's folder, which they share.
+Result<void> Cluster::share_run_folder() {
+  // Attached nodes are outside of such a namespace: what an incident does to their file systems must reach them.
+  for (const config::Node& node : config_.nodes)
+    if (node.attach) return {};
+  if (!std::filesystem::is_directory(run_dir_))
+    return fail(ErrorKind::input, fmt::format("run directory {} does not exist", run_dir_.string()));
+  ROSE_CHECK(identity_.note("shared", run_dir_.string()));
+  if (auto shared = share_folder(run_dir_); !shared) {
+    no_names(shared.error());
+    return {};
+  }
+  shared_ = true;
+  return {};
+}
+
+Result<void> Cluster::make_own_names() {
+  if (!shared_) return {};
+  ROSE_TRY(const OpenFolder own, own_folder());
+  const auto write = [&](const char* name, const std::string& text) -> Result<std::filesystem::path> {
+    ROSE_TRY(const Fd file, own.create(name, std::nullopt, 0644));
+    // Whatever rose's umask is: every user looks names up.
+    if (const int err = ::fchmod(file.get(), 0644) != 0 ? errno : write_bytes(file.get(), text); err != 0)
+      return fail_errno(ErrorKind::environment, fmt::format("cannot write {}", (own.path() / name).string()), err);
+    return own.path() / name;
+  };
+  const auto machine = read_file("/etc/hosts", std::size_t{1} << 20);
+  ROSE_TRY(const std::filesystem::path hosts,
+           write("hosts", process_hosts(config_, infos_, machine.value_or(""), host_name())));
+  std::filesystem::path resolver;
+  if (network_) {
+    ROSE_TRY(resolver, write("resolv.conf", kNoNameServer));
+  }
+  auto made = make_names(hosts, resolver);
+  if (made) names_ = std::move(*made);
+  else no_names(made.error());
+  return {};
+}
+
+// Without the right to mount, as in a container that is not privileged, runs work as well: by addresses.
+void Cluster::no_names(const Error& why) {
+  static std::atomic<bool> said{false};
+  if (said.exchange(true)) return;
+  log::warning("commands and nodes cannot use the nodes' names, only their addresses (ROSE_IP_<node>): {}",
+               why.message);
 }
 
 // rose uses paths down to the node's folder: what leads there must not be the node's to exchange.
@@ -131,6 +188,8 @@ Result<void> Cluster::make_folders() {
     info.index = i;
     info.ip = node.ip;
     info.dir = run_dir_ / node.name;
+    if (node.container) info.container = fmt::format("{}-{}", identity_.id(), node.name);
+    if (node.attach && node.attach->container) info.container = *node.attach->container;
     info.pid_file = run_dir_ / fmt::format(".{}.pid", node.name);  // names of nodes do not begin with a dot
     if (netns) {
       info.netns = fmt::format("{}-{}", identity_.id(), node.name);
@@ -186,10 +245,15 @@ Result<void> Cluster::make_nodes() {
       add_libc_recorder(spec.env, library, state.config->record_libc);
     }
     spec.directory = info.dir.string();
+    if (!state.config->working_dir.empty() && !state.config->container) {
+      ROSE_TRY([[maybe_unused]] const OpenFolder made, volume_folder(info.index, state.config->working_dir));
+      spec.inside = state.config->working_dir;
+    }
     spec.stdout_log = (info.dir / "stdout.log").string();
     spec.stderr_log = (info.dir / "stderr.log").string();
     spec.cgroup = info.cgroup.string();
     spec.netns = node_netns_fd(info.index);
+    spec.names = names_.get();
     spec.user = state.user ? &*state.user : nullptr;
     state.events = Fd(::open((info.cgroup / "cgroup.events").c_str(), O_RDONLY | O_CLOEXEC));
     if (!state.events)
@@ -221,6 +285,7 @@ Result<void> Cluster::check_commands() {
   if (config_.workload) ROSE_CHECK(check(config_.workload->command, "workload"));
   if (config_.oracle) ROSE_CHECK(check(config_.oracle->command, "oracle"));
   if (config_.deployment.teardown) ROSE_CHECK(check(*config_.deployment.teardown, "teardown"));
+  if (config_.deployment.form) ROSE_CHECK(check(*config_.deployment.form, "form"));
   return {};
 }
 
@@ -309,6 +374,7 @@ Result<std::unique_ptr<RunningCommand>> Cluster::spawn_as(const config::Command&
   spec.stdout_log = spec.stderr_log = (run_dir_ / fmt::format("{}.log", log_name)).string();
   spec.cgroup = (cgroup_ / "rose.commands" / fmt::format("rose-{}", ++commands_)).string();
   spec.netns = client_netns_fd();
+  spec.names = names_.get();
   return run_beside(spec, limits);
 }
 
@@ -325,19 +391,26 @@ void Cluster::add_observers_variables() {
 
 Result<void> Cluster::run_setup() {
   if (!config_.deployment.setup) return {};
-  ROSE_TRY(const std::unique_ptr<RunningCommand> setup,
-           spawn_as(*config_.deployment.setup, "setup", {.timeout_ns = kSetupTimeout, .leave_descendants = true},
-                    nullptr, setup_variables_));
-  const CommandResult result = setup->wait();
-  if (result.cancelled) return fail(ErrorKind::cancelled, "interrupted during setup");
-  if (!result.ok()) {
-    const std::string last = tail(run_dir_ / "setup.log", 10);
-    std::string hint = last.empty() ? "" : fmt::format("last lines of setup.log:\n{}", last);
-    if (const std::string word = misplaced_word(*config_.deployment.setup, facts_.config_dir, run_dir_); !word.empty())
-      hint += (hint.empty() ? "" : "\n") + word;
-    return fail(ErrorKind::inconclusive, fmt::format("setup {}", result.note), hint);
-  }
-  return {};
+  return run_to_end(*config_.deployment.setup, "setup", setup_variables_);
+}
+
+// A cluster is created out of nodes that have been started. Whatever it starts is part of the run.
+Result<void> Cluster::run_form() {
+  if (!config_.deployment.form) return {};
+  return run_to_end(*config_.deployment.form, "form", {});
+}
+
+Result<void> Cluster::run_to_end(const config::Command& command, std::string_view what, const Variables& further) {
+  ROSE_TRY(const std::unique_ptr<RunningCommand> running,
+           spawn_as(command, what, {.timeout_ns = kSetupTimeout, .leave_descendants = true}, nullptr, further));
+  const CommandResult result = running->wait();
+  if (result.cancelled) return fail(ErrorKind::cancelled, fmt::format("interrupted during {}", what));
+  if (result.ok()) return {};
+  const std::string last = tail(run_dir_ / fmt::format("{}.log", what), 10);
+  std::string hint = last.empty() ? "" : fmt::format("last lines of {}.log:\n{}", what, last);
+  if (const std::string word = misplaced_word(command, facts_.config_dir, run_dir_); !word.empty())
+    hint += (hint.empty() ? "" : "\n") + word;
+  return fail(ErrorKind::inconclusive, fmt::format("{} {}", what, result.note), hint);
 }
 
 void Cluster::run_teardown() {
@@ -383,19 +456,20 @@ Result<void> Cluster::start() {
     on_monitor([&] { launched = launch(i); });
     ROSE_CHECK(launched);
   }
+  ROSE_CHECK(run_form());
   return await_ready(all);
 }
 
 Result<std::unique_ptr<Probe>> Cluster::make_probe(std::size_t node) {
   const NodeInfo& info = infos_[node];
-  const config::Ready& ready = *states_[node]->config->ready;
-  if (ready.health) {
+  if (const config::Health* health = health_of(node)) {
     const config::Command command = health_command(node);
-    const std::int64_t timeout_ns = config_.nodes[node].container->health->timeout_ns;
+    const std::int64_t timeout_ns = *health->timeout_ns;
     return command_probe(command, [this, command, timeout_ns, &info] {
       return spawn_as(command, "health-" + info.name, {.timeout_ns = timeout_ns}, nullptr);
     });
   }
+  const config::Ready& ready = *states_[node]->config->ready;
   if (ready.tcp) return tcp_probe(client_netns_fd(), reachable_ip(info), *ready.tcp);
   if (ready.log) {
     std::unique_lock lock(mutex_);
@@ -423,7 +497,7 @@ Error Cluster::not_ready(std::size_t node, std::string message) const {
   return {ErrorKind::inconclusive, fmt::format("node {} {}", info.name, message), hint};
 }
 
-Result<void> Cluster::await_ready(const std::vector<std::size_t>& which) {
+Result<void> Cluster::await_ready(const std::vector<std::size_t>& which, bool strict) {
   struct Waiting {
     std::size_t node;
     std::int64_t until_ns;
@@ -431,10 +505,8 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which) {
     std::unique_ptr<Probe> probe;
   };
   std::vector<Waiting> waiting;
-  for (const std::size_t node : which) {
-    const auto& ready = states_[node]->config->ready;
-    waiting.push_back({node, monotonic_ns() + (ready ? ready->timeout_ns : kAttachTimeout), 0, nullptr});
-  }
+  for (const std::size_t node : which)
+    waiting.push_back({node, monotonic_ns() + ready_timeout(node, strict), 0, nullptr});
   std::int64_t nap = kFirstPoll;
   for (;;) {
     for (auto it = waiting.begin(); it != waiting.end();) {
@@ -451,7 +523,7 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which) {
         if (pid == 0 && state.restart_at_ns == 0 && !state.config->attach) for_good = state.end_note;
       }
       bool ready = false;
-      if (!state.config->ready) {
+      if (!has_ready(node)) {
         // Without a probe, a node is ready when it has been started, even if it has ended since.
         ready = incarnation > 0;
       } else if (pid != 0) {
@@ -467,8 +539,7 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which) {
         it = waiting.erase(it);
         continue;
       }
-      if (!for_good.empty() && state.config->ready)
-        return Unexpected(not_ready(node, for_good + " before it was ready"));
+      if (!for_good.empty() && has_ready(node)) return Unexpected(not_ready(node, for_good + " before it was ready"));
       if (monotonic_ns() >= it->until_ns) {
         if (incarnation == 0) {
           std::lock_guard lock(mutex_);
@@ -479,9 +550,14 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which) {
           ++it;
           continue;
         }
-        const std::int64_t timeout_ns = state.config->ready ? state.config->ready->timeout_ns : kAttachTimeout;
-        return Unexpected(not_ready(node, fmt::format("was not ready within {}: {}", format_duration(timeout_ns),
-                                                      it->probe ? it->probe->missing() : "it was down")));
+        if (!strict && health_of(node) != nullptr) {
+          unhealthy(node, it->probe ? it->probe->missing() : "it was down");
+          it = waiting.erase(it);
+          continue;
+        }
+        return Unexpected(
+            not_ready(node, fmt::format("was not ready within {}: {}", format_duration(ready_timeout(node, strict)),
+                                        it->probe ? it->probe->missing() : "it was down")));
       }
       ++it;
     }
@@ -583,7 +659,13 @@ void Cluster::stop() {
   if (!cgroup_.empty()) undo(cgroup::destroy(cgroup_));
   for (const auto& state : states_) state->events.reset();
   for (const NodeInfo& info : infos_) ::unlink(info.pid_file.c_str());
+  dissolve_data();
   dissolve_volumes();
+  if (names_ || shared_) {
+    names_.reset();
+    undo(leave_shared(run_dir_));
+    remove_tree(run_dir_ / kOwnFolder);
+  }
   if (network_) undo(network_->remove());
   if (undone_) {
     identity_.release();

@@ -38,6 +38,7 @@ struct NodeInfo {
   std::string ip;                // "" in host networks without an address
   std::filesystem::path dir;     // run_dir/name
   std::string netns;             // name below /run/netns; "" in host networks
+  std::string container;         // its container's name; "" if it is none, or known only to its engine
   std::string bridge_port;       // interface in the client namespace that leads to the node; "" in host networks
   std::filesystem::path cgroup;  // v2 folder with all its processes
   std::uint64_t cgroup_id = 0;   // inode number, as returned by bpf_get_current_cgroup_id
@@ -86,7 +87,7 @@ struct CommandResult {
   bool cancelled = false;
   bool signalled = false;
   bool too_much = false;  // killed because it wrote without end
-  int code = 0;  // exit status or signal number
+  int code = 0;           // exit status or signal number
   double seconds = 0;
   std::string note;  // as text: "exited with status 3", "timed out after 30s"
   [[nodiscard]] bool ok() const { return started && !timed_out && !cancelled && !signalled && code == 0; }
@@ -128,8 +129,9 @@ class Deployment {
   // The v2 folder that holds the cgroups of all commands beside the nodes.
   [[nodiscard]] virtual std::filesystem::path commands_cgroup() const = 0;
 
-  // Runs the setup command, starts all nodes in file order and waits until they are ready. Errors are `inconclusive` (a
-  // node does not become ready; the hint has the end of its log), `input` (a command does not exist) or `cancelled`.
+  // Runs the setup command, starts all nodes in file order, runs `form` and waits until they are ready. Errors are
+  // `inconclusive` (a node does not become ready; the hint has the end of its log), `input` (a command does not exist)
+  // or `cancelled`.
   [[nodiscard]] virtual Result<void> start() = 0;
 
   // `log_name`: output is appended to run_dir/<log_name>.log ("workload", "oracle", ...). It is ended

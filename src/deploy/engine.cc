@@ -11,6 +11,7 @@
 #include <mutex>
 #include <set>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/subprocess.h"
@@ -90,16 +91,34 @@ std::vector<std::string> strings_of(const Json& value) {
   return words;
 }
 
-// Its own names and those of other nodes.
-void add_names(const ContainerSpec& spec, std::vector<std::string>& words) {
-  if (!spec.hostname.empty()) words.insert(words.end(), {"--hostname", spec.hostname});
-  for (const auto& [name, address] : spec.hosts)
-    words.insert(words.end(), {"--add-host", fmt::format("{}:{}", name, address)});
-}
-
 std::string string_of(const Json& map, const char* key) {
   const auto found = map.find(key);
   return found != map.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// Docker describes it in the configuration, podman beside it. Absent values are zero.
+std::optional<config::Health> health_of(const Json& image, const Json& config) {
+  const Json* found = nullptr;
+  for (const Json* map : {&config, &image})
+    for (const char* key : {"Healthcheck", "HealthCheck"})
+      if (found == nullptr && map->contains(key) && (*map)[key].is_object()) found = &(*map)[key];
+  if (found == nullptr || !found->contains("Test")) return std::nullopt;
+  const std::vector<std::string> words = strings_of((*found)["Test"]);
+  config::Health health;
+  if (words.size() < 2 || (words.front() != "CMD" && words.front() != "CMD-SHELL")) return std::nullopt;
+  if (words.front() == "CMD-SHELL") health.test = {"/bin/sh", "-c"};
+  health.test.insert(health.test.end(), words.begin() + 1, words.end());
+  const auto number = [found](const char* key) -> std::optional<std::int64_t> {
+    const auto at = found->find(key);
+    if (at == found->end() || !at->is_number_integer() || at->get<std::int64_t>() <= 0) return std::nullopt;
+    return at->get<std::int64_t>();
+  };
+  health.interval_ns = number("Interval");
+  health.timeout_ns = number("Timeout");
+  health.start_period_ns = number("StartPeriod");
+  if (const auto retries = number("Retries"); retries && *retries <= 10'000)
+    health.retries = static_cast<int>(*retries);
+  return health;
 }
 
 }  // namespace
@@ -142,6 +161,7 @@ Result<Image> parse_image(const std::string& text) {
   if (config.contains("Env"))
     for (const std::string& variable : strings_of(config["Env"]))
       if (variable.starts_with("PATH=")) found.path = variable.substr(5);
+  found.health = health_of(*image, config);
   return found;
 }
 
@@ -177,6 +197,13 @@ Result<Image> have_image(const Engine& engine, const config::Container& containe
   if (!container.build.empty() && !built.contains(container.image)) {
     log::info("building image '{}'", container.image);
     std::vector<std::string> words = joined(engine.command, {"build", "--tag", container.image});
+    std::optional<TemporaryFolder> text;
+    if (!container.dockerfile.empty()) {
+      ROSE_TRY(TemporaryFolder folder, TemporaryFolder::make("rose-dockerfile"));
+      ROSE_CHECK(write_file(folder.path() / "Dockerfile", container.dockerfile));
+      words.insert(words.end(), {"--file", (folder.path() / "Dockerfile").string()});
+      text.emplace(std::move(folder));
+    }
     words.insert(words.end(), container.build.begin(), container.build.end());
     auto made = ask_engine(words, fmt::format("build image '{}'", container.image), kPull);
     if (!made)
@@ -203,9 +230,7 @@ std::vector<std::string> holder_words(const Engine& engine, const ContainerSpec&
   std::vector<std::string> words = joined(
       engine.command,
       {"create", "--name", spec.holder, "--label", "rose=" + spec.run, "--log-driver", "none", "--network", "none"});
-  add_names(spec, words);
-  for (std::size_t i = 0; i + 1 < spec.options.size(); ++i)
-    if (spec.options[i] == "--add-host") words.insert(words.end(), {"--add-host", spec.options[i + 1]});
+  if (!spec.hostname.empty()) words.insert(words.end(), {"--hostname", spec.hostname});
   for (const std::string& limit : spec.limits) words.insert(words.end(), {"--ulimit", limit});
   words.insert(words.end(), {"--volume", fmt::format("{}:{}:ro", spec.enter.string(), ROSE_ENTER_FOLDER),
                              "--security-opt", "label=disable", "--cap-drop", "ALL", "--entrypoint",
@@ -245,18 +270,23 @@ Result<std::vector<std::string>> making_words(const Engine& engine, const Contai
       return fail(ErrorKind::input, "docker can only join the network namespace of a container");
     if (!spec.netns.empty()) add({"--network", "ns:" + spec.netns});
     else add({"--network", "host"});
-    add_names(spec, words);
+    if (!spec.hostname.empty()) add({"--hostname", spec.hostname});
   }
+  // Podman would copy names of this machine into the file. What the user mounts there counts more.
+  if (engine.podman) add({"--no-hosts"});
+  for (const auto& [file, place] : {std::pair(spec.hosts, "/etc/hosts"), std::pair(spec.resolver, "/etc/resolv.conf")})
+    if (!file.empty() &&
+        std::none_of(spec.volumes.begin(), spec.volumes.end(), [&, at = place](const std::string& one) {
+          const std::vector<std::string> parts = split(one, ':');
+          return parts.size() > 1 && parts[1] == at;
+        }))
+      add({"--volume", fmt::format("{}:{}", file.string(), place)});
   for (const auto& [name, value] : spec.env) add({"--env", fmt::format("{}={}", name, value)});
   for (const std::string& volume : spec.volumes) add({"--volume", volume});
   add({"--volume", fmt::format("{}:{}:ro", spec.enter.string(), ROSE_ENTER_FOLDER), "--security-opt", "label=disable"});
   for (const std::string& limit : spec.limits) add({"--ulimit", limit});
   if (!spec.user.empty()) add({"--user", spec.user});
-  for (std::size_t i = 0; i < spec.options.size(); ++i) {
-    // They belong to the container that holds its network.
-    if (!spec.holder.empty() && spec.options[i] == "--add-host") ++i;
-    else words.push_back(spec.options[i]);
-  }
+  words.insert(words.end(), spec.options.begin(), spec.options.end());
   // Otherwise a health check of the image would run beside the node.
   add({"--no-healthcheck", "--entrypoint", fmt::format("{}/{}", ROSE_ENTER_FOLDER, ROSE_ENTER_PROGRAM), spec.image});
   return words;

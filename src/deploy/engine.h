@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,7 @@ struct Image {
   std::string stop_signal;  // "": SIGTERM
   std::string working_dir;  // "": "/"
   std::string path;         // PATH of its commands
+  std::optional<config::Health> health;
 };
 // Pulls the image if it is missing; with `policy` "always" once per process even if not, with "never" not at all.
 // Returns ErrorKind::input if it is not available.
@@ -51,10 +53,11 @@ struct ContainerSpec {
   std::string run;   // "rose-1f3a9c": its label
   std::string image;
   std::string hostname;
-  std::string netns;            // a file; "": the host's
-  std::string holder;           // the container whose network, host name and /etc/hosts it shares; "": none
-  std::filesystem::path enter;  // the folder with the entry point and the socket
-  std::vector<std::pair<std::string, std::string>> hosts;  // names and addresses
+  std::string netns;               // a file; "": the host's
+  std::string holder;              // the container whose network and host name it shares; "": none
+  std::filesystem::path enter;     // the folder with the entry point and the socket
+  std::filesystem::path hosts;     // a file of its own that is its /etc/hosts
+  std::filesystem::path resolver;  // the file that is its /etc/resolv.conf; "": the engine's
   std::map<std::string, std::string> env;
   std::vector<std::string> volumes;  // SOURCE:TARGET[:OPTIONS]
   std::string user;

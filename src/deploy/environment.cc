@@ -90,7 +90,7 @@ void add_rose_variables(Variables& variables, const RunFacts& facts, const std::
   std::erase_if(variables, [](const auto& entry) {
     return entry.first == "ROSE_NODE" || entry.first == "ROSE_IP" || entry.first.starts_with("ROSE_IP_") ||
            entry.first.starts_with("ROSE_NETNS_") || entry.first.starts_with("ROSE_CGROUP_") ||
-           entry.first.starts_with("ROSE_PIDFILE_");
+           entry.first.starts_with("ROSE_PIDFILE_") || entry.first.starts_with("ROSE_CONTAINER_");
   });
   std::string names;
   for (const NodeInfo& each : nodes) {
@@ -99,6 +99,7 @@ void add_rose_variables(Variables& variables, const RunFacts& facts, const std::
     variables["ROSE_IP_" + suffix] = reachable_ip(each);
     if (!each.netns.empty()) variables["ROSE_NETNS_" + suffix] = each.netns;
     if (!each.cgroup.empty()) variables["ROSE_CGROUP_" + suffix] = each.cgroup.string();
+    if (!each.container.empty()) variables["ROSE_CONTAINER_" + suffix] = each.container;
     variables["ROSE_PIDFILE_" + suffix] = each.pid_file.string();
   }
   variables["ROSE_NODES"] = names;

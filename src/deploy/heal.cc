@@ -23,6 +23,7 @@
 #include "deploy/loopback.h"
 #include "deploy/machine/cgroup.h"
 #include "deploy/machine/processes.h"
+#include "deploy/names.h"
 #include "deploy/network.h"
 #include "deploy/volumes.h"
 #include "kernel/cgroup2.h"
@@ -113,6 +114,10 @@ class Healer {
         if (remove_tree(folder); !std::filesystem::exists(std::filesystem::symlink_status(folder, error)))
           healed.undone.push_back(fmt::format("folder {}: removed", folder));
     }
+    for (const std::string& folder : dead.all("data"))
+      if (auto left = leave_shared(folder); !left) healed.failed.push_back(left.error().message);
+    for (const std::string& folder : dead.all("shared"))
+      if (auto left = leave_shared(folder); !left) healed.failed.push_back(left.error().message);
     for (const std::string& folder : dead.all("run_dir")) {
       const std::filesystem::path socket = std::filesystem::path(folder) / kControlSocket;
       if (::unlink(socket.c_str()) == 0)

@@ -6,6 +6,7 @@
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/futex.h>
+#include <linux/openat2.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -51,7 +52,9 @@ struct Launch::Plan {
   char* const* argv;
   char* const* envp;
   const char* directory;
+  const char* inside;  // null: none
   int netns;
+  int names;
   int null_fd;
   int out_fd;
   int err_fd;
@@ -77,6 +80,7 @@ constexpr std::uint32_t kHeld = 3;  // until rose has moved it to its cgroup
 enum Stage : std::int32_t {
   kSession,
   kNetwork,
+  kNames,
   kDirectory,
   kDescriptors,
   kUser,
@@ -89,6 +93,7 @@ const char* stage_name(int stage) {
   switch (stage) {
     case kSession: return "start a session";
     case kNetwork: return "enter its network namespace";
+    case kNames: return "enter the mount namespace with the run's names";
     case kDirectory: return "enter its directory";
     case kDescriptors: return "open its standard streams";
     case kUser: return "become its user";
@@ -153,8 +158,17 @@ ROSE_CHILD void Launch::run_child(const Plan& plan, Meeting* meeting) {
   }
   if (::syscall(SYS_setsid) < 0) give_up(kSession);
   if (plan.netns >= 0 && ::syscall(SYS_setns, plan.netns, CLONE_NEWNET) != 0) give_up(kNetwork);
+  if (plan.names >= 0 && ::syscall(SYS_setns, plan.names, CLONE_NEWNS) != 0) give_up(kNames);
   // Before the user is changed, because that user may not be able to enter rose's folders.
   if (::syscall(SYS_chdir, plan.directory) != 0) give_up(kDirectory);
+  if (plan.inside != nullptr) {
+    // The node's user may have exchanged it for a link by now, which root must not follow for that user.
+    open_how how{};
+    how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+    const long folder = ::syscall(SYS_openat2, AT_FDCWD, plan.inside, &how, sizeof how);
+    if (folder < 0 || ::syscall(SYS_fchdir, folder) != 0) give_up(kDirectory);
+  }
   if (::syscall(SYS_dup2, plan.null_fd, 0) < 0 || ::syscall(SYS_dup2, plan.out_fd, 1) < 0 ||
       ::syscall(SYS_dup2, plan.err_fd, 2) < 0 || ::syscall(SYS_dup3, plan.exec_fd, 3, O_CLOEXEC) < 0)
     give_up(kDescriptors);
@@ -358,7 +372,9 @@ Result<Launch> Launch::prepare(const LaunchSpec& spec) {
   plan.argv = argv.data();
   plan.envp = envp.data();
   plan.directory = spec.directory.c_str();
+  plan.inside = spec.inside.empty() ? nullptr : spec.inside.c_str();
   plan.netns = spec.netns;
+  plan.names = spec.names;
   plan.null_fd = null_fd.get();
   plan.out_fd = out_fd.get();
   plan.err_fd = err_fd.get();

@@ -30,10 +30,12 @@ struct LaunchSpec {
   std::vector<std::string> argv;
   std::map<std::string, std::string> env;
   std::string directory;
+  std::string inside;      // a folder in it, where it begins: what has its name is no link
   std::string stdout_log;  // appended to, created if missing
   std::string stderr_log;
   std::string cgroup;
   int netns = -1;
+  int names = -1;                     // the mount namespace with the run's names (deploy/names.h); -1: rose's own
   const Credentials* user = nullptr;  // null: the same as rose
   std::vector<int> notified_syscalls;
   ClockCalls notified_clocks = ClockCalls::none;  // if neither is set, there is no filter

@@ -230,6 +230,17 @@ Result<void> Volume::resize(std::uint64_t bytes) const {
   return {};
 }
 
+Result<fs::path> volume::mount_point(const fs::path& path) {
+  const Fd fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  const auto number = fd ? mount_number(fd.get()) : std::nullopt;
+  if (!number) return cannot(fmt::format("find the mount that holds {}", path.string()));
+  const auto all = mounts();
+  const auto line = all.find(*number);
+  if (line == all.end())
+    return fail(ErrorKind::environment, fmt::format("the mount that holds {} cannot be found", path.string()));
+  return fs::path(line->second.point);
+}
+
 std::vector<volume::Mounted> volume::of(const std::string& id) {
   const auto all = mounts();
   const auto depth = [&](const Line& line) {

@@ -55,6 +55,9 @@ namespace volume {
 // With all that is mounted in it. What has files of it open keeps them.
 [[nodiscard]] Result<void> detach(int mount);
 
+// Where the file system that holds `path` is mounted.
+[[nodiscard]] Result<std::filesystem::path> mount_point(const std::filesystem::path& path);
+
 // Volumes and disks (deploy/disk.h) of a deployment that are mounted, inner ones first.
 struct Mounted {
   std::uint64_t number = 0;     // the kernel's, of the mount

@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "diagnose/feedback.h"
 #include "diagnose/forms.h"
+#include "diagnose/hypothesis.h"
 #include "diagnose/weights.h"
 
 namespace rose::diagnose {
@@ -100,7 +101,7 @@ std::string Conclusion::ended_themselves(const Schedule& schedule) const {
 Remarks Conclusion::remarks(const Found& end) const {
   Remarks told;
   told.places = places_in_words(end.lead.schedule, inputs_.code);
-  const auto [low, high] = d_.tally.interval();
+  const auto [low, high] = d_.interval;
   if (d_.unconfirmed) told.rate = "The bug was reproduced in one run. How often it is reproduced was not measured.";
   else
     told.rate =
@@ -128,7 +129,7 @@ Remarks Conclusion::remarks(const Found& end) const {
                                        end.dropped, end.dropped == 1 ? "" : "s",
                                        end.dropped == 1 ? "that one was" : "those were"));
   if (!end.changes.empty())
-    told.simpler.push_back(fmt::format("Simplified at the same rate: {}.", fmt::join(end.changes, "; ")));
+    told.simpler.push_back(fmt::format("Simplified: {}.", fmt::join(end.changes, "; ")));
   return told;
 }
 
@@ -144,15 +145,19 @@ void Conclusion::conclude(const std::optional<Found>& end) {
         "the schedule reproduced the bug in run {}; the search ended there, so its replay rate is not known", d_.runs);
   } else if (end) {
     const Lead& lead = end->lead;
-    // Further runs may belie the test.
-    d_.target_reached =
-        lead.accepted && !(end->rate_told && d_.tally.interval().second < inputs_.config->diagnose.target_rate);
-    d_.verdict = d_.target_reached ? Verdict::reproduced : Verdict::not_reproduced;
+    // Runs confirmed it; whether it reaches the target is for runs to tell that are still to be made.
+    const bool open = !end->decided && !lead.accepted && lead.promising;
+    d_.target_reached = lead.accepted;
+    d_.verdict = d_.target_reached || open ? Verdict::reproduced : Verdict::not_reproduced;
     d_.level = lead.level;
-    if (lead.accepted) d_.schedules = lead.schedules;
-    if (!end->rate_told) d_.tested = d_.tally = lead.tally;
+    if (lead.accepted || lead.promising) d_.schedules = lead.schedules;
+    if (!end->decided) {
+      d_.tested = d_.tally = lead.tally;
+      d_.interval = lead.accepted ? lead.interval : lead.tally.interval();
+    }
     d_.confirm_runs = d_.tested.runs();
     d_.found = lead.schedule;
+    d_.rivals = rivals_of(inputs_, d_, lead.schedule, d_.tried[lead.tried]);
     d_.remarks = remarks(*end);
     const std::string rate = end->rate_told
                                  ? fmt::format("{} of {} runs made to measure its rate ({})", d_.tally.reproduced,
@@ -160,6 +165,9 @@ void Conclusion::conclude(const std::optional<Found>& end) {
                                  : fmt::format("{} of {} confirming runs ({})", d_.tally.reproduced,
                                                d_.tally.conclusive(), percent(d_.tally.rate()));
     if (d_.target_reached) d_.reason = fmt::format("the schedule reproduces the bug in {}", rate);
+    else if (open && !d_.interrupted)
+      d_.reason =
+          fmt::format("the schedule reproduced the bug in {}; whether it reaches the target is not decided", rate);
     else if (d_.interrupted)
       d_.reason = fmt::format("interrupted; the best schedule so far reproduced the bug in {}", rate);
     else

@@ -7,6 +7,7 @@
 
 #include "diagnose/conclude.h"
 #include "diagnose/forecast.h"
+#include "diagnose/hypothesis.h"
 #include "diagnose/narrow.h"
 #include "diagnose/thresholds.h"
 
@@ -16,6 +17,11 @@ using schedule::RateTest;
 using schedule::Series;
 using schedule::Tally;
 using schedule::Verdict;
+
+namespace {
+// Of its runs, enough could be judged.
+bool judged(const Lead& lead) { return 2 * lead.tally.conclusive() >= lead.tally.runs(); }
+}  // namespace
 
 Result<void> Confirmation::narrow(Lead& lead, bool doubts) {
   if (!doubts || !looks_alike(inputs_, d_, d_.tried[lead.tried])) return narrow_down(lead, nullptr);
@@ -34,11 +40,12 @@ Result<void> Confirmation::narrow_down(Lead& lead, std::optional<Lead>* other) {
   for (int runs = 0; runs < kMostNarrowing && lab_.left() > 0; ++runs) {
     const std::optional<Narrower::Part> part = narrower.next();
     if (!part) break;
+    if (ruled_out(inputs_, d_.plan, part->schedule)) {
+      narrower.learn(false, {});
+      continue;
+    }
     const Lab::Entry entry = lab_.enter(part->schedule, lead.level, fmt::format("narrowed down: {}", part->what));
-    Lead smaller = lead;
-    smaller.schedule = part->schedule;
-    smaller.tried = entry.index;
-    smaller.forget_runs();
+    Lead smaller = lead.as(part->schedule, entry.index);
     if (!entry.fresh) {
       const Tried& tried = d_.tried[entry.index];
       const bool shows = tried.tally.reproduced > 0 && (other == nullptr || looks_alike(inputs_, d_, tried));
@@ -68,37 +75,52 @@ Result<void> Confirmation::narrow_down(Lead& lead, std::optional<Lead>* other) {
   return {};
 }
 
-// Fresh runs, until the sequential test knows; none of those in which it was found counts.
-Result<void> Confirmation::test(Lead& lead, bool strict, bool may_wait) {
-  if (lead.ticket == 0) lead.ticket = ++tests_;
+Result<void> Confirmation::screen(Lead& lead, bool may_wait) {
+  if (lead.number == 0) lead.number = ++tests_;
+  const RateTest screening = RateTest::screening(options_.target_rate);
+  ROSE_CHECK(run_until_known(lead, screening, false, may_wait));
+  lead.promising = screening.answer(lead.tally) == RateTest::Answer::accepted && judged(lead);
+  return {};
+}
+
+Result<void> Confirmation::test(Lead& lead, int most, bool strict) {
+  const RateTest test(options_.target_rate, ++tickets_, most);
+  ROSE_CHECK(run_until_known(lead, test, strict, false));
+  lead.interval = test.interval(lead.tally);
+  lead.accepted = test.answer(lead.tally) == RateTest::Answer::accepted && judged(lead);
+  if (lead.accepted) ROSE_CHECK(compare_with_controls(lead));
+  return {};
+}
+
+int Confirmation::left_for(const Lead& lead) const {
+  return std::min(lab_.left(), kMostAfterFirst - (d_.runs - lead.first_run + 1));
+}
+
+Result<void> Confirmation::run_until_known(Lead& lead, const RateTest& test, bool strict, bool may_wait) {
   lead.waits = false;
-  const RateTest rate_test(options_.target_rate, lead.ticket);
   Series& series = lead.series;
   int inconclusive = lead.tally.inconclusive;
-  const auto answer = [&] { return rate_test.answer(lead.tally); };
-  while (lab_.left() > 0 && answer() == RateTest::Answer::open && inconclusive < kMostInconclusive &&
+  while (lab_.left() > 0 && test.answer(lead.tally) == RateTest::Answer::open && inconclusive < kMostInconclusive &&
          (!strict || lead.tally.not_reproduced <= kSurerMisses)) {
-    if (may_wait && lead.tally.conclusive() >= rate_test.perfect() && hope(lead) < kLittleHope) {
+    if (may_wait && lead.tally.conclusive() >= test.perfect() && hope(lead) < kLittleHope) {
       lead.waits = true;
       break;
     }
-    int batch = std::min(lab_.jobs(), lab_.left());
-    // Not more side by side than a schedule that never misses needs.
-    if (lead.tally.not_reproduced == 0)
-      batch = std::min(batch, std::max(1, rate_test.perfect() - lead.tally.reproduced));
+    // Not more side by side than may be needed: a run that is made after the answer slows the others down for nothing.
+    const int batch = std::min({lab_.jobs(), lab_.left(), test.least_left(lead.tally)});
     // A run that missed has to be made up for by a few that hit.
-    const int more = rate_test.perfect() - lead.tally.reproduced + 3 * lead.tally.not_reproduced - batch;
+    const int more = test.perfect() - lead.tally.reproduced + 3 * lead.tally.not_reproduced - batch;
     expect_more(lead, more, [&](std::size_t room, std::vector<Schedule>& next) {
       forecast_end(Simplifier(lead.schedule, lead.fired), lead.tally, room, next);
     });
-    ROSE_CHECK(repeat(lead, batch, fmt::format("confirming, run {}", lead.tally.conclusive() + 1), series));
+    ROSE_CHECK(repeat(
+        lead, batch,
+        fmt::format("{}, run {}", may_wait ? "confirming" : "measuring its replay rate", lead.tally.conclusive() + 1),
+        series));
     lead.tally = series.tally();
     lab_.testing_rate = lead.tally.rate();
     inconclusive = lead.tally.inconclusive;
   }
-  d_.confirm_runs = lead.tally.runs();
-  lead.accepted = answer() == RateTest::Answer::accepted && 2 * lead.tally.conclusive() >= lead.tally.runs();
-  if (lead.accepted) ROSE_CHECK(compare_with_controls(lead));
   lab_.testing_rate = 0;
   lab_.best_rate = std::max(lab_.best_rate, lead.tally.rate());
   return {};
@@ -138,11 +160,10 @@ Result<void> Confirmation::compare_with_controls(Lead& lead) {
 void Confirmation::forecast_end(const Simplifier& simplifier, const Tally& found, std::size_t room,
                                 std::vector<Schedule>& next) const {
   const int gate = static_cast<int>(std::ceil(kAsGood / -std::log(kWorseShare)));
+  const int test = RateTest(options_.target_rate).perfect();
   if (inputs_.simplify && found.not_reproduced <= found.reproduced)
-    forecast_simplifying(simplifier, gate, options_.confirm_runs, room, next);
-  else
-    next.insert(next.end(), std::min(room - next.size(), static_cast<std::size_t>(options_.confirm_runs)),
-                simplifier.current());
+    forecast_simplifying(simplifier, gate, test, room, next);
+  else next.insert(next.end(), std::min(room - next.size(), static_cast<std::size_t>(test)), simplifier.current());
 }
 
 Result<void> Confirmation::repeat(Lead& lead, int runs, const std::string& doing, Series& series) {

@@ -1,5 +1,5 @@
-// Runs of a schedule that showed the bug: it is narrowed down to the faults that count, and tested against the target
-// rate and against runs without faults. Inside this room.
+// Runs of a schedule that reproduced the bug: it is narrowed down to the faults that count, and tested against the
+// target rate and against runs without faults. Inside this room.
 #pragma once
 
 #include <algorithm>
@@ -23,10 +23,14 @@ class Confirmation {
   // Of many faults, or many calls, those that count: by halves, a run each. `doubts`: a part that shows another
   // failure, as far as the evidence tells, is gone on from only where no part shows this one.
   [[nodiscard]] Result<void> narrow(Lead& lead, bool doubts);
-  // Fresh runs, until the sequential test knows; none of those in which it was found counts. `strict`: something surer
-  // than what was accepted is looked for, so a few misses end it. `may_wait`: where there is little hope left, it
-  // waits, and goes on from there when it is tested again.
-  [[nodiscard]] Result<void> test(Lead& lead, bool strict, bool may_wait);
+  // Is it worth being minimised? Fresh runs, until RateTest::screening() knows; the run in which it was found does not
+  // count. `may_wait`: where there is little hope left, it waits, and the rest follows when it is screened again.
+  [[nodiscard]] Result<void> screen(Lead& lead, bool may_wait);
+  // Does it reach the target? At most `most` fresh runs, until the sequential test knows; `lead` has none yet.
+  // `strict`: something surer than what was found is looked for, so a few misses end it.
+  [[nodiscard]] Result<void> test(Lead& lead, int most, bool strict);
+  // How many runs are left from the first reproduction to the result.
+  [[nodiscard]] int left_for(const Lead& lead) const;
   // How likely it reaches the target, after what its test showed.
   [[nodiscard]] double hope(const Lead& lead) const;
   // So many schedules were tested.
@@ -43,7 +47,7 @@ class Confirmation {
     if (next.size() < room) then(room, next);
     lab_.expect(std::move(next));
   }
-  // How it will be made simpler, where each idea takes so many runs that hit; then its rate is told.
+  // How it will be made simpler, where each idea takes so many runs that hit; then its rate is measured.
   void forecast_end(const Simplifier& simplifier, const schedule::Tally& found, std::size_t room,
                     std::vector<Schedule>& next) const;
 
@@ -51,12 +55,15 @@ class Confirmation {
   // `other`: parts that show another failure don't count, and the first of them is kept there; nullptr: they count.
   [[nodiscard]] Result<void> narrow_down(Lead& lead, std::optional<Lead>* other);
   [[nodiscard]] Result<void> compare_with_controls(Lead& lead);
+  // Runs until `test` has an answer, the runs cannot be judged, or the lead waits.
+  [[nodiscard]] Result<void> run_until_known(Lead& lead, const schedule::RateTest& test, bool strict, bool may_wait);
 
   const Inputs& inputs_;
   const config::DiagnoseOptions& options_;
   Lab& lab_;
   Diagnosis& d_;
   int tests_ = 0;
+  int tickets_ = 0;
 };
 
 }  // namespace rose::diagnose

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "diagnose/diagnose.h"
@@ -17,14 +18,16 @@ namespace rose::diagnose {
 struct ContextEvent {
   schedule::Condition condition;  // its first occurrence
   std::string key;                // events of one key are the same event, seen again
-  std::uint64_t occurrence =
-      1;  // which one of its key on its host, counted since the dump's beginning or the fault before
+  // Which one of those that meet the condition on its host, counted since the dump's beginning or the fault before.
+  std::uint64_t occurrence = 1;
   std::int64_t ts_ns = 0;
 };
 
 // The condition that such an event meets; nothing for events that are no context.
 [[nodiscard]] std::optional<ContextEvent> context_event(const trace::Trace& trace, const trace::Event& event,
                                                         std::string_view node);
+// An event may stand for several equal ones.
+[[nodiscard]] std::uint64_t times_of(const trace::Event& event);
 // Does the event of a run's trace meet the condition? (Of the node it concerns; counts are not looked at.)
 [[nodiscard]] bool meets(const trace::Trace& trace, const trace::Event& event, const schedule::Condition& condition);
 
@@ -38,18 +41,30 @@ class ContextIndex {
                                                  std::size_t most) const;
 
  private:
+  // Events that differ in nothing that a condition looks at.
+  struct Shape {
+    const trace::Trace* trace = nullptr;
+    const trace::Event* event = nullptr;  // the first of them
+    std::size_t kind = 0;
+  };
   struct Seen {
     std::int64_t ts = 0;
-    std::uint32_t kind = 0;
+    std::uint32_t shape = 0;
     std::uint32_t host = 0;  // several may play one node, and each counts for itself
+    std::uint64_t times = 1;
   };
   struct Kind {
     ContextEvent event;
     std::uint64_t count = 0;
     bool frequent = false;  // the profile says so, or this dump
   };
-  std::vector<std::vector<Kind>> kinds_;  // by node
-  std::vector<std::vector<Seen>> seen_;   // by node, by time
+  // The shapes that meet the condition of a kind.
+  [[nodiscard]] const std::vector<std::size_t>& shapes_meeting(std::size_t node, std::size_t kind) const;
+
+  std::vector<std::vector<Kind>> kinds_;                                                     // by node
+  std::vector<std::vector<Shape>> shapes_;                                                   // by node
+  std::vector<std::vector<Seen>> seen_;                                                      // by node, by time
+  mutable std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>> meeting_;  // by node and kind
 };
 
 }  // namespace rose::diagnose

@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -108,7 +109,8 @@ struct Inputs {
   std::vector<ToldLimit> limits_told;
   std::vector<Observable> log_observables;
   std::vector<std::string> log_notes;
-  std::set<std::string> without;  // parts of the search that are left out, to see what they are worth
+  std::set<std::string> ruled_out;  // ids of candidates and rivals that did not happen, as the user has checked
+  std::set<std::string> without;    // parts of the search that are left out, to see what they are worth
 
   // There is no dump.
   [[nodiscard]] bool only_logs() const { return !said.empty() && said.size() == traces.size(); }
@@ -179,6 +181,15 @@ struct Discarded {
   std::uint64_t events = 0;
 };
 
+// A node whose main process ended in the dump and started again.
+struct RestartSeen {
+  std::string node;
+  std::int64_t ts = 0;    // the first end
+  int signal = 0;         // that ended it last; 0: it exited
+  int status = 0;         // then
+  std::size_t after = 0;  // candidates that are failed calls, all of them after the first restart of the dump
+};
+
 struct Plan {
   std::vector<Candidate> candidates;  // in the paper's order: see by_rank()
   std::vector<Observable> observables;
@@ -188,16 +199,20 @@ struct Plan {
   std::uint64_t failures = 0;                      // SCF, ND and PS events considered
   double discarded_share = 0;                      // of `failures`
   std::vector<std::string> notes;                  // hosts that could not be matched, lost events, ...
+  std::vector<std::string> warnings;               // what will make runs vain, and what to do about it
   std::vector<std::vector<std::string>> replicas;  // nodes of which a host of production may be any
   std::int64_t begin_ts = 0;                       // of the merged dumps
   std::int64_t end_ts = 0;
   std::int64_t workload_ts = 0;  // 0: unknown; the first fault is tried at several points
+  std::vector<RestartSeen> restarts;
 };
 
 // As --without asks, before logs are added: drops the profile, and the dumps' events of sources that are left out.
 void leave_out_evidence(Inputs& inputs);
-// `workload_ns`: how long the workload takes in the test deployment, once a run has shown it; 0: unknown.
-[[nodiscard]] Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns = 0);
+// `workload_ns`: how long the workload takes in the test deployment, once a run has shown it; 0: unknown. `restarts`:
+// what follows restarts there; nullptr: what the profile has of that.
+[[nodiscard]] Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns = 0,
+                                     const profile::Restarts* restarts = nullptr);
 // The plan's candidates, most likely first, and what an earlier fault explains last.
 [[nodiscard]] std::vector<const Candidate*> by_rank(const Plan& plan);
 
@@ -233,6 +248,17 @@ struct Tried {
   std::int64_t longest_hit_ns = 0;       // of those runs' workloads; 0: not known
 };
 
+// Another hypothesis that reproduces the failure as well as the one that is reported: no run tells which of them it was
+// in production.
+struct Rival {
+  std::string id;  // of its candidate; of several, their ids joined by '+'. What --rule-out takes
+  schedule::Schedule schedule;
+  schedule::Tally tally;
+  bool certain = false;          // the kernel saw all of it happen in production
+  std::string would_have_shown;  // what it would have left in production's evidence
+  std::string test;              // one observation that tells whether it happened
+};
+
 // What a search whose runs were used up would have gone on with.
 struct NotTried {
   schedule::Schedule schedule;
@@ -258,12 +284,13 @@ struct Diagnosis {
   int runs = 0;            // all of them, those without faults included
   int control_runs = 0;    // of `runs`: without faults
   int control_hits = 0;    // of those: the bug showed
-  int confirm_runs = 0;    // of `runs`: of the test that accepted the found schedule, or gave it up
-  int simplify_runs = 0;   // of `runs`: made after a schedule had reached the target, to make it simpler
-  int rate_runs = 0;       // of `runs`: made last, for the rate alone: they chose nothing
-  schedule::Tally tested;  // the test's
-  schedule::Tally tally;   // the rate's: of rate_runs; of the test's where no run was left for them
-  std::optional<schedule::Schedule> found;  // the best, also below the target
+  int confirm_runs = 0;    // of `runs`: of the found schedule, until it was worth minimising, or given up
+  int simplify_runs = 0;   // of `runs`: made then, to make it simpler and to try its rivals
+  int rate_runs = 0;       // of `runs`: of the schedule that is reported, for its rate alone: they chose nothing
+  schedule::Tally tested;  // of confirm_runs
+  schedule::Tally tally;   // of rate_runs; of confirm_runs where none of those was made
+  std::pair<double, double> interval{0, 1};  // of that rate, 95 %
+  std::optional<schedule::Schedule> found;   // the best, also below the target
   Remarks remarks;
   std::string reason;                    // one sentence, also when nothing was found
   std::set<std::string> without_faults;  // of the logs' observables, those that runs in which nothing fired show, too
@@ -271,6 +298,8 @@ struct Diagnosis {
   std::int64_t workload_ns = 0;          // how long it takes without faults; 0: not known
   Plan plan;
   std::vector<Tried> tried;
+  std::vector<Rival> rivals;          // the strongest evidence first, then the highest rate
+  std::set<std::string> usual_signs;  // what traces of runs show in which no fault had an effect
   std::vector<NotTried> next;  // of a search that did not reach the target: what it would try next, the likeliest first
 };
 
@@ -288,7 +317,8 @@ struct Progress {
   double seconds_left = 0;           // at most, by what runs took so far; 0: not known yet
   const Tried* first = nullptr;      // the schedule that reproduced the bug first; nullptr: none has yet
   const Diagnosis* found = nullptr;  // a schedule has reached the target; the runs left only make it simpler
-  std::string doing;                 // "trying: fail openat(*/snapshot.*) on n2 with EIO", "confirming 3/10"
+  const std::vector<std::string>* warnings = nullptr;  // the plan's so far; nullptr: there is no plan yet
+  std::string doing;  // "trying: fail openat(*/snapshot.*) on n2 with EIO", "confirming 3/10"
 };
 
 [[nodiscard]] Result<Diagnosis> diagnose(const Inputs& inputs, Runner& runner,

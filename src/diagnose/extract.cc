@@ -1,6 +1,8 @@
 #include "diagnose/extract.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <map>
 #include <utility>
 
 #include "diagnose/extract/calls.h"
@@ -11,15 +13,45 @@
 #include "diagnose/extract/network.h"
 #include "diagnose/extract/processes.h"
 #include "diagnose/extract/rank.h"
+#include "diagnose/extract/unexplained.h"
 
 namespace rose::diagnose {
 
-Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns) {
-  const Given given{inputs, nodes, longest_ns};
+namespace {
+
+// By node. Those that came back only after the dump's end are none.
+std::vector<RestartSeen> restarts_of(const Given& given, const Facts& facts, const std::vector<Candidate>& candidates) {
+  std::map<int, RestartSeen> seen;
+  std::int64_t first = kNever;
+  for (const ProcessEvent& p : facts.processes) {
+    const ProcessState state = p.event->state;
+    if ((p.main_known && !p.main) || (state != ProcessState::crashed && state != ProcessState::exited)) continue;
+    if (facts.back_after(p.node, p.event->ts_ns) == kNever) continue;
+    const auto [it, fresh] = seen.try_emplace(p.node);
+    if (fresh) it->second = {.node = given.name(p.node), .ts = p.event->ts_ns};
+    it->second.signal = p.signal;
+    it->second.status = state == ProcessState::exited ? std::max(0, p.exit_code) : 0;
+    first = std::min(first, p.event->ts_ns);
+  }
+  const auto after = std::count_if(candidates.begin(), candidates.end(), [&](const Candidate& c) {
+    return c.kind == schedule::FaultKind::syscall && !c.symptom && c.first_ts >= first;
+  });
+  std::vector<RestartSeen> list;
+  for (auto& [node, restart] : seen) {
+    restart.after = static_cast<std::size_t>(after);
+    list.push_back(std::move(restart));
+  }
+  return list;
+}
+
+}  // namespace
+
+Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns, const profile::Restarts* restarts) {
+  const Given given{inputs, nodes, longest_ns, inputs.without.contains("restarts") ? nullptr : restarts};
   const Facts facts = read_facts(given);
   Processes processes = sift_processes(given, facts);
   Network network = sift_network(given, facts, end_by_signs_of_life(std::move(processes.causes), given, facts));
-  Sifted calls = sift_calls(given, facts, network.causes);
+  SiftedCalls calls = sift_calls(given, facts, network.causes);
   Sifted exceptions = sift_exceptions(given, facts.times);
   Sifted clocks = sift_clocks(given, facts.times);
   Sifted limits = sift_limits(given);
@@ -30,16 +62,21 @@ Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns
   plan.workload_ts = facts.times.workload;
   std::vector<std::vector<Candidate>> kinds;
   kinds.push_back(explain_own_ends(std::move(processes.sifted.candidates), network.causes, calls.candidates));
-  for (Sifted* sifted : {&network.sifted, &calls, &exceptions, &clocks, &limits})
+  Sifted unexplained = suspect_last_used(given, facts, kinds.front());
+  kinds.push_back(std::move(calls.disks));
+  for (Sifted* sifted :
+       std::initializer_list<Sifted*>{&network.sifted, &calls, &exceptions, &clocks, &limits, &unexplained})
     kinds.push_back(std::move(sifted->candidates));
   plan.candidates = weighed(in_order(std::move(kinds), inputs.without), longest_ns, inputs.without);
   plan.observables = observables(inputs, plan.candidates);
+  plan.restarts = restarts_of(given, facts, plan.candidates);
 
   Discards discards = facts.discards;
   plan.notes = nodes.notes();
   plan.replicas = nodes.replicas();
   plan.notes.insert(plan.notes.end(), facts.notes.begin(), facts.notes.end());
-  for (const Sifted* sifted : {&processes.sifted, &network.sifted, &calls, &exceptions, &clocks, &limits}) {
+  for (const Sifted* sifted : std::initializer_list<const Sifted*>{&processes.sifted, &network.sifted, &calls,
+                                                                   &exceptions, &clocks, &limits}) {
     discards.add(sifted->discards);
     plan.notes.insert(plan.notes.end(), sifted->notes.begin(), sifted->notes.end());
   }

@@ -15,7 +15,9 @@
 namespace rose::diagnose {
 
 // The candidates (ranked), observables, what was discarded, notes and the times of the dump; no schedules. The workload
-// of the test deployment surely does not last longer than `longest_ns`.
-[[nodiscard]] Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns);
+// of the test deployment surely does not last longer than `longest_ns`;
+// `restarts` (or nullptr) is what follows restarts there.
+[[nodiscard]] Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns,
+                           const profile::Restarts* restarts);
 
 }  // namespace rose::diagnose

@@ -24,8 +24,8 @@ constexpr std::size_t kMostNoted = 32;       // times of one kind of failure
 constexpr std::size_t kMostKinds = 100'000;  // of calls that succeeded
 
 // Why a failed call is left out; each with its words.
-enum class LeftOut : std::uint8_t { nameless, impossible, internal, answer, own_folder, last_breath, planned };
-constexpr std::array<std::string_view, 7> kLeftOut = {
+enum class LeftOut : std::uint8_t { nameless, impossible, internal, answer, own_folder, last_breath, planned, dying };
+constexpr std::array<std::string_view, 8> kLeftOut = {
     "failed calls without a name in the dump",
     "calls that no fault can be injected into",
     "codes inside the kernel that programs never see",
@@ -33,6 +33,7 @@ constexpr std::array<std::string_view, 7> kLeftOut = {
     "folders that a test run created",
     "failures of a node within 2s of its own end",
     "connection errors that a planned stop explains",
+    "consequences: calls of processes that were being ended, stopped or frozen",
 };
 
 struct ScfKey {
@@ -198,9 +199,37 @@ class Reader {
     std::vector<Peer> peers_;
   };
 
+  // From the signal that ended a process to its end. A dump of several hosts has equal process ids.
+  struct Ending {
+    std::int64_t from = 0, to = 0;
+    bool orderly = false;  // it was asked to end, and did so itself
+  };
+  using Endings = std::map<std::pair<int, std::int32_t>, std::vector<Ending>>;
+
+  [[nodiscard]] Endings endings(std::size_t s) const {
+    Endings found;
+    for (const Event& event : given_.inputs.traces[s].events) {
+      if (event.type != EventType::ps || event.pid == 0 || end_began(event) >= event.ts_ns) continue;
+      found[{given_.nodes.of(s, event), event.pid}].push_back(
+          {end_began(event), event.ts_ns, event.state == ProcessState::exited});
+    }
+    return found;
+  }
+
+  // What fails while its process ends is no evidence, except that a program that ends in order still needs its disk.
+  static bool dying(const Event& event, int node, const Endings& endings) {
+    if ((event.flags & trace::kDying) != 0) return true;
+    const auto of = endings.find({node, event.pid});
+    return of != endings.end() && std::any_of(of->second.begin(), of->second.end(), [&](const Ending& ending) {
+             return event.ts_ns >= ending.from && event.ts_ns <= ending.to &&
+                    !(ending.orderly && kernel::resource_error(event.err));
+           });
+  }
+
   void read(std::size_t s) {
     const trace::Trace& trace = given_.inputs.traces[s];
     Texts texts(*this, trace);
+    const Endings ending = endings(s);
     const std::vector<bool> searched = search_steps(trace);
     for (std::size_t i = 0; i < trace.events.size(); ++i) {
       const Event& event = trace.events[i];
@@ -210,6 +239,8 @@ class Reader {
         if (node >= 0 && event.result >= 0) success(event, node, texts);
       } else if (node < 0) {
         strangers_[given_.nodes.dump_name(s, event)] += weight_of(event);
+      } else if (dying(event, node, ending)) {
+        left_out_[static_cast<std::size_t>(LeftOut::dying)] += weight_of(event);
       } else {
         failure(trace, event, node, searched[i], texts);
       }
@@ -240,7 +271,9 @@ class Reader {
       left_out_[static_cast<std::size_t>(LeftOut::planned)] += weight_of(event);
       return;
     }
-    const ScfKey key{node, event.syscall, event.err, texts.pattern(event.path), to.id, cause != nullptr};
+    // Without an error, what happened tells it apart.
+    const auto err = static_cast<std::int16_t>(event.err != 0 ? event.err : -event.signal);
+    const ScfKey key{node, event.syscall, err, texts.pattern(event.path), to.id, cause != nullptr};
     const auto [it, fresh] = index_.try_emplace(key, groups_.size());
     if (fresh) {
       keys_.push_back(key);
@@ -248,6 +281,8 @@ class Reader {
       group.node = node;
       group.syscall = event.syscall;
       group.err = event.err;
+      group.done = event.result;
+      group.requested = event.requested;
       group.peer = to;
       group.cause = cause;
       group.trace = &trace;
@@ -269,7 +304,7 @@ class Reader {
   }
 
   std::optional<LeftOut> left_out(const Event& event, int node, Texts& texts) {
-    if (event.syscall < 0 || event.err <= 0) return LeftOut::nameless;
+    if (event.syscall < 0 || (event.err <= 0 && !failed_silently(event))) return LeftOut::nameless;
     if (!can_fail(event.syscall)) return LeftOut::impossible;
     if (event.err >= 512 && event.err <= 530) return LeftOut::internal;
     if (event.err == 22 /* EINVAL */ && name_of(event.syscall).starts_with("readlink")) return LeftOut::answer;

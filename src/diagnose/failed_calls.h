@@ -22,8 +22,10 @@ struct Peer {
 struct FailedCall {
   int node = 0;
   std::int16_t syscall = 0;
-  std::int16_t err = 0;
-  std::string pattern;  // of its path
+  std::int16_t err = 0;         // 0: it failed without an error
+  std::int64_t done = 0;        // then: bytes that it moved
+  std::uint32_t requested = 0;  // of so many; 0: an access to a mapped file ended in SIGBUS
+  std::string pattern;          // of its path
   Peer peer;
   const Cause* cause = nullptr;  // that explains it
   const trace::Trace* trace = nullptr;
@@ -38,6 +40,11 @@ struct FailedCall {
   bool newborn = false;             // on a file that was made only after the workload began
   std::uint64_t nth = 0;  // of its node's calls of that kind since the node's start; 0: the dump does not tell
 };
+
+// A read or write of a file that did less than was asked, or an access to a mapped file that did not succeed.
+[[nodiscard]] inline bool failed_silently(const Event& event) {
+  return event.type == EventType::scf && event.err == 0 && (event.requested != 0 || event.signal != 0);
+}
 
 struct FailedCalls {
   std::vector<FailedCall> groups;  // in the order of their first events, one dump after the other

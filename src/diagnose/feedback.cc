@@ -17,7 +17,7 @@ std::string sign_of_end(std::string_view node) { return fmt::format("{} ended", 
 std::set<std::string> signs_of(const trace::Trace& trace) {
   std::set<std::string> found;
   for (const trace::Event& event : trace.events) {
-    if ((event.flags & (trace::kInjected | trace::kPlanned)) != 0) continue;
+    if ((event.flags & (trace::kInjected | trace::kPlanned | trace::kDying)) != 0) continue;
     const std::string_view node = event.node != 0 ? trace.str(event.node) : std::string_view(trace.meta.node);
     if (event.type == trace::EventType::scf)
       found.insert(sign_of_call(node, kernel::syscall_name(event.syscall), kernel::errno_name(event.err)));

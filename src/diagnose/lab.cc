@@ -85,7 +85,13 @@ Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> resul
   if (!schedule::any_effective(*result) && result->oracle != schedule::OracleAnswer::unknown) {
     ++d_.control_runs;
     d_.without_faults.insert(result->shown.begin(), result->shown.end());
-    if (result->oracle == schedule::OracleAnswer::hit) ++d_.control_hits;
+    d_.usual_signs.merge(signs_of(result->trace));
+    if (result->oracle == schedule::OracleAnswer::hit && d_.control_hits++ == 0)
+      d_.plan.warnings.push_back(fmt::format(
+          "the oracle found the bug in a run in which no fault had an effect ({}): what it looks for also happens "
+          "without faults; let it examine only this run's files, wait until the system has settled, and look for the "
+          "symptom itself (configs/oracles.md)",
+          entry.schedule.faults.empty() ? "there was none" : short_words(entry.schedule)));
   }
   entry.tally.add(result->verdict);
   if (result->oracle == schedule::OracleAnswer::hit) {
@@ -114,6 +120,7 @@ void Lab::tell(const std::string& doing) {
   if (runs_until > 0) progress.runs_left = std::max(0, std::min(progress.runs_left, runs_until - d_.runs));
   if (d_.first) progress.first = &d_.tried[*d_.first];
   if (found) progress.found = &d_;
+  progress.warnings = &d_.plan.warnings;
   progress.best_rate = std::max(best_rate, testing_rate);
   if (all_seconds_.second > 0)
     progress.seconds_left = all_seconds_.first / all_seconds_.second * progress.runs_left / jobs();

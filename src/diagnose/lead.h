@@ -1,9 +1,10 @@
-// A schedule that showed the bug, and what testing it said. Inside this room.
+// A schedule that reproduced the bug, and what testing it said. Inside this room.
 #pragma once
 
 #include <cstddef>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "diagnose/words.h"
 #include "schedule/rate.h"
@@ -13,11 +14,14 @@ namespace rose::diagnose {
 struct Lead {
   Schedule schedule;
   int level = 1;
-  int schedules = 0;        // tried until then
-  std::size_t tried = 0;    // index into Diagnosis::tried
-  schedule::Tally tally;    // of the test
-  schedule::Series series;  // the same, run by run
-  int ticket = 0;           // which of the search's tests it is; 0: not tested yet
+  int schedules = 0;                         // tried until then
+  std::size_t tried = 0;                     // index into Diagnosis::tried
+  schedule::Tally tally;                     // of the runs that screened or tested it
+  schedule::Series series;                   // the same, run by run
+  int number = 0;                            // which of those that were screened; 0: it was not
+  std::pair<double, double> interval{0, 1};  // of its rate, after the test
+  int first_run = 0;                         // number of the run that reproduced it first
+  bool promising = false;                    // passed the screening: it is worth being minimised, and then tested
   bool accepted = false;
   bool waits = false;            // its test is not over, and there is little hope for it: others come first
   std::set<std::string> fired;   // faults that were effective in runs that reproduced
@@ -34,7 +38,16 @@ struct Lead {
         (reproduced ? spared : missed).insert(outcome.id);
     }
   }
-  void forget_runs() { fired.clear(), spared.clear(), missed.clear(); }
+  // The same lead as another schedule, of which no run is known.
+  [[nodiscard]] Lead as(Schedule other, std::size_t index) const {
+    Lead lead;
+    lead.schedule = std::move(other);
+    lead.level = level;
+    lead.schedules = schedules;
+    lead.first_run = first_run;
+    lead.tried = index;
+    return lead;
+  }
   // Faults that the bug showed without, each time that they did not come: runs have shown that the others are enough.
   [[nodiscard]] std::set<std::string> needless() const {
     std::set<std::string> all;

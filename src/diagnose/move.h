@@ -139,6 +139,9 @@ struct Offspring {
 // Levels 1 and 2: what no log tells came before what one tells.
 [[nodiscard]] Moves before_moves(const World& world);
 [[nodiscard]] std::vector<Try> call_context_tries(const World& world);
+// Level 2: a process or network fault at what another node did right before it. The phase that a failure needs may be
+// another node's: a follower's sync, a worker's request. `lead` as above.
+[[nodiscard]] std::vector<Try> elsewhere_tries(const World& world, const schedule::Schedule* lead = nullptr);
 // Level 3. `fired`: the fault of `reached`, or the alternative of it, that came.
 [[nodiscard]] std::unique_ptr<Move> place_move(const World& world, const schedule::Schedule& reached,
                                                const std::string& fired, double belief);

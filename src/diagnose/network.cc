@@ -17,14 +17,34 @@ constexpr std::size_t kMostConnections = 16;  // of one pair that are compared
 struct Cluster {
   std::int64_t start = 0;
   std::int64_t end = 0;
+  // Of silences whose beginning is an interval: what they have in common. The cut began in it.
+  std::int64_t begins = 0;
+  std::int64_t begins_by = INT64_MAX;
   std::vector<Silence> silences;
   std::vector<Silence> echoes;  // shorter ones within: gaps between retransmissions
 };
 
+// Times of two hosts, and those that are read a few times per second.
+constexpr std::int64_t kJitter = kSecond / 2;
+
+void note_begin(Cluster& cluster, const Silence& silence) {
+  if (silence.begin_within < 0) return;
+  cluster.begins = std::max(cluster.begins, silence.start);
+  cluster.begins_by = std::min(cluster.begins_by, silence.start + silence.begin_within);
+}
+
 std::pair<int, int> edge_of(const Silence& silence) { return std::minmax(silence.src, silence.dst); }
 
+bool begins_with(const Cluster& cluster, const Silence& silence) {
+  if (silence.start - cluster.start <= kSilentTogether) return true;
+  // A connection that is seldom used falls silent long before a busy one, with which it was cut off.
+  const std::int64_t by = silence.begin_within < 0 ? INT64_MAX : silence.start + silence.begin_within;
+  return cluster.begins_by != INT64_MAX && silence.start <= cluster.begins_by + kJitter &&
+         by >= cluster.begins - kJitter;
+}
+
 bool belongs(const Cluster& cluster, const Silence& silence) {
-  if (silence.start - cluster.start > kSilentTogether) return false;
+  if (!begins_with(cluster, silence)) return false;
   const auto overlap = static_cast<double>(std::min(cluster.end, silence.end) - silence.start);
   const auto shorter = static_cast<double>(std::min(cluster.end - cluster.start, silence.end - silence.start));
   return overlap * 2 >= shorter;
@@ -71,6 +91,7 @@ std::vector<Cluster> cluster_by_time(std::vector<Silence> unsorted) {
       Cluster& cluster = clusters[i];
       if (belongs(cluster, silence)) {
         cluster.silences.push_back(silence);
+        note_begin(cluster, silence);
         cluster.end = std::max(cluster.end, silence.end);
         placed = true;
       } else if (echoes(cluster, silence)) {
@@ -78,7 +99,10 @@ std::vector<Cluster> cluster_by_time(std::vector<Silence> unsorted) {
         placed = true;
       }
     }
-    if (!placed) clusters.push_back({silence.start, silence.end, {silence}, {}});
+    if (!placed) {
+      clusters.push_back({silence.start, silence.end, 0, INT64_MAX, {silence}, {}});
+      note_begin(clusters.back(), silence);
+    }
   }
   return clusters;
 }
@@ -98,6 +122,13 @@ struct Edge {
 void cover(const Cluster& cluster, const std::vector<bool>& watched, std::vector<Cut>& cuts) {
   std::map<std::pair<int, int>, Edge> edges;
   std::map<std::pair<int, int>, std::vector<const Silence*>> echoes;
+  // Everything that was still heard from arrived before the cut.
+  const std::int64_t begin =
+      cluster.begins_by == INT64_MAX ? 0 : std::min(cluster.begins, std::max(cluster.begins_by, cluster.start));
+  const auto start_of = [&](const Silence& silence) {
+    return silence.begin_within < 0 && !silence.idle ? silence.start
+                                                     : std::min(std::max(silence.start, begin), silence.end);
+  };
   for (const Silence& silence : cluster.silences) {
     Edge& edge = edges[edge_of(silence)];
     edge.silences.push_back(&silence);
@@ -144,7 +175,7 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::vector
         others_watched = others_watched && watched[static_cast<std::size_t>(peer)];
       }
       for (const Silence* silence : edge.silences) {
-        const std::int64_t length = silence->end - silence->start;
+        const std::int64_t length = silence->end - start_of(*silence);
         if (silence->failed_at < 0) {
           cut.silent = true;
           lengths.push_back(length);
@@ -156,7 +187,7 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::vector
           still_fails = still_fails || silence->open;
         }
         (silence->dst == best ? in : out) += static_cast<double>(length);
-        cut.start = std::min(cut.start, silence->start);
+        cut.start = std::min(cut.start, start_of(*silence));
         cut.end = std::max(cut.end, silence->end);
         cut.events += silence->events;
         if (silence->port != 0) ports.insert(silence->port);

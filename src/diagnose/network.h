@@ -15,6 +15,11 @@ struct Silence {
   int dst = -1;
   std::int64_t start = 0;
   std::int64_t end = 0;
+  // What made it silent began so long after `start` at most, and ended so long before `end`; -1: the dump does not
+  // tell.
+  std::int64_t begin_within = -1;
+  std::int64_t end_within = -1;
+  bool idle = false;          // nothing was unanswered at this end; something was at the other
   std::uint64_t events = 1;   // of the dump
   bool open = false;          // it was not over when the dump was written
   std::uint64_t packets = 0;  // that the pair had exchanged before, on this connection

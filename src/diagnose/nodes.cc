@@ -226,7 +226,7 @@ void match_names(const Inputs& inputs, const std::vector<std::string>& names,
 
 // By elimination, when there is no choice; then by what they do, as many hosts may play one node. The rest is told.
 void match_left(const Inputs& inputs, const std::vector<std::string>& names, const Spoken& spoken, ByText& by_name,
-                std::vector<std::string>& notes, std::set<std::vector<int>>& replicas) {
+                std::vector<std::string>& notes, std::set<std::vector<int>>& replicas, std::string& unmatched) {
   std::vector<std::string> left;
   for (const std::string& name : spoken.names)
     if (!by_name.contains(name)) left.push_back(name);
@@ -264,10 +264,11 @@ void match_left(const Inputs& inputs, const std::vector<std::string>& names, con
     for (const int i : free) nodes.push_back(names[static_cast<std::size_t>(i)]);
     std::vector<std::string> named;
     for (const std::string& name : left) named.push_back(name.empty() ? std::string("(no name)") : name);
-    notes.push_back(fmt::format(
+    unmatched = fmt::format(
         "could not match {} of the dump to a node of the deployment, its events are ignored; {}", quoted_list(named),
         nodes.empty() ? fmt::format("map it to a node with --map {}=NODE", named[0])
-                      : fmt::format("select one of {} with --map {}=NODE", quoted_list(nodes), named[0])));
+                      : fmt::format("select one of {} with --map {}=NODE", quoted_list(nodes), named[0]));
+    notes.push_back(unmatched);
   }
 }
 
@@ -294,7 +295,7 @@ Result<NodeMap> NodeMap::make(const Inputs& inputs) {
   ROSE_CHECK(take_said(inputs, map.names_, spoken, map.by_name_, map.by_address_));
   match_names(inputs, map.names_, map.test_addresses_, spoken, map.by_name_, map.notes_);
   std::set<std::vector<int>> replicas;
-  match_left(inputs, map.names_, spoken, map.by_name_, map.notes_, replicas);
+  match_left(inputs, map.names_, spoken, map.by_name_, map.notes_, replicas, map.unmatched_);
   for (const std::vector<int>& like : replicas) {
     std::vector<std::string>& named = map.replicas_.emplace_back();
     for (const int node : like) named.push_back(map.name(node));

@@ -40,6 +40,8 @@ class NodeMap {
   [[nodiscard]] const std::vector<std::vector<std::string>>& replicas() const { return replicas_; }
 
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  // The one of them that says which hosts are no node; "": all are matched.
+  [[nodiscard]] const std::string& unmatched() const { return unmatched_; }
 
  private:
   struct Source {
@@ -56,6 +58,7 @@ class NodeMap {
   std::vector<bool> watched_;
   std::vector<std::vector<std::string>> replicas_;
   std::vector<std::string> notes_;
+  std::string unmatched_;
   const Inputs* inputs_ = nullptr;
 };
 

@@ -1,11 +1,16 @@
 #include <algorithm>
+#include <optional>
+#include <set>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "diagnose/extract.h"
 #include "diagnose/features.h"
 #include "diagnose/forms.h"
+#include "diagnose/hypothesis.h"
 #include "diagnose/move.h"
 #include "diagnose/nodes.h"
+#include "diagnose/warnings.h"
 
 namespace rose::diagnose {
 
@@ -25,11 +30,63 @@ void leave_out_evidence(Inputs& inputs) {
   for (trace::Trace& trace : inputs.traces) std::erase_if(trace.events, left_out);
 }
 
-Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns) {
+namespace {
+
+// Ids of faults that are no candidates, as hypotheses are named after them: what the search guesses beside them.
+std::set<std::string> guessed_ids(const World& world) {
+  std::set<std::string> ids;
+  for (const std::vector<Try>& tries : {plain_tries(world), rare_tries(world), limit_tries(world)})
+    for (const Try& t : tries) ids.merge(hypothesis_of(world.plan, t.schedule));
+  return ids;
+}
+
+// Every part of every id names something, or a typing error would let what was ruled out be tried.
+Result<void> check_ruled_out(const World& world) {
+  std::set<std::string> known;
+  for (const Candidate& c : world.plan.candidates) known.insert(c.id);
+  const auto missing = [&]() -> std::optional<std::string> {
+    for (const std::string& id : world.inputs->ruled_out)
+      for (const std::string& part : split(id, '+'))
+        if (!known.contains(part)) return id;
+    return std::nullopt;
+  };
+  if (missing()) known.merge(guessed_ids(world));
+  if (const std::optional<std::string> id = missing())
+    return fail(ErrorKind::usage,
+                fmt::format("--rule-out '{}': neither a candidate of this evidence nor a rival has this id", *id),
+                "'rose diagnose --plan --json' prints the ids of candidates, the result those of rivals");
+  return {};
+}
+
+// What the user has checked and found not to have happened is no candidate any more.
+void leave_out_ruled_out(const Inputs& inputs, Plan& plan) {
+  double left = 0;
+  std::uint64_t events = 0;
+  for (const Candidate& c : plan.candidates)
+    if (inputs.ruled_out.contains(c.id)) events += c.count;
+    else left += c.weight;
+  const auto gone = [&](const Candidate& c) { return inputs.ruled_out.contains(c.id); };
+  if (std::erase_if(plan.candidates, gone) == 0) return;
+  plan.discarded.push_back({"ruled out by --rule-out", events});
+  int rank = 0;
+  std::vector<Candidate*> order;
+  for (Candidate& c : plan.candidates) order.push_back(&c);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Candidate* a, const Candidate* b) { return a->rank < b->rank; });
+  for (Candidate* c : order) {
+    c->rank = ++rank;
+    if (left > 0) c->weight /= left;
+  }
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns, const profile::Restarts* restarts) {
   ROSE_ASSERT(inputs.config != nullptr);
   ROSE_TRY(const NodeMap nodes, NodeMap::make(inputs));
   const std::int64_t timeout = longest_workload(*inputs.config);
-  Plan plan = extract(inputs, nodes, workload_ns > 0 ? std::min(workload_ns, timeout) : timeout);
+  if (restarts == nullptr && inputs.profile) restarts = &inputs.profile->restarts;
+  Plan plan = extract(inputs, nodes, workload_ns > 0 ? std::min(workload_ns, timeout) : timeout, restarts);
   describe(plan, *inputs.config);
   for (const config::Node& node : inputs.config->nodes)
     if (!can_fail_calls(inputs, node.name) &&
@@ -37,12 +94,19 @@ Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns) {
                     [&](const Candidate& c) { return c.node == node.name && c.kind == schedule::FaultKind::syscall; }))
       plan.notes.push_back(fmt::format(
           "{} is not started by rose, so its calls cannot be made to fail: such candidates are not tried", node.name));
+  plan.warnings = warnings_of_plan(inputs, plan, workload_ns);
+  if (!nodes.unmatched().empty()) plan.warnings.insert(plan.warnings.begin(), nodes.unmatched());
   World world;
   world.inputs = &inputs;
   world.config = inputs.config;
   world.plan = std::move(plan);
   world.workload_ns = workload_ns;
+  if (!inputs.ruled_out.empty()) {
+    ROSE_CHECK(check_ruled_out(world));
+    leave_out_ruled_out(inputs, world.plan);
+  }
   std::vector<Try> tries = plain_tries(world);
+  std::erase_if(tries, [&](const Try& t) { return ruled_out(inputs, world.plan, t.schedule); });
   plan = std::move(world.plan);
   for (Try& t : tries) {
     plan.schedules.push_back(std::move(t.schedule));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "diagnose/hypothesis.h"
 #include "diagnose/thresholds.h"
 
 namespace rose::diagnose {
@@ -15,55 +16,49 @@ using schedule::Tally;
 Result<void> Refinement::refine(Found& end, const Lead& found) {
   const int before = d_.runs;
   drop_needless(end, found);
-  if (inputs_.simplify && (found.accepted || found.schedule.faults.size() > 1)) ROSE_CHECK(simplify(end, found));
+  const bool promising = found.promising || found.accepted;
+  if (inputs_.simplify && (promising || found.schedule.faults.size() > 1)) ROSE_CHECK(simplify(end, found));
+  if (inputs_.simplify && promising) ROSE_CHECK(try_rivals(end.lead, found));
   d_.simplify_runs = d_.runs - before;
-  ROSE_CHECK(tell_rate(end));
-  if (!found.accepted) return {};
-  // Simpler is no gain when it shows more rarely: then only faults were taken away, or nothing.
-  const Lead before_details = end.fewest_faults.value_or(found);
-  for (const Lead* less : {&before_details, &found}) {
-    const std::string known = schedule::fingerprint(end.lead.schedule);
-    if (known == schedule::fingerprint(found.schedule) || RateTest(options_.target_rate).likely(d_.tally)) break;
-    if (known == schedule::fingerprint(less->schedule)) continue;
-    d_.tried[end.lead.tried].note += "; too rare in the runs that measured its rate";
-    d_.simplify_runs = d_.runs - before;
-    end.lead = *less;
-    end.changes.clear();
-    end.count_dropped(found);
-    ROSE_CHECK(tell_rate(end));
-  }
-  return {};
+  return promising ? decide(end, found) : measure(end, found);
 }
 
-// Costs no run; the rate, which is told from further runs, says whether it holds.
+// Costs no run; the test that follows says whether it holds.
 void Refinement::drop_needless(Found& end, const Lead& found) {
   Schedule less = found.schedule;
   for (const std::string& id : found.needless()) less = without(less, id);
   if (less.faults.empty() || less.faults.size() == found.schedule.faults.size()) return;
-  end.lead.schedule = std::move(less);
-  end.lead.tried = lab_.enter(end.lead.schedule, found.level, "without what the bug showed without").index;
+  const std::size_t tried = lab_.enter(less, found.level, "without what the bug showed without").index;
+  const std::set<std::string> fired = found.fired;
+  end.lead = found.as(std::move(less), tried);
+  end.lead.fired = fired;
   end.fewest_faults = end.lead;
   end.count_dropped(found);
 }
 
 Result<void> Refinement::simplify(Found& end, const Lead& found) {
-  Simplifier simplifier(end.lead.schedule, end.lead.fired, !found.accepted);
+  // Of what misses at times, a simpler form would have to be run often to see that it misses no more often.
+  const bool faults_only = !(found.promising || found.accepted) || found.tally.rate() < kSureRate;
+  Simplifier simplifier(end.lead.schedule, end.lead.fired, faults_only, certain_faults(d_.plan, end.lead.schedule));
   const int before = d_.runs;
-  const double seconds = lab_.seconds_a_run();
-  const int most = seconds > kLongRun ? std::clamp(before, kFewSimplifying, kMostSimplifying) : kMostSimplifying;
-  lab_.runs_until = before + most + options_.confirm_runs;
-  while (d_.runs - before < most && lab_.left() > options_.confirm_runs) {
+  // What is left for the test that decides, or for the rate of what stays below the target.
+  const int left =
+      found.promising || found.accepted ? runs_.left_for(found) - kLeastDeciding : lab_.left() - options_.confirm_runs;
+  const int most = std::clamp(left, 0, kMostSimplifying);
+  lab_.runs_until = before + left;
+  while (d_.runs - before < most) {
     const std::optional<Simplifier::Idea> idea = simplifier.next();
     if (!idea) break;
+    if (ruled_out(inputs_, d_.plan, idea->schedule)) {
+      simplifier.learn(false);
+      continue;
+    }
     const Lab::Entry entry = lab_.enter(idea->schedule, end.lead.level, fmt::format("simpler: {}", idea->what));
     if (!entry.fresh && d_.tried[entry.index].tally.reproduced == 0) {
       simplifier.learn(false);  // it missed before
       continue;
     }
-    Lead simpler = end.lead;
-    simpler.schedule = idea->schedule;
-    simpler.tried = entry.index;
-    simpler.forget_runs();
+    Lead simpler = end.lead.as(idea->schedule, entry.index);
     ROSE_TRY(const bool holds, as_good(simpler, found.tally, idea->drops_faults, before + most, simplifier));
     simplifier.learn(holds);
     if (!holds) continue;
@@ -72,17 +67,19 @@ Result<void> Refinement::simplify(Found& end, const Lead& found) {
     end.changes = simplifier.changes();
     end.count_dropped(found);
   }
-  // With its margins. They cost no run; the rate, which is told from further runs, says whether it holds.
+  // With its margins. They cost no run; the test that follows says whether it holds.
   if (schedule::fingerprint(simplifier.current()) != schedule::fingerprint(end.lead.schedule)) {
-    end.lead.schedule = simplifier.current();
-    end.lead.tried = lab_.enter(end.lead.schedule, end.lead.level, "as long as leaves a margin").index;
+    const std::size_t tried = lab_.enter(simplifier.current(), end.lead.level, "as long as leaves a margin").index;
+    end.lead = end.lead.as(simplifier.current(), tried);
     end.changes = simplifier.changes();
   }
   return {};
 }
 
-// Does it show the bug as often as the found one, or clearly more rarely? A sequential test, once more. The burden of
-// proof lies with faults: what has nothing to do with the failure must not stay.
+// Does it show the bug as often as the found one, or clearly more rarely? A sequential test, and a short one: the test
+// that decides is made of the last form with fresh runs, so a form that is worse and passes here is refuted there, and
+// what it was made from is tested instead. The burden of proof lies with faults: what has nothing to do with the
+// failure must not stay.
 Result<bool> Refinement::as_good(Lead& simpler, const Tally& found, bool drops_faults, int until,
                                  const Simplifier& simplifier) {
   const double rate = (found.reproduced + 1.0) / (found.conclusive() + 2.0);
@@ -95,7 +92,7 @@ Result<bool> Refinement::as_good(Lead& simpler, const Tally& found, bool drops_f
   while (tally.runs() < kMostGate && d_.runs < until && lab_.left() > 0) {
     // Not more side by side than it needs if it never misses: each slows the others down.
     const int needed = static_cast<int>(std::ceil((kAsGood - weight) / hit));
-    const int batch = std::min({lab_.jobs(), lab_.left(), needed});
+    const int batch = std::min({lab_.jobs(), lab_.left(), needed, until - d_.runs});
     runs_.expect_more(simpler, needed - batch, [&](std::size_t room, std::vector<Schedule>& next) {
       for (const bool holds : {weight >= 0, weight < 0}) {
         Simplifier then = simplifier;
@@ -114,12 +111,120 @@ Result<bool> Refinement::as_good(Lead& simpler, const Tally& found, bool drops_f
   return drops_faults && tally.reproduced > 0 && (tally.runs() >= kMostGate || weight > 0);
 }
 
-Result<void> Refinement::tell_rate(Found& end) {
-  Series series;
-  d_.rate_runs = 0;
-  d_.tested = end.lead.tally;
+Result<void> Refinement::try_rival(const Schedule& schedule, int level, std::string why, int until) {
+  if (ruled_out(inputs_, d_.plan, schedule)) return {};
+  const Lab::Entry entry = lab_.enter(schedule, level, std::move(why));
+  const auto& tally = [&]() -> const Tally& { return d_.tried[entry.index].tally; };
+  const std::string doing = fmt::format("another hypothesis: {}", short_words(schedule));
+  // One miss ends it unless it showed the bug before: a rival has to reproduce as well, and rarely counts no more.
+  while (d_.runs < until && lab_.left() > 0 && tally().runs() < kMostOfRival &&
+         tally().reproduced >= tally().not_reproduced + tally().inconclusive) {
+    ROSE_TRY(const std::vector<Lab::Made> made, lab_.run({entry.index}, doing));
+    if (!made[0].armed) break;
+  }
+  return {};
+}
+
+// What else the evidence has that may have been the cause: what simplification left out, where it is less certain than
+// what stayed; and what is about as likely as what was found, and was not tried. Both are hypotheses
+// about the same failure, and whoever reads the result has to know that runs do not tell them apart.
+Result<void> Refinement::try_rivals(const Lead& end, const Lead& found) {
+  if (!world_.uses("rivals")) return {};
+  const int until = d_.runs + std::max(0, std::min(kMostRivalRuns, runs_.left_for(found) - kLeastDeciding));
+  const std::set<std::string> certain = certain_faults(d_.plan, found.schedule);
+  if (!certain.empty() && certain.size() < found.schedule.faults.size()) {
+    Schedule rest = found.schedule;
+    for (const std::string& id : certain) rest = without(rest, id);
+    if (!rest.faults.empty() && schedule::fingerprint(rest) != schedule::fingerprint(end.schedule))
+      ROSE_CHECK(try_rival(rest, end.level, "without what is certain: does the rest reproduce as well", until));
+  }
+  std::size_t tried = 0;
+  for (const Schedule* schedule : untried(d_, end.schedule, kRivalShare, false)) {
+    if (++tried > kMostRivals) break;
+    ROSE_CHECK(try_rival(*schedule, 1, "it is about as likely as what was found", until));
+  }
+  return {};
+}
+
+Result<void> Refinement::prefer_certain(Lead& found) {
+  if (!world_.uses("rivals") || found.schedule.faults.empty() || !certain_faults(d_.plan, found.schedule).empty())
+    return {};
+  std::size_t tried = 0;
+  for (const Schedule* schedule : untried(d_, found.schedule, 0, true)) {
+    if (++tried > kMostRivals || runs_.left_for(found) <= kLeastDeciding) break;
+    const Schedule certain = *schedule;
+    const Lab::Entry entry =
+        lab_.enter(certain, 1, "it is certain, and what was found is only inferred: does it reproduce as well");
+    ROSE_TRY(const std::vector<Lab::Made> made,
+             lab_.run({entry.index}, fmt::format("what is certain first: {}", short_words(certain))));
+    if (!made[0].armed || made[0].result.verdict != schedule::Verdict::reproduced) continue;
+    Lead lead = found.as(certain, entry.index);
+    lead.remember(made[0].result);
+    ROSE_CHECK(runs_.screen(lead, false));
+    if (!lead.promising) continue;
+    d_.tried[found.tried].note += "; something that is certain reproduces the bug as well";
+    found = std::move(lead);
+    return {};
+  }
+  return {};
+}
+
+// The last form first; where it is refuted, the one with all its conditions if runs are left for that, then the one
+// that was found. Each has a test of fresh runs and its own ticket, as each may err. None of the runs that led to a
+// form, or screened it, counts: they chose it.
+Result<void> Refinement::decide(Found& end, const Lead& found) {
+  std::vector<Found> ways;
+  const auto add = [&](Found way) {
+    const std::string key = schedule::fingerprint(way.lead.schedule);
+    if (std::any_of(ways.begin(), ways.end(),
+                    [&](const Found& other) { return schedule::fingerprint(other.lead.schedule) == key; }))
+      return;
+    way.count_dropped(found);
+    way.lead = way.lead.as(way.lead.schedule, way.lead.tried);
+    ways.push_back(std::move(way));
+  };
+  add(end);
+  if (end.fewest_faults) add({.lead = *end.fewest_faults});
+  add({.lead = found});
+  const Found* best = nullptr;
+  for (Found& way : ways) {
+    // What was found has passed its screening: it gets the runs that a schedule needs which never misses, whatever the
+    // forms that were refuted have used up.
+    const bool last = &way == &ways.back();
+    const int strictest = RateTest(options_.target_rate, 3).perfect();
+    const int left = runs_.left_for(found);
+    if (&way != &ways.front() && !last && left < RateTest(options_.target_rate, 2).perfect()) continue;
+    lab_.runs_until = d_.runs + std::max(0, left);
+    ROSE_CHECK(runs_.test(way.lead, std::max(left, last ? strictest : kLeastDeciding), false));
+    way.decided = way.rate_told = true;
+    way.confirmed = found.tally;
+    if (best == nullptr || way.lead.accepted || better(way.lead, best->lead)) best = &way;
+    if (way.lead.accepted) break;
+    d_.simplify_runs += way.lead.tally.runs();
+    d_.tried[way.lead.tried].note += fmt::format("; below the target: in {} of {} runs made to measure its rate",
+                                                 way.lead.tally.reproduced, way.lead.tally.conclusive());
+  }
+  end = *best;
+  d_.tested = end.confirmed;
   d_.tally = end.lead.tally;
-  if (end.lead.tally.conclusive() == 0) return {};  // nothing could be judged: no more will be
+  d_.interval = end.lead.interval;
+  d_.rate_runs = d_.tally.runs();
+  if (!end.lead.accepted) d_.simplify_runs -= d_.rate_runs;
+  // A test that accepts although it saw misses was lucky more often than not: its own rate would flatter the schedule.
+  if (end.lead.accepted && end.lead.tally.not_reproduced > 0) return measure(end, found);
+  return {};
+}
+
+// The rate of what stays below the target. It was chosen among others because of its runs, which therefore flatter it.
+Result<void> Refinement::measure(Found& end, const Lead& found) {
+  Series series;
+  end.decided = true;
+  end.confirmed = found.tally;
+  d_.rate_runs = 0;
+  d_.tested = found.tally;
+  d_.tally = found.tally;
+  d_.interval = d_.tally.interval();
+  if (found.tally.conclusive() == 0) return {};  // nothing could be judged: no more will be
   while (d_.rate_runs < options_.confirm_runs && lab_.left() > 0 && series.tally().inconclusive < kMostInconclusive) {
     const int batch = std::min({lab_.jobs(), lab_.left(), options_.confirm_runs - d_.rate_runs});
     runs_.expect_more(end.lead, options_.confirm_runs - d_.rate_runs - batch,
@@ -130,7 +235,9 @@ Result<void> Refinement::tell_rate(Found& end) {
     d_.rate_runs += batch;
   }
   end.rate_told = series.tally().conclusive() > 0;
-  if (end.rate_told) d_.tally = series.tally();
+  if (!end.rate_told) return {};
+  d_.tally = series.tally();
+  d_.interval = d_.tally.interval();
   return {};
 }
 

@@ -1,13 +1,16 @@
-// What was found, made simpler by runs at the same rate; then the rate, from runs that chose nothing. Inside this room.
+// What was found, made simpler by runs; what else reproduces the bug; then the test that decides whether the schedule
+// that is reported reaches the target, whose runs chose nothing and tell its rate. Inside this room.
 #pragma once
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "diagnose/confirm.h"
 #include "diagnose/lead.h"
+#include "diagnose/move.h"
 #include "diagnose/simplify.h"
 
 namespace rose::diagnose {
@@ -18,29 +21,39 @@ struct Found {
   std::optional<Lead> fewest_faults = {};  // as it was when only faults had been taken away
   std::size_t dropped = 0;                 // faults that simplification took away
   std::vector<std::string> changes = {};   // and what else it made simpler
-  bool rate_told = false;                  // by runs of its own
+  schedule::Tally confirmed = {};          // of the runs that confirmed the found one
+  bool decided = false;                    // whether it reaches the target; before, its runs only speak for it
+  bool rate_told = false;                  // by runs of its own, not by those that confirmed it
 
   void count_dropped(const Lead& found) { dropped = found.schedule.faults.size() - lead.schedule.faults.size(); }
 };
 
 class Refinement {
  public:
-  // `runs` outlives it.
-  Refinement(const Inputs& inputs, Lab& lab, Confirmation& runs, Diagnosis& diagnosis)
-      : inputs_(inputs), options_(inputs.config->diagnose), lab_(lab), runs_(runs), d_(diagnosis) {}
+  // `runs` and `world` outlive it.
+  Refinement(const Inputs& inputs, const World& world, Lab& lab, Confirmation& runs, Diagnosis& diagnosis)
+      : inputs_(inputs), options_(inputs.config->diagnose), world_(world), lab_(lab), runs_(runs), d_(diagnosis) {}
 
-  // `end` is `found` at first.
+  // `end` is `found` at first. Where `found` was promising, or is accepted already, `end` is what was decided on.
   [[nodiscard]] Result<void> refine(Found& end, const Lead& found);
+  // What was found rests on nothing that is certain, and something that is certain was not tried: that, alone. Where it
+  // reproduces the bug as well, it takes the place of `found`, and what was found becomes its rival.
+  [[nodiscard]] Result<void> prefer_certain(Lead& found);
 
  private:
   void drop_needless(Found& end, const Lead& found);
   [[nodiscard]] Result<void> simplify(Found& end, const Lead& found);
   [[nodiscard]] Result<bool> as_good(Lead& simpler, const schedule::Tally& found, bool drops_faults, int until,
                                      const Simplifier& simplifier);
-  [[nodiscard]] Result<void> tell_rate(Found& end);
+  [[nodiscard]] Result<void> try_rivals(const Lead& end, const Lead& found);
+  // A few runs of the schedule: does it reproduce the bug, and how often?
+  [[nodiscard]] Result<void> try_rival(const Schedule& schedule, int level, std::string why, int until);
+  [[nodiscard]] Result<void> decide(Found& end, const Lead& found);
+  [[nodiscard]] Result<void> measure(Found& end, const Lead& found);
 
   const Inputs& inputs_;
   const config::DiagnoseOptions& options_;
+  const World& world_;
   Lab& lab_;
   Confirmation& runs_;
   Diagnosis& d_;

@@ -1,23 +1,28 @@
 // The search: a control run, a survey (surveyor.h), then the best try of all moves, again and again; hits are narrowed
-// down and tested (confirm.h), those below the target are gone on from, what is found is made simpler and its rate told
-// (refine.h).
+// down and tested (confirm.h), those below the target are gone on from, what is found is made simpler and its rate
+// measured (refine.h).
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "diagnose/conclude.h"
 #include "diagnose/confirm.h"
 #include "diagnose/feedback.h"
 #include "diagnose/forecast.h"
+#include "diagnose/forms.h"
+#include "diagnose/hypothesis.h"
 #include "diagnose/lab.h"
 #include "diagnose/lead.h"
 #include "diagnose/misses.h"
 #include "diagnose/move.h"
 #include "diagnose/nodes.h"
 #include "diagnose/refine.h"
+#include "diagnose/restarts.h"
 #include "diagnose/surveyor.h"
+#include "diagnose/warnings.h"
 #include "diagnose/window.h"
 
 namespace rose::diagnose {
@@ -56,24 +61,23 @@ class Search {
       return {};
     }
     ROSE_CHECK(prepare());
-    ROSE_TRY(const bool reached, search());
-    if (reached && inputs_.stop_after == StopAfter::found) {
-      d_.unconfirmed = true;
-      conclusion_.conclude(Found{.lead = leads_.back()});
-      return {};
-    }
-    if (!reached) d_.next = next_ideas(world_, lab_, moves_, kMostNext);
-    if (!reached)
-      for (Lead& lead : waiting_) leads_.push_back(std::move(lead));
-    if (!leads_.empty()) {
-      if (!reached) std::stable_sort(leads_.begin(), leads_.end(), better);
-      Lead best = reached ? leads_.back() : leads_.front();
-      if (reached)
-        as_found_ =
-            Found{.lead = best};  // what is told, should somebody not want to wait for something surer or simpler
-      if (reached) ROSE_CHECK(more_alike(best));
-      if (reached && best.tally.rate() < kSureRate) ROSE_CHECK(surer(best));
-      ROSE_CHECK(finish(best));
+    ROSE_TRY(bool reached, follow_restarts());
+    // A schedule that fails the final test is a lead like others, and the search continues with it.
+    for (;; reached = false) {
+      if (!reached) {
+        ROSE_TRY(reached, search());
+      }
+      if (!reached) {
+        ROSE_CHECK(give_up());
+        break;
+      }
+      if (inputs_.stop_after == StopAfter::found) {
+        d_.unconfirmed = true;
+        conclusion_.conclude(Found{.lead = leads_.back()});
+        return {};
+      }
+      ROSE_TRY(const bool decided, settle());
+      if (decided) break;
     }
     for (const std::unique_ptr<Move>& move : moves_)
       if (std::string note = move->left_out(); !note.empty()) {
@@ -84,16 +88,73 @@ class Search {
     return {};
   }
 
+  // No schedule reaches the target: the best one is reported, with its rate.
+  Result<void> give_up() {
+    d_.next = next_ideas(world_, lab_, moves_, kMostNext);
+    for (Lead& lead : waiting_) leads_.push_back(std::move(lead));
+    if (leads_.empty()) return {};
+    std::stable_sort(leads_.begin(), leads_.end(), better);
+    Lead best = leads_.front();
+    // Its rate is measured again in any case: the best of several is best by chance, too.
+    if (decided_ && !better(best, decided_->lead)) best = decided_->lead;
+    best.promising = best.accepted = false;
+    return finish(best);
+  }
+
+  // The schedule that was found last: as certain, as much like production's failure, as sure and as simple as may be.
+  // True when it reaches the target then.
+  Result<bool> settle() {
+    Lead best = leads_.back();
+    as_found_ = Found{.lead = best};  // reported if somebody does not want to wait for something surer or simpler
+    ROSE_CHECK(refinement_.prefer_certain(best));
+    as_found_ = Found{.lead = best};
+    ROSE_CHECK(more_alike(best));
+    if (best.tally.rate() < kSureRate) ROSE_CHECK(surer(best));
+    const int schedules = d_.schedules;
+    ROSE_CHECK(finish(best));
+    if (final_->lead.accepted && final_->lead.tally.rate() < kSureRate) ROSE_CHECK(replace_by_surer());
+    if (final_->lead.accepted || lab_.left() <= 0) return true;
+    d_.schedules = schedules;
+    Lead refuted = final_->lead;
+    if (!decided_ || better(refuted, decided_->lead)) decided_ = final_;
+    refuted.promising = false;
+    go_on_from(refuted);
+    leads_.push_back(std::move(refuted));
+    as_found_.reset();
+    final_.reset();
+    lab_.found = false;
+    lab_.runs_until = 0;
+    d_.simplify_runs = d_.rate_runs = 0;
+    return false;
+  }
+
+  // What reaches the target and misses all the same, by something surer where that is found, and holds.
+  Result<void> replace_by_surer() {
+    const Found before = *final_;
+    const auto [tested, tally, interval] = std::tuple(d_.tested, d_.tally, d_.interval);
+    Lead best = before.lead;
+    ROSE_CHECK(surer(best));
+    if (best.tried == before.lead.tried) return {};
+    ROSE_CHECK(finish(best));
+    if (final_->lead.accepted && !better(before.lead, final_->lead)) return {};
+    final_ = before;
+    std::tie(d_.tested, d_.tally, d_.interval) = std::tie(tested, tally, interval);
+    d_.rate_runs = d_.tally.runs();
+    return {};
+  }
+
   // Somebody does not want to wait any longer: what is known by then, if anything is.
   bool interrupted() {
     d_.interrupted = true;
     if (as_found_) {  // told already
       const std::optional<Found> simpler = simpler_by_then();
       conclusion_.conclude(simpler ? simpler : as_found_);
-      d_.plan.notes.push_back(simpler ? "interrupted after the schedule had been found: it is as simple as it was by "
-                                        "then, and its rate is that of the runs made of it"
-                                      : "interrupted after the schedule had been found: it was not simplified, and its "
-                                        "rate is that of the test that it passed");
+      d_.verdict = Verdict::reproduced;  // as where the search was to end at the first reproduction
+      d_.plan.notes.push_back(
+          simpler ? "interrupted after the schedule had been found: it is as simple as it was by then, and its rate is "
+                    "that of the runs made of it"
+                  : "interrupted after the schedule had been found: it was not simplified, and its rate is that of the "
+                    "runs that confirmed it");
       return true;
     }
     Lead best;
@@ -123,7 +184,7 @@ class Search {
 
   // What simplification had reached, where runs of the very schedule speak for it.
   std::optional<Found> simpler_by_then() const {
-    if (!final_ || !final_->lead.accepted || final_->lead.tried == as_found_->lead.tried) return std::nullopt;
+    if (!final_ || final_->lead.tried == as_found_->lead.tried) return std::nullopt;
     const schedule::Tally& tally = d_.tried[final_->lead.tried].tally;
     if (tally.reproduced == 0 || !schedule::RateTest(options_.target_rate).likely(tally)) return std::nullopt;
     Found simpler = *final_;
@@ -170,6 +231,12 @@ class Search {
     if (length > 0) {
       ROSE_TRY(d_.plan, make_plan(inputs_, length));
     }
+    ROSE_TRY(RestartRuns restarts, survey_restarts(inputs_, d_.plan, lab_, length));
+    if (restarts.learnt) {
+      ROSE_TRY(d_.plan, make_plan(inputs_, length, &restarts.restarts));
+    }
+    d_.plan.notes.insert(d_.plan.notes.end(), restarts.notes.begin(), restarts.notes.end());
+    restart_hits_ = std::move(restarts.hits);
     world_.workload_ns = length;
     d_.workload_ns = result.workload_end_ns.value_or(0);
     world_.survey.trace = std::move(result.trace);
@@ -210,6 +277,7 @@ class Search {
       }
       ROSE_CHECK(make_survey(world_, lab_));
     }
+    for (std::string& warning : warnings_of_survey(world_)) d_.plan.warnings.push_back(std::move(warning));
     moves_ = moves_of(world_);
     return {};
   }
@@ -233,6 +301,7 @@ class Search {
       for (std::unique_ptr<Move>& move : nth_moves(world)) moves.push_back(std::move(move));
       for (std::unique_ptr<Move>& move : context_moves(world)) moves.push_back(std::move(move));
       std::vector<Try> further = call_context_tries(world);
+      for (Try& t : elsewhere_tries(world)) further.push_back(std::move(t));
       for (Try& t : rare_tries(world))
         if (t.level == 2) further.push_back(std::move(t));
       moves.push_back(plain_move(world, std::move(further)));
@@ -272,7 +341,7 @@ class Search {
       if (Lead* lead = worth_going_on()) {
         Lead resumed = std::move(*lead);
         waiting_.erase(waiting_.begin() + (lead - waiting_.data()));
-        ROSE_CHECK(confirmation_.test(resumed, false, false));
+        ROSE_CHECK(confirm(resumed, false));
         if (tested(std::move(resumed), false)) return true;
         continue;
       }
@@ -356,15 +425,24 @@ class Search {
         continue;
       }
       if (best == nullptr) break;
-      if (std::optional<Trial> several = window_of(*best, in_window)) {
-        batch.push_back(*std::move(several));
-        ++runs;
+      if (ruled_out(inputs_, world_.plan, best->peek()->schedule)) {
+        pass_over(*best);
         continue;
       }
       Trial trial;
       trial.move = best;
       trial.what = *best->peek();
-      best->take();
+      if (std::optional<Pair> pair = pair_before(trial.what, in_window); pair && pair->move->take_one(pair->what)) {
+        trial.move = pair->move;
+        trial.what = std::move(pair->what);
+      } else {
+        if (std::optional<Trial> several = window_of(*best, in_window)) {
+          batch.push_back(*std::move(several));
+          ++runs;
+          continue;
+        }
+        best->take();
+      }
       const Lab::Entry entry = lab_.enter(trial.what.schedule, trial.what.level, trial.what.why);
       trial.tried = entry.index;
       trial.runs = entry.fresh;
@@ -381,6 +459,63 @@ class Search {
     return batch;
   }
 
+  struct Pair {
+    Move* move = nullptr;
+    Try what;
+  };
+  // Before a fault is taken to level 2 or 3, where moments are many: with another one, each of which missed alone, and
+  // which occurred within one run's time of it in the dump. Such a pair is one run, and a failure that needs both shows
+  // at no moment of either.
+  std::optional<Pair> pair_before(const Try& deep, const std::set<const Move*>& in_window) const {
+    if (deep.level < 2 || purpose_ != Purpose::reach || !world_.uses("pairs-first")) return std::nullopt;
+    const Hypothesis of_deep = hypothesis_of(world_.plan, deep.schedule);
+    std::optional<Pair> best;
+    for (const std::unique_ptr<Move>& move : moves_) {
+      if (in_window.contains(move.get())) continue;
+      for (const NextTry& t : move->peek_all()) {
+        if (t->level != 1 || t->many || t->again || t->schedule.faults.size() != 2 || lab_.knows(t->schedule) ||
+            (best && t->yield <= best->what.yield) || !world_.level(1) || ruled_out(inputs_, world_.plan, t->schedule))
+          continue;
+        const Hypothesis both = hypothesis_of(world_.plan, t->schedule);
+        if (both.size() != 2 ||
+            !std::any_of(both.begin(), both.end(), [&](const auto& id) { return of_deep.contains(id); }) ||
+            !std::all_of(both.begin(), both.end(), [&](const auto& id) { return missed_alone(id); }) ||
+            !occurred_together(t->schedule))
+          continue;
+        best = Pair{move.get(), *t};
+      }
+    }
+    return best;
+  }
+  [[nodiscard]] bool missed_alone(const std::string& id) const {
+    const Hypothesis alone{id};
+    return std::any_of(d_.tried.begin(), d_.tried.end(), [&](const Tried& tried) {
+      return tried.tally.not_reproduced > 0 && hypothesis_of(world_.plan, tried.schedule) == alone;
+    });
+  }
+  [[nodiscard]] bool occurred_together(const Schedule& schedule) const {
+    std::int64_t first = INT64_MAX, last = INT64_MIN;
+    for (const Fault& fault : schedule.faults) {
+      const Candidate* c = candidate_for(world_.plan, fault);
+      if (c == nullptr) return false;
+      first = std::min(first, c->first_ts);
+      last = std::max(last, c->first_ts);
+    }
+    return last - first <= longest_workload(*inputs_.config);
+  }
+
+  // What the user has ruled out is not run. To its move it is a miss.
+  void pass_over(Move& move) {
+    const Try t = *move.peek();
+    move.take();
+    const RunResult miss = plain_miss(t.schedule);
+    Shown shown;
+    shown.fresh = false;
+    shown.result = &miss;
+    move.learn(t, shown);
+    for (std::unique_ptr<Move>& child : move.offspring()) moves_.push_back(std::move(child));
+  }
+
   // The best try and the next ones, where it is not known that they come by; nothing: it is made alone.
   std::optional<Trial> window_of(Move& best, std::set<const Move*>& in_window) {
     if (window_.size() < 2 || purpose_ == Purpose::surer || !world_.uses("window")) return std::nullopt;
@@ -390,7 +525,8 @@ class Search {
     for (const std::unique_ptr<Move>& move : moves_) {
       if (in_window.contains(move.get())) continue;
       for (const NextTry& t : move->peek_all())
-        if (world_.level(t->level) && unsure(world_, *t) && !lab_.knows(t->schedule))
+        if (world_.level(t->level) && unsure(world_, *t) && !lab_.knows(t->schedule) &&
+            !ruled_out(inputs_, world_.plan, t->schedule))
           others.emplace_back(worth_of(world_, lab_, *t), Alternative{move.get(), *t});
     }
     std::stable_sort(others.begin(), others.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -575,6 +711,25 @@ class Search {
     return d_.runs < doubted_until_;
   }
 
+  // A planned restart that reproduces the bug is as good as any other schedule.
+  Result<bool> follow_restarts() {
+    for (RestartRuns::Hit& hit : restart_hits_) {
+      Trial trial;
+      trial.tried = hit.tried;
+      trial.what.schedule = d_.tried[hit.tried].schedule;
+      trial.what.level = d_.tried[hit.tried].level;
+      trial.schedules = ++d_.schedules;
+      trial.result = std::move(hit.result);
+      if (doubtful(trial)) {
+        doubted_.push_back(std::move(trial));
+        continue;
+      }
+      ROSE_TRY(const bool reached, follow(trial));
+      if (reached) return true;
+    }
+    return false;
+  }
+
   Result<bool> follow_doubted() {
     const Trial trial = std::move(doubted_.front());
     doubted_.erase(doubted_.begin());
@@ -588,6 +743,7 @@ class Search {
     lead.level = trial.what.level;
     lead.schedules = trial.schedules;
     lead.tried = trial.tried;
+    lead.first_run = d_.runs;
     lead.remember(trial.result);
     lab_.reproduced(trial.tried);
     if (inputs_.stop_after == StopAfter::found) {
@@ -605,7 +761,7 @@ class Search {
       return false;
     }
     ++tests_alike_[ids];
-    ROSE_CHECK(confirmation_.test(lead, purpose_ == Purpose::surer, purpose_ != Purpose::surer));
+    ROSE_CHECK(confirm(lead, true));
     if (!lead.waits) return tested(std::move(lead), true);
     d_.tried[lead.tried].note += fmt::format("; {} of {} confirming runs: more promising ones come first",
                                              lead.tally.reproduced, lead.tally.conclusive());
@@ -614,10 +770,16 @@ class Search {
     return false;
   }
 
+  // Whether it is worth being minimised and tested; where something surer is looked for, whether it reaches the target.
+  Result<void> confirm(Lead& lead, bool may_wait) {
+    if (purpose_ == Purpose::surer) return confirmation_.test(lead, schedule::kMostTestRuns, true);
+    return confirmation_.screen(lead, may_wait);
+  }
+
   bool tested(Lead lead, bool go_on) {
     leads_.push_back(std::move(lead));
     const Lead& last = leads_.back();
-    if (last.accepted) return true;
+    if (last.accepted || last.promising) return true;
     d_.tried[last.tried].note +=
         fmt::format("; below the target: {} of {} confirming runs", last.tally.reproduced, last.tally.conclusive());
     if (go_on && last.tally.reproduced > 0) go_on_from(last);
@@ -637,6 +799,8 @@ class Search {
         if (!tries.empty()) moves_.push_back(plain_move(world_, std::move(tries)));
     if (world_.level(2)) {
       for (std::unique_ptr<Move>& move : context_moves(world_, &lead.schedule)) moves_.push_back(std::move(move));
+      if (std::vector<Try> tries = elsewhere_tries(world_, &lead.schedule); !tries.empty())
+        moves_.push_back(plain_move(world_, std::move(tries)));
       for (const Fault& fault : lead.schedule.faults)
         if (hits_by_count(fault.kind) && fault.count == 1)
           if (std::unique_ptr<Move> move =
@@ -673,20 +837,23 @@ class Search {
     if (!world_.uses("surer") || inputs_.stop_after != StopAfter::minimised) return {};
     if (std::exchange(looked_for_surer_, true)) return {};
     Misses misses = std::exchange(misses_, {});
-    moves_.clear();
+    Moves moves = std::exchange(moves_, {});
     doubted_.clear();
     go_on_from(found);
     if (world_.level(1))
       if (std::vector<Try> tries = untimed(found); !tries.empty())
         moves_.push_back(plain_move(world_, std::move(tries)));
-    // No more runs than its misses would cost whoever runs it.
+    // No more runs than its misses would cost its user.
     const double worth = std::ceil(kRunsToCome * (1 / std::max(found.tally.rate(), 0.01) - 1));
-    const int most =
-        std::min(static_cast<int>(std::min<double>(kMostSurer, worth)), lab_.left() - options_.confirm_runs);
+    const int left = confirmation_.left_for(found) - schedule::RateTest(options_.target_rate).perfect();
+    const int most = static_cast<int>(std::min<double>({kMostSurer, worth, std::max<double>(left, kLeastSurer)}));
+    const int first_run = found.first_run;
     ROSE_CHECK(look_for(
         Purpose::surer, most, found, [&](const Lead& lead) { return better(lead, found); },
         ", then a more reliable one was found"));
+    found.first_run = first_run;
     misses_ = std::move(misses);
+    moves_ = std::move(moves);
     return {};
   }
 
@@ -725,22 +892,16 @@ class Search {
     return tries;
   }
 
-  // --- simpler, at the same rate; then the rate, from runs that chose nothing
+  // --- simpler; then the rate, from runs that chose nothing
 
   Result<void> finish(const Lead& found) {
     final_ = Found{.lead = found};
-    if (found.accepted) {
+    if (found.accepted || found.promising) {
       conclusion_.conclude(final_);
       as_found_ = final_;
       lab_.found = true;
     }
-    ROSE_CHECK(refinement_.refine(*final_, found));
-    if (!found.accepted || looked_for_surer_ || d_.tally.rate() >= options_.target_rate) return {};
-    Lead best = final_->lead;
-    best.tally = d_.tally;
-    ROSE_CHECK(surer(best));
-    if (best.tried == final_->lead.tried) return {};
-    return finish(best);
+    return refinement_.refine(*final_, found);
   }
 
   const Inputs& inputs_;
@@ -748,9 +909,9 @@ class Search {
   Diagnosis d_;
   Lab lab_;
   Confirmation confirmation_{inputs_, lab_, d_};
-  Refinement refinement_{inputs_, lab_, confirmation_, d_};
   Conclusion conclusion_{inputs_, lab_, d_};
   World world_;
+  Refinement refinement_{inputs_, world_, lab_, confirmation_, d_};
   std::optional<Feedback> feedback_;
   Moves moves_;
   std::map<std::size_t, RunResult> shown_;  // what the last run of each showed, without its trace
@@ -758,9 +919,10 @@ class Search {
   Window window_;
   int again_ = 0;
   std::vector<Lead> leads_;
-  std::vector<Lead> waiting_;     // whose test is not over
-  std::vector<Trial> doubted_;    // not tested yet: they may show another failure
-  int doubted_until_ = 0;         // runs, while others come before them; 0: there were none
+  std::vector<Lead> waiting_;   // whose test is not over
+  std::vector<Trial> doubted_;  // not tested yet: they may show another failure
+  int doubted_until_ = 0;       // runs, while others come before them; 0: there were none
+  std::vector<RestartRuns::Hit> restart_hits_;
   std::set<std::string> tested_;  // moments
   std::map<std::set<std::string>, int> tests_alike_;
   std::set<std::string> moved_from_time_;  // faults that showed the bug at a time, and were moved on to calls
@@ -770,6 +932,7 @@ class Search {
   int until_ = 0;  // runs, where something was reached already
   std::optional<Found> final_;
   std::optional<Found> as_found_;  // before it was made simpler
+  std::optional<Found> decided_;   // the best of those that were tested for good and stayed below the target
 };
 
 }  // namespace

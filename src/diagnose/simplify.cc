@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "diagnose/forms.h"
 #include "diagnose/words.h"
@@ -10,7 +11,8 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kShortest = kSecond;  // pauses and partitions are not made shorter than this
+// Pauses and partitions are not made shorter than this: a reader of the schedule gains nothing by it.
+constexpr std::int64_t kShortest = 2 * kSecond;
 // What is just long enough here is too short on a machine that is slower or busier.
 constexpr std::int64_t kMarginNumerator = 4, kMarginDenominator = 3;
 
@@ -76,6 +78,12 @@ std::string lasts(const Fault& fault, std::int64_t before) {
                      format_duration(before));
 }
 
+// "crash-n1 comes at the 1st openat instead of the 5th; both reproduce it, so the count does not matter".
+std::string counts(const std::string& id, const std::string& what, int count, int before) {
+  return fmt::format("{} comes at the {} {} instead of the {}{}", id, ordinal_text(count), what, ordinal_text(before),
+                     count == 1 ? "; both reproduce it, so the count does not matter" : "");
+}
+
 void make_readable(std::vector<Condition>& conditions) {
   for (Condition& c : conditions)
     if (c.kind == ConditionKind::elapsed && c.elapsed_ns >= kSecond / 2) c.elapsed_ns = readable(c.elapsed_ns);
@@ -111,8 +119,9 @@ Schedule without(const Schedule& schedule, const std::string& id) {
   return smaller;
 }
 
-Simplifier::Simplifier(Schedule schedule, const std::set<std::string>& fired, bool faults_only)
-    : current_(std::move(schedule)), faults_only_(faults_only) {
+Simplifier::Simplifier(Schedule schedule, const std::set<std::string>& fired, bool faults_only,
+                       std::set<std::string> certain)
+    : current_(std::move(schedule)), certain_(std::move(certain)), faults_only_(faults_only) {
   plan_drops(fired);
 }
 
@@ -120,22 +129,32 @@ void Simplifier::plan_drops(const std::set<std::string>& fired) {
   // Alternatives that never had their turn: the context may be that of one node after all.
   std::vector<std::string> idle;
   Batch never;  // faults or whole groups
-  const auto drop = [](std::vector<std::string> units) {
+  const auto sure = [certain = certain_](const Schedule& of, const std::string& unit) {
+    return std::any_of(of.faults.begin(), of.faults.end(),
+                       [&](const Fault& f) { return same_unit(f, unit) && certain.contains(f.id); });
+  };
+  const auto only_unsure = [sure](const Schedule& of) {
+    const std::vector<std::string> units = units_of(of);
+    return std::none_of(units.begin(), units.end(), [&](const std::string& unit) { return sure(of, unit); });
+  };
+  const auto drop = [only_unsure](std::vector<std::string> units, bool whatever) {
     Step step;
     step.drops_faults = true;
-    step.change = [units = std::move(units)](const Schedule& from) -> std::optional<Changed> {
+    step.change = [units = std::move(units), only_unsure, whatever](const Schedule& from) -> std::optional<Changed> {
       std::vector<std::string> there;
       for (const std::string& unit : units)
         if (first_of(from, unit) != nullptr) there.push_back(unit);
       if (there.empty() || there.size() >= units_of(from).size()) return std::nullopt;
-      return Changed{without_units(from, there), fmt::format("without {}", list_of(there))};
+      Changed changed{without_units(from, there), fmt::format("without {}", list_of(there))};
+      if (!whatever && !only_unsure(from) && only_unsure(changed.schedule)) return std::nullopt;
+      return changed;
     };
     return step;
   };
   for (const std::string& unit : units_of(current_)) {
     const bool any = std::any_of(current_.faults.begin(), current_.faults.end(),
                                  [&](const Fault& f) { return same_unit(f, unit) && fired.contains(f.id); });
-    if (!any) never.push_back(drop({unit}));
+    if (!any) never.push_back(drop({unit}, true));
     for (const Fault& fault : current_.faults)
       if (any && same_unit(fault, unit) && !fired.contains(fault.id)) idle.push_back(fault.id);
   }
@@ -158,10 +177,16 @@ void Simplifier::plan_drops(const std::set<std::string>& fired) {
   // From the last to the first: later ones are likelier consequences. Many at once first.
   std::vector<std::string> units = units_of(current_);
   std::reverse(units.begin(), units.end());
+  // What is not certain goes first, all of it at once; so far what is certain explains the failure alone.
+  std::vector<std::string> unsure;
+  for (const std::string& unit : units)
+    if (!sure(current_, unit)) unsure.push_back(unit);
+  if (unsure.size() < units.size() && unsure.size() > 1) batches_.push_back({drop(unsure, false)});
+  std::stable_partition(units.begin(), units.end(), [&](const std::string& unit) { return !sure(current_, unit); });
   for (std::size_t size = std::max<std::size_t>(1, units.size() / 2);; size = std::max<std::size_t>(1, size / 2)) {
     for (std::size_t i = 0; i < units.size(); i += size) {
       const auto begin = units.begin() + static_cast<std::ptrdiff_t>(i);
-      batches_.push_back({drop({begin, begin + static_cast<std::ptrdiff_t>(std::min(size, units.size() - i))})});
+      batches_.push_back({drop({begin, begin + static_cast<std::ptrdiff_t>(std::min(size, units.size() - i))}, false)});
     }
     if (size == 1) break;
   }
@@ -206,6 +231,38 @@ void Simplifier::plan_details() {
       if (i + 1 < first.when.size()) likely.push_back(std::move(step));
       else unlikely.push_back(std::move(step));
     }
+    // Of a count the first occurrence: where that does as well, the count says nothing of the failure. Otherwise half
+    // of it, so that a reader sees about how many it takes.
+    for (const bool halve : {false, true}) {
+      const auto lower = [halve](int& count) {
+        const int less = halve ? (count + 1) / 2 : 1;
+        return less < count ? std::exchange(count, less) : 0;
+      };
+      if (hits_by_count(first.kind) && first.count > 1)
+        unlikely.push_back({change(unit, [lower](Fault& fault) -> std::optional<std::string> {
+          const int before = lower(fault.count);
+          if (before == 0) return std::nullopt;
+          return counts(fault.id, fault.kind == FaultKind::exception ? fault.function : fault.call.syscall, fault.count,
+                        before);
+        })});
+      if (first.before && first.before_count > 1)
+        unlikely.push_back({change(unit, [lower](Fault& fault) -> std::optional<std::string> {
+          const int before = fault.before ? lower(fault.before_count) : 0;
+          if (before == 0) return std::nullopt;
+          return counts(fault.id, fault.before->syscall, fault.before_count, before);
+        })});
+      for (std::size_t i = 0; i < first.when.size(); ++i)
+        if (first.when[i].count > 1)
+          unlikely.push_back({change(unit, [lower, gone = first.when[i]](Fault& fault) -> std::optional<std::string> {
+            const auto it = std::find_if(fault.when.begin(), fault.when.end(), [&](Condition c) {
+              c.count = gone.count;
+              return c == gone;
+            });
+            const int before = it == fault.when.end() ? 0 : lower(it->count);
+            if (before == 0) return std::nullopt;
+            return counts(fault.id, words_of(*it), it->count, before);
+          })});
+    }
     for (std::size_t i = 0; i < first.after.size(); ++i)
       unlikely.push_back({change(unit, [i](Fault& fault) -> std::optional<std::string> {
         // Without the fault before it a time would count from elsewhere: that is another schedule, no simpler one.
@@ -234,7 +291,7 @@ void Simplifier::plan_details() {
       make_readable(fault.when);
       make_readable(fault.until);
       // Up: a silence a little too short shows nothing.
-      if (fault.duration_ns >= kShortest && readable(fault.duration_ns) >= fault.duration_ns)
+      if (fault.duration_ns >= kSecond && readable(fault.duration_ns) >= fault.duration_ns)
         fault.duration_ns = readable(fault.duration_ns);
     }
     return changed;

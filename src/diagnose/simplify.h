@@ -24,7 +24,10 @@ class Simplifier {
   };
 
   // `fired`: ids of faults that fired in runs that reproduced. `faults_only`: nothing but faults is taken away.
-  Simplifier(schedule::Schedule schedule, const std::set<std::string>& fired, bool faults_only = false);
+  // `certain`: ids of faults that surely happened in production. While the others may go first, none of these goes as
+  // long as one of the others stays: what surely happened is not dropped in favour of what may have happened.
+  Simplifier(schedule::Schedule schedule, const std::set<std::string>& fired, bool faults_only = false,
+             std::set<std::string> certain = {});
 
   // The next simpler form of the schedule accepted last; nothing when there is none left. Then current() has its
   // margins: a fault that has been made as short as shows the bug lasts a third longer again, which needs no run:
@@ -64,6 +67,7 @@ class Simplifier {
   std::vector<std::string> asked_words_;
   schedule::Schedule asked_schedule_;
   std::vector<std::string> changes_;
+  std::set<std::string> certain_;
   bool faults_only_ = false;
   bool detailed_ = false;                     // plan_details() was called
   std::map<std::string, std::int64_t> seen_;  // how long a fault or group lasted before it was made shorter

@@ -88,7 +88,7 @@ std::optional<std::string> moment_in(const trace::Trace& trace, std::string_view
                   [](const Condition& c) { return c.offset.value_or(0) != 0 || !c.node.empty(); }))
     return std::nullopt;
   std::size_t met = 0;
-  int seen = 0;
+  std::uint64_t seen = 0;
   std::int64_t since = trace.meta.workload_ts;
   std::uint64_t of_kind = 0;  // events that meet the last condition, whatever came before them
   for (const trace::Event& event : trace.events) {
@@ -100,9 +100,10 @@ std::optional<std::string> moment_in(const trace::Trace& trace, std::string_view
     if (event.type != trace::EventType::af && event.type != trace::EventType::sys) continue;
     const std::string_view of = event.node != 0 ? trace.str(event.node) : std::string_view(trace.meta.node);
     if (of != node) continue;
-    if (meets(trace, event, when.back())) ++of_kind;
+    if (meets(trace, event, when.back())) of_kind += times_of(event);
     const Condition& next = when[met];
-    if (next.kind == ConditionKind::elapsed || !meets(trace, event, next) || ++seen < next.count) continue;
+    if (next.kind == ConditionKind::elapsed || !meets(trace, event, next)) continue;
+    if ((seen += times_of(event)) < static_cast<std::uint64_t>(next.count)) continue;
     seen = 0;
     since = event.ts_ns;
     if (++met == when.size()) {
@@ -136,7 +137,7 @@ std::optional<std::string> moment_of(const schedule::Schedule& schedule, const s
     std::uint64_t times = 0;
     for (const trace::Event& event : trace.events) {
       const std::string_view of = event.node != 0 ? trace.str(event.node) : std::string_view(trace.meta.node);
-      if (event.ts_ns <= until && of == fault.node && meets(trace, event, last)) ++times;
+      if (event.ts_ns <= until && of == fault.node && meets(trace, event, last)) times += times_of(event);
     }
     if (times == 0) return std::nullopt;
     Condition what = last;

@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "base/text.h"
+
 namespace rose::diagnose {
 namespace {
 
@@ -16,8 +18,10 @@ bool too_busy(const World& world, const Fault& fault) {
   if (!world.inputs->profile || world.inputs->profile->seconds <= 0) return false;
   const auto node = world.inputs->profile->syscalls.find(fault.node);
   if (node == world.inputs->profile->syscalls.end()) return false;
-  const auto call = node->second.find(fault.call.syscall);
-  return call != node->second.end() && static_cast<double>(call->second) / world.inputs->profile->seconds > kTooBusy;
+  double calls = 0;
+  for (const auto& [name, count] : node->second)
+    if (glob_match(fault.call.syscall, name)) calls += static_cast<double>(count);
+  return calls / world.inputs->profile->seconds > kTooBusy;
 }
 
 struct Counting {
@@ -83,6 +87,19 @@ Questions questions(const World& world) {
   return {std::move(all), std::move(calls)};
 }
 
+// A guess about a call that this deployment does not make cannot be tried.
+void drop_what_is_not_used(World& world) {
+  if (!world.survey.made) return;
+  std::erase_if(world.plan.candidates, [&](const Candidate& c) {
+    if (!c.guessed || c.kind != schedule::FaultKind::syscall || c.known != Known::inferred || world.inputs->only_logs())
+      return false;
+    Fault plain = c.fault;
+    plain.when.clear();
+    const Answer* answer = world.survey.find({plain.node, {}, visit_condition(plain)});
+    return answer != nullptr && answer->times == 0;
+  });
+}
+
 }  // namespace
 
 std::optional<Schedule> survey_schedule(const World& world) {
@@ -96,8 +113,9 @@ Result<void> make_survey(World& world, Lab& lab) {
   for (std::vector<Question>* some : {&all, &calls}) {
     if (some->empty() || lab.left() <= 1) continue;
     ROSE_TRY(const bool made, count(world, lab, std::move(*some)));
-    if (made) return {};
+    if (made) break;
   }
+  drop_what_is_not_used(world);
   return {};
 }
 

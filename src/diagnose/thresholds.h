@@ -35,7 +35,7 @@ inline constexpr double kTooBusy = 2000;             // calls a second: counting
 // --- confirmation, and what is told
 inline constexpr int kMostInconclusive = 8;  // runs of one schedule, before it is given up
 inline constexpr int kMostControls = 12;     // runs without faults, made for that
-inline constexpr int kMostTests = 12;        // schedules tested in one search: RateTest's errors add up
+inline constexpr int kMostTests = 12;        // schedules screened or tested in one search
 inline constexpr int kMostTestsAlike =
     8;  // of them with the same faults: so many errors still add up to less than a tenth
 inline constexpr std::size_t kMostNext = 5;  // schedules told of what would be tried next
@@ -49,11 +49,21 @@ inline constexpr int kMostAlike =
 
 // --- surer than what was accepted
 inline constexpr int kMostSurer = 24;   // runs for that: what is accepted is good enough, if need be
+// Misses show only in the test that decides, after minimisation has used up runs: so many may follow it all the same,
+// beyond kMostAfterFirst. A schedule that misses costs its user more runs than these.
+inline constexpr int kLeastSurer = 12;
 inline constexpr int kSurerMisses = 1;  // what misses more often is no surer
 
-// --- simplification
-inline constexpr int kMostGate = 14;         // runs of one simpler schedule; undecided, a fault goes and all else stays
-inline constexpr int kMostSimplifying = 24;  // runs in all
-inline constexpr int kFewSimplifying = 8;    // of long runs, at least
+// --- from the first reproduction to the result
+// So many runs at most, the first one included, unless what was found is refuted and the search goes on. Screening
+// takes 3 to 10 of them, minimising and rivals what kMostSimplifying and kMostRivalRuns say, and the test that decides
+// has the rest: 8 if it never misses.
+inline constexpr int kMostAfterFirst = 40;
+inline constexpr int kLeastDeciding = 16;    // runs that are kept for the test that decides
+inline constexpr int kMostGate = 5;          // runs of one simpler schedule; undecided, a fault goes and all else stays
+inline constexpr int kMostSimplifying = 10;  // runs in all
+inline constexpr int kMostRivalRuns = 6;     // runs of other hypotheses in all,
+inline constexpr int kMostOfRival = 3;       // of each,
+inline constexpr std::size_t kMostRivals = 2;  // and so many that no run had tried before
 
 }  // namespace rose::diagnose

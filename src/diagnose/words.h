@@ -23,7 +23,8 @@ using schedule::Schedule;
 inline bool hits_by_count(FaultKind kind) { return kind == FaultKind::syscall || kind == FaultKind::exception; }
 
 [[nodiscard]] std::string percent(double share);  // "80 %"
-// In a line of progress: "crash of n2", "3 faults: cut, crash-n1, pause-n2".
+// In a line of progress: "crash of n2", "2 faults: cut at 5s; crash-n1 after the 2nd rename(*/epoch)". Schedules that
+// differ in when their faults come differ in it.
 [[nodiscard]] std::string short_words(const Schedule& schedule);
 
 }  // namespace rose::diagnose

@@ -387,8 +387,8 @@ Drafted draft_containers(const std::vector<Container>& containers, const std::ve
   drafted.around.about.push_back(
       "Each run creates new containers of the same images, in its own network; the running ones are not touched.");
   if (tools.size() > 1)
-    drafted.around.about.push_back(
-        "LOOK: these containers belong to more than one engine; one engine makes all nodes and needs all images.");
+    drafted.around.doubts.push_back(
+        "these containers belong to more than one engine; one engine makes all nodes and needs all images");
   return drafted;
 }
 

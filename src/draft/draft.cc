@@ -1,21 +1,19 @@
 #include "draft/draft.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 
-#include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "base/yaml.h"
 #include "config/compose.h"
+#include "config/compose_project.h"
 #include "config/config.h"
 #include "deploy/machine/cgroup.h"
 #include "deploy/machine/containers.h"
 #include "deploy/machine/processes.h"
-#include "draft/compose.h"
 #include "draft/container.h"
 #include "draft/inspect.h"
+#include "draft/manifest.h"
 #include "draft/node.h"
 #include "draft/services.h"
 #include "draft/text.h"
@@ -159,36 +157,37 @@ std::string path_from(const std::filesystem::path& file, const std::filesystem::
   return relative.empty() || relative.starts_with("..") ? whole.string() : relative;
 }
 
-Result<Draft> draft_compose_file(const std::filesystem::path& path, const std::filesystem::path& folder) {
-  if (!fits_toml(path.string())) return fail(ErrorKind::usage, "--compose: its name is not UTF-8, which TOML requires");
-  auto text = read_file(path, kMostYamlBytes);
-  if (!text) return Unexpected(std::move(text).error().in("--compose"));
-  // Compose takes variables from the environment, then from .env beside the file.
-  const auto dot_env = read_file(path.parent_path() / ".env", kMostYamlBytes);
-  const Variables beside = dot_env ? read_dot_env(*dot_env) : Variables{};
-  const Lookup lookup = [&](const std::string& name) -> std::optional<std::string> {
-    if (const char* value = std::getenv(name.c_str())) return value;
-    const auto found = std::find_if(beside.begin(), beside.end(), [&](const auto& each) { return each.first == name; });
-    return found == beside.end() ? std::nullopt : std::optional(found->second);
-  };
-  ROSE_TRY(const ComposeFile file, parse_compose(*text, path.string(), lookup));
-  // Services that rose cannot run itself are started by Compose, and rose attaches to them.
-  const auto taken = config::read_compose_files({std::filesystem::absolute(path).lexically_normal()});
-  Drafted drafted = taken ? draft_services(file, *taken, path_from(path, folder))
-                          : draft_compose(file, path_from(path, folder), compose_tool());
-  if (!taken)
-    drafted.around.about.push_back(fmt::format(
-        "LOOK: rose cannot run the services of the file itself: {}. Once that is changed, [deployment] compose is "
-        "better: each run has its own containers, and syscall faults need no changes to the images.",
-        taken.error().message));
-  if (drafted.nodes.empty())
-    return fail(ErrorKind::input, fmt::format("{}: none of its services is started by 'up'", path.string()),
-                "services with 'profiles' are not");
-  Host host = inspect_host();
-  // Examples execute their tools inside the containers.
-  for (const NodeDraft& node : drafted.nodes)
-    if (node.system != nullptr) host.tools.push_back(node.system->example(node).tool);
-  return write_draft({path.string()}, drafted.nodes, drafted.around, example_for(drafted.nodes), host);
+Result<Draft> draft_compose_files(const Sources& sources, const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  std::vector<std::string> shown;
+  for (const std::filesystem::path& path : sources.compose) {
+    if (!fits_toml(path.string()))
+      return fail(ErrorKind::usage, "--compose: its name is not UTF-8, which TOML requires");
+    std::error_code error;
+    if (!std::filesystem::exists(path, error))
+      return fail(ErrorKind::usage, fmt::format("--compose: {} does not exist", path.string()));
+    files.push_back(std::filesystem::absolute(path).lexically_normal());
+    shown.push_back(path_from(path, folder));
+  }
+  ROSE_TRY(const config::ComposeNodes taken, config::read_compose_files(files, {sources.profiles, {}}));
+  const Host host = inspect_host();
+  const Drafted drafted = draft_services(taken, shown, host);
+  return write_draft(shown, drafted.nodes, drafted.around, example_for(drafted.nodes), host);
+}
+
+Result<Draft> draft_manifest_files(const Sources& sources, const std::string& folder) {
+  std::vector<ManifestText> texts;
+  std::vector<std::string> shown;
+  for (const std::filesystem::path& path : sources.manifests) {
+    ROSE_TRY(std::string text, compose::small_file(path));
+    texts.push_back({path.string(), std::move(text)});
+    shown.push_back(path.string());
+  }
+  const Host host = inspect_host();
+  ROSE_TRY(DraftedManifests made, draft_manifests(texts, folder, host));
+  Draft draft = write_draft(shown, made.drafted.nodes, made.drafted.around, example_for(made.drafted.nodes), host);
+  draft.files = std::move(made.files);
+  return draft;
 }
 
 }  // namespace
@@ -204,19 +203,26 @@ Result<void> check_draft(const Draft& draft, const std::filesystem::path& folder
   return {};
 }
 
-Result<Draft> make_draft(const Sources& sources, const std::filesystem::path& folder) {
+Result<Draft> make_draft(const Sources& sources, const std::filesystem::path& folder, const std::string& files) {
   const bool processes = !sources.pids.empty() || !sources.units.empty();
-  const int kinds = (processes ? 1 : 0) + (sources.containers.empty() ? 0 : 1) + (sources.compose.empty() ? 0 : 1);
+  const int kinds = (processes ? 1 : 0) + (sources.containers.empty() ? 0 : 1) + (sources.compose.empty() ? 0 : 1) +
+                    (sources.manifests.empty() ? 0 : 1);
   if (kinds == 0)
     return fail(ErrorKind::usage, "no source for the draft is named",
-                "name a running system: --pid PID..., --unit UNIT..., --container ID... or --compose FILE");
+                "name a running system: --pid PID..., --unit UNIT..., --container ID..., --compose FILE... or "
+                "--manifest FILE...");
   if (kinds > 1)
     return fail(ErrorKind::usage,
-                "processes, containers and a Compose file do not form one deployment: they are in different networks",
+                "processes, containers, Compose files and manifests do not form one deployment: they are in different "
+                "networks",
                 "draft them separately, with -o for each, and combine what belongs together");
-  auto draft = processes                 ? draft_processes(sources)
-               : sources.compose.empty() ? draft_running_containers(sources)
-                                         : draft_compose_file(sources.compose, folder);
+  if (!sources.profiles.empty() && sources.compose.empty())
+    return fail(ErrorKind::usage, "--compose-profile chooses services of a Compose file",
+                "name it with --compose FILE");
+  auto draft = processes                    ? draft_processes(sources)
+               : !sources.compose.empty()   ? draft_compose_files(sources, folder)
+               : !sources.manifests.empty() ? draft_manifest_files(sources, files)
+                                            : draft_running_containers(sources);
   if (!draft) return draft;
   ROSE_CHECK(check_draft(*draft, folder));
   return draft;

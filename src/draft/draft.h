@@ -1,5 +1,5 @@
-// Writes a commented rose.toml from a running system: processes, systemd units, containers, Compose files. Only reads,
-// and changes nothing. What it cannot determine is written as a question. Secrets are not written.
+// Writes a commented rose.toml from a running system: processes, systemd units, containers, Compose files, manifests.
+// Only reads, and changes nothing. What it cannot determine is written as a question. Secrets are not written.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,16 @@ struct Sources {
   std::vector<int> pids;
   std::vector<std::string> units;
   std::vector<std::string> containers;
-  std::filesystem::path compose;  // "" if none
+  std::vector<std::filesystem::path> compose;  // each overrides the previous ones
+  std::vector<std::string> profiles;           // of Compose; empty: COMPOSE_PROFILES
+  std::vector<std::filesystem::path> manifests;
+};
+
+// A file that nodes mount, to be written beside the draft: a key of a ConfigMap or a Secret.
+struct DraftFile {
+  std::string path;  // relative to the draft
+  std::string content;
+  unsigned mode = 0644;
 };
 
 struct Question {
@@ -29,12 +38,15 @@ struct Draft {
   std::vector<std::string> nodes;  // their names
   std::vector<Question> questions;
   std::vector<std::string> doubts;  // what the user should check: "redis1: ..."
+  std::vector<DraftFile> files;     // in a folder of their own
 };
 
-// `folder`: where the file will be written; paths in it are relative to that. Returns ErrorKind::usage if a source does
-// not exist or the sources cannot form one deployment, `input` if a Compose file cannot be read, `environment` if
-// nothing about a target may be read.
-[[nodiscard]] Result<Draft> make_draft(const Sources& sources, const std::filesystem::path& folder);
+// `folder`: where the file will be written; paths in it are relative to that. `files`: the name of a folder in it for
+// further files. Returns ErrorKind::usage if a source does
+// not exist or the sources cannot form one deployment, `input` if a file cannot be used (its message has a line for
+// each reason), `environment` if nothing about a target may be read.
+[[nodiscard]] Result<Draft> make_draft(const Sources& sources, const std::filesystem::path& folder,
+                                       const std::string& files = "rose.files");
 
 // Checks that the parser accepts the draft once its questions are answered. If it does not, that is a bug in rose,
 // which should be found now instead of at the first run: ErrorKind::bug.

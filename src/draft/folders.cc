@@ -40,6 +40,23 @@ bool has_written_below(const Seen& seen, const std::string& folder) {
                      [&](const std::string& path) { return is_below(path, folder); });
 }
 
+bool enters_folder(std::string_view option) {
+  static const std::set<std::string, std::less<>> options = {"--chdir",
+                                                             "--chdir=",
+                                                             "--app-dir",
+                                                             "--app-dir=",
+                                                             "--cwd",
+                                                             "--cwd=",
+                                                             "--workdir",
+                                                             "--workdir=",
+                                                             "--prefix",
+                                                             "--pythonpath",
+                                                             "--pythonpath=",
+                                                             "--working-directory",
+                                                             "--working-directory="};
+  return options.contains(option);
+}
+
 std::string leaf_for(const std::string& path, const Moved& moved) {
   std::string leaf = path.substr(path.rfind('/') + 1);
   std::replace_if(leaf.begin(), leaf.end(), [](char c) { return !is_name_char(c); }, '_');
@@ -155,7 +172,7 @@ Moved find_places(const Seen& seen, const Words& words, const Variables& variabl
       continue;
     }
     const std::string path = trimmed_path(fact->second.absolute);
-    if (system_path(path) || shared_folder(path)) continue;
+    if (system_path(path) || shared_folder(path) || enters_folder(named.option)) continue;
     if (!seen.main.exe.empty() && is_below(seen.main.exe, path)) continue;
     const bool written = has_written_below(seen, path);
     const bool file_of_its_own = mentions(named.option, {"pid", "log", "sock"});
@@ -216,8 +233,34 @@ void move_words(const Seen& seen, Words& words, Moved& moved) {
   }
 }
 
-Covers find_covers(const Seen& seen, const Words& words, const Moved& moved) {
+Homes find_homes(const Seen& seen, const Words& words) {
+  Homes homes;
+  const auto take = [&](const std::string& path) {
+    if (path.empty() || system_path(path)) return false;
+    const bool own = path == "/root" || path.starts_with("/home/") || !shared_folder(path);
+    // These characters separate the options of the mount.
+    const bool mountable = path.find_first_of(":,\\\"") == std::string::npos && fits_toml(path);
+    auto& into = own && mountable ? homes.folders : homes.left;
+    if (std::find(into.begin(), into.end(), path) == into.end()) into.push_back(path);
+    return own && mountable;
+  };
+  if (take(trimmed_path(seen.main.cwd))) homes.begins_in = homes.folders.back();
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const auto fact = seen.paths.find(std::string(split_word(words[i].text).value));
+    if (enters_folder(words.option_of(i)) && fact != seen.paths.end() && fact->second.folder)
+      (void)take(trimmed_path(fact->second.absolute));
+  }
+  // What is inside of another one comes with it.
+  std::erase_if(homes.folders, [all = homes.folders](const std::string& path) {
+    return std::any_of(all.begin(), all.end(),
+                       [&](const std::string& other) { return other != path && is_below(path, other); });
+  });
+  return homes;
+}
+
+Covers find_covers(const Seen& seen, const Words& words, const Moved& moved, const std::vector<std::string>& homes) {
   std::set<std::string> needed(seen.needed.begin(), seen.needed.end());
+  needed.insert(homes.begin(), homes.end());
   needed.insert(seen.main.exe);
   if (seen.program) needed.insert(seen.program->exe);
   for (std::size_t i = 0; i < words.size(); ++i)

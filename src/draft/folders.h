@@ -31,7 +31,18 @@ struct Covers {
   std::vector<std::string> paths;
   std::vector<std::string> uncovered;
 };
-[[nodiscard]] Covers find_covers(const Seen& seen, const Words& words, const Moved& moved);
+[[nodiscard]] Covers find_covers(const Seen& seen, const Words& words, const Moved& moved,
+                                 const std::vector<std::string>& homes = {});
+
+// The folders in which it works: its working directory and those that its command line enters (--chdir). What it reads
+// there by relative names is needed in a run, so they are laid over themselves. `left`: those for which that is
+// impossible, because many programs share them.
+struct Homes {
+  std::vector<std::string> folders;
+  std::string begins_in;  // one of them; "" if none
+  std::vector<std::string> left;
+};
+[[nodiscard]] Homes find_homes(const Seen& seen, const Words& words);
 
 // True if word `i`, or this part of it, is meant as a path: "e1" in "--data-dir e1" but not in "--name e1".
 [[nodiscard]] bool says_path(const Seen& seen, const Words& words, std::size_t i, std::string_view part);

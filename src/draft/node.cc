@@ -197,6 +197,20 @@ void settle_program(Making& making, std::vector<std::string>& words) {
   }
 }
 
+// Options with which a program leaves the foreground, which it must not: its end and its output would be lost.
+void stay_in_foreground(Making& making) {
+  Words& words = making.words;
+  std::vector<std::string> options = {"--daemon", "--daemonize", "--detach", "--fork", "--background", "-daemon"};
+  for (std::size_t i = 0; i < std::min<std::size_t>(words.size(), 3); ++i)
+    if (base_name(words[i].text).starts_with("gunicorn")) options.emplace_back("-D");
+  for (const std::string& option : options) {
+    // "--daemonize FILE" of uWSGI names its log.
+    const std::size_t values = option == "--daemonize" ? 1 : 0;
+    if (!words.has({option}) || !words.drop({option}, values)) continue;
+    making.node.changes.push_back(fmt::format("{}: left out, because in a run it stays in the foreground", option));
+  }
+}
+
 void mask_words(Making& making, std::vector<std::string>& words, Secrets& secrets) {
   const Words before(words);
   std::size_t masked = 0;
@@ -213,13 +227,30 @@ void mask_words(Making& making, std::vector<std::string>& words, Secrets& secret
         masked == 1 ? "a word" : fmt::format("{} words", masked)));
 }
 
-// Runs the command with mounts over what the running system uses: empty folders, and copies of configuration files with
-// the run's addresses.
-void cover(Making& making, const Covers& covers, const std::vector<std::pair<std::string, Patch>>& patches) {
-  if (covers.paths.empty() && patches.empty()) return;
+// Lays a folder over itself: what the node changes in it stays in the run, through restarts. The layers of an overlay
+// must not be inside of what it covers: if the run's folder is, they are in memory, and the run's folder is put back.
+constexpr std::string_view kLayOver =
+    "lay_over() {\n"
+    "  layers=$PWD/over$1.layers; mkdir -p \"$layers\"\n"
+    "  case $PWD/ in \"$1\"/*) mount -t tmpfs tmpfs \"$layers\";; esac\n"
+    "  mkdir -p \"$layers/changes\" \"$layers/work\"\n"
+    "  chown --reference=\"$1\" \"$layers/changes\"; chmod --reference=\"$1\" \"$layers/changes\"\n"
+    "  mount -t overlay -o \"lowerdir=$1,upperdir=$layers/changes,workdir=$layers/work\" overlay \"$1\"\n"
+    "  case $PWD/ in \"$1\"/*) mount --rbind .. \"${PWD%/*}\";; esac\n"
+    "}\n";
+
+// Runs the command with mounts over what the running system uses: the folders that it works in over themselves, empty
+// folders, and copies of configuration files with the run's addresses.
+void cover(Making& making, const Covers& covers, const std::vector<std::pair<std::string, Patch>>& patches,
+           const Homes& homes) {
+  if (covers.paths.empty() && patches.empty() && homes.folders.empty()) return;
   NodeDraft& node = making.node;
   // Without `user`, root owns the folder.
   std::string script = node.user.empty() ? "" : fmt::format("chown {} .\n", node.user);
+  if (!homes.folders.empty()) {
+    script += escaped(kLayOver);
+    for (const std::string& path : homes.folders) script += fmt::format("lay_over {}\n", escaped(shell_word(path)));
+  }
   for (const auto& [path, patch] : patches) {
     const std::string file = escaped(shell_word(path));
     script += fmt::format("mkdir -p over$(dirname {0}); cp -p {0} over{0}\nsed -E -i", file);
@@ -234,6 +265,7 @@ void cover(Making& making, const Covers& covers, const std::vector<std::pair<std
     if (!node.user.empty()) script += fmt::format("  chown {} \"over$1\"\n", node.user);
     script += "  mount --bind \"over$1\" \"$1\"; shift\ndone\nshift\n";
   }
+  if (!homes.begins_in.empty()) script += fmt::format("cd {}\n", escaped(shell_word(homes.begins_in)));
   // unshare and mount require root, so the user is changed after them.
   script += node.user.empty()
                 ? "exec \"$@\""
@@ -248,6 +280,11 @@ void cover(Making& making, const Covers& covers, const std::vector<std::pair<std
         fmt::format("it writes to {}, which its command line does not name: in a run, empty ones of the run's folder "
                     "are mounted over them, for this node only (unshare, mount --bind)",
                     fmt::join(covers.paths, ", ")));
+  if (!homes.folders.empty())
+    node.changes.push_back(fmt::format(
+        "it works in {}: in a run it does so, too, but what it changes there stays in the run's folder, for "
+        "this node only (unshare, mount -t overlay)",
+        fmt::join(homes.folders, ", ")));
   if (!node.user.empty()) {
     node.changes.push_back(fmt::format("user {}: set with setpriv, because mount requires root", node.user));
     node.user.clear();
@@ -414,6 +451,7 @@ NodeDraft draft_node(Making making, Secrets& secrets) {
   // Do not adapt the words of a wrapper.
   const bool adapts = making.node.system != nullptr && !seen.program;
   if (adapts) making.node.system->adapt(making);
+  else stay_in_foreground(making);
 
   Variables visible;
   for (const auto& variable : seen.main.env)
@@ -425,7 +463,12 @@ NodeDraft draft_node(Making making, Secrets& secrets) {
   add_variables(making, moved, secrets, rewritten);
   // The words or variables now contain the address at which it listens.
   making.reachable = making.reachable || rewritten.own;
-  Covers covers = making.places_known ? Covers{} : find_covers(seen, making.words, moved);
+  const Homes homes = making.places_known ? Homes{} : find_homes(seen, making.words);
+  for (const std::string& path : homes.left)
+    if (!seen.runtime.empty())
+      making.node.doubts.push_back(fmt::format(
+          "it works in {}, which is not there in a run: files that it names relative to that are missing", path));
+  Covers covers = making.places_known ? Covers{} : find_covers(seen, making.words, moved, homes.folders);
   std::erase_if(covers.paths, [&](const std::string& path) {
     if (fits_toml(path)) return false;
     making.node.doubts.push_back(
@@ -451,7 +494,7 @@ NodeDraft draft_node(Making making, Secrets& secrets) {
   node.folders = moved.folders;
   choose_ready(making);
   if (adapts) making.node.system->finish(making);
-  cover(making, covers, patches);
+  cover(making, covers, patches, homes);
   node.command = making.words.texts();
   return std::move(making.node);
 }

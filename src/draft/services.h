@@ -3,14 +3,15 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "config/compose.h"
-#include "draft/compose.h"
+#include "draft/container.h"
 
 namespace rose::draft {
 
-// `taken`: the services as nodes; `file`: the file's own content; `path`: the path of the file as written in rose.toml.
-[[nodiscard]] Drafted draft_services(const ComposeFile& file, const config::ComposeNodes& taken,
-                                     const std::string& path);
+// `taken`: the services as nodes; `files`: the paths as written in rose.toml.
+[[nodiscard]] Drafted draft_services(const config::ComposeNodes& taken, const std::vector<std::string>& files,
+                                     const Host& host = {});
 
 }  // namespace rose::draft

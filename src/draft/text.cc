@@ -192,12 +192,21 @@ Draft write_draft(const std::vector<std::string>& origins, const std::vector<Nod
                                                            : nodes.front().name));
   text.line();
   for (const std::string& line : around.about) text.comment(line);
+  for (const std::string& doubt : around.doubts) {
+    text.comment("LOOK: " + doubt + ".", "# ", 6);
+    draft.doubts.push_back(fmt::format("deployment: {}", comment_text(doubt)));
+  }
   text.line("[deployment]");
   text.key("network", 8, toml::literal(around.network),
            around.network == "netns" ? "each node has its own address and network: ports may stay as they are" : "");
-  if (!around.compose.empty()) text.key("compose", 8, toml::literal(around.compose));
+  if (around.compose.size() == 1) text.key("compose", 8, toml::literal(around.compose.front()));
+  else if (!around.compose.empty()) text.line("compose  = " + list_of(around.compose, 11));
+  if (!around.compose_profiles.empty()) text.line("compose_profiles = " + list_of(around.compose_profiles, 19));
+  for (const auto& [name, value] : around.compose_env)
+    text.key("compose_env." + name, 8, toml::literal(value), "as it was set for 'rose init'");
   if (!around.engine.empty()) text.key("engine", 8, toml::literal(around.engine));
   if (!around.setup.empty()) text.line("setup    = " + list_of(around.setup, 11));
+  if (!around.form.empty()) text.line("form     = " + list_of(around.form, 11));
   if (!around.teardown.empty()) text.line("teardown = " + list_of(around.teardown, 11));
 
   for (const NodeDraft& node : nodes) {
@@ -208,10 +217,15 @@ Draft write_draft(const std::vector<std::string>& origins, const std::vector<Nod
   text.line();
   text.comment(
       "QUESTION: what do your clients do? A command that uses the system for some seconds, as they would. It runs in "
-      "the run's folder, finds the nodes at $ROSE_IP_<node> (ROSE_NODES has their names), and records what the oracle "
-      "will need.");
+      "the run's folder, finds the nodes by name and at $ROSE_IP_<node> (ROSE_NODES has their names), and records what "
+      "the oracle will need.");
   if (!example.tool.empty() && !host.has(example.tool))
-    text.comment(fmt::format("(The example needs {}, which is not in PATH here.)", example.tool));
+    text.comment(
+        fmt::format("(The example needs {}, which is not in PATH here.{})", example.tool,
+                    nodes.front().service || !nodes.front().image.empty()
+                        ? fmt::format(" The node's container may have it: podman exec $ROSE_CONTAINER_{} {} ...",
+                                      nodes.front().variable, example.tool)
+                        : ""));
   text.line("[workload]");
   draft.questions.push_back({0, "workload.command", "what do your clients do?", true});
   if (example.workload.empty()) {

@@ -13,11 +13,15 @@ namespace rose::draft {
 // Settings that concern the whole deployment.
 struct Surroundings {
   std::string network = "netns";
-  std::string compose;             // a Compose file whose services are the nodes; "" if none
-  std::string engine;              // engine for nodes in containers; "": any
-  std::vector<std::string> about;  // comment above [deployment]
-  std::vector<std::string> setup;  // a command; empty if none
+  std::vector<std::string> compose;  // Compose files whose services are the nodes
+  std::vector<std::string> compose_profiles;
+  Variables compose_env;
+  std::string engine;               // engine for nodes in containers; "": any
+  std::vector<std::string> about;   // comment above [deployment]
+  std::vector<std::string> doubts;  // what the user should check
+  std::vector<std::string> setup;   // a command; empty if none
   std::vector<std::string> teardown;
+  std::vector<std::string> form;
   std::vector<std::string> next;  // hints at the end
 };
 

@@ -297,7 +297,7 @@ class Worker {
     if (!config_) return fail(ErrorKind::input, "a run was requested before the configuration arrived");
     Result<Message> made = run(static_cast<int>(std::clamp<std::int64_t>(id, 1, 1'000'000'000)), message.payload);
     if (!made && made.error().kind == ErrorKind::cancelled)
-      return {};  // whoever asked has gone, or this host is wanted back
+      return {};  // the diagnosis has ended, or this host is needed elsewhere
     if (!made) made = Message{{{"type", "failed"}, {"error", error_json(made.error())}}, {}};
     made->header["id"] = id;
     line_.say(*made);

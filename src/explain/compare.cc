@@ -22,6 +22,9 @@ constexpr double kSame = 0.25;     // of shares of runs, so close: by chance
 // harm as well.
 constexpr double kNothingNew = 0.6, kHarmless = 0.35;
 
+// Half a source of noise that was not seen, so that few runs are never taken for proof.
+constexpr double kUnseenSource = 0.5;
+
 using Key = std::uint64_t;  // a kind, or two that follow each other
 Key pair_key(std::uint32_t kind, std::uint32_t next) { return (Key{kind} << 32) | next; }
 
@@ -147,8 +150,7 @@ class Noise {
       const auto beside = [&](std::size_t k) { return have + 1 >= k && have <= k + 1; };
       if (beside(failing) || beside(sound)) ++balanced;
     }
-    // Half a source of noise that was not seen, so that few runs are never taken for proof.
-    return static_cast<double>(balanced) / 3 + 0.5;
+    return static_cast<double>(balanced) / 3 + kUnseenSource;
   }
 
   std::set<std::vector<bool>> patterns_;
@@ -361,6 +363,17 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
     return std::tie(a.after_ns, a.kind, a.next) < std::tie(b.after_ns, b.kind, b.next);
   });
   return out;
+}
+
+double least_chance(int runs) {
+  const auto each = static_cast<std::size_t>(std::max(1, runs));
+  return std::min(1.0, kUnseenSource * 2 / binomial(2 * each, each));
+}
+
+int fewest_runs() {
+  int runs = 1;
+  while (least_chance(runs) > kMostChance) ++runs;
+  return runs;
 }
 
 }  // namespace rose::explain

@@ -13,6 +13,10 @@ namespace rose::explain {
 
 // A difference that chance explains as often as this is none.
 inline constexpr double kMostChance = 0.02;
+// How often chance alone makes a difference between that many failing runs and as many others, if there is no noise.
+[[nodiscard]] double least_chance(int runs);
+// With fewer of each, no difference is significant.
+[[nodiscard]] int fewest_runs();
 
 enum class Nearness { same_thread, same_node, elsewhere };
 

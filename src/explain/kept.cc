@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/zstd.h"
 #include "trace/dump.h"
+#include "trace/redact.h"
 
 namespace rose::explain {
 namespace {
@@ -373,26 +374,15 @@ void fields(A& a, Run& v, Kept::Texts& pool) {
 
 // The trace of the run of the story, with its texts scrubbed and nothing in its head that the story does not need.
 trace::Trace scrubbed(const trace::Trace& trace, const Writer& to) {
-  trace::Trace out;
+  trace::Trace out = trace::rewritten(
+      trace, [&](std::string_view one) { return to.scrubbed(one, true); },
+      [&](std::string_view one) { return to.scrubbed(one, false); });
   out.meta.node = to.scrubbed(trace.meta.node, true);
   for (const std::string& one : trace.meta.nodes) out.meta.nodes.push_back(to.scrubbed(one, true));
   for (const std::string& one : trace.meta.addresses) out.meta.addresses.push_back(to.scrubbed(one, true));
   out.meta.workload_ts = trace.meta.workload_ts;
   out.meta.begin_ns = trace.meta.begin_ns;
   out.meta.end_ns = trace.meta.end_ns;
-  std::vector<trace::StringId> texts(trace.strings.size(), 0), names = texts;
-  const auto id = [&](trace::StringId old, std::vector<trace::StringId>& known, bool redact) {
-    if (old == 0 || old >= known.size()) return trace::StringId{0};
-    if (known[old] == 0) known[old] = out.strings.intern(to.scrubbed(trace.str(old), redact));
-    return known[old];
-  };
-  out.events = trace.events;
-  for (trace::Event& event : out.events) {
-    for (trace::StringId trace::Event::* field : {&trace::Event::node, &trace::Event::path, &trace::Event::path2,
-                                                  &trace::Event::peer, &trace::Event::src, &trace::Event::dst})
-      event.*field = id(event.*field, texts, true);
-    event.function = id(event.function, names, false);
-  }
   return out;
 }
 

@@ -9,7 +9,7 @@ namespace rose::inject {
 namespace {
 
 std::optional<std::string> why_not(const CallMatcher& matcher) {
-  for (const auto* glob : {&matcher.path(), &matcher.peer(), &matcher.local(), &matcher.process()}) {
+  for (const auto* glob : {&matcher.path(), &matcher.path2(), &matcher.peer(), &matcher.local(), &matcher.process()}) {
     if (*glob && (*glob)->size() > ROSE_GLOB_BYTES) {
       return fmt::format("a pattern of more than {} characters is not compared in the kernel",
                          static_cast<int>(ROSE_GLOB_BYTES));

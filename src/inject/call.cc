@@ -48,6 +48,15 @@ std::string read_small(const std::string& path) {
 NotifiedCall::NotifiedCall(int number, pid_t tid, const std::array<std::uint64_t, 6>& arguments)
     : number_(number), tid_(tid), arguments_(arguments), info_(kernel::find_syscall(number)) {}
 
+std::uint64_t NotifiedCall::argument(int index) const {
+  const std::uint64_t argument = arguments_[static_cast<std::size_t>(index)];
+  if (index != 2 || number_ != SYS_openat2) return argument;
+  std::uint64_t flags = 0;
+  const auto how = read_memory(argument, sizeof flags);
+  if (how.size() == sizeof flags) std::memcpy(&flags, how.data(), sizeof flags);
+  return flags;
+}
+
 pid_t NotifiedCall::tgid() {
   if (tgid_ >= 0) return tgid_;
   tgid_ = 0;

@@ -22,7 +22,7 @@ class NotifiedCall final : public CallFacts {
   NotifiedCall(int number, pid_t tid, const std::array<std::uint64_t, 6>& arguments);
 
   [[nodiscard]] int number() const override { return number_; }
-  [[nodiscard]] std::uint64_t argument(int index) const override { return arguments_[static_cast<std::size_t>(index)]; }
+  [[nodiscard]] std::uint64_t argument(int index) const override;
   const std::vector<std::string>& paths() override;
   const std::string& peer() override;
   const std::string& local() override;

@@ -192,6 +192,7 @@ Result<CallMatcher> CallMatcher::compile(const schedule::CallMatch& match) {
   CallMatcher matcher;
   matcher.syscall_ = match.syscall;
   matcher.path_ = match.path;
+  matcher.path2_ = match.path2;
   matcher.peer_ = match.peer;
   matcher.local_ = match.local;
   matcher.process_ = match.process;
@@ -200,6 +201,7 @@ Result<CallMatcher> CallMatcher::compile(const schedule::CallMatch& match) {
   const auto add = [&](const kernel::SyscallInfo& info) {
     known = true;
     if (match.path && !takes_path(info)) return;
+    if (match.path2 && info.path2 < 0) return;
     path_fits = true;
     if ((match.peer || match.local) && !takes_address(info)) return;
     address_fits = true;
@@ -222,6 +224,9 @@ Result<CallMatcher> CallMatcher::compile(const schedule::CallMatch& match) {
                 did_you_mean(match.syscall, kernel::syscall_names()));
   }
   if (!path_fits) {
+    if (match.path2)
+      return fail(ErrorKind::input,
+                  fmt::format("'{}' does not use two paths, so `path2` can never match", match.syscall));
     return fail(ErrorKind::input,
                 fmt::format("'{}' uses neither a path nor a descriptor, so `path` can never match", match.syscall));
   }
@@ -258,7 +263,10 @@ bool CallMatcher::matches(CallFacts& call) const {
   for (const auto& argument : arguments_) {
     if (!argument.matches(call.argument(argument.index))) return false;
   }
-  if (path_) {
+  if (path2_) {
+    const auto& paths = call.paths();
+    if (paths.size() < 2 || !glob_match(*path2_, paths[1]) || (path_ && !glob_match(*path_, paths[0]))) return false;
+  } else if (path_) {
     bool any = false;
     for (const auto& path : call.paths()) any = any || glob_match(*path_, path);
     if (!any) return false;
@@ -278,6 +286,7 @@ std::string CallMatcher::describe() const {
     inside += *value;
   };
   add("", path_);
+  add("to ", path2_);
   add("peer ", peer_);
   add("local ", local_);
   add("process ", process_);

@@ -21,6 +21,7 @@ class CallFacts {
  public:
   virtual ~CallFacts() = default;
   [[nodiscard]] virtual int number() const = 0;
+  // Of openat2, argument 2 is the flags in its struct open_how.
   [[nodiscard]] virtual std::uint64_t argument(int index) const = 0;
   // Full paths of the call: one, two (rename) or none. For a call without a path argument, that of its descriptor.
   virtual const std::vector<std::string>& paths() = 0;
@@ -53,6 +54,7 @@ class CallMatcher {
   [[nodiscard]] std::string describe() const;
 
   [[nodiscard]] const std::optional<std::string>& path() const { return path_; }
+  [[nodiscard]] const std::optional<std::string>& path2() const { return path2_; }
   [[nodiscard]] const std::optional<std::string>& peer() const { return peer_; }
   [[nodiscard]] const std::optional<std::string>& local() const { return local_; }
   [[nodiscard]] const std::optional<std::string>& process() const { return process_; }
@@ -61,7 +63,7 @@ class CallMatcher {
  private:
   std::bitset<kernel::kMostSyscalls> numbers_;
   std::string syscall_;
-  std::optional<std::string> path_, peer_, local_, process_;
+  std::optional<std::string> path_, path2_, peer_, local_, process_;
   std::vector<ArgumentMatch> arguments_;
 };
 

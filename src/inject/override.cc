@@ -115,6 +115,7 @@ class Compiler {
       call.mask[at] = argument.mask;
     }
     call.path = glob(matcher.path());
+    call.path2 = glob(matcher.path2());
     call.process = glob(matcher.process());
     call.peer = glob(matcher.peer());
     call.local = glob(matcher.local());

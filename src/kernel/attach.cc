@@ -313,6 +313,39 @@ Result<Fd> attach_tcx(const bpf_program* program, int ifindex, Way way) {
   return Fd(fd);
 }
 
+namespace {
+
+bool try_files() {
+  route_libbpf_log();
+  const int type = libbpf_find_vmlinux_btf_id("task_file", BPF_TRACE_ITER);
+  if (type <= 0) return false;
+  // if (ctx->file) bpf_sock_from_file(ctx->file); return 0;
+  constexpr std::int16_t kFile = 24;  // in struct bpf_iter__task_file
+  const bpf_insn program[] = {
+      {.code = BPF_LDX | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_1, .off = kFile, .imm = 0},
+      {.code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = BPF_REG_1, .src_reg = 0, .off = 1, .imm = 0},
+      {.code = BPF_JMP | BPF_CALL, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = BPF_FUNC_sock_from_file},
+      {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .src_reg = 0, .off = 0, .imm = 0},
+      {.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0}};
+  LIBBPF_OPTS(bpf_prog_load_opts, options);
+  options.expected_attach_type = BPF_TRACE_ITER;
+  options.attach_btf_id = static_cast<std::uint32_t>(type);
+  const Fd loaded(bpf_prog_load(BPF_PROG_TYPE_TRACING, "rose_probe", "GPL", program, std::size(program), &options));
+  if (!loaded) return false;
+  LinkCreate attr;
+  attr.prog_fd = static_cast<std::uint32_t>(loaded.get());
+  attr.attach_type = BPF_TRACE_ITER;
+  const Fd link(link_create(attr));
+  return link.get() >= 0;
+}
+
+}  // namespace
+
+bool iterates_files() {
+  static const bool able = try_files();
+  return able && !masked("task_file");
+}
+
 bool xdp_reads_packets() {
   if (masked("xdp")) return false;
   route_libbpf_log();

@@ -94,6 +94,9 @@ enum class Way { in, out };
 // Attaches a SEC("tc") program to one direction of an interface with a TCX link (Linux 6.6). ROSE_MASK=tcx in the
 // environment makes it fail, so that the fallback can be tested.
 [[nodiscard]] Result<Fd> attach_tcx(const bpf_program* program, int ifindex, Way way);
+// True if an iterator over open files can read the state of sockets (Linux 5.11). Tried once and remembered.
+// ROSE_MASK=task_file in the environment hides it.
+[[nodiscard]] bool iterates_files();
 // True if XDP programs may call bpf_xdp_load_bytes, with which ours read packets (Linux 5.18).
 [[nodiscard]] bool xdp_reads_packets();
 // Attaches a SEC("xdp") program with a link in generic mode. An interface can have only one.

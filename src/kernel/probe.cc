@@ -123,7 +123,7 @@ constexpr Probe kProbes[] = {
      "large windows of the tracer may be refused",
      "raise it: ulimit -l unlimited, or LimitMEMLOCK=infinity in the unit"},
     {"raw_tracepoint", probe_raw_tracepoint, true, "system calls are traced", "system calls cannot be traced", kTooOld},
-    {"process_ids", probe_process_ids, true, "", "processes cannot be told apart: nothing is traced or injected",
+    {"process_ids", probe_process_ids, true, "", "processes cannot be identified: nothing is traced or injected",
      "run rose in the machine's PID namespace: docker run --pid=host, hostPID in Kubernetes, or nsenter --target 1 "
      "--pid"},
     {"event_clock", probe_event_clock, true, "the times of events are right", "the times of all events would be wrong",

@@ -45,8 +45,8 @@ std::optional<ProcessStat> process_stat(pid_t pid) {
   if (close == std::string::npos || close + 2 >= content->size()) return std::nullopt;
   const std::vector<std::string> fields = split(std::string_view(*content).substr(close + 2), ' ');
   if (fields.size() < 20 || fields[0].empty()) return std::nullopt;
-  // Time since the start of the machine, as this process's time namespace has it: whoever looks from another must find
-  // the same (deploy/identity.h).
+  // Time since the start of the machine. The offset of this process's time namespace is subtracted, so that processes
+  // in other namespaces compute the same (deploy/identity.h).
   static const std::int64_t ticks_off = time_offsets().boottime_ns / (1'000'000'000 / ::sysconf(_SC_CLK_TCK));
   return ProcessStat{number_in<pid_t>(fields[1]), fields[0].front(),
                      number_in<std::uint64_t>(fields[19]) - static_cast<std::uint64_t>(ticks_off)};

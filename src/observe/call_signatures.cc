@@ -51,8 +51,15 @@ CallSignatures call_signatures(const kernel::NoiseTable& noise) {
     if (kernel::names_peer_in_message(info.name)) signature.flags |= ROSE_MESSAGE;
     // exec is recorded when it happens, because at the exit of the call its arguments are gone with the old program.
     const bool exec = info.name == "execve" || info.name == "execveat";
-    if (info.state_changing && !exec) tables.changing[number / 64] |= std::uint64_t{1} << (number % 64);
+    if (!info.state_changing || exec) continue;
+    tables.changing[number / 64] |= std::uint64_t{1} << (number % 64);
+    tables.classes[number] = ROSE_CHANGES;
   }
+  // Those whose size is an argument. What vectors ask for is in the program's memory, and reading it would cost too
+  // much.
+  for (const std::string_view call : {"read", "write", "pread64", "pwrite64"})
+    if (const auto* info = kernel::find_syscall(call); info != nullptr)
+      tables.classes[static_cast<std::size_t>(info->number)] = ROSE_SIZED;
   for (const auto& extra : kExtra) {
     if (const auto* info = kernel::find_syscall(extra.syscall); info != nullptr) {
       auto& signature = tables.signatures[static_cast<std::size_t>(info->number)];

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <iterator>
 #include <string_view>
@@ -195,8 +196,11 @@ bool decode_call(std::span<const std::byte> record, Decoded& out) {
   event.type = failed ? trace::EventType::scf : trace::EventType::sys;
   event.syscall = static_cast<std::int16_t>(call.nr);
   if (failed) {
-    event.err = static_cast<std::int16_t>(-call.result);
-    event.result = call.operation;  // for io_uring: the operation
+    event.err = static_cast<std::int16_t>(call.result < 0 ? -call.result : 0);
+    if ((call.flags & ROSE_DYING) != 0) event.flags |= trace::kDying;
+    event.result = call.result < 0 ? call.operation : call.result;  // for io_uring: the operation
+    event.requested = call.requested;
+    if ((call.flags & ROSE_BUS) != 0) event.signal = SIGBUS;
   } else {
     event.result = call.result;
     event.open_flags = call.open_flags;
@@ -229,6 +233,20 @@ bool decode_name(std::span<const std::byte> rest, Decoded& out) {
   return true;
 }
 
+void take_sender(const rose_process& process, Decoded& out) {
+  switch (process.origin) {
+    case ROSE_BY_PROCESS: {
+      const auto* name = reinterpret_cast<const char*>(process.by_name);
+      out.by = fmt::format("{} ({})", std::string_view(name, ::strnlen(name, sizeof process.by_name)), process.by);
+      break;
+    }
+    case ROSE_BY_KERNEL: out.by = "kernel"; break;
+    case ROSE_BY_ITSELF: out.by = "itself"; break;
+    default: return;
+  }
+  out.has_by = true;
+}
+
 }  // namespace
 
 Address address_of(const std::uint8_t (&bytes)[16]) {
@@ -259,7 +277,7 @@ bool decode(std::span<const std::byte> record, Decoded& out) {
   out.event = {};
   out.storm = 0;
   out.counted = false;
-  out.has_path = out.has_path2 = out.has_peer = false;
+  out.has_path = out.has_path2 = out.has_peer = out.has_by = false;
   if (!read_as(record, head) || head.size < sizeof head || head.size > record.size()) return false;
   record = record.first(head.size);
   out.node = head.node;
@@ -304,7 +322,8 @@ bool decode(std::span<const std::byte> record, Decoded& out) {
       event.state = static_cast<trace::ProcessState>(process.state);
       event.signal = process.signal;
       event.exit_code = process.exit_code;
-      if (process.state == ROSE_PAUSED) {
+      take_sender(process, out);
+      if (process.state == ROSE_PAUSED || process.origin != ROSE_BY_UNKNOWN) {
         event.duration_ms =
             static_cast<std::int32_t>(std::min<std::uint64_t>(process.duration_ns / 1'000'000, INT32_MAX));
       }

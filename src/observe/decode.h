@@ -19,7 +19,8 @@ struct Decoded {
   std::uint32_t function = 0;  // AF: index; ROSE_NAMED: the name is in `path`
   std::uint32_t link = 0;      // AF: number of the link that reported it
   std::string path, path2, peer, src, dst;
-  bool has_path = false, has_path2 = false, has_peer = false;
+  std::string by;  // PS: who sent the signal
+  bool has_path = false, has_path2 = false, has_peer = false, has_by = false;
   // For an event of a storm: its key, and the time of the first event that this one represents. `counted`: a count
   // without details, which are found by the key.
   std::uint64_t storm = 0;

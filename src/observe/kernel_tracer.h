@@ -89,6 +89,7 @@ class KernelTracer final : public Tracer {
   void note_end(const Decoded& decoded);
   void take_missed();
   void sample_waits();
+  void sample_connections();
   void forget_pauses_that_were_none();
   void note_let_go(std::uint32_t function, std::uint32_t node);
   void write_node(std::size_t node);

@@ -25,6 +25,7 @@
 #include "kernel/attach.h"
 #include "kernel/lru.h"
 #include "observe/decode.h"
+#include "observe/iterate.h"
 #include "trace/clock.h"
 
 namespace rose::observe {
@@ -93,13 +94,22 @@ void NetworkWatch::prepare(const Kernel& kernel, const TracerOptions& options, c
   by_socket_ = interfaces_.empty() && !surrounding.empty();
 
   const bool any = !interfaces_.empty() || !counted_.empty();
+  // Packets of whole interfaces need not belong to sockets of this host.
+  by_iterator_ = interfaces_.empty() && any && kernel::iterates_files();
+  kernel_.settings->by_iterator = by_iterator_ ? 1 : 0;
+  bpf_program__set_autoload(kernel_.tcp, by_iterator_);
+  silences_ = TcpSilences({.delay_ns = delay_ns_,
+                           .tick_ns = tick.tv_nsec,
+                           .ephemeral_low = kernel_.settings->ephemeral_low,
+                           .ephemeral_high = kernel_.settings->ephemeral_high,
+                           .most_pairs = pairs_});
   bpf_program__set_autoload(kernel_.ingress, any && interfaces_.empty());
   bpf_program__set_autoload(kernel_.tc, !interfaces_.empty());
   // If the kernel cannot load it, no program of the object would be loaded.
   by_xdp_ = !interfaces_.empty() && kernel::xdp_reads_packets();
   bpf_program__set_autoload(kernel_.xdp, by_xdp_);
   bpf_program__set_autoload(kernel_.closed, any);
-  bpf_program__set_autoload(kernel_.resent, any);
+  bpf_program__set_autoload(kernel_.resent, any && !by_iterator_);
   bpf_program__set_autoload(kernel_.socket, by_socket_);
   bpf_program__set_autoload(kernel_.socket_scan, by_socket_);
 }
@@ -143,6 +153,10 @@ std::uint64_t NetworkWatch::kernel_bytes() const {
 
 Result<void> NetworkWatch::attach(const rose_network_counts* counts) {
   counts_ = counts;
+  if (by_iterator_) {
+    connections_link_ = bpf_program__attach_iter(kernel_.tcp, nullptr);
+    if (connections_link_ == nullptr) return kernel::bpf_failure("cannot read the nodes' connections", errno);
+  }
   return interfaces_.empty() ? attach_cgroups() : attach_interfaces();
 }
 
@@ -244,6 +258,66 @@ void NetworkWatch::follow() {
   }
 }
 
+NetworkWatch::~NetworkWatch() { bpf_link__destroy(connections_link_); }
+
+std::vector<rose_closing> NetworkWatch::closing() const {
+  std::vector<rose_closing> found;
+  const int map = bpf_map__fd(kernel_.closing);
+  std::uint64_t key = 0, next = 0;
+  std::uint32_t steps = 0;
+  for (int error = bpf_map_get_next_key(map, nullptr, &next);
+       error == 0 && steps < bpf_map__max_entries(kernel_.closing);
+       error = bpf_map_get_next_key(map, &key, &next), ++steps) {
+    key = next;
+    rose_closing one{};
+    if (bpf_map_lookup_elem(map, &key, &one) == 0) found.push_back(one);
+  }
+  return found;
+}
+
+bool NetworkWatch::describe(const TcpSilences::Silence& silence, Decoded& out) const {
+  const auto ms = [](std::int64_t ns) {
+    return ns < 0 ? -1 : static_cast<std::int32_t>(std::min<std::int64_t>(ns / 1'000'000, INT32_MAX));
+  };
+  out = {};
+  describe_pair(silence.pair, out);
+  if (silence.pair.node >= own_network_.size() || (own_network_[silence.pair.node] && out.src == out.dst)) return false;
+  out.node = silence.pair.node;
+  auto& event = out.event;
+  event.type = trace::EventType::nd;
+  event.ts_ns = silence.end_ns;
+  event.duration_ms = ms(silence.end_ns - silence.begin_ns);
+  event.packets = static_cast<std::uint32_t>(std::min<std::uint64_t>(silence.packets, UINT32_MAX));
+  event.flags = silence.outstanding ? trace::kOutstanding : trace::kIdle;
+  event.begin_within_ms = ms(silence.begin_within_ns);
+  event.end_within_ms = ms(silence.end_within_ns);
+  event.usual_ms = ms(silence.usual_ns);
+  return true;
+}
+
+std::vector<Decoded> NetworkWatch::sample() {
+  // A few times per second, and at most this share of one processor. Waiting for a processor is no cost.
+  constexpr std::int64_t kLeast = 100'000'000, kMost = 250'000'000, kShare = 200, kLatest = 2'000'000'000;
+  const auto used_ns = [] {
+    timespec used{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return used.tv_sec * std::int64_t{1'000'000'000} + used.tv_nsec;
+  };
+  std::vector<Decoded> out;
+  if (!by_iterator_) return out;
+  const std::lock_guard lock(sample_mutex_);
+  const std::int64_t begin = used_ns();
+  const auto connections =
+      connections_link_ == nullptr ? std::nullopt : iterate<rose_tcp>(bpf_link__fd(connections_link_));
+  if (connections) {
+    for (const auto& silence : silences_.sample(*connections, closing(), monotonic_ns()))
+      if (Decoded decoded; describe(silence, decoded)) out.push_back(std::move(decoded));
+  }
+  const std::int64_t rest = std::min(kShare * (used_ns() - begin), kLatest);
+  due_ns_ = monotonic_ns() + std::max(std::clamp(delay_ns_ / 4, kLeast, kMost), rest);
+  return out;
+}
+
 void NetworkWatch::detach() {
   const std::lock_guard lock(mutex_);
   attached_ns_ = 0;
@@ -304,6 +378,17 @@ void NetworkWatch::add_open(trace::Trace& trace, std::int64_t offset, const std:
     event.flags = trace::kOpen;
     trace.events.push_back(event);
   });
+  const std::lock_guard lock(sample_mutex_);
+  for (const auto& silence : silences_.ongoing()) {
+    if (!describe(silence, decoded)) continue;
+    auto event = decoded.event;
+    event.ts_ns += offset;
+    event.node = nodes[silence.pair.node];
+    event.src = trace.strings.intern(decoded.src);
+    event.dst = trace.strings.intern(decoded.dst);
+    event.flags |= trace::kOpen;
+    trace.events.push_back(event);
+  }
   if (counts_ != nullptr && counts_->pairs > present) trace.meta.pairs_evicted = counts_->pairs - present;
 }
 

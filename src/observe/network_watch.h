@@ -10,11 +10,14 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "observe/decode.h"
 #include "observe/targets.h"
+#include "observe/tcp_silences.h"
 #include "observe/traced_cgroups.h"
 #include "observe/tracer.h"
 #include "trace/event.h"
 
+struct bpf_link;
 struct bpf_map;
 struct bpf_program;
 struct rose_network_counts;
@@ -29,7 +32,11 @@ class NetworkWatch {
     bpf_program *ingress, *tc, *xdp, *closed, *resent, *socket, *socket_scan;
     bpf_map *pairs, *fresh, *connections, *over, *addresses, *attached, *handshakes;
     rose_network_settings* settings;
+    bpf_program* tcp;
+    bpf_map* closing;
   };
+  NetworkWatch() = default;
+  ~NetworkWatch();
 
   // Before loading: selects the programs, the sizes of their maps and their settings. `places` are the targets,
   // `surrounding` the cgroups of targets that are processes.
@@ -45,6 +52,11 @@ class NetworkWatch {
   // Call periodically: searches for sockets that were not found at first.
   void tick();
 
+  // True if it is time to call sample().
+  [[nodiscard]] bool is_due(std::int64_t now_ns) const { return by_iterator_ && now_ns >= due_ns_; }
+  // Reads the state of the nodes' TCP connections. Returns the silences that have ended, with monotonic times.
+  [[nodiscard]] std::vector<Decoded> sample();
+
   // Appends silences that are not over and adds to the header which connections were dropped. `offset` is wall clock
   // minus monotonic clock, `nodes` contains the names of nodes in the trace.
   void add_open(trace::Trace& trace, std::int64_t offset, const std::vector<trace::StringId>& nodes) const;
@@ -55,6 +67,8 @@ class NetworkWatch {
   Result<void> attach_interfaces();
   Result<void> attach_cgroups();
   void find_sockets() const;
+  [[nodiscard]] std::vector<rose_closing> closing() const;
+  [[nodiscard]] bool describe(const TcpSilences::Silence& silence, Decoded& out) const;
 
   // A cgroup whose packets are counted, and how nodes are distinguished. Identified by path, because it may be created
   // later, removed and created again.
@@ -76,6 +90,11 @@ class NetworkWatch {
   std::mutex mutex_;  // protects counted_ once attaching has begun, between the starting thread and the reader
   std::vector<CountedCgroup> counted_;
   bool by_socket_ = false;
+  bool by_iterator_ = false;
+  bpf_link* connections_link_ = nullptr;
+  std::atomic<std::int64_t> due_ns_ = 0;
+  mutable std::mutex sample_mutex_;  // protects silences_
+  TcpSilences silences_;
   bool by_xdp_ = false;
   std::atomic<std::int64_t> attached_ns_ = 0;
   std::size_t scans_ = 0;

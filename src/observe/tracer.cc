@@ -137,6 +137,7 @@ Result<void> KernelTracer::set_constants() {
   std::copy(tables.noise.begin(), tables.noise.end(), std::begin(fixed.rose_noise));
   std::copy(tables.signatures.begin(), tables.signatures.end(), std::begin(fixed.rose_signatures));
   std::copy(tables.changing.begin(), tables.changing.end(), std::begin(fixed.rose_changing));
+  std::copy(tables.classes.begin(), tables.classes.end(), std::begin(fixed.rose_classes));
   const auto levels = places_.levels();
   if (levels.size() > ROSE_MOST_LEVELS) {
     return fail(ErrorKind::input, fmt::format("target cgroups of {} different depths are more than the {} supported",
@@ -169,14 +170,15 @@ Result<void> KernelTracer::share_memory() {
   fixed.rose_storm_slots = storms;
   storm_places_ = std::size_t{storms} * static_cast<std::size_t>(cpus_);
   const NetworkWatch::Kernel network{
-      progs.rose_ingress, progs.rose_tc,          progs.rose_xdp,     progs.rose_closed,    progs.rose_resent,
-      progs.rose_socket,  progs.rose_socket_scan, maps.rose_pairs,    maps.rose_fresh,      maps.rose_conns,
-      maps.rose_over,     maps.rose_addresses,    maps.rose_attached, maps.rose_handshakes, &fixed.rose_network};
+      progs.rose_ingress,     progs.rose_tc,          progs.rose_xdp,     progs.rose_closed,    progs.rose_resent,
+      progs.rose_socket,      progs.rose_socket_scan, maps.rose_pairs,    maps.rose_fresh,      maps.rose_conns,
+      maps.rose_over,         maps.rose_addresses,    maps.rose_attached, maps.rose_handshakes, &fixed.rose_network,
+      progs.rose_connections, maps.rose_closing};
   network_.prepare(network, options_, targets_, places_, surrounding_);
   kernel_bytes_ = network_.kernel_bytes() + ring_bytes_ + 1024 * (64 + 8 * static_cast<std::uint64_t>(cpus_)) +
                   static_cast<std::uint64_t>(cpus_) * ROSE_SCRATCHES * (ROSE_RECORD_BYTES + 8) +
                   storm_places_ * sizeof(rose_storm);
-  kernel_bytes_ += std::uint64_t{kernel::lru_entries(1024)} * 4 * 128 + std::uint64_t{kernel::lru_entries(512)} * 80;
+  kernel_bytes_ += std::uint64_t{kernel::lru_entries(1024)} * 6 * 128 + std::uint64_t{kernel::lru_entries(512)} * 80;
   return {};
 }
 
@@ -197,8 +199,9 @@ void KernelTracer::size_maps() {
   bpf_map__set_max_entries(maps.rose_gates, nodes);
   bpf_map__set_max_entries(maps.rose_hearers, options_.messages ? 1024 : 1);
   // For short-lived entries (handshakes, processes that start and end), and for the ports of services.
-  for (bpf_map* map : {maps.rose_began, maps.rose_ended, maps.rose_syns, maps.rose_services})
+  for (bpf_map* map : {maps.rose_began, maps.rose_ended, maps.rose_syns, maps.rose_services, maps.rose_signalled})
     bpf_map__set_max_entries(map, kernel::lru_entries(1024));
+  bpf_map__set_max_entries(maps.rose_closing, kernel::lru_entries(1024));
   bpf_map__set_max_entries(maps.rose_doomed, kernel::lru_entries(512));
 }
 

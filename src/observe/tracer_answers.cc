@@ -158,6 +158,7 @@ Result<std::uint64_t> KernelTracer::read_window(
     const std::function<Result<void>(const trace::Meta&, std::int64_t offset)>& begin,
     const std::function<Result<void>(const trace::PackedEvents&)>& take, const DumpRoom& room,
     std::uint64_t* left_out) {
+  sample_connections();
   std::shared_ptr<Snapshot> window;
   {
     const std::lock_guard lock(mutex_);

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "kernel/syscalls.h"
+#include "observe/iterate.h"
 #include "observe/kernel_tracer.h"
 
 namespace rose::observe {
@@ -54,8 +55,22 @@ void KernelTracer::run() {
       clock_steps_.look(now, wall_offset_ns);
       sample_waits();
       forget_pauses_that_were_none();
+      // A descriptor that is a socket now may be a file the next time.
+      std::fill(std::begin(skeleton_->bss->rose_streams), std::end(skeleton_->bss->rose_streams), 0);
     }
     network_.tick();
+    if (network_.is_due(monotonic_ns())) sample_connections();
+  }
+}
+
+void KernelTracer::sample_connections() {
+  const std::vector<Decoded> ended = network_.sample();
+  if (ended.empty()) return;
+  const std::lock_guard lock(mutex_);
+  for (const Decoded& silence : ended) {
+    if (silence.node >= targets_.size()) continue;
+    ++recorded_;
+    window_->add(silence);
   }
 }
 
@@ -256,25 +271,10 @@ void KernelTracer::note_let_go(std::uint32_t function, std::uint32_t node) {
 void KernelTracer::sample_waits() {
   const int link = waits_link_;
   if (link < 0) return;
-  const Fd walk(bpf_iter_create(link));
-  if (!walk) return;
-  std::vector<rose_blocked> blocked;
-  std::array<std::byte, 32 * sizeof(rose_blocked)> bytes;
-  std::size_t filled = 0;
-  for (;;) {
-    const ssize_t n = ::read(walk.get(), bytes.data() + filled, bytes.size() - filled);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-    if (n <= 0) break;
-    filled += static_cast<std::size_t>(n);
-    const std::size_t whole = filled / sizeof(rose_blocked);
-    const std::size_t before = blocked.size();
-    blocked.resize(before + whole);
-    std::memcpy(blocked.data() + before, bytes.data(), whole * sizeof(rose_blocked));
-    filled -= whole * sizeof(rose_blocked);
-    std::memmove(bytes.data(), bytes.data() + whole * sizeof(rose_blocked), filled);
-  }
+  const auto blocked = iterate<rose_blocked>(link);
+  if (!blocked) return;
   const std::lock_guard lock(mutex_);
-  for (const auto& wait : waits_.sample(blocked, monotonic_ns())) {
+  for (const auto& wait : waits_.sample(*blocked, monotonic_ns())) {
     if (wait.node >= targets_.size()) continue;
     Decoded decoded;
     decoded.node = wait.node;

@@ -184,7 +184,9 @@ void Window::add(const Decoded& decoded) {
       event.src = strings.intern(decoded.src);
       event.dst = strings.intern(decoded.dst);
       break;
-    case trace::EventType::ps: break;
+    case trace::EventType::ps:
+      if (decoded.has_by) event.by = strings.intern(decoded.by);
+      break;
   }
   if (open_->events.size() >= block_events_ || strings.bytes() >= block_string_bytes_) seal();
 }

@@ -184,7 +184,7 @@ Result<Profile> read_root(const Json& root, std::string_view name) {
   }
   if (!reader.object(root, "",
                      {"version", "name", "runs", "seconds", "infrequent_below", "failures", "state_changes", "syscalls",
-                      "functions", "processes", "silences", "workload"})) {
+                      "functions", "processes", "silences", "workload", "restarts"})) {
     return Unexpected(*reader.error());
   }
   reader.text(root, "", "name", profile.name, true);
@@ -234,27 +234,41 @@ Result<Profile> read_root(const Json& root, std::string_view name) {
     profile.processes.push_back(std::move(kind));
   });
   reader.list(root, "silences", [&](const Json& element, const std::string& where) {
-    if (!reader.object(element, where, {"src", "dst", "longest_ms", "port", "open", "answers"})) return;
+    if (!reader.object(element, where, {"src", "dst", "longest_ms", "port", "open", "answers", "idle_ms"})) return;
     Silence silence;
     reader.text(element, where, "src", silence.src);
     reader.text(element, where, "dst", silence.dst);
     reader.whole(element, where, "longest_ms", silence.longest_ms, 0, INT64_MAX);
     reader.whole(element, where, "port", silence.port, 0, 65535, true);
     reader.truth(element, where, "open", silence.open, true);
+    reader.whole(element, where, "idle_ms", silence.idle_ms, 0, INT64_MAX, true);
     if (element.contains("answers")) reader.truth(element, where, "answers", silence.answers.emplace());
     profile.silences.push_back(std::move(silence));
   });
   if (const auto workload = root.find("workload"); workload != root.end() && !reader.error()) {
-    if (reader.object(*workload, "workload", {"runs", "failed", "sent", "received"})) {
+    if (reader.object(*workload, "workload", {"runs", "failed", "sent", "received", "longest_ms", "idle_ms", "hits"})) {
       WorkloadUse& use = profile.workload.emplace();
       reader.whole(*workload, "workload", "runs", use.runs, 0, INT32_MAX);
       reader.whole(*workload, "workload", "failed", use.failed, 0, INT32_MAX);
+      reader.whole(*workload, "workload", "longest_ms", use.longest_ms, 0, INT64_MAX, true);
+      reader.whole(*workload, "workload", "idle_ms", use.idle_ms, 0, INT64_MAX, true);
+      reader.whole(*workload, "workload", "hits", use.hits, 0, INT32_MAX, true);
       const auto bytes = [&](const char* key, std::optional<std::uint64_t>& into) {
         if (const auto found = workload->find(key); found != workload->end() && !found->is_null())
           reader.whole(*workload, "workload", key, into.emplace(), 0, kMostCount);
       };
       bytes("sent", use.sent);
       bytes("received", use.received);
+    }
+  }
+  if (const auto restarts = root.find("restarts"); restarts != root.end() && !reader.error()) {
+    if (reader.object(*restarts, "restarts", {"nodes", "failures"})) {
+      if (const auto nodes = restarts->find("nodes"); nodes == restarts->end() || !nodes->is_object())
+        reader.complain("restarts.nodes", "expected an object");
+      else
+        for (const auto& [node, ignored] : nodes->items())
+          reader.whole(*nodes, "restarts.nodes", node.c_str(), profile.restarts.nodes[node], 0, INT32_MAX);
+      if (!reader.error()) read_calls(reader, *restarts, "failures", true, profile.restarts.failures);
     }
   }
   if (reader.error()) return Unexpected(*reader.error());
@@ -303,6 +317,7 @@ std::string to_json(const Profile& profile) {
     root["silences"].push_back(
         {{"src", silence.src}, {"dst", silence.dst}, {"longest_ms", silence.longest_ms}, {"port", silence.port}});
     if (silence.open) root["silences"].back()["open"] = true;
+    if (silence.idle_ms != 0) root["silences"].back()["idle_ms"] = silence.idle_ms;
     if (silence.answers) root["silences"].back()["answers"] = *silence.answers;
   }
   if (profile.workload) {
@@ -310,7 +325,16 @@ std::string to_json(const Profile& profile) {
     root["workload"] = {{"runs", use.runs},
                         {"failed", use.failed},
                         {"sent", use.sent ? Json(*use.sent) : Json()},
-                        {"received", use.received ? Json(*use.received) : Json()}};
+                        {"received", use.received ? Json(*use.received) : Json()},
+                        {"longest_ms", use.longest_ms},
+                        {"idle_ms", use.idle_ms},
+                        {"hits", use.hits}};
+  }
+  if (!profile.restarts.nodes.empty()) {
+    Json& out = root["restarts"];
+    out["nodes"] = profile.restarts.nodes;
+    out["failures"] = Json::array();
+    for (const CallKind& kind : profile.restarts.failures) out["failures"].push_back(call_to_json(kind, true));
   }
   // Paths may contain any bytes, but JSON is Unicode. Bytes that are not UTF-8 become U+FFFD instead of an exception.
   return json_text(root, 1) + "\n";

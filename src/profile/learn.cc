@@ -87,11 +87,18 @@ bool peers_agree(std::string_view a, std::string_view b) {
   return !port.empty() && port == port_of(b);
 }
 
+// What distinguishes a failure: its error, or what happened without one.
+std::string error_name(const trace::Event& event) {
+  if (event.err == 0 && event.requested != 0) return "short";
+  if (event.err == 0 && event.signal != 0) return kernel::signal_name(event.signal);
+  return kernel::errno_name(event.err);
+}
+
 CallKind call_of(const trace::Trace& trace, const trace::Event& event) {
   CallKind call;
   call.node = node_of(trace, event);
   call.syscall = kernel::syscall_name(event.syscall);
-  if (event.type == trace::EventType::scf) call.error = kernel::errno_name(event.err);
+  if (event.type == trace::EventType::scf) call.error = error_name(event);
   call.path = path_pattern(trace.str(event.path));
   call.peer = peer_pattern(trace.str(event.peer));
   return call;
@@ -138,6 +145,8 @@ class Learner {
   void event(const trace::Event& event) {
     // Events that rose itself caused do not show what is normal.
     if ((event.flags & (trace::kPlanned | trace::kInjected)) != 0) return;
+    // What fails in a process that is being ended depends on the moment, and diagnosis leaves it out as well.
+    if ((event.flags & trace::kDying) != 0) return;
     switch (event.type) {
       case trace::EventType::scf:
       case trace::EventType::sys: return call(event);
@@ -153,7 +162,7 @@ class Learner {
     CallKind call;
     call.node = node_of(trace_, event);
     call.syscall = kernel::syscall_name(event.syscall);
-    if (event.type == trace::EventType::scf) call.error = kernel::errno_name(event.err);
+    if (event.type == trace::EventType::scf) call.error = error_name(event);
     call.path = patterns_.path(event.path);
     call.peer = patterns_.peer(event.peer);
     const std::string key = call_key(call);
@@ -174,8 +183,15 @@ class Learner {
     if (silence.port != 0) silence.answers = event.dport == 0;
     const std::string key = silence_key(silence);
     Silence& seen = silences_.at(key, std::move(silence));
-    seen.longest_ms = std::max<std::int64_t>(seen.longest_ms, event.duration_ms);
-    seen.open = seen.open || (event.flags & trace::kOpen) != 0;
+    if ((event.flags & trace::kIdle) != 0) {
+      seen.idle_ms = std::max<std::int64_t>(seen.idle_ms, event.duration_ms);
+      return;
+    }
+    // The workload may have ended before the run, so a silence that lasted to its end shows no usual length.
+    const bool open = (event.flags & trace::kOpen) != 0;
+    seen.open = seen.open || open;
+    if (!open || (event.flags & trace::kOutstanding) != 0)
+      seen.longest_ms = std::max<std::int64_t>(seen.longest_ms, event.duration_ms);
   }
 
   void process(const trace::Event& event) {
@@ -237,12 +253,16 @@ void learn(Profile& profile, const trace::Trace& trace, const RunCounts& counts)
 }
 
 void learn_workload(Profile& profile, bool failed, std::optional<std::uint64_t> sent,
-                    std::optional<std::uint64_t> received) {
+                    std::optional<std::uint64_t> received, const WorkloadEnd& end) {
   const bool first = !profile.workload;
   if (first) profile.workload.emplace();
   WorkloadUse& use = *profile.workload;
   ++use.runs;
   use.failed += failed ? 1 : 0;
+  use.hits += end.hit ? 1 : 0;
+  constexpr std::int64_t kMs = 1'000'000;
+  use.longest_ms = std::max(use.longest_ms, end.length_ns / kMs);
+  if (end.last_exchange_ns) use.idle_ms = std::max(use.idle_ms, (end.length_ns - *end.last_exchange_ns) / kMs);
   const auto least = [first](std::optional<std::uint64_t>& known, const std::optional<std::uint64_t>& now) {
     if (first) known = now;
     else if (known && now) known = std::min(*known, *now);
@@ -250,6 +270,44 @@ void learn_workload(Profile& profile, bool failed, std::optional<std::uint64_t> 
   };
   least(use.sent, sent);
   least(use.received, received);
+}
+
+bool learn_restart(Restarts& restarts, const trace::Trace& trace, const std::string& node) {
+  const auto of_main = [&](const trace::Event& event) {
+    return event.type == trace::EventType::ps && (event.flags & trace::kMain) != 0 && node_of(trace, event) == node;
+  };
+  std::int64_t ended = 0;
+  bool back = false;
+  for (const trace::Event& event : trace.events) {
+    if (!of_main(event)) continue;
+    if (event.state == trace::ProcessState::crashed || event.state == trace::ProcessState::exited) {
+      const bool meant = (event.flags & (trace::kPlanned | trace::kInjected)) != 0;
+      if (ended == 0 && meant) ended = event.ts_ns;
+    } else if (event.state == trace::ProcessState::started) {
+      back = back || ended != 0;
+    }
+  }
+  if (!back) return false;
+  ++restarts.nodes[node];
+  Patterns patterns(trace);
+  {
+    Table<CallKind> failures(restarts.failures, call_key);
+    for (const trace::Event& event : trace.events) {
+      if (event.type != trace::EventType::scf || !is_call(event) || event.ts_ns < ended) continue;
+      if ((event.flags & (trace::kPlanned | trace::kInjected)) != 0) continue;
+      CallKind call;
+      call.node = node_of(trace, event);
+      call.syscall = kernel::syscall_name(event.syscall);
+      call.error = kernel::errno_name(event.err);
+      call.path = patterns.path(event.path);
+      call.peer = patterns.peer(event.peer);
+      const std::string key = call_key(call);
+      failures.at(key, std::move(call)).count += event.count;
+    }
+  }
+  std::sort(restarts.failures.begin(), restarts.failures.end(),
+            [](const CallKind& a, const CallKind& b) { return call_key(a) < call_key(b); });
+  return true;
 }
 
 namespace {
@@ -278,6 +336,10 @@ std::set<std::string> rare_methods(const Profile& profile, std::string_view node
 bool knows_methods(const Profile& profile, std::string_view node) {
   return std::any_of(profile.functions.begin(), profile.functions.end(),
                      [&](const FunctionRate& function) { return function.binary == kJvm && is_on(function, node); });
+}
+
+BenignIndex::BenignIndex(const Restarts& restarts) {
+  for (const CallKind& kind : restarts.failures) add(kind);
 }
 
 BenignIndex::BenignIndex(const Profile& profile) {

@@ -70,6 +70,7 @@ struct Silence {
   std::int64_t longest_ms = 0;
   int port = 0;                   // of the service; 0: any
   bool open = false;              // not over at the end of a run, so its full length is unknown
+  std::int64_t idle_ms = 0;       // longest silence in which nothing was unanswered
   std::optional<bool> answers{};  // whether `src` offers the service; nothing: unknown, so either is possible
 
   // True if a connection belongs to this service, by the port of the source (`sport`) or destination; 0: unknown.
@@ -87,9 +88,18 @@ struct WorkloadUse {
   int failed = 0;  // ended by itself with another status than 0
   // Bytes that it exchanged with the nodes, in the run with the fewest; nothing: not known, as in host networks.
   std::optional<std::uint64_t> sent, received;
+  std::int64_t longest_ms = 0;  // how long it took; 0: not known
+  std::int64_t idle_ms = 0;     // the longest time at its end in which it exchanged nothing
+  int hits = 0;                 // runs in which the oracle found the bug
 
   // In each run some came back, or where none ever does, some were sent.
   [[nodiscard]] bool exchanges() const { return sent && received && (*sent > 0 || *received > 0); }
+};
+
+// What was seen after planned ends of nodes that started again, until the end of those runs.
+struct Restarts {
+  std::map<std::string, int> nodes;  // how often, by node
+  std::vector<CallKind> failures;    // over all of them
 };
 
 struct Profile {
@@ -105,6 +115,7 @@ struct Profile {
   std::vector<ProcessKind> processes;
   std::vector<Silence> silences;
   std::optional<WorkloadUse> workload;  // nothing: an older rose made the profile
+  Restarts restarts;
 };
 
 // Figures about a run that are not in its trace.
@@ -117,9 +128,19 @@ struct RunCounts {
 // Adds a fault-free run.
 void learn(Profile& profile, const trace::Trace& trace, const RunCounts& counts);
 
+// When a workload ended and what the oracle said.
+struct WorkloadEnd {
+  std::int64_t length_ns = 0;                   // 0: not known
+  std::optional<std::int64_t> last_exchange_ns;  // since it began; nothing: not known
+  bool hit = false;                              // the oracle found the bug
+};
+
 // The workload of one of these runs. `sent`, `received`: nothing where they were not counted.
 void learn_workload(Profile& profile, bool failed, std::optional<std::uint64_t> sent,
-                    std::optional<std::uint64_t> received);
+                    std::optional<std::uint64_t> received, const WorkloadEnd& end = {});
+
+// Adds a run in which `node` was ended on purpose. False, and nothing is learnt: it did not start again.
+[[nodiscard]] bool learn_restart(Restarts& restarts, const trace::Trace& trace, const std::string& node);
 
 // The functions that are infrequent on the node, or on all nodes ("*"); "": on any node. By name and binary, for
 // functions that can be probed in files.
@@ -134,6 +155,8 @@ void learn_workload(Profile& profile, bool failed, std::optional<std::uint64_t> 
 class BenignIndex {
  public:
   explicit BenignIndex(const Profile& profile);
+  // Failures that follow restarts; `restarts` must outlive it unchanged.
+  explicit BenignIndex(const Restarts& restarts);
   // Matches events with the same syscall and errno and, on any node, the same path pattern or tail of it, because
   // production and the test deployment use different folders. Peers match if they are equal or differ only in the
   // address, for the same reason. Returns nullptr if there is no match.

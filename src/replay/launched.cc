@@ -111,7 +111,8 @@ Result<config::Config> follow_launchers(const config::Config& config, RunStore& 
         take(out.nodes[info.index], programs, options.run_dir);
       }
       const bool more = std::any_of(wanted.begin(), wanted.end(), [&](std::size_t i) {
-        return !out.nodes[i].ready && shows_no_function(out.nodes[i]);
+        const bool health = out.nodes[i].container && out.nodes[i].container->health;
+        return !out.nodes[i].ready && !health && shows_no_function(out.nodes[i]);
       });
       if (!more || monotonic_ns() - began >= kLaunchedNs || cancel::requested()) return;
     }

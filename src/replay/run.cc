@@ -355,11 +355,13 @@ class OneRun {
 
     bool hit = false;
     if (workload) {
-      ROSE_TRY(hit, watch(*workload));
+      ROSE_TRY(hit, watch(*workload, [&] {
+                 if (exchange && workload_cgroup != 0) note_exchange(exchange->of(workload_cgroup));
+               }));
       if (hit) run_.result.oracle_ns = monotonic_ns() - began_ns_;
       ended_by_rose_ = hit && !workload->finished();
       run_.workload = hit ? workload->kill() : workload->wait();
-      if (exchange && workload_cgroup != 0) run_.exchanged = exchange->of(workload_cgroup);
+      if (exchange && workload_cgroup != 0) note_exchange(exchange->of(workload_cgroup));
       run_.result.workload_end_ns = monotonic_ns() - began_ns_;
       if (!hit && never_began(run_.workload)) return Unexpected(never_got_to_work("workload", run_.workload));
     }
@@ -425,19 +427,33 @@ class OneRun {
     return nullptr;
   }
 
+  void note_exchange(const observe::Exchanged& now) {
+    if (now != run_.exchanged.value_or(observe::Exchanged{})) run_.last_exchange_ns = monotonic_ns() - began_ns_;
+    run_.exchanged = now;
+  }
+
   // Waits for the end of the workload; with `when = "poll"`, runs the oracle meanwhile. Returns true if it found the
-  // bug.
-  Result<bool> watch(deploy::RunningCommand& workload) {
-    if (!config_.oracle || config_.oracle->when == config::OracleWhen::end) return false;
-    std::int64_t next = monotonic_ns() + config_.oracle->every_ns;
+  // bug. `look` is called a few times a second.
+  Result<bool> watch(deploy::RunningCommand& workload, const std::function<void()>& look) {
+    constexpr std::int64_t kLook = 200'000'000;
+    const bool polls = config_.oracle && config_.oracle->when == config::OracleWhen::poll;
+    std::int64_t next = monotonic_ns() + (polls ? config_.oracle->every_ns : 0);
+    std::int64_t next_look = monotonic_ns() + kLook;
     while (!workload.finished()) {
-      ROSE_CHECK(cancel::check());
+      // Who only waits for its end finds out there.
+      if (Result<void> go_on = cancel::check(); !go_on)
+        return polls ? Result<bool>(Unexpected(std::move(go_on).error())) : Result<bool>(false);
       if (monotonic_ns() - began_ns_ > config_.workload->timeout_ns) return false;
-      if (!wait_readable(workload.fd(), next - monotonic_ns()) && monotonic_ns() >= next) {
-        ROSE_TRY(const OracleSaid asked, ask_oracle(config_, *deployment_, options_.run_dir));
-        if (asked.answer == schedule::OracleAnswer::hit) return true;
-        next = monotonic_ns() + config_.oracle->every_ns;
+      const std::int64_t wake = polls ? std::min(next, next_look) : next_look;
+      if (wait_readable(workload.fd(), wake - monotonic_ns())) continue;
+      if (monotonic_ns() >= next_look) {
+        look();
+        next_look = monotonic_ns() + kLook;
       }
+      if (!polls || monotonic_ns() < next) continue;
+      ROSE_TRY(const OracleSaid asked, ask_oracle(config_, *deployment_, options_.run_dir));
+      if (asked.answer == schedule::OracleAnswer::hit) return true;
+      next = monotonic_ns() + config_.oracle->every_ns;
     }
     return false;
   }

@@ -63,7 +63,8 @@ struct Run {
   std::vector<JavaAnswer> java;  // reports of JVMs on the queries
   bool completed = false;        // the oracle was run; if not, result.reason has the reason
   deploy::CommandResult workload;
-  std::optional<observe::Exchanged> exchanged;  // between the workload and the nodes; nothing: not known
+  std::optional<observe::Exchanged> exchanged;   // between the workload and the nodes; nothing: not known
+  std::optional<std::int64_t> last_exchange_ns;  // since the workload began; nothing: not known
   RunLoad load;
   std::string disturbed;                    // why the run does not count: parallel runs changed its timing; ""
   std::filesystem::path directory_made_in;  // its run directory, also if that was not kept

@@ -9,18 +9,30 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <ctime>
 #include <string>
 #include <vector>
 
 #include "base/folder.h"
+#include "base/log.h"
 
 namespace rose::replay {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kAskedFor = ".kept";  // a file that marks a folder to be kept on request
+constexpr const char* kAskedFor = ".kept";    // a file that marks a folder to be kept on request
+constexpr const char* kCommand = ".command";  // a file that names the command whose runs they are
+constexpr std::size_t kMostName = 64;
+
+std::string command_of(const fs::path& folder) { return read_inside(folder, kCommand, kMostName).value_or(""); }
+
+void mark(const fs::path& file, std::string_view text) {
+  const Fd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (fd && !text.empty() && ::write(fd.get(), text.data(), text.size()) < 0)
+    log::debug("cannot write {}: {}", file.string(), std::strerror(errno));
+}
 
 Fd locked(const fs::path& folder, int how) {
   Fd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -28,7 +40,7 @@ Fd locked(const fs::path& folder, int how) {
   return fd;
 }
 
-void clear_old(const fs::path& parent) {
+void clear_old(const fs::path& parent, std::string_view command) {
   struct Old {
     std::time_t changed = 0;
     fs::path path;
@@ -38,7 +50,8 @@ void clear_old(const fs::path& parent) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(parent, error)) {
     struct stat info{};
-    if (::lstat(entry.path().c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+    if (::lstat(entry.path().c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) continue;
+    if (const std::string other = command_of(entry.path()); other.empty() || other == command)
       found.push_back({info.st_mtime, entry.path(), fs::exists(fs::symlink_status(entry.path() / kAskedFor, error))});
   }
   std::sort(found.begin(), found.end(), [](const Old& a, const Old& b) { return a.changed > b.changed; });
@@ -110,11 +123,12 @@ std::vector<fs::path> in_runs_folders(const fs::path& temporary, const std::stri
   return found;
 }
 
-void keep_runs_folder(const fs::path& folder) {
-  const Fd mark(::open((folder / kAskedFor).c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+void keep_runs_folder(const fs::path& folder, bool asked_for, std::string_view command) {
+  if (asked_for) mark(folder / kAskedFor, "");
+  if (!command.empty()) mark(folder / kCommand, command.substr(0, kMostName));
 }
 
-Result<RunsFolder> make_runs_folder(const fs::path& temporary) {
+Result<RunsFolder> make_runs_folder(const fs::path& temporary, std::string_view command) {
   const fs::path parent = parent_in(temporary);
   if (is_anybodys(temporary))
     return fail(ErrorKind::environment,
@@ -123,7 +137,7 @@ Result<RunsFolder> make_runs_folder(const fs::path& temporary) {
   if (::mkdir(parent.c_str(), 0711) == 0) ::chmod(parent.c_str(), 0711);
   if (!is_own_folder(parent)) return made_among_others(temporary);
   auto folder = made_in_own(parent);
-  clear_old(parent);
+  clear_old(parent, command);
   return folder;
 }
 

@@ -11,7 +11,8 @@
 
 namespace rose::replay {
 
-// What is kept of earlier commands: the newest folders, all that were requested, none older than this; and all in use.
+// What is kept of earlier runs of a command: the newest folders, all that were requested, none older than this; and all
+// in use. Another command removes none of them: who reads what a diagnosis kept may well replay its schedule meanwhile.
 inline constexpr std::size_t kKeptFolders = 5;
 inline constexpr int kKeptDays = 7;
 
@@ -20,16 +21,18 @@ struct RunsFolder {
   Fd in_use;                   // while it is open, the folder is not removed
 };
 // Creates a folder named by a random number in `temporary`/rose-runs (with the user's number unless root). If that
-// belongs to another user, who could replace it, creates a separate folder in `temporary`. An error if others may rename
-// what is in `temporary`. Removes old folders.
-[[nodiscard]] Result<RunsFolder> make_runs_folder(const std::filesystem::path& temporary);
+// belongs to another user, who could replace it, creates a separate folder in `temporary`. An error if others may
+// rename what is in `temporary`. Removes old folders of the same command, and of those that were killed.
+[[nodiscard]] Result<RunsFolder> make_runs_folder(const std::filesystem::path& temporary,
+                                                  std::string_view command = {});
 
 // `prefix` and ten random digits: nobody can have created a link of that name beforehand. Digits, because tools that
 // replace numbers in paths then see the same path in all runs.
 [[nodiscard]] std::string unforeseen_name(std::string_view prefix);
 
-// Keeps the folder until that age, however many newer ones there are.
-void keep_runs_folder(const std::filesystem::path& folder);
+// Leaves the folder to later runs of this command. `asked_for`: it is kept until that age, however many newer ones
+// there are.
+void keep_runs_folder(const std::filesystem::path& folder, bool asked_for, std::string_view command = {});
 
 // Files called `name` in the run folders below `temporary`/rose-runs: what running runs expose.
 [[nodiscard]] std::vector<std::filesystem::path> in_runs_folders(const std::filesystem::path& temporary,

@@ -41,8 +41,9 @@ fs::path trace_name(const fs::path& report, int number) {
 
 }  // namespace
 
-Result<RunStore> RunStore::open(const std::optional<fs::path>& report, bool keep_all) {
+Result<RunStore> RunStore::open(const std::optional<fs::path>& report, bool keep_all, std::string_view command) {
   RunStore store;
+  store.command_ = command;
   store.keep_all_ = keep_all;
   if (report) {
     std::error_code error;
@@ -74,7 +75,7 @@ Result<RunStore> RunStore::open(const std::optional<fs::path>& report, bool keep
     return store;
   }
   const char* base = std::getenv("TMPDIR");
-  ROSE_TRY(RunsFolder made, make_runs_folder(base != nullptr && *base != '\0' ? base : "/tmp"));
+  ROSE_TRY(RunsFolder made, make_runs_folder(base != nullptr && *base != '\0' ? base : "/tmp", command));
   store.folder_ = std::move(made.path);
   store.in_use_ = std::move(made.in_use);
   return store;
@@ -84,6 +85,7 @@ RunStore::RunStore(RunStore&& other) noexcept
     : folder_(std::exchange(other.folder_, {})),
       report_(std::exchange(other.report_, std::nullopt)),
       in_use_(std::move(other.in_use_)),
+      command_(std::move(other.command_)),
       keep_all_(other.keep_all_),
       keep_control_(other.keep_control_),
       mutex_(std::move(other.mutex_)),
@@ -97,8 +99,9 @@ RunStore::~RunStore() {
     fs::remove(folder_, ignored);
     return;
   }
-  if (keep_all_) keep_runs_folder(folder_);
-  log::info("run directories kept in {}", folder_.string());
+  keep_runs_folder(folder_, keep_all_, command_);
+  log::info("run directories kept in {}{}", folder_.string(),
+            command_.empty() ? "" : fmt::format(" (only later runs of 'rose {}' remove them)", command_));
 }
 
 fs::path RunStore::directory_of(int number) const {
@@ -115,6 +118,11 @@ Result<fs::path> RunStore::next(int number) {
   const std::lock_guard lock(*mutex_);
   if (!report_) begun_[number] = directory;
   return directory;
+}
+
+std::vector<fs::path> RunStore::kept() const {
+  const std::lock_guard lock(*mutex_);
+  return {kept_.begin(), kept_.end()};
 }
 
 void RunStore::abandoned(const fs::path& directory) {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/fd.h"
@@ -23,8 +24,10 @@ inline constexpr std::size_t kKeptRuns = 3;
 class RunStore {
  public:
   // With `report`, runs (runs/run-NNNN) and the record are stored there; otherwise in a new temporary folder
-  // (runs_folder.h), by random names, which is removed if nothing in it is kept.
-  [[nodiscard]] static Result<RunStore> open(const std::optional<std::filesystem::path>& report, bool keep_all);
+  // (runs_folder.h), by random names, which is removed if nothing in it is kept. `command`: whose later runs may remove
+  // it; "": any command's.
+  [[nodiscard]] static Result<RunStore> open(const std::optional<std::filesystem::path>& report, bool keep_all,
+                                             std::string_view command = {});
   RunStore(RunStore&& other) noexcept;
   RunStore& operator=(RunStore&&) = delete;
   ~RunStore();
@@ -38,6 +41,8 @@ class RunStore {
   void keep_control(bool on) { keep_control_ = on && report_.has_value(); }
   // Where a run's files are if they were kept; "" for a run that was not begun.
   [[nodiscard]] std::filesystem::path directory_of(int number) const;
+  // The directories that are kept now, in the order of their runs' ends.
+  [[nodiscard]] std::vector<std::filesystem::path> kept() const;
   // For runs that ended with an error: their directory is kept only with keep_all.
   void abandoned(const std::filesystem::path& directory);
 
@@ -70,6 +75,7 @@ class RunStore {
   std::filesystem::path folder_;
   std::optional<std::filesystem::path> report_;
   Fd in_use_;  // lock on the folder
+  std::string command_;
   bool keep_all_ = false;
   bool keep_control_ = false;
   std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();  // protects the record and kept_

@@ -12,6 +12,7 @@ Json or_null(const std::optional<T>& value) {
 
 Json node_json(const config::Node& node) {
   Json json = {{"name", node.name}, {"ip", node.ip}, {"command", node.command}, {"env", node.env}, {"user", node.user}};
+  if (!node.working_dir.empty()) json["working_dir"] = node.working_dir;
   if (node.ready)
     json["ready"] = {{"tcp", or_null(node.ready->tcp)},
                      {"log", or_null(node.ready->log)},
@@ -43,6 +44,7 @@ std::string system_json(const config::Config& config) {
   json["deployment"] = {{"network", config.deployment.network == config::Network::netns ? "netns" : "host"},
                         {"setup", or_null(config.deployment.setup)},
                         {"teardown", or_null(config.deployment.teardown)}};
+  if (config.deployment.form) json["deployment"]["form"] = *config.deployment.form;
   for (const config::Node& node : config.nodes) json["node " + node.name] = node_json(node);
   if (config.workload)
     json["workload"] = {{"command", config.workload->command}, {"timeout_ns", config.workload->timeout_ns}};

@@ -138,8 +138,8 @@ std::vector<ShortLine> short_lines(const Explanation& e) {
   out.push_back({"Root fault", {s.fault}});
   out.push_back({"The code that received it",
                  {s.received.empty() ? "not known: no stack names a function of the application" : s.received}});
-  out.push_back(
-      {"The first wrong decision", {s.first_wrong.empty() ? "not told: " + s.why_no_first_wrong : s.first_wrong}});
+  out.push_back({"The first wrong decision",
+                 {s.first_wrong.empty() ? "not determined: " + s.why_no_first_wrong : s.first_wrong}});
   if (!s.consequences.empty()) out.push_back({"Consequences", std::move(s.consequences)});
   out.push_back(
       {"Symptom", {s.symptom.empty() ? "the oracle finds the bug; no message or event shows it" : s.symptom}});
@@ -156,7 +156,7 @@ std::string round_words(const explain::Round& round) {
     of += (i == 0 ? "" : ", ") + round.functions[i];
   if (round.functions.size() > 6) of += fmt::format(" and {} more", round.functions.size() - 6);
   return fmt::format(
-      "{} queries about {}; {} distinguish failing from sound runs; {} runs in {}, reading values took {} of their "
+      "{} queries about {}; {} distinguish failing from correct runs; {} runs in {}, reading values took {} of their "
       "time",
       round.asked, of, round.differing, round.runs, format_seconds(round.seconds), percent_fine(round.share));
 }
@@ -172,7 +172,7 @@ std::string value_counts(const std::vector<explain::ValueCount>& counts) {
 }
 
 std::string value_verdict(const explain::ValueTable& table) {
-  if (!table.refused.empty()) return "not told: " + table.refused;
+  if (!table.refused.empty()) return "not recorded: " + table.refused;
   std::string out = table.differs.empty() ? "does not distinguish them" : table.differs;
   if (table.only_bug) out += ", only when the bug shows";
   if (table.first)

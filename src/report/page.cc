@@ -22,15 +22,17 @@ namespace {
 // Small parts
 
 // The rate and its interval on a scale from 0 to 1, with the target.
-std::string rate_sentence(const schedule::Tally& tally) {
+using Interval = std::pair<double, double>;
+
+std::string rate_sentence(const schedule::Tally& tally, const Interval& interval) {
   if (tally.conclusive() == 0) return "<p>No run was conclusive.</p>\n";
-  const auto [low, high] = tally.interval();
+  const auto [low, high] = interval;
   return fmt::format("<p>In {} of {} conclusive runs: {}, with 95 % confidence between {} and {}.</p>\n",
                      tally.reproduced, tally.conclusive(), percent(tally.rate()), percent(low), percent(high));
 }
 
-std::string rate_bar(const schedule::Tally& tally, double target) {
-  const auto [low, high] = tally.interval();
+std::string rate_bar(const schedule::Tally& tally, const Interval& interval, double target) {
+  const auto [low, high] = interval;
   const auto x = [](double share) { return 8 + 440 * share; };
   std::string out = fmt::format(
       "<svg class=\"rate\" viewBox=\"0 0 460 40\" width=\"460\" height=\"40\" role=\"img\" font-family=\"sans-serif\" "
@@ -315,6 +317,22 @@ std::string fresh_nonce() {
   return out;
 }
 
+namespace {
+
+std::string rivals_html(const diagnose::Diagnosis& diagnosis) {
+  if (diagnosis.rivals.empty()) return {};
+  std::string out =
+      "<h3>What else reproduces it</h3>\n<p>Runs do not tell which of these happened in production. "
+      "<code>--rule-out ID</code> excludes one that did not.</p>\n";
+  for (const diagnose::Rival& rival : diagnosis.rivals)
+    out += fmt::format("<p><code>{}</code>: {} of {} runs</p>\n{}<p>It would have left: {}.<br>Check: {}.</p>\n",
+                       cell(rival.id), rival.tally.reproduced, rival.tally.conclusive(), steps_html(rival.schedule),
+                       cell(rival.would_have_shown), cell(rival.test));
+  return out;
+}
+
+}  // namespace
+
 std::string diagnosis_html(const DiagnosisReport& report, const std::vector<Source>& incident,
                            const schedule::RunResult* run, const PageContext& context) {
   const diagnose::Diagnosis& diagnosis = *report.diagnosis;
@@ -324,8 +342,9 @@ std::string diagnosis_html(const DiagnosisReport& report, const std::vector<Sour
                       cell(diagnosis.reason));
   if (diagnosis.found) {
     body += "<h3>What must happen</h3>\n" + steps_html(*diagnosis.found) + remarks_html(diagnosis.remarks);
-    body += "<h3>Replay rate</h3>\n" + rate_bar(diagnosis.tally, report.target_rate);
-    body += rate_sentence(diagnosis.tally);
+    body += "<h3>Replay rate</h3>\n" + rate_bar(diagnosis.tally, diagnosis.interval, report.target_rate);
+    body += rate_sentence(diagnosis.tally, diagnosis.interval);
+    body += rivals_html(diagnosis);
   }
   body += "<div class=\"facts\">\n";
   if (diagnosis.found) body += fact(std::to_string(diagnosis.level), "level of the search");
@@ -354,7 +373,10 @@ std::string diagnosis_html(const DiagnosisReport& report, const std::vector<Sour
   body += tried_section(diagnosis);
   body += not_tried_section(diagnosis.next);
   body += dump_section(diagnosis.plan);
-  body += notes_section(diagnosis.plan.notes);
+  std::vector<std::string> notes = diagnosis.plan.warnings;
+  for (const std::string& note : diagnosis.plan.notes)
+    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+  body += notes_section(notes);
   body += environment_section(context);
   return document("rose diagnose", report.name, body, context);
 }
@@ -372,12 +394,12 @@ std::string replay_html(const ReplayReport& report, const std::vector<schedule::
     for (const std::string& what : report.unchecked)
       body += fmt::format("<p class=\"note\">Not checked: {}</p>\n", cell(what));
   body += "<h3>Injected faults</h3>\n" + steps_html(report.schedule);
-  body += "<h3>Replay rate</h3>\n" + rate_bar(report.tally, report.target_rate);
+  body += "<h3>Replay rate</h3>\n" + rate_bar(report.tally, report.tally.interval(), report.target_rate);
   if (report.expect_fixed && report.tally.reproduced == 0 && report.tally.conclusive() > 0)
     body +=
         fmt::format("<p>In none of {} conclusive runs: the remaining rate is at most {} (95 %).</p>\n",
                     report.tally.conclusive(), percent(schedule::upper_bound_without_hit(report.tally.conclusive())));
-  else body += rate_sentence(report.tally);
+  else body += rate_sentence(report.tally, report.tally.interval());
   body += "<div class=\"facts\">\n" + fact(std::to_string(report.tally.runs()), "runs") +
           fact(std::to_string(report.tally.reproduced), "reproduced") +
           fact(std::to_string(report.tally.not_reproduced), "not reproduced") +

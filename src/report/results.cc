@@ -76,8 +76,23 @@ std::string plan_json(const diagnose::Plan& plan, const std::vector<PlanFile>& f
                     {"failures", plan.failures},
                     {"discarded_share", plan.discarded_share},
                     {"notes", plan.notes},
+                    {"warnings", plan.warnings},
                     {"schedules", std::move(schedules)}});
 }
+
+namespace {
+
+// A warning may stand among the notes, too.
+std::string remarks(const diagnose::Plan& plan) {
+  std::string out;
+  for (const std::string& warning : plan.warnings) out += fmt::format("warning: {}\n", printable(warning));
+  for (const std::string& note : plan.notes)
+    if (std::find(plan.warnings.begin(), plan.warnings.end(), note) == plan.warnings.end())
+      out += fmt::format("note: {}\n", printable(note));
+  return out;
+}
+
+}  // namespace
 
 std::string plan_text(const diagnose::Plan& plan, bool only_logs) {
   std::string out = only_logs ? fmt::format("{} may be the cause of log messages, {} discarded",
@@ -105,7 +120,7 @@ std::string plan_text(const diagnose::Plan& plan, bool only_logs) {
       out += fmt::format("  {}.\n{}", i + 1, indented(schedule::in_words(plan.schedules[i]), "     "));
     if (plan.schedules.size() > kShown) out += fmt::format("  ... and {} more\n", plan.schedules.size() - kShown);
   }
-  for (const std::string& note : plan.notes) out += fmt::format("note: {}\n", printable(note));
+  out += remarks(plan);
   return out;
 }
 
@@ -128,6 +143,17 @@ std::string diagnosis_json(const DiagnosisReport& report) {
                          {"words", schedule::in_words(one.schedule)},
                          {"faults", faults_json(one.schedule)},
                          {"why", one.why}});
+  Json rivals = Json::array();
+  for (const diagnose::Rival& rival : diagnosis.rivals)
+    rivals.push_back({{"id", rival.id},
+                      {"words", schedule::in_words(rival.schedule)},
+                      {"rate", rival.tally.rate()},
+                      {"would_have_shown", rival.would_have_shown},
+                      {"test", rival.test},
+                      {"runs", rival.tally.conclusive()},
+                      {"reproduced", rival.tally.reproduced},
+                      {"certain", rival.certain},
+                      {"faults", faults_json(rival.schedule)}});
   Json next = Json::array();
   for (const NextStep& step : next_steps(report))
     next.push_back({{"command", text_or_null(step.command)}, {"what", step.what}});
@@ -141,9 +167,10 @@ std::string diagnosis_json(const DiagnosisReport& report) {
                     {"control_runs", diagnosis.control_runs},
                     {"control_hits", diagnosis.control_hits},
                     {"rate", diagnosis.unconfirmed ? Json(nullptr) : Json(diagnosis.tally.rate())},
-                    {"interval", interval_json(diagnosis.tally)},
+                    {"interval", Json::array({diagnosis.interval.first, diagnosis.interval.second})},
                     {"schedule", text_or_null(report.schedule_path)},
                     {"words", diagnose::in_words(diagnosis)},
+                    {"rivals", std::move(rivals)},
                     {"discarded_share", diagnosis.plan.discarded_share},
                     {"seconds", report.seconds},
                     {"first_reproduction_seconds",
@@ -161,7 +188,9 @@ std::string diagnosis_json(const DiagnosisReport& report) {
                     {"tried", std::move(tried)},
                     {"not_tried", std::move(not_tried)},
                     {"notes", diagnosis.plan.notes},
+                    {"warnings", diagnosis.plan.warnings},
                     {"next", std::move(next)},
+                    {"kept", report.kept},
                     {"report", text_or_null(report.page)}});
 }
 
@@ -172,8 +201,8 @@ std::vector<NextStep> next_steps(const DiagnosisReport& report) {
     const std::string replay =
         fmt::format("rose replay {} -c {}", shell_word(report.schedule_path), shell_word(report.config_path));
     steps.push_back({replay, "makes it fail again, to observe the failure"});
-    steps.push_back(
-        {replay + " --expect fixed", "after the fix: exits 0 only if the bug never occurs although every fault was effective"});
+    steps.push_back({replay + " --expect fixed",
+                     "after the fix: exits 0 only if the bug never occurs although every fault was effective"});
   }
   if (diagnosis.target_reached) return steps;
   if (diagnosis.unconfirmed) {
@@ -210,6 +239,22 @@ std::vector<NextStep> next_steps(const DiagnosisReport& report) {
   return steps;
 }
 
+namespace {
+
+std::string rivals_text(const diagnose::Diagnosis& diagnosis) {
+  if (diagnosis.rivals.empty()) return {};
+  std::string out =
+      "\nwhat else reproduces it (runs do not tell which of these happened; --rule-out ID excludes one that did "
+      "not):\n";
+  for (const diagnose::Rival& rival : diagnosis.rivals)
+    out += fmt::format("  {}\n{}    {} of {} runs\n    it would have left: {}\n    check: {}\n", printable(rival.id),
+                       indented(schedule::in_words(rival.schedule), "    "), rival.tally.reproduced,
+                       rival.tally.conclusive(), printable(rival.would_have_shown), printable(rival.test));
+  return out;
+}
+
+}  // namespace
+
 std::string diagnosis_text(const DiagnosisReport& report) {
   const diagnose::Diagnosis& diagnosis = *report.diagnosis;
   std::string out = fmt::format("{}: {}\n", schedule::verdict_name(diagnosis.verdict), printable(diagnosis.reason));
@@ -217,6 +262,7 @@ std::string diagnosis_text(const DiagnosisReport& report) {
     out += "\nwhat must happen:\n" + indented(diagnose::in_words(diagnosis), "  ");
     out += fmt::format("\nschedule: {}\n", printable(report.schedule_path));
   }
+  out += rivals_text(diagnosis);
   const std::vector<NextStep> steps = next_steps(report);
   if (!steps.empty()) {
     out += "\nwhat to do next:\n";
@@ -225,13 +271,14 @@ std::string diagnosis_text(const DiagnosisReport& report) {
                                   : fmt::format("  {}\n      {}\n", printable(step.command), step.what);
   }
   out += "\n";
-  if (diagnosis.found && !diagnosis.unconfirmed) out += fmt::format("rate: {}\n", rate_text(diagnosis.tally));
+  if (diagnosis.found && !diagnosis.unconfirmed)
+    out += fmt::format("rate: {}\n", rate_text(diagnosis.tally, diagnosis.interval));
   if (report.first_reproduction_seconds)
     out += fmt::format("first reproduced after {}\n", format_seconds(*report.first_reproduction_seconds));
   out += fmt::format("level {}, {}, {} ({} to confirm{}{}), {}; {} of {} discarded\n", diagnosis.level,
                      plural(static_cast<std::uint64_t>(diagnosis.schedules), "schedule"),
                      plural(static_cast<std::uint64_t>(diagnosis.runs), "run"), diagnosis.confirm_runs,
-                     diagnosis.simplify_runs > 0 ? fmt::format(", {} to simplify it", diagnosis.simplify_runs) : "",
+                     diagnosis.simplify_runs > 0 ? fmt::format(", {} to minimise it", diagnosis.simplify_runs) : "",
                      diagnosis.rate_runs > 0 ? fmt::format(", {} to measure its rate", diagnosis.rate_runs) : "",
                      format_seconds(report.seconds), percent(diagnosis.plan.discarded_share),
                      plural(diagnosis.plan.failures, "failure"));
@@ -256,7 +303,8 @@ std::string diagnosis_text(const DiagnosisReport& report) {
       out += fmt::format("  {}. level {}: {}\n{}", i + 1, diagnosis.next[i].level, printable(diagnosis.next[i].why),
                          indented(schedule::in_words(diagnosis.next[i].schedule), "     "));
   }
-  for (const std::string& note : diagnosis.plan.notes) out += fmt::format("note: {}\n", printable(note));
+  out += remarks(diagnosis.plan);
+  for (const std::string& directory : report.kept) out += fmt::format("kept: {}\n", printable(directory));
   if (!report.page.empty()) out += fmt::format("report: {}\n", printable(report.page));
   return out;
 }

@@ -68,9 +68,9 @@ struct ReplayReport {
   }
 };
 
-// Sets the verdict and its reason: what the runs say together. Fewer than half of them conclusive is no verdict. With
-// `expect_fixed` also what speaks against it although no run showed the bug: a run that could not tell, no fault that
-// was ever effective, a workload that failed each time and of which nothing says that it worked.
+// Sets the verdict of all runs and its reason. Fewer than half of them conclusive is inconclusive. With `expect_fixed`
+// the reason may also be, although no run reproduced: an inconclusive run, no fault that was effective in any run, or
+// a workload that failed each time although no profile says that it works without faults.
 void conclude(ReplayReport& report);
 
 [[nodiscard]] std::string replay_json(const ReplayReport& report);
@@ -115,6 +115,7 @@ struct DiagnosisReport {
   int jobs = 1;                                      // the largest number of parallel runs
   std::string backend;                               // used for syscall faults
   bool recorded = false;                             // nodes record themselves
+  std::vector<std::string> kept;                     // directories of runs
   std::vector<logs::Beside> logs;                    // the failure's logs beside those of the run on the page
 };
 [[nodiscard]] std::string diagnosis_json(const DiagnosisReport& report);

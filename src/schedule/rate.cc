@@ -21,18 +21,6 @@ constexpr double kMostTarget = 0.98;   // a higher target would not allow a sing
 
 double spread(double rate) { return std::asin(std::sqrt(rate)); }
 
-struct Strictness {
-  int perfect;    // number of runs without a miss that are accepted
-  double sure;    // log likelihood ratio at which the test accepts
-  double of_all;  // required rate after kMostTestRuns, as a fraction of the way from the bad rate to the target
-};
-// Probability of acceptance at a rate of 0.6 and of 0.8: 5.9 % and 84 % for the first test of a search, 2.1 % and 73 %
-// for the second, 0.3 % and 45 % for later ones. Eight tests together accept a schedule of 0.6 in at most a tenth of
-// all searches.
-constexpr Strictness kFirst{8, 2.87, 0.75};
-constexpr Strictness kSecond{10, 4.6, 0.875};
-constexpr Strictness kFurther{16, 5.3, 1.125};
-
 // P(X >= hits) for a binomial distribution.
 double at_least(int hits, int runs, double rate) {
   if (hits <= 0) return 1;
@@ -66,6 +54,22 @@ std::set<std::string> effective_units(const RunResult& result, const Schedule& s
   return units;
 }
 
+}  // namespace
+
+struct RateTest::Strictness {
+  int perfect;    // number of runs without a miss that are accepted
+  double sure;    // log likelihood ratio at which the test accepts
+  double of_all;  // required rate after kMostTestRuns, as a fraction of the way from the bad rate to the target
+};
+namespace {
+// Probability of acceptance at a rate of 0.6 and of 0.8: 5.9 % and 84 % for the first test of a search, 2.1 % and 73 %
+// for the second, 0.3 % and 45 % for later ones. Eight tests together accept a schedule of 0.6 in at most a tenth of
+// all searches.
+constexpr RateTest::Strictness kFirst{8, 2.87, 0.75};
+constexpr RateTest::Strictness kSecond{10, 4.6, 0.875};
+constexpr RateTest::Strictness kFurther{16, 5.3, 1.125};
+// Three hits weigh 0.863 for a target of 0.8.
+constexpr RateTest::Strictness kScreening{3, 0.86, 0.75};
 }  // namespace
 
 void Tally::add(Verdict verdict) {
@@ -109,9 +113,17 @@ Tally Series::tally() const {
   return tally;
 }
 
-RateTest::RateTest(double target, int ticket) {
+RateTest::RateTest(double target, int ticket, int most)
+    : RateTest(target,
+               ticket <= 1   ? kFirst
+               : ticket == 2 ? kSecond
+                             : kFurther,
+               most) {}
+
+RateTest RateTest::screening(double target) { return {target, kScreening, kMostTestRuns}; }
+
+RateTest::RateTest(double target, const Strictness& strict, int most) {
   target = std::clamp(target, 0.01, kMostTarget);
-  const Strictness& strict = ticket <= 1 ? kFirst : ticket == 2 ? kSecond : kFurther;
   bad_ = target * kBadShare;
   if (target < kFarEnough) {
     const double low = std::sin(std::max(0.03, spread(target) - spread(kFarEnough) + spread(kFarEnough * kBadShare)));
@@ -124,6 +136,12 @@ RateTest::RateTest(double target, int ticket) {
   perfect_ = strict.perfect;
   least_hits_ =
       static_cast<int>(std::ceil(std::min(1.0, bad_ + strict.of_all * (target - bad_)) * kMostTestRuns - kRounding));
+  if (most >= kMostTestRuns) return;
+  // Shorter, but no more often wrong: the fewest hits with which the last run may accept.
+  const double wrong = acceptance(bad_);
+  most_ = std::max(1, most);
+  least_hits_ = static_cast<int>(std::ceil(bad_ * most_));
+  while (least_hits_ <= most_ && acceptance(bad_) > wrong + kRounding) ++least_hits_;
 }
 
 RateTest::Answer RateTest::answer(const Tally& tally) const {
@@ -131,18 +149,28 @@ RateTest::Answer RateTest::answer(const Tally& tally) const {
   const double weight = tally.reproduced * hit_ + tally.not_reproduced * miss_;
   if (weight + kRounding >= accept_) return Answer::accepted;
   if (weight - kRounding <= reject_) return Answer::rejected;
-  const int left = kMostTestRuns - tally.conclusive();
+  const int left = most_ - tally.conclusive();
   if (left <= 0) return tally.reproduced >= least_hits_ ? Answer::accepted : Answer::rejected;
   return tally.reproduced + left < least_hits_ ? Answer::rejected : Answer::open;
+}
+
+int RateTest::least_left(const Tally& tally) const {
+  // Whatever comes first: only hits, or only misses.
+  for (int more = 0;; ++more) {
+    Tally hits = tally, misses = tally;
+    hits.reproduced += more;
+    misses.not_reproduced += more;
+    if (answer(hits) != Answer::open || answer(misses) != Answer::open) return more;
+  }
 }
 
 bool RateTest::likely(const Tally& tally) const {
   return tally.reproduced * hit_ + tally.not_reproduced * miss_ + kRounding >= 0;
 }
 
-double RateTest::acceptance(double rate) const {
+template <typename End>
+void RateTest::play(double rate, const End& end) const {
   std::map<std::pair<int, int>, double> open{{{0, 0}, 1.0}};
-  double accepted = 0;
   while (!open.empty()) {
     std::map<std::pair<int, int>, double> next;
     for (const auto& [runs, chance] : open)
@@ -150,15 +178,39 @@ double RateTest::acceptance(double rate) const {
         const Tally tally{runs.first + (hit ? 1 : 0), runs.second + (hit ? 0 : 1), 0};
         const double share = chance * (hit ? rate : 1 - rate);
         if (share <= 0) continue;
-        switch (answer(tally)) {
-          case Answer::accepted: accepted += share; break;
-          case Answer::rejected: break;
-          case Answer::open: next[{tally.reproduced, tally.not_reproduced}] += share; break;
-        }
+        if (answer(tally) == Answer::open) next[{tally.reproduced, tally.not_reproduced}] += share;
+        else end(tally, share);
       }
     open = std::move(next);
   }
+}
+
+double RateTest::acceptance(double rate) const {
+  double accepted = 0;
+  play(rate, [&](const Tally& tally, double share) {
+    if (answer(tally) == Answer::accepted) accepted += share;
+  });
   return accepted;
+}
+
+std::pair<double, double> RateTest::interval(const Tally& tally) const {
+  bool ends = false;
+  play(0.5, [&](const Tally& end, double) {
+    ends = ends || (end.reproduced == tally.reproduced && end.not_reproduced == tally.not_reproduced);
+  });
+  if (!ends) return tally.interval();
+  const double seen = tally.rate();
+  const auto at_or = [&](bool above, double rate) {
+    double sum = 0;
+    play(rate, [&](const Tally& end, double share) {
+      if (above ? end.rate() >= seen - kRounding : end.rate() <= seen + kRounding) sum += share;
+    });
+    return sum;
+  };
+  const double low = tally.reproduced == 0 ? 0 : rate_where(kTail, [&](double p) { return at_or(true, p); });
+  const double high =
+      tally.not_reproduced == 0 ? 1 : rate_where(1 - kTail, [&](double p) { return 1 - at_or(false, p); });
+  return {low, high};
 }
 
 double chance_of_more(int hits, int runs, int other_hits, int others) {

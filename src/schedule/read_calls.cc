@@ -17,6 +17,7 @@ std::optional<std::int64_t> decimal(std::string_view text) {
 void Reader::read_call(toml::Table& table, CallMatch& call) {
   read_syscall_name(table, call);
   table.string("path", call.path);
+  table.string("path2", call.path2);
   table.string("peer", call.peer);
   table.string("local", call.local);
   for (const std::string_view key : {"peer", "local"}) {
@@ -30,16 +31,20 @@ void Reader::read_call(toml::Table& table, CallMatch& call) {
   if (call.syscall.empty()) return;
   // A call that can never match would never be met, so it is refused.
   bool has_path = false;
+  bool has_second = false;
   bool has_socket = false;
   for (const kernel::SyscallInfo& info : kernel::all_syscalls()) {
     if (!glob_match(call.syscall, info.name)) continue;
     has_path = has_path || info.path >= 0 || info.path2 >= 0 || info.fd >= 0 || info.dirfd >= 0;
+    has_second = has_second || info.path2 >= 0;
     has_socket = has_socket || info.fd >= 0 || info.sockaddr >= 0;
   }
   // newer than the table, so its arguments are unknown
-  if (call.syscall.rfind("syscall_", 0) == 0) has_path = has_socket = true;
+  if (call.syscall.rfind("syscall_", 0) == 0) has_path = has_second = has_socket = true;
   if (call.path && !has_path)
     table.wrong("path", fmt::format("'{}' uses neither a path nor a descriptor, so no path can match", call.syscall));
+  if (call.path2 && !has_second)
+    table.wrong("path2", fmt::format("'{}' has no second path, so none can match", call.syscall));
   for (const std::string_view key : {"peer", "local"})
     if (table.has(key) && !has_socket)
       table.wrong(key, fmt::format("'{}' does not use a socket, so no address can match", call.syscall));

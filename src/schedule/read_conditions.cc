@@ -46,7 +46,7 @@ void Reader::read_condition(toml::Table& table, const Fault& fault, const Condit
       {ConditionKind::function, "function", {"offset", "line", "count", "same_thread", "node"}},
       {ConditionKind::syscall,
        "syscall",
-       {"path", "peer", "local", "args", "process", "result", "count", "same_thread", "node"}},
+       {"path", "path2", "peer", "local", "args", "process", "result", "count", "same_thread", "node"}},
       {ConditionKind::log, "log", {"node", "count"}},
       {ConditionKind::process_state, "state", {"node"}},
       {ConditionKind::role, "role", {"node"}}};

@@ -44,6 +44,7 @@ const std::vector<Owner>& owners() {
       {"effect", {FaultKind::syscall}},
       {"delay", {FaultKind::syscall, network, disk_slow}},
       {"path", {FaultKind::syscall, disk_full, disk_slow, crash}},
+      {"path2", {FaultKind::syscall}},
       {"peer", {FaultKind::syscall}},
       {"local", {FaultKind::syscall}},
       {"args", {FaultKind::syscall}},

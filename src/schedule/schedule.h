@@ -81,7 +81,8 @@ struct Resource {
 // Selects calls. All given members must match.
 struct CallMatch {
   std::string syscall;                 // a name or a glob ("open*")
-  std::optional<std::string> path;     // glob for the full path; for a call with two paths, either may match
+  std::optional<std::string> path;     // glob for the full path; for a call with two paths, either may match,
+  std::optional<std::string> path2;    // or with this, a glob for the second one, `path` is for the first
   std::optional<std::string> peer;     // glob for "ip:port"
   std::optional<std::string> local;    // ":2888" or a glob for "ip:port"
   std::map<int, std::string> args;     // argument index -> number or flag names ("O_CREAT|O_TRUNC")

@@ -17,6 +17,7 @@ namespace rose::schedule {
 std::string call_details(const CallMatch& call) {
   std::string text;
   if (call.path) text += fmt::format(" of {}", *call.path);
+  if (call.path2) text += fmt::format(" to {}", *call.path2);
   if (call.peer) text += fmt::format(" with peer {}", *call.peer);
   if (call.local) text += fmt::format(" on local address {}", *call.local);
   for (const auto& [index, value] : call.args) text += fmt::format(" with argument {} = {}", index, value);

@@ -24,6 +24,7 @@ std::string inline_table(const Parts& parts) {
 void add_call(Parts& parts, const CallMatch& call) {
   parts.emplace_back("syscall", literal(call.syscall));
   if (call.path) parts.emplace_back("path", literal(*call.path));
+  if (call.path2) parts.emplace_back("path2", literal(*call.path2));
   if (call.peer) parts.emplace_back("peer", literal(*call.peer));
   if (call.local) parts.emplace_back("local", literal(*call.local));
   if (!call.args.empty()) {

@@ -21,7 +21,7 @@ static_assert(offsetof(BlockHeader, crc) == 16);
 constexpr std::size_t kMostBlockBytes = std::size_t{1} << 24;  // before compression
 // Deflate can compress 1000:1, so a small hostile file could demand gigabytes. Readers refuse blocks above this ratio,
 // and writers store such blocks uncompressed, so that the memory to read a file is proportional to its size.
-constexpr std::size_t kMostRatio = 100;
+constexpr std::size_t kMostRatio = 128;
 constexpr std::size_t kStringCost = 16;  // memory per string in a table, in addition to its bytes
 
 std::uint32_t block_crc(const BlockHeader& header, const void* packed) {
@@ -30,7 +30,8 @@ std::uint32_t block_crc(const BlockHeader& header, const void* packed) {
   return static_cast<std::uint32_t>(crc);
 }
 
-// The columns after the times. Their order is part of the file format; later versions may only append columns.
+// The columns after the times. Their order is part of the file format; later versions may only append columns. A reader
+// fills those that a block of an earlier version lacks with their defaults.
 template <typename Use>
 bool each_column(Use&& use) {
   return use(&Event::result) && use(&Event::node) && use(&Event::path) && use(&Event::path2) && use(&Event::peer) &&
@@ -39,6 +40,11 @@ bool each_column(Use&& use) {
          use(&Event::count) && use(&Event::syscall) && use(&Event::err) && use(&Event::sport) && use(&Event::dport) &&
          use(&Event::signal) && use(&Event::type) && use(&Event::state) && use(&Event::protocol) &&
          use(&Event::flags) && use(&Event::open_flags);
+}
+template <typename Use>
+bool each_column_of_version3(Use&& use) {
+  return use(&Event::by) && use(&Event::requested) && use(&Event::begin_within_ms) && use(&Event::end_within_ms) &&
+         use(&Event::usual_ms);
 }
 
 std::uint64_t zigzag(std::int64_t value) {
@@ -250,7 +256,7 @@ Result<PackedEvents> pack_events(std::span<const Event> events, std::span<const 
     for (std::size_t i = 1; i < events.size(); ++i) all |= gap(i);
     append_column(raw, width_of(all), events.empty() ? 0 : events.size() - 1,
                   [&](std::size_t i) { return gap(i + 1); });
-    (void)each_column([&](auto field) {
+    const auto put = [&](auto field) {
       bool same = true;
       std::uint64_t any = 0;
       for (const Event& event : events) {
@@ -265,7 +271,9 @@ Result<PackedEvents> pack_events(std::span<const Event> events, std::span<const 
         append_column(raw, width_of(any), events.size(), [&](std::size_t i) { return to_number(events[i].*field); });
       }
       return true;
-    });
+    };
+    (void)each_column(put);
+    (void)each_column_of_version3(put);
     return raw;
   };
   std::string raw = build(true);
@@ -331,11 +339,12 @@ std::optional<std::string> unpack_events(const BlockHeader& header, std::string_
       }))
     return refuse("a block's times are not valid");
   int column = 1;
-  if (!each_column([&](auto field) {
-        ++column;
-        return read_column(cursor, items, true,
-                           [&](std::size_t i, std::uint64_t number) { return from_number(number, events[i].*field); });
-      }))
+  const auto get = [&](auto field) {
+    ++column;
+    return read_column(cursor, items, true,
+                       [&](std::size_t i, std::uint64_t number) { return from_number(number, events[i].*field); });
+  };
+  if (!each_column(get) || (cursor.left() != 0 && !each_column_of_version3(get)))
     return refuse(fmt::format("column {} of a block is not valid", column));
   if (cursor.left() != 0) return refuse("a block of events is longer than its columns");
   for (std::size_t i = 0; i < items; ++i) {
@@ -357,7 +366,8 @@ std::optional<std::string> unpack_events(const BlockHeader& header, std::string_
   }
   for (std::size_t i = 0; i < items; ++i) {
     Event& event = events[i];
-    for (StringId* id : {&event.node, &event.path, &event.path2, &event.peer, &event.function, &event.src, &event.dst})
+    for (StringId* id :
+         {&event.node, &event.path, &event.path2, &event.peer, &event.function, &event.src, &event.dst, &event.by})
       *id = ids[*id];
   }
   strings = count;

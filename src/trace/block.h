@@ -1,7 +1,7 @@
 // The blocks of a dump: framed, compressed, each with a checksum. A block of events contains its own strings, so it can
 // be packed long before a dump is requested, written as it is, and read even if other blocks are damaged.
 //
-// Uncompressed form of a block of events (EVTS of version 2), with numbers in LEB128 unless stated otherwise:
+// Uncompressed form of a block of events (EVTS since version 2), with numbers in LEB128 unless stated otherwise:
 //
 // strings, strings*: bytes shared with the previous string, further bytes, those bytes
 //   the first event's time, then the column of differences to the previous event, which is always in full
@@ -62,8 +62,8 @@ struct PackedEvents {
 [[nodiscard]] Result<PackedEvents> pack_events(std::span<const Event> events,
                                                std::span<const std::string_view> strings);
 
-// Appends all events of an opened block of version 2, with their times shifted by `shift_ns`, or none of them. Returns
-// what is wrong with the block, if anything. `strings` is set to the number of strings in it.
+// Appends all events of an opened block of version 2 or 3, with their times shifted by `shift_ns`, or none of them.
+// Returns what is wrong with the block, if anything. `strings` is set to the number of strings in it.
 [[nodiscard]] std::optional<std::string> unpack_events(const BlockHeader& header, std::string_view raw,
                                                        std::int64_t shift_ns, Trace& into, std::size_t& strings);
 

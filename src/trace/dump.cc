@@ -164,7 +164,7 @@ Result<void> write(const Trace& trace, DumpWriter::Sink sink) {
     if (refused > 0 && event_fault(event, trace.strings.size())) continue;
     Event& local = events.emplace_back(event);
     for (StringId* id :
-         {&local.node, &local.path, &local.path2, &local.peer, &local.function, &local.src, &local.dst}) {
+         {&local.node, &local.path, &local.path2, &local.peer, &local.function, &local.src, &local.dst, &local.by}) {
       if (*id == 0) continue;
       std::uint64_t& place = places[*id];
       if (place >> 32 != block) {

@@ -15,7 +15,7 @@
 
 namespace rose::trace {
 
-inline constexpr std::uint32_t kDumpVersion = 2;            // version written; 1 can also be read
+inline constexpr std::uint32_t kDumpVersion = 3;            // version written; 1 and 2 can also be read
 inline constexpr std::string_view kDumpMagic = "ROSEDUMP";  // the first bytes of a dump
 
 // Writes atomically, with mode 0600. Events that readers would refuse, which only a bug can produce, are dropped with a

@@ -190,13 +190,16 @@ std::optional<std::string> event_fault(const Event& event, std::size_t strings) 
   if (event.pid < 0) return bad("pid", event.pid);
   if (event.tid < 0) return bad("tid", event.tid);
   if (event.fd < -1) return bad("fd", event.fd);
+  for (const std::int32_t ms : {event.begin_within_ms, event.end_within_ms, event.usual_ms})
+    if (ms < -1) return bad("a time in ms", ms);
   if (event.duration_ms < -1) return bad("duration_ms", event.duration_ms);
   if (event.exit_code < -1 || event.exit_code > kMostExitCode) return bad("exit_code", event.exit_code);
   if (event.count == 0) return bad("count", 0);
   if (event.syscall < -1 || event.syscall >= kernel::kMostSyscalls) return bad("syscall", event.syscall);
   if (event.err < 0 || event.err > kMostErrno) return bad("errno", event.err);
   if (event.signal > kMostSignal) return bad("signal", event.signal);
-  for (const StringId id : {event.node, event.path, event.path2, event.peer, event.function, event.src, event.dst}) {
+  for (const StringId id :
+       {event.node, event.path, event.path2, event.peer, event.function, event.src, event.dst, event.by}) {
     if (id >= strings) return fmt::format("string {} does not exist, there are {}", id, strings);
   }
   return std::nullopt;

@@ -65,21 +65,24 @@ enum class ProcessState : std::uint8_t { none = 0, crashed = 1, exited = 2, paus
 enum class Protocol : std::uint8_t { none = 0, tcp = 6, udp = 17 };
 
 enum EventFlag : std::uint16_t {
-  kPlanned = 1,        // PS: caused by `rose node`
-  kOpen = 2,           // ND, PS paused: not over when the window was written
-  kMain = 4,           // PS: the node's main process
-  kInjected = 8,       // caused by a fault of rose's own schedule
-  kCoreDumped = 16,    // PS
-  kUnlinked = 32,      // path: the file had been unlinked
-  kTruncated = 64,     // path: only the end is kept; AF: entered too often, later entries are not recorded
-  kOutOfMemory = 128,  // PS crashed: killed by the kernel's OOM killer
-  kBlocked = 256,      // PS paused: a thread waited uninterruptibly (D state), usually for a disk
+  kPlanned = 1,         // PS: caused by `rose node`
+  kOpen = 2,            // ND, PS paused: not over when the window was written
+  kMain = 4,            // PS: the node's main process
+  kInjected = 8,        // caused by a fault of rose's own schedule
+  kCoreDumped = 16,     // PS
+  kUnlinked = 32,       // path: the file had been unlinked
+  kTruncated = 64,      // path: only the end is kept; AF: entered too often, later entries are not recorded
+  kOutOfMemory = 128,   // PS crashed: killed by the kernel's OOM killer
+  kBlocked = 256,       // PS paused: a thread waited uninterruptibly (D state), usually for a disk
+  kDying = 512,         // SCF: its process was being ended, stopped or frozen, so the failure is a consequence of that
+  kOutstanding = 1024,  // ND: something that was sent remained unanswered
+  kIdle = 2048,         // ND: nothing was unanswered. Without either flag this is unknown
 };
 
 // One trace record. Fields that do not apply to its type hold the "absent" value given here.
 struct Event {
   std::int64_t ts_ns = 0;   // wall clock; for events with a duration, the end
-  std::int64_t result = 0;  // SYS: return value
+  std::int64_t result = 0;  // SYS: return value; SCF without an error: the bytes that were read or written
   StringId node = 0;
   StringId path = 0;      // SCF, SYS
   StringId path2 = 0;     // SYS, SCF: second path of a rename, link, symlink
@@ -87,24 +90,32 @@ struct Event {
   StringId function = 0;  // AF
   StringId src = 0;       // ND: address without port
   StringId dst = 0;
+  StringId by = 0;       // PS crashed, exited: who sent the signal: "runc (41)", "kernel", "itself"
   std::int32_t pid = 0;  // tgid; 0: unknown
   std::int32_t tid = 0;
   std::int32_t fd = -1;
-  std::int32_t duration_ms = -1;  // ND, PS paused
-  std::int32_t exit_code = -1;    // PS exited
-  std::uint32_t packets = 0;      // ND: packets between the two before the silence
-  std::uint32_t count = 1;        // number of equal events that this record stands for
-  std::int16_t syscall = -1;      // SCF, SYS: x86-64 number
-  std::int16_t err = 0;           // SCF: errno, positive
-  std::uint16_t sport = 0;        // ND: 0 unknown
+  // ND, PS paused; PS crashed and exited: since the signal that ended the process
+  std::int32_t duration_ms = -1;
+  std::int32_t exit_code = -1;  // PS exited
+  std::uint32_t packets = 0;    // ND: packets between the two before the silence
+  std::uint32_t count = 1;      // number of equal events that this record stands for
+  std::int16_t syscall = -1;    // SCF, SYS: x86-64 number
+  std::int16_t err = 0;         // SCF: errno, positive; 0: it did less than was asked, or ended in `signal`
+  std::uint16_t sport = 0;      // ND: 0 unknown
   std::uint16_t dport = 0;
-  std::uint8_t signal = 0;  // PS: 0 none
+  std::uint8_t signal = 0;  // PS: 0 none; SCF of mmap: SIGBUS, an access to the mapped file failed
   EventType type = EventType::scf;
   ProcessState state = ProcessState::none;
   Protocol protocol = Protocol::none;
   std::uint16_t flags = 0;  // EventFlag
   std::uint8_t reserved[2] = {};
   std::uint32_t open_flags = 0;  // SYS of the open family: the open flags
+  std::uint32_t requested = 0;   // SCF without an error: bytes that were asked for
+  // ND: what made the connection silent began at most so long after the silence began (at the first thing that remained
+  // unanswered), and ended at most so long before the silence ended.
+  std::int32_t begin_within_ms = -1;
+  std::int32_t end_within_ms = -1;
+  std::int32_t usual_ms = -1;  // ND: how long the connection is usually silent
 };
 
 // Expected failures of one kind, which were counted but not stored.

@@ -61,6 +61,13 @@ enum class Key {
   injected,
   open_flags,
   operation,
+  requested,
+  outstanding,
+  begin_within_ms,
+  end_within_ms,
+  usual_ms,
+  dying,
+  by,
   version,
   host,
   boot_id,
@@ -125,7 +132,14 @@ const KeyMap& event_keys() {
                               {"oom", Key::oom},
                               {"blocked", Key::blocked},
                               {"flags", Key::open_flags},
-                              {"op", Key::operation}};
+                              {"op", Key::operation},
+                              {"requested", Key::requested},
+                              {"outstanding", Key::outstanding},
+                              {"begin_within_ms", Key::begin_within_ms},
+                              {"end_within_ms", Key::end_within_ms},
+                              {"usual_ms", Key::usual_ms},
+                              {"dying", Key::dying},
+                              {"by", Key::by}};
   return keys;
 }
 
@@ -469,6 +483,15 @@ class LineReader {
     return std::nullopt;
   }
 
+  // null: unknown.
+  Maybe outstanding(Event& event) {
+    if (take_word("null")) return std::nullopt;
+    if (take_word("true")) event.flags |= kOutstanding;
+    else if (take_word("false")) event.flags |= kIdle;
+    else return wrong(key_name_, "true, false or null");
+    return std::nullopt;
+  }
+
   // Accepts null and strings; `is_null` distinguishes them.
   Maybe string_or_null(std::string_view& text, bool& is_null) {
     is_null = take_word("null");
@@ -565,6 +588,13 @@ class LineReader {
       case Key::function: return interned(e.function);
       case Key::src: return interned(e.src);
       case Key::dst: return interned(e.dst);
+      case Key::by: return interned(e.by);
+      case Key::requested: return integer(e.requested, 0, kUint);
+      case Key::begin_within_ms: return integer(e.begin_within_ms, -1, kInt);
+      case Key::end_within_ms: return integer(e.end_within_ms, -1, kInt);
+      case Key::usual_ms: return integer(e.usual_ms, -1, kInt);
+      case Key::outstanding: return outstanding(e);
+      case Key::dying: return flag(e, kDying);
       case Key::planned: return flag(e, kPlanned);
       case Key::open: return flag(e, kOpen);
       case Key::main: return flag(e, kMain);

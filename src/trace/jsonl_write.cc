@@ -148,7 +148,8 @@ void append_event(std::string& out, const Trace& trace, const Event& e) {
   // The io_uring operation that failed. It is stored in `result`, because io_uring_enter has no result of its own here.
   if (scf && e.syscall == kUringEnter && e.result > 0 && e.result <= 255)
     object.word("op", kernel::uring_operation_name(static_cast<int>(e.result)));
-  else if (sys || e.result != 0) object.number("result", e.result);
+  else if (sys || e.result != 0 || e.requested != 0) object.number("result", e.result);
+  if (e.requested != 0) object.number("requested", e.requested);
   if (scf || sys || e.fd >= 0) object.number_or_null("fd", e.fd, -1);
   if (scf || sys || e.path != 0) string("path", e.path);
   known("path2", e.path2);
@@ -164,6 +165,13 @@ void append_event(std::string& out, const Trace& trace, const Event& e) {
   if (ps || (e.flags & kPlanned) != 0) object.boolean("planned", (e.flags & kPlanned) != 0);
   if (nd || e.packets != 0) object.number("packets", e.packets);
   if (nd || (e.flags & kOpen) != 0) object.boolean("open", (e.flags & kOpen) != 0);
+  if (nd || (e.flags & (kOutstanding | kIdle)) != 0) {
+    if ((e.flags & (kOutstanding | kIdle)) == 0) object.null("outstanding");
+    else object.boolean("outstanding", (e.flags & kOutstanding) != 0);
+  }
+  if (e.begin_within_ms >= 0) object.number("begin_within_ms", e.begin_within_ms);
+  if (e.end_within_ms >= 0) object.number("end_within_ms", e.end_within_ms);
+  if (e.usual_ms >= 0) object.number("usual_ms", e.usual_ms);
   if (nd || e.sport != 0) object.number_or_null("sport", e.sport, std::uint16_t{0});
   if (nd || e.dport != 0) object.number_or_null("dport", e.dport, std::uint16_t{0});
   if (nd || e.protocol != Protocol::none) protocol();
@@ -174,6 +182,8 @@ void append_event(std::string& out, const Trace& trace, const Event& e) {
   if ((e.flags & kBlocked) != 0) object.boolean("blocked", true);
   if ((e.flags & kUnlinked) != 0) object.boolean("unlinked", true);
   if ((e.flags & kTruncated) != 0) object.boolean("truncated", true);
+  if ((e.flags & kDying) != 0) object.boolean("dying", true);
+  known("by", e.by);
   if ((e.flags & kInjected) != 0) object.boolean("injected", true);
   object.end();
 }

@@ -24,7 +24,7 @@ inline constexpr std::int64_t kLatestTs = std::int64_t{1} << 62;
 inline constexpr int kMostErrno = 4095;
 inline constexpr int kMostSignal = 64;
 inline constexpr int kMostExitCode = 255;
-inline constexpr std::uint16_t kKnownFlags = 0x1ff;
+inline constexpr std::uint16_t kKnownFlags = 0xfff;
 
 // Returns what is wrong with the event, if anything. `strings` is the size of its string table.
 [[nodiscard]] std::optional<std::string> event_fault(const Event& event, std::size_t strings);

@@ -283,7 +283,7 @@ Result<Trace> merge(const std::vector<Trace>& traces, const MergeOptions& option
       } else {
         move_id(event.node);
       }
-      for (StringId* id : {&event.path, &event.path2, &event.peer, &event.function, &event.src, &event.dst})
+      for (StringId* id : {&event.path, &event.path2, &event.peer, &event.function, &event.src, &event.dst, &event.by})
         move_id(*id);
       merged.events.push_back(event);
     }

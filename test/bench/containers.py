@@ -20,7 +20,8 @@ import tempfile
 import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "rose"  # where `install` puts systems
+# where `install` puts systems
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "rose"
 KV = '''version = 1
 [[fault]]
 id = "crash-n3"
@@ -86,7 +87,8 @@ class Engine:
                                          "CONTAINERS_CONF": str(store / "containers.conf")}
 
     def run(self, *words, **options):
-        done = subprocess.run(["podman", *words], env=self.environment, capture_output=True, text=True, timeout=120, **options)
+        done = subprocess.run(["podman", *words], env=self.environment, capture_output=True, text=True, timeout=120,
+                              **options)
         if done.returncode:
             raise Unable(f"podman {words[0]}: {done.stderr.strip()}")
         return done.stdout
@@ -108,7 +110,8 @@ def image_root(work, name, program):
     for link in ("bin", "sbin", "lib", "lib64"):
         if os.path.islink("/" + link):
             (root / link).symlink_to(os.readlink("/" + link))
-    for kept in ("passwd", "group", "alternatives", "ld.so.cache", *(path.name for path in pathlib.Path("/etc").glob("java-*"))):
+    for kept in ("passwd", "group", "alternatives", "ld.so.cache",
+                 *(path.name for path in pathlib.Path("/etc").glob("java-*"))):
         source = pathlib.Path("/etc") / kept
         if source.is_dir():
             shutil.copytree(source, root / "etc" / kept, symlinks=True)
@@ -143,7 +146,8 @@ def in_containers(folder, work, engine, name):
         node["volumes"] = ["/usr:/usr:ro", *(f"{shown}:{shown}:ro" for shown in (folder, CACHE) if shown.exists())]
     for part in [config["workload"], config["oracle"], *(node.get("ready", {}) for node in config["node"])]:
         if isinstance(part.get("command"), list):
-            part["command"] = [word if not (folder / word).exists() or word.startswith("/") or "/" not in word else str(folder / word)
+            part["command"] = [word if not (folder / word).exists() or word.startswith("/") or "/" not in word
+                               else str(folder / word)
                                for word in (word.replace("${config_dir}", str(folder)) for word in part["command"])]
     lines = [f"{key} = {toml(value)}" for key, value in config.items() if not isinstance(value, (dict, list))]
     config.setdefault("deployment", {})["engine"] = "podman"
@@ -207,7 +211,8 @@ def main():
     try:
         engine = Engine(work)
         before, runs = leftovers(engine), 0
-        print("| case | as processes: showed, fired | s a run | in containers: showed, fired | s a run | more |\n|---|---|---|---|---|---|")
+        print("| case | as processes: showed, fired | s a run | in containers: showed, fired | s a run | more |\n|---|"
+              "---|---|---|---|---|")
         for at, (name, (folder, text)) in enumerate(CASES.items()):
             if arguments.cases and name not in arguments.cases:
                 continue
@@ -225,7 +230,8 @@ def main():
                     told[form].append(replay(arguments.rose, schedule, path, 1, engine))
             seconds = [statistics.median(run["seconds"] for one in form for run in one["run_results"]) for form in told]
             cells = [f"{sum(one['reproduced'] for one in form)} of {sum(1 - one['inconclusive'] for one in form)}, "
-                     f"{sum(all(fault['fired'] for fault in one['faults']) for one in form)} of {arguments.runs} | {took:.1f}"
+                     f"{sum(all(fault['fired'] for fault in one['faults']) for one in form)} of {arguments.runs} | "
+                     f"{took:.1f}"
                      for form, took in zip(told, seconds)]
             print(f"| {name} | {cells[0]} | {cells[1]} | {seconds[1] - seconds[0]:+.1f} |", flush=True)
             runs += arguments.runs

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # What an armed schedule costs the system it is armed for: `inject.sh ROSE [SECONDS]`.
 #
-# One node reads a file again and again and opens one now and then, as a server does. Runs of it without faults, with a schedule that
-# selects openat only, and with one that selects the hot read itself, in turns; prints requests a second and their ratios, by the clock and
-# by the node's own processor time (what a busy machine does to the clock is not in it; nor is waiting for rose's answer).
-# Nothing ever matches, so that only the selecting is measured.
+# One node reads a file again and again and opens one now and then, as a server does. Runs of it without faults, with a
+# schedule that selects openat only, and with one that selects the hot read itself, in turns; prints requests a second
+# and their ratios, by the clock and by the node's own processor time (what a busy machine does to the clock is not in
+# it; nor is waiting for rose's answer). Nothing ever matches, so that only the selecting is measured.
 set -euo pipefail
 rose=$(readlink -f "$1")
 seconds=${2:-4}
@@ -68,8 +68,11 @@ touch go
 rate() { awk '$1 == "rate" { print $2, $3 }' "$1"; }
 # In a session of its own, as rose starts nodes: the scheduler shares processors by sessions.
 plain() { (setsid timeout $((seconds + 5)) ./server "$work/data" "$seconds" "$work/go" > plain.log) & local p=$!
-  while ! grep -q rate plain.log 2>/dev/null; do sleep 0.1; done; kill $p 2>/dev/null || true; rate plain.log; rm -f plain.log; }
-armed() { rm -rf report; "$rose" replay "$1.toml" -c rose.toml --runs 1 --keep --quiet --json > out.json 2>err.log || true
+  while ! grep -q rate plain.log 2>/dev/null; do
+    sleep 0.1
+  done; kill $p 2>/dev/null || true; rate plain.log; rm -f plain.log; }
+armed() { rm -rf report; "$rose" replay "$1.toml" -c rose.toml --runs 1 --keep --quiet --json > out.json 2>err.log ||
+  true
   rate "$(python3 -c 'import json; print(json.load(open("out.json"))["run_results"][0]["directory"])')/n1/stdout.log"; }
 printf 'round       without rose    openat selected      read selected   (requests a second by the clock, by processor time)\n'
 for ((i = 1; i <= rounds; i++)); do

@@ -7,9 +7,8 @@ Three servers run all the time, each alone on its port and in its folder: one wi
 and one whose methods are watched, a tracer attached to it. They serve pipelined reads and writes in turns of some
 seconds, so that a noisy machine disturbs all alike, after a time in which their JVMs have compiled what they run.
 Printed: the throughput and the processor time a request of the second and of the third beside the first, as the median
-of the rounds and its 95 % interval. What the second one shows is noise. Which methods are watched, a profile of the same
-load tells: those that it calls infrequent, `--methods` of them.
-"""
+of the rounds and its 95 % interval. What the second one shows is noise. Which methods are watched, a profile of the
+same load tells: those that it calls infrequent, `--methods` of them. """
 import argparse
 import contextlib
 import json
@@ -62,7 +61,8 @@ class Load:
         batch = []
         for i in range(self.BATCH):
             path = self.text(f"/bench{i % self.NODES}")
-            batch.append(self.request(i, 4, path + b"\0") if i % 2 else self.request(i, 5, path + self.data() + struct.pack(">i", -1)))
+            batch.append(self.request(i, 4, path + b"\0") if i % 2
+                         else self.request(i, 5, path + self.data() + struct.pack(">i", -1)))
         self.batch = b"".join(batch)
 
     @staticmethod
@@ -124,7 +124,8 @@ def free_port():
 
 
 def await_answer(port, seconds=90):
-    """Until the server says that it serves; one that is spoken to before it has opened its database never answers that connection."""
+    """Until the server says that it serves; one that is spoken to before it has opened its database never answers that
+    connection."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=2) as client:
@@ -144,7 +145,8 @@ class Server:
         if agent:
             env["JAVA_TOOL_OPTIONS"] = f'"-agentpath:{agent}/rose-jvm.so={agent}/rose-jvm.spec"'
         with open(folder / "log", "wb") as log:
-            self.process = subprocess.Popen(["/bin/sh", str(folder / "server")], env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self.process = subprocess.Popen(["/bin/sh", str(folder / "server")], env=env, stdin=subprocess.DEVNULL,
+                                            stdout=log, stderr=log)
         self.load = None
 
     def ready(self):
@@ -178,9 +180,11 @@ def watched_methods(rose, work, jars, count):
     """The agent's folder, for `count` of the methods that a profile of this load calls infrequent."""
     port = free_port()
     write_server(work / "profiled", jars, port)
-    (work / "rose.toml").write_text(CONFIG % {"folder": work / "profiled", "python": sys.executable, "script": pathlib.Path(__file__).resolve(), "port": port})
+    (work / "rose.toml").write_text(CONFIG % {"folder": work / "profiled", "python": sys.executable,
+                                              "script": pathlib.Path(__file__).resolve(), "port": port})
     profile = work / "profile.json"
-    subprocess.run([rose, "profile", "-c", "rose.toml", "--runs", "1", "-o", profile], cwd=work, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([rose, "profile", "-c", "rose.toml", "--runs", "1", "-o", profile], cwd=work, check=True,
+                   stdout=subprocess.DEVNULL)
     learnt = json.loads(profile.read_text())
     rare = [one for one in learnt["functions"] if one["infrequent"]]
     if len(rare) < count:
@@ -203,7 +207,8 @@ def measure(options, work, stack):
         stack.callback(servers[-1].stop)
     for server in servers:
         server.ready()
-    tracer = subprocess.Popen([options.rose, "trace", "--pid", str(servers[2].process.pid), "--java-agent", agent, "--profile", profile,
+    tracer = subprocess.Popen([options.rose, "trace", "--pid", str(servers[2].process.pid), "--java-agent", agent,
+                               "--profile", profile,
                                "--control", work / "control.sock", "-o", work / "dump.bin"],
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     stack.callback(lambda: (tracer.terminate(), tracer.wait()))
@@ -217,7 +222,8 @@ def measure(options, work, stack):
         rounds.append(turn)
     if tracer.poll() is not None:
         raise Unable("the tracer ended meanwhile")
-    print(f"{options.methods} methods watched; {options.rounds} rounds of {options.seconds} s after {options.warm} s to warm up; "
+    print(f"{options.methods} methods watched; {options.rounds} rounds of {options.seconds} s after {options.warm} s "
+          f"to warm up; "
           f"without the agent {sum(turn[0][0] for turn in rounds) / len(rounds):,.0f} requests a second")
     for which, name in ((1, "a second one without"), (2, "watched and traced")):
         for what, title in ((0, "throughput"), (1, "processor time a request")):

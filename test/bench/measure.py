@@ -50,7 +50,8 @@ def wait_line(stream, wanted, seconds):
 @contextlib.contextmanager
 def process(argv, ready, stream="stdout", end="input", **more):
     """A program for as long as the block lasts, begun when it says it is ready."""
-    child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE if stream == "stdout" else subprocess.DEVNULL,
+    child = subprocess.Popen(argv, stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE if stream == "stdout" else subprocess.DEVNULL,
                              stderr=subprocess.PIPE if stream == "stderr" else subprocess.DEVNULL, **more)
     try:
         if ready:
@@ -146,7 +147,8 @@ def redis_cluster(folder):
             nodes.append(stack.enter_context(process(argv, b"Ready to accept connections", end=signal.SIGTERM)))
         end = time.monotonic() + 30
         while True:
-            info = subprocess.run(["redis-cli", "-p", str(ports[0]), "info", "replication"], capture_output=True, text=True)
+            info = subprocess.run(["redis-cli", "-p", str(ports[0]), "info", "replication"], capture_output=True,
+                                  text=True)
             if info.stdout.count("state=online") == 2:
                 break
             if time.monotonic() > end:
@@ -156,9 +158,11 @@ def redis_cluster(folder):
 
 
 def redis_throughput(port, requests):
-    done = subprocess.run(["redis-benchmark", "-p", str(port), "-t", "set,get", "-n", str(requests), "-c", "20", "--csv"],
+    done = subprocess.run(["redis-benchmark", "-p", str(port), "-t", "set,get", "-n", str(requests), "-c", "20",
+                           "--csv"],
                           capture_output=True, text=True, timeout=300)
-    rates = [float(line.split(",")[1].strip('"')) for line in done.stdout.splitlines() if line.startswith(('"SET"', '"GET"'))]
+    rates = [float(line.split(",")[1].strip('"')) for line in done.stdout.splitlines()
+             if line.startswith(('"SET"', '"GET"'))]
     if len(rates) != 2:
         raise Unable(f"redis-benchmark said {done.stdout!r} {done.stderr!r}")
     return statistics.harmonic_mean(rates)
@@ -169,7 +173,8 @@ def redis(bench, rounds, requests):
     with redis_cluster(bench.folder) as (port, pids):
         nodes = [word for index, pid in enumerate(pids) for word in ("--node", f"redis{index}=pid:{pid}")]
         # The empty program twice: how far two equal things lie apart is the noise.
-        states = {"nothing": bench.nothing, "empty": bench.empty, "rose": lambda: bench.tracing(*nodes), "empty again": bench.empty}
+        states = {"nothing": bench.nothing, "empty": bench.empty, "rose": lambda: bench.tracing(*nodes),
+                  "empty again": bench.empty}
         order = list(states)
         redis_throughput(port, requests)  # warm
         for round_number in range(rounds):
@@ -202,7 +207,8 @@ def report(calls, throughputs):
         print(row("… added by an empty program", [added(t, "empty") for t in calls], "", " ns"))
         print(row("… added by rose, traced", [added(t, "traced") for t in calls], "", " ns"))
         print(row("… added by rose, not traced", [added(t, "untraced") for t in calls], "", " ns"))
-        print(row("failed `open` recorded with its path: added", [added(t, "traced", "open") for t in calls], "", " ns"))
+        print(row("failed `open` recorded with its path: added", [added(t, "traced", "open") for t in calls], "",
+                  " ns"))
     if throughputs:
         print(row("Redis, 3 nodes, requests/s: rose ÷ empty program",
                   [t["rose"] / statistics.mean((t["empty"], t["empty again"])) for t in throughputs], "within noise"))

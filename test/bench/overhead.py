@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""What `rose trace` costs a program that runs, compared with no tracer: run time of a load and processor time of the program.
+"""What `rose trace` costs a program that runs, compared with no tracer: run time of a load and processor time of the
+program.
 
 Usage: overhead.py --rose ROSE --pid PID [--rounds N] -- LOAD [ARG...]
 
-LOAD is a command that sends a fixed amount of work to the process PID, such as a benchmark client. It runs alternately without
-and with a tracer of PID, so that slow changes of the machine affect both sides. Printed are the ratios (traced / untraced) of the
-load's run time and of the processor time that PID and its threads used, each with a 95 % interval from the rounds' logarithms.
-"""
+LOAD is a command that sends a fixed amount of work to the process PID, such as a benchmark client. It runs alternately
+without and with a tracer of PID, so that slow changes of the machine affect both sides. Printed are the ratios (traced
+/ untraced) of the load's run time and of the processor time that PID and its threads used, each with a 95 % interval
+from the rounds' logarithms. """
 import argparse
 import math
 import os
@@ -69,7 +70,8 @@ def main():
         for number in range(options.rounds):
             # Which side comes first changes from round to round.
             order = (False, True) if number % 2 else (True, False)
-            seen = {traced: traced_round(options.rose, load, options.pid, work) if traced else round_of(load, options.pid) for traced in order}
+            seen = {traced: traced_round(options.rose, load, options.pid, work) if traced
+                    else round_of(load, options.pid) for traced in order}
             durations.append((seen[False][0], seen[True][0]))
             times.append((seen[False][1], seen[True][1]))
     ratio("run time of the load", durations)

@@ -63,7 +63,8 @@ def measure(bench, memory, events, dumps):
         peak, after, maps = kib(rose.pid, "VmHWM"), kib(rose.pid, "VmRSS"), maps_kib(rose.pid)
     mib = lambda value: f"{value / 1024:.1f}"
     print(f"| {memory} | {mib(empty)} | {mib(before)} | {mib(peak)} | {mib(after)} | {mib(maps)} "
-          f"| {statistics.median(seconds):.2f} s | {statistics.median(busy) / statistics.median(quiet):.2f} | {said.split(': ', 1)[-1]} |")
+          f"| {statistics.median(seconds):.2f} s | {statistics.median(busy) / statistics.median(quiet):.2f} | "
+          f"{said.split(': ', 1)[-1]} |")
 
 
 def main():
@@ -77,7 +78,8 @@ def main():
         return 77
     folder = tempfile.mkdtemp(prefix="rose-bench-")
     try:
-        print("| `--memory` | process, window empty (MiB) | full | peak while dumping | after | BPF maps | a dump takes "
+        print("| `--memory` | process, window empty (MiB) | full | peak while dumping | after | BPF maps | a dump "
+              "takes "
               "| a failing call during a dump ÷ else | the dump |")
         print("|---|---|---|---|---|---|---|---|---|")
         for memory in ("64MiB", "8MiB"):

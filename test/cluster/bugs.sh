@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# examples/bugs: real bugs of Debian's packages, from what was recorded: their dumps are planned (the fault that caused it
-# is among the first two) and their schedules replayed, that by hand, too; their logs, where they were recorded, are read. Those that say "ci": true in case.json, or those named after the build folder.
+# examples/bugs: real bugs of Debian's packages, from recordings. Dumps are planned (the fault that caused the failure
+# must be among the first two candidates), schedules are replayed, the one written by hand too, and recorded logs are
+# read. By default the bugs with "ci": true in case.json, otherwise those named after the build folder.
 . "$(dirname "$0")/common.bash"
 command -v ip > /dev/null || skip "ip (iproute2) is missing"
 rose=$(realpath "$rose")
 examples=$(realpath "$here/../../examples/bugs")
 shift 2
 
-# plan case.json, as test/planted/measure.py ranks it.
+# plan case.json: the rank of the cause, as test/planted/measure.py computes it.
 ranks='
 import json, sys
 plan, case, measure_in = sys.argv[1:]
@@ -30,18 +31,21 @@ for case in "$examples"/*/case.json; do
   fi
 
   if [ -e "$folder/incident.dump" ]; then
-    expect 0 "$rose" diagnose --plan --trace "$folder/incident.dump" --profile "$folder/profile.json.zst" -c "$folder/rose.toml" --json
+    expect 0 "$rose" diagnose --plan --trace "$folder/incident.dump" --profile "$folder/profile.json.zst" \
+      -c "$folder/rose.toml" --json
     cp "$work/out" "$work/plan.json"
-    python3 -B -c "$ranks" "$work/plan.json" "$case" "$here/../planted" > "$work/rank" || fail "$bug: the root cause has rank $(cat "$work/rank")"
+    python3 -B -c "$ranks" "$work/plan.json" "$case" "$here/../planted" > "$work/rank" ||
+      fail "$bug: the root cause has rank $(cat "$work/rank")"
     echo "$bug: root cause at rank $(cat "$work/rank")"
   fi
 
-  # Its logs alone are read, all of them, and say something; a run without faults would tell more.
+  # The logs alone: all files are read and give candidates. (A run without faults would give more.)
   if [ -d "$folder/incident-logs" ]; then
     logs=()
     for file in "$folder"/incident-logs/*/*; do logs+=(--log "$(basename "$(dirname "$file")")=$file"); done
     expect 0 "$rose" diagnose --plan "${logs[@]}" -c "$folder/rose.toml" --json
-    [ "$(grep -c 'read as' "$work/err")" -eq $((${#logs[@]} / 2)) ] || fail "$bug: not all logs are read: $(cat "$work/err")"
+    [ "$(grep -c 'read as' "$work/err")" -eq $((${#logs[@]} / 2)) ] ||
+      fail "$bug: not all logs are read: $(cat "$work/err")"
   fi
 
   if why=$(unavailable "examples/bugs/$bug"); then
@@ -57,7 +61,7 @@ for case in "$examples"/*/case.json; do
   [ $status -eq 0 ] || { fail "$bug: install exits $status: $(tail -3 "$work/install.err")"; continue; }
 
   ran=$((ran + 1))
-  # Machines are shared: a run or two may be lost to that.
+  # On a shared machine one or two runs may miss because of the load.
   for schedule in schedule by-hand; do
     [ -e "$folder/$schedule.toml" ] || continue
     expect 0 "$rose" replay "$folder/$schedule.toml" -c "$folder/rose.toml" --runs 2 --json

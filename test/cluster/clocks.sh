@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
-# A wrong clock is read as such by programs in several languages, and by what they start; the real time of what they do stands in the
-# times of files.
+# Programs in several languages and their children see the changed clock; the times of files stay real.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 export TMPDIR=$work
 
-# Each writes a file, looks at its clock and writes another file, again and again, and says how far the clock is ahead of
-# the times that the files have got, in ms: of the first at least what it is, of the other at most, however long the
-# program is kept waiting in between.
+# Each program repeatedly writes a file, reads its clock and writes another file. It prints how far the clock is ahead
+# of the times of both files, in ms: at least the first number, at most the second, however long the program is kept
+# waiting in between.
 cat > clock.go <<'GO'
 package main
 
@@ -83,7 +82,8 @@ nodes+=("shell|\"sh\", \"$work/clock.sh\"")
 {
   printf 'name = "clocks"\n[deployment]\nnetwork = "host"\n'
   for node in "${nodes[@]}"; do
-    printf '[[node]]\nname = "%s"\ncommand = [%s, "file"]\nready = { log = "ahead", timeout = "60s" }\n' "${node%%|*}" "${node#*|}"
+    printf '[[node]]\nname = "%s"\ncommand = [%s, "file"]\nready = { log = "ahead", timeout = "60s" }\n' "${node%%|*}" \
+      "${node#*|}"
   done
   printf '[workload]\ncommand = ["./workload.sh"]\ntimeout = "120s"\n[oracle]\ncommand = ["/bin/true"]\n'
 } > rose.toml
@@ -95,10 +95,11 @@ nodes+=("shell|\"sh\", \"$work/clock.sh\"")
 } > schedule.toml
 cat > workload.sh <<'SH'
 #!/bin/sh
-# Until each has said enough.
+# Until each program has printed enough.
 for node in $ROSE_NODES; do
   while [ "$(grep -c ahead "$ROSE_RUN_DIR/$node/stdout.log")" -lt 100 ]; do sleep 0.1; done
-  head -100 "$ROSE_RUN_DIR/$node/stdout.log" > "$ROSE_RUN_DIR/$node/seen"  # what comes when the faults are over has the real time
+  # lines printed after the faults have ended show the real time
+  head -100 "$ROSE_RUN_DIR/$node/stdout.log" > "$ROSE_RUN_DIR/$node/seen"
 done
 SH
 chmod +x workload.sh
@@ -106,7 +107,7 @@ expect 0 "$rose" replay schedule.toml -c rose.toml --runs 1 --report report --js
 json_is '[f["fired"] for f in j["faults"]]' "[$(printf '1, %.0s' "${nodes[@]}" | sed 's/, $//')]"
 for node in "${nodes[@]}"; do
   name=${node%%|*}
-  # The times of files are those of the last tick, 10 ms ago at most.
+  # The times of files are those of the last tick, at most 10 ms ago.
   awk -v name="$name" '
     $1 == "ahead" { ++looks; if ($2 < 3600000 - 1 || $3 > 3600000 + 15) { ++wrong; print name ": " $0 } }
     END { printf "%s: %d of %d looks at the clock were wrong\n", name, wrong, looks; exit !(looks == 100 && !wrong) }' \

@@ -1,4 +1,4 @@
-# Sourced by the cluster tests: checks, a scratch folder, and what this machine holds of rose's.
+# Sourced by the cluster tests: checks, a scratch folder, and what rose has left on this machine.
 set -euo pipefail
 rose=$1
 build=$2
@@ -7,7 +7,7 @@ name=$(basename "${BASH_SOURCE[1]}" .sh)
 work=$(mktemp -d "${TMPDIR:-/tmp}/rosetest-XXXXXX")
 chmod 711 "$work"
 failures=0
-# Go compiles its library once for all tests, where it keeps such things; without a home, here.
+# Go compiles its library once for all tests and keeps it in its cache; without a home, the cache is in $work.
 [ -n "${HOME:-}${GOCACHE:-}" ] || export GOCACHE=$work/gocache
 
 skip() { echo "SKIPPED: cluster_$name: $*"; exit 77; }
@@ -36,10 +36,10 @@ expect() {
   fi
 }
 
-# says FILE PATTERN: the last command's out or err has it.
+# says FILE PATTERN: the last command's out or err contains it.
 says() { grep -qE -- "$2" "$work/$1" || { fail "no '$2' in its $1:"; tail -20 "$work/$1" | sed 's/^/  /' >&2; }; }
 
-# unavailable FOLDER: prints why what `install` was to get for it can't be had; false if it can.
+# unavailable FOLDER: prints why `install` could not get what the folder needs; false if it did.
 unavailable() { sed -n "s|^$1: ||p" "$build/unavailable" 2> /dev/null | grep .; }
 
 # json EXPRESSION: of the object `j` that the last command printed, evaluated by Python.
@@ -48,10 +48,10 @@ json_is() { local got; got=$(json "$1") || got="(no JSON)"; [ "$got" = "$2" ] ||
 
 cgroup2=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 
-cgroups=${ROSE_CGROUP_PARENT:-$cgroup2}  # where rose makes its own
+cgroups=${ROSE_CGROUP_PARENT:-$cgroup2}  # where rose creates its cgroups
 
-# Everything of rose's that this test's part of the system holds, one line each. Programs and maps belong to no part: the test
-# `leftovers` looks at them.
+# Everything of rose's in this test's part of the system, one per line. Programs and maps belong to no part: the test
+# `leftovers` checks them.
 leftovers() {
   ls -d "$cgroups"/rose-* 2>/dev/null || true
   ls -d /run/netns/rose-* 2>/dev/null || true
@@ -60,7 +60,7 @@ leftovers() {
   return 0
 }
 
-# nothing_left WHEN: the kernel frees programs and namespaces after a grace period of its own.
+# nothing_left WHEN: waits, because the kernel frees programs and namespaces after a grace period.
 nothing_left() {
   local deadline=$((SECONDS + 10))
   while [ -n "$(leftovers)" ]; do
@@ -69,7 +69,8 @@ nothing_left() {
   done
 }
 
-# signalled SIGNAL FILE PATTERN COMMAND...: runs it, sends it the signal once the file has the pattern, and waits for its end.
+# signalled SIGNAL FILE PATTERN COMMAND...: runs it, sends it the signal once the file contains the pattern, and waits
+# for its end.
 signalled() {
   local signal=$1 file=$2 pattern=$3 pid
   shift 3
@@ -80,7 +81,7 @@ signalled() {
   wait $pid 2>/dev/null || true
 }
 
-# Fault 'eio': the 17th folder (or the one named) that n1 makes fails.
+# Fault 'eio': the 17th folder (or the one given) that n1 creates fails.
 mkdir_fails() {
   cat <<TOML
 [[fault]]
@@ -94,7 +95,7 @@ error = "EIO"
 TOML
 }
 
-# until_true SECONDS COMMAND...: waits for a condition, never for time alone.
+# until_true SECONDS COMMAND...: waits until the command succeeds, at most so long.
 until_true() {
   local deadline=$((SECONDS + $1))
   shift
@@ -104,11 +105,13 @@ until_true() {
   done
 }
 
-# kill_guardian PID: of this rose, which then is healed by `rose heal` alone; what the kernel undoes by itself can be told apart.
+# kill_guardian PID: ends the guardian of this rose. The test then shows what `rose heal` and the kernel undo without
+# it.
 kill_guardian() {
   local one
   for one in $(find "$cgroups" -name cgroup.procs -exec cat {} + 2>/dev/null); do
-    case $(tr '\0' ' ' < "/proc/$one/cmdline" 2>/dev/null) in "rose-guardian guardian-of $1 "*) kill -KILL "$one" && return ;; esac
+    case $(tr '\0' ' ' < "/proc/$one/cmdline" 2>/dev/null) in "rose-guardian guardian-of $1 "*) kill -KILL "$one" &&
+      return ;; esac
   done
   fail "rose $1 has no guardian"
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A Compose file as it stands, by a real engine: order, health, one-shots, names, volumes; rose's own keys beside it; functions of
-# programs that are in images alone; and a schedule that reproduces a bug of a cluster in containers as surely as outside of them.
+# A Compose file as it is, run by a real engine: order, health checks, one-shot services, names, volumes; rose's own
+# keys beside it; functions of programs that exist only in images; and a schedule whose replay rate in containers is
+# that of plain processes.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 command -v busybox >/dev/null || skip "no busybox"
@@ -23,9 +24,10 @@ cp victim root/bin/
 cp "$(command -v busybox)" root/bin/busybox
 for tool in sh cat sleep test grep; do ln -s busybox root/bin/$tool; done
 import_image root localhost/rosecompose:1 --change 'CMD ["/bin/victim"]'
-# What setup runs in is built, of what is here.
+# setup runs in an image that is built here from files of this machine.
 mkdir image common
-printf 'FROM localhost/rosecompose:1\nARG WORD\nRUN echo "built with $WORD" >/built\nCOPY note /note\n' > image/Dockerfile
+printf 'FROM localhost/rosecompose:1\nARG WORD\nRUN echo "built with $WORD" >/built\nCOPY note /note\n' > \
+  image/Dockerfile
 echo 'a note' > image/note
 cat > common/base.yaml <<'YAML'
 services:
@@ -112,33 +114,37 @@ expect 0 "$rose" replay die.toml -c rose.toml --runs 1 --keep --json
 json_is 'j["faults"][0]["fired"]' 1
 run=$(json 'j["run_results"][0]["directory"]')
 grep -q '^began with good morning$' "$run/app/stdout.log" || fail "$(head -1 "$run/app/stdout.log")"
-for line in 'built with care' 'a note' 'a secret' 'level = high'; do grep -q "^$line\$" "$run/workload.log" || fail "no '$line': $(cat "$run/workload.log")"; done
+for line in 'built with care' 'a note' 'a secret' 'level = high'; do
+  grep -q "^$line\$" "$run/workload.log" || fail "no '$line': $(cat "$run/workload.log")"
+done
 grep -q '^100663296$' "$run/workload.log" || fail "no limit of memory: $(cat "$run/workload.log")"
 grep -q '^ 2048 $' "$run/workload.log" || fail "the volume in memory is not of its size: $(cat "$run/workload.log")"
 [ ! -e not-there ] || fail "a folder of this machine was made"
 says err "volume 'shared' is external: each run uses an empty one of its own instead"
-grep -q '^up$' "$run/workload.log" && grep -qw database "$run/workload.log" || fail "setup did not run between the two: $(cat "$run/workload.log")"
-# It dies at its 30th beat, neither before nor after; what it had said by then stands in its log.
-last=$(sed -n '/^began/{n;:a;n;/^began/q;h;ba};$!d' "$run/app/stdout.log"; awk '/^began/{c++} c==1{l=$0} END{print l}' "$run/app/stdout.log")
+grep -q '^up$' "$run/workload.log" && grep -qw database "$run/workload.log" ||
+  fail "setup did not run between the two: $(cat "$run/workload.log")"
+# It dies at its 30th beat, neither before nor after: its log has everything up to then.
+last=$(sed -n '/^began/{n;:a;n;/^began/q;h;ba};$!d' "$run/app/stdout.log";
+  awk '/^began/{c++} c==1{l=$0} END{print l}' "$run/app/stdout.log")
 [ "$last" = "beat 29" ] || fail "it died after '$last'"
 nothing_left "after a replay"
 no_containers "after a replay"
 [ -z "$(podman volume ls -q)" ] || fail "volumes left: $(podman volume ls -q)"
 ls -d "$work"/rose-*-images >/dev/null 2>&1 && fail "files of images left"
 
-# What is not known is refused, with the Compose file's own line.
+# Unknown keys are refused with the line of the Compose file.
 sed 's|^    ports:.*|    memm_limit: 1g|' compose.yaml > other.yaml
 sed 's|compose.yaml|other.yaml|' rose.toml > wrong.toml
 expect 2 "$rose" replay die.toml -c wrong.toml --runs 1
 says err "other.yaml:9: service 'app': unknown key 'memm_limit'"
-# A one-shot that fails ends the run, and says why.
+# A one-shot service that fails ends the run, and the reason is printed.
 sed 's|sh -c .cat.*|sh -c "echo no way; exit 3"|' compose.yaml > other.yaml
 expect 4 "$rose" replay die.toml -c wrong.toml --runs 1
 says err 'no way'
 nothing_left "after refusals"
 no_containers "after refusals"
 
-# The embedded cluster, as processes and in containers: the same schedule shows its bug at the same rate.
+# The embedded cluster, as processes and in containers: the same schedule reproduces its bug at the same rate.
 kv=$here/../../examples/kv/split-lost-writes
 [ -x "$build/examples/kv/kv-server" ] || { [ $failures -eq 0 ]; exit; }
 mkdir kv kv/root kv/root/tmp

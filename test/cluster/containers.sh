@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Nodes in containers: exact faults on calls, pauses, crashes and restarts, cuts, logs, volumes and users; and nothing left of it,
-# also when rose is killed. By a real engine, out of an image without a registry.
+# Nodes in containers: exact faults on calls, pauses, crashes and restarts, partitions, logs, volumes and users. Nothing
+# is left behind, also when rose is killed. A real engine runs an image that comes from no registry.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 cd "$work"
@@ -43,11 +43,12 @@ gcc -static -g -O1 -pthread -o victim victim.c
 mkdir -p root/bin root/data root/etc
 cp victim root/bin/
 echo 'keeper:x:4321:4321::/data:/bin/false' > root/etc/passwd
-import_image root localhost/rosevictim:1 --change 'ENTRYPOINT ["/bin/victim"]' --change 'CMD ["usual"]' --change 'ENV WHERE=/data'
+import_image root localhost/rosevictim:1 --change 'ENTRYPOINT ["/bin/victim"]' --change 'CMD ["usual"]' \
+  --change 'ENV WHERE=/data'
 
 cat > workload.sh <<'SH'
 #!/bin/sh
-# Long enough for what is planned, by what the victims have said.
+# The workload lasts until the victims have printed enough for the planned faults.
 while [ "$(grep -c mkdir n1/stdout.log)" -lt ${BEATS:-60} ] || [ "$(grep -c began n2/stdout.log)" -lt ${BEGINS:-1} ]; do sleep 0.05; done
 SH
 chmod +x workload.sh
@@ -94,19 +95,22 @@ BEGINS=2 expect 0 "$rose" replay faults.toml -c rose.toml --runs 2 --keep --json
 json_is '[f["fired"] for f in j["faults"]]' '[2, 2, 2]'
 json_is 'j["reproduced"]' 2
 run=$(json 'j["run_results"][0]["directory"]')
-# Its own user, its own command behind the image's entry point, its volume in the node's folder, its output in the node's logs.
+# Its own user, its own command after the image's entry point, its volume in the node's folder, its output in the node's
+# logs.
 grep -q "^began as 4321 with asked in .*/n1/made$" "$run/n1/stdout.log" || fail "n1: $(head -1 "$run/n1/stdout.log")"
 grep -q '^pid 1$' "$run/n1/stderr.log" || fail "n1 is not the first process of its container"
 [ "$(grep -c 'Input/output' "$run/n1/stdout.log")" = 1 ] || fail "more or fewer than one call failed"
-[ ! -e "$run/n1/made/made.17" ] && [ -e "$run/n1/made/made.16" ] && [ -e "$run/n1/made/made.18" ] || fail "the failed call was made, or its neighbours were not"
-# The image's own command and variables; it came back after the crash, as the same container with its files.
-[ "$(grep -c '^began as 0 with usual in /data$' "$run/n2/stdout.log")" = 2 ] || fail "n2: $(grep began "$run/n2/stdout.log")"
+[ ! -e "$run/n1/made/made.17" ] && [ -e "$run/n1/made/made.16" ] && [ -e "$run/n1/made/made.18" ] ||
+  fail "the failed call was made, or its neighbours were not"
+# The image's own command and variables. After the crash it is the same container with its files.
+[ "$(grep -c '^began as 0 with usual in /data$' "$run/n2/stdout.log")" = 2 ] ||
+  fail "n2: $(grep began "$run/n2/stdout.log")"
 grep -q '^mkdir 1 = File exists$' "$run/n2/stdout.log" || fail "n2 lost its files as it was started again"
 [ ! -e "$run/.rose-enter" ] || fail "the entry point's folder was left"
 nothing_left "after a replay"
 no_containers "after a replay"
 
-# Names are addresses; a workload stops, starts and asks for nodes. Two runs side by side.
+# Nodes reach each other by name; a workload stops, starts and queries nodes. Two runs in parallel.
 cat > asks.sh <<'SH'
 #!/bin/sh
 set -e
@@ -125,7 +129,7 @@ id = "cut"
 kind = "partition"
 node = "n2"
 duration = "200ms"
-optional = true  # nothing is sent while it lasts
+optional = true  # no packet is sent while the fault lasts
 TOML
 sed -i 's|./workload.sh|./asks.sh|' rose.toml
 expect 1 "$rose" replay cut.toml -c rose.toml --runs 2 --jobs 2 --json
@@ -133,7 +137,7 @@ json_is 'j["faults"][0]["fired"]' 2
 json_is 'j["inconclusive"]' 0
 nothing_left "after runs side by side"
 
-# Seen by the tracer; who ends, and how.
+# The tracer records which process ends, and how.
 cat > ends.sh <<'SH'
 #!/bin/sh
 sleep 0.2
@@ -149,8 +153,9 @@ events = [json.loads(line) for line in open(sys.argv[1])]
 sys.exit(0 if any(e.get("node") == "n2" and e.get("type") == "ps" and "crash" in json.dumps(e) for e in events) else 1)
 PY
 
-# A container that runs is drafted as a node of its image: with its words, variables and volumes, and without touching it.
-podman run -d --name original --network none --workdir /bin -e WHERE=/kept -v kept:/kept --cap-add SYS_NICE localhost/rosevictim:1 drafted >/dev/null
+# `rose init` drafts a running container as a node with its image, command, variables and volumes, without touching it.
+podman run -d --name original --network none --workdir /bin -e WHERE=/kept -v kept:/kept \
+  --cap-add SYS_NICE localhost/rosevictim:1 drafted >/dev/null
 printf '#!/bin/sh\nuntil [ "$(grep -c mkdir original/stdout.log)" -ge 20 ]; do sleep 0.05; done\n' > drafted.sh
 chmod +x drafted.sh
 expect 0 "$rose" init --container original -o drafted.toml
@@ -170,11 +175,12 @@ error = "EIO"
 TOML
 expect 0 "$rose" replay drafted-fault.toml -c drafted.toml --runs 1 --keep --json
 json_is 'j["reproduced"]' 1
-grep -q '^began as 0 with drafted in /kept$' "$(json 'j["run_results"][0]["directory"]')/original/stdout.log" || fail "the drafted node is another program"
+grep -q '^began as 0 with drafted in /kept$' "$(json 'j["run_results"][0]["directory"]')/original/stdout.log" ||
+  fail "the drafted node is another program"
 nothing_left "after a drafted one"
 no_containers "after a drafted one"
 
-# What cannot be had is said once, plainly.
+# What is not possible is refused with one clear message.
 sed 's|command = \["asked"\]|&\nbinary = 7|' rose.toml > wrong.toml
 expect 2 "$rose" replay faults.toml -c wrong.toml --runs 1
 sed 's|^image = .*|image = "localhost/no-such-image:1"|' rose.toml > wrong.toml
@@ -199,12 +205,14 @@ says err "no command '/bin/none'"
 nothing_left "after refusals"
 no_containers "after refusals"
 
-# Rose is killed, and heal undoes it all; Ctrl-C undoes it at once.
-BEATS=1000000 signalled KILL report/runs/run-0001/n1/stdout.log 'mkdir 20 = ' "$rose" replay faults.toml -c rose.toml --runs 1 --report report
+# When rose is killed, heal undoes everything; Ctrl-C undoes it at once.
+BEATS=1000000 signalled KILL report/runs/run-0001/n1/stdout.log 'mkdir 20 = ' "$rose" replay faults.toml -c rose.toml \
+  --runs 1 --report report
 expect 0 "$rose" heal
 says out 'container rose-[0-9a-f]*-n1: removed'
 nothing_left "after heal"
 no_containers "after heal"
-BEATS=1000000 signalled INT report2/runs/run-0001/n1/stdout.log 'mkdir 20 = ' "$rose" replay faults.toml -c rose.toml --runs 1 --report report2
+BEATS=1000000 signalled INT report2/runs/run-0001/n1/stdout.log 'mkdir 20 = ' "$rose" replay faults.toml -c rose.toml \
+  --runs 1 --report report2
 nothing_left "after Ctrl-C"
 no_containers "after Ctrl-C"

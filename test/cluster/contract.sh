@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The contract as a stranger reads it: what commands are told, when the dump is written, what is refused beforehand.
+# The contract from outside: variables that commands get, when the dump is written, what is refused before a run.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 
@@ -30,7 +30,7 @@ timeout = "5s"
 TOML
 }
 
-# What commands get, restarts by `rose node`, and an incident that enters a node's namespace.
+# Variables of commands, restarts by `rose node`, and an incident that enters a node's namespace.
 cat > workload.sh <<'SH'
 #!/bin/sh
 set -ex
@@ -59,11 +59,11 @@ json_is 'j["verdict"], j["workload"], j["incident"]' "('reproduced', 'exited wit
 "$rose" dump import a.jsonl -o again.bin -q
 "$rose" dump show again.bin --format jsonl | cmp -s - a.jsonl || fail "JSON Lines are not lossless on a real dump"
 
-# Names of files are bytes, JSON is text.
+# File names are bytes, JSON is text.
 expect 0 "$rose" dump import a.jsonl -o $'no\xffutf8.bin' --json
 json_is 'ascii(j["dump"])' "'no\\ufffdutf8.bin'"
 
-# Who forgets the profile is told where one is, or how one is made.
+# Without --profile, a note says where a profile is, or how to make one.
 expect 0 "$rose" diagnose --plan --trace env.bin -c env.toml
 says err 'no --profile.*rose profile -c env.toml creates one'
 : > profile.json
@@ -74,9 +74,9 @@ rm profile.json
 grep '"type":"ps"' a.jsonl | grep '"signal":"SIGTERM"' | grep -q '"planned":true' || fail "no planned stop in the dump"
 
 # Ctrl-C in each part of a run: teardown runs, and trace -c writes what it has.
-known=318.$$  # seconds: nobody else sleeps for as long
+known=318.$$  # seconds: no other process sleeps for this time
 sleeps() {
-  local all  # of processes, of which some have ended by now
+  local all  # of processes, some of which may have ended by now
   all=$(cat /dev/null $(grep -slx sleep /proc/[0-9]*/comm | sed 's/comm$/cmdline/') 2>/dev/null | tr '\0' ' ') || true
   [[ $all == *"sleep $known "* ]]
 }
@@ -103,7 +103,7 @@ for part in setup ready workload oracle; do
 done
 nothing_left "after Ctrl-C"
 
-# Refused before anything starts: no run is wasted on a result that cannot be written.
+# Refused before anything starts: no run is made whose result could not be written.
 deployment plain.toml '"true"' '"false"' "setup = [\"touch\", \"$work/started\"]"
 printf 'version = 1\nname = "s"\n[[fault]]\nid = "k"\nkind = "crash"\nnode = "b"\n' > s.toml
 expect 2 "$rose" trace -c plain.toml -o /nonexistent/dump.bin
@@ -123,7 +123,7 @@ expect 2 "$rose" dump show log.bin --sumary
 says err "see 'rose dump show --help'"
 expect 2 "$rose" profile -c plain.toml surplus
 says err "'rose profile' takes no further argument: 'surplus'"
-# Each says what is meant, by its name, and what is accepted.
+# Each message names the option and the accepted values.
 expect 2 "$rose"
 says err 'no command is named'
 says err 'the commands are: init, profile'
@@ -147,7 +147,7 @@ expect 2 "$rose" dump show env.bin --type scf,xx
 says err "'xx' is not one of scf, af, nd, ps, sys"
 expect 2 "$rose" replay s.toml -c plain.toml --jobs many
 says err "'many' is neither a number from 1 to 64 nor 'auto'"
-# A file that is not there: which option names it, or what makes one.
+# A missing file: the message names the option, or the command that writes the file.
 expect 2 "$rose" profile -c nowhere.toml
 says err "cannot open nowhere.toml: No such file or directory"
 says err "hint: name the configuration of the test deployment with -c; 'rose init' writes one"

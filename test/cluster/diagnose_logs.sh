@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Only logs are left: the planted failure scf-on-socket happens as it does in production, its dump is thrown away, and what its
-# server wrote to standard error is all that the diagnosis is given.
+# Diagnosis from logs alone: the planted failure scf-on-socket happens as in production, its dump is deleted, and only
+# its server's standard error is given to the diagnosis.
 . "$(dirname "$0")/common.bash"
 for need in ip gcc prlimit python3; do command -v $need > /dev/null || skip "$need is missing"; done
 rose=$(realpath "$rose")
@@ -17,27 +17,30 @@ rm "$work/dump.bin"
 cp "$work"/rose-runs/*/run-*/greeter/stderr.log "$work/server.log"
 gzip -c "$work/server.log" > "$work/server.log.1.gz"
 
-# What is understood without running anything, and without root's rights.
+# The plan needs neither a run nor root.
 expect 0 "$rose" diagnose --plan --log "$work/server.log.1.gz" -c rose.toml --json
-json_is 'j["candidates"][0]["kind"], j["candidates"][0]["syscall"], j["candidates"][0]["error"]' "('syscall', 'accept4', 'EMFILE')"
+json_is 'j["candidates"][0]["kind"], j["candidates"][0]["syscall"], j["candidates"][0]["error"]' \
+  "('syscall', 'accept4', 'EMFILE')"
 json_is '"server.log.1.gz:1 of greeter" in j["candidates"][0]["why"]' True
 says err 'server.log.1.gz: .* lines, .* messages.* \(gzip\)'
 
-expect 0 "$rose" diagnose --log greeter="$work/server.log" -c rose.toml -o "$work/schedule.toml" --jobs 4 --report "$work/report" --json
+expect 0 "$rose" diagnose --log greeter="$work/server.log" -c rose.toml -o "$work/schedule.toml" --jobs 4 \
+  --report "$work/report" --json
 json_is 'j["verdict"], j["schedules"] <= 5, j["rate"] >= 0.8' "('reproduced', True, True)"
 json '"from logs alone: %d schedules, %d runs" % (j["schedules"], j["runs"])'
 expect 0 "$rose" replay "$work/schedule.toml" -c rose.toml --runs 2 --jobs 2 --json
 json_is 'j["verdict"], j["rate"]' "('reproduced', 1.0)"
 nothing_left "by a diagnosis from logs"
 
-# Its record has all that it did: who goes on from it makes no run, and comes to the same.
+# The record contains every run: resuming from it makes no run and gives the same result.
 cp "$work/report/record.jsonl" "$work/record"
 cp "$work/schedule.toml" "$work/first.toml"
-expect 0 "$rose" diagnose --log greeter="$work/server.log" -c rose.toml -o "$work/schedule.toml" --jobs 4 --report "$work/report" --resume --json
+expect 0 "$rose" diagnose --log greeter="$work/server.log" -c rose.toml -o "$work/schedule.toml" --jobs 4 \
+  --report "$work/report" --resume --json
 cmp "$work/report/record.jsonl" "$work/record" || fail "--resume made further runs"
 cmp "$work/schedule.toml" "$work/first.toml" || fail "--resume found another schedule"
 
-# What cannot be used is refused before anything runs.
+# Unusable input is refused before anything runs.
 expect 2 "$rose" diagnose -c rose.toml
 says err 'neither --trace nor --log'
 expect 2 "$rose" diagnose --log nobody="$work/server.log" -c rose.toml

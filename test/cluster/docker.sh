@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Nodes in containers of docker's, each in a network of the run's own: faults, names, restarts, addresses, a Compose file; nothing left of it,
-# also when rose is killed. By a daemon of the test's own.
+# Nodes in docker containers, each in a network of the run: faults, names, restarts, addresses, a Compose file. Nothing
+# is left behind, also when rose is killed. The test starts its own daemon.
 . "$(dirname "$0")/common.bash"
 for program in docker dockerd containerd gcc; do command -v $program >/dev/null || skip "no $program"; done
 command -v busybox >/dev/null || skip "no busybox"
@@ -17,7 +17,9 @@ daemon=$!
 end_daemon() {
   kill $daemon 2>/dev/null || true
   wait $daemon 2>/dev/null || true
-  for folder in $(awk -v at="$work/" 'index($2, at) == 1 { print $2 }' /proc/mounts | sort -r); do umount -l "$folder" || true; done
+  for folder in $(awk -v at="$work/" 'index($2, at) == 1 { print $2 }' /proc/mounts | sort -r); do
+    umount -l "$folder" || true
+  done
 }
 trap 'end_daemon; finish' EXIT
 deadline=$((SECONDS + 60))
@@ -36,8 +38,10 @@ n=0
 while :; do n=$((n + 1)); mkdir /data/made.$n && echo "mkdir $n = ok"; sleep 0.02; done
 SH
 chmod +x root/bin/victim
-tar -C root -c . | docker import --change 'CMD ["/bin/victim"]' - localhost/rosedocker:1 >import.log 2>&1 || { cat import.log; skip "docker cannot import an image here"; }
-docker run --rm --network none localhost/rosedocker:1 /bin/sh -c 'exit 0' >probe.log 2>&1 || { cat probe.log; skip "docker cannot run a container here: $(tail -1 probe.log)"; }
+tar -C root -c . | docker import --change 'CMD ["/bin/victim"]' - localhost/rosedocker:1 >import.log 2>&1 ||
+  { cat import.log; skip "docker cannot import an image here"; }
+docker run --rm --network none localhost/rosedocker:1 /bin/sh -c 'exit 0' >probe.log 2>&1 ||
+  { cat probe.log; skip "docker cannot run a container here: $(tail -1 probe.log)"; }
 cat > compose.yaml <<'YAML'
 services:
   n1:
@@ -109,15 +113,18 @@ json_is '[f["fired"] for f in j["faults"]]' '[2, 2, 2, 2]'
 json_is 'j["reproduced"]' 2
 run=$(json 'j["run_results"][0]["directory"]')
 grep -q "^began as first with .*n2.* and secret" "$run/n1/stdout.log" || fail "n1: $(head -1 "$run/n1/stdout.log")"
-[ "$(grep -c 'Input/output' "$run/n1/stderr.log")" = 1 ] || fail "more or fewer than one call failed: $(cat "$run/n1/stderr.log")"
+[ "$(grep -c 'Input/output' "$run/n1/stderr.log")" = 1 ] ||
+  fail "more or fewer than one call failed: $(cat "$run/n1/stderr.log")"
 for part in 'elsewhere' '172.30.5.20.*rose0\|rose0.*172.30.5.20' '^67108864'; do
-  grep -q "$part" "$run/workload.log" || [ ! -e /sys/fs/cgroup/memory ] || fail "no '$part' in the container: $(cat "$run/workload.log")"
+  grep -q "$part" "$run/workload.log" || [ ! -e /sys/fs/cgroup/memory ] ||
+    fail "no '$part' in the container: $(cat "$run/workload.log")"
 done
 nothing_left "after a replay"
 no_containers "after a replay"
 [ ! -e not-there ] || fail "a folder of this machine was made"
 
-BEATS=1000000 signalled KILL report/runs/run-0001/n1/stdout.log 'mkdir 20 = ' "$rose" replay faults.toml -c rose.toml --runs 1 --report report
+BEATS=1000000 signalled KILL report/runs/run-0001/n1/stdout.log 'mkdir 20 = ' "$rose" replay faults.toml -c rose.toml \
+  --runs 1 --report report
 expect 0 "$rose" heal
 nothing_left "after heal"
 no_containers "after heal"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The windows of many hosts at once: over ssh, in pods, out of a folder; those that do not answer are told; 300 hosts; and tracers that
-# share a folder, where what one of them sees is kept by all.
+# Windows of many hosts at once: over ssh, in pods, from a folder. Hosts that do not answer are reported. Also with 300
+# hosts, and with tracers that share a folder, where a trigger of one makes all of them write.
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 
 cd "$work"
@@ -25,7 +25,7 @@ tracer() {
   until_true 60 grep -q 'ready:' "$name.err"
 }
 
-# --- what is run there, by a stand-in for ssh and kubectl: HOST is the tracer of that name
+# --- the command that runs there, with a stand-in for ssh and kubectl: HOST is the tracer of that name
 cat >ssh <<'EOF'
 #!/bin/bash
 echo "$0 $*" >>calls
@@ -74,7 +74,7 @@ for name in db1 db2 cache; do says out "/rose-none/of-$name"; done
 [ "$(stat -c %a all.bin)" = 600 ] || fail "the dump is readable by others"
 grep -q -- "-T -o BatchMode=yes" calls || fail "ssh could ask for a password"
 
-# --- some do not: what came is there, and each is told
+# --- some hosts do not answer: the dumps that arrived are written, each missing host is reported
 expect 4 "$rose" dump collect db1 silent gone junk torn db2 -o some/ --deadline 3s $by
 says out '^db1: [0-9]+ events'
 says out '2 of 6 answered'
@@ -83,14 +83,15 @@ says err 'gone: ssh: connect to host gone port 22: No route to host'
 says err 'junk: .*(not a rose dump|no rose dump|dump)'
 says err 'torn: '
 [ -e some/db1.bin ] && [ -e some/db2.bin ] && [ ! -e some/gone.bin ] || fail "what came is not in the folder"
-expect 0 "$rose" dump collect db1 kubectl:prod/cache:server ssh:db1 kubectl:prod-cache:server db1 -o alike/ ${by/"$work/kubectl"/"$work/kubectl-any"}
+expect 0 "$rose" dump collect db1 kubectl:prod/cache:server ssh:db1 kubectl:prod-cache:server db1 \
+  -o alike/ ${by/"$work/kubectl"/"$work/kubectl-any"}
 for file in alike/*; do expect 0 "$rose" dump show "$file" --format jsonl; done
 [ "$(ls alike | wc -l)" = 5 ] || fail "hosts whose names are alike share a file: $(ls alike)"
 expect 3 "$rose" dump collect gone -o none.bin $by
 says err 'no host responded'
 [ ! -e none.bin ] || fail "something was written of nothing"
 
-# --- a list of hosts, and what is refused
+# --- a list of hosts, and refused lists
 printf '# ours\ndb1\n\n db2  # second\n' >hosts
 expect 0 "$rose" dump collect --all --hosts hosts -o listed.bin $by
 says out '2 of 2 answered'
@@ -121,9 +122,9 @@ chmod +x many
 expect 0 "$rose" dump collect $(seq -f 'h%g' 300) -o many.bin --ssh "$work/many" --json
 json_is 'j["answered"]' 300
 
-# --- tracers that share a folder: one's trigger is all of theirs, and theirs is nobody's
+# --- tracers that share a folder: a trigger of one makes all write; a dump written for that reason triggers no other
 mkdir shared
-touch shared/rose-other-20200101T000000Z-crash.bin  # of long ago
+touch shared/rose-other-20200101T000000Z-crash.bin  # written long ago
 tracer west -o "$work/shared/" --dump-on-crash --dump-together
 tracer east -o "$work/shared/" --dump-together
 echo crash >orders.west

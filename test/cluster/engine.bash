@@ -1,4 +1,4 @@
-# Sourced after common.bash by tests of containers: an engine whose images and containers are the test's own.
+# Sourced after common.bash by tests of containers: an engine with its own images and containers.
 command -v podman >/dev/null || skip "no podman"
 runtime=$(command -v runc || command -v crun || true)
 [ -n "$runtime" ] || skip "neither runc nor crun"
@@ -28,12 +28,17 @@ engine_toml='"podman"'
 import_image() {
   local folder=$1 image=$2
   shift 2
-  tar -C "$folder" -c . | podman import "$@" - "$image" >"$store/import.log" 2>&1 || { cat "$store/import.log"; skip "podman cannot import an image here"; }
+  tar -C "$folder" -c . | podman import "$@" - "$image" >"$store/import.log" 2>&1 ||
+    { cat "$store/import.log"; skip "podman cannot import an image here"; }
 }
-no_containers() { local all; all=$(podman ps -aq --filter label=rose 2>/dev/null); [ -z "$all" ] || fail "containers left $1: $all"; }
+no_containers() {
+  local all; all=$(podman ps -aq --filter label=rose 2>/dev/null); [ -z "$all" ] || fail "containers left $1: $all"
+}
 
-# Does one run at all? A machine may lack what its runtime needs.
+# Can a container run at all? A machine may lack what the runtime needs.
 mkdir -p "$store/probe"
-printf 'int main(void) { return 0; }' | gcc -static -x c -o "$store/probe/true" - || skip "gcc cannot link a static program"
+printf 'int main(void) { return 0; }' | gcc -static -x c -o "$store/probe/true" - ||
+  skip "gcc cannot link a static program"
 import_image "$store/probe" localhost/rose-probe:1
-podman run --rm --network none localhost/rose-probe:1 /true >"$store/probe.log" 2>&1 || { cat "$store/probe.log"; skip "podman cannot run a container here: $(tail -1 "$store/probe.log")"; }
+podman run --rm --network none localhost/rose-probe:1 /true >"$store/probe.log" 2>&1 ||
+  { cat "$store/probe.log"; skip "podman cannot run a container here: $(tail -1 "$store/probe.log")"; }

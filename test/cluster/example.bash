@@ -1,4 +1,6 @@
-# Sourced after common.bash by the tests of examples/: profile, trace with the incident, diagnose and replay, each with its
+# Sourced after common.bash by the tests of examples/: profile, trace with the incident, diagnose and replay, each with
+# its
+
 # exit code and its --json result checked. With ROSE_TEST_LONG=1 the examples run with their own number of confirmation
 # runs, as a user has them; otherwise with fewer, so that all tests stay within their minutes.
 
@@ -11,7 +13,9 @@ begin() {
   cd "$work/example"
   # shellcheck disable=SC2016
   sed -i -e 's#${config_dir}/../../../build/release#'"$build#" -e "s#\.\./\.\./\.\./build/release#$build#" rose.toml
-  if [ -z "${ROSE_TEST_LONG:-}" ]; then printf '\n[diagnose]\nconfirm_runs = %d\nsimplify = false\n' "$2" >> rose.toml; fi
+  if [ -z "${ROSE_TEST_LONG:-}" ]; then
+    printf '\n[diagnose]\nconfirm_runs = %d\nsimplify = false\n' "$2" >> rose.toml
+  fi
 }
 
 # step STATUS COMMAND...: like expect, but what follows needs it, so a failure ends the test.
@@ -23,9 +27,9 @@ step() {
   if [ $failures -gt 0 ]; then exit 1; fi
 }
 
-# whole_path EVENT KIND [PROFILE-RUNS [LEVEL]]: EVENT is a regex for a line of the dump as JSON Lines, KIND that of the
-# fault to find, LEVEL the last one at which it may be found. Where a system's own timers decide whether a fault does
-# harm, one run of the right schedule may pass on a busy machine, and the search then comes to it again at the next level.
+# whole_path EVENT KIND [PROFILE-RUNS [LEVEL]]: EVENT is a regex for a line of the dump as JSON Lines, KIND the kind of
+# fault to find, LEVEL the last level at which it may be found. If timers of the system decide whether a fault does
+# harm, one run of the right schedule may miss on a busy machine; the search then finds it at the next level.
 whole_path() {
   step 0 "$rose" profile -c rose.toml -o "$work/profile.json" --runs "${3:-1}" --json
   [ "$(stat -c %a "$work/profile.json")" = 600 ] || fail "profile.json is not 0600"

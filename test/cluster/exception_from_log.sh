@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A Java program loses a block when a checksum does not match: no system call fails, and all that is left of it is the log, with the
-# exception's stack trace. The diagnosis throws it, at the visit that counts.
+# A Java program loses a block when a checksum does not match. No system call fails; the only evidence is the stack
+# trace of the exception in the log. The diagnosis throws this exception at the right entry of the method.
 . "$(dirname "$0")/common.bash"
 classes=$build/test/programs/java
 [ -e "$classes/compiled" ] || skip "no Java compiler when this was built: apt-get install default-jdk-headless, then build again"
@@ -27,17 +27,20 @@ confirm_runs = 2
 simplify = false
 TOML
 
-# What the log says, without running anything: the exception, where it comes from, and which message tells of it.
+# The plan, without a run: the exception, where it is thrown, and which message reports it.
 expect 0 "$rose" diagnose --plan --log n1=production.log -c rose.toml --json
-json_is 'j["candidates"][0]["kind"], j["candidates"][0]["throws"]' "('exception', 'org.rose.test.Ledger\$ChecksumException')"
+json_is 'j["candidates"][0]["kind"], j["candidates"][0]["throws"]' \
+  "('exception', 'org.rose.test.Ledger\$ChecksumException')"
 json_is 'j["candidates"][0]["function"], j["candidates"][0]["line"]' "('org.rose.test.Ledger.check', None)"
-json_is '"a block is damaged" in j["candidates"][0]["why"], "Ledger.check(Ledger.java:" in j["candidates"][0]["why"]' "(True, True)"
+json_is '"a block is damaged" in j["candidates"][0]["why"], "Ledger.check(Ledger.java:" in j["candidates"][0]["why"]' \
+  "(True, True)"
 
 expect 0 "$rose" diagnose --log n1=production.log -c rose.toml -o schedule.toml --jobs 2 --report report --json
 json_is 'j["verdict"], j["rate"]' "('reproduced', 1.0)"
 json '"%d schedules, %d runs, %.0f s" % (j["schedules"], j["runs"], j["seconds"])'
 grep -q '^kind *= "exception"' schedule.toml || fail "the schedule throws it: $(cat schedule.toml)"
-grep -q '^throws *= "org.rose.test.Ledger[$]ChecksumException"' schedule.toml || fail "the schedule throws it: $(cat schedule.toml)"
+grep -q '^throws *= "org.rose.test.Ledger[$]ChecksumException"' schedule.toml ||
+  fail "the schedule throws it: $(cat schedule.toml)"
 grep -Eq '^count *= (4|8|12)$' schedule.toml || fail "the visit that counts is found: $(cat schedule.toml)"
 expect 0 "$rose" replay schedule.toml -c rose.toml --runs 2 --jobs 2 --json
 json_is 'j["verdict"], j["rate"]' "('reproduced', 1.0)"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Nodes that rose did not start, in cgroups of their own: crash, pause, partition and functions as they are, syscall faults through
-# `rose exec`; which without a run is the command and nothing else, and whose command outlives rose.
+# Nodes that rose did not start, in their own cgroups: crash, pause, partition and functions work directly, system call
+# faults through `rose exec`. Without a run, `rose exec` only executes the command, and the command outlives rose.
 . "$(dirname "$0")/common.bash"
 command -v gcc >/dev/null || skip "no gcc"
 cd "$work"
-export TMPDIR=$work  # kept runs go with it
+export TMPDIR=$work  # kept runs are removed with it
 cat > victim.c <<'C'
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ echo $! > pid
 SH
 cat > workload.sh <<'SH'
 #!/bin/sh
-# Long enough for what is planned, by what the victims have said.
+# The workload lasts until the victims have printed enough for the planned faults.
 while [ "$(grep -c mkdir one/out)" -lt 60 ]; do sleep 0.05; done
 SH
 chmod +x setup.sh workload.sh
@@ -75,7 +75,7 @@ node = "n2"
 after = ["stall"]
 when = [ { elapsed = "400ms" } ]
 TOML
-# Not without leave; and a node that does not come in through rose exec gets no syscall faults.
+# Refused without --allow-attached; a node not started through rose exec gets no system call faults.
 expect 3 "$rose" replay syscall.toml -c rose.toml --runs 1
 says err allow-attached
 sed 's/node = "n1"/node = "n2"/' syscall.toml > wrong.toml
@@ -90,14 +90,14 @@ grep -q '^mkdir 6 = ok' "$run/one/out" && grep -q '^mkdir 8 = ok' "$run/one/out"
 [ ! -e "$run/one/made.7" ] && [ -e "$run/one/made.8" ] || fail "the failed call was made"
 [ "$(stat -c %a "$run/rose.exec.sock" 2>/dev/null || echo gone)" = gone ] || fail "the socket was left"
 
-# No run: the command and nothing else, and no filter.
+# Without a run, the command is executed without a filter.
 expect 0 "$rose" exec --node n1 -- grep Seccomp: /proc/self/status
 says out 'Seccomp:[[:space:]]*0'
 expect 0 env ROSE_EXEC_SOCKET=/nonexistent/socket "$rose" exec --node n1 -- sh -c 'echo "$0 $1"' a "b c"
 says out '^a b c$'
 expect 2 "$rose" exec --node n1 -- /no/such/command
 
-# Rose is killed: what came in through rose exec goes on.
+# When rose is killed, a node started through rose exec continues.
 sed -i 's/-lt 60/-lt 1000000/' workload.sh
 sed -i 's/^count = 7/count = 1000000/' syscall.toml
 "$rose" replay syscall.toml -c rose.toml --runs 1 --allow-attached --report report >out2 2>err2 &
@@ -114,7 +114,7 @@ grep -q 'not implemented' $victim/out && fail "calls failed when rose was gone"
 kill -9 "$(cat $victim/pid)" "$(cat report/runs/run-0001/two/pid)" 2>/dev/null || true
 expect 0 "$rose" heal
 
-# Killed while it holds a pause ahead of a call: heal lets the node go on, which has its cgroup elsewhere.
+# Rose is killed while it holds a pause before a call: heal continues the node, whose cgroup is elsewhere.
 service=$cgroups/service
 mkdir "$service"
 export SERVICE=$service

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# rose explain on planted failures: the faulty function among the first three, the contract's JSON, the exit codes, what is left behind.
+# rose explain on planted failures: the faulty function is among the first three; JSON, exit codes, and what is left
+# behind.
 . "$(dirname "$0")/common.bash"
 for need in ip gcc g++ python3; do command -v $need > /dev/null || skip "$need is missing"; done
 rose=$(realpath "$rose")
@@ -9,9 +10,10 @@ cd "$work/planted"
 rm -rf -- */build
 for case in crash-between-writes scf-by-path; do ./$case/install || fail "$case cannot be built"; done
 
-# A crash between two writes of `checkpoint`, which no sound run ends in.
+# A crash between two writes of `checkpoint`, which happens in no correct run.
 cd "$work/planted/crash-between-writes"
-expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 4 -o "$work/why.md" --report "$work/report" --json --ask 'put:return' 'answer(arg1)'
+expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 4 -o "$work/why.md" --report "$work/report" \
+  --json --ask 'put:return' 'answer(arg1)'
 json_is 'j["verdict"]' explained
 json_is 'j["fault"]' kill
 json_is '"checkpoint" in [s["function"] for s in j["suspects"][:3]]' True
@@ -25,30 +27,35 @@ json_is 'j["suspects"][0]["function"], j["suspects"][0]["line"] > 0' "('checkpoi
 json_is 'j["runs"]["failing"], j["runs"]["sound"], j["seconds"] > 0' "(4, 4, True)"
 json_is '[(v["query"], v["node"]) for v in j["values"]]' "[('put:return', 'shelf'), ('answer(arg1)', 'shelf')]"
 json_is 'all({"query", "node", "failing", "sound", "score"} <= set(v) for v in j["values"])' True
-json_is 'all(c["times"] >= c["runs"] > 0 or c["before"] > 0 for v in j["values"] for c in v["failing"] + v["sound"])' True
+json_is 'all(c["times"] >= c["runs"] > 0 or c["before"] > 0 for v in j["values"] for c in v["failing"] + v["sound"])' \
+  True
 json_is 'all(v["failing"] and v["sound"] for v in j["values"])' True
 grep -q '^## Requested values' "$work/why.md" || fail "explanation.md does not tell the values"
 [ "$(stat -c %a "$work/why.md")" = 600 ] || fail "explanation.md is readable by others"
-grep -q '^## Suspects' "$work/why.md" && grep -q 'checkpoint' "$work/why.md" || fail "explanation.md does not tell the suspects"
+grep -q '^## Suspects' "$work/why.md" && grep -q 'checkpoint' "$work/why.md" ||
+  fail "explanation.md does not tell the suspects"
 cmp -s "$work/why.md" "$work/report/explanation.md" || fail "the report's explanation.md is another one"
 cp "$work/report/explanation.json" "$work/out"
 json_is 'j["verdict"]' explained
 [ "$(wc -l < "$work/report/record.jsonl")" -ge 8 ] || fail "the record lacks runs"
 nothing_left "by explain"
 
-# What it kept explains the same to anybody, and has no path of this machine.
+# The kept runs give the same explanation to another user, and contain no path of this machine.
 cp "$work/report/explanation.json" "$work/first.json"
 expect 0 "$rose" explain --from "$work/report" --json -o "$work/again.md"
-cmp -s "$work/why.md" "$work/again.md" || fail "the explanation of what was kept is another one: $(diff "$work/why.md" "$work/again.md" | head -5)"
+cmp -s "$work/why.md" "$work/again.md" ||
+  fail "the explanation of what was kept is another one: $(diff "$work/why.md" "$work/again.md" | head -5)"
 json_is '{k: v for k, v in j.items() if k != "explanation"} == {k: v for k, v in json.load(open("'"$work"'/first.json")).items() if k != "explanation"}' True
-tail -n +2 "$work/report/explained.runs" | zstd -qdc | grep -qaF "$work" && fail "what was kept has paths of this machine"
-head -c 3000 "$work/report/explained.runs" > "$work/damaged"; mkdir "$work/other"; mv "$work/damaged" "$work/other/explained.runs"
+tail -n +2 "$work/report/explained.runs" | zstd -qdc | grep -qaF "$work" &&
+  fail "what was kept has paths of this machine"
+head -c 3000 "$work/report/explained.runs" > "$work/damaged"; mkdir "$work/other"; mv "$work/damaged" \
+  "$work/other/explained.runs"
 expect 2 "$rose" explain --from "$work/other"
 expect 2 "$rose" explain --from "$work/planted"
 expect 2 "$rose" explain --from "$work/report" schedule.toml
 expect 2 "$rose" explain schedule.toml --redact
 
-# A fault that does no harm: the bug does not show, and nothing is explained.
+# A harmless fault: the bug does not occur, and nothing is explained.
 cat > "$work/harmless.toml" << 'END'
 version = 1
 [[fault]]
@@ -59,18 +66,18 @@ syscall = "pwrite64"
 path = "*/index"
 delay = "10ms"
 END
-expect 1 "$rose" explain "$work/harmless.toml" -c rose.toml --runs 2 --jobs 2 -o "$work/none.md" --json
+expect 1 "$rose" explain "$work/harmless.toml" -c rose.toml --runs 4 --jobs 2 -o "$work/none.md" --json
 json_is 'j["verdict"], j["suspects"], j["story"], j["runs"]["reproduced"]' "('not-reproduced', [], [], 0)"
 
-# A fault that never fires: it cannot tell.
+# A fault that never fires: inconclusive.
 sed -e 's/^path.*/path = "*\/no-such-file"/' "$work/harmless.toml" > "$work/never.toml"
-expect 4 "$rose" explain "$work/never.toml" -c rose.toml --runs 2 --jobs 2 -o "$work/none.md" --json
+expect 4 "$rose" explain "$work/never.toml" -c rose.toml --runs 4 --jobs 2 -o "$work/none.md" --json
 json_is 'j["verdict"], j["runs"]["inconclusive"] > 0' "('inconclusive', True)"
 
-# The bug shows without faults as well: there is nothing to hold failing runs against.
+# The bug occurs without faults as well: there are no correct runs to compare with.
 sed -e '/^\[oracle\]/,$d' rose.toml > "$work/planted/crash-between-writes/always.toml"
 printf '[oracle]\ncommand = ["/bin/true"]\n' >> always.toml
-expect 4 "$rose" explain schedule.toml -c always.toml --runs 2 --jobs 2 -o "$work/none.md" --json
+expect 4 "$rose" explain schedule.toml -c always.toml --runs 4 --jobs 2 -o "$work/none.md" --json
 json_is 'j["verdict"], "without faults" in j["reason"]' "('inconclusive', True)"
 
 # Refusals.
@@ -79,12 +86,14 @@ says err "no-such-file.toml"
 printf 'version = 1\nname = "empty"\n' > "$work/empty.toml"
 expect 2 "$rose" explain "$work/empty.toml" -c rose.toml
 expect 2 "$rose" explain schedule.toml -c rose.toml --runs 0
+expect 2 "$rose" explain schedule.toml -c rose.toml --runs 3
+says err 'give --runs 4 or more'
 expect 2 "$rose" explain schedule.toml -c rose.toml --ask 'chekpoint(arg1)'
 says err "checkpoint"
 expect 2 "$rose" explain schedule.toml -c rose.toml --ask 'checkpoint'
 says err "f:return"
 
-# Interrupted within a run, it leaves nothing.
+# Interrupted during a run, it leaves nothing behind.
 "$rose" explain schedule.toml -c rose.toml -o "$work/none.md" > "$work/out" 2> "$work/err" &
 pid=$!
 until_true 60 sh -c 'ls -d /run/netns/rose-*'

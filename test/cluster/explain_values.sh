@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# rose explain --ask and --deepen on a planted failure: the value that decides is told apart, by a question and without one.
+# rose explain --ask and --deepen on a planted failure find the value that decides, asked for by the user or by rose
+# itself.
 . "$(dirname "$0")/common.bash"
 for need in ip gcc python3; do command -v $need > /dev/null || skip "$need is missing"; done
 rose=$(realpath "$rose")
@@ -9,14 +10,15 @@ cd "$work/planted/scf-by-path"
 rm -rf -- build
 ./install || fail "scf-by-path cannot be built"
 
-# What is launched by a script is followed.
+# The program behind a launcher script is found.
 printf '#!/bin/sh\nset -eu\nexec "$(dirname "$0")/build/store" "$@"\n' > launch
 chmod +x launch
 sed -i 's|"build/store"|"./launch"|' rose.toml
 
-# `bad` holds the error of the write that failed; where it is taken for good, only failing runs call note().
+# `bad` holds the error of the write that failed; only failing runs treat it as final and call note().
 line=$(grep -n 'errno = bad;' store.c | cut -d: -f1)
-expect 0 "$rose" explain schedule.toml -c rose.toml --runs 5 --jobs 5 --ask "store.c:$line:bad" 'request(line)' --deepen -o "$work/why.md" --report "$work/report" --json
+expect 0 "$rose" explain schedule.toml -c rose.toml --runs 5 --jobs 5 --ask "store.c:$line:bad" 'request(line)' \
+  --deepen -o "$work/why.md" --report "$work/report" --json
 cp "$work/out" "$work/all.json"
 json_is 'j["verdict"]' explained
 says err "store: it runs .*/build/store"
@@ -25,23 +27,25 @@ json_is "$bad[\"type\"], $bad[\"node\"]" "('int', 'store')"
 json_is "[(c[\"value\"], c[\"runs\"]) for c in $bad[\"failing\"]]" "[('28', 5)]"
 json_is "[(c[\"value\"], c[\"runs\"]) for c in $bad[\"sound\"]]" "[('0', 5)]"
 json_is "$bad[\"score\"] > 0.5, $bad[\"first\"][\"value\"], $bad[\"first\"][\"node\"], $bad[\"first\"][\"thread\"] > 0" "(True, '28', 'store', True)"
-# Every request is told, and tells nothing.
+# All requests are recorded, and do not separate the runs.
 json_is 'next(v["score"] for v in j["values"] if v["query"] == "request(line)")' 0.0
-# Asked by itself: the call that only failing runs make, and what it is called with.
+# Asked by rose itself: the call that only failing runs make, and its arguments.
 json_is 'any(v["query"] == "store:calls" and v["score"] > 0 for v in j["values"])' True
 json_is 'any(d["what"].startswith("store calls note (store.c:") and d["failing"] == 1 and d["sound"] == 0 for d in j["differences"])' True
 json_is 'any(v["query"] == "note(format)" and v["score"] > 0 for v in j["values"])' True
-# Who calls it was asked, too.
+# Its callers were asked about, too.
 json_is 'any(d["what"].startswith("note is called by store (store.c:") and d["failing"] == 1 and d["sound"] == 0 for d in j["differences"])' True
 json_is '1 <= len(j["rounds"]) <= 4 and j["rounds"][0]["differing"] > 0 and all(r["runs"] > 0 and r["seconds"] > 0 and 0 <= r["share"] < 1 for r in j["rounds"])' True
 json_is 'any(l["first_wrong"] for l in j["story"])' True
 grep -q '^## In short' "$work/why.md" || fail "explanation.md does not begin with the whole of it"
-for what in 'Root fault' 'The code that received it' 'The first wrong decision' 'Symptom'; do grep -q "$what" "$work/why.md" || fail "explanation.md reports nothing about it: $what"; done
+for what in 'Root fault' 'The code that received it' 'The first wrong decision' 'Symptom'; do
+  grep -q "$what" "$work/why.md" || fail "explanation.md reports nothing about it: $what"
+done
 grep -q '^## Rounds of queries' "$work/why.md" || fail "explanation.md does not tell the rounds"
 grep -q 'What was asked for' "$work/report/report.html" || fail "the page does not show the values"
 nothing_left "by explain"
 
-# What can't be told has a word; what isn't there is an error before any run.
+# A value that cannot be read gives a reason; a name that does not exist is an error before any run.
 expect 2 "$rose" explain schedule.toml -c rose.toml --ask 'request(lines)'
 says err "line"
 expect 2 "$rose" explain schedule.toml -c rose.toml --ask "store.c:$line:good"
@@ -49,16 +53,18 @@ says err "in scope"
 expect 2 "$rose" explain schedule.toml -c rose.toml --ask 'store[1]'
 says err "f:return"
 
-# A script may take its time, where nothing says when the node is ready.
+# A slow launcher script works, without `ready`, too.
 printf '#!/bin/sh\nsleep 1.5\nexec "$(dirname "$0")/launch" "$@"\n' > slowly
 chmod +x slowly
 sed '/^ready/d; s|"./launch"|"./slowly"|' rose.toml > slowly.toml
-"$rose" explain schedule.toml -c slowly.toml --runs 2 -o "$work/slowly.md" > "$work/out" 2> "$work/err" || [ $? -eq 4 ] || fail "a node that is launched slowly is not explained"
+"$rose" explain schedule.toml -c slowly.toml --runs 4 -o "$work/slowly.md" > "$work/out" 2> "$work/err" ||
+  [ $? -eq 4 ] || fail "a node that is launched slowly is not explained"
 says err "store: it runs .*/build/store"
 
-# Without symbols it tells what needs none, and what to keep or install for more.
+# Without symbols it reports what needs none, and what to keep or install to get more.
 strip --strip-all build/store
-"$rose" explain schedule.toml -c rose.toml --runs 2 -o "$work/bare.md" --json > "$work/out" 2> "$work/err" || [ $? -eq 4 ] || fail "a program without symbols is not explained"
+"$rose" explain schedule.toml -c rose.toml --runs 4 -o "$work/bare.md" --json > "$work/out" 2> "$work/err" ||
+  [ $? -eq 4 ] || fail "a program without symbols is not explained"
 json_is 'any("build/store has no symbols" in one and "cc -g" in one and "/usr/lib/debug" in one for one in j["not_told"])' True
 json_is 'any("frames have no name: install their debug symbols" in one for one in j["not_told"])' True
 json_is 'any("EPOCH.new" in line["text"] for line in j["story"])' True

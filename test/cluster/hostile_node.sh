@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Nodes that run as another user and work against rose, which is root: links, pipes and hard links where rose reads or
-# writes, folders that are renamed while rose mounts, fills, copies and unmounts. What is root's stays as it was, and
-# nothing stays mounted.
+# Nodes that run as another user and attack rose, which is root: links, pipes and hard links where rose reads or writes,
+# and folders that are renamed while rose mounts, fills, copies and unmounts. Files of root must stay unchanged, and
+# nothing may stay mounted.
 . "$(dirname "$0")/common.bash"
 chmod 755 "$work"
 cd "$work"
@@ -15,7 +15,7 @@ can own_disk && disks=1
 export TMPDIR=$work/tmp
 mkdir -m 711 tmp
 
-# Root's own: a folder that nobody else may enter, a folder that all may enter, a file that only root may read.
+# Files of root: a folder that only root may enter, a folder that everybody may enter, a file that only root may read.
 reset_roots() {
   rm -rf roots
   mkdir roots
@@ -42,7 +42,7 @@ unmounted() {
   umount -l $(mounted | cut -d" " -f5) 2>/dev/null || true
 }
 
-# node COMMAND [KEY...]: one node n1 of nobody's; the workload takes $seconds.
+# node COMMAND [KEY...]: one node n1 of the user nobody; the workload takes $seconds.
 seconds=0.3
 config() {
   cat > rose.toml <<TOML
@@ -74,7 +74,7 @@ n1=report/runs/run-0001/n1
 reset_roots
 before=$(roots)
 
-# --- a crash that tears: what the node synced was a link, and is a folder by the time of the crash (no race)
+# --- a crash with torn writes: the node synced a link and has replaced it by a folder before the crash (no race)
 if [ -n "$disks" ]; then
   config "[ -e been ] && { echo up; exec sleep 100; }
 touch been; ln -s $work/roots d; sync -f .
@@ -92,7 +92,7 @@ keep = 0.5"
   done
 fi
 
-# --- links where rose is about to make folders, mount, and put images
+# --- links where rose will create folders, mount file systems and put images
 config 'echo up; exec sleep 100'
 kinds='kind = "disk-full"'
 [ -z "$disks" ] || kinds+=$'|kind = "crash"\nlose = "unsynced"|kind = "crash"\nlose = "torn"'
@@ -119,7 +119,7 @@ path = \"data\""
   unmounted "a place that is a link by turns"
 done <<< "$kinds|"
 
-# --- a link in the place of what rose has just unmounted
+# --- a link in the place that rose has just unmounted
 config 'echo payload > data/evil; echo up; exec sleep 100'
 for kind in 'kind = "disk-full"' ${disks:+$'kind = "crash"\nlose = "torn"'}; do
   schedule "$kind
@@ -136,7 +136,7 @@ path = \"data\""
   done
 done
 
-# --- a folder above a volume is renamed, and what stands in its place leads to somebody else's file system
+# --- a folder above a volume is renamed, and its replacement leads to another user's file system
 mkdir big
 mount -t tmpfs -o size=64M,mode=755 somebodys big
 echo theirs > big/file
@@ -161,7 +161,7 @@ when = [ { elapsed = "700ms" } ]'
   unmounted "a renamed folder ($way)"
   [ "$(cat $n1/old/b/file)" = x ] || fail "$way: the node's file was not put back"
   [ "$(stat -c %U $n1/old/b/file)" = nobody ] || fail "$way: the node's file is not the node's"
-  # And after kill -9 in the middle.
+  # The same after kill -9 during the run.
   rm -rf report
   "$rose" replay schedule.toml -c rose.toml --runs 1 --report report > out 2> err &
   pid=$!
@@ -169,12 +169,12 @@ when = [ { elapsed = "700ms" } ]'
   [ -n "$(mounted)" ] || fail "$way: nothing is mounted before the kill: the test tests nothing"
   kill -9 $pid
   wait $pid 2>/dev/null || true
-  expect 0 "$rose" heal  # the guardian may have been quicker
+  expect 0 "$rose" heal  # the guardian may have undone it already
   unmounted "heal after kill -9 ($way)"
   [ "$(cat $n1/old/b/file)" = x ] || fail "$way: heal did not put the node's file back"
   [ "$(size)" = "$theirs" ] || fail "$way: heal changed somebody else's file system"
 done
-# Renamed again and again.
+# The folder is renamed repeatedly.
 config 'mkdir -p c; echo x > a/b/file; echo up; exec sleep 100'
 for round in 1 2 3; do
   rm -rf report
@@ -188,7 +188,7 @@ done
 umount big
 seconds=0.3
 
-# --- logs that are not the node's: links out of the folder, hard links, pipes
+# --- logs that do not belong to the node: links out of the folder, hard links, pipes
 for kind in "ln -s $work/roots/shadow server.log" "mkdir l; ln -s $work/roots l/x; ln -s l/x/shadow server.log" \
     "mkfifo server.log" "rm stdout.log stderr.log; ln -s $work/roots/shadow stdout.log; mkfifo stderr.log"; do
   config "echo up; sleep 0.1; $kind; exec sleep 100" 'logs = ["server.log", "l/x/shadow"]'
@@ -202,7 +202,7 @@ when = [ { log = "TOPSECRET" } ]'
   ! grep -rqs --exclude-dir=n1 marker-9f3c report out err || fail "root's file was read: $kind"
   unharmed "$kind"
 done
-# A hard link. With fs.protected_hardlinks only root can make one to a file of root's, so the workload does.
+# A hard link. With fs.protected_hardlinks only root can link a file of root's, so the workload creates it.
 config 'echo up; exec sleep 100' 'logs = ["server.log"]'
 cat > workload.sh <<SH
 #!/bin/sh
@@ -218,7 +218,7 @@ says out "'f' did not fire"
 rm -f report/runs/run-0001/n1/server.log
 unharmed "a hard link"
 
-# --- what was kept is exchanged before it is removed, and the report folder is somebody else's
+# --- kept files are replaced before they are removed, and the report folder belongs to another user
 config 'ln -s '"$work"'/roots/closed link; mkdir -p a/b; ln -s '"$work"'/roots a/b/roots; echo up; exec sleep 100'
 schedule 'kind = "pause"
 duration = "10ms"'
@@ -236,7 +236,7 @@ chown nobody theirs
 expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1 --report theirs/report
 says err 'its user nobody may exchange what is in .*theirs'
 
-# --- without a report, nobody can know where a run will be
+# --- without a report, the place of a run cannot be foreseen
 config 'echo "$ROSE_RUN_DIR" >> '"$work"'/places; echo up; exec sleep 100'
 : > places
 chmod 666 places

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A deployment of IPv6 addresses: an honest cut of one node's link is seen by its addresses, and the partition that
-# `diagnose` makes of it cuts IPv6 as well.
+# A deployment with IPv6 addresses: the tracer sees by its addresses that a node's link is down, and the partition that
+# `diagnose` derives from it drops IPv6 packets as well.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 

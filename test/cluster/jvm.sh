@@ -5,11 +5,11 @@ classes=$build/test/programs/java
 [ -e "$classes/compiled" ] || skip "no Java compiler when this was built: apt-get install default-jdk-headless, then build again"
 java -version >/dev/null 2>&1 || skip "no \`java\`: apt-get install default-jdk-headless"
 cd "$work"
-# The server runs as another user, who may have no way into where this was built.
+# The server runs as another user, who may not be allowed to enter the build folder.
 cp -r "$classes" classes
 classes=$work/classes
 
-# The server holds a lock as long as it lives: the workload waits for that.
+# The server holds a lock while it lives: the workload waits until the lock is free.
 cat > server.sh <<SH
 #!/bin/sh
 exec 9> "\$ROSE_RUN_DIR/n1/lock"
@@ -18,7 +18,8 @@ touch "\$ROSE_RUN_DIR/n1/held"
 exec java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$classes" org.rose.test.Victim "\$@"
 SH
 chmod +x server.sh
-# config FILE PART ORACLE: one server that does a part 40 times. The bug is what the oracle's command finds in its output.
+# config FILE PART ORACLE: one server that executes a part 40 times. The oracle's command looks for the bug in its
+# output.
 config() {
   cat > "$1" <<TOML
 name = "jvm"
@@ -51,7 +52,7 @@ json_is 'j["verdict"]' reproduced
 json_is 'j["faults"][0]["requested"], j["faults"][0]["fired"]' "(4, 4)"
 nothing_left "by crashes at a method"
 
-# An exception at a call site, behind a condition. The node's own options stay.
+# An exception at a call site, after a condition. The node keeps its own JVM options.
 line=$(grep -n 'behind the step' "$here/../programs/java/org/rose/test/Victim.java" | cut -d: -f1)
 config throw.toml store 'grep -qx "caught 12 java.io.IOException: disk on fire" n1/stdout.log && grep -q Dof=theirs n1/stderr.log'
 cat > throw_schedule.toml <<TOML
@@ -73,8 +74,9 @@ says out 'fault fire: fired in 2 of 2 runs'
 says out 'thrown in org.rose.test.Victim.store'
 nothing_left "by exceptions"
 
-# The profile counts methods, and a trace tells those that it calls infrequent.
-sed 's/^user = .*/functions = ["org.rose.test.*"]/; s/"step", "40"/"paced", "60"/; s/\["sh", "-c", .\[.*/["false"]/' crash.toml > profiled.toml
+# The profile counts methods, and a trace records those that the profile calls infrequent.
+sed 's/^user = .*/functions = ["org.rose.test.*"]/; s/"step", "40"/"paced", "60"/; s/\["sh", "-c", .\[.*/["false"]/' \
+  crash.toml > profiled.toml
 expect 0 "$rose" profile -c profiled.toml -o profile.json --runs 1
 python3 - <<'PY' || fail "the profile has the methods' entries"
 import json
@@ -89,7 +91,7 @@ for method in seldom named; do
   [ "$(grep -c Victim.$method entries)" = 2 ] || fail "two entries of a rare method are in the dump"
 done
 grep -q Victim.busy entries && fail "a method that the profile calls busy is in the dump"
-# Nobody names its methods, nobody loads the agent, and none is there: each is told.
+# Methods without a configured name, without an agent, without such a method: each has its own message.
 sed '/^functions/d; s/"\.\/server.sh", "paced", "60", "1"/"java", "-cp", "'"${classes//\//\\/}"'", "org.rose.test.Victim", "step", "1", "1"/' profiled.toml > unnamed.toml
 expect 0 "$rose" profile -c unnamed.toml -o other.json --runs 1
 says err 'none of its methods are named'
@@ -101,16 +103,16 @@ sed 's/server\.sh/bare.sh/' profiled.toml > bare.toml
 expect 0 "$rose" profile -c bare.toml -o other.json --runs 1
 says err 'JAVA_TOOL_OPTIONS must reach it'
 
-# A method that no class has: the fault did not fire, and the reason is told.
+# A method that no class has: the fault did not fire, and the reason is printed.
 sed 's/Victim.step/Victim.stepp/' crash_schedule.toml > never.toml
 expect 4 "$rose" replay never.toml -c crash.toml --runs 1
 says out 'no class that n1 loaded has it'
-# A node that runs no JVM has no methods: refused at once.
+# A node without a JVM has no methods: refused at once.
 sed 's/"\.\/server.sh", "step", "40", "1"/"sleep", "60"/' crash.toml > sleep.toml
 expect 2 "$rose" replay throw_schedule.toml -c sleep.toml --runs 1
 says err 'is not a method of a JVM that n1 is known to run'
 
-# A JVM that setup starts: setup has the variable for it, and hands it on.
+# A JVM that setup starts: setup gets the variable for it, and passes it on.
 export SERVICE=$cgroups/rosetest-jvm-$$
 mkdir "$SERVICE"
 cat > setup.sh <<SH
@@ -161,7 +163,8 @@ until_true 20 sh -c "[ \$(ls prod | wc -l) -ge $((first + 3)) ]"
 kill -INT $tracer; wait $tracer || fail "the tracer ends well"
 kill $pid; wait $pid 2>/dev/null || true
 "$rose" dump show prod.bin --type af > entries
-[ "$(grep -c Victim.seldom entries)" -ge 2 ] || fail "entries of a rare method of a JVM that runs are in the dump: $(cat prod.log entries)"
+[ "$(grep -c Victim.seldom entries)" -ge 2 ] ||
+  fail "entries of a rare method of a JVM that runs are in the dump: $(cat prod.log entries)"
 grep -q Victim.named entries && fail "a method that returns an object, as busy as seldom, is watched in production"
 grep -q Victim.busy entries && fail "a method that the profile calls busy is in the dump"
 expect 2 "$rose" trace --pid $$ --java-agent nowhere

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# A rose that is killed (-9) at random moments of every kind of fault: its guardian undoes what the kernel does not. Nothing stays frozen,
-# stopped, mounted, limited or under a filter, and nodes that rose did not start live on. Where the guardian was killed before, `rose heal`
-# does it. In both cases nothing is left after `rose heal`. ROSE_KILLS is how many times (12), ROSE_SEED the seed of the moments and kinds.
+# Rose is killed (-9) at random moments of every kind of fault: its guardian undoes what the kernel does not. Nothing
+# stays frozen, stopped, mounted, limited or under a filter, and nodes that rose did not start survive. If the guardian
+# was killed first, `rose heal` does its work. In both cases nothing is left after `rose heal`. ROSE_KILLS: the number
+# of rounds (12); ROSE_SEED: the seed for moments and kinds.
 . "$(dirname "$0")/common.bash"
 command -v gcc >/dev/null || skip "no gcc"
 cd "$work"
@@ -132,7 +133,7 @@ write_schedule() {
 limits() { prlimit --pid $stranger --nofile --output SOFT,HARD --noheadings; }
 limit=$(limits)
 beats() { awk '{ print $2 }' theirs/beats 2>/dev/null || true; }
-# wrong: what of a dead rose is still in force, a line each.
+# wrong: effects of a dead rose that are still in force, one per line.
 wrong() {
   local state pid
   grep -F " $work/" /proc/self/mountinfo
@@ -161,7 +162,8 @@ starts() {
   "$rose" replay schedule.toml -c rose.toml --runs 1 --allow-attached >out 2>err &
   pid=$!
   until_true 120 begins
-  test -e began || { fail "round $1: rose ended before its workload began: $(tail -3 err)"; cat schedule.toml >&2; return 1; }
+  test -e began || { fail "round $1: rose ended before its workload began: $(tail -3 err)"; cat schedule.toml >&2;
+    return 1; }
 }
 
 longest=0
@@ -196,11 +198,12 @@ for round in $(seq "$kills"); do
 done
 echo "$round kills; the guardian took $longest ms at most (${slowest:-}) until all was undone, and this test had seen it"
 
-# It survives the end of the cgroup that rose is in, as a service manager brings about (KillMode=control-group).
+# The guardian survives the end of rose's cgroup, as a service manager causes it (KillMode=control-group).
 printf 'version = 1\n[[fault]]\nid = "one"\nkind = "pause"\nnode = "theirs"\nduration = "60s"\n' > schedule.toml
 mkdir "$service"
 rm -f began
-bash -c 'echo $$ > "$1/cgroup.procs"; shift; exec "$@"' - "$service" "$rose" replay schedule.toml -c rose.toml --runs 1 --allow-attached >out 2>err &
+bash -c 'echo $$ > "$1/cgroup.procs"; shift; exec "$@"' - "$service" "$rose" replay schedule.toml -c rose.toml \
+  --runs 1 --allow-attached >out 2>err &
 pid=$!
 frozen() { grep -qx 1 "$theirs/cgroup.freeze"; }
 until_true 120 frozen
@@ -210,7 +213,7 @@ until_true 30 right || wrong >&2
 expect 0 "$rose" heal
 [ -z "$(leftovers)" ] || fail "left after heal: $(leftovers)"
 
-# A normal end: it goes with rose, and leaves nothing.
+# A normal end: the guardian ends with rose and leaves nothing.
 sed -i 's/60s/50ms/' schedule.toml
 echo 0.3 > lasts
 expect 0 "$rose" replay schedule.toml -c rose.toml --runs 1 --allow-attached

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A rose that is killed (-9) while it holds packets back leaves no bad link behind: packets pass at once, and heal gives back what was
-# set on the machine's loopback interface.
+# Rose is killed (-9) while it holds packets back: packets pass again at once, and heal restores the settings of the
+# machine's loopback interface.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 . "$here/killed.bash"
@@ -14,8 +14,10 @@ peers = ["b"]
 delay = "700ms"
 TOML
 
-settings() { for name in route_localnet accept_local rp_filter; do cat /proc/sys/net/ipv4/conf/lo/$name; done | tr '\n' ' '; }
-# Tests of other bad links may be at work beside this one.
+settings() {
+  for name in route_localnet accept_local rp_filter; do cat /proc/sys/net/ipv4/conf/lo/$name; done | tr '\n' ' '
+}
+# Other tests with bad links may run in parallel.
 at_rest() { [ ! -s /run/rose/loopback ]; }
 
 until_true 120 at_rest || fail "the loopback interface is in use"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A rose that is killed (-9) during a cut leaves no cut behind: at once, whether classifiers are links (Linux 6.6) or filters that
-# stay, and whatever the cut was to end with. Its nodes live on until `rose heal` ends them.
+# Rose is killed (-9) during a partition: the partition ends at once, whether classifiers are links (Linux 6.6) or
+# filters that stay, and whatever condition was to end it. The nodes live until `rose heal` ends them.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 . "$here/killed.bash"
@@ -16,7 +16,7 @@ TOML
 for mask in none tcx; do
   export ROSE_MASK=$mask
   for network in netns host; do
-    [ $network-$mask != host-tcx ] || continue  # cgroup links: there is no other way
+    [ $network-$mask != host-tcx ] || continue  # there is no alternative to cgroup links here
     deployment $network
     killed "$network $mask"
   done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A rose that is killed (-9) while a node has too little of everything leaves its folders and its full disk behind; `rose heal` removes
-# them and keeps the files. An interrupted one leaves nothing.
+# Rose is killed (-9) while a node lacks memory, processor time, descriptors and disk space. Its folders and its full
+# disk stay; `rose heal` removes them and keeps the files. An interrupted rose leaves nothing.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 command -v python3 >/dev/null
@@ -41,7 +41,8 @@ import json, sys
 sys.exit(0 if [c['ok'] for c in json.load(sys.stdin)['capabilities'] if c['name'] == '$1'] == [True] else 1)"; }
 for kind in memory cpu; do
   can ${kind}_controller || continue
-  printf '[[fault]]\nid = "%s"\nkind = "%s"\nnode = "a"\n%s\n' $kind $kind "$([ $kind = cpu ] && echo 'share = 0.5' || echo 'limit = "512MiB"')" >> schedule.toml
+  printf '[[fault]]\nid = "%s"\nkind = "%s"\nnode = "a"\n%s\n' $kind $kind \
+    "$([ $kind = cpu ] && echo 'share = 0.5' || echo 'limit = "512MiB"')" >> schedule.toml
 done
 
 slow=
@@ -51,13 +52,13 @@ if can own_disk && can slow_disk; then
 fi
 
 full() { ! head -c 65536 /dev/zero 2>/dev/null > "$run/a/data/more.$((++tries))"; }
-leftovers() { # of this run's id
+leftovers() { # with this run's id
   grep -hE " $run/a/(data|slow) " /proc/self/mountinfo
   for each in memory cpu; do ls -d /sys/fs/cgroup/$each/"$id"* 2>/dev/null; done
   true
 }
 gone() { ! kill -0 "$1" 2>/dev/null; }
-begun() { # a run that has everything in force
+begun() { # a run in which every limit is in force
   rm -rf report
   "$rose" replay schedule.toml -c rose.toml --runs 1 --report report 2>err >out &
   pid=$!

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# examples/kv/snapshot-enospc: a failing syscall on one file; and a fault that never fires.
+# examples/kv/snapshot-enospc: a failing system call on one file; and a fault that never fires.
 . "$(dirname "$0")/common.bash"
 . "$(dirname "$0")/example.bash"
 begin kv/snapshot-enospc 5
@@ -8,7 +8,7 @@ cp "$work/schedule.toml" "$work/out"
 says out '^node *= *"n2"'
 says out '^error *= *"ENOSPC"'
 
-# A fault whose call never comes: no verdict, and it is named.
+# A fault whose call is never made: inconclusive, and the message names the fault.
 cat > "$work/never.toml" << 'END'
 version = 1
 name = "never"

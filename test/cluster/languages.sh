@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Victims in several languages, linked in several ways: each gets EIO on its 3rd read of a named file, and those with native
-# functions die at the 3rd entry of one, or wait there.
+# Victims in several languages, linked in several ways: each gets EIO on its 3rd read of a named file. Those with native
+# functions die at the 3rd entry of one, or are held there.
 . "$(dirname "$0")/common.bash"
 sources=$here/../programs/languages
 cd "$work"
-export TMPDIR=$work  # kept runs go with it
+export TMPDIR=$work  # kept runs are removed with it
 printf 'twelve bytes' > story.txt
-nodes=()      # name, how it is run
-functions=()  # name, function, where it is looked up
+nodes=()      # name, command
+functions=()  # name, function, file with its symbols
 missing=()
 
-# victim NAME COMPILER...: makes ./NAME, or notes that the compiler is not here.
+# victim NAME COMPILER...: builds ./NAME, or notes that the compiler is missing.
 make() {
   local victim=$1 tool=$2
   if ! command -v "$tool" >/dev/null; then missing+=("$victim: no $tool"); return 1; fi
@@ -31,7 +31,8 @@ make cc-pie g++ -g -O1 -o cc-pie "$sources/victim.cc" && native cc-pie tale::Vic
 make cc-static g++ -g -O1 -static -o cc-static "$sources/victim.cc" && native cc-static tale::Victim::step ./cc-static
 make go-static go env GOROOT && CGO_ENABLED=0 make go-static go build -o go-static "$sources/victim.go" &&
   native go-static main.step ./go-static
-make go-stripped go env GOROOT && CGO_ENABLED=0 make go-stripped go build -ldflags "-s -w" -o go-stripped "$sources/victim.go" &&
+make go-stripped go env GOROOT && CGO_ENABLED=0 make go-stripped go build \
+  -ldflags "-s -w" -o go-stripped "$sources/victim.go" &&
   native go-stripped main.step ./go-stripped
 make rust rustc -g -O -o rust "$sources/victim.rs" && native rust victim::Victim::step ./rust
 make java javac -d . "$sources/Victim.java" && nodes+=("java|\"java\", \"-cp\", \"$work\", \"Victim\"")
@@ -62,7 +63,7 @@ timeout = "60s"
 command = ["/bin/true"]
 TOML
 } > rose.toml
-# Until each has said what it had to say, or is gone.
+# Until each victim has printed its lines, or has ended.
 cat > workload.sh <<'SH'
 #!/bin/sh
 touch go
@@ -83,10 +84,11 @@ expect 0 "$rose" replay read.toml -c rose.toml --runs 1 --keep --json
 run=$(json 'j["run_results"][0]["directory"]')
 printf 'read 1 = ok\nread 2 = ok\nread 3 = Input/output error\nread 4 = ok\nread 5 = ok\ndone\n' > wanted
 for node in "${nodes[@]}"; do
-  cmp -s wanted "$run/${node%%|*}/stdout.log" || { fail "${node%%|*} saw otherwise:"; cat "$run/${node%%|*}/stdout.log" >&2; }
+  cmp -s wanted "$run/${node%%|*}/stdout.log" ||
+    { fail "${node%%|*} saw otherwise:"; cat "$run/${node%%|*}/stdout.log" >&2; }
 done
 json_is 'all(f["fired"] == 1 for f in j["faults"])' True
-# Where the call failed: in the function, which main called; with file and line but where there is no debug information.
+# The stack where the call failed: the function, called by main; with file and line if there is debug information.
 for one in "${functions[@]}"; do
   IFS='|' read -r node function _ <<<"$one"
   ours="[f for s in j['stacks'] if s['fault'] == '$node' for f in s['frames'] if (f['function'] or '').split('(')[0].endswith(('$function', 'main'))][:2]"
@@ -96,29 +98,33 @@ done
 
 for one in "${functions[@]}"; do
   IFS='|' read -r node function _ <<<"$one"
-  printf '[[fault]]\nid = "%s"\nkind = "crash"\nnode = "%s"\nwhen = [ { function = "%s", count = 3 } ]\n' "$node" "$node" "$function"
+  printf '[[fault]]\nid = "%s"\nkind = "crash"\nnode = "%s"\nwhen = [ { function = "%s", count = 3 } ]\n' "$node" \
+    "$node" "$function"
 done | { echo 'version = 1'; cat; } > functions.toml
 expect 0 "$rose" replay functions.toml -c rose.toml --runs 1 --keep --json
 run=$(json 'j["run_results"][0]["directory"]')
 printf 'read 1 = ok\nread 2 = ok\n' > wanted
 for one in "${functions[@]}"; do
-  cmp -s wanted "$run/${one%%|*}/stdout.log" || { fail "${one%%|*} went elsewhere:"; cat "$run/${one%%|*}/stdout.log" >&2; }
+  cmp -s wanted "$run/${one%%|*}/stdout.log" ||
+    { fail "${one%%|*} went elsewhere:"; cat "$run/${one%%|*}/stdout.log" >&2; }
 done
 json_is 'all(f["fired"] == 1 for f in j["faults"])' True
 for one in "${functions[@]}"; do
   IFS='|' read -r node function _ <<<"$one"
   json_is "[s['frames'][0]['function'].split('(')[0].endswith('$function') for s in j['stacks'] if s['fault'] == '$node']" "[True]"
 done
-# A thread waits there, and goes on: whatever runtime it belongs to, nothing is lost.
+# A thread is held there and continues: no runtime loses anything.
 for one in "${functions[@]}"; do
   IFS='|' read -r node function _ <<<"$one"
-  printf '[[fault]]\nid = "%s"\nkind = "block"\nnode = "%s"\nat = { function = "%s" }\ncount = 3\nduration = "1s"\n' "$node" "$node" "$function"
+  printf '[[fault]]\nid = "%s"\nkind = "block"\nnode = "%s"\nat = { function = "%s" }\ncount = 3\nduration = "1s"\n' \
+    "$node" "$node" "$function"
 done | { echo 'version = 1'; cat; } > waits.toml
 expect 0 "$rose" replay waits.toml -c rose.toml --runs 1 --keep --json
 run=$(json 'j["run_results"][0]["directory"]')
 printf 'read 1 = ok\nread 2 = ok\nread 3 = ok\nread 4 = ok\nread 5 = ok\ndone\n' > wanted
 for one in "${functions[@]}"; do
-  cmp -s wanted "$run/${one%%|*}/stdout.log" || { fail "${one%%|*} did not go on:"; cat "$run/${one%%|*}/stdout.log" >&2; }
+  cmp -s wanted "$run/${one%%|*}/stdout.log" ||
+    { fail "${one%%|*} did not go on:"; cat "$run/${one%%|*}/stdout.log" >&2; }
 done
 json_is '[f["id"] for f in j["run_results"][0]["faults"] if not f["fired"] or f["ended_ns"] - f["fired_ns"] < 1e9]' '[]'
 echo "checked: $(printf '%s ' "${nodes[@]%%|*}")"

@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
-# Nothing stays: after fifty runs, after Ctrl-C, after SIGTERM; and `rose heal` undoes a killed rose.
-# Its own part of the cgroups, of /run and of the network (see `alone`): what other roses do, or left, is not looked at.
+# Nothing is left after fifty runs, after Ctrl-C, and after SIGTERM; and `rose heal` undoes a killed rose. The test has
+# its own part of the cgroups, of /run and of the network (see `alone`), so it does not see other processes of rose.
 [ -n "${ROSE_CGROUP_PARENT:-}" ] || exec "$(dirname "$0")/alone" "$0" "$@"
 . "$(dirname "$0")/common.bash"
 cd "$work"
 
-# Whom `alone` knows: this test, its commands, and all that its roses started.
+# The processes that `alone` has in its cgroup: this test, its commands, and all that its roses started.
 ours() { find "$(dirname "$cgroups")" -name cgroup.procs -exec cat {} + 2>/dev/null; }
-# Those of ours whose command line matches; ended ones that their parent has not taken note of yet have none.
+# Processes of this test whose command line matches; zombies have no command line.
 running() {
   local pid
   for pid in $(ours); do
     if tr '\0' ' ' 2>/dev/null < "/proc/$pid/cmdline" | sed 's/ $//' | grep -qE -- "$1"; then echo "$pid"; fi
   done
 }
-# Programs and maps of rose's name that no process holds open. Those of other roses are held by them, up to a moment at their end.
+# Programs and maps with rose's name that no process holds open. Programs of a running rose are held by it, except for a
+# moment at its end.
 unheld() {
   command -v bpftool >/dev/null || return 0
   python3 - <<'PY'
@@ -90,7 +91,8 @@ export WORKLOAD=0.2
 
 count() {
   echo "processes: $(running '^sleep 1000$|while :; do \(: > state\)' | wc -l)"
-  echo "namespaces: $(ls /run/netns | wc -l) $(for pid in $(ours); do readlink "/proc/$pid/ns/net"; done 2>/dev/null | sort -u | wc -l)"
+  echo "namespaces: $(ls /run/netns | wc -l) $(for pid in $(ours); do readlink "/proc/$pid/ns/net"; done 2>/dev/null |
+    sort -u | wc -l)"
   echo "cgroups: $(find "$cgroups" -type d | wc -l)"
   echo "links: $(ip -o link | wc -l)"
   echo "qdiscs: $(tc qdisc show | wc -l)"
@@ -98,7 +100,7 @@ count() {
   echo "files: $(ls -d "$TMPDIR"/rose-* 2>/dev/null | wc -l)"
 }
 
-expect 0 "$rose" replay schedule.toml -c rose.toml --runs 1  # what is made once and kept (caches) is made now
+expect 0 "$rose" replay schedule.toml -c rose.toml --runs 1  # caches are filled by the first run
 rm -rf "$TMPDIR"/rose-*
 before=$(count)
 "$rose" replay schedule.toml -c rose.toml --runs 50 --json >"$work/out" 2>"$work/err" &
@@ -106,14 +108,14 @@ pid=$!
 descriptors=()
 exec {never}<> <(:)
 while kill -0 $pid 2>/dev/null; do
-  held=(/proc/$pid/fd/*)  # with a builtin: what looks has no processor to take from the runs
+  held=(/proc/$pid/fd/*)  # a builtin, because another process would take processor time from the runs
   descriptors+=(${#held[@]})
-  read -rt 0.02 <&"$never" || true  # finer than a run is long: what a run holds at most is seen early and late
+  read -rt 0.02 <&"$never" || true  # more often than once per run, so that the maximum of a run is seen early and late
 done
 wait $pid || fail "fifty runs: exit $?"
 json_is 'j["runs"], j["reproduced"], [f["fired"] for f in j["faults"]]' "(50, 50, [50, 50, 50, 50])"
 rm -rf "$TMPDIR"/rose-*
-for _ in $(seq 100); do  # programs and namespaces go with a grace period of the kernel's
+for _ in $(seq 100); do  # the kernel frees programs and namespaces after a grace period
   after=$(count)
   [ "$before" = "$after" ] && break
   sleep 0.1
@@ -121,19 +123,19 @@ done
 [ "$before" = "$after" ] || fail "fifty runs left something behind:
 before: $before
 after:  $after"
-# Descriptors: the most seen late is not far above the most seen early; one left a run would make it 25.
+# Descriptors: the late maximum is not far above the early one; one leaked per run would add 25.
 half=$((${#descriptors[@]} / 2))
 early=$(printf '%s\n' "${descriptors[@]:0:half}" | sort -n | tail -1)
 late=$(printf '%s\n' "${descriptors[@]:half}" | sort -n | tail -1)
 [ "$late" -le $((early + 12)) ] || fail "descriptors grow: $early early, $late late"
 
 busy() { [ -n "$(running '^sleep 50$')" ]; }
-# interrupted SIGNAL: a replay in the middle of its workload.
+# interrupted SIGNAL: a replay during its workload.
 interrupted() {
   WORKLOAD=50 setsid "$rose" replay schedule.toml -c rose.toml --runs 3 >"$work/out" 2>"$work/err" &
   pid=$!
   until_true 60 busy || return
-  [ "$1" != KILL ] || kill_guardian $pid  # it would undo part of it before heal does
+  [ "$1" != KILL ] || kill_guardian $pid  # the guardian would undo a part before heal does
   kill -"$1" $pid
   status=0
   wait $pid || status=$?
@@ -153,7 +155,8 @@ says out 'nothing to heal'
 survivors=$(running '^sleep (50|1000)$')
 [ -z "$survivors" ] || fail "processes survived heal: $survivors"
 
-# What only looks like rose's is not: namespaces, cgroups and processes that others called so, also in the very form of rose's names.
+# Namespaces, cgroups and processes of others whose names look like rose's are left alone, even in exactly the form of
+# rose's names.
 strangers=()
 stranger() { "$@" & strangers+=($!); }
 for named in rose-lab rose-abcdef-n1; do
@@ -173,11 +176,13 @@ says out 'network namespace rose-lab: .*left alone'
 says out 'cgroup rose-abcdef: .*left alone'
 expect 0 "$rose" heal --json
 json_is 'j["undone"], sorted(j["unclaimed"])' "([], ['cgroup rose-abcdef', 'cgroup rose-lab', 'network namespace rose-abcdef-n1', 'network namespace rose-lab'])"
-untouched() { for one in "${strangers[@]}"; do kill -0 "$one" 2>/dev/null || fail "heal ended $one, which is not rose's"; done; }
+untouched() {
+  for one in "${strangers[@]}"; do kill -0 "$one" 2>/dev/null || fail "heal ended $one, which is not rose's"; done
+}
 untouched
 [ -e /run/netns/rose-lab ] && [ -e /run/netns/rose-abcdef-n1 ] || fail "heal took a namespace that is not rose's"
 
-# Nor when a rose of that very name was killed: it noted what it made.
+# Also when a rose with that very name was killed: its journal lists what it created.
 interrupted KILL
 id=$(basename "$(ls -d "$cgroups"/rose-* | grep -v 'rose-lab\|rose-abcdef')")
 ip netns add "$id-mine"
@@ -190,8 +195,8 @@ says out "network namespace $id-mine: .*left alone"
 untouched
 [ -e "/run/netns/$id-a" ] && fail "heal left a namespace of the killed rose"
 
-# What a container engine made only that engine can remove. One that does not answer is asked again the next time; one that is gone for
-# good is let go of on request, and what it leaves is told.
+# What a container engine made can be removed only by that engine. If the engine does not answer, heal asks it again the
+# next time; if it is gone for good, `heal --forget` drops the entry and reports what stays.
 journal=/run/rose/rose-fedcba.lock
 printf 'owner\t1\nengine\t%s\trm\t--force\trose-fedcba-n1\n' "$work/engine" > $journal
 for _ in 1 2; do
@@ -211,7 +216,7 @@ says out 'cannot remove container rose-fedcba-n1: .*forgotten'
 expect 0 "$rose" heal --json
 json_is 'j["failed"], j["forgotten"]' '([], [])'
 
-# By name, on request; a name that is nobody's is said.
+# Removed by name, on request; a name that does not exist is reported.
 expect 3 "$rose" heal rose-nothing
 says err "no namespace, cgroup or lock .*rose-nothing"
 expect 2 "$rose" heal lab

@@ -1,20 +1,23 @@
 #!/usr/bin/env bash
-# examples/own-system/README.md, word for word: its commands are run in their order, its answers are put into what `rose init` wrote.
+# examples/own-system/README.md, word for word: its commands run in their order, its answers are put into the file that
+# `rose init` wrote.
 . "$(dirname "$0")/common.bash"
 for need in redis-server redis-cli python3; do
   command -v "$need" > /dev/null || skip "$need is missing"
 done
 page=$here/../../examples/own-system/README.md
 
-# block LANGUAGE N: the page's nth block of it.
-block() { awk -v fence="\`\`\`$1" -v n="$2" '$0 == "```" { on = 0 } on { print } $0 == fence { on = ++seen == n }' "$page"; }
+# block LANGUAGE N: the page's nth block in this language.
+block() {
+  awk -v fence="\`\`\`$1" -v n="$2" '$0 == "```" { on = 0 } on { print } $0 == fence { on = ++seen == n }' "$page"
+}
 blocks=$(grep -c '^```sh$' "$page")
 [ "$blocks" -eq 9 ] || fail "the page has $blocks blocks of commands, this test knows 9"
 
 export PATH="$(dirname "$rose"):$PATH" TMPDIR=$work answers=$work/answers
 cd "$work"
 mkdir folder && cd folder
-steps() { # one shell for all of it, as `kill %1` wants; it stops at the first failure
+steps() { # one shell for all blocks, because of `kill %1`; it stops at the first failure
   echo 'set -e -o monitor'
   for n in $(seq "$blocks"); do
     echo "echo \"== block $n\" >&2"
@@ -31,11 +34,11 @@ ANSWER
   done
 }
 steps > ../steps
-# The recorder's own words go where the test can wait for them.
+# The tracer's messages go to a file, so that the test can wait for them.
 sed -i 's/-o end\.bin &$/-o end.bin 2> trace.err \&/' ../steps
 grep -q 'trace.err &$' ../steps || fail "the recorder is started in another way"
 block toml 1 > ../answers
-finished() { # what the steps started and did not end
+finished() { # processes that the steps started and did not end
   for n in 1 2; do [ ! -e "redis$n.pid" ] || kill -9 "$(cat "redis$n.pid")" 2> /dev/null || true; done
   umount -l disk1 2> /dev/null || true
 }
@@ -48,11 +51,12 @@ says out 'SCF +redis1 +[0-9]+ .*write ENOSPC .*/disk1/temp-[0-9]+\.rdb'
 says out 'reproduced: the schedule reproduces the bug in'
 grep -q 'error *= *"ENOSPC"' schedule.toml || fail "the schedule is about something else: $(cat schedule.toml)"
 grep -q 'temp-' schedule.toml || fail "the schedule names no backup: $(cat schedule.toml)"
-# The copy is a replica of the copy, not of what runs; an unanswered question is asked for by name.
-grep -q '"--replicaof", "${ip_redis1}", "7401"' drafted.toml || fail "no replica: $(grep -A4 'name.*redis2' drafted.toml)"
+# The drafted replica follows the drafted primary, not the running one; an open question is reported by name.
+grep -q '"--replicaof", "${ip_redis1}", "7401"' drafted.toml ||
+  fail "no replica: $(grep -A4 'name.*redis2' drafted.toml)"
 expect 2 "$rose" profile -c drafted.toml
 says err 'drafted.toml:[0-9]+:[0-9]+: workload.command: the question mark that .rose init. wrote is still there'
-# What is there is kept.
+# An existing file is not overwritten.
 expect 2 "$rose" init --pid $$ -o rose.toml
 says err 'rose.toml exists and is not overwritten'
 expect 2 "$rose" init --pid 4194305 -o x.toml
@@ -61,7 +65,7 @@ expect 2 "$rose" init -o x.toml
 says err 'no source for the draft is named'
 [ ! -e x.toml ] || fail "a file of nothing"
 
-# Secrets: of the command line, of the environment. A process like any other, with a log and a port.
+# Secrets in the command line and in the environment. A simple process with a log and a port.
 cat > server.py << 'PY'
 import socket, sys
 log = open("server.log", "a")
@@ -70,7 +74,8 @@ listener = socket.create_server((host, int(port)))
 log.write(f"up at {sys.argv[2]}\n"); log.flush()
 while True: listener.accept()[0].close()
 PY
-KV_TOKEN=s3cret-of-the-environment KV_PEER=127.0.0.1:7409 python3 server.py --listen 127.0.0.1:7409 --password s3cret-of-the-words --log-file=server.log &
+KV_TOKEN=s3cret-of-the-environment KV_PEER=127.0.0.1:7409 python3 server.py --listen 127.0.0.1:7409 \
+  --password s3cret-of-the-words --log-file=server.log &
 server=$!
 until_true 20 grep -q up server.log
 expect 0 "$rose" init --pid $server -o server.toml --json
@@ -81,26 +86,29 @@ printf '#!/bin/sh\nprintf "Id=kv.service\\nLoadState=loaded\\nControlGroup=/rose
 chmod +x tools/systemctl
 PATH=$PWD/tools:$PATH expect 0 "$rose" init --unit kv -o unit.toml --json
 json_is 'j["nodes"]' "['kv']"
-grep -q '^restart *= .*250ms' unit.toml && grep -q 'server.py' unit.toml || fail "the unit is not described: $(cat unit.toml)"
+grep -q '^restart *= .*250ms' unit.toml && grep -q 'server.py' unit.toml ||
+  fail "the unit is not described: $(cat unit.toml)"
 cp server.json ../out
 kill $server; wait $server 2> /dev/null || true
 json_is 'j["nodes"]' "['server']"
 json_is '[q["key"] for q in j["questions"]]' "['workload.command', 'oracle.command']"
 if grep -n 's3cret' server.toml; then fail "a secret was copied"; fi
 if grep -n 'line [0-9]* of .*server.log' server.toml; then fail "a log was taken for settings"; fi
-for wanted in 'env.KV_TOKEN = "rose-secret-' 'env.KV_PEER = "${ip}:7409"' '"--listen", "${ip}:7409"' '"--password", "rose-secret-' 'tcp = 7409'; do
+for wanted in 'env.KV_TOKEN = "rose-secret-' 'env.KV_PEER = "${ip}:7409"' '"--listen", "${ip}:7409"' \
+  '"--password", "rose-secret-' 'tcp = 7409'; do
   tr -s '\n ' '  ' < server.toml | grep -qF -- "$wanted" || fail "no $wanted in $(cat server.toml)"
 done
-# With a workload it works at once, and writes its log where it is nobody else's.
+# With a workload the draft runs at once, and writes its log to a place of its own.
 sed 's/^command = "?"$/command = ["true"]/' server.toml > filled.toml
 before=$(cat server.log)
 expect 0 "$rose" profile -c filled.toml --runs 1
 [ "$(cat server.log)" = "$before" ] || fail "a run wrote into what runs"
 
-# A Compose file needs neither an engine nor anything that runs.
+# A Compose file needs neither an engine nor running containers.
 printf 'services:\n  cache: { image: "redis:7", ports: ["6379:6379"], environment: { REDIS_PASSWORD: s3cret } }\n  web:\n    build: .\n' > compose.yaml
 expect 0 "$rose" init --compose compose.yaml -o compose.toml
-grep -q 'compose  *= "compose.yaml"' compose.toml && grep -q 'ready *= { tcp = 6379' compose.toml || fail "$(cat compose.toml)"
+grep -q 'compose  *= "compose.yaml"' compose.toml && grep -q 'ready *=.*redis-cli -p 6379 ping' compose.toml ||
+  fail "$(cat compose.toml)"
 if grep -n 's3cret' compose.toml; then fail "a secret was copied"; fi
 printf 'services: [\n' > bad.yaml
 expect 2 "$rose" init --compose bad.yaml -o bad.toml

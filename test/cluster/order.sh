@@ -1,23 +1,24 @@
 #!/usr/bin/env bash
-# A schedule with an order: examples/order as it stands, what `rose step` says where there is none, and a step that never gets its turn.
+# A schedule with an order: examples/order as it is, `rose step` without an order, and a step whose turn never comes.
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 command -v redis-server >/dev/null || skip "redis-server is missing"
 
 cp -r "$here/../../examples/order" "$work/example"
 cd "$work/example"
 
-# --- the same moment each time: killed between the step and the write that comes after it
+# --- the same injection point each time: killed between the step and the write that follows it
 expect 0 "$rose" replay schedule.toml -c rose.toml --runs 3 --json
 json_is 'j["verdict"]' reproduced
 json_is 'j["reproduced"]' 3
 json_is 'sorted((o["name"], o["came"]) for o in j["order"])' "[('asked', 3), ('renamed', 3)]"
 
-# --- out of order: told, and no verdict
-sed 's/^order = .*/order = "killed * renamed | asked"/; s/^kind = "crash"/&\nwhen = [ { elapsed = "60s" } ]/' schedule.toml > early.toml
+# --- out of order: reported and inconclusive
+sed 's/^order = .*/order = "killed * renamed | asked"/; s/^kind = "crash"/&\nwhen = [ { elapsed = "60s" } ]/' \
+  schedule.toml > early.toml
 expect 4 "$rose" replay early.toml -c rose.toml --runs 1
 says out "not in the required order: 'renamed' came before 'killed', which never happened"
 
-# --- a step that waits for what never comes: the run says for what
+# --- a step that waits for something that never happens: the result names it
 sed 's/^order = .*/order = "renamed * other * asked * killed"/' schedule.toml > never.toml
 sed 's/^timeout = .*/timeout = "3s"/' rose.toml > short.toml
 expect 4 "$rose" replay never.toml -c short.toml --runs 1

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# A node that runs out of descriptors, by a limit lowered by hand while it runs: which call is the first that fails hangs by chance, so
-# failing the one that the dump shows brings the failure back now and then only, and diagnose finds the limit.
+# A node runs out of descriptors because its limit is lowered while it runs. Chance decides which call fails first, so
+# failing the call of the dump reproduces the failure only sometimes; diagnose finds the limit.
 . "$(dirname "$0")/common.bash"
 . "$here/wanting.bash"
 for need in gcc python3 prlimit; do command -v $need > /dev/null || skip "$need is missing"; done
 cd "$work"
 
-# Each batch is acknowledged, put together in a scratch buffer, and written to the table, which is open. The buffer is a file, memory, a
-# pipe or a socket, whichever was the quickest when the node started; the others are looked at again, should they be quicker now. The bug: a
-# batch for which there is no buffer is lost.
+# Each batch is acknowledged, assembled in a scratch buffer, and written to the table, which is open. The buffer is a
+# file, memory, a pipe or a socket, whichever was fastest when the node started; the others are measured again from time
+# to time. The bug: a batch for which no buffer can be made is lost.
 cat > store.c <<'C'
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -82,7 +82,7 @@ status=1
 for number in $(sed -n 's/^acknowledged //p' n1/stdout.log); do grep -qx $number n1/table || { echo "lost $number"; status=0; }; done
 exit $status
 SH
-# As somebody sets it for all that runs, who did not ask how many it needs.
+# As an administrator sets a limit for all processes without asking how many descriptors one needs.
 cat > incident.sh <<'SH'
 #!/bin/sh
 until grep -q "3 is there" n1/stdout.log; do sleep 0.01; done

@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# A helper that the kernel ends for its memory, by a limit made by hand: the failure shows only where it dies wanting its next page, and
-# diagnose finds the limit.
+# The kernel kills a helper because of its memory limit, which is set by hand. The failure occurs only if the helper
+# dies while it asks for its next page; diagnose finds the limit.
 . "$(dirname "$0")/common.bash"
 . "$here/wanting.bash"
 for need in gcc python3; do command -v $need > /dev/null || skip "$need is missing"; done
-[ -e /sys/fs/cgroup/memory/cgroup.procs ] || skip "needs the memory controller in a hierarchy of its own, for a limit by hand"
+[ -e /sys/fs/cgroup/memory/cgroup.procs ] ||
+  skip "needs the memory controller in a hierarchy of its own, for a limit by hand"
 "$rose" doctor --json | python3 -c "
 import json, sys
 sys.exit(0 if [c['ok'] for c in json.load(sys.stdin)['capabilities'] if c['name'] == 'memory_controller'] == [True] else 1)" || skip "rose has no memory controller here"
 cd "$work"
 
-# Batches are acknowledged once they are files; a helper merges each into a table. The bug: it removes the file before it has merged it. Of
-# a tenth of a second it has some milliseconds in which that matters.
+# Batches are acknowledged once they are files; a helper merges each into a table. The bug: it removes the file before
+# it has merged it. A kill matters during some milliseconds of every tenth of a second.
 cat > store.c <<'C'
 #include <fcntl.h>
 #include <stdio.h>
@@ -100,7 +101,7 @@ for number in $(sed -n 's/^acknowledged //p' n1/stdout.log); do
 done
 exit $status
 SH
-# The kernel's limit for the helper alone, as somebody sets it who thinks that it uses too much.
+# The kernel's limit for the helper alone, as an administrator sets it who considers its memory too large.
 cat > incident.sh <<'SH'
 #!/bin/sh
 until grep -q "acknowledged 3" n1/stdout.log; do sleep 0.02; done
@@ -116,7 +117,7 @@ chmod +x workload.sh oracle.sh incident.sh
 one_store > rose.toml
 by_hand=/sys/fs/cgroup/memory/$(basename "$work")
 expect 0 "$rose" trace -c rose.toml --incident "./incident.sh $by_hand" -o dump.bin
-rmdir "$by_hand" 2>/dev/null || true  # where nothing died of it
+rmdir "$by_hand" 2>/dev/null || true  # if nothing died of it
 "$rose" dump show dump.bin --type ps > events
 grep -q 'memory' events || { fail "the dump does not say that the kernel ended it for its memory:"; cat events >&2; }
 finds_limit memory

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# In another PID namespace the kernel's programs see other process ids than rose does: said before anything starts, and by doctor.
+# In another PID namespace BPF programs see other process ids than rose: refused before anything starts, and reported by
+# doctor.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 command -v unshare >/dev/null || skip "unshare (util-linux) is missing"
@@ -38,7 +39,7 @@ expect 0 inside "$rose" doctor --json
 json_is '[c["ok"] for c in j["capabilities"] if c["name"] == "process_ids"]' '[False]'
 json_is '"pid=host" in [c["remedy"] for c in j["capabilities"] if c["name"] == "process_ids"][0]' True
 expect 0 inside "$rose" heal
-# A network and mounts of its own are no hindrance, nor is a node that lives in another PID namespace.
+# A network and mount namespace of its own is accepted, and so is a node in another PID namespace.
 sed -i 's#command = \["/bin/sh"#command = ["/usr/bin/unshare", "--pid", "--fork", "--mount-proc", "/bin/sh"#' rose.toml
 cat > schedule.toml <<'TOML'
 version = 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# planted.sh ROSE BUILD CASE: one of the three quickest planted failures, by the runner that measures all of them
-# (test/planted/run-all). CASE `runner`: its table, its refusals, and what it leaves behind when it is interrupted.
+# planted.sh ROSE BUILD CASE: one of the three quickest planted failures, by the script that measures all of them
+# (test/planted/run-all). CASE `runner`: its table, its refusals, and its leftovers when it is interrupted.
 . "$(dirname "$0")/common.bash"
 for need in ip gcc g++ prlimit python3; do command -v $need > /dev/null || skip "$need is missing"; done
 rose=$(realpath "$rose")
@@ -12,8 +12,11 @@ case=$3
 
 if [ "$case" != runner ]; then
   rm -f -- */figures.json
-  # Solved is what replays in four of five: fewer runs than five could not tell it from one that misses now and then.
-  if [ -z "${ROSE_TEST_LONG:-}" ]; then printf '\n[diagnose]\nconfirm_runs = 5\nsimplify = false\n' >> "$case/rose.toml"; fi
+  # Solved means replayed in four of five: fewer than five runs could not distinguish it from a schedule that sometimes
+  # misses.
+  if [ -z "${ROSE_TEST_LONG:-}" ]; then
+    printf '\n[diagnose]\nconfirm_runs = 5\nsimplify = false\n' >> "$case/rose.toml"
+  fi
   expect 0 ./run-all --no-blind --no-control "$case"
   sed 's/^/  /' "$work/err" | grep -v '\.\.\.$'
   says out "^| \[$case\].* yes |$"
@@ -29,13 +32,13 @@ if [ "$case" != runner ]; then
   nothing_left "by the runner"
 fi
 
-# The table can be written again from the kept figures, and is the same.
+# The table written from the kept figures is the same.
 cp README.md before
 expect 0 ./run-all --only-table
 cmp -s before README.md || fail "the table is another one when written again"
 [ "$case" = runner ] || exit 0
 
-# Interrupted within a run: everything is undone, and the folder of dumps and logs is gone.
+# Interrupted during a run: everything is undone, and the folder of dumps and logs is removed.
 expect 2 ./run-all --no-such-option
 expect 1 ./run-all no-such-case
 says err "no case 'no-such-case'"
@@ -49,4 +52,6 @@ wait $pid || status=$?
 [ $status -eq 130 ] || fail "interrupted, the runner exits with $status"
 says err 'measure: interrupted'
 nothing_left "by the interrupted runner"
-if ls -d "$work"/rose-planted-* > "$work/out" 2>/dev/null; then fail "the interrupted runner leaves $(cat "$work/out")"; fi
+if ls -d "$work"/rose-planted-* > "$work/out" 2>/dev/null; then
+  fail "the interrupted runner leaves $(cat "$work/out")"
+fi

@@ -1,7 +1,7 @@
-# Sourced by the tests in which the power goes: what they have in common.
+# Sourced by the tests of power loss: what they have in common.
 [ -e /dev/loop-control ] || skip "this machine has no loop devices"
 
-# power_goes WHEN: a schedule in which it does, for the folder `data`, on conditions in TOML.
+# power_goes WHEN: a schedule with a power loss of the folder `data`, on conditions in TOML.
 power_goes() {
   cat <<TOML
 version = 1
@@ -15,7 +15,7 @@ when = [ $1 ]
 TOML
 }
 
-# one_node NAME DELAY ORACLE COMMAND: a configuration of a node that starts once more; the last two are lists in TOML.
+# one_node NAME DELAY ORACLE COMMAND: a configuration of a node that is restarted; the last two are lists in TOML.
 one_node() {
   cat <<TOML
 name = "$1"
@@ -30,7 +30,7 @@ command = $3
 TOML
 }
 
-# The workload: until the node has told what it found, for $tenths tenths of a second at most.
+# The workload: until the node has printed what it found, at most $tenths tenths of a second.
 cat > "$work/workload.sh" <<SH
 #!/bin/sh
 for i in \$(seq ${tenths:-300}); do grep -q told n1/stdout.log && break; sleep 0.1; done

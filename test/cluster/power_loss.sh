@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A crash in which the power goes: what was synced is there, what was not is gone or torn as asked, outputs stay, a real database that
-# syncs loses nothing and one that does not does; nothing is left after the end, Ctrl-C, and kill -9 with `rose heal`.
+# A crash with power loss: synced data stays, other data is lost or torn as requested, output files stay. A real
+# database that syncs loses nothing, and one that does not loses data. Nothing is left after the end, Ctrl-C, and kill
+# -9 with `rose heal`.
 . "$(dirname "$0")/common.bash"
 . "$here/power.bash"
 cd "$work"
@@ -29,11 +30,12 @@ else:
     print("told", flush=True)
 time.sleep(600)
 PY
-# run LOSE IN_FOLDER USER: one run; what the node says of its files is in n1.out. The second fault waits for a line of the node's output
-# that must not be seen again with the disk.
+# run LOSE IN_FOLDER USER: one run; the node's report on its files is in n1.out. The second fault waits for a line of
+# the node's output that must not be read again from the restored disk.
 run() {
   one_node power 10ms '["grep", "-q", "told", "n1/stdout.log"]' \
-    "[\"/usr/bin/python3\", \"-c\", \"import os; os.chdir('$2' or '.'); exec(open('$work/node.py').read())\"]" | sed "s/^restart/$3\n&/" > rose.toml
+    "[\"/usr/bin/python3\", \"-c\", \"import os; os.chdir('$2' or '.'); exec(open('$work/node.py').read())\"]" |
+    sed "s/^restart/$3\n&/" > rose.toml
   cat > schedule.toml <<TOML
 version = 1
 [[fault]]
@@ -79,7 +81,7 @@ run scattered data ""
 file 'inplace 4096 no (on){4}'
 nothing_left "after runs"
 
-# --- what cannot be is refused before anything runs
+# --- impossible combinations are refused before anything runs
 cat > refused.toml <<'TOML'
 version = 1
 [[fault]]
@@ -96,8 +98,8 @@ TOML
 expect 2 "$rose" replay refused.toml -c rose.toml --runs 1
 says err "fault 'power': its folder is on the disk of fault 'full' too"
 
-# --- SQLite commits by removing its journal, and only with synchronous=extra does it sync the folder after that: with "full", its
-# default, power that goes right after the acknowledgement takes the last commit back
+# --- SQLite commits by removing its journal, and syncs the folder afterwards only with synchronous=extra. With "full",
+# the default, a power loss directly after the acknowledgement undoes the last commit.
 cat > db.py <<'PY'
 import os, sqlite3, sys, time
 db = sqlite3.connect("data/db", isolation_level=None)
@@ -127,13 +129,15 @@ sqlite full --runs 3
 sqlite off --runs 2
 sqlite extra --runs 3 --expect fixed
 
-# --- Redis, as the example has it
+# --- Redis, as in the example
 if command -v redis-server >/dev/null; then
-  expect 0 "$rose" replay "$here/../../examples/power-loss/schedule.toml" -c "$here/../../examples/power-loss/rose.toml" --runs 2
-  expect 0 "$rose" replay "$here/../../examples/power-loss/schedule.toml" -c "$here/../../examples/power-loss/rose.fixed.toml" --runs 2 --expect fixed
+  expect 0 "$rose" replay "$here/../../examples/power-loss/schedule.toml" \
+    -c "$here/../../examples/power-loss/rose.toml" --runs 2
+  expect 0 "$rose" replay "$here/../../examples/power-loss/schedule.toml" \
+    -c "$here/../../examples/power-loss/rose.fixed.toml" --runs 2 --expect fixed
 fi
 
-# --- killed or interrupted in the midst: the files are there, and the disk is gone
+# --- killed or interrupted during the run: the files are there, and the disk is removed
 cat > workload.sh <<'SH'
 #!/bin/sh
 printf 'run=%s\n' "$PWD" > began.new

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# LevelDB promises nothing of what was written without sync, its default, and all of what was written with it: by a schedule by hand, and
-# found from an outage.
+# LevelDB guarantees nothing for data written without sync, its default, and everything for data written with it: with a
+# schedule by hand, and with one found from an outage.
 . "$(dirname "$0")/common.bash"
 tenths=60
 . "$here/power.bash"
@@ -26,15 +26,18 @@ for n in range(1, 10**6):
     time.sleep(0.001)
 PY
 power_goes '{ log = "acknowledged 100$" }' > schedule.toml
-# configuration MODE DELAY: of writes, and before the node starts again.
-configuration() { one_node leveldb "$2" '["grep", "-q", "^lost", "n1/stdout.log"]' "[\"/usr/bin/python3\", \"$work/level.py\", \"$1\"]"; }
+# configuration MODE DELAY: MODE of writes, DELAY before the node starts again.
+configuration() {
+  one_node leveldb "$2" '["grep", "-q", "^lost", "n1/stdout.log"]' "[\"/usr/bin/python3\", \"$work/level.py\", \"$1\"]"
+}
 
 configuration default 10ms > rose.toml
 expect 0 "$rose" replay schedule.toml -c rose.toml --runs 2
 configuration sync 10ms > rose.toml
 expect 0 "$rose" replay schedule.toml -c rose.toml --runs 2 --expect fixed
 
-# Found from an outage: production's disk is its own, and its power goes by ordinary means (ext4 is shut down, the process killed).
+# Found from an outage: production has a disk of its own, which loses power by ordinary means (ext4 is shut down, the
+# process is killed).
 cat > disk.sh <<'SH'
 #!/bin/sh
 set -e
@@ -54,9 +57,9 @@ folder = os.path.join(os.environ["ROSE_RUN_DIR"], "n1/data")
 while open(os.path.join(os.environ["ROSE_RUN_DIR"], "n1/stdout.log")).read().count("acknowledged") < 100: time.sleep(0.01)
 disk = os.open(folder, os.O_RDONLY)
 pid = int(open(os.environ["ROSE_PIDFILE_n1"]).read())
-os.kill(pid, signal.SIGSTOP)  # all of it at one moment: it sees nothing of its disk's end
+os.kill(pid, signal.SIGSTOP)  # stopped first, so that it does not see errors of its disk
 while open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] != "T": time.sleep(0.001)
-fcntl.ioctl(disk, 0x8004587d, struct.pack("I", 2))  # EXT4_IOC_SHUTDOWN, without writing anything more
+fcntl.ioctl(disk, 0x8004587d, struct.pack("I", 2))  # EXT4_IOC_SHUTDOWN, without flushing
 os.kill(pid, signal.SIGKILL)
 os.close(disk)
 subprocess.check_call(["umount", "-l", folder])

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Nodes that record themselves with librose-rr, and are replayed alone: examples/record as it stands, then a run with a kill, a restart
-# and a cut, whose every life comes to the same state again. In production, the tracer takes recordings along with its window.
+# Nodes that record themselves with librose-rr are replayed alone: examples/record as it is, then a run with a kill, a
+# restart and a partition, in which each life reaches the recorded state again. In production, the tracer saves
+# recordings with its window.
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 . "$(dirname "${BASH_SOURCE[0]}")/tracing.bash"
 command -v ip > /dev/null || skip "ip (iproute2) is missing"
@@ -17,10 +18,11 @@ sed -i -e 's#${config_dir}/../../build/release#'"$build#" -e "s#\.\./\.\./build/
 alone() {
   local node=$1 file=$2
   shift 2
-  "$rose" replay --recording "$file" --node "$node" --json -- "$@" "$server" --id "${node#n}" --cluster 10.77.4.1,10.77.4.2,10.77.4.3 --data /nowhere
+  "$rose" replay --recording "$file" --node "$node" --json -- "$@" "$server" --id "${node#n}" \
+    --cluster 10.77.4.1,10.77.4.2,10.77.4.3 --data /nowhere
 }
 
-# --- seen once: not by luck, but by a schedule that has a SWAP wait for another one
+# --- reproduced once, not by chance but by a schedule in which one SWAP waits for another
 expect 0 "$rose" replay schedule.toml -c rose.toml --runs 1 --report "$work/seen" --json
 json_is 'j["verdict"]' reproduced
 json_is 'len(j["run_results"][0]["recordings"])' 3
@@ -32,7 +34,7 @@ what=${line#*assertion failed: }
 file=$(grep "/$broken/recording.1.rr" "$work/recordings")
 [ "$(stat -c %a "$file")" = 600 ] || fail "$file is not 0600"
 
-# --- then each time: the same entry, at the same place of the order
+# --- then every replay shows the same entry at the same place of the order
 for _ in $(seq 20); do
   expect 0 alone "$broken" "$file"
   json_is 'j["outcome"], j["command"]["signal"], j["taken"] == j["records"]' "('replayed', 6, True)"
@@ -41,10 +43,10 @@ done
 for node in n1 n2 n3; do
   if [ "$node" != "$broken" ]; then expect 0 alone "$node" "$(grep "/$node/" "$work/recordings")"; fi
 done
-# As the command that rose tells for it says.
+# The command that rose prints works.
 expect 0 env PATH="$(dirname "$rose"):$PATH" sh -c "$(grep -- "--node $broken " "$work/commands")"
 says out "^replayed to its end: "
-# The folder of the run is good enough: it holds one recording of the node.
+# The run's folder is accepted as well: it holds one recording of the node.
 expect 0 alone "$broken" "$(dirname "$(dirname "$file")")"
 if command -v gdb > /dev/null; then
   expect 0 alone "$broken" "$file" gdb -q -batch -ex run -ex bt --args
@@ -54,7 +56,7 @@ else
   echo "record: gdb is missing, so nothing was replayed under it"
 fi
 
-# --- what goes otherwise is said: a program that was started as another node
+# --- a divergence is reported: a program that was started as another node
 expect 1 "$rose" replay --recording "$file" --patience 1s --json -- "$build/test/programs/rr_victim" differs
 json_is 'j["outcome"], j["divergence"]["record"], j["divergence"]["key"]' "('diverged', 1, 'raft')"
 says err "rose-rr: diverged at record 1 of [0-9]+: expected checkpoint 'raft' of [0-9]+ bytes, got only calls of 'one'"
@@ -69,7 +71,7 @@ says err 'it is not a recording of librose-rr|it is too short for a recording'
 expect 2 "$rose" replay --recording "$file" --runs 2 -- true
 expect 2 "$rose" replay --node n1 schedule.toml
 
-# --- a kill, a restart and a cut, in a small window: each life comes to where it was
+# --- a kill, a restart and a partition, with a small window: each life reaches its recorded state
 cat > busy.sh <<'END'
 #!/bin/sh
 set -u
@@ -82,7 +84,8 @@ exit 0
 END
 chmod +x busy.sh
 sed -e 's#"./workload.sh"#"./busy.sh"#' -e 's#"--data", "${dir}/data"\]#"--data", "${dir}/data", "--snapshot-every", "100", "--compact-after", "300"]#' \
-  -e 's#^record .*#&\nrestart = { delay = "500ms" }\nenv     = { ROSE_RR_WINDOW = "256KiB" }#' -e 's#^command = \["grep".*#command = ["test", "-s", "state-n3.txt"]#' rose.toml > busy.toml
+  -e 's#^record .*#&\nrestart = { delay = "500ms" }\nenv     = { ROSE_RR_WINDOW = "256KiB" }#' \
+  -e 's#^command = \["grep".*#command = ["test", "-s", "state-n3.txt"]#' rose.toml > busy.toml
 cat > busy-schedule.toml <<'END'
 version = 1
 name    = "a kill and a cut"
@@ -105,23 +108,26 @@ json 'chr(10).join(j["run_results"][0]["recordings"])' > "$work/recordings"
 run=$(dirname "$(dirname "$(head -1 "$work/recordings")")")
 while read -r file; do
   node=$(basename "$(dirname "$file")")
-  # Not under --json: stdout is the server's, which prints its state in the end.
-  expect 0 "$rose" replay --quiet --recording "$file" -- "$server" --id "${node#n}" --cluster 10.77.4.1,10.77.4.2,10.77.4.3 --data /nowhere --snapshot-every 100 --compact-after 300
+  # Not with --json: the server itself writes to stdout, and prints its state at the end.
+  expect 0 "$rose" replay --quiet --recording "$file" -- "$server" --id "${node#n}" \
+    --cluster 10.77.4.1,10.77.4.2,10.77.4.3 --data /nowhere --snapshot-every 100 --compact-after 300
   says out '^replayed to its end: '
   if [ "$file" != "$run/n1/recording.1.rr" ]; then
-    grep -v -e '^END$' -e '^replayed to' "$work/out" | cmp -s - "$run/state-$node.txt" || fail "$file: the replay comes to another state than the run"
+    grep -v -e '^END$' -e '^replayed to' "$work/out" | cmp -s - "$run/state-$node.txt" ||
+      fail "$file: the replay comes to another state than the run"
   fi
 done < "$work/recordings"
 [ -s "$run/state-n1.txt" ] || fail "no state to compare with"
 nothing_left "the runs"
 [ -z "$(find "$work" -maxdepth 1 -name 'rose-replay-*')" ] || fail "a replay left its folder behind"
 
-# --- production: a server that records itself, as a user of its own, is killed; the tracer, which has given up its privileges, takes
-# along what it left, and what it writes just now when somebody asks for a dump
+# --- production: a server that records itself, as its own user, is killed. The tracer, which has dropped its
+# privileges, saves the recording that it left, and the current one when a dump is requested.
 mkdir "$work/production"
 chown nobody "$work/production"
 command -v setpriv > /dev/null || skip "setpriv (util-linux) is missing"
-ROSE_RR=record:kv.%n.rr ROSE_RR_WINDOW=256KiB unshare --net -- sh -c 'ip link set lo up && cd "$2" && exec setpriv --reuid=nobody --regid=nogroup --clear-groups "$1" --id 1 --cluster 127.0.0.1 --data data' \
+ROSE_RR=record:kv.%n.rr ROSE_RR_WINDOW=256KiB unshare --net -- sh \
+  -c 'ip link set lo up && cd "$2" && exec setpriv --reuid=nobody --regid=nogroup --clear-groups "$1" --id 1 --cluster 127.0.0.1 --data data' \
   sh "$server" "$work/production" 2> "$work/production.err" &
 killed=$!
 client=(nsenter --net --target "$killed" "$build/examples/kv/kv-client" --nodes 127.0.0.1)
@@ -134,7 +140,10 @@ expect 0 "$rose" dump --control "$work/control.sock" -o "$work/now.bin" --json
 json_is 'j["recordings"]' "['$work/now.bin.recordings/db/kv.1.rr']"
 copied=$work/now.bin.recordings/db/kv.1.rr
 [ "$(stat -c %a "$copied")" = 600 ] || fail "$copied is not 0600"
-replays() { expect 0 "$rose" replay --quiet --recording "$1" --node db -- "$server" --id 1 --cluster 127.0.0.1 --data /nowhere && says out '^replayed to its end: '; }
+replays() {
+  expect 0 "$rose" replay --quiet --recording "$1" --node db -- "$server" --id 1 --cluster 127.0.0.1 \
+    --data /nowhere && says out '^replayed to its end: '
+}
 replays "$work/now.bin.recordings"
 kill -9 "$killed"
 wait "$killed" 2> /dev/null || true
@@ -142,9 +151,10 @@ until_true 60 test -s "$work/production.bin.recordings/db/kv.1.rr" || cat "$work
 kill "$load" 2> /dev/null || true
 wait "$load" 2> /dev/null || true
 stop_trace
-# The last dump, too, has it: who died has left it behind.
+# The last dump has it, too: the recording of a process stays after its death.
 for dump in production.bin production.bin.1; do
-  cmp "$work/$dump.recordings/db/kv.1.rr" "$work/production/kv.1.rr" || fail "$dump.recordings does not hold what the server left"
+  cmp "$work/$dump.recordings/db/kv.1.rr" "$work/production/kv.1.rr" ||
+    fail "$dump.recordings does not hold what the server left"
   expect 0 "$rose" dump show "$work/$dump"
   says out "^recording $work/$dump.recordings/db/kv.1.rr: [0-9]+ records of a process"
 done
@@ -152,6 +162,6 @@ replays "$work/production.bin.recordings"
 expect 2 "$rose" trace --pid $$ --recordings other="$work/production" -o "$work/none.bin"
 says err "no node 'other' is traced"
 
-# --- lives that end at random moments; the same with a hundred of each: test/bench/record/lives.sh
+# --- lives that end at random moments; for a hundred of each see test/bench/record/lives.sh
 expect 0 "$here/../bench/record/lives.sh" "$build" 3 $RANDOM
 says out '3 of 3 \|$'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A node that knows of no recording: what the C library told it is recorded in its run, and comes again when it is replayed alone. A program
-# that is linked statically is refused with a word.
+# A node that does not know that it is recorded: what the C library returned is recorded in its run, and returned again
+# when it is replayed alone. A statically linked program is refused with a message.
 . "$(dirname "$0")/common.bash"
 command -v gcc >/dev/null || skip "no gcc"
 cd "$work"
@@ -19,19 +19,19 @@ command = ["grep", "-q", "^end", "n1/stdout.log"]
 TOML
 expect 0 "$rose" trace -c rose.toml -o dump.bin
 [ -s said ] || fail "the node said nothing"
-# Descriptors of who asks are not in the way of the program's.
+# Open descriptors of the caller do not shift those of the program.
 exec 3< /dev/null 9< /dev/null
 expect 0 "$rose" replay --recording dump.bin.recordings --node n1 -- "$work/unforeseen"
 exec 3<&- 9<&-
 says err "the C library's hostname, pid, random, ready, time are replayed too"
 says out 'replayed to its end'
-# The order in which threads print is their lock's, which nobody recorded.
+# The order in which threads print depends on a lock that is not recorded.
 sed '/^replayed/d' out | sort > again
 sort said | diff - again >&2 || fail "the replay says something else"
 expect 1 "$rose" replay --recording dump.bin.recordings --node n1 --patience 2s -- "$work/unforeseen" more
 says out "diverged at record 4 .* got only calls of 'libc/time/time/0'"
 
-# What only failing runs were told is where their recordings part from those of sound ones.
+# Values that only failing runs received are where their recordings first differ from those of correct runs.
 cat > reader.c <<'C'
 #include <fcntl.h>
 #include <stdio.h>
@@ -82,7 +82,8 @@ count = 5
 error = "EIO"
 TOML
 expect 0 "$rose" explain schedule.toml -c explain.toml --json
-json_is '[(d["node"], d["key"], d["instead"], d["alike"], d["failing"], d["sound"]) for d in j["recorded"]]' "[('n1', 'libc/hostname/uname/0', None, 0, 5, 5)]"
+json_is '[(d["node"], d["key"], d["instead"], d["alike"], d["failing"], d["sound"]) for d in j["recorded"]]' \
+  "[('n1', 'libc/hostname/uname/0', None, 0, 5, 5)]"
 says explanation.md "from the fault on, n1 takes .* from 'libc/hostname/uname/0', where sound runs take nothing more"
 
 gcc -static -O1 -pthread -o unforeseen-static "$here/../programs/unforeseen.c"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Nodes in Go on etcd's raft module that record themselves: examples/record/raft as it stands. Its bug, an order of messages, is seen once in
-# a run, and each time in the replay of what lies beside the dump.
+# Nodes in Go that use etcd's raft module and record themselves: examples/record/raft as it is. Its bug, an order of
+# messages, occurs once in a run, and in every replay of the recording beside the dump.
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 command -v ip > /dev/null || skip "ip (iproute2) is missing"
 rose=$(realpath "$rose")
@@ -22,7 +22,10 @@ json 'chr(10).join(j["recordings"])' > "$work/recordings"
 line=$(grep -h '^panic: ' $(sed 's/recording.1.rr/stderr.log/' "$work/recordings") | head -1)
 broken=n$(sed 's/^panic: node \([123]\) .*/\1/' <<< "$line")
 
-alone() { "$rose" replay --recording "$work/dump.bin.recordings" --node "$1" --json -- "$program" -id "${1#n}" -nodes 10.77.5.1,10.77.5.2,10.77.5.3; }
+alone() {
+  "$rose" replay --recording "$work/dump.bin.recordings" --node "$1" --json -- "$program" -id "${1#n}" \
+    -nodes 10.77.5.1,10.77.5.2,10.77.5.3
+}
 for _ in $(seq 20); do
   expect 0 alone "$broken"
   json_is 'j["outcome"], j["command"]["status"], j["taken"] == j["records"]' "('replayed', 2, True)"

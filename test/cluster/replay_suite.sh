@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# rose replay as a test runner: folders of schedules, each with its own configuration, filters, side by side, JUnit and TAP,
-# flaky ones in quarantine, the exit code for CI.
+# rose replay as a test runner: folders of schedules, each with its own configuration, filters, parallel runs, JUnit and
+# TAP, quarantine for flaky schedules, the exit code for CI.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 
-# test_case FOLDER ORACLE: a deployment of one node whose oracle is this, and a schedule that kills the node.
+# test_case FOLDER ORACLE: a deployment of one node with this oracle, and a schedule that kills the node.
 test_case() {
   mkdir -p "$1"
   cat > "$1/rose.toml" <<TOML
@@ -33,7 +33,7 @@ test_case tests/deep/hit 'exit 0'
 test_case tests/miss 'exit 1'
 test_case tests/sometimes 'test $ROSE_RUN = 1'
 test_case tests/unsure 'exit 2'
-# Two schedules that share the configuration above them; what is none of ours stands beside.
+# Two schedules that share the configuration above them, beside a file that is no schedule.
 cp tests/hit/rose.toml tests/deep/rose.toml
 mkdir tests/deep/pair
 cp tests/hit/schedule.toml tests/deep/pair/first.toml
@@ -45,7 +45,7 @@ echo 'version = nonsense' > tests/.hidden/schedule.toml
 names='[s["name"] for s in j["schedules"]]'
 outcomes='[s["outcome"] for s in j["schedules"]]'
 
-# All that should pass does, three at a time; each with the nearest configuration.
+# All that should pass pass, three in parallel; each with the nearest configuration.
 expect 0 "$rose" replay tests/deep tests/hit --jobs 3 --json --junit junit.xml --tap out.tap --report record
 json_is "$names" "['hit', 'pair/first', 'pair/second', 'hit-2']"
 json_is "$outcomes" "['passed', 'passed', 'passed', 'passed']"
@@ -59,9 +59,11 @@ assert suites.get("tests") == "12" and suites.get("failures") == suites.get("err
 PY
 head -2 out.tap | tr '\n' ' ' | grep -qx 'TAP version 14 1..4 ' || fail "out.tap begins with $(head -2 out.tap)"
 [ "$(grep -c '^ok ' out.tap)" -eq 4 ] || fail "out.tap: $(cat out.tap)"
-for file in replay.json replay.txt hit/report.html pair/first/report.html; do [ -s "record/$file" ] || fail "no record/$file"; done
+for file in replay.json replay.txt hit/report.html pair/first/report.html; do
+  [ -s "record/$file" ] || fail "no record/$file"
+done
 
-# One failure fails all; one that cannot tell does so when nothing failed. Both are told in full.
+# One failure fails all; an inconclusive schedule does so if nothing failed. Both are reported in full.
 expect 1 "$rose" replay tests --exclude 'deep/*' --json --tap out.tap
 json_is "$names" "['hit', 'miss', 'sometimes', 'unsure']"
 json_is "$outcomes" "['passed', 'failed', 'failed', 'inconclusive']"
@@ -71,7 +73,7 @@ expect 4 "$rose" replay tests --filter unsure --filter 'hit' --runs 1
 says out 'inconclusive +unsure'
 says out '2 schedules: 1 passed, 0 failed, 1 inconclusive'
 
-# What reproduces half of the time stops nobody when it is in quarantine.
+# A schedule that reproduces half of the time does not fail the suite when it is in quarantine.
 expect 1 "$rose" replay tests --filter sometimes
 expect 1 "$rose" replay tests --filter sometimes --quarantine 0.6
 expect 0 "$rose" replay tests --filter sometimes --quarantine 0.5 --json --tap out.tap --junit junit.xml
@@ -80,7 +82,7 @@ grep -q '^not ok 1 - sometimes # TODO flaky' out.tap || fail "out.tap: $(cat out
 grep -q '<skipped message="flaky' junit.xml || fail "junit.xml does not skip what is flaky"
 expect 0 "$rose" replay tests/sometimes/schedule.toml -c tests/sometimes/rose.toml --quarantine 0.5
 
-# The patched build: -c names the file that each brings.
+# The patched build: -c names the file that each folder contains.
 cp tests/miss/rose.toml tests/hit/fixed.toml
 expect 0 "$rose" replay tests --filter hit -c fixed.toml --expect fixed
 expect 2 "$rose" replay tests -c fixed.toml --expect fixed

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# A diagnosis that is interrupted (Ctrl-C, SIGKILL, a record cut in the middle of a line) goes on from its record and
-# ends as one that nobody disturbed, one run at a time and several side by side.
+# A diagnosis that is interrupted (Ctrl-C, SIGKILL, a record cut in the middle of a line) continues from its record and
+# ends like one that was not, with one run at a time and with several in parallel.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 export TMPDIR=$work
 
-# The node reads four files again and again, and says which it could not read. Only the third is the bug.
+# The node reads four files again and again, and prints which it could not read. Only the third is the bug.
 cat > node.sh <<'SH'
 touch broken
 for f in one two three four; do echo "$f" > $f; done
@@ -16,7 +16,7 @@ while :; do
   sleep 0.1
 done
 SH
-# However busy the machine: a run lasts until the node has read all of them.
+# On a busy machine, too, a run lasts until the node has read all of them.
 cat > rounds.sh <<'SH'
 begun=$(wc -l < a/rounds)
 sleep "$1"
@@ -54,11 +54,12 @@ config=rose.toml
 diagnose() {
   local report=$1 jobs=$2
   shift 2
-  "$rose" diagnose --trace dump.jsonl -c $config --report "$report" --jobs "$jobs" -o "$report.toml" --json "$@" >"$report.out" 2>"$report.err" &
+  "$rose" diagnose --trace dump.jsonl -c $config --report "$report" --jobs "$jobs" -o "$report.toml" --json "$@" \
+    >"$report.out" 2>"$report.err" &
   pid=$!
 }
 runs() { wc -l < "$1/record.jsonl" 2>/dev/null || echo 0; }
-# What must be equal; seconds are not.
+# The part of the result that must be equal; seconds differ.
 result() {
   python3 - "$1.out" "$1.toml" <<'PY'
 import json, sys
@@ -77,7 +78,7 @@ for jobs in 1 3; do
   total=$(runs whole$jobs)
   grep -q '"\*/three"' whole$jobs.toml || fail "the schedule found is not of the third file"
 
-  # Killed again and again, each time a few runs later, at any moment of a run.
+  # Killed repeatedly, each time a few runs later, at any moment of a run.
   again=()
   kills=0
   until [ $kills -ge 4 ]; do
@@ -90,13 +91,13 @@ for jobs in 1 3; do
     kill -KILL $pid 2>/dev/null
     wait $pid 2>/dev/null || true
     kills=$((kills + 1))
-    # A line that was being written: the last one, cut in half.
+    # The last line of the record is cut in half, as a kill during a write leaves it.
     if [ $kills -eq 2 ] && [ "$(runs cut$jobs)" -gt 0 ]; then truncate -s -40 cut$jobs/record.jsonl; fi
   done
   [ $kills -ge 2 ] || fail "the diagnosis ended before it could be killed twice"
   expect 0 "$rose" heal
   nothing_left "after SIGKILL and heal"
-  # Ctrl-C, which leaves nothing to heal.
+  # Ctrl-C leaves nothing to heal.
   before=$(runs cut$jobs)
   diagnose cut$jobs $jobs --resume
   until_true 120 eval "ended || [ \$(runs cut$jobs) -gt $before ]"
@@ -114,28 +115,29 @@ for jobs in 1 3; do
   status=0
   wait $pid || status=$?
   [ $status -eq 0 ] || { fail "the resumed diagnosis ended with $status"; tail -5 cut$jobs.err >&2; }
-  # Every run's workload sleeps for half a second: those from before the kills count too.
-  python3 -c "import json, sys; j = json.load(open('cut$jobs.out')); sys.exit(j['seconds'] < 0.4 * j['runs'] / $jobs)" ||
+  # Every workload sleeps for half a second: runs from before the kills count in the total, too.
+  python3 -c "import json, sys; j = json.load(open('cut$jobs.out')); sys.exit(j['seconds'] < 0.4 * j['runs'] / $jobs)" \
+    ||
     fail "the seconds of a resumed diagnosis are only those since it was resumed"
   [ "$(result cut$jobs)" = "$(result whole$jobs)" ] || {
     fail "$jobs at once: another result after resuming"
     diff <(result whole$jobs) <(result cut$jobs) >&2 || true
   }
   [ "$(runs cut$jobs)" -eq "$total" ] || fail "$jobs at once: $(runs cut$jobs) runs recorded instead of $total"
-  # Resumed once more it knows everything already.
+  # Resumed once more, it makes no further run.
   diagnose cut$jobs $jobs --resume
   wait $pid || fail "a finished diagnosis does not resume"
   [ "$(runs cut$jobs)" -eq "$total" ] || fail "a finished diagnosis made further runs"
 done
 
-# Once it has found a schedule, Ctrl-C is no failure: it tells what it has, and may go on later.
+# Once it has found a schedule, Ctrl-C is not a failure: it prints what it has, and can continue later.
 sed 's/confirm_runs = 4/confirm_runs = 40/' rose.toml > longer.toml
 config=longer.toml
 diagnose enough 1
 config=rose.toml
 until_true 120 eval "ended || grep -q 'confirmed: ' enough.err" || fail "nothing is said to be found"
 ended && fail "the diagnosis ended as soon as it had found a schedule"
-# Another one that would write there, too, leaves the record alone.
+# A second diagnosis with the same report folder is refused and leaves the record unchanged.
 before=$(runs enough)
 expect 2 "$rose" diagnose --trace dump.jsonl -c rose.toml --report enough -o x.toml
 says err 'the report folder enough is in use by another rose'
@@ -154,7 +156,7 @@ diagnose enough 1 --resume
 wait $pid || fail "a diagnosis that was interrupted after it had found a schedule does not resume"
 [ "$(result enough)" = "$(result whole1)" ] || fail "another result after Ctrl-C once a schedule was found"
 
-# The record of another system is refused, whatever else may differ is not.
+# The record of another system is refused; other differences are accepted.
 sed 's/"0.5"/"0.6"/' rose.toml > other.toml
 expect 2 "$rose" diagnose --trace dump.jsonl -c other.toml --report whole1 --resume -o x.toml
 says err 'workload'

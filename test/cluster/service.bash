@@ -1,4 +1,5 @@
-# Sourced after common.bash by the tests of tracers, in $work: a service that fails in its own way once a line comes: "miss NAME", "crash".
+# Sourced after common.bash by tests of tracers that run in $work: a service that fails on request, by a line "miss
+# NAME" or "crash".
 
 cat >service.sh <<'EOF'
 #!/bin/bash
@@ -12,7 +13,7 @@ done 2>/dev/null
 EOF
 chmod +x service.sh
 
-# start_service PIPE: makes the pipe that its lines come by; $service is its pid.
+# start_service PIPE: creates the pipe for its lines; $service is its pid.
 start_service() {
   mkfifo "$1"
   ./service.sh "$1" &

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# diagnose with the default jobs = "auto" measures how many runs go in parallel, and --stop-after ends it early. Runs
-# that would work on one file are made one at a time.
+# diagnose with the default jobs = "auto" measures how many runs may be made in parallel, and --stop-after ends it
+# early. Runs that share a file are made one at a time.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 export TMPDIR=$work
 
 
-# The node reads four files again and again, and says which it could not read. Only the third is the bug.
+# The node reads four files again and again, and prints which it could not read. Only the third is the bug.
 cat > node.sh <<'SH'
 touch broken
 for f in one two three four; do echo "$f" > $f; done
@@ -49,7 +49,7 @@ config=rose.toml
 # check FILE EXPRESSION: of the JSON object j.
 check() { python3 -c "import json, sys; j = json.load(open('$1')); sys.exit(0 if ($2) else 1)"; }
 
-# The whole diagnosis: as found one at a time, with the number that it chose.
+# The whole diagnosis: the result of one run at a time, with the chosen number of jobs.
 "$rose" diagnose --trace dump.jsonl -c rose.toml --report auto -o auto.toml --json > auto.out 2> auto.err
 status=$?
 [ $status -eq 0 ] || { fail "jobs = auto: exit $status"; tail -5 auto.err >&2; }
@@ -65,17 +65,19 @@ before=$(wc -l < auto/record.jsonl)
 cmp -s auto.toml again.toml || fail "the resumed diagnosis found another schedule"
 
 # Only the first reproduction.
-"$rose" diagnose --trace dump.jsonl -c rose.toml --jobs 1 --stop-after found -o found.toml --json > found.out 2> found.err
+"$rose" diagnose --trace dump.jsonl -c rose.toml --jobs 1 --stop-after found -o found.toml \
+  --json > found.out 2> found.err
 status=$?
 [ $status -eq 0 ] || fail "--stop-after found: exit $status"
 check found.out 'j["verdict"] == "reproduced" and j["rate"] is None and j["confirm_runs"] == 0' ||
   fail "--stop-after found: $(cat found.out)"
 grep -q '"\*/three"' found.toml || fail "--stop-after found: the schedule is not of the third file"
 
-# Nodes that write one file of the machine.
+# Nodes of different runs that write the same file of the machine.
 sed "s#touch ready#touch ready; echo x > $work/shared#" node.sh > sharing.sh
 sed "s#/node.sh#/sharing.sh#" rose.toml > sharing.toml
-"$rose" diagnose --trace dump.jsonl -c sharing.toml --stop-after found -o sharing-found.toml --json > sharing.out 2> sharing.err ||
+"$rose" diagnose --trace dump.jsonl -c sharing.toml --stop-after found -o sharing-found.toml \
+  --json > sharing.out 2> sharing.err ||
   fail "nodes that share a file: $(tail -3 sharing.err)"
 grep -q "parallel runs: 1 (a writes $work/shared in every run)" sharing.err ||
   fail "the shared file is not noticed: $(grep 'parallel' sharing.err)"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# examples/systems: each survives the fault of its schedule.toml, and has acknowledged something that its oracle asks for. The quickest
-# one, or those named after the build folder: `systems.sh build/release/rose build/release kafka hdfs`.
-# By hand, where a network is; here `install` has got what there is.
+# examples/systems: each system survives the fault of its schedule.toml, and its workload got acknowledgements that its
+# oracle checks. The quickest one, or those named after the build folder: `systems.sh build/release/rose build/release
+# kafka hdfs`.
+# By hand, on a machine with a network; in tests, `install` has downloaded what it could.
 . "$(dirname "$0")/common.bash"
 command -v ip > /dev/null || skip "ip (iproute2) is missing"
 rose=$(realpath "$rose")

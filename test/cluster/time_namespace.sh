@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# In a time namespace, whose monotonic clock is days off, the times of events are right: of a tracer there, and of one outside that traces
-# what lives in one. Where they could not be, tracing is refused, and `rose doctor` says why.
+# In a time namespace, whose monotonic clock is days off, the times of events are right: of a tracer inside, and of one
+# outside that traces a process inside. Where they could not be right, tracing is refused, and `rose doctor` gives the
+# reason.
 . "$(dirname "$0")/common.bash"
 unshare -T --monotonic 1000 true 2>/dev/null || skip "no time namespaces (CONFIG_TIME_NS)"
 cd "$work"
 export TMPDIR=$work
 
-# times WHAT COMMAND...: an event of a file that is not there, between two looks at the clock.
+# times WHAT COMMAND...: a failed open between two readings of the clock.
 times() {
   local what=$1 before after
   shift
@@ -25,11 +26,12 @@ PY
 }
 look() { echo "cat /rose-none/of-$1 2>/dev/null; true"; }
 times "outside" "$rose" trace -o dump.bin -- sh -c "$(look outside)"
-times "a tracer in one" unshare -T --monotonic 1000000 --boottime 2000000 "$rose" trace -o dump.bin -- sh -c "$(look inside)"
+times "a tracer in one" unshare -T --monotonic 1000000 --boottime 2000000 "$rose" trace -o dump.bin -- sh \
+  -c "$(look inside)"
 times "a tracer in one that is behind" unshare -T --monotonic -100 "$rose" trace -o dump.bin -- sh -c "$(look behind)"
 times "what is traced in one" "$rose" trace -o dump.bin -- unshare -T --monotonic 1000000 sh -c "$(look target)"
 
-# Runs as well: events, and when faults were injected, are in one time.
+# Runs, too: events and the times of injected faults are on one clock.
 cat > rose.toml <<'TOML'
 name = "time"
 [deployment]
@@ -57,8 +59,9 @@ PY
 expect 0 "$rose" doctor --json
 json_is '[c["ok"] for c in j["capabilities"] if c["name"] == "event_clock"]' '[True]'
 unshare -T --monotonic 1000000 "$rose" doctor --json > out || true
-json_is '["time namespace" in c["detail"] and c["ok"] for c in j["capabilities"] if c["name"] == "event_clock"]' '[True]'
-# As on a machine where the offset cannot be known.
+json_is '["time namespace" in c["detail"] and c["ok"] for c in j["capabilities"] if c["name"] == "event_clock"]' \
+  '[True]'
+# The offset cannot be determined: simulated by a mask.
 export ROSE_MASK=event_clock
 expect 3 "$rose" trace -o dump.bin -- true
 says err 'the times of events would be wrong'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# rose trace without root: three capabilities do, each that is missing is named, and what is not needed once attached is
-# given up in every thread. As root too.
+# rose trace without root: three capabilities are enough, each missing one is named, and every thread drops what is not
+# needed after attaching. The same as root.
 . "$(dirname "$0")/common.bash"
 . "$(dirname "$0")/tracing.bash"
 command -v setpriv >/dev/null || skip "setpriv (util-linux) is missing"
@@ -12,7 +12,8 @@ rose=$work/rose
 mkdir own
 chown nobody: own
 with() {
-  as=(setpriv --reuid=nobody --regid=nogroup --clear-groups --bounding-set="-all$1" --inh-caps="-all$1" --ambient-caps="-all$1")
+  as=(setpriv --reuid=nobody --regid=nogroup --clear-groups --bounding-set="-all$1" --inh-caps="-all$1" \
+    --ambient-caps="-all$1")
 }
 # caps PID: the distinct effective, permitted, inheritable, bounding and ambient sets of all its threads.
 caps() { cat /proc/"$1"/task/*/status | awk -v want="$2" '$1 == want ":" { print $2 }' | sort -u | tr '\n' ' '; }
@@ -22,18 +23,19 @@ all=,+bpf,+perfmon,+net_admin
 with "$all"
 control=$work/own/control.sock
 dump() { "${as[@]}" "$rose" dump --control "$control" -o "$work/own/now.bin"; }
-# -o is $work/dump.bin, which nobody may not write.
+# -o is $work/dump.bin, where the user nobody may not write.
 expect 2 "${as[@]}" "$rose" trace --cgroup "$cgroup2/rose-privileges-$$" --control "$control" -o "$work/dump.bin"
 out=$work/own/dump.bin
 start_trace --cgroup "$cgroup2/rose-privileges-$$" --binary "$work/trace_victim" --function rose_victim_rare
 [ "$(ps -o user= -p $tracer)" = nobody ] || fail "the tracer runs as $(ps -o user= -p $tracer)"
 fail_in "rose-privileges-$$" /rose-nobody
-sh -c 'echo 0 > "$1/cgroup.procs" && echo go | exec "$2" functions 2' sh "$cgroup2/rose-privileges-$$" "$work/trace_victim" >/dev/null || fail "the victim"
-# What following restarts takes, CAP_NET_ADMIN (12), and watching hot functions again, CAP_PERFMON (38).
+sh -c 'echo 0 > "$1/cgroup.procs" && echo go | exec "$2" functions 2' sh "$cgroup2/rose-privileges-$$" \
+  "$work/trace_victim" >/dev/null || fail "the victim"
+# Following restarts needs CAP_NET_ADMIN (12), watching hot functions again CAP_PERFMON (38).
 for set in CapEff CapPrm; do is $set 0000004000001000; done
 for set in CapInh CapAmb; do is $set 0000000000000000; done
 is NoNewPrivs 1
-# Restarted under another id, without the rest of the privileges.
+# Restarted with another id, without the dropped privileges.
 echo 1 > "$cgroup2/rose-privileges-$$/cgroup.kill"
 remove_cgroup "rose-privileges-$$"
 make_cgroup "rose-privileges-$$"
@@ -45,18 +47,18 @@ has "$(hostname)" /rose-again
 grep -q '"function":"rose_victim_rare"' events || fail "no function was recorded"
 ! grep -q warning trace.err || fail "warned: $(grep warning trace.err)"
 
-# A process: nothing at all is needed any more.
+# A process: no privilege is needed after attaching.
 sleep 1000 & sleeper=$!
 start_trace --pid $sleeper
 for set in CapEff CapPrm CapInh CapAmb; do is $set 0000000000000000; done
 expect 0 dump
-# Its sockets are looked for again a second later, without any privilege.
+# A second later its sockets are searched again, without any privilege.
 until_true 60 grep -q 'searched for sockets again' trace.err || fail "sockets were not looked for again"
 stop_trace
 ! grep -q warning trace.err || fail "warned: $(grep warning trace.err)"
 kill $sleeper
 
-# Each that is missing is named, before anything is loaded.
+# Each missing capability is named, before anything is loaded.
 with "${all/,+bpf/}"
 expect 3 "${as[@]}" "$rose" trace --pid $$ -o "$out"
 says err 'needs CAP_BPF \(to load programs into the kernel\)$'
@@ -70,16 +72,17 @@ says err 'needs CAP_NET_ADMIN \([^,]*\)$'
 with ""
 expect 3 "${as[@]}" "$rose" trace --pid $$ -o "$out"
 says err 'needs CAP_BPF .*, CAP_PERFMON .*, CAP_NET_ADMIN '
-# A program that may not be read is named.
+# A program without read permission is named.
 with "$all"
 chmod 711 trace_victim
 status=0
-"${as[@]}" "$rose" trace --pid $$ --binary "$work/trace_victim" --function rose_victim_rare -o "$out" >out 2>err || status=$?
+"${as[@]}" "$rose" trace --pid $$ --binary "$work/trace_victim" --function rose_victim_rare -o "$out" >out 2>err ||
+  status=$?
 [ $status -ne 0 ] || fail "functions of an unreadable program were traced"
 says err 'trace_victim'
 says err '[Pp]ermission denied'
 
-# Root gives up the same; where it writes to a folder of somebody else it keeps what that takes.
+# Root drops the same; to write to another user's folder it keeps the capability for that.
 as=()
 out=$work/dump.bin control=$work/control.sock
 start_trace --cgroup "$cgroup2/rose-privileges-$$"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# rose trace finds units, containers and pods by their cgroups, follows them through restarts, and waits for them.
+# rose trace finds units, containers and pods by their cgroups, follows them through restarts, and waits for those that
+# do not run yet.
 . "$(dirname "$0")/common.bash"
 . "$(dirname "$0")/tracing.bash"
 cd "$work"
@@ -18,7 +19,8 @@ folders=(
 for folder in "${folders[@]}"; do make_cgroup "$folder"; done
 start_trace --node "docker=container:$docker" --node "dockerfs=container:${dockerfs:0:12}" \
   --node "podman=container:${podman:0:20}" --node "ctr=container:rose-test-$$" \
-  --node "pod=container:pod:$uid" --node "crio=container:$crio" --node "podb=container:pod:$uid-b" --node "nerd=container:$nerd"
+  --node "pod=container:pod:$uid" --node "crio=container:$crio" --node "podb=container:pod:$uid-b" \
+  --node "nerd=container:$nerd"
 fail_in "${folders[0]}" /rose-docker
 fail_in "${folders[1]}" /rose-dockerfs
 fail_in "${folders[2]}" /rose-podman
@@ -27,7 +29,7 @@ fail_in "${folders[4]}" /rose-pod-1
 fail_in "${folders[5]}" /rose-pod-2
 fail_in "${folders[6]}" /rose-crio
 fail_in "${folders[7]}" /rose-nerd
-# A container of the pod that comes later.
+# A container of the pod that starts later.
 late=$slice/cri-containerd-$(id).scope
 make_cgroup "$late"
 fail_in "$late" /rose-pod-3
@@ -40,13 +42,13 @@ has crio /rose-crio
 has nerd /rose-nerd
 for n in 1 2 3; do has pod /rose-pod-$n; done
 
-# One thing cannot be two nodes.
+# One target cannot be two nodes.
 expect 2 "$rose" trace --node "a=container:$docker" --node "b=container:$docker" -o d.bin
 says err "belongs to two nodes"
 expect 2 "$rose" trace --node a=pid:$$ --node b=pid:$$ -o d.bin
 says err "belongs to two nodes"
 
-# Several fit: they are named. None fits: what would help is said.
+# Several match: they are listed. None matches: a hint is printed.
 twin=${docker:0:63}$([ "${docker:63}" = 0 ] && echo 1 || echo 0)
 make_cgroup "system.slice/docker-$twin.scope"
 expect 2 "$rose" trace --container "${docker:0:60}" -o d.bin
@@ -59,7 +61,7 @@ says err "neither docker, podman, nerdctl nor crictl"
 expect 2 "$rose" trace --container pod:rose-no-such-pod -o d.bin
 says err "$uid"
 
-# A name is what a tool says it is; it is run without a shell.
+# A name is resolved by the tool, which is executed without a shell.
 cat > tools/docker <<TOOL
 #!/bin/sh
 [ "\$1 \$2 \$3" = "inspect --type container" ] || exit 1
@@ -74,7 +76,7 @@ has db /rose-by-name
 PATH=$work/tools expect 2 "$rose" trace --container rose-no-such-one -o d.bin
 says err "docker does not know the name"
 
-# How they are called elsewhere comes along: what the tools say, and --label.
+# Other names of the nodes are recorded: those from the tools, and --label.
 cat > tools/docker <<TOOL
 #!/bin/sh
 [ "\$1 \$2 \$3 \$4 \$5" = "inspect --type container -- $docker" ] || exit 1
@@ -91,11 +93,14 @@ case "\$*" in
 esac
 TOOL
 chmod +x tools/crictl
-# label LINE: the dump's header has it; not LINE: it has not.
-label() { head -n 1 "$work/events" | python3 -c 'import json, sys; sys.exit(sys.argv[1] not in json.load(sys.stdin)["meta"]["labels"])' "$1"; }
+# label LINE: the dump's header has it; not LINE: it does not.
+label() {
+  head -n 1 "$work/events" | python3 -c 'import json, sys; sys.exit(sys.argv[1] not in json.load(sys.stdin)["meta"]["labels"])' "$1"
+}
 start_trace --node "a=container:$docker" --node "b=container:$cri" --label cluster=east --label 'team=storage people'
 stop_trace
-for line in "a=container:$docker" a=name:shop-db-1 a=project:shop a=service:db a=cluster:east "b=container:$cri" b=name:etcd b=pod:etcd-0 b=namespace:prod \
+for line in "a=container:$docker" a=name:shop-db-1 a=project:shop a=service:db a=cluster:east "b=container:$cri" \
+  b=name:etcd b=pod:etcd-0 b=namespace:prod \
   b=cluster:east 'b=team:storage people'; do
   label "$line" || fail "the dump does not say $line: $(head -n 1 "$work/events")"
 done
@@ -138,7 +143,7 @@ label "other=unit:rose-test-other-$$" || fail "the dump does not name the unit"
 expect 2 "$rose" trace --unit rose-unknown.service -o d.bin
 says err "there is no unit rose-unknown.service"
 
-# Without systemd to ask, the folder's name tells.
+# Without an answer from systemd, the name of the cgroup's folder decides.
 printf '#!/bin/sh\nexit 1\n' > tools/systemctl
 start_trace --unit "rose-test-other-$$"
 fail_in "system.slice/system-rose.slice/rose-test-other-$$.service" /rose-by-folder
@@ -147,12 +152,13 @@ has "$(hostname)" /rose-by-folder
 expect 2 "$rose" trace --unit "rose-test-none-$$" -o d.bin
 says err "no cgroup below"
 
-# Several without a name are one node, and it is said how they are told apart.
+# Several targets without a name are one node, and a note explains how to separate them.
 start_trace --container "$docker" --container "$podman"
 says trace.err "2 units and containers form one node, '$(hostname)'; --node NAME=container:ID"
 stop_trace
 
-# Functions of a profile: a host that none of its nodes is named after may run any of them, a node that it knows has its own.
+# Functions of a profile: a host whose name is none of its nodes may run any of them; a node with a known name has its
+# own.
 victim=$build/test/programs/trace_victim
 [ -x "$victim" ] || { [ $failures -eq 0 ]; exit; }
 python3 - "$victim" > profile.json <<'PY'
@@ -161,7 +167,7 @@ rare = {"node": "n1", "function": "rose_victim_rare", "binary": sys.argv[1], "co
 print(json.dumps({"version": 1, "name": "victims", "runs": 1, "seconds": 10, "infrequent_below": 2.0, "failures": [], "state_changes": [],
                   "syscalls": {"n1": {"read": 1}, "n2": {"read": 1}}, "functions": [rare], "processes": [], "silences": []}))
 PY
-# entered NODE OPTION...: how often the function is told of a victim that enters it once.
+# entered NODE OPTION...: how often the function is recorded for a victim that enters it once.
 entered() {
   local node=$1
   shift

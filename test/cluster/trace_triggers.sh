@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The flight recorder as a user runs it: triggers by signal, log, crash and oracle, what came after them, noise,
-# where dumps go, and what `dump show --summary` makes of them.
+# The tracer as a user runs it: triggers by signal, log, crash and oracle, --after, expected failures, names of dumps,
+# and `dump show --summary`.
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 
 cd "$work"
@@ -11,7 +11,10 @@ stop_tracer() {
   wait "$tracer" || true
   tracer=
 }
-ended() { stop_tracer; ! mountpoint -q disk || umount -l disk; [ -z "${victim:-}" ] || kill -KILL "$victim" 2>/dev/null || true; finish; }
+ended() {
+  stop_tracer; ! mountpoint -q disk || umount -l disk; [ -z "${victim:-}" ] || kill -KILL "$victim" 2>/dev/null ||
+    true; finish
+}
 trap ended EXIT
 
 . "$here/service.bash"
@@ -28,7 +31,7 @@ start_tracer() { # OPTIONS...
 say() { echo "$*" >orders; }
 shows() { "$rose" dump show "$1" --format jsonl >"$work/out" 2>/dev/null; says out "$2"; }
 
-# --- a log line, and what came after it
+# --- a log line, and events after it
 start_tracer -o log.bin --dump-on-log "$work/db.log:panic|assert" --after 2s
 say miss before
 echo "all is well" >db.log
@@ -56,8 +59,11 @@ say crash
 until_true 30 grep -q 'crash: .* was killed by SIGSEGV: wrote dumps/rose-' err.log
 say crash
 say miss last
-# Until the tracer has come to what came after the second crash.
-holds_last() { rm -f asked.bin && "$rose" dump --control "$work/sock" -o asked.bin && "$rose" dump show asked.bin --format jsonl | grep -q '/rose-none/last'; }
+# Until the tracer has recorded what follows the second crash.
+holds_last() {
+  rm -f asked.bin && "$rose" dump --control "$work/sock" -o asked.bin && "$rose" dump show asked.bin --format jsonl |
+    grep -q '/rose-none/last'
+}
 until_true 60 holds_last
 shows asked.bin '"trigger":"control: rose dump"'
 stop_tracer
@@ -80,7 +86,7 @@ cp out.json out
 json_is 'j["oracle"]["hits"]' 0
 [ "$(grep -c 'did not decide' err.log)" = 1 ] || fail "an unclear oracle is reported more than once"
 
-# --- a command that ends badly
+# --- a command that fails
 expect 0 "$rose" trace --control "$work/sock" -o cmd.bin --dump-on-crash --json -- bash -c 'exit 5'
 json_is 'j["dumps"][-1]["trigger"]' "crash: 'bash' exited with status 5"
 
@@ -106,13 +112,13 @@ json_is 'j["profile"]' None
 expect 2 "$rose" dump show log.bin --profile none.json
 says err 'profile needs --summary'
 
-# --- an earlier recorder's dump is not lost to a later one
+# --- a later tracer does not overwrite the dump of an earlier one
 start_tracer -o log.bin
 say miss later
 stop_tracer
 shows log.bin.1 '/rose-none/after'
 
-# --- the last dump on a full disk: once there is room, or not at all once that is asked for
+# --- the last dump on a full disk: written once there is room, or given up after another Ctrl-C
 mkdir disk
 mount -t tmpfs -o size=1m rose-test disk
 for end in room ctrl-c; do
@@ -137,7 +143,7 @@ for end in room ctrl-c; do
 done
 umount disk
 
-# --- one sentence for what contradicts itself
+# --- one message for options that contradict each other
 expect 2 "$rose" dump bogus
 says err "there is no command 'dump bogus'"
 says err 'show, merge, import'

@@ -1,10 +1,11 @@
 # Sourced after common.bash by tests that run `rose trace` beside processes of their own.
 
-# start_trace ARG...: a tracer in the background with its control socket at $work/control.sock; waits until it is ready.
-# With `as` set (an array), that runs it.
+# start_trace ARG...: starts a tracer in the background with its control socket at $work/control.sock, and waits until
+# it is ready. If the array `as` is set, its command runs the tracer.
 start_trace() {
   : > "$work/trace.err"
-  "${as[@]}" "$rose" trace --verbose --control "${control:-$work/control.sock}" -o "${out:-$work/dump.bin}" "$@" >"$work/trace.out" 2>"$work/trace.err" &
+  "${as[@]}" "$rose" trace --verbose --control "${control:-$work/control.sock}" -o "${out:-$work/dump.bin}" "$@" \
+    >"$work/trace.out" 2>"$work/trace.err" &
   tracer=$!
   local deadline=$((SECONDS + 60))
   until grep -q ready "$work/trace.err"; do
@@ -15,7 +16,7 @@ start_trace() {
 }
 as=()
 
-# Ends it orderly; its window is in $work/events then.
+# Ends the tracer with SIGINT; its window is then in $work/events.
 stop_trace() {
   local status=0
   kill -INT $tracer
@@ -26,7 +27,7 @@ stop_trace() {
 }
 tracer=
 
-# has NODE PATH: a failed call on the path was recorded for the node, once.
+# has NODE PATH: exactly one failed call on the path was recorded for the node.
 has() {
   local n
   n=$(python3 -c '
@@ -37,7 +38,7 @@ print(sum(e.get("count", 1) or 1 for e in events if e.get("node") == sys.argv[2]
   [ "$n" = 1 ] || fail "node $1 has $n failures of $2, not 1"
 }
 
-# Folders made in the cgroup hierarchy, removed in the end with what is in them.
+# Folders created in the cgroup hierarchy, removed at the end with their processes.
 made=()
 make_cgroup() {
   local path= part
@@ -49,7 +50,9 @@ make_cgroup() {
 }
 remove_cgroup() {
   local deadline=$((SECONDS + 10))
-  until rmdir "$cgroup2/$1" 2>/dev/null; do [ $SECONDS -lt $deadline ] || { fail "cannot remove $1"; return; }; sleep 0.02; done
+  until rmdir "$cgroup2/$1" 2>/dev/null; do
+    [ $SECONDS -lt $deadline ] || { fail "cannot remove $1"; return; }; sleep 0.02
+  done
 }
 # fail_in CGROUP PATH: a process there whose open of the path fails.
 fail_in() { sh -c 'echo 0 > "$1/cgroup.procs" && exec cat "$2"' sh "$cgroup2/$1" "$2" 2>/dev/null || true; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Verdicts and exit codes: a fault that never fires, oracles that cannot tell, bugs without faults.
+# Verdicts and exit codes: a fault that never fires, oracles that cannot decide, bugs without faults.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 
@@ -50,19 +50,19 @@ kind = "crash"
 node = "b"
 TOML
 
-# The fault never fires and the bug does not show: inconclusive, and it says which fault and why.
+# The fault never fires and the bug does not occur: inconclusive, with the fault and the reason.
 expect 4 "$rose" replay never.toml -c miss.toml --runs 2 --json
 json_is 'j["verdict"]' inconclusive
 json_is 'j["faults"][0]["id"], j["faults"][0]["requested"], j["faults"][0]["fired"]' "('unreached', 2, 0)"
 expect 4 "$rose" replay never.toml -c miss.toml --runs 1
 says out unreached
-# How the workload ended is told, and changes nothing.
+# How the workload ended is reported, and does not change the verdict.
 config works-ill.toml '"/bin/true"' /bin/false
 expect 0 "$rose" replay crash.toml -c works-ill.toml --runs 2 --json
 json_is 'j["run_results"][1]["workload"]' 'exited with status 1'
 says err 'the workload exited with status 1 in 2 of 2 runs'
 
-# A workload that never got to work proves nothing, and what it said is told.
+# A workload that did not start its work makes the run inconclusive, and its output is shown.
 config lost.toml '"/bin/false"' /bin/sh
 sed -i 's#\["/bin/sh"\]#["/bin/sh", "-c", "echo looking for it; exec no-such-workload"]#' lost.toml
 expect 4 "$rose" replay crash.toml -c lost.toml --runs 1 --json
@@ -71,10 +71,10 @@ says out no-such-workload
 expect 4 "$rose" trace -c lost.toml -o lost.bin
 says out 'the workload did no work'
 
-# It never fires but the bug shows: it shows without faults, which is no reproduction.
+# The fault never fires but the bug occurs: it reproduces without faults, which is not a reproduction.
 expect 4 "$rose" replay never.toml -c hit.toml --runs 1 --json
 json_is 'j["run_results"][0]["verdict"]' inconclusive
-# Oracles that cannot tell are never a verdict.
+# An oracle that cannot decide never gives a verdict.
 for oracle in unsure hang; do
   expect 4 "$rose" replay crash.toml -c $oracle.toml --runs 1 --json
   json_is 'j["reproduced"], j["not_reproduced"], j["inconclusive"]' "(0, 0, 1)"
@@ -94,16 +94,16 @@ json_is 'round(j["rate_upper_bound"], 2)' 0.63
 python3 -c 'import xml.dom.minidom,sys; xml.dom.minidom.parse("junit.xml")' || fail "junit.xml is not XML"
 expect 1 "$rose" replay crash.toml -c hit.toml --runs 2 --expect fixed
 expect 4 "$rose" replay never.toml -c miss.toml --runs 2 --expect fixed
-# A workload's failure is reported, never judged.
+# A workload's failure is reported, and never decides the verdict.
 config false.toml '"/bin/true"' /bin/false
 expect 0 "$rose" replay crash.toml -c false.toml --runs 1
-# A diagnosis with it is in vain: said at the run without faults.
+# A diagnosis with such a workload is useless: reported at the run without faults.
 echo '{"ts":1763755200000000000,"node":"a","type":"scf","pid":41,"tid":41,"syscall":"openat","errno":"EIO","fd":null,"path":"/srv/a","peer":null}' > one.jsonl
 config useless.toml '"/bin/false"' /bin/false
 printf '[diagnose]\nmax_runs = 1\n' >> useless.toml
 "$rose" diagnose --trace one.jsonl -c useless.toml >out 2>err || true
 says err 'control run without faults: the workload exited with status 1'
-# A node that does not get ready, and a command that does not exist.
+# A node that does not become ready, and a command that does not exist.
 sed 's#"test", "-s", "a/log"#"false"#; s/10s/300ms/' miss.toml > unready.toml
 expect 4 "$rose" replay crash.toml -c unready.toml --runs 1
 says out 'a'
@@ -114,10 +114,10 @@ says err nonexistent/server
 sed 's/node = "b"/node = "c"/' crash.toml > badnode.toml
 expect 2 "$rose" replay badnode.toml -c miss.toml
 says err "'c'"
-# trace -c: no fault planned, the oracle alone decides; the dump is always written.
+# trace -c: no fault is planned, the oracle alone decides; the dump is always written.
 cat > until-killed.sh <<'SH'
 #!/bin/sh
-# The workload of a run with an incident: it must not be over before the incident was.
+# The workload of a run with an incident must not end before the incident.
 until [ ! -d "/proc/$(cat "$ROSE_PIDFILE_b")" ] || grep -q '^State:.Z' "/proc/$(cat "$ROSE_PIDFILE_b")/status"; do sleep 0.02; done
 SH
 chmod +x until-killed.sh
@@ -126,11 +126,12 @@ config miss.toml '"/bin/false"' ./until-killed.sh
 config unsure.toml '"/bin/sh", "-c", "exit 2"' ./until-killed.sh
 for pair in hit:0 miss:1 unsure:4; do
   rm -f dump.bin
-  expect "${pair#*:}" "$rose" trace -c "${pair%:*}.toml" --incident 'kill -9 "$(cat "$ROSE_PIDFILE_b")"' -o dump.bin --json
+  expect "${pair#*:}" "$rose" trace -c "${pair%:*}.toml" --incident 'kill -9 "$(cat "$ROSE_PIDFILE_b")"' -o dump.bin \
+    --json
   [ -s dump.bin ] || fail "no dump after trace -c ${pair%:*}.toml"
 done
 config miss.toml '"/bin/false"'
-# A script that is not there is refused before anything starts, and nothing is overwritten.
+# A missing script is refused before anything starts, and nothing is overwritten.
 cp dump.bin before.bin
 expect 2 "$rose" trace -c miss.toml --incident './no-such-incident.sh now' -o dump.bin
 says err 'incident: ./no-such-incident.sh does not exist'
@@ -143,7 +144,7 @@ expect 2 "$rose" trace -c miss.toml --incident plain.sh -o dump.bin
 says err "for the file in this folder write './plain.sh'"
 expect 4 "$rose" trace -c miss.toml --incident 'no-such-command' -o lost.bin
 says out 'the incident did no work'
-# An incident named from here runs in the run directory, and what it says is told.
+# An incident named relative to the current folder runs in the run's folder, and its output is reported.
 printf '#!/bin/sh\necho "no such disk in $(basename "$PWD")" >&2\nexit 7\n' > incident.sh
 chmod +x incident.sh
 expect 1 "$rose" trace -c miss.toml --incident './incident.sh now' -o other.bin --json

@@ -1,7 +1,7 @@
-# Sourced after common.bash by the tests of a node that comes to want something: a store that loses what it has acknowledged then, and
-# the limit that diagnose finds behind it.
+# Sourced after common.bash by the tests of a node that runs out of a resource: a store that then loses acknowledged
+# data, and the limit that diagnose finds as the cause.
 
-# one_store: what all have of rose.toml; the program is `store`, which is given its folder.
+# one_store: the common part of rose.toml; the program is `store`, which gets its folder as argument.
 one_store() {
   cat <<TOML
 name = "store"
@@ -19,7 +19,7 @@ simplify = false
 TOML
 }
 
-# finds_limit KIND: diagnose finds that kind of fault in dump.bin, and what it found shows the bug whenever it is replayed.
+# finds_limit KIND: diagnose finds a fault of this kind in dump.bin, and every replay of it reproduces the bug.
 finds_limit() {
   expect 0 "$rose" profile -c rose.toml -o profile.json --runs 1
   expect 0 "$rose" diagnose --trace dump.bin -c rose.toml --profile profile.json -o found.toml --json

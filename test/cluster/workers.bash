@@ -1,10 +1,10 @@
-# Sourced after common.bash by the tests of workers: a node that reads three files, a dump in which all of them failed, of which one is the
-# bug, and the search that no workers helped, in $work/here.
+# Sourced after common.bash by the tests of workers: a node that reads three files, a dump in which all three reads
+# failed, one of which is the bug, and a search without workers, in $work/here.
 mkdir "$work/cfg" "$work/tmp"
 cd "$work/cfg"
 export TMPDIR=$work/tmp
 
-# The node reads three files again and again, and says which it could not read. Only the second is the bug.
+# The node reads three files again and again, and prints which it could not read. Only the second is the bug.
 cat > node.sh <<'SH'
 touch broken
 if [ -e "$1/secret.key" ]; then echo "no two" >> broken; fi
@@ -16,7 +16,7 @@ while :; do
   sleep 0.05
 done
 SH
-# However busy the machine: a run lasts until the node has read all of them.
+# On a busy machine, too, a run lasts until the node has read all of them.
 cat > rounds.sh <<'SH'
 sleep 0.4
 begun=$(wc -l < a/rounds)
@@ -72,7 +72,7 @@ workers() { cat "/proc/$pid/task/"*/children 2>/dev/null | tr ' ' '\n' | grep . 
 # all_gone PID...
 all_gone() { local one; for one in "$@"; do if kill -0 "$one" 2>/dev/null; then return 1; fi; done; }
 no_folders() { ! ls -d "$work"/tmp/rose-worker-* >/dev/null 2>&1; }
-# What must be equal; seconds are not.
+# The part of the result that must be equal; seconds differ.
 result() {
   python3 - "$work/$1.out" "$work/$1.toml" "$work/$1/record.jsonl" <<'PY'
 import json, sys
@@ -85,11 +85,11 @@ for line in open(sys.argv[3]):
 PY
 }
 
-# Why runs of it could not be judged.
+# The reasons of runs that were inconclusive.
 unclear() { grep '"verdict": *"inconclusive"' "$work/$1/record.jsonl" || true; }
 
 mv secret.key ..
-diagnose here --jobs 1  # side by side, runs that disturb each other are made again, here only
+diagnose here --jobs 1  # parallel runs that disturb each other are made again, but only here
 ends_with 0 here
 mv ../secret.key .
 grep -q '"\*/two"' "$work/here.toml" || fail "the schedule found is not of the second file"

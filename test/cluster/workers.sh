@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# Workers, started by a command, make the runs of a diagnosis: with any number of them the search is the same. Those that are killed or hang
-# lose nothing, and neither they nor a diagnosis that is interrupted or killed leave anything behind.
+# Workers, started by a command, make the runs of a diagnosis: the search is the same with any number of them. Workers
+# that are killed or hang lose no run, and neither they nor an interrupted or killed diagnosis leave anything behind.
 . "$(dirname "$0")/common.bash"
 . "$here/workers.bash"
 
 with_workers three 3
 ends_with 0 three
-[ "$(result three)" = "$(result here)" ] || { fail "three workers: another search"; diff <(result here) <(result three) >&2 || true; }
+[ "$(result three)" = "$(result here)" ] ||
+  { fail "three workers: another search"; diff <(result here) <(result three) >&2 || true; }
 [ "$(ls "$work/three/traces" | wc -l)" -eq "$total" ] || fail "three workers: traces are missing"
 "$rose" dump show "$work/three/traces/run-0001.dump" --quiet >/dev/null || fail "three workers: a trace can't be read"
 until_true 60 no_folders
 nothing_left "by three workers"
 
-# Killed, all at once, twice; and all that stand still.
+# All workers killed at once, twice; and all stopped.
 with_workers killed 2
 for at in 2 4; do
   until_true 120 eval "ended || [ \$(runs killed) -ge $at ]"
@@ -22,13 +23,14 @@ done
 until_true 120 eval "ended || [ \$(runs killed) -ge 6 ]"
 for one in $(workers); do kill -STOP "$one" 2>/dev/null || true; done
 ends_with 0 killed
-[ "$(result killed)" = "$(result here)" ] || { fail "killed workers: another search"; diff <(result here) <(result killed) >&2 || true; }
+[ "$(result killed)" = "$(result here)" ] ||
+  { fail "killed workers: another search"; diff <(result here) <(result killed) >&2 || true; }
 grep -q 'has ended.*was killed by signal 9' "$work/killed.err" || fail "it is not said that workers were killed"
 grep -q 'sent nothing for 5s' "$work/killed.err" || fail "it is not said that workers hung"
 until_true 60 no_folders
 nothing_left "by killed workers"
 
-# Killed when nothing is left to do, so that no other takes its place: their folders go all the same.
+# Killed when no run is left to make, so that no other worker replaces them: their folders are removed all the same.
 mkdir "$work/starts"
 cat > "$work/dies.sh" <<SH
 #!/bin/bash
@@ -57,12 +59,12 @@ for signal in INT KILL; do
   until_true 60 no_folders
   nothing_left "after $signal"
 done
-# What was made counts.
+# Runs made before count.
 with_workers cutINT 2 --resume
 ends_with 0 cutINT
 [ "$(result cutINT)" = "$(result here)" ] || fail "resumed with workers: another search"
 
-# What is no worker, and what can't travel.
+# A command that is no worker, and files that cannot be copied.
 expect 3 "$rose" diagnose --trace dump.jsonl -c rose.toml -o "$work/x.toml" --engine "echo welcome to lab-7"
 says err "does not speak the protocol of a rose worker, its output is 'welcome to lab-7"
 expect 3 "$rose" diagnose --trace dump.jsonl -c rose.toml -o "$work/x.toml" --engine "/no/such/rose worker"

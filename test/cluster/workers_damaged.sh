@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Workers whose results are damaged on their way, or are none: that is reported, another makes the run, and the search finds the same file.
+# Workers that return damaged results or none: this is reported, another worker makes the run, and the search finds the
+# same schedule.
 . "$(dirname "$0")/common.bash"
 . "$here/workers.bash"
 
-# Between a diagnosis and a worker. Of the first worker: `flip` changes one bit of each run it sends, `none` sends an empty trace with a
-# digest that is right.
+# A filter between a diagnosis and a worker. For the first worker: `flip` changes one bit of each run it sends, `none`
+# sends an empty trace with a correct digest.
 cat > "$work/between.py" <<'PY'
 import hashlib, json, struct, subprocess, sys, threading
 how, first = sys.argv[1], sys.argv[2] == "0"
@@ -36,7 +37,7 @@ sys.exit(worker.wait())
 PY
 export BETWEEN=$work/between.py ROSE=$rose
 for how in flip none; do
-  # The first one that starts is the damaged one.
+  # The first worker that starts gets the filter.
   cat > "$work/starts-$how" <<SH
 #!/bin/sh
 if mkdir "$work/first-$how" 2>/dev/null; then exec python3 "$work/between.py" $how 0 "$rose" worker; fi
@@ -48,7 +49,8 @@ SH
 grep -q '"\*/two"' "$work/$how.toml" || fail "$how: the schedule found is not of the second file"
   [ "$(ls "$work/$how/traces" | wc -l)" -eq "$(runs "$how")" ] || fail "$how: traces are missing"
   ! grep -q 'workers were lost' "$work/$how/record.jsonl" || fail "$how: a run was given up"
-  grep -q 'another worker makes its run' "$work/$how.err" || { fail "$how: it is not said that a run is made again"; tail -5 "$work/$how.err" >&2; }
+  grep -q 'another worker makes its run' "$work/$how.err" ||
+    { fail "$how: it is not said that a run is made again"; tail -5 "$work/$how.err" >&2; }
 done
 grep -q "a message 'made' was damaged on its way" "$work/flip.err" || fail "flip: it is not said what happened"
 grep -q 'the worker did not send a run' "$work/none.err" || fail "none: it is not said what happened"

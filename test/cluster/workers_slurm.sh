@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Workers of a real Slurm: slurmctld and slurmd of the test's own. A worker that is killed, a job that is cancelled and a killed slurmstepd
-# lose nothing, and the search is the one that is made here; and how much faster four workers are than one. Only with ROSE_MEASURE=1: how soon
-# Slurm notices what was done to it is up to Slurm.
+# Workers of a real Slurm: slurmctld and slurmd of the test. A killed worker, a cancelled job and a killed slurmstepd
+# lose no run, and the search is the same as without workers. It also measures how much faster four workers are than
+# one. Only with ROSE_MEASURE=1, because Slurm decides how soon it notices a loss.
 . "$(dirname "$0")/common.bash"
 [ "${ROSE_MEASURE:-0}" = 1 ] || skip "takes minutes: ROSE_MEASURE=1 asks for it"
-for program in srun scancel squeue slurmctld slurmd; do command -v $program >/dev/null || [ -x /usr/sbin/$program ] || skip "needs $program (slurm-wlm)"; done
+for program in srun scancel squeue slurmctld slurmd; do
+  command -v $program >/dev/null || [ -x /usr/sbin/$program ] || skip "needs $program (slurm-wlm)"
+done
 PATH=$PATH:/usr/sbin
 . "$here/workers.bash"
 
@@ -44,7 +46,7 @@ MpiDefault=none
 NodeName=lab NodeHostname=$host NodeAddr=127.0.0.1 CPUs=16 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO
 CONF
-# Slurm resolves no name where only the loopback interface has an address.
+# Slurm resolves no name if only the loopback interface has an address.
 if [ -z "$(ip -o addr show scope global)" ]; then
   ip link add slurm0 type veth peer name slurm1
   ip addr add 10.251.77.1/24 dev slurm0
@@ -61,7 +63,8 @@ stop_slurm() {
   kill $slurmd $ctld 2>/dev/null || true
   wait $slurmd $ctld 2>/dev/null || true
 }
-# Its children: they are started anew in sessions of their own, and reparented, so by the folder that they were given.
+# Children of this test's slurmd: they start in sessions of their own and are reparented, so they are found by their
+# folder.
 steps() {
   local one
   for one in $(pgrep -x slurmstepd || true); do
@@ -75,27 +78,28 @@ until_true 120 eval 'sinfo -h -o %t | grep -qx idle' || { tail -n 5 "$work"/slur
 sed -i "s|^exclude = .*|&\nworker = \"$rose\"|" rose.toml
 
 diagnose far --engine slurm --workers 2
-hurt() {  # hurt AFTER_RUNS COMMAND...: both workers, once there are so many runs
+hurt() {  # hurt AFTER_RUNS COMMAND...: both workers, after so many runs
   local at=$1
   shift
   until_true 240 eval "ended || [ \$(runs far) -ge $at ]"
   if ended; then fail "the diagnosis ended after $(runs far) runs"; return; fi
   "$@"
 }
-kill_workers() { for step in $(steps); do for one in $(worker_of "$step"); do kill -KILL "$one" 2>/dev/null || true; done; done; }
+kill_workers() {
+  for step in $(steps); do for one in $(worker_of "$step"); do kill -KILL "$one" 2>/dev/null || true; done; done
+}
 kill_steps() { for step in $(steps); do kill -KILL "$step" 2>/dev/null || true; done; }
 hurt 2 kill_workers
 hurt 4 scancel --user=root
 hurt 6 kill_steps
 ends_with 0 far
-[ "$(result far)" = "$(result here)" ] || { fail "by Slurm: another search"; diff <(result here) <(result far) >&2 || true; }
-[ "$(grep -c '(slurm) has ended\|(slurm) sent nothing' "$work/far.err")" -ge 3 ] || {
-  fail "it is not said what happened to workers"
-  tail -20 "$work/far.err" >&2
-}
-scancel --user=root  # of a slurmstepd that was killed Slurm learns late
+[ "$(result far)" = "$(result here)" ] || { fail "by Slurm: another search"; diff <(result here) <(result far) >&2 ||
+  true; }
+[ "$(grep -c '(slurm) has ended\|(slurm) sent nothing' "$work/far.err")" -ge 3 ] ||
+  { fail "it is not said what happened to workers"; tail -20 "$work/far.err" >&2; }
+scancel --user=root  # Slurm learns late that a slurmstepd was killed
 until_true 120 no_folders
-expect 0 "$rose" heal  # what the killed ones left, where nobody came after them
+expect 0 "$rose" heal  # what killed workers left where no other worker followed
 nothing_left "by workers of Slurm"
 
 # Runs that mostly wait.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A workload that fails drove nothing: trace says so, instead of calling the bug absent.
+# A workload that fails did no work: trace reports that, instead of calling the bug absent.
 . "$(dirname "$0")/common.bash"
 export TMPDIR=$work
 cd "$work"
@@ -23,7 +23,7 @@ configuration 'echo cannot connect; exit 1'
 expect 4 "$rose" trace -c rose.toml -o dump.bin
 says out 'inconclusive: the workload did no work: it exited with status 1'
 says err 'cannot connect'
-# Beside an incident it may have failed of that.
+# Beside an incident, the incident may be the reason of its failure.
 expect 4 "$rose" trace -c rose.toml --incident 'sleep 2' -o dump.bin
 configuration 'sleep 1.5; exit 1'
 expect 1 "$rose" trace -c rose.toml --incident : -o dump.bin
@@ -32,7 +32,7 @@ configuration 'exit 0'
 expect 1 "$rose" trace -c rose.toml -o dump.bin --keep
 says err "kept in $work/rose-runs"
 
-# What is normal is not learnt in silence from what went wrong: the reasons and the last words are told.
+# A failing run is not learnt as normal without a warning: the reasons and the last output are printed.
 configuration 'echo cannot connect; exit 1'
 sed -i 's/^command = \["false"\]/command = ["sh", "-c", "echo who knows; exit 3"]/' rose.toml
 expect 0 "$rose" profile -c rose.toml
@@ -41,11 +41,11 @@ says err '^cannot connect'
 says err 'warning: run 1: the oracle could not decide: the oracle exited with status 3'
 says err '^who knows'
 
-# So does a node that ends by itself: without `ready` nobody waits for it.
+# The same for a node that ends by itself: without `ready` nothing waits for it.
 configuration 'exit 0'
 sed -i 's/^command = \["sleep", "1000"\]/command = ["sh", "-c", "echo no such option; exit 7"]/' rose.toml
 configured=$(cat rose.toml)
-# The workload's own time is enough for it to end.
+# The node may end within the workload's time.
 sed -i 's/"exit 0"/"while [ -s \\"$ROSE_PIDFILE_n1\\" ]; do sleep 0.05; done"/' rose.toml
 [ "$(cat rose.toml)" != "$configured" ] || fail "the workload does not wait"
 for command in "profile -c rose.toml --runs 2" "trace -c rose.toml -o dump.bin"; do
@@ -58,7 +58,7 @@ for command in "profile -c rose.toml --runs 2" "trace -c rose.toml -o dump.bin";
   [ "$(grep -c 'node n1 exited' err)" = 1 ] || fail "told more than once: $(cat err)"
 done
 
-# A word that means a file beside the configuration, where only the first word is taken from there.
+# A word that names a file beside the configuration, although only the first word is resolved there.
 mkdir bin
 echo 'exit 1' > bin/script
 configuration 'exit 0'
@@ -70,7 +70,7 @@ sed -i 's/^command = \["false"\]/command = ["sh", "bin\/script"]/' rose.toml
 expect 4 "$rose" trace -c rose.toml -o dump.bin
 says err "'bin/script' names no file in "
 
-# A workload that always fails makes no proof of a fix.
+# A workload that always fails cannot prove a fix.
 rm -f profile.json
 configuration 'exit 1'
 printf 'version = 1\n[[fault]]\nid = "k"\nkind = "crash"\nnode = "n1"\n' > s.toml
@@ -79,7 +79,7 @@ says out 'inconclusive: .*the workload did no work: it exited with status 1 and 
 configuration 'exit 0'
 expect 0 "$rose" replay s.toml -c rose.toml --runs 2 --expect fixed
 ! grep -q 'workload failed' err || fail "a workload that works is doubted"
-# Functions that cannot be looked for: of which node.
+# Functions that cannot be looked up: the message names the node.
 sed -i 's/^command = \["sleep", "1000"\]/&\nfunctions = ["f"]\nbinary = "nowhere"/' rose.toml
 expect 2 "$rose" profile -c rose.toml
 says err 'node n1: its functions: .*nowhere: No such file'

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The HTML reports in a real browser: drawing, zoom, details, keys, narrow and dark, print, without script; nothing fetched.
+"""The HTML reports in a real browser: drawing, zoom, details, keys, narrow and dark, print, without script; nothing
+fetched.
 
 Usage: browser.py ROSE                        the tests; SKIPPED without Chromium
        browser.py --picture REPORT.html PNG   the last time line of a report, as the README shows it
@@ -108,7 +109,8 @@ def check_zoom(browser):
     for i in range(1, charts):
         check(browser.js(f"probe.ticks({i})") == ticks, "the charts' axes differ after a drag")
     span = lambda t: float(re.sub(r"[^\d.-]", "", t[-1])) - float(re.sub(r"[^\d.-]", "", t[0]))
-    check(span(ticks) < 0.75 * span(whole_ticks), f"half of the plot shows {ticks[0]} to {ticks[-1]} of {whole_ticks[0]} to {whole_ticks[-1]}")
+    check(span(ticks) < 0.75 * span(whole_ticks),
+          f"half of the plot shows {ticks[0]} to {ticks[-1]} of {whole_ticks[0]} to {whole_ticks[-1]}")
     # Nothing is drawn over the lanes' names.
     outside = browser.js("""[...probe.chart(0).querySelectorAll('.z use, .z rect')].filter(e => {
         const c = probe.chart(0).getBoundingClientRect(), b = e.getBoundingClientRect(), s = getComputedStyle(e);
@@ -155,17 +157,20 @@ def check_details(browser):
     x, y, width, height = browser.js(f"probe.box({mark})")
     browser.mouse("mouseMoved", x + width / 2, y + height / 2)
     browser.settle()
-    tip = browser.js("(t => getComputedStyle(t).display === 'none' ? null : t.textContent)(document.getElementById('tip'))")
+    tip = browser.js(
+        "(t => getComputedStyle(t).display === 'none' ? null : t.textContent)(document.getElementById('tip'))")
     if not check(tip and re.match(r"[+-]?[\d.]+ s", tip), f"over a mark the tip says {tip!r}"):
         return
     box = browser.js("probe.box(document.getElementById('tip'))")
     size = browser.js("[innerWidth, innerHeight]")
-    check(box[0] >= 0 and box[1] >= 0 and box[0] + box[2] <= size[0] and box[1] + box[3] <= size[1], f"the tip stands outside of the window: {box} of {size}")
+    check(box[0] >= 0 and box[1] >= 0 and box[0] + box[2] <= size[0] and box[1] + box[3] <= size[1],
+          f"the tip stands outside of the window: {box} of {size}")
     browser.click(x + width / 2, y + height / 2)
     check(browser.js("probe.words(0)") == tip, "a click does not keep the words")
     browser.mouse("mouseMoved", 2, 2)
     browser.settle()
-    check(browser.js("getComputedStyle(document.getElementById('tip')).display") == "none", "the tip stays when the mouse has gone")
+    check(browser.js("getComputedStyle(document.getElementById('tip')).display") == "none",
+          "the tip stays when the mouse has gone")
     check(browser.js("probe.words(0)") == tip, "the words go with the mouse")
     check(browser.js("document.querySelectorAll('.z title').length") == 0, "the browser's own tip would show too")
     # The legend hides a kind, and gives it back.
@@ -182,9 +187,11 @@ def check_details(browser):
 def check_keys(browser):
     browser.js("document.activeElement.blur(); document.querySelector('[data-do=reset]').focus()")
     browser.key("Tab")
-    if not check(browser.js("document.activeElement === probe.chart(0)"), "Tab does not lead from the buttons to the chart"):
+    if not check(browser.js("document.activeElement === probe.chart(0)"),
+                 "Tab does not lead from the buttons to the chart"):
         return
-    check(browser.js("getComputedStyle(probe.chart(0)).outlineStyle") != "none", "the chart that has the focus does not show it")
+    check(browser.js("getComputedStyle(probe.chart(0)).outlineStyle") != "none",
+          "the chart that has the focus does not show it")
     browser.key("Escape")
     check(browser.js("probe.words(0)") is None, "Escape does not put the words away")
     seen = []
@@ -224,7 +231,8 @@ def check_sizes(browser, name):
         browser.size(width, height, mobile=width < 500)
         over = browser.js("document.documentElement.scrollWidth - innerWidth")
         check(over <= 0, f"{over} px wider than a window of {width}")
-        wide = browser.js("[...document.querySelectorAll('svg.tl')].map(s => s.getBoundingClientRect().right - innerWidth).filter(o => o > 0).length")
+        wide = browser.js("[...document.querySelectorAll('svg.tl')].map(s => s.getBoundingClientRect().right - "
+                          "innerWidth).filter(o => o > 0).length")
         check(wide == 0, f"at {width} px a chart goes beyond the window")
         # Labels keep out of each other's way and inside.
         cut = browser.js("""[...document.querySelectorAll('.tl .fault text')].filter(t => { const c = t.closest('svg').getBoundingClientRect(), b = t.getBoundingClientRect();
@@ -256,7 +264,8 @@ def check_colours(browser):
     check(grounds["light"] != grounds["dark"], "dark is as light")
     # On paper, whoever reads it in the dark.
     browser.media("print", prefers_color_scheme="dark")
-    check(browser.js("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)", "a dark page would be printed")
+    check(browser.js("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)",
+          "a dark page would be printed")
     browser.media()
 
 
@@ -264,15 +273,19 @@ def check_print(browser, work):
     browser.js("document.querySelector('[data-do=in]').click()")
     browser.settle()
     browser.media("print")
-    check(browser.js("[...document.querySelectorAll('button, .legend input, #tip')].filter(e => e.getClientRects().length).length") == 0, "buttons are printed")
+    check(browser.js("[...document.querySelectorAll('button, .legend input, #tip')].filter(e => "
+                     "e.getClientRects().length).length") == 0, "buttons are printed")
     browser.media()
-    browser.js("addEventListener('beforeprint', () => { window.open_on_paper = [...document.querySelectorAll('details')].every(d => d.open); }); 1")
-    pdf = base64.b64decode(browser.call("Page.printToPDF", printBackground=True, paperWidth=8.27, paperHeight=11.69)["data"])
+    browser.js("addEventListener('beforeprint', () => { window.open_on_paper = "
+               "[...document.querySelectorAll('details')].every(d => d.open); }); 1")
+    pdf = base64.b64decode(browser.call("Page.printToPDF", printBackground=True, paperWidth=8.27,
+                                        paperHeight=11.69)["data"])
     check(pdf.startswith(b"%PDF"), "no PDF")
     pages = len(re.findall(rb"/Type\s*/Page\b", pdf))
     check(1 <= pages <= 12, f"{pages} pages of paper")
     check(browser.js("window.open_on_paper"), "what is folded is not printed")
-    check(browser.js("[...document.querySelectorAll('details')].every(d => !d.open)"), "what was folded is open after printing")
+    check(browser.js("[...document.querySelectorAll('details')].every(d => !d.open)"),
+          "what was folded is open after printing")
     if folder := os.environ.get("ROSE_KEEP_PICTURES"):
         (pathlib.Path(folder) / f"{what}.pdf").write_bytes(pdf)
     browser.js("document.querySelector('[data-do=reset]').click()")
@@ -284,10 +297,14 @@ def check_without_script(browser, page, charts):
     browser.open(page)
     # Expressions of the debugger run all the same.
     check(browser.js("document.querySelectorAll('svg.tl .z title').length") > 0, "without script marks have no words")
-    check(browser.js("document.querySelectorAll('svg.tl .axis text').length") >= 4 * charts, "without script there is no axis")
-    check(browser.js("getComputedStyle(document.querySelector('.tools')).display") == "none", "without script there are buttons that do nothing")
-    check(browser.js("[...document.querySelectorAll('button')].filter(b => b.getClientRects().length).length") == 0, "without script there are buttons")
-    check(browser.js("document.documentElement.scrollWidth - innerWidth") <= 0, "without script it is wider than the window")
+    check(browser.js("document.querySelectorAll('svg.tl .axis text').length") >= 4 * charts,
+          "without script there is no axis")
+    check(browser.js("getComputedStyle(document.querySelector('.tools')).display") == "none",
+          "without script there are buttons that do nothing")
+    check(browser.js("[...document.querySelectorAll('button')].filter(b => b.getClientRects().length).length") == 0,
+          "without script there are buttons")
+    check(browser.js("document.documentElement.scrollWidth - innerWidth") <= 0,
+          "without script it is wider than the window")
     picture(browser, "no-script")
     browser.call("Emulation.setScriptExecutionDisabled", value=False)
 
@@ -306,7 +323,7 @@ def check_page(browser, page, charts, work):
     quiet(browser, page)
 
 
-# A dump whose names would like to be more than text.
+# A dump whose names contain markup and scripts.
 HOSTILE = """{"meta":{"version":1,"node":"n1","window":1000,"lost":0,"workload_ts":1763755200000000000}}
 {"ts":1763755200123456789,"node":"n1","type":"scf","pid":41,"tid":44,"syscall":"openat","errno":"ENOSPC","fd":null,"path":"/x/<img src=http://example.org/a onerror=console.error(1)>","peer":null}
 {"ts":1763755201123456789,"node":"<script>console.error(2)</script>","type":"ps","pid":42,"state":"crashed","signal":"SIGKILL","exit_code":null,"duration_ms":null,"planned":false}
@@ -331,7 +348,8 @@ def run_tests(rose):
             work = pathlib.Path(work)
             (work / "events.jsonl").write_text(HOSTILE)
             subprocess.run([rose, "dump", "import", work / "events.jsonl", "-o", work / "dump.bin", "-q"], check=True)
-            (work / "dump.html").write_text(subprocess.run([rose, "dump", "show", work / "dump.bin", "--format", "html"], check=True,
+            (work / "dump.html").write_text(subprocess.run([rose, "dump", "show", work / "dump.bin", "--format",
+                                                            "html"], check=True,
                                                            capture_output=True, text=True).stdout)
             for name, charts in (("diagnosis", 2), ("replay", 2)):
                 (work / f"{name}.html").write_text(whole(name))
@@ -348,7 +366,8 @@ def take_picture(report, png):
         browser.media(prefers_color_scheme="light")
         browser.open(report)
         # Its heading too.
-        x, y, width, height = browser.js("""(() => { const charts = document.querySelectorAll('.chart'), last = charts[charts.length - 1];
+        x, y, width, height = browser.js(
+            """(() => { const charts = document.querySelectorAll('.chart'), last = charts[charts.length - 1];
             const a = last.previousElementSibling.getBoundingClientRect(), b = last.getBoundingClientRect();
             return [b.x - 6 + scrollX, a.y - 6 + scrollY, b.width + 12, b.bottom - a.y + 12]; })()""")
         browser.picture(png, clip=(x, y, width, height), scale=1.5)

@@ -26,7 +26,8 @@ class Browser:
         self.home = tempfile.mkdtemp(prefix="rosetest-chromium-")
         to_child, self.to = os.pipe()
         self.back, from_child = os.pipe()
-        # The browser reads commands from descriptor 3 and writes answers to 4; both pipes' ends must not be in their way.
+        # The browser reads commands from descriptor 3 and writes answers to 4; both pipes' ends must not be in their
+        # way.
         high = [fcntl.fcntl(end, fcntl.F_DUPFD, 20) for end in (to_child, from_child)]
         os.close(to_child)
         os.close(from_child)
@@ -37,11 +38,15 @@ class Browser:
             os.set_inheritable(3, True)
             os.set_inheritable(4, True)
 
-        command = [found(), "--headless", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-                   "--disable-extensions", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-                   "--force-color-profile=srgb", "--hide-scrollbars", f"--user-data-dir={self.home}", f"--window-size={width},{height}", "about:blank"]
+        command = [found(), "--headless", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu",
+                   "--disable-dev-shm-usage", "--no-first-run",
+                   "--disable-extensions", "--disable-background-networking", "--disable-component-update",
+                   "--disable-sync",
+                   "--force-color-profile=srgb", "--hide-scrollbars", f"--user-data-dir={self.home}",
+                   f"--window-size={width},{height}", "about:blank"]
         self.log = open(pathlib.Path(self.home) / "log", "wb")
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, close_fds=False, preexec_fn=place,
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
+                                        close_fds=False, preexec_fn=place,
                                         start_new_session=True, env=os.environ | {"HOME": self.home})
         for end in high:
             os.close(end)
@@ -58,10 +63,12 @@ class Browser:
         while b"\0" not in self.buffer:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self.back], [], [], left)[0]:
-                raise TimeoutError("chromium does not answer: " + (pathlib.Path(self.home) / "log").read_text(errors="replace")[-500:])
+                raise TimeoutError("chromium does not answer: "
+                                   + (pathlib.Path(self.home) / "log").read_text(errors="replace")[-500:])
             more = os.read(self.back, 1 << 20)
             if not more:
-                raise RuntimeError("chromium has ended: " + (pathlib.Path(self.home) / "log").read_text(errors="replace")[-500:])
+                raise RuntimeError("chromium has ended: "
+                                   + (pathlib.Path(self.home) / "log").read_text(errors="replace")[-500:])
             self.buffer += more
         line, self.buffer = self.buffer.split(b"\0", 1)
         return json.loads(line)
@@ -128,20 +135,25 @@ class Browser:
         self.settle()
 
     def key(self, key, text=None, modifiers=0):
-        codes = {"Tab": 9, "Enter": 13, "Escape": 27, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
-        down = {"type": "keyDown" if text else "rawKeyDown", "key": key, "modifiers": modifiers, "windowsVirtualKeyCode": codes.get(key, 0)}
+        codes = {"Tab": 9, "Enter": 13, "Escape": 27, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38,
+                 "ArrowRight": 39, "ArrowDown": 40}
+        down = {"type": "keyDown" if text else "rawKeyDown", "key": key, "modifiers": modifiers,
+                "windowsVirtualKeyCode": codes.get(key, 0)}
         if text:
             down["text"] = text
         self.call("Input.dispatchKeyEvent", **down)
-        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, modifiers=modifiers, windowsVirtualKeyCode=codes.get(key, 0))
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, modifiers=modifiers,
+                  windowsVirtualKeyCode=codes.get(key, 0))
         self.settle()
 
     def size(self, width, height, scale=1, mobile=False):
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=mobile)
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale,
+                  mobile=mobile)
         self.settle()
 
     def media(self, media="", **features):
-        self.call("Emulation.setEmulatedMedia", media=media, features=[{"name": n.replace("_", "-"), "value": v} for n, v in features.items()])
+        self.call("Emulation.setEmulatedMedia", media=media,
+                  features=[{"name": n.replace("_", "-"), "value": v} for n, v in features.items()])
         self.settle()
 
     def picture(self, path, clip=None, scale=1, whole=False):
@@ -159,7 +171,8 @@ class Browser:
         for event in self.events:
             params = event["params"]
             if event["method"] == "Runtime.exceptionThrown":
-                told.append(params["exceptionDetails"].get("exception", {}).get("description", params["exceptionDetails"]["text"]))
+                told.append(params["exceptionDetails"].get("exception",
+                                                           {}).get("description", params["exceptionDetails"]["text"]))
             elif event["method"] == "Runtime.consoleAPICalled":
                 told.append(f"console.{params['type']}: {[a.get('value') for a in params['args']]}")
             elif event["method"] == "Log.entryAdded":

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The documents: their links lead somewhere, the commands they show are taken, and the reference has the keys that the parser knows.
+"""The documents: their links lead somewhere, the commands they show are taken, and the reference has the keys that the
+parser knows.
 
 Usage: documents.py ROSE
 """
@@ -153,7 +154,8 @@ def named(words):
 
 
 def run_by_tests():
-    """Command -> the options that tests run it with. Tests call it `rose`, `$rose` or `$r`, or by a function of theirs that begins `rose trace`."""
+    """Command -> the options that tests run it with. Tests call it `rose`, `$rose` or `$r`, or by a function of theirs
+    that begins `rose trace`."""
     traces = {"start_trace", "start_tracer", "tracer"}
     found = {}
     for file in (root / "test").rglob("*"):
@@ -197,7 +199,8 @@ def check_run():
             for line in block.replace("\\\n", " ").splitlines():
                 line = re.sub(r"\s+#.*", "", line.strip())
                 first = line.split(" ")[0]
-                if not line or line.startswith(("#", "rose ", "cd ", "cp ")) or re.match(r"\$?\w+=|\$rose ", line) and "JAVA" not in line:
+                if not line or line.startswith(("#", "rose ", "cd ",
+                                                "cp ")) or re.match(r"\$?\w+=|\$rose ", line) and "JAVA" not in line:
                     continue
                 if first in ("cmake", "ctest"):
                     for preset in re.findall(r"--preset (\S+)", line):
@@ -208,11 +211,14 @@ def check_run():
                             fail(f"{where} shows '{line}': nothing builds '{target}'")
                 elif known := next((test for start, test in OTHERS.items() if line.startswith(start)), None):
                     place = root / "test" / known[0]
-                    texts = [p.read_text(errors="replace") for p in ([place] if place.is_file() else place.rglob("*")) if p.is_file()]
+                    texts = [p.read_text(errors="replace") for p in ([place] if place.is_file() else place.rglob("*"))
+                             if p.is_file()]
                     if not any(known[1] in text for text in texts):
                         fail(f"{where} shows '{line}': test/{known[0]} has no '{known[1]}'")
-                elif not any(os.access(at / first, os.X_OK) and (at / first).is_file() for at in (root, file.parent, *(p for p in file.parent.iterdir() if p.is_dir()))):
-                    fail(f"{where} shows '{line}', which is neither a command of rose, nor a script of the project, nor run by a test that is known here")
+                elif not any(os.access(at / first, os.X_OK) and (at / first).is_file()
+                             for at in (root, file.parent, *(p for p in file.parent.iterdir() if p.is_dir()))):
+                    fail(f"{where} shows '{line}', which is neither a command of rose, nor a script of the project, "
+                         f"nor run by a test that is known here")
 
 
 def check_inline():
@@ -231,7 +237,8 @@ def check_inline():
             if one is None:
                 fail(f"{file.relative_to(root)} has `rose {code}`: there is no such command")
                 continue
-            options = {n for o in table.commands[one[0]]["options"] if not o["positional"] for n in o["names"]} | {"--help", "--version"}
+            options = {n for o in table.commands[one[0]]["options"] if not o["positional"]
+                       for n in o["names"]} | {"--help", "--version"}
             for word in one[1]:
                 if word == "--":
                     break
@@ -308,12 +315,14 @@ def check_keys():
     documented = sections((root / "configs/rose-toml.md").read_text())
     config = ("rose.toml", (root / "configs/rose.toml").read_text())
     for name, text in CONFIG.items():
-        heading = "The top of the file" if name == "top" else f"[[{name}]]" if name in ("node", "log") else name if "." in name else f"[{name}]"
+        heading = "The top of the file" if name == "top" else f"[[{name}]]" if name in (
+            "node", "log") else name if "." in name else f"[{name}]"
         compare(documented, heading, known("config", text.format(key="zzz = 1\n")), config)
     documented = sections((root / "configs/schedule-toml.md").read_text())
     schedule = ("schedule.toml", (root / "configs/schedule.toml").read_text())
     compare(documented, "The schedule", known("schedule", "zzz = 1\n" + FAULT.format(kind="crash")), schedule)
-    unknown = subprocess.run([rose, "replay", "/dev/stdin", "-c", str(root / "configs/rose.toml")], capture_output=True, text=True,
+    unknown = subprocess.run([rose, "replay", "/dev/stdin", "-c", str(root / "configs/rose.toml")], capture_output=True,
+                             text=True,
                              input=FAULT.format(kind="zzz")).stderr
     kinds = re.findall(r'"([a-z-]+)"', unknown.partition("'zzz' is not one of ")[2].partition("\n")[0])
     if len(kinds) < 4:
@@ -324,20 +333,24 @@ def check_keys():
     compare(documented, "Every fault", common, schedule)
     for kind, keys in by_kind.items():
         compare(documented, kind, keys - common, schedule)
-    compare(documented, "Roles", known("schedule", '[[role]]\nname = "r"\nfunction = "f"\nzzz = 1\n' + FAULT.format(kind="crash")), schedule)
+    compare(documented, "Roles",
+            known("schedule", '[[role]]\nname = "r"\nfunction = "f"\nzzz = 1\n' + FAULT.format(kind="crash")), schedule)
     # Those that narrow a call stand with syscall faults.
     condition = known("schedule", FAULT.format(kind="crash") + "when = [ { zzz = 1 } ]\n")
-    narrow = known("schedule", FAULT.format(kind="crash") + 'before = { syscall = "read", zzz = 1 }\n') - {"syscall", "count"}
+    narrow = known("schedule",
+                   FAULT.format(kind="crash") + 'before = { syscall = "read", zzz = 1 }\n') - {"syscall", "count"}
     compare(documented, "Conditions", condition - narrow - {"offset", "result"}, schedule)
 
 
 def check_folders():
     """Every folder of src and of test has its row."""
-    told = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]*) \|", (root / "src/README.md").read_text(), flags=re.M))))
+    told = set(re.findall(r"`(\w+)`",
+                          "".join(re.findall(r"^\| (`[^|]*) \|", (root / "src/README.md").read_text(), flags=re.M))))
     for folder in sorted(p.name for p in (root / "src").iterdir() if p.is_dir()):
         if folder not in told:
             fail(f"src/README.md's table of folders lacks '{folder}'")
-    told = set(re.findall(r"^\| `(\w+)` \|", (root / "test/README.md").read_text(), flags=re.M)) | {"golden", "programs"}
+    told = set(re.findall(r"^\| `(\w+)` \|", (root / "test/README.md").read_text(),
+                          flags=re.M)) | {"golden", "programs"}
     for folder in sorted(p.name for p in (root / "test").iterdir() if p.is_dir() and not p.name.startswith("__")):
         if folder not in told:
             fail(f"test/README.md's table lacks '{folder}'")
@@ -354,18 +367,18 @@ def check_licences():
 
 
 def check_numbers():
-    """How many runs simplifying takes: the search's own numbers stand in the documents."""
+    """How many runs minimising and rivals take: the documents have the search's own numbers."""
     source = (root / "src/diagnose/thresholds.h").read_text() + (root / "src/diagnose/weights.def").read_text()
     number = {}
-    for name in ("kMostSimplifying", "kFewSimplifying", "kLongRun"):
+    for name in ("kMostSimplifying", "kMostRivalRuns"):
         found = re.search(rf'{name} = (\d+);|{name}, "[^"]*", (\d+),', source)
         if not found:
             fail(f"src/diagnose has no number {name}")
             return
         number[name] = found[1] or found[2]
     wanted = {
-        "configs/rose-toml.md": f"in at most {number['kMostSimplifying']} further runs (of more than {number['kLongRun']} s each: "
-                             f"as many as finding it took, but {number['kFewSimplifying']} at least)",
+        "configs/rose-toml.md": f"is minimised, in at most {number['kMostSimplifying']} runs, and its rivals are tried "
+                                f"in at most {number['kMostRivalRuns']}, before its rate is measured",
         "configs/rose.toml": f"in at most {number['kMostSimplifying']} further runs",
     }
     for path, words in wanted.items():
@@ -384,9 +397,11 @@ def check_tables():
             fail(f"only {len(rows)} measured cases were found in {folder.relative_to(root)}")
         readme = (folder / "README.md").read_text()
         if measure.with_table(folder / "README.md", measure.table_of(kind, rows, logs_only)) != readme:
-            fail(f"{folder.relative_to(root)}/README.md: its table is not that of the figures; {folder.relative_to(root)}/run-all --only-table writes it")
+            fail(f"{folder.relative_to(root)}/README.md: its table is not that of the figures; "
+                 f"{folder.relative_to(root)}/run-all --only-table writes it")
         if (folder / "results.json").read_text() != measure.results_of(rows, logs_only):
-            fail(f"{folder.relative_to(root)}/results.json is not that of the figures; {folder.relative_to(root)}/run-all --only-table writes it")
+            fail(f"{folder.relative_to(root)}/results.json is not that of the figures; "
+                 f"{folder.relative_to(root)}/run-all --only-table writes it")
         if explain.with_summary(folder) != readme:
             fail(f"{folder.relative_to(root)}/README.md: the summary of explanations is not that of the figures")
 
@@ -395,11 +410,14 @@ ERROR_CODES = {"usage": 2, "input": 2, "environment": 3, "inconclusive": 4, "can
 
 
 def check_errors():
-    """Each kind of error, and each part of rose that raises it, has its entry in the page on troubleshooting; each quoted message is rose's."""
+    """Each kind of error, and each part of rose that raises it, has its entry in the page on troubleshooting; each
+    quoted message is rose's."""
     page = (root / "configs/troubleshooting.md").read_text()
-    kinds = re.findall(r"^  (\w+),", re.search(r"enum class ErrorKind \{(.*?)\};", (root / "src/base/result.h").read_text(), flags=re.S)[1], flags=re.M)
+    kinds = re.findall(r"^  (\w+),", re.search(r"enum class ErrorKind \{(.*?)\};",
+                                               (root / "src/base/result.h").read_text(), flags=re.S)[1], flags=re.M)
     if set(kinds) != set(ERROR_CODES):
-        fail(f"src/base/result.h has the kinds {kinds}, this test and configs/troubleshooting.md know {sorted(ERROR_CODES)}")
+        fail(f"src/base/result.h has the kinds {kinds}, this test and configs/troubleshooting.md know "
+             f"{sorted(ERROR_CODES)}")
     for kind in kinds:
         if not re.search(rf"^## {kind}: .* \(exit {ERROR_CODES.get(kind)}\)$", page, flags=re.M):
             fail(f"configs/troubleshooting.md has no section '## {kind}: ... (exit {ERROR_CODES.get(kind)})'")
@@ -410,7 +428,8 @@ def check_errors():
         sources += text
         part = file.relative_to(root / "src").parts[0]
         for kind in sorted(set(re.findall(r"ErrorKind::(\w+)", text)) - listed.get(part, set())):
-            fail(f"configs/troubleshooting.md: its last table does not have '{kind}' for '{part}' ({file.relative_to(root)})")
+            fail(f"configs/troubleshooting.md: its last table does not have '{kind}' for '{part}' "
+                 f"({file.relative_to(root)})")
     literals = re.sub(r'"\s*\n?\s*"', "", sources)  # literals that are divided over lines
     for message in re.findall(r"^### `([^`]+)`", page, flags=re.M):
         if message not in literals:
@@ -437,7 +456,8 @@ def check_results():
     """The keys of --json that the documents promise are written by the source."""
     page = (root / "configs/formats.md").read_text()
     table = page.partition("## Results of commands")[2].partition("\n## ")[0]
-    sources = "".join(p.read_text() for folder in ("report", "cli", "schedule", "explain") for p in (root / "src" / folder).rglob("*.cc"))
+    sources = "".join(p.read_text() for folder in ("report", "cli", "schedule", "explain")
+                      for p in (root / "src" / folder).rglob("*.cc"))
     keys = set()
     for row in re.findall(r"^\| `[^|]*\| (.*) \|$", table, flags=re.M):
         keys |= set(re.findall(r"`(\w+)`", row))
@@ -451,7 +471,8 @@ def check_results():
 def check_capabilities():
     """What rose doctor tries is in the table of kernels and features."""
     page = (root / "configs/limits.md").read_text()
-    names = [c["name"] for c in json.loads(subprocess.run([rose, "doctor", "--json"], capture_output=True, text=True).stdout)["capabilities"]]
+    names = [c["name"] for c in json.loads(subprocess.run([rose, "doctor", "--json"], capture_output=True,
+                                                          text=True).stdout)["capabilities"]]
     if len(names) < 20:
         fail(f"rose doctor names only {names}")
     for name in names:
@@ -463,7 +484,8 @@ def check_glossary():
     """Its terms are in order, and there are enough of them."""
     terms = re.findall(r"^\| ([^|`]+) \|", (root / "configs/glossary.md").read_text(), flags=re.M)[1:]
     if len(terms) < 40 or terms != sorted(terms, key=str.lower):
-        fail(f"configs/glossary.md: {len(terms)} terms, out of order: {[b for a, b in zip(terms, terms[1:]) if a.lower() > b.lower()]}")
+        fail(f"configs/glossary.md: {len(terms)} terms, out of order: "
+             f"{[b for a, b in zip(terms, terms[1:]) if a.lower() > b.lower()]}")
 
 
 check_links()

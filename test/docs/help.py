@@ -72,7 +72,8 @@ def check_man(work):
     # Names of files are bytes, JSON is text: what is no UTF-8 is replaced.
     made = run(rose, "help", "--man", os.fsencode(work) + b"/no\xffutf8", "--json")
     if made.returncode or json.loads(made.stdout)["folder"] != f"{work}/no\ufffdutf8":
-        fail(f"rose help --man with a folder's name that is no UTF-8: exit {made.returncode}, {made.stdout}{made.stderr}")
+        fail(f"rose help --man with a folder's name that is no UTF-8: exit {made.returncode}, "
+             f"{made.stdout}{made.stderr}")
     pages = sorted(folder.glob("*.1"))
     if len(pages) != len(table.commands) + 1:
         fail(f"{len(pages)} man pages for {len(table.commands)} commands and rose itself")
@@ -85,7 +86,8 @@ def check_man(work):
                 fail(f"mandoc: {said.stdout}")
         if shutil.which("man"):
             linted = True
-            said = run("man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", page, env=os.environ | {"LC_ALL": "C.UTF-8"})
+            said = run("man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", page,
+                       env=os.environ | {"LC_ALL": "C.UTF-8"})
             if said.returncode or said.stderr:
                 fail(f"man --warnings {page.name}: {said.stderr}")
     if not linted:
@@ -108,7 +110,8 @@ class Terminal:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             os.chdir(folder)
-            os.execvpe(command[0], command, {"PATH": os.environ["PATH"], "HOME": str(folder), "TERM": "dumb", "LC_ALL": "C.UTF-8"} | env)
+            os.execvpe(command[0], command,
+                       {"PATH": os.environ["PATH"], "HOME": str(folder), "TERM": "dumb", "LC_ALL": "C.UTF-8"} | env)
         self.seen = ""
 
     def until(self, pattern, seconds=30):
@@ -166,7 +169,8 @@ def completion_folder(work):
     (folder / "fpath").mkdir()
     for name in ("dump.bin", "dump2.bin", "schedule.toml", "other/rose.toml"):
         (folder / name).write_text("")
-    (folder / "rose.toml").write_text('name = "not-a-node"\n[[node]]\nname = "node-one"\n[[node]]\nname = \'node-two\'\n[workload]\ncommand = ["x"]\n')
+    (folder / "rose.toml").write_text('name = "not-a-node"\n[[node]]\nname = "node-one"\n[[node]]\nname = '
+                                      '\'node-two\'\n[workload]\ncommand = ["x"]\n')
     (folder / "bin" / "program-of-test").write_text("#!/bin/sh\n")
     (folder / "bin" / "program-of-test").chmod(0o755)
     os.symlink(rose, folder / "bin" / "rose")
@@ -195,13 +199,15 @@ def check_keys(shell, terminal, clear):
 def check_bash(work):
     folder, env = completion_folder(work / "bash")
     terminal = Terminal(["bash", "--norc", "--noprofile", "-i"], folder, env)
-    terminal.keys("bind 'set bell-style none'; bind 'set show-all-if-ambiguous on'; bind 'set enable-bracketed-paste off'; "
+    terminal.keys(
+        "bind 'set bell-style none'; bind 'set show-all-if-ambiguous on'; bind 'set enable-bracketed-paste off'; "
                   "source ./rose.bash; PS1=REA''DY; PS1='READY> '\n")
     if terminal.until("READY> "):
         check_keys("bash", terminal, "\x15\n")
         # Several candidates are listed; commands and options of the wrong command are not among them.
         terminal.keys("rose dump \t")
-        if not (listed := terminal.until("import.*?show.*?READY> ")) or "--" in listed.group() or "merge" not in listed.group():
+        if not (listed := terminal.until(
+            "import.*?show.*?READY> ")) or "--" in listed.group() or "merge" not in listed.group():
             fail(f"bash: 'rose dump ' does not list its commands: {terminal.seen[-200:]!r}")
     else:
         fail(f"bash does not start: {terminal.seen[-300:]!r}")
@@ -211,12 +217,14 @@ def check_bash(work):
 def check_zsh(work):
     folder, env = completion_folder(work / "zsh")
     terminal = Terminal(["zsh", "-f", "-i"], folder, env)
-    terminal.keys("unsetopt zle_bracketed_paste prompt_cr prompt_sp; setopt no_beep; fpath=($PWD/fpath $fpath); autoload -Uz compinit; "
+    terminal.keys("unsetopt zle_bracketed_paste prompt_cr prompt_sp; setopt no_beep; fpath=($PWD/fpath $fpath); "
+                  "autoload -Uz compinit; "
                   "compinit -u -D; PS1=REA''DY; PS1='READY> '\n")
     if terminal.until("READY> "):
         check_keys("zsh", terminal, "\x15\n")
         terminal.keys("rose \t")
-        if not (listed := terminal.until("diagnose.*?trace")) or "Find the fault schedule" not in listed.group() + terminal.seen:
+        if not (listed := terminal.until(
+            "diagnose.*?trace")) or "Find the fault schedule" not in listed.group() + terminal.seen:
             fail(f"zsh: 'rose ' does not list the commands with what they do: {terminal.seen[-200:]!r}")
     else:
         fail(f"zsh does not start: {terminal.seen[-300:]!r}")
@@ -232,7 +240,8 @@ def check_fish(work):
         for whole in wanted:
             if not any(o in (whole, whole + "/", f"--format={whole}") for o in offered):
                 fail(f"fish: '{typed}' does not offer '{whole}' but {offered[:8]} {said.stderr[:200]}")
-    said = run("fish", "--no-config", "-c", "source rose.fish; complete -C 'rose '", cwd=folder, env=os.environ | env | {"HOME": str(folder)})
+    said = run("fish", "--no-config", "-c", "source rose.fish; complete -C 'rose '", cwd=folder,
+               env=os.environ | env | {"HOME": str(folder)})
     offered = dict(line.split("\t", 1) for line in said.stdout.splitlines() if "\t" in line)
     if offered.get("diagnose") != table.commands["diagnose"]["summary"] or "show" in offered:
         fail(f"fish: 'rose ' offers {offered}")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The worked oracles of configs/oracles.md: yes to a run with the bug, no to one without, neither where none can decide."""
+"""The worked oracles of configs/oracles.md: yes to a run with the bug, no to one without, neither where none can
+decide."""
 import pathlib
 import re
 import subprocess
@@ -33,7 +34,8 @@ RUNS = {
         2: {"state.1": "a 1\n", "state.2": ""},
     },
     "assertion": {
-        0: {"n1/stderr.log": "x\nassertion failed: entry 93 puts another value in the place\n", "n1/stdout.log": "ready\n"},
+        0: {"n1/stderr.log": "x\nassertion failed: entry 93 puts another value in the place\n",
+            "n1/stdout.log": "ready\n"},
         1: {"n1/stderr.log": "panic: something else\n", "n1/stdout.log": "ready\n"},
         2: {"n1/stderr.log": "", "n1/stdout.log": "starting\n"},
     },
@@ -63,6 +65,7 @@ for name in sorted(set(blocks) & set(RUNS)):
             script.write_text(blocks[name])
             run = subprocess.run(["sh", script], cwd=work, capture_output=True, text=True, timeout=60)
         if run.returncode != wanted:
-            fail(f"the oracle '{name}' exits with {run.returncode} instead of {wanted} for {files}: {run.stdout}{run.stderr}")
+            fail(f"the oracle '{name}' exits with {run.returncode} instead of {wanted} for {files}: "
+                 f"{run.stdout}{run.stderr}")
 print("oracles: ok" if failures == 0 else f"oracles: {failures} failures")
 sys.exit(1 if failures else 0)

@@ -60,7 +60,8 @@ program = vale()
 config = root / "test/docs/vale/vale.ini"
 # The linter itself is tested first: one sentence that breaks a rule, so that rules that are not read cannot pass.
 wrong = "The flight recorder was told by whoever."
-probe = subprocess.run([program, "--config", config, "--ext", ".md", "--output", "line", wrong], capture_output=True, text=True)
+probe = subprocess.run([program, "--config", config, "--ext", ".md", "--output", "line", wrong], capture_output=True,
+                       text=True)
 if probe.returncode != 1 or "rose.Terms" not in probe.stdout or "rose.Words" not in probe.stdout:
     print(f"FAILED: prose: vale does not apply the rules: exit {probe.returncode}: {probe.stdout}{probe.stderr}")
     sys.exit(1)

@@ -57,10 +57,12 @@ class Table:
                 for part in one.split(option["separator"]) if "separator" in option else [one]:
                     if "choices" in option and part not in option["choices"]:
                         return f"{option_name}: {part} is none of {option['choices']}"
-                    if "range" in option and not (part.isdigit() and option["range"][0] <= int(part) <= option["range"][1]):
+                    if "range" in option and not (part.isdigit()
+                                                  and option["range"][0] <= int(part) <= option["range"][1]):
                         return f"{option_name}: {part} is not in {option['range']}"
         for option in command["options"]:
-            if option["required"] and not option["positional"] and option["names"][-1] not in seen and not seen & {"--help", "--version"}:
+            if option["required"] and not option["positional"] and option["names"][-1] not in seen and not seen & {
+                "--help", "--version"}:
                 return f"{option['names'][-1]} is required"
         if len(given) < sum(o["required"] for o in places):
             return f"'rose {name}' lacks {places[len(given)]['value']}"

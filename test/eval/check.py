@@ -279,7 +279,11 @@ def check_mix():
     check("its processes are others", {e["pid"] for e in there} == {7 + mix.PIDS})
     check("on one node of the incident", len({e["node"] for e in there}) == 1 and there[0]["node"] in ("n1", "n2"))
     check("the workload is forgotten", "workload_ts" not in new_meta and new_meta["begin_ns"] == events[0]["ts"])
-    loop = [failed(i, 7, f"/w/{i}") for i in range(1000)]
+    talk = [{"peer": "10.4.5.6:80", "src": "10.4.5.7"}, {"peer": "127.0.0.1:9"}, {"dst": "10.4.5.6"}]
+    told = mix.elsewhere(talk)
+    check("addresses become others, the same ones alike", "10.4" not in str(told) and told[1] == talk[1])
+    check("the same address", told[0]["peer"] == told[2]["dst"] + ":80")
+    loop = [failed(i, 7, f"/var/lib/w/{i}") for i in range(1000)]
     kept = mix.thinned(loop + [failed(1001, 7, "/other/x")])
     check(f"repetitions are thinned: {len(kept)}", 30 <= len(kept) - 1 <= mix.MOST and kept[-1]["path"] == "/other/x")
 

@@ -2,11 +2,12 @@
 the incident's, so that they lie around what happened. Nothing is left out of a window but repetitions."""
 import collections
 import json
-import os
 import random
+import re
 
 WINDOWS = 4  # that a case gets
 MOST = 40  # of the same event in a window
+FOLDERS = 4  # of a path, that tell where it belongs
 PIDS = 100_000  # by which those of each further window are raised
 
 
@@ -20,24 +21,34 @@ def write_lines(meta, events):
 
 
 def thinned(events):
-    """Of the same call, result and folder only so many, evenly: a tracer beside a service with a profile would not keep
+    """Of the same call, result and place only so many, evenly: a tracer beside a service with a profile would not keep
     usual calls at all, and a thousand failures of one loop are one observation."""
     alike = collections.defaultdict(list)
     for i, event in enumerate(events):
-        path = event.get("path")
-        key = (
-            event["type"],
-            event.get("syscall"),
-            event.get("errno"),
-            path and os.path.dirname(path),
-            event.get("state"),
-        )
+        place = "/".join((event.get("path") or "").split("/")[:FOLDERS])
+        key = (event["type"], event.get("syscall"), event.get("errno"), place, event.get("state"))
         alike[key].append(i)
     kept = set()
     for places in alike.values():
         step = max(1, -(-len(places) // MOST))
         kept.update(places[::step])
     return [event for i, event in enumerate(events) if i in kept]
+
+
+def elsewhere(events):
+    """With addresses that are reserved for documents instead of those that the host talked to."""
+    known = {}
+
+    def other(match):
+        if match[0].startswith(("127.", "0.", "192.0.2.")):
+            return match[0]
+        return known.setdefault(match[0], f"198.51.100.{len(known) % 254 + 1}")
+
+    keys = ("peer", "src", "dst")
+    return [
+        {**event, **{key: re.sub(r"\d+\.\d+\.\d+\.\d+", other, event[key]) for key in keys if event.get(key)}}
+        for event in events
+    ]
 
 
 def mixed(dumps, windows, seed):

@@ -8,11 +8,12 @@
 #include <string_view>
 
 #include "config/compose.h"
-#include "draft/compose.h"
 #include "draft/container.h"
 #include "draft/draft.h"
+#include "draft/manifest.h"
 #include "draft/net_tables.h"
 #include "draft/node.h"
+#include "draft/services.h"
 #include "draft/settings.h"
 #include "draft/text.h"
 #include "draft/unit.h"
@@ -34,17 +35,19 @@ void check(const Draft& draft) {
 
 void compose_file(std::string_view text) {
   (void)config::read_compose(text, "/nowhere/compose.yaml", [](const std::string&) { return std::nullopt; });
-  const auto lookup = [](const std::string& name) {
+  const auto taken = config::read_compose(text, "/nowhere/compose.yaml", [](const std::string& name) {
     return name.size() > 3 ? std::nullopt : std::optional<std::string>("value");
-  };
-  const auto file = parse_compose(text, "compose.yaml", lookup);
-  if (!file) {
-    if (file.error().message.rfind("compose.yaml", 0) != 0) std::abort();
-    return;
-  }
-  const Drafted drafted = draft_compose(*file, "compose.yaml", {});
-  if (!drafted.nodes.empty())
-    check(write_draft({"compose.yaml"}, drafted.nodes, drafted.around, example_for(drafted.nodes), Host()));
+  });
+  if (!taken) return;
+  const Drafted drafted = draft_services(*taken, {"compose.yaml"});
+  (void)write_draft({"compose.yaml"}, drafted.nodes, drafted.around, example_for(drafted.nodes), Host());
+}
+
+void manifest(std::string_view text) {
+  const auto made = draft_manifests({{"manifest.yaml", std::string(text)}}, "rose.files", Host());
+  if (!made) return;
+  check(write_draft({"manifest.yaml"}, made->drafted.nodes, made->drafted.around, example_for(made->drafted.nodes),
+                    Host()));
 }
 
 // A process of this command line, a word a line, and these settings behind the first empty line.
@@ -72,7 +75,7 @@ void command(std::string_view text) {
     seen[0].settings.push_back(read_settings("/etc/kv.conf", text.substr(gap + 2), {"localhost"}));
   for (std::size_t i = 1; i < words.words.size() && i < 50; ++i)
     seen[1].main.env.emplace_back(words.words[i], words.words[i - 1]);
-  // A password stays where it is, whatever stands around it.
+  // A password must not appear in the draft, whatever surrounds it.
   const bool odd = std::string_view(text).find(kSecret.substr(0, 7)) != std::string_view::npos;
   if (!odd) seen[1].main.env.emplace_back("KV_PASSWORD", kSecret);
   Host host;
@@ -116,7 +119,8 @@ void tables(std::string_view text) {
   });
   (void)read_fib_trie(text);
   (void)read_if_inet6(text);
-  (void)read_dot_env(text);
+  (void)compose::read_dot_env(text, [](const std::string&) { return std::nullopt; });
+  (void)compose::shell_words(text);
 }
 
 }  // namespace
@@ -127,6 +131,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   switch (data[0]) {
     case 'y': compose_file(text); break;
     case 'c': command(text); break;
+    case 'm': manifest(text); break;
     case 'j': container(text); break;
     case 'u': unit(text); break;
     default: tables(text); break;

@@ -15,7 +15,7 @@ namespace {
 
 namespace engine = rose::engine;
 
-// Digests keep a fuzzer from reaching the code behind them: each frame's digest is made right.
+// Digests would keep a fuzzer from reaching the code behind them, so each frame gets a correct digest.
 std::string with_digests(std::string_view bytes) {
   std::string all;
   while (bytes.size() >= 12) {

@@ -162,7 +162,7 @@ Seeds dump_seeds() {
     if (!dump) std::abort();
     seeds.push_back(*dump);
     seeds.push_back(rose::fuzz::recipe_of(*dump));
-    // A recipe that does not lead back to the dump would test nothing.
+    // A recipe that does not reproduce the dump would test nothing.
     const auto cooked = rose::trace::parse_dump(std::as_bytes(std::span(*dump)), "x");
     const std::string again = rose::fuzz::cook(seeds.back());
     const auto read = rose::trace::parse_dump(std::as_bytes(std::span(again)), "x");
@@ -316,7 +316,7 @@ Seeds worker_seeds() {
           rose::engine::to_bytes(begin) + rose::engine::to_bytes(made), "lxc exec 'a b' -- \"rose\" wor\\ker"};
 }
 
-// Recordings as the library makes them: half empty, and gone round.
+// Recordings as the library makes them: half full, and wrapped.
 Seeds rr_seeds() {
   Seeds seeds;
   std::string folder = std::filesystem::temp_directory_path() / "rose-fuzz-XXXXXX";

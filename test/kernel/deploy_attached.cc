@@ -136,7 +136,7 @@ TEST_CASE("a cgroup that holds rose itself is nobody's node", "[attach]") {
   CHECK(has(start_error(attaching({by_cgroup("/")})).message, "rose itself"));
 }
 
-TEST_CASE("a process that rose descends from is nobody's node, also where no cgroup tells", "[attach]") {
+TEST_CASE("a process that rose descends from is not a node, also without a cgroup that shows it", "[attach]") {
   const RunDir dir;
   const std::filesystem::path top = kernel::cgroup2_mount().value();
   const pid_t child = ::fork();

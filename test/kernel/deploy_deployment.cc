@@ -118,9 +118,9 @@ TEST_CASE("two deployments with the same addresses go side by side", "[deploy]")
   CHECK(b.read("command.log") == "10.251.7.1:7000 is other\n");
 }
 
-TEST_CASE("nobody who may look at the folder of namespaces holds up a deployment", "[deploy]") {
+TEST_CASE("a lock by another user on the folder of namespaces does not hold up a deployment", "[deploy]") {
   {
-    const RunDir dir;  // the folder is there, and as it should be
+    const RunDir dir;  // the folder exists and has the right mode
     (void)make(make_config({{"sleep", "1000"}}), dir);
   }
   int ready[2];
@@ -135,7 +135,7 @@ TEST_CASE("nobody who may look at the folder of namespaces holds up a deployment
   char byte = 0;
   REQUIRE(::read(ready[0], &byte, 1) == 1);
   std::atomic<bool> done{false};
-  std::thread release([&] {  // should it wait for the lock
+  std::thread release([&] {  // in case it waits for the lock
     (void)eventually([&] { return done.load(); }, 60 * kSecond);
     ::kill(stranger, SIGKILL);
     ::waitpid(stranger, nullptr, 0);
@@ -143,7 +143,7 @@ TEST_CASE("nobody who may look at the folder of namespaces holds up a deployment
   const RunDir dir;
   auto deployment = make(make_config({{"sleep", "1000"}}), dir);
   REQUIRE_OK(deployment->start());
-  CHECK(::waitpid(stranger, nullptr, WNOHANG) == 0);  // which still holds it
+  CHECK(::waitpid(stranger, nullptr, WNOHANG) == 0);  // the child still holds it
   done = true;
   release.join();
   for (const int fd : ready) ::close(fd);
@@ -200,7 +200,7 @@ TEST_CASE("a readiness command rests longer than it works", "[deploy]") {
   CHECK(rests == 4);
 }
 
-TEST_CASE("a node that does not get ready is said with its last words", "[deploy]") {
+TEST_CASE("a node that does not become ready is reported with its last output", "[deploy]") {
   const RunDir dir;
   SECTION("it ended") {
     auto config = make_config({{"sh", "-c", "echo cannot find the moon >&2; exit 3"}});
@@ -284,7 +284,8 @@ TEST_CASE("the restart policy restarts after every end, up to its maximum", "[de
   Recorder recorder;
   auto deployment = make(config, dir, &recorder);
   REQUIRE_OK(deployment->start());
-  REQUIRE(eventually([&] { return dir.read("n1/count") == "x\n"; }));  // started does not mean that it has run so far
+  // a started command may not have run this far yet
+  REQUIRE(eventually([&] { return dir.read("n1/count") == "x\n"; }));
   for (int start = 1; start <= 2; ++start) {
     const pid_t before = deployment->main_pid(0);
     const std::int64_t killed = monotonic_ns();
@@ -299,7 +300,7 @@ TEST_CASE("the restart policy restarts after every end, up to its maximum", "[de
   }
   REQUIRE_OK(deployment->signal(0, Scope::all, SIGKILL));
   REQUIRE(eventually([&] { return recorder.seen().size() == 6; }));
-  ::usleep(150'000);  // three times the delay: nothing more may come
+  ::usleep(150'000);  // three times the delay: no further start is expected
   CHECK(deployment->starts(0) == 3);
   CHECK(deployment->main_pid(0) == 0);
   CHECK(!std::filesystem::exists(dir.path + "/.n1.pid"));
@@ -544,7 +545,7 @@ TEST_CASE("setup and teardown", "[deploy]") {
   }
 }
 
-TEST_CASE("attached nodes are found, told apart and ended", "[deploy]") {
+TEST_CASE("attached nodes are found, distinguished and ended", "[deploy]") {
   const RunDir dir;
   auto config = make_config({{}, {}});
   config.deployment.setup = config::Command{
@@ -847,7 +848,7 @@ TEST_CASE("a command that cleans up and hangs is ended by a further Ctrl-C, and 
   (void)cgroup::destroy(folder);
 }
 
-TEST_CASE("what the end of a deployment could not undo is noted, and heal does it", "[deploy]") {
+TEST_CASE("what a deployment's end could not undo is noted, and heal undoes it", "[deploy]") {
   const RunDir dir;
   auto deployment = make(make_config({{"sleep", "1000"}}), dir);
   REQUIRE_OK(deployment->start());
@@ -870,7 +871,7 @@ TEST_CASE("what the end of a deployment could not undo is noted, and heal does i
   CHECK(traces_of(id).empty());
 }
 
-TEST_CASE("heal waits for who a killed rose had just forked: it holds the lock until it ends", "[deploy]") {
+TEST_CASE("heal waits for a process that a killed rose had just forked: it holds the lock until it ends", "[deploy]") {
   int pipe_fds[2];
   REQUIRE(::pipe(pipe_fds) == 0);
   const pid_t owner = ::fork();

@@ -34,7 +34,8 @@ TEST_CASE("limits that an engine set go along into a folder of the node's") {
     if (std::find(there.begin(), there.end(), one.controller) != there.end()) usable.push_back(one);
   if (usable.empty()) test::skip_case("a controller of memory, pids, cpu or hugetlb in cgroup v2");
 
-  // What the mount passes on to its children is the machine's setting: afterwards it must be as before.
+  // The controllers that the mount enables for its children are a setting of the machine: afterwards it must be as
+  // before.
   const std::string passed = read_file(*mount / "cgroup.subtree_control", 4096).value_or("");
   const std::filesystem::path own = *base / ("rose-own-limits-" + std::to_string(::getpid()));
   const std::filesystem::path engines = own / "engines", node = own / "node";

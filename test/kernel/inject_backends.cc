@@ -173,7 +173,7 @@ TEST_CASE("1,024 faults, and a call that counts for 4,096 conditions") {
   CHECK(rig.out() == "create data = 0\nwrite = 1\nwrite = 1\nwrite = 1\nwrite = 1\nfsync = EIO\nfsync = 0\ndone\n");
 }
 
-TEST_CASE("the backend is chosen by what the schedule and the machine allow, and says why") {
+TEST_CASE("the backend is chosen by what the schedule and the machine allow, with the reason") {
   const std::string plain =
       "version = 1\nname = \"t\"\n[[fault]]\nid = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"read\"\nerror "
       "= \"EIO\"\n";

@@ -198,7 +198,7 @@ until = [ { log = "went", node = "n3" } ]
   CHECK(outcome.detail == "a thread waits at the entry of step_function");
 }
 
-TEST_CASE("a thread waits inside of a function, from a process's first moment on, and the run's end lets it go",
+TEST_CASE("a thread is held inside a function, from the process's start on, and released when the run ends",
           "[block]") {
   Rig rig;
   rig.add({"append", "calls", "call", "print", "called", "gate", "../never"});
@@ -223,7 +223,7 @@ duration = "600s"
   CHECK(outcome.detail.starts_with("a thread waits at the entry of step_middle"));
 }
 
-TEST_CASE("who waits at a function dies with its node, and waits again in the next start if asked to", "[block]") {
+TEST_CASE("a thread held at a function dies with its node, and is held again after a restart if requested", "[block]") {
   Rig rig;
   rig.add({"append", "calls", "call", "print", "called", "gate", "../never"}).restart = config::Restart{1'000'000, 5};
   rig.start(R"(
@@ -305,8 +305,7 @@ TEST_CASE("a function that nobody enters, and one that is not there", "[block]")
   CHECK(refused.error().message.starts_with("fault 'wait': `at`: no function 'step_functoin' in"));
 }
 
-TEST_CASE("a thread of a node that rose did not start waits at a function; its calls cannot be held, which is said",
-          "[block]") {
+TEST_CASE("a thread of a node that rose did not start is held at a function; holding its calls is refused", "[block]") {
   const auto attached = [](Rig& rig) {
     rig.allow_attached = true;
     rig.add({"gate", "../go", "print", "went", "gate", "../never"});

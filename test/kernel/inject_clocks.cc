@@ -251,7 +251,7 @@ shift = "-1h"
 }
 
 // The amount cannot be asserted: the machine may be shared.
-TEST_CASE("what a clock read costs is told", "[clocks]") {
+TEST_CASE("the cost of reading a clock is printed", "[clocks]") {
   Clocks rig;
   rig.watch(kClock, {"cost"});
   rig.watch(kClock, {"cost"});

@@ -1,4 +1,5 @@
-// Every kind of condition with every kind of fault: the fault comes right there, not before and not later. And roles.
+// Every kind of condition with every kind of fault: the fault occurs exactly there, not earlier and not later. And
+// roles.
 #include <csignal>
 
 #include "inject/plan.h"
@@ -30,7 +31,7 @@ TEST_CASE("crash at every kind of condition") {
 static bool pauses_at(const Moment& moment, int ms) {
   Stage stage;
   stage.reach(moment, fmt::format("kind = \"pause\"\nduration = \"{}ms\"", ms));
-  // What userspace decides (time, logs) takes a moment until it is in force.
+  // Conditions that user space decides (time, logs) take a while to come into force.
   REQUIRE(eventually([&] { return stage.injector->outcomes().back().detail.find("stopped") != std::string::npos; }));
   stage.touch("n1/go");
   stage.touch("n1/done");
@@ -74,7 +75,7 @@ TEST_CASE("a syscall fault armed by every kind of condition") {
     stage.touch("n1/go");
     stage.touch("n1/done");
     stage.wait_said("survived");
-    // The call that meets a condition goes through; what follows does not.
+    // The call that meets a condition is executed; the next one is not.
     CHECK(stage.said("mkdir last = EDQUOT"));
     CHECK_FALSE(stage.exists("n1/last"));
     CHECK(stage.exists("n1/x1") == moment.x1);
@@ -110,7 +111,7 @@ struct Electorate : Rig {
 
 }  // namespace
 
-TEST_CASE("whoever takes the role dies there and then") {
+TEST_CASE("the node that takes the role dies at that moment") {
   Electorate rig;
   rig.start(kLeader +
             "[[fault]]\nid = \"kill\"\nkind = \"crash\"\nnode = \"@leader\"\nwhen = [ { role = \"leader\" } ]\n");
@@ -203,7 +204,7 @@ TEST_CASE("without anybody in the role a fault waits for one") {
   CHECK(outcome.why_not == "its conditions were met, but no node was the leader");
 }
 
-TEST_CASE("the node in a role is cut off from the others, until it says something") {
+TEST_CASE("the node in a role is cut off from the others until its log line appears") {
   for (const auto network : {config::Network::netns, config::Network::host}) {
     Electorate rig(network);
     rig.start(kLeader + R"(
@@ -240,7 +241,7 @@ until = [ { log = "leads again" } ]
   }
 }
 
-TEST_CASE("a node in the machine's top cgroup is said to be out of sight") {
+TEST_CASE("a node in the machine's top cgroup is reported as not observable") {
   if (Rig::overriding()) return;
   Rig rig;
   rig.allow_attached = true;

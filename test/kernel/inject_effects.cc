@@ -98,7 +98,7 @@ bool can(const Row& row) {
 
 }  // namespace
 
-TEST_CASE("effects: a fault that fired is told to have changed something, or why not", "[effects]") {
+TEST_CASE("effects: for a fault that fired, whether it changed something, or why not", "[effects]") {
   for (const Row& row : rows()) {
     if (!can(row)) {
       WARN("not tried on this machine: " << row.name);

@@ -185,7 +185,7 @@ TEST_CASE("constructors, inner classes, defaults of interfaces and lambdas are f
                     "{ function = \"Victim.lambda$part$*\", count = 2 }"));
 }
 
-TEST_CASE("a JVM pauses at the entry of a method and goes on", "[java]") {
+TEST_CASE("a JVM pauses at the entry of a method and continues", "[java]") {
   Rig rig;
   add_jvm(rig, "step", 50);
   rig.start(
@@ -198,7 +198,7 @@ TEST_CASE("a JVM pauses at the entry of a method and goes on", "[java]") {
   CHECK(rig.said("done"));
 }
 
-TEST_CASE("who entered a method last has a role", "[java]") {
+TEST_CASE("the node that entered a method last has the role", "[java]") {
   ends_saying("between 3", "twice", 50,
               "[[role]]\nname = \"leader\"\nfunction = \"Victim.first\"\n"
               "[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"@leader\"\nwhen = [ { function = \"Victim.second\", "
@@ -238,7 +238,7 @@ TEST_CASE("an exception is thrown at a method's entry or a call site, 200 times 
   CHECK(rig.said("stored 301"));
 }
 
-TEST_CASE("exceptions wait for their conditions, say what they are told to, and end with their times", "[java]") {
+TEST_CASE("exceptions wait for their conditions, have the requested message, and end with their times", "[java]") {
   Rig rig;
   add_jvm(rig, "store", 40);
   rig.start(
@@ -282,7 +282,7 @@ TEST_CASE("a class that another tool changes keeps its places", "[java]") {
   CHECK(rig.lines("after true") == 1);
 }
 
-TEST_CASE("what a JVM cannot do is said", "[java]") {
+TEST_CASE("what a JVM cannot do is reported", "[java]") {
   struct Case {
     std::string part;
     std::vector<std::string> options, before;

@@ -20,7 +20,7 @@ struct Kinds : Stage {
     if (!deploy::Disk::check() || !deploy::PacedFile::check()) missing += " disks";
   }
 
-  // Each of them waits for the moment by itself, and lasts until n4 says so.
+  // Each fault waits for the condition by itself, and lasts until n4 prints its line.
   [[nodiscard]] std::string faults(const Moment& moment) {
     std::string text;
     const auto add_one = [&](const std::string& id, const std::string& what) {
@@ -73,7 +73,7 @@ struct Kinds : Stage {
       INFO(id);
       REQUIRE(eventually([&] { return outcome(id).ended_ns.has_value(); }));
     }
-    injector->catch_up();  // what is known to be over is undone a moment later
+    injector->catch_up();  // the end of a fault is undone a little later
   }
 
   std::vector<std::string> ids;

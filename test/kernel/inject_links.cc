@@ -30,7 +30,7 @@ struct Links : ThreeNodes {
       is_ready_when("listening");
     }
   }
-  // Sends datagrams and returns what the other side says of them.
+  // Sends datagrams and returns the receiver's report on them.
   Burst burst(int from, int to, int count, int gap_us, const std::string& text = "-") {
     const int number = next_burst();
     end(start_at(*this, static_cast<std::size_t>(from), kTraffic,
@@ -238,7 +238,7 @@ jitter = "20ms"
   const Burst uneven = rig.burst(0, 1, 300, 20'000);
   CHECK(uneven.got == 300);
   CHECK(uneven.behind == 0);
-  // Some take much less than the delay and some much more; how late all of them are on top of that is the machine's.
+  // Some take much less than the delay and some much more; the machine's load adds lateness to all of them.
   CHECK(uneven.p05 > 9'900);
   CHECK(uneven.p05 < 25'000);
   CHECK(uneven.p95 > 44'000);
@@ -254,8 +254,8 @@ peers = ["n2"]
 rate = "8mbit"
 )");
   rig.add_addresses();
-  // A second at that rate, and no less; how much more depends on the machine. What is not held back takes less, as soon
-  // as the machine lets it.
+  // A second at that rate, and no less; how much more depends on the machine. Data that is not held back takes less
+  // time, unless the machine is busy.
   constexpr long kAtThatRate = 950;
   const auto is_wide = [&](int from, int to) {
     return eventually([&] { return rig.stream(from, to, 1'000'000) < kAtThatRate; });

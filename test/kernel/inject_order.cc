@@ -96,7 +96,7 @@ TEST_CASE("steps wait for each other, not where the order leaves it open", "[ord
   rig.finish();
 }
 
-TEST_CASE("an event that comes before its turn is told", "[order]") {
+TEST_CASE("an event before its turn is reported", "[order]") {
   Rig rig;
   rig.add({"create", "log.1", "print", "written", "gate", rig.path("never")});
   rig.start("order = \"die * written\"\n" + kWrittenWell + kDie + "when = [ { log = \"written\" } ]\n");
@@ -107,7 +107,7 @@ TEST_CASE("an event that comes before its turn is told", "[order]") {
   CHECK(broken == "'written' came before 'die'");
 }
 
-TEST_CASE("what never comes says what it waited for, and who waits is let go when the run ends", "[order]") {
+TEST_CASE("a step whose turn never comes reports what it waited for, and continues when the run ends", "[order]") {
   Rig rig;
   rig.add({"gate", rig.path("never")});
   rig.start("order = \"written * looked * die\"\n" + kWritten + kDie);
@@ -126,8 +126,7 @@ TEST_CASE("what never comes says what it waited for, and who waits is let go whe
   CHECK(broken.empty());
 }
 
-TEST_CASE("an event that comes before its turn is held no longer than its timeout, and that it came too early is told",
-          "[order][block]") {
+TEST_CASE("an event before its turn is held no longer than its timeout, and reported as too early", "[order][block]") {
   Rig rig;
   rig.leave_to_seccomp();
   rig.add({"create", "log.1", "print", "written", "gate", rig.path("never")});
@@ -235,7 +234,8 @@ when = [ { function = "step_function", node = "n2", count = 3 } ]
   CHECK(broken.empty());
 }
 
-TEST_CASE("an event that is held when the run ends says for what it waited, and its thread goes on", "[order][block]") {
+TEST_CASE("an event that is held when the run ends reports what it waited for, and its thread continues",
+          "[order][block]") {
   Rig rig;
   rig.leave_to_seccomp();
   rig.add({"append", "calls", "create", "log.1", "call", "gate", rig.path("never")});

@@ -121,7 +121,7 @@ ports = [{}]
 
 }  // namespace
 
-TEST_CASE("a partition heals by itself at its exact time") {
+TEST_CASE("a partition ends at its exact time") {
   for (const auto network : {config::Network::netns, config::Network::host}) {
     Trio rig(network, 7300);
     rig.start("[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\nduration = \"500ms\"\n");
@@ -134,7 +134,7 @@ TEST_CASE("a partition heals by itself at its exact time") {
   }
 }
 
-TEST_CASE("netns: no packet arrives through a partition from the moment on at which it is reported") {
+TEST_CASE("netns: no packet arrives through a partition after it was reported") {
   for (int round = 0; round < 5; ++round) {
     Trio rig;
     rig.prepare("[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"n2\"]\n");
@@ -364,7 +364,7 @@ void rejects(Trio& rig) {
 
 }  // namespace
 
-TEST_CASE("netns: who is rejected is told, TCP by a reset and UDP by an unreachable port") {
+TEST_CASE("netns: rejected senders are notified, TCP by a reset and UDP by an unreachable port") {
   SECTION("IPv4") {
     Trio rig;
     rejects(rig);
@@ -375,7 +375,7 @@ TEST_CASE("netns: who is rejected is told, TCP by a reset and UDP by an unreacha
   }
 }
 
-TEST_CASE("host: who is rejected is told, TCP by a reset and UDP by an unreachable port") {
+TEST_CASE("host: rejected senders are notified, TCP by a reset and UDP by an unreachable port") {
   if (!can_reject_on_host()) rose::test::skip_case("needs TCX links (Linux 6.6)");
   SECTION("IPv4") {
     Trio rig(config::Network::host, 7350);

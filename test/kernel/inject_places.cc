@@ -62,7 +62,7 @@ TEST_CASE("a look at the places of a function counts them and does nothing") {
   CHECK(writes >= 3);  // two calls and the return
 }
 
-TEST_CASE("the node dies at a place: what came before it is done, the call that stands there is not") {
+TEST_CASE("the node dies at a place: earlier calls are done, the call at the place is not") {
   const auto places = places_of("step_function");
   std::vector<symbols::Place> calls;
   for (const auto& place : places)
@@ -117,7 +117,7 @@ std::map<Told, std::uint64_t> told_of(const std::string& mode, const std::string
   REQUIRE(run);
   if (run->exit_code == 77) return {};
   REQUIRE(run->exit_code == 0);
-  // Ports of clients, and names with a process id, are others the next time.
+  // Ports of clients, and names with a process id, differ in the next run.
   const auto lasting = [](std::string text) {
     const auto colon = text.rfind(':');
     if (colon != std::string::npos && !text.starts_with("unix:") && std::atoi(text.c_str() + colon + 1) >= 32768)
@@ -137,7 +137,7 @@ std::map<Told, std::uint64_t> told_of(const std::string& mode, const std::string
 
 }  // namespace
 
-TEST_CASE("whatever a tracer tells of a call, a schedule that says the same matches that call") {
+TEST_CASE("a schedule with the attributes that a tracer reports matches the same call") {
   const std::string mode = GENERATE("paths", "sockets");
   const Folder folder;
   const std::string place = folder.path + "/victim";
@@ -167,7 +167,7 @@ TEST_CASE("whatever a tracer tells of a call, a schedule that says the same matc
     if (one.truncated && one.path.ends_with("/the-end"))
       continue;  // longer than any path may be: refused before it is read
     std::vector<std::string> paths{one.path};
-    // What a link holds, and the name of what is mounted, are no places.
+    // The target of a link and the source of a mount are texts, not paths that a call accesses.
     if (one.path2.starts_with('/')) paths.push_back(one.path2);
     for (const std::string& path : paths) {
       if (Rig::overriding() && path.size() + one.truncated > ROSE_GLOB_BYTES) continue;  // refused by that backend

@@ -162,7 +162,7 @@ before = { syscall = "openat", path = "*/b" }
   CHECK_FALSE(rig.said("survived"));
 }
 
-TEST_CASE("crash at its time, after another fault, and a restart that goes on") {
+TEST_CASE("crash at its time, after another fault, and a restart that continues") {
   Rig rig;
   auto& node = rig.add({"print", "up", "sleep", "60000"});
   node.restart = config::Restart{.delay_ns = 10 * kMillisecond, .max = 5};
@@ -189,7 +189,7 @@ when = [ { state = "started", node = "n1" }, { elapsed = "150ms" } ]
   CHECK(outcomes.at(1).fired_ns - outcomes.at(1).conditions.at(0).met_ns >= 150 * kMillisecond);
 }
 
-TEST_CASE("what is due is carried out before the run goes on, also when the machine leaves nobody else the processor") {
+TEST_CASE("due faults are carried out before the run continues, also when other threads get no processor") {
   Rig rig;
   rig.add({"sleep", "60000"});
   rig.add({"sleep", "60000"});
@@ -344,7 +344,7 @@ before = { syscall = "openat", path = "*/n1/c" }
   const std::int64_t zero = monotonic_ns();
   rig.begin();
   REQUIRE(eventually([&] { return rig.exists("n1/a"); }));
-  // On a busy machine this may run only after the pause; then the pause was long enough.
+  // On a busy machine this check may run only after the pause; then the pause was long enough.
   const auto stands = [&](std::size_t fault, const std::function<bool()>& unchanged) {
     ::usleep(100'000);
     if (unchanged()) return true;

@@ -56,7 +56,7 @@ std::vector<schedule::Frame> own_frames(const schedule::Stack& stack) {
 
 struct ExpectedFrame {
   std::string function;
-  std::string line;  // its comment; "": anywhere
+  std::string line;  // the comment on the expected source line; "": any line
 };
 
 void check_frames(const schedule::Stack& stack, const std::vector<ExpectedFrame>& expected, bool lines = true) {
@@ -135,7 +135,7 @@ TEST_CASE("stack of a failed call: a stripped program with its debug information
   check_frames(outcome.stacks[0], kEven);
 }
 
-TEST_CASE("stack of a failed call: a stripped program without any says so") {
+TEST_CASE("stack of a failed call: missing symbols of a stripped program are reported") {
   Rig rig;
   add_victim(rig, 1, 5, "stack_bare");
   const auto outcome = one_outcome(rig, kWriteFails);

@@ -1,4 +1,4 @@
-// Every kind of condition as a moment in the life of one node, and a deployment in which that moment comes.
+// Every kind of condition as an event in the life of one node, and a deployment in which that event happens.
 #pragma once
 
 #include "inject_ping.h"
@@ -47,7 +47,7 @@ inline std::vector<Moment> moments() {
 }
 
 struct Stage : Rig {
-  // `then`: the steps of n1 after the moment.
+  // `then`: the steps that n1 executes after the condition's event.
   explicit Stage(const std::vector<std::string>& then = {"mkdir", "last", "print", "survived", "sleep", "60000"})
       : Rig(config::Network::netns) {
     std::vector<std::string> steps = {"create", "data", "gate", "go",   "mkdir", "x1",   "mkdir", "x2",
@@ -61,7 +61,7 @@ struct Stage : Rig {
   void reach(const Moment& moment, const std::string& fault) {
     reach_with(moment, fmt::format("[[fault]]\nid = \"it\"\nnode = \"n1\"\n{}\n{}\n", fault, moment.when));
   }
-  // Faults that each wait for the moment.
+  // Faults that each wait for the condition.
   void reach_with(const Moment& moment, const std::string& faults) {
     prepare(moment.other + faults);
     REQUIRE(eventually([&] { return exists("n1/data"); }));

@@ -268,7 +268,7 @@ syscall = "sendto"
 local = ":7100"
 delay = "1ms"
 )";
-  // Delays are seccomp's; inject_backends.cc has a local address for both.
+  // Only seccomp can delay; inject_backends.cc has a local address for both backends.
   rig.start(Rig::overriding() ? schedule.substr(0, schedule.rfind("[[fault]]")) : schedule);
   rig.wait_end(1);
   const auto outcomes = rig.finish_fired();
@@ -335,7 +335,7 @@ count = 5
   CHECK(outcome.seen == 5);
 }
 
-TEST_CASE("a fault that never fires says why") {
+TEST_CASE("a fault that never fires has a reason") {
   Rig rig;
   rig.add({"create", "data", "write", "x", "write", "y"});
   rig.start(R"(

@@ -46,7 +46,7 @@ std::uint32_t held(std::uint32_t entries, std::uint32_t wanted) {
 
 }  // namespace
 
-TEST_CASE("an LRU map holds what it is made for, whichever processors fill it") {
+TEST_CASE("an LRU map holds its number of entries, whichever processors fill it") {
   for (const std::uint32_t wanted : {64U, 102U, 256U, 1024U, 3276U}) {
     INFO(wanted << " elements in " << kernel::lru_entries(wanted) << "; fair: " << kernel::has_fair_lru());
     CHECK(held(kernel::lru_entries(wanted), wanted) == wanted);

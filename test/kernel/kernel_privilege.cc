@@ -18,7 +18,7 @@
 namespace rose::kernel {
 namespace {
 
-// The child's exit code; it may change whatever it wants of itself.
+// The child's exit code; the child may change its own privileges freely.
 int in_child(const std::function<int()>& body) {
   const pid_t pid = ::fork();
   if (pid == 0) ::_exit(body());
@@ -35,7 +35,7 @@ std::uint64_t status_set(const std::string& key) {
   return ~std::uint64_t{0};
 }
 
-TEST_CASE("what is dropped is gone from every set, and what is kept is there") {
+TEST_CASE("dropped capabilities are gone from every set, kept ones are there") {
   if (::geteuid() != 0) return;
   CHECK(in_child([] {
           const Capabilities keep{CAP_BPF, CAP_NET_ADMIN};

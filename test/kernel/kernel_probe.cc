@@ -102,7 +102,7 @@ TEST_CASE("every capability is answered, quickly, and nothing is left behind") {
   CHECK(left.empty());
 }
 
-TEST_CASE("what the machine plainly shows is told the same way") {
+TEST_CASE("probes agree with what the machine plainly shows") {
   const auto all = rose::kernel::probe_all();
   CHECK(named(all, "root").ok == (::geteuid() == 0));
   CHECK(named(all, "kernel_btf").ok == fs::exists("/sys/kernel/btf/vmlinux"));

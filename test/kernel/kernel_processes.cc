@@ -18,7 +18,7 @@
 
 using namespace rose;
 
-TEST_CASE("processes are told apart by what /proc says of them") {
+TEST_CASE("processes are distinguished by their entries in /proc") {
   int ready[2];
   REQUIRE(::pipe(ready) == 0);
   const pid_t child = ::fork();

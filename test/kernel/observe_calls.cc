@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "observe_support.h"
+#include "trace/jsonl.h"
 
 using namespace rose;
 using namespace rose::observe;
@@ -95,6 +96,35 @@ TEST_CASE("every kind of failing call is recorded with what it was about") {
   sys("unlinkat", dir + "/sub/made");
   CHECK(find(trace, {EventType::sys, "openat", "", dir + "/renamed", "", "", 0}).empty());
   CHECK(trace.meta.lost == 0);
+}
+
+TEST_CASE("what a file system fails without an error is recorded: short writes and reads, SIGBUS of a mapped file") {
+  const TestCgroup cgroup("short");
+  const Folder folder;
+  auto tracer = start({target("n1", cgroup)});
+  Victim victim(&cgroup, {"short", folder.path});
+  REQUIRE(WEXITSTATUS(victim.run()) == 0);
+  const auto trace = snapshot(*tracer);
+  INFO(describe(trace));
+  std::vector<trace::Event> silent;
+  for (const auto& event : find(trace, {EventType::scf, "", "", "", "", "", victim.pid()}))
+    if (event.err == 0) silent.push_back(event);
+  const std::string full = folder.path + "/full", sparse = folder.path + "/sparse";
+  REQUIRE(silent.size() == 3);
+  CHECK(kernel::syscall_name(silent[0].syscall) == "write");
+  CHECK(trace.str(silent[0].path) == full);
+  CHECK(silent[0].requested == 1 << 20);
+  CHECK(silent[0].result == 64 << 10);
+  CHECK(kernel::syscall_name(silent[1].syscall) == "mmap");
+  CHECK(trace.str(silent[1].path) == sparse);
+  CHECK(silent[1].signal == SIGBUS);
+  CHECK(kernel::syscall_name(silent[2].syscall) == "pread64");
+  CHECK(trace.str(silent[2].path) == full);
+  CHECK(silent[2].requested == 8192);
+  CHECK(silent[2].result == 4096);
+  // As text, too.
+  CHECK(trace::event_to_json(trace, silent[0]).find("\"errno\":null,\"result\":65536,\"requested\":1048576") !=
+        std::string::npos);
 }
 
 TEST_CASE("an exec is a change, with the program's path") {

@@ -97,7 +97,7 @@ TEST_CASE("a target cgroup that is removed and made again is traced from its fir
   take_away(parent.path() / "y.service");
 }
 
-TEST_CASE("a target cgroup of which the ring had no room to tell is followed all the same") {
+TEST_CASE("a target cgroup is followed even if its record was lost in a full ring") {
   const TestCgroup parent("untold");
   const auto unit = parent.path() / "x.service";
   Target node;
@@ -114,7 +114,7 @@ TEST_CASE("a target cgroup of which the ring had no room to tell is followed all
       const auto before = ring.missed().cgroups;
       ring.fill();
       REQUIRE(std::filesystem::create_directory(unit));
-      untold = ring.missed().cgroups != before;  // else the reader has read the ring in between
+      untold = ring.missed().cgroups != before;  // otherwise the reader has read the ring in between
     }
     REQUIRE(untold);
     CHECK(eventually([&] { return packet_programs(unit) == 1; }));
@@ -169,7 +169,7 @@ TEST_CASE("packets are seen at the outermost of a node's cgroups only, also when
   }
 }
 
-TEST_CASE("a cgroup that is frozen is told also when it came later") {
+TEST_CASE("a frozen cgroup is recorded, also one that appeared later") {
   const TestCgroup parent("freeze-later");
   const auto unit = parent.path() / "x.service";
   Target node;

@@ -102,7 +102,7 @@ class MemoryCgroup {
 
 }  // namespace
 
-TEST_CASE("what the OOM killer kills is told from what others kill") {
+TEST_CASE("kills by the OOM killer are distinguished from others") {
   const MemoryCgroup memory;
   if (!memory.there()) rose::test::skip_case("needs a cgroup memory controller, v1 or v2");
   const TestCgroup cgroup("oom");
@@ -127,7 +127,7 @@ TEST_CASE("what the OOM killer kills is told from what others kill") {
   if (!by_pid) CHECK((other[0].flags & trace::kOutOfMemory) == 0);
 }
 
-TEST_CASE("a process that dumped core says so, one that could not does not") {
+TEST_CASE("a core dump is recorded, and so is a failed one") {
   std::ifstream file("/proc/sys/kernel/core_pattern");
   std::string pattern;
   std::getline(file, pattern);
@@ -151,7 +151,7 @@ TEST_CASE("a process that dumped core says so, one that could not does not") {
   CHECK(((aborted[0].flags & trace::kCoreDumped) != 0) == (WCOREDUMP(status) != 0));
 }
 
-TEST_CASE("uninterruptible waits over the threshold are told, while they last and after; a vfork is none") {
+TEST_CASE("uninterruptible waits over the threshold are recorded, while they last and after; a vfork is none") {
   const TestCgroup cgroup("blocked");
   TracerOptions options;
   options.pause_ns = 600'000'000;  // sampled three times as often
@@ -288,7 +288,7 @@ TEST_CASE(
   CHECK(followed() == std::set<std::uint32_t>{});
 }
 
-TEST_CASE("who was killed is told however full the ring is") {
+TEST_CASE("killed processes are recorded however full the ring is") {
   const TestCgroup cgroup("flood");
   const unsigned threads = std::min(64U, 8 * std::max(1U, std::thread::hardware_concurrency()));
   Victim flood(&cgroup, {"threads", std::to_string(threads), "2000000000"});
@@ -318,7 +318,7 @@ TEST_CASE("who was killed is told however full the ring is") {
   }
 }
 
-TEST_CASE("a killed process of which the ring had no room to tell is acted upon all the same") {
+TEST_CASE("a killed process is acted upon even if its record was lost in a full ring") {
   const TestCgroup cgroup("untold");
   auto tracer = start({target("n1", cgroup)});
   const FullRing ring;
@@ -334,7 +334,7 @@ TEST_CASE("a killed process of which the ring had no room to tell is acted upon 
     ended = true;
     keep_full.join();
     if (const auto now = ring.missed(); now.ends != before) untold = victim.pid();
-    else std::this_thread::sleep_for(1s);  // many equal ends a second are counted, not told
+    else std::this_thread::sleep_for(1s);  // many equal ends per second are counted, not reported
   }
   REQUIRE(untold != 0);
   CHECK(eventually([&] {
@@ -345,7 +345,7 @@ TEST_CASE("a killed process of which the ring had no room to tell is acted upon 
   CHECK(tracer->stats().lost > 0);
 }
 
-TEST_CASE("children that end between fork and exec are told and forgotten") {
+TEST_CASE("children that end between fork and exec are recorded and forgotten") {
   Victim victim(nullptr, {"churn", "400"}, "trace_lives");
   ready(victim);
   auto tracer = start({tree("n1", victim.pid())});

@@ -18,6 +18,7 @@ TEST_CASE("the kernel takes every program of the tracer, however many nodes and 
   rose::test::load_each<rose_tracer>([&](rose_tracer& skeleton, const std::string&) {
     auto& fixed = *skeleton.rodata;
     std::fill(std::begin(fixed.rose_changing), std::end(fixed.rose_changing), ~0ull);
+    std::fill(std::begin(fixed.rose_classes), std::end(fixed.rose_classes), ROSE_SIZED);
     fixed.rose_node_count = nodes;
     fixed.rose_level_count = levels;
     for (std::uint32_t i = 0; i < levels; ++i) fixed.rose_levels[i] = levels - i;
@@ -65,7 +66,7 @@ TEST_CASE("the types that CO-RE is given are the kernel's own, and few", "[loads
     const auto [from, to] = kernels.equal_range(name);
     CHECK(std::any_of(from, to, [&](const auto& one) { return one.second == form; }));
   }
-  // All of one name: which of them it is may be a question of what is in them.
+  // All of one name: their members decide which of them is compared.
   for (const char* name : {"task_struct", "sock", "mount"}) CHECK(ours.count(name) == kernels.count(name));
 }
 

@@ -121,6 +121,12 @@ inline std::vector<trace::Event> silences(const trace::Trace& trace, const Speak
   return found;
 }
 
+// Where a kernel that knows reports that something was unanswered, or does not know.
+inline std::vector<trace::Event> not_idle(std::vector<trace::Event> events) {
+  std::erase_if(events, [](const auto& event) { return (event.flags & trace::kIdle) != 0; });
+  return events;
+}
+
 // Waits until the speaker, and no other, is missed. Returns the tracer's trace so far.
 inline trace::Trace until_missed(Tracer& tracer, const Speaker& speaker) {
   trace::Trace trace;

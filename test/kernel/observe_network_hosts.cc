@@ -127,7 +127,7 @@ TEST_CASE("a link that is down for six seconds is silent on both sides, in both 
   talk.client = talk.make_client();
   std::this_thread::sleep_for(3s);
   CHECK(silences(snapshot(*tracer), 7171).empty());
-  const std::int64_t before_ns = wall_ns();  // so whatever is missed later still spoke in the two seconds before
+  const std::int64_t before_ns = wall_ns();  // so a connection missed later was still used in the two seconds before
   talk.hosts.link(0, false);
   const std::int64_t down_ns = wall_ns();
   std::this_thread::sleep_for(6s);
@@ -163,7 +163,76 @@ TEST_CASE("a link that is down for six seconds is silent on both sides, in both 
   CHECK(seen.size() == expected);
 }
 
-TEST_CASE("who resets what a route of its own host swallowed was cut off") {
+TEST_CASE("a link that is down: unanswered requests are distinguished from idleness, with intervals") {
+  Talk talk;
+  talk.begin_server();
+  talk.hosts.enter(0);
+  Victim quiet_server(&talk.servers, {"answer", "7272"});
+  talk.hosts.leave();
+  REQUIRE(quiet_server.number("ready") == 1);
+  TracerOptions options;
+  options.network_delay_ns = 2'000'000'000;
+  const auto tracer = start({target("n0", talk.servers), target("n1", talk.clients)}, options);
+  talk.client = talk.make_client();
+  talk.hosts.enter(1);
+  // Asks for a while, then rests.
+  Victim quiet(&talk.clients, {"talk", TwoHosts::address(0), "7272", "20", "100", "600000"});
+  talk.hosts.leave();
+  REQUIRE(quiet.number("connected") == 1);
+  REQUIRE(quiet.number("late") >= 0);
+  talk.hosts.link(0, false);
+  const std::int64_t down_ns = wall_ns();
+  std::this_thread::sleep_for(6s);
+  const std::int64_t up_ns = wall_ns();
+  const auto tcp = [&](int port, const char* node) {
+    std::vector<trace::Event> found;
+    const auto trace = snapshot(*tracer);
+    for (const auto& event : silences(trace, port))
+      if (event.protocol == trace::Protocol::tcp && trace.str(event.node) == node) found.push_back(event);
+    return found;
+  };
+  const auto busy = tcp(7171, "n1"), idle = tcp(7272, "n1");
+  REQUIRE(busy.size() == 1);
+  REQUIRE(idle.size() == 1);
+  CHECK(is_open(busy[0]));
+  CHECK((busy[0].flags & trace::kOutstanding) != 0);
+  CHECK((idle[0].flags & trace::kIdle) != 0);
+  CHECK((idle[0].flags & trace::kOutstanding) == 0);
+  talk.hosts.link(0, true);
+  std::vector<trace::Event> ended;
+  REQUIRE(eventually([&] {
+    ended = tcp(7171, "n1");
+    return ended.size() == 1 && !is_open(ended[0]);
+  }));
+  constexpr std::int64_t kMs = 1'000'000, kClose = 20 * kMs;  // a command takes some time to take effect
+  const std::int64_t begin_ns = ended[0].ts_ns - ended[0].duration_ms * kMs;
+  CHECK((ended[0].flags & trace::kOutstanding) != 0);
+  REQUIRE(ended[0].begin_within_ms >= 0);
+  REQUIRE(ended[0].end_within_ms >= 0);
+  CHECK(begin_ns <= down_ns + kClose);
+  CHECK(begin_ns + ended[0].begin_within_ms * kMs >= down_ns - 5 * kClose);
+  CHECK(ended[0].begin_within_ms <= 1000);
+  CHECK(ended[0].ts_ns >= up_ns);
+  // The server had answered everything.
+  for (const auto& event : tcp(7171, "n0")) CHECK((event.flags & trace::kOutstanding) == 0);
+}
+
+TEST_CASE("a link that goes down right after a connection was made is found") {
+  Talk talk;
+  talk.begin_server();
+  const auto tracer = start({target("n1", talk.clients)}, quick());
+  talk.client = talk.make_client();
+  talk.hosts.link(0, false);
+  std::vector<trace::Event> found;
+  REQUIRE(eventually([&] {
+    found = silences(snapshot(*tracer), 7171);
+    std::erase_if(found, [](const auto& event) { return event.protocol != trace::Protocol::tcp; });
+    return found.size() == 1 && (found[0].flags & trace::kOutstanding) != 0;
+  }));
+  CHECK(is_open(found[0]));
+}
+
+TEST_CASE("a node whose packets its own host's route dropped was cut off, not its peer that sends resets") {
   Talk talk;
   talk.begin_server();
   for (const bool cut : {false, true}) {
@@ -200,7 +269,7 @@ TEST_CASE("dumps of two hosts: the offset of their clocks is recovered from hand
   Talk talk;
   talk.begin_server();
   auto at_server = start({target("n0", talk.servers)}), at_client = start({target("n1", talk.clients)});
-  // They connect, and go. Which are kept, chance decides: half as many for each further place.
+  // They connect and disconnect. Chance decides which are kept: half as many for each further place.
   for (int i = 0; i < 64; ++i) (void)talk.make_client();
   trace::Trace server = snapshot(*at_server), client = snapshot(*at_client);
   INFO(describe(server) << describe(client));

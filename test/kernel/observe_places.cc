@@ -88,7 +88,7 @@ TEST_CASE("sockets of all families have their peers, a connect that does not blo
   CHECK(compare("sockets"));
 }
 
-TEST_CASE("interrupted calls: restarted ones are told once, by how they ended") { CHECK(compare("restarts")); }
+TEST_CASE("interrupted calls: restarted ones are recorded once, by how they ended") { CHECK(compare("restarts")); }
 
 TEST_CASE("io_uring: inline, in a worker, in a polling thread; with the operation") {
   if (!compare("uring")) rose::test::skip_case("needs io_uring, with a polling thread");

@@ -18,7 +18,7 @@ using namespace rose::observe::test;
 using trace::EventType;
 using trace::ProcessState;
 
-TEST_CASE("ends are told with their status or signal") {
+TEST_CASE("ends are recorded with their status or signal") {
   const TestCgroup cgroup("ends");
   auto tracer = start({target("n1", cgroup)});
   struct Case {
@@ -85,6 +85,69 @@ TEST_CASE("kill -9 from outside, planned and not") {
   }
 }
 
+TEST_CASE("calls of a process that fail because it was killed are marked, and the sender is recorded") {
+  const TestCgroup cgroup("churn");
+  const Folder folder;
+  auto tracer = start({target("n1", cgroup)});
+  std::size_t marked = 0;
+  const char* rounds = std::getenv("ROSE_TEST_KILLS");
+  for (int round = 0; round < (rounds != nullptr ? std::atoi(rounds) : 30); ++round) {
+    Victim victim(&cgroup, {"churn", folder.path});
+    victim.go();
+    REQUIRE(victim.number("ready") == 1);
+    std::this_thread::sleep_for(std::chrono::microseconds(round * 331 % 5000));  // at any moment of what it does
+    const std::int64_t before = wall_ns();
+    ::kill(victim.pid(), SIGKILL);
+    victim.wait();
+    const auto trace = snapshot(*tracer);
+    INFO(describe(trace));
+    for (const auto& event : find(trace, {EventType::scf, "", "", "", "", "", victim.pid()})) {
+      if (trace.str(event.path) == "/etc/ld.so.preload") continue;  // as any program's start
+      CHECK((event.flags & trace::kDying) != 0);
+      CHECK(event.ts_ns >= before);
+      ++marked;
+    }
+    const auto crashed = processes(trace, victim.pid(), ProcessState::crashed);
+    REQUIRE(crashed.size() == 1);
+    CHECK(std::string(trace.str(crashed[0].by)).ends_with(fmt::format("({})", ::getpid())));
+    CHECK(crashed[0].duration_ms >= 0);
+    CHECK(crashed[0].ts_ns - std::int64_t{crashed[0].duration_ms} * 1'000'000 >= before);
+  }
+  WARN(marked << " failed calls were marked");
+}
+
+TEST_CASE("who asked a process to end, and when, is recorded with its end") {
+  const TestCgroup cgroup("orderly");
+  auto tracer = start({target("n1", cgroup)});
+  Victim victim(&cgroup, {"orderly"});
+  tracer->set_main("n1", victim.pid());
+  victim.go();
+  REQUIRE(victim.number("ready") == 1);
+  ::kill(victim.pid(), SIGTERM);
+  REQUIRE(WEXITSTATUS(victim.wait()) == 143);
+  auto trace = snapshot(*tracer);
+  INFO(describe(trace));
+  const auto exited = processes(trace, victim.pid(), ProcessState::exited);
+  REQUIRE(exited.size() == 1);
+  CHECK(std::string(trace.str(exited[0].by)).ends_with(fmt::format("({})", ::getpid())));
+  CHECK(exited[0].duration_ms >= 280);
+
+  // A reason of its own, and the kernel's.
+  Victim aborts(&cgroup, {"abort"}), faults(&cgroup, {"wait"});
+  aborts.run();
+  REQUIRE(faults.number("ready") == 1);
+  cgroup.write("cgroup.kill", "1");
+  faults.wait();
+  trace = snapshot(*tracer);
+  INFO(describe(trace));
+  const auto aborted = processes(trace, aborts.pid(), ProcessState::crashed);
+  const auto killed = processes(trace, faults.pid(), ProcessState::crashed);
+  REQUIRE(aborted.size() == 1);
+  REQUIRE(killed.size() == 1);
+  CHECK(trace.str(aborted[0].by) == "itself");
+  CHECK(std::string(trace.str(killed[0].by)).ends_with(fmt::format("({})", ::getpid())));
+}
+
 TEST_CASE("a stopped process is paused from SIGSTOP to SIGCONT") {
   const TestCgroup cgroup("stop");
   TracerOptions options;
@@ -94,7 +157,7 @@ TEST_CASE("a stopped process is paused from SIGSTOP to SIGCONT") {
   REQUIRE(victim.number("ready") == 1);
   REQUIRE(killed.number("ready") == 1);
   auto tracer = start({target("n1", cgroup)}, options);
-  // Too short to matter, unless the machine made it long.
+  // Too short to be reported, unless the machine made it long.
   std::int64_t begin = monotonic_ns();
   int status = 0;
   ::kill(victim.pid(), SIGSTOP);
@@ -206,7 +269,7 @@ TEST_CASE("nodes that share a binary have their own functions") {
   CHECK(entered(trace, in_b.pid()) == std::vector<std::string>(3, "rose_victim_often"));
 }
 
-TEST_CASE("profile: functions are counted and hot ones let go of") {
+TEST_CASE("profile: functions are counted, and hot ones are detached") {
   const TestCgroup cgroup("rates");
   const Target node = watched("n1", cgroup, {"rose_victim_*"});
   TracerOptions options;
@@ -237,7 +300,7 @@ TEST_CASE("profile: functions are counted and hot ones let go of") {
   CHECK(entered(snapshot(*tracer), first.pid()).empty());
 }
 
-TEST_CASE("recording: a function that turns hot is let go of, the dump says so, the others stay") {
+TEST_CASE("recording: a function that becomes hot is detached, the dump records it, the others stay") {
   const TestCgroup cgroup("turns-hot");
   const Target node = watched("n1", cgroup, {"rose_victim_*"});
   TracerOptions options;
@@ -268,7 +331,7 @@ TEST_CASE("recording: a function that turns hot is let go of, the dump says so, 
   CHECK(rare == 2);  // neither lost nor reported twice by the links that took turns
 }
 
-TEST_CASE("who is not traced does not pay for watched functions for ever: one that is hot there is let go of too") {
+TEST_CASE("processes that are not traced do not pay for watched functions for ever: hot ones are detached there, too") {
   const TestCgroup cgroup("not-the-strangers"), other("strangers");
   const Target node = watched("n1", cgroup, {"rose_victim_*"});
   const bool counts = GENERATE(false, true);
@@ -300,7 +363,7 @@ TEST_CASE("who is not traced does not pay for watched functions for ever: one th
   CHECK(second < kernel::uprobe_seconds() * 1e9 / 4);
 }
 
-TEST_CASE("functions of a profile: what another build lacks is left out, what lives elsewhere is found") {
+TEST_CASE("functions of a profile: those that another build lacks are left out, those in another file are found") {
   const TestCgroup cgroup("profiled");
   const Folder folder;
   Target node = target("n1", cgroup);
@@ -421,7 +484,7 @@ TEST_CASE("profile: functions that cannot be attached again are not called rare"
   REQUIRE(lost);
   REQUIRE(status == 0);
   const auto rates = tracer->counts().functions;
-  REQUIRE(rates.size() == 1);  // how rare the other is, nobody knows
+  REQUIRE(rates.size() == 1);  // no rate is known for the other function
   CHECK(rates[0].function == "rose_victim_often");
   CHECK_FALSE(rates[0].infrequent);
 }

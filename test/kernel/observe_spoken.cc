@@ -31,7 +31,7 @@ std::vector<std::string> data(const std::vector<SeenMessage>& messages) {
 
 }  // namespace
 
-TEST_CASE("every call that sends or takes is told with what it moved, and both ends count alike") {
+TEST_CASE("every call that sends or receives is recorded with its size, and both ends count alike") {
   const OwnNetwork network;
   const TestCgroup first("says"), second("hears");
   Victim hearer(&second, {"hear"}, "trace_speaker");
@@ -74,7 +74,7 @@ TEST_CASE("every call that sends or takes is told with what it moved, and both e
   for (const trace::Event& event : snapshot(*tracer).events) CHECK(event.type != trace::EventType::af);
 }
 
-TEST_CASE("who talks too much is told to, and what goes to others than nodes is not") {
+TEST_CASE("nodes with too many messages are left out with a note, messages to other programs are not recorded") {
   const OwnNetwork network;
   const TestCgroup first("floods"), second("quiet");
   Victim hearer(&second, {"hear"}, "trace_speaker");

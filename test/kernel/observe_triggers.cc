@@ -256,7 +256,7 @@ TEST_CASE("an oracle is no part of the target", "[triggers]") {
   std::ofstream(cgroup_root().string() + before + "/cgroup.procs") << "0";
 }
 
-TEST_CASE("what is expected is counted by its kind, and the list can be changed", "[noise]") {
+TEST_CASE("expected failures are counted by kind, and the list can be changed", "[noise]") {
   const TestCgroup cgroup("noise-list");
   const auto run = [&](const std::vector<std::string>& rules) {
     TracerOptions options;

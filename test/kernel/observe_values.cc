@@ -214,7 +214,7 @@ TEST_CASE("with debug information values of all types are right, optimised or no
   }
 }
 
-TEST_CASE("a place that is come by all the time is let go of, and its values are bounded") {
+TEST_CASE("a place that is reached all the time is detached, and its values are bounded") {
   const TestCgroup cgroup("values-busy");
   const Asked asked("trace_victim", {"rose_victim_often(arg1)"});
   Victim victim(&cgroup, {"functions", "400000"});

@@ -142,7 +142,7 @@ TEST_CASE("arguments, variables and fields of Java are right, of all types and f
   }
 }
 
-TEST_CASE("what methods of Java return is right, and an exception is no result", "[java]") {
+TEST_CASE("results of Java methods are right, and an exception is not a result", "[java]") {
   for (const std::string& java : javas()) {
     INFO(java);
     const std::string values = "org.rose.test.Values.";
@@ -170,7 +170,7 @@ TEST_CASE("what methods of Java return is right, and an exception is no result",
   }
 }
 
-TEST_CASE("who calls a method of Java is told, with the line", "[java]") {
+TEST_CASE("callers of a Java method are reported with the line", "[java]") {
   for (const std::string& java : javas()) {
     INFO(java);
     const std::string values = "org.rose.test.Values.";
@@ -187,7 +187,7 @@ TEST_CASE("who calls a method of Java is told, with the line", "[java]") {
   }
 }
 
-TEST_CASE("what cannot be told of Java has a word, and too much of it is left out", "[java]") {
+TEST_CASE("values that Java cannot provide have a reason, and excess values are left out", "[java]") {
   const std::string java = javas().front(), values = "org.rose.test.Values.";
   Answers said(deployment(java, {"busy"}),
                {values + "plain(nothing)", values + "plain(arg12)", values + "Box.weigh(this.nothing)",

@@ -106,7 +106,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("with a profile, only the methods that it calls infrequent are told", "[java]") {
+TEST_CASE("with a profile, only methods that it calls infrequent are recorded", "[java]") {
   profile::Profile profile;
   profile.functions = {{.node = "n1",
                         .function = "org.rose.test.Victim.seldom",
@@ -159,7 +159,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("of exceptions that come by the thousands only some are looked at, and that is said", "[java]") {
+TEST_CASE("of thousands of exceptions only some are examined, and that is reported", "[java]") {
   auto config = deployment(javas().front(), "storm", 300'000);
   config.nodes[0].functions = {"org.rose.test.Victim.catches"};
   config.nodes[0].sources = {"Victim.java"};
@@ -171,7 +171,7 @@ TEST_CASE("of exceptions that come by the thousands only some are looked at, and
   CHECK(rate->count < 300'000);
 }
 
-TEST_CASE("however many methods there are, exceptions are told", "[java]") {
+TEST_CASE("exceptions are recorded however many methods there are", "[java]") {
   auto config = deployment(javas().front(), "crowd", 201);
   config.nodes[0].exceptions = true;
   const auto run = run_with(config, [](replay::RunOptions& options) { options.tracer.hot_function_rate = 1e6; });

@@ -4,7 +4,7 @@
 using namespace rose;
 using namespace rose::test;
 
-TEST_CASE("a run's trace tells what was injected from what merely looks like it", "[replay]") {
+TEST_CASE("a run's trace distinguishes injected results from similar ones", "[replay]") {
   const Folder folder;
   const auto config = one_node(
       "marks", {kVictim,  "create",   "there",     "gate",  "../go", "openr",    "absent-1", "openr", "there",
@@ -45,7 +45,7 @@ result = 0
         fmt::format("{} {}", kernel::syscall_name(event.syscall), path.substr(path.rfind('/') + 1));
     if (path.find("/n1/") == std::string::npos) continue;
     ((event.flags & trace::kInjected) != 0 ? marked : others).push_back(name);
-    // One zero: what was injected comes after the fault that it was injected by has fired, on the same clock.
+    // One zero point: an injected result is later than the fault that injected it has fired, on the same clock.
     if ((event.flags & trace::kInjected) != 0 && event.err == ENOENT)
       CHECK(event.ts_ns - trace.meta.workload_ts >= run.result.faults.at(0).fired_ns);
   }

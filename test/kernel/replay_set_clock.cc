@@ -14,7 +14,7 @@ using namespace rose::test;
 
 namespace {
 
-// Set back by twenty milliseconds, and put right when this goes.
+// Sets the clock back by twenty milliseconds; the destructor corrects it.
 class SetBack {
  public:
   SetBack() : set_(set(-kBy)) {}

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Measures `rose explain` with known failures, the planted ones of this folder and the real bugs of examples/bugs: at which rank it tells
-the function that is at fault, and whether the stack where the fault fired is right.
+"""Measures `rose explain` with known failures, the planted ones of this folder and the real bugs of examples/bugs: at
+which rank it tells the function that is at fault, and whether the stack where the fault fired is right.
 
-For each case that has a schedule.toml, and in its case.json a `faulty` (functions as the source has them, found by reading it or its
-fix before anything is explained): installs it, explains the schedule, and prints a row of a table. `arrives` names, for each fault, functions
-that are on the stack where it fires, innermost first. `explain` has options that the case is explained with. `unseen` says why no function of the case can be seen: it is not explained, unless it is
-named. A function that the compiler has built into others has no entry of its own: then those count that it stands in, by the
-program's debug information. Each row goes to the case's explained.json, and the tables into the READMEs of both folders.
-"""
+For each case that has a schedule.toml, and in its case.json a `faulty` (functions as the source has them, found by
+reading it or its fix before anything is explained): installs it, explains the schedule, and prints a row of a table.
+`arrives` names, for each fault, functions that are on the stack where it fires, innermost first. `explain` has options
+that the case is explained with. `unseen` says why no function of the case can be seen: it is not explained, unless it
+is named. A function that the compiler has built into others has no entry of its own: then those count that it stands
+in, by the program's debug information. Each row goes to the case's explained.json, and the tables into the READMEs of
+both
+folders. """
 import argparse
 import datetime
 import json
@@ -45,7 +47,8 @@ def built_into(programs, faulty):
     """The functions that it was inlined into, as far as readelf knows."""
     out = set()
     for program in programs:
-        dump = subprocess.run(["readelf", "--debug-dump=info", program], capture_output=True, text=True, errors="replace").stdout
+        dump = subprocess.run(["readelf", "--debug-dump=info", program], capture_output=True, text=True,
+                              errors="replace").stdout
         names, origins, stack, inlined = {}, {}, [], []
         for line in dump.splitlines():
             head = re.match(r"\s*<([0-9a-f]+)><([0-9a-f]+)>: Abbrev Number: \d+ \((DW_TAG_\w+)\)", line)
@@ -99,12 +102,14 @@ def stack_is_right(stacks, arrives):
         rest = iter(frames)
         return all(any(means(frame["function"], f) for frame in rest) for f in functions)
 
-    return all(any(s["fault"] == fault and has(s["frames"], functions) for s in stacks) for fault, functions in wanted.items())
+    return all(any(s["fault"] == fault and has(s["frames"], functions) for s in stacks)
+               for fault, functions in wanted.items())
 
 
 def explain(command, case):
     """Asked to stop, rose undoes what it did."""
-    process = subprocess.Popen(command, cwd=case, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
+    process = subprocess.Popen(command, cwd=case, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               errors="replace")
     try:
         out, err = process.communicate(timeout=LIMIT)
     except subprocess.TimeoutExpired:
@@ -120,7 +125,8 @@ def explain(command, case):
 
 def measure(case, rose, runs, keep):
     facts = json.loads((case / "case.json").read_text())
-    install = subprocess.run(["./install"], cwd=case, capture_output=True, text=True) if (case / "install").exists() else None
+    install = subprocess.run(["./install"], cwd=case, capture_output=True,
+                             text=True) if (case / "install").exists() else None
     if install is not None and install.returncode == INSTALL_SKIPS:
         say(f"{case.name}: SKIPPED: {install.stdout.strip()}")
         return None
@@ -142,9 +148,12 @@ def measure(case, rose, runs, keep):
     told = json.loads(said)
     programs = [p for p in (case / "build").glob("*") if p.is_file()] if (case / "build").is_dir() else []
     into = sorted({name for f in facts["faulty"] for name in built_into(programs, f)})
-    row = {"case": case.name, "date": datetime.date.today().isoformat(), "faulty": facts["faulty"], "verdict": told["verdict"],
-           "rank": rank_of(told["suspects"], facts["faulty"]), "into": into, "rank_into": rank_of(told["suspects"], into),
-           "suspects": len(told["suspects"]), "runs": told["runs"], "seconds": round(told["seconds"], 1), "stacks": len(told["stacks"]),
+    row = {"case": case.name, "date": datetime.date.today().isoformat(), "faulty": facts["faulty"],
+           "verdict": told["verdict"],
+           "rank": rank_of(told["suspects"], facts["faulty"]), "into": into,
+           "rank_into": rank_of(told["suspects"], into),
+           "suspects": len(told["suspects"]), "runs": told["runs"], "seconds": round(told["seconds"], 1),
+           "stacks": len(told["stacks"]),
            "chance": told["chance"], "first": [s["function"] for s in told["suspects"][:3]]}
     if "arrives" in facts:
         row["stack_right"] = stack_is_right(told["stacks"], facts["arrives"])
@@ -157,13 +166,15 @@ def best(row):
 
 def table(folder):
     """Of all cases of a folder that were measured, now or before."""
-    lines = ["| case | at fault | its rank | built into (rank) | stack where it fired | verdict | failing, sound, fault without bug | seconds |",
+    lines = ["| case | at fault | its rank | built into (rank) | stack where it fired | verdict | failing, sound, "
+             "fault without bug | seconds |",
              "|---|---|---|---|---|---|---|---|"]
     rows = []
     for case in sorted(folder.iterdir()):
         facts = json.loads((case / "case.json").read_text()) if (case / "case.json").exists() else {}
         if "unseen" in facts:
-            lines.append(f"| {case.name} | {', '.join(facts['faulty'])} | {DASH} | {DASH} | {DASH} | not counted: {facts['unseen']} | {DASH} | {DASH} |")
+            lines.append(f"| {case.name} | {', '.join(facts['faulty'])} | {DASH} | {DASH} | {DASH} | not counted: "
+                         f"{facts['unseen']} | {DASH} | {DASH} |")
             continue
         if not (case / "explained.json").exists():
             continue
@@ -172,17 +183,22 @@ def table(folder):
         runs = r.get("runs")
         into = f"{', '.join(r['into'])} ({r.get('rank_into') or DASH})" if r.get("into") else DASH
         right = {True: "right", False: "**not told**", None: DASH}[r.get("stack_right")]
-        lines.append(f"| {r['case']} | {', '.join(r['faulty'])} | {r.get('rank') or DASH} | {into} | {right} | {r['verdict']} | "
-                     f"{', '.join(str(runs[k]) for k in ('failing', 'sound', 'near')) if runs else DASH} | {r.get('seconds', 0):.0f} |")
+        lines.append(
+            f"| {r['case']} | {', '.join(r['faulty'])} | {r.get('rank') or DASH} | {into} | {right} | {r['verdict']} | "
+                     f"{', '.join(str(runs[k]) for k in ('failing', 'sound', 'near')) if runs else DASH} | "
+                     f"{r.get('seconds', 0):.0f} |")
     return "\n".join(lines) + "\n", rows
 
 
 def summary(rows):
-    """What readers ask of all cases together; each case's rank stands in the table of measure.py, the rest in results.json."""
-    lines = [f"- first {most}: {sum(1 for r in rows if best(r) and best(r) <= most)} of {len(rows)}" for most in (1, 3, 10)]
+    """What readers ask of all cases together; each case's rank stands in the table of measure.py, the rest in
+    results.json."""
+    lines = [f"- first {most}: {sum(1 for r in rows if best(r) and best(r) <= most)} of {len(rows)}"
+             for most in (1, 3, 10)]
     judged = [r for r in rows if r.get("stack_right") is not None]
     if judged:
-        lines.append(f"- the stack where the fault fired is right: {sum(1 for r in judged if r['stack_right'])} of {len(judged)}")
+        lines.append(f"- the stack where the fault fired is right: {sum(1 for r in judged if r['stack_right'])} of "
+                     f"{len(judged)}")
     dates = sorted({r["date"] for r in rows if "date" in r})
     if dates:
         lines.append(f"- measured {dates[0]}" + (f" to {dates[-1]}" if dates[-1] != dates[0] else ""))
@@ -190,7 +206,8 @@ def summary(rows):
 
 
 def with_summary(folder):
-    """The text of the folder's README with the summary of what was measured, or None where there is nothing to write."""
+    """The text of the folder's README with the summary of what was measured, or None where there is nothing to
+    write."""
     _, rows = table(folder)
     old = (folder / "README.md").read_text()
     if not rows or BEGIN not in old:
@@ -206,13 +223,15 @@ def write_readme(folder):
     beside.write_text(text)
     beside.rename(folder / "README.md")
     # The ranks stand in the table of what was measured, too.
-    subprocess.run([HERE / "measure.py", "--folder", folder, "--kind", "bugs" if folder == BUGS else "planted", "--only-table"],
+    subprocess.run([HERE / "measure.py", "--folder", folder, "--kind", "bugs" if folder == BUGS else "planted",
+                    "--only-table"],
                    check=True, stdout=subprocess.DEVNULL)
 
 
 def known_in(folder):
     return [c for c in sorted(folder.iterdir())
-            if (c / "schedule.toml").exists() and (c / "case.json").exists() and "faulty" in json.loads((c / "case.json").read_text())]
+            if (c / "schedule.toml").exists() and (c / "case.json").exists()
+            and "faulty" in json.loads((c / "case.json").read_text())]
 
 
 def main():
@@ -229,7 +248,8 @@ def main():
         if name not in known:
             parser.error(f"no case '{name}' with a schedule and a known faulty function: there are {', '.join(known)}")
     folder = BUGS if arguments.bugs else HERE
-    chosen = arguments.cases or [c.name for c in known_in(folder) if "unseen" not in json.loads((c / "case.json").read_text())]
+    chosen = arguments.cases or [c.name for c in known_in(folder)
+                                 if "unseen" not in json.loads((c / "case.json").read_text())]
     for name in chosen:
         case = known[name]
         say(f"{name}...")

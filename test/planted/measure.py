@@ -3,9 +3,8 @@
 
 For each case (a folder with a rose.toml): install, profile, trace with the incident until the bug shows, diagnose with
 default settings, replay what was found, run without faults, and search blindly with the same faults at random times.
-The figures go to the case's figures.json; those of all cases to results.json, and what readers ask as a table into the README.md of the folder.
-Only Python's standard library is needed.
-"""
+The figures go to the case's figures.json; those of all cases to results.json, and what readers ask as a table into the
+README.md of the folder. Only Python's standard library is needed. """
 import argparse
 import datetime
 import json
@@ -28,12 +27,13 @@ from noise import STRENGTHS, add_noise
 BEGIN, END = "<!-- figures: begin (written by run-all) -->", "<!-- figures: end -->"
 TRACE_TRIES = 3
 CONTROL_RUNS = 10
-SOLVED_SHARE = 0.8   # of the rate that the right schedule attains
+SOLVED_SHARE = 0.8   # of the rate that the correct schedule attains
 # Seconds after which a command is stopped.
-LIMITS = {"install": 1800, "profile": 900, "trace": 900, "split": 120, "plan": 120, "diagnose": 2400, "replay": 1800, "control": 1800,
+LIMITS = {"install": 1800, "profile": 900, "trace": 900, "split": 120, "plan": 120, "diagnose": 2400, "replay": 1800,
+          "control": 1800,
           "fixed": 1800, "blind": 600}
 PACKED_FROM = 4096     # bytes of a log that is kept
-PATIENCE = 90        # for cleaning up after it was asked to stop
+PATIENCE = 90        # time to clean up after a request to stop
 INSTALL_SKIPS = 77
 
 
@@ -63,7 +63,7 @@ class Commands:
     def __init__(self, work):
         self.work = work
         self.count = 0
-        # Kept runs go with the work folder.
+        # Kept runs are removed with the work folder.
         self.environment = {**os.environ, "TMPDIR": str(work)}
 
     def stop(self, process):
@@ -105,7 +105,8 @@ class Commands:
 
 
 def tail_of(file, lines=12):
-    return "\n".join("    " + line for line in file.read_text(errors="replace").replace("\r", "\n").splitlines()[-lines:])
+    return "\n".join("    " + line
+                     for line in file.read_text(errors="replace").replace("\r", "\n").splitlines()[-lines:])
 
 
 # --- recordings are packed
@@ -120,7 +121,7 @@ def unpacked(file):
     return subprocess.run(["zstd", "-q", "-d", "-c", file], capture_output=True, check=True).stdout
 
 
-# --- schedules, as far as the blind search has to write them
+# --- schedules, as far as the blind search writes them
 
 
 def toml_value(value):
@@ -133,7 +134,8 @@ def toml_value(value):
     if isinstance(value, list):
         return "[" + ", ".join(toml_value(one) for one in value) + "]"
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key if re.fullmatch(r'[A-Za-z0-9_-]+', key) else json.dumps(key)} = {toml_value(one)}"
+        return "{ " + ", ".join(
+            f"{key if re.fullmatch(r'[A-Za-z0-9_-]+', key) else json.dumps(key)} = {toml_value(one)}"
                                 for key, one in value.items()) + " }"
     raise TypeError(f"no TOML for {value!r}")
 
@@ -156,7 +158,7 @@ def blind_schedule(found, nodes, workload_seconds, rng):
             groups[f"\0{fault['id']}"] = [fault]
     for alternatives in groups.values():
         fault = dict(rng.choice(alternatives))
-        if "until" in fault:  # a cut that was to last until something happened lasts as long as chance has it
+        if "until" in fault:  # the length of a partition that ends at an event depends on chance
             fault["duration"] = f"{rng.uniform(0.1, 1) * workload_seconds:.3f}s"
         for key in ("when", "after", "before", "group", "until", "count"):
             fault.pop(key, None)
@@ -188,16 +190,17 @@ class Case:
         self.attainable = float(self.facts.get("attainable", 1.0))
         self.profile = commands.work / "profile.json"
         self.dump = commands.work / "incident.dump"
-        self.dumps = [self.dump]  # what is diagnosed
-        self.logs = []  # or this: "node=file"
-        self.hosts = {}  # how the dump's hosts are called, and which node each is
+        self.dumps = [self.dump]  # dumps to diagnose
+        self.logs = []  # or logs: "node=file"
+        self.hosts = {}  # names of the dump's hosts, and the node of each
         self.schedule = commands.work / "schedule.toml"
         self.record = commands.work / "diagnosis"
 
     def step(self, what, command, limit=None, accept=(0,), env=None):
         say(f"  {what} ...")
         began = time.monotonic()
-        status, out, err = self.commands.run(what.split()[0], command, self.folder, limit or LIMITS[what.split()[0]], env)
+        status, out, err = self.commands.run(what.split()[0], command, self.folder, limit or LIMITS[what.split()[0]],
+                                             env)
         seconds = time.monotonic() - began
         say(f"  {what}: {'stopped' if status is None else f'exit {status}'} after {seconds:.1f} s")
         if status is None:
@@ -205,8 +208,10 @@ class Case:
         if status not in accept:
             say(tail_of(err))
             if not (what == "install" and status == INSTALL_SKIPS):
-                reason = [line for line in err.read_text(errors="replace").splitlines() if line.startswith("rose: error:")]
-                raise Failed(f"{what}: exit {status}" + (f" ({reason[-1].removeprefix('rose: error: ')})" if reason else ""))
+                reason = [line for line in err.read_text(errors="replace").splitlines()
+                          if line.startswith("rose: error:")]
+                raise Failed(f"{what}: exit {status}"
+                             + (f" ({reason[-1].removeprefix('rose: error: ')})" if reason else ""))
         return status, out
 
     def rose_json(self, what, *arguments, limit=None, accept=(0, 1, 4), env=None):
@@ -234,7 +239,7 @@ class Case:
 
     def incident(self, figures):
         production = self.facts.get("production")
-        own = "rose.incident.toml"  # what an incident needs that no run of rose's does
+        own = "rose.incident.toml"  # settings for the incident that runs of rose do not have
         config = production["config"] if production else own if (self.folder / own).exists() else "rose.toml"
         if production:
             hosts = [node["name"] for node in tomllib.loads((self.folder / config).read_text())["node"]]
@@ -265,7 +270,8 @@ class Case:
                 runs.chmod(0o711)
                 keep, env = ["--keep"], {"TMPDIR": str(runs)}
             status, result = self.rose_json(f"trace {attempt}", "trace", "-c", config, "--profile", self.profile, *keep,
-                                            "--incident", shlex.quote(str(self.folder / "incident")), "-o", self.dump, env=env)
+                                            "--incident", shlex.quote(str(self.folder / "incident")), "-o", self.dump,
+                                            env=env)
             figures["trace_tries"] = attempt
             if status == 0:
                 figures["events"] = sum(result["events"].values())
@@ -305,9 +311,11 @@ class Case:
             raise Failed("the incident left no logs")
 
     def split_by_host(self, hosts):
-        """One dump a host, as tracers beside the system write them: none of them knows of the others, or of a workload."""
+        """One dump a host, as tracers beside the system write them: none of them knows of the others, or of a
+        workload."""
         for host, file in zip(hosts, self.dumps):
-            _, text = self.step(f"split {host}", [self.rose, "dump", "show", self.dump, "--format", "jsonl", "--node", host])
+            _, text = self.step(f"split {host}",
+                                [self.rose, "dump", "show", self.dump, "--format", "jsonl", "--node", host])
             head, *events = text.splitlines()
             meta = json.loads(head)["meta"]
             meta.pop("workload_ts", None)
@@ -346,10 +354,11 @@ class Case:
         text = re.sub(r"(?m)^(simplify|confirm_runs)\s*=.*\n", "", (self.folder / "rose.toml").read_text())
         short = "simplify = false\nconfirm_runs = 1\n"
         head, section, rest = text.partition("[diagnose]\n")
-        config = self.folder / f".rose.{os.getpid()}.toml"  # beside what it names
+        config = self.folder / f".rose.{os.getpid()}.toml"  # beside the files that it names
         try:
             config.write_text(f"{head}\n[diagnose]\n{short}{rest}")
-            _, found = self.rose_json("diagnose dump alone", "diagnose", *self.evidence(config.name, logs=[]), "-o", self.schedule,
+            _, found = self.rose_json("diagnose dump alone", "diagnose", *self.evidence(config.name, logs=[]), "-o",
+                                      self.schedule,
                                       limit=self.options.limit)
         except Failed as failure:
             figures["dump_alone"] = {"solved": False, "failure": str(failure)}
@@ -369,12 +378,14 @@ class Case:
         began = time.monotonic()
         try:
             without = [word for name in self.options.without for word in ("--without", name)]
-            _, found = self.rose_json("diagnose", "diagnose", *self.evidence(), *without, "-o", self.schedule, "--report", self.record,
+            _, found = self.rose_json("diagnose", "diagnose", *self.evidence(), *without, "-o", self.schedule,
+                                      "--report", self.record,
                                       limit=self.options.limit)
         finally:
             figures["seconds"] = time.monotonic() - began
             self.progress_of(figures)
-        for key in ("verdict", "target_reached", "level", "schedules", "runs", "confirm_runs", "simplify_runs", "rate_runs", "rate", "interval",
+        for key in ("verdict", "target_reached", "level", "schedules", "runs", "confirm_runs", "simplify_runs",
+                    "rate_runs", "rate", "interval",
                     "seconds",
                     "words", "reason", "discarded_share"):
             figures[key] = found.get(key)
@@ -391,13 +402,14 @@ class Case:
         runs = [json.loads(line) for line in lines if line.endswith("}")]
         figures["runs"] = len(runs)
         if runs:
-            # The control run: how long the workload takes when nothing goes wrong.
+            # The control run: how long the workload takes without faults.
             figures["workload_seconds"] = runs[0]["workload"]["seconds"]
 
     def replay(self, figures):
         more = ["--runs", self.facts["replay_runs"]] if "replay_runs" in self.facts else []
         _, result = self.rose_json("replay", "replay", self.schedule, "-c", "rose.toml", *more)
-        figures["replay"] = {key: result[key] for key in ("rate", "interval", "runs", "reproduced", "inconclusive", "seconds")}
+        figures["replay"] = {key: result[key]
+                             for key in ("rate", "interval", "runs", "reproduced", "inconclusive", "seconds")}
         return result["rate"]
 
     def fixed(self, figures):
@@ -411,16 +423,18 @@ class Case:
                 say(f"    not run with the fixed version: {out.strip()}")
                 return
         status, result = self.rose_json("fixed", "replay", self.schedule, "-c", config, "--expect", "fixed")
-        figures["fixed"] = {"ok": status == 0, "verdict": result["verdict"], "reason": result["reason"], "runs": result["runs"]}
+        figures["fixed"] = {"ok": status == 0, "verdict": result["verdict"], "reason": result["reason"],
+                            "runs": result["runs"]}
 
     def control(self, figures):
         schedule = self.commands.work / "no-faults.toml"
         schedule.write_text(toml_schedule({"name": self.name}))
-        _, result = self.rose_json("control", "replay", schedule, "-c", "rose.toml", "--runs", self.options.control_runs)
+        _, result = self.rose_json("control", "replay", schedule, "-c", "rose.toml", "--runs",
+                                   self.options.control_runs)
         figures["control"] = {key: result[key] for key in ("runs", "reproduced", "inconclusive")}
 
     def blind(self, figures, found):
-        # The workload takes this long without faults; later than that nothing can go wrong any more.
+        # The workload takes this long without faults; later faults have no effect.
         seconds = figures.get("workload_seconds") or 1.0
         rng = random.Random(f"{self.name}/{self.options.seed}")
         runs = self.options.blind_runs or figures["runs"]
@@ -451,8 +465,10 @@ class Case:
             pack(self.profile.read_bytes(), self.folder / "profile.json.zst")
 
     def measure(self):
-        figures = {"case": self.name, "date": datetime.date.today().isoformat(), "machine": machine(), "commit": commit_of(self.folder),
-                   "solved": False, "what": self.facts.get("what") or self.facts.get("fault", ""), "system": self.facts.get("system", ""),
+        figures = {"case": self.name, "date": datetime.date.today().isoformat(), "machine": machine(),
+                   "commit": commit_of(self.folder),
+                   "solved": False, "what": self.facts.get("what") or self.facts.get("fault", ""),
+                   "system": self.facts.get("system", ""),
                    "language": self.facts.get("language", ""), "planted_level": self.facts.get("level"),
                    "attainable": self.attainable}
         try:
@@ -471,7 +487,7 @@ class Case:
             self.fixed(figures)
             if self.options.control:
                 self.control(figures)
-            # What the fixed version does, too, is another failure.
+            # A failure that the fixed version has, too, is another failure.
             another = figures.get("fixed", {}).get("verdict") == "reproduced"
             figures["solved"] = (rate + 1e-9 >= SOLVED_SHARE * self.attainable and not another and
                                  figures.get("control", {}).get("reproduced", 0) == 0)
@@ -510,7 +526,8 @@ def commit_of(folder):
 
 
 def rank_of(root, candidates):
-    """Of the cause: one more than the candidates that stand before the last of its faults, and are none of them; None where one is missing."""
+    """Of the cause: one more than the candidates that stand before the last of its faults, and are none of them; None
+    where one is missing."""
     def is_meant(fault, candidate):
         return all(re.fullmatch(value, str(candidate.get(key) or "")) for key, value in fault.items())
 
@@ -560,7 +577,8 @@ def words_cell(figures):
     """The faults of the schedule; the rate, remarks and doubts are in results.json."""
     lines = []
     for line in (figures.get("words") or "").splitlines():
-        if re.match(r"[A-Z]", line.strip()):  # faults begin with a verb in lower case or a number, remarks with a sentence
+        # faults begin with a verb in lower case or a number, remarks with a sentence
+        if re.match(r"[A-Z]", line.strip()):
             break
         lines.append(line.strip())
     return cell(" ".join(line for line in lines if line))
@@ -583,14 +601,15 @@ def explained_cell(figures):
     explained = figures.get("explained")
     if not explained:
         return "–"
-    return number_cell(min((rank for rank in (explained.get("rank"), explained.get("rank_into")) if rank), default=None), "d")
+    return number_cell(min((rank for rank in (explained.get("rank"), explained.get("rank_into")) if rank),
+                           default=None), "d")
 
 
 def first_cell(figures):
     return number_cell(figures.get("first_reproduction_seconds"), ".0f")
 
 
-# What a reader asks; everything else is in results.json.
+# The columns that a reader asks for; everything else is in results.json.
 PLANTED = [
     ("case", lambda f: f"[{f['case']}]({f['case']})"),
     ("what", lambda f: cell(f.get("what"))),
@@ -639,11 +658,13 @@ def planted_summary(rows):
     for level in (1, 2, 3):
         of_level = [row for row in solved if row.get("level") == level]
         if of_level:
-            lines.append(f"- level {level}: median {median_of(of_level, 'schedules'):g} schedules before confirmation, in {len(of_level)} cases")
+            lines.append(f"- level {level}: median {median_of(of_level, 'schedules'):g} schedules before "
+                         f"confirmation, in {len(of_level)} cases")
     blind = [row["blind"] for row in rows if row.get("blind")]
     if blind:
         lines.append(f"- blind search: {sum(b['hits'] for b in blind)} of {sum(b['runs'] for b in blind)} runs hit; "
-                     f"{sum(1 for b in blind if b['hits'] >= SOLVED_SHARE * b['runs'])} of {len(blind)} cases at 80 % or more")
+                     f"{sum(1 for b in blind if b['hits'] >= SOLVED_SHARE * b['runs'])} of {len(blind)} cases at 80 % "
+                     f"or more")
     return lines
 
 
@@ -652,12 +673,14 @@ def logs_summary(rows, logs_only):
     if not rows:
         return []
     runs = [before_confirming(row) for row in rows if row["solved"]]
-    return [f"- from logs alone, without a dump and a profile: {sum(row['solved'] for row in rows)} of {len(rows)} solved" +
+    return [f"- from logs alone, without a dump and a profile: {sum(row['solved'] for row in rows)} of {len(rows)} "
+            f"solved" +
             (f", median {statistics.median(runs):g} runs before confirmation" if runs else "")]
 
 
 def both_summary(rows):
-    """Dump and logs together beside the better of the two, where all were measured; the dump's is the same incident's, where that was."""
+    """Dump and logs together beside the better of the two, where all were measured; the dump's is the same incident's,
+    where that was."""
     rows = [row for row in rows if row.get("from_both")]
     if not rows:
         return []
@@ -669,7 +692,8 @@ def both_summary(rows):
         if alone:
             differences.append(before_confirming(row["from_both"]) - min(alone))
     return [f"- dump and logs together: {len(solved)} of {len(rows)} solved" +
-            (f"; runs before confirmation beside the better of the two: median {statistics.median(differences):+g}, at worst {max(differences):+g}"
+            (f"; runs before confirmation beside the better of the two: median {statistics.median(differences):+g}, "
+             f"at worst {max(differences):+g}"
              if differences else "")]
 
 
@@ -732,7 +756,8 @@ def noise_summary(rows):
         if not both:
             continue
         ratios = [finding_runs(noisy) / max(1, finding_runs(row)) for row, noisy in both if noisy["solved"]]
-        lines.append(f"- in noise {strength} (`--noise {strength}`, see noise.py): {len(ratios)} of {len(both)} that are solved without noise" +
+        lines.append(f"- in noise {strength} (`--noise {strength}`, see noise.py): {len(ratios)} of {len(both)} that "
+                     f"are solved without noise" +
                      (f", in a median of {statistics.median(ratios):.2f} times the runs" if ratios else ""))
     return lines
 
@@ -742,8 +767,10 @@ def when_and_where(rows):
     machines = sorted({f"{row['machine']['cores']} cores, kernel {row['machine']['kernel']}" for row in rows})
     loads = [row["machine"]["load"] for row in rows]
     commits = {row.get("commit") for row in rows}
-    of = "of a commit that was not noted" if None in commits else f"rose of {commits.pop()}" if len(commits) == 1 else f"rose of {', '.join(sorted(commits))}"
-    return (f"Measured {dates[0] if len(dates) == 1 else f'{dates[0]} to {dates[-1]}'} ({of}) on {'; '.join(machines)}, "
+    of = "of a commit that was not noted" if None in commits else f"rose of {commits.pop()}" if len(
+        commits) == 1 else f"rose of {', '.join(sorted(commits))}"
+    return (f"Measured {dates[0] if len(dates) == 1 else f'{dates[0]} to {dates[-1]}'} ({of}) on "
+            f"{'; '.join(machines)}, "
             f"at a load of {min(loads):.0f} to {max(loads):.0f}.")
 
 
@@ -755,15 +782,18 @@ def rows_of(columns, rows):
 def logs_only_table(columns, rows):
     if not rows:
         return []
-    return ["", "From logs alone, because no dump can show their cause:", "", *rows_of(columns, rows), "", when_and_where(rows)]
+    return ["", "From logs alone, because no dump can show their cause:", "", *rows_of(columns, rows), "",
+            when_and_where(rows)]
 
 
 def table_of(kind, rows, logs_only=()):
     columns, summary = KINDS[kind]
     seldom = {first_cell: "first_reproduction_seconds"}
     shown = [column for column in columns if column[1] not in seldom or any(row.get(seldom[column[1]]) for row in rows)]
-    lines = rows_of(shown, rows) + ["", when_and_where(rows) if rows else "Not measured yet."] + logs_only_table(shown, logs_only)
-    return "\n".join(lines + [""] + summary(rows) + logs_summary(rows, list(logs_only)) + both_summary(rows) + noise_summary(rows))
+    lines = rows_of(shown, rows) + ["", when_and_where(rows) if rows
+                                    else "Not measured yet."] + logs_only_table(shown, logs_only)
+    return "\n".join(
+        lines + [""] + summary(rows) + logs_summary(rows, list(logs_only)) + both_summary(rows) + noise_summary(rows))
 
 
 def results_of(rows, logs_only=()):
@@ -810,7 +840,8 @@ def refresh_table(folder, table, rows, logs_only):
 
 def options_of(arguments):
     parser = argparse.ArgumentParser(
-        description="Measures known failures: profile, incident, diagnose, replay, control, blind search; keeps the table.",
+        description="Measures known failures: profile, incident, diagnose, replay, control, blind search; keeps the "
+                    "table.",
         epilog="examples:\n  test/planted/run-all                           all planted failures\n"
                "  test/planted/run-all --no-blind partition      one of them, without the blind search\n"
                "  examples/bugs/run-all --recorded nats-meta     from the recorded dump",
@@ -818,23 +849,33 @@ def options_of(arguments):
     parser.add_argument("--folder", type=Path, required=True, help="the folder of the cases")
     parser.add_argument("--kind", choices=sorted(KINDS), required=True, help="which table")
     parser.add_argument("cases", nargs="*", help="their names (default: all)")
-    parser.add_argument("--only-table", action="store_true", help="measure nothing, write the table from the kept figures")
-    parser.add_argument("--recorded", action="store_true", help="use incident.dump and profile.json of the case's folder; with --logs its incident-logs")
+    parser.add_argument("--only-table", action="store_true",
+                        help="measure nothing, write the table from the kept figures")
+    parser.add_argument("--recorded", action="store_true",
+                        help="use incident.dump and profile.json of the case's folder; with --logs its incident-logs")
     parser.add_argument("--logs", action="store_true",
-                        help="diagnose from the incident's logs alone, without dump and profile; kept in from_logs.json, without blind search and control")
+                        help="diagnose from the incident's logs alone, without dump and profile; kept in "
+                             "from_logs.json, without blind search and control")
     parser.add_argument("--both", action="store_true",
-                        help="diagnose from the incident's dump and logs together; kept in from_both.json, without blind search and control")
+                        help="diagnose from the incident's dump and logs together; kept in from_both.json, without "
+                             "blind search and control")
     parser.add_argument("--noise", type=int, choices=sorted(STRENGTHS),
-                        help="in the midst of a day of production's noise, so strong (noise.py); kept in noise-N.json, without blind search and control")
+                        help="in the midst of a day of production's noise, so strong (noise.py); kept in "
+                             "noise-N.json, without blind search and control")
     parser.add_argument("--without", action="append", default=[], metavar="PART",
-                        help="leave a part of the search out, to see what it is worth (rose diagnose --without); figures are not kept")
-    parser.add_argument("--record", action="store_true", help="keep dump, profile and schedule of solved cases in their folders; with --logs the incident's logs")
+                        help="leave a part of the search out, to see what it is worth (rose diagnose --without); "
+                             "figures are not kept")
+    parser.add_argument("--record", action="store_true", help="keep dump, profile and schedule of solved cases in "
+                                                              "their folders; with --logs the incident's logs")
     parser.add_argument("--no-blind", dest="blind", action="store_false", help="without the blind search")
-    parser.add_argument("--no-control", dest="control", action="store_false", help="without the fault-free control runs")
-    parser.add_argument("--no-figures", dest="figures", action="store_false", help="leave figures.json and the table as they are")
+    parser.add_argument("--no-control", dest="control", action="store_false",
+                        help="without the fault-free control runs")
+    parser.add_argument("--no-figures", dest="figures", action="store_false",
+                        help="leave figures.json and the table as they are")
     parser.add_argument("--blind-runs", type=int, help="runs of the blind search (default: as many as diagnose made)")
     parser.add_argument("--control-runs", type=int, default=CONTROL_RUNS, help=f"(default: {CONTROL_RUNS})")
-    parser.add_argument("--limit", type=int, default=LIMITS["diagnose"], help="seconds one diagnosis may take (default: %(default)s)")
+    parser.add_argument("--limit", type=int, default=LIMITS["diagnose"],
+                        help="seconds one diagnosis may take (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the blind search (default: 1)")
     parser.add_argument("--keep", type=Path, help="keep each case's dumps, logs and record of runs in this folder")
     options = parser.parse_args(arguments)
@@ -905,7 +946,8 @@ def measure_case(folder, rose, options):
 def one_line(figures):
     if not figures["solved"]:
         return f"not solved: {figures.get('failure')}"
-    return (f"level {figures['level']}, {figures['schedules']} schedules, {figures['runs']} runs ({figures['confirm_runs']} to confirm), "
+    return (f"level {figures['level']}, {figures['schedules']} schedules, {figures['runs']} runs "
+            f"({figures['confirm_runs']} to confirm), "
             f"{figures['seconds']:.0f} s, replayed {rate_cell(figures['replay'])}, blind {blind_cell(figures)}")
 
 

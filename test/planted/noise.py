@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Makes of a dump from the lab what production would have written: the incident is the same, and around it lies a day of
-everything else that fails, ends, stands still and falls silent there. Reads and writes `rose dump show --format jsonl`.
+"""Makes of a dump from the lab what production would have written: the incident is the same, and around it lies a day
+of everything else that fails, ends, stands still and falls silent there. Reads and writes `rose dump show --format
+jsonl`.
 
   noise.py --strength 2 --seed 1 --profile profile.json --service-port 7000 < incident.jsonl > noisy.jsonl
 
-Strength 1 adds kinds of failures of which some do fire in the test deployment, ends, pauses and silences. Strength 2 has
-more of them, renames and renumbers the hosts and forgets when the workload began. Strength 3 has a thousand kinds, twelve
-hosts for the deployment's nodes, a window that begins late, and a second incident that has nothing to do with the first.
-Only Python's standard library is needed.
-"""
+Strength 1 adds kinds of failures of which some do fire in the test deployment, ends, pauses and silences. Strength 2
+has more of them, renames and renumbers the hosts and forgets when the workload began. Strength 3 has a thousand kinds,
+twelve hosts for the deployment's nodes, a window that begins late, and a second incident that has nothing to do with
+the first. Only Python's standard library is needed. """
 import argparse
 import collections
 import json
@@ -18,8 +18,8 @@ import sys
 SECOND = 1_000_000_000
 HOUR = 3600 * SECOND
 DAY = 24 * HOUR
-HOSTS = 12            # in all, at the strongest
-LATE = 0.3            # so much of the time from the workload's beginning to the incident is not in the window
+HOSTS = 12            # hosts in all, at the highest level
+LATE = 0.3            # this share of the time between the workload's beginning and the incident is not in the window
 
 Strength = collections.namedtuple("Strength", "kinds processes silences renamed twelve late second")
 STRENGTHS = {
@@ -28,16 +28,20 @@ STRENGTHS = {
     3: Strength(1000, 30, 30, True, True, True, True),
 }
 
-# What healthy fleets fail at, and what is less usual; errors that a disk or a lack of memory gives are not among them: those
-# would be incidents of their own.
+# Failures that healthy fleets have, and less usual ones. Errors of disks and of memory are not among them: they would
+# be incidents of their own.
 USUAL = [("openat", "ENOENT"), ("access", "ENOENT"), ("readlink", "EINVAL"), ("mkdir", "EEXIST"), ("unlink", "ENOENT"),
-         ("connect", "ECONNREFUSED"), ("recvfrom", "EAGAIN"), ("sendto", "EPIPE"), ("statx", "ENOENT"), ("newfstatat", "ENOENT")]
-LESS_USUAL = [("openat", "EACCES"), ("rename", "ENOENT"), ("openat", "ELOOP"), ("fallocate", "EOPNOTSUPP"), ("write", "EINTR"),
-              ("read", "EISDIR"), ("connect", "ETIMEDOUT"), ("recvfrom", "ECONNRESET"), ("fcntl", "EAGAIN"), ("rmdir", "ENOTEMPTY"),
+         ("connect", "ECONNREFUSED"), ("recvfrom", "EAGAIN"), ("sendto", "EPIPE"), ("statx", "ENOENT"),
+         ("newfstatat", "ENOENT")]
+LESS_USUAL = [("openat", "EACCES"), ("rename", "ENOENT"), ("openat", "ELOOP"), ("fallocate", "EOPNOTSUPP"),
+              ("write", "EINTR"),
+              ("read", "EISDIR"), ("connect", "ETIMEDOUT"), ("recvfrom", "ECONNRESET"), ("fcntl", "EAGAIN"),
+              ("rmdir", "ENOTEMPTY"),
               ("openat", "EBUSY"), ("link", "EEXIST"), ("sendmsg", "EMSGSIZE"), ("setsockopt", "EINVAL")]
-# Of calls that the nodes do make in the test deployment.
+# Failures of calls that the nodes make in the test deployment, too.
 FIRING = ["EINTR", "EACCES", "EBUSY", "EAGAIN", "ENOENT"]
-SYLLABLES = ["ba", "co", "du", "fe", "gi", "ha", "jo", "ku", "le", "mi", "no", "pu", "ra", "se", "ti", "vo", "wu", "xe", "ya", "zo"]
+SYLLABLES = ["ba", "co", "du", "fe", "gi", "ha", "jo", "ku", "le", "mi", "no", "pu", "ra", "se", "ti", "vo", "wu", "xe",
+             "ya", "zo"]
 
 
 def word(rng, least=2):
@@ -52,14 +56,15 @@ class Noise:
         self.strength = STRENGTHS[strength]._replace(renamed=rename and STRENGTHS[strength].renamed)
         self.rng = random.Random(f"noise {strength} {seed}")
         self.port = service_port
-        self.nodes = [node for node in meta.get("nodes") or [] if node] or sorted({e["node"] for e in events if e.get("node")})
+        self.nodes = [node for node in meta.get("nodes") or []
+                      if node] or sorted({e["node"] for e in events if e.get("node")})
         self.addresses = dict(entry.rsplit("=", 1) for entry in meta.get("addresses") or [] if "=" in entry)
         times = [event["ts"] for event in events]
         self.begin = min([*times, meta.get("begin_ns") or min(times)])
         self.end = max([*times, meta.get("end_ns") or max(times)])
         self.pid = 50_000
 
-    # When: some of it all day, as often at every time of it; some in bursts, some only once.
+    # Times of the events: some kinds all day at a constant rate, some in bursts, some once.
     def times(self):
         manner = self.rng.random()
         if manner < 0.4:
@@ -78,10 +83,12 @@ class Noise:
         for kind in range(self.strength.kinds):
             node = self.rng.choice(self.nodes)
             self.pid += 1
-            event = {"node": node, "type": "scf", "pid": self.pid, "tid": self.pid, "fd": None, "path": None, "peer": None}
+            event = {"node": node, "type": "scf", "pid": self.pid, "tid": self.pid, "fd": None, "path": None,
+                     "peer": None}
             if made and kind % 5 == 0:
                 call = self.rng.choice(made)
-                event.update(node=call["node"], syscall=call["syscall"], errno=self.rng.choice(FIRING), path=call["path"].replace("*", "1"))
+                event.update(node=call["node"], syscall=call["syscall"], errno=self.rng.choice(FIRING),
+                             path=call["path"].replace("*", "1"))
             else:
                 syscall, errno = self.rng.choice(USUAL if self.rng.random() < 0.7 else LESS_USUAL)
                 event.update(syscall=syscall, errno=errno)
@@ -101,13 +108,16 @@ class Noise:
             event = {"node": node, "type": "ps", "pid": self.pid, "planned": False}
             manner = number % 3
             if manner == 0:
-                self.add(ts=ts, state="paused", signal=None, exit_code=None, duration_ms=self.rng.randrange(3100, 15000), main=True, **event)
+                self.add(ts=ts, state="paused", signal=None, exit_code=None,
+                         duration_ms=self.rng.randrange(3100, 15000), main=True, **event)
             elif manner == 1:
                 self.add(ts=ts, state="crashed", signal="SIGKILL", exit_code=None, duration_ms=None, main=True, **event)
-                self.add(ts=ts + 2 * SECOND, state="started", signal=None, exit_code=None, duration_ms=None, main=True, **{**event, "pid": self.pid + 1})
+                self.add(ts=ts + 2 * SECOND, state="started", signal=None, exit_code=None, duration_ms=None, main=True,
+                         **{**event, "pid": self.pid + 1})
                 self.pid += 1
             else:
-                self.add(ts=ts, state="exited", signal=None, exit_code=self.rng.choice([1, 2, 137]), duration_ms=None, **event)
+                self.add(ts=ts, state="exited", signal=None, exit_code=self.rng.choice([1, 2, 137]), duration_ms=None,
+                         **event)
 
     def silences(self):
         ends = [(node, self.addresses[node]) for node in self.nodes if node in self.addresses]
@@ -117,31 +127,38 @@ class Noise:
             node, address = self.rng.choice(ends)
             others = [other for name, other in ends if name != node] + [f"10.240.0.{self.rng.randrange(1, 255)}"]
             length = self.rng.randrange(5100, 60000)
-            self.add(ts=self.rng.randrange(self.end - DAY, self.begin - 60 * SECOND), node=node, type="nd", src=self.rng.choice(others), dst=address,
-                     duration_ms=length, packets=self.rng.randrange(10, 5000), open=False, sport=self.port, dport=self.rng.randrange(32768, 60000), proto="tcp")
+            self.add(ts=self.rng.randrange(self.end - DAY, self.begin - 60 * SECOND), node=node, type="nd",
+                     src=self.rng.choice(others), dst=address,
+                     duration_ms=length, packets=self.rng.randrange(10, 5000), open=False, sport=self.port,
+                     dport=self.rng.randrange(32768, 60000), proto="tcp")
 
     def other_incident(self):
         """Three hours before: a rack without power. Its host is gone for a minute, and the others say so."""
         at = self.begin - 3 * HOUR
         node = self.rng.choice(self.nodes)
         self.pid += 2
-        self.add(ts=at, node=node, type="ps", pid=self.pid - 1, state="crashed", signal="SIGKILL", exit_code=None, duration_ms=None, planned=False, main=True)
-        self.add(ts=at + 60 * SECOND, node=node, type="ps", pid=self.pid, state="started", signal=None, exit_code=None, duration_ms=None, planned=False, main=True)
+        self.add(ts=at, node=node, type="ps", pid=self.pid - 1, state="crashed", signal="SIGKILL", exit_code=None,
+                 duration_ms=None, planned=False, main=True)
+        self.add(ts=at + 60 * SECOND, node=node, type="ps", pid=self.pid, state="started", signal=None, exit_code=None,
+                 duration_ms=None, planned=False, main=True)
         for other in self.nodes:
             if other == node or node not in self.addresses or other not in self.addresses:
                 continue
-            self.add(ts=at + 60 * SECOND, node=other, type="nd", src=self.addresses[node], dst=self.addresses[other], duration_ms=59_500, packets=400,
+            self.add(ts=at + 60 * SECOND, node=other, type="nd", src=self.addresses[node], dst=self.addresses[other],
+                     duration_ms=59_500, packets=400,
                      open=False, sport=self.port, dport=45_000, proto="tcp")
             for number in range(20):
-                self.add(ts=at + (1 + 3 * number) * SECOND, node=other, type="scf", pid=77, tid=77, syscall="connect", errno="ECONNREFUSED", fd=9, path=None,
+                self.add(ts=at + (1 + 3 * number) * SECOND, node=other, type="scf", pid=77, tid=77, syscall="connect",
+                         errno="ECONNREFUSED", fd=9, path=None,
                          peer=f"{self.addresses[node]}:{self.port}")
 
     def begin_late(self):
         """The first part of the incident's own run was overwritten: starts, set-up, what came before."""
         workload = self.meta.get("workload_ts") or self.begin
         faults = [e["ts"] - (e.get("duration_ms") or 0) * 1_000_000 for e in self.events
-                  if e["type"] == "nd" or (e["type"] == "ps" and e["state"] != "started" and not e.get("planned") and (e.get("signal") or e["state"] == "paused"))]
-        # Of failures, those that the profile does not have: what the incident is must stay in the window.
+                  if e["type"] == "nd" or (e["type"] == "ps" and e["state"] != "started" and not e.get("planned")
+                                           and (e.get("signal") or e["state"] == "paused"))]
+        # Failures that the profile does not have are kept: the incident must stay in the window.
         usual = {(failure["syscall"], failure["errno"]) for failure in self.profile.get("failures") or []}
         scf = [e for e in self.events if e["type"] == "scf"]
         failed = sorted(e["ts"] for e in [e for e in scf if (e["syscall"], e["errno"]) not in usual] or scf)
@@ -155,7 +172,7 @@ class Noise:
         for call in self.profile.get("state_changes") or []:
             healthy[call["node"]].append(("sys", call))
         for function in self.profile.get("functions") or []:
-            if function.get("infrequent") and function.get("count"):  # many are known and never entered
+            if function.get("infrequent") and function.get("count"):  # many functions are known and never entered
                 healthy[function["node"]].append(("af", function))
         if not self.nodes:
             return
@@ -167,17 +184,21 @@ class Noise:
             self.addresses[host] = f"10.199.0.{number + 1}"
             for kind, what in healthy[like]:
                 for _ in range(min(3, what.get("count") or 1)):
-                    event = {"ts": self.rng.randrange(self.end - DAY, self.end), "node": host, "type": kind, "pid": 40 + number, "tid": 40 + number}
+                    event = {"ts": self.rng.randrange(self.end - DAY, self.end), "node": host, "type": kind,
+                             "pid": 40 + number, "tid": 40 + number}
                     if kind == "af":
                         event["function"] = what["function"]
                     else:
                         path, peer = what.get("path"), what.get("peer")
-                        event.update(syscall=what["syscall"], result=0, fd=None, path=path and path.replace("*", "1"), peer=peer and peer.replace("*", "40000"))
+                        event.update(syscall=what["syscall"], result=0, fd=None, path=path and path.replace("*", "1"),
+                                     peer=peer and peer.replace("*", "40000"))
                     self.add(**event)
 
     def rename(self):
-        names = {node: f"{word(self.rng, 3)}-{number:02}.dc{1 + number % 3}.example" for number, node in enumerate(self.rng.sample(self.nodes, len(self.nodes)))}
-        moved = {address: f"10.{100 + number % 3}.{number}.{self.rng.randrange(2, 250)}" for number, address in enumerate(sorted(set(self.addresses.values())))}
+        names = {node: f"{word(self.rng, 3)}-{number:02}.dc{1 + number % 3}.example"
+                 for number, node in enumerate(self.rng.sample(self.nodes, len(self.nodes)))}
+        moved = {address: f"10.{100 + number % 3}.{number}.{self.rng.randrange(2, 250)}"
+                 for number, address in enumerate(sorted(set(self.addresses.values())))}
 
         def renumber(text):
             if not text:
@@ -216,7 +237,8 @@ class Noise:
             names = self.rename()
             hosts = {names[node]: node for node in originals}
         self.events.sort(key=lambda event: event["ts"])
-        self.meta.update(nodes=self.nodes, addresses=[f"{node}={address}" for node, address in self.addresses.items()], begin_ns=self.end - DAY)
+        self.meta.update(nodes=self.nodes, addresses=[f"{node}={address}" for node, address in self.addresses.items()],
+                         begin_ns=self.end - DAY)
         for key in ("handshakes", "clock", "trigger"):
             self.meta.pop(key, None)
         return self.meta, self.events, hosts
@@ -234,8 +256,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--strength", type=int, choices=sorted(STRENGTHS), required=True)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--profile", required=True, help="what the nodes do: some of the noise fails calls that they really make")
-    parser.add_argument("--service-port", type=int, default=7000, help="at which the nodes serve (default: %(default)s)")
+    parser.add_argument("--profile", required=True,
+                        help="what the nodes do: some of the noise fails calls that they really make")
+    parser.add_argument("--service-port", type=int, default=7000,
+                        help="at which the nodes serve (default: %(default)s)")
     options = parser.parse_args()
     with open(options.profile, encoding="utf-8") as file:
         profile = json.load(file)

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Does `rose explain` tell stories where there is nothing to tell? Pairs of runs that do the same: it has to say that it found nothing.
+"""Does `rose explain` tell stories where there is nothing to tell? Pairs of runs that do the same: it has to say that
+it found nothing.
 
-The planted programs, none of whose bugs shows. Each pair is either a fault that does no harm (a call takes a millisecond longer, a node stands
-still for five) with an oracle that calls every other run bad, whatever happened in it: failing and sound runs then differ in nothing but
-noise. Or it is such a fault with the program's own oracle: the symptom does not show. Anything but "nothing-found" or "not-reproduced" without
-suspects and differences is a wrong story.
-"""
+The planted programs, none of whose bugs shows. Each pair is either a fault that does no harm (a call takes a
+millisecond longer, a node stands still for five) with an oracle that calls every other run bad, whatever happened in
+it: failing and sound runs then differ in nothing but noise. Or it is such a fault with the program's own oracle: the
+symptom does not show. Anything but "nothing-found" or "not-reproduced" without suspects and differences is a wrong
+story. """
 import argparse
 import json
 import os
@@ -17,13 +18,15 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# Case, node, a call that the node makes in every run, and of which moment it stands still.
-CASES = [("crash-between-writes", "shelf", "pwrite64"), ("scf-by-path", "store", "fdatasync"), ("flaky-60", "catalog", "fsync"),
+# Case, node, a call that the node makes in every run, and the moment at which it is paused.
+CASES = [("crash-between-writes", "shelf", "pwrite64"), ("scf-by-path", "store", "fdatasync"),
+         ("flaky-60", "catalog", "fsync"),
          ("pause", "first", "sendto"), ("partition", "n1", "sendto"), ("role-specific", "n1", "sendto"),
-         ("scf-on-socket", "greeter", "sendto"), ("go-crash-between-calls", "shelf", "pwrite64"), ("two-hosts-dump", "primary", "write"),
+         ("scf-on-socket", "greeter", "sendto"), ("go-crash-between-calls", "shelf", "pwrite64"),
+         ("two-hosts-dump", "primary", "write"),
          ("scf-by-nth-call", "journal", "fdatasync")]
 ORACLE = """#!/bin/sh
-# Every run of an odd number is bad.
+# Every run with an odd number fails.
 number=${ROSE_RUN_DIR##*run-}
 case $number in *[13579]) echo "an odd run"; exit 0 ;; esac
 exit 1
@@ -56,7 +59,8 @@ def prepare(case, name, node, call, sort):
 def explain(rose, folder, name, node, call, sort, runs):
     case = folder / name
     prepare(case, name, node, call, sort)
-    made = subprocess.run([rose, "explain", "harmless.toml", "-c", "nothing.toml", "-o", str(folder / "why.md"), "--json", "--runs", str(runs)], cwd=case,
+    made = subprocess.run([rose, "explain", "harmless.toml", "-c", "nothing.toml", "-o", str(folder / "why.md"),
+                           "--json", "--runs", str(runs)], cwd=case,
                           capture_output=True, text=True, errors="replace")
     if not made.stdout:
         return None, made.stderr.strip().splitlines()[-1] if made.stderr else f"exit {made.returncode}"
@@ -64,7 +68,8 @@ def explain(rose, folder, name, node, call, sort, runs):
     wanted = "not-reproduced" if sort == "no symptom" else "nothing-found"
     good = told["verdict"] == wanted and not told["suspects"] and not told["differences"]
     words = told["verdict"] if good else f"{told['verdict']}: {told['reason']}; " + "; ".join(
-        f"{d['node']} {'no longer ' if d['missing'] else ''}{d['what']} ({d['failing']:.1f}, {d['sound']:.1f})" for d in told["differences"][:5])
+        f"{d['node']} {'no longer ' if d['missing'] else ''}{d['what']} ({d['failing']:.1f}, {d['sound']:.1f})"
+        for d in told["differences"][:5])
     return good, words
 
 
@@ -75,7 +80,8 @@ def main():
     parser.add_argument("--runs", type=int, default=5)
     arguments = parser.parse_args()
     rose = str(Path(os.environ.get("ROSE", HERE / "../../build/release/rose")).resolve())
-    all_pairs = [(*CASES[i % len(CASES)], ("takes longer", "stands still", "no symptom")[(i + i // len(CASES)) % 3]) for i in range(arguments.pairs)]
+    all_pairs = [(*CASES[i % len(CASES)], ("takes longer", "stands still", "no symptom")[(i + i // len(CASES)) % 3])
+                 for i in range(arguments.pairs)]
     said_nothing, told = 0, 0
     with tempfile.TemporaryDirectory(prefix="nothing-") as work:
         folder = Path(work) / "planted"

@@ -1,7 +1,11 @@
-/* What a process's clocks show. `clock_victim watch`: a line each 5 ms, "now LIBC TIMEOFDAY TIME RAW MONOTONIC TOOK", each less the
- * real time, in us (TIME in s), and in how much time they were read. `clock_victim once`: one line, "once ...". `clock_victim spawn`: watches, and has a
- * program of its own say `once` each 50 ms. `clock_victim wait MS`: waits MS ms by absolute times of the real-time clock in the ways that
- * there are, again and again, and says how long that took, "waited COND SEM SLEEP TIMER", in us. `clock_victim cost`: ns a clock read. */
+/* Prints what a process's clocks show. Modes:
+ *   watch      a line every 5 ms, "now LIBC TIMEOFDAY TIME RAW MONOTONIC TOOK": each clock less the real time in us
+ *              (TIME in s), and how long reading them took
+ *   once       one line, "once ..." with the same numbers
+ *   spawn      as watch, and starts a program of its own every 50 ms that prints `once`
+ *   wait MS    waits MS ms by absolute times of the real-time clock in every available way, repeatedly, and prints
+ *              how long that took in us: "waited COND SEM SLEEP TIMER"
+ *   cost       prints the nanoseconds of one clock read */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>

@@ -1,4 +1,5 @@
-// Functions whose calls src/symbols has to find and to tell apart. Built in several ways (see CMakeLists.txt); only looked into.
+// Functions whose calls src/symbols has to find and distinguish. Built in several ways (see CMakeLists.txt), never
+// executed.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

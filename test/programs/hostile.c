@@ -1,9 +1,9 @@
-/* What a node's user may try while rose works as root in the node's folder. Runs until it has done what it is asked, or
- * is killed: hostile place TARGET LINK...    each LINK becomes a symbolic link to TARGET, as soon as its folder is
- * there hostile flip TARGET NAME...     each NAME, whatever it is by then, is a link to TARGET and itself by turns,
- * without end hostile swap TARGET FOLDER      FOLDER, from which a file system has just been unmounted, becomes a link
- * to TARGET hostile rename A B              the folder A is renamed to B and back, without end As the user 65534;
- * started by root. */
+/* Attacks that a node's user may try while rose works as root in the node's folder. Runs until it has done what is
+ * asked, or is killed. Started by root, it continues as the user 65534.
+ *   hostile place TARGET LINK...    each LINK becomes a symbolic link to TARGET as soon as its folder exists
+ *   hostile flip TARGET NAME...     each NAME alternates between itself and a link to TARGET, without end
+ *   hostile swap TARGET FOLDER      FOLDER becomes a link to TARGET when a file system was just unmounted from it
+ *   hostile rename A B              the folder A is renamed to B and back, without end */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,11 @@
-/* What a link does to packets, measured. `link_traffic serve PORT`: of the last burst of datagrams it says, whenever nothing has come for
- * 0.3 s, what has come so far and how late; of TCP connections, how many bytes of the right pattern. `link_traffic send HOST PORT BURST COUNT
- * GAP_US [TEXT]` sends datagrams that hold TEXT, `link_traffic stream HOST PORT BYTES` bytes over a connection, and says how long that
- * took. HOST may be an IPv6 address; both families are listened to. */
+/* Measures what a link does to packets. HOST may be an IPv6 address; the server listens to both families.
+ *   link_traffic serve PORT
+ *       whenever no datagram has come for 0.3 s, prints how many of the last burst have come so far, and how late;
+ *       of TCP connections, how many bytes with the right pattern
+ *   link_traffic send HOST PORT BURST COUNT GAP_US [TEXT]
+ *       sends datagrams that contain TEXT
+ *   link_traffic stream HOST PORT BYTES
+ *       sends bytes over a connection, and prints how long that took */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -65,7 +69,8 @@ static ssize_t take_datagram(int fd, struct datagram* one, int64_t* at_ns) {
     char bytes[64];
   } control;
   struct iovec part = {one, sizeof *one};
-  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+  struct msghdr message = {
+      .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
   ssize_t size = recvmsg(fd, &message, 0);
   *at_ns = now_ns(CLOCK_REALTIME);
   for (struct cmsghdr* head = CMSG_FIRSTHDR(&message); head; head = CMSG_NXTHDR(&message, head)) {
@@ -89,9 +94,10 @@ static void* sink(void* data) {
     struct pollfd ready = {fd, POLLIN, 0};
     if (poll(&ready, 1, got ? 300 : -1) == 0) {
       qsort(late, got, sizeof late[0], by_size);
-      printf("burst %u: got %u twice %u behind %u wrong %u us min %ld p05 %ld p50 %ld p95 %ld p99 %ld max %ld\n", burst, got - twice, twice, behind,
-             wrong, (long)late[0] / 1000, (long)late[got / 20] / 1000, (long)late[got / 2] / 1000, (long)late[got * 95ul / 100] / 1000,
-             (long)late[got * 99ul / 100] / 1000, (long)late[got - 1] / 1000);
+      printf("burst %u: got %u twice %u behind %u wrong %u us min %ld p05 %ld p50 %ld p95 %ld p99 %ld max %ld\n", burst,
+             got - twice, twice, behind, wrong, (long)late[0] / 1000, (long)late[got / 20] / 1000,
+             (long)late[got / 2] / 1000, (long)late[got * 95ul / 100] / 1000, (long)late[got * 99ul / 100] / 1000,
+             (long)late[got - 1] / 1000);
       fflush(stdout);
       continue;
     }

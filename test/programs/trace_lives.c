@@ -1,13 +1,14 @@
-/* Processes that begin, wait and end in every way a tracer must tell apart.
- *   starts EXE PROCS    children by clone, clone3, vfork, posix_spawn (of EXE, as "fail NAME"), a daemon forked twice, and one
- *                       that moves to another cgroup (by writing to PROCS): each first fails to open /rose-none/<kind>
+/* Processes that begin, wait and end in every way that a tracer must distinguish.
+ *   starts EXE PROCS    children by clone, clone3, vfork, posix_spawn (of EXE, as "fail NAME"), a daemon forked twice,
+ *                       and one that moves to another cgroup (by writing to PROCS): each first fails to open
+ *                       /rose-none/<kind>
  *   fail NAME           fails to open /rose-none/NAME, exits 7
  *   churn N             N children that end between fork and exec, half of them killed
  *   foreign N           N failing calls of the table of 32-bit programs; exit 77 without it
  *   eat                 fills memory until killed
  *   core DIR            aborts in DIR with core dumps allowed
- *   blocked             waits uninterruptibly for a page of memory (userfaultfd), until another byte comes on stdin; exit 77
- *                       without it
+ *   blocked             waits uninterruptibly for a page of memory (userfaultfd), until another byte comes on stdin;
+ *                       exit 77 without it
  *   vfork               waits so long for a vforked child
  *   wait                until stdin ends; `orphan`: the same as leader of a session of its own
  * All print "ready 1" first; the doing modes wait for "go". */
@@ -79,7 +80,7 @@ static int starts(char *exe, const char *procs) {
   char *spawned[] = {exe, "fail", "spawn", 0};
   if (posix_spawn(&child, exe, 0, 0, spawned, 0) != 0 || reap(child) != 7) return 90;
 
-  /* A daemon: its parent is gone before it does anything. */
+  /* A daemon: its parent ends before it does anything. */
   int told[2];
   char c;
   if (pipe(told) != 0) return 90;
@@ -186,7 +187,7 @@ static int blocked(void) {
   if (ioctl(page.fd, UFFDIO_REGISTER, &range) != 0) return 91;
   pthread_t id;
   if (pthread_create(&id, 0, bring, &page) != 0) return 91;
-  /* Read by the kernel on somebody's behalf, the page is waited for without heed of signals. */
+  /* Read by the kernel on somebody's behalf, the wait for the page ignores signals. */
   struct iovec to = {&byte, 1}, from = {area, 1};
   if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != 1) return 92;
   pthread_join(id, 0);

@@ -1,11 +1,12 @@
-/* Fails and changes in every kind of place, and says beforehand what a tracer must tell of it: a line
+/* Makes calls that fail or change something in every kind of place. Prints beforehand what a tracer must report,
+ * for each call one line (empty: null; errno "?": any):
  *   expect \t TYPE \t syscall \t errno \t path \t path2 \t peer \t flags \t marks
- * for each call (empty: null; errno "?": any). The test compares that with the trace, nothing more and nothing less.
+ * The test compares that with the trace, nothing more and nothing less.
  *   paths DIR     relative, at descriptors, removed, mounted, in chroots, of all lengths
  *   sockets DIR   of all families
  *   restarts      calls that signals interrupt
  *   uring DIR     io_uring: inline, by a worker, by a polling thread
- * "go" on stdin starts. Exit 77: a feature is missing, told on stderr. */
+ * "go" on stdin starts. Exit 77: a feature is missing, named on stderr. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -100,7 +101,8 @@ static int paths(const char *dir) {
   CHANGES("openat", in(dir, "file"), "", "", "O_RDWR|O_CREAT|O_EXCL|O_CLOEXEC", "",
           file = open("file", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   /* O_TRUNC alone counts as well, each way to open */
-  CHANGES("open", in(dir, "file"), "", "", "O_WRONLY|O_TRUNC", "", fd = (int)syscall(SYS_open, "file", O_WRONLY | O_TRUNC));
+  CHANGES("open", in(dir, "file"), "", "", "O_WRONLY|O_TRUNC", "",
+          fd = (int)syscall(SYS_open, "file", O_WRONLY | O_TRUNC));
   close(fd);
   CHANGES("openat2", in(dir, "sub/how"), "", "", "O_WRONLY|O_CREAT|O_DSYNC", "",
           fd = (int)do_openat2(sub, "how", O_WRONLY | O_CREAT | O_DSYNC, 0));
@@ -300,7 +302,7 @@ static int sockets(const char *dir) {
   MUST(inet_pton(AF_INET6, "::ffff:127.0.0.1", &b.sin6_addr));
   FAILS("sendto", "EMSGSIZE", "", "", peer4(12), "", sendto(fd, big, sizeof big, 0, (void *)&b, sizeof b));
 
-  /* unix: a path, an abstract name (shown with '@'), one with padding that belongs to the name for the kernel alone, none */
+  /* unix: a path, an abstract name (shown with '@'), one with padding that only the kernel counts to the name, none */
   for (int abstract = 0; abstract < 3; abstract++) {
     if (abstract == 1)
       snprintf(name, sizeof name, "@rose-places-%d", getpid());
@@ -310,7 +312,8 @@ static int sockets(const char *dir) {
     length = unix_address(&u, name);
     if (abstract == 2) length = sizeof u;
     client = (int)MUST(socket(AF_UNIX, SOCK_STREAM, 0));
-    FAILS("connect", abstract ? "ECONNREFUSED" : "ENOENT", "", "", peer, "", connect(client, (void *)&u, (socklen_t)length));
+    FAILS("connect", abstract ? "ECONNREFUSED" : "ENOENT", "", "", peer, "",
+          connect(client, (void *)&u, (socklen_t)length));
     fd = (int)MUST(socket(AF_UNIX, SOCK_STREAM, 0));
     MUST(bind(fd, (void *)&u, (socklen_t)length));
     FAILS("bind", "?", "", "", peer, "", bind(fd, (void *)&u, (socklen_t)length));
@@ -386,10 +389,12 @@ static int ring_open(struct ring *r, unsigned flags) {
   r->fd = (int)syscall(SYS_io_uring_setup, 8, &r->params);
   if (r->fd < 0) return -1;
   struct io_uring_params *p = &r->params;
-  r->sq = mmap(0, p->sq_off.array + 4 * p->sq_entries, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, r->fd, IORING_OFF_SQ_RING);
+  r->sq = mmap(0, p->sq_off.array + 4 * p->sq_entries, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, r->fd,
+               IORING_OFF_SQ_RING);
   r->cq = mmap(0, p->cq_off.cqes + p->cq_entries * sizeof(struct io_uring_cqe), PROT_READ | PROT_WRITE,
                MAP_SHARED | MAP_POPULATE, r->fd, IORING_OFF_CQ_RING);
-  r->sqe = mmap(0, p->sq_entries * sizeof *r->sqe, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, r->fd, IORING_OFF_SQES);
+  r->sqe = mmap(0, p->sq_entries * sizeof *r->sqe, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, r->fd,
+                IORING_OFF_SQES);
   return r->sq == MAP_FAILED || r->cq == MAP_FAILED || (void *)r->sqe == MAP_FAILED ? -1 : 0;
 }
 

@@ -1,7 +1,7 @@
-/* Says and hears something by every call that can, one after another; each is heard before the next is said.
+/* Sends and receives messages by every call that can, one after another; each is received before the next is sent.
  *   hear            a TCP and a UDP socket on loopback; prints "tcp PORT" and "udp PORT"
  *   say TCP UDP     after "go" on stdin; prints "done 1"
- *   flood UDP N     after "go": N datagrams at once, heard by nobody in particular; prints "done 1" */
+ *   flood UDP N     after "go": N datagrams at once, received by no particular socket; prints "done 1" */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -70,9 +70,12 @@ static void hear(void) {
 static void say(int tcp, int udp) {
   char answer[8];
   struct sockaddr_in to = at(tcp), datagrams = at(udp);
-  struct iovec parts[3] = {{"wri", 3}, {"", 0}, {"tev", 3}}, one = {"sendmsg", 7}, two = {"sendmmsg", 8}, three = {"datagram-2", 10};
+  struct iovec parts[3] = {{"wri", 3}, {"", 0}, {"tev", 3}}, one = {"sendmsg", 7}, two = {"sendmmsg", 8},
+               three = {"datagram-2", 10};
   struct msghdr message = {.msg_iov = &one, .msg_iovlen = 1};
-  struct mmsghdr several[2] = {{.msg_hdr = {.msg_iov = &two, .msg_iovlen = 1}}, {.msg_hdr = {.msg_iov = &three, .msg_iovlen = 1, .msg_name = &datagrams, .msg_namelen = sizeof datagrams}}};
+  struct mmsghdr several[2] = {
+      {.msg_hdr = {.msg_iov = &two, .msg_iovlen = 1}},
+      {.msg_hdr = {.msg_iov = &three, .msg_iovlen = 1, .msg_name = &datagrams, .msg_namelen = sizeof datagrams}}};
   int fd = socket(AF_INET, SOCK_STREAM, 0), plain = socket(AF_INET, SOCK_DGRAM, 0), yes = 1;
   int file = memfd_create("said", 0);
   need(write(file, "sendfile!", 9), "file");

@@ -7,14 +7,20 @@
  *   exit CODE | abort | segv | die (SIGKILL) | wait (until stdin ends)
  *   serve               TCP (4 and 6) and UDP servers on loopback; prints the ports, echoes
  *   answer PORT         TCP and UDP server on all IPv4 addresses, echoes until stdin ends
- *   talk ADDRESS PORT PERIOD BURST PAUSE   asks an answering server over TCP and UDP and waits for the answer; BURST times,
- *                       PERIOD ms apart, then rests PAUSE ms and prints "late" and how many of a burst's answers over TCP took more
- *                       than a quarter of the period, and so on until stdin ends
+ *   talk ADDRESS PORT PERIOD BURST PAUSE
+ *                       asks an answering server over TCP and UDP and waits for the answer; BURST times, PERIOD ms
+ *                       apart. Then rests PAUSE ms and prints "late" and how many of the burst's answers over TCP
+ *                       took more than a quarter of the period. Repeats until stdin ends
  *   functions N         calls rose_victim_rare once and rose_victim_often N times, and cbrt of libm
  *   crowd CODE          40 threads, then an exit of all at once
  *   noise               EAGAIN on a pipe that does not block, and a receive that times out
  *   now-and-then        fails an open every 20 ms until stdin ends
  *   tree                forks a child and a thread, each waits for stdin's end, then fails one open
+ *   churn DIR           forks, writes, connects and allocates as fast as it can, without an error, until it is killed;
+ *                       prints "ready 1" when all of it has begun
+ *   short DIR           in a small tmpfs at DIR: a short write, a write to a mapped page for which there is no room, a
+ *                       short read; and what looks like it: reads up to the end, and of a socket
+ *   orderly             fails an open every 20 ms; ends with status 143 a while after SIGTERM
  * "go" on stdin starts the modes that need a tracer to be ready first: all but serve, answer, talk and wait. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -26,6 +32,8 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +41,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -362,7 +371,8 @@ static void talk(const char *address, int port, int period, int burst, int pause
         if (i == 0) { /* what is lost is not waited for long */
           poll(&in, 1, period);
           clock_gettime(CLOCK_MONOTONIC, &answered);
-          late += (answered.tv_sec - asked.tv_sec) * 1000 + (answered.tv_nsec - asked.tv_nsec) / 1000000 >= (period + 3) / 4;
+          late += (answered.tv_sec - asked.tv_sec) * 1000 + (answered.tv_nsec - asked.tv_nsec) / 1000000 >=
+                  (period + 3) / 4;
         }
         recv(fds[i], &byte, 1, MSG_DONTWAIT);
       }
@@ -407,12 +417,142 @@ static void noise(void) {
   EXPECT_FAIL(recv(s[0], &c, 1, 0)); /* a time limit: recorded */
 }
 
+static _Atomic int churning;
+static const char *churn_dir;
+
+static void *churn_forks(void *none) {
+  for (;;) {
+    int status;
+    pid_t child = fork();
+    if (child == 0) _exit(0);
+    EXPECT(child);
+    EXPECT(waitpid(child, &status, 0));
+    churning |= 1;
+  }
+  return none;
+}
+static void *churn_writes(void *none) {
+  static char bytes[1 << 20];
+  char path[4096];
+  int fd;
+  snprintf(path, sizeof path, "%s/churned", churn_dir);
+  EXPECT(fd = open(path, O_RDWR | O_CREAT, 0600));
+  for (;;) {
+    EXPECT(pwrite(fd, bytes, sizeof bytes, 0));
+    EXPECT(ftruncate(fd, 0));
+    churning |= 2;
+  }
+  return none;
+}
+static void *churn_accepts(void *listener) {
+  for (;;) close(accept(*(int *)listener, 0, 0));
+  return listener;
+}
+static void *churn_connects(void *none) {
+  static int listener;
+  struct sockaddr_in to = v4(0);
+  socklen_t length = sizeof to;
+  const struct linger hard = {1, 0};
+  pthread_t other;
+  EXPECT(listener = socket(AF_INET, SOCK_STREAM, 0));
+  EXPECT(bind(listener, (struct sockaddr *)&to, sizeof to));
+  EXPECT(listen(listener, 128));
+  EXPECT(getsockname(listener, (struct sockaddr *)&to, &length));
+  EXPECT(-pthread_create(&other, 0, churn_accepts, &listener));
+  for (;;) {
+    int fd;
+    EXPECT(fd = socket(AF_INET, SOCK_STREAM, 0));
+    EXPECT(connect(fd, (struct sockaddr *)&to, sizeof to));
+    EXPECT(setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof hard));
+    close(fd);
+    churning |= 4;
+  }
+  return none;
+}
+static void *churn_memory(void *none) {
+  const size_t size = 8 << 20;
+  for (;;) {
+    char *at = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) exit(92);
+    for (size_t i = 0; i < size; i += 4096) at[i] = 1;
+    EXPECT(munmap(at, size));
+    churning |= 8;
+  }
+  return none;
+}
+static void churn(const char *dir) {
+  void *(*const parts[])(void *) = {churn_forks, churn_writes, churn_connects, churn_memory};
+  churn_dir = dir;
+  for (int i = 0; i < 4; i++) {
+    pthread_t other;
+    EXPECT(-pthread_create(&other, 0, parts[i], 0));
+  }
+  while (churning != 15) usleep(1000);
+  printf("ready 1\n");
+  fflush(stdout);
+  for (;;) pause();
+}
+
+static sigjmp_buf out_of_page;
+static void leave_page(int sig) { siglongjmp(out_of_page, sig); }
+static void cut_short(const char *dir) {
+  const size_t big = 1 << 20, page = 4096;
+  char path[4096], *at, *bytes = calloc(1, big);
+  int fd, pair[2];
+  EXPECT(unshare(CLONE_NEWNS));
+  EXPECT(mount("none", "/", 0, MS_REC | MS_PRIVATE, 0));
+  EXPECT(mount("rose-test", dir, "tmpfs", 0, "size=64k"));
+  snprintf(path, sizeof path, "%s/sparse", dir);
+  EXPECT(fd = open(path, O_RDWR | O_CREAT, 0600));
+  EXPECT(ftruncate(fd, big));
+  at = mmap(0, big, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  close(fd);
+  snprintf(path, sizeof path, "%s/full", dir);
+  EXPECT(fd = open(path, O_RDWR | O_CREAT, 0600));
+  if (write(fd, bytes, big) >= (ssize_t)big) exit(93);
+  signal(SIGBUS, leave_page);
+  if (sigsetjmp(out_of_page, 1) == 0) {
+    at[0] = 1;
+    exit(94);
+  }
+  at = mmap(0, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT(mprotect(at + page, page, PROT_NONE));
+  if (pread(fd, at, 2 * page, 0) != (ssize_t)page) exit(95);
+  if (pread(fd, bytes, big, 0) >= (ssize_t)big) exit(93); /* up to the end */
+  EXPECT(lseek(fd, 0, SEEK_END));
+  EXPECT(read(fd, bytes, big));
+  EXPECT(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+  for (int i = 0; i < 3; i++) {
+    EXPECT(write(pair[0], "x", 1));
+    EXPECT(read(pair[1], bytes, big));
+  }
+  EXPECT(fd = open("/proc/self/status", O_RDONLY));
+  EXPECT(read(fd, bytes, big));
+  EXPECT(fd = open("/sys/kernel/mm/transparent_hugepage/enabled", O_RDONLY));
+  EXPECT(read(fd, bytes, big));
+}
+
+static volatile sig_atomic_t asked;
+static void be_asked(int sig) { asked = sig; }
+static void orderly(void) {
+  int left = 15;
+  signal(SIGTERM, be_asked);
+  printf("ready 1\n");
+  fflush(stdout);
+  while (!asked || left-- > 0) {
+    usleep(20000);
+    open("/rose-none/orderly", O_RDONLY);
+  }
+  exit(143);
+}
+
 int main(int argc, char **argv) {
   const char *mode = argc > 1 ? argv[1] : "";
   char go[3];
   if (strcmp(mode, "serve") == 0) return serve(), 0;
   if (strcmp(mode, "answer") == 0) return answer(atoi(argv[2])), 0;
-  if (strcmp(mode, "talk") == 0) return talk(argv[2], atoi(argv[3]), atoi(argv[4]), atoi(argv[5]), atoi(argv[6]), argc > 7), 0;
+  if (strcmp(mode, "talk") == 0)
+    return talk(argv[2], atoi(argv[3]), atoi(argv[4]), atoi(argv[5]), atoi(argv[6]), argc > 7), 0;
   if (strcmp(mode, "tree") == 0) return tree(), 0;
   if (strcmp(mode, "wait") == 0) {
     printf("ready 1\n");
@@ -435,6 +575,9 @@ int main(int argc, char **argv) {
   else if (strcmp(mode, "functions") == 0 && argc == 3) functions(atoi(argv[2]));
   else if (strcmp(mode, "crowd") == 0 && argc == 3) crowd(atoi(argv[2]));
   else if (strcmp(mode, "noise") == 0) noise();
+  else if (strcmp(mode, "churn") == 0 && argc == 3) churn(argv[2]);
+  else if (strcmp(mode, "short") == 0 && argc == 3) cut_short(argv[2]);
+  else if (strcmp(mode, "orderly") == 0) orderly();
   else if (strcmp(mode, "now-and-then") == 0) {
     while (rest_for(20)) EXPECT_FAIL(open("/rose-none/now", O_RDONLY));
   }

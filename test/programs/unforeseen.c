@@ -1,5 +1,6 @@
-/* What no program can foresee, printed: times, chances, names, and what is ready first. It knows of no recording.
- * Usage: unforeseen [more | fresh]: `more` asks for the time once more than otherwise, `fresh` gives no memory a second use. */
+/* Prints values that no program can foresee: times, random numbers, names, and which descriptor is ready first. It does
+ * not know that it may be recorded.
+ * Usage: unforeseen [more | fresh]: `more` asks for the time once more, `fresh` never reuses memory. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -42,7 +43,8 @@ int main(int argc, char** argv) {
   struct utsname system;
   char host[65];
   gettimeofday(&day, NULL);
-  printf("time %lld %lld.%06ld %lld\n", (long long)time(NULL), (long long)day.tv_sec, (long)day.tv_usec, now(CLOCK_REALTIME));
+  printf("time %lld %lld.%06ld %lld\n", (long long)time(NULL), (long long)day.tv_sec, (long)day.tv_usec,
+         now(CLOCK_REALTIME));
   if (strcmp(how, "more") == 0) printf("%lld\n", (long long)time(NULL));
   uint64_t chance = 0;
   if (getrandom(&chance, sizeof chance, 0) != sizeof chance) return 3;
@@ -79,10 +81,11 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 3; i++) FD_SET(pipes[i][0], &some);
   struct timeval left = {1, 0};
   count = select(pipes[2][0] + 1, &some, NULL, NULL, &left);
-  printf("select %d: %d %d %d\n", count, !!FD_ISSET(pipes[0][0], &some), !!FD_ISSET(pipes[1][0], &some), !!FD_ISSET(pipes[2][0], &some));
+  printf("select %d: %d %d %d\n", count, !!FD_ISSET(pipes[0][0], &some), !!FD_ISSET(pipes[1][0], &some),
+         !!FD_ISSET(pipes[2][0], &some));
   printf("nothing %d\n", poll(NULL, 0, 1));
 
-  /* A descriptor is closed without being taken out of the set: something else gets its number, another descriptor its word. */
+  /* A descriptor is closed without being removed from the set: a new file gets its number, its user word is reused. */
   close(pipes[0][0]);
   close(pipes[0][1]);
   if (open("/dev/null", O_RDONLY) != pipes[0][0] || pipe(pipes[0]) != 0) return 3;

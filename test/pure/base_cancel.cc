@@ -70,7 +70,7 @@ void until(const std::function<bool()>& condition) {
 
 }  // namespace
 
-TEST_CASE("who hangs while he cleans up says so when he is asked again, and leaves at the next time", "[cancel]") {
+TEST_CASE("a cleanup that hangs reports that on the next Ctrl-C, and ends at the one after it", "[cancel]") {
   Asked rose([] {
     say("ready\n");
     until(cancel::requested);
@@ -81,7 +81,7 @@ TEST_CASE("who hangs while he cleans up says so when he is asked again, and leav
   REQUIRE(rose.says("ready\n"));
   rose.ask(SIGINT);
   REQUIRE(rose.says("cleaning up\n"));
-  // These are no impatience.
+  // SIGHUP and SIGTERM do not count as impatience.
   rose.ask(SIGHUP);
   rose.ask(SIGTERM);
   rose.ask(SIGTERM);
@@ -98,7 +98,7 @@ TEST_CASE("a further Ctrl-C ends what is waited for while cleaning up, and no mo
       const cancel::Patience from_before;
       say("ready\n");
       until(cancel::requested);
-      if (from_before.over()) return 10;  // the first one is not about it
+      if (from_before.over()) return 10;  // the first Ctrl-C asks for the cleanup and does not end it
       say("first\n");
       until([&] { return from_before.over(); });
     }

@@ -1,5 +1,5 @@
-// Folders that another user may write: nothing leads out of them, and nothing that is put there under a name is taken
-// for what was meant.
+// Folders that another user may write: no name in them leads outside, and nothing put there replaces the file that was
+// meant.
 #include "base/folder.h"
 
 #include <fcntl.h>
@@ -45,7 +45,7 @@ struct stat status_of(const fs::path& path) {
   return info;
 }
 
-// A folder `node` of a stranger's (where this may be done) beside what is not the stranger's.
+// A folder `node` that belongs to another user (if the test may create one), beside files of root.
 struct Scene {
   Scene() {
     fs::create_directory(top / "node");
@@ -78,13 +78,13 @@ TEST_CASE("reading follows links that stay in the folder, and no others", "[base
     CHECK_FALSE(node.file(name));
   CHECK(text_of(open_inside(scene.top / "node", scene.top / "node/current.log")) == "said");
   CHECK_FALSE(open_inside(scene.top / "node", scene.top / "secret/shadow"));
-  CHECK_FALSE(open_inside(scene.top / "node/folder", "shadow"));  // it is a link itself
+  CHECK_FALSE(open_inside(scene.top / "node/folder", "shadow"));  // the folder itself is a link
   CHECK(text_of(open_inside({}, scene.top / "node/absolute")) == "secret");
   CHECK(status_inside(scene.top / "node", "current.log")->st_size == 4);
   CHECK_FALSE(status_inside(scene.top / "node", "absolute"));
   CHECK(read_inside(scene.top / "node", "current.log", 4).value() == "said");
   CHECK_FALSE(read_inside(scene.top / "node", "current.log", 3));
-  CHECK_FALSE(node.file_to_change("current.log"));  // what changes something follows none
+  CHECK_FALSE(node.file_to_change("current.log"));  // a file to change is opened without following links
   CHECK(node.file_to_change("server.1.log"));
 }
 
@@ -108,12 +108,12 @@ TEST_CASE("a further name of somebody else's file is not read or written", "[bas
   CHECK_FALSE(node.file("server.log"));
   CHECK(errno == EPERM);
   CHECK_FALSE(node.file_to_change("server.log"));
-  // The user's own may have as many names as it likes.
+  // The user's own file may have several hard links.
   REQUIRE(write_file(scene.top / "node/data", "own"));
   REQUIRE(::chown((scene.top / "node/data").c_str(), kStranger, kStranger) == 0);
   fs::create_hard_link(scene.top / "node/data", scene.top / "node/snapshot");
   CHECK(text_of(node.file("snapshot")) == "own");
-  // And so may root's in root's folders.
+  // So may root's file in root's folders.
   fs::create_hard_link(scene.top / "secret/shadow", scene.top / "secret/again");
   CHECK(text_of(opened(scene.top / "secret").file("again")) == "secret");
 }
@@ -126,7 +126,7 @@ TEST_CASE("folders are made and given away in the folder alone", "[base]") {
   REQUIRE(made);
   CHECK((status_of(scene.top / "node/a/b").st_mode & 07777) == 0750);
   if (is_root()) CHECK(status_of(scene.top / "node/a").st_uid == kStranger);
-  CHECK(node.make("a/b", owner, 0755));  // it is there already
+  CHECK(node.make("a/b", owner, 0755));  // it exists already
   CHECK((status_of(scene.top / "node/a/b").st_mode & 07777) == 0750);
   scene.link("out", "../secret");
   scene.link("shadow", "../secret/shadow");
@@ -148,7 +148,7 @@ TEST_CASE("removing follows no link and goes as deep as it has to", "[base]") {
   scene.link("out", "../secret");
   fs::create_directories(scene.top / "node/a/b/c");
   fs::create_directory_symlink(scene.top / "secret", scene.top / "node/a/b/out");
-  {  // deeper than descriptors and paths reach
+  {  // deeper than the limits of descriptors and paths
     OpenFolder at = opened(scene.top / "node");
     for (int i = 0; i < 1500; ++i) {
       auto inner = at.make("d", std::nullopt);
@@ -162,7 +162,7 @@ TEST_CASE("removing follows no link and goes as deep as it has to", "[base]") {
   REQUIRE(top.remove("node"));
   CHECK_FALSE(fs::exists(scene.top / "node"));
   CHECK(read_file(scene.top / "secret/shadow").value() == "secret");
-  REQUIRE(top.remove("node"));  // there is none
+  REQUIRE(top.remove("node"));  // it does not exist
   CHECK_FALSE(top.remove(".."));
 }
 
@@ -203,14 +203,14 @@ TEST_CASE("a copy has everything, and nothing from outside", "[base]") {
   char value[4];
   if (attributes) CHECK(::getxattr((to / "a/file").c_str(), "user.rose", value, sizeof value) == 1);
   if (is_root()) CHECK(status_of(to / "a/file").st_uid == kStranger);
-  // What is there already is not written to, least of all through a link.
+  // An existing file is not written to, in particular not through a link.
   fs::create_directory(scene.top / "other");
   fs::create_symlink(scene.top / "secret/shadow", scene.top / "other/holes");
   fs::create_directory_symlink(scene.top / "secret", scene.top / "other/a");
   CHECK_FALSE(opened(from).copy_into(opened(scene.top / "other")));
   CHECK(read_file(scene.top / "secret/shadow").value() == "secret");
   CHECK_FALSE(fs::exists(scene.top / "secret/file"));
-  CHECK(fs::is_fifo(scene.top / "other/pipe"));  // the rest came along
+  CHECK(fs::is_fifo(scene.top / "other/pipe"));  // everything else was copied
 }
 
 TEST_CASE("names that change all the time lead nowhere else", "[base]") {
@@ -220,7 +220,7 @@ TEST_CASE("names that change all the time lead nowhere else", "[base]") {
   REQUIRE(write_file(node / "d/shadow", "harmless"));
   fs::create_directory_symlink(scene.top / "secret", node / "evil");
   std::atomic<bool> stop{false};
-  std::thread attacker([&] {  // `d` is a folder and a link by turns
+  std::thread attacker([&] {  // `d` alternates between a folder and a link
     while (!stop) (void)::renameat2(AT_FDCWD, (node / "evil").c_str(), AT_FDCWD, (node / "d").c_str(), RENAME_EXCHANGE);
   });
   const OpenFolder folder = opened(node);
@@ -242,7 +242,7 @@ TEST_CASE("names that change all the time lead nowhere else", "[base]") {
   CHECK_FALSE(fs::exists(scene.top / "secret/more"));
 }
 
-TEST_CASE("who could exchange what leads to a folder", "[base]") {
+TEST_CASE("users who could replace the path to a folder", "[base]") {
   if (!is_root()) return;
   const test::Folder top;
   REQUIRE(::chmod(top.path.c_str(), 0755) == 0);

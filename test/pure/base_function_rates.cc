@@ -63,7 +63,7 @@ class World {
 
 }  // namespace
 
-TEST_CASE("rare functions are never let go of, and their count is exact") {
+TEST_CASE("rare functions are never detached, and their count is exact") {
   World world(3, {}, [](std::size_t i, double) { return i == 0 ? 0 : i == 1 ? 1.0 : 3.0; });
   world.run(60);
   CHECK(world.detached == 0);
@@ -74,7 +74,7 @@ TEST_CASE("rare functions are never let go of, and their count is exact") {
   }
 }
 
-TEST_CASE("a hot function is let go of at once, sampled seldom, and known to be hot") {
+TEST_CASE("a hot function is detached at once, sampled seldom, and known to be hot") {
   World world(1, {}, [](std::size_t, double) { return 50'000.0; });
   world.run(60);
   CHECK(world.entries < 20'000);  // of 3,000,000
@@ -97,11 +97,11 @@ TEST_CASE("what is busy for a good part of the time is not rare") {
     World world(1, {}, [busy](std::size_t, double at) { return at < busy ? 1000.0 : 0; });
     world.run(60);
     CHECK(world.estimated(0) > 2);
-    // What ended within a pause is not known better than that.
+    // Functions that stop during a pause are estimated with that uncertainty.
     CHECK(world.estimated(0) > world.truth(0) / 5);
     CHECK(world.estimated(0) < world.truth(0) * 1.25);
   }
-  // It turns hot late.
+  // It becomes hot late.
   World late(1, {}, [](std::size_t, double at) { return at > 40 ? 1000.0 : 0; });
   late.run(60);
   CHECK(late.estimated(0) == Approx(late.truth(0)).epsilon(0.5));
@@ -142,7 +142,7 @@ TEST_CASE("where it is dear to attach a function again, that too stays within th
   CHECK(again > 100);
   CHECK(again <= 200 + 2);  // 1 % of ten minutes, and what the burst holds
   CHECK(world.rates.is_attached(59));
-  // Functions that cost nothing are sampled as often as the pauses permit.
+  // Functions without cost are sampled as often as the pauses permit.
   limits.attach_seconds = 0;
   World cheap(60, limits, [](std::size_t, double) { return 1000.0; });
   cheap.run(600);
@@ -159,7 +159,7 @@ TEST_CASE("without a rate that counts as hot only the share decides") {
   CHECK(static_cast<double>(world.entries) * limits.entry_seconds / 10 < 0.02);
 }
 
-TEST_CASE("over a window: what was quiet for long is let go of as soon as it is hot") {
+TEST_CASE("over a window: a function that was quiet for long is detached as soon as it is hot") {
   RateLimits limits;
   limits.share = 1;
   limits.hot_rate = 100;
@@ -221,7 +221,7 @@ TEST_CASE(
   CHECK_FALSE(estimate.watched);
 }
 
-TEST_CASE("a moment in which much happens once drives out nothing that is rare") {
+TEST_CASE("one burst of many functions detaches no rare one") {
   RateLimits limits;
   limits.share = 0.05;
   limits.burst_seconds = 5;

@@ -78,7 +78,7 @@ TEST_CASE("a helper's children end with it, those in sessions of their own too")
   }
 }
 
-TEST_CASE("a helper is told to end first, and what cannot be executed is said") {
+TEST_CASE("a helper is asked to end first, and a command that cannot be executed is reported") {
   const Folder folder;
   const std::string file = (folder / "ended").string();
   HeldChild child =

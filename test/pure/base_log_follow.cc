@@ -68,7 +68,7 @@ TEST_CASE("truncation and rotation", "[log]") {
   SECTION("renamed, written on, and created anew") {
     fs::rename(folder / "log", folder / "log.1");
     append(folder / "log.1", "c\n");
-    CHECK(lines(follower) == Lines{"c"});  // no new file yet: the old one goes on
+    CHECK(lines(follower) == Lines{"c"});  // no new file yet: the old one is followed further
     append(folder / "log.1", "d\nlast");
     append(folder / "log", "e\n");
     CHECK(lines(follower) == Lines{"d", "last", "e"});
@@ -112,7 +112,7 @@ TEST_CASE("long lines are cut, long files come in pieces", "[log]") {
   CHECK(calls >= 2);
 }
 
-TEST_CASE("who has had enough goes on later where it stopped", "[log]") {
+TEST_CASE("a reader that stops early continues later where it stopped", "[log]") {
   const Folder folder;
   append(folder / "log", "1\n2\n3\n");
   LogFollower follower(folder / "log");

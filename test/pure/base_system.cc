@@ -54,7 +54,7 @@ TEST_CASE("files are whole or not there") {
   CHECK_FALSE(write_file(folder / "none/d", "x").has_value());
 }
 
-TEST_CASE("who is killed while he writes leaves nothing") {
+TEST_CASE("a writer that is killed leaves nothing") {
   const Folder folder;
   const pid_t writer = ::fork();
   REQUIRE(writer >= 0);
@@ -69,7 +69,7 @@ TEST_CASE("who is killed while he writes leaves nothing") {
   CHECK(folder.entries() == 0);
 }
 
-TEST_CASE("what a killed writer left where files need names is removed, what others own is not") {
+TEST_CASE("leftovers of a killed writer are removed where files need names, files of others are not") {
   const Folder folder;
   for (const char* name : {".dump.bin.rose-a1B2c3", ".dump.bin.rose-lock01", ".dump.bin.rose-",
                            ".other.bin.rose-a1B2c3", "dump.bin.backup"})
@@ -81,7 +81,7 @@ TEST_CASE("what a killed writer left where files need names is removed, what oth
   CHECK(folder.entries() == 4);
 }
 
-TEST_CASE("what is no file is written to, never replaced") {
+TEST_CASE("devices and pipes are written to, never replaced") {
   const Folder folder;
   struct stat before{}, after{};
   REQUIRE(::lstat("/dev/null", &before) == 0);
@@ -97,8 +97,8 @@ TEST_CASE("what is no file is written to, never replaced") {
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
   {
     REQUIRE(AtomicFile::create(folder / "pipe").has_value());
-  }  // a trial waits for nobody, and a reader notices nothing
-  // Nor does a write wait: nothing but kill -9 would end it.
+  }  // an attempt does not wait, and a reader does not notice it
+  // A write does not wait either: only kill -9 could end it.
   const Result<void> unread = write_file(folder / "pipe", "x");
   REQUIRE_FALSE(unread);
   CHECK(unread.error().message.find("nobody reads this pipe") != std::string::npos);
@@ -120,7 +120,7 @@ TEST_CASE("what is no file is written to, never replaced") {
   const std::string closed = fmt::format("/dev/fd/{}", ends[1]);
   CHECK_FALSE(write_file(closed, "x").has_value());
 
-  // A link is replaced, not followed: the folder may be everybody's.
+  // A link is replaced, not followed: other users may write to the folder.
   REQUIRE(::symlink("/dev/full", (folder / "link").c_str()) == 0);
   REQUIRE(write_file(folder / "link", "here").has_value());
   CHECK(*read_file(folder / "link") == "here");
@@ -147,7 +147,7 @@ TEST_CASE("a program is found as a shell finds it, but in no current directory")
   fs::create_directory(folder / "a/other");
   const std::string path = (folder / "a").string() + "::.:" + (folder / "b").string();
   CHECK(program_in(path, "tool") == (folder / "a/tool").string());
-  CHECK(program_in(path, "other") == (folder / "b/other").string());  // a folder is none
+  CHECK(program_in(path, "other") == (folder / "b/other").string());  // a folder is not a program
   CHECK(program_in(path, "data").empty());
   const fs::path here = fs::current_path();
   fs::current_path(folder / "b");
@@ -217,7 +217,7 @@ TEST_CASE("commands side by side: each has its own output, status and time") {
   CHECK(open_descriptors() == before);
 }
 
-TEST_CASE("a command that does not exist is said") {
+TEST_CASE("a command that does not exist is reported") {
   const auto missing = run_command({"rose-no-such-program"});
   REQUIRE_FALSE(missing.has_value());
   CHECK(missing.error().message == "cannot run 'rose-no-such-program': it was not found");

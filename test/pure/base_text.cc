@@ -22,7 +22,7 @@ TEST_CASE("paths are made absolute and plain") {
   CHECK(resolve_dots("/") == "/");
   CHECK(resolve_dots("//a/../b/..") == "/");
   CHECK(resolve_dots("") == "");
-  // Where the front is not known, what is above it is not either.
+  // If the beginning is unknown, its parent is unknown too.
   CHECK(resolve_dots("a/../../../b/./c/..") == "../../b");
 }
 
@@ -72,7 +72,7 @@ TEST_CASE("globs") {
     INFO(row.pattern << " on " << row.text);
     CHECK(glob_match(row.pattern, row.text) == row.match);
   }
-  // No exponential search.
+  // The search is not exponential.
   std::string stars;
   for (int i = 0; i < 200; ++i) stars += "a*";
   CHECK_FALSE(glob_match(stars + "b", std::string(5000, 'a')));
@@ -96,7 +96,7 @@ TEST_CASE("small text helpers") {
   CHECK(variable_name("n-1-b") == "n_1_b");
   CHECK(printable("/plain é 日😀") == "/plain é 日😀");
   CHECK(printable("\x1b[31m\r\n\x7f") == "\\x1b[31m\\x0d\\x0a\\x7f");
-  // Directions, what is invisible, and line separators (as in CVE-2021-42574).
+  // Characters that change direction, invisible ones and line separators (as in CVE-2021-42574).
   CHECK(printable("a\u202e\u2066b\u2069") == "a\\xe2\\x80\\xae\\xe2\\x81\\xa6b\\xe2\\x81\\xa9");
   CHECK(printable("\u200f\u2028\ufeff\U000e0041") ==
         "\\xe2\\x80\\x8f\\xe2\\x80\\xa8\\xef\\xbb\\xbf\\xf3\\xa0\\x81\\x81");
@@ -131,7 +131,7 @@ TEST_CASE("regular expressions: what is accepted, and why the rest is not") {
   }
   CHECK(Regex("b+$").found_in("aabb"));
   CHECK_FALSE(Regex("^b").found_in("aabb"));
-  // Neither time nor stack for a long line.
+  // A long line takes neither exponential time nor deep recursion.
   CHECK_FALSE(Regex("^(a|b)*c$").found_in(std::string(8'000'000, 'a')));
   CHECK(Regex("(a*)*b").found_in(std::string(1'000'000, 'a') + "b"));
 }

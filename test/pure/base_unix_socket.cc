@@ -98,7 +98,7 @@ TEST_CASE("descriptors arrive with the first byte of what they were sent with, i
   CHECK(send_with_descriptors(here.get(), "abc", too_many) == -1);
   CHECK(errno == EINVAL);
 
-  // Two where one is waited for: none is taken, and none stays open.
+  // Two descriptors where one is expected: none is accepted, and none stays open.
   const auto open_ones = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); };
   const auto before = open_ones();
   REQUIRE(send_descriptors(here.get(), both, 7));

@@ -46,7 +46,7 @@ bool has(const Node& node, const std::string& flag, const std::string& value) {
 
 }  // namespace
 
-TEST_CASE("a service says all of its container") {
+TEST_CASE("a service sets all properties of its container") {
   const Node node = only(
       "    image: redis:${TAG:-6}\n    command: redis-server --save '1 2' $${X}\n    entrypoint: [\"/entry\", "
       "\"$$HOME\"]\n"
@@ -59,12 +59,13 @@ TEST_CASE("a service says all of its container") {
       "    volumes:\n      - ./conf:/etc/conf:ro\n      - type: tmpfs\n        target: /scratch\n      - /anonymous\n  "
       "  x-own: 1\n");
   CHECK(node.container->image == "redis:7");
-  CHECK(node.command == Command{"redis-server", "--save", "1 2", "$${X}"});  // the shell's: rose replaces nothing in it
+  // a shell variable: rose replaces nothing in it
+  CHECK(node.command == Command{"redis-server", "--save", "1 2", "$${X}"});
   CHECK(node.container->entrypoint == Command{"/entry", "$HOME"});
   CHECK(node.env == std::map<std::string, std::string>{{"A", "b"}, {"N", "3"}});
   CHECK(node.user == "999");
   CHECK(node.container->hostname == "h");
-  CHECK(node.container->aliases == std::vector<std::string>{"named"});
+  CHECK(node.container->aliases == std::vector<std::string>{"named"});  // instead of kv-a-1
   REQUIRE(node.restart.has_value());
   CHECK((node.restart->max == 3 && node.restart->only_failures));
   CHECK(node.container->stop_signal == "SIGQUIT");
@@ -96,14 +97,15 @@ TEST_CASE("services wait for each other as Compose means it") {
   const Container& app = *(*nodes)[0].container;
   CHECK(app.build == Command{"--build-arg", "V=1", "--file", "/srv/kv/app/D", "/srv/kv/app"});
   CHECK(app.image == "localhost/rose-kv-app");
-  CHECK(app.aliases == std::vector<std::string>{"www"});
+  CHECK(app.aliases == std::vector<std::string>{"www", "kv-app-1"});
   REQUIRE(app.after.size() == 2);
   CHECK((app.after[0].node == "db" && app.after[0].when == Dependency::When::healthy));
   CHECK((app.after[1].node == "setup" && app.after[1].when == Dependency::When::completed));
   const Container& db = *(*nodes)[1].container;
   REQUIRE(db.health.has_value());
   CHECK(db.health->test == Command{"/bin/sh", "-c", "pg_isready"});
-  CHECK((db.health->interval_ns == 2 * kSecond && db.health->retries == 5 && db.health->start_period_ns == kSecond));
+  CHECK((db.health->interval_ns == 2 * kSecond && db.health->retries == 5 && db.health->start_period_ns == kSecond &&
+         !db.health->timeout_ns));
   CHECK(db.volumes == std::vector<std::string>{"data:/var/lib", "small:/small"});
   CHECK(db.tmpfs == std::map<std::string, std::string>{{"small", "size=64m,mode=0700"}});
   CHECK(std::any_of(words.begin(), words.end(),
@@ -122,7 +124,7 @@ TEST_CASE("what rose cannot do with a Compose file is refused with its line") {
        "6: secrets 's' is external: it belongs to a swarm and is not available here"},
       {"services:\n  a:\n    image: x\nsecrets:\n  s: {environment: NONE}\n",
        "5: secrets 's' is the variable NONE, which is not set"},
-      {"services:\n  a:\n    image: ${NONE}\n", "3: 'image' is empty"},
+      {"services:\n  a:\n    image: ${NONE}\n", "3: 'image' is empty: NONE has no value"},
       {"services:\n  a:\n    image: x\n    network_mode: service:b\n",
        "4: 'network_mode': 'service:b' shares the network of another container"},
       {"services:\n  a:\n    image: x\n    pid: service:b\n", "4: 'pid': 'service:b' shares that of another container"},
@@ -147,12 +149,21 @@ TEST_CASE("what rose cannot do with a Compose file is refused with its line") {
       {"services:\n  a:\n    image: x\n    depends_on: [b]\n", "4: 'a' depends on 'b', which is not started"},
       {"services:\n  a:\n    image: x\n    depends_on: [b]\n  b:\n    image: x\n    depends_on: [a]\n",
        "3: 'a' depends on itself through other services"},
-      {"services:\n  a:\n    image: x\n    depends_on: {b: {condition: service_healthy}}\n  b:\n    image: x\n",
-       "4: 'a' waits for 'b' to be healthy, which has no healthcheck"},
+      {"services:\n  a:\n    image: x\n    depends_on: {b: {condition: service_healthy}}\n  b:\n    image: x\n    "
+       "healthcheck: {disable: true}\n",
+       "4: 'a' waits for 'b' to be healthy, whose healthcheck is disabled"},
       {"services:\n  a:\n    image: x\n    restart: maybe\n", "4: unknown restart policy 'maybe'"},
       {"services:\n  a:\n    image: x:${TAGG:?say one}\n", "3: the required variable TAGG is not set"},
-      {"services:\n  a:\n    image: x\n    healthcheck: {test: [\"x\"]}\n",
-       "4: 'test': a line, or a list that begins with CMD, CMD-SHELL or NONE is needed"},
+      {"services:\n  a:\n    image: x\n    healthcheck: {test: [\"x\"]}\n", "4: 'test': the list begins with 'x'"},
+      {"services:\n  a:\n    image: x\n    healthcheck: {test: [CMD]}\n", "4: 'test': nothing follows CMD"},
+      {"services:\n  a:\n    image: x\n    command: echo 'open\n",
+       "4: 'command': quotes without an end, or parentheses outside of quotes"},
+      {"services:\n  a:\n    image: x\n    extra_hosts: [\"db:nowhere\"]\n",
+       "4: 'extra_hosts': 'db:nowhere' is not a name with an IP address or host-gateway"},
+      {"services:\n  a:\n    image: x\n    uts: private\n", "4: 'uts': 'private' was found"},
+      {"services:\n  a: {image: x, profiles: [standalone, all]}\n  b: {image: x, profiles: [cluster, all]}\n",
+       "2: no service is started: all have profiles, which are all, cluster, standalone"},
+      {"services:\n  a:\n    image: x\n---\nservices: {}\n", "5:1: a second document"},
       {"services:\n  a:\n    image: x\n    healthcheck: {interval: 5}\n",
        "4: 'interval': '5' is not a duration such as 1m30s"},
       {"services:\n  a:\n    image: x\n    read_only: maybe\n",
@@ -191,7 +202,7 @@ TEST_CASE("limits, terminals and what a swarm would do") {
   CHECK((has(node, "--memory-reservation", "20M") && has(node, "--tmpfs", "/t:size=1000")));
   for (const char* flag : {"--tty", "--interactive"})
     CHECK(std::count(node.container->options.begin(), node.container->options.end(), flag) == 1);
-  CHECK(node.container->hostname == "a.example.org");
+  CHECK((node.container->hostname == "a" && node.container->domain == "example.org"));
   REQUIRE(node.restart.has_value());
   CHECK((node.restart->only_failures && node.restart->max == 2 && node.restart->delay_ns == 3 * kSecond));
   CHECK(node.container->volumes == std::vector<std::string>{"/srv/kv:/app", "/srv/kv/b:/b:ro,rslave"});
@@ -229,8 +240,8 @@ TEST_CASE("addresses, replicas, links and profiles") {
   CHECK(names == std::vector<std::string>{"a", "b", "w-1", "w-2", "w-3", "c"});
   CHECK(((*nodes)[0].ip == "172.25.0.10" && subnet == "172.25.0.0/24"));
   CHECK((*nodes)[0].container->after[0].node == "b");
-  CHECK((*nodes)[1].container->aliases == std::vector<std::string>{"base"});
-  CHECK((*nodes)[3].container->aliases == std::vector<std::string>{"w"});
+  CHECK((*nodes)[1].container->aliases == std::vector<std::string>{"base", "kv-b-1"});
+  CHECK((*nodes)[3].container->aliases == std::vector<std::string>{"w", "kv-w-2"});
   CHECK((*nodes)[5].container->after.size() == 3);
   CHECK((said(warnings, "172.26.0.10 of network 'm' is ignored") && said(warnings, "network 'n' is external") &&
          said(warnings, "volume 'v' is external")));
@@ -275,4 +286,123 @@ TEST_CASE("files extend, include and are put over each other") {
                                   folder / "compose.yaml", [](const std::string&) { return std::nullopt; });
   REQUIRE_FALSE(wrong.has_value());
   CHECK(wrong.error().message == (folder / "part/compose.yaml").string() + ":4: service 'p': unknown key 'nonsense'");
+}
+
+TEST_CASE("everything that stands in the way is reported at once") {
+  const auto nodes = read("services:\n  a:\n    image: ${IMAGE}\n  b:\n    image: x\n    env_file: not-here.env\n");
+  REQUIRE_FALSE(nodes.has_value());
+  CHECK(nodes.error().message ==
+        "/srv/kv/compose.yaml:3: 'image' is empty: IMAGE has no value\n"
+        "/srv/kv/compose.yaml:6: 'env_file': /srv/kv/not-here.env is not a readable file");
+}
+
+TEST_CASE("lines of commands are split as Compose splits them") {
+  const std::vector<std::pair<std::string, std::optional<std::vector<std::string>>>> rows = {
+      {"a 'b c' \"d \\\" e\" f\\ g", {{"a", "b c", "d \" e", "f g"}}},
+      {"echo started && sleep 1000", {{"echo", "started"}}},
+      {"sleep 1000 > /dev/null", {{"sleep", "1000"}}},
+      {"run 2>/dev/null", {{"run"}}},
+      {"sh -c 'a && b; c'", {{"sh", "-c", "a && b; c"}}},
+      {"a '' b", {{"a", "", "b"}}},
+      {"a $(b c) d", {{"a", "$(b c)", "d"}}},
+      {"a `b c` d", {{"a", "`b c`", "d"}}},
+      {"a\nb", {{"a", "b"}}},
+      {"(a)", std::nullopt},
+      {"a 'b", std::nullopt},
+      {"a \\", std::nullopt},
+      {"", {std::vector<std::string>{}}},
+  };
+  for (const auto& [line, words] : rows) {
+    INFO(line);
+    CHECK(compose::shell_words(line) == words);
+  }
+}
+
+TEST_CASE("files of variables are read as Compose reads them") {
+  const compose::Lookup lookup = [](const std::string& name) {
+    return name == "OUTSIDE" ? std::optional<std::string>("o") : std::nullopt;
+  };
+  const auto read = compose::read_dot_env(
+      "# a comment\n  export A=1   # behind\nB = spaced  \r\nC=\"two\\nlines\" # quoted\nD='as $A is\\n'\n"
+      "E=x${A}-${NONE:-5}$OUTSIDE\nOUTSIDE\nNOWHERE\nF=a#b\nG=\"line 1\nline 2\"\nH: yaml\nI=\nJ=\"\\$A "
+      "\\\"\\101\\0101\"\n"
+      "K='it\\'s'\n",
+      lookup);
+  REQUIRE(read.has_value());
+  CHECK(*read == compose::Variables{{"A", "1"},
+                                    {"B", "spaced"},
+                                    {"C", "two\nlines"},
+                                    {"D", "as $A is\\n"},
+                                    {"E", "x1-5o"},
+                                    {"OUTSIDE", "o"},
+                                    {"F", "a#b"},
+                                    {"G", "line 1\nline 2"},
+                                    {"H", "yaml"},
+                                    {"I", ""},
+                                    {"J", "$A \"\\101A"},
+                                    {"K", "it's"}});
+  const std::vector<std::pair<std::string, int>> wrong = {
+      {"A=1\nB C=2\n", 2}, {"A=1\n\nB=\"open\n", 3}, {"a+b=1\n", 1}};
+  for (const auto& [text, line] : wrong) {
+    INFO(text);
+    const auto refused = compose::read_dot_env(text, lookup);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().line == line);
+  }
+}
+
+TEST_CASE("names, folders and hosts of a project") {
+  const Node named = only("    image: x\n    command: [\"${COMPOSE_PROJECT_NAME}\", \"${PWD}\"]\n");
+  CHECK(named.command == Command{"kv", "/srv/kv"});
+  const auto shop = read(
+      "name: ${NONE:-My.Shop}\nservices:\n  web:\n    image: x:${COMPOSE_PROJECT_NAME}\n    deploy: {replicas: 2}\n"
+      "    extra_hosts: [\"host.docker.internal:host-gateway\", \"six=[::1]\"]\n    volumes: "
+      "[\"${PWD}/app.conf:/etc/app.conf\"]\n");
+  REQUIRE(shop.has_value());
+  REQUIRE(shop->size() == 2);
+  const Container& web = *(*shop)[1].container;
+  CHECK(web.image == "x:myshop");
+  CHECK(web.aliases == std::vector<std::string>{"web", "myshop-web-2"});
+  CHECK(web.hosts ==
+        std::vector<std::pair<std::string, std::string>>{{"host.docker.internal", "host-gateway"}, {"six", "::1"}});
+  CHECK(web.volumes == std::vector<std::string>{"/srv/kv/app.conf:/etc/app.conf"});
+}
+
+TEST_CASE("health checks, devices and builds in their long forms") {
+  const Node node = only(
+      "    image: x\n    healthcheck: {test: [CMD-SHELL, test, -e, /etc/hosts], interval: 1s}\n"
+      "    devices: [/dev/a:/dev/b, {source: /dev/c, target: /dev/d, permissions: rw}]\n"
+      "    blkio_config: {weight: 300, device_read_bps: [{path: /dev/sda, rate: 12mb}]}\n    ports: "
+      "[\"127.0.0.1:81:80\", "
+      "\"9:9/udp\", {target: 443}]\n    expose: [7000, 80]\n");
+  REQUIRE(node.container->health.has_value());
+  CHECK(node.container->health->test == Command{"/bin/sh", "-c", "test", "-e", "/etc/hosts"});
+  CHECK((has(node, "--device", "/dev/a:/dev/b") && has(node, "--device", "/dev/c:/dev/d:rw")));
+  CHECK((has(node, "--blkio-weight", "300") && has(node, "--device-read-bps", "/dev/sda:12mb")));
+  CHECK(node.container->ports == std::vector<std::uint16_t>{80, 443, 7000});
+  // Without a test, that of the image counts.
+  const Node images = only("    image: x\n    healthcheck: {interval: 2s, retries: 5}\n");
+  REQUIRE(images.container->health.has_value());
+  CHECK((images.container->health->test.empty() && images.container->health->retries == 5));
+  const Node built = only("    build: {context: ., dockerfile_inline: \"FROM x\", ssh: [default]}\n");
+  CHECK(built.container->dockerfile == "FROM x");
+  CHECK(built.container->build == Command{"--ssh", "default", "/srv/kv"});
+}
+
+TEST_CASE("profiles, variables and the file that they come from are kept") {
+  const rose::test::Folder folder;
+  std::ofstream(folder / "compose.yaml")
+      << "services:\n  a: {image: \"x:${TAG}\", profiles: [p]}\n  b: {image: \"y:${ROSE_TEST_OUTSIDE}\"}\n";
+  std::ofstream(folder / ".env") << "TAG=1   # what we run\nROSE_TEST_OUTSIDE=beside\n";
+  ::setenv("ROSE_TEST_OUTSIDE", "given", 1);
+  const auto plain = read_compose_files({folder / "compose.yaml"});
+  const auto chosen = read_compose_files({folder / "compose.yaml"}, {{"p"}, {{"ROSE_TEST_OUTSIDE", "chosen"}}});
+  ::unsetenv("ROSE_TEST_OUTSIDE");
+  REQUIRE((plain.has_value() && chosen.has_value()));
+  REQUIRE(plain->nodes.size() == 1);
+  CHECK(plain->nodes[0].container->image == "y:given");
+  CHECK(plain->from_environment == compose::Variables{{"ROSE_TEST_OUTSIDE", "given"}});
+  REQUIRE(chosen->nodes.size() == 2);
+  CHECK((chosen->nodes[0].container->image == "x:1" && chosen->nodes[1].container->image == "y:chosen"));
+  CHECK((chosen->profiles == std::vector<std::string>{"p"} && chosen->from_environment.empty()));
 }

@@ -144,7 +144,8 @@ network = true
 netwrk = "host"
 )",
      "5:1: deployment: unknown key 'netwrk'",
-     "did you mean 'network'? accepted here: network, subnet, engine, compose, setup, teardown"},
+     "did you mean 'network'? accepted here: network, subnet, engine, compose, compose_profiles, compose_env, setup, "
+     "teardown, form"},
     {kNode + R"([deployment]
 compose = "nowhere/compose.yaml"
 )",
@@ -226,7 +227,7 @@ command = ["./kv"]
 )",
      "2:1: node: unknown key 'nam'",
      "did you mean 'name'? accepted here: name, command, attach, image, volumes, entrypoint, options, aliases, ip, env, ready, restart, user, "
-     "binary, sources, functions, exceptions, logs, record, record_libc"},
+     "working_dir, binary, sources, functions, exceptions, logs, record, record_libc"},
     {R"([[node]]
 name = "../etc"
 command = ["./kv"]
@@ -533,7 +534,7 @@ command = ["./kv"]
     {kNode + "function = [\"Raft::*\"]\n",
      "4:1: node: unknown key 'function'",
      "did you mean 'functions'? accepted here: name, command, attach, image, volumes, entrypoint, options, aliases, ip, env, ready, restart, "
-     "user, binary, sources, functions, exceptions, logs, record, record_libc"},
+     "user, working_dir, binary, sources, functions, exceptions, logs, record, record_libc"},
     {kNode + "[workload]\n",
      "4:1: workload: 'command' is missing",
      ""},

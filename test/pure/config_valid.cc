@@ -171,7 +171,7 @@ TEST_CASE("small freedoms") {
   CHECK(parse("name = \"\"\"x\"\"\"\"\"\n" + kOneNode).name == "x\"\"");
 }
 
-TEST_CASE("a missing or unreadable file is said") {
+TEST_CASE("a missing or unreadable file is reported") {
   const auto missing = config::read_config("/nonexistent/rose.toml");
   REQUIRE_FALSE(missing.has_value());
   CHECK(missing.error().message == "cannot open /nonexistent/rose.toml: No such file or directory");

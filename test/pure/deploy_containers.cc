@@ -66,7 +66,7 @@ TEST_CASE("a container's folder is found from where its process is") {
   CHECK(folder_of_container(scope, top) == scope);
   CHECK(folder_of_container(top / "docker" / id / "nested", top) == top / "docker" / id);
   CHECK(folder_of_container(top / "system.slice/x.service", top).empty());
-  CHECK(folder_of_container(top / "kubepods/burstable/pod12", top).empty());  // a pod's: that of all its containers
+  CHECK(folder_of_container(top / "kubepods/burstable/pod12", top).empty());  // a pod: the folder of all its containers
   CHECK(folder_of_container(top, top).empty());
   CHECK(folder_of_container("", top).empty());
 }

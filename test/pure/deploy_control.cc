@@ -13,7 +13,7 @@
 using namespace rose;
 using namespace rose::deploy;
 
-TEST_CASE("where no thread can be had, who asks a deployment is refused, and it lives on", "[deploy]") {
+TEST_CASE("without a free thread a request is refused, and the deployment lives on", "[deploy]") {
   const rose::test::Folder folder;
   REQUIRE(::chmod(folder.path.c_str(), 0777) == 0);
   const pid_t child = ::fork();

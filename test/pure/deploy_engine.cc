@@ -29,7 +29,7 @@ bool has(const Words& words, const std::string& option, const std::string& value
 
 TEST_CASE("a container is made by words that podman and docker both understand") {
   ContainerSpec one = spec();
-  one.hosts = {{"n2", "10.77.0.2"}};
+  one.hosts = "/run-dir/.rose-enter/n1.hosts";
   one.env = {{"A", "b c"}};
   one.volumes = {"/x:/y:ro"};
   one.user = "999";
@@ -48,8 +48,8 @@ TEST_CASE("a container is made by words that podman and docker both understand")
                         "none",
                         "--network",
                         "host",
-                        "--add-host",
-                        "n2:10.77.0.2",
+                        "--volume",
+                        "/run-dir/.rose-enter/n1.hosts:/etc/hosts",
                         "--env",
                         "A=b c",
                         "--volume",
@@ -83,6 +83,13 @@ TEST_CASE("only podman enters a network namespace that is there already") {
   REQUIRE(words.has_value());
   CHECK((*words)[1] == "--root=/x");
   CHECK(has(*words, "--network", "ns:/run/netns/rose-abcdef-n1"));
+  CHECK(std::count(words->begin(), words->end(), "--no-hosts") == 1);
+  // A file that the user mounts there counts more.
+  one.hosts = "/run-dir/.rose-enter/n1.hosts";
+  one.volumes = {"/my/hosts:/etc/hosts:ro"};
+  const auto own = making_words({{"podman"}, true, ""}, one, false);
+  REQUIRE(own.has_value());
+  CHECK_FALSE(has(*own, "--volume", "/run-dir/.rose-enter/n1.hosts:/etc/hosts"));
   const auto refused = making_words({{"docker"}, false, ""}, one, false);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::input);
@@ -93,25 +100,25 @@ TEST_CASE("with docker a container of its own holds the node's network") {
   one.netns = "/run/netns/rose-abcdef-n1";
   one.holder = "rose-abcdef-network-of-n1";
   one.hostname = "n1";
-  one.hosts = {{"n2", "10.77.0.2"}};
-  one.options = {"--add-host", "db:10.0.0.1", "--init"};
+  one.hosts = "/run-dir/.rose-enter/n1.hosts";
+  one.options = {"--init"};
   const Engine docker{{"docker"}, false, ""};
   const auto words = making_words(docker, one, false);
   REQUIRE(words.has_value());
   CHECK(has(*words, "--network", "container:rose-abcdef-network-of-n1"));
-  // Docker has names and hosts of the container that the network is of.
-  for (const char* flag : {"--hostname", "--add-host"}) CHECK(std::count(words->begin(), words->end(), flag) == 0);
+  // Docker takes the host name from the container that owns the network.
+  CHECK(std::count(words->begin(), words->end(), "--hostname") == 0);
+  CHECK(has(*words, "--volume", "/run-dir/.rose-enter/n1.hosts:/etc/hosts"));
   CHECK(std::count(words->begin(), words->end(), "--init") == 1);
   const Words holder = holder_words(docker, one, "rose-abcdef-network");
   CHECK((has(holder, "--name", "rose-abcdef-network-of-n1") && has(holder, "--network", "none") &&
          has(holder, "--hostname", "n1")));
-  CHECK((has(holder, "--add-host", "n2:10.77.0.2") && has(holder, "--add-host", "db:10.0.0.1")));
   CHECK((holder.end()[-2] == "rose-abcdef-network" && holder.back() == "rose:hold"));
   const std::string undo = undo_line(remove_image_words(docker, "rose-abcdef-network"));
   CHECK_FALSE(undo_words(undo, "rose-abcdef").empty());
 }
 
-TEST_CASE("an image's own command is read as either engine tells it") {
+TEST_CASE("an image's own command is read from the answer of either engine") {
   const auto docker = parse_image(
       R"([{"Config": {"Entrypoint": ["/entry"], "Cmd": ["a", "b c"], "User": "redis", "StopSignal": "SIGQUIT"}}])");
   REQUIRE(docker.has_value());
@@ -138,4 +145,21 @@ TEST_CASE("heal carries out only lines that remove what that run made") {
   CHECK(undo_words(line, "rose-123456").empty());
   CHECK(undo_words("/usr/bin/podman\trun\trose-abcdef-n1", "rose-abcdef").empty());
   CHECK(undo_words("", "rose-abcdef").empty());
+}
+
+TEST_CASE("the health check of an image is read as either engine tells it") {
+  const auto docker = parse_image(R"([{"Config":{"Cmd":["x"],"Healthcheck":
+      {"Test":["CMD-SHELL","pg_isready -q"],"Interval":2000000000,"Retries":5}}}])");
+  REQUIRE(docker.has_value());
+  REQUIRE(docker->health.has_value());
+  CHECK(docker->health->test == Words{"/bin/sh", "-c", "pg_isready -q"});
+  CHECK((docker->health->interval_ns == 2'000'000'000 && docker->health->retries == 5 && !docker->health->timeout_ns));
+  const auto podman = parse_image(R"([{"Config":{"Cmd":["x"]},"Healthcheck":{"Test":["CMD","/check","-q"]}}])");
+  REQUIRE((podman.has_value() && podman->health.has_value()));
+  CHECK(podman->health->test == Words{"/check", "-q"});
+  for (const char* none : {R"([{"Config":{}}])", R"([{"Config":{"Healthcheck":{"Test":["NONE"]}}}])"}) {
+    const auto image = parse_image(none);
+    REQUIRE(image.has_value());
+    CHECK_FALSE(image->health.has_value());
+  }
 }

@@ -53,8 +53,9 @@ const RunFacts kFacts{"/run-dir", "/conf", 7, false};
 
 }  // namespace
 
-TEST_CASE("of a command that went wrong, the word is told that lies beside the configuration and not where it ran",
-          "[deploy]") {
+TEST_CASE(
+    "a failed command: the message names the word that exists beside the configuration but not in the run's folder",
+    "[deploy]") {
   const Folder beside, where_it_ran;
   const std::filesystem::path config_dir = beside.path, ran_in = where_it_ran.path;
   std::filesystem::create_directories(config_dir / "bin");
@@ -78,21 +79,21 @@ TEST_CASE("placeholders are replaced, and nothing else", "[deploy]") {
   CHECK(in_node("${node} ${ip} ${ips} ${dir} ${run_dir} ${config_dir}") ==
         "n-1 10.1.2.1 10.1.2.1,127.0.0.1 /run-dir/n-1 /run-dir /conf");
   CHECK(in_node("--peers=${ips}/x${node}") == "--peers=10.1.2.1,127.0.0.1/xn-1");
-  // A shell's own stay, also around ours, and half ones.
+  // Shell variables stay unchanged, also around rose's placeholders, and so do incomplete ones.
   CHECK(in_node("${HOME} $node ${ node} ${} ${nod") == "${HOME} $node ${ node} ${} ${nod");
   CHECK(in_node("${x:-${ip}}") == "${x:-10.1.2.1}");
-  // Of another node, by the name that its variable has.
+  // The address of another node, by the name of its variable.
   CHECK(in_node("${ip_n_1}:1,${ip_n2}:2,${ip_n3}") == "10.1.2.1:1,127.0.0.1:2,${ip_n3}");
   CHECK(expand("${ip_n_1}", kFacts, nodes, nullptr) == "10.1.2.1");
   // "$${" is how "${" is written.
   CHECK(in_node("$${ip}") == "${ip}");
   CHECK(in_node("$$${ip} $${x $$") == "$${ip} ${x $$");
   CHECK(in_node("").empty());
-  // Without a node the node's own have no value: they may be a shell's.
+  // Outside a node, placeholders of a node stay unchanged: they may be shell variables.
   CHECK(expand("${node} ${ips}", kFacts, nodes, nullptr) == "${node} 10.1.2.1,127.0.0.1");
 }
 
-TEST_CASE("commands are told about the run", "[deploy]") {
+TEST_CASE("commands get the variables of the run", "[deploy]") {
   Variables variables = {{"ROSE_NODE", "of another run"}, {"ROSE_IP_gone", "1.1.1.1"}, {"HOME", "/root"}};
   add_rose_variables(variables, kFacts, two_nodes(), nullptr);
   CHECK(variables == Variables{{"HOME", "/root"},
@@ -112,7 +113,7 @@ TEST_CASE("commands are told about the run", "[deploy]") {
   CHECK(variables["ROSE_IP"] == "127.0.0.1");
 }
 
-TEST_CASE("programs are found as the contract says", "[deploy]") {
+TEST_CASE("programs are found as documented", "[deploy]") {
   const Folder folder;
   REQUIRE(write_file(folder.path + "/tool", "#!/bin/sh\n", 0755));
   REQUIRE(write_file(folder.path + "/data", "x", 0644));
@@ -234,7 +235,7 @@ TEST_CASE("a log probe sees only its incarnation", "[deploy]") {
 
   REQUIRE(!log_probe("(", {}));
   CHECK(log_probe("(", {}).error().kind == ErrorKind::input);
-  // A line far longer than any stack is deep.
+  // A line far longer than recursion could handle.
   auto hostile = log_probe("^(a|b)*c", {{path, 0}});
   REQUIRE(write_file(path, std::string(1'000'000, 'a') + "\n"));
   CHECK(!(*hostile)->ready().value());
@@ -268,7 +269,7 @@ TEST_CASE("a log that is a pipe is never waited for", "[deploy]") {
   for (int i = 0; i < 10'000 && !read; ++i) ::usleep(1000);
   CHECK(read);
   while (!read) {
-    const Fd writer(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));  // lets go who waits
+    const Fd writer(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));  // ends the wait of the reader
     ::usleep(1000);
   }
   reading.join();
@@ -287,7 +288,7 @@ TEST_CASE("tails are short", "[deploy]") {
   CHECK(tail(path, 2).size() == 2048);
 }
 
-TEST_CASE("what a node said last is its errors, else its output", "[deploy]") {
+TEST_CASE("the last output of a node is its errors, else its standard output", "[deploy]") {
   const Folder folder;
   CHECK(last_words(folder.path).text.empty());
   REQUIRE(write_file(folder.path + "/stdout.log", "ERROR no such class\n"));

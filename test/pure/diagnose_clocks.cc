@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kHourNs = 3600 * kSecond;
 
-// A host a dump; something else fails, too.
+// One dump per host; something else fails, too.
 std::vector<Dump> hosts() {
   std::vector<Dump> all(3);
   for (int host = 1; host <= 3; ++host) {
@@ -42,7 +42,7 @@ bool set_at(const std::vector<Hit>& hits, double from, double to) {
 
 }  // namespace
 
-TEST_CASE("a clock that a tracer saw being set is set in the test, at that moment") {
+TEST_CASE("a clock that was set while a tracer ran is set in the test at that moment") {
   const auto config = deployment();
   std::vector<Dump> dumps = hosts();
   dumps[2].meta().clock.push_back(trace::step_text("n3", at(6), kHourNs));
@@ -53,7 +53,7 @@ TEST_CASE("a clock that a tracer saw being set is set in the test, at that momen
   CHECK(d->target_reached);
   CHECK(d->schedules <= 2);
 
-  // Set right again: for as long.
+  // Set right again: the fault has a duration.
   dumps = hosts();
   dumps[2].meta().clock.push_back(trace::step_text("n3", at(6), kHourNs));
   dumps[2].meta().clock.push_back(trace::step_text("n3", at(10), -kHourNs));
@@ -66,7 +66,7 @@ TEST_CASE("a clock that a tracer saw being set is set in the test, at that momen
   CHECK(clock->fault.duration_ns == 4 * kSecond);
   CHECK(clock->why.find("n3: the clock was set forward by 1h") == 0);
 
-  // What keeps clocks in time does no harm; other sentences say nothing of steps.
+  // Programs that adjust the clock do no harm; other messages do not speak of steps.
   dumps = hosts();
   dumps[2].meta().clock = {trace::step_text("n3", at(6), 20 * kMillisecond),
                            "n3: the clock was set 3 times more before", "n3: clock 2 ms ahead of n1"};
@@ -181,7 +181,7 @@ TEST_CASE("a clock that others complain of is wrong in the test, one way or the 
   Result<Plan> plan = make_plan(inputs);
   REQUIRE(plan);
   CHECK(std::count_if(plan->candidates.begin(), plan->candidates.end(),
-                      [](const Candidate& c) { return c.kind == FaultKind::clock; }) == 3);  // or all others are
+                      [](const Candidate& c) { return c.kind == FaultKind::clock; }) == 3);  // or all others are behind
   const auto clock = std::max_element(plan->candidates.begin(), plan->candidates.end(),
                                       [](const Candidate& a, const Candidate& b) { return a.weight < b.weight; });
   REQUIRE(clock != plan->candidates.end());
@@ -190,7 +190,7 @@ TEST_CASE("a clock that others complain of is wrong in the test, one way or the 
   CHECK(clock->why.find("the clock of n3 is 1h") != std::string::npos);
   REQUIRE(clock->alternatives.size() == 1);
   CHECK(clock->alternatives[0].clock.shift_ns == -kHourNs);
-  // It was behind.
+  // The clock was behind.
   Play play({}, [](const std::vector<Hit>& hits, int) {
     return std::any_of(hits.begin(), hits.end(), [](const Hit& hit) {
       return hit.fault->kind == FaultKind::clock && hit.fault->node == "n3" && hit.fault->clock.shift_ns == -kHourNs;

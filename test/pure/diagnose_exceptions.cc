@@ -52,7 +52,7 @@ const std::string kBadSum =
 
 }  // namespace
 
-TEST_CASE("what a method throws itself is thrown at its entry, or where it was called from") {
+TEST_CASE("an exception that a method throws itself is thrown at its entry, or at its call site") {
   CHECK(sites(kBadSum) ==
         Found{"org.x.ChecksumException org.x.Store.check", "org.x.ChecksumException org.x.Store.copy:44"});
 }
@@ -226,8 +226,7 @@ TEST_CASE("the search finds the visit at which an exception counts") {
   CHECK(found->found->faults[0].count == kRight);
 }
 
-TEST_CASE("the visit to which the run without faults had come by the exception's moment is tried after the first",
-          "[logs]") {
+TEST_CASE("after the first visit, the one that the run without faults had reached by then is tried", "[logs]") {
   const std::string usual = line(1, "opening") + line(3, "copying") + line(9, "done");
   const std::string failed = line(11, "opening") + line(13, "copying") + line(15, "cannot copy\n" + kBadSum);
   const Told without(java(), failed, usual);

@@ -14,6 +14,226 @@ using namespace rose::diagnose::test;
 using schedule::Direction;
 using schedule::FaultKind;
 
+namespace {
+
+std::vector<const Candidate*> partitions(const Plan& plan) {
+  std::vector<const Candidate*> found;
+  for (const Candidate& c : plan.candidates)
+    if (c.kind == FaultKind::partition && !c.symptom) found.push_back(&c);
+  return found;
+}
+
+// As a tracer that knows it tells it.
+trace::Event& known_silence(Dump& dump, double from, double to, int dst, int src, bool outstanding,
+                            double asked_after = -1) {
+  trace::Event& e =
+      dump.silence(from, to, fmt::format("n{}", dst), fmt::format("10.77.0.{}", src), fmt::format("10.77.0.{}", dst));
+  e.flags = outstanding ? trace::kOutstanding : trace::kIdle;
+  if (asked_after >= 0) e.begin_within_ms = static_cast<std::int32_t>(asked_after * 1000);
+  return e;
+}
+
+}  // namespace
+
+TEST_CASE("idle connections are no partition, however long, open or unusual; how long they usually are is told") {
+  const auto config = deployment();
+  Dump dump;
+  known_silence(dump, 3, 16.6, 2, 1, false).flags |= trace::kOpen;
+  known_silence(dump, 3.1, 16.6, 1, 2, false).usual_ms = 2000;
+  known_silence(dump, 5, 12, 3, 1, false);
+  dump.crashed(2, "n1");
+  dump.ends(16.6);
+  const Plan plan = plan_of(config, dump);
+  for (const Candidate& c : plan.candidates) CHECK(c.kind != FaultKind::partition);
+  CHECK(discarded(plan, "idle: nothing was unanswered between n1 and n2 for up to 13.6s (usually up to 2s)") == 2);
+  CHECK(accounted(plan) == plan.failures);
+}
+
+TEST_CASE("an idle end of a connection whose other end asks in vain is cut off, too") {
+  const auto config = deployment();
+  Dump dump;
+  known_silence(dump, 5, 12, 1, 2, true, 0.2);
+  known_silence(dump, 5, 12, 2, 1, false);
+  dump.ends(30);
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(partitions(plan).size() == 1);
+  CHECK(partitions(plan)[0]->fault.direction == Direction::both);
+  CHECK(partitions(plan)[0]->count == 2);
+  CHECK(partitions(plan)[0]->known == Known::seen);
+}
+
+TEST_CASE("what seldom speaks and what often does were cut off together: the cut began when neither was heard") {
+  const auto config = deployment();
+  Dump dump;
+  known_silence(dump, 2, 20, 1, 2, true, 9.5);   // asked again only at 11.5
+  known_silence(dump, 11, 20, 1, 3, true, 0.2);  // asked at 11.2
+  dump.ends(40);
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(partitions(plan).size() == 1);
+  CHECK(partitions(plan)[0]->node == "n1");
+  CHECK(partitions(plan)[0]->first_ts == at(11));
+  CHECK(partitions(plan)[0]->fault.duration_ns <= 10 * kSecond);
+  // Two that cannot have begun at one time are two.
+  Dump apart;
+  known_silence(apart, 2, 20, 1, 2, true, 1);
+  known_silence(apart, 11, 30, 1, 3, true, 0.2);
+  apart.ends(40);
+  CHECK(partitions(plan_of(config, apart)).size() == 2);
+}
+
+TEST_CASE("idleness of a profile excuses no partition, what was unanswered there does") {
+  const auto config = deployment();
+  Dump dump;
+  known_silence(dump, 3, 9, 2, 1, true, 0.1);
+  dump.ends(30);
+  Dump idle;
+  known_silence(idle, 10, 40, 2, 1, false).flags |= trace::kOpen;
+  CHECK(partitions(plan_of(config, dump, profile_of(idle))).size() == 1);
+  Dump asked;
+  known_silence(asked, 10, 17, 2, 1, true, 0.1);
+  CHECK(partitions(plan_of(config, dump, profile_of(asked))).empty());
+  // Where a tracer does not know it: what lasted to the end of the run is no measure, what ended is.
+  Dump unknown, to_the_end, over;
+  unknown.silence(3, 14, "n2", "10.77.0.1", "10.77.0.2");
+  unknown.scf(9, "n1", "openat", EACCES, "/data/x");
+  unknown.ends(30);
+  to_the_end.silence(10, 40, "n2", "10.77.0.1", "10.77.0.2").flags = trace::kOpen;
+  over.silence(10, 40, "n2", "10.77.0.1", "10.77.0.2");
+  const Plan longer = plan_of(config, unknown, profile_of(to_the_end));
+  CHECK(discarded(longer, "benign: the profile contains silences") == 0);
+  CHECK(discarded(plan_of(config, unknown, profile_of(over)), "benign: the profile contains silences") == 1);
+}
+
+TEST_CASE("a silence that is not over is weighed by what else its nodes did") {
+  const auto config = deployment();
+  const auto plan_with = [&](bool goes_on, std::uint16_t flags) {
+    Dump dump;
+    dump.scf(4, "n1", "openat", EACCES, "/data/x");
+    dump.silence(5, 20, "n2", "10.77.0.1", "10.77.0.2").flags = static_cast<std::uint16_t>(trace::kOpen | flags);
+    if (goes_on) dump.scf(15, "n1", "openat", EACCES, "/data/x");
+    dump.ends(20);
+    return partitions(plan_of(config, dump)).size();
+  };
+  CHECK(plan_with(true, 0) == 1);
+  CHECK(plan_with(false, 0) == 0);
+  CHECK(plan_with(false, trace::kOutstanding) == 1);
+}
+
+namespace {
+
+trace::Event& short_write(Dump& dump, double t, std::string_view node, std::string_view path, std::int64_t done,
+                          std::uint32_t requested, std::string_view call = "write") {
+  trace::Event& e = dump.scf(t, node, call, 0, path);
+  e.result = done;
+  e.requested = requested;
+  return e;
+}
+
+}  // namespace
+
+TEST_CASE("a program that sees a full disk only as a short write: the disk is first, then the write") {
+  const auto config = deployment();
+  Dump dump;
+  short_write(dump, 5, "n1", "/data/n1/wal.log", 1234, 4096);
+  dump.exited(5.01, "n1", 1);
+  dump.ends(20);
+  const Plan plan = plan_of(config, dump);
+  const auto ranked = [&](int rank) {
+    return *std::find_if(plan.candidates.begin(), plan.candidates.end(), [&](const auto& c) { return c.rank == rank; });
+  };
+  REQUIRE(plan.candidates.size() == 3);
+  CHECK(ranked(1).kind == FaultKind::disk_full);
+  CHECK(ranked(1).node == "n1");
+  CHECK(ranked(1).known == Known::inferred);
+  CHECK(ranked(2).kind == FaultKind::syscall);
+  CHECK(ranked(2).syscall == "write");
+  CHECK(ranked(2).error.empty());
+  CHECK(ranked(2).fault.result == 1234);
+  CHECK(ranked(2).fault.effect == schedule::Effect::bytes);
+  CHECK(ranked(2).fault.effect_bytes == 1234);
+  CHECK(ranked(2).fatal);
+  CHECK(ranked(2).why.find("doing only 1234 of 4096 bytes") != std::string::npos);
+  CHECK(ranked(3).kind == FaultKind::crash);  // the node ended itself
+  CHECK(accounted(plan) == plan.failures);
+  // Where runs without faults have it too, it is benign.
+  const Plan usual = plan_of(config, dump, profile_of(dump));
+  for (const Candidate& c : usual.candidates) {
+    CHECK(c.kind != FaultKind::disk_full);
+    CHECK(c.kind != FaultKind::syscall);
+  }
+}
+
+TEST_CASE("short reads are candidates, SIGBUS of a mapped file tells of its disk") {
+  const auto config = deployment();
+  Dump dump;
+  short_write(dump, 5, "n1", "/data/n1/table", 100, 4096, "pread64");
+  short_write(dump, 6, "n2", "/data/n2/wal", 0, 512).count = 3;
+  trace::Event& bus = dump.scf(7, "n3", "mmap", 0, "/data/n3/map");
+  bus.signal = SIGBUS;
+  dump.ends(20);
+  const Plan plan = plan_of(config, dump);
+  const auto of = [&](FaultKind kind, std::string_view node) {
+    return std::find_if(plan.candidates.begin(), plan.candidates.end(),
+                        [&](const Candidate& c) { return c.kind == kind && c.node == node; });
+  };
+  const auto none = plan.candidates.end();
+  REQUIRE(of(FaultKind::syscall, "n1") != none);
+  CHECK(of(FaultKind::syscall, "n1")->ordinariness == 0);
+  CHECK(of(FaultKind::disk_full, "n1") == none);
+  REQUIRE(of(FaultKind::syscall, "n2") != none);
+  CHECK(of(FaultKind::syscall, "n2")->fault.result == 0);
+  CHECK(of(FaultKind::syscall, "n2")->fault.effect == schedule::Effect::none);
+  CHECK(of(FaultKind::disk_full, "n2") != none);
+  CHECK(of(FaultKind::syscall, "n3") == none);
+  REQUIRE(of(FaultKind::disk_full, "n3") != none);
+  CHECK(of(FaultKind::disk_full, "n3")->why.find("ending in SIGBUS") != std::string::npos);
+  CHECK(accounted(plan) == plan.failures);
+  // The schedules are valid.
+  for (const Candidate& c : plan.candidates) {
+    schedule::Schedule one;
+    one.name = "one";
+    one.faults = {c.fault};
+    const auto read = schedule::parse_schedule(schedule::to_toml(one), "one");
+    INFO(schedule::to_toml(one) << (read ? "" : read.error().message));
+    CHECK(read);
+  }
+}
+
+TEST_CASE("what fails in a process that is being ended is a consequence, never a candidate") {
+  const auto config = deployment();
+  Dump dump;
+  dump.scf(4.9, "n1", "openat", EMFILE, "/data/n1/wal");  // before the signal: evidence
+  dump.scf(4.9999, "n1", "clone", ENOMEM).flags = trace::kDying;
+  dump.scf(5.1, "n1", "write", EIO, "/data/n1/wal");             // after the signal, by its time alone
+  dump.scf(5.1, "n1", "write", EIO, "/data/n1/other").pid = 77;  // of another process
+  trace::Event& killed = dump.crashed(5.2, "n1");
+  killed.duration_ms = 200;
+  killed.by = dump.intern("bash (4242)");
+  dump.ends(20);
+  const Plan plan = plan_of(config, dump);
+  const auto crash = std::find_if(plan.candidates.begin(), plan.candidates.end(),
+                                  [](const Candidate& c) { return c.kind == FaultKind::crash; });
+  REQUIRE(crash != plan.candidates.end());
+  CHECK(crash->first_ts == at(5.0));
+  CHECK(crash->why.find("sent by bash (4242)") != std::string::npos);
+  std::vector<std::string> calls;
+  for (const Candidate& c : plan.candidates)
+    if (c.kind == FaultKind::syscall) calls.push_back(c.syscall + " " + c.error);
+  CHECK(calls == std::vector<std::string>{"openat EMFILE"});
+  CHECK(accounted(plan) == plan.failures);
+
+  // Who was asked to end, and does it in order, still needs its disk.
+  Dump asked;
+  asked.scf(5.1, "n1", "futex", EPERM);
+  asked.scf(5.2, "n1", "fsync", EIO, "/data/n1/wal");
+  asked.exited(6, "n1", 143).duration_ms = 1000;
+  asked.ends(20);
+  calls.clear();
+  for (const Candidate& c : plan_of(config, asked).candidates)
+    if (c.kind == FaultKind::syscall) calls.push_back(c.syscall + " " + c.error);
+  CHECK(calls == std::vector<std::string>{"fsync EIO"});
+}
+
 TEST_CASE("a kill is a crash, and counts once for all processes of the node") {
   Dump dump;
   dump.started(-1, "n1");
@@ -165,7 +385,7 @@ TEST_CASE("a process that ends itself after another node's crash shows a symptom
   CHECK(plan.candidates[1].symptom);
   CHECK(plan.candidates[2].symptom);
   CHECK(plan.candidates[2].count == 2);  // ends of one kind are one candidate
-  // Symptoms are tested as well, last.
+  // Symptoms are tested as well, but last.
   CHECK(plan.schedules.front().faults.size() == 1);
   CHECK(plan.schedules.back().faults.at(0).node == "n3");
 }
@@ -309,7 +529,7 @@ TEST_CASE("a cut is one way only when the other way was watched and alive") {
   dump.scf(1, "n3", "openat", ENOENT, "/x/y");
   dump.silence(5, 17, "n1", "10.77.0.2", "10.77.0.1");
   dump.silence(5, 17, "n1", "10.77.0.3", "10.77.0.1");
-  // What n1 sends again at growing intervals.
+  // n1 sends it again at growing intervals.
   dump.silence(10, 15.2, "n2", "10.77.0.1", "10.77.0.2");
   const auto config = deployment();
   const Plan plan = plan_of(config, dump);
@@ -450,7 +670,7 @@ TEST_CASE("a silence that a crash or pause explains is a symptom; one before it 
   CHECK(plan.candidates[2].first_ts == at(2));
   CHECK(plan.candidates[3].symptom);
   CHECK(plan.candidates[4].symptom);
-  // Together, in the order of time.
+  // All faults in one schedule, in the order of time.
   const schedule::Schedule& first = plan.schedules.at(0);
   REQUIRE(first.faults.size() == 3);
   CHECK(first.faults[0].kind == FaultKind::partition);
@@ -498,7 +718,7 @@ TEST_CASE("silences that a planned stop explains are dropped") {
   CHECK(accounted(plan) == plan.failures);
 }
 
-TEST_CASE("nodes that share one address are told apart by their service ports, or not at all") {
+TEST_CASE("nodes that share one address are distinguished by their service ports, or not at all") {
   auto config = deployment();
   config.deployment.network = config::Network::host;
   for (std::size_t i = 0; i < config.nodes.size(); ++i) {
@@ -656,7 +876,7 @@ TEST_CASE("a call on a listening socket is matched by its own address: nobody ha
   CHECK_FALSE(plan.candidates[1].fault.call.local);
 }
 
-TEST_CASE("a dump that begins with the nodes says which of a node's calls failed") {
+TEST_CASE("a dump that begins with the nodes gives the number of the failed call") {
   const bool of_a_run = GENERATE(true, false);
   Dump dump(of_a_run);
   dump.started(-2, "n1");
@@ -668,7 +888,7 @@ TEST_CASE("a dump that begins with the nodes says which of a node's calls failed
   const auto config = deployment();
   const Plan plan = plan_of(config, dump);
   REQUIRE(plan.candidates.size() == 1);
-  // In production the count is another one than in the test.
+  // Production and the test deployment have different counts.
   CHECK(plan.candidates[0].fault.call.path);
   CHECK(plan.candidates[0].fault.count == (of_a_run ? 4 : 1));
   if (of_a_run) CHECK(plan.candidates[0].fault.when.empty());
@@ -700,7 +920,7 @@ TEST_CASE("a cut explains connection errors across it, in both nodes, not elsewh
   dump.scf(1, "n3", "openat", ENOENT, "/x/y");
   dump.scf(9, "n1", "connect", ETIMEDOUT, {}, "10.77.0.2:7000");
   dump.scf(9, "n1", "connect", EINVAL, {}, "10.77.0.2:7001");  // connecting again a socket that failed
-  dump.scf(9, "n1", "connect", EMFILE, {}, "10.77.0.2:7002");  // a cut does not do this
+  dump.scf(9, "n1", "connect", EMFILE, {}, "10.77.0.2:7002");  // a partition does not cause this error
   dump.scf(9, "n2", "recvfrom", ECONNRESET, {}, "10.77.0.1:41234");
   dump.scf(9, "n3", "connect", ETIMEDOUT, {}, "10.77.0.1:7000");
   const auto config = deployment();
@@ -741,12 +961,12 @@ TEST_CASE("a worker that is killed while the main process lives on is killed wit
   CHECK(plan.candidates[0].fault.scope == schedule::Scope::others);
   REQUIRE(plan.schedules.size() == 1);
   CHECK(plan.schedules[0].faults[0].scope == schedule::Scope::others);
-  // What fails there afterwards is no last breath: those that live on do it.
+  // Failures that surviving processes also have after that are not part of the death.
   Dump further = dump;
   further.scf(10.5, "n1", "openat", EACCES, "/data/n1/lock");
   CHECK(discarded(plan_of(config, further), "own end") == 0);
   CHECK(plan_of(config, further).candidates.size() == 2);
-  // Both at once: the node was killed.
+  // Both at the same time: the node was killed.
   dump.crashed(10.1, "n1");
   CHECK(plan_of(config, dump).candidates.at(0).fault.scope == schedule::Scope::all);
 }
@@ -873,7 +1093,7 @@ TEST_CASE("a disk error right before the node is killed goes first, the kill sec
   REQUIRE(plan.candidates.size() == 3);
   CHECK(plan.candidates[0].syscall == "write");
   CHECK(plan.candidates[1].kind == FaultKind::crash);
-  // What fails together is tried together first, from the time it was seen on.
+  // Failures that occur together are first tried together, from the time of the first on.
   CHECK(plan.schedules.at(0).faults.size() == 2);
   CHECK(plan.schedules.at(0).faults.at(0).when.at(0).elapsed_ns == 8 * kSecond);
   CHECK(plan.schedules.at(0).faults.at(1).when.at(0).elapsed_ns == 8 * kSecond);
@@ -1010,7 +1230,7 @@ TEST_CASE("a bare crash of an imported dump is tried at several points of the wo
   CHECK(measured->schedules[2].faults[0].when.at(0).elapsed_ns == 10 * kSecond);
 }
 
-TEST_CASE("a crash comes back: said when the deployment will not bring it back") {
+TEST_CASE("a crash with a restart: noted when the deployment does not restart the node") {
   Dump dump;
   dump.crashed(5, "n1");
   dump.started(7, "n1");

@@ -1,4 +1,4 @@
-// Level 3: the crash or pause moves on from its context, call by call and place by place.
+// Level 3: the crash or pause is moved forward from its context, call by call and place by place.
 #include <catch2/catch.hpp>
 
 #include "diagnose_play.h"
@@ -11,13 +11,6 @@ using schedule::FaultKind;
 using schedule::Schedule;
 
 namespace {
-
-Act enters(double t, std::string node, std::string function) {
-  return {t, std::move(node), std::move(function), "", ""};
-}
-Act calls(double t, std::string node, std::string syscall, std::string path, bool changes = true) {
-  return {t, std::move(node), "", std::move(syscall), std::move(path), changes};
-}
 
 // A snapshot in four steps; only a crash between two of them loses data.
 std::vector<Act> snapshot(const std::string& node) {
@@ -134,7 +127,9 @@ TEST_CASE("level 3: the crash comes at a place inside the last function of its c
   CHECK(said);
 }
 
-TEST_CASE("level 3: places and calls have their turns; what a look did not see is left out, and the rest comes last") {
+TEST_CASE(
+    "level 3: places and calls take turns; those that a probing run did not see are left out, and the rest comes "
+    "last") {
   const auto config = deployment();
   Code code = store_code();
   std::vector<Act> acts = store_acts();
@@ -148,7 +143,7 @@ TEST_CASE("level 3: places and calls have their turns; what a look did not see i
   CAPTURE(list);
   CHECK(list ==
         std::vector<std::string>{"look", "store+0x10", "before fsync", "store+0x20", "store+0x30", "store+0x50"});
-  // A look does nothing, and is never taken for a run that shows something.
+  // A probing run injects nothing and is never taken for a conclusive run.
   for (const Tried& tried : d.tried)
     if (is_look(tried.schedule)) {
       CHECK(tried.tally.conclusive() == 0);
@@ -265,7 +260,7 @@ TEST_CASE("level 3: a pause too") {
   CHECK(d.found->faults[0].duration_ns > 0);
 }
 
-TEST_CASE("level 3: what can't be read is said, and the calls that follow are tried all the same") {
+TEST_CASE("level 3: code that cannot be read is reported, and the calls after it are tried all the same") {
   const auto config = deployment();
   Code code;
   std::vector<Act> acts = snapshot("n1");
@@ -343,7 +338,7 @@ TEST_CASE("level 3: what waits for the moved fault does not disturb a look") {
     if (is_look(tried.schedule)) CHECK(fault_of(tried.schedule, FaultKind::crash, "n2") == nullptr);
 }
 
-TEST_CASE("level 3: contexts that mean one moment are gone on from once") {
+TEST_CASE("level 3: contexts that mean the same moment are refined once") {
   const auto config = deployment();
   Code code = store_code();
   std::vector<Act> acts = store_acts();
@@ -410,7 +405,7 @@ TEST_CASE("level 3: the crash comes before a later call than the one it was seen
   }
 }
 
-TEST_CASE("level 3: after a function, before a call in it; what is not there is said") {
+TEST_CASE("level 3: after a function, before a call in it; a missing function is reported") {
   const auto config = deployment();
   std::vector<Act> acts = snapshot("n1");
   acts.insert(acts.begin(), enters(4.9, "n1", "storeSnapshot"));
@@ -444,7 +439,7 @@ TEST_CASE("level 3: the alternatives of an amplified crash all move on") {
   CHECK(fault_of(*d.found, FaultKind::crash, "n2")->before->syscall == "rename");
 }
 
-TEST_CASE("level 3: a look tells which calls follow, how often and how soon; the others are not tried") {
+TEST_CASE("level 3: a probing run shows which calls follow, how often and how soon; the others are not tried") {
   const auto config = deployment();
   // Space is reserved, then header and value are written; only between the two the record is neither old nor new.
   std::vector<Act> acts{
@@ -465,7 +460,7 @@ TEST_CASE("level 3: a look tells which calls follow, how often and how soon; the
   SECTION("not found") {
     Play play(acts, [](const std::vector<Hit>&, int) { return false; });
     const Diagnosis d = unsurveyed(config, crash_after(acts, 5.0005), play);
-    // Where level 2 has been comes last.
+    // Places that level 2 has tried come last.
     CHECK(steps(d) == std::vector<std::string>{"look", "before pwrite64", "before sendto", "before pwrite64",
                                                "before pwrite64", "before pwrite64"});
   }

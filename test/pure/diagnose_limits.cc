@@ -26,7 +26,7 @@ bool only(const std::vector<Hit>& hits, FaultKind kind) {
   return hits.size() == 1 && hits[0].fault->kind == kind && hits[0].fault->node == "n1";
 }
 
-// What is found by a search whose bug shows under a fault of this kind alone.
+// The fault found by a search whose bug occurs under this kind alone.
 Diagnosis found_with(FaultKind kind, const Dump& dump, std::vector<Act> acts, const std::set<FaultKind>& able = kAll) {
   config::Config config = deployment(3);
   config.diagnose.levels = {1, 2};
@@ -41,7 +41,7 @@ Diagnosis found_with(FaultKind kind, const Dump& dump, std::vector<Act> acts, co
   return *std::move(d);
 }
 
-// Whether several of this kind, or a disk, came too late, and earlier then.
+// Whether several faults of this kind, or a disk fault, came too late and were then tried earlier.
 bool earlier(const Diagnosis& d, FaultKind kind) {
   return std::any_of(d.tried.begin(), d.tried.end(), [&](const Tried& tried) {
     const auto& faults = tried.schedule.faults;
@@ -109,7 +109,7 @@ TEST_CASE("failed calls of one cause that came too late are armed earlier togeth
   CHECK(earlier(*d, FaultKind::syscall));
 }
 
-TEST_CASE("where the dump does not say when the workload began, a disk is full from later moments on, too") {
+TEST_CASE("if the dump does not say when the workload began, a full disk is tried from later moments on, too") {
   Dump dump;
   dump.meta().workload_ts = 0;
   dump.scf(3, "n1", "write", ENOSPC, "/data/n1/log.1");
@@ -142,7 +142,7 @@ TEST_CASE("a disk of its own in the node's folder is filled, where all that fail
   REQUIRE(d);
   INFO(d->reason);
   CHECK(d->target_reached);
-  // Elsewhere in it nothing is known of such a disk.
+  // Nothing suggests a full disk for the other files of the folder.
   dump.scf(3.2, "n1", "openat", ENOSPC, "/tmp/runs/7/n1/other/index");
   Inputs both = inputs_of(config, {dump});
   both.limits = kAll;

@@ -31,7 +31,7 @@ std::int64_t log_begin() {
   return logs::read_text(line(0, "x"), {"a", ""}, {}, kinds).nodes[0].messages[0].ts_ns;
 }
 
-// What began at kBase begins with the logs.
+// Makes a trace that began at kBase begin with the logs.
 trace::Trace beside_logs(trace::Trace trace) {
   const std::int64_t shift = log_begin() - kBase;
   for (trace::Event& event : trace.events) event.ts_ns += shift;
@@ -104,7 +104,7 @@ TEST_CASE("a message that names call, error and path is the first candidate, wit
   CHECK(c.fault.call.path->find("store.db") != std::string::npos);
   CHECK(c.why.find("n2.log:3 of n2: 'cannot write") == 0);
   for (const Candidate& other : plan.candidates) CHECK(other.weight <= c.weight);
-  // What a right run must write again.
+  // A message that a correct reproduction must write again.
   bool wanted = false;
   for (const Observable& one : plan.observables)
     wanted = wanted || (one.key.find(" says ") != std::string::npos && one.node == "n2");
@@ -148,7 +148,7 @@ TEST_CASE("a message that may mean many calls and files stands for a dozen fault
   CHECK(faults == 12);
 }
 
-TEST_CASE("what a program says before it ends itself is not explained by its end") {
+TEST_CASE("messages of a program before it ends itself are not explained by its end") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
   Told told(config,
@@ -158,7 +158,7 @@ TEST_CASE("what a program says before it ends itself is not explained by its end
   const Plan plan = told.plan();
   std::size_t calls = 0;
   for (const Candidate& c : plan.candidates) calls += c.kind == FaultKind::syscall && c.error == "ENOSPC" ? 1 : 0;
-  CHECK(calls >= 3);  // rename itself, and what else returns that
+  CHECK(calls >= 3);  // rename itself, and other calls that return this error
   REQUIRE(!plan.candidates.empty());
   CHECK(plan.candidates[0].syscall.starts_with("rename"));
   for (const Discarded& one : plan.discarded) CHECK(one.why.find("own end") == std::string::npos);
@@ -235,7 +235,7 @@ TEST_CASE("of calls between the same messages those come first after which their
 TEST_CASE("what the run without faults did stands on the incident's time line") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
-  // Ten times as slow, a day later.
+  // Ten times as slow, one day later.
   Told told(config,
             line(0, "opening the store") + line(10, "saved table one") + line(20, "checkpoint") + line(30, "closed") +
                 line(31, "odd"),
@@ -376,7 +376,7 @@ TEST_CASE("beside a dump, logs add no second candidate for what it holds, and th
   Told other(config, failed, line(3, "store 3 is starting"), nullptr, {seen("n1", 30)});
   CHECK(told_of(other.plan(), FaultKind::crash) > 0);
   CHECK(told_of(other.plan(), FaultKind::syscall) > 0);
-  // What came after the last dump was written is rather what came of the failure.
+  // Failures after the last dump was written are more likely consequences of the failure.
   const auto crash_to_call = [](const Plan& plan) {
     std::map<FaultKind, double> most;
     for (const Candidate& c : plan.candidates)
@@ -553,12 +553,12 @@ TEST_CASE("connections that a node's end closed are no cut before it, and say wh
   REQUIRE(of(closed, FaultKind::crash) != nullptr);
   CHECK(std::abs(of(closed, FaultKind::crash)->first_ts - log_begin() - 10'000'000'000) < 600'000'000);
   CHECK(of(closed, FaultKind::partition) == nullptr);
-  // Who only does not answer may have been cut off before.
+  // A node that only does not answer may have been partitioned before.
   const Plan silent = with("n2: no response from it, not reachable");
   CHECK(of(silent, FaultKind::partition) != nullptr);
 }
 
-TEST_CASE("calls that nobody tells of do not say when those failed that are told of") {
+TEST_CASE("unreported failed calls do not determine when reported ones failed") {
   const auto config = deployment();
   Dump dump;
   dump.started(-0.5, "n2");
@@ -605,7 +605,7 @@ TEST_CASE("calls that nobody tells of do not say when those failed that are told
   CHECK(full > 0);
 }
 
-TEST_CASE("a pause that shows it too rarely is tried longer, where no log tells how long it was") {
+TEST_CASE("a pause that reproduces too rarely is tried longer if no log gives its length") {
   const auto config = deployment();
   std::vector<Act> acts;
   for (int i = 0; i < 30; ++i) acts.push_back({0.2 + 0.2 * i, "n2", "put", "", ""});
@@ -628,7 +628,8 @@ TEST_CASE("a pause that shows it too rarely is tried longer, where no log tells 
   CHECK(found->schedules <= 8);
 }
 
-TEST_CASE("a pause that is told by who missed the node is tried as it was missed, then as long as it may have been") {
+TEST_CASE(
+    "a pause known from the nodes that missed the node is tried with that length, then with the longest possible") {
   Told told(deployment(), line(0, "server is starting") + line(30, "done"), "");
   logs::Hint stood;
   stood.kind = logs::Hint::Kind::stop;
@@ -654,7 +655,7 @@ TEST_CASE("a pause that is told by who missed the node is tried as it was missed
   CHECK(std::find(lasts.begin(), lasts.end(), 12) != lasts.end());
 }
 
-TEST_CASE("two faults that no log tells of, while both last a kill that one tells of") {
+TEST_CASE("two faults that no log reports, while a kill that one reports lasts") {
   const auto config = deployment();
   std::vector<Act> acts;
   for (int i = 0; i < 40; ++i) acts.push_back({1 + 1.2 * i, "n2", "put", "", ""});
@@ -679,7 +680,7 @@ TEST_CASE("two faults that no log tells of, while both last a kill that one tell
   CHECK(found->schedules <= 60);
 }
 
-TEST_CASE("what a node says in its next life tells nothing of when the workload began") {
+TEST_CASE("messages of a node's next life do not determine when the workload began") {
   const auto config = deployment();
   trace::Trace control = usual_run();
   control.meta.workload_ts = log_begin() + 3'000'000'000;
@@ -697,7 +698,7 @@ TEST_CASE("what a node says in its next life tells nothing of when the workload 
   CHECK(crash->first_ts - plan.workload_ts > 1'900'000'000);
 }
 
-TEST_CASE("nodes that begin again one soon after the other ended like that, whichever said something last") {
+TEST_CASE("nodes that restart shortly after each other ended in that order, whatever they wrote last") {
   const auto config = deployment();
   const std::string open = line(0, "starting server") + line(0.1, "listening");
   // One supervisor: each is started again 1.1 s after it was killed. n1 had nothing to say for three seconds before.
@@ -735,7 +736,8 @@ TEST_CASE("of several faults that each show the bug, narrowing down finds the on
     const std::optional<Narrower::Part> part = narrower.next();
     if (!part) break;
     const bool shows =
-        part->schedule.find("said") != nullptr || part->schedule.find("guess-1") != nullptr;  // either is enough
+        // one of the two is enough
+        part->schedule.find("said") != nullptr || part->schedule.find("guess-1") != nullptr;
     if (shows) last = part->schedule;
     narrower.learn(shows, {});
   }
@@ -830,10 +832,10 @@ TEST_CASE("an error that came along with a peer's name and its path is the peer'
       failing("failed to install snapshot: peer=n2 error=\"write /srv/run/data/state.bin: no space left on device\"") ==
       "n1");
   CHECK(failing("failed to copy: error=\"write /srv/run/n2/data/state.bin: no space left on device\"") ==
-        "n1");  // nobody says whose folder that is
+        "n1");  // no message says whose folder that is
 }
 
-TEST_CASE("who says nothing any more may stand still as well; who would be started again does so rather") {
+TEST_CASE("a node that writes nothing any more may be paused; one that would be restarted more likely is") {
   auto config = deployment();
   const std::string usual = line(0, "opening") + line(2, "saved") + line(4, "saved") + line(6, "closed");
   std::string missed = "n2 is late";
@@ -850,7 +852,7 @@ TEST_CASE("who says nothing any more may stand still as well; who would be start
   REQUIRE(ends);
   CHECK(hangs->weight > ends->weight);
   CHECK(hangs->other_length);                // nobody knows how long
-  missed = "n2: connection closed by peer";  // whose machine answers
+  missed = "n2: connection closed by peer";  // the machine of the node answers
   REQUIRE(candidate(FaultKind::pause));
   CHECK(candidate(FaultKind::pause)->weight < candidate(FaultKind::crash)->weight);
   missed = "n2 is late";
@@ -858,7 +860,7 @@ TEST_CASE("who says nothing any more may stand still as well; who would be start
   CHECK(candidate(FaultKind::pause)->weight < candidate(FaultKind::crash)->weight);
 }
 
-TEST_CASE("that nothing of what the failure's logs say came back is told of the found schedule") {
+TEST_CASE("a found schedule without any of the failure's messages is reported with a warning") {
   const auto config = deployment();
   Dump dump;
   dump.scf(5, "n1", "write", EIO, "/data/n1/wal");
@@ -892,7 +894,7 @@ TEST_CASE("that nothing of what the failure's logs say came back is told of the 
   }
 }
 
-TEST_CASE("that peers miss who starts or stops is no cut, and what they say between is one") {
+TEST_CASE("a node that starts or stops and is missed by peers is not partitioned; one that is missed in between is") {
   const auto config = deployment();
   const std::string one = line(0, "starting server") + line(0.1, "listening on 10.0.0.1:9093");
   const std::string two = line(0, "starting server") + line(5, "listening on 10.0.0.2:9093"),
@@ -1024,7 +1026,7 @@ TEST_CASE("a role is lost by whom several messages say so of, not by whom one do
   CHECK(believed({by_one[0], by_one[1], loads(5) + end}, by_one, "n1") == 0);
 }
 
-TEST_CASE("a stop that begins with what went wrong is the program's own, however much it says until it is done") {
+TEST_CASE("a stop that begins with an error is the program's own, however much it writes until it ends") {
   const auto config = deployment();
   std::string stops;
   for (int i = 0; i < 20; ++i) stops += line(10.1 + 0.01 * i, fmt::format("part {} is shut down", i));
@@ -1043,7 +1045,7 @@ TEST_CASE("a stop that begins with what went wrong is the program's own, however
   CHECK_FALSE(stopped("Fatal error during startup. Prepare to shutdown"));
 }
 
-TEST_CASE("who is stopped while others go on was stopped: that they miss it from then on tells of nothing else") {
+TEST_CASE("a node that is stopped while others continue was stopped: that they miss it afterwards is no other fault") {
   const auto config = deployment();
   const std::string begins = line(0, "starting server") + line(1, "listening"),
                     stops = line(40, "received SIGTERM, shutting down");
@@ -1064,6 +1066,6 @@ TEST_CASE("who is stopped while others go on was stopped: that they miss it from
   CHECK(stopped[0].node == "n2");
   CHECK(stopped[0].fault.signal == SIGTERM);
   for (const Candidate& c : stopped) CHECK((c.kind != FaultKind::partition || c.said < 0.3));
-  // It always is.
+  // Without faults n2 stops as early.
   for (const Candidate& c : candidates(early, early)) CHECK((c.kind != FaultKind::crash || c.said < 0.3));
 }

@@ -16,7 +16,7 @@ using schedule::Verdict;
 
 namespace {
 
-// Answers by schedule and by how often it ran, as a real system does: not by the number of the run.
+// Answers by schedule and by how often it ran, as a real system does, not by the number of the run.
 class Record final : public Runner {
  public:
   explicit Record(Cluster::Rule rule) : rule_(std::move(rule)) {}
@@ -157,7 +157,7 @@ TEST_CASE("schedules beside the found one were not tried before it") {
   CHECK(d.schedules <= 4);
 }
 
-TEST_CASE("an interrupted diagnosis goes on from its record to the same end") {
+TEST_CASE("an interrupted diagnosis continues from its record to the same end") {
   Dump dump = calls_dump();
   dump.crashed(6, "n1");
   dump.crashed(9, "n2", SIGABRT);
@@ -228,7 +228,7 @@ TEST_CASE("what shows the bug too rarely is refined before anything else is look
   CHECK(level2 <= 2);
 }
 
-TEST_CASE("what is accepted although it misses at times is gone on from, to what does not hang by its time") {
+TEST_CASE("an accepted schedule that sometimes misses is refined to one that does not depend on time") {
   // A cut, then a crash while n1 catches up; when it does that differs a little from run to run.
   const std::vector<Act> production{{-1, "n1", "boot", "", ""},
                                     {1, "n1", "apply", "", ""},
@@ -475,7 +475,7 @@ TEST_CASE("faults hours apart: those of one time together, the last first") {
   const Diagnosis d = diagnosis_of(config, dump, cluster);
   CHECK(d.target_reached);
   CHECK(d.schedules == 1);
-  // All of them together fit into the workload too.
+  // All of them together fit into the workload, too.
   bool all = false;
   for (const schedule::Schedule& s : d.plan.schedules) {
     if (s.faults.size() != 4) continue;
@@ -540,7 +540,7 @@ TEST_CASE("a schedule that the deployment cannot run is left, at level 1 too") {
   CHECK(error.error().kind == ErrorKind::environment);
 }
 
-TEST_CASE("progress says what may still come") {
+TEST_CASE("progress shows what is still possible") {
   const auto config = deployment();
   Cluster cluster([](const Schedule&, int) { return Answer{}; });
   cluster.seconds = 10;
@@ -605,7 +605,7 @@ TEST_CASE(
   }));
 }
 
-TEST_CASE("where all calls come by, no alternatives are armed") {
+TEST_CASE("where all calls are reached, no alternatives are armed") {
   auto config = deployment();
   Dump dump;
   std::vector<Act> acts;

@@ -1,5 +1,5 @@
-// What unrelated events of a day in the window must not cost: which host they happened on, how near they are, what is
-// usual, and how many runs are inconclusive.
+// Unrelated events of a day in the window must not change the result: on whichever host they happened, however close
+// they are, however usual they are, and however many runs are inconclusive.
 #include <catch2/catch.hpp>
 
 #include "diagnose_play.h"
@@ -103,14 +103,13 @@ TEST_CASE("noise: the last fault of a day ranks before the kills and pauses of t
   const std::vector<const Candidate*> ranked = by_rank(plan);
   REQUIRE(ranked.size() >= 4);
   CHECK(ranked.front()->kind == FaultKind::partition);
-  CHECK(plan.candidates.front().kind !=
-        FaultKind::partition);  // where they are tried together, it is in the paper's order
+  CHECK(plan.candidates.front().kind != FaultKind::partition);  // candidates tried together are in the paper's order
   for (std::size_t i = 0; i < ranked.size(); ++i) CHECK(ranked[i]->rank == static_cast<int>(i) + 1);
   CHECK(std::is_sorted(ranked.begin(), ranked.end(),
                        [](const Candidate* a, const Candidate* b) { return !a->symptom && b->symptom; }));
 }
 
-TEST_CASE("noise: of a window that begins late little is known of a host, but what it does tells whose it is") {
+TEST_CASE("noise: a window that begins late shows little of a host, but its calls show which node it is") {
   const auto config = deployment();
   Dump normal;
   for (const char* node : {"n1", "n2"}) {
@@ -122,7 +121,7 @@ TEST_CASE("noise: of a window that begins late little is known of a host, but wh
   auto profile = profile_of(normal, 2);
   profile.functions.push_back({"n2", "give_up", "/srv/store", 0, 0, true});  // never entered, and only n2 has it
   Dump dump;
-  for (int i = 0; i < 3; ++i) {  // they are well, and were there from the start
+  for (int i = 0; i < 3; ++i) {  // these hosts are healthy, and traced from the start
     const std::string host = fmt::format("store{}.example", i);
     for (const char* file : {"wal", "snapshot", "manifest", "lock"})
       dump.sys(1, host, "rename", fmt::format("/srv/{}", file));
@@ -147,7 +146,7 @@ TEST_CASE("noise: of a window that begins late little is known of a host, but wh
   CHECK_FALSE(crashed.contains(SIGINT));
 }
 
-TEST_CASE("noise: who leads is known by who comes to whom") {
+TEST_CASE("noise: the leader is recognised by the direction of connections") {
   const auto config = deployment();
   const auto call = [](Dump& dump, double t, const std::string& host, const char* syscall, std::string peer) {
     trace::Event& e = dump.sys(t, host, syscall, "");
@@ -183,7 +182,8 @@ TEST_CASE("noise: who leads is known by who comes to whom") {
   CHECK(crashed[SIGTERM] == "n2");
 }
 
-TEST_CASE("noise: who took over does what the leader did, and is no second one where they connect to each other") {
+TEST_CASE(
+    "noise: a node that took over acts like the leader, and is not a second one if the two connect to each other") {
   const auto config = deployment();
   const auto call = [](Dump& dump, double t, const std::string& host, const char* syscall, std::string peer) {
     trace::Event& e = dump.sys(t, host, syscall, "");
@@ -315,7 +315,7 @@ TEST_CASE("noise: what a window of days counts further than a run does is waited
       first([](const schedule::Fault& fault) { return !fault.when.empty() && fault.when[0].count == 38; });
   const auto last = static_cast<std::ptrdiff_t>(play.made.size());
   CHECK(seventh < last);
-  CHECK(never < last);  // it does come
+  CHECK(never < last);  // this context is met
   CHECK(seventh < never);
 }
 
@@ -324,7 +324,7 @@ TEST_CASE("noise: an old fault is not gone on from with every step of the last o
   std::vector<Act> acts;
   Dump dump(false);
   dump.paused(-3 * kHour, -3 * kHour + 8, "n1");
-  for (int i = 0; i < 30; ++i)  // and much else, so that it is over for long
+  for (int i = 0; i < 30; ++i)  // and many other events, so that it ended long before
     dump.scf(-2 * kHour + 200 * i, "n1", "access", ENOENT,
              fmt::format("/data/n1/{}{}", static_cast<char>('a' + i % 26), i < 26 ? "file" : "table"));
   int number = 0;

@@ -19,6 +19,13 @@ struct Act {
   std::uint64_t offset = 0;  // so far into the function, which no trace shows
 };
 
+inline Act enters(double t, std::string node, std::string function) {
+  return {t, std::move(node), std::move(function), "", ""};
+}
+inline Act calls(double t, std::string node, std::string syscall, std::string path, bool changes = true) {
+  return {t, std::move(node), "", std::move(syscall), std::move(path), changes};
+}
+
 // What the nodes' code looks like: the same on all of them.
 class Code final : public CodeMap {
  public:
@@ -113,7 +120,9 @@ class Play final : public Runner {
   };
 
   static bool matches(const schedule::CallMatch& call, const Act& act) {
-    return glob_match(call.syscall, act.syscall) && (!call.path || glob_match(*call.path, act.path));
+    // Of two paths an act has the second one, which its call makes.
+    const std::optional<std::string>& path = call.path2 ? call.path2 : call.path;
+    return glob_match(call.syscall, act.syscall) && (!path || glob_match(*path, act.path));
   }
 
   bool done(std::size_t i) const { return states_[i].outcome.fired || states_[i].outcome.withdrawn; }
@@ -177,8 +186,9 @@ class Play final : public Runner {
     for (std::size_t i = 0; i < states_.size(); ++i) {
       State& state = states_[i];
       const schedule::Fault& fault = schedule_->faults[i];
-      if (done(i) || !state.open || fault.node != act.node) continue;
+      if (done(i) || !state.open) continue;
       if (state.outcome.armed) {
+        if (fault.node != act.node) continue;
         const schedule::CallMatch* call = fault.kind == schedule::FaultKind::syscall ? &fault.call
                                           : fault.before                             ? &*fault.before
                                                                                      : nullptr;
@@ -190,6 +200,7 @@ class Play final : public Runner {
       }
       if (state.met >= fault.when.size()) continue;
       const schedule::Condition& c = fault.when[state.met];
+      if ((c.node.empty() ? fault.node : c.node) != act.node) continue;
       const bool meant = c.kind == schedule::ConditionKind::function
                              ? !act.function.empty() && act.function == c.function && act.offset == c.offset.value_or(0)
                          : c.kind == schedule::ConditionKind::syscall ? !act.syscall.empty() && matches(c.call, act)

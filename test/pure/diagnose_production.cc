@@ -1,5 +1,6 @@
-// The search on evidence as production gives it: noise that does fire, old faults, many alike, and events that a run
-// itself causes. And whether its statistics hold, on searches with random results.
+// The search on evidence as production gives it: noise that does fire, old faults, many similar ones, and events that a
+// run itself causes. And whether its statistics hold, on searches with random results.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
 
@@ -12,22 +13,21 @@ using namespace rose::diagnose;
 using namespace rose::diagnose::test;
 using schedule::Fault;
 using schedule::FaultKind;
+using schedule::OracleAnswer;
 using schedule::Schedule;
 
 namespace {
 
-Act enters(double t, std::string node, std::string function) {
-  return {t, std::move(node), std::move(function), "", ""};
-}
-Act calls(double t, std::string node, std::string syscall, std::string path) {
-  return {t, std::move(node), "", std::move(syscall), std::move(path), false};
+// A call that changes nothing, so that no trace contains it.
+Act unseen(double t, std::string node, std::string syscall, std::string path) {
+  return calls(t, std::move(node), std::move(syscall), std::move(path), false);
 }
 
 struct NoisyCall {
   const char* syscall;
   int err;
 };
-// What logs of healthy fleets are full of; the last ones are less usual.
+// Failures that logs of healthy fleets contain; the last ones are less usual.
 constexpr NoisyCall kNoise[] = {{"openat", ENOENT}, {"mkdir", EEXIST},   {"unlink", ENOENT}, {"readlink", EINVAL},
                                 {"rename", ENOENT}, {"openat", EACCES},  {"access", ENOENT}, {"statx", ENOTDIR},
                                 {"openat", ELOOP},  {"fallocate", EBUSY}};
@@ -44,7 +44,7 @@ void add_noise(Dump& dump, std::vector<Act>& acts, int kinds) {
     dump.scf(0.5 + 0.01 * i, node, call.syscall, call.err, fmt::format("/data/{}/{}", node, name));
     if (i % 2 == 0)
       for (int k = 0; k < 3; ++k)
-        acts.push_back(calls(1 + 0.02 * i + 2 * k, node, call.syscall, fmt::format("/run/{}/{}", node, name)));
+        acts.push_back(unseen(1 + 0.02 * i + 2 * k, node, call.syscall, fmt::format("/run/{}/{}", node, name)));
   }
 }
 
@@ -75,7 +75,7 @@ void add_day(Dump& dump, std::vector<Act>& acts, unsigned seed) {
       dump.scf(manner < 4 ? day() : at + 0.3 * k, node, call.syscall, call.err, fmt::format("/data/{}/{}", node, name));
     if (i % 5 == 0)
       for (int k = 0; k < 3; ++k)
-        acts.push_back(calls(1 + 0.01 * i + 2 * k, node, call.syscall, fmt::format("/run/{}/{}", node, name)));
+        acts.push_back(unseen(1 + 0.01 * i + 2 * k, node, call.syscall, fmt::format("/run/{}/{}", node, name)));
   }
   for (int i = 0; i < 30; ++i) {
     const std::string node = fmt::format("n{}", 1 + random() % 3);
@@ -102,7 +102,7 @@ const Candidate* candidate(const Plan& plan, std::string_view syscall, std::stri
 
 }  // namespace
 
-TEST_CASE("production: a crash that needs its moment is found beside sixty kinds of failures and eight old faults") {
+TEST_CASE("production: a crash at an exact moment is found among sixty kinds of failures and eight old faults") {
   const auto config = deployment();
   for (const int kinds : {0, 60}) {
     Dump dump;
@@ -154,8 +154,8 @@ TEST_CASE(
                               enters(4, "n1", "storeSnapshot"),
                               enters(9, "n1", "applyLog"),
                               enters(15, "n1", "compact"),
-                              calls(2, "n2", "write", "/run/n2/ledger"),
-                              calls(8, "n2", "write", "/run/n2/ledger")};
+                              unseen(2, "n2", "write", "/run/n2/ledger"),
+                              unseen(8, "n2", "write", "/run/n2/ledger")};
   std::vector<double> ratios;
   const auto compare = [&](const char* what, const auto& incident, const auto& bug) {
     const int clean = found(false, 0, incident, acts, bug);
@@ -197,7 +197,7 @@ TEST_CASE("production: the 25th of one of eight busy calls is found within forty
                                          static_cast<char>('b' + kind));
     dump.scf(8 + 0.1 * kind, node, "openat", EMFILE, fmt::format("/data/{}/{}", node, name));
     for (int i = 0; i < 40; ++i)
-      acts.push_back(calls(1 + 0.4 * i + 0.01 * kind, node, "openat", fmt::format("/run/{}/{}", node, name)));
+      acts.push_back(unseen(1 + 0.4 * i + 0.01 * kind, node, "openat", fmt::format("/run/{}/{}", node, name)));
   }
   sort_by_time(acts);
   dump.ends(30);
@@ -224,7 +224,7 @@ TEST_CASE("a few calls are failed one by one, and many by ranges that come after
     Dump dump;
     std::vector<Act> acts;
     dump.scf(seen, "n1", "pwrite64", ENOSPC, "/data/n1/journal");
-    for (int i = 0; i < many; ++i) acts.push_back(calls(1 + 0.4 * i, "n1", "pwrite64", "/run/n1/journal"));
+    for (int i = 0; i < many; ++i) acts.push_back(unseen(1 + 0.4 * i, "n1", "pwrite64", "/run/n1/journal"));
     dump.ends(30);
     Play play(acts, [&](const std::vector<Hit>& hits, int) {
       return std::any_of(hits.begin(), hits.end(),
@@ -285,7 +285,7 @@ TEST_CASE("silences of one pair that come and go are tried as a bad link, one si
   CHECK_FALSE(played(1, false));
 }
 
-TEST_CASE("a clock that was wrong is told by the handshakes between hosts, and tried alone and with what happened") {
+TEST_CASE("handshakes between hosts show a wrong clock, which is tried alone and with the other events") {
   const auto config = deployment();
   // n1 speaks to n2 and n3; the clock of n2 is two hours ahead.
   constexpr std::int64_t kTwoHours = 7200 * kSecond;
@@ -357,7 +357,7 @@ TEST_CASE("the seed orders what promises the same, and nothing else") {
     for (int i = 0; i < 3; ++i) {
       const std::string node = fmt::format("n{}", i + 1);
       dump.scf(8, node, "openat", i == 2 ? ENOENT : EMFILE, fmt::format("/data/{}/file", node));
-      acts.push_back(calls(9, node, "openat", fmt::format("/run/{}/file", node)));
+      acts.push_back(unseen(9, node, "openat", fmt::format("/run/{}/file", node)));
     }
     dump.ends(30);
     Play play(acts, [](const std::vector<Hit>&, int) { return false; });
@@ -439,7 +439,7 @@ TEST_CASE(
   CHECK(accounted(plan) == plan.failures);
 }
 
-TEST_CASE("production: what always follows a start or an error is a consequence, wherever it stands") {
+TEST_CASE("production: a failure that always follows a start or an error is a consequence, wherever it occurs") {
   const auto config = deployment();
   Dump dump;
   // Each start looks for what is there already; n1 dies of a full table of files, and its handler loads what it needs
@@ -476,7 +476,7 @@ TEST_CASE("production: what always follows a start or an error is a consequence,
   const Candidate* lease = candidate(plan, "unlink", "lease");
   REQUIRE(lease != nullptr);
   CHECK_FALSE(lease->symptom);
-  // Nor does what every start does explain a death.
+  // A failure that every start has does not explain a death.
   for (const Candidate& c : plan.candidates)
     if (c.kind == FaultKind::crash && c.own_end) CHECK(c.why.find("store") == std::string::npos);
 }
@@ -668,7 +668,7 @@ TEST_CASE("production: a helper that ended hours ago explains no silence of its 
   CHECK_FALSE(cut->symptom);
 }
 
-TEST_CASE("production: a leader is told from its followers by what it does not do") {
+TEST_CASE("production: a leader is distinguished from its followers by what it does not do") {
   const auto config = deployment();
   Dump normal;
   for (const char* node : {"n1", "n2", "n3"}) {
@@ -709,6 +709,7 @@ struct Told {
   double rates = 0;
   int told = 0;
   int covered = 0;
+  std::vector<int> runs;  // from the first reproduction to the result
 };
 
 // Searches in a world where the right fault reproduces the bug at `rate`, whatever it waits for: each of its variants
@@ -724,18 +725,21 @@ Told searches(double rate, int count) {
   std::mt19937_64 random(42 + static_cast<std::uint64_t>(rate * 1000));
   std::bernoulli_distribution shows(rate);
   for (int i = 0; i < count; ++i) {
-    Cluster cluster([&](const Schedule& s, int) {
-      return Answer{hit_if(fault_of(s, FaultKind::crash, "n1") != nullptr && shows(random)), {}, {}, ""};
+    int hit_first = 0;
+    Cluster counted([&](const Schedule& s, int run) {
+      const Answer answer{hit_if(fault_of(s, FaultKind::crash, "n1") != nullptr && shows(random)), {}, {}, ""};
+      if (hit_first == 0 && answer.oracle == OracleAnswer::hit) hit_first = run + 1;
+      return answer;
     });
-    Inputs inputs = inputs_of(config, {dump});
-    inputs.simplify = false;
-    const Result<Diagnosis> d = diagnose::diagnose(inputs, cluster, {});
+    const Inputs inputs = inputs_of(config, {dump});
+    const Result<Diagnosis> d = diagnose::diagnose(inputs, counted, {});
     if (!d || !d->found) continue;
+    told.runs.push_back(d->runs - hit_first);
     told.accepted += d->target_reached ? 1 : 0;
     if (d->rate_runs == 0) continue;
     ++told.told;
     told.rates += d->tally.rate();
-    const auto [low, high] = d->tally.interval();
+    const auto [low, high] = d->interval;
     told.covered += low <= rate && rate <= high ? 1 : 0;
   }
   return told;
@@ -743,7 +747,7 @@ Told searches(double rate, int count) {
 
 }  // namespace
 
-TEST_CASE("what is accepted, and the rates that are told, hold what the documentation says") {
+TEST_CASE("accepted schedules and reported rates hold the documented bounds") {
   struct Row {
     double rate;
     double least, most;  // share of searches that accept
@@ -758,18 +762,25 @@ TEST_CASE("what is accepted, and the rates that are told, hold what the document
                       << static_cast<double>(told.covered) / told.told);
     CHECK(accepted >= row.least - noise / 2);
     CHECK(accepted <= row.most + noise / 2);
-    CHECK(mean == Approx(row.rate).margin(0.02 + 3 * std::sqrt(row.rate * (1 - row.rate) / (10 * told.told))));
+    // An accepted test was accepted because chance favoured it, if anything: that much the documents say.
+    const double error = 0.02 + 3 * std::sqrt(row.rate * (1 - row.rate) / (10 * told.told));
+    CHECK(mean >= row.rate - error);
+    CHECK(mean <= row.rate + 0.1 + error);
     CHECK(static_cast<double>(told.covered) / told.told >= 0.93);
   }
 }
 
 // The table of the documentation: pure_diagnose '[simulation]'.
 TEST_CASE("ten thousand searches with dice", "[.][simulation]") {
-  fmt::print("| true rate | accepted | mean rate told | interval covers |\n|---|---|---|---|\n");
+  fmt::print(
+      "| true rate | accepted | mean rate told | interval covers | runs: median | of 95 % "
+      "|\n|---|---|---|---|---|---|\n");
   for (const double rate : {0.5, 0.6, 0.7, 0.8, 0.9, 1.0}) {
-    const Told told = searches(rate, 10'000);
-    fmt::print("| {:.0f} % | {:.1f} % | {:.1f} % | {:.1f} % |\n", rate * 100, told.accepted / 100.0,
-               100 * told.rates / std::max(1, told.told), 100.0 * told.covered / std::max(1, told.told));
-    CHECK(told.told > 0);
+    Told told = searches(rate, 10'000);
+    std::sort(told.runs.begin(), told.runs.end());
+    REQUIRE(told.told > 0);
+    fmt::print("| {:.0f} % | {:.1f} % | {:.1f} % | {:.1f} % | {} | {} |\n", rate * 100, told.accepted / 100.0,
+               100 * told.rates / told.told, 100.0 * told.covered / told.told, told.runs[told.runs.size() / 2],
+               told.runs[told.runs.size() * 95 / 100]);
   }
 }

@@ -48,7 +48,7 @@ TEST_CASE("causes explain what fails while they last, and more of them explain m
     event.ts_ns = at(t);
     return event;
   };
-  // In no order.
+  // In no particular order.
   const Causes ends({{CauseKind::killed, 2, {}, at(30), kNever, "the crash of n3"},
                      {CauseKind::killed, 1, {}, at(10), at(12), "the crash of n2"}},
                     3);
@@ -58,7 +58,7 @@ TEST_CASE("causes explain what fails while they last, and more of them explain m
   REQUIRE(cause != nullptr);
   CHECK(cause->words == "the crash of n2");
   CHECK(ends.explaining(failed(11), 0, 2, true) == nullptr);
-  CHECK(ends.explaining(failed(11), 0, NodeMap::kNone, false) == cause);  // who knows whom it called
+  CHECK(ends.explaining(failed(11), 0, NodeMap::kNone, false) == cause);  // it is not known which peer it called
   CHECK(ends.explaining(failed(16), 0, 1, true) == cause);                // connections fail a little longer
   CHECK(ends.explaining(failed(18), 0, 1, true) == nullptr);
   CHECK(ends.explaining(failed(1000), 0, 2, true) != nullptr);
@@ -73,7 +73,7 @@ TEST_CASE("causes explain what fails while they last, and more of them explain m
   CHECK(all.explaining(failed(22), 2, 0, true) == nullptr);
 }
 
-TEST_CASE("what processes did is known to the network's stage, and both to the calls'") {
+TEST_CASE("the network's stage knows what processes did, and the calls' stage knows both") {
   const auto config = deployment();
   Dump dump;
   dump.crashed(5, "n2");
@@ -128,7 +128,7 @@ TEST_CASE("names of faults are short, and no two are alike") {
   CHECK(ids.next("crash-n1") == "crash-n1-3");
 }
 
-TEST_CASE("what is left out is told with the most events first, once for each reason") {
+TEST_CASE("discarded events are listed by number, each reason once") {
   Discards some;
   some.add("few", 2);
   some.add("none", 0);

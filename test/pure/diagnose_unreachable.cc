@@ -52,7 +52,7 @@ TEST_CASE("unreachable: calls of one node to all others that fail so are a cut, 
   CHECK(accounted(plan) == plan.failures);
 }
 
-TEST_CASE("unreachable: who is cut is whom the most pairs have in common") {
+TEST_CASE("unreachable: the node that most pairs have in common is cut off") {
   const auto config = deployment(4);
   Dump dump;
   for (const int node : {1, 2, 4}) unreachable(dump, 5 + 0.3 * node, 8, node, {3}, EHOSTUNREACH, "connect");
@@ -217,7 +217,7 @@ TEST_CASE("unreachable: the search finds such a cut at once") {
   dump.ends(20);
   Inputs inputs = inputs_of(config, {dump});
   Cluster cluster([](const schedule::Schedule& s, int) {
-    return Answer{hit_if(fault_of(s, FaultKind::partition, "n1") != nullptr), {}, {}, ""};
+    return test::Answer{hit_if(fault_of(s, FaultKind::partition, "n1") != nullptr), {}, {}, ""};
   });
   const Result<Diagnosis> d = diagnose::diagnose(inputs, cluster, {});
   REQUIRE(d);

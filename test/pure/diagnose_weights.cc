@@ -72,7 +72,7 @@ TEST_CASE("parts have names of their own", "[diagnose]") {
   }
 }
 
-TEST_CASE("a candidate has the same id whatever other candidates there are, and tells its nodes and features") {
+TEST_CASE("a candidate has the same id whatever other candidates there are, and lists its nodes and features") {
   using namespace rose::diagnose::test;
   const auto config = deployment();
   Dump few;

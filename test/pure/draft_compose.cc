@@ -2,7 +2,6 @@
 #include <catch2/catch.hpp>
 
 #include "base/yaml.h"
-#include "draft/compose.h"
 #include "draft/container.h"
 #include "draft/draft.h"
 #include "draft/services.h"
@@ -99,59 +98,14 @@ TEST_CASE("variables of a Compose file") {
                                          {"${}", "${}"}}) {
     INFO(row.text);
     Texts unresolved;
-    CHECK(interpolated(row.text, variables, unresolved) == row.value);
+    CHECK(compose::interpolated(row.text, variables, unresolved) == row.value);
   }
   Texts unresolved;
-  CHECK(interpolated("$NO ${NO:-x} ${NEITHER}", variables, unresolved) == " x ");
+  CHECK(compose::interpolated("$NO ${NO:-x} ${NEITHER}", variables, unresolved) == " x ");
   CHECK(unresolved == Texts{"NO", "NEITHER"});
-  CHECK(read_dot_env("# c\nexport A=1\nB=\"x y\"\r\n=bad\nC\n") == Variables{{"A", "1"}, {"B", "x y"}});
 }
 
-TEST_CASE("services become nodes of a project of its own") {
-  const auto file = parse_compose(R"(
-services:
-  redis:
-    image: redis:${TAG}
-    command: redis-server --save "60 1" --requirepass hunter2
-    ports: ["127.0.0.1:6379:6379", "9000-9001:9000-9001/udp"]
-    healthcheck: { test: redis-cli ping }
-    environment: { REDIS_PASSWORD: hunter2 }
-    volumes: ["data:/data", "./conf:/etc/redis:ro", "/srv/x:/x"]
-    restart: always
-  app:
-    build: .
-    depends_on: { redis: { condition: service_healthy }, migrate: { condition: service_completed_successfully } }
-    deploy: { replicas: 2 }
-    networks: { back: { ipv4_address: 10.5.0.9 } }
-    expose: [8080]
-  migrate: { image: app }
-  debug: { image: busybox, profiles: [debug] }
-volumes: { data: {}, old: { external: true } }
-include: [other.yaml]
-)",
-                                  "compose.yaml", variables);
-  REQUIRE(file);
-  REQUIRE(file->services.size() == 4);
-  CHECK(file->services[0].image == "redis:7");
-  CHECK(file->services[0].command == Texts{"redis-server", "--save", "60 1", "--requirepass", "hunter2"});
-  CHECK(file->services[0].ports.size() == 1);
-  CHECK(file->services[2].one_shot);
-  const Draft draft = drafted(draft_compose(*file, "compose.yaml", {}));
-  INFO(draft.text);
-  CHECK(draft.nodes == Texts{"redis", "app1", "app2"});
-  CHECK(has(
-      draft.text,
-      R"(setup    = ["docker", "compose", "-p", "rose-redis", "-f", "${config_dir}/compose.yaml", "up", "-d", "--wait"])"));
-  CHECK(has(draft.text, R"(attach  = { container = "rose-redis-redis-1" })"));
-  CHECK(has(draft.text, "State.Health.Status"));
-  CHECK(has(draft.text, "No nodes: migrate (ends by itself before others start), debug (has a profile)."));
-  CHECK(has(draft.text, "/srv/x is a folder of this machine"));
-  CHECK(has(draft.text, "the volumes old are external"));
-  CHECK(has(draft.text, "LOOK: 'include' was not followed"));
-  CHECK_FALSE(has(draft.text, "hunter2"));
-}
-
-TEST_CASE("a file that rose takes as it stands is named, and said to be complete") {
+TEST_CASE("a file that rose takes as it is is named, and reported to be complete") {
   const char* text = R"(
 services:
   cache: { image: "redis:7", ports: ["7001:6379"], healthcheck: { test: redis-cli ping }, restart: always }
@@ -159,11 +113,12 @@ services:
   migrate: { image: postgres }
   debug: { image: busybox, profiles: [debug] }
 )";
-  const auto file = parse_compose(text, "compose.yaml", variables);
-  const auto taken = config::read_compose(text, "/nowhere/compose.yaml", variables);
-  REQUIRE((file && taken));
+  auto taken = config::read_compose(text, "/nowhere/compose.yaml", variables);
+  REQUIRE(taken);
+  taken->profiles = {"all"};
+  taken->from_environment = {{"TAG", "7"}, {"DB_PASSWORD", "hunter2-hunter2"}};
   // Its own check would read the file.
-  const Drafted services = draft_services(*file, *taken, "compose.yaml");
+  const Drafted services = draft_services(*taken, {"compose.yaml"});
   const Draft draft =
       write_draft({"compose.yaml"}, services.nodes, services.around, example_for(services.nodes), Host());
   INFO(draft.text);
@@ -174,28 +129,14 @@ services:
   CHECK(has(draft.text, "app-1: a service, from line 4: built as the file defines"));
   CHECK(has(draft.text, "ready   = { tcp = 8080, timeout = \"120s\" }"));
   CHECK(has(draft.text, "it ends by itself, and others wait for its end"));
-  CHECK(has(draft.text, "LOOK: /srv/postgres is a folder of this machine"));
-  CHECK(has(draft.text, "COMPOSE_PROFILES=debug starts it"));
+  CHECK(has(draft.text, "compose_profiles = [\"debug\"] starts it"));
+  CHECK(has(draft.text, "compose_profiles = [\"all\"]\n"));
+  CHECK(has(draft.text, "compose_env.TAG = \"7\""));
+  CHECK(has(draft.text, "DB_PASSWORD looks like a secret"));
+  CHECK_FALSE(has(draft.text, "hunter2"));
+  CHECK(draft.doubts.size() == 1);
   for (const char* not_there : {"attach", "setup", "how is it started", "podman exec"})
     CHECK_FALSE(has(draft.text, not_there));
-}
-
-TEST_CASE("what is no Compose file is refused with its place") {
-  struct Row {
-    const char* text;
-    const char* says;
-  };
-  for (const Row& row : std::vector<Row>{{"[]", "c.yaml:1: a Compose file is a map with 'services'"},
-                                         {"version: 3\n", "'services' is missing"},
-                                         {"services: []", "'services' is missing"},
-                                         {"services:\n  'a b': {}\n", "c.yaml:2: service 'a b'"},
-                                         {"services:\n  a: 1\n", "c.yaml:2: service 'a' is not a map"}}) {
-    INFO(row.text);
-    const auto file = parse_compose(row.text, "c.yaml", variables);
-    REQUIRE_FALSE(file);
-    CHECK(file.error().kind == ErrorKind::input);
-    CHECK(has(file.error().message, row.says));
-  }
 }
 
 TEST_CASE("a running container becomes a fresh one of its image, without its secrets and volumes") {
@@ -297,4 +238,21 @@ TEST_CASE("what is no container's description is refused") {
     REQUIRE_FALSE(container);
     CHECK(container.error().kind == ErrorKind::input);
   }
+}
+
+TEST_CASE("systems are asked whether they serve, not whether a port is open") {
+  const auto taken = config::read_compose(
+      "services:\n  kv: {image: \"quay.io/coreos/etcd:v3.5\", ports: [\"12379:2379\"]}\n  db: {image: \"minio/minio\", "
+      "ports: [9000]}\n  queue: {image: nats, ports: [4222]}\n  own: {image: \"x/etcd-tool\", expose: [1]}\n",
+      "/nowhere/compose.yaml", variables);
+  REQUIRE(taken);
+  Host host;
+  host.tools = {"curl"};
+  const Drafted services = draft_services(*taken, {"compose.yaml"}, host);
+  REQUIRE(services.nodes.size() == 4);
+  CHECK(has(services.nodes[0].ready, "exec \\\"$ROSE_CONTAINER_kv\\\" sh -c 'ETCDCTL_API=3 etcdctl"));
+  CHECK(has(services.nodes[0].ready, ":2379 endpoint health"));
+  CHECK(has(services.nodes[1].ready, "http://${ip}:9000/minio/health/ready"));
+  CHECK(services.nodes[2].ready == "{ tcp = 4222, timeout = \"120s\" }");  // its port for health is not open
+  CHECK(services.nodes[3].ready == "{ tcp = 1, timeout = \"120s\" }");
 }

@@ -87,7 +87,7 @@ TEST_CASE("addresses are found in words") {
   }
 }
 
-TEST_CASE("an address becomes the node that listens there; what is nobody's is kept and said") {
+TEST_CASE("an address becomes the node that listens there; an unknown one is kept and reported") {
   const std::vector<Seen> seen = {
       program({"/opt/kv", "--listen", "127.0.0.1:7001", "--peers", "127.0.0.1:7002,10.9.9.9:7003"},
               {{"127.0.0.1", 7001}}),
@@ -104,7 +104,7 @@ TEST_CASE("an address becomes the node that listens there; what is nobody's is k
   CHECK(holds(draft.doubts[0], "10.9.9.9:7003"));
 }
 
-TEST_CASE("what a runtime runs is named from its own folder, also behind an option without a value") {
+TEST_CASE("a program that a runtime executes is named after its own folder, also behind an option without a value") {
   Seen java = program({"/usr/bin/java", "-Xmx64m", "-XX:+UseSerialGC", "Server.java", "7500"});
   java.runtime = "Java";
   java.paths["Server.java"] = {"/srv/Server.java", false, false};
@@ -128,7 +128,7 @@ TEST_CASE("a port that two nodes have is nobody's") {
   CHECK(holds(draft.text, "several do"));
 }
 
-TEST_CASE("Redis with a replica, by titles: the replica is told from its connection") {
+TEST_CASE("Redis with a replica, by titles: the replica is recognised by its connection") {
   Seen first = program({"redis-server *:7401"}, {{"0.0.0.0", 7401}});
   first.title = true;
   first.main.exe = "/usr/bin/redis-server";
@@ -207,7 +207,7 @@ TEST_CASE("folders that it writes move into the run; what its words do not name 
   CHECK_FALSE(holds(draft.text, "\nuser "));
 }
 
-TEST_CASE("what it only reads stays where it is, though its folder moves") {
+TEST_CASE("a file that is only read keeps its path, although its folder is replaced") {
   Seen seen = program({"/opt/kv", "--data", "/srv/kv", "--config", "/srv/kv/kv.conf"}, {{"0.0.0.0", 7001}});
   seen.paths["/srv/kv"] = {"/srv/kv", true, true};
   seen.paths["/srv/kv/kv.conf"] = {"/srv/kv/kv.conf", false, true};
@@ -228,7 +228,7 @@ TEST_CASE("a folder that everybody uses is never covered or moved") {
   CHECK(holds(fmt::format("{}", fmt::join(node.doubts, " ")), "/tmp/kv.sock"));
 }
 
-TEST_CASE("a unit says how a node is started again, and is its name") {
+TEST_CASE("a unit provides restarts and the node's name") {
   Seen seen = program({"/opt/kv", "-x"}, {{"0.0.0.0", 7001}});
   seen.unit = Unit{};
   seen.unit->name = "My_KV@1.service";
@@ -239,7 +239,7 @@ TEST_CASE("a unit says how a node is started again, and is its name") {
   CHECK(holds(draft.text, R"(restart = { delay = "100ms", max = 5 })"));
 }
 
-TEST_CASE("variables of the session stay out, secrets and odd ones are told") {
+TEST_CASE("variables of the session are left out, secrets and unusual ones are reported") {
   Seen seen = program({"/opt/kv"}, {{"0.0.0.0", 7001}});
   seen.main.env = {{"HOME", "/root"},
                    {"SSH_TTY", "x"},
@@ -333,4 +333,48 @@ TEST_CASE("nginx's title gives its command line back") {
   seen.main.exe = "/usr/sbin/nginx";
   CHECK(holds(fmt::format("{}", fmt::join(one(seen).command, "|")),
               "/usr/sbin/nginx|-g|master_process on; daemon off;|-c|/etc/n.conf"));
+}
+
+TEST_CASE("a node works in a layer over the folder that the process works in, and in the foreground") {
+  Seen app =
+      program({"/srv/app/venv/bin/python3", "-m", "app", "--pid-file", "/srv/app/run/app.pid"}, {{"0.0.0.0", 7802}});
+  app.runtime = "Python";
+  app.main.cwd = "/srv/app";
+  app.main.user = "web";
+  app.written = {"/srv/app/run/app.pid", "/srv/app/app.db"};
+  const NodeDraft node = one(app);
+  REQUIRE(node.command.size() > 5);
+  const std::string& script = node.command[4];
+  INFO(script);
+  CHECK(holds(script, "\nlay_over /srv/app\n"));
+  CHECK(holds(script, "upperdir=$layers/changes"));
+  CHECK(holds(script, "\ncd /srv/app\nexec setpriv --reuid web"));
+  // What it writes is covered, but not the folder with its program.
+  CHECK(std::count(node.command.begin(), node.command.end(), "/srv/app") == 0);
+  CHECK(std::count(node.command.begin(), node.command.end(), "/srv/app/app.db") == 1);
+  (void)drafted({app});
+
+  Seen web = program({"/usr/bin/python3", "/usr/bin/gunicorn", "--chdir", "site", "-D", "--daemon", "site:app"},
+                     {{"0.0.0.0", 8000}});
+  web.runtime = "Python";
+  web.main.cwd = "/srv/shop";
+  web.paths["site"] = {"/srv/shop/site", true, true};
+  web.written = {"/srv/shop/site/access.log"};
+  const NodeDraft shop = one(web);
+  INFO(fmt::format("{}", fmt::join(shop.command, "|")));
+  CHECK(std::count(shop.command.begin(), shop.command.end(), "/srv/shop/site") == 1);
+  for (const char* gone : {"-D", "--daemon", "${dir}/site"})
+    CHECK(std::count(shop.command.begin(), shop.command.end(), gone) == 0);
+  CHECK(std::any_of(shop.changes.begin(), shop.changes.end(),
+                    [](const std::string& one) { return holds(one, "stays in the foreground"); }));
+}
+
+TEST_CASE("a folder that many programs share is not laid over, and that is reported") {
+  Seen app = program({"/usr/bin/python3", "-m", "app"}, {{"0.0.0.0", 7802}});
+  app.runtime = "Python";
+  app.main.cwd = "/tmp";
+  const NodeDraft node = one(app);
+  CHECK(node.command == Texts{"/usr/bin/python3", "-m", "app"});
+  REQUIRE(node.doubts.size() == 1);
+  CHECK(holds(node.doubts[0], "it works in /tmp, which is not there in a run"));
 }

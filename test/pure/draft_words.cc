@@ -22,7 +22,7 @@ TEST_CASE("a command line is read as words, a title as one") {
   CHECK(title.words == Texts{"redis-server *:7401"});
 }
 
-TEST_CASE("options are told from their values") {
+TEST_CASE("options are distinguished from their values") {
   CHECK(split_word("--dir=/x").option == "--dir=");
   CHECK(split_word("-Ddir=/x").value == "/x");
   CHECK(split_word("http://h/?a=b").option.empty());

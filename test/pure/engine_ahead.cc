@@ -1,4 +1,4 @@
-// Speculative runs with simulated workers: time passes only where one works. The search must be the same with any
+// Speculative runs with simulated workers: time passes only while one works. The search must be the same with any
 // number of workers, and end sooner with more of them.
 #include "engine/ahead.h"
 
@@ -209,7 +209,7 @@ TEST_CASE("runs made ahead: of one schedule the one that was begun first comes f
   CHECK(ahead.made() == 3);
 }
 
-TEST_CASE("runs made ahead: what is no longer expected is not begun, what is asked for goes first") {
+TEST_CASE("runs made ahead: those no longer expected are not begun, requested ones go first") {
   PlayedCrew crew(1);
   engine::Ahead ahead(crew);
   const schedule::Schedule a = named("a"), b = named("b"), c = named("c"), d = named("d");
@@ -225,7 +225,7 @@ TEST_CASE("runs made ahead: what is no longer expected is not begun, what is ask
   CHECK(std::count(crew.order.begin(), crew.order.end(), schedule::to_toml(b)) == 1);
 }
 
-TEST_CASE("runs made ahead: when nobody is left the search is told") {
+TEST_CASE("runs made ahead: the search learns that no worker is left") {
   PlayedCrew crew(0);
   engine::Ahead ahead(crew);
   const schedule::Schedule a = named("a");

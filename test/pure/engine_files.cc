@@ -47,7 +47,7 @@ Json entry(const char* path, const char* digest = "ba7816bf8f01cfea414140de5dae2
   return json;
 }
 
-// As it comes in: numbers that are not negative are unsigned then.
+// As JSON is received: numbers that are not negative are unsigned.
 Result<Tree> received(const Json& list) { return tree_from(Json::parse(list.dump())); }
 
 Message of(std::string_view type) {
@@ -84,7 +84,7 @@ TEST_CASE("messages: put together from pieces of any size") {
   }
 }
 
-TEST_CASE("messages: what is none is refused as soon as it can be told") {
+TEST_CASE("messages: an invalid one is refused as early as possible") {
   const auto error_of = [](std::string_view bytes) {
     Inbox inbox;
     inbox.add(bytes);

@@ -14,7 +14,7 @@ using script::Case;
 
 namespace {
 
-// The same work in every run: a request, and what it writes.
+// The work that every run does: it receives a request and writes its result.
 script::Run usual(int number) {
   script::Run run(number);
   run.enters(10, "start").enters(100, "request").does(101, "openat", "/data/log").enters(102, "store");
@@ -28,7 +28,7 @@ bool tells(const explain::Explanation& e, const std::string& words, bool missing
 
 }  // namespace
 
-TEST_CASE("what only failing runs do after the fault is told", "[explain]") {
+TEST_CASE("steps that only failing runs make after the fault are reported", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, usual(2 * i).faulted(103).enters(104, "give_up").says(105, 7, "gave up"));
@@ -128,7 +128,7 @@ TEST_CASE(
   CHECK(first->text.starts_with("enters restore"));
 }
 
-TEST_CASE("the same things in another order on one thread are told", "[explain]") {
+TEST_CASE("the same steps in another order on one thread are reported", "[explain]") {
   Case one;
   for (int i = 0; i < 6; ++i) {
     one.add(Group::failing,
@@ -182,7 +182,7 @@ TEST_CASE("what a failing run no longer comes to, since it ended early, is not m
   CHECK_FALSE(tells(e, "enters night_job", true));
 }
 
-TEST_CASE("functions that were let go of are not said to be missing", "[explain]") {
+TEST_CASE("functions that were detached are not reported as missing", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, usual(2 * i).faulted(103).let_go("busy").enters(104, "give_up"));
@@ -194,7 +194,8 @@ TEST_CASE("functions that were let go of are not said to be missing", "[explain]
                     [](const auto& limit) { return limit.find("too often") != std::string::npos; }));
 }
 
-TEST_CASE("what only failing runs do, and so often that it is let go of, is told all the same", "[explain]") {
+TEST_CASE("a step that only failing runs make is reported even if it is so frequent that it was detached",
+          "[explain]") {
   const auto with = [](int unseen) {  // sound runs in which it is let go of before the fault, and not seen behind it
     Case one;
     for (int i = 0; i < 5; ++i) {
@@ -298,7 +299,7 @@ TEST_CASE("runs without a fault explain nothing", "[explain]") {
   CHECK(e.story.empty());
 }
 
-TEST_CASE("what one failing run has and no sound one is no difference, beside one that is", "[explain]") {
+TEST_CASE("a step of one failing run is no difference beside a step of all of them", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing,
@@ -462,7 +463,7 @@ TEST_CASE(
                     [](const auto& told) { return told.missing && told.words.starts_with("fdatasync"); }));
 }
 
-TEST_CASE("who takes over may be decided by chance: then whichever node does so differs", "[explain]") {
+TEST_CASE("chance may decide which node takes over: then that it happens differs, on whichever node", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, usual(2 * i).faulted(103).enters(400, "lead", 4, i % 2 == 0 ? "n2" : "n3"));
@@ -476,7 +477,7 @@ TEST_CASE("who takes over may be decided by chance: then whichever node does so 
                     [](const auto& line) { return line.node == "n2" && line.text.starts_with("enters lead"); }));
 }
 
-TEST_CASE("what only the bug has is told although chance decides on which node, beside what the fault always brings",
+TEST_CASE("a step of failing runs alone is reported although chance decides on which node, beside effects of the fault",
           "[explain]") {
   Case one;
   for (int i = 0; i < 6; ++i) {
@@ -512,4 +513,10 @@ TEST_CASE("which of many alike files is looked for in vain is no decision of the
   const explain::Explanation many = runs(25);
   CHECK_FALSE(tells(many, "newfstatat fails with ENOENT (*/app/GivesUp.class)"));
   CHECK(tells(many, "enters give_up"));
+}
+
+TEST_CASE("so few runs that any difference may be chance are known before they are made", "[explain]") {
+  CHECK(explain::least_chance(3) > explain::kMostChance);
+  CHECK(explain::least_chance(4) <= explain::kMostChance);
+  CHECK(explain::fewest_runs() == 4);
 }

@@ -1,4 +1,4 @@
-// The runs of an explanation, kept and compared again.
+// Runs of an explanation that were kept are compared again.
 #include <catch2/catch.hpp>
 
 #include "base/redact.h"
@@ -89,7 +89,7 @@ TEST_CASE("runs that were kept are explained as they were", "[explain]") {
   CHECK(words_of(explain::explain_kept(*again)) == words_of(direct));
 }
 
-TEST_CASE("what could not be compared is kept, too", "[explain]") {
+TEST_CASE("runs that could not be compared are kept, too", "[explain]") {
   explain::Kept kept;
   kept.input.schedule = script::one_fault();
   kept.input.schedule.name = "kv";

@@ -104,7 +104,7 @@ TEST_CASE("datagrams belong together by what they hold, and nodes that share an 
   add(20, "n1", false, false, 9001, 9002, "ping");
   add(30, "n2", true, false, 9002, 9001, "ping");
   add(40, "n2", false, false, 9002, 9001, "pong");
-  add(45, "n1", true, false, 9001, 0, "pong");  // without asking from whom
+  add(45, "n1", true, false, 9001, 0, "pong");  // recv: the sender's address is not requested
   add(50, "n1", false, false, 9001, 9001, "to itself");
   add(60, "n1", false, false, 9001, 4444, "to nobody");
   const std::vector<explain::Exchanged> all = explain::exchanged(messages, {});
@@ -117,7 +117,7 @@ TEST_CASE("datagrams belong together by what they hold, and nodes that share an 
   CHECK(all[2].taken_ns == 45);
 }
 
-TEST_CASE("what is said is told by its beginning and its size", "[explain]") {
+TEST_CASE("a message is shown by its beginning and its size", "[explain]") {
   CHECK(explain::spoken_words("GET /x/1 HTTP/1.1\r\nHost: a", 26) ==
         explain::spoken_words("GET /x/2 HTTP/1.1\r\nHost: a", 26));
   // A word that is cut would be another one each time.
@@ -129,7 +129,7 @@ TEST_CASE("what is said is told by its beginning and its size", "[explain]") {
   CHECK(explain::spoken_words("", 5000) == "at most 8192 bytes");
 }
 
-TEST_CASE("a message that only failing runs send is told, and what the thread that takes it does", "[explain]") {
+TEST_CASE("a message that only failing runs send is reported, with what the receiving thread does", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, put_on_two(2 * i)
@@ -151,7 +151,7 @@ TEST_CASE("a message that only failing runs send is told, and what the thread th
   CHECK(aborts->node == "n1");
   CHECK(aborts->clean);
   CHECK(find(e, "sends n2 \"commit <n>\" (port 7000)", true) != nullptr);
-  // That it is taken then is no further difference.
+  // That the message is received is not another difference.
   CHECK(find(e, "takes n1's \"abort <n>\" (port 7000)") == nullptr);
   // The function behind whose entry it is sent is a suspect for it.
   CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) {
@@ -165,7 +165,7 @@ TEST_CASE("a message that only failing runs send is told, and what the thread th
   CHECK(told->evidence.starts_with("thread 1, 7 bytes; "));
 }
 
-TEST_CASE("a message that is sent in all runs and that failing ones never take is told", "[explain]") {
+TEST_CASE("a message that all runs send and failing ones never receive is reported", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, put_on_two(2 * i).faulted(105).sends(107, "n1", "n2", "beat"));
@@ -180,7 +180,7 @@ TEST_CASE("a message that is sent in all runs and that failing ones never take i
   REQUIRE(told != nullptr);
 }
 
-TEST_CASE("what varies in messages is noise of their own: it neither tells a story nor spoils another", "[explain]") {
+TEST_CASE("variation in messages is noise: it is not reported and hides nothing else", "[explain]") {
   std::mt19937 chance(11);
   const auto coin = [&](double p) { return std::uniform_real_distribution<>(0, 1)(chance) < p; };
   for (int pair = 0; pair < 20; ++pair) {
@@ -209,7 +209,7 @@ TEST_CASE("what varies in messages is noise of their own: it neither tells a sto
   }
 }
 
-TEST_CASE("where not all messages of a node are known, nothing is said of them", "[explain]") {
+TEST_CASE("if not all messages of a node are known, nothing is reported about them", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     script::Run failing = put_on_two(2 * i)
@@ -244,14 +244,14 @@ TEST_CASE("whichever node a fault hits, messages are compared without names", "[
   CHECK(line(e, "sends n2 \"abort\"") != nullptr);
 }
 
-TEST_CASE("how much goes between nodes is told in as long a time of all runs, and whether it differs", "[explain]") {
+TEST_CASE("the amount of data between nodes is compared over equally long times of all runs", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     script::Run failing = put_on_two(2 * i).faulted(105).enters(106, "give_up").ends(400),
                 sound = put_on_two(2 * i + 1).enters(106, "go_on").ends(900);
     for (int k = 0; k < 30 + i; ++k) failing.sends(110 + k, "n1", "n2", "again").takes(110 + k, "n1", "n2");
     for (int k = 0; k < 4; ++k) sound.sends(110 + k, "n1", "n2", "again").takes(110 + k, "n1", "n2");
-    for (int k = 0; k < 50; ++k) sound.sends(500 + k, "n1", "n2", "again");  // behind where failing runs end
+    for (int k = 0; k < 50; ++k) sound.sends(500 + k, "n1", "n2", "again");  // after the end of failing runs
     for (script::Run* run : {&failing, &sound})
       for (int k = 0; k < 5 + i % 2; ++k) run->sends(120 + k, "n2", "n1", "beat", 7, true);
     one.add(Group::failing, failing);
@@ -263,7 +263,7 @@ TEST_CASE("how much goes between nodes is told in as long a time of all runs, an
   CHECK(retries.from == "n1");
   CHECK(retries.to == "n2");
   CHECK_FALSE(retries.answer);
-  // With what comes between the step that all are cut at and the fault.
+  // Including what happens between the step at which all runs are cut and the fault.
   CHECK(retries.failing.least == 31);
   CHECK(retries.failing.most == 35);
   CHECK(retries.failing.most_bytes == 176);

@@ -59,7 +59,7 @@ TEST_CASE("recordings part at the first message that only failing runs took") {
         "(record 5 of n1/recording.1.rr; all 3 failing runs, none of 3 sound ones)");
 }
 
-TEST_CASE("recordings that tell nothing, or too little, are said to") {
+TEST_CASE("recordings that show nothing, or too little, are reported as such") {
   std::vector<std::string> words;
   CHECK(recorded_divergences(input_of(3, 3, "GET <*>"), words).empty());
   CHECK(words ==
@@ -98,7 +98,7 @@ TEST_CASE("recordings that tell nothing, or too little, are said to") {
   CHECK(words.empty());
 }
 
-TEST_CASE("what was recorded is told by its words, else by its size and beginning") {
+TEST_CASE("recorded data is shown as text, else by its size and beginning") {
   CHECK(recorded_words("").find("nothing") == 0);
   CHECK(recorded_words("SET counter 17\n") == recorded_words("SET counter 4\n"));
   CHECK(recorded_words("SET counter 17\n") != recorded_words("GET counter 17\n"));

@@ -150,7 +150,7 @@ TEST_CASE(
   CHECK(ranks(false) == std::vector<std::string>{"find", "compare", "closeStream", "redial", "loop"});
 }
 
-TEST_CASE("of threads that a fault hits while they only wait one is told, and only where none does more", "[explain]") {
+TEST_CASE("of threads that only wait when a fault hits them one is reported, and only if none does more", "[explain]") {
   for (const bool works : {true, false}) {
     Case one;
     for (int i = 0; i < 5; ++i) {
@@ -406,7 +406,7 @@ TEST_CASE("a function is one suspect, whether a stack or a symbol names it", "[e
   CHECK(e.suspects[0].score > 0.95);
 }
 
-TEST_CASE("without a stack, what the thread had entered is told when runs differ", "[explain]") {
+TEST_CASE("without a stack, the functions that the thread had entered are reported when runs differ", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, failing(2 * i).enters(103, "give_up"));
@@ -548,7 +548,7 @@ TEST_CASE("alternatives of one group are one fault that hits other nodes in othe
                     [](const auto& limit) { return limit.find("whichever node") != std::string::npos; }));
 }
 
-TEST_CASE("a thread that waits for a node that is cut off is told as such", "[explain]") {
+TEST_CASE("a thread that waits for a node that is cut off is reported as such", "[explain]") {
   Case one;
   one.input.schedule.faults[0].kind = schedule::FaultKind::partition;
   for (int i = 0; i < 5; ++i) {
@@ -590,7 +590,7 @@ TEST_CASE("the story goes from the fault to the symptom, in order, each line wit
   CHECK(message->evidence.starts_with("n1/stderr.log:1"));
 }
 
-TEST_CASE("frames of runtimes are told from those of the application", "[explain]") {
+TEST_CASE("frames of runtimes are distinguished from those of the application", "[explain]") {
   CHECK(explain::is_library(frame("runtime.futex", "/usr/lib/go/src/runtime/sys_linux_amd64.s")));
   CHECK(explain::is_library(frame("std::vector<int>::push_back(int const&)", "/usr/include/c++/12/bits/stl_vector.h")));
   CHECK(explain::is_library(frame("std::sys::pal::unix::fs::File::write", "/rustc/abc/library/std/src/fs.rs")));
@@ -612,7 +612,7 @@ TEST_CASE("frames of runtimes are told from those of the application", "[explain
   CHECK_FALSE(explain::is_library(frame("write_all", "", 0, "/opt/app/lib/libc.so")));
 }
 
-TEST_CASE("who calls what only failing runs enter is a suspect, behind it", "[explain]") {
+TEST_CASE("the caller of a function that only failing runs enter is a suspect, ranked after it", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, failing(3 * i).enters(104, "expire", 7).enters(105, "revoke", 7).enters(106, "retry", 8));
@@ -706,7 +706,7 @@ TEST_CASE("who calls what only failing runs enter is a suspect, behind it", "[ex
   CHECK(at(longest) < static_cast<long>(e.suspects.size()));
 }
 
-TEST_CASE("of a function that only failing runs enter, what it does then says nothing more", "[explain]") {
+TEST_CASE("steps inside a function that only failing runs enter add nothing", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(
@@ -766,7 +766,7 @@ TEST_CASE("of what only comes with the bug, that of which the symptom speaks com
   CHECK(rank("a snapshot was restored after that") == unspoken);  // of many functions
 }
 
-TEST_CASE("words of a symptom are told in names of any spelling, when they are rare", "[explain]") {
+TEST_CASE("rare words of a symptom are found in names of any spelling", "[explain]") {
   const std::vector<std::string> functions{"kv::Node::hand_out(int)",
                                            "kv::Node::put",
                                            "kv::Node::get",

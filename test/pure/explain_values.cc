@@ -27,7 +27,7 @@ const explain::ValueTable& table(const explain::Explanation& e, const std::strin
 
 }  // namespace
 
-TEST_CASE("the value that only failing runs have is told, where it is first seen, and whose it is", "[explain]") {
+TEST_CASE("the value that only failing runs have is reported, with its first occurrence and its node", "[explain]") {
   Case one;
   one.input.questions = {{"store:return", "store", "int", "", {}},
                          {"store(length)", "store", "long", "", {}},
@@ -70,7 +70,7 @@ TEST_CASE("the value that only failing runs have is told, where it is first seen
   CHECK(s.fault.find("fault") != std::string::npos);
 }
 
-TEST_CASE("many values are told in sorts, and what equal runs disagree on tells nothing", "[explain]") {
+TEST_CASE("many values are reported in groups, and values that vary between equal runs are ignored", "[explain]") {
   Case one;
   one.input.questions = {{"f(count)", "f", "int", "", {}}, {"f(random)", "f", "int", "", {}}};
   for (int i = 0; i < 5; ++i) {
@@ -140,7 +140,7 @@ TEST_CASE("functions to ask about, where runs differ in nothing: those from the 
   CHECK(explain::next_functions(e, {"send"}, 2) == std::vector<std::string>{"count", "copy"});
 }
 
-TEST_CASE("who calls a function is a step of the caller", "[explain]") {
+TEST_CASE("the caller of a function is a step of the caller", "[explain]") {
   Case one;
   one.input.questions = {{"note:callers", "note", "", "", {}}};
   for (int i = 0; i < 5; ++i) {

@@ -34,7 +34,7 @@ TEST_CASE("shifts and drifts of a clock add up, a frozen one stands") {
   CHECK(shows(sum, t, t + 7) == t + 7 - 2 * kSecond);
   sum.begin(3, change(0, 3), {t, t});
   CHECK(shows(sum, t, t + 10 * kSecond) == t + 28 * kSecond);
-  // Told again later, it goes on from where it was.
+  // Asked again at a later time, the clock continues from where it was.
   CHECK(shows(sum, t + 4 * kSecond, t + 10 * kSecond) == t + 28 * kSecond);
   sum.begin(4, change(0, 1, true), {t + 10 * kSecond, t + 10 * kSecond});
   sum.begin(5, change(0, 1, true), {t + 11 * kSecond, t + 11 * kSecond});
@@ -42,7 +42,7 @@ TEST_CASE("shifts and drifts of a clock add up, a frozen one stands") {
   CHECK(stands == shows(sum, t + 12 * kSecond, t + 99 * kSecond));
   for (std::size_t fault = 1; fault <= 5; ++fault) sum.end(fault);
   CHECK(shows(sum, t, t + 5) == t + 5);
-  // The monotonic clock was not meant.
+  // The monotonic clock must not change.
   sum.begin(6, change(kSecond), {t, t});
   CHECK(shows(sum, t, t, 1) == t);
 }

@@ -37,7 +37,7 @@ std::vector<std::int64_t> all_due(HoldQueue& queue) {
 
 }  // namespace
 
-TEST_CASE("a held packet goes on after its delay, in order of arrival") {
+TEST_CASE("a held packet is sent after its delay, in order of arrival") {
   HoldQueue queue(std::vector<HoldRule>{{}, {.delay_ns = 50 * kMsNs}});
   for (std::int64_t i = 0; i < 100; ++i) REQUIRE(queue.take(frame(1), i * kMsNs));
   for (std::int64_t i = 0; i < 100; ++i) {
@@ -75,7 +75,7 @@ TEST_CASE("jitter is even, the same in every run, and keeps each connection in o
     CHECK(std::abs(delays[delays.size() * static_cast<std::size_t>(percent) / 100] -
                    (10 + 40 * percent / 100) * kMsNs) < 2 * kMsNs);
 
-  // Sent at once: one connection stays in order, two of them may pass each other.
+  // Sent at once: packets of one connection stay in order, those of two may overtake each other.
   HoldQueue queue(std::vector<HoldRule>{rule});
   for (unsigned i = 0; i < 200; ++i) REQUIRE(queue.take(frame(0, 100 + i, 0, 1000 + i % 2), i));
   std::size_t last[2] = {};
@@ -101,7 +101,7 @@ TEST_CASE("a share of the packets goes ahead of those that are delayed") {
   CHECK(std::count(due.begin(), due.end(), 50 * kMsNs) == 10'000 - ahead);
 }
 
-TEST_CASE("a thin link sends one packet after the other, each way by itself, and loses what waits too long") {
+TEST_CASE("a link with a low rate sends one packet after the other, in each direction, and drops what waits too long") {
   HoldQueue queue(std::vector<HoldRule>{{.rate = 8'000'000}});  // a byte a microsecond
   const std::size_t tag = 4;
   for (int i = 0; i < 3; ++i) REQUIRE(queue.take(frame(0, 1000 + tag), 0));
@@ -111,7 +111,7 @@ TEST_CASE("a thin link sends one packet after the other, each way by itself, and
   while (queue.take(frame(0, 1000 + tag), 10 * kMsNs)) REQUIRE(++taken < 1000);
   CHECK(taken == 301);
   CHECK(queue.counts(0).overflown == 1);
-  // Once it has room again it takes more.
+  // Once there is room again, it accepts more.
   CHECK(queue.take(frame(0, 1000 + tag), 20 * kMsNs));
 }
 

@@ -154,7 +154,7 @@ TEST_CASE("what can never match is refused") {
   CHECK_FALSE(CallMatcher::compile(peer));
 }
 
-TEST_CASE("the kernel program of the override backend is told where each call names whom it is about") {
+TEST_CASE("the kernel program of the override backend learns where each call names its file or peer") {
   const auto arguments = [](const char* name) { return arguments_of(kernel::find_syscall(name)->number); };
   CHECK(arguments("connect").sockaddr == 1);
   CHECK(arguments("connect").binds == 0);
@@ -162,4 +162,32 @@ TEST_CASE("the kernel program of the override backend is told where each call na
   for (const char* sender : {"sendmsg", "sendmmsg"}) CHECK(arguments(sender).message == 1);
   for (const char* other : {"sendto", "recvmsg", "recvmmsg", "write"}) CHECK(arguments(other).message == 0);
   CHECK(arguments("renameat2").path2 == 3);
+}
+
+TEST_CASE("a call with two paths is matched by either, or by each of them") {
+  FakeCall call;
+  call.nr = SYS_rename;
+  call.path_list = {"/data/epoch.tmp", "/data/epoch"};
+  const auto matches = [&](std::optional<std::string> path, std::optional<std::string> path2) {
+    schedule::CallMatch wanted = match("rename*", std::move(path));
+    wanted.path2 = std::move(path2);
+    const auto compiled = CallMatcher::compile(wanted);
+    REQUIRE(compiled);
+    return compiled->matches(call);
+  };
+  CHECK(matches("*/epoch", {}));
+  CHECK(matches("*/epoch.tmp", {}));
+  CHECK(matches("*/epoch.tmp", "*/epoch"));
+  CHECK(matches({}, "*/epoch"));
+  CHECK_FALSE(matches("*/epoch", "*/epoch"));
+  CHECK_FALSE(matches("*/epoch", "*/epoch.tmp"));
+  CHECK_FALSE(matches({}, "*/epoch.tmp"));
+  call.path_list = {"/data/epoch"};  // the other one could not be read
+  CHECK_FALSE(matches({}, "*/epoch"));
+
+  schedule::CallMatch one_path = match("openat");
+  one_path.path2 = "*";
+  const auto refused = CallMatcher::compile(one_path);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("`path2` can never match") != std::string::npos);
 }

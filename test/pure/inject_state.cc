@@ -172,7 +172,7 @@ until = [ { log = "healed", node = "n2" } ]
   CHECK(m.state->until_ns(0) == 500);
 }
 
-TEST_CASE("what cannot be done is refused, with a way out") {
+TEST_CASE("impossible faults are refused with a hint") {
   struct Case {
     const char* text;
     ErrorKind kind;
@@ -242,7 +242,7 @@ TEST_CASE("attached nodes ask for permission, and their syscalls cannot be chang
                 config, true));
 }
 
-TEST_CASE("a fault on a role is bound to who has it when its conditions are met, once") {
+TEST_CASE("a fault on a role is bound to the node that has it when its conditions are met, once") {
   Memory m(R"(
 [[role]]
 name = "leader"

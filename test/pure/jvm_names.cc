@@ -11,7 +11,7 @@ bool fits(std::string_view pattern, std::string_view klass, std::string_view nam
           std::uint32_t flags = 0, std::string_view source = "X.java") {
   const NamePattern one(pattern);
   const bool found = one.matches({klass, name, descriptor, source, flags});
-  // The quick look may never hide what the long one finds.
+  // The fast check must never exclude a class that the full check accepts.
   if (found) CHECK(one.may_be_in(klass));
   return found;
 }
@@ -37,7 +37,7 @@ TEST_CASE("methods are named as Java people write them") {
       {"Learner.s?nc", "org.x.Learner", "sync", "()V", true},
       {"*Snap*.save*", "org.x.FileSnapLog", "saveAll", "()V", true},
       {"*Snap*.save*", "org.x.FileLog", "saveAll", "()V", false},
-      // Node.* of a program is not meant for each map's inner class.
+      // Node.* of a program does not mean the inner classes of JDK maps.
       {"Node.*", "java.util.HashMap$Node", "getKey", "()V", false},
       {"*Node*", "java.util.HashMap$Node", "getKey", "()V", false},
       {"Node.*", "Node", "run", "()V", true},
@@ -90,7 +90,7 @@ TEST_CASE("descriptors are spelt as in the source") {
   CHECK(class_of_signature("Lorg/x/Outer$Inner;") == "org.x.Outer$Inner");
 }
 
-TEST_CASE("which nodes run a JVM is told from their configuration") {
+TEST_CASE("the configuration shows which nodes run a JVM") {
   const auto node = [](std::vector<std::string> command, std::vector<std::string> binaries = {},
                        std::vector<std::string> sources = {}) {
     rose::config::Node one;
@@ -111,7 +111,7 @@ TEST_CASE("which nodes run a JVM is told from their configuration") {
   rose::config::Node go = node({"./kv"});
   go.functions = {"raft.step"};
   CHECK(native_of(go).functions == go.functions);
-  // A shell may start anything: the name decides.
+  // A shell may start any program: the name decides.
   CHECK(is_method(node({"sh", "-c", "exec $JAVA org.x.Main"}), "org.x.Main.run"));
   CHECK_FALSE(is_method(node({"sh", "-c", "exec ./kv"}), "raft.step"));
   CHECK_FALSE(is_method(node({"./kv"}), "org.x.Main.run"));

@@ -30,7 +30,7 @@ std::string packed(RecordKind kind, std::string_view text, std::uint32_t entry =
 
 }  // namespace
 
-TEST_CASE("what a JVM told is read back") {
+TEST_CASE("the state that a JVM wrote is read back") {
   JvmState state;
   REQUIRE(parse_state(head(2) + packed(RecordKind::note, "no\x1b", 7) + packed(RecordKind::place, "x.A.m", 3), state));
   CHECK(state.pid == 42);
@@ -44,7 +44,7 @@ TEST_CASE("what a JVM told is read back") {
   CHECK(state.places[0].text == "x.A.m");
 }
 
-TEST_CASE("what a JVM says of values that are asked for is read back") {
+TEST_CASE("values that a JVM recorded on request are read back") {
   std::string placed = packed(RecordKind::asked, "x.A.m|int", 5);
   const std::uint32_t flags = kAskedPlaced;
   std::memcpy(placed.data() + offsetof(StateRecord, flags), &flags, sizeof flags);
@@ -63,7 +63,7 @@ TEST_CASE("a file that a JVM was killed over is read as far as it goes, and a fo
   JvmState state;
   CHECK_FALSE(parse_state("", state));
   CHECK_FALSE(parse_state(std::string(sizeof(StateHead), 'x'), state));
-  // More records are promised than there are.
+  // The header announces more records than there are.
   REQUIRE(
       parse_state(head(1000) + packed(RecordKind::note, "a") + packed(RecordKind::note, "b").substr(0, 100), state));
   CHECK(state.notes.size() == 1);

@@ -84,7 +84,7 @@ TEST_CASE("entries of methods are added up over JVMs and class loaders") {
   CHECK_FALSE(all.at("x.C.o").known);
 }
 
-TEST_CASE("why methods are not watched is said") {
+TEST_CASE("the reason why methods are not watched is reported") {
   const auto says = [](const std::vector<JvmState>& states, std::string_view word) {
     const auto all = complaints("n1", states);
     return all.size() == 1 && all[0].find(word) != std::string::npos && all[0].find("n1") != std::string::npos;
@@ -93,7 +93,7 @@ TEST_CASE("why methods are not watched is said") {
   CHECK(says({read({record(RecordKind::note, "a debugger")}, false)}, "a debugger"));
   CHECK(says({read({})}, "no class"));
   CHECK(complaints("n1", {read({record(RecordKind::method, "x.A.m")})}).empty());
-  // A tool that the start script ran before.
+  // A tool that the start script executed before.
   CHECK(complaints("n1",
                    {read({record(RecordKind::note, "a debugger")}, false), read({record(RecordKind::method, "x.A.m")})})
             .empty());
@@ -175,7 +175,7 @@ TEST_CASE("call sites of a method have the callee's name, and whether they are i
     (void)ConstantPool(std::span(pool.bytes).first(n), pool.count).callee(method);
 }
 
-TEST_CASE("the code book tells system calls, also through helpers, from other calls") {
+TEST_CASE("the code book distinguishes system calls, also through helpers, from other calls") {
   CHECK(calls_system("java.io.FileOutputStream.write"));
   CHECK(calls_system("java.nio.channels.FileChannel.force"));
   CHECK(calls_system("java.nio.file.Files.newBufferedWriter"));
@@ -199,7 +199,7 @@ TEST_CASE("the code book tells system calls, also through helpers, from other ca
   CHECK_FALSE(places[2].syscall);  // it calls itself
   CHECK(book.places("n2", "x.A.save").empty());
   CHECK_FALSE(book.knows("n1", "x.A"));
-  // Told again, by another run: once is enough.
+  // The same text from another run is recorded only once.
   book.learn_text("n1", "method\tx.A.save\ncall\t4\t10\t0\tjava.util.Map.put\n");
   CHECK(book.places("n1", "x.A.save").size() == 3);
 }

@@ -17,7 +17,7 @@ TEST_CASE("limits by cgroup v2") {
   CHECK(unlimited(Controller::memory, true) == Writes{{"memory.max", "max"}, {"memory.swap.max", "max", true}});
   CHECK(limited(Controller::cpu, true, 50'000) == Writes{{"cpu.max", "5000 100000"}});
   CHECK(limited(Controller::cpu, true, 2'500'000) == Writes{{"cpu.max", "250000 100000"}});
-  CHECK(limited(Controller::cpu, true, 1) == Writes{{"cpu.max", "1000 100000"}});  // the kernel's least
+  CHECK(limited(Controller::cpu, true, 1) == Writes{{"cpu.max", "1000 100000"}});  // the kernel's minimum
   CHECK(unlimited(Controller::cpu, true) == Writes{{"cpu.max", "max 100000"}});
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("a folder's own limits are what differs from a new folder's") {
            {"rdma.max", "mlx4_0 hca_handle=2 hca_object=max\n"},
            {"cpuset.cpus", "0-1\n"}})
     REQUIRE(write_file(path / name, value));
-  REQUIRE(write_file(path / "memory.peak.max", "7\n", 0400));  // what the kernel alone says
+  REQUIRE(write_file(path / "memory.peak.max", "7\n", 0400));  // a file that only the kernel writes
   CHECK(own_limits(path) == std::vector<OwnLimit>{{"cpu.max", {"50000 100000"}},
                                                   {"cpuset.cpus", {"0-1"}},
                                                   {"io.max",

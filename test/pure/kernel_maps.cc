@@ -49,7 +49,7 @@ TEST_CASE("a function of this program lies in its file", "[kernel]") {
   CHECK(maps_of(::getpid()).size() > 4);
 }
 
-TEST_CASE("parts of files are read whole, and where a file ends is told", "[kernel]") {
+TEST_CASE("parts of files are read whole, and the end of a file is reported", "[kernel]") {
   const rose::test::Folder folder;
   const auto path = folder / "bytes";
   std::ofstream(path) << "0123456789";

@@ -68,5 +68,5 @@ TEST_CASE("rules that name nothing are refused", "[noise]") {
   (void)refused("openat:");
   (void)refused("zz*:ENOENT");
   (void)refused("openat:E4000");
-  (void)refused("-openat:ENOENT");  // is not in the list
+  (void)refused("-openat:ENOENT");  // refused: it is not in the list
 }

@@ -61,7 +61,7 @@ TEST_CASE("a log whose times jump ahead while its neighbours go on has a clock t
   CHECK(jump.until_ns == kNoTime);
   CHECK(jump.weight >= 0.8);
   CHECK(jump.words == "n3.log:17 of n3: its times jump forward by 1h");
-  // Its times are as those of the others.
+  // The times of n3 are corrected to those of the others.
   for (std::size_t i = 0; i < 31; ++i) CHECK(c.time(2, i) == c.time(0, i));
 }
 
@@ -70,10 +70,10 @@ TEST_CASE("a quiet log whose last words come a little after all others' has no c
   CHECK(c.logs.jumps.empty());
 }
 
-TEST_CASE("neighbours that say little do not tell when all ended: a log that goes on later has no clock that was set") {
+TEST_CASE("if neighbours write little, a log that goes on after them does not mean that its clock was set") {
   const auto goes_on = ticking(600, 630, [](int) { return 0; }) + ticking(653, 665, [](int) { return 0; });
   CHECK(Cluster({goes_on, line(600) + line(601) + line(607)}).logs.jumps.empty());
-  CHECK(Cluster({goes_on, right(590, 604) + right(629, 631)}).logs.jumps.empty());  // quiet for as long anyway
+  CHECK(Cluster({goes_on, right(590, 604) + right(629, 631)}).logs.jumps.empty());  // the usual silence is as long
   CHECK(Cluster({goes_on, right(600, 632)}).logs.jumps.size() == 1);
 }
 
@@ -82,10 +82,10 @@ TEST_CASE("a log that is quieter than ever while its clock is set: what passed i
       {right(), right(), ticking(600, 626, [](int) { return 0; }) + ticking(632, 660, [](int) { return kHour; })});
   REQUIRE(c.logs.jumps.size() == 1);
   CHECK(c.logs.jumps[0].change_ns == kHour * kSecond);
-  CHECK(c.logs.jumps[0].at_ns == c.time(0, 16));  // not what it said last before
+  CHECK(c.logs.jumps[0].at_ns == c.time(0, 16));  // the jump is where the times change, not at the last line before
 }
 
-TEST_CASE("a clock that is set back, or there and back, is told by its log alone") {
+TEST_CASE("a clock that is set back, or there and back, is recognised from its log alone") {
   const Cluster back({ticking(4600, 4660, [](int second) { return second > 4630 ? -kHour : 0; }), right(4600, 4660)});
   REQUIRE(back.logs.jumps.size() == 1);
   CHECK(back.logs.jumps[0].change_ns == -kHour * kSecond);
@@ -106,23 +106,23 @@ TEST_CASE("a clock that is set back, or there and back, is told by its log alone
 }
 
 TEST_CASE("silences, late lines, and what all logs do alike are no clocks that were set") {
-  // One alone: an hour of silence.
+  // A single node: one hour of silence.
   CHECK(Cluster({ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })}).logs.jumps.empty());
-  // The others say later that they are there.
+  // The others write later that they are alive.
   CHECK(Cluster({right() + right(600 + kHour, 660 + kHour),
                  ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })})
             .logs.jumps.empty());
-  // It ended an hour after the others did, and not as long after its jump as they.
+  // It ended an hour after the others, but its log goes on for another time after the jump than theirs.
   CHECK(Cluster({right(600, 2000), ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })})
             .logs.jumps.empty());
-  // A line that comes late.
+  // A late line.
   CHECK(Cluster({right(600, 630) + line(600, "slow") + right(632, 660), right()}).logs.jumps.empty());
-  // Summer time ends for all.
+  // The end of summer time, for all nodes.
   const auto winter = ticking(4600, 4660, [](int second) { return second > 4630 ? -kHour : 0; });
   const Cluster zone({winter, winter, winter});
   CHECK(zone.logs.jumps.empty());
   for (std::size_t i = 1; i < 31; ++i) CHECK(zone.time(1, i) - zone.time(1, i - 1) == 2 * kSecond);
-  // Times since a start begin again with it.
+  // Times relative to a start begin at zero with each start.
   std::string boots;
   for (int start = 0; start < 2; ++start)
     for (int i = 0; i < 20; ++i) boots += fmt::format("[{:5}.000000] kernel: thing {}\n", 100 + i * 3, i);

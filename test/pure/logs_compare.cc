@@ -136,7 +136,7 @@ TEST_CASE("a log and itself do not differ") {
   }
 }
 
-TEST_CASE("threads may interleave as they like; what is missing, more frequent or out of order is told apart") {
+TEST_CASE("threads may interleave in any order; missing, more frequent and misplaced lines are distinguished") {
   const std::string head = "2026-01-02 03:04:05,000 [";
   const auto line = [&](const char* thread, const char* text) { return head + thread + "] INFO x.Y - " + text + "\n"; };
   const std::string usual =

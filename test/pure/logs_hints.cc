@@ -1,4 +1,4 @@
-// Hints that need the logs of several nodes: which one restarted, which lost its role.
+// Hints that need the logs of several nodes: which one restarted, which one lost its role.
 #include "logs_support.h"
 
 #include <fmt/format.h>
@@ -59,8 +59,9 @@ TEST_CASE("a line of the banner alone is no new beginning", "[logs]") {
   CHECK(end->message == 1);
 }
 
-TEST_CASE("who says what another one says without faults has its role: that one may have been stopped, or cut off",
-          "[logs]") {
+TEST_CASE(
+    "a node that writes what another one writes without faults has its role: that one may have been stopped or cut off",
+    "[logs]") {
   const std::string at = "2026-01-02 03:04:";
   const std::string led = at + "05 leader of term 1\n", follows = at + "04 listening\n";
   const Hinted one({follows + at + "40 leader of term 2\n", follows, follows + led}, {follows, follows, follows + led});
@@ -69,22 +70,22 @@ TEST_CASE("who says what another one says without faults has its role: that one 
   CHECK(one.find(Hint::Kind::stop, "n3") != nullptr);
   CHECK(one.find(Hint::Kind::silence, "n3") != nullptr);
   CHECK(one.find(Hint::Kind::end, "n1") == nullptr);
-  // Another one was elected in the first place: that means nothing.
+  // In the run without faults another node was elected from the beginning: its election is no hint.
   const Hinted other({follows + led, follows, follows}, {follows, follows, follows + led});
   CHECK(other.find(Hint::Kind::end, "n3") == nullptr);
 }
 
-TEST_CASE("where no times tell who had a role first, the numbers do", "[logs]") {
+TEST_CASE("if no times show which node had a role first, term numbers do", "[logs]") {
   const Hinted one(
       {"listening\nleader of term 2, from job 57 on\n", "listening\n", "listening\nleader of term 1, from job 0 on\n"},
       {"listening\n", "listening\nleader of term 1, from job 0 on\n", "listening\n"});
   // In the run without faults n2 plays that role.
   CHECK(one.find(Hint::Kind::end, "n2") != nullptr);
-  CHECK(one.find(Hint::Kind::stop, "n2") == nullptr);  // When it stopped cannot be known from the logs.
+  CHECK(one.find(Hint::Kind::stop, "n2") == nullptr);  // The logs do not say when it stopped.
 }
 
 // What haproxy 2.6 and two nginx 1.22 wrote when web2's link was taken down for a while and web1 was killed.
-TEST_CASE("who refuses connections is gone, who does not answer is cut off", "[logs]") {
+TEST_CASE("a node that refuses connections has ended, one that does not answer is cut off", "[logs]") {
   const std::string lb =
       "2026-11-23T21:35:37.630125+00:00 10.0.0.254:57414 [23/Nov/2026:21:35:37.628] f b/n2 0/0/1/0/1 200 203 - - ---- "
       "1/1/0/0/0 0/0 \"GET / HTTP/1.1\"\n"
@@ -128,7 +129,7 @@ TEST_CASE("a program whose opening stands in the log once more began again, what
   REQUIRE(end != nullptr);
   CHECK(end->signal == 9);
   CHECK(end->message == 6);
-  // A remark in passing has less weight.
+  // An error mentioned in passing has less weight.
   const Hint* reset = one.find(Hint::Kind::call, "n1");
   REQUIRE(reset != nullptr);
   CHECK(reset->weight <= 0.5);
@@ -165,7 +166,7 @@ TEST_CASE("a helper's end is not the node's, and what ends in an orderly stop is
   const Hint* write = one.find(Hint::Kind::call, "n1");
   REQUIRE(write != nullptr);
   CHECK(write->syscalls.front() == "write");
-  CHECK(write->weight < 0.3);  // that it was the disk, it does not say
+  CHECK(write->weight < 0.3);  // the message does not name the disk
 }
 
 // mosquitto 2.0.11, where a folder stood in the way of the file; and of which the peer's link was down.
@@ -182,7 +183,7 @@ TEST_CASE("an error in a message of its own is of the one before; and of two nod
   CHECK(call->path == "/srv/m1/data/mosquitto.db.new");
   REQUIRE(!call->syscalls.empty());
   CHECK(call->syscalls.front() == "unlink");
-  CHECK(one.find(Hint::Kind::silence, "n1") == nullptr);  // of three nodes none is named
+  CHECK(one.find(Hint::Kind::silence, "n1") == nullptr);  // of three nodes, the message names none
   Templates kinds;
   const Logs failure = read_text(text, {"n1.log", "n1"}, {}, kinds);
   const std::vector<Hint> hints = find_hints(failure, {}, compare(failure, {}, kinds), {{"n1", {}}, {"n2", {}}});
@@ -191,7 +192,7 @@ TEST_CASE("an error in a message of its own is of the one before; and of two nod
   }));
 }
 
-TEST_CASE("what stands behind a message of every day, without a time, is read by itself", "[logs]") {
+TEST_CASE("text after an everyday message, without a time, is read by itself", "[logs]") {
   const std::string begin =
       "2026-01-02 03:04:05 INFO committed block 1\n2026-01-02 03:04:06 ERROR server ended: use of closed connection\n";
   const std::string refused = "open /srv/n1/data/state.json: permission denied\n";
@@ -201,11 +202,11 @@ TEST_CASE("what stands behind a message of every day, without a time, is read by
   CHECK(call->error == EACCES);
   CHECK(call->path == "/srv/n1/data/state.json");
   CHECK(call->weight > 0.9);
-  // Said before without such a line, too: the first of a kind does not speak for all.
+  // The same message occurs earlier without such a line, so the first one does not decide for all.
   const Hinted later({begin + begin + refused}, {begin + begin});
   REQUIRE(later.find(Hint::Kind::call, "n1") != nullptr);
   CHECK(later.find(Hint::Kind::call, "n1")->weight > 0.9);
-  // And an exception.
+  // The same with an exception.
   const std::string trace = "org.x.BadSumException: block 8\n\tat org.x.Store.check(Store.java:40)\n";
   REQUIRE(Hinted({begin + trace}, {begin}).find(Hint::Kind::thrown, "n1") != nullptr);
   // Where runs without faults have it as well, it is weak evidence.
@@ -240,12 +241,12 @@ TEST_CASE("a log that is opened once more is of a program that begins again", "[
   REQUIRE(end != nullptr);
   CHECK(end->message == 3);
   CHECK(end->weight >= 0.8);
-  // It does not come up any more: that is one end, not three.
+  // It does not come up again: one end, not three.
   for (const Hint& hint : one.evidence.hints)
     if (hint.kind == Hint::Kind::end && &hint != end) CHECK(hint.weight < 0.5 * end->weight);
 }
 
-TEST_CASE("a clock that differs from most others is wrong, whoever says so", "[logs]") {
+TEST_CASE("a clock that differs from most others is wrong, whichever node reports it", "[logs]") {
   const auto says = [](int self, int peer) {
     return fmt::format("2026-01-02 03:04:0{}.000 WARN clock drift of n{} is too high: 1m0.{}s\n", 5 + self, peer, self);
   };
@@ -262,10 +263,10 @@ TEST_CASE("a clock that differs from most others is wrong, whoever says so", "[l
     CHECK(first->weight == second->weight);
     CHECK(std::abs(third->clock.off_ns) / 1'000'000'000 == 60);
     CHECK(third->clock.either_way);
-    // It is not missed: it answers.
+    // The node answers, so it is not missed.
     CHECK(one.find(Hint::Kind::silence, "n1") == nullptr);
   }
-  // Ahead of another one is behind for that one.
+  // If another clock is ahead, this one is behind.
   const Hinted two({ready + "2026-01-02 03:04:06.000 WARN clock offset of n2: 90s ahead\n", ready}, {ready, ready});
   const Hint *ahead = two.find(Hint::Kind::clock, "n2"), *behind = two.find(Hint::Kind::clock, "n1");
   REQUIRE((ahead != nullptr && behind != nullptr));

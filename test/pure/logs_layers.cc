@@ -1,4 +1,4 @@
-// What stands around a program's line is removed layer by layer: every line reaches its node with its time.
+// What surrounds a program's line is removed layer by layer: every line gets its node and time.
 #include "logs_support.h"
 
 using namespace rose;
@@ -72,7 +72,7 @@ TEST_CASE("the journal writes texts with control characters as lists of bytes") 
   CHECK(one.text(1) == "bad");
 }
 
-TEST_CASE("services that share a file are told by the names in front of their lines") {
+TEST_CASE("services that share a file are distinguished by the names before their lines") {
   const Texts own = {"raft: became leader", "wal: input/output error"};
   const auto check = [&](const char* text) {
     const Shared all(text);

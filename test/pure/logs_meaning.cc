@@ -77,7 +77,7 @@ TEST_CASE("what messages say") {
        "device\n\tat java.base/sun.nio.ch.FileDispatcherImpl.write0(Native Method)\n\tat "
        "java.base/sun.nio.ch.IOUtil.write(IOUtil.java:113)",
        ENOSPC, "write", "/var/lib/kafka/data/*", ""},
-      // Cassandra, HDFS, Elasticsearch: the call stands in the stack trace
+      // Cassandra, HDFS, Elasticsearch: the call is in the stack trace
       {"Failed managing commit log segments. Commit disk failure policy is stop; terminating "
        "thread.\norg.apache.cassandra.io.FSWriteError: java.io.IOException: No space left on device\n\tat "
        "java.base/sun.nio.ch.FileDispatcherImpl.truncate0(Native Method)",
@@ -91,7 +91,7 @@ TEST_CASE("what messages say") {
       {"org.apache.hadoop.util.DiskChecker$DiskOutOfSpaceException: Out of space: The volume with the most available "
        "space (=12288 B) is less than the block size (=134217728 B).",
        ENOSPC, "write", "", ""},
-      // MySQL: the number says more than the advice behind it
+      // MySQL: the error number is more exact than the advice after it
       {"Write to file ./shop/orders.ibd failed at offset 113246208, 1048576 bytes should have been written, only 0 "
        "were written. Operating system error number 28. Check that your OS and file system support files of this size. "
        "Check also that the disk is not full or a disk quota exceeded.",
@@ -132,7 +132,7 @@ TEST_CASE("what messages say") {
       {"accept4() failed (24: Too many open files)", EMFILE, "accept4", "", ""},
       // PostgreSQL
       {"could not extend file \"base/16384/16385\": No space left on device", ENOSPC, "write", "base/16384/16385", ""},
-      // glog, Rust, Python, .NET: what is code is no path
+      // glog, Rust, Python, .NET: identifiers of code are not paths
       {"Failed to shutdown socket with fd 12: Transport endpoint is not connected", ENOTCONN, "", "", ""},
       {"append failed: Os { code: 5, kind: Uncategorized, message: \"Input/output error\" }", EIO, "write", "", ""},
       {"could not save\nTraceback (most recent call last):\n  File \"/srv/kv/store.py\", line 12, in save\n    "
@@ -234,7 +234,7 @@ TEST_CASE("a message that names the call itself stands for no other one", "[logs
   }
 }
 
-TEST_CASE("who ended, and how") {
+TEST_CASE("which process ended, and how") {
   struct Row {
     const char* text;
     bool ended;
@@ -326,7 +326,7 @@ TEST_CASE("who ended, and how") {
   }
 }
 
-TEST_CASE("what failed with a file, and nothing says how") {
+TEST_CASE("an operation on a file failed, without a reason") {
   struct Row {
     const char* text;
     Operation operation;
@@ -360,7 +360,7 @@ TEST_CASE("what failed with a file, and nothing says how") {
   }
 }
 
-TEST_CASE("how long it stood still, as it says itself") {
+TEST_CASE("the length of a pause that a program reports itself") {
   struct Row {
     const char* text;
     std::int64_t ms;
@@ -382,7 +382,8 @@ TEST_CASE("how long it stood still, as it says itself") {
        5125},  // HotSpot
       {"Thread Thread[vert.x-eventloop-thread-0,5,main] has been blocked for 5234 ms, time limit is 2000 ms", 5234},
       {"job overhead, spent [12s] waiting", 0},
-      {"INFO: task kvd:4244 blocked for more than 120 seconds.", 0},  // the kernel: of one thread, mostly on a disk
+      // the kernel: about one thread, usually one that waits for a disk
+      {"INFO: task kvd:4244 blocked for more than 120 seconds.", 0},
       {"request took 12s, duration [3]", 0},
       {"slept for a while", 0},
   };
@@ -398,7 +399,7 @@ TEST_CASE("how long it stood still, as it says itself") {
   REQUIRE(hints.size() == 1);
   CHECK(hints[0].kind == Hint::Kind::stop);
   CHECK(hints[0].until_ns - hints[0].ts_ns == 5'210'000'000);
-  // Of messages that are all alike, that of the long one counts.
+  // Of messages that differ only in a duration, the longest counts.
   std::string stops;
   for (const char* seconds : {"0.0000911", "0.0001200", "4.5000000", "0.0000870"})
     stops += fmt::format(
@@ -412,7 +413,7 @@ TEST_CASE("how long it stood still, as it says itself") {
   CHECK(stop[0].until_ns - stop[0].ts_ns == 4'500'000'000);
 }
 
-TEST_CASE("what messages say of clocks: whose is wrong, and by how much", "[logs]") {
+TEST_CASE("messages about clocks: whose is wrong, and by how much", "[logs]") {
   struct Row {
     const char* text;
     std::int64_t ms;
@@ -443,10 +444,10 @@ TEST_CASE("what messages say of clocks: whose is wrong, and by how much", "[logs
       {"Warning: Time just moved backwards by 7 seconds. This might cause a lot of problems, so I'll just kill myself "
        "now.",
        -7'000, false, true, true},
-      {"clock offset: -2.9s", 2'900, true, false, false},  // whose less whose, the systems do not agree
+      {"clock offset: -2.9s", 2'900, true, false, false},  // systems disagree on which clock is subtracted from which
       {"clock offset of n2: 90s ahead", 90'000, false, false, false},
       {"clock offset of n2: 90s behind", -90'000, false, false, false},
-      // No amount, a bound, too little to matter, a setting.
+      // No amount, a bound, too small an amount, a setting.
       {"Clock skew too great (37)", 0, false, false, false},
       {"max clock skew 5s", 0, false, false, false},
       {"clock drift 12ms, checked in 5s", 0, false, false, false},
@@ -468,7 +469,7 @@ TEST_CASE("what messages say of clocks: whose is wrong, and by how much", "[logs
             .stood_ns == 55'123'462'000);
 }
 
-TEST_CASE("what is quoted of a stack trace is the line that says what happened") {
+TEST_CASE("of a stack trace, the line that describes the error is quoted") {
   Templates kinds;
   const Logs logs = read_text(
       "2026-01-02 03:04:05 ERROR cannot append:\njava.io.IOException: disk is odd\n\tat x.Y.z(Y.java:3)\n"
@@ -535,7 +536,7 @@ TEST_CASE("hints of real logs: the failed call comes first") {
   }
 }
 
-TEST_CASE("who stops for what went wrong does not stop in order") {
+TEST_CASE("a program that stops because of an error does not stop in an orderly way") {
   for (const char* text : {"Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting...",
                            "exiting (due to fatal error)", "shutting down: write /data/log: no space left on device"}) {
     INFO(text);
@@ -552,7 +553,7 @@ TEST_CASE("who stops for what went wrong does not stop in order") {
   }
 }
 
-TEST_CASE("a node that says nothing when all are stopped, as it did without faults, was gone before") {
+TEST_CASE("a node that is silent when all are stopped, unlike without faults, had ended before") {
   const auto at = [](int second, const char* text) {
     return fmt::format("2026-01-02 03:{:02}:{:02},000 INFO {}\n", second / 60, second % 60, text);
   };
@@ -561,7 +562,7 @@ TEST_CASE("a node that says nothing when all are stopped, as it did without faul
     const std::vector<Input> both = {{folder / (name + "1.log"), "n1"}, {folder / (name + "2.log"), "n2"}};
     for (int n = 0; n < 2; ++n) {
       std::ofstream out(both[static_cast<std::size_t>(n)].path);
-      // They speak rarely: no silence stands out.
+      // They write rarely, so no silence stands out.
       out << at(0, "server version 3 starting") << at(1, "opened the store") << at(20, "compacted")
           << (n == 1 || stopped ? at(45, "received SIGTERM, shutting down") : "");
     }
@@ -710,7 +711,7 @@ TEST_CASE("restarts, silence and gaps are seen in the log itself") {
     for (int i = 11; i < 60; i += 9) text += at(i, "heart beats");
     const Logs failure = read_text(text + at(200, "heart beats"), {"n1.log", "n1"}, {}, kinds);
     const std::vector<Hint> hints = hints_of(failure, normal, kinds);
-    REQUIRE(hints.size() == 1);  // but one that is longer by far does
+    REQUIRE(hints.size() == 1);  // a silence that is much longer than usual does
     CHECK(hints[0].until_ns - hints[0].ts_ns == 144'000'000'000);
   }
   SECTION("it says little after it told of a full disk") {
@@ -748,7 +749,7 @@ TEST_CASE("an I/O error beside a message that names the error and the file is th
   CHECK(weight(named + echo, ENOSPC) == weight(named, ENOSPC));
 }
 
-TEST_CASE("who logs into two files, is killed, and cannot start then, has ended once") {
+TEST_CASE("a process with two logs that is killed and cannot restart has ended once") {
   rose::test::Folder folder;
   const auto opened = [](const char* ms, int second) {
     return fmt::format("2026-11-25T22:28:{}{}Z|00001|vlog|INFO|opened log file /run/s2/server.log\n", second, ms);
@@ -780,9 +781,9 @@ TEST_CASE("who logs into two files, is killed, and cannot start then, has ended 
   REQUIRE(!hints.empty());
   INFO(hints[0].words);
   CHECK(hints[0].signal == SIGKILL);
-  CHECK(hints[0].words.find("I/O error: data/db") != std::string::npos);  // the last thing it said
+  CHECK(hints[0].words.find("I/O error: data/db") != std::string::npos);  // the last message of the node
   for (std::size_t i = 1; i < hints.size(); ++i) CHECK(hints[i].weight < hints[0].weight / 2);
-  // What stands behind a message in one of the two files is not lost with its copy.
+  // Lines after a message in one of the two files are kept when the duplicate is dropped.
   bool told = false;
   for (const Message& one : failure.nodes.at(0).messages)
     told = told || failure.text(one).find("advances commit index") != std::string_view::npos;
@@ -815,11 +816,11 @@ TEST_CASE("a log that ends early is no end when its node spoke as rarely before"
   CHECK(ended(at(2, "heart beats") + at(3, "heart beats") + at(4, "heart beats")));
   CHECK(!ended(at(10, "heart beats") + at(19, "heart beats") + at(28, "heart beats") + at(37, "heart beats") +
                at(53, "heart beats")));
-  // Nor when it wrote all of it as soon in the run without faults.
+  // Not if it wrote everything equally early in the run without faults.
   CHECK(!ended(at(2, "opened the log"), true));
 }
 
-TEST_CASE("that nobody says anything is no standstill of each") {
+TEST_CASE("a silence of all nodes is not a pause of each") {
   const auto at = [](int second, const char* text) {
     return fmt::format("2026-01-02 03:00:{:02},000 INFO {}\n", second, text);
   };
@@ -847,10 +848,10 @@ TEST_CASE("that nobody says anything is no standstill of each") {
   };
   CHECK(stood(beats(36, 50)) > 0);
   CHECK(stood(beats(36, 50)) < stood(beats(20, 50)) / 2);
-  CHECK(stood(beats(26, 50)) == stood(beats(20, 50)));  // it went on for a while
+  CHECK(stood(beats(26, 50)) == stood(beats(20, 50)));  // it ran for a while longer
 }
 
-TEST_CASE("a peer is missed from when the failure says so, not from when every run does") {
+TEST_CASE("a peer is missing from the failure's message on, not from one that every run has") {
   const auto at = [](int second, const char* text) {
     return fmt::format("2026-01-02 03:00:{:02},000 WARN {}\n", second, text);
   };
@@ -870,7 +871,7 @@ TEST_CASE("a peer is missed from when the failure says so, not from when every r
   CHECK(missed[0]->until_ns - missed[0]->ts_ns == 3'000'000'000);
 }
 
-TEST_CASE("who refuses a connection and goes on to say things did not end") {
+TEST_CASE("a node that refuses a connection and continues to write did not end") {
   const auto at = [](int second, const char* text) {
     return fmt::format("2026-01-02 03:00:{:02},000 WARN {}\n", second, text);
   };
@@ -894,10 +895,10 @@ TEST_CASE("who refuses a connection and goes on to say things did not end") {
   const double speaks_on = believed(at(5, "took a snapshot") + at(28, "took a snapshot"));
   CHECK(speaks_on > 0);
   CHECK(speaks_on < no_log / 2);
-  CHECK(believed(at(5, "took a snapshot")) > no_log / 2);  // its own log says so, too
+  CHECK(believed(at(5, "took a snapshot")) > no_log / 2);  // the node's own log agrees
 }
 
-TEST_CASE("whom all others miss and who says nothing meanwhile may have stood still") {
+TEST_CASE("a silent node that all others miss may have been paused") {
   const auto at = [](int second, const char* text) {
     return fmt::format("2026-01-02 03:00:{:02},000 WARN {}\n", second, text);
   };
@@ -921,7 +922,7 @@ TEST_CASE("whom all others miss and who says nothing meanwhile may have stood st
   };
   const std::int64_t second = 1'000'000'000;
   CHECK(stood(at(24, "took a snapshot"), true) == std::pair(5 * second, 0 * second));
-  CHECK(stood(at(20, "took a snapshot"), true) == std::pair(6 * second, 9 * second));  // mostly it is missed soon
+  CHECK(stood(at(20, "took a snapshot"), true) == std::pair(6 * second, 9 * second));  // usually it is missed soon
   CHECK(stood("", true) == std::pair(6 * second, 12 * second));                        // not from long before
   CHECK(stood("", true, true) == std::pair(6 * second, 12 * second));  // that it ended later is another matter
   CHECK(stood(at(20, "took a snapshot"), false) == std::pair(0 * second, 0 * second));
@@ -969,7 +970,7 @@ TEST_CASE("a peer that others miss is named by the id that it has for itself") {
   CHECK(missed == "n2-n1 n3-n1 ");
 }
 
-TEST_CASE("of whom Redis Sentinel tells is not the master that it names behind") {
+TEST_CASE("Redis Sentinel's message is about the first node it names, not the master behind it") {
   Templates kinds;
   rose::test::Folder folder;
   const std::vector<Input> one = {{folder / "2.log", "n2"}};

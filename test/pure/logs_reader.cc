@@ -308,7 +308,7 @@ TEST_CASE("hostile logs are harmless") {
   }
 }
 
-TEST_CASE("what stands in two logs of a node at one moment is counted once, however often it is said") {
+TEST_CASE("a message that two logs of a node have at one moment is counted once") {
   rose::test::Folder folder;
   constexpr std::size_t kLines = 30'000;
   const std::vector<Input> both = {{folder / "server.log", "n1"}, {folder / "stderr.log", "n1"}};

@@ -40,7 +40,7 @@ TEST_CASE("a log without times is put on the time line of a run without faults",
   CHECK(one.failure.nodes[0].aligned);
   CHECK(one.at(0) == 1);
   CHECK(one.at(1) == 2);
-  CHECK(one.at(2) == Approx(10).margin(0.001));  // it tells of what came before
+  CHECK(one.at(2) == Approx(10).margin(0.001));  // the message reports something that happened before
   CHECK(one.at(2) < 10);
   CHECK(one.at(3) == 10);
   CHECK(one.at(4) == 20);
@@ -94,7 +94,7 @@ TEST_CASE("when lines were written is kept with the run", "[logs]") {
   CHECK(back.at("/run/7/n1/stderr.log")[1].size == 25);
   CHECK(back.at("/run/7/n1/stderr.log")[1].ts_ns == 9);
   CHECK(back.at("/run/7/n2/a b.log")[0].ts_ns == 3);
-  // Whatever else stands there.
+  // Other contents of the file do not matter.
   CHECK(growth_of_text("1 2\n/x\n3\n4 5 6\n-1 7\n9 8\n2 9\n\xff", "/r").at("/r/x").size() == 1);
 }
 

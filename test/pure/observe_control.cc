@@ -51,7 +51,7 @@ ControlServer::Source serves(int events) {
   return [events](const trace::DumpWriter::Sink& sink) -> Result<std::string> {
     const auto bytes = trace::dump_to_bytes(*some(events));
     if (!bytes) return Unexpected(bytes.error());
-    // In pieces that fit nothing.
+    // In pieces that do not match any record.
     for (std::size_t at = 0; at < bytes->size(); at += 777) {
       if (auto sent = sink(std::string_view(*bytes).substr(at, 777)); !sent) return Unexpected(sent.error());
     }
@@ -104,7 +104,7 @@ TEST_CASE("the wait before a dump blocks nobody else") {
     return serves(1)(sink);
   });
   REQUIRE(server);
-  const Fd silent = dial(socket);  // one that never asks
+  const Fd silent = dial(socket);  // a client that never asks
   // Whoever waits less is answered first. On a busy machine it may not come to ask in that time: then longer ones.
   for (std::int64_t wait_ns = 400'000'000;; wait_ns *= 4) {
     REQUIRE(wait_ns < 1000'000'000'000);
@@ -127,7 +127,7 @@ TEST_CASE("the wait before a dump blocks nobody else") {
   }
 }
 
-TEST_CASE("errors of the tracer reach the one who asks") {
+TEST_CASE("errors of the tracer reach the client") {
   const Folder folder;
   const auto socket = folder / "t.sock", out = folder / "dump.bin";
   auto server = ControlServer::start(socket, [](const trace::DumpWriter::Sink&) -> Result<std::string> {
@@ -203,9 +203,9 @@ TEST_CASE("nonsense on the socket is answered or dropped, and the server lives o
   CHECK(request_dump(socket, folder / "d", 0));
 }
 
-TEST_CASE("nobody who may look at the socket's folder holds up a tracer that starts") {
+TEST_CASE("a lock by another user on the socket's folder does not hold up a tracer that starts") {
   const Folder folder;
-  // /run/rose is everybody's to open, and so to lock.
+  // /run/rose may be opened, and so locked, by everybody.
   const Fd stranger(::open(folder.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   REQUIRE(::flock(stranger.get(), LOCK_EX) == 0);
   std::atomic<bool> done = false;
@@ -258,7 +258,7 @@ TEST_CASE("a lock that is somebody else's is refused, not followed") {
   CHECK(refused.error().hint.find("--control") != std::string::npos);
 }
 
-TEST_CASE("where no thread can be had, who asks is refused, and the tracer lives on") {
+TEST_CASE("without a free thread a request is refused, and the tracer lives on") {
   const Folder folder;
   REQUIRE(::chmod(folder.path.c_str(), 0777) == 0);
   const pid_t child = ::fork();

@@ -157,7 +157,7 @@ TEST_CASE("records that make no sense are refused, whatever they hold") {
   }
 }
 
-TEST_CASE("the tables say what the syscall table says") {
+TEST_CASE("the tracer's tables agree with the syscall table") {
   const auto tables = call_signatures(kernel::builtin_noise());
   const auto signature = [&](const char* name) {
     return tables.signatures[static_cast<std::size_t>(kernel::find_syscall(name)->number)];
@@ -191,5 +191,5 @@ TEST_CASE("the tables say what the syscall table says") {
   CHECK(changing("renameat2"));
   CHECK_FALSE(changing("write"));
   CHECK_FALSE(changing("read"));
-  CHECK_FALSE(changing("execve"));  // told by the exec itself
+  CHECK_FALSE(changing("execve"));  // the exec event itself reports it
 }

@@ -68,7 +68,7 @@ TEST_CASE("a trigger is written later, and not too often", "[dumps]") {
   CHECK(plan.trigger({TriggerKind::crash, "one"}, 100 * kS) == Answer::planned);
   CHECK_FALSE(plan.due(109 * kS));
   CHECK(plan.next_ns() == 110 * kS);
-  // What comes before it is written is in it.
+  // A trigger that arrives before the dump is written joins it.
   CHECK(plan.trigger({TriggerKind::log, "two"}, 105 * kS) == Answer::joined);
   const auto due = plan.due(110 * kS);
   REQUIRE(due);
@@ -92,7 +92,7 @@ TEST_CASE("what is asked for is never held back", "[dumps]") {
     CHECK(plan.trigger({TriggerKind::signal, "SIGUSR1"}, i * kS) == Answer::planned);
     CHECK(plan.due(i * kS)->text() == "signal: SIGUSR1");
   }
-  // Beside one that came by itself and waits.
+  // A dump on request joins one that is already planned.
   DumpPlan later(10 * kS, 0);
   CHECK(later.trigger({TriggerKind::signal, ""}, 0) == Answer::planned);
   CHECK(later.trigger({TriggerKind::crash, "x"}, 1 * kS) == Answer::planned);
@@ -130,7 +130,7 @@ TEST_CASE("a dump that could not be written is due again, ever more rarely, and 
     now = *plan.next_ns();
   }
   CHECK(waits == std::vector<std::int64_t>{1, 2, 4, 8, 16, 32, 60, 60, 60});
-  // What comes meanwhile will be in it.
+  // Events that arrive meanwhile will be in it.
   CHECK(plan.trigger({TriggerKind::crash, "two"}, now) == Answer::joined);
   REQUIRE(plan.pending());
   CHECK(plan.pending()->what == "one");
@@ -143,7 +143,7 @@ TEST_CASE("a dump that could not be written is due again, ever more rarely, and 
 TEST_CASE("into a file: the newest there, the ones before beside it", "[dumps]") {
   const Dumps folder;
   DumpFiles files = opened(folder / "d.bin", 2);
-  CHECK(folder.files().empty());  // opening leaves nothing
+  CHECK(folder.files().empty());  // a failed opening leaves nothing
   using Files = std::map<std::string, std::string>;
   REQUIRE(files.write({TriggerKind::crash, ""}, 1, text("1")));
   CHECK(folder.files() == Files{{"d.bin", "1"}});
@@ -185,7 +185,7 @@ TEST_CASE("into a file: `rose dump` may have written there; none may be kept", "
   CHECK(none.written()[0].file.empty());
 }
 
-TEST_CASE("into a file: what an earlier recorder wrote is kept, whatever the clock says", "[dumps]") {
+TEST_CASE("into a file: the dump of an earlier tracer is kept, whatever the clock says", "[dumps]") {
   const auto age = GENERATE(std::chrono::hours(1), std::chrono::hours(-1));
   const Dumps folder;
   std::ofstream(folder / "d.bin") << "the crash";

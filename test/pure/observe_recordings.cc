@@ -49,7 +49,7 @@ TEST_CASE("names of recordings, with numbers in them") {
 }
 
 TEST_CASE("a recording is copied while four threads write it") {
-  MadeRing made;  // 64KiB: it goes round and round
+  MadeRing made;  // 64 KiB: the ring wraps many times
   std::atomic<bool> stop = false;
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
@@ -76,7 +76,7 @@ TEST_CASE("a recording is copied while four threads write it") {
     CHECK(facts.lost == 0);
     if (facts.overwritten) ++overwritten;
     else if (!read.records.empty()) CHECK(facts.begin == 0);
-    // Nothing that a thread had finished is missing between what it recorded before and after.
+    // Nothing is missing between the records of a thread.
     std::map<std::string_view, std::uint64_t> next;
     for (const rr::Record& record : read.records) {
       const std::uint64_t number = std::stoull(std::string(record.data));
@@ -89,7 +89,7 @@ TEST_CASE("a recording is copied while four threads write it") {
   CHECK(overwritten == 50);
 }
 
-TEST_CASE("of a folder the newest recordings are opened, within their size, and a word is said of the others") {
+TEST_CASE("of a folder the newest recordings are opened, up to a total size, and a note names the others") {
   const Folder folder;
   for (int life = 1; life <= 6; ++life)
     make_recording(folder / "a", fmt::format("n.{}.rr", life), rr::kLeastRing, life);
@@ -165,7 +165,7 @@ TEST_CASE("recordings lie beside their dump, and go with it") {
   CHECK(has_word(to_pipe.words, "is not a file"));
 }
 
-TEST_CASE("a tracer hands recordings over to who asks") {
+TEST_CASE("a tracer hands recordings over on request") {
   const Folder folder;
   for (int life = 1; life <= 4; ++life) make_recording(folder / "own", fmt::format("r.{}", life), rr::kLeastRing, life);
   RecordingSources sources;

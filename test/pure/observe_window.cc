@@ -213,7 +213,7 @@ TEST_CASE("snapshots that were read are forgotten, also while nothing happens") 
   CHECK(made.window.snapshots() <= 1);
 }
 
-TEST_CASE("a dump that is not read gives way, and says how much") {
+TEST_CASE("a dump that is not read is overwritten, and the lost part is counted") {
   Made made(1'000'000, 4 * kMiB);
   Window& window = made.window;
   const auto add = [&](int from, int to) {

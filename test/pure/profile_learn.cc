@@ -144,8 +144,8 @@ TEST_CASE("runs are learnt and add up") {
   CHECK(profile.silences[0].src == "10.77.0.9");
   CHECK(profile.silences[1].src == "n1");
   CHECK(profile.silences[1].dst == "n2");
-  CHECK(profile.silences[1].longest_ms == 900);
-  CHECK(profile.silences[1].open);  // in one of the runs
+  CHECK(profile.silences[1].longest_ms == 700);  // the longer one lasted to the end of its run
+  CHECK(profile.silences[1].open);               // in one of the runs
   CHECK_FALSE(profile.silences[0].open);
 
   REQUIRE(profile.functions.size() == 3);
@@ -173,7 +173,7 @@ TEST_CASE("the order of events does not change the profile") {
   CHECK(to_json(forward) == to_json(backward));
 }
 
-TEST_CASE("without a figure of its own the window tells how long the run was") {
+TEST_CASE("without a length of its own, the window gives the length of the run") {
   Maker maker;
   maker.trace.meta.begin_ns = 1'000'000'000;
   maker.trace.meta.end_ns = 4'000'000'000;
@@ -182,7 +182,7 @@ TEST_CASE("without a figure of its own the window tells how long the run was") {
   CHECK(profile.seconds == 3);
 }
 
-TEST_CASE("benign failures are told from surprising ones") {
+TEST_CASE("benign failures are distinguished from surprising ones") {
   Profile profile;
   Maker normal;
   normal.scf("n1", "openat", "ENOENT", "/tmp/rose-1/n1/data/snapshot.1").count = 3;
@@ -313,7 +313,7 @@ Profile sample() {
   profile.processes.push_back({"n1", "exited", "", 0, false, 2});
   profile.silences.push_back({"n1", "n2", 1234, 2888});
   profile.silences.push_back({"n1", "n2", 30, 0});
-  profile.silences.push_back({"n1", "n2", 70, 2888, false, {true}});
+  profile.silences.push_back({"n1", "n2", 70, 2888, false, 90, {true}});
   return profile;
 }
 }  // namespace

@@ -73,7 +73,7 @@ TEST_CASE("of many equal failures those are marked whose calls were changed", "[
   world.call(220, 7, SYS_write, EIO);      // the disk's own, right behind it
   world.call(230, 8, SYS_write, EIO);      // another thread's
   world.call(240, 7, SYS_read, EIO);       // another call's
-  world.call(900'000, 8, SYS_write, EIO);  // changed at 300: it took long
+  world.call(900'000, 8, SYS_write, EIO);  // changed at 300: the call took long
   world.call(900'100, 8, SYS_write, EIO);
   world.deeds.calls = {{fault, 200, 7, SYS_write}, {fault, 300, 8, SYS_write}};
   CHECK(world.marked() == Found{1, 5});
@@ -132,7 +132,7 @@ TEST_CASE("ends and pauses that were injected are marked, others beside them are
     world.trace.events.clear();
     world.process(5'000'090, "n1", 42, ProcessState::paused).duration_ms = 5;  // over as ours began
     world.process(12'000'000, "n1", 42, ProcessState::paused).duration_ms = 12;
-    world.process(30'000'000, "n1", 42, ProcessState::paused).duration_ms = 10;  // a slow disk, afterwards
+    world.process(30'000'000, "n1", 42, ProcessState::paused).duration_ms = 10;  // a slow disk, later
     stroke.at_ns = 6'000'000;
     stroke.ended_ns = 12'000'000;
     stroke.pause = true;

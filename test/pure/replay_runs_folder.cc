@@ -49,7 +49,7 @@ TEST_CASE("folders of runs: the newest and those that were asked for stay, old o
   CHECK((info.st_mode & 07777) == 0711);
   for (const fs::path& each : made) CHECK(fs::exists(each / "log"));  // all in use
 
-  keep_runs_folder(made[1]);
+  keep_runs_folder(made[1], true);
   for (int i = 0; i < 9; ++i) make_older(made[static_cast<std::size_t>(i)], 100 * (9 - i));
   make_older(made[8], (kKeptDays * 24 + 1) * std::int64_t{3600});
   // 0 stays in use; 8 is the oldest now.
@@ -88,4 +88,28 @@ TEST_CASE("a place for runs that others could exchange is not used", "[replay]")
   const auto second = make_runs_folder(temporary.path);
   REQUIRE(second);
   CHECK(second->path.parent_path() == temporary.path);
+}
+
+TEST_CASE("what one command kept is removed by its own later runs only", "[replay]") {
+  const test::Folder temporary;
+  const auto kept_by = [&](const std::string& command) {
+    auto folder = make_runs_folder(temporary.path, command);
+    REQUIRE(folder);
+    REQUIRE(write_file(folder->path / "log", "said"));
+    keep_runs_folder(folder->path, false, command);
+    return folder->path;
+  };
+  const fs::path of_diagnose = kept_by("diagnose");
+  make_older(of_diagnose, (kKeptDays * 24 + 1) * std::int64_t{3600});
+  std::vector<fs::path> of_replay;
+  for (std::size_t i = 0; i < kKeptFolders + 3; ++i) {
+    of_replay.push_back(kept_by("replay"));
+    make_older(of_replay.back(), static_cast<std::int64_t>(1000 - i));
+  }
+  CHECK(fs::exists(of_diagnose / "log"));
+  CHECK_FALSE(fs::exists(of_replay.front()));
+  CHECK(fs::exists(of_replay.back() / "log"));
+  (void)kept_by("diagnose");
+  CHECK_FALSE(fs::exists(of_diagnose));
+  CHECK(fs::exists(of_replay.back() / "log"));
 }

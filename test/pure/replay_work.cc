@@ -43,7 +43,7 @@ TEST_CASE("what speaks against any verdict of a run with faults") {
       {work(ok, 100, both), {}, 10, miss, ""},
       {work(failed, 100, both), {}, 10, miss, ""},
       {work(late, 100, both), {}, -1, miss, ""},
-      // It failed, and no fault had come.
+      // It failed before any fault.
       {work(failed, 100, both), {}, 200, miss, before},
       {work(failed, 100, both), {}, -1, miss, before},
       {work(failed, 100, both), {}, 200, hit, before},
@@ -63,7 +63,7 @@ TEST_CASE("what speaks against any verdict of a run with faults") {
       // It only ever sends.
       {work(ok, 100, asked), usual(0, 5, 0), 10, miss, ""},
       {work(ok, 100, none), usual(0, 5, 0), 10, miss, silent + ok},
-      // It never does, and works all the same: it may have failed of the faults.
+      // It never exchanges data, and works all the same: the faults may be the reason of its failure.
       {work(ok, 100, none), usual(0, 0, 0), 10, miss, ""},
       {work(failed, 100, none), usual(0, 0, 0), 10, miss, ""},
       {work(failed, 100, none), usual(3, 0, 0), 10, miss, idle},

@@ -70,7 +70,7 @@ TEST_CASE("a build is fixed only if the faults had an effect and the workload wo
       .run(miss, good())
       .run(hit, good())
       .concludes(Verdict::reproduced, "the bug still occurs: in 1 of 2 conclusive runs", 1);
-  // One inconclusive run is one too many.
+  // One inconclusive run is enough to prevent it.
   Made(true)
       .run(miss, good())
       .run(miss, {outcome("cut", true, kSilent), outcome("late", true)})
@@ -81,7 +81,7 @@ TEST_CASE("a build is fixed only if the faults had an effect and the workload wo
       .run(miss, good(), "the disk is full")
       .concludes(Verdict::inconclusive, "1 of 2 runs were inconclusive: the disk is full", 4);
   Made(true).concludes(Verdict::inconclusive, "0 of 0 runs were inconclusive: ", 4);
-  // Every fault may stay away, but not all of them always.
+  // Each fault may be without effect in some run, but not in all of them.
   Made optional(true);
   optional.report.schedule.faults[0].optional = true;
   optional.run(miss, {outcome("cut", true, kSilent), outcome("late", false)})
@@ -95,7 +95,7 @@ TEST_CASE("a build is fixed only if the faults had an effect and the workload wo
   none.run(miss, {}).concludes(Verdict::not_reproduced, "the bug did not occur in any run; no fault was planned", 0);
 }
 
-TEST_CASE("a workload that failed each time is no proof unless something says that it worked", "[conclude]") {
+TEST_CASE("a workload that failed each time is no proof unless a profile says that it works", "[conclude]") {
   using enum schedule::OracleAnswer;
   const auto made = [](int failed) {
     Made all(true);
@@ -120,7 +120,7 @@ TEST_CASE("a workload that failed each time is no proof unless something says th
       "the bug did not occur, but the workload failed in every run, and exchanged no data with the nodes that "
       "rose could see",
       4);
-  // A bug that shows needs no such proof.
+  // A bug that occurs needs no such proof.
   Made shows(true);
   shows.run(hit, {outcome("cut", true), outcome("late", true)});
   shows.report.failed_workloads = 1;

@@ -163,6 +163,15 @@ when = [ { function = "Raft::install_snapshot" }, { function = "flush_log", offs
     diagnosis.runs = 24;
     diagnosis.confirm_runs = 10;
     diagnosis.tally = {9, 1, 0};
+    diagnosis.interval = diagnosis.tally.interval();
+    diagnose::Rival rival;
+    rival.id = "partition-n1-0a1b2c3d";
+    rival.schedule.faults = {diagnosis.found->faults[0]};
+    rival.tally = {3, 0, 0};
+    rival.certain = true;
+    rival.would_have_shown = "unanswered data between n1 and n2 (which the dump contains)";
+    rival.test = "whether the counter of retransmitted segments rose";
+    diagnosis.rivals = {rival};
     diagnosis.reason = "the schedule reproduces the bug in 9 of 10 confirming runs (90 %)";
     diagnosis.remarks.rate = "The bug then shows in 9 of 10 runs.";
     diagnosis.plan.failures = 4181;
@@ -416,7 +425,7 @@ TEST_CASE("the page of a diagnosis that found nothing", "[page]") {
   CHECK(nlohmann::json::parse(diagnosis_json(story.report))["not_tried"][0]["faults"][0]["id"] == "kill-n2");
   CHECK(page.find("The schedule</h2>") == std::string::npos);
   CHECK(page.find("Times are relative to the first suspected fault") != std::string::npos);
-  // Without anything at all it still is one.
+  // A page without any content is valid, too.
   diagnose::Diagnosis empty;
   empty.reason = "the dump holds no failure";
   story.report.diagnosis = &empty;
@@ -437,7 +446,7 @@ TEST_CASE("the page of a replay", "[page]") {
   CHECK(page.find("was not met: it was seen 2 times, 3 are wanted") != std::string::npos);
 }
 
-TEST_CASE("the page of a replay tells what became of the schedule's order", "[page]") {
+TEST_CASE("the page of a replay shows which part of the schedule's order happened", "[page]") {
   ReplayReport report = replay_story();
   const std::string without = replay_html(report, {report.runs[0]}, Story().context);
   CHECK(without.find("The order of run") == std::string::npos);
@@ -474,7 +483,7 @@ TEST_CASE("results for machines and terminals", "[results]") {
   check_golden("report/replay.txt", replay_text(report));
   check_golden("report/replay.xml", replay_junit(report));
 
-  // A test report is red when the command's exit code is, and only then.
+  // A test report fails exactly when the command's exit code does.
   CHECK(report.passed());
   CHECK(replay_junit(report).find("tests=\"4\" failures=\"0\" errors=\"0\" skipped=\"1\"") != std::string::npos);
   report.expect_fixed = true;
@@ -486,7 +495,7 @@ TEST_CASE("results for machines and terminals", "[results]") {
   CHECK(markup_problem(replay_junit(report), true).empty());
 }
 
-TEST_CASE("several replays are told together", "[results]") {
+TEST_CASE("several replays are reported together", "[results]") {
   SuiteReport suite;
   const auto entry = [&](const std::string& name, Verdict verdict, schedule::Tally tally, const std::string& reason) {
     ReplayReport report = replay_story();

@@ -47,7 +47,7 @@ TEST_CASE("views of a trace", "[show]") {
   check_golden("show/empty.summary", text_of(show_summary, Trace{}));
 }
 
-TEST_CASE("what tells kinds of ends, pauses and opens apart is said", "[show]") {
+TEST_CASE("kinds of ends, pauses and opens are printed", "[show]") {
   Trace trace;
   trace::Event e;
   e.type = EventType::ps;

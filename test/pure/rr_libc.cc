@@ -104,7 +104,7 @@ TEST_CASE("only what is asked for is recorded of the C library") {
   CHECK_FALSE(std::filesystem::exists(file + "2"));
 }
 
-TEST_CASE("a program that asks for something else is said to, and one of another name is left alone") {
+TEST_CASE("a program that makes other requests is reported, and one of another name is left alone") {
   const rose::test::Folder folder;
   const std::string file = folder / "r";
   REQUIRE(unforeseen("record:" + file, kAll).exit_code == 0);

@@ -74,7 +74,7 @@ TEST_CASE("what crashed crashes again, at the same place") {
   }
 }
 
-TEST_CASE("a replay that goes otherwise says where, and ends with 1") {
+TEST_CASE("a replay that diverges reports where, and exits with 1") {
   const Recorded made({"differs"});
   REQUIRE(made.output.out == "done\n");
   CHECK(made.replay({"differs"}).exit_code == 0);
@@ -100,7 +100,7 @@ TEST_CASE("a replay that goes otherwise says where, and ends with 1") {
 TEST_CASE("a process that does not end by itself is ended when all is replayed") {
   const Recorded made({"differs"}, {}, {"VARIANT=unfinished"});
   REQUIRE(made.output.exit_code == 0);
-  // It calls for a record more than there is: it has done all that followed from the last one.
+  // It asks for a record after the last one: everything up to the last one was replayed.
   const Output again = made.replay({"differs"}, {"VARIANT=more"});
   CHECK(again.exit_code == 0);
   CHECK(again.err.empty());
@@ -126,8 +126,8 @@ TEST_CASE("a window whose beginning is gone is replayed from a checkpoint") {
   CHECK(refused.err.find("no checkpoint is left to start from") != std::string::npos);
 }
 
-// Whatever it was doing: the threads that were between two calls, those in the middle of one, the one that held the
-// mutex.
+// Whatever the process did when it was killed: threads between two calls, threads within a call, the thread that held
+// the mutex.
 TEST_CASE("what was killed is replayed up to where it was cut off") {
   for (int round = 0; round < 20; ++round) {
     const rose::test::Folder folder;
@@ -171,7 +171,7 @@ TEST_CASE("the child of a fork neither records nor replays") {
   CHECK(made.replay({"forks"}, {"ASAN_OPTIONS=detect_leaks=0"}).out == "0\n");
 }
 
-TEST_CASE("what cannot be recorded is said, and the program runs") {
+TEST_CASE("what cannot be recorded is reported, and the program runs") {
   const rose::test::Folder folder;
   const std::string file = folder / "r";
   const auto run = [&](const std::string& rr, const std::string& more) {
@@ -192,7 +192,7 @@ TEST_CASE("what cannot be recorded is said, and the program runs") {
     CHECK(output.err.find(said) != std::string::npos);
   }
   CHECK_FALSE(std::filesystem::exists(file));
-  // What is there is not written over.
+  // An existing file is not overwritten.
   REQUIRE(write_file(file, "precious").has_value());
   CHECK(run("record:" + file, "A=").err.find("nothing is recorded (with %n in its name") != std::string::npos);
   CHECK(file_of(file) == "precious");

@@ -90,7 +90,7 @@ TEST_CASE("a window that went round many times holds the last records, all of th
   CHECK(facts.unfinished == 0);
   CHECK(facts.end == facts.reserved);
   CHECK(facts.end - facts.begin >= kLeastRing / 64 * 62);
-  // No hole: records stand behind each other, and each thread's numbers go on without a gap.
+  // No gap: records follow each other directly, and each thread's numbers are consecutive.
   std::map<std::string, std::uint64_t> last;
   std::uint64_t position = facts.begin;
   bool whole = true;
@@ -146,7 +146,7 @@ TEST_CASE("what was finished and cannot be read is damage: the recording is cut 
   }
 }
 
-TEST_CASE("files that are no recordings are said to be none") {
+TEST_CASE("files that are no recordings are refused as such") {
   MadeRing made;
   made.append("key", "data");
   const std::string file = made.file();

@@ -75,7 +75,7 @@ node = "n1"
 )",
      "4:1: fault: unknown key 'kin'",
      "did you mean 'kind'? accepted here: id, kind, node, after, group, optional, when, syscall, error, "
-     "result, effect, delay, path, peer, local, args, process, count, times, then, signal, scope, "
+     "result, effect, delay, path, path2, peer, local, args, process, count, times, then, signal, scope, "
      "before, lose, keep, duration, until, at, peers, direction, ports, protocol, loss, action, jitter, duplicate, reorder, corrupt, rate, iops, payload, "
      "counts, seed, shift, drift, freeze, clocks, limit, share, throws, message, function, offset, line"},
     {kVersion + R"([[fault]]
@@ -205,6 +205,12 @@ path = "*"
 )",
      "8:8: fault.path: 'getpid' uses neither a path nor a descriptor, so no path can match",
      ""},
+    {kSyscall + R"(syscall = "openat"
+error = "EIO"
+path2 = "*"
+)",
+     "8:9: fault.path2: 'openat' has no second path, so none can match",
+     ""},
     {kSyscall + R"(syscall = "getpid"
 error = "EIO"
 peer = "*"
@@ -259,7 +265,7 @@ path = ""
      ""},
     {kCrash + "before = { syscall = \"openat\", cnt = 2 }\n",
      "6:32: fault.before: unknown key 'cnt'",
-     "accepted here: syscall, path, peer, local, args, process, count"},
+     "accepted here: syscall, path, path2, peer, local, args, process, count"},
     {kVersion + R"([[fault]]
 id = "f"
 kind = "pause"
@@ -523,7 +529,7 @@ until = [ { elapsed = "1s" } ]
     {kCrash + "when = [ { elapsd = \"5s\" } ]\n",
      "6:12: fault.when: unknown key 'elapsd'",
      "did you mean 'elapsed'? accepted here: elapsed, function, syscall, log, state, role, offset, line, "
-     "count, same_thread, node, path, peer, local, args, process, result"},
+     "count, same_thread, node, path, path2, peer, local, args, process, result"},
     {kCrash + "when = [ { elapsed = \"5s\", count = 2 } ]\n",
      "6:36: fault.when.count: 'count' is not a key of a condition on 'elapsed'",
      ""},

@@ -32,7 +32,7 @@ std::string refused(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("an order says what comes before what", "[order]") {
+TEST_CASE("an order defines what precedes what", "[order]") {
   const auto plain = before("created * cut * (closed | restarted) * healed");
   CHECK(plain.at("created").empty());
   CHECK(plain.at("cut") == std::vector<std::string>{"created"});

@@ -29,7 +29,7 @@ FaultOutcome outcome(const std::string& id, bool fired, const std::string& why_n
   return made;
 }
 
-// It fired, and changed nothing.
+// It fired and had no effect.
 FaultOutcome idle(const std::string& id, const std::string& why) {
   FaultOutcome made = outcome(id, true);
   made.no_effect = why;
@@ -124,7 +124,7 @@ TEST_CASE("a verdict follows from the oracle and from what was effective") {
        {outcome("a", true), outcome("b", false), outcome("c", false, "x")},
        Verdict::inconclusive,
        "fault 'c' did not fire: x"},
-      // What fired and changed nothing is as good as absent.
+      // A fault that fired without effect counts as absent.
       {hit,
        one,
        {idle("a", "no packet was stopped")},
@@ -156,7 +156,7 @@ TEST_CASE("a verdict follows from the oracle and from what was effective") {
        {outcome("a", false, "x"), idle("b", "no packet was stopped"), outcome("c", true)},
        Verdict::inconclusive,
        "fault 'b' had no effect: no packet was stopped"},
-      // Optional faults may stay away from a miss; they are no reason for a hit.
+      // Optional faults may be without effect in a miss; they do not make a hit count.
       {miss,
        {fault("a"), optional("b")},
        {outcome("a", true), outcome("b", true)},
@@ -259,7 +259,7 @@ TEST_CASE("the bound after runs without a hit") {
   CHECK(upper_bound_without_hit(59) == Approx(0.0495).margin(0.0001));
 }
 
-TEST_CASE("what became of faults is read back as it was written, stacks included", "[schedule]") {
+TEST_CASE("outcomes of faults are read back as they were written, stacks included", "[schedule]") {
   FaultOutcome fault;
   fault.id = "full-disk";
   fault.fired = true;
@@ -299,7 +299,7 @@ TEST_CASE("what became of faults is read back as it was written, stacks included
   CHECK(read.frames.at(0).offset == 0x10);
 }
 
-TEST_CASE("what ended is told from what did not, also when it ended as the workload began", "[schedule]") {
+TEST_CASE("ended faults are distinguished from others, also when they ended as the workload began", "[schedule]") {
   FaultOutcome open = outcome("open", true);
   FaultOutcome ended = outcome("ended", true);
   ended.ended_ns = 0;

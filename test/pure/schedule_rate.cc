@@ -1,7 +1,10 @@
 // Rates, their intervals and the sequential test: against published values and against their stated error bounds.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <random>
+#include <set>
 
 #include "schedule/rate.h"
 #include "schedule/schedule.h"
@@ -121,7 +124,96 @@ TEST_CASE("all tests of a search together accept a schedule of three quarters of
   }
 }
 
-TEST_CASE("what runs speak for is told without a test") {
+TEST_CASE("a test of fewer runs is wrong no more often") {
+  for (const double target : {0.3, 0.5, 0.8, 0.95})
+    for (const int ticket : {1, 2, 3}) {
+      const RateTest whole(target, ticket);
+      for (int most = 1; most < kMostTestRuns; ++most) {
+        const RateTest shorter(target, ticket, most);
+        INFO(target << ", ticket " << ticket << ", " << most << " runs");
+        CHECK(shorter.acceptance(shorter.too_low()) <= whole.acceptance(whole.too_low()) + 1e-6);
+        for (int hits = 0; hits <= most; ++hits)
+          CHECK(shorter.answer({hits, most - hits, 0}) != RateTest::Answer::open);
+      }
+    }
+  CHECK(RateTest(0.8, 1, 24).acceptance(0.8) > 0.65);
+  CHECK(RateTest(0.8, 1, 24).acceptance(0.9) > 0.97);
+}
+
+TEST_CASE("the screening lets through what is worth a test, and together they are wrong more rarely") {
+  const RateTest screening = RateTest::screening(0.8);
+  CHECK(screening.perfect() == 3);
+  CHECK(screening.answer({2, 0, 0}) == RateTest::Answer::open);
+  CHECK(screening.answer({3, 0, 0}) == RateTest::Answer::accepted);
+  CHECK(screening.answer({0, 4, 0}) == RateTest::Answer::rejected);
+  CHECK(screening.acceptance(0.3) == Approx(0.03).margin(0.005));
+  CHECK(screening.acceptance(0.6) == Approx(0.37).margin(0.01));
+  CHECK(screening.acceptance(0.8) == Approx(0.94).margin(0.01));
+  // Their runs are independent. What was found may be tested in three forms, each with a ticket of its own.
+  double wrong = 0;
+  for (int ticket = 1; ticket <= 24; ++ticket)
+    wrong += screening.acceptance(0.6) * RateTest(0.8, ticket).acceptance(0.6);
+  CHECK(wrong < 0.06);  // of a whole search, whatever it tests
+}
+
+TEST_CASE("no run is made after the answer") {
+  for (const int ticket : {1, 2, 3}) {
+    const RateTest test(0.8, ticket);
+    for (int hits = 0; hits <= 20; ++hits)
+      for (int misses = 0; misses <= 5; ++misses) {
+        const Tally tally{hits, misses, 0};
+        const int least = test.least_left(tally);
+        CHECK((least == 0) == (test.answer(tally) != RateTest::Answer::open));
+        for (int some = 0; some < least; ++some)
+          CHECK(test.answer({hits + some, misses + least - 1 - some, 0}) == RateTest::Answer::open);
+      }
+  }
+}
+
+TEST_CASE("the interval after a sequential test holds the true rate as often as it says") {
+  for (const int ticket : {1, 3})
+    for (const int most : {20, kMostTestRuns}) {
+      const RateTest test(0.8, ticket, most);
+      // All ends of the test, and their intervals.
+      std::map<std::pair<int, int>, std::pair<double, double>> ends;
+      std::set<std::pair<int, int>> seen_open;
+      const std::function<void(Tally)> walk = [&](Tally tally) {
+        if (test.answer(tally) != RateTest::Answer::open) {
+          const auto at = std::pair(tally.reproduced, tally.not_reproduced);
+          if (!ends.contains(at)) ends.emplace(at, test.interval(tally));
+          return;
+        }
+        if (!seen_open.insert({tally.reproduced, tally.not_reproduced}).second) return;
+        walk({tally.reproduced + 1, tally.not_reproduced, 0});
+        walk({tally.reproduced, tally.not_reproduced + 1, 0});
+      };
+      walk({});
+      for (double rate = 0.05; rate < 1; rate += 0.05) {
+        // The probability of each state, in the order of the number of runs.
+        std::map<std::pair<int, int>, double> open{{{0, 0}, 1.0}};
+        double covered = 0;
+        while (!open.empty()) {
+          std::map<std::pair<int, int>, double> next;
+          for (const auto& [at, chance] : open)
+            for (const bool hit : {true, false}) {
+              const auto then = std::pair(at.first + (hit ? 1 : 0), at.second + (hit ? 0 : 1));
+              const double share = chance * (hit ? rate : 1 - rate);
+              if (const auto end = ends.find(then); end == ends.end()) next[then] += share;
+              else if (end->second.first <= rate && rate <= end->second.second) covered += share;
+            }
+          open = std::move(next);
+        }
+        INFO("ticket " << ticket << ", " << most << " runs at most, a rate of " << rate);
+        CHECK(covered >= 0.95 - 1e-6);
+      }
+    }
+  // Without a miss the number of runs says nothing more: as the exact interval.
+  CHECK(RateTest(0.8).interval({8, 0, 0}).first == Approx(Tally{8, 0, 0}.interval().first).margin(1e-6));
+  // What ends no test has that interval, too.
+  CHECK(RateTest(0.8).interval({5, 1, 0}) == Tally{5, 1, 0}.interval());
+}
+
+TEST_CASE("the support of runs for a rate is reported without a test") {
   const RateTest test(0.8);
   CHECK(test.likely({8, 2, 0}));
   CHECK(test.likely({10, 0, 0}));
@@ -151,7 +243,7 @@ TEST_CASE("a miss without a fault that hits did not need is a miss") {
   const Schedule schedule = two_faults();
   Series series;
   series.add(run_of(OracleAnswer::miss, schedule, {"a"}), schedule);
-  CHECK(series.tally().inconclusive == 1);  // `b` may have been missing
+  CHECK(series.tally().inconclusive == 1);  // `b` may be missing
   series.add(run_of(OracleAnswer::hit, schedule, {"a"}), schedule);
   CHECK(series.tally().inconclusive == 0);  // it shows without `b`: the first run was a miss
   CHECK(series.tally().not_reproduced == 1);
@@ -184,7 +276,7 @@ TEST_CASE("a rate does not read too high where a fault often fails to fire") {
     rates += series.tally().rate();
     one_sided += single.rate();
   }
-  CHECK(one_sided / kSeries > 0.8);  // what the verdicts one by one would say
+  CHECK(one_sided / kSeries > 0.8);  // what separate verdicts would give
   CHECK(rates / kSeries == Approx(0.6).margin(0.01));
 }
 

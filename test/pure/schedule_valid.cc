@@ -64,9 +64,10 @@ class Generator {
   }
   CallMatch call() {
     CallMatch made;
-    made.syscall = pick<const char*>({"read", "openat", "connect", "open*", "*"});
+    made.syscall = pick<const char*>({"read", "openat", "connect", "open*", "rename", "*"});
     if (chance()) made.path = text();
-    const bool socket = made.syscall != "openat" && made.syscall != "open*";
+    if (made.syscall == "rename" && chance()) made.path2 = text();
+    const bool socket = made.syscall == "read" || made.syscall == "connect" || made.syscall == "*";
     if (socket && chance()) made.peer = "10.77.0." + std::to_string(number(1, 9)) + ":*";
     if (socket && chance()) made.local = ":" + std::to_string(number(1, 65535));
     if (chance()) made.args[number(0, 5)] = pick<const char*>({"O_CREAT|O_TRUNC", "7", "0x1f", "-1"});
@@ -566,7 +567,7 @@ TEST_CASE("faults in words") {
   CHECK(in_words(Schedule{}) == "no fault");
 }
 
-TEST_CASE("steps are told in their order") {
+TEST_CASE("steps are described in their order") {
   const Schedule schedule = parse(
       "version = 1\n"
       "[[fault]]\nid = \"late\"\nkind = \"crash\"\nnode = \"n1\"\nafter = [\"early\"]\nwhen = [ { elapsed = \"2s\" } "

@@ -76,7 +76,7 @@ TEST_CASE("calls are found and named, whichever way they go") {
     const std::string end = row.end;
     const auto places = places_of(victim(row.binary), "update");
     CAPTURE(names(places, PlaceKind::syscall), names(places, PlaceKind::call));
-    // What changes something comes first, the most direct ahead; then what only asks.
+    // Calls that change something come first, direct ones before others; then calls that only read.
     const bool whole = std::string(row.binary) == "code_static";
     std::vector<std::string> calls = names(places, PlaceKind::syscall);
     if (whole) {
@@ -95,7 +95,7 @@ TEST_CASE("calls are found and named, whichever way they go") {
     CHECK(named(places, "raw_write")->changes);
     CHECK(named(places, "flush_twice")->depth == 2);
     CHECK_FALSE(named(places, "ask")->changes);
-    // No place is told twice, all are within the function.
+    // No place is listed twice, and all are within the function.
     std::vector<std::uint64_t> offsets;
     for (const Place& place : places) offsets.push_back(place.offset);
     std::sort(offsets.begin(), offsets.end());

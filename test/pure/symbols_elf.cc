@@ -189,7 +189,7 @@ TEST_CASE("stripped files with MiniDebugInfo are looked up in that") {
   REQUIRE(found->size() == reference->size());
   CHECK((*found)[0].name == (*reference)[0].name);
   CHECK((*found)[0].offset == (*reference)[0].offset);
-  // Cut short, of other bytes, and no ELF file inside: as if it were not there.
+  // Truncated, with other bytes, or with no ELF file inside: treated as if it did not exist.
   for (const auto size : {fs::file_size(packed) / 2, std::uintmax_t{7}}) {
     fs::resize_file(packed, size);
     pack_as(packed);

@@ -96,12 +96,12 @@ TEST_CASE("Go's stack checks are known by their instructions") {
     CAPTURE(text);
     const auto code = code_of(text);
     CHECK(stack_check_bytes(code) == bytes);
-    // Cut short, it is none, wherever.
+    // Truncated at any byte, it is refused.
     for (std::size_t size = 0; size < bytes; ++size) CHECK(stack_check_bytes(std::span(code).first(size)) == 0);
   }
 }
 
-TEST_CASE("Go's own packages are told from modules, wherever they were built") {
+TEST_CASE("Go's own packages are distinguished from modules, wherever they were built") {
   CHECK(of_go_library("crypto/sha256.(*digest).Write", "/usr/local/go/src/crypto/sha256/sha256.go"));
   CHECK(
       of_go_library("crypto/sha256.Sum256",

@@ -17,7 +17,7 @@ Query read(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("arguments, results and variables are told apart") {
+TEST_CASE("arguments, results and variables are distinguished") {
   const Query numbered = read("store(arg2)");
   CHECK(numbered.kind == Query::Kind::argument);
   CHECK(numbered.function == "store");

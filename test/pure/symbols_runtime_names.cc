@@ -89,7 +89,7 @@ TEST_CASE("what is no file, or a link to one, is no list") {
   CHECK(runtime_names(list.folder / "pipe", {0x1000}).empty());
 }
 
-TEST_CASE("who runs code that is not its own is known by its name, with or without a version") {
+TEST_CASE("a process that runs a runtime's code is recognised by its name, with or without a version") {
   for (const auto& [file, language] :
        std::vector<std::pair<std::string, std::string>>{{"/usr/bin/python3.11", "Python"},
                                                         {"/usr/lib/x86_64-linux-gnu/libpython3.11.so.1.0", "Python"},

@@ -100,7 +100,7 @@ TEST_CASE("frames of this program, innermost first") {
   CHECK(told.frames[5].binary.find("pure_symbols") != std::string::npos);
 }
 
-TEST_CASE("a copy that was cut short says so") {
+TEST_CASE("a truncated copy is reported as such") {
   taken = {};
   unwind_first();
   taken.maps = own_maps();
@@ -157,7 +157,7 @@ void* made_code(std::uint64_t at) {
   return page;
 }
 
-// Anywhere, and right behind whatever is mapped where there is room: behind a library, too, and between its parts.
+// Anywhere, and directly after every mapping where there is room: after a library, and between its parts.
 std::vector<void*> made_codes() {
   std::vector<std::uint64_t> ends = {0};
   std::ifstream file("/proc/self/maps");

@@ -145,7 +145,7 @@ TEST_CASE("arguments by name and number, their types and members, optimised or n
   CHECK(*names == std::map<std::int64_t, std::string>{{1, "red"}, {2, "green"}, {40, "deep_blue"}});
 }
 
-TEST_CASE("results have types, variables are told at lines") {
+TEST_CASE("results have types, variables are found at lines") {
   CHECK(ask("value_fast", "negated:return").sites.at(0).form.type == "int");
   CHECK(ask("value_fast", "Ledger::enter:return").sites.at(0).form.type == "long int");
   const auto line = [](std::string_view mark) {
@@ -180,7 +180,7 @@ TEST_CASE("results have types, variables are told at lines") {
   CHECK(real.refused.find("floating-point") != std::string::npos);
 }
 
-TEST_CASE("who calls a function is told by where it returns to, also once the file is closed") {
+TEST_CASE("the caller of a function is found by its return address, also after the file was closed") {
   const Answer callers = ask("value_victim", "plain:callers");
   REQUIRE(callers.sites.size() == 1);
   const Site& site = callers.sites[0];
@@ -201,7 +201,7 @@ TEST_CASE("who calls a function is told by where it returns to, also once the fi
   CHECK(told(std::uint64_t{1} << 40) == "code outside the file");
 }
 
-TEST_CASE("the calls of a function are told by whom and where; what may be asked of it is known") {
+TEST_CASE("the calls of a function are found with callee and place; its possible queries are known") {
   const Answer calls = ask("value_fast", "ends_in_a_jump:calls");
   CHECK(ask("value_fast", "negated:calls").refused.find("calls nothing") != std::string::npos);
   REQUIRE(!calls.sites.empty());
@@ -258,7 +258,7 @@ TEST_CASE("what is not there is an error with what is") {
   }
 }
 
-TEST_CASE("bits are told by their form") {
+TEST_CASE("values are printed by their form") {
   const auto told = [](Form::Kind kind, std::uint8_t size, std::uint64_t bits, std::uint8_t shift = 0) {
     Form form;
     form.kind = kind;

@@ -123,7 +123,7 @@ TEST_CASE("an offset is recovered within the error stated, drift and outliers in
   }
 }
 
-TEST_CASE("without a connection seen on both sides the times stay, and that is said", "[clock]") {
+TEST_CASE("without a connection seen on both sides the times stay, which is reported", "[clock]") {
   const auto unmoved = [](World& world) {
     const auto out = merge_events(world, 10);
     CHECK(!out.clock.known);
@@ -213,7 +213,7 @@ TEST_CASE("clocks given by hand, left alone, or shared", "[clock]") {
   const auto refused = merge({world.server, world.client}, options);
   REQUIRE(!refused);
   CHECK(refused.error().hint == "they are from 's', 'c'");
-  // Dumps of one boot share their clock.
+  // Dumps of one boot have the same clock.
   world.client.meta.boot_id = "boot-s";
   const auto same = merge({world.server, world.client});
   CHECK(same.events.back().ts_ns == kStart + kSecond);
@@ -235,7 +235,7 @@ TEST_CASE("what was merged is merged on", "[clock]") {
   CHECK(std::abs(again->events.back().ts_ns - (kStart + 20 * kSecond)) <= clocks[1].error_ns + 3 * kMillisecond);
 }
 
-TEST_CASE("what is told of a clock that was set can be read back") {
+TEST_CASE("the record of a clock that was set can be read back") {
   for (const std::int64_t change :
        {std::int64_t{3'600'000'000'000}, std::int64_t{-2'500'000'000}, std::int64_t{20'000'000}}) {
     const std::string text = step_text("db-1.example.com", 1'763'755'200'123'456'789, change);

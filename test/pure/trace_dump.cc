@@ -160,10 +160,10 @@ TEST_CASE("events all alike are stored without looking like a bomb", "[dump]") {
   REQUIRE(back);
   CHECK_FALSE(back->damage);
   require_same(trace, back->trace);
-  // Alike but for their times, as in a loop that fails: packed.
+  // Events that differ only in their times, as in a loop of failures, are packed well.
   for (std::size_t i = 0; i < trace.events.size(); ++i) trace.events[i].ts_ns += static_cast<std::int64_t>(i) * 1000;
   CHECK(to_bytes(trace).size() < 1'000'000);
-  // Strings that say nearly the same.
+  // Strings that are almost equal.
   for (std::size_t i = 0; i < 3000; ++i)
     trace.events[i].path = trace.strings.intern(std::string(3000, 'x') + std::to_string(i));
   const auto alike = parse(to_bytes(trace));
@@ -181,7 +181,7 @@ TEST_CASE("events in no order are put in order on reading", "[dump]") {
   require_same(trace, back->trace);
 }
 
-TEST_CASE("what cannot be saved is counted as lost, the rest is saved", "[dump]") {
+TEST_CASE("events that cannot be saved are counted as lost, the rest is saved", "[dump]") {
   Trace trace = random_trace(9, 20);
   trace.meta.lost = 5;
   trace.events[3].syscall = 9999;
@@ -255,7 +255,7 @@ TEST_CASE("foreign files", "[dump]") {
        "not a rose dump (wrong first bytes)"},
       {"ROSEDU", "not a rose dump"},
       {"ROSEDUMP\1", "ends inside its header"},
-      {newer, "version 7, at byte 8; this rose reads versions 1 to 2"},
+      {newer, "version 7, at byte 8; this rose reads versions 1 to 3"},
       {"{\"meta\":{\"version\":1}}\n", "not a rose dump"},
   };
   for (const Case& c : cases) {
@@ -282,7 +282,7 @@ TEST_CASE("version 1: forged blocks with right checksums", "[dump]") {
   };
   const std::string done = forged_block("DONE", 1, std::string(16, '\0'));
   const auto file_header = file_header_1;
-  // Healthy as it stands, so that what follows fails for its own reason only.
+  // Valid as it is, so that each change below fails for its own reason.
   {
     const auto back = parse(file_header() + empty_meta() + done);
     REQUIRE(back);
@@ -372,6 +372,29 @@ std::string columns(const std::map<int, std::string>& given = {}, std::string st
   return raw;
 }
 
+// Those that version 3 added: by requested begin_within end_within usual.
+std::string later_columns() {
+  std::string raw;
+  for (const char value : {0, 9, 1, 1, 1}) raw += std::string(1, '\0') + std::string(1, value) + std::string(7, '\0');
+  return raw;
+}
+
+TEST_CASE("columns that a version lacks have their defaults", "[dump]") {
+  const auto parsed = [](const std::string& raw) {
+    const auto back = parse(file_header() + empty_meta() + forged_block("EVTS", 2, raw));
+    REQUIRE(back);
+    REQUIRE(back->trace.events.size() == 2);
+    return back->trace.events[1];
+  };
+  const Event older = parsed(columns()), newer = parsed(columns() + later_columns());
+  CHECK(older.by == 0);
+  CHECK(older.requested == 0);
+  CHECK(older.begin_within_ms == -1);
+  CHECK(older.usual_ms == -1);
+  CHECK(newer.requested == 9);
+  CHECK(newer.usual_ms == -1);
+}
+
 TEST_CASE("version 2: forged blocks with right checksums", "[dump]") {
   const auto done = [](char events, char strings, char missed) {
     std::string totals(24, '\0');
@@ -415,7 +438,8 @@ TEST_CASE("version 2: forged blocks with right checksums", "[dump]") {
       {forged_block("EVTS", 0xffffffff, columns()), "claims 4294967295 events"},
       {forged_block("EVTS", 3, columns()), "not valid"},
       {forged_block("EVTS", 1, columns()), "not valid"},
-      {forged_block("EVTS", 2, columns() + "x"), "longer than its columns"},
+      {forged_block("EVTS", 2, columns() + "x"), "column 27"},
+      {forged_block("EVTS", 2, columns() + later_columns() + "x"), "longer than its columns"},
       {forged_block("EVTS", 2, columns().substr(0, 40)), "column"},
       {forged_block("EVTS", 2, ""), "cut short"},
       {forged_block("EVTS", 2, columns({}, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f")), "cut short"},

@@ -59,7 +59,7 @@ constexpr const char* kContract =
 {"ts":1763755200123456789,"node":"n1","type":"scf","pid":41,"tid":44,"syscall":"openat","errno":"ENOENT","fd":null,"path":"/var/lib/x/snapshot.0","peer":null}
 {"ts":1763755200123456790,"node":"n1","type":"sys","pid":41,"tid":44,"syscall":"rename","result":0,"fd":null,"path":"/var/lib/x/epoch.tmp","path2":"/var/lib/x/epoch","peer":null}
 {"ts":1763755200123456791,"node":"n1","type":"af","pid":41,"tid":44,"function":"RaftLogCreate"}
-{"ts":1763755200123456792,"node":"n1","type":"nd","src":"10.77.0.2","dst":"10.77.0.1","duration_ms":7300,"packets":412,"open":false}
+{"ts":1763755200123456792,"node":"n1","type":"nd","src":"10.77.0.2","dst":"10.77.0.1","duration_ms":7300,"packets":412,"open":false,"outstanding":true}
 {"ts":1763755200123456793,"node":"n1","type":"ps","pid":41,"state":"crashed","signal":"SIGKILL","exit_code":null,"duration_ms":null,"planned":false}
 )";
 
@@ -89,13 +89,14 @@ TEST_CASE("the lines of the contract are read, and written the same", "[jsonl]")
   CHECK(nd.duration_ms == 7300);
   CHECK(nd.packets == 412);
   CHECK((nd.flags & kOpen) == 0);
+  CHECK((nd.flags & kOutstanding) != 0);
   const Event& ps = trace.events[4];
   CHECK(ps.state == ProcessState::crashed);
   CHECK(ps.signal == 9);
   CHECK(ps.exit_code == -1);
   CHECK(ps.duration_ms == -1);
   std::string expected = kContract;
-  const std::string tail = "\"open\":false";
+  const std::string tail = "\"outstanding\":true";
   expected.replace(expected.find(tail), tail.size(), tail + R"(,"sport":null,"dport":null,"proto":null)");
   CHECK(to_text(trace) == expected);
 }
@@ -128,7 +129,7 @@ TEST_CASE("keys and marks of our own appear only when they say something", "[jso
   nd.flags = kOpen;
   CHECK(
       event_to_json(trace, nd) ==
-      R"({"ts":6,"node":null,"type":"nd","src":"fd00::1","dst":"fd00::2","duration_ms":5000,"packets":0,"open":true,"sport":7000,"dport":41000,"proto":"udp"})");
+      R"({"ts":6,"node":null,"type":"nd","src":"fd00::1","dst":"fd00::2","duration_ms":5000,"packets":0,"open":true,"outstanding":null,"sport":7000,"dport":41000,"proto":"udp"})");
   Event unknown;
   unknown.ts_ns = 7;
   unknown.syscall = 470;
@@ -231,7 +232,7 @@ TEST_CASE("strings of any bytes", "[jsonl]") {
        "\"a\\u0080\\u009b31m\xc2\xa0\""},  // controls too, which terminals obey
       {"\xff", R"("\udcff")"},
       {"\x80\xc3(", R"("\udc80\udcc3(")"},
-      {"\xed\xb2\x80", R"("\udced\udcb2\udc80")"},  // UTF-8 of a lone surrogate is none
+      {"\xed\xb2\x80", R"("\udced\udcb2\udc80")"},  // the UTF-8 form of a lone surrogate is invalid
       {"\xc0\xaf", R"("\udcc0\udcaf")"},            // overlong
       {"\xf4\x90\x80\x80", R"("\udcf4\udc90\udc80\udc80")"},
       {"\xe2\x82", R"("\udce2\udc82")"},
@@ -244,12 +245,12 @@ TEST_CASE("strings of any bytes", "[jsonl]") {
     CHECK(trace.events[0].path != 0);
     CHECK(trace.str(trace.events[0].path) == c.bytes);
   }
-  // Other ways to write the same.
+  // Other notations of the same values.
   const Trace trace = parsed(R"({"ts":1,"type":"scf","path":"\u00e9\/\ud83d\ude00\u65e5"})");
   CHECK(trace.str(trace.events[0].path) == "é/😀日");
 }
 
-TEST_CASE("what a terminal would obey is escaped, and read back", "[jsonl]") {
+TEST_CASE("control characters are escaped, and read back", "[jsonl]") {
   const std::string text = "a\u202eb\u0085c\u2066d\U000e0041e";
   std::string json;
   append_json_string(json, text);

@@ -90,6 +90,12 @@ inline Trace random_trace(std::uint64_t seed, std::size_t events) {
     e.protocol = protocols[below(3)];
     e.flags = static_cast<std::uint16_t>(below(kKnownFlags + 1) &
                                          ~std::uint64_t{kOutOfMemory | kBlocked});  // not in JSON yet
+    if ((e.flags & kIdle) != 0) e.flags = static_cast<std::uint16_t>(e.flags & ~kOutstanding);
+    e.by = maybe(string(), StringId{0});
+    e.requested = maybe(static_cast<std::uint32_t>(rng()), 0U);
+    e.begin_within_ms = maybe(static_cast<std::int32_t>(below(std::uint64_t{1} << 31)), -1);
+    e.end_within_ms = maybe(static_cast<std::int32_t>(below(std::uint64_t{1} << 31)), -1);
+    e.usual_ms = maybe(static_cast<std::int32_t>(below(std::uint64_t{1} << 31)), -1);
     trace.events.push_back(e);
   }
   return trace;

@@ -14,7 +14,9 @@ inline bool same_event(const Trace& ta, const Event& a, const Trace& tb, const E
          text(a.dst, b.dst) && a.pid == b.pid && a.tid == b.tid && a.fd == b.fd && a.duration_ms == b.duration_ms &&
          a.exit_code == b.exit_code && a.packets == b.packets && a.count == b.count && a.syscall == b.syscall &&
          a.err == b.err && a.sport == b.sport && a.dport == b.dport && a.signal == b.signal && a.type == b.type &&
-         a.state == b.state && a.protocol == b.protocol && a.flags == b.flags && a.open_flags == b.open_flags;
+         a.state == b.state && a.protocol == b.protocol && a.flags == b.flags && a.open_flags == b.open_flags &&
+         text(a.by, b.by) && a.requested == b.requested && a.begin_within_ms == b.begin_within_ms &&
+         a.end_within_ms == b.end_within_ms && a.usual_ms == b.usual_ms;
 }
 
 inline void require_same(const Trace& a, const Trace& b) {

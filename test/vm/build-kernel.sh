@@ -1,6 +1,7 @@
 #!/bin/sh
-# Builds the kernel of the test machine (run.sh) from Debian's source package: one that can replace a syscall from a kprobe
-# (bpf_override_return), which no packaged Debian kernel can. Nothing is built when the kernel of this configuration is there already.
+# Builds the kernel of the test machine (run.sh) from Debian's source package: one that can replace a syscall from a
+# kprobe (bpf_override_return), which no packaged Debian kernel can. Nothing is built when the kernel of this
+# configuration is there already.
 #
 #   build-kernel.sh [--jobs N]
 #

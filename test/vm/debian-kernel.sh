@@ -1,10 +1,11 @@
 #!/bin/sh
-# Gets the kernel that Debian 12 itself runs (6.1, as it is packaged: nothing is built) for run.sh --packaged. Nothing is downloaded when the
-# newest one is there already.
+# Gets the kernel that Debian 12 itself runs (6.1, as it is packaged: nothing is built) for run.sh --packaged. Nothing
+# is downloaded when the newest one is there already.
 #
 #   debian-kernel.sh
 #
-# The kernel and its modules come to ${XDG_CACHE_HOME:-~/.cache}/rose/vm/debian; needs root once, to install the packages.
+# The kernel and its modules come to ${XDG_CACHE_HOME:-~/.cache}/rose/vm/debian; needs root once, to install the
+# packages.
 set -eu
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/rose/vm

@@ -1,13 +1,14 @@
 #!/bin/sh
-# Runs test programs on the kernel that build-kernel.sh builds, or on Debian's own: in a virtual machine whose root is the host's, shared
-# read-only, with everything that is written kept in the guest's memory. With KVM where the machine has it, else emulated (about ten times slower).
+# Runs test programs on the kernel that build-kernel.sh builds, or on Debian's own: in a virtual machine whose root is
+# the host's, shared read-only, with everything that is written kept in the guest's memory. With KVM where the machine
+# has it, else emulated (about ten times slower).
 #
 #   run.sh [--packaged] [--build DIR] [--timeout SECONDS] [--memory MB] [--processors N] [--kvm] [TEST...]
 #
-# --packaged takes the kernel as Debian 12 ships it (debian-kernel.sh): nothing is built, and it cannot override returns.
-# A TEST is a command for sh, run in the build's test folder; the default is the `kernel` tests of injection with each backend.
-# The guest's output comes to stdout; the exit status is 0 when all tests ended with 0 or 77 (skipped), 3 when the machine did not start
-# or did not end in time.
+# --packaged takes the kernel as Debian 12 ships it (debian-kernel.sh): nothing is built, and it cannot override
+# returns. A TEST is a command for sh, run in the build's test folder; the default is the `kernel` tests of injection
+# with each backend. The guest's output comes to stdout; the exit status is 0 when all tests ended with 0 or 77
+# (skipped), 3 when the machine did not start or did not end in time.
 set -eu
 
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
@@ -36,7 +37,8 @@ if [ "$packaged" = yes ]; then
   "$here/debian-kernel.sh"
   kernel=$cache/debian/vmlinuz
 else
-  [ $# -gt 0 ] || set -- "ROSE_TEST_BACKEND=override ./kernel_inject" "./kernel_inject" "./kernel_kernel"
+  [ $# -gt 0 ] || set -- "ROSE_TEST_BACKEND=override ./kernel_inject" \
+    "ROSE_TEST_BACKEND=override ./kernel_replay '[conditions]'" "./kernel_inject" "./kernel_kernel"
   [ -f "$cache/bzImage" ] || "$here/build-kernel.sh"
   kernel=$cache/bzImage
 fi
@@ -73,7 +75,8 @@ if [ "$packaged" = yes ]; then
   shared=$cache/debian/modules/lib/modules
   mkdir -p "$work/root/modules"
   for module in virtio_pci 9pnet_virtio 9p overlay; do
-    /sbin/modprobe -d "$cache/debian/modules" -S "$release" --show-depends "$module" | sed -n 's/^insmod \([^ ]*\).*/\1/p'
+    /sbin/modprobe -d "$cache/debian/modules" -S "$release" --show-depends "$module" |
+      sed -n 's/^insmod \([^ ]*\).*/\1/p'
   done | awk '!seen[$0]++' | while read -r file; do
     cp "$file" "$work/root/modules/"
     basename "$file" >>"$work/root/modules/order"
@@ -123,7 +126,8 @@ INIT
 chmod +x "$work/root/init"
 (cd "$work/root" && find . | cpio --quiet -o -H newc | gzip -1) >"$work/initramfs"
 
-# Inside of another virtual machine /dev/kvm may be there and not work: the guest hangs in its first instructions. --kvm insists.
+# Inside of another virtual machine /dev/kvm may be there and not work: the guest hangs in its first instructions. --kvm
+# insists.
 accel=tcg,thread=multi
 if [ "$kvm" = yes ] || { [ -w /dev/kvm ] && ! grep -qw hypervisor /proc/cpuinfo; }; then accel=kvm; fi
 # no_timer_check: a guest that a busy machine keeps from running takes its timer for broken, and panics.

@@ -3,7 +3,8 @@
 
   client.py ready IP       exit 0 when the member at IP serves
   client.py work           the workload: small puts through two members, and one who follows them on the third
-  client.py back-in-time   the oracle: exit 0 when the watch showed a change from before one it had shown already, 1 when it
+  client.py back-in-time   the oracle: exit 0 when the watch showed a change from before one it had shown already, 1
+                           when it
                            did not, 2 when it can't tell
 """
 import base64
@@ -37,7 +38,8 @@ def ready(ip):
 
 
 class Follower(threading.Thread):
-    """Watches "state/" through one member, from the first change on; a broken watch goes on behind what it has shown."""
+    """Watches "state/" through one member, from the first change on; a broken watch goes on behind what it has
+    shown."""
 
     def __init__(self, ip):
         super().__init__(daemon=True)

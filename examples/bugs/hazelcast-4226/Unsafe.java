@@ -1,6 +1,7 @@
 package sun.misc;
 
-/** There is none, it says: Hazelcast 3.3 and 3.4 would look with it into strings, which are made otherwise since Java 9. */
+/** Reports that it is missing: Hazelcast 3.3 and 3.4 would use it to read the internals of strings, which Java 9
+ * changed. */
 public class Unsafe {
   public static Unsafe getUnsafe() {
     return null;

@@ -1,4 +1,5 @@
-"""As much of WebHDFS as the workload and the oracle need; python's library alone. Raises OSError when the name node does not answer, or refuses."""
+"""As much of WebHDFS as the workload and the oracle need; python's library alone. Raises OSError when the name node
+does not answer, or refuses."""
 import http.client
 import json
 import os

@@ -59,7 +59,7 @@ class Mqtt:
         """The topics that have a retained message."""
         self.packets += 1
         self.send(0x82, struct.pack("!H", self.packets) + text(topics) + b"\0")
-        self.send(0xC0, b"")   # its answer comes after all that was retained
+        self.send(0xC0, b"")   # the answer follows all retained messages
         found = set()
         while True:
             kind, body = self.receive()

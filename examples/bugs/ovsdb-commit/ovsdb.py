@@ -41,7 +41,7 @@ class Ovsdb:
         self.send({"method": "transact", "params": ["inventory", operation], "id": self.number})
         while True:
             message = self.receive()
-            if message.get("method") == "echo":  # it asks whether we are there
+            if message.get("method") == "echo":  # the server checks whether the client is alive
                 self.send({"id": message["id"], "result": message["params"], "error": None})
             elif message.get("id") == self.number:
                 break

@@ -44,7 +44,7 @@ struct Arguments {
   long timeout = 10;
 };
 
-// Talks to one node until that fails or somebody else leads. A leader that answers is stayed with.
+// Talks to one node until that fails or names another leader. It keeps a leader that answers.
 class Client {
  public:
   explicit Client(std::vector<std::string> nodes) : nodes_(std::move(nodes)) {}
@@ -126,7 +126,7 @@ class Client {
   Stop stop_;
 };
 
-// One more by putting the next number in the place of the one that was read; tries again when others were quicker.
+// Adds one by replacing the number that was read; repeats if another client was faster.
 std::optional<std::string> count_by_swap(Client& client, const std::string& key) {
   for (int tries = 0; tries < 1000; ++tries) {
     const std::optional<std::string> now = client.ask_leader("GET " + key, true, Millis(15000));

@@ -124,7 +124,7 @@ Index Log::sync(Index index) {
   const Index written = written_;
   // A replay's copy of the log needs no disk: what reached it is in the recording.
   if (rose_rr_replaying() != 0) return written;
-  // After a failed sync nobody knows what reached the disk, and asking again does not tell.
+  // After a failed sync it is unknown what reached the disk, and a second sync does not report it.
   if (::fdatasync(file_.get()) != 0) fatal("sync log: %s", std::strerror(errno));
   durable_ = written;
   return durable_;

@@ -19,8 +19,8 @@ constexpr std::size_t kMostLine = std::size_t{1} << 20;
 
 enum class Wait { ready, timeout, stopped };
 
-// Time is counted in slices that this thread really waited, not read off a clock: when the whole
-// machine stood still, that was not the other side's silence.
+// Counts the time that this thread really waited instead of reading a clock: if the whole machine stood still, the peer
+// was not silent.
 Wait wait_for(int fd, short events, Millis timeout, const Stop& stop) {
   constexpr Millis kSlice{100};
   while (true) {

@@ -6,7 +6,7 @@
 namespace kv {
 namespace {
 
-// Time is counted in ticks that really passed here: a machine that stood still does not start elections.
+// Counts ticks that really passed here, so that a machine that stood still does not start elections.
 constexpr Millis kTick{50};
 constexpr Millis kHeartbeat{100};
 constexpr int kElectionTicks = 20;      // and up to half as many again
@@ -223,7 +223,7 @@ void Raft::peer_loop(Peer& peer) {
     const std::optional<Reply> reply = frame ? Reply::decode(frame->body) : std::nullopt;
     take_reply(peer, request, reply);
     if (!reply) session.close();
-    // A peer that could not keep the state won't at once.
+    // A peer that could not store the state will not be able to at once.
     if (reply && !reply->ok && request.kind == Kind::snapshot) stop_.wait(kRedial);
   }
 }

@@ -95,7 +95,7 @@ std::string answer(Raft& raft, const std::string& line, const std::string& calle
   return "ERROR unknown command '" + verb + "'\n";
 }
 
-// What changes nothing need not be recorded.
+// Requests that change nothing need not be recorded.
 bool changes(std::string_view line) {
   return line.starts_with("PUT ") || line.starts_with("ADD ") || line.starts_with("SWAP ");
 }
@@ -133,7 +133,7 @@ void handle_peer(Connection& connection, Raft& raft, const Stop& stop) {
   }
 }
 
-// As SCAN has it.
+// In the form of SCAN.
 void print_state(const Raft& raft) {
   std::string text;
   for (const auto& [name, value] : raft.scan()) text += name + " " + value + "\n";
@@ -141,8 +141,7 @@ void print_state(const Raft& raft) {
   std::fflush(stdout);
 }
 
-// This node alone, from its recording: nobody is listened to, nothing is sent. What it writes goes to the replay's
-// folder.
+// This node alone, from its recording: it accepts no connection and sends nothing. It writes to the replay's folder.
 struct Replay {
   Raft& raft;
 

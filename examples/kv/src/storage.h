@@ -42,8 +42,7 @@ class Fd {
 // Writes all of it, also when the kernel takes it in pieces.
 Status write_all(int fd, std::string_view bytes);
 
-// Nothing when there is no such file; an unreadable one is fatal: going on without it would
-// be going on with half a memory.
+// Nothing when there is no such file. An unreadable file is fatal: the node would continue without a part of its state.
 std::optional<std::string> read_file(const std::filesystem::path& path);
 
 // Writes `path`.tmp, syncs it, renames it over `path` and syncs the folder. On failure the

@@ -95,7 +95,8 @@ func load(arguments []string) {
 		time.Sleep(*move)
 		if leader, ok := ready.ask("LEADER", stop); ok {
 			at := int(leader[0] - '1')
-			(&client{address: addresses[at%len(addresses)] + clientPort}).ask(fmt.Sprintf("MOVE %d", (at+1)%len(addresses)+1), stop)
+			node := &client{address: addresses[at%len(addresses)] + clientPort}
+			node.ask(fmt.Sprintf("MOVE %d", (at+1)%len(addresses)+1), stop)
 		}
 	}
 	all.Wait()
@@ -103,5 +104,6 @@ func load(arguments []string) {
 	if len(took) == 0 {
 		log.Fatal("nothing was done")
 	}
-	fmt.Printf("%.0f a second, 99th percentile %.3f ms\n", float64(len(took))/time.Since(begun).Seconds(), float64(took[len(took)*99/100].Microseconds())/1000)
+	fmt.Printf("%.0f a second, 99th percentile %.3f ms\n", float64(len(took))/time.Since(begun).Seconds(),
+		float64(took[len(took)*99/100].Microseconds())/1000)
 }

@@ -1,5 +1,6 @@
-// A number that three nodes agree on, by etcd's raft module: clients add to it at any node, and read it at any node, which asks the
-// leader how far the log has come. One loop takes all inputs of a node, one after the other. Everything is in memory.
+// A number that three nodes agree on, by etcd's raft module: clients add to it at any node, and read it at any node,
+// which asks the leader how far the log has come. One loop takes all inputs of a node, one after the other. Everything
+// is in memory.
 //
 //	raft-counter -id 1 -nodes IP,IP,IP                 a node; clients come to port 7000, nodes to 7100
 //	raft-counter load -nodes IP,IP,IP [-writers 4] [-readers 4] [-seconds 5] [-move 300ms]
@@ -23,7 +24,9 @@ const keptEntries = 10000
 
 // What comes from outside.
 type input struct {
-	kind byte // 't' time passed; 'm' a message of raft; 'a' node `from` asks how far we are; 'i' is told so; 'c' a line of client `from`
+	// 't' time passed; 'm' a message of raft; 'a' node `from` asks how far the log is; 'i' the answer to that; 'c' a line
+	// of client `from`
+	kind byte
 	from uint64
 	data []byte
 }
@@ -55,7 +58,7 @@ type node struct {
 
 	value, applied uint64
 	asked          uint64            // number of the last request of a client
-	adds, reads    map[uint64]uint64 // by number: whose it is
+	adds, reads    map[uint64]uint64 // by number: its owner
 	waiting        []waitingRead     // until enough is applied
 	members        pb.ConfState
 }
@@ -67,7 +70,7 @@ func (n *node) step(in input) {
 	case 'm':
 		var message pb.Message
 		if err := message.Unmarshal(in.data); err == nil {
-			_ = n.raw.Step(message) // what does not fit is raft's to drop
+			_ = n.raw.Step(message) // raft drops messages that do not fit
 		}
 	case 'a':
 		if n.raw.BasicStatus().RaftState != raft.StateLeader {
@@ -121,7 +124,7 @@ func (n *node) readAt(request, index uint64) {
 	}
 }
 
-// What raft wants done after a step.
+// Carries out what raft requests after a step.
 func (n *node) ready() {
 	for n.raw.HasReady() {
 		todo := n.raw.Ready()
@@ -198,12 +201,14 @@ func main() {
 	for member := range addresses {
 		n.members.Voters = append(n.members.Voters, uint64(member+1))
 	}
-	if err := n.storage.ApplySnapshot(pb.Snapshot{Data: numbers(0), Metadata: pb.SnapshotMetadata{ConfState: n.members, Index: 1, Term: 1}}); err != nil {
+	first := pb.SnapshotMetadata{ConfState: n.members, Index: 1, Term: 1}
+	if err := n.storage.ApplySnapshot(pb.Snapshot{Data: numbers(0), Metadata: first}); err != nil {
 		log.Fatal(err)
 	}
 	n.applied = 1
 	var err error
-	n.raw, err = raft.NewRawNode(&raft.Config{ID: n.id, ElectionTick: 10, HeartbeatTick: 2, Storage: n.storage, Applied: 1, MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256,
+	n.raw, err = raft.NewRawNode(&raft.Config{ID: n.id, ElectionTick: 10, HeartbeatTick: 2, Storage: n.storage, Applied: 1,
+		MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256,
 		CheckQuorum: true})
 	if err != nil {
 		log.Fatal(err)

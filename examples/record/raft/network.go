@@ -13,7 +13,7 @@ import (
 const clientPort, nodePort = ":7000", ":7100"
 const mostFrame = 16 << 20
 
-// Everything that a node hears and says.
+// All messages that a node receives and sends.
 type network struct {
 	id        uint64
 	addresses []string
@@ -26,7 +26,8 @@ type network struct {
 }
 
 func newNetwork(id uint64, addresses []string) *network {
-	w := &network{id: id, addresses: addresses, inputs: make(chan input, 1024), peers: map[uint64]chan []byte{}, clients: map[uint64]net.Conn{}}
+	w := &network{id: id, addresses: addresses, inputs: make(chan input, 1024),
+		peers: map[uint64]chan []byte{}, clients: map[uint64]net.Conn{}}
 	for i := range addresses {
 		w.peers[uint64(i+1)] = make(chan []byte, 4096)
 	}
@@ -63,7 +64,7 @@ func (w *network) start() {
 	}()
 }
 
-// Raft does without a message that does not arrive, and clients ask again.
+// Raft works without a message that does not arrive, and clients repeat their requests.
 func (w *network) send(to uint64, kind byte, data []byte) {
 	if replaying {
 		return

@@ -1,5 +1,6 @@
-// What a node records of itself with librose-rr, so that `rose replay --recording` runs it again alone: each input as the loop takes it
-// up, the chances of raft's elections, and for comparison the state after each step. Without ROSE_RR nothing is called.
+// What a node records of itself with librose-rr, so that `rose replay --recording` runs it again alone: each input as
+// the loop takes it up, the chances of raft's elections, and for comparison the state after each step. Without ROSE_RR
+// nothing is called.
 package main
 
 // #cgo pkg-config: rose-rr
@@ -8,8 +9,8 @@ package main
 // static int on(void) { return rose_rr_on(); }
 // static int replaying(void) { return rose_rr_replaying(); }
 // static size_t next(const char *key) { return rose_rr_lock(key); }
-// static void record(const char *key, uintptr_t data, size_t size) { rose_rr_record_sized(key, (void *)data, size, size); }
-// static void compare(const char *key, void *data, size_t size) { rose_rr_compare(key, data, size); }
+// static void record(const char *key, uintptr_t data, size_t size) { rose_rr_record_sized(key, (void *)data, size,
+// size); } static void compare(const char *key, void *data, size_t size) { rose_rr_compare(key, data, size); }
 import "C"
 
 import (
@@ -36,7 +37,7 @@ func recorded(key *C.char, data []byte) []byte {
 	if replaying {
 		data = make([]byte, C.next(key))
 	}
-	// As a number: of a pointer cgo would look, at each call, whether it leads to others.
+	// As a number: for a pointer, cgo would check at each call whether it leads to other pointers.
 	C.record(key, C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(data)))), C.size_t(len(data)))
 	runtime.KeepAlive(data)
 	return data
@@ -44,7 +45,7 @@ func recorded(key *C.char, data []byte) []byte {
 
 var scratch []byte // one loop takes all inputs: what it records is built in one place
 
-// The next input. While replaying it comes from the recording, and nobody sends any.
+// The next input. While replaying it comes from the recording, and no connection delivers any.
 func take(inputs <-chan input) input {
 	if replaying {
 		return decoded(recorded(inputKey, nil))
@@ -59,7 +60,7 @@ func take(inputs <-chan input) input {
 
 var history, steps uint64
 
-// One comparison stands for sixteen steps: it is of all states until then.
+// One comparison covers sixteen steps: the hash contains all states until then.
 func compareState(state ...uint64) {
 	if recording {
 		for _, part := range state {

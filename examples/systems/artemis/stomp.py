@@ -1,4 +1,5 @@
-"""As much of STOMP as workload and oracle need; python's library alone. Raises OSError when the broker does not answer, or refuses."""
+"""As much of STOMP as workload and oracle need; python's library alone. Raises OSError when the broker does not answer,
+or refuses."""
 import os
 import socket
 import time
@@ -42,7 +43,8 @@ class Session:
 
     def put(self, queue, body):
         """Returns once the broker has it for good."""
-        self.send("SEND", {"destination": queue, "destination-type": "ANYCAST", "persistent": "true", "receipt": body}, body)
+        self.send("SEND", {"destination": queue, "destination-type": "ANYCAST", "persistent": "true", "receipt": body},
+                  body)
         while True:
             command, headers, _ = self.receive()
             if command == "RECEIPT" and headers.get("receipt-id") == body:
@@ -51,7 +53,8 @@ class Session:
     def bodies(self, queue, quiet=3.0):
         """All that is in the queue; nothing is taken out of it."""
         found = []
-        self.send("SUBSCRIBE", {"id": "0", "destination": queue, "subscription-type": "ANYCAST", "ack": "client-individual", "consumer-window-size": "-1"})
+        self.send("SUBSCRIBE", {"id": "0", "destination": queue, "subscription-type": "ANYCAST",
+                                "ack": "client-individual", "consumer-window-size": "-1"})
         self.socket.settimeout(quiet)
         try:
             while True:

@@ -1,4 +1,5 @@
-"""As much of CQL's native protocol (v4) as workload and oracle need; python's library alone. Raises OSError when a node does not answer, or refuses."""
+"""As much of CQL's native protocol (v4) as workload and oracle need; python's library alone. Raises OSError when a node
+does not answer, or refuses."""
 import os
 import socket
 import struct
@@ -74,7 +75,8 @@ def query(node, text, consistency=ONE):
 def joined():
     """Do all nodes know all others, and the same tables?"""
     for node in NODES:
-        versions = [row[0] for table in ("local", "peers") for row in query(node, "SELECT schema_version FROM system." + table)]
+        versions = [row[0] for table in ("local", "peers")
+                    for row in query(node, "SELECT schema_version FROM system." + table)]
         if len(versions) != len(NODES) or len(set(versions)) != 1:
             return False
     return True

@@ -22,7 +22,8 @@ import org.apache.hadoop.hbase.util.Bytes;
 
 // The workload and the oracle of this deployment.
 //   Client write ZOOKEEPER SECONDS   puts rows for so long; acked.txt has those that were acknowledged
-//   Client check ZOOKEEPER           exit status 0: an acknowledged row is gone, or something never serves again; 1: neither; 2: can't tell
+//   Client check ZOOKEEPER           exit status 0: an acknowledged row is gone, or something never serves again;
+//                                    1: neither; 2: cannot decide
 public class Client {
   static final TableName TABLE = TableName.valueOf("orders");
   static final byte[] FAMILY = Bytes.toBytes("f"), COLUMN = Bytes.toBytes("v");
@@ -70,16 +71,23 @@ public class Client {
 
   static String value(String key) { return (key + " ").repeat(20); }
 
-  static void put(Table table, String key) throws Exception { table.put(new Put(Bytes.toBytes(key)).addColumn(FAMILY, COLUMN, Bytes.toBytes(value(key)))); }
+  static void put(Table table, String key) throws Exception {
+    table.put(new Put(Bytes.toBytes(key)).addColumn(FAMILY, COLUMN, Bytes.toBytes(value(key))));
+  }
 
   static void write(String zookeeper, long seconds) throws Exception {
-    try (Connection connection = connect(zookeeper); Admin admin = connection.getAdmin(); Table table = connection.getTable(TABLE);
-         PrintWriter acked = new PrintWriter(Files.newBufferedWriter(Path.of("acked.txt")), true)) {
+    try (Connection connection = connect(zookeeper); Admin admin = connection.getAdmin();
+        Table table = connection.getTable(TABLE);
+        PrintWriter acked = new PrintWriter(Files.newBufferedWriter(Path.of("acked.txt")), true)) {
       String state = until(() -> servers(admin));
       if (state.isEmpty()) state = until(() -> {
         byte[][] splits = new byte[REGIONS - 1][];
         for (int i = 1; i < REGIONS; i++) splits[i - 1] = Bytes.toBytes(String.valueOf(i));
-        if (!admin.tableExists(TABLE)) admin.createTable(TableDescriptorBuilder.newBuilder(TABLE).setColumnFamily(ColumnFamilyDescriptorBuilder.of(FAMILY)).build(), splits);
+        if (!admin.tableExists(TABLE))
+          admin.createTable(TableDescriptorBuilder.newBuilder(TABLE)
+                                .setColumnFamily(ColumnFamilyDescriptorBuilder.of(FAMILY))
+                                .build(),
+              splits);
         return admin.isTableAvailable(TABLE) ? "" : "the table is not available";
       });
       if (!state.isEmpty()) throw new IllegalStateException(state);
@@ -101,7 +109,8 @@ public class Client {
     Set<String> missing = new TreeSet<>(Files.readAllLines(Path.of("acked.txt")));
     int acked = missing.size();
     if (acked == 0) throw new IllegalStateException("nothing was acknowledged");
-    try (Connection connection = connect(zookeeper); Admin admin = connection.getAdmin(); Table table = connection.getTable(TABLE)) {
+    try (Connection connection = connect(zookeeper); Admin admin = connection.getAdmin();
+        Table table = connection.getTable(TABLE)) {
       String state = until(() -> servers(admin));
       for (int region = 0; region < REGIONS && state.isEmpty(); region++) {
         String last = region + "-last";
@@ -124,7 +133,8 @@ public class Client {
         return 0;
       }
     }
-    if (!missing.isEmpty()) System.out.println("LOST: " + missing.size() + " of " + acked + " acknowledged rows: " + missing);
+    if (!missing.isEmpty())
+      System.out.println("LOST: " + missing.size() + " of " + acked + " acknowledged rows: " + missing);
     else System.out.println("all " + acked + " acknowledged rows are there");
     return missing.isEmpty() ? 1 : 0;
   }

@@ -1,4 +1,5 @@
-"""As much of WebHDFS as workload and oracle need; python's library alone. Raises OSError when something does not answer, or refuses."""
+"""As much of WebHDFS as workload and oracle need; python's library alone. Raises OSError when something does not
+answer, or refuses."""
 import http.client
 import json
 import os

@@ -22,7 +22,8 @@ import org.apache.kafka.common.serialization.StringSerializer;
 
 // The workload and the oracle of this deployment.
 //   Client produce BOOTSTRAP SECONDS   writes records for so long; acked.txt has those that were acknowledged
-//   Client check BOOTSTRAP NODES       exit status 0: an acknowledged record is gone, or something never serves again; 1: neither; 2: can't tell
+//   Client check BOOTSTRAP NODES       exit status 0: an acknowledged record is gone, or something never serves
+//                                      again; 1: neither; 2: cannot decide
 public class Client {
   static final String TOPIC = "orders";
   static final long PATIENCE_S = 40;
@@ -56,7 +57,8 @@ public class Client {
     p.put("linger.ms", "0");
     p.put("max.block.ms", "10000");
     try (PrintWriter acked = new PrintWriter(Files.newBufferedWriter(Path.of("acked.txt")), true);
-         KafkaProducer<String, String> producer = new KafkaProducer<>(p, new StringSerializer(), new StringSerializer())) {
+        KafkaProducer<String, String> producer =
+            new KafkaProducer<>(p, new StringSerializer(), new StringSerializer())) {
       long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(seconds);
       for (int n = 0; System.nanoTime() < end; n++) {
         String key = "order-" + n;
@@ -98,7 +100,8 @@ public class Client {
     }
     Properties p = settings(servers);
     p.put("isolation.level", "read_committed");
-    try (KafkaConsumer<String, String> consumer = new KafkaConsumer<>(p, new StringDeserializer(), new StringDeserializer())) {
+    try (KafkaConsumer<String, String> consumer =
+             new KafkaConsumer<>(p, new StringDeserializer(), new StringDeserializer())) {
       List<TopicPartition> partitions = new ArrayList<>();
       consumer.partitionsFor(TOPIC).forEach(one -> partitions.add(new TopicPartition(TOPIC, one.partition())));
       consumer.assign(partitions);
@@ -113,7 +116,8 @@ public class Client {
         consumer.poll(Duration.ofMillis(500)).forEach(record -> missing.remove(record.key()));
       }
     }
-    if (!missing.isEmpty()) System.out.println("LOST: " + missing.size() + " of " + acked + " acknowledged records: " + missing);
+    if (!missing.isEmpty())
+      System.out.println("LOST: " + missing.size() + " of " + acked + " acknowledged records: " + missing);
     else System.out.println("all " + acked + " acknowledged records are there, on " + nodes + " nodes");
     return missing.isEmpty() ? 1 : 0;
   }

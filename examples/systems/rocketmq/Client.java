@@ -15,8 +15,10 @@ import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
 
 // The workload and the oracle of this deployment.
-//   Client produce NAMES SECONDS   sends messages for so long; acked.txt has those that were acknowledged: synced, and by the slave too
-//   Client check NAMES             exit status 0: an acknowledged message is gone, or something never serves again; 1: neither; 2: can't tell
+//   Client produce NAMES SECONDS   sends messages for so long; acked.txt has those that were acknowledged: synced, also
+//                                  by the slave
+//   Client check NAMES             exit status 0: an acknowledged message is gone, or something never serves again;
+//                                  1: neither; 2: cannot decide
 public class Client {
   static final String TOPIC = "orders";
   static final long PATIENCE_S = 40;
@@ -25,7 +27,8 @@ public class Client {
 
   static boolean send(DefaultMQProducer producer, String key) throws InterruptedException {
     try {
-      return producer.send(new Message(TOPIC, (key + " " + "x".repeat(200)).getBytes(StandardCharsets.UTF_8))).getSendStatus() == SendStatus.SEND_OK;
+      byte[] body = (key + " " + "x".repeat(200)).getBytes(StandardCharsets.UTF_8);
+      return producer.send(new Message(TOPIC, body)).getSendStatus() == SendStatus.SEND_OK;
     } catch (InterruptedException e) {
       throw e;
     } catch (Exception e) {
@@ -69,7 +72,8 @@ public class Client {
         PullResult pulled = consumer.pull(queue, "*", at, 32);
         if (pulled.getPullStatus() == PullStatus.NO_NEW_MSG) break;
         if (pulled.getMsgFoundList() != null)
-          for (MessageExt one : pulled.getMsgFoundList()) missing.remove(new String(one.getBody(), StandardCharsets.UTF_8).split(" ")[0]);
+          for (MessageExt one : pulled.getMsgFoundList())
+            missing.remove(new String(one.getBody(), StandardCharsets.UTF_8).split(" ")[0]);
         at = pulled.getNextBeginOffset();
       }
     }
@@ -103,7 +107,8 @@ public class Client {
         why = e.toString();
       }
     }
-    System.out.println(why.isEmpty() ? "LOST: " + missing.size() + " of " + acked + " acknowledged messages: " + missing : "STUCK: the messages can't be read to their end: " + why);
+    System.out.println(why.isEmpty() ? "LOST: " + missing.size() + " of " + acked + " acknowledged messages: " + missing
+                                     : "STUCK: the messages can't be read to their end: " + why);
     return 0;
   }
 

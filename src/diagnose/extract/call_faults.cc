@@ -1,6 +1,7 @@
 #include "diagnose/extract/call_faults.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -64,13 +65,22 @@ Fault call_fault(const Given& given, const Times& times, const Failure& failure,
   fault.id = ids.next(fmt::format("fail-{}-{}", failure.syscall, node));
   fault.call.syscall = failure.syscall;
   fault.error = group.err;
+  if (group.err == 0) {
+    // As much is done as was seen. Of nothing there is no effect.
+    fault.result = group.done;
+    fault.effect = group.done > 0 ? schedule::Effect::bytes : schedule::Effect::none;
+    fault.effect_bytes = group.done;
+  }
   const kernel::SyscallInfo* info = kernel::find_syscall(group.syscall);
   if (!group.nameless && matches_path(info))
     if (std::string glob = path_glob(group.trace->str(group.first->path), node); !glob.empty())
       fault.call.path = std::move(glob);
   if (matches_peer(info) && kernel::names_own_address(failure.syscall)) {
     // Nobody has come yet: what the dump notes is the address that the node itself listens at.
-    if (group.peer.id != 0 && group.peer.port != 0) fault.call.local = fmt::format(":{}", group.peer.port);
+    // A program that binds to a port has chosen it, however high it is.
+    const int port =
+        failure.syscall == "bind" ? parse_endpoint(group.trace->str(group.first->peer)).port : group.peer.port;
+    if (group.peer.id != 0 && port != 0) fault.call.local = fmt::format(":{}", port);
   } else if (matches_peer(info)) {
     if (std::string peer = peer_glob(group.peer, given.nodes); !peer.empty()) fault.call.peer = std::move(peer);
   }
@@ -133,8 +143,9 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
 void tell(Candidate& c, const Given& given, const Times& times, const Failure& failure) {
   const FailedCall& group = *failure.group;
   const Said::Of* said = given.said(*group.first);
-  c.why = fmt::format("failed {}, first {}; ", group.count == 1 ? "once" : fmt::format("{} times", group.count),
-                      times.at(group.first_ts));
+  if (group.err == 0) c.why = fmt::format("{} ({}), ", failure.syscall, how_failed(group));
+  c.why += fmt::format("failed {}, first {}; ", group.count == 1 ? "once" : fmt::format("{} times", group.count),
+                       times.at(group.first_ts));
   if (said != nullptr) from_log(c, said);
   else if (failure.far_more)
     c.why += fmt::format("the profile contains it too, but only {:.1f} times a run", failure.normal);
@@ -147,7 +158,55 @@ void tell(Candidate& c, const Given& given, const Times& times, const Failure& f
   if (c.follows) c.why += fmt::format("; it always follows {}", failure.follows);
 }
 
+// The part of a full disk's evidence that one node shows.
+struct Shortage {
+  const Failure* first = nullptr;
+  std::int64_t last_ts = 0;
+  std::uint64_t count = 0;
+  bool symptom = true;  // all of it
+};
+
 }  // namespace
+
+std::string how_failed(const FailedCall& group) {
+  if (group.err != 0) return fmt::format("failing with {}", kernel::errno_name(group.err));
+  if (group.requested == 0) return "ending in SIGBUS";
+  return fmt::format("doing only {} of {} bytes", group.done, group.requested);
+}
+
+std::vector<Candidate> full_disks(const Given& given, const Times& times, const std::vector<Failure>& failures) {
+  std::map<int, Shortage> nodes;
+  for (const Failure& failure : failures) {
+    const FailedCall& group = *failure.group;
+    // A read is short for other reasons.
+    const bool write = failure.syscall.find("write") != std::string::npos && file_path(group.pattern);
+    if (group.err != 0 || (!write && !failure.of_mapping())) continue;
+    Shortage& of = nodes[group.node];
+    if (of.first == nullptr || group.first_ts < of.first->group->first_ts) of.first = &failure;
+    of.last_ts = std::max(of.last_ts, group.last_ts);
+    if (failure.of_mapping()) of.count += group.count;
+    of.symptom = of.symptom && failure.symptom();
+  }
+  std::vector<Candidate> disks;
+  Ids ids;
+  for (const auto& [node, of] : nodes) {
+    const FailedCall& group = *of.first->group;
+    Fault fault;
+    fault.kind = FaultKind::disk_full;
+    fault.node = given.name(node);
+    fault.id = ids.next(fmt::format("{}-{}", schedule::kind_name(fault.kind), fault.node));
+    // Calls are candidates of their own, and counted there.
+    Candidate c = candidate_of(std::move(fault), of.count, group.first_ts);
+    c.last_ts = of.last_ts;
+    c.said = kSaidByShortWrite;
+    c.known = Known::inferred;
+    c.symptom = of.symptom;
+    c.why = fmt::format("{} of {} {}, first {}: its disk may be full", of.first->syscall, group.pattern,
+                        how_failed(group), times.at(group.first_ts));
+    disks.push_back(std::move(c));
+  }
+  return disks;
+}
 
 Candidate call_candidate(const Given& given, const Times& times, const Failure& failure, bool with_shapes, Ids& ids) {
   const FailedCall& group = *failure.group;
@@ -162,7 +221,7 @@ Candidate call_candidate(const Given& given, const Times& times, const Failure& 
   c.again = incidents_of(group.times, given.longest_ns);
   c.again.erase(c.again.begin());
   c.syscall = failure.syscall;
-  c.error = kernel::errno_name(group.err);
+  if (group.err != 0) c.error = kernel::errno_name(group.err);
   c.path = fault.call.path.value_or(group.pattern);
   if (matches_peer(kernel::find_syscall(group.syscall))) c.peer = peer_glob(group.peer, given.nodes);
   c.profiled = failure.far_more;

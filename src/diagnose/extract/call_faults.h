@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "diagnose/extract/facts.h"
 #include "diagnose/extract/sifted.h"
@@ -21,11 +22,21 @@ struct Failure {
   int ordinariness = 0;
   std::string follows;  // what it always follows; "" nothing
 
+  // No call failed, so none can be made to fail.
+  [[nodiscard]] bool of_mapping() const { return group->err == 0 && group->requested == 0; }
   [[nodiscard]] bool symptom() const { return group->cause != nullptr || !follows.empty(); }
   [[nodiscard]] std::tuple<bool, bool, int, std::int64_t> order() const {
     return {symptom(), far_more, ordinariness, group->first_ts};
   }
 };
+
+// "failing with EIO"; of what failed without an error "doing only 512 of 4096 bytes" and "ending in SIGBUS".
+[[nodiscard]] std::string how_failed(const FailedCall& group);
+
+// A disk that is full, for each node that wrote less to a file than it asked for, or could not write to a mapped one:
+// a program may see no more of a full disk than that.
+[[nodiscard]] std::vector<Candidate> full_disks(const Given& given, const Times& times,
+                                                const std::vector<Failure>& failures);
 
 // `with_shapes`: it may come to be tried, in all its shapes.
 [[nodiscard]] Candidate call_candidate(const Given& given, const Times& times, const Failure& failure, bool with_shapes,

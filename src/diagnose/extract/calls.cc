@@ -39,9 +39,41 @@ class LooksUp {
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::size_t> kinds_;
 };
 
+// What the test deployment shows after a restart is a consequence of the one in the dump, unless it came before.
+class AfterRestarts {
+ public:
+  AfterRestarts(const Given& given, const Facts& facts) {
+    if (given.restarts == nullptr || given.restarts->nodes.empty()) return;
+    for (const ProcessEvent& p : facts.processes) {
+      if ((p.main_known && !p.main) || p.event->state == ProcessState::paused) continue;
+      if (facts.back_after(p.node, p.event->ts_ns) == kNever) continue;
+      first_ = std::min(first_, p.event->ts_ns);
+      ++seen_;
+    }
+    if (seen_ == 0) return;
+    known_.emplace(*given.restarts);
+    for (const auto& [node, times] : given.restarts->nodes) learnt_ += times;
+  }
+  [[nodiscard]] bool explain(const FailedCall& group) const {
+    if (!known_ || learnt_ == 0 || group.first_ts < first_) return false;
+    const profile::CallKind* kind = known_->find(*group.trace, *group.first);
+    if (kind == nullptr) return false;
+    const double each = static_cast<double>(kind->count) / learnt_;
+    return static_cast<double>(group.count) <= 10 * std::max(1.0, each) * static_cast<double>(seen_) + 20;
+  }
+
+ private:
+  std::int64_t first_ = kNever;
+  std::uint64_t seen_ = 0;  // restarts in the dump
+  int learnt_ = 0;          // in the test deployment
+  std::optional<profile::BenignIndex> known_;
+};
+
 // Failures that the profile does not have, or far rarer.
-std::vector<Failure> unusual(const Given& given, const Times& times, const std::vector<FailedCall>& groups,
+std::vector<Failure> unusual(const Given& given, const Facts& facts, const std::vector<FailedCall>& groups,
                              Discards& discards) {
+  const Times& times = facts.times;
+  const AfterRestarts after_restarts(given, facts);
   const std::optional<profile::Profile>& profile = given.inputs.profile;
   std::optional<profile::BenignIndex> normal_failures;
   std::optional<LooksUp> looks_up;
@@ -64,11 +96,17 @@ std::vector<Failure> unusual(const Given& given, const Times& times, const std::
         continue;
       }
     }
+    if (after_restarts.explain(group)) {
+      discards.add("consequences of a restart: runs with a planned restart contain the same failures", group.count);
+      continue;
+    }
     failure.ordinariness =
         ordinariness(group.err, failure.syscall, group.trace->str(group.first->path), group.first->peer != 0);
     if (failure.ordinariness == 2 && looks_up &&
         looks_up->often(failure.syscall, kernel::errno_name(group.err), group.trace->str(group.first->path)))
       failure.ordinariness = 3;
+    // A regular file does as it is asked unless its file system cannot.
+    if (group.err == 0) failure.ordinariness = 0;
     if (group.searched) failure.ordinariness = 3;
     failures.push_back(std::move(failure));
   }
@@ -125,16 +163,16 @@ std::string what_it_follows(const Failure& failure, const Given& given, const Fa
   if (follows_starts(group, facts.starts[node])) return fmt::format("a start of {}", given.name(group.node));
   if (failure.ordinariness < 2) return "";
   const Failure* last = followed(group, worse[node]);
-  return last == nullptr ? "" : fmt::format("{} failing with {}", last->syscall, kernel::errno_name(last->group->err));
+  return last == nullptr ? "" : fmt::format("{} {}", last->syscall, how_failed(*last->group));
 }
 
 }  // namespace
 
-Sifted sift_calls(const Given& given, const Facts& facts, const Causes& causes) {
+SiftedCalls sift_calls(const Given& given, const Facts& facts, const Causes& causes) {
   FailedCalls calls = read_failed_calls(given, facts, causes);
-  Sifted sifted;
+  SiftedCalls sifted;
   sifted.discards = std::move(calls.discards);
-  std::vector<Failure> failures = unusual(given, facts.times, calls.groups, sifted.discards);
+  std::vector<Failure> failures = unusual(given, facts, calls.groups, sifted.discards);
   const std::vector<Moments> worse = worse_ones(failures, given.nodes.count());
   for (Failure& failure : failures) failure.follows = what_it_follows(failure, given, facts, worse);
   // In the order of their ranks: a dump may hold any number of kinds, and only the first can be tried.
@@ -142,9 +180,12 @@ Sifted sift_calls(const Given& given, const Facts& facts, const Causes& causes) 
                    [](const Failure& a, const Failure& b) { return a.order() < b.order(); });
   const auto to_try = static_cast<std::size_t>(std::max(1, given.config().diagnose.max_runs));
   Ids ids;
+  sifted.disks = full_disks(given, facts.times, failures);
   sifted.candidates.reserve(failures.size());
+  std::size_t tried = 0;
   for (const Failure& failure : failures)
-    sifted.candidates.push_back(call_candidate(given, facts.times, failure, sifted.candidates.size() < to_try, ids));
+    if (!failure.of_mapping())
+      sifted.candidates.push_back(call_candidate(given, facts.times, failure, tried++ < to_try, ids));
   return sifted;
 }
 

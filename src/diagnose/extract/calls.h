@@ -8,6 +8,10 @@
 namespace rose::diagnose {
 
 // `causes` explain some of them.
-[[nodiscard]] Sifted sift_calls(const Given& given, const Facts& facts, const Causes& causes);
+struct SiftedCalls : Sifted {
+  std::vector<Candidate> disks;  // full ones, behind calls that failed without an error
+};
+
+[[nodiscard]] SiftedCalls sift_calls(const Given& given, const Facts& facts, const Causes& causes);
 
 }  // namespace rose::diagnose

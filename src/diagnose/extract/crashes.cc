@@ -88,7 +88,7 @@ struct Crash {
   const ProcessEvent* lead = nullptr;
   std::uint64_t weight = 0;
 
-  [[nodiscard]] std::int64_t ts() const { return ended.front().event->ts_ns; }
+  [[nodiscard]] std::int64_t ts() const { return ended.front().began; }
   // A dump that began after the node, and holds no end of its main process, does not tell which one that is.
   [[nodiscard]] bool perhaps_partly() const { return !outside(*lead) && !lead->main_known; }
 };
@@ -99,7 +99,7 @@ std::vector<Crash> ended_together(std::span<const ProcessEvent> ends) {
     Crash crash;
     crash.lead = &ends.front();
     std::size_t n = 0;
-    for (; n < ends.size() && ends[n].event->ts_ns - ends[0].event->ts_ns <= kOneCrash; ++n) {
+    for (; n < ends.size() && ends[n].began - ends[0].began <= kOneCrash; ++n) {
       crash.weight += ends[n].weight;
       const ProcessEvent& l = *crash.lead;
       const ProcessEvent& p = ends[n];
@@ -124,6 +124,14 @@ Fault crash_fault(const std::string& node, int signal, Ids& ids) {
   return fault;
 }
 
+// Strings belong to the dump that holds the event.
+std::string sender_of(const Given& given, const Event& event) {
+  for (const trace::Trace& trace : given.inputs.traces)
+    if (!trace.events.empty() && &event >= &trace.events.front() && &event <= &trace.events.back())
+      return std::string(trace.str(event.by));
+  return "an unknown process";
+}
+
 // Ended from outside.
 Candidate killed(const Given& given, const Times& times, const Crash& crash, Ids& ids) {
   const ProcessEvent& p = *crash.lead;
@@ -139,6 +147,7 @@ Candidate killed(const Given& given, const Times& times, const Crash& crash, Ids
                       crash.ended.size() > 1 ? fmt::format(", {} processes at once", crash.ended.size()) : "");
   c.out_of_memory = (p.event->flags & trace::kOutOfMemory) != 0;
   if (c.out_of_memory) c.why += ", by the kernel's OOM killer";
+  else if (p.event->by != 0) c.why += fmt::format(", sent by {}", sender_of(given, *p.event));
   from_log(c, given.said(*p.event));
   return c;
 }
@@ -179,7 +188,7 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
            back,
            fmt::format("the crash of {}{} ({})", partly ? "a process of " : "", name, facts.times.at(ts)),
            partly,
-           0,
+           p.event->state == ProcessState::exited ? p.event->ts_ns : 0,  // in order: it still used its disk
            given.plainness(*p.event)});
       if (back < kNever && !given.config().nodes[static_cast<std::size_t>(node)].restart) found.came_back = true;
       continue;

@@ -25,6 +25,12 @@ double Times::runs_in_window(const profile::Profile& profile) const {
   return longer < kNoRun ? 1 : longer;
 }
 
+std::int64_t end_began(const Event& event) {
+  const bool ended = event.state == ProcessState::crashed || event.state == ProcessState::exited;
+  return ended && event.count == 1 ? event.ts_ns - std::max<std::int64_t>(0, event.duration_ms) * kMillisecond
+                                   : event.ts_ns;
+}
+
 std::int64_t Facts::back_after(int node, std::int64_t ts) const {
   const std::vector<std::int64_t>& of = starts[static_cast<std::size_t>(node)];
   const auto it = std::upper_bound(of.begin(), of.end(), ts);
@@ -48,7 +54,9 @@ Facts read_facts(const Given& given) {
     const bool main = (event.flags & trace::kMain) != 0;
     if (main) main_known[static_cast<std::size_t>(node)] = true;
     if (start) started.emplace_back(&event, node);
-    else facts.processes.push_back({&event, node, event.signal, event.exit_code, main, false, weight_of(event)});
+    else
+      facts.processes.push_back(
+          {&event, node, event.signal, event.exit_code, main, false, weight_of(event), end_began(event)});
   };
 
   std::int64_t begin = kNever;
@@ -89,7 +97,7 @@ Facts read_facts(const Given& given) {
 
   for (const auto& [host, events] : strangers) facts.discards.add_stranger(host, events);
   std::stable_sort(facts.processes.begin(), facts.processes.end(),
-                   [](const ProcessEvent& a, const ProcessEvent& b) { return a.event->ts_ns < b.event->ts_ns; });
+                   [](const ProcessEvent& a, const ProcessEvent& b) { return a.began < b.began; });
   for (ProcessEvent& p : facts.processes) p.main_known = main_known[static_cast<std::size_t>(p.node)];
   facts.starts.resize(nodes);
   for (const auto& [event, node] : started)

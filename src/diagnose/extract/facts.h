@@ -35,7 +35,11 @@ struct ProcessEvent {
   bool main = false;
   bool main_known = false;  // some event of the node says which process is the main one
   std::uint64_t weight = 1;
+  std::int64_t began = 0;  // of an end: when the signal that ended the process was sent, where the dump says so
 };
+
+// When a process began to end: at its signal, where that is known. A record of many ends has no such time.
+[[nodiscard]] std::int64_t end_began(const Event& event);
 
 struct Facts {
   Times times;

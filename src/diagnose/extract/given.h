@@ -22,6 +22,7 @@ struct Given {
   const Inputs& inputs;
   const NodeMap& nodes;
   const std::int64_t longest_ns;  // the workload of the test deployment surely does not last longer
+  const profile::Restarts* restarts = nullptr;  // what follows restarts there; nullptr: not known
 
   [[nodiscard]] const config::Config& config() const { return *inputs.config; }
   [[nodiscard]] const std::string& name(int node) const { return nodes.name(node); }

@@ -35,6 +35,8 @@ Network sift_network(const Given& given, const Facts& facts, const std::vector<C
   for (auto& [cause, group] : silences.explained)
     symptoms(std::move(group), fmt::format("; {} explains it", causes[cause].words));
   symptoms(std::move(silences.idle), "; without faults they are silent until the end, too");
+  symptoms(std::move(silences.with_all_else),
+           "; these nodes did nothing else any more either: they may have been idle");
 
   const auto cuts = [&](std::vector<Silence> found) {
     std::vector<Cause> made;

@@ -1,9 +1,12 @@
 #include "diagnose/extract/silences.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "base/units.h"
+#include "diagnose/forms.h"
 #include "diagnose/thresholds.h"
 
 namespace rose::diagnose {
@@ -83,8 +86,11 @@ Usual usual_silence(const trace::Trace& trace, const Event& event, const Silence
     const bool by_name = known.src == given.name(silence.src) && known.dst == given.name(silence.dst);
     const bool by_address = known.src == trace.str(event.src) && known.dst == trace.str(event.dst);
     if (!by_name && !by_address) continue;
+    // Where it is unknown whether anything was unanswered, idleness is a measure as well.
+    const std::int64_t longest =
+        (event.flags & trace::kOutstanding) != 0 ? known.longest_ms : std::max(known.longest_ms, known.idle_ms);
     // A tenth for timers that are not exact.
-    if ((silence.end - silence.start) / kMillisecond <= known.longest_ms + known.longest_ms / 10) return Usual::as_long;
+    if ((silence.end - silence.start) / kMillisecond <= longest + longest / 10) return Usual::as_long;
     if (known.open) usual = Usual::without_end;
   }
   return usual;
@@ -108,50 +114,139 @@ std::optional<std::size_t> cause_of(const Silence& silence, double said, std::in
   return cause;
 }
 
+// A silence between two nodes, and where it comes from.
+struct Told {
+  std::size_t dump = 0;
+  const Event* event = nullptr;
+  Silence silence;
+};
+
+Silence silence_of(const Event& event, const Between& nodes, const Given& given, const Times& times) {
+  const auto within = [](std::int32_t ms) { return ms < 0 ? -1 : ms * kMillisecond; };
+  Silence silence;
+  silence.src = nodes.src;
+  silence.dst = nodes.dst;
+  silence.port = nodes.port;
+  silence.events = weight_of(event);
+  silence.start = event.ts_ns - (event.duration_ms >= 0 ? event.duration_ms * kMillisecond : given.network_threshold());
+  const bool open = (event.flags & trace::kOpen) != 0;
+  silence.open = open;
+  silence.packets = event.packets;
+  silence.end = open ? std::max(event.ts_ns, times.end) : event.ts_ns;
+  silence.begin_within = within(event.begin_within_ms);
+  silence.end_within = open ? -1 : within(event.end_within_ms);
+  silence.idle = (event.flags & trace::kIdle) != 0;
+  return silence;
+}
+
+bool overlap(const Silence& a, const Silence& b) {
+  const std::int64_t both = std::min(a.end, b.end) - std::max(a.start, b.start);
+  return both > 0 && 2 * both >= std::min(a.end - a.start, b.end - b.start);
+}
+
+// One end of a connection that was cut may have sent nothing: then the other end tells.
+bool seen_from_other_end(const Silence& idle, const std::vector<Told>& all) {
+  return std::any_of(all.begin(), all.end(), [&](const Told& other) {
+    return (other.event->flags & trace::kOutstanding) != 0 &&
+           std::minmax(other.silence.src, other.silence.dst) == std::minmax(idle.src, idle.dst) &&
+           overlap(idle, other.silence);
+  });
+}
+
+// Idle connections, in words: for how long, and how long they usually are.
+class Idle {
+ public:
+  void add(const Told& told, const Given& given) {
+    Of& of = pairs_[std::minmax(told.silence.src, told.silence.dst)];
+    const auto [first, second] = std::minmax(told.silence.src, told.silence.dst);
+    of.words = fmt::format("{} and {}", first < 0 ? "unknown senders" : given.name(first), given.name(second));
+    of.events += told.silence.events;
+    of.longest = std::max(of.longest, told.silence.end - told.silence.start);
+    of.usual = std::max(of.usual, std::int64_t{told.event->usual_ms} * kMillisecond);
+  }
+  void tell(Discards& discards) const {
+    for (const auto& [nodes, of] : pairs_)
+      discards.add(
+          fmt::format("idle: nothing was unanswered between {} for up to {}{}", of.words,
+                      format_duration(rounded(of.longest)),
+                      of.usual > 0 ? fmt::format(" (usually up to {})", format_duration(rounded(of.usual))) : ""),
+          of.events);
+  }
+
+ private:
+  struct Of {
+    std::string words;
+    std::uint64_t events = 0;
+    std::int64_t longest = 0, usual = 0;
+  };
+  std::map<std::pair<int, int>, Of> pairs_;
+};
+
+// When each node did anything last, apart from silences.
+std::vector<std::int64_t> last_deeds(const Given& given) {
+  std::vector<std::int64_t> last(static_cast<std::size_t>(given.nodes.count()), 0);
+  for (std::size_t s = 0; s < given.inputs.traces.size(); ++s)
+    for (const Event& event : given.inputs.traces[s].events) {
+      if (event.type == EventType::nd) continue;
+      if (const int node = given.nodes.of(s, event); node >= 0)
+        last[static_cast<std::size_t>(node)] = std::max(last[static_cast<std::size_t>(node)], event.ts_ns);
+    }
+  return last;
+}
+
 }  // namespace
 
 SortedSilences sort_silences(const Given& given, const Facts& facts, const std::vector<Cause>& causes) {
   const Times& times = facts.times;
   SortedSilences sorted;
+  std::vector<Told> all;
   for (const auto& [s, event] : facts.silences) {
-    const std::uint64_t weight = weight_of(*event);
     const Between nodes = between(s, *event, given);
-    if (!nodes.left_out.empty()) {
-      sorted.discards.add(nodes.left_out, weight);
+    if (nodes.left_out.empty()) all.push_back({s, event, silence_of(*event, nodes, given, times)});
+    else sorted.discards.add(nodes.left_out, weight_of(*event));
+  }
+  Idle idle;
+  std::optional<std::vector<std::int64_t>> deeds;
+  for (const Told& told : all) {
+    const auto& [s, event, silence] = told;
+    const std::uint64_t weight = silence.events;
+    if (silence.idle && !seen_from_other_end(silence, all)) {
+      idle.add(told, given);
       continue;
     }
-    Silence silence;
-    silence.src = nodes.src;
-    silence.dst = nodes.dst;
-    silence.port = nodes.port;
-    silence.events = weight;
-    silence.start =
-        event->ts_ns - (event->duration_ms >= 0 ? event->duration_ms * kMillisecond : given.network_threshold());
-    const bool open = (event->flags & trace::kOpen) != 0;
-    silence.open = open;
-    silence.packets = event->packets;
-    silence.end = open ? std::max(event->ts_ns, times.end) : event->ts_ns;
-
     const Usual usual = silence.src >= 0 ? usual_silence(given.inputs.traces[s], *event, silence, given) : Usual::no;
     if (usual == Usual::as_long) {
       sorted.discards.add("benign: the profile contains silences as long between these nodes", weight);
       continue;
     }
-    if (silence.src >= 0 && open && silence.start <= times.begin + kSecond && times.end - times.begin > 2 * kSecond &&
-        event->packets == 1) {
+    if (silence.src >= 0 && silence.open && silence.start <= times.begin + kSecond &&
+        times.end - times.begin > 2 * kSecond && event->packets == 1) {
       sorted.discards.add("idle: nothing was sent between these nodes in the whole dump", weight);
       continue;
     }
     const std::optional<std::size_t> cause =
         cause_of(silence, given.plainness(*event), heartbeat(*event, silence, times), causes);
-    if (!cause) {
-      (usual == Usual::without_end ? sorted.idle : sorted.unexplained).push_back(silence);
-    } else if (causes[*cause].kind == CauseKind::planned) {
+    if (cause && causes[*cause].kind == CauseKind::planned) {
       sorted.discards.add("silences that a planned stop explains", weight);
-    } else {
+    } else if (cause) {
       sorted.explained[*cause].push_back(silence);
+    } else if (usual == Usual::without_end) {
+      sorted.idle.push_back(silence);
+    } else {
+      // Of a silence that is not over, and of which it is unknown whether anything was unanswered, all else tells:
+      // where the workload has ended, everything ends.
+      bool alone = true;
+      if (silence.open && (event->flags & (trace::kOutstanding | trace::kIdle)) == 0 && given.said(*event) == nullptr &&
+          silence.src >= 0) {
+        if (!deeds) deeds = last_deeds(given);
+        const std::int64_t last =
+            std::max((*deeds)[static_cast<std::size_t>(silence.src)], (*deeds)[static_cast<std::size_t>(silence.dst)]);
+        alone = last == 0 || last > silence.start + kHeartbeat;
+      }
+      (alone ? sorted.unexplained : sorted.with_all_else).push_back(silence);
     }
   }
+  idle.tell(sorted.discards);
   return sorted;
 }
 

@@ -14,7 +14,8 @@ namespace rose::diagnose {
 
 struct SortedSilences {
   std::vector<Silence> unexplained;
-  std::vector<Silence> idle;                              // longer than a fault-free run, which had them to its end
+  std::vector<Silence> idle;           // longer than a fault-free run, which had them to its end
+  std::vector<Silence> with_all_else;  // to the end of the dump, with everything else that these nodes did
   std::map<std::size_t, std::vector<Silence>> explained;  // by the cause's place in `causes`
   Discards discards;
 };

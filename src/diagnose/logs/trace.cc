@@ -78,7 +78,7 @@ void LogTrace::put_control() {
     const auto cut = cut_.find(std::string(node));
     if (cut != cut_.end() && event.ts_ns > cut->second) continue;
     for (StringId Event::* field :
-         {&Event::path, &Event::path2, &Event::peer, &Event::function, &Event::src, &Event::dst})
+         {&Event::path, &Event::path2, &Event::peer, &Event::function, &Event::src, &Event::dst, &Event::by})
       if (one.*field != 0) event.*field = intern(control.str(one.*field));
     event.node = intern(node);
     put_beside(event);

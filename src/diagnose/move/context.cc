@@ -27,6 +27,8 @@ constexpr std::size_t kMostOpenEvents = 4000;    // of a span that logs leave op
 constexpr std::size_t kMostOpenKinds = 24;       // kinds of them tried,
 constexpr std::size_t kMostOpenTimes = 4;        // each at so many of its times
 constexpr std::size_t kMostOpenAhead = 6;        // and so many looked into ahead
+constexpr std::size_t kMostElsewhereEvents = 2;  // of each other node before a fault,
+constexpr std::size_t kMostElsewhere = 6;        // and so many of all of them
 
 // What a window shows that began after the node did comes on top of what it does not show.
 bool began_late(const Plan& plan) { return plan.workload_ts == 0; }
@@ -220,7 +222,7 @@ class ContextMove final : public Move {
     std::uint64_t times = 0;
     for (const trace::Event& event : world_.survey.trace.events)
       if (of_node(world_.survey.trace, event, node) && meets(world_.survey.trace, event, events_[at_].condition))
-        ++times;
+        times += times_of(event);
     return times;
   }
 
@@ -341,7 +343,8 @@ class ContextMove final : public Move {
     const ContextEvent& last = events_[context_.empty() ? std::min(at_, events_.size() - 1) : context_.front()];
     std::uint64_t times = 0;
     for (const trace::Event& event : trace.events)
-      if (event.ts_ns <= until && of_node(trace, event, fired.node) && meets(trace, event, last.condition)) ++times;
+      if (event.ts_ns <= until && of_node(trace, event, fired.node) && meets(trace, event, last.condition))
+        times += times_of(event);
     // Whichever node of a group it was: the moment is that of its role.
     return times == 0 ? std::string{}
                       : fmt::format("{} {} {}", fired.group.empty() ? fired.id + " " + fired.node : fired.group,
@@ -568,6 +571,71 @@ Moves context_moves(const World& world, const Schedule* lead) {
                    "without the other faults", moves);
   }
   return moves;
+}
+
+std::vector<Try> elsewhere_tries(const World& world, const Schedule* lead) {
+  std::vector<Try> tries;
+  if (!world.uses("elsewhere") || !world.contexts) return tries;
+  const auto add = [&](const Candidate& c, const Schedule& base, double belief) {
+    struct Moment {
+      std::string node;
+      ContextEvent event;
+    };
+    std::vector<Moment> moments;
+    for (const auto& [node, number] : world.node_numbers) {
+      if (node == c.node) continue;
+      for (ContextEvent& event :
+           world.contexts->before(number, std::numeric_limits<std::int64_t>::min(), c.first_ts, kMostElsewhereEvents))
+        moments.push_back({node, std::move(event)});
+    }
+    // The latest first: what happened right before is likelier to matter.
+    std::stable_sort(moments.begin(), moments.end(),
+                     [](const Moment& a, const Moment& b) { return a.event.ts_ns > b.event.ts_ns; });
+    std::size_t made = 0;
+    for (const Moment& moment : moments) {
+      if (made >= kMostElsewhere) break;
+      Condition condition = moment.event.condition;
+      condition.node = moment.node;
+      std::uint64_t wanted = moment.event.occurrence;
+      if (world.survey.made) {
+        const auto here = static_cast<std::uint64_t>(std::count_if(
+            world.survey.trace.events.begin(), world.survey.trace.events.end(), [&](const trace::Event& event) {
+              return of_node(world.survey.trace, event, moment.node) &&
+                     meets(world.survey.trace, event, moment.event.condition);
+            }));
+        if (here == 0) continue;  // that node never does it here
+        wanted = std::min(wanted, here);
+      } else if (wanted > kMostOccurrence) {
+        continue;
+      }
+      condition.count = static_cast<int>(wanted);
+      Try t;
+      t.level = 2;
+      t.schedule = base;
+      for (Fault& fault : t.schedule.faults)
+        if (fault.id == c.fault.id) fault.when = {condition};
+      t.yield = belief * std::pow(kNextStep, made);
+      t.why = fmt::format("{} when {} does {}{}", c.fault.id, moment.node, context_words(condition),
+                          wanted > 1 ? fmt::format(" for the {} time", ordinal_text(static_cast<std::int64_t>(wanted)))
+                                     : std::string());
+      tries.push_back(std::move(t));
+      ++made;
+    }
+  };
+  if (lead != nullptr) {
+    for (const Fault& fault : lead->faults)
+      if (const Candidate* c = world.candidate(fault.id);
+          c != nullptr && !hits_by_count(c->kind) && c->kind != FaultKind::clock && by_the_clock(fault))
+        add(*c, *lead, kLead * kShareElsewhere);
+    return tries;
+  }
+  std::size_t faults = 0;
+  for (const Candidate* c : by_weight(world.plan)) {
+    if (hits_by_count(c->kind) || c->kind == FaultKind::clock || c->symptom) continue;
+    if (++faults > kMostSurveyed) break;
+    if (const Schedule* base = base_of(world, c->fault.id, true)) add(*c, *base, kShareElsewhere * c->weight);
+  }
+  return tries;
 }
 
 // What a place move would ask in the contexts that come first.

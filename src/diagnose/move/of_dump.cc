@@ -53,6 +53,7 @@ class Builder {
     List clocks;
     for (const Candidate* candidate : by_weight(plan_)) {
       const Candidate& c = *candidate;
+      if (c.guessed && schedule::limits(c.kind) && !world_.inputs->limits.contains(c.kind)) continue;
       if (call(c)) {
         if (calls.size() < kMostCalls) calls.push_back(&c);
       } else if (c.kind == FaultKind::clock) {

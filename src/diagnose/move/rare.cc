@@ -215,6 +215,18 @@ class Rare {
     }
   }
 
+  // A tracer loses its window when its machine loses power. One that recorded the signal and went on is proof that the
+  // machine kept running.
+  bool machine_went_on(const Candidate& c) const {
+    return std::any_of(world_.inputs->traces.begin(), world_.inputs->traces.end(), [&](const trace::Trace& dump) {
+      if (dump.meta.host.empty() || dump.meta.end_ns < c.last_ts + kLivedOn) return false;
+      return std::any_of(dump.events.begin(), dump.events.end(), [&](const trace::Event& e) {
+        return e.type == trace::EventType::ps && e.state == trace::ProcessState::crashed && e.signal == SIGKILL &&
+               e.ts_ns >= c.first_ts && e.ts_ns <= c.last_ts;
+      });
+    });
+  }
+
   // All of a node that dies at once may have died with its machine, or its disk may have, and then what was not synced
   // is gone: as it was seen, or after what the node did last. What never syncs loses all by that, however it failed in
   // production: so this comes late.
@@ -222,7 +234,7 @@ class Rare {
     const auto& nodes = world_.config->nodes;
     const auto node = std::find_if(nodes.begin(), nodes.end(), [&](const auto& one) { return one.name == c.node; });
     if (!world_.inputs->power || c.own_end || c.fault.signal != SIGKILL || c.fault.scope != schedule::Scope::all ||
-        node == nodes.end() || node->attach || node->container)
+        node == nodes.end() || node->attach || node->container || machine_went_on(c))
       return;
     Fault fault = c.fault;
     fault.after.clear();
@@ -283,7 +295,7 @@ std::vector<Try> call_context_tries(const World& world) {
         if (one.ts_ns > usual.meta.workload_ts + answer->first_ns) break;
         if ((one.node != 0 ? usual.str(one.node) : std::string_view(usual.meta.node)) == c.node &&
             meets(usual, one, event.condition))
-          ++times;
+          times += times_of(one);
       }
       return times < occurrence;
     };
@@ -295,7 +307,7 @@ std::vector<Try> call_context_tries(const World& world) {
       for (const trace::Event& one : usual.events)
         if ((one.node != 0 ? usual.str(one.node) : std::string_view(usual.meta.node)) == c.node &&
             meets(usual, one, event.condition))
-          ++times;
+          times += times_of(one);
       return times < occurrence ? kOddsNeverHere : 1.0;
     };
     std::set<std::string> seen;

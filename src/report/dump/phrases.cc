@@ -62,7 +62,10 @@ void append_call(std::string& out, const Event& e) {
   constexpr int kUringEnter = 426;
   if (e.type == EventType::scf && e.syscall == kUringEnter && e.result > 0)
     out += " " + kernel::uring_operation_name(static_cast<int>(std::min<std::int64_t>(e.result, 999)));
-  if (e.type == EventType::scf) out += e.err == 0 ? " failed" : " " + kernel::errno_name(e.err);
+  if (e.type == EventType::scf && e.err == 0 && e.requested != 0)
+    out += fmt::format(" did only {} of {} bytes", e.result, e.requested);
+  else if (e.type == EventType::scf && e.err == 0 && e.signal != 0) out += " " + kernel::signal_name(e.signal);
+  else if (e.type == EventType::scf) out += e.err == 0 ? " failed" : " " + kernel::errno_name(e.err);
   else out += fmt::format(" = {}", e.result);
 }
 

@@ -100,6 +100,7 @@ std::string describe(const Trace& trace, const Event& e) {
       append_place(out, trace, e);
       if (e.open_flags != 0) out += " " + kernel::open_flags_text(e.open_flags);
       if (e.fd >= 0) out += fmt::format(" fd {}", e.fd);
+      if ((e.flags & trace::kDying) != 0) out += ", as its process was being ended";
       break;
     case EventType::af:
       out += e.function == 0 ? "?" : printable(trace.str(e.function));
@@ -111,10 +112,17 @@ std::string describe(const Trace& trace, const Event& e) {
       out += " silent";
       if (e.duration_ms >= 0) out += " for " + format_duration(e.duration_ms * std::int64_t{1'000'000});
       out += fmt::format(" after {} packet{}", e.packets, e.packets == 1 ? "" : "s");
+      if ((e.flags & trace::kOutstanding) != 0) out += ", unanswered";
+      else if ((e.flags & trace::kIdle) != 0) out += ", idle";
+      if (e.usual_ms > 0) out += fmt::format(" (usually {})", format_duration(e.usual_ms * std::int64_t{1'000'000}));
       break;
     case EventType::ps:
       append_state(out, e);
-      if (e.duration_ms >= 0) out += " for " + format_duration(e.duration_ms * std::int64_t{1'000'000});
+      if (e.state == ProcessState::crashed || e.state == ProcessState::exited) {
+        if (e.by != 0) out += fmt::format(", sent by {}", printable(trace.str(e.by)));
+        if (e.duration_ms > 0)
+          out += fmt::format(", {} earlier", format_duration(e.duration_ms * std::int64_t{1'000'000}));
+      } else if (e.duration_ms >= 0) out += " for " + format_duration(e.duration_ms * std::int64_t{1'000'000});
       if ((e.flags & trace::kCoreDumped) != 0) out += ", core dumped";
       if ((e.flags & trace::kMain) != 0) out += ", main process";
       if ((e.flags & trace::kPlanned) != 0) out += ", planned";

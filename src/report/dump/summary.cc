@@ -150,7 +150,9 @@ class Judge {
         for (const profile::Silence& silence : profile_.silences) {
           if (!is_end(silence.src, e.src) || !is_end(silence.dst, e.dst)) continue;
           if (!silence.is_of(e.sport, e.dport)) continue;
-          if (row.longest_ms <= silence.longest_ms) return &silence;
+          const bool asked = (e.flags & trace::kOutstanding) != 0;
+          if (row.longest_ms <= (asked ? silence.longest_ms : std::max(silence.longest_ms, silence.idle_ms)))
+            return &silence;
         }
         return nullptr;
     }

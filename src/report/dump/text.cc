@@ -40,9 +40,11 @@ std::string percent(double share) {
   return fmt::format("{:.0f} %", share * 100);
 }
 
-std::string rate_text(const schedule::Tally& tally) {
+std::string rate_text(const schedule::Tally& tally) { return rate_text(tally, tally.interval()); }
+
+std::string rate_text(const schedule::Tally& tally, const std::pair<double, double>& interval) {
   if (tally.conclusive() == 0) return tally.runs() == 0 ? "no run was conclusive" : "no run could be judged";
-  const auto [low, high] = tally.interval();
+  const auto [low, high] = interval;
   return fmt::format("{} of {} conclusive runs ({}, 95 % interval {}-{})", tally.reproduced, tally.conclusive(),
                      percent(tally.rate()), percent(low), percent(high));
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the store of examples/kv again and again while nodes are killed, restarted, stopped in order and cut off at random, all of them
-recorded, and replays each life of each node alone. Prints two lines of a Markdown table; exits 1 unless all of them replay.
+"""Runs the store of examples/kv again and again while nodes are killed, restarted, stopped in order and cut off at
+random, all of them recorded, and replays each life of each node alone. Prints two lines of a Markdown table; exits 1
+unless all of them replay.
 
 Usage: lives.py ROSE FOLDER-OF-KV-SERVER LIVES SEED     (between namespaces of their own: see lives.sh)
 LIVES: so many that ended in order, and so many that were killed, at least.
@@ -19,7 +20,8 @@ chance = random.Random(seed)
 
 
 def server(number, data):
-    return [programs + "/kv-server", "--id", str(number), "--cluster", ",".join(addresses), "--data", data, "--snapshot-every", "100", "--compact-after", "300"]
+    return [programs + "/kv-server", "--id", str(number), "--cluster", ",".join(addresses), "--data", data,
+            "--snapshot-every", "100", "--compact-after", "300"]
 
 
 def client(*arguments, **how):
@@ -29,9 +31,11 @@ def client(*arguments, **how):
 class Life:
     def __init__(self, folder, number, count, window):
         self.number, self.file, self.killed = number, f"{folder}/n{number}.{count}.rr", False
-        environment = {**os.environ, "ROSE_RR": "record:" + self.file, "ROSE_RR_WINDOW": window, "ROSE_NODE": f"n{number}"}
+        environment = {**os.environ, "ROSE_RR": "record:" + self.file, "ROSE_RR_WINDOW": window,
+                       "ROSE_NODE": f"n{number}"}
         with open(f"{folder}/n{number}.{count}.log", "w") as log:
-            self.process = subprocess.Popen(["ip", "netns", "exec", f"n{number}", *server(number, f"{folder}/data{number}")], env=environment, stdout=subprocess.DEVNULL, stderr=log)
+            self.process = subprocess.Popen(["ip", "netns", "exec", f"n{number}", *server(
+                number, f"{folder}/data{number}")], env=environment, stdout=subprocess.DEVNULL, stderr=log)
 
     def end(self, how):
         self.killed = how == signal.SIGKILL
@@ -55,7 +59,8 @@ def cut(number, on):
 
 
 def run(folder):
-    """One run; its lives, and what was held in the end by those that then ended in order (none when they did not settle)."""
+    """One run; its lives, and what was held in the end by those that then ended in order (none when they did not
+    settle)."""
     window = chance.choice(["128KiB", "256KiB", "16MiB"])
     lives, now = [], {}
 
@@ -101,7 +106,8 @@ def run(folder):
 
 def replays(life, state):
     """"" or what went otherwise. `state`: what the node held when it ended, if that is known."""
-    done = subprocess.run([rose, "replay", "--quiet", "--recording", life.file, "--patience", "60s", "--", *server(life.number, "/nowhere")],
+    done = subprocess.run([rose, "replay", "--quiet", "--recording", life.file, "--patience", "60s", "--",
+                           *server(life.number, "/nowhere")],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     lines = [line for line in done.stdout.splitlines() if line != "END" and not line.startswith("replayed to its ")]
     if done.returncode != 0 or "replayed to its end: " not in done.stdout:
@@ -128,7 +134,8 @@ while min(count.values()) < wanted:
             if wrong:
                 print(f"run {runs}, {os.path.basename(life.file)}: {wrong}", file=sys.stderr)
 print("| what | measured |\n|---|---|")
-print(f"| recordings of nodes that were stopped in order, from {runs} runs with kills, cuts and restarts, that replay to their end with the same hashes of their state; "
+print(f"| recordings of nodes that were stopped in order, from {runs} runs with kills, cuts and restarts, that replay "
+      f"to their end with the same hashes of their state; "
       f"of {with_state} the state was asked in the run, too | {good[False]} of {count[False]} |")
 print(f"| recordings cut off by kill -9 that replay up to the cut | {good[True]} of {count[True]} |")
 sys.exit(0 if good == count else 1)

@@ -15,20 +15,24 @@ clients, writes = 4, 4000
 
 
 def client(*arguments, **how):
-    return subprocess.Popen([programs + "/kv-client", "--nodes", ",".join(addresses), *arguments], stdout=subprocess.DEVNULL, **how)
+    return subprocess.Popen([programs + "/kv-client", "--nodes", ",".join(addresses), *arguments],
+                            stdout=subprocess.DEVNULL, **how)
 
 
 def measured(folder, record):
-    """Writes a second of one cluster, from its first write to its last, and what one took the nodes of processors, in us."""
+    """Writes a second of one cluster, from its first write to its last, and what one took the nodes of processors, in
+    us."""
     nodes, used = [], 0
     try:
         for number in range(1, 4):
             environment = {**os.environ, "ROSE_RR": f"record:{folder}/{number}.rr"} if record else os.environ
-            nodes.append(subprocess.Popen([programs + "/kv-server", "--id", str(number), "--cluster", ",".join(addresses), "--data", f"{folder}/{number}"],
+            nodes.append(subprocess.Popen([programs + "/kv-server", "--id", str(number), "--cluster",
+                                           ",".join(addresses), "--data", f"{folder}/{number}"],
                                           env=environment, stderr=subprocess.DEVNULL))
         assert client("put", "a", "b").wait() == 0
         begun = os.times().elapsed
-        all = [client("load", "--count", str(writes), "--interval-ms", "0", "--prefix", f"{i}-") for i in range(clients)]
+        all = [client("load", "--count", str(writes), "--interval-ms", "0", "--prefix", f"{i}-")
+               for i in range(clients)]
         assert all_ended(all)
         seconds = os.times().elapsed - begun
     finally:
@@ -44,4 +48,5 @@ def all_ended(all):
     return [one.wait() for one in all] == [0] * len(all)
 
 
-pairs.show(pairs.measure(measured, rounds), "a store of three nodes", [("writes a second", "a second"), ("processor time of a write", "us")])
+pairs.show(pairs.measure(measured, rounds), "a store of three nodes",
+           [("writes a second", "a second"), ("processor time of a write", "us")])

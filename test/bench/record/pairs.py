@@ -24,4 +24,5 @@ def show(pairs, of, figures):
         mean = statistics.mean(ratios)
         spread = 1.96 * statistics.stdev(ratios) / math.sqrt(len(pairs)) if len(pairs) > 1 else 0
         print(f"| {what} of {of}, all recorded ÷ not, {len(pairs)} rounds | {math.exp(mean):.2f} "
-              f"[{math.exp(mean - spread):.2f}–{math.exp(mean + spread):.2f}] ({statistics.median(pair[False][at] for pair in pairs):.4g} {unit} without) |")
+              f"[{math.exp(mean - spread):.2f}–{math.exp(mean + spread):.2f}] "
+              f"({statistics.median(pair[False][at] for pair in pairs):.4g} {unit} without) |")

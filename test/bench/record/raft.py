@@ -15,13 +15,17 @@ addresses = "127.0.0.1,127.0.0.2,127.0.0.3"
 
 
 def measured(folder, record):
-    """Additions a second, how long the slowest of each hundred took, in ms, and what one took the nodes of processors, in us."""
+    """Additions a second, how long the slowest of each hundred took, in ms, and what one took the nodes of processors,
+    in us."""
     nodes, used = [], 0
     try:
         for number in range(1, 4):
-            environment = {**os.environ, "ROSE_RR": f"record:{folder}/{number}.rr", "ROSE_RR_WINDOW": "16MiB"} if record else os.environ
-            nodes.append(subprocess.Popen([program, "-id", str(number), "-nodes", addresses], env=environment, stderr=subprocess.DEVNULL))
-        said = subprocess.run([program, "load", "-nodes", addresses, "-seconds", seconds, "-writers", "8", "-readers", "0"], stdout=subprocess.PIPE, text=True, check=True).stdout
+            environment = {**os.environ, "ROSE_RR": f"record:{folder}/{number}.rr",
+                           "ROSE_RR_WINDOW": "16MiB"} if record else os.environ
+            nodes.append(subprocess.Popen([program, "-id", str(number), "-nodes", addresses], env=environment,
+                                          stderr=subprocess.DEVNULL))
+        said = subprocess.run([program, "load", "-nodes", addresses, "-seconds", seconds, "-writers", "8", "-readers",
+                               "0"], stdout=subprocess.PIPE, text=True, check=True).stdout
         a_second, slowest = re.fullmatch(r"(\d+) a second, 99th percentile ([\d.]+) ms\n", said).groups()
     finally:
         for node in nodes:
@@ -33,4 +37,5 @@ def measured(folder, record):
 
 
 pairs.show(pairs.measure(measured, rounds), "three nodes on etcd's raft module",
-           [("additions a second", "a second"), ("99th percentile of an addition", "ms"), ("processor time of an addition", "us")])
+           [("additions a second", "a second"), ("99th percentile of an addition", "ms"),
+            ("processor time of an addition", "us")])

@@ -1,4 +1,5 @@
-"""What workloads and oracle of the replicated lists share: values for whoever leads, and whether they are still there."""
+"""What workloads and oracle of the replicated lists share: values for whoever leads, and whether they are still
+there."""
 import time
 
 from client import NODES, Client, cannot_tell, verdict

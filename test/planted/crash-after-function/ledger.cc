@@ -76,7 +76,7 @@ bool Ledger::write_balances() {
   return write_file("balances.new", text) && rename("balances.new", "balances") == 0;
 }
 
-// One statement for each account: that takes its time.
+// Prints one statement for each account, which takes some seconds.
 bool Ledger::archive_day() {
   const std::string folder = "archive/day-" + std::to_string(day_);
   std::filesystem::create_directory(folder);

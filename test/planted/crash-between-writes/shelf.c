@@ -1,5 +1,5 @@
-// A shelf of numbered boxes with a number in each. Puts go to a journal; a checkpoint writes all boxes to their place and makes
-// the journal's records so far count for nothing, by giving the index a new generation.
+// A shelf of numbered boxes with a number in each. Puts go to a journal; a checkpoint writes all boxes to their place
+// and makes the journal's records so far count for nothing, by giving the index a new generation.
 #include <stdbool.h>
 
 #include "serve.h"
@@ -38,7 +38,8 @@ void recover(void) {
   if (pread(boxes_fd, boxes, sizeof boxes, 0) < 0) perror("boxes");
   struct record record;
   unsigned count = 0;
-  for (off_t at = 0; pread(journal_fd, &record, sizeof record, at) == (ssize_t)sizeof record; at += (off_t)sizeof record)
+  for (off_t at = 0; pread(journal_fd, &record, sizeof record, at) == (ssize_t)sizeof record;
+       at += (off_t)sizeof record)
     if (record.generation >= generation && record.box < BOXES) boxes[record.box] = record.value, ++count;
   note("generation %llu: %u puts since its checkpoint", (unsigned long long)generation, count);
 }

@@ -52,7 +52,8 @@ static void load(int number) {
 
 static void request(int client, char *line) {
   int number = 0, length = 0;
-  if (sscanf(line, "save %d %n", &number, &length) == 1 && number >= 0 && number < COLLECTIONS && strlen(line + length) < 60) {
+  if (sscanf(line, "save %d %n", &number, &length) == 1 && number >= 0 && number < COLLECTIONS &&
+      strlen(line + length) < 60) {
     snprintf(titles[number], sizeof titles[number], "%s", line + length);
     answer(client, "%s", save(number) == 0 ? "ok" : "error");
   } else if (sscanf(line, "title %d", &number) == 1 && number >= 0 && number < COLLECTIONS) {

@@ -1,5 +1,5 @@
-// The shelf of ../crash-between-writes (see there) in Go: the same requests, files and bug. Calls go through the runtime's own
-// assembly, each request is served by a goroutine that moves between threads.
+// The shelf of ../crash-between-writes (see there) in Go: the same requests, files and bug. Calls go through the
+// runtime's own assembly, each request is served by a goroutine that moves between threads.
 package main
 
 import (
@@ -74,7 +74,7 @@ func (s *shelf) checkpoint() bool {
 	s.generation++
 	raw := make([]byte, boxes*4)
 	sum := uint32(0)
-	for again := 0; again < 2000; again++ { // slow, as the real thing with a million boxes
+	for again := 0; again < 2000; again++ { // slow, like a real checkpoint of a million boxes
 		for i, v := range s.values {
 			binary.LittleEndian.PutUint32(raw[i*4:], v)
 			sum = sum*31 + v

@@ -57,7 +57,7 @@ public class Sessions {
     System.err.println("loaded epoch " + epoch + ", " + users.size() + " sessions");
   }
 
-  // Whoever can write to the folder shall not be able to log himself in.
+  // A user who can write to the folder must not be able to forge a login.
   private String signature(String session, String user) {
     byte[] value = (session + user).getBytes(StandardCharsets.UTF_8);
     for (int i = 0; i < SIGNATURE_ROUNDS; ++i) {
@@ -110,7 +110,8 @@ public class Sessions {
     Sessions sessions = new Sessions(Path.of(arguments[2]));
     sessions.load();
     sessions.save();
-    try (ServerSocket listener = new ServerSocket(Integer.parseInt(arguments[1]), 16, InetAddress.getByName(arguments[0]))) {
+    try (ServerSocket listener =
+             new ServerSocket(Integer.parseInt(arguments[1]), 16, InetAddress.getByName(arguments[0]))) {
       sessions.serve(listener);
     }
   }

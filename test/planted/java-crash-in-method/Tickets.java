@@ -1,5 +1,6 @@
-// A server that hands out tickets. A ticket's name is "ROLL-NUMBER" and never repeats: when a roll is used up a new one begins, whose
-// numbers count from 1. Roll and number stand in a small file that is mapped into memory, so they survive the server's end.
+// A server that hands out tickets. A ticket's name is "ROLL-NUMBER" and never repeats: when a roll is used up a new one
+// begins, whose numbers count from 1. Roll and number stand in a small file that is mapped into memory, so they survive
+// the server's end.
 // Usage: java Tickets ADDRESS PORT FOLDER
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -27,7 +28,8 @@ public class Tickets {
 
   Tickets(Path folder) throws Exception {
     Files.createDirectories(folder);
-    try (FileChannel file = FileChannel.open(folder.resolve("tickets"), StandardOpenOption.READ, StandardOpenOption.WRITE, StandardOpenOption.CREATE)) {
+    try (FileChannel file = FileChannel.open(
+             folder.resolve("tickets"), StandardOpenOption.READ, StandardOpenOption.WRITE, StandardOpenOption.CREATE)) {
       state = file.map(FileChannel.MapMode.READ_WRITE, 0, 4096);
     }
     digest = MessageDigest.getInstance("SHA-512");
@@ -73,7 +75,8 @@ public class Tickets {
 
   public static void main(String[] arguments) throws Exception {
     Tickets tickets = new Tickets(Path.of(arguments[2]));
-    try (ServerSocket listener = new ServerSocket(Integer.parseInt(arguments[1]), 16, InetAddress.getByName(arguments[0]))) {
+    try (ServerSocket listener =
+             new ServerSocket(Integer.parseInt(arguments[1]), 16, InetAddress.getByName(arguments[0]))) {
       tickets.serve(listener);
     }
   }

@@ -5,9 +5,9 @@
 
 namespace {
 
-constexpr int kGone = 800;  // ms without a word
+constexpr int kGone = 800;  // ms without a message
 
-std::vector<int64_t> heard_ms;  // when each member was last heard of
+std::vector<int64_t> heard_ms;  // when each member last sent a message
 
 bool alive(size_t i) { return i == me || now_ms() - heard_ms[i] < kGone; }
 
@@ -17,7 +17,7 @@ size_t leader() {
   return me;
 }
 
-// The bug: a majority of those that are left is no majority.
+// The bug: a majority of the remaining members need not be a majority of the group.
 size_t majority() {
   size_t living = 0;
   for (size_t i = 0; i < members.size(); ++i) living += alive(i) ? 1 : 0;
@@ -47,7 +47,7 @@ void tick() {
 void datagram(char* text, const char* from) {
   const size_t who = member_at(from);
   if (who == members.size()) return;
-  // One that was away may have another list: it is copied anew.
+  // A member that was away may have another list: it is copied anew.
   if (!alive(who)) members[who].stored = 0;
   heard_ms[who] = now_ms();
   size_t place = 0, length = 0;

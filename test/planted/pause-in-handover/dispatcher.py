@@ -11,8 +11,8 @@ import time
 
 PORT = 7000
 BEAT = 0.04
-PATIENCE = 0.35      # of a follower, and as much again by chance
-LEASE = 0.25         # a leader that hears of nobody for so long is none
+PATIENCE = 0.35      # seconds that a follower waits, plus up to as much again by chance
+LEASE = 0.25         # a leader without a message from a follower for this long has lost its lease
 HANDOVER = 0.4       # seconds that a hand-over may take
 LEDGER_ENTRIES = 25000
 
@@ -58,8 +58,9 @@ class Node:
                 else:
                     self.stand_for_election()
             message = self.receive(self.deadline - time.monotonic())
-            # What was waiting for us while we stood still must not find a leader whose lease is over.
-            if message and not (self.role == "leader" and time.monotonic() - self.heard > LEASE and message[0] == "claim"):
+            # Messages that arrived during a pause must not be handled by a leader whose lease has ended.
+            if message and not (self.role == "leader" and time.monotonic() - self.heard > LEASE
+                                and message[0] == "claim"):
                 self.handle(*message)
 
     def receive(self, seconds):
@@ -111,7 +112,7 @@ class Node:
                 self.say(f"{successor} leads now")
                 self.follow(self.term + 1)
                 return
-        # Nobody took over, so it is still us; in a term of its own, to be heard by all.
+        # Nobody took over, so this node leads on, in a new term, so that all accept its messages.
         self.say(f"{successor} did not take over")
         self.lead(self.term + 1)
 
@@ -157,7 +158,7 @@ class Node:
             if self.role == "candidate":
                 self.lead(term)
         elif verb in ("beat", "assign"):
-            # There is one leader a term: what we lead nobody else does.
+            # There is one leader per term: jobs of this term belong to this leader alone.
             if self.role == "leader" and term == self.term:
                 return
             self.follow(term)

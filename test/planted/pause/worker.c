@@ -1,5 +1,5 @@
-// A worker of the batch system: it collects a batch, and whoever holds the lease takes the number, merges the batch into it, and
-// puts it back.
+// A worker of the batch system: it collects a batch. The worker with the lease takes the number, merges the batch into
+// it, and puts it back.
 #include "serve.h"
 
 #define COLLECT_MS 700
@@ -43,7 +43,7 @@ int finish_batch(const char *name) {
   char line[64], reply[64];
   if (ask("get\n", reply, sizeof reply) != 0) return -1;
   long number = merge(atol(reply));
-  // The bug: a merge takes a third of a lease, so nobody asks whether the lease is still ours.
+  // The bug: a merge takes a third of a lease, so nothing checks whether the lease is still held.
   snprintf(line, sizeof line, "set %ld\n", number);
   if (ask(line, reply, sizeof reply) != 0) return -1;
   snprintf(line, sizeof line, "release %s\n", name);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kBlock = 150;
 constexpr int kBeatMs = 30;
-constexpr int kPatienceMs = 250;  // of a follower, and as much again by chance
+constexpr int kPatienceMs = 250;  // wait of a follower, plus up to as much again by chance
 constexpr int kLeaseMs = 200;     // a leader that hears of nobody for so long is none
 
 using Clock = std::chrono::steady_clock;
@@ -106,7 +106,7 @@ class Node {
     if (new_block) taken_ += kBlock;
     const std::string answer = "number " + std::to_string(next_++);
     sendto(socket_, answer.data(), answer.size(), 0, reinterpret_cast<const sockaddr*>(&client), sizeof client);
-    // Afterwards: the client shall not wait for it.
+    // After the change, so that the client does not wait for it.
     if (new_block) announce_block();
   }
 
@@ -125,7 +125,7 @@ class Node {
     close(fd);
   }
 
-  // Who checks bills knows it too.
+  // The program that checks bills knows it too.
   std::uint64_t sign_block() const {
     std::uint64_t value = taken_;
     for (int round = 0; round < 8'000'000; ++round) value = (value ^ (value >> 29)) * 0xbf58476d1ce4e5b9u + 1;
@@ -178,7 +178,7 @@ class Node {
   Role role_ = Role::follower;
   std::string leader_;
   std::uint64_t term_ = 0, voted_term_ = 0;
-  std::uint64_t reserved_ = 0;  // numbers below are gone, and a majority knows
+  std::uint64_t reserved_ = 0;  // numbers below are assigned, and a majority knows it
   std::uint64_t taken_ = 0;     // the end of the leader's own block
   std::uint64_t next_ = 0;
   Clock::time_point deadline_, heard_;

@@ -1,4 +1,5 @@
-// The shelf of ../crash-between-writes (see there) in Rust: the same requests, files and bug, and a thread a connection.
+// The shelf of ../crash-between-writes (see there) in Rust: the same requests, files and bug, and a thread a
+// connection.
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -42,7 +43,8 @@ impl Shelf {
         s.journal.read_to_end(&mut data).unwrap();
         for r in data.chunks_exact(16) {
             if u64::from_le_bytes(r[..8].try_into().unwrap()) >= s.generation {
-                s.values[u32::from_le_bytes(r[8..12].try_into().unwrap()) as usize] = u32::from_le_bytes(r[12..].try_into().unwrap());
+                let number = u32::from_le_bytes(r[8..12].try_into().unwrap()) as usize;
+                s.values[number] = u32::from_le_bytes(r[12..].try_into().unwrap());
             }
         }
         s
@@ -69,7 +71,7 @@ impl Shelf {
         }
         self.generation += 1;
         let mut raw = vec![0u8; BOXES * 4];
-        for _ in 0..4000 {  // slow, as the real thing with a million boxes
+        for _ in 0..4000 {  // slow, like a real checkpoint of a million boxes
             for i in 0..BOXES {
                 raw[i * 4..i * 4 + 4].copy_from_slice(&std::hint::black_box(self.values[i]).to_le_bytes());
             }

@@ -31,14 +31,14 @@ static unsigned sum_of(const char *text) {
   return sum;
 }
 
-// The mark and the entry behind it go out in one write.
+// The mark and the entry after it are written at once.
 static int put_group_end(const char *mark, const char *record) {
   char both[2 * ENTRY];
   memcpy(both, mark, ENTRY);
   memcpy(both + ENTRY, record, ENTRY);
   off_t at = end_of_journal;
   end_of_journal += 2 * ENTRY;
-  // The bug: the second attempt goes behind the place that the first one was to fill.
+  // The bug: the second attempt is written after the place that the first one was to fill.
   for (int attempt = 0; attempt < TRIES; attempt++, at = end_of_journal - ENTRY) {
     if (pwrite(file, both, sizeof both, at) == (ssize_t)sizeof both && fdatasync(file) == 0) {
       end_of_journal = at + (off_t)sizeof both;
@@ -68,7 +68,7 @@ static int add(const char *text) {
   return bad;
 }
 
-// Up to the first record that is none.
+// Reads up to the first invalid record.
 static void recover(void) {
   char record[ENTRY + 1] = "";
   while (count < MOST && pread(file, record, ENTRY, end_of_journal) == ENTRY) {

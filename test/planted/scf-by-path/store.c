@@ -1,5 +1,5 @@
-// A small message store. Messages go to segments of PER_SEGMENT messages. Each start begins a new epoch when its first message
-// comes, and segments carry the epoch they are of: those of a later epoch than meta/EPOCH says are what an
+// A small message store. Messages go to segments of PER_SEGMENT messages. Each start begins a new epoch when its first
+// message comes, and segments carry the epoch they are of: those of a later epoch than meta/EPOCH says are what an
 // interrupted restore left, and are removed at the next start.
 #include <dirent.h>
 #include <sys/stat.h>
@@ -84,7 +84,8 @@ static void load(const char *path) {
 
 static void recover(void) {
   char path[300];
-  if ((mkdir("meta", 0755) != 0 && errno != EEXIST) || (mkdir("segments", 0755) != 0 && errno != EEXIST)) fatal("cannot make folders");
+  if ((mkdir("meta", 0755) != 0 && errno != EEXIST) || (mkdir("segments", 0755) != 0 && errno != EEXIST))
+    fatal("cannot make folders");
   FILE *file = fopen("meta/EPOCH", "re");
   if (file == NULL && errno != ENOENT) fatal("meta/EPOCH");
   if (file != NULL && fscanf(file, "%d", &epoch) != 1) fatal("meta/EPOCH is damaged");

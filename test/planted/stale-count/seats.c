@@ -1,4 +1,5 @@
-// Seats that are sold at two places: the office, which knows how many are left, and a desk, which is told so every 50 ms.
+// Seats that are sold at two places: the office, which knows how many are left, and a desk, which it informs every 50
+// ms.
 #include "serve.h"
 
 #define SEATS 60
@@ -61,7 +62,13 @@ static void tick(void) {
 }
 
 int main(int argc, char **argv) {
-  struct server s = {.ip = NULL, .port = 7000, .udp_port = 7001, .tick_ms = BEAT_MS, .request = request, .datagram = datagram, .tick = tick};
+  struct server s = {.ip = NULL,
+                     .port = 7000,
+                     .udp_port = 7001,
+                     .tick_ms = BEAT_MS,
+                     .request = request,
+                     .datagram = datagram,
+                     .tick = tick};
   if (argc != 4) {
     fprintf(stderr, "usage: seats office|desk IP OTHER-IP\n");
     return 2;

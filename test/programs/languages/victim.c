@@ -1,4 +1,4 @@
-/* Reads a file byte by byte, five times, each in a function of its own, and says what it saw. The same in every language here. */
+/* Reads a byte of a file five times, by a function, and prints each result. The same in every language here. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,0 +1,207 @@
+#include "deploy/names.h"
+
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <set>
+
+#include "base/folder.h"
+#include "base/text.h"
+#include "base/thread.h"
+#include "deploy/environment.h"
+#include "deploy/volumes.h"
+
+namespace rose::deploy {
+namespace {
+
+void add(std::vector<std::string>& names, const std::string& name) {
+  if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+}
+
+// As engines do: "box.example.org" is also "box".
+std::vector<std::string> host_names(const config::Container& container) {
+  std::vector<std::string> names;
+  const std::string& host = container.hostname;
+  if (!container.domain.empty() && !host.empty()) add(names, fmt::format("{}.{}", host, container.domain));
+  add(names, host);
+  if (const std::size_t dot = host.find('.'); dot != std::string::npos && dot > 0) add(names, host.substr(0, dot));
+  return names;
+}
+
+std::string text_of(const std::vector<HostLine>& lines) {
+  std::string text;
+  for (const HostLine& line : lines)
+    if (!line.names.empty()) text += fmt::format("{}\t{}\n", line.address, fmt::join(line.names, " "));
+  return text;
+}
+
+const std::vector<HostLine> kLocal = {{"127.0.0.1", {"localhost"}}, {"::1", {"localhost", "ip6-localhost"}}};
+
+bool has(const std::vector<HostLine>& lines, const std::string& name) {
+  return std::any_of(lines.begin(), lines.end(), [&](const HostLine& line) {
+    return std::find(line.names.begin(), line.names.end(), name) != line.names.end();
+  });
+}
+
+std::vector<HostLine> read_hosts(const std::string& text) {
+  std::vector<HostLine> lines;
+  for (const std::string& line : split(text, '\n')) {
+    std::vector<std::string> words;
+    std::string word;
+    for (const char c : line.substr(0, line.find('#')) + " ") {
+      if (c != ' ' && c != '\t' && c != '\r') word += c;
+      else if (!word.empty()) words.push_back(std::exchange(word, {}));
+    }
+    if (words.size() > 1) lines.push_back({words.front(), {words.begin() + 1, words.end()}});
+  }
+  return lines;
+}
+
+Unexpected cannot_do(std::string_view what) {
+  return fail_errno(ErrorKind::environment, fmt::format("cannot {}", what), errno);
+}
+
+}  // namespace
+
+std::vector<HostLine> run_names(const config::Config& config, const std::vector<NodeInfo>& nodes) {
+  std::set<std::string> chosen;  // by the configuration, for others to use
+  for (const NodeInfo& info : nodes) {
+    chosen.insert(info.name);
+    if (const auto& container = config.nodes[info.index].container)
+      chosen.insert(container->aliases.begin(), container->aliases.end());
+  }
+  std::vector<HostLine> lines;
+  for (const NodeInfo& info : nodes) {
+    HostLine line{reachable_ip(info), {}};
+    add(line.names, info.name);
+    if (const auto& container = config.nodes[info.index].container) {
+      for (const std::string& alias : container->aliases) add(line.names, alias);
+      for (const std::string& name : host_names(*container))
+        if (!chosen.contains(name)) add(line.names, name);
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::string container_hosts(const config::Config& config, const std::vector<NodeInfo>& nodes, std::size_t node) {
+  const config::Container& container = *config.nodes[node].container;
+  std::vector<HostLine> lines = kLocal;
+  std::vector<HostLine> others = run_names(config, nodes);
+  HostLine own{reachable_ip(nodes[node]), host_names(container)};
+  // Without a domain, an alias that completes its host name is its full name, as a pod's is.
+  const std::string host = container.hostname.empty() ? config.nodes[node].name : container.hostname;
+  if (container.domain.empty())
+    for (const std::string& alias : container.aliases)
+      if (alias.starts_with(host + ".")) {
+        own.names.insert(own.names.begin(), alias);
+        add(own.names, host);
+        break;
+      }
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (nodes[i].index == node)
+      for (const std::string& name : others[i].names) add(own.names, name);
+  lines.push_back(std::move(own));
+  // An entry of the service itself counts more than the name of another node.
+  const std::string client = config::client_address(config.deployment);
+  const std::string machine = config.deployment.network == config::Network::host ? "127.0.0.1" : client;
+  for (const auto& [name, address] : container.hosts)
+    lines.push_back({address == config::kHostGateway ? machine : address, {name}});
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (nodes[i].index != node) lines.push_back(std::move(others[i]));
+  HostLine gateway{machine, {}};
+  for (const char* name : {"host.docker.internal", "host.containers.internal", "gateway.docker.internal"})
+    if (!has(lines, name)) gateway.names.emplace_back(name);
+  lines.push_back(std::move(gateway));
+  return text_of(lines);
+}
+
+std::string process_hosts(const config::Config& config, const std::vector<NodeInfo>& nodes, const std::string& machine,
+                          const std::string& hostname) {
+  const bool host_network = config.deployment.network == config::Network::host;
+  std::vector<HostLine> lines = kLocal;
+  for (HostLine& line : run_names(config, nodes)) lines.push_back(std::move(line));
+  const std::vector<HostLine> known = lines;
+  // Programs look up the name of the machine that they run on (a JVM its local host): it stays where it was, if that
+  // is this machine itself and not an address that the run's network does not have.
+  bool own = has(known, hostname) || hostname.empty();
+  for (HostLine& line : read_hosts(machine)) {
+    const bool names_it = std::find(line.names.begin(), line.names.end(), hostname) != line.names.end();
+    if (!host_network && !(names_it && line.address.starts_with("127."))) continue;
+    if (!host_network) line.names = {hostname};
+    std::erase_if(line.names, [&](const std::string& name) { return has(known, name); });
+    own = own || has({line}, hostname);
+    lines.push_back(std::move(line));
+  }
+  if (!own) lines.push_back({"127.0.1.1", {hostname}});
+  return text_of(lines);
+}
+
+Result<void> share_folder(const std::filesystem::path& folder) {
+  ROSE_TRY(const OpenFolder open, OpenFolder::open(folder));
+  const Fd tree(
+      static_cast<int>(::syscall(SYS_open_tree, open.fd(), "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));
+  if (!tree) return cannot_do(fmt::format("make {} a mount of its own", folder.string()));
+  ROSE_CHECK(volume::attach(tree.get(), open.fd()));
+  if (::mount(nullptr, own_path(tree.get()).c_str(), nullptr, MS_SHARED, nullptr) == 0) return {};
+  const int err = errno;
+  (void)volume::detach(tree.get());
+  errno = err;
+  return cannot_do(fmt::format("share what is mounted in {}", folder.string()));
+}
+
+Result<void> leave_shared(const std::filesystem::path& folder) {
+  std::error_code gone;
+  if (!std::filesystem::exists(folder, gone)) return {};
+  ROSE_TRY(const OpenFolder open, OpenFolder::open(folder));
+  // EINVAL: it is no mount, or no mount any more.
+  if (::umount2(own_path(open.fd()).c_str(), MNT_DETACH) == 0 || errno == EINVAL) return {};
+  return cannot_do(fmt::format("unmount {}", folder.string()));
+}
+
+Result<Fd> make_names(const std::filesystem::path& hosts, const std::filesystem::path& resolver) {
+  struct Place {
+    std::filesystem::path file, at, mount;
+  };
+  std::vector<Place> places;
+  for (const auto& [file, at] : {std::pair(hosts, "/etc/hosts"), std::pair(resolver, "/etc/resolv.conf")}) {
+    if (file.empty()) continue;
+    // Often a link into /run.
+    std::error_code error;
+    const std::filesystem::path real = std::filesystem::canonical(at, error);
+    if (error && file == resolver) continue;
+    if (error) return fail(ErrorKind::environment, fmt::format("cannot replace {}: {}", at, error.message()));
+    ROSE_TRY(std::filesystem::path mount, volume::mount_point(real));
+    places.push_back({file, real, std::move(mount)});
+  }
+  Result<Fd> made = fail(ErrorKind::bug, "no namespace");
+  ROSE_TRY(std::thread inside, start_thread([&] {
+             made = [&]() -> Result<Fd> {
+               if (::unshare(CLONE_NEWNS) != 0) return cannot_do("create a mount namespace");
+               for (const Place& place : places) {
+                 // What is mounted there must not appear in the machine's own namespace. Other mounts stay shared.
+                 if (::mount(nullptr, place.mount.c_str(), nullptr, MS_SLAVE, nullptr) != 0)
+                   return cannot_do(fmt::format("keep what is mounted in {} in a namespace", place.mount.string()));
+               }
+               for (const Place& place : places)
+                 if (::mount(place.file.c_str(), place.at.c_str(), nullptr, MS_BIND, nullptr) != 0 ||
+                     ::mount(nullptr, place.at.c_str(), nullptr, MS_PRIVATE, nullptr) != 0)
+                   return cannot_do(fmt::format("mount {} at {}", place.file.string(), place.at.string()));
+               Fd fd(::open("/proc/thread-self/ns/mnt", O_RDONLY | O_CLOEXEC));
+               // Entered as each process will: it needs more rights than creating one.
+               if (!fd || ::setns(fd.get(), CLONE_NEWNS) != 0) return cannot_do("enter a mount namespace");
+               return fd;
+             }();
+           }));
+  inside.join();
+  return made;
+}
+
+}  // namespace rose::deploy

@@ -1,0 +1,173 @@
+#include "diagnose/extract/unexplained.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "base/units.h"
+#include "diagnose/forms.h"
+#include "diagnose/surprise.h"
+#include "diagnose/weights.h"
+#include "diagnose/words.h"
+#include "kernel/syscalls.h"
+
+namespace rose::diagnose {
+namespace {
+
+constexpr std::size_t kMostEnds = 2;   // the last ones
+constexpr std::size_t kMostFiles = 2;  // of each
+constexpr std::int64_t kFewDescriptorsLeft = 16;
+constexpr std::int64_t kLittle = 1 << 20;  // bytes of memory: any node uses more
+constexpr std::int64_t kShort = 1;         // bytes: less than almost any write asks for
+
+// What a node used before it ended, the last thing first.
+struct LastUsed {
+  std::vector<std::string> files;  // as globs: those that it changed
+  std::string peer;                // as a glob; "": it connected to nobody
+};
+
+LastUsed last_used(const Given& given, int node, std::int64_t until) {
+  LastUsed used;
+  std::int64_t peer_ts = 0;
+  std::vector<std::pair<std::int64_t, std::string>> files;
+  for (std::size_t s = 0; s < given.inputs.traces.size(); ++s) {
+    const trace::Trace& trace = given.inputs.traces[s];
+    for (auto event = trace.events.rbegin(); event != trace.events.rend(); ++event) {
+      if (event->type != EventType::sys || event->ts_ns > until || given.nodes.of(s, *event) != node) continue;
+      const kernel::SyscallInfo* info = kernel::find_syscall(event->syscall);
+      if (info == nullptr || event->ts_ns < until - kUsedLast) continue;
+      if (info->name == "connect" && event->peer != 0 && event->ts_ns > peer_ts) {
+        if (const int port = parse_endpoint(trace.str(event->peer)).port; port > 0) {
+          used.peer = fmt::format("*:{}", port);
+          peer_ts = event->ts_ns;
+        }
+      }
+      const trace::StringId path = event->path2 != 0 ? event->path2 : event->path;
+      if (path == 0 || info->name == "execve" || !file_path(trace.str(path)) || system_path(trace.str(path))) continue;
+      if (std::string glob = path_glob(trace.str(path), given.name(node)); !glob.empty())
+        files.emplace_back(event->ts_ns, std::move(glob));
+    }
+  }
+  std::stable_sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (auto& [ts, glob] : files) {
+    if (used.files.size() >= kMostFiles) break;
+    if (std::find(used.files.begin(), used.files.end(), glob) == used.files.end()) used.files.push_back(glob);
+  }
+  return used;
+}
+
+class Guesses {
+ public:
+  Guesses(const Given& given, const Facts& facts, const Candidate& end) : given_(given), end_(end) {
+    const std::int64_t since = facts.times.workload != 0 ? end.first_ts - facts.times.workload : 0;
+    // Somewhat earlier than it ended of it.
+    if (since >= kSecond && since <= given.longest_ns) when_ = {elapsed(since - since / 5)};
+  }
+
+  void limit(FaultKind kind, std::string_view what, double said, Ids& ids, std::vector<Candidate>& into) const {
+    Fault fault = of_node(kind, schedule::kind_name(kind), ids);
+    if (kind == FaultKind::descriptors) fault.resource.limit = kFewDescriptorsLeft;
+    if (kind == FaultKind::memory) fault.resource.limit = kLittle;
+    fault.when = when_;
+    into.push_back(guess(std::move(fault), what, said));
+  }
+
+  void call(CallMatch call, int err, std::string_view what, double said, Ids& ids, std::vector<Candidate>& into,
+            bool part = false) const {
+    Fault fault = of_node(FaultKind::syscall, "use", ids);
+    fault.call = std::move(call);
+    if (part) {
+      fault.result = kShort;
+      fault.effect = schedule::Effect::bytes;
+      fault.effect_bytes = kShort;
+    } else {
+      fault.error = err;
+      if (lasting_error(err)) fault.times = -1;
+    }
+    Fault any_time = fault;
+    fault.when = when_;
+    Candidate c = guess(std::move(fault), what, said);
+    if (!when_.empty()) c.alternatives.push_back(std::move(any_time));
+    c.syscall = c.fault.call.syscall;
+    c.error = part ? "" : kernel::errno_name(err);
+    c.path = c.fault.call.path.value_or("");
+    c.peer = c.fault.call.peer.value_or("");
+    into.push_back(std::move(c));
+  }
+
+ private:
+  Fault of_node(FaultKind kind, std::string_view name, Ids& ids) const {
+    Fault fault;
+    fault.kind = kind;
+    fault.node = end_.node;
+    fault.id = ids.next(fmt::format("perhaps-{}-{}", name, end_.node));
+    return fault;
+  }
+  Candidate guess(Fault fault, std::string_view what, double said) const {
+    Candidate c = candidate_of(std::move(fault), 0, end_.first_ts);
+    c.said = said;
+    c.guessed = true;
+    c.known = Known::inferred;
+    c.why = fmt::format("{} ended itself and nothing in the dump explains it; {}", end_.node, what);
+    return c;
+  }
+
+  const Given& given_;
+  const Candidate& end_;
+  std::vector<Condition> when_;
+};
+
+CallMatch on_path(std::string syscall, const std::string& path) {
+  CallMatch call;
+  call.syscall = std::move(syscall);
+  call.path = path;
+  return call;
+}
+
+}  // namespace
+
+Sifted suspect_last_used(const Given& given, const Facts& facts, const std::vector<Candidate>& ends) {
+  Sifted sifted;
+  if (given.inputs.only_logs() || given.inputs.without.contains("unexplained")) return sifted;
+  std::vector<const Candidate*> unexplained;
+  for (const Candidate& c : ends)
+    if (c.kind == FaultKind::crash && c.own_end && !c.symptom && !c.partly && !c.out_of_memory && c.said >= 1)
+      unexplained.push_back(&c);
+  std::stable_sort(unexplained.begin(), unexplained.end(),
+                   [](const Candidate* a, const Candidate* b) { return a->last_ts > b->last_ts; });
+  if (unexplained.size() > kMostEnds) unexplained.resize(kMostEnds);
+  Ids ids;
+  for (const Candidate* end : unexplained) {
+    const Guesses guesses(given, facts, *end);
+    const LastUsed used = last_used(given, given.nodes.of_address(end->node), end->first_ts);
+    if (used.files.empty() && used.peer.empty()) continue;
+    std::vector<Candidate>& into = sifted.candidates;
+    if (!used.files.empty())
+      guesses.limit(FaultKind::disk_full,
+                    fmt::format("its disk may have been full: it had just used {}", used.files[0]), kSuspectDisk, ids,
+                    into);
+    for (const std::string& file : used.files) {
+      guesses.call(on_path("*write*", file), ENOSPC, "it wrote this file last, for which there may have been no space",
+                   kSuspectFile, ids, into);
+      guesses.call(on_path("*write*", file), EIO, "it wrote this file last, whose disk may have failed", kSuspectFile,
+                   ids, into);
+      guesses.call(on_path("f*sync", file), EIO, "it wrote this file last, whose disk may have failed", kSuspectFile,
+                   ids, into);
+      guesses.call(on_path("*write*", file), 0, "it wrote this file last, perhaps only in part", kSuspectFile, ids,
+                   into, true);
+    }
+    if (!used.peer.empty()) {
+      CallMatch from_peer;
+      from_peer.syscall = "re*";  // read, readv, recvfrom, recvmsg
+      from_peer.peer = used.peer;
+      guesses.call(std::move(from_peer), ECONNRESET, "its peer may have reset their connection", kSuspectOther, ids,
+                   into);
+    }
+    guesses.limit(FaultKind::descriptors, "it may have had no descriptors left", kSuspectOther, ids, into);
+    guesses.limit(FaultKind::memory, "it may have had no memory left", kSuspectOther, ids, into);
+  }
+  return sifted;
+}
+
+}  // namespace rose::diagnose

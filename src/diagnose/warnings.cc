@@ -1,0 +1,145 @@
+#include "diagnose/warnings.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "diagnose/forms.h"
+
+namespace rose::diagnose {
+namespace {
+
+constexpr std::size_t kMostLooked = 8;  // candidates, the likeliest first
+constexpr std::size_t kMostNamed = 3;   // things in one warning
+constexpr std::size_t kMostBefore = 3;  // kinds of events before a fault
+
+// "a, b and 3 more"
+std::string some_of(const std::vector<std::string>& names) {
+  const std::size_t shown = std::min(names.size(), kMostNamed);
+  std::string text =
+      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+  if (names.size() > shown) text += fmt::format(" and {} more", names.size() - shown);
+  return text;
+}
+
+std::string what(const Candidate& c) {
+  if (c.kind != FaultKind::syscall) return fmt::format("{} of {}", schedule::kind_name(c.kind), c.node);
+  const std::string on = c.path.empty() ? c.peer : c.path;
+  return fmt::format("{}({}) on {}", c.syscall, on, c.node);
+}
+
+// Those that are believed in, the likeliest first.
+std::vector<const Candidate*> likeliest(const Plan& plan) {
+  std::vector<const Candidate*> all = by_weight(plan);
+  std::erase_if(all, [](const Candidate* c) { return c->symptom || c->ordinariness > 1 || c->guessed; });
+  if (all.size() > kMostLooked) all.resize(kMostLooked);
+  return all;
+}
+
+// Production's workload may be a long one; only a dump that says when the workload began is of the same one.
+void after_the_end(const Plan& plan, std::int64_t workload_ns, std::vector<std::string>& warnings) {
+  if (plan.workload_ts == 0 || workload_ns <= 0) return;
+  std::vector<std::string> late;
+  std::int64_t last = 0;
+  for (const Candidate* c : likeliest(plan)) {
+    const std::int64_t since = c->first_ts - plan.workload_ts;
+    if (since <= workload_ns + kSecond / 2) continue;
+    late.push_back(fmt::format("{} at {}", what(*c), format_duration(rounded(since))));
+    last = std::max(last, since);
+  }
+  if (late.empty()) return;
+  warnings.push_back(
+      fmt::format("the workload ends {} after it began, but in the dump came later: {}; faults cannot meet operations "
+                  "that are over "
+                  "by then: let the workload go on for at least {}",
+                  format_duration(rounded(workload_ns)), some_of(late), format_duration(rounded(last + kSecond))));
+}
+
+void oracle_that_hits(const profile::WorkloadUse& use, std::vector<std::string>& warnings) {
+  if (use.hits == 0) return;
+  warnings.push_back(
+      fmt::format("the oracle found the bug in {} of {} runs without faults that the profile was made from, so it will "
+                  "also find it "
+                  "where a fault had nothing to do with it: let it examine only this run's files, wait until the "
+                  "system has settled, "
+                  "and look for the symptom itself (configs/oracles.md)",
+                  use.hits, use.runs));
+}
+
+void idle_end(const config::Config& config, const profile::WorkloadUse& use, std::vector<std::string>& warnings) {
+  const std::int64_t idle_ns = use.idle_ms * kMillisecond;
+  if (!use.exchanges() || idle_ns < config.trace.network_delay_ns) return;
+  warnings.push_back(fmt::format(
+      "the workload exchanges nothing with the nodes in its last {} (network_delay is {}): connections are silent then "
+      "as if they were cut, and a fault at that time meets no operation; let it go on working until its end",
+      format_duration(rounded(idle_ns)), format_duration(config.trace.network_delay_ns)));
+}
+
+// What failed in production, and is never done here.
+void never_called(const World& world, std::vector<std::string>& warnings) {
+  if (!world.survey.made) return;
+  std::vector<std::string> never;
+  for (const Candidate* c : likeliest(world.plan)) {
+    if (!hits_by_count(c->kind)) continue;
+    Fault plain = c->fault;
+    plain.when.clear();
+    const Answer* answer = world.survey.find({plain.node, {}, visit_condition(plain)});
+    if (answer != nullptr && answer->times == 0)
+      never.push_back(c->kind == FaultKind::exception ? plain.function + " on " + plain.node : what(*c));
+  }
+  if (never.empty()) return;
+  warnings.push_back(
+      fmt::format("in the dump failed what the nodes never do in a run without faults: {}; it cannot be made to fail "
+                  "before the workload makes them do it: extend the workload, or the data that it begins with",
+                  some_of(never)));
+}
+
+// What a node did right before it ended, paused or was cut off, and no node does here.
+void never_done(const World& world, std::vector<std::string>& warnings) {
+  const trace::Trace& usual = world.survey.trace;
+  if (!world.contexts || usual.events.empty()) return;
+  std::vector<std::string> never;
+  for (const Candidate* c : likeliest(world.plan)) {
+    const auto number = world.node_numbers.find(c->node);
+    if (hits_by_count(c->kind) || number == world.node_numbers.end()) continue;
+    std::set<std::string> seen;
+    for (const ContextEvent& event :
+         world.contexts->before(number->second, std::numeric_limits<std::int64_t>::min(), c->first_ts, 64)) {
+      if (!seen.insert(event.key).second) continue;
+      if (seen.size() > kMostBefore) break;
+      if (std::none_of(usual.events.begin(), usual.events.end(),
+                       [&](const trace::Event& one) { return meets(usual, one, event.condition); }))
+        never.push_back(fmt::format("{} of {}", context_words(event.condition), c->node));
+    }
+  }
+  if (never.empty()) return;
+  warnings.push_back(
+      fmt::format("before the faults of the dump the nodes did what they never do in a run without faults: {}; if that "
+                  "matters, a fault meets another moment here: extend the workload until it does the same (a profile "
+                  "shows what it does)",
+                  some_of(never)));
+}
+
+}  // namespace
+
+std::vector<std::string> warnings_of_plan(const Inputs& inputs, const Plan& plan, std::int64_t workload_ns) {
+  std::vector<std::string> warnings;
+  const profile::WorkloadUse* use = inputs.profile && inputs.profile->workload ? &*inputs.profile->workload : nullptr;
+  if (workload_ns <= 0 && use != nullptr) workload_ns = use->longest_ms * kMillisecond;
+  after_the_end(plan, workload_ns, warnings);
+  if (use == nullptr) return warnings;
+  oracle_that_hits(*use, warnings);
+  idle_end(*inputs.config, *use, warnings);
+  return warnings;
+}
+
+std::vector<std::string> warnings_of_survey(const World& world) {
+  std::vector<std::string> warnings;
+  never_called(world, warnings);
+  never_done(world, warnings);
+  return warnings;
+}
+
+}  // namespace rose::diagnose

@@ -1,0 +1,22 @@
+// What a client asks to find out whether a system serves: not only that a port is open, but that there is a leader,
+// that members have joined, that the data is open. For systems in containers, by the programs of their usual images.
+// Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rose::draft {
+
+// `ready` of a node as TOML, for an image such as "docker.io/bitnami/etcd:3.5"; "" if rose does not know the system.
+// `variable`: the node's name in variables; `port`: that of its clients, or 0; `ports`: all that it is said to have;
+// `curl`: whether this machine has it.
+[[nodiscard]] std::string ready_of_image(std::string_view image, std::string_view variable, std::uint16_t port,
+                                         const std::vector<std::uint16_t>& ports, bool curl);
+
+inline constexpr const char* kAsksItself =
+    "'ready' asks the system itself whether it serves; { tcp = PORT } does not need the image's programs.";
+
+}  // namespace rose::draft

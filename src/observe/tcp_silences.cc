@@ -1,0 +1,232 @@
+#include "observe/tcp_silences.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace rose::observe {
+namespace {
+
+// As in the kernel (include/net/tcp_states.h).
+enum TcpState : std::uint8_t { kSynSent = 2, kListen = 10 };
+
+// A retransmission follows unanswered data within this time; later, data is unanswered even if it was not sent again.
+constexpr std::int64_t kAnswered = 1'000'000'000;
+constexpr std::int64_t kLeastResend = 200'000'000;
+// A reachable peer answers the end of a connection, and a keep-alive, within this time.
+constexpr std::int64_t kAnswersEnd = ROSE_ANSWER_NS;
+constexpr std::uint64_t kUsed = 5;  // packets of a pair whose silence means something although nothing was asked
+constexpr std::int64_t kUsualFactor = 3;
+// A pair without connections is remembered as long, so that a peer that connects again is known.
+constexpr std::int64_t kRemembered = 600'000'000'000;
+
+bool same_ends(const rose_connection& a, const rose_connection& b) {
+  return std::memcmp(a.remote, b.remote, sizeof a.remote) == 0 && std::memcmp(a.local, b.local, sizeof a.local) == 0 &&
+         a.remote_port == b.remote_port && a.local_port == b.local_port;
+}
+
+}  // namespace
+
+TcpSilences::Key TcpSilences::key_of(const rose_tcp& tcp) const {
+  const rose_connection& ends = tcp.conn;
+  // The port that reconnects have in common identifies the pair.
+  const bool remote_ephemeral = is_ephemeral(ends.remote_port), local_ephemeral = is_ephemeral(ends.local_port);
+  bool remote_is_service = ends.remote_port <= ends.local_port;
+  if (services_.contains({tcp.node, ends.local_port})) remote_is_service = false;
+  else if (remote_ephemeral != local_ephemeral) remote_is_service = local_ephemeral;
+  else if (std::any_of(services_.begin(), services_.end(),
+                       [&](const auto& service) { return service.second == ends.remote_port; }))
+    remote_is_service = true;
+  return {std::to_array(ends.remote), std::to_array(ends.local), tcp.node,
+          remote_is_service ? ends.remote_port : ends.local_port, remote_is_service};
+}
+
+void TcpSilences::take(const rose_tcp& tcp) {
+  const auto now_ns = static_cast<std::int64_t>(tcp.ts_ns);
+  auto [at, fresh] = connections_.try_emplace(tcp.socket);
+  Connection& one = at->second;
+  if (!fresh && one.sample == sample_) return;  // shared by several processes
+  if (!fresh && !same_ends(one.ends, tcp.conn)) {
+    // Another connection has the memory of one that is gone.
+    if (const auto pair = pairs_.find(one.key); pair != pairs_.end()) --pair->second.open;
+    one = {};
+    fresh = true;
+  }
+  if (fresh) {
+    one.key = key_of(tcp);
+    one.ends = tcp.conn;
+    if (!pairs_.contains(one.key) && pairs_.size() >= options_.most_pairs) {
+      ++left_out_;
+      connections_.erase(at);
+      return;
+    }
+    ++pairs_[one.key].open;
+  }
+  Pair& pair = pairs_.at(one.key);
+  if (pair.first_ns == 0) pair.first_ns = now_ns;
+  one.sample = sample_;
+  one.missing = false;
+
+  if (tcp.state != kSynSent) {
+    // Ages are whole jiffies: the earliest time that it may have been.
+    std::int64_t heard = now_ns - (std::int64_t{tcp.heard} + 1) * options_.tick_ns;
+    const std::uint32_t arrived = tcp.segments - one.segments;
+    // What acknowledges nothing new and carries no data, as a keep-alive, shows in the number of segments only.
+    if (!fresh && arrived != 0 && heard <= one.heard_ns + options_.tick_ns) heard = now_ns;
+    pair.packets += arrived;
+    if (heard > one.heard_ns + 2 * options_.tick_ns) {
+      one.heard_ns = heard;
+      one.waiting_ns = 0;  // what was sent before may have been answered now
+    }
+    one.segments = tcp.segments;
+    pair.fresh_ns = std::max(pair.fresh_ns, one.heard_ns);
+  }
+  const std::int64_t sent_ns = now_ns - std::int64_t{tcp.sent} * options_.tick_ns;
+  const bool waits = tcp.unanswered > 0 || tcp.state == kSynSent;
+  if (!waits) one.waiting_ns = 0;
+  else if (one.waiting_ns == 0)
+    // Sent since the previous sample, and at least a retransmission's delay ago; or it is the latest that was sent.
+    one.waiting_ns = tcp.state == kSynSent ? now_ns
+                     : tcp.resent > 0      ? std::max({before_ns_, one.heard_ns, now_ns - kLeastResend})
+                                           : std::clamp(sent_ns, std::min(one.heard_ns, now_ns), now_ns);
+  if (tcp.probes == 0) one.probing_ns = 0;
+  else if (one.probing_ns == 0) one.probing_ns = now_ns;
+  const bool probes = one.probing_ns != 0 && now_ns - one.probing_ns >= kAnswersEnd;
+  one.asking = tcp.resent > 0 || probes || (waits && tcp.state != kSynSent && now_ns - one.waiting_ns >= kAnswered);
+  if (!one.asking) return;
+  const std::int64_t since = one.waiting_ns != 0 ? one.waiting_ns : one.probing_ns;
+  pair.asked_now_ns = pair.asked_now_ns == 0 ? since : std::min(pair.asked_now_ns, since);
+}
+
+// Connections that no file refers to any more. Their end is answered, or they are in `closing`.
+void TcpSilences::take_closed(std::span<const rose_closing> closing, std::int64_t now_ns) {
+  for (auto at = connections_.begin(); at != connections_.end();) {
+    Connection& one = at->second;
+    if (one.sample == sample_) {
+      ++at;
+      continue;
+    }
+    Pair& pair = pairs_.at(one.key);
+    const auto end = std::find_if(closing.begin(), closing.end(),
+                                  [&](const rose_closing& each) { return same_ends(each.conn, one.ends); });
+    const bool waits = end != closing.end() && static_cast<std::int64_t>(end->closed_ns) > pair.last_ns &&
+                       now_ns - static_cast<std::int64_t>(end->closed_ns) < kRemembered;
+    // Its file is gone a little before its end is in `closing`.
+    if (end == closing.end() && !one.closing && !std::exchange(one.missing, true)) {
+      ++at;
+      continue;
+    }
+    if (!waits) {
+      // The peer answered the end of a connection after it had been asked in vain.
+      if (one.closing && one.asking && end == closing.end()) pair.fresh_ns = std::max(pair.fresh_ns, now_ns);
+      --pair.open;
+      at = connections_.erase(at);
+      continue;
+    }
+    one.closing = true;
+    const auto closed_ns = static_cast<std::int64_t>(end->closed_ns);
+    if (one.asking || now_ns - closed_ns >= kAnswersEnd) {
+      one.asking = true;
+      const std::int64_t since = one.waiting_ns != 0 ? std::min(one.waiting_ns, closed_ns) : closed_ns;
+      pair.asked_now_ns = pair.asked_now_ns == 0 ? since : std::min(pair.asked_now_ns, since);
+    }
+    ++at;
+  }
+}
+
+rose_pair TcpSilences::pair_of(const Key& key) {
+  const auto& [src, dst, node, port, from_service] = key;
+  rose_pair pair{};
+  pair.node = node;
+  pair.port = port;
+  pair.protocol = 6;
+  pair.from_service = from_service ? 1 : 0;
+  std::copy(src.begin(), src.end(), pair.src);
+  std::copy(dst.begin(), dst.end(), pair.dst);
+  return pair;
+}
+
+// Whether the pair's silence up to `end_ns` is to be reported.
+bool TcpSilences::told(const Pair& pair, std::int64_t end_ns, Silence& out) const {
+  const std::int64_t gap = end_ns - pair.last_ns;
+  if (pair.last_ns == 0 || gap < options_.delay_ns) return false;
+  out.begin_ns = pair.last_ns;
+  out.end_ns = end_ns;
+  out.usual_ns = pair.usual_ns;
+  out.packets = pair.packets;
+  // Of a silence that began long before anything was sent only the rest is certain: it must be a silence of its own.
+  out.outstanding = pair.asked_ns != 0 && 2 * (end_ns - pair.asked_ns) >= options_.delay_ns;
+  out.begin_within_ns = out.outstanding ? std::max<std::int64_t>(0, pair.asked_ns - pair.last_ns) : -1;
+  out.end_within_ns = -1;
+  if (out.outstanding) return true;
+  // Idle, although it usually is not for so long, and was used for a while.
+  return pair.packets >= kUsed && gap > kUsualFactor * pair.usual_ns &&
+         pair.last_ns - pair.first_ns >= options_.delay_ns / 2;
+}
+
+std::vector<TcpSilences::Silence> TcpSilences::sample(std::span<const rose_tcp> connections,
+                                                      std::span<const rose_closing> closing, std::int64_t now_ns) {
+  ++sample_;
+  before_ns_ = std::exchange(now_ns_, now_ns);
+  services_.clear();
+  for (const rose_tcp& tcp : connections)
+    if (tcp.state == kListen) services_.emplace(tcp.node, tcp.conn.local_port);
+  for (auto& [key, pair] : pairs_) pair.fresh_ns = pair.asked_now_ns = 0;
+  for (const rose_tcp& tcp : connections)
+    if (tcp.state != kListen) take(tcp);
+  take_closed(closing, now_ns);
+
+  std::vector<Silence> ended;
+  for (auto at = pairs_.begin(); at != pairs_.end();) {
+    Pair& pair = at->second;
+    if (pair.last_ns == 0 || pair.closed_ns != 0) {
+      // New, or connected again after all connections had ended in order: what was between was no silence.
+      pair.last_ns = std::max(pair.last_ns, pair.fresh_ns);
+      pair.asked_ns = pair.asked_now_ns;
+    } else if (pair.fresh_ns > pair.last_ns + 2 * options_.tick_ns) {
+      const std::int64_t end = std::min(now_ns, pair.fresh_ns + 2 * options_.tick_ns);
+      const std::int64_t certain = pair.seen_ns - pair.last_ns;  // still silent at the previous sample
+      Silence silence;
+      silence.pair = pair_of(at->first);
+      // Several packets since the previous sample: which one was the first is not known.
+      const bool tells = 2 * certain >= options_.delay_ns && told(pair, end, silence);
+      if (tells) {
+        silence.end_within_ns = end - std::max(pair.seen_ns, pair.last_ns);
+        ended.push_back(silence);
+      }
+      const std::int64_t gap = certain > 0 ? certain : 0;
+      if (gap < options_.delay_ns) {
+        // The usual gap decays over eight thresholds.
+        pair.usual_ns -= static_cast<std::int64_t>(static_cast<double>(pair.usual_ns) / 8 * static_cast<double>(gap) /
+                                                   static_cast<double>(options_.delay_ns));
+        pair.usual_ns = std::max(pair.usual_ns, gap);
+      } else if (gap > pair.usual_ns && !(tells && silence.outstanding)) {
+        // Repeated silences are the normal use of this pair, except those during which we asked in vain.
+        pair.usual_ns += (gap - pair.usual_ns) / (tells ? 4 : 2);
+      }
+      pair.last_ns = pair.fresh_ns;
+      pair.asked_ns = 0;
+    } else if (pair.asked_now_ns != 0) {
+      const std::int64_t since = std::max(pair.asked_now_ns, pair.last_ns);
+      pair.asked_ns = pair.asked_ns == 0 ? since : std::min(pair.asked_ns, since);
+    }
+    pair.seen_ns = now_ns;
+    if (pair.open != 0 && (pair.fresh_ns != 0 || pair.asked_ns != 0)) pair.closed_ns = 0;
+    else if (pair.closed_ns == 0) pair.closed_ns = now_ns;
+    if (pair.closed_ns != 0 && now_ns - pair.closed_ns > kRemembered) at = pairs_.erase(at);
+    else ++at;
+  }
+  return ended;
+}
+
+std::vector<TcpSilences::Silence> TcpSilences::ongoing() const {
+  std::vector<Silence> found;
+  for (const auto& [key, pair] : pairs_) {
+    Silence silence;
+    silence.pair = pair_of(key);
+    if (pair.open != 0 && told(pair, now_ns_, silence)) found.push_back(silence);
+  }
+  return found;
+}
+
+}  // namespace rose::observe

@@ -1,0 +1,97 @@
+// Detects silences of TCP connections, and whether anything was unanswered in them, from periodic samples of what the
+// kernel keeps for each connection. Pure.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "bpf/tracer.h"
+
+namespace rose::observe {
+
+class TcpSilences {
+ public:
+  struct Options {
+    std::int64_t delay_ns = 5'000'000'000;  // shortest silence that is reported
+    std::int64_t tick_ns = 4'000'000;       // of a jiffy, the unit of the samples' ages
+    std::uint16_t ephemeral_low = 32768, ephemeral_high = 60999;
+    std::size_t most_pairs = 65536;
+  };
+  explicit TcpSilences(const Options& options) : options_(options) {}
+  TcpSilences() : TcpSilences(Options{}) {}
+
+  // Nothing arrived from one host at another, over any of their connections to one service, in [begin_ns, end_ns].
+  struct Silence {
+    rose_pair pair{};
+    std::int64_t begin_ns = 0, end_ns = 0;
+    // Something that was sent remained unanswered. Otherwise the connections were idle.
+    bool outstanding = false;
+    // The cause of the silence began at most `begin_within_ns` after begin_ns, when the first thing was sent that
+    // remained unanswered (-1: unknown), and ended at most `end_within_ns` before end_ns.
+    std::int64_t begin_within_ns = -1, end_within_ns = -1;
+    std::int64_t usual_ns = 0;  // the longest of the usual silences
+    std::uint64_t packets = 0;  // that arrived before
+  };
+
+  // Processes a sample with every TCP connection at `now_ns`, and those in `closing`. Returns the silences that ended.
+  [[nodiscard]] std::vector<Silence> sample(std::span<const rose_tcp> connections,
+                                            std::span<const rose_closing> closing, std::int64_t now_ns);
+  // Silences that were not over at the last sample; they end there.
+  [[nodiscard]] std::vector<Silence> ongoing() const;
+  [[nodiscard]] std::size_t pairs() const { return pairs_.size(); }
+  [[nodiscard]] std::uint64_t left_out() const { return left_out_; }  // connections beyond most_pairs
+
+ private:
+  // src, dst, node, port, whether the service is at src
+  using Key =
+      std::tuple<std::array<std::uint8_t, 16>, std::array<std::uint8_t, 16>, std::uint32_t, std::uint16_t, bool>;
+  struct Pair {
+    std::int64_t first_ns = 0;
+    std::int64_t last_ns = 0;  // when something arrived last; 0: nothing did
+    std::int64_t seen_ns = 0;  // the previous sample
+    std::int64_t usual_ns = 0;
+    std::int64_t asked_ns = 0;  // since when something is unanswered in this silence; 0: nothing is
+    std::uint64_t packets = 0;
+    std::uint32_t open = 0;         // connections, also those that are being closed
+    std::int64_t fresh_ns = 0;      // arrivals that this sample shows
+    std::int64_t asked_now_ns = 0;  // of this sample
+    std::int64_t closed_ns = 0;     // since when none is open
+  };
+  struct Connection {
+    Key key;
+    rose_connection ends{};
+    std::uint32_t segments = 0;
+    std::int64_t heard_ns = 0;
+    std::int64_t waiting_ns = 0;  // since when bytes are unanswered; 0: none are
+    std::int64_t probing_ns = 0;
+    bool asking = false;       // at the last sample
+    bool closing = false;      // no file refers to it any more
+    bool missing = false;      // as of the last sample
+    std::uint64_t sample = 0;  // the last one that showed it
+  };
+
+  [[nodiscard]] Key key_of(const rose_tcp& tcp) const;
+  [[nodiscard]] bool is_ephemeral(std::uint16_t port) const {
+    return port >= options_.ephemeral_low && port <= options_.ephemeral_high;
+  }
+  [[nodiscard]] static rose_pair pair_of(const Key& key);
+  void take(const rose_tcp& tcp);
+  void take_closed(std::span<const rose_closing> closing, std::int64_t now_ns);
+  [[nodiscard]] bool told(const Pair& pair, std::int64_t end_ns, Silence& out) const;
+
+  Options options_;
+  std::uint64_t sample_ = 0;
+  std::int64_t now_ns_ = 0, before_ns_ = 0;  // of this sample and the previous one
+  std::uint64_t left_out_ = 0;
+  std::map<Key, Pair> pairs_;
+  std::unordered_map<std::uint64_t, Connection> connections_;   // by socket
+  std::set<std::pair<std::uint32_t, std::uint16_t>> services_;  // node and port that it listens at
+};
+
+}  // namespace rose::observe

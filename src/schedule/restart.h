@@ -1,0 +1,15 @@
+// A restart that is made on purpose, to see what follows from one: `rose profile --restarts` and diagnosis make it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "schedule/schedule.h"
+
+namespace rose::schedule {
+
+// Ends the node a third into the workload, so that it has something to lose, and time to recover.
+[[nodiscard]] Schedule planned_restart(const std::string& name, const std::string& node, int signal,
+                                       std::int64_t workload_ns);
+
+}  // namespace rose::schedule

@@ -1,0 +1,93 @@
+// Which names a run's nodes and commands resolve: containers' as engines give them, and none of this machine's.
+#include "deploy/names.h"
+
+#include <catch2/catch.hpp>
+
+using namespace rose;
+using namespace rose::deploy;
+
+namespace {
+
+config::Config two_boxes() {
+  config::Config config;
+  for (const char* name : {"alpha", "beta", "plain"}) {
+    config::Node node;
+    node.name = name;
+    if (node.name != "plain") node.container = config::Container();
+    config.nodes.push_back(std::move(node));
+  }
+  config.nodes[0].container->hostname = "box-one";
+  config.nodes[0].container->aliases = {"db", "shop-alpha-1"};
+  config.nodes[0].container->hosts = {{"gate", config::kHostGateway}, {"far", "192.0.2.1"}};
+  config.nodes[1].container->hostname = "box-two";
+  config.nodes[1].container->domain = "lab.test";
+  return config;
+}
+
+std::vector<NodeInfo> infos(const config::Config& config) {
+  std::vector<NodeInfo> all;
+  for (std::size_t i = 0; i < config.nodes.size(); ++i) {
+    NodeInfo info;
+    info.name = config.nodes[i].name;
+    info.index = i;
+    info.ip = fmt::format("10.77.0.{}", i + 1);
+    all.push_back(std::move(info));
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a container resolves its own names first, then the others'") {
+  const config::Config config = two_boxes();
+  CHECK(container_hosts(config, infos(config), 1) ==
+        "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost\n"
+        "10.77.0.2\tbox-two.lab.test box-two beta\n"
+        "10.77.0.1\talpha db shop-alpha-1 box-one\n"
+        "10.77.0.3\tplain\n"
+        "10.77.0.254\thost.docker.internal host.containers.internal gateway.docker.internal\n");
+  const std::string alpha = container_hosts(config, infos(config), 0);
+  CHECK(alpha.find("10.77.0.254\tgate\n192.0.2.1\tfar\n") != std::string::npos);
+}
+
+TEST_CASE("a host name that another node has as its name is that node's alone") {
+  config::Config config = two_boxes();
+  config.nodes[0].container->hostname = "beta";
+  const auto lines = run_names(config, infos(config));
+  CHECK(lines[0].names == std::vector<std::string>{"alpha", "db", "shop-alpha-1"});
+  // Inside, it is still its own.
+  CHECK(container_hosts(config, infos(config), 0).find("10.77.0.1\tbeta alpha") != std::string::npos);
+}
+
+TEST_CASE("an alias that completes the host name is the full name of a container") {
+  config::Config config = two_boxes();
+  config.nodes[0].container->hostname.clear();
+  config.nodes[0].container->aliases = {"kv", "alpha.kv.default.svc.cluster.local", "alpha.kv"};
+  CHECK(container_hosts(config, infos(config), 0)
+            .find("10.77.0.1\talpha.kv.default.svc.cluster.local alpha kv alpha.kv\n") != std::string::npos);
+}
+
+TEST_CASE("processes see the run's names, and of this machine's only its own name") {
+  const config::Config config = two_boxes();
+  const std::string machine = "127.0.0.1 localhost\n127.0.0.1\tkafka alpha # of a tutorial\n127.0.1.1 vm.lab vm\n";
+  CHECK(process_hosts(config, infos(config), machine, "vm") ==
+        "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost\n"
+        "10.77.0.1\talpha db shop-alpha-1 box-one\n"
+        "10.77.0.2\tbeta box-two.lab.test box-two\n"
+        "10.77.0.3\tplain\n"
+        "127.0.1.1\tvm\n");
+  // An address of the machine's network does not exist here.
+  CHECK(process_hosts(config, infos(config), "192.0.2.7 vm\n", "vm").ends_with("127.0.1.1\tvm\n"));
+  // The name of a node counts more than that of the machine.
+  CHECK(process_hosts(config, infos(config), "127.0.1.1 alpha\n", "alpha").find("127.0.1.1") == std::string::npos);
+}
+
+TEST_CASE("in a host network the machine's other names stay") {
+  config::Config config = two_boxes();
+  config.deployment.network = config::Network::host;
+  auto nodes = infos(config);
+  for (NodeInfo& info : nodes) info.ip.clear();
+  const std::string hosts = process_hosts(config, nodes, "192.0.2.9 registry alpha\n192.0.2.7 vm\n", "vm");
+  CHECK(hosts.find("127.0.0.1\talpha db") != std::string::npos);
+  CHECK(hosts.ends_with("192.0.2.9\tregistry\n192.0.2.7\tvm\n"));
+}
