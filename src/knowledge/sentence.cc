@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include "base/ascii.h"
 
@@ -19,33 +18,22 @@ bool stack_frame(std::string_view line) {
          line.starts_with("created by ");
 }
 
-// "can't", "couldn't", "isn't": "cannot", "couldnot", "isnot".
-constexpr std::array kShortened = std::to_array<std::pair<std::string_view, std::string_view>>({
-    {"can't", "cannot"},
-    {"couldn't", "couldnot"},
-    {"isn't", "isnot"},
-    {"wasn't", "wasnot"},
-    {"doesn't", "doesnot"},
-    {"didn't", "didnot"},
-    {"won't", "willnot"},
-    {"hasn't", "hasnot"},
-    {"haven't", "havenot"},
-    {"aren't", "arenot"},
-    {"don't", "donot"},
-});
-// The same in two words.
-constexpr std::array kWithNot = std::to_array<std::pair<std::string_view, std::string_view>>({
-    {"can", "cannot"},
-    {"could", "couldnot"},
-    {"is", "isnot"},
-    {"was", "wasnot"},
-    {"does", "doesnot"},
-    {"did", "didnot"},
-    {"will", "willnot"},
-    {"has", "hasnot"},
-    {"have", "havenot"},
-    {"are", "arenot"},
-    {"do", "donot"},
+// A verb and its "not" are one word, written together ("can't") or apart ("can not").
+struct Denied {
+  std::string_view verb, shortened, whole;
+};
+constexpr std::array kDenied = std::to_array<Denied>({
+    {"can", "can't", "cannot"},
+    {"could", "couldn't", "couldnot"},
+    {"is", "isn't", "isnot"},
+    {"was", "wasn't", "wasnot"},
+    {"does", "doesn't", "doesnot"},
+    {"did", "didn't", "didnot"},
+    {"will", "won't", "willnot"},
+    {"has", "hasn't", "hasnot"},
+    {"have", "haven't", "havenot"},
+    {"are", "aren't", "arenot"},
+    {"do", "don't", "donot"},
 });
 
 }  // namespace
@@ -158,12 +146,12 @@ char Sentence::behind(std::size_t at) const {
 
 void Sentence::add(std::size_t begin, std::size_t end, bool matches, bool key) {
   std::string_view text = std::string_view(low_).substr(begin, end - begin);
-  for (const auto& [shortened, whole] : kShortened)
-    if (text == shortened) text = whole;
+  for (const Denied& one : kDenied)
+    if (text == one.shortened) text = one.whole;
   if (text == "not" && !words_.empty() && words_.back().clause == clause_)
-    for (const auto& [verb, whole] : kWithNot)
-      if (words_.back().text == verb && words_.back().end + 1 == begin) {
-        words_.back().text = whole;
+    for (const Denied& one : kDenied)
+      if (words_.back().text == one.verb && words_.back().end + 1 == begin) {
+        words_.back().text = one.whole;
         words_.back().end = end;
         words_.back().after = behind(end);
         return;

@@ -71,8 +71,7 @@ Found error_atom(std::string_view low) {
     if (end == low.size() || end - at < 3 || end - at > 16 ||
         std::string_view("},)]'\"").find(low[end]) == std::string_view::npos)
       continue;
-    std::string name(low.substr(at, end - at));
-    for (char& c : name) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+    const std::string name = upper_case(low.substr(at, end - at));
     if (const std::optional<int> error = kernel::errno_number(name);
         error && *error > 0 && *error < 134 && !is_digit(name[1]))
       return {*error, at, end - at};

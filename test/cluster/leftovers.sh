@@ -158,7 +158,13 @@ survivors=$(running '^sleep (50|1000)$')
 # Namespaces, cgroups and processes of others whose names look like rose's are left alone, even in exactly the form of
 # rose's names.
 strangers=()
-stranger() { "$@" & strangers+=($!); }
+is_sleeping() { grep -qE '^(rose-)?sleep$' "/proc/$1/comm" 2>/dev/null; }
+# A stranger is where it belongs (its namespace) once it is `sleep`; before that, heal could be faster than it.
+stranger() {
+  "$@" &
+  strangers+=($!)
+  until_true 60 is_sleeping $!
+}
 for named in rose-lab rose-abcdef-n1; do
   ip netns add "$named"
   stranger ip netns exec "$named" sleep 987
