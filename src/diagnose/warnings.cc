@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostLooked = 8;  // candidates, the likeliest first
 constexpr std::size_t kMostNamed = 3;   // things in one warning
-constexpr std::size_t kMostBefore = 3;  // kinds of events before a fault
+constexpr std::size_t kMostKindsBefore = 3;  // kinds of events before a fault
 
 // "a, b and 3 more"
 std::string some_of(const std::vector<std::string>& names) {
@@ -108,7 +108,7 @@ void never_done(const World& world, std::vector<std::string>& warnings) {
     for (const ContextEvent& event :
          world.contexts->before(number->second, std::numeric_limits<std::int64_t>::min(), c->first_ts, 64)) {
       if (!seen.insert(event.key).second) continue;
-      if (seen.size() > kMostBefore) break;
+      if (seen.size() > kMostKindsBefore) break;
       if (std::none_of(usual.events.begin(), usual.events.end(),
                        [&](const trace::Event& one) { return meets(usual, one, event.condition); }))
         never.push_back(fmt::format("{} of {}", context_words(event.condition), c->node));
