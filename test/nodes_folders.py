@@ -25,14 +25,17 @@ KERNELS = re.compile(r'"/(?:proc|dev|sys)/|\bcgroup\b|kLockFolder|kNetnsFolder|w
 
 # Files of which none meets a node's folder.
 ELSEWHERE = {
+    "deploy/engine.cc": "a Dockerfile of the configuration, in a temporary folder that is root's",
     "deploy/environment.cc": "programs that the configuration names; whether a word is a file there, for a hint",
     "deploy/guardian.cc": "locks in /run/rose",
     "deploy/identity.cc": "locks in /run/rose",
     "deploy/image_files.cc": "a folder of root's own with what an engine took out of images",
     "deploy/libc_recorder.cc": "a library in the run's folder, which is root's; the node's program",
     "deploy/loopback.cc": "/run/rose and the kernel's settings",
+    "deploy/names.cc": "/etc/hosts and /etc/resolv.conf; whether the run's folder, which is root's, exists",
     "deploy/network.cc": "/run/netns",
     "deploy/node_control.cc": "cgroups",
+    "deploy/run_data.cc": "volumes that the configuration names; their copies are made through base/folder.h",
     "deploy/paced_file.cc": "a name in a folder that only root may enter",
     "deploy/machine/cgroup.cc": "cgroups",
     "deploy/machine/containers.cc": "cgroups",
@@ -62,15 +65,17 @@ ELSEWHERE = {
 BESIDE = {
     "deploy/command.cc": (2, "logs of commands, in the run's folder, which is root's"),
     "deploy/container_launch.cc": (7, "the folder of an entry point, below one that only root may enter"),
-    "deploy/container_nodes.cc": (7, "entry points, which only root may enter; volumes of the configuration"),
+    "deploy/container_nodes.cc": (11, "files for containers, in a folder that only root may enter; programs of engines; "
+                                      "volumes of the configuration"),
     "deploy/control.cc": (3, "a socket in the run's folder, which is root's"),
-    "deploy/deployment.cc": (9, "the run's folder and those above it; a node's folder when it is made; pid files"),
+    "deploy/deployment.cc": (11, "the run's folder and those above it; a node's folder when it is made; pid files; "
+                                 "/etc/hosts"),
     "deploy/disk.cc": (3, "mke2fs; devices; the top of a disk that nobody else can reach"),
     "deploy/heal.cc": (18, "cgroups, namespaces, locks and folders that are root's"),
     "deploy/machine/processes.cc": (2, "cgroups; a pid file outside of the run's folder"),
     "deploy/monitor.cc": (4, "pid files in the run's folder, which is root's"),
     "deploy/ready.cc": (1, "logs of commands, in the run's folder, which is root's"),
-    "deploy/volumes.cc": (1, "mountinfo"),
+    "deploy/volumes.cc": (2, "mountinfo; mounts that hold files of the machine"),
     "engine/fleet.cc": (1, "files of the configuration"),
     "engine/worker.cc": (8, "the worker's own folder"),
     "jvm/session.cc": (5, "a folder of rose's own in the run's, which is root's"),
