@@ -164,6 +164,7 @@ struct Candidate {
   bool complained = false;          // clock: a program says that it is wrong
   bool blocked = false;             // PS: it waited for a disk
   bool out_of_memory = false;       // PS: the kernel ended it for its memory
+  bool foreign = false;             // SCF, PS: of processes whose program the test deployment does not run
   bool follows = false;             // SCF: it always comes right after a start of its node, or a worse failure
   double usual = 1;                 // less: it ends, stands still or fails like that all the time
   bool first = false;               // a disk error before all other faults

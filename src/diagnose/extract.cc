@@ -49,9 +49,10 @@ std::vector<RestartSeen> restarts_of(const Given& given, const Facts& facts, con
 Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns, const profile::Restarts* restarts) {
   const Given given{inputs, nodes, longest_ns, inputs.without.contains("restarts") ? nullptr : restarts};
   const Facts facts = read_facts(given);
-  Processes processes = sift_processes(given, facts);
+  const Programs programs(given);
+  Processes processes = sift_processes(given, facts, programs);
   Network network = sift_network(given, facts, end_by_signs_of_life(std::move(processes.causes), given, facts));
-  SiftedCalls calls = sift_calls(given, facts, network.causes);
+  SiftedCalls calls = sift_calls(given, facts, programs, network.causes);
   Sifted exceptions = sift_exceptions(given, facts.times);
   Sifted clocks = sift_clocks(given, facts.times);
   Sifted limits = sift_limits(given);

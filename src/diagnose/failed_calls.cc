@@ -43,6 +43,7 @@ struct ScfKey {
   std::uint32_t pattern = 0;
   std::uint32_t peer = 0;
   bool explained = false;
+  bool foreign = false;
   bool operator==(const ScfKey&) const = default;
 };
 
@@ -50,7 +51,8 @@ struct ScfHash {
   std::size_t operator()(const ScfKey& key) const {
     std::uint64_t h = (static_cast<std::uint64_t>(static_cast<std::uint32_t>(key.node)) << 32) ^
                       (static_cast<std::uint64_t>(static_cast<std::uint16_t>(key.syscall)) << 17) ^
-                      (static_cast<std::uint64_t>(static_cast<std::uint16_t>(key.err)) << 1) ^ (key.explained ? 1 : 0);
+                      (static_cast<std::uint64_t>(static_cast<std::uint16_t>(key.err)) << 1) ^ (key.explained ? 1 : 0) ^
+                      (key.foreign ? std::uint64_t{1} << 63 : 0);
     h ^= ((static_cast<std::uint64_t>(key.pattern) << 32) | key.peer) * 0x9e3779b97f4a7c15ULL;
     h ^= h >> 29;
     return static_cast<std::size_t>(h * 0xbf58476d1ce4e5b9ULL);
@@ -136,8 +138,9 @@ bool seen_from_start(const Facts& facts, int node) {
 // Reads the calls of all dumps, once.
 class Reader {
  public:
-  Reader(const Given& given, const Causes& causes)
+  Reader(const Given& given, const Programs& programs, const Causes& causes)
       : given_(given),
+        programs_(programs),
         causes_(causes),
         service_ports_(service_ports(given.config())),
         call_names_(static_cast<std::size_t>(kernel::kMostSyscalls)) {
@@ -273,7 +276,8 @@ class Reader {
     }
     // Without an error, what happened tells it apart.
     const auto err = static_cast<std::int16_t>(event.err != 0 ? event.err : -event.signal);
-    const ScfKey key{node, event.syscall, err, texts.pattern(event.path), to.id, cause != nullptr};
+    const bool foreign = programs_.foreign(node, event.pid, event.ts_ns);
+    const ScfKey key{node, event.syscall, err, texts.pattern(event.path), to.id, cause != nullptr, foreign};
     const auto [it, fresh] = index_.try_emplace(key, groups_.size());
     if (fresh) {
       keys_.push_back(key);
@@ -285,6 +289,7 @@ class Reader {
       group.requested = event.requested;
       group.peer = to;
       group.cause = cause;
+      group.foreign = foreign;
       group.trace = &trace;
       group.first = &event;
       group.first_ts = group.last_ts = event.ts_ns;
@@ -373,6 +378,7 @@ class Reader {
   }
 
   const Given& given_;
+  const Programs& programs_;
   const Causes& causes_;
   const std::set<std::uint16_t> service_ports_;
   Interner patterns_;
@@ -392,8 +398,8 @@ class Reader {
 
 }  // namespace
 
-FailedCalls read_failed_calls(const Given& given, const Facts& facts, const Causes& causes) {
-  return Reader(given, causes).result(facts);
+FailedCalls read_failed_calls(const Given& given, const Facts& facts, const Programs& programs, const Causes& causes) {
+  return Reader(given, programs, causes).result(facts);
 }
 
 }  // namespace rose::diagnose

@@ -8,6 +8,7 @@
 
 #include "diagnose/extract/causes.h"
 #include "diagnose/extract/facts.h"
+#include "diagnose/extract/programs.h"
 #include "diagnose/extract/sifted.h"
 
 namespace rose::diagnose {
@@ -36,6 +37,7 @@ struct FailedCall {
   bool nameless = true;             // every event on an unlinked or cut path
   bool searched = true;             // every event is a step of a search in one folder after the other
   std::vector<std::int64_t> times;  // of its first events, some dozens
+  bool foreign = false;             // of processes whose program the test deployment does not run
   bool recovered = false;           // the same call succeeded afterwards
   bool newborn = false;             // on a file that was made only after the workload began
   std::uint64_t nth = 0;  // of its node's calls of that kind since the node's start; 0: the dump does not tell
@@ -52,6 +54,7 @@ struct FailedCalls {
 };
 
 // `causes` must outlive what it gives.
-[[nodiscard]] FailedCalls read_failed_calls(const Given& given, const Facts& facts, const Causes& causes);
+[[nodiscard]] FailedCalls read_failed_calls(const Given& given, const Facts& facts, const Programs& programs,
+                                            const Causes& causes);
 
 }  // namespace rose::diagnose

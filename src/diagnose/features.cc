@@ -27,6 +27,7 @@ std::string id_of(const Candidate& c) {
   std::string name = fmt::format("{}-{}", schedule::kind_name(c.kind), c.node);
   if (!c.syscall.empty()) name += fmt::format("-{}-{}", c.syscall, c.error.empty() ? "short" : c.error);
   std::string key = fmt::format("{}\n{}\n{}", name, c.path, c.peer);
+  if (c.foreign) key += "\nforeign";
   if (c.kind == FaultKind::exception) key += fmt::format("\n{}\n{}", c.fault.throws, c.fault.function);
   else if (!is_call_candidate(c)) key += fmt::format("\n{}", c.first_ts);
   return fmt::format("{}-{}", name, sha256(key).substr(0, kIdDigits));
@@ -122,6 +123,7 @@ std::vector<Feature> features_of(const Candidate& c, const Relations& all) {
       {"clock_was_noticed", yes(c.complained)},
       {"profiled", yes(c.profiled)},
       {"follows", yes(c.follows)},
+      {"foreign_program", yes(c.foreign)},
       {"usual", -std::log(std::max(c.usual, 1e-6))},
       {"fatal", yes(c.fatal)},
       {"first_error", yes(c.first)},

@@ -22,6 +22,7 @@ const std::vector<Part>& parts() {
       {"rarer", "lowering the score of what the profile has as well, though far more rarely", Of::rank},
       {"restarts", "leaving out, or ranking last, what follows the restart of a node", Of::rank},
       {"usual", "lowering the score of what happens all the time", Of::rank},
+      {"programs", "lowering the score of processes whose program the test deployment does not run", Of::rank},
       {"fatal", "raising the score of a failed call right after which its node ended itself", Of::rank},
       {"first-error", "ranking first a disk error that came before all other faults", Of::rank},
       {"plainness", "lowering the score of what logs state less plainly", Of::rank},

@@ -258,7 +258,7 @@ TEST_CASE("an accepted schedule that sometimes misses is refined to one that doe
     CHECK(d.tested.not_reproduced == 0);
     CHECK(d.tally.rate() == 1);
     INFO(d.runs);
-    CHECK(d.runs <= 70);
+    CHECK(d.runs <= 80);
   }
   SECTION("where nothing is surer, it stays, and few runs are spent on that") {
     only_by_time = true;
@@ -267,7 +267,8 @@ TEST_CASE("an accepted schedule that sometimes misses is refined to one that doe
     CHECK(with.level == 1);
     REQUIRE(with.found);
     CHECK(with.found->faults.size() == 2);
-    CHECK(with.runs <= 2 + with.confirm_runs + with.rate_runs + 8 + 24);
+    // Ten more, because its test missed: its rate is measured in runs of their own.
+    CHECK(with.runs <= 2 + with.confirm_runs + with.rate_runs + 8 + 24 + 10);
   }
   SECTION("without that part of the search the first stays") {
     Inputs inputs = inputs_of(config, {dump});
@@ -308,7 +309,7 @@ TEST_CASE("what misses now and then whatever it waits for costs few runs to lear
   }
   INFO(all / kSearches << " runs on average");
   CHECK(accepted >= 0.85 * kSearches);
-  CHECK(all / kSearches <= 53);
+  CHECK(all / kSearches <= 62);  // with the runs that measure a rate below the target
 }
 
 TEST_CASE(

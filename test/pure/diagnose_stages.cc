@@ -86,7 +86,7 @@ TEST_CASE("the network's stage knows what processes did, and the calls' stage kn
   REQUIRE(nodes);
   const Given given{inputs, *nodes, 60 * kSecond};
   const Facts facts = read_facts(given);
-  const Processes processes = sift_processes(given, facts);
+  const Processes processes = sift_processes(given, facts, Programs(given));
   REQUIRE(processes.sifted.candidates.size() == 1);
   REQUIRE(processes.causes.size() == 1);
   CHECK(processes.causes[0].end == at(8));
@@ -109,10 +109,51 @@ TEST_CASE("a node that speaks after its end was there again") {
   REQUIRE(nodes);
   const Given given{inputs, *nodes, 60 * kSecond};
   const Facts facts = read_facts(given);
-  const Processes processes = sift_processes(given, facts);
+  const Processes processes = sift_processes(given, facts, Programs(given));
   REQUIRE(processes.causes.size() == 1);
   CHECK(processes.causes[0].end == kNever);
   CHECK(end_by_signs_of_life(processes.causes, given, facts)[0].end == at(15));  // half way
+}
+
+TEST_CASE("a process counts for little if the test deployment does not run its program") {
+  const auto config = deployment();
+  profile::Profile profile;
+  profile.runs = 1;
+  profile.state_changes.push_back({"n1", "execve", "", "/srv/test/kv-*", "", 1});
+  profile.state_changes.push_back({"n2", "execve", "", "/usr/bin/sh", "", 1});
+  Dump dump;
+  const auto runs = [&](double t, std::int32_t pid, std::string_view program) {
+    dump.sys(t, "n1", "execve", program).pid = pid;
+  };
+  runs(1, 41, "/opt/kv/bin/kv-server");
+  runs(1, 50, "/usr/bin/sh");
+  runs(2, 50, "/usr/bin/backup");
+  runs(1, 51, "/usr/bin/rotate");
+  runs(8, 51, "/usr/bin/sh");
+  const auto killed = [&](double t, std::int32_t pid) { dump.crashed(t, "n1", SIGKILL, 0).pid = pid; };
+  killed(5, 50);
+  killed(5.1, 41);
+  killed(9, 51);
+  killed(12, 52);  // started before the dump
+  dump.scf(3, "n1", "write", EIO, "/data/wal").pid = 51;
+  dump.scf(8.5, "n1", "write", EIO, "/data/wal").pid = 51;
+  dump.ends(40);
+  const auto foreign_of = [](const Plan& plan) {
+    std::vector<std::pair<std::int64_t, bool>> found;
+    for (const Candidate& c : plan.candidates) found.emplace_back((c.first_ts - kBase) / kSecond, c.foreign);
+    std::sort(found.begin(), found.end());
+    return found;
+  };
+  const Plan plan = plan_of(config, dump, profile);
+  const std::vector<std::pair<std::int64_t, bool>> expected{{3, true},  {5, false}, {5, true},
+                                                            {8, false}, {9, false}, {12, false}};
+  CHECK(foreign_of(plan) == expected);
+  for (const Candidate& c : plan.candidates)
+    for (const Candidate& other : plan.candidates)
+      if (c.kind == other.kind && c.foreign && !other.foreign) CHECK(c.rank > other.rank);
+  CHECK(accounted(plan) == plan.failures);
+  profile.state_changes.clear();
+  for (const auto& [second, foreign] : foreign_of(plan_of(config, dump, profile))) CHECK_FALSE(foreign);
 }
 
 TEST_CASE("names of faults are short, and no two are alike") {

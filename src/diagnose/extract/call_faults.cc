@@ -228,6 +228,7 @@ Candidate call_candidate(const Given& given, const Times& times, const Failure& 
   c.ordinariness = failure.ordinariness;
   c.symptom = failure.symptom();
   c.follows = !failure.follows.empty();
+  c.foreign = group.foreign;
   if (!kernel::resource_error(group.err) && all_the_time(group.times, given.longest_ns)) c.usual = kOddsUsual;
   tell(c, given, times, failure);
   return c;

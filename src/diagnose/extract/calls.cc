@@ -168,8 +168,8 @@ std::string what_it_follows(const Failure& failure, const Given& given, const Fa
 
 }  // namespace
 
-SiftedCalls sift_calls(const Given& given, const Facts& facts, const Causes& causes) {
-  FailedCalls calls = read_failed_calls(given, facts, causes);
+SiftedCalls sift_calls(const Given& given, const Facts& facts, const Programs& programs, const Causes& causes) {
+  FailedCalls calls = read_failed_calls(given, facts, programs, causes);
   SiftedCalls sifted;
   sifted.discards = std::move(calls.discards);
   std::vector<Failure> failures = unusual(given, facts, calls.groups, sifted.discards);

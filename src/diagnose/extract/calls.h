@@ -3,6 +3,7 @@
 
 #include "diagnose/extract/causes.h"
 #include "diagnose/extract/facts.h"
+#include "diagnose/extract/programs.h"
 #include "diagnose/extract/sifted.h"
 
 namespace rose::diagnose {
@@ -12,6 +13,7 @@ struct SiftedCalls : Sifted {
   std::vector<Candidate> disks;  // full ones, behind calls that failed without an error
 };
 
-[[nodiscard]] SiftedCalls sift_calls(const Given& given, const Facts& facts, const Causes& causes);
+[[nodiscard]] SiftedCalls sift_calls(const Given& given, const Facts& facts, const Programs& programs,
+                                     const Causes& causes);
 
 }  // namespace rose::diagnose

@@ -169,15 +169,16 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
   ProcessFaults found;
   std::vector<Candidate>& candidates = found.sifted.candidates;
   const std::string& name = given.name(node);
-  std::map<std::tuple<bool, int, int>, std::size_t> own;  // repeated ends of one kind -> candidate
-  std::map<std::pair<int, Scope>, std::vector<std::size_t>> from_outside;
+  std::map<std::tuple<bool, bool, int, int>, std::size_t> own;  // repeated ends of one kind -> candidate
+  std::map<std::tuple<bool, int, Scope>, std::vector<std::size_t>> from_outside;
   for (const Crash& crash : crashes) {
     const ProcessEvent& p = *crash.lead;
     const std::int64_t ts = crash.ts();
     const std::int64_t back = facts.back_after(node, ts);
     if (outside(p)) {
       candidates.push_back(killed(given, facts.times, crash, ids));
-      from_outside[{p.signal, candidates.back().fault.scope}].push_back(candidates.size() - 1);
+      candidates.back().foreign = p.foreign;
+      from_outside[{p.foreign, p.signal, candidates.back().fault.scope}].push_back(candidates.size() - 1);
       // The others lived on, and what fails there later is no last breath.
       const bool partly = candidates.back().fault.scope == Scope::others;
       found.causes.push_back(
@@ -204,10 +205,11 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
                             partly,
                             p.event->ts_ns,
                             given.plainness(*p.event)});
-    const auto [known, fresh] = own.try_emplace({p.signal != 0, p.signal, p.exit_code}, candidates.size());
+    const auto [known, fresh] = own.try_emplace({p.foreign, p.signal != 0, p.signal, p.exit_code}, candidates.size());
     if (fresh) {
       candidates.push_back(ended_itself(given, facts.times, crash, who, ids));
       candidates.back().partly = partly;
+      candidates.back().foreign = p.foreign;
     } else {
       candidates[known->second].count += crash.weight;
       candidates[known->second].last_ts = ts;
@@ -222,10 +224,17 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
 }  // namespace
 
 std::vector<ProcessFaults> crash_faults(const Given& given, const Facts& facts, const ByNode& ends) {
+  // A process of another program that ends at the same moment is another end.
+  ByNode ordered = ends;
   std::vector<std::vector<Crash>> all;
   bool perhaps_partly = false;
-  for (const std::vector<ProcessEvent>& of : ends) {
-    all.push_back(ended_together(of));
+  for (std::vector<ProcessEvent>& of : ordered) {
+    const auto foreign = std::stable_partition(of.begin(), of.end(), [](const ProcessEvent& p) { return !p.foreign; });
+    const auto own = static_cast<std::size_t>(foreign - of.begin());
+    const std::span<const ProcessEvent> list(of);
+    std::vector<Crash>& crashes = all.emplace_back(ended_together(list.first(own)));
+    for (Crash& crash : ended_together(list.subspan(own))) crashes.push_back(crash);
+    std::stable_sort(crashes.begin(), crashes.end(), [](const Crash& a, const Crash& b) { return a.ts() < b.ts(); });
     perhaps_partly = perhaps_partly || std::any_of(all.back().begin(), all.back().end(),
                                                    [](const Crash& crash) { return crash.perhaps_partly(); });
   }

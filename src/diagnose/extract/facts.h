@@ -36,6 +36,7 @@ struct ProcessEvent {
   bool main_known = false;  // some event of the node says which process is the main one
   std::uint64_t weight = 1;
   std::int64_t began = 0;  // of an end: when the signal that ended the process was sent, where the dump says so
+  bool foreign = false;    // its program is one that the test deployment does not run
 };
 
 // When a process began to end: at its signal, where that is known. A record of many ends has no such time.

@@ -19,6 +19,7 @@ struct Pause {
   bool counts = false;
   bool open = false;
   bool partly = false;   // of processes besides the main one only
+  bool foreign = false;  // of programs that the test deployment does not run only
   bool blocked = false;  // waited uninterruptibly, as on a stuck disk: a consequence of something, mostly
   const Event* event = nullptr;
 };
@@ -42,6 +43,7 @@ Pause pause_of(const ProcessEvent& p, const std::multimap<std::int32_t, std::int
               !p.main_known || p.main || p.signal != 0 || frozen,
               open,
               p.main_known && !p.main && !frozen,
+              p.foreign,
               blocked,
               p.event};
   if (open) pause.end = std::max(pause.end, times.end);
@@ -62,6 +64,7 @@ std::vector<Pause> stood_together(std::vector<Pause> each) {
       found.back().counts = found.back().counts || pause.counts;
       found.back().open = found.back().open || pause.open;
       found.back().partly = found.back().partly && pause.partly;
+      found.back().foreign = found.back().foreign && pause.foreign;
     } else {
       found.push_back(pause);
     }
@@ -78,6 +81,7 @@ Candidate paused(const Given& given, const Times& times, int node, const Pause& 
   Candidate c = candidate_of(std::move(fault), pause.weight, pause.start);
   c.last_ts = pause.end;
   c.blocked = pause.blocked;
+  c.foreign = pause.foreign;
   c.why = fmt::format("{}{} {} for {}, from {}{}", pause.partly ? "a process of " : "", c.node,
                       pause.blocked ? "was blocked in uninterruptible wait (as on a slow disk)" : "was paused",
                       format_duration(rounded(pause.end - pause.start)), times.at(pause.start),

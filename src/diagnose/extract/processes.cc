@@ -87,7 +87,7 @@ struct Sorted {
   Discards discards;
 };
 
-Sorted sort_out(const Given& given, const Facts& facts) {
+Sorted sort_out(const Given& given, const Facts& facts, const Programs& programs) {
   const InDump in_dump = manners_of(facts.processes);
   const std::int64_t stopped = all_stopped(given, facts);
   const auto nodes = static_cast<std::size_t>(given.nodes.count());
@@ -95,6 +95,7 @@ Sorted sort_out(const Given& given, const Facts& facts) {
   for (ProcessEvent p : facts.processes) {
     const Event& event = *p.event;
     const bool helper = p.main_known && !p.main;
+    p.foreign = !p.main && programs.foreign(p.node, event.pid, event.ts_ns);
     if ((event.flags & trace::kPlanned) != 0) {
       sorted.discards.add("planned: the workload or incident did it with `rose node`", p.weight);
       if (event.state == ProcessState::crashed || event.state == ProcessState::exited)
@@ -146,8 +147,8 @@ Sorted sort_out(const Given& given, const Facts& facts) {
 
 }  // namespace
 
-Processes sift_processes(const Given& given, const Facts& facts) {
-  Sorted sorted = sort_out(given, facts);
+Processes sift_processes(const Given& given, const Facts& facts, const Programs& programs) {
+  Sorted sorted = sort_out(given, facts, programs);
   std::vector<ProcessFaults> crashes = crash_faults(given, facts, sorted.ends);
   std::vector<ProcessFaults> pauses = pause_faults(given, facts, sorted.pauses);
   Processes processes{{{}, std::move(sorted.discards), {}}, std::move(sorted.planned), {}};

@@ -6,6 +6,7 @@
 
 #include "diagnose/extract/causes.h"
 #include "diagnose/extract/facts.h"
+#include "diagnose/extract/programs.h"
 #include "diagnose/extract/sifted.h"
 
 namespace rose::diagnose {
@@ -17,7 +18,7 @@ struct Processes {
       came_back;  // nodes that did so after a crash, though nothing in the test deployment would start them again
 };
 
-[[nodiscard]] Processes sift_processes(const Given& given, const Facts& facts);
+[[nodiscard]] Processes sift_processes(const Given& given, const Facts& facts, const Programs& programs);
 
 // A dump that began late, or of another tool, has no starts. But a node that ends once more, or whose packets arrive,
 // was there again: what it did in between is not explained by its end any more.

@@ -31,6 +31,7 @@ Candidate* failure_before(const Candidate& own, std::vector<Candidate>& calls) {
   const auto order = [&](const Candidate& c) { return std::pair(c.ordinariness, -std::min(c.last_ts, own.first_ts)); };
   for (Candidate& c : calls) {
     if (c.follows) continue;  // what comes with a start or an error explains no death
+    if (c.foreign && !own.foreign) continue;
     if (c.node != own.node || c.profiled || c.ordinariness > 2) continue;
     if (c.first_ts > own.first_ts || c.last_ts < own.first_ts - kEndsSoonAfter) continue;
     if (failure == nullptr || order(c) < order(*failure)) failure = &c;
@@ -64,7 +65,7 @@ using Order = std::tuple<int, int, int, double, int, int, std::int64_t>;
 
 Order order_of(const Candidate& c) {
   const bool call = is_call(c);
-  return {c.symptom ? 1 : 0,         order_of_kind(c), call && c.profiled ? 1 : 0, call ? -c.said : 0, c.fatal ? 0 : 1,
+  return {c.symptom ? 2 : c.foreign ? 1 : 0, order_of_kind(c), call && c.profiled ? 1 : 0, call ? -c.said : 0, c.fatal ? 0 : 1,
           call ? c.ordinariness : 0, c.first_ts};
 }
 
@@ -77,7 +78,7 @@ std::vector<Candidate> promoted(std::vector<Candidate> candidates) {
   auto best = candidates.end();
   for (auto it = first_call; it != candidates.end() && !it->symptom; ++it) {
     const int err = it->fault.error;
-    if (it->profiled || it->said < kHalfSaid || !kernel::resource_error(err)) continue;
+    if (it->profiled || it->foreign || it->said < kHalfSaid || !kernel::resource_error(err)) continue;
     const bool before_all =
         std::all_of(candidates.begin(), first_call, [&](const Candidate& c) { return it->first_ts < c.first_ts; });
     const bool near = std::any_of(candidates.begin(), first_call, [&](const Candidate& c) {
@@ -98,6 +99,7 @@ std::vector<Candidate> promoted(std::vector<Candidate> candidates) {
 void leave_out(Candidate& c, const std::set<std::string>& without) {
   if (without.contains("symptoms")) c.symptom = false;
   if (without.contains("usual")) c.usual = 1;
+  if (without.contains("programs")) c.foreign = false;
   if (without.contains("fatal")) c.fatal = false;
   if (without.contains("rarer")) c.profiled = false;
   if (without.contains("plainness")) c.said = 1;
@@ -133,7 +135,7 @@ double odds(const Candidate& c) {
 void weigh_nearness(std::vector<Candidate>& candidates, std::int64_t longest_ns) {
   std::vector<std::int64_t> times;
   for (const Candidate& c : candidates)
-    if (!c.symptom && c.ordinariness < 3) times.push_back(c.last_ts);
+    if (!c.symptom && !c.foreign && c.ordinariness < 3) times.push_back(c.last_ts);
   std::sort(times.begin(), times.end());
   std::vector<double> incidents(times.size() +
                                 1);  // that begin there or later: what is further apart than a workload lasts are two
@@ -197,6 +199,10 @@ std::vector<Candidate> weighed(std::vector<Candidate> candidates, std::int64_t l
     if (c.profiled) c.weight *= kOddsProfiled;
     c.weight *= c.usual;
     if (c.symptom) c.weight *= kOddsSymptom;
+    if (c.foreign) {
+      c.weight *= kOddsForeign;
+      c.why += "; the test deployment does not run that program";
+    }
     if (c.first) c.weight *= kOddsFirst;
     if (c.fatal) c.weight *= kOddsFatal;
     c.weight *= c.said;
@@ -222,6 +228,7 @@ std::vector<Observable> observables(const Inputs& inputs, const std::vector<Cand
   if (inputs.only_logs()) return list;  // candidates of logs were not seen to happen
   for (const Candidate& c : candidates) {
     if (list.size() >= kMost) break;
+    if (c.foreign) continue;  // no run has such a process
     if (c.kind == FaultKind::crash && c.own_end) list.push_back({sign_of_end(c.node), c.node, c.first_ts});
     else if (c.kind == FaultKind::syscall && c.ordinariness <= 1)
       list.push_back({sign_of_call(c.node, c.syscall, c.error), c.node, c.first_ts});
