@@ -43,7 +43,8 @@ struct WordSet {
   }
 };
 
-std::vector<std::string_view> split(std::string_view text, char by) {
+// The parts that are not empty.
+std::vector<std::string_view> parts_of(std::string_view text, char by) {
   std::vector<std::string_view> parts;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find(by, at), text.size());
@@ -140,7 +141,7 @@ Result<Meanings> Meanings::parse(std::span<const std::pair<std::string_view, std
     ROSE_TRY(toml::Value root, toml::parse(text, name));
     if (const toml::Member* words = root.find("words"))
       for (const toml::Member& one : words->value.members)
-        for (const std::string_view word : split(one.value.text, ' ')) classes[one.key].emplace_back(word);
+        for (const std::string_view word : parts_of(one.value.text, ' ')) classes[one.key].emplace_back(word);
     roots.emplace_back(std::move(root), name);
   }
   for (const auto& [root, file] : roots) {
@@ -169,7 +170,7 @@ Result<Meanings> Meanings::parse(std::span<const std::pair<std::string_view, std
       if (entry.says == Says::error && entry.number <= 0) return wrong("error: the name of an error is needed");
       Pattern pattern;
       std::size_t gap = 0;
-      for (std::string_view word : split(entry.words, ' ')) {
+      for (std::string_view word : parts_of(entry.words, ' ')) {
         if (word == ".." || word == "...") {
           gap = word == ".." ? kGap : kWideGap;
           continue;
@@ -182,7 +183,7 @@ Result<Meanings> Meanings::parse(std::span<const std::pair<std::string_view, std
         if (word.starts_with('+')) element.before = '+', word.remove_prefix(1);
         if (word.size() > 1 && std::string_view(":({=").find(word.back()) != std::string_view::npos)
           element.after = word.back(), word.remove_suffix(1);
-        for (const std::string_view one : split(word, '|')) {
+        for (const std::string_view one : parts_of(word, '|')) {
           if (!one.starts_with('<')) {
             element.words.add(one);
             continue;
