@@ -65,8 +65,8 @@ ELSEWHERE = {
 BESIDE = {
     "deploy/command.cc": (2, "logs of commands, in the run's folder, which is root's"),
     "deploy/container_launch.cc": (7, "the folder of an entry point, below one that only root may enter"),
-    "deploy/container_nodes.cc": (11, "files for containers, in a folder that only root may enter; programs of engines; "
-                                      "volumes of the configuration"),
+    "deploy/container_nodes.cc": (11, "files for containers, in a folder that only root may enter; programs of "
+                                      "engines; volumes of the configuration"),
     "deploy/control.cc": (3, "a socket in the run's folder, which is root's"),
     "deploy/deployment.cc": (11, "the run's folder and those above it; a node's folder when it is made; pid files; "
                                  "/etc/hosts"),
@@ -82,7 +82,7 @@ BESIDE = {
     "logs/line/bytes.cc": (1, "a log that the user names"),
     "replay/alone.cc": (3, "recordings that the user names"),
     "replay/log_times.cc": (1, "the node's folder itself, by its name in the run's, which is root's"),
-    "replay/runs_folder.cc": (16, "folders of runs and those above them, which are root's"),
+    "replay/runs_folder.cc": (17, "folders of runs and those above them, which are root's"),
     "cli/log_evidence.cc": (4, "times of logs, in the run's folder, which is root's; what the user names"),
     "cli/explain_runs.cc": (1, "whether a node has a folder"),
 }

@@ -75,7 +75,7 @@ class WorkFolder {
       return;
     const Fd lock(::open((path / "lock").c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
     if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return;
-    remove_tree(path);
+    replay::remove_runs(path);
   }
   fs::path path_;
   Fd lock_;

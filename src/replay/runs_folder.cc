@@ -16,6 +16,7 @@
 
 #include "base/folder.h"
 #include "base/log.h"
+#include "deploy/names.h"
 
 namespace rose::replay {
 namespace {
@@ -60,7 +61,7 @@ void clear_old(const fs::path& parent, std::string_view command) {
   for (const Old& one : found) {
     const bool newest = one.asked_for || others++ < kKeptFolders;
     if (newest && one.changed >= oldest) continue;
-    if (const Fd lock = locked(one.path, LOCK_EX); lock) remove_tree(one.path);
+    if (const Fd lock = locked(one.path, LOCK_EX); lock) remove_runs(one.path);
   }
 }
 
@@ -139,6 +140,18 @@ Result<RunsFolder> make_runs_folder(const fs::path& temporary, std::string_view 
   auto folder = made_in_own(parent);
   clear_old(parent, command);
   return folder;
+}
+
+void remove_run(const fs::path& run) {
+  if (auto left = deploy::leave_shared(run); !left) log::debug("{}", left.error().message);
+  remove_tree(run);
+}
+
+void remove_runs(const fs::path& folder) {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
+    if (entry.is_directory(error) && !entry.is_symlink(error)) remove_run(entry.path());
+  remove_tree(folder);
 }
 
 }  // namespace rose::replay

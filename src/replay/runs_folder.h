@@ -34,6 +34,12 @@ struct RunsFolder {
 // there are.
 void keep_runs_folder(const std::filesystem::path& folder, bool asked_for, std::string_view command = {});
 
+// Removes the folder of a run that nobody makes any more. A process that was killed during a run may have left the
+// folder mounted on itself (deploy/names.h), and its guardian may not have come to it yet.
+void remove_run(const std::filesystem::path& run);
+// The same of a folder with runs in it.
+void remove_runs(const std::filesystem::path& folder);
+
 // Files called `name` in the run folders below `temporary`/rose-runs: what running runs expose.
 [[nodiscard]] std::vector<std::filesystem::path> in_runs_folders(const std::filesystem::path& temporary,
                                                                  const std::string& name);

@@ -113,7 +113,7 @@ fs::path RunStore::directory_of(int number) const {
 
 Result<fs::path> RunStore::next(int number) {
   fs::path directory = report_ ? directory_of(number) : folder_ / unforeseen_name("run-");
-  if (report_) remove_tree(directory);  // left by an interrupted run that is made again
+  if (report_) remove_run(directory);  // left by an interrupted run that is made again
   ROSE_CHECK(make_own_folder(directory, 0711));
   const std::lock_guard lock(*mutex_);
   if (!report_) begun_[number] = directory;
@@ -126,7 +126,7 @@ std::vector<fs::path> RunStore::kept() const {
 }
 
 void RunStore::abandoned(const fs::path& directory) {
-  if (!keep_all_) remove_tree(directory);
+  if (!keep_all_) remove_run(directory);
 }
 
 Result<void> RunStore::done(Run& run, const schedule::Schedule& schedule) {
@@ -171,7 +171,7 @@ Result<void> RunStore::start_over(const config::Config& config) {
   // Files of an earlier diagnosis in this folder would be taken for those of this one.
   for (const fs::path& folder : {*report_ / "traces", folder_})
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
-      if (run_number(entry.path().filename().string()) > 0) remove_tree(entry.path());
+      if (run_number(entry.path().filename().string()) > 0) remove_run(entry.path());
   return write_file(*report_ / kSystemName, system_json(config));
 }
 

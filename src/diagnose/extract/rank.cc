@@ -65,8 +65,8 @@ using Order = std::tuple<int, int, int, double, int, int, std::int64_t>;
 
 Order order_of(const Candidate& c) {
   const bool call = is_call(c);
-  return {c.symptom ? 2 : c.foreign ? 1 : 0, order_of_kind(c), call && c.profiled ? 1 : 0, call ? -c.said : 0, c.fatal ? 0 : 1,
-          call ? c.ordinariness : 0, c.first_ts};
+  return {c.symptom ? 2 : c.foreign ? 1 : 0, order_of_kind(c),           call && c.profiled ? 1 : 0, call ? -c.said : 0,
+          c.fatal ? 0 : 1,                   call ? c.ordinariness : 0, c.first_ts};
 }
 
 // A disk that fails right before a node is killed or falls silent may be why: of the paper's order
