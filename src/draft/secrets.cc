@@ -147,7 +147,7 @@ std::string Secrets::masked_words(std::string_view text) {
     text.remove_prefix(end);
     const std::size_t equals = word.find('=');
     if (equals != std::string_view::npos && names_secret(word.substr(0, equals)) &&
-        !plain_value(word.substr(equals + 1))) {
+        !plain_value(word.substr(equals + 1)) && !(word.ends_with('$') && text.starts_with('('))) {  // $(VARIABLE)
       out += word.substr(0, equals + 1);
       out += stand_in(word.substr(equals + 1));
     } else if (!option.empty() && !word.starts_with('-') && !plain_value(word)) {

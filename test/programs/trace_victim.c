@@ -9,8 +9,8 @@
  *   answer PORT         TCP and UDP server on all IPv4 addresses, echoes until stdin ends
  *   talk ADDRESS PORT PERIOD BURST PAUSE
  *                       asks an answering server over TCP and UDP and waits for the answer; BURST times, PERIOD ms
- *                       apart. Then rests PAUSE ms and prints "late" and how many of the burst's answers over TCP
- *                       took more than a quarter of the period. Repeats until stdin ends
+ *                       apart. Then prints "late" and how many of the burst's answers over TCP took more than a
+ *                       quarter of the period, and rests PAUSE ms. Repeats until stdin ends
  *   functions N         calls rose_victim_rare once and rose_victim_often N times, and cbrt of libm
  *   crowd CODE          40 threads, then an exit of all at once
  *   noise               EAGAIN on a pipe that does not block, and a receive that times out
@@ -379,9 +379,9 @@ static void talk(const char *address, int port, int period, int burst, int pause
       if (!rest_for(period)) return;
     }
     if (!pause_ms) continue;
-    if (!rest_for(pause_ms)) return;
     printf("late %d\n", late);
     fflush(stdout);
+    if (!rest_for(pause_ms)) return;
   }
 }
 
