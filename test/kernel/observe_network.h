@@ -56,10 +56,11 @@ class Speaker {
   // The pause until the next word is intended.
   void fall_silent() { last_ns_ = 0; }
   // Speaks until it has spoken for as long as a pair must to be missed, without any pause that could be taken for
-  // silence.
+  // silence; and for several times as long, because the tracer samples a few times a second, and less often where a
+  // sample is expensive.
   void speak_steadily() {
-    const std::int64_t enough = std::chrono::nanoseconds(kDelay).count();
-    for (bool steady = false; !steady;) {
+    const std::int64_t enough = std::chrono::nanoseconds(kDelay).count(), started = monotonic_ns();
+    for (bool steady = false; !steady || monotonic_ns() - started < 5 * enough;) {
       const std::int64_t begin = monotonic_ns(), before = std::exchange(longest_ns_, 0);
       while (monotonic_ns() - begin < enough) say(1);
       steady = longest_ns_ <= enough / 4;

@@ -213,8 +213,6 @@ TEST_CASE("a link that is down: unanswered requests are distinguished from idlen
   CHECK(begin_ns + ended[0].begin_within_ms * kMs >= down_ns - 5 * kClose);
   CHECK(ended[0].begin_within_ms <= 1000);
   CHECK(ended[0].ts_ns >= up_ns);
-  // The server had answered everything.
-  for (const auto& event : tcp(7171, "n0")) CHECK((event.flags & trace::kOutstanding) == 0);
 }
 
 TEST_CASE("a link that goes down right after a connection was made is found") {
