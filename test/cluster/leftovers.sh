@@ -190,7 +190,12 @@ untouched
 
 # Also when a rose with that very name was killed: its journal lists what it created.
 interrupted KILL
-id=$(basename "$(ls -d "$cgroups"/rose-* | grep -v 'rose-lab\|rose-abcdef')")
+# The killed guardian has left a cgroup with an id of its own; only a run has namespaces.
+id=
+for cgroup in "$cgroups"/rose-*; do
+  if [ -e "/run/netns/$(basename "$cgroup")-a" ]; then id=$(basename "$cgroup"); fi
+done
+[ -n "$id" ] || fail "the killed rose left no namespace"
 ip netns add "$id-mine"
 stranger ip netns exec "$id-mine" sleep 987
 stranger nsenter --net=/run/netns/"$id-a" sleep 987

@@ -243,10 +243,15 @@ shift = "-1h"
     // The program's own time value is back in its memory; later only where it was scheduled so late that its wait was
     // over before it began.
     CHECK_FALSE(rig.said("spoiled", node));
-    const auto lines = split(rig.out(node), '\n');
-    const auto waits =
-        std::count_if(lines.begin(), lines.end(), [](const std::string& line) { return line.starts_with("waited "); });
-    CHECK(2 * rig.lines("late", node) <= waits);
+    // On a busy machine the first rounds may all be late.
+    CHECK(eventually(
+        [&] {
+          const auto lines = split(rig.out(node), '\n');
+          const auto waits = std::count_if(lines.begin(), lines.end(),
+                                           [](const std::string& line) { return line.starts_with("waited "); });
+          return 2 * rig.lines("late", node) <= waits;
+        },
+        300 * kSecond));
   }
 }
 
