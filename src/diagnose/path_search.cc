@@ -19,8 +19,6 @@ bool may_be_step(const trace::Event& event) {
          lookup_call(kernel::syscall_name(event.syscall));
 }
 
-std::string_view name_in(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
 // What a thread looks for.
 struct Looking {
   std::string_view name;
@@ -37,6 +35,8 @@ void end_looking(Looking& search, std::vector<bool>& out) {
 }
 
 }  // namespace
+
+std::string_view name_in(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 std::vector<bool> search_steps(const trace::Trace& trace) {
   std::vector<bool> out(trace.events.size());

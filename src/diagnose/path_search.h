@@ -1,6 +1,7 @@
 // A name that is looked for in one folder after the other: a program along PATH, a library, a class.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "trace/event.h"
@@ -11,5 +12,8 @@ namespace rose::diagnose {
 // into, is no fault then. A search passes a folder of the system; where an application looks for its own file on each
 // of its disks, that fails indeed.
 [[nodiscard]] std::vector<bool> search_steps(const trace::Trace& trace);
+
+// The path's last component.
+[[nodiscard]] std::string_view name_in(std::string_view path);
 
 }  // namespace rose::diagnose

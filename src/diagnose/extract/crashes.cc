@@ -148,6 +148,7 @@ Candidate killed(const Given& given, const Times& times, const Crash& crash, Ids
   c.out_of_memory = (p.event->flags & trace::kOutOfMemory) != 0;
   if (c.out_of_memory) c.why += ", by the kernel's OOM killer";
   else if (p.event->by != 0) c.why += fmt::format(", sent by {}", sender_of(given, *p.event));
+  c.foreign = p.foreign;
   from_log(c, given.said(*p.event));
   return c;
 }
@@ -156,6 +157,7 @@ Candidate ended_itself(const Given& given, const Times& times, const Crash& cras
   const ProcessEvent& p = *crash.lead;
   Candidate c = candidate_of(crash_fault(given.name(p.node), p.signal, ids), crash.weight, crash.ts());
   c.own_end = true;
+  c.foreign = p.foreign;
   const std::string at = times.at(crash.ts());
   c.why = p.signal != 0      ? fmt::format("{} ended itself by {} {}", who, kernel::signal_name(p.signal), at)
           : p.exit_code >= 0 ? fmt::format("{} ended itself with status {} {}", who, p.exit_code, at)
@@ -177,7 +179,6 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
     const std::int64_t back = facts.back_after(node, ts);
     if (outside(p)) {
       candidates.push_back(killed(given, facts.times, crash, ids));
-      candidates.back().foreign = p.foreign;
       from_outside[{p.foreign, p.signal, candidates.back().fault.scope}].push_back(candidates.size() - 1);
       // The others lived on, and what fails there later is no last breath.
       const bool partly = candidates.back().fault.scope == Scope::others;
@@ -209,7 +210,6 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
     if (fresh) {
       candidates.push_back(ended_itself(given, facts.times, crash, who, ids));
       candidates.back().partly = partly;
-      candidates.back().foreign = p.foreign;
     } else {
       candidates[known->second].count += crash.weight;
       candidates[known->second].last_ts = ts;
@@ -223,12 +223,11 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
 
 }  // namespace
 
-std::vector<ProcessFaults> crash_faults(const Given& given, const Facts& facts, const ByNode& ends) {
+std::vector<ProcessFaults> crash_faults(const Given& given, const Facts& facts, ByNode ends) {
   // A process of another program that ends at the same moment is another end.
-  ByNode ordered = ends;
   std::vector<std::vector<Crash>> all;
   bool perhaps_partly = false;
-  for (std::vector<ProcessEvent>& of : ordered) {
+  for (std::vector<ProcessEvent>& of : ends) {
     const auto foreign = std::stable_partition(of.begin(), of.end(), [](const ProcessEvent& p) { return !p.foreign; });
     const auto own = static_cast<std::size_t>(foreign - of.begin());
     const std::span<const ProcessEvent> list(of);

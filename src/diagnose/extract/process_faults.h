@@ -19,7 +19,7 @@ struct ProcessFaults {
 };
 
 // One for each node.
-[[nodiscard]] std::vector<ProcessFaults> crash_faults(const Given& given, const Facts& facts, const ByNode& ends);
+[[nodiscard]] std::vector<ProcessFaults> crash_faults(const Given& given, const Facts& facts, ByNode ends);
 [[nodiscard]] std::vector<ProcessFaults> pause_faults(const Given& given, const Facts& facts, const ByNode& events);
 
 }  // namespace rose::diagnose

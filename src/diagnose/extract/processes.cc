@@ -149,7 +149,7 @@ Sorted sort_out(const Given& given, const Facts& facts, const Programs& programs
 
 Processes sift_processes(const Given& given, const Facts& facts, const Programs& programs) {
   Sorted sorted = sort_out(given, facts, programs);
-  std::vector<ProcessFaults> crashes = crash_faults(given, facts, sorted.ends);
+  std::vector<ProcessFaults> crashes = crash_faults(given, facts, std::move(sorted.ends));
   std::vector<ProcessFaults> pauses = pause_faults(given, facts, sorted.pauses);
   Processes processes{{{}, std::move(sorted.discards), {}}, std::move(sorted.planned), {}};
   const auto take = [&](ProcessFaults& of) {

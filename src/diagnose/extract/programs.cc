@@ -4,13 +4,11 @@
 #include <iterator>
 
 #include "base/glob.h"
+#include "diagnose/path_search.h"
 #include "kernel/syscalls.h"
 
 namespace rose::diagnose {
 namespace {
-
-// Production may have installed the program elsewhere.
-std::string_view without_folders(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 std::uint64_t key_of(int node, std::int32_t pid) {
   return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(node)) << 32) | static_cast<std::uint32_t>(pid);
@@ -22,7 +20,7 @@ Programs::Programs(const Given& given) {
   if (!given.inputs.profile) return;
   for (const profile::CallKind& kind : given.inputs.profile->state_changes) {
     if (!kind.syscall.starts_with("execve") || kind.path.empty()) continue;
-    const std::string_view name = without_folders(kind.path);
+    const std::string_view name = name_in(kind.path);
     if (name.find('*') == std::string_view::npos) names_.insert(name);
     else patterns_.push_back(name);
   }
@@ -42,7 +40,7 @@ Programs::Programs(const Given& given) {
 }
 
 bool Programs::known(std::string_view path) const {
-  const std::string_view name = without_folders(path);
+  const std::string_view name = name_in(path);  // production may have installed it elsewhere
   return names_.contains(name) || std::any_of(patterns_.begin(), patterns_.end(), [&](std::string_view pattern) {
            return glob_match(pattern, name);
          });
