@@ -15,6 +15,7 @@
 #include "deploy/image_files.h"
 #include "explain/compare.h"
 #include "explain/kept.h"
+#include "explain/model.h"
 #include "inject/injector.h"
 #include "replay/launched.h"
 #include "report/explanation.h"
@@ -42,6 +43,9 @@ struct ExplainOptions {
   std::string report;
   std::vector<std::string> ask;
   bool deepen = false;
+  std::vector<std::string> without;
+  std::string weights;
+  bool show_weights = false;
   bool keep = false;
   bool allow_attached = false;
 };
@@ -284,11 +288,38 @@ Result<void> keep_runs(explain::Kept& kept, const std::filesystem::path& folder,
   return {};
 }
 
+std::vector<std::string> feature_names() {
+  std::vector<std::string> names;
+  for (const explain::FeatureEntry& one : explain::features()) names.emplace_back(one.name);
+  return names;
+}
+
+// What ranks the suspects: numbers for --weights, and names for --without.
+std::string weights_json() {
+  Json weights = Json::array(), parts = Json::array();
+  for (const explain::FeatureEntry& one : explain::features()) {
+    weights.push_back({{"name", one.name},
+                       {"value", explain::weight(one.feature)},
+                       {"sign", one.sign},
+                       {"prior", one.prior},
+                       {"why", one.what}});
+    parts.push_back({{"name", one.name}, {"of", "rank"}, {"what", one.what}});
+  }
+  return json_line({{"weights", std::move(weights)}, {"parts", std::move(parts)}});
+}
+
 Result<int> run_explain(const ExplainOptions& options, const Common& common) {
+  if (!options.weights.empty()) ROSE_CHECK(explain::read_weights(options.weights));
+  explain::leave_out(options.without);
+  if (options.show_weights) {
+    print(common.json ? weights_json() : explain::weights_toml());
+    return 0;
+  }
   if (!options.from.empty()) {
     if (!options.schedule.empty() || !options.report.empty() || !options.ask.empty() || options.deepen ||
         options.runs || options.redact)
-      return fail(ErrorKind::usage, "--from compares runs that were kept and makes none: only -o goes with it");
+      return fail(ErrorKind::usage,
+                  "--from compares runs that were kept and makes none: only -o, --without and --weights go with it");
     return explain_again(options, common);
   }
   if (options.schedule.empty())
@@ -350,7 +381,6 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
     if (options.deepen) ROSE_CHECK(deepen(config, options.ask, runs, report, kept, folder.has_value()));
     if (report.explanation.verdict == explain::Verdict::explained)
       ROSE_CHECK(ask_callers(config, runs, report.schedule, report.explanation, kept));
-    explain::keep_best(report.explanation.suspects);
   } else {
     report.explanation = unexplained(made);
     report.explanation.limits = watchable.unseen;
@@ -468,6 +498,20 @@ Command explain_command() {
                .slot = &options->redact,
                .help = "With --report: replace host names, addresses, user names and long tokens in the runs that are "
                        "kept, the same ones alike"},
+              {.names = "--without",
+               .slot = &options->without,
+               .value = "FEATURE",
+               .help = "Leave out something that speaks for or against suspects, to see what it changes",
+               .by_commas = true,
+               .choices = feature_names()},
+              {.names = "--weights",
+               .slot = &options->weights,
+               .value = "FILE",
+               .help = "Weights of features that differ from the built-in ones, as --show-weights prints them",
+               .completes = Completes::file},
+              {.names = "--show-weights",
+               .slot = &options->show_weights,
+               .help = "Print all features with their weights, and run nothing"},
               {.names = "--keep", .slot = &options->keep, .help = "Keep all run directories"},
               {.names = "--allow-attached",
                .slot = &options->allow_attached,

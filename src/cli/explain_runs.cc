@@ -238,6 +238,7 @@ ComparedRuns::ComparedRuns(const config::Config& config, const replay::Watchable
   run.tracer = replay::tracer_options(config);
   run.tracer.function_share = kFunctionShare;
   run.tracer.messages = true;
+  run.tracer.inlined = true;
   run.profile = &watchable.functions;
   run.stacks = true;
   run.tracer_ready = [this](observe::Tracer&, const std::filesystem::path& run_dir) { logs_->began(run_dir); };

@@ -9,13 +9,12 @@
 
 #include "explain/explain.h"
 #include "explain/function_names.h"
+#include "explain/model.h"
 
 namespace rose::explain {
 namespace {
 
 constexpr std::size_t kMostNameBytes = 64;  // of a value's text
-constexpr double kCaller = 0.98;            // of what only failing runs enter: who calls it
-constexpr double kCalledAnew = 0.6;         // ... and what only such functions call
 constexpr std::size_t kMostCallers = 3;     // of one function
 constexpr std::size_t kMostDecisions = 3;   // later ones come of them
 
@@ -63,17 +62,21 @@ bool may_be_suspect(const Call& call) {
          !is_library(frame_at(call, call.caller));
 }
 
-// Who calls a suspect. What is known to come only with the bug has its score; `score` 0: whoever is no suspect yet does
-// not become one.
-void accuse(std::vector<Suspect>& suspects, const Call& call, double score, const std::string& why) {
-  score *= is_base(call.caller) ? kBase : 1;
-  if (const auto known = find_suspect(suspects, call.caller); known != suspects.end()) {
-    known->why += "; " + why;
-    if (!known->fresh) known->score = std::max(known->score, score);
-  } else if (score > 0) {
-    suspects.push_back(
-        {.function = call.caller, .file = call.file, .line = call.line, .node = call.node, .score = score, .why = why});
+// Who calls a suspect; `may_add`: whoever is no suspect yet becomes one.
+void accuse(std::vector<Suspect>& suspects, const Call& call, Feature feature, bool may_add, const std::string& why) {
+  auto caller = find_suspect(suspects, call.caller);
+  if (caller == suspects.end()) {
+    if (!may_add) return;
+    Suspect fresh;
+    fresh.function = call.caller;
+    fresh.file = call.file;
+    fresh.line = call.line;
+    fresh.node = call.node;
+    add_name(call.caller, fresh.features);
+    caller = suspects.insert(suspects.end(), std::move(fresh));
   }
+  caller->features[feature] = 1;
+  caller->why += (caller->why.empty() ? "" : "; ") + why;
 }
 
 }  // namespace
@@ -117,7 +120,7 @@ std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls)
   }
   struct Accused {
     const Call* call = nullptr;
-    double score = 0;
+    bool decided = false;
   };
   std::size_t decided = 0;
   std::vector<Call> first;
@@ -135,17 +138,15 @@ std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls)
         if (const std::string enters = "enters " + callee.function;
             line.first_wrong && line.text.starts_with(enters + ":"))
           line.text.insert(enters.size(), ", " + called_by);
-      accused.push_back({call, outside && decided <= kMostDecisions ? callee.score * kCaller : 0});
+      accused.push_back({call, outside && decided <= kMostDecisions});
     }
-    // What only those call that come with the bug follows from that; what the symptom speaks of may be where it goes
-    // wrong all the same.
-    if (!outside && !callee.named) callee.score = std::max(callee.arrived, callee.score * kCalledAnew);
+    callee.features[outside ? Feature::decided_outside : Feature::only_follows] = 1;
   }
-  for (const auto& [call, score] : accused)
-    accuse(suspects, *call, score,
+  for (const auto& [call, may_add] : accused)
+    accuse(suspects, *call, Feature::calls_new, may_add,
            fmt::format("calls {}, which only failing runs enter after the fault",
                        at_place(frame_at(*call, call->function))));
-  sort_best_first(suspects);
+  score(suspects);
   return first;
 }
 
@@ -163,29 +164,18 @@ std::vector<std::string> decided_by_clock(const schedule::Schedule& schedule, co
 void add_outer_callers(Explanation& explanation, const std::vector<std::string>& functions, std::vector<Call> calls) {
   std::vector<Suspect>& suspects = explanation.suspects;
   for (const std::string& function : functions) {
-    const auto callee = find_suspect(suspects, function);
-    if (callee == suspects.end()) continue;
-    const double score = callee->score * kOuter;
+    if (find_suspect(suspects, function) == suspects.end()) continue;
     std::set<std::string> told;
     for (Call& call : calls) {
       if (key_of(call.function) != key_of(function)) continue;
       call.caller = whole_name(explanation, call.caller);
       if (may_be_suspect(call) && told.size() < kMostCallers && told.insert(call.caller).second)
-        accuse(suspects, call, score,
+        accuse(suspects, call, Feature::clock_outside, true,
                fmt::format("calls {}, in which the wrong clock first makes a difference",
                            at_place(frame_at(call, function))));
     }
   }
-  sort_best_first(suspects);
-}
-
-void sort_best_first(std::vector<Suspect>& suspects) {
-  std::stable_sort(suspects.begin(), suspects.end(),
-                   [](const Suspect& x, const Suspect& y) { return x.score > y.score; });
-}
-
-void keep_best(std::vector<Suspect>& suspects) {
-  if (suspects.size() > kMostSuspects) suspects.resize(kMostSuspects);
+  score(suspects);
 }
 
 }  // namespace rose::explain

@@ -303,8 +303,8 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
         std::count_if(before.begin(), before.end(), [&](const auto& had) { return had.contains(d.kind); });
     if (!d.missing && !succession) d.earlier = static_cast<double>(earlier) / static_cast<double>(before.size());
     const double known = d.harmless ? kHarmless : kNothingNew;
-    d.weight = d.ochiai * (1 - d.noise) * weight_of(d.nearness) * (1 - (1 - known) * d.earlier) *
-               (1 - (1 - kNeedless) * d.needless);
+    d.strength = d.ochiai * (1 - d.noise) * weight_of(d.nearness) * (1 - (1 - kNeedless) * d.needless);
+    d.weight = d.strength * (1 - (1 - known) * d.earlier);
     // What tells little may still tell them apart.
     if ((d.weight >= kLeastWeight || d.odd <= 1) && std::abs(d.failing - d.sound) >= kLeastContrast - 1e-9)
       out.differences.push_back(d);

@@ -38,7 +38,8 @@ struct Difference {
   Nearness nearness = Nearness::elsewhere;
   std::int64_t after_ns = 0;   // first seen so long after the fault (missing: in sound runs)
   std::uint32_t in = kNoKind;  // the function that its thread was in
-  double weight = 0;           // all of this together, 0..1
+  double strength = 0;         // how well it tells the runs apart, how near, and whether the bug shows without it; 0..1
+  double weight = 0;           // that, and how new it is
 };
 
 // In all failing runs `late` comes behind `early`, in all sound runs ahead of it, and by far.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "explain/compare.h"
+#include "explain/features.h"
 #include "explain/runs.h"
 #include "explain/values.h"
 #include "schedule/outcome.h"
@@ -29,11 +30,10 @@ struct Suspect {
   std::string file;  // "" unknown
   int line = 0;      // 0 unknown
   std::string node;  // "": several
-  double score = 0;  // 0..1
+  Features features;
+  double score = 0;  // probability that it is the one, among the suspects: see model.h
   std::string why;
   bool fresh = false;  // all failing runs enter it after the fault, and no others
-  double arrived = 0;  // the part of the score that where the fault arrived makes
-  bool named = false;  // the symptom has a word of its name
 };
 
 // That a function was called, in a failing run.
@@ -137,8 +137,7 @@ struct Explanation {
   std::string symptom;
 };
 
-inline constexpr std::size_t kMostSuspects = 20;   // that are told
-inline constexpr std::size_t kMostSuspected = 60;  // whose callers may be asked for before
+inline constexpr std::size_t kMostSuspects = 60;
 inline constexpr std::size_t kMostTold = 60;
 inline constexpr std::size_t kMostStoryLines = 16;
 
@@ -169,8 +168,8 @@ void drop_silent_values(Explanation& explanation, const std::vector<std::string>
 // Who called what from the first fault on, of a run that was asked about callers. `queries`: "store:callers", by
 // question.
 [[nodiscard]] std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<std::string>& queries);
-// Makes suspects of those who call fresh ones: there it was decided. What only fresh ones call is what they do.
-// Gives the calls that come of the first decision.
+// Makes suspects of those who call fresh ones, and notes who decided: of the callers those who do not only come with
+// the bug. Gives the calls that come of the first decision.
 std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls);
 // A wrong clock arrives at no step: it may be read further out than where it was decided with. Whose callers to ask
 // for, then: of `decided` those on nodes whose clock the schedule sets.
@@ -178,10 +177,6 @@ std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls)
                                                         const std::vector<Call>& decided);
 // Makes suspects of those who call them.
 void add_outer_callers(Explanation& explanation, const std::vector<std::string>& functions, std::vector<Call> calls);
-void sort_best_first(std::vector<Suspect>& suspects);
-// Those that are told.
-void keep_best(std::vector<Suspect>& suspects);
-
 // "enters store only behind n2: enters take"
 [[nodiscard]] std::string order_words(const Input& input, const Swapped& swap);
 
@@ -201,6 +196,9 @@ struct InShort {
 
 // Code that only carries the application's calls: the C library, the runtime of a language.
 [[nodiscard]] bool is_library(const schedule::Frame& frame);
+
+// A function of the application that has a name, and that no compiler made.
+[[nodiscard]] bool is_applications(const schedule::Frame& frame);
 
 // Whether its thread is in a function of the application that has a name.
 [[nodiscard]] bool in_application(const schedule::Stack& stack);

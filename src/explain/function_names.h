@@ -8,7 +8,6 @@
 
 namespace rose::explain {
 
-inline constexpr double kBase = 0.5;    // of main and the like, which are on every stack
 inline constexpr double kOuter = 0.82;  // of a stack: each frame, and caller, further out one time more
 
 // A stack may know a function as `request` that symbols call `(anonymous namespace)::request(int, char*)`: the same for

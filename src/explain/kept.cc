@@ -324,6 +324,45 @@ void view(A& a, std::string_view& v, Kept::Texts& pool) {
   if constexpr (A::kReads) v = *pool.pool.insert(std::move(text)).first;
 }
 
+// Steps are many. What is alike stands together, which packs best: all times, as differences in microseconds (nothing
+// is compared more closely), then all kinds, and so on.
+constexpr std::int64_t kTick = 1000;  // ns
+
+template <class A, class Get>
+void column(A& a, std::vector<Step>& steps, Get get) {
+  for (Step& one : steps) value(a, get(one));
+}
+
+template <class A>
+void steps(A& a, std::vector<Step>& v) {
+  if constexpr (A::kReads) v.resize(a.count());
+  else a.number(v.size());
+  std::int64_t ts = 0, source = 0;
+  for (Step& one : v) {
+    std::int64_t later = one.ts_ns / kTick - ts;
+    value(a, later);
+    if (__builtin_add_overflow(ts, later, &ts)) throw Damaged{"a time is too large"};
+    if constexpr (A::kReads)
+      if (__builtin_mul_overflow(ts, kTick, &one.ts_ns)) throw Damaged{"a time is too large"};
+  }
+  column(
+      a, v, [](Step & one) -> auto& { return one.kind; });
+  column(
+      a, v, [](Step & one) -> auto& { return one.in; });
+  column(
+      a, v, [](Step & one) -> auto& { return one.pid; });
+  column(
+      a, v, [](Step & one) -> auto& { return one.tid; });
+  for (Step& one : v) {
+    std::int64_t further = static_cast<std::int64_t>(one.source) - source;
+    value(a, further);
+    if (__builtin_add_overflow(source, further, &source) || source < 0 ||
+        source > std::numeric_limits<std::uint32_t>::max())
+      throw Damaged{"a step stands nowhere"};
+    if constexpr (A::kReads) one.source = static_cast<std::uint32_t>(source);
+  }
+}
+
 template <class A>
 void fields(A& a, Run& v, Kept::Texts& pool) {
   choice(a, v.group, Group::shorter);
@@ -334,28 +373,7 @@ void fields(A& a, Run& v, Kept::Texts& pool) {
   value(a, v.known_ns);
   value(a, v.found_cut);
   list(a, v.faults, [&](schedule::FaultOutcome& one) { fields(a, one); });
-  // Steps are many: each is written as the difference from the one before.
-  std::int64_t ts = 0;
-  std::int64_t source = 0;
-  list(a, v.steps, [&](Step& one) {
-    std::int64_t later = one.ts_ns - ts, further = static_cast<std::int64_t>(one.source) - source;
-    value(a, later);
-    value(a, one.kind);
-    value(a, one.in);
-    value(a, one.pid);
-    value(a, one.tid);
-    value(a, further);
-    if constexpr (A::kReads) {
-      if (__builtin_add_overflow(ts, later, &one.ts_ns)) throw Damaged{"a time is too large"};
-      std::int64_t place = 0;
-      if (__builtin_add_overflow(source, further, &place) || place < 0 ||
-          place > std::numeric_limits<std::uint32_t>::max())
-        throw Damaged{"a step stands nowhere"};
-      one.source = static_cast<std::uint32_t>(place);
-    }
-    ts = one.ts_ns;
-    source = one.source;
-  });
+  steps(a, v.steps);
   each_of(a, v.let_go, [&](std::uint32_t& one) { value(a, one); });
   list(a, v.values, [&](schedule::Value& one) { fields(a, one); });
   value(a, v.cut_short);
@@ -620,7 +638,6 @@ Explanation explain_kept(Kept& kept) {
     (void)add_callers(out, kept.calls);
     if (!kept.outer.empty()) add_outer_callers(out, kept.outer, kept.outer_calls);
   }
-  keep_best(out.suspects);
   return out;
 }
 

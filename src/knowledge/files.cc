@@ -10,6 +10,7 @@ ROSE_EMBED_FILE(rose_knowledge_peers, ROSE_KNOWLEDGE "/peers.toml");
 ROSE_EMBED_FILE(rose_knowledge_disks, ROSE_KNOWLEDGE "/disks.toml");
 ROSE_EMBED_FILE(rose_knowledge_processes, ROSE_KNOWLEDGE "/processes.toml");
 ROSE_EMBED_FILE(rose_knowledge_clocks, ROSE_KNOWLEDGE "/clocks.toml");
+ROSE_EMBED_FILE(rose_knowledge_verbs, ROSE_KNOWLEDGE "/verbs.toml");
 
 namespace rose::knowledge {
 
@@ -25,5 +26,7 @@ std::span<const std::pair<std::string_view, std::string_view>> files() {
   }};
   return all;
 }
+
+std::string_view verbs_file() { return ROSE_EMBEDDED(rose_knowledge_verbs); }
 
 }  // namespace rose::knowledge

@@ -7,7 +7,9 @@
 
 namespace rose::knowledge {
 
-// Name and text of each.
+// Name and text of each that has words of logs.
 [[nodiscard]] std::span<const std::pair<std::string_view, std::string_view>> files();
+// The text of verbs.toml.
+[[nodiscard]] std::string_view verbs_file();
 
 }  // namespace rose::knowledge

@@ -74,6 +74,7 @@ Result<void> FunctionWatch::find(const std::vector<Target>& targets, const Trace
   infrequent_below_ = options.infrequent_below;
   hot_rate_ = options.hot_function_rate;
   share_ = options.function_share;
+  copies_ = options.inlined ? symbols::Copies::inlined : symbols::Copies::none;
   std::map<std::pair<int, std::uint64_t>, std::uint32_t> known;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> asked;
   const auto add = [&](int binary, const symbols::Function& function, std::uint32_t node) {
@@ -90,11 +91,11 @@ Result<void> FunctionWatch::find(const std::vector<Target>& targets, const Trace
       return fail(ErrorKind::input, fmt::format("node '{}' names functions but no binary to find them in", target.node),
                   "give 'binary', the program or libraries they are in");
     }
-    ROSE_TRY(auto found,
-             symbols::find_functions(target.binaries, target.functions, target.sources).map_error([&](Error error) {
-               return target.node.empty() ? error
-                                          : std::move(error).in(fmt::format("node {}: its functions", target.node));
-             }));
+    ROSE_TRY(
+        auto found,
+        symbols::find_functions(target.binaries, target.functions, target.sources, copies_).map_error([&](Error error) {
+          return target.node.empty() ? error : std::move(error).in(fmt::format("node {}: its functions", target.node));
+        }));
     for (auto& [path, function] : found) {
       const int binary = binaries_.add(path);
       if (binary < 0) return fail_errno(ErrorKind::input, fmt::format("cannot read '{}'", path.string()), errno);
@@ -142,7 +143,7 @@ void FunctionWatch::find_profiled(const std::vector<Target>& targets, const Add&
       }
       std::vector<std::filesystem::path> paths;
       for (const int file : files) paths.push_back(binaries_.path(file));
-      auto found = symbols::find_known_functions(paths, names);
+      auto found = symbols::find_known_functions(paths, names, copies_);
       if (!found) {
         miss(target, names.size(), names.front());
         if (why.empty())

@@ -90,6 +90,7 @@ class FunctionWatch {
   double infrequent_below_ = 0;
   double hot_rate_ = 0;
   double share_ = 0;
+  symbols::Copies copies_ = symbols::Copies::none;
   OnLetGo on_let_go_;
 
   const bpf_program* program_ = nullptr;

@@ -66,6 +66,7 @@ struct TracerOptions {
   double hot_function_rate =
       0;  // recording: entries per second from which a function is detached; 0: only the total counts
   double function_share = 0.01;                      // recording: share of one CPU that all functions together may cost
+  bool inlined = false;                              // copies of functions that were inlined are watched, too
   std::vector<std::filesystem::path> method_agents;  // files of the JVM agent (jvm) whose reported entries are recorded
   std::vector<ValuePlace> values;                    // recorded in addition to the window, see take_values()
   double values_share = 0.05;                        // share of one CPU that all their locations together may cost

@@ -48,11 +48,21 @@ bool is_scaffolding(std::string_view name) {
                                 "runtime.", "type:", "go:", "internal/", "void std::"});
 }
 
+// Adds functions of which there is nothing but inlined copies, each once.
+void add_names(const std::vector<symbols::Function>& inlined, std::vector<symbols::Function>& all) {
+  std::set<std::string> names;
+  for (const symbols::Function& function : all) names.insert(function.name);
+  for (const symbols::Function& function : inlined)
+    if (names.insert(function.name).second) all.push_back(function);
+}
+
 // The functions that belong to a program itself. With source files, decided by those; otherwise all except the ones
 // that every program has. For Go: those of the module that contains `main`. For a program that does little more than
 // call libraries: also the functions of the modules with most code.
 Result<std::vector<symbols::Function>> own_functions(const std::string& binary) {
   ROSE_TRY(std::vector<symbols::Function> all, symbols::list_functions(binary, true));
+  ROSE_TRY(const std::vector<symbols::Function> inlined, symbols::list_inlined(binary));
+  add_names(inlined, all);
   const bool sources =
       std::any_of(all.begin(), all.end(), [](const auto& function) { return !function.source.empty(); });
   std::map<std::string, std::vector<symbols::Function>> modules;
@@ -142,9 +152,11 @@ Result<Watchable> watchable_functions(const config::Config& config) {
     if (!native.functions.empty() || !native.sources.empty()) {
       std::vector<std::filesystem::path> binaries(node.binaries.begin(), node.binaries.end());
       ROSE_TRY(const std::vector<symbols::Located> located,
-               symbols::find_functions(binaries, native.functions, native.sources));
+               symbols::find_functions(binaries, native.functions, native.sources, symbols::Copies::inlined));
+      std::set<std::string> names;  // a function may have inlined copies beside its own code
       for (const symbols::Located& one : located)
-        if (!is_scaffolding(one.function.name)) functions.push_back(one.function);
+        if (!is_scaffolding(one.function.name) && names.insert(one.function.name).second)
+          functions.push_back(one.function);
     } else if (node.functions.empty() && node.sources.empty()) {
       for (const std::string& binary : node.binaries) {
         if (symbols::interprets(binary)) continue;

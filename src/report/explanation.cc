@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "explain/model.h"
 #include "report/dump/text.h"
 #include "report/timeline.h"
 
@@ -190,6 +191,10 @@ std::string explanation_json(const ExplanationReport& r) {
   for (std::size_t i = 0; i < e.suspects.size(); ++i) {
     const explain::Suspect& s = e.suspects[i];
     Json json = {{"rank", i + 1}, {"function", s.function}, {"score", s.score}, {"why", s.why}, {"node", s.node}};
+    Json features = Json::object();
+    for (const explain::FeatureEntry& one : explain::features())
+      if (s.features[one.feature] != 0) features[std::string(one.name)] = s.features[one.feature];
+    json["features"] = std::move(features);
     json["file"] = s.file.empty() ? Json() : Json(s.file);
     json["line"] = s.line > 0 ? Json(s.line) : Json();
     suspects.push_back(std::move(json));
@@ -283,8 +288,9 @@ std::string explanation_text(const ExplanationReport& r) {
     out += "\nsuspects\n";
     for (std::size_t i = 0; i < std::min(e.suspects.size(), kTextSuspects); ++i) {
       const explain::Suspect& s = e.suspects[i];
-      out += fmt::format("  {}. {:.2f}  {}{}\n           {}\n", i + 1, s.score, printable(s.function),
-                         s.file.empty() ? "" : " (" + printable(source_place(s.file, s.line)) + ")", printable(s.why));
+      out += fmt::format("  {}. {:.2f}  {}{}\n           {}\n           {}\n", i + 1, s.score, printable(s.function),
+                         s.file.empty() ? "" : " (" + printable(source_place(s.file, s.line)) + ")", printable(s.why),
+                         explain::contribution_words(s.features));
     }
     if (e.suspects.size() > kTextSuspects) out += fmt::format("  and {} more\n", e.suspects.size() - kTextSuspects);
   }
@@ -343,18 +349,23 @@ std::string explanation_markdown(const ExplanationReport& r) {
     }
   }
   if (!e.suspects.empty()) {
-    out += "## Suspects\n\n| | function | where | score | why |\n|---|---|---|---|---|\n";
+    out +=
+        "## Suspects\n\nThe score is the probability that a suspect is the function to look for, if it is one of them. "
+        "What is weighed: `rose explain --show-weights`.\n\n| | function | where | score | why | weighed |\n"
+        "|---|---|---|---|---|---|\n";
     for (std::size_t i = 0; i < std::min(e.suspects.size(), kMarkdownSuspects); ++i) {
       const explain::Suspect& s = e.suspects[i];
-      out += fmt::format("| {} | {} | {} | {:.2f} | {} |\n", i + 1, md(s.function), md(source_place(s.file, s.line)),
-                         s.score, md(s.why));
+      out += fmt::format("| {} | {} | {} | {:.2f} | {} | {} |\n", i + 1, md(s.function),
+                         md(source_place(s.file, s.line)), s.score, md(s.why), explain::contribution_words(s.features));
     }
     out += "\n";
   }
   if (!e.values.empty()) {
     out +=
-        "## Requested values\n\nValues after the fault, in all runs of each side; in brackets, before it. The score is "
-        "that of suspects.\n\n| query | node | failing | sound | score | what differs |\n|---|---|---|---|---|---|\n";
+        "## Requested values\n\nValues after the fault, in all runs of each side; in brackets, before it. The score "
+        "says "
+        "how well the value distinguishes them.\n\n| query | node | failing | sound | score | what differs "
+        "|\n|---|---|---|---|---|---|\n";
     for (const explain::ValueTable& table : e.values)
       out +=
           fmt::format("| {}{} | {} | {} | {} | {:.2f} | {} |\n", md(table.query),

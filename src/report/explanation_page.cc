@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
+#include "explain/model.h"
 #include "report/dump/text.h"
 #include "report/explanation.h"
 #include "report/page_parts.h"
@@ -33,19 +35,36 @@ std::string short_section(const Explanation& e) {
   return out + "</dl>\n</section>\n";
 }
 
+// A row knows what each feature adds, so that the page can leave features out and rank again (page.js).
 std::string suspects_section(const Explanation& e) {
   if (e.suspects.empty()) return {};
-  std::string out =
-      "<section>\n<h2>Suspects</h2>\n<div class=\"scroll\"><table><thead><tr><th "
-      "class=\"n\">rank</th><th>function</th><th>where</th>"
-      "<th class=\"n\">score</th><th>why</th></tr></thead><tbody>\n";
+  std::set<std::string_view> present;
+  std::string rows;
   for (std::size_t i = 0; i < e.suspects.size(); ++i) {
     const explain::Suspect& s = e.suspects[i];
-    out += fmt::format(
-        "<tr><td class=\"n\">{}</td><td><code>{}</code></td><td>{}</td><td class=\"n\">{:.2f}</td><td>{}</td></tr>\n",
-        i + 1, cell(s.function), cell(source_place(s.file, s.line)), s.score, cell(s.why));
+    std::string adds;
+    for (const explain::Contribution& one : explain::contributions(s.features)) {
+      present.insert(one.name);
+      adds += fmt::format("{}{}:{:.4f}", adds.empty() ? "" : " ", one.name, one.value);
+    }
+    rows += fmt::format(
+        "<tr data-adds=\"{}\"><td class=\"n\">{}</td><td><code>{}</code></td><td>{}</td><td class=\"n\">{:.2f}</td>"
+        "<td>{}</td><td>{}</td></tr>\n",
+        adds, i + 1, cell(s.function), cell(source_place(s.file, s.line)), s.score, cell(s.why),
+        explain::contribution_words(s.features));
   }
-  return out + "</tbody></table></div>\n</section>\n";
+  std::string boxes;
+  for (const explain::FeatureEntry& one : explain::features())
+    if (present.contains(one.name))
+      boxes += fmt::format("<label title=\"{}\"><input type=\"checkbox\" value=\"{}\" checked> {}</label>\n",
+                           cell(std::string(one.what)), one.name, one.name);
+  return fmt::format(
+      "<section>\n<h2>Suspects</h2>\n<p>The score is the probability that a suspect is the function to look for, if it "
+      "is "
+      "one of them.</p>\n<div class=\"tools legend\" id=\"features\">weighed: {}</div>\n<div class=\"scroll\"><table "
+      "id=\"suspects\"><thead><tr><th class=\"n\">rank</th><th>function</th><th>where</th><th class=\"n\">score</th>"
+      "<th>why</th><th>weighed</th></tr></thead><tbody>\n{}</tbody></table></div>\n</section>\n",
+      boxes, rows);
 }
 
 std::string stacks_section(const Explanation& e) {
@@ -92,7 +111,7 @@ std::string values_section(const Explanation& e) {
   std::string out =
       "<section>\n<h2>What was asked for</h2>\n<p class=\"note small\">Values from the fault on, in all runs of each "
       "side; in brackets, before it. The "
-      "score is that of suspects.</p>\n<div "
+      "score says how well the value distinguishes them.</p>\n<div "
       "class=\"scroll\"><table><thead><tr><th>query</th><th>node</th><th>failing</th><th>sound</th>"
       "<th class=\"n\">score</th><th>what differs</th></tr></thead><tbody>\n";
   for (const explain::ValueTable& table : e.values)

@@ -18,6 +18,44 @@
     });
   });
 
+  // Suspects without the features that are switched off: what the others add, as model.cc makes a score of it.
+  var suspects = document.getElementById('suspects');
+  if (suspects) {
+    var rows = Array.prototype.map.call(suspects.tBodies[0].rows, function(row) {
+      var adds = row.dataset.adds.split(' ').filter(Boolean).map(function(one) {
+        return one.split(':');
+      });
+      return {row: row, adds: adds, strength: 0};
+    });
+    var rank = function() {
+      var off = {}, sum = 0, most = -Infinity;
+      each('#features input', function(box) {
+        off[box.value] = !box.checked;
+      });
+      rows.forEach(function(one) {
+        one.strength = one.adds.reduce(function(all, add) {
+          return off[add[0]] ? all : all + +add[1];
+        }, 0);
+        most = Math.max(most, one.strength);
+      });
+      rows.forEach(function(one) {
+        sum += Math.exp(one.strength - most);
+      });
+      rows.slice()
+          .sort(function(a, b) {
+            return b.strength - a.strength;
+          })
+          .forEach(function(one, at) {
+            one.row.cells[0].textContent = at + 1;
+            one.row.cells[3].textContent = (Math.exp(one.strength - most) / sum).toFixed(2);
+            suspects.tBodies[0].appendChild(one.row);
+          });
+    };
+    each('#features input', function(box) {
+      box.addEventListener('change', rank);
+    });
+  }
+
   function make(svg, tag, attributes) {
     var el = document.createElementNS(SVG, tag);
     for (var name in attributes) el.setAttribute(name, attributes[name]);

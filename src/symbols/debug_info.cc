@@ -155,20 +155,20 @@ std::optional<FunctionDie> DebugInfo::function_at(std::uint64_t address) const {
   return std::nullopt;
 }
 
-std::vector<FunctionDie> DebugInfo::inlined(const std::string& name, std::size_t most) const {
-  std::vector<FunctionDie> out;
+// Calls `each(copy, origin, outer)` for every inlined copy: its DIE, that of the function, and the name of the function
+// whose code it is in. Stops when `each` returns false.
+void DebugInfo::for_each_inlined(const std::function<bool(Dwarf_Die&, Dwarf_Die&, const std::string&)>& each) const {
   Dwarf_CU* unit = nullptr;
   Dwarf_Die die, sub;
   Dwarf_Half version = 0;
   std::uint8_t type = 0;
-  std::map<Dwarf_Off, bool> known;  // by abstract origin
-  for (std::size_t n = 0; n < kMostUnitsSeen && out.size() < most &&
-                          dwarf_get_units(dwarf_, unit, &unit, &version, &type, &die, &sub) == 0;
-       ++n) {
+  bool more = true;
+  for (std::size_t n = 0;
+       n < kMostUnitsSeen && more && dwarf_get_units(dwarf_, unit, &unit, &version, &type, &die, &sub) == 0; ++n) {
     std::string outer;
     Walk walk([&](Dwarf_Die& one) {
+      if (!more) return false;
       const int tag = dwarf_tag(&one);
-      if (out.size() >= most) return false;
       if (tag == DW_TAG_subprogram) {
         outer = plain_name(&one);
         return true;
@@ -178,22 +178,51 @@ std::vector<FunctionDie> DebugInfo::inlined(const std::string& name, std::size_t
                tag == DW_TAG_class_type;
       Dwarf_Attribute attribute;
       Dwarf_Die origin;
-      if (dwarf_attr(&one, DW_AT_abstract_origin, &attribute) == nullptr ||
-          dwarf_formref_die(&attribute, &origin) == nullptr)
-        return true;
-      const auto [is, fresh] = known.try_emplace(dwarf_dieoffset(&origin), false);
-      if (fresh) {
-        const std::string own = full_name(&origin);
-        Function function;
-        function.name = function.linkage_name = own;
-        is->second = may_be_named(name, own, own) && name_matches(name, function);
-      }
-      if (is->second)
-        if (const auto entry = first_address(&one)) out.push_back({one, *entry, 0, outer, full_name(&one)});
-      return true;
+      if (dwarf_attr(&one, DW_AT_abstract_origin, &attribute) != nullptr &&
+          dwarf_formref_die(&attribute, &origin) != nullptr)
+        more = each(one, origin, outer);
+      return more;
     });
     walk.below(die);
   }
+}
+
+std::vector<FunctionDie> DebugInfo::inlined(const std::string& name, std::size_t most) const {
+  std::vector<FunctionDie> out;
+  std::map<Dwarf_Off, bool> known;  // by origin
+  for_each_inlined([&](Dwarf_Die& copy, Dwarf_Die& origin, const std::string& outer) {
+    const auto [is, fresh] = known.try_emplace(dwarf_dieoffset(&origin), false);
+    if (fresh) {
+      const std::string own = full_name(&origin);
+      Function function;
+      function.name = function.linkage_name = own;
+      is->second = may_be_named(name, own, own) && name_matches(name, function);
+    }
+    if (is->second)
+      if (const auto entry = first_address(&copy)) out.push_back({copy, *entry, 0, outer, full_name(&copy)});
+    return out.size() < most;
+  });
+  return out;
+}
+
+std::vector<DebugInfo::Inlined> DebugInfo::all_inlined(std::size_t most) const {
+  std::vector<Inlined> out;
+  std::map<Dwarf_Off, Inlined> known;  // by origin; without a name: not wanted
+  for_each_inlined([&](Dwarf_Die& copy, Dwarf_Die& origin, const std::string&) {
+    const auto [function, fresh] = known.try_emplace(dwarf_dieoffset(&origin));
+    if (fresh) {
+      const char* source = dwarf_decl_file(&origin);
+      const std::string_view file = source != nullptr ? source : "";
+      const bool library = file.starts_with("/usr/") || file.starts_with("/rustc/");
+      if (!file.empty() && !library) function->second = {full_name(&origin), std::string(file.substr(0, 4096)), 0};
+    }
+    if (function->second.name.empty()) return true;
+    if (const auto entry = first_address(&copy)) {
+      out.push_back(function->second);
+      out.back().entry = *entry;
+    }
+    return out.size() < most;
+  });
   return out;
 }
 

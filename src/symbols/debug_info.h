@@ -5,6 +5,7 @@
 #include <elfutils/libdw.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,6 +55,13 @@ class DebugInfo {
   [[nodiscard]] std::optional<FunctionDie> function_at(std::uint64_t address) const;
   // The inlined copies of functions with that name, at most `most`.
   [[nodiscard]] std::vector<FunctionDie> inlined(const std::string& name, std::size_t most) const;
+  // Copies of all functions of which code was inlined, without those of the folders in which compilers and
+  // distributions put the headers of libraries: `name`, `entry` and the source file of the function.
+  struct Inlined {
+    std::string name, source;
+    std::uint64_t entry = 0;
+  };
+  [[nodiscard]] std::vector<Inlined> all_inlined(std::size_t most) const;
   [[nodiscard]] static std::vector<Parameter> parameters(FunctionDie& function);
   [[nodiscard]] static std::vector<Parameter> results(FunctionDie& function);  // for Go
   [[nodiscard]] static bool takes_more(FunctionDie& function);                 // variadic: "..."
@@ -69,6 +77,7 @@ class DebugInfo {
 
  private:
   DebugInfo() = default;
+  void for_each_inlined(const std::function<bool(Dwarf_Die&, Dwarf_Die&, const std::string&)>& each) const;
   [[nodiscard]] std::optional<Dwarf_Die> unit_at(std::uint64_t address) const;
 
   Dwarf* dwarf_ = nullptr;

@@ -1,8 +1,12 @@
 #include "symbols/symbols.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cctype>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -10,6 +14,7 @@
 #include <unordered_set>
 
 #include "base/text.h"
+#include "symbols/debug_info.h"
 #include "symbols/elf.h"
 #include "symbols/names.h"
 
@@ -43,6 +48,18 @@ std::vector<Entry> load(const ElfFile& file, bool with_sources) {
   return entries;
 }
 
+constexpr int kInlinedRank = 16;  // where a copy begins with a function, that is shown
+
+void add_inlined(const std::vector<Function>& copies, std::vector<Entry>& entries) {
+  for (const Function& copy : copies) {
+    Entry entry;
+    entry.function = copy;
+    entry.spelling = spell(copy.name, copy.linkage_name);
+    entry.rank = kInlinedRank;
+    entries.push_back(std::move(entry));
+  }
+}
+
 // True if `wanted` is a suffix of `path` at a component boundary: "raft.cc" of "/src/kv/raft.cc" but not of "craft.cc".
 bool is_source(std::string_view path, std::string_view wanted) {
   if (wanted.empty() || path.size() < wanted.size() || !path.ends_with(wanted)) return false;
@@ -50,6 +67,8 @@ bool is_source(std::string_view path, std::string_view wanted) {
 }
 
 std::string clean_path(std::string_view path) { return std::filesystem::path(path).lexically_normal().native(); }
+
+constexpr std::size_t kMostKnownFiles = 64;  // whose inlined functions are remembered
 
 // Above this number of names without wildcards, an index is built instead of comparing every function with each.
 constexpr std::size_t kWorthAnIndex = 8;
@@ -248,13 +267,18 @@ Result<std::vector<Located>> search_in(std::vector<Binary>& files, std::optional
 
 Result<std::vector<Located>> search(const std::vector<std::filesystem::path>& binaries,
                                     const std::vector<std::string>& patterns, const std::vector<std::string>& sources,
-                                    std::vector<std::string>* missing) {
+                                    std::vector<std::string>* missing, Copies copies) {
   std::vector<Binary> files;
   std::optional<Error> unreadable;
   for (const auto& path : binaries) {
     auto file = ElfFile::open(path);
     if (file) {
-      files.emplace_back(path, load(*file, !sources.empty()));
+      std::vector<Entry> entries = load(*file, !sources.empty());
+      if (copies == Copies::inlined) {
+        ROSE_TRY(const std::vector<Function> inlined, list_inlined(path));
+        add_inlined(inlined, entries);
+      }
+      files.emplace_back(path, std::move(entries));
     } else if (!unreadable) {
       unreadable = std::move(file.error());
     }
@@ -293,6 +317,35 @@ Result<std::vector<Function>> list_functions(const std::filesystem::path& binary
   return by_address(load(file, with_sources));
 }
 
+Result<std::vector<Function>> list_inlined(const std::filesystem::path& binary) {
+  // Every run of an explanation asks for the same files, and reading all of DWARF takes long.
+  static std::mutex mutex;
+  static std::map<std::string, std::vector<Function>> known;
+  struct stat about {};
+  if (::stat(binary.c_str(), &about) != 0)
+    return fail_errno(ErrorKind::input, fmt::format("cannot read '{}'", binary.native()), errno);
+  const std::string file = fmt::format("{}:{}:{}:{}.{}", about.st_dev, about.st_ino, about.st_size,
+                                       about.st_mtim.tv_sec, about.st_mtim.tv_nsec);
+  const std::lock_guard lock(mutex);
+  if (const auto found = known.find(file); found != known.end()) return found->second;
+  ROSE_TRY(const ElfFile elf, ElfFile::open(binary));
+  std::vector<Function> functions;
+  if (const std::unique_ptr<DebugInfo> debug = DebugInfo::open(elf)) {
+    for (DebugInfo::Inlined& copy : debug->all_inlined(kMostInlinedCode)) {
+      const std::optional<std::uint64_t> offset = elf.file_offset(copy.entry);
+      if (!offset) continue;
+      Function function;
+      function.name = function.linkage_name = std::move(copy.name);
+      function.address = copy.entry;
+      function.offset = function.probe_offset = *offset;
+      function.source = std::move(copy.source);
+      functions.push_back(std::move(function));
+    }
+  }
+  if (known.size() >= kMostKnownFiles) known.clear();
+  return known.emplace(file, std::move(functions)).first->second;
+}
+
 Result<std::vector<Function>> find_functions(const std::filesystem::path& binary,
                                              const std::vector<std::string>& patterns,
                                              const std::vector<std::string>& sources) {
@@ -324,14 +377,14 @@ std::vector<Function> FunctionTable::all() const { return by_address(held_->file
 
 Result<std::vector<Located>> find_functions(const std::vector<std::filesystem::path>& binaries,
                                             const std::vector<std::string>& patterns,
-                                            const std::vector<std::string>& sources) {
-  return search(binaries, patterns, sources, nullptr);
+                                            const std::vector<std::string>& sources, Copies copies) {
+  return search(binaries, patterns, sources, nullptr, copies);
 }
 
 Result<Known> find_known_functions(const std::vector<std::filesystem::path>& binaries,
-                                   const std::vector<std::string>& names) {
+                                   const std::vector<std::string>& names, Copies copies) {
   Known known;
-  ROSE_TRY(known.functions, search(binaries, names, {}, &known.missing));
+  ROSE_TRY(known.functions, search(binaries, names, {}, &known.missing, copies));
   return known;
 }
 

@@ -32,6 +32,14 @@ struct Function {
 [[nodiscard]] Result<std::vector<Function>> list_functions(const std::filesystem::path& binary,
                                                            bool with_sources = false);
 
+// Functions that were inlined, one for each copy of their code: where it begins. `size` is 0. Without functions of the
+// headers of libraries. Empty without DWARF; at most kMostInlinedCode. Remembers what it found in a file.
+inline constexpr std::size_t kMostInlinedCode = 20'000;
+[[nodiscard]] Result<std::vector<Function>> list_inlined(const std::filesystem::path& binary);
+
+// Whether copies that were inlined count as functions, too.
+enum class Copies { none, inlined };
+
 // True if a name or glob denotes this function. Parameters are optional: "Raft::append" and "Raft::*" both match
 // "Raft::append(Entry const&)". Rust hashes ("::h0123456789abcdef") are optional too.
 [[nodiscard]] bool name_matches(std::string_view pattern, const Function& function);
@@ -69,7 +77,8 @@ struct Located {
 };
 [[nodiscard]] Result<std::vector<Located>> find_functions(const std::vector<std::filesystem::path>& binaries,
                                                           const std::vector<std::string>& patterns,
-                                                          const std::vector<std::string>& sources);
+                                                          const std::vector<std::string>& sources,
+                                                          Copies copies = Copies::none);
 
 // For names that may be absent from this build, such as names from an older profile: what was found, and what was not.
 struct Known {
@@ -77,7 +86,7 @@ struct Known {
   std::vector<std::string> missing;
 };
 [[nodiscard]] Result<Known> find_known_functions(const std::vector<std::filesystem::path>& binaries,
-                                                 const std::vector<std::string>& names);
+                                                 const std::vector<std::string>& names, Copies copies = Copies::none);
 
 [[nodiscard]] std::string demangle(std::string_view linkage_name);
 

@@ -251,6 +251,21 @@ def check_fit():
     )
     check(f"fitted ranks: {ranks}", all(rank == 1 for rank, _ in ranks))
     check(f"fitted weights: {weights}", weights[0]["feature"] == "x" and weights[0]["value"] > 0)
+    # A weight keeps its sign, whatever the cases say, and one that they say nothing of keeps its prior value.
+    known = [
+        {"name": "x", "sign": 1, "prior": 0.5},
+        {"name": "against", "sign": -1, "prior": -0.5},
+        {"name": "silent", "sign": 1, "prior": 0.7},
+    ]
+    for choice in choices:
+        for one in choice.features:
+            one["against"] = one["x"]
+    ranks, weights = fit.Signed(known, 0.1).leave_one_system_out(
+        choices, lambda i, keys: (1 + sorted(range(4), key=lambda j: keys[j]).index(i % 4), 4)
+    )
+    values = {one["feature"]: one["value"] for one in weights}
+    check(f"ranks by signed weights: {ranks}", all(rank == 1 for rank, _ in ranks))
+    check(f"signed weights: {values}", values["x"] > 1 and values["against"] == 0 and values["silent"] == 0.7)
 
 
 def check_mix():
@@ -300,7 +315,9 @@ def check_explain(work):
     status, out, err = asked("--explain", work / "explain", "--json", "--ablate")
     check(f"explain: exit {status}: {err}", status == 0)
     told = json.loads(out)
-    check("kind", told["kind"] == "explain" and len(told["cases"]) == 2 and told["not_available"] == ["ablate"])
+    check("kind", told["kind"] == "explain" and len(told["cases"]) == 2)
+    without = [row["without"] for row in told["ablations"]]
+    check(f"ablations: {without}", "arrived" in without and len(set(without)) == len(without))
     plain = subprocess.run([ROSE, "explain", "--from", file.parent, "--json"], capture_output=True, text=True)
     suspects = len(json.loads(plain.stdout)["suspects"])
     row = next(one for one in told["cases"] if one["case"] == file.parent.name)

@@ -1,5 +1,8 @@
 """A conditional logit: which of the candidates of a case is the cause, by weighted features. Penalised by L2; every
-system counts the same, whatever its number of cases. Needs numpy."""
+system counts the same, whatever its number of cases. Needs numpy.
+
+For plans the features are standardised and the penalty pulls the weights to 0. For explanations the weights are those
+that rose uses: each keeps its sign, and the penalty pulls it to the weight that was set by argument (features.def)."""
 import numpy
 
 STEPS = 60  # of Newton's method at most: the penalised likelihood is smooth and nearly concave
@@ -97,3 +100,72 @@ def leave_one_system_out(choices, strength, rank):
         for name, value, one in zip(names, everything, scale)
     ]
     return ranks, sorted(told, key=lambda one: -abs(one["value"]))
+
+
+class Signed:
+    """Weights with signs and prior values. `known`: what `rose explain --show-weights --json` has of each feature."""
+
+    def __init__(self, known, strength):
+        self.names = [one["name"] for one in known]
+        self.signs = numpy.array([one["sign"] for one in known], dtype=float)
+        self.prior = numpy.array([one["prior"] for one in known], dtype=float)
+        self.strength = strength
+
+    def tasks(self, choices):
+        rows = [
+            numpy.array([[one.get(name, 0.0) for name in self.names] for one in choice.features]).reshape(
+                -1, len(self.names)
+            )
+            for choice in choices
+        ]
+        return rows, tasks_of(choices, rows)
+
+    def fit(self, tasks):
+        """Newton's method on the weights that are not held at 0 by their sign."""
+        systems = {}
+        for system, found in tasks:
+            if found:
+                systems[system] = systems.get(system, 0) + 1
+        weights = self.prior.copy()
+        for _ in range(STEPS):
+            gradient = -self.strength * (weights - self.prior)
+            curve = self.strength * numpy.eye(len(weights))
+            for system, found in tasks:
+                for row, right in found:
+                    share = 1.0 / systems[system] / len(found)
+                    scores = row @ weights
+                    chances = numpy.exp(scores - scores.max())
+                    chances /= chances.sum()
+                    of_right = chances[right] / chances[right].sum()
+                    mean = chances @ row
+                    gradient += share * (of_right @ row[right] - mean)
+                    curve += share * ((row * chances[:, None]).T @ row - numpy.outer(mean, mean))
+            free = (weights != 0) | (gradient * self.signs > 0)
+            step = numpy.zeros(len(weights))
+            if free.any():
+                step[free] = numpy.linalg.solve(curve[numpy.ix_(free, free)], gradient[free])
+            length = numpy.abs(step).max()
+            step = step if length < 1 else step / length
+            next_weights = weights + step
+            next_weights[next_weights * self.signs < 0] = 0
+            done = numpy.abs(next_weights - weights).max() < ENOUGH
+            weights = next_weights
+            if done:
+                break
+        return weights
+
+    def leave_one_system_out(self, choices, rank):
+        """As the function of this name above."""
+        rows, tasks = self.tasks(choices)
+        by_system = {
+            system: self.fit([(one, found) for one, found in tasks if one != system])
+            for system in sorted({choice.system for choice in choices})
+        }
+        ranks = []
+        for i, (choice, row) in enumerate(zip(choices, rows)):
+            scores = row @ by_system[choice.system] if len(row) else []
+            ranks.append(rank(i, [-score for score in scores]))
+        told = [
+            {"feature": name, "value": round(float(value), 4)} for name, value in zip(self.names, self.fit(tasks))
+        ]
+        return ranks, told

@@ -76,7 +76,6 @@ TEST_CASE("runs that were kept are explained as they were", "[explain]") {
   REQUIRE(bytes);
   explain::Explanation direct = one.explain();
   (void)explain::add_callers(direct, kept.calls);
-  explain::keep_best(direct.suspects);
   REQUIRE(direct.verdict == explain::Verdict::explained);
   REQUIRE(!direct.suspects.empty());
 

@@ -1,0 +1,484 @@
+#include "explain/features.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "base/ascii.h"
+#include "explain/explain.h"
+#include "explain/function_names.h"
+#include "explain/symptom.h"
+#include "knowledge/verbs.h"
+
+namespace rose::explain {
+namespace {
+
+constexpr std::size_t kMostEntered = 4, kMostFrames = 12;
+// Of functions that the thread entered before the fault: each one further back, and where the fault came at its time.
+constexpr double kEnteredBefore = 0.75, kByChance = 0.3;
+constexpr double kOnce = 0.5;  // of what one run of so many was doing when a fault came at its time
+constexpr std::size_t kMany = 4;
+constexpr std::size_t kFewestBrokenOff = 2;  // runs: what they interrupted counts in full, however many only waited
+// The order of reasons: what happens in a function, or just behind it, comes after what happens to it.
+constexpr double kInside = 0.6, kSuccession = 0.5;
+constexpr double kUnknown = 0.5;     // no run shows what the fault does without the bug
+constexpr double kLogScale = 4;      // brings the logarithm of a count near 1
+constexpr double kFullHelper = 0.1;  // share of libraries' units from which a word counts in full
+
+constexpr std::int64_t kOneException = 200'000;  // ns, from one method that it leaves to the next
+
+class Evidences {
+ public:
+  Evidence& operator[](const std::string& function) {
+    Evidence& evidence = all_[key_of(function)];
+    if (function.size() > evidence.name.size()) evidence.name = function;
+    return evidence;
+  }
+  Evidence* find(const std::string& function) {
+    const auto found = all_.find(key_of(function));
+    return found == all_.end() ? nullptr : &found->second;
+  }
+  [[nodiscard]] std::map<std::string, Evidence>& all() { return all_; }
+
+ private:
+  std::map<std::string, Evidence> all_;
+};
+
+std::string times(std::size_t have, std::size_t all) {
+  return have == all ? fmt::format("all {}", all) : fmt::format("{} of {}", have, all);
+}
+
+// The application's frames, innermost first, each function once.
+std::vector<const schedule::Frame*> application(const schedule::Stack& stack, std::size_t most = kMostFrames) {
+  std::vector<const schedule::Frame*> out;
+  for (const schedule::Frame& frame : stack.frames) {
+    if (!is_applications(frame)) continue;
+    if (std::any_of(out.begin(), out.end(), [&](const auto* seen) { return seen->function == frame.function; }))
+      continue;
+    out.push_back(&frame);
+    if (out.size() == most) break;
+  }
+  return out;
+}
+
+// How much each of a stack's `frames` counts. The innermost received the fault. A crash that came at its time
+// interrupted all of them, and what an outer one does may be half done: those count, too, except the one that the
+// thread runs from first to last. Which one is innermost is chance then.
+std::vector<double> shares_of(std::size_t frames, bool broken_off) {
+  std::vector<double> out(frames);
+  for (std::size_t i = 0; i < frames; ++i) {
+    const double inner = static_cast<double>(i), outer = static_cast<double>(frames - 2 - i) + 0.5;
+    out[i] = std::pow(kOuter, broken_off && i + 1 < frames ? std::min(inner + 1, outer) : inner);
+  }
+  return out;
+}
+
+// A fault that waits for no step hits whatever is going on.
+bool comes_by_time(const Input& input, const std::string& id) {
+  const schedule::Fault* fault = input.schedule.find(id);
+  if (fault == nullptr || fault->before || fault->kind == schedule::FaultKind::syscall ||
+      fault->kind == schedule::FaultKind::exception)
+    return false;
+  return std::all_of(fault->when.begin(), fault->when.end(),
+                     [](const schedule::Condition& one) { return one.kind == schedule::ConditionKind::elapsed; });
+}
+
+// A server that has nothing to do.
+bool waits(const schedule::Stack& stack) {
+  for (const schedule::Frame& frame : stack.frames) {
+    if (!is_library(frame)) return false;
+    if (frame.function.find("futex") != std::string::npos || frame.function.find("pthread_cond_") != std::string::npos)
+      return true;
+    for (const std::string_view name : {"poll", "epoll_wait", "epoll_pwait", "select", "accept", "accept4",
+                                        "runtime.gopark", "runtime.netpoll", "runtime.futex"})
+      if (frame.function == name || (frame.function.starts_with("__") && frame.function.ends_with(name))) return true;
+  }
+  return false;
+}
+
+// A crash that came at its time ends whatever was going on: this, too.
+bool breaks_off(const Input& input, const schedule::FaultOutcome& fault, const schedule::Stack& stack) {
+  const schedule::Fault* planned = input.schedule.find(fault.id);
+  return planned != nullptr && planned->kind == schedule::FaultKind::crash && comes_by_time(input, fault.id) &&
+         !waits(stack);
+}
+
+// The thread that a fault hit: of those that hit a whole process, the one that met a condition of it last.
+std::int32_t thread_of(const schedule::FaultOutcome& fault) {
+  for (auto condition = fault.conditions.rbegin(); condition != fault.conditions.rend(); ++condition)
+    if (condition->tid != 0 && !condition->node.empty() && (condition->node == fault.node || fault.node.empty()))
+      return condition->tid;
+  return fault.tid;
+}
+
+struct OnStack {
+  std::map<Feature, double> values;  // added up over the runs
+  std::size_t runs = 0, innermost = 0;
+  bool by_time = true;  // of all faults that found it there
+  std::string node, why, called;
+};
+
+// What a stack of a failing run says of its functions.
+Feature said_by(const Input& input, const schedule::FaultOutcome& fault, const schedule::Stack& stack) {
+  const schedule::Fault* planned = input.schedule.find(fault.id);
+  if (planned != nullptr && planned->kind == schedule::FaultKind::partition) return Feature::waiting;
+  // Of a process that is hit as a whole, threads that only wait, too.
+  if (waits(stack) && (comes_by_time(input, fault.id) || (stack.tid != 0 && stack.tid != thread_of(fault))))
+    return Feature::waiting;
+  return breaks_off(input, fault, stack) ? Feature::interrupted : Feature::arrived;
+}
+
+// Returns the number of failing runs in which a crash interrupted something.
+std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out) {
+  std::map<std::string, OnStack> seen;
+  std::size_t known = 0;
+  for (const Run& run : input.runs) {
+    if (run.group != Group::failing) continue;
+    std::map<std::string, std::map<Feature, double>> here;
+    std::set<std::string> innermost;
+    bool any_broken_off = false;
+    for (const schedule::FaultOutcome* fault : fired(run)) {
+      for (const schedule::Stack& stack : fault->stacks) {
+        const Feature feature = said_by(input, *fault, stack);
+        const bool broken_off = feature == Feature::interrupted;
+        const std::vector<const schedule::Frame*> frames =
+            application(stack, broken_off ? stack.frames.size() : kMostFrames);
+        const std::vector<double> shares = shares_of(frames.size(), broken_off);
+        any_broken_off = any_broken_off || broken_off;
+        for (std::size_t i = 0; i < frames.size(); ++i) {
+          const schedule::Frame& frame = *frames[i];
+          double& share = here[frame.function][feature];
+          share = std::max(share, shares[i]);
+          if (i == 0) innermost.insert(frame.function);
+          OnStack& on = seen[frame.function];
+          on.by_time = on.by_time && comes_by_time(input, fault->id);
+          on.node = stack.node.empty() ? fault->node : stack.node;
+          if (on.why.empty()) on.why = stack.why.empty() ? fault->detail : stack.why;
+          if (i > 0 && on.called.empty()) on.called = frames[i - 1]->function;
+          Evidence& evidence = out[frame.function];
+          if (evidence.file.empty()) evidence.file = frame.file, evidence.line = frame.line;
+        }
+      }
+    }
+    known += any_broken_off ? 1 : 0;
+    for (const auto& [function, values] : here) {
+      OnStack& on = seen[function];
+      ++on.runs;
+      on.innermost += innermost.contains(function) ? 1 : 0;
+      for (const auto& [feature, value] : values) on.values[feature] += value;
+    }
+  }
+  for (const auto& [function, on] : seen) {
+    std::string reason =
+        on.innermost == on.runs
+            ? fmt::format("the fault arrived in it in {} failing runs", times(on.runs, failing))
+            : fmt::format("it was being executed when the fault arrived, in {} failing runs", times(on.runs, failing));
+    if (on.innermost != on.runs && !on.called.empty()) reason += fmt::format(": it had called {}", on.called);
+    if (!on.why.empty()) reason += fmt::format(" ({})", on.why);
+    // What one run of many was doing when a fault came at its time: in the others the bug occurs without it.
+    const double once = on.by_time && on.runs == 1 && failing >= kMany ? kOnce : 1;
+    Evidence& evidence = out[function];
+    double weight = 0;
+    for (const auto& [feature, value] : on.values) {
+      // Of a process that only waited when it was killed, nothing says what that interrupted.
+      const std::size_t of = feature == Feature::interrupted ? std::max(known, kFewestBrokenOff) : failing;
+      evidence.features.raise(feature, once * value / static_cast<double>(of));
+      weight = std::max(weight, (feature == Feature::waiting ? 0.3 : 1) * evidence.features[feature]);
+    }
+    evidence.tell(weight, on.node, std::move(reason));
+  }
+  return known;
+}
+
+// A limit of memory hits who wants the page that is one too many, when it wants it.
+const Step* killed_by(const Input& input, const Run& run, const schedule::FaultOutcome& fault) {
+  const schedule::Fault* planned = input.schedule.find(fault.id);
+  if (planned == nullptr || planned->kind != schedule::FaultKind::memory) return nullptr;
+  for (const Step& step : run.steps) {
+    const Kind& kind = input.kinds[step.kind];
+    if (step.ts_ns >= run.zero_ns + fault.fired_ns && kind.out_of_memory &&
+        (kind.node.empty() || kind.node == fault.node))
+      return &step;
+  }
+  return nullptr;
+}
+
+// Without a stack: what the thread had entered last, or the process that died of it. It may have returned from that.
+void from_entries(const Input& input, std::size_t failing, Evidences& out) {
+  struct Entered {
+    double share = 0;  // added up over the runs
+    std::size_t runs = 0;
+    bool last = false, killed = false;
+    std::string node;
+  };
+  std::map<std::string, Entered> seen;
+  for (const Run& run : input.runs) {
+    if (run.group != Group::failing) continue;
+    std::set<std::string> here;
+    for (const schedule::FaultOutcome* fault : fired(run)) {
+      if (std::any_of(fault->stacks.begin(), fault->stacks.end(), in_application)) continue;
+      const std::int32_t tid = thread_of(*fault);
+      const Step* killed = killed_by(input, run, *fault);
+      const std::int64_t at = killed != nullptr ? killed->ts_ns : run.zero_ns + fault->fired_ns;
+      double share = killed == nullptr && comes_by_time(input, fault->id) ? kByChance : 1;
+      std::size_t count = 0;
+      std::set<std::string> of_fault;
+      for (auto step = run.steps.rbegin(); step != run.steps.rend() && count < kMostEntered; ++step) {
+        const Kind& kind = input.kinds[step->kind];
+        if (step->ts_ns > at || kind.what != StepKind::function) continue;
+        if (killed != nullptr ? step->pid != killed->pid
+            : tid != 0        ? step->tid != tid
+                              : fault->node.empty() || kind.node != fault->node)
+          continue;
+        if (!of_fault.insert(kind.function).second) continue;
+        Entered& entered = seen[kind.function];
+        if (here.insert(kind.function).second) ++entered.runs, entered.share += share;
+        entered.last = entered.last || count == 0;
+        entered.killed = entered.killed || killed != nullptr;
+        entered.node = kind.node;
+        share *= kEnteredBefore;
+        ++count;
+      }
+    }
+  }
+  for (const auto& [function, entered] : seen) {
+    Evidence& evidence = out[function];
+    evidence.features.raise(Feature::entered_before, entered.share / static_cast<double>(failing));
+    evidence.tell(0.6 * evidence.features[Feature::entered_before], entered.node,
+                  fmt::format("{} before {}, in {} failing runs (no stack is known)",
+                              entered.last ? "the last watched function that was entered" : "entered shortly",
+                              entered.killed ? "the kernel ended the process for its memory" : "the fault arrived",
+                              times(entered.runs, failing)));
+  }
+}
+
+std::string of_runs(double share, std::size_t runs) {
+  return fmt::format("{} of {}", static_cast<long>(share * static_cast<double>(runs) + 0.5), runs);
+}
+
+std::string counted(const Difference& d, std::size_t failing, std::size_t sound, std::size_t near) {
+  std::string out = fmt::format("{} failing and {} correct runs", of_runs(d.failing, failing), of_runs(d.sound, sound));
+  if (near > 0) out += fmt::format(", {} with the fault but without the bug", of_runs(d.near, near));
+  if (d.needless > 0) out += ", but the bug shows without it where the fault lasts less";
+  return out;
+}
+
+// A stack trace in a message that tells the runs apart: the program says itself where it was.
+void from_trace(const Input& input, const Difference& d, double weight, const std::string& runs, Evidences& out) {
+  const std::int64_t cut = input.runs[input.story_run].cut_ns;
+  const auto line = std::find_if(input.lines.begin(), input.lines.end(), [&](const LogLine& one) {
+    return !one.frames.empty() && one.ts_ns > cut && one.kind == input.kinds[d.kind].message &&
+           (input.kinds[d.kind].node.empty() || one.node == input.kinds[d.kind].node);
+  });
+  if (line == input.lines.end()) return;
+  std::size_t told = 0;
+  for (const schedule::Frame& frame : line->frames) {
+    if (is_library(frame)) continue;
+    if (told++ == kMostFrames) break;
+    Evidence& evidence = out[frame.function];
+    if (evidence.file.empty()) evidence.file = frame.file, evidence.line = frame.line;
+    evidence.features.raise(Feature::traced, weight);
+    evidence.tell(weight, line->node,
+                  fmt::format("{} a stack trace that is logged in {} ({})", told == 1 ? "the innermost of" : "in", runs,
+                              line->place));
+    weight *= kOuter;
+  }
+}
+
+// Of methods of Java that one exception leaves, the outermost: what was left as a whole, and may be half done.
+std::set<std::uint32_t> outermost_left(const Input& input) {
+  std::set<std::uint32_t> out;
+  for (const Run& run : input.runs) {
+    if (run.group != Group::failing) continue;
+    std::map<std::int32_t, const Step*> last;  // by thread: who was left last, where that was by an exception
+    for (const Step& step : run.steps) {
+      const Kind& kind = input.kinds[step.kind];
+      if (step.tid == 0 || step.ts_ns <= run.cut_ns || kind.what == StepKind::message) continue;
+      const Step*& before = last[step.tid];
+      const bool thrown = kind.what == StepKind::thrown;
+      if (before != nullptr && !(thrown && step.ts_ns - before->ts_ns < kOneException)) out.insert(before->kind);
+      before = thrown ? &step : nullptr;
+    }
+    for (const auto& [tid, step] : last)
+      if (step != nullptr) out.insert(step->kind);
+  }
+  return out;
+}
+
+// The difference of a function's own entry, exception or value that weighs most describes it.
+void describe(const Difference& d, bool killed, bool any_near, Evidence& evidence) {
+  if (d.weight <= evidence.heaviest_of_own) return;
+  evidence.heaviest_of_own = d.weight;
+  Features& f = evidence.features;
+  f[Feature::differs] = d.strength;
+  f[Feature::bug_alone] = d.only_bug ? 1 : d.clean && !any_near ? kUnknown : 0;
+  f[Feature::usual] = d.earlier;
+  f[Feature::harmless] = d.harmless ? 1 : 0;
+  f[Feature::dead] = d.missing && killed ? 1 : 0;
+}
+
+void from_differences(const Input& input, const Comparison& comparison, bool known_broken_off, Evidences& out) {
+  const auto amount = [&](Group group) {
+    return static_cast<std::size_t>(
+        std::count_if(input.runs.begin(), input.runs.end(), [&](const Run& run) { return run.group == group; }));
+  };
+  const std::size_t failing = amount(Group::failing), sound = amount(Group::sound), near = amount(Group::near);
+  const bool killed =
+      std::any_of(input.schedule.faults.begin(), input.schedule.faults.end(),
+                  [](const schedule::Fault& fault) { return fault.kind == schedule::FaultKind::crash; });
+  const bool bug_alone = std::any_of(comparison.differences.begin(), comparison.differences.end(),
+                                     [](const Difference& d) { return d.only_bug; });
+  const std::set<std::uint32_t> outermost = outermost_left(input);
+  for (const Difference& d : comparison.differences) {
+    const Kind& kind = input.kinds[d.kind];
+    const std::string runs = counted(d, failing, sound, near);
+    if (d.next != kNoKind) {
+      if (kind.what != StepKind::function) continue;
+      out[kind.function].features.raise(Feature::next, d.weight);
+      out[kind.function].tell(d.weight * kSuccession, kind.node,
+                              fmt::format("what its thread does next is another: {}{} in {}",
+                                          d.missing ? "no longer " : "", input.kinds[d.next].words, runs));
+      continue;
+    }
+    // The program says itself where it was.
+    if (kind.what == StepKind::message && !d.missing) from_trace(input, d, d.weight, runs, out);
+    switch (kind.what) {
+      case StepKind::function:
+        if (d.clean && !d.missing && (d.only_bug || near == 0 || (!bug_alone && !(known_broken_off && d.harmless))))
+          out[kind.function].fresh = true;
+        describe(d, killed, near > 0, out[kind.function]);
+        out[kind.function].tell(
+            d.weight, kind.node,
+            fmt::format("{} after the fault in {}", d.missing ? "no longer entered" : "entered", runs));
+        break;
+      case StepKind::thrown:
+        describe(d, killed, near > 0, out[kind.function]);
+        if (outermost.contains(d.kind) && !d.missing) out[kind.function].features.raise(Feature::broken_off, d.weight);
+        out[kind.function].tell(d.weight, kind.node,
+                                fmt::format("{} by {} after the fault in {}", d.missing ? "no longer left" : "left",
+                                            std::string_view(kind.words).substr(kind.words.rfind(' ') + 1), runs));
+        break;
+      case StepKind::value:
+        if (kind.function.empty()) break;
+        describe(d, killed, near > 0, out[kind.function]);
+        out[kind.function].tell(
+            d.weight, kind.node,
+            fmt::format("{}{} after the fault in {}", d.missing ? "no longer: " : "", kind.words, runs));
+        break;
+      default:
+        if (d.in == kNoKind) break;
+        out[input.kinds[d.in].function].features.raise(Feature::inside, d.weight);
+        out[input.kinds[d.in].function].tell(
+            d.weight * kInside, input.kinds[d.in].node,
+            fmt::format("behind its entry: {}{} in {}", d.missing ? "no longer " : "", kind.words, runs));
+    }
+  }
+  for (const Swapped& swap : comparison.orders) {
+    for (const auto& [id, share] : {std::pair(swap.late, 1.0), std::pair(swap.in, kSuccession)}) {
+      if (id == kNoKind || input.kinds[id].what != StepKind::function) continue;
+      out[input.kinds[id].function].features.raise(Feature::order, swap.weight * share);
+      out[input.kinds[id].function].tell(
+          swap.weight * share, input.kinds[id].node,
+          fmt::format("in all failing runs, and in no sound one: {}", order_words(input, swap)));
+    }
+  }
+}
+
+// How a function is used, in failing and correct runs: after how many others it is entered, and what follows.
+void from_use(const Input& input, Evidences& out) {
+  struct Use {
+    std::string function;
+    std::set<std::size_t> before, after;
+  };
+  std::vector<Use> uses;
+  std::map<std::string, std::size_t> numbers;
+  std::vector<std::size_t> use_of(input.kinds.size(), 0);  // by kind, for functions
+  for (std::uint32_t id = 0; id < input.kinds.size(); ++id) {
+    if (input.kinds[id].what != StepKind::function) continue;
+    const auto [at, fresh] = numbers.emplace(key_of(input.kinds[id].function), uses.size());
+    if (fresh) uses.push_back({input.kinds[id].function, {}, {}});
+    use_of[id] = at->second;
+  }
+  for (const Run& run : input.runs) {
+    if (run.group != Group::sound && run.group != Group::failing) continue;
+    std::unordered_map<std::int32_t, std::size_t> last;  // by thread
+    for (const Step& step : run.steps) {
+      if (input.kinds[step.kind].what != StepKind::function) continue;
+      const std::size_t own = use_of[step.kind];
+      const auto [at, fresh] = last.emplace(step.tid, own);
+      if (!fresh && at->second != own) uses[own].before.insert(at->second), uses[at->second].after.insert(own);
+      at->second = own;
+    }
+  }
+  for (const Use& use : uses)
+    if (Evidence* evidence = out.find(use.function))
+      evidence->features[Feature::reused] =
+          (std::log1p(static_cast<double>(use.before.size())) - std::log1p(static_cast<double>(use.after.size()))) /
+          kLogScale;
+}
+
+// "applyAll" and "apply_all" begin with "apply", and more follows.
+double share_of_name(std::string_view name) {
+  name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
+  std::string word;
+  std::size_t at = 0;
+  for (; at < name.size() && is_alpha(name[at]); ++at) {
+    const bool before_lower = at + 1 < name.size() && is_lower(name[at + 1]);
+    if (at > 0 && is_upper(name[at]) && (is_lower(name[at - 1]) || before_lower)) break;
+    word += lower_case(name[at]);
+  }
+  return knowledge::library_share(word, at < name.size());
+}
+
+}  // namespace
+
+void Evidence::tell(double weight, const std::string& node, std::string reason) {
+  if (!node.empty()) nodes.insert(node);
+  if (std::none_of(why.begin(), why.end(), [&](const auto& one) { return one.second == reason; }))
+    why.emplace(weight, std::move(reason));
+}
+
+const std::array<FeatureEntry, kFeatures>& features() {
+  static constexpr std::array<FeatureEntry, kFeatures> kAll = {{
+#define ROSE_FEATURE(constant, name, sign, prior, what) {Feature::constant, name, what, sign, prior},
+#include "explain/features.def"
+#undef ROSE_FEATURE
+  }};
+  return kAll;
+}
+
+void add_name(const std::string& function, Features& into) {
+  const std::string key = key_of(function);
+  const std::size_t at = key.find_last_of(":.");
+  const std::string_view last = std::string_view(key).substr(at == std::string::npos ? 0 : at + 1);
+  const bool makes = last.starts_with('<') || last.starts_with('~');  // "<init>" of Java, "~Lines" of C++
+  into[Feature::helper] = makes ? 1 : std::min(1.0, share_of_name(last) / kFullHelper);
+  into[Feature::base] = is_base(function) ? 1 : 0;
+}
+
+std::map<std::string, Evidence> evidence_of(const Input& input, const Comparison& comparison) {
+  const auto failing = static_cast<std::size_t>(std::count_if(input.runs.begin(), input.runs.end(), [](const Run& run) {
+    return run.group == Group::failing && !fired(run).empty();
+  }));
+  if (failing == 0) return {};
+  Evidences evidences;
+  const bool known_broken_off = from_stacks(input, failing, evidences) > 0;
+  from_entries(input, failing, evidences);
+  from_differences(input, comparison, known_broken_off, evidences);
+  from_use(input, evidences);
+  std::vector<std::string> names;
+  for (const auto& [key, evidence] : evidences.all()) names.push_back(evidence.name);
+  const std::map<std::string, std::string> named = named_by(input.oracle_said, names);
+  for (auto& [key, evidence] : evidences.all()) {
+    add_name(evidence.name, evidence.features);
+    const auto word = named.find(evidence.name);
+    if (word == named.end()) continue;
+    evidence.features[Feature::named] = 1;
+    evidence.named_by = word->second;
+  }
+  return std::move(evidences.all());
+}
+
+}  // namespace rose::explain

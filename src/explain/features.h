@@ -1,0 +1,70 @@
+// What speaks for and against each function as the one that mishandled the fault: named numbers, computed here from the
+// runs, weighed by the model, and exported with each suspect. Pure.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rose::explain {
+
+struct Input;
+struct Comparison;
+
+enum class Feature : std::uint8_t {
+#define ROSE_FEATURE(constant, name, sign, prior, what) constant,
+#include "explain/features.def"
+#undef ROSE_FEATURE
+  count
+};
+inline constexpr std::size_t kFeatures = static_cast<std::size_t>(Feature::count);
+
+class Features {
+ public:
+  double& operator[](Feature one) { return values_[static_cast<std::size_t>(one)]; }
+  double operator[](Feature one) const { return values_[static_cast<std::size_t>(one)]; }
+  // Keeps the larger value.
+  void raise(Feature one, double to) {
+    if (to > (*this)[one]) (*this)[one] = to;
+  }
+
+ private:
+  std::array<double, kFeatures> values_{};
+};
+
+struct FeatureEntry {
+  Feature feature = Feature::arrived;
+  std::string_view name;  // "bug-alone"
+  std::string_view what;
+  int sign = 0;      // that its weight must have
+  double prior = 0;  // its weight before anything was measured
+};
+[[nodiscard]] const std::array<FeatureEntry, kFeatures>& features();
+
+// All that is known of one function.
+struct Evidence {
+  Features features;
+  std::string name;  // the fullest form that was seen
+  std::string file;
+  int line = 0;
+  std::set<std::string> nodes;
+  bool fresh = false;          // all failing runs enter it after the fault, and no others
+  std::string named_by;        // the symptom's word
+  double heaviest_of_own = 0;  // weight of the difference that `differs` and the four after it are of
+  std::multimap<double, std::string, std::greater<>> why;  // heaviest first
+
+  void tell(double weight, const std::string& node, std::string reason);
+};
+
+// Every function of the application about which anything is known, by key_of().
+[[nodiscard]] std::map<std::string, Evidence> evidence_of(const Input& input, const Comparison& comparison);
+
+// What a name says: `helper` and `base`.
+void add_name(const std::string& function, Features& into);
+
+}  // namespace rose::explain

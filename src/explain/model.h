@@ -1,0 +1,52 @@
+// One model ranks the suspects: a conditional logit over their features. A suspect's score is the probability that it
+// is the one, among those that are suspected. The weights are fitted on recorded explanations by test/eval/fit, which
+// writes fitted.def. Pure, but for the weights of the process: they are set once, before anything is explained.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "explain/features.h"
+
+namespace rose::explain {
+
+struct Suspect;
+
+[[nodiscard]] double weight(Feature feature);
+// The sum of weight times value.
+[[nodiscard]] double strength(const Features& features);
+// What a feature adds to the strength; those that add nothing are left out. The largest either way first.
+struct Contribution {
+  std::string_view name;  // of the feature
+  double value = 0;       // weight times value
+};
+[[nodiscard]] std::vector<Contribution> contributions(const Features& features);
+// "arrived +4.1, named +2.2, helper -1.0"
+[[nodiscard]] std::string contribution_words(const Features& features);
+// Sets scores and sorts, best first.
+void score(std::vector<Suspect>& suspects);
+
+// Lines "NAME = WEIGHT  # what it is", as read_weights() takes them.
+[[nodiscard]] std::string weights_toml();
+// Weights that are named are set; none when there is a mistake. Errors (input): unknown names, values that are not
+// finite or have the wrong sign.
+[[nodiscard]] Result<void> set_weights(std::string_view toml, std::string_view file);
+[[nodiscard]] Result<void> read_weights(const std::string& file);
+// Leaves the features of these names out.
+void leave_out(const std::vector<std::string>& names);
+
+// For tests: what was set since is undone.
+class OwnWeights {
+ public:
+  OwnWeights();
+  ~OwnWeights();
+  OwnWeights(const OwnWeights&) = delete;
+  OwnWeights& operator=(const OwnWeights&) = delete;
+
+ private:
+  std::array<double, kFeatures> before_;
+};
+
+}  // namespace rose::explain
