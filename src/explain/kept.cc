@@ -56,7 +56,8 @@ struct Damaged {
 class Reader {
  public:
   static constexpr bool kReads = true;
-  explicit Reader(std::string_view bytes) : left_(bytes) {}
+  Reader(std::string_view bytes, std::uint32_t version) : left_(bytes), version_(version) {}
+  [[nodiscard]] std::uint32_t version() const { return version_; }
 
   std::uint64_t number() {
     std::uint64_t value = 0;
@@ -87,6 +88,7 @@ class Reader {
 
  private:
   std::string_view left_;
+  std::uint32_t version_;
 };
 
 std::uint64_t zigzag(std::int64_t value) {
@@ -333,15 +335,43 @@ void column(A& a, std::vector<Step>& steps, Get get) {
   for (Step& one : steps) value(a, get(one));
 }
 
+void later(std::int64_t& ts, std::int64_t by) {
+  if (__builtin_add_overflow(ts, by, &ts)) throw Damaged{"a time is too large"};
+}
+void further(std::int64_t& source, std::int64_t by) {
+  if (__builtin_add_overflow(source, by, &source) || source < 0 || source > std::numeric_limits<std::uint32_t>::max())
+    throw Damaged{"a step stands nowhere"};
+}
+
+// Of version 1: each step by itself, with times in nanoseconds.
+void steps_of_1(Reader& a, std::vector<Step>& v) {
+  std::int64_t ts = 0, source = 0;
+  list(a, v, [&](Step& one) {
+    std::int64_t by = 0;
+    value(a, by);
+    later(ts, by);
+    one.ts_ns = ts;
+    value(a, one.kind);
+    value(a, one.in);
+    value(a, one.pid);
+    value(a, one.tid);
+    value(a, by);
+    further(source, by);
+    one.source = static_cast<std::uint32_t>(source);
+  });
+}
+
 template <class A>
 void steps(A& a, std::vector<Step>& v) {
+  if constexpr (A::kReads)
+    if (a.version() == 1) return steps_of_1(a, v);
   if constexpr (A::kReads) v.resize(a.count());
   else a.number(v.size());
   std::int64_t ts = 0, source = 0;
   for (Step& one : v) {
-    std::int64_t later = one.ts_ns / kTick - ts;
-    value(a, later);
-    if (__builtin_add_overflow(ts, later, &ts)) throw Damaged{"a time is too large"};
+    std::int64_t by = one.ts_ns / kTick - ts;
+    value(a, by);
+    later(ts, by);
     if constexpr (A::kReads)
       if (__builtin_mul_overflow(ts, kTick, &one.ts_ns)) throw Damaged{"a time is too large"};
   }
@@ -354,11 +384,9 @@ void steps(A& a, std::vector<Step>& v) {
   column(
       a, v, [](Step & one) -> auto& { return one.tid; });
   for (Step& one : v) {
-    std::int64_t further = static_cast<std::int64_t>(one.source) - source;
-    value(a, further);
-    if (__builtin_add_overflow(source, further, &source) || source < 0 ||
-        source > std::numeric_limits<std::uint32_t>::max())
-      throw Damaged{"a step stands nowhere"};
+    std::int64_t by = static_cast<std::int64_t>(one.source) - source;
+    value(a, by);
+    further(source, by);
     if constexpr (A::kReads) one.source = static_cast<std::uint32_t>(source);
   }
 }
@@ -556,25 +584,26 @@ Result<std::string> pack(const Kept& kept, const Scrub& scrub) {
   return fmt::format("{}{}\n{}", kMagic, kKeptVersion, packed);
 }
 
-Result<std::string> plain_of(std::string_view bytes, std::string_view name) {
+Result<Plain> plain_of(std::string_view bytes, std::string_view name) {
   const std::size_t line = bytes.substr(0, 64).find('\n');
   if (!bytes.starts_with(kMagic) || line == std::string_view::npos)
     return fail(ErrorKind::input, fmt::format("{}: it does not hold the runs of an explanation", name),
                 "'rose explain --report DIR' writes them");
   const std::string_view version = bytes.substr(kMagic.size(), line - kMagic.size());
-  if (version != std::to_string(kKeptVersion))
-    return fail(ErrorKind::input,
-                fmt::format("{}: it has version {}, version {} can be read", name, printable(version), kKeptVersion));
-  return zstd_unpack(bytes.substr(line + 1), kMostUnpacked, name);
+  if (version != "1" && version != std::to_string(kKeptVersion))
+    return fail(ErrorKind::input, fmt::format("{}: it has version {}, versions 1 to {} can be read", name,
+                                              printable(version), kKeptVersion));
+  ROSE_TRY(std::string plain, zstd_unpack(bytes.substr(line + 1), kMostUnpacked, name));
+  return Plain{version == "1" ? 1 : kKeptVersion, std::move(plain)};
 }
 
 Result<Kept> unpack(std::string_view bytes, std::string_view name) {
-  ROSE_TRY(const std::string plain, plain_of(bytes, name));
-  return unpack_plain(plain, name);
+  ROSE_TRY(const Plain plain, plain_of(bytes, name));
+  return unpack_plain(plain.bytes, name, plain.version);
 }
 
-Result<Kept> unpack_plain(std::string_view plain, std::string_view name) {
-  Reader from(plain);
+Result<Kept> unpack_plain(std::string_view plain, std::string_view name, std::uint32_t version) {
+  Reader from(plain, version);
   Kept kept;
   Input& input = kept.input;
   try {

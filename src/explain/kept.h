@@ -18,7 +18,7 @@
 
 namespace rose::explain {
 
-inline constexpr std::uint32_t kKeptVersion = 2;
+inline constexpr std::uint32_t kKeptVersion = 2;            // 1 is read, too
 inline constexpr const char* kKeptFile = "explained.runs";  // in the folder of the report
 
 struct Kept {
@@ -62,8 +62,13 @@ struct Scrub {
 // Errors (input): a foreign or damaged file, an unknown version.
 [[nodiscard]] Result<Kept> unpack(std::string_view bytes, std::string_view name);
 // What is packed in a file, for the fuzzer; and of a file.
-[[nodiscard]] Result<Kept> unpack_plain(std::string_view plain, std::string_view name);
-[[nodiscard]] Result<std::string> plain_of(std::string_view bytes, std::string_view name);
+struct Plain {
+  std::uint32_t version = kKeptVersion;
+  std::string bytes;
+};
+[[nodiscard]] Result<Plain> plain_of(std::string_view bytes, std::string_view name);
+[[nodiscard]] Result<Kept> unpack_plain(std::string_view plain, std::string_view name,
+                                        std::uint32_t version = kKeptVersion);
 
 // The explanation. Changes `kept.input`.
 [[nodiscard]] Explanation explain_kept(Kept& kept);

@@ -11,6 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   // Once as a file, and once as the packed content, of which random changes of the file leave hardly any valid.
   (void)explain::unpack(bytes, "x");
+  (void)explain::unpack_plain(bytes, "x", 1);
   auto kept = explain::unpack_plain(bytes, "x");
   if (!kept) {
     if (kept.error().kind != ErrorKind::input || kept.error().message.rfind("x", 0) != 0) std::abort();

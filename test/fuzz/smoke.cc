@@ -234,7 +234,7 @@ Seeds kept_seeds() {
   const auto bytes = rose::explain::pack(kept, nothing);
   if (!bytes) std::abort();
   const auto plain = rose::explain::plain_of(*bytes, "x");
-  if (!plain || !rose::explain::unpack_plain(*plain, "x")) std::abort();
+  if (!plain || !rose::explain::unpack_plain(plain->bytes, "x", plain->version)) std::abort();
   return {*bytes, *plain};
 }
 

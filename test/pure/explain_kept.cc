@@ -1,6 +1,7 @@
 // Runs of an explanation that were kept are compared again.
 #include <catch2/catch.hpp>
 
+#include "base/file.h"
 #include "base/redact.h"
 #include "explain/kept.h"
 #include "explain_runs.h"
@@ -160,4 +161,15 @@ TEST_CASE("what is redacted is replaced alike wherever it stands", "[explain]") 
   CHECK(redact("https://db.example.com/x?key=0123456789abcdef0123") == "https://host-2/x?key=token-1");
   CHECK(redact("save(len) in Store::append, v1.2.3, a4711") == "save(len) in Store::append, v1.2.3, a4711");
   CHECK(redact("again 0123456789abcdef0123") == "again token-1");
+}
+
+TEST_CASE("runs that an earlier rose kept are explained", "[explain]") {
+  const Result<std::string> bytes = read_file(ROSE_TEST_DIR "/pure/explained-1.runs", 1 << 20);
+  REQUIRE(bytes);
+  Result<explain::Kept> kept = explain::unpack(*bytes, "explained-1.runs");
+  REQUIRE(kept);
+  const explain::Explanation e = explain::explain_kept(*kept);
+  CHECK(e.verdict == explain::Verdict::explained);
+  REQUIRE_FALSE(e.suspects.empty());
+  CHECK(e.suspects[0].function == "github.com/tendermint/tendermint/privval.loadFilePV");
 }
