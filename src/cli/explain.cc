@@ -43,6 +43,7 @@ struct ExplainOptions {
   std::string report;
   std::vector<std::string> ask;
   bool deepen = false;
+  bool no_deepen = false;
   std::vector<std::string> without;
   std::string weights;
   bool show_weights = false;
@@ -325,6 +326,8 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   if (options.schedule.empty())
     return fail(ErrorKind::usage, "a schedule is needed, or --from DIR",
                 "rose explain schedule.toml -c rose.toml, or rose explain --from DIR of an earlier --report DIR");
+  if (options.deepen && options.no_deepen)
+    return fail(ErrorKind::usage, "--deepen and --no-deepen exclude each other");
   if (options.redact && options.report.empty())
     return fail(ErrorKind::usage, "--redact is about what --report DIR keeps, and there is no --report");
   const std::string out = options.out.value_or("explanation.md");
@@ -484,6 +487,9 @@ Command explain_command() {
                        std::to_string(kMostRounds) +
                        " rounds of --runs runs on each side; queries that distinguish failing from correct runs are "
                        "kept and repeated"},
+              {.names = "--no-deepen",
+               .slot = &options->no_deepen,
+               .help = "Do not query automatically, which is the default"},
               {.names = "--report",
                .slot = &options->report,
                .value = "DIR",

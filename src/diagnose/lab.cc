@@ -68,6 +68,12 @@ Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> resul
     entry.tally.add(schedule::Verdict::inconclusive);
     if (entry.note.find(result.error().message) == std::string::npos)
       entry.note += fmt::format("; {}", result.error().message);
+    // A path that the search does not take for a reason of this machine changes what it finds.
+    std::vector<std::string>& warnings = d_.plan.warnings;
+    const std::string warning =
+        fmt::format("runs that cannot be made are left out of the search: {}", result.error().message);
+    if (kind == ErrorKind::environment && std::find(warnings.begin(), warnings.end(), warning) == warnings.end())
+      warnings.push_back(warning);
     Made made;
     made.armed = false;
     made.result.reason = result.error().message;

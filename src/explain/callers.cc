@@ -10,6 +10,7 @@
 #include "explain/explain.h"
 #include "explain/function_names.h"
 #include "explain/model.h"
+#include "symbols/values.h"
 
 namespace rose::explain {
 namespace {
@@ -58,7 +59,7 @@ std::vector<Suspect>::iterator find_suspect(std::vector<Suspect>& suspects, cons
 
 // Whether who calls a suspect can be one, too: it has a name, is of the application, and another function.
 bool may_be_suspect(const Call& call) {
-  return !call.caller.empty() && key_of(call.caller) != key_of(call.function) &&
+  return !call.caller.empty() && call.caller != symbols::kOutsideFile && key_of(call.caller) != key_of(call.function) &&
          !is_library(frame_at(call, call.caller));
 }
 

@@ -288,9 +288,10 @@ std::string explanation_text(const ExplanationReport& r) {
     out += "\nsuspects\n";
     for (std::size_t i = 0; i < std::min(e.suspects.size(), kTextSuspects); ++i) {
       const explain::Suspect& s = e.suspects[i];
-      out += fmt::format("  {}. {:.2f}  {}{}\n           {}\n           {}\n", i + 1, s.score, printable(s.function),
-                         s.file.empty() ? "" : " (" + printable(source_place(s.file, s.line)) + ")", printable(s.why),
-                         explain::contribution_words(s.features));
+      out += fmt::format("  {}. {:.2f}  {}{}\n           {}\n", i + 1, s.score, printable(s.function),
+                         s.file.empty() ? "" : " (" + printable(source_place(s.file, s.line)) + ")", printable(s.why));
+      if (const std::string weighed = explain::contribution_words(s.features); !weighed.empty())
+        out += fmt::format("           {}\n", weighed);
     }
     if (e.suspects.size() > kTextSuspects) out += fmt::format("  and {} more\n", e.suspects.size() - kTextSuspects);
   }

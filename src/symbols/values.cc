@@ -464,7 +464,7 @@ ToldValue tell_value(const Form& form, std::uint64_t bits, std::string_view text
     case Form::Kind::code: {
       // The value is a return address: the instruction after the call.
       std::string words = form.code ? form.code->at(form.origin + bits - 1) : std::string();
-      return {words.empty() ? "code outside the file" : std::move(words), false, 0};
+      return {words.empty() ? std::string(kOutsideFile) : std::move(words), false, 0};
     }
     case Form::Kind::text: break;
   }

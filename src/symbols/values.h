@@ -16,6 +16,9 @@
 
 namespace rose::symbols {
 
+// What stands for a caller in another file.
+inline constexpr std::string_view kOutsideFile = "code outside the file";
+
 inline constexpr std::uint8_t kNoRegister = 0xff;
 inline constexpr std::size_t kMostReads = 7;  // limit for pointers followed on the way to a value
 

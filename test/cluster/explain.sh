@@ -54,6 +54,13 @@ expect 2 "$rose" explain --from "$work/other"
 expect 2 "$rose" explain --from "$work/planted"
 expect 2 "$rose" explain --from "$work/report" schedule.toml
 expect 2 "$rose" explain schedule.toml --redact
+expect 2 "$rose" explain schedule.toml --deepen --no-deepen
+expect 2 "$rose" explain --from "$work/report" --without no-such-feature
+expect 0 "$rose" explain --from "$work/report" --without arrived,interrupted --json
+json_is 'any({"arrived", "interrupted"} & set(s["features"]) for s in j["suspects"])' True
+json_is 'j["suspects"][0]["score"] < json.load(open("'"$work"'/first.json"))["suspects"][0]["score"]' True
+expect 0 "$rose" explain --show-weights --json
+json_is '{w["name"] for w in j["weights"]} == {p["name"] for p in j["parts"]}, len(j["weights"]) > 9' "(True, True)"
 
 # A harmless fault: the bug does not occur, and nothing is explained.
 cat > "$work/harmless.toml" << 'END'
