@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/toml.h"
 #include "cli/command.h"
 #include "cli/explain_runs.h"
 #include "cli/page.h"
@@ -296,7 +297,7 @@ std::vector<std::string> feature_names() {
 }
 
 // What ranks the suspects: numbers for --weights, and names for --without.
-std::string weights_json() {
+std::string features_json() {
   Json weights = Json::array(), parts = Json::array();
   for (const explain::FeatureEntry& one : explain::features()) {
     weights.push_back({{"name", one.name},
@@ -310,10 +311,13 @@ std::string weights_json() {
 }
 
 Result<int> run_explain(const ExplainOptions& options, const Common& common) {
-  if (!options.weights.empty()) ROSE_CHECK(explain::read_weights(options.weights));
+  if (!options.weights.empty()) {
+    ROSE_TRY(const std::string text, read_file(options.weights, toml::kMostBytes));
+    ROSE_CHECK(explain::set_weights(text, options.weights));
+  }
   explain::leave_out(options.without);
   if (options.show_weights) {
-    print(common.json ? weights_json() : explain::weights_toml());
+    print(common.json ? features_json() : explain::weights_toml());
     return 0;
   }
   if (!options.from.empty()) {

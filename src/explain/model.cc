@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "base/file.h"
 #include "base/toml.h"
 #include "explain/explain.h"
 
@@ -91,11 +90,6 @@ Result<void> set_weights(std::string_view text, std::string_view file) {
   ROSE_CHECK(problems.result());
   for (const auto& [feature, number] : read) weights()[static_cast<std::size_t>(feature)] = number;
   return {};
-}
-
-Result<void> read_weights(const std::string& file) {
-  ROSE_TRY(const std::string text, read_file(file, toml::kMostBytes));
-  return set_weights(text, file);
 }
 
 void leave_out(const std::vector<std::string>& names) {

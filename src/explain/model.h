@@ -28,12 +28,11 @@ struct Contribution {
 // Sets scores and sorts, best first.
 void score(std::vector<Suspect>& suspects);
 
-// Lines "NAME = WEIGHT  # what it is", as read_weights() takes them.
+// Lines "NAME = WEIGHT  # what it is", as set_weights() takes them.
 [[nodiscard]] std::string weights_toml();
 // Weights that are named are set; none when there is a mistake. Errors (input): unknown names, values that are not
 // finite or have the wrong sign.
 [[nodiscard]] Result<void> set_weights(std::string_view toml, std::string_view file);
-[[nodiscard]] Result<void> read_weights(const std::string& file);
 // Leaves the features of these names out.
 void leave_out(const std::vector<std::string>& names);
 

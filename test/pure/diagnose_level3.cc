@@ -281,7 +281,7 @@ TEST_CASE("level 3: a look that can't be armed leaves the places to be tried one
   Code code = store_code();
   Play play(store_acts(), at_act(2));
   play.unarmable = is_look;
-  const Diagnosis d = diagnosis_of(config, crash_after(store_acts(), 5.05), play, {}, false, &code);
+  const Diagnosis d = unsurveyed(config, crash_after(store_acts(), 5.05), play, &code);
   CHECK(d.target_reached);
   CHECK(places_tried(d) == std::vector<std::string>{"store+0x10", "store+0x20"});
   // It is said, once: what the search leaves out for this machine's sake may be what reproduces the bug.
