@@ -23,6 +23,7 @@ constexpr int kDeepestDie = 64;
 constexpr std::size_t kMostParameters = 64;
 constexpr std::size_t kMostScopeNames = 24;
 constexpr int kNextLines = 20;  // lines searched after one that has no code
+constexpr std::size_t kMostInlinedBytes = std::size_t{16} << 20;  // of the names and files of all copies
 
 using ScopeList = std::unique_ptr<Dwarf_Die, decltype(&std::free)>;
 
@@ -208,6 +209,7 @@ std::vector<FunctionDie> DebugInfo::inlined(const std::string& name, std::size_t
 std::vector<DebugInfo::Inlined> DebugInfo::all_inlined(std::size_t most) const {
   std::vector<Inlined> out;
   std::map<Dwarf_Off, Inlined> known;  // by origin; without a name: not wanted
+  std::size_t bytes = 0;
   for_each_inlined([&](Dwarf_Die& copy, Dwarf_Die& origin, const std::string&) {
     const auto [function, fresh] = known.try_emplace(dwarf_dieoffset(&origin));
     if (fresh) {
@@ -220,8 +222,9 @@ std::vector<DebugInfo::Inlined> DebugInfo::all_inlined(std::size_t most) const {
     if (const auto entry = first_address(&copy)) {
       out.push_back(function->second);
       out.back().entry = *entry;
+      bytes += function->second.name.size() + function->second.source.size();
     }
-    return out.size() < most;
+    return out.size() < most && bytes < kMostInlinedBytes;
   });
   return out;
 }

@@ -68,7 +68,7 @@ bool is_source(std::string_view path, std::string_view wanted) {
 
 std::string clean_path(std::string_view path) { return std::filesystem::path(path).lexically_normal().native(); }
 
-constexpr std::size_t kMostKnownFiles = 64;  // whose inlined functions are remembered
+constexpr std::size_t kMostKnownFiles = 16;  // whose inlined functions are remembered
 
 // Above this number of names without wildcards, an index is built instead of comparing every function with each.
 constexpr std::size_t kWorthAnIndex = 8;

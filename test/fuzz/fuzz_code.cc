@@ -31,6 +31,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto code = CodeFile::open(path);
   const auto functions = list_functions(path);
   if (code.has_value() != functions.has_value()) std::abort();
+  const auto inlined = list_inlined(path);
+  if (inlined.has_value() != functions.has_value()) std::abort();
+  if (inlined && inlined->size() > kMostInlinedCode) std::abort();
   if (!code) return 0;
   std::size_t looked_at = 0;
   for (const Function& function : *functions) {

@@ -21,8 +21,9 @@ std::string everything() {
       "$V create epoch.tmp rename epoch.tmp epoch rename epoch epoch.old create epoch.new rename epoch.new epoch\n"
       "$V mkdir folder chdir folder create log unlink log rename none nowhere unlink none\n"
       "ln epoch hard; ln -s epoch soft; ln -s soft softer; rm hard; rmdir folder; mv epoch last; ln last epoch\n"
-      "$V server 20741 server6 20742 unix sock uconnect sock connect 127.0.0.1 20741 connect6 20742 "
-      "connect 127.0.0.1 20741 connect 127.0.0.1 20743\n"
+      // An answer shows that the server, in a thread of its own, has accepted.
+      "$V server 20741 server6 20742 unix sock uconnect sock connect 127.0.0.1 20741 send x recv 1 "
+      "connect6 20742 send x recv 1 connect 127.0.0.1 20741 send x recv 1 connect 127.0.0.1 20743\n"
       "$V print done gate ../end\n";
   return script;
 }

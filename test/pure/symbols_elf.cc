@@ -86,6 +86,34 @@ TEST_CASE("the victim's functions are found by name and glob") {
   CHECK(find_functions(kVictim, {"hidden"}, {}));
 }
 
+TEST_CASE("functions that were inlined are found where their code begins in others") {
+  const fs::path victim = fs::path(ROSE_PROGRAMS_DIR) / "stack_victim";
+  const auto inlined = list_inlined(victim);
+  REQUIRE(inlined);
+  const Function* put = named(*inlined, "put_line");
+  REQUIRE(put != nullptr);
+  CHECK(put->source.ends_with("stack_victim.cc"));
+  const auto own = list_functions(victim);
+  REQUIRE(own);
+  CHECK(named(*own, put->name) == nullptr);
+  CHECK(std::any_of(own->begin(), own->end(), [&](const Function& around) {
+    return around.name.find("append") != std::string::npos && put->address > around.address &&
+           put->address < around.address + around.size && put->offset - around.offset == put->address - around.address;
+  }));
+  CHECK(std::none_of(inlined->begin(), inlined->end(), [](const Function& one) {
+    return one.name.starts_with("std::") || one.source.starts_with("/usr/");
+  }));
+  CHECK_FALSE(find_functions({victim}, {"put_line"}, {}));
+  const auto found = find_functions({victim}, {"put_line"}, {}, Copies::inlined);
+  REQUIRE(found);
+  CHECK(std::any_of(found->begin(), found->end(),
+                    [&](const Located& one) { return one.function.probe_offset == put->offset; }));
+  const auto known = find_known_functions({victim}, {"put_line", "nobody"}, Copies::inlined);
+  REQUIRE(known);
+  CHECK(known->missing == std::vector<std::string>{"nobody"});
+  CHECK_FALSE(known->functions.empty());
+}
+
 TEST_CASE("functions by source file") {
   const auto all = list_functions(kVictim, true);
   REQUIRE(all);
