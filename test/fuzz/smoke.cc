@@ -235,7 +235,7 @@ Seeds kept_seeds() {
   if (!bytes) std::abort();
   const auto plain = rose::explain::plain_of(*bytes, "x");
   if (!plain || !rose::explain::unpack_plain(plain->bytes, "x", plain->version)) std::abort();
-  return {*bytes, *plain};
+  return {*bytes, plain->bytes};
 }
 
 // The logs of test/logs: real ones, of servers.
