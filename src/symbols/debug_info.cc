@@ -23,6 +23,7 @@ constexpr int kDeepestDie = 64;
 constexpr std::size_t kMostParameters = 64;
 constexpr std::size_t kMostScopeNames = 24;
 constexpr int kNextLines = 20;  // lines searched after one that has no code
+constexpr std::size_t kMostNameBytes = 4096;
 constexpr std::size_t kMostInlinedBytes = std::size_t{16} << 20;  // of the names and files of all copies
 
 using ScopeList = std::unique_ptr<Dwarf_Die, decltype(&std::free)>;
@@ -156,6 +157,44 @@ std::optional<FunctionDie> DebugInfo::function_at(std::uint64_t address) const {
   return std::nullopt;
 }
 
+namespace {
+
+// Functions that no other unit sees have no linkage name: the namespaces around them are known from where they stand.
+class Namespaces {
+ public:
+  explicit Namespaces(Dwarf_Die& unit) { below(unit, {}, 0); }
+  // "stacks::", "" outside of all.
+  [[nodiscard]] std::string around(Dwarf_Die& function) const {
+    Dwarf_Attribute attribute;
+    Dwarf_Die declared = function;  // there, where it is defined elsewhere
+    if (dwarf_attr(&function, DW_AT_specification, &attribute) != nullptr) dwarf_formref_die(&attribute, &declared);
+    const auto found = prefixes_.find(dwarf_dieoffset(&declared));
+    return found == prefixes_.end() ? std::string() : found->second;
+  }
+
+ private:
+  void below(Dwarf_Die& parent, const std::string& prefix, int depth) {
+    Dwarf_Die die;
+    if (depth > kDeepestDie || prefix.size() > kMostNameBytes || dwarf_child(&parent, &die) != 0) return;
+    do {
+      if (++seen_ > kMostDiesSeen) return;
+      const int tag = dwarf_tag(&die);
+      if (tag == DW_TAG_namespace) below(die, prefix + plain_name(&die) + (dwarf_diename(&die) ? "::" : ""), depth + 1);
+      else if (tag == DW_TAG_subprogram && !prefix.empty()) prefixes_.emplace(dwarf_dieoffset(&die), prefix);
+    } while (dwarf_siblingof(&die, &die) == 0);
+  }
+
+  std::map<Dwarf_Off, std::string> prefixes_;
+  std::size_t seen_ = 0;
+};
+
+bool has_linkage_name(Dwarf_Die& die) {
+  Dwarf_Attribute attribute;
+  return dwarf_attr_integrate(&die, DW_AT_linkage_name, &attribute) != nullptr;
+}
+
+}  // namespace
+
 // Calls `each(copy, origin, outer)` for every inlined copy: its DIE, that of the function, and the name of the function
 // whose code it is in. Stops when `each` returns false.
 void DebugInfo::for_each_inlined(const std::function<bool(Dwarf_Die&, Dwarf_Die&, const std::string&)>& each) const {
@@ -210,13 +249,23 @@ std::vector<DebugInfo::Inlined> DebugInfo::all_inlined(std::size_t most) const {
   std::vector<Inlined> out;
   std::map<Dwarf_Off, Inlined> known;  // by origin; without a name: not wanted
   std::size_t bytes = 0;
+  std::optional<Namespaces> around;
+  Dwarf_Off around_of = 0;
   for_each_inlined([&](Dwarf_Die& copy, Dwarf_Die& origin, const std::string&) {
     const auto [function, fresh] = known.try_emplace(dwarf_dieoffset(&origin));
     if (fresh) {
       const char* source = dwarf_decl_file(&origin);
       const std::string_view file = source != nullptr ? source : "";
       const bool library = file.starts_with("/usr/") || file.starts_with("/rustc/");
-      if (!file.empty() && !library) function->second = {full_name(&origin), std::string(file.substr(0, 4096)), 0};
+      if (!file.empty() && !library) {
+        std::string name = full_name(&origin);
+        Dwarf_Die unit;
+        if (!has_linkage_name(origin) && dwarf_diecu(&origin, &unit, nullptr, nullptr) != nullptr) {
+          if (!around || dwarf_dieoffset(&unit) != around_of) around.emplace(unit), around_of = dwarf_dieoffset(&unit);
+          name.insert(0, around->around(origin));
+        }
+        function->second = {std::move(name), std::string(file.substr(0, kMostNameBytes)), 0};
+      }
     }
     if (function->second.name.empty()) return true;
     if (const auto entry = first_address(&copy)) {

@@ -12,7 +12,7 @@ for case in crash-between-writes scf-by-path; do ./$case/install || fail "$case 
 
 # A crash between two writes of `checkpoint`, which happens in no correct run.
 cd "$work/planted/crash-between-writes"
-expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 4 -o "$work/why.md" --report "$work/report" \
+expect 0 "$rose" explain schedule.toml -c rose.toml --runs 6 --jobs 4 -o "$work/why.md" --report "$work/report" \
   --json --ask 'put:return' 'answer(arg1)'
 json_is 'j["verdict"]' explained
 json_is 'j["fault"]' kill
@@ -24,7 +24,7 @@ json_is '"kill" in j["story"][0]["text"] and "oracle" in j["story"][-1]["text"]'
 json_is 'all(set(s) >= {"fault", "node", "thread", "frames"} for s in j["stacks"])' True
 json_is 'any(f["function"] == "checkpoint" and f["line"] > 0 for f in j["stacks"][0]["frames"])' True
 json_is 'j["suspects"][0]["function"], j["suspects"][0]["line"] > 0' "('checkpoint', True)"
-json_is 'j["runs"]["failing"], j["runs"]["sound"], j["seconds"] > 0' "(4, 4, True)"
+json_is 'j["runs"]["failing"], j["runs"]["sound"], j["seconds"] > 0' "(6, 6, True)"
 json_is '[(v["query"], v["node"]) for v in j["values"]]' "[('put:return', 'shelf'), ('answer(arg1)', 'shelf')]"
 json_is 'all({"query", "node", "failing", "sound", "score"} <= set(v) for v in j["values"])' True
 json_is 'all(c["times"] >= c["runs"] > 0 or c["before"] > 0 for v in j["values"] for c in v["failing"] + v["sound"])' \

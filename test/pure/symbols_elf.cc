@@ -90,7 +90,7 @@ TEST_CASE("functions that were inlined are found where their code begins in othe
   const fs::path victim = fs::path(ROSE_PROGRAMS_DIR) / "stack_victim";
   const auto inlined = list_inlined(victim);
   REQUIRE(inlined);
-  const Function* put = named(*inlined, "put_line");
+  const Function* put = named(*inlined, "stacks::put_line");
   REQUIRE(put != nullptr);
   CHECK(put->source.ends_with("stack_victim.cc"));
   const auto own = list_functions(victim);
@@ -103,12 +103,12 @@ TEST_CASE("functions that were inlined are found where their code begins in othe
   CHECK(std::none_of(inlined->begin(), inlined->end(), [](const Function& one) {
     return one.name.starts_with("std::") || one.source.starts_with("/usr/");
   }));
-  CHECK_FALSE(find_functions({victim}, {"put_line"}, {}));
-  const auto found = find_functions({victim}, {"put_line"}, {}, Copies::inlined);
+  CHECK_FALSE(find_functions({victim}, {"stacks::put_line"}, {}));
+  const auto found = find_functions({victim}, {"stacks::put_line"}, {}, Copies::inlined);
   REQUIRE(found);
   CHECK(std::any_of(found->begin(), found->end(),
                     [&](const Located& one) { return one.function.probe_offset == put->offset; }));
-  const auto known = find_known_functions({victim}, {"put_line", "nobody"}, Copies::inlined);
+  const auto known = find_known_functions({victim}, {"stacks::put_line", "nobody"}, Copies::inlined);
   REQUIRE(known);
   CHECK(known->missing == std::vector<std::string>{"nobody"});
   CHECK_FALSE(known->functions.empty());
