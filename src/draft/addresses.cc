@@ -1,5 +1,7 @@
 #include "draft/addresses.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/address.h"

@@ -127,6 +127,7 @@ bool NamePattern::may_be_in(std::string_view class_name) const {
   if (!glob_) {
     // The simple name of the class must occur in the pattern as a segment.
     const std::string_view simple = last_segment(own);
+    if (simple.empty()) return true;  // no compiler gives such a name
     for (std::size_t at = name_.find(simple); at != std::string::npos; at = name_.find(simple, at + 1)) {
       const std::size_t end = at + simple.size();
       if ((at == 0 || name_[at - 1] == '.') && (end == name_.size() || name_[end] == '.')) return true;
@@ -149,7 +150,7 @@ bool NamePattern::may_be_in(std::string_view class_name) const {
 }
 
 bool NamePattern::matches(const Method& method) const {
-  if (glob_ && of_jdk(method.class_name) && !of_jdk_) return false;
+  if (glob_ ? of_jdk(method.class_name) && !of_jdk_ : name_.find('.') == std::string::npos) return false;
   if ((method.flags & kBridge) != 0 && !has_parameters_) return false;
   if ((method.flags & kStatic) != 0 && (method.flags & kSynthetic) == 0 && method.source.ends_with(".scala") &&
       method.name.find('$') == std::string_view::npos) {

@@ -41,6 +41,7 @@ struct Method {
 
 class NamePattern {
  public:
+  // Without a wildcard, `text` names the class, too: "Learner.sync".
   explicit NamePattern(std::string_view text);
 
   [[nodiscard]] bool matches(const Method& method) const;

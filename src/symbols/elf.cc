@@ -226,8 +226,8 @@ bool strings_end(Elf* elf) {
     const char* name = elf_strptr(elf, names, header.sh_name);
     if (name == nullptr) continue;
     const std::string_view text = name;
-    if (text != ".debug_str" && text != ".debug_line_str" && text != ".zdebug_str" && text != ".debug_str.dwo")
-      continue;
+    const bool strings = text.ends_with("_str") || text.ends_with("_str.dwo");
+    if (!strings || !(text.starts_with(".debug") || text.starts_with(".zdebug"))) continue;
     if ((header.sh_flags & SHF_COMPRESSED) != 0 && elf_compress(section, 0, 0) < 0) return false;
     Elf_Data* data = elf_getdata(section, nullptr);
     if (data == nullptr || data->d_buf == nullptr || data->d_size == 0) return false;

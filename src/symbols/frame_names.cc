@@ -104,6 +104,8 @@ int line_of_call(Dwarf_Die* inlined) {
 // From DWARF: the inlined functions, then the function itself. Empty if DWARF does not know the address.
 std::vector<StackFrame> by_dwarf(Dwfl_Module* module, std::uint64_t pc) {
   Dwarf_Addr bias = 0;
+  Dwarf* dwarf = dwfl_module_getdwarf(module, &bias);
+  if (dwarf == nullptr || !strings_end(dwarf_getelf(dwarf))) return {};
   auto unit = unit_at(module, pc, bias);
   if (!unit) return {};
   std::string file;
@@ -143,8 +145,11 @@ const FrameNames::Named* FrameNames::in_tables(const std::filesystem::path& path
       const auto sources = file->sources();
       for (auto& symbol : file->functions()) {
         const auto source = sources.find(symbol.address);
-        table.push_back({symbol.address, symbol.size, std::move(symbol.linkage_name),
-                         source == sources.end() ? "" : source->second});
+        Named named{symbol.address, symbol.size, symbol.binding, std::move(symbol.linkage_name),
+                    source == sources.end() ? "" : source->second};
+        // Of several names of one function, the one that programs use.
+        if (table.empty() || table.back().address != named.address) table.push_back(std::move(named));
+        else if (named.binding <= table.back().binding) table.back() = std::move(named);
       }
     }
     known = tables_.emplace(path, std::move(table)).first;
@@ -154,7 +159,7 @@ const FrameNames::Named* FrameNames::in_tables(const std::filesystem::path& path
                              [](std::uint64_t wanted, const Named& one) { return wanted < one.address; });
   if (at == table.begin()) return nullptr;
   --at;
-  return address - at->address < at->size ? &*at : nullptr;
+  return at->size == 0 || address - at->address < at->size ? &*at : nullptr;
 }
 
 std::vector<StackFrame> FrameNames::at(Dwfl_Module* module, std::uint64_t pc, std::uint64_t address,
@@ -162,14 +167,8 @@ std::vector<StackFrame> FrameNames::at(Dwfl_Module* module, std::uint64_t pc, st
   if (auto frames = by_dwarf(module, pc); !frames.empty()) {
     if (!frames.back().function.empty()) return frames;
   }
+  // Not dwfl_module_addrinfo(), which in a damaged file returns names that nothing ends.
   StackFrame frame;
-  GElf_Sym symbol{};
-  GElf_Off offset = 0;
-  const char* name = dwfl_module_addrinfo(module, pc, &offset, &symbol, nullptr, nullptr, nullptr);
-  if (name != nullptr && (symbol.st_size == 0 || offset < symbol.st_size)) {
-    frame.function = printed(name);
-    return {frame};
-  }
   if (const Named* named = in_tables(path, address); named != nullptr) {
     frame.function = printed(named->name.c_str());
     frame.file = named->source;

@@ -24,12 +24,13 @@ class FrameNames {
 
  private:
   struct Named {
-    std::uint64_t address = 0, size = 0;
+    std::uint64_t address = 0, size = 0;  // size 0: up to the next function
+    int binding = 0;                      // 0 global, 1 weak, 2 local
     std::string name, source;
   };
   [[nodiscard]] const Named* in_tables(const std::filesystem::path& path, std::uint64_t address);
 
-  std::map<std::filesystem::path, std::vector<Named>> tables_;  // for files in which libdw finds no name
+  std::map<std::filesystem::path, std::vector<Named>> tables_;  // of files where debug information names no function
 };
 
 }  // namespace rose::symbols

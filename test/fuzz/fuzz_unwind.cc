@@ -36,6 +36,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                              (words[2] & 1) != 0 ? fmt::format("/proc/self/fd/{}", file.get()) : "", "/bin/fuzz"});
   }
   const auto told = unwind(snapshot, 1'000'000'000);
-  if (told.frames.empty() || told.frames.size() > symbols::kMostFrames) std::abort();
+  if (told.frames.empty() || told.frames.size() > rose::symbols::kMostFrames) std::abort();
   return 0;
 }

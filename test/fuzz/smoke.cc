@@ -32,9 +32,6 @@
 #include "trace/dump.h"
 #include "trace/jsonl.h"
 
-// libelf 0.188 forgets the data of sections of some damaged files.
-extern "C" const char* __lsan_default_suppressions() { return "leak:libelf.so"; }
-
 // CMakeLists.txt has each fuzz_NAME.cc with its entry point called fuzz_NAME.
 extern "C" {
 int fuzz_code(const std::uint8_t* data, std::size_t size);

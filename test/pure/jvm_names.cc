@@ -57,6 +57,10 @@ TEST_CASE("methods are named as Java people write them") {
       {"FileKt.read", "org.x.FileKt", "read", "()V", true},
       {"Log.Companion.open", "org.x.Log$Companion", "open", "()V", true},
       {"kafka.log.Log.append", "kafka.log.Log$", "append", "()V", true},
+      // No class has such a name, but a process may claim it.
+      {".m", ".", "m", "()V", true},
+      // Without a class it is the name of a native function.
+      {"sync", "org.x.Learner", "sync", "()V", false},
   };
   for (const Row& row : rows) {
     INFO(row.pattern << " and " << row.klass << "." << row.name << row.descriptor);

@@ -29,8 +29,15 @@ const Row kRows[] = {
     {"",
      "1:1: 'version' is missing",
      "write version = 1 at the top"},
-    {"version = 1\n\xef\xbb\xbd = 2\n", "2:1: not valid TOML: a character that belongs into quotes", ""},
-    {"a = \xef\xbb\xbd\n", "1:5: not valid TOML: a character that belongs into quotes", ""},
+    {"version = 1\n\xef\xbb\xbd = 2\n",
+     "2:1: not valid TOML: error while parsing root table: expected keys, tables, whitespace or comments, saw "
+     "'\xef\xbb\xbd'", ""},
+    {"a = \xef\xbb\xbd\n", "1:5: not valid TOML: error while parsing value: could not determine value type", ""},
+    {"version = 1\n\xef\xbb\xadn = 2\n",
+     "2:1: not valid TOML: error while parsing root table: expected keys, tables, whitespace or comments, saw "
+     "'\xef\xbb\xad'", ""},
+    {"version = 1\nkl\xc3\xa9 = 2\n",
+     "2:3: not valid TOML: error while parsing key-value pair: expected '=', saw '\xc3\xa9'", ""},
     {"version = 2\n",
      "1:11: version: found version 2, this rose reads version 1",
      ""},

@@ -1,4 +1,5 @@
 // Frames of a copy of a thread: of this very program, and of copies that were cut short or that make no sense.
+#include <elf.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <sstream>
 #include <string>
 
+#include "folder.h"
 #include "symbols/unwind.h"
 
 using namespace rose::symbols;
@@ -126,6 +128,40 @@ TEST_CASE("without maps, or with files that are gone, there is one frame and a w
   REQUIRE(told.frames.size() == 1);
   CHECK(told.frames[0].binary.find("pure_symbols") != std::string::npos);
   CHECK(told.incomplete.find("can be read") != std::string::npos);
+}
+
+TEST_CASE("strings of debug information that nothing ends are not read") {
+  taken = {};
+  unwind_first();
+  taken.maps = own_maps();
+  std::ifstream in("/proc/self/exe", std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  Elf64_Ehdr header;
+  REQUIRE(bytes.size() > sizeof header);
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const auto section = [&](std::size_t number) { return bytes.data() + header.e_shoff + number * header.e_shentsize; };
+  Elf64_Shdr names;
+  std::memcpy(&names, section(header.e_shstrndx), sizeof names);
+  int cut = 0;
+  for (std::size_t i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr one;
+    std::memcpy(&one, section(i), sizeof one);
+    const std::string_view name = bytes.data() + names.sh_offset + one.sh_name;
+    if ((name != ".debug_str" && name != ".debug_line_str") || (one.sh_flags & SHF_COMPRESSED) != 0) continue;
+    one.sh_size -= 1;  // its last zero
+    std::memcpy(section(i), &one, sizeof one);
+    ++cut;
+  }
+  const rose::test::Folder folder;
+  const auto copy = folder / "program";
+  std::ofstream(copy, std::ios::binary) << bytes;
+  for (auto& map : taken.maps)
+    if (map.name.find("pure_symbols") != std::string::npos) map.file = copy;
+  // Builds without debug information have nothing that could be cut.
+  const auto told = unwind(taken);
+  REQUIRE(told.frames.size() >= 6);
+  CHECK(told.frames[1].function == "unwind_third()");
+  if (cut > 0) CHECK(told.frames[1].line == 0);
 }
 
 TEST_CASE("maps that overlap or wrap around do no harm") {
