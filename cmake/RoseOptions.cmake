@@ -47,7 +47,8 @@ if(ROSE_SANITIZE)
   target_link_options(rose_options INTERFACE -fsanitize=${ROSE_SANITIZE})
   # Sanitizer instrumentation makes -Wmaybe-uninitialized unreliable (GCC PR 105562). The other builds report all
   # warnings of the libraries, and checking for them takes a tenth of the compile time.
-  target_compile_options(rose_options INTERFACE $<IF:$<BOOL:$<TARGET_PROPERTY:ROSE_TEST_CODE>>,-Wno-maybe-uninitialized,-w>)
+  target_compile_options(rose_options INTERFACE
+    $<IF:$<BOOL:$<TARGET_PROPERTY:ROSE_TEST_CODE>>,$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>,-w>)
 endif()
 
 # Optimiser passes that take a sixth of the compile time; without them the code has the same size. tree-dominator-opts

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Sets up a fresh Debian 12 machine and passes all tests: pure (no root), kernel (real programs, tiny
-# victims) and cluster (small real deployments). Those of readers run under ASan and UBSan.
+# victims) and cluster (small real deployments). Those of readers run under ASan and UBSan, and then each fuzzer reads
+# for some seconds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,12 +22,12 @@ PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH
 step "build"
 cmake --preset release >/dev/null
 cmake --build --preset release --target all other-tests
-cmake --preset asan-ubsan -DROSE_BUILD_EXAMPLES=OFF -DROSE_TEST_BUILD="$PWD/build/release" >/dev/null
+cmake --preset fuzz -DROSE_TEST_BUILD="$PWD/build/release" >/dev/null
 
 logs=$(mktemp -d)
-# Clusters mostly wait: for elections, for silences. Meanwhile the sanitized readers are built with what the tests leave
-# over. (Where the scheduler shares by session, it is the session that has to be nice.)
-setsid sh -c 'echo 19 2>/dev/null > /proc/self/autogroup; exec nice -n 19 cmake --build --preset asan-ubsan --target reader-tests' \
+# Clusters mostly wait: for elections, for silences. Meanwhile the sanitized readers and their fuzzers are built with what
+# the tests leave over. (Where the scheduler shares by session, it is the session that has to be nice.)
+setsid sh -c 'echo 19 2>/dev/null > /proc/self/autogroup; exec nice -n 19 cmake --build build/fuzz --target reader-tests fuzz' \
   > "$logs/sanitized.build" 2>&1 &
 sanitized=$!
 trap 'kill -- -$sanitized 2>/dev/null || true; rm -rf "$logs"' EXIT
@@ -55,8 +56,12 @@ if ! wait $sanitized; then
   echo "test/run.sh: the sanitized readers cannot be built" >&2
   exit 1
 fi
-tests readers asan-ubsan -L readers -j "$jobs" || true
+tests readers fuzz -L readers -j "$jobs" || true
 sanitized_failed=$(names '\*\*\*(Failed|Timeout|Exception|Not Run)' readers)
+
+step "the fuzzers"
+fuzzed=0
+test/fuzz/run.sh 5 || fuzzed=$?
 
 # What could not run: whole tests, and single cases of those that passed.
 skipped=$(grep -ahoE '^SKIPPED: .*' "$logs"/first.log "$logs"/readers.log | sort -u || true)
@@ -75,7 +80,8 @@ echo "took longest, in seconds beside the others:"
 if [ $fails -gt 0 ]; then
   echo "failed:"
   repeat release "$failed"
-  repeat asan-ubsan "$sanitized_failed"
+  repeat fuzz "$sanitized_failed"
 fi
+[ $fuzzed -eq 0 ] || echo "a fuzzer failed, see above; what it found is in build/fuzz/found (again: test/fuzz/run.sh)"
 echo "$passed passed, $fails failed, $(count "$skipped") skipped"
-[ $fails -eq 0 ] && [ "$passed" -gt 0 ]
+[ $fails -eq 0 ] && [ "$passed" -gt 0 ] && [ $fuzzed -eq 0 ]
