@@ -165,12 +165,28 @@ void tell(const Healed& healed, const std::string& owner) {
     log::warning("rose {} has died, and 'rose heal' must try again: {}", owner, line);
 }
 
+// Waits for the guardian, which has ended or is about to, and removes what belongs to it.
+void forget_guardian() {
+  ::waitpid(g_guardian->pid, nullptr, 0);
+  if (!g_guardian->folder.empty())
+    if (auto removed = cgroup::destroy(g_guardian->folder); !removed) {
+      log::warning("{}; 'rose heal' removes it", removed.error().message);
+      g_guardian->identity.leave();
+    }
+  g_guardian.reset();
+}
+
 }  // namespace
 
 void allow_guardian() { g_allowed = true; }
 
 void ensure_guardian() {
   const std::lock_guard lock(g_mutex);
+  if (g_guardian && g_guardian->pidfd && readable(g_guardian->pidfd.get(), 0)) {
+    log::warning("the guardian was ended by somebody else; another one is started");
+    forget_guardian();
+    g_tried = false;
+  }
   if (!g_allowed || std::exchange(g_tried, true)) return;
   if (auto made = start()) g_guardian.emplace(std::move(*made));
   else
@@ -184,13 +200,7 @@ void dismiss_guardian() {
   Guardian& it = *g_guardian;
   [[maybe_unused]] const ssize_t sent = ::send(it.word.get(), &kDismissed, 1, MSG_NOSIGNAL);
   if (it.pidfd && !readable(it.pidfd.get(), kEnds)) (void)kernel::pidfd_signal(it.pidfd.get(), SIGKILL);
-  ::waitpid(it.pid, nullptr, 0);
-  if (!it.folder.empty())
-    if (auto removed = cgroup::destroy(it.folder); !removed) {
-      log::warning("{}; 'rose heal' removes it", removed.error().message);
-      it.identity.leave();
-    }
-  g_guardian.reset();
+  forget_guardian();
 }
 
 Result<int> run_guardian(int argc, char** argv) {

@@ -66,6 +66,7 @@ cat > workload.sh <<'SH'
 #!/bin/sh
 echo "$PWD" > "$HERE/began.new"
 mv "$HERE/began.new" "$HERE/began"
+while test -e "$HERE/hold-$ROSE_RUN"; do sleep 0.05; done
 exec sleep "$(cat "$HERE/lasts")"
 SH
 chmod +x workload.sh
@@ -219,5 +220,22 @@ echo 0.3 > lasts
 expect 0 "$rose" replay schedule.toml -c rose.toml --runs 1 --allow-attached
 [ -z "$(leftovers)" ] || fail "left after a normal end: $(leftovers)"
 right || fail "after a normal end: $(wrong)"
+
+# A guardian that somebody ended is replaced before the next run.
+rm -f began
+touch hold-1 hold-2
+"$rose" replay schedule.toml -c rose.toml --runs 2 --allow-attached >out 2>err &
+pid=$!
+until_true 120 begins
+first=$(guardian $pid)
+[ -n "$first" ] || fail "there is no guardian"
+kill -KILL $first
+rm began hold-1
+until_true 120 begins
+[ -n "$(guardian $pid)" ] || fail "the guardian was not replaced"
+rm hold-2
+wait $pid || fail "the replay failed after its guardian was replaced: $(cat err)"
+says err "another one is started"
+[ -z "$(leftovers)" ] || fail "left after a guardian was replaced: $(leftovers)"
 expect 2 "$rose" guardian-of 1 rose-000000
 says err "not a command"
