@@ -15,13 +15,15 @@ when = [ $1 ]
 TOML
 }
 
-# one_node NAME DELAY ORACLE COMMAND: a configuration of a node that is restarted; the last two are lists in TOML.
+# one_node NAME DELAY ORACLE COMMAND [READY]: a configuration of a node that is restarted; ORACLE and COMMAND are lists in
+# TOML, READY is a table.
 one_node() {
   cat <<TOML
 name = "$1"
 [[node]]
 name    = "n1"
 command = $4
+${5:+ready = $5}
 restart = { delay = "$2", max = 1 }
 [workload]
 command = ["./workload.sh"]
