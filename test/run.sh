@@ -25,10 +25,10 @@ cmake --build --preset release --target all other-tests
 cmake --preset fuzz -DROSE_TEST_BUILD="$PWD/build/release" >/dev/null
 
 logs=$(mktemp -d)
-# Clusters mostly wait: for elections, for silences. Meanwhile the sanitized readers and their fuzzers are built with what
-# the tests leave over. (Where the scheduler shares by session, it is the session that has to be nice.)
-setsid sh -c 'echo 19 2>/dev/null > /proc/self/autogroup; exec nice -n 19 cmake --build build/fuzz --target reader-tests fuzz' \
-  > "$logs/sanitized.build" 2>&1 &
+# Clusters mostly wait: for elections, for silences. Meanwhile the sanitized readers and their fuzzers are built with
+# what the tests leave over. (Where the scheduler shares by session, it is the session that has to be nice.)
+setsid sh -c 'echo 19 2>/dev/null > /proc/self/autogroup; exec nice -n 19 "$@"' nice \
+  cmake --build build/fuzz --target reader-tests fuzz > "$logs/sanitized.build" 2>&1 &
 sanitized=$!
 trap 'kill -- -$sanitized 2>/dev/null || true; rm -rf "$logs"' EXIT
 # tests NAME BUILD ARGUMENT...: one ctest, its output and its log under NAME.
@@ -43,7 +43,8 @@ tests() {
 names() { { grep -oE "Test +#[0-9]+: [^ ]+ .*$1" "$logs/$2.out" || true; } | awk '{ print $3 }' | sort -u; }
 
 step "tests"
-jobs=$((4 * $(nproc)))  # they mostly wait; the more at once, the more goes to looking whether what they wait for has come
+# They mostly wait; the more at once, the more goes to looking whether what they wait for has come.
+jobs=$((4 * $(nproc)))
 tests first release -LE readers -j "$jobs" || true
 failed=$(names '\*\*\*(Failed|Timeout|Exception|Not Run)|\*\*\*Exception' first)
 

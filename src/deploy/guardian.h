@@ -15,8 +15,8 @@ inline constexpr const char* kGuardianCommand = "guardian-of";
 // This program's main() hands `argv` with kGuardianCommand to run_guardian(). Without this no guardian is started: in
 // test programs, which are other programs.
 void allow_guardian();
-// Starts the guardian of this process unless it has one that lives, or may not have one. Called before each run. Without a guardian rose works as well:
-// 'rose heal' undoes what it leaves when it is killed. Says so in a warning.
+// Starts the guardian of this process unless it has one that lives, or may not have one. Called before each run.
+// Without a guardian rose works as well: 'rose heal' undoes what it leaves when it is killed. Says so in a warning.
 void ensure_guardian();
 // At a normal end of rose: the guardian ends, and undoes nothing.
 void dismiss_guardian();

@@ -23,7 +23,7 @@ constexpr int kDeepestDie = 64;
 constexpr std::size_t kMostParameters = 64;
 constexpr std::size_t kMostScopeNames = 24;
 constexpr int kNextLines = 20;  // lines searched after one that has no code
-constexpr std::size_t kMostNameBytes = 4096;
+constexpr std::size_t kMostScopeBytes = 4096;
 constexpr std::size_t kMostInlinedBytes = std::size_t{16} << 20;  // of the names and files of all copies
 
 using ScopeList = std::unique_ptr<Dwarf_Die, decltype(&std::free)>;
@@ -175,7 +175,7 @@ class Namespaces {
  private:
   void below(Dwarf_Die& parent, const std::string& prefix, int depth) {
     Dwarf_Die die;
-    if (depth > kDeepestDie || prefix.size() > kMostNameBytes || dwarf_child(&parent, &die) != 0) return;
+    if (depth > kDeepestDie || prefix.size() > kMostScopeBytes || dwarf_child(&parent, &die) != 0) return;
     do {
       if (++seen_ > kMostDiesSeen) return;
       const int tag = dwarf_tag(&die);
@@ -264,7 +264,7 @@ std::vector<DebugInfo::Inlined> DebugInfo::all_inlined(std::size_t most) const {
           if (!around || dwarf_dieoffset(&unit) != around_of) around.emplace(unit), around_of = dwarf_dieoffset(&unit);
           name.insert(0, around->around(origin));
         }
-        function->second = {std::move(name), std::string(file.substr(0, kMostNameBytes)), 0};
+        function->second = {std::move(name), std::string(file.substr(0, kMostScopeBytes)), 0};
       }
     }
     if (function->second.name.empty()) return true;

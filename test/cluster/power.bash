@@ -15,8 +15,8 @@ when = [ $1 ]
 TOML
 }
 
-# one_node NAME DELAY ORACLE COMMAND [READY]: a configuration of a node that is restarted; ORACLE and COMMAND are lists in
-# TOML, READY is a table.
+# one_node NAME DELAY ORACLE COMMAND [READY]: a configuration of a node that is restarted; ORACLE and COMMAND are lists
+# in TOML, READY is a table.
 one_node() {
   cat <<TOML
 name = "$1"

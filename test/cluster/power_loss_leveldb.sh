@@ -26,11 +26,11 @@ for n in range(1, 10**6):
     time.sleep(0.001)
 PY
 power_goes '{ log = "acknowledged 100$" }' > schedule.toml
-# configuration MODE DELAY: MODE of writes, DELAY before the node starts again. The workload begins when the node writes,
-# so that a loss of power some time after that loses something, however long the interpreter takes to start.
+# configuration MODE DELAY: MODE of writes, DELAY before the node starts again. The workload begins when the node
+# writes, so that a loss of power some time after that loses something, however long the interpreter takes to start.
 configuration() {
-  one_node leveldb "$2" '["grep", "-q", "^lost", "n1/stdout.log"]' "[\"/usr/bin/python3\", \"$work/level.py\", \"$1\"]" \
-    '{ log = "^acknowledged" }'
+  one_node leveldb "$2" '["grep", "-q", "^lost", "n1/stdout.log"]' \
+    "[\"/usr/bin/python3\", \"$work/level.py\", \"$1\"]" '{ log = "^acknowledged" }'
 }
 
 configuration default 10ms > rose.toml

@@ -81,7 +81,7 @@ TEST_CASE("a record of runs: read again in the order of numbers, with traces, wi
     record(store, 2, schedule::Verdict::reproduced);  // runs side by side end in any order
     record(store, 1, schedule::Verdict::not_reproduced);
     CHECK_FALSE(RunStore::open(report, false, "diagnose"));  // in use
-    REQUIRE(store.next(3));  // rose is killed in this run
+    REQUIRE(store.next(3));                                  // rose is killed in this run
   }
   // It was killed while it wrote the line of a fourth run, too.
   const fs::path file = report / "record.jsonl";
