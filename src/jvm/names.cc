@@ -160,15 +160,17 @@ bool NamePattern::matches(const Method& method) const {
   std::string full = owner;
   full += '.';
   full += plain(method.name);
-  const auto named = [this](std::string_view text) {
+  const auto named = [&](std::string_view text) {
     if (!glob_) return ends_at_segment(text, name_);
-    for (;;) {
-      if (glob_match(name_, text)) return true;
-      const auto dot = text.find('.');
+    // From each segment of the class on: "m*" means classes, not methods of every class.
+    for (std::size_t begin = 0; begin < owner.size();) {
+      if (glob_match(name_, text.substr(begin))) return true;
+      const auto dot = text.find('.', begin);
       // A pattern with a leading wildcard has already been compared with all suffixes.
       if (dot == std::string_view::npos || name_.front() == '*') return false;
-      text.remove_prefix(dot + 1);
+      begin = dot + 1;
     }
+    return false;
   };
   bool found = named(full);
   if (!found && method.name == "<init>") {

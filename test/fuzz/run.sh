@@ -2,7 +2,7 @@
 # run.sh [SECONDS]: builds the fuzzers (preset `fuzz`) and lets each read for some seconds (10), from the valid inputs
 # that fuzz_smoke makes; with the victims of build/release where those are there. What one finds stays in
 # build/fuzz/found, and the exit status is 1. CORPUS is a folder for what they learn, for longer runs; otherwise they
-# start anew each time.
+# start anew each time, with the same seed (SEED, 1; 0: another one each time).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 seconds=${1:-10}
@@ -26,7 +26,7 @@ mkdir -p "$found"
 fuzz() {
   local name=$1 corpus=${CORPUS:-$seeds/corpus}/$1 status=0
   mkdir -p "$corpus" "$seeds/$name"
-  "build/fuzz/test/fuzz/fuzz_$name" -max_total_time="$seconds" -timeout=25 -rss_limit_mb=2048 -verbosity=0 \
+  "build/fuzz/test/fuzz/fuzz_$name" -seed="${SEED:-1}" -max_total_time="$seconds" -timeout=25 -rss_limit_mb=2048 -verbosity=0 \
     -print_final_stats=1 \
     -artifact_prefix="$found/$name-" "$corpus" "$seeds/$name" >"$seeds/$name.out" 2>&1 || status=$?
   if [ $status -ne 0 ]; then

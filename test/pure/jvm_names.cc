@@ -61,6 +61,8 @@ TEST_CASE("methods are named as Java people write them") {
       {".m", ".", "m", "()V", true},
       // Without a class it is the name of a native function.
       {"sync", "org.x.Learner", "sync", "()V", false},
+      {"s*", "org.x.Learner", "sync", "()V", false},
+      {"Lear*", "org.x.Learner", "sync", "()V", true},
   };
   for (const Row& row : rows) {
     INFO(row.pattern << " and " << row.klass << "." << row.name << row.descriptor);
