@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "knowledge/meanings.h"
 #include "logs/line/form.h"
 
 namespace rose::config {
@@ -198,6 +199,7 @@ struct Config {
   TraceOptions trace;
   DiagnoseOptions diagnose;
   InjectOptions inject;
+  std::vector<knowledge::Entry> meanings;   // of messages of this system, besides those that rose knows
   std::vector<logs::CustomForm> log_forms;  // the first one whose glob matches a file applies
 
   [[nodiscard]] const Node* find(std::string_view node) const;

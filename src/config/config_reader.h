@@ -75,6 +75,7 @@ class ConfigReader {
   void read_oracle();
   void read_options();
   void read_log_forms();
+  void read_meanings();
 
   Config config_;
   toml::Problems problems_;

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -132,16 +134,60 @@ struct Meanings::Index {
   }
 };
 
+Result<Meanings::Pattern> Meanings::pattern_of(std::string_view text, const Classes& classes) {
+  const std::string words = lower_case(text);
+  Pattern pattern;
+  std::size_t gap = 0;
+  for (std::string_view word : parts_of(words, ' ')) {
+    if (word == ".." || word == "...") {
+      gap = word == ".." ? kGap : kWideGap;
+      continue;
+    }
+    Element element;
+    element.gap = pattern.elements.empty() ? 0 : gap;
+    gap = 0;
+    if (word.ends_with('?')) element.optional = true, word.remove_suffix(1);
+    if (word.starts_with('^')) element.begins = true, word.remove_prefix(1);
+    if (word.starts_with('+')) element.before = '+', word.remove_prefix(1);
+    if (word.size() > 1 && std::string_view(":({=").find(word.back()) != std::string_view::npos)
+      element.after = word.back(), word.remove_suffix(1);
+    for (const std::string_view one : parts_of(word, '|')) {
+      if (!one.starts_with('<')) {
+        element.words.add(one);
+        continue;
+      }
+      const auto known = one.ends_with('>') ? classes.find(one.substr(1, one.size() - 2)) : classes.end();
+      if (known == classes.end()) return fail(ErrorKind::input, fmt::format("words: there are no words '{}'", one));
+      for (const std::string& of_class : known->second) element.words.add(of_class);
+    }
+    pattern.elements.push_back(std::move(element));
+  }
+  if (pattern.elements.empty() || pattern.elements.front().optional)
+    return fail(ErrorKind::input, "words: they must begin with a word that is not optional");
+  return pattern;
+}
+
+Result<void> Meanings::add(Entry entry) {
+  ROSE_TRY(Pattern pattern, pattern_of(entry.words, classes_));
+  const auto number = static_cast<std::uint32_t>(entries_.size());
+  const WordSet& first = pattern.elements.front().words;
+  for (const std::string& one : first.whole) index_->by_word[one].push_back(number);
+  for (const std::string& one : first.beginnings) index_->by_beginning.emplace_back(one, number);
+  for (const std::string& one : first.endings) index_->by_ending.emplace_back(one, number);
+  index_->patterns.push_back(std::move(pattern));
+  entries_.push_back(std::move(entry));
+  return {};
+}
+
 Result<Meanings> Meanings::parse(std::span<const std::pair<std::string_view, std::string_view>> files) {
   Meanings all;
-  auto index = std::make_shared<Index>();
-  std::map<std::string, std::vector<std::string>, std::less<>> classes;
+  all.index_ = std::make_shared<Index>();
   std::vector<std::pair<toml::Value, std::string_view>> roots;
   for (const auto& [name, text] : files) {
     ROSE_TRY(toml::Value root, toml::parse(text, name));
     if (const toml::Member* words = root.find("words"))
       for (const toml::Member& one : words->value.members)
-        for (const std::string_view word : parts_of(one.value.text, ' ')) classes[one.key].emplace_back(word);
+        for (const std::string_view word : parts_of(one.value.text, ' ')) all.classes_[one.key].emplace_back(word);
     roots.emplace_back(std::move(root), name);
   }
   for (const auto& [root, file] : roots) {
@@ -168,44 +214,9 @@ Result<Meanings> Meanings::parse(std::span<const std::pair<std::string_view, std
       if (kind == kSays.end()) return wrong(fmt::format("says: '{}' is none of {}", says, fmt::join(kSays, ", ")));
       entry.says = static_cast<Says>(kind - kSays.begin());
       if (entry.says == Says::error && entry.number <= 0) return wrong("error: the name of an error is needed");
-      Pattern pattern;
-      std::size_t gap = 0;
-      for (std::string_view word : parts_of(entry.words, ' ')) {
-        if (word == ".." || word == "...") {
-          gap = word == ".." ? kGap : kWideGap;
-          continue;
-        }
-        Element element;
-        element.gap = pattern.elements.empty() ? 0 : gap;
-        gap = 0;
-        if (word.ends_with('?')) element.optional = true, word.remove_suffix(1);
-        if (word.starts_with('^')) element.begins = true, word.remove_prefix(1);
-        if (word.starts_with('+')) element.before = '+', word.remove_prefix(1);
-        if (word.size() > 1 && std::string_view(":({=").find(word.back()) != std::string_view::npos)
-          element.after = word.back(), word.remove_suffix(1);
-        for (const std::string_view one : parts_of(word, '|')) {
-          if (!one.starts_with('<')) {
-            element.words.add(one);
-            continue;
-          }
-          const auto known = classes.find(one.substr(1, one.size() - 2));
-          if (known == classes.end()) return wrong(fmt::format("words: there are no words '{}'", one));
-          for (const std::string& of_class : known->second) element.words.add(of_class);
-        }
-        pattern.elements.push_back(std::move(element));
-      }
-      if (pattern.elements.empty() || pattern.elements.front().optional)
-        return wrong("words: they must begin with a word that is not optional");
-      const auto number = static_cast<std::uint32_t>(all.entries_.size());
-      const WordSet& first = pattern.elements.front().words;
-      for (const std::string& one : first.whole) index->by_word[one].push_back(number);
-      for (const std::string& one : first.beginnings) index->by_beginning.emplace_back(one, number);
-      for (const std::string& one : first.endings) index->by_ending.emplace_back(one, number);
-      index->patterns.push_back(std::move(pattern));
-      all.entries_.push_back(std::move(entry));
+      if (Result<void> added = all.add(std::move(entry)); !added) return wrong(added.error().message);
     }
   }
-  all.index_ = std::move(index);
   return all;
 }
 
@@ -216,6 +227,51 @@ const Meanings& Meanings::built_in() {
     return *std::move(read);
   }();
   return all;
+}
+
+namespace {
+
+std::atomic<const Meanings*> g_in_use{nullptr};  // null: what is compiled in
+
+}  // namespace
+
+const Meanings& Meanings::in_use() {
+  const Meanings* own = g_in_use.load();
+  return own != nullptr ? *own : built_in();
+}
+
+void Meanings::use(const std::vector<Entry>& entries) {
+  if (entries.empty()) {
+    g_in_use = nullptr;
+    return;
+  }
+  // Not freed: statements point to its entries. A process reads one configuration, perhaps several times.
+  static std::mutex mutex;
+  static std::map<std::vector<std::string>, const Meanings*> made;
+  std::vector<std::string> key;
+  for (const Entry& one : entries)
+    key.push_back(fmt::format("{}\n{}\n{}\n{}\n{}", name_of(one.says), one.number, one.name, one.vague, one.words));
+  const std::lock_guard lock(mutex);
+  const Meanings*& known = made[key];
+  if (known == nullptr) {
+    auto all = std::make_unique<Meanings>(built_in());
+    all->index_ = std::make_shared<Index>(*built_in().index_);
+    for (const Entry& one : entries)
+      if (!all->add(one)) ROSE_BUG("a meaning with a problem is in use");
+    known = all.release();
+  }
+  g_in_use = known;
+}
+
+std::string Meanings::problem(const Entry& entry) {
+  const Meanings& known = built_in();
+  Meanings alone;
+  alone.classes_ = known.classes_;
+  alone.index_ = std::make_shared<Index>();
+  if (auto added = alone.add(entry); !added) return added.error().message;
+  if (entry.example.empty()) return {};
+  const Sentence sentence(entry.example);
+  return alone.has(alone.entries_.front(), sentence) ? "" : "example: it does not have the words";
 }
 
 std::vector<Statement> Meanings::read(const Sentence& sentence) const {
@@ -255,5 +311,7 @@ bool Meanings::has(const Entry& entry, const Sentence& sentence) const {
 }
 
 std::string_view name_of(Says says) { return kSays[static_cast<std::size_t>(says)]; }
+
+std::vector<std::string> says_names() { return {kSays.begin(), kSays.end()}; }
 
 }  // namespace rose::knowledge

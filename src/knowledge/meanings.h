@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -64,6 +65,13 @@ class Meanings {
   [[nodiscard]] static Result<Meanings> parse(std::span<const std::pair<std::string_view, std::string_view>> files);
   // What is compiled in.
   [[nodiscard]] static const Meanings& built_in();
+  // What is compiled in, and what use() added.
+  [[nodiscard]] static const Meanings& in_use();
+  // Adds a system's own entries to what is compiled in, for this whole process; call it before anything is read.
+  // Entries must be without a problem(), and those of an earlier call no longer count.
+  static void use(const std::vector<Entry>& entries);
+  // What is wrong with an entry of a user: "words: there are no words '<slow>'"; "" for nothing.
+  [[nodiscard]] static std::string problem(const Entry& entry);
 
   [[nodiscard]] std::span<const Entry> entries() const { return entries_; }
   // Everything that a message says, in the order of the entries; not what it denies ("has not timed out") or only deems
@@ -76,10 +84,17 @@ class Meanings {
   struct Element;
   struct Pattern;
   struct Index;
+  using Classes = std::map<std::string, std::vector<std::string>, std::less<>>;  // of [words], by name
+  static Result<Pattern> pattern_of(std::string_view text, const Classes& classes);
+  Result<void> add(Entry entry);
+
+  Classes classes_;
   std::vector<Entry> entries_;
-  std::shared_ptr<const Index> index_;
+  std::shared_ptr<Index> index_;
 };
 
 [[nodiscard]] std::string_view name_of(Says says);
+// All of them, in the order of Says.
+[[nodiscard]] std::vector<std::string> says_names();
 
 }  // namespace rose::knowledge

@@ -86,7 +86,7 @@ class MessageReader {
   explicit MessageReader(std::string_view text)
       : text_(text.substr(0, Sentence::kMost)),
         sentence_(text_),
-        said_(knowledge::Meanings::built_in().read(sentence_)) {}
+        said_(knowledge::Meanings::in_use().read(sentence_)) {}
 
   Meaning read();
 

@@ -77,7 +77,7 @@ command = ["./kv"]
 )",
      "1:1: unknown key 'nam'",
      "did you mean 'name'? accepted here: name, deployment, node, workload, oracle, profile, "
-     "trace, diagnose, inject, log"},
+     "trace, diagnose, inject, log, meaning"},
     {R"(name = 5
 [[node]]
 name = "n1"
@@ -95,7 +95,7 @@ command = ["./kv"]
     {"[nodes]\n",
      "1:2: unknown key 'nodes'",
      "did you mean 'node'? accepted here: name, deployment, node, workload, oracle, profile, "
-     "trace, diagnose, inject, log"},
+     "trace, diagnose, inject, log, meaning"},
     {"node = 5\n",
      "1:8: node: '5' is an integer, a list of tables ([[node]]) is needed",
      ""},
@@ -117,7 +117,7 @@ name = "n1"
 command = ["./kv"]
 )",
      "1:1: unknown key 'colour'",
-     "accepted here: name, deployment, node, workload, oracle, profile, trace, diagnose, inject, log"},
+     "accepted here: name, deployment, node, workload, oracle, profile, trace, diagnose, inject, log, meaning"},
     {R"(deployment = "host"
 [[node]]
 name = "n1"
@@ -681,6 +681,31 @@ syscall = "ptrace"
     {kNode + "[log]\npattern = 'x'\n",
      "4:1: log: a table was found, a list of tables ([[log]]) is needed",
      ""},
+    {kNode + "[[meaning]]\nsays = \"eror\"\nwords = \"bent\"\n",
+     "5:8: meaning.says: 'eror' is not one of \"error\", \"operation\", \"lost\", \"closed\", \"late\", \"in-vain\", "
+     "\"on-disk\", \"slow-disk\", \"stood\", \"panic\", \"gave-up\", \"stopping\", \"starting\", \"serving\", "
+     "\"killed\", \"gone\", \"helper\", \"no-helper\", \"clock\", \"other\"",
+     "did you mean 'error'?"},
+    {kNode + "[[meaning]]\nsays = \"error\"\nwords = \"bent\"\n",
+     "4:1: meaning: 'error' is missing",
+     ""},
+    {kNode + "[[meaning]]\nsays = \"error\"\nwords = \"bent\"\nerror = \"EBENT\"\n",
+     "7:9: meaning.error: 'EBENT' is not the name of an error",
+     "such as \"EIO\""},
+    {kNode + "[[meaning]]\nsays = \"late\"\nwords = \"bent\"\nerror = \"EIO\"\n",
+     "7:9: meaning.error: 'error' belongs to says = \"error\", and this says \"late\"",
+     ""},
+    {kNode + "[[meaning]]\nsays = \"operation\"\nwords = \"bent\"\noperation = \"bend\"\n",
+     "7:13: meaning.operation: 'bend' is not one of \"accept\", \"connect\", \"listen\", \"memory\", \"mkdir\", "
+     "\"open\", \"read\", \"receive\", \"rename\", \"send\", \"socket\", \"spawn\", \"sync\", \"truncate\", "
+     "\"unlink\", \"write\"",
+     "did you mean 'send'?"},
+    {kNode + "[[meaning]]\nsays = \"late\"\nwords = \"<bent>\"\n",
+     "6:9: meaning.words: there are no words '<bent>'",
+     "configs/rose-toml.md has the form of patterns"},
+    {kNode + "[[meaning]]\nsays = \"late\"\nwords = \"bent\"\nexample = \"straight\"\n",
+     "7:11: meaning.example: it does not have the words",
+     "configs/rose-toml.md has the form of patterns"},
     {kNode + "[[log]]\nfiles = \"*.log\"\n",
      "4:1: log: one of 'pattern', 'zone' is missing",
      ""},
@@ -713,7 +738,7 @@ jobs = 1
 )",
      "4:2: unknown key 'diagnoze'",
      "did you mean 'diagnose'? accepted here: name, deployment, node, workload, oracle, profile, "
-     "trace, diagnose, inject, log"},
+     "trace, diagnose, inject, log, meaning"},
     // clang-format on
 };
 

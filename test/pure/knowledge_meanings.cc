@@ -42,6 +42,43 @@ std::string entry(const std::string& says, const std::string& words) {
 
 }  // namespace
 
+TEST_CASE("a system's own entries count beside those that are compiled in") {
+  const auto says = [](std::string_view text) {
+    const Sentence sentence(text);
+    std::vector<std::string> found;
+    for (const Statement& one : Meanings::in_use().read(sentence)) found.emplace_back(name_of(one.entry->says));
+    return found;
+  };
+  const std::string own = "E017 platter is bent", known = "no space left on device";
+  CHECK(says(own).empty());
+  const std::vector<std::string> before = says(known);
+  REQUIRE(!before.empty());
+  Entry bent;
+  bent.says = Says::slow_disk;
+  bent.words = "Plate|Platter .. bent";  // messages are compared in small letters
+  bent.example = own;
+  CHECK(Meanings::problem(bent).empty());
+  Meanings::use({bent});
+  CHECK(says(own) == std::vector<std::string>{"slow-disk"});
+  CHECK(says(known) == before);
+  Meanings::use({});
+  CHECK(says(own).empty());
+
+  Entry wrong = bent;
+  wrong.example = "the platter is fine";
+  CHECK(Meanings::problem(wrong) == "example: it does not have the words");
+  for (const auto& [words, what] : {std::pair{"<nothing> is bent", "words: there are no words '<nothing>'"},
+                                    std::pair{"<waits", "words: there are no words '<waits'"},
+                                    std::pair{"plate? bent", "words: they must begin with a word that is not optional"},
+                                    std::pair{"..", "words: they must begin with a word that is not optional"}}) {
+    wrong.words = words;
+    CHECK(Meanings::problem(wrong) == what);
+  }
+  wrong.words = "bent ... <waits>";
+  wrong.example = "the disk is bent";
+  CHECK(Meanings::problem(wrong) == "example: it does not have the words");  // in this order
+}
+
 TEST_CASE("every entry of the knowledge has an example that it reads, and a source") {
   const Meanings& all = Meanings::built_in();
   REQUIRE(all.entries().size() > 200);
