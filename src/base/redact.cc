@@ -102,6 +102,7 @@ const std::string& Redactor::known(std::string_view what, std::string_view text)
     } else {
       at->second = fmt::format("{}-{}", what, n);
     }
+    made_.insert(at->second);
   }
   return at->second;
 }
@@ -114,7 +115,7 @@ std::string Redactor::word(std::string_view text) {
   while (!text.empty() && (outside(text.back()) || (text.back() == ':' && !text.ends_with("::"))))
     after.insert(after.begin(), text.back()), text.remove_suffix(1);
   const auto whole = [&](const std::string& made) { return before + made + after; };
-  if (text.empty() || own_address(text)) return whole(std::string(text));
+  if (text.empty() || own_address(text) || made_.contains(text)) return whole(std::string(text));
   if (ipv6(text)) return whole(known("address6", text));
   // "HOST:PORT", "key=VALUE" and the like.
   for (const char sign : {'=', ':'})
@@ -140,7 +141,7 @@ std::string Redactor::operator()(std::string_view text) {
     while (end < text.size() && of_word(text[end])) ++end;
     std::string_view one = text.substr(i, end - i);
     // Whose home it is.
-    if (out.ends_with("/home/")) out += known("user", one);
+    if (out.ends_with("/home/") && !made_.contains(one)) out += known("user", one);
     else out += word(one);
     i = end;
   }

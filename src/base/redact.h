@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,7 @@ class Redactor {
 
   // Another name that is replaced; "" and "localhost" are none.
   void add_host(std::string_view name);
+  // A text that was redacted before stays as it is.
   [[nodiscard]] std::string operator()(std::string_view text);
 
  private:
@@ -28,6 +30,7 @@ class Redactor {
   std::vector<std::string> hosts_, users_;
   std::map<std::string, std::string, std::less<>> replaced_;
   std::map<std::string, int, std::less<>> count_;  // of each sort
+  std::set<std::string, std::less<>> made_;        // what it replaces others by
 };
 
 }  // namespace rose

@@ -16,6 +16,7 @@
 #include "cli/command.h"
 #include "cli/log_evidence.h"
 #include "cli/page.h"
+#include "cli/report_folder.h"
 #include "deploy/disk.h"
 #include "deploy/image_files.h"
 #include "diagnose/diagnose.h"
@@ -45,6 +46,7 @@ struct DiagnoseOptions {
   std::optional<std::string> jobs;
   std::string engine;
   std::optional<int> workers;
+  bool redact = false;
   bool resume = false;
   bool keep = false;
   bool allow_attached = false;
@@ -409,7 +411,7 @@ Result<std::string> diagnosis_page(const report::DiagnosisReport& report, const 
       fmt::format("seed {}, target rate {:.2f}, at most {} runs, {} to confirm, {} in parallel", config.diagnose.seed,
                   config.diagnose.target_rate, config.diagnose.max_runs, config.diagnose.confirm_runs, report.jobs));
   if (!report.backend.empty()) context.environment.emplace_back("Syscall faults by", report.backend);
-  context.environment.emplace_back("Record of the runs", store.folder().parent_path().string());
+  if (!options.redact) context.environment.emplace_back("Record of the runs", store.folder().parent_path().string());
 
   ROSE_TRY(auto nodes, diagnose::NodeMap::make(inputs));
   std::optional<schedule::RunResult> run;
@@ -553,6 +555,9 @@ Result<void> check_before_running(const DiagnoseOptions& options, const config::
   if (here && config.diagnose.jobs) ROSE_CHECK(replay::check_jobs(config, *config.diagnose.jobs));
   if (options.resume && options.report.empty())
     return fail(ErrorKind::usage, "--resume continues from a record, which exists only with --report DIR");
+  if (options.redact && (options.resume || options.keep))
+    return fail(ErrorKind::usage, fmt::format("--redact keeps no record and no runs, so {} does not go with it",
+                                              options.resume ? "--resume" : "--keep"));
   if (here) {
     ROSE_CHECK(need_root("diagnose"));
     ROSE_CHECK(need_process_ids("diagnose"));
@@ -680,9 +685,14 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   ROSE_CHECK(cancel::install());
   export_own_name();
 
-  std::optional<std::filesystem::path> folder;
-  if (!options.report.empty()) folder = options.report;
-  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, options.keep, "diagnose"));
+  ROSE_TRY(ReportFolder folder, ReportFolder::make(options.report, options.redact));
+  if (Redactor* redactor = folder.redactor(); redactor != nullptr) {
+    for (const trace::Trace& one : inputs.traces) redactor->add_host(one.meta.host);
+    for (const auto& [host, node] : inputs.host_to_node) redactor->add_host(host);
+    if (logs)
+      for (const std::string& host : logs->hosts()) redactor->add_host(host);
+  }
+  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder.runs(), options.keep, "diagnose"));
   std::vector<replay::RunStore::Recorded> recorded;
   if (options.resume) {
     ROSE_TRY(recorded, store.recorded(config));
@@ -710,7 +720,8 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
     ROSE_CHECK(compare_with_a_run(*logs, runner, store, config, inputs));
   }
   std::optional<double> first_seconds;
-  Result<diagnose::Diagnosis> made = search(options, inputs, runner, began_ns, folder.has_value(), first_seconds);
+  Result<diagnose::Diagnosis> made =
+      search(options, inputs, runner, began_ns, folder && !options.redact, first_seconds);
   if (ahead && ahead->made() > 0)
     log::info("workers made {} runs, {} of which were requested", ahead->made(), ahead->used());
   fleet.reset();
@@ -738,19 +749,20 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   report.backend = runner.backend();
   report.recorded =
       std::any_of(config.nodes.begin(), config.nodes.end(), [](const config::Node& node) { return node.record; });
-  for (const std::filesystem::path& directory : store.kept()) report.kept.push_back(directory.string());
-  if (folder) report.page = (*folder / "report.html").string();
+  if (!options.redact)
+    for (const std::filesystem::path& directory : store.kept()) report.kept.push_back(directory.string());
+  if (folder) report.page = folder.file("report.html").string();
   const std::string json = report::diagnosis_json(report);
   const std::string text = report::diagnosis_text(report);
   print(common.json ? json : text);  // print first: hours of work must not be lost if the disk is full
   if (folder) {
-    ROSE_CHECK(write_file(*folder / "diagnosis.json", json));
-    ROSE_CHECK(write_file(*folder / "diagnosis.txt", text));
+    ROSE_CHECK(folder.write("diagnosis.json", json));
+    ROSE_CHECK(folder.write("diagnosis.txt", text));
     if (logs && diagnosis.found)
       if (const schedule::RunResult* shown = runner.reproducing(*diagnosis.found))
         report.logs = logs->beside(shown->number);
     ROSE_TRY(const std::string page, diagnosis_page(report, inputs, runner, store, options, config));
-    ROSE_CHECK(write_file(report.page, page));
+    ROSE_CHECK(folder.write_page("report.html", page));
   }
   return diagnosis_exit_code(diagnosis);
 }
@@ -819,6 +831,10 @@ Command diagnose_command() {
                .value = "DIR",
                .help = "Write the record of all runs, their traces, the result and report.html to this folder",
                .completes = Completes::folder},
+              {.names = "--redact",
+               .slot = &options->redact,
+               .help = "With --report: keep only the result and report.html, and replace host names, addresses, user "
+                       "names and long tokens in them, the same ones alike"},
               {.names = "--plan",
                .slot = &options->plan,
                .help = "Print what would be tried and run nothing; needs no privilege"},

@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/explain_runs.h"
 #include "cli/page.h"
+#include "cli/report_folder.h"
 #include "deploy/image_files.h"
 #include "explain/compare.h"
 #include "explain/kept.h"
@@ -259,8 +260,8 @@ Result<int> explain_again(const ExplainOptions& options, const Common& common) {
 
 // Keeps the runs without paths of this machine, and reports what follows from what was kept: a later report is the
 // same.
-Result<void> keep_runs(explain::Kept& kept, const std::filesystem::path& folder, const config::Config& config,
-                       bool redact, report::ExplanationReport& report) {
+Result<void> keep_runs(explain::Kept& kept, ReportFolder& folder, const config::Config& config,
+                       report::ExplanationReport& report) {
   explain::Scrub scrub;
   const std::filesystem::path run_dir = kept.input.run_dir;
   if (!run_dir.empty()) {
@@ -275,10 +276,9 @@ Result<void> keep_runs(explain::Kept& kept, const std::filesystem::path& folder,
   for (const char* variable : {"TMPDIR", "HOME"})
     if (const char* home = std::getenv(variable); home != nullptr && std::string_view(home).size() > 1)
       scrub.prefixes.emplace_back(home, variable == std::string_view("HOME") ? "~" : "/tmp");
-  Redactor redactor = Redactor::of_this_machine();
-  if (redact) scrub.redact = &redactor;
+  scrub.redact = folder.redactor();
   ROSE_TRY(const std::string bytes, explain::pack(kept, scrub));
-  ROSE_CHECK(write_file(folder / explain::kKeptFile, bytes));
+  ROSE_CHECK(write_file(folder.file(explain::kKeptFile), bytes));
   Result<explain::Kept> again = explain::unpack(bytes, explain::kKeptFile);
   if (!again) {
     log::warning("the runs were kept, but can't be read again: {}", again.error().message);
@@ -334,6 +334,8 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
     return fail(ErrorKind::usage, "--deepen and --no-deepen exclude each other");
   if (options.redact && options.report.empty())
     return fail(ErrorKind::usage, "--redact is about what --report DIR keeps, and there is no --report");
+  if (options.redact && options.keep)
+    return fail(ErrorKind::usage, "--redact keeps no run directories, so --keep does not go with it");
   const std::string out = options.out.value_or("explanation.md");
   const std::int64_t began = monotonic_ns();
   report::ExplanationReport report;
@@ -361,9 +363,8 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   ROSE_CHECK(cancel::install());
   export_own_name();
 
-  std::optional<std::filesystem::path> folder;
-  if (!options.report.empty()) folder = options.report;
-  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, options.keep, "explain"));
+  ROSE_TRY(ReportFolder folder, ReportFolder::make(options.report, options.redact));
+  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder.runs(), options.keep, "explain"));
   ROSE_CHECK(store.start_over(config));
   ROSE_TRY(config, replay::follow_launchers(config, store, options.allow_attached));
   ROSE_TRY(const replay::Asked asked, replay::ask(config, options.ask));
@@ -385,7 +386,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
     if (folder) kept.input = compared.input;  // comparing changes it
     report.explanation = explain::explain(compared.input);
     report.story = std::move(compared.input.story);
-    if (options.deepen) ROSE_CHECK(deepen(config, options.ask, runs, report, kept, folder.has_value()));
+    if (options.deepen) ROSE_CHECK(deepen(config, options.ask, runs, report, kept, bool(folder)));
     if (report.explanation.verdict == explain::Verdict::explained)
       ROSE_CHECK(ask_callers(config, runs, report.schedule, report.explanation, kept));
   } else {
@@ -405,17 +406,17 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   kept.inconclusive = made.inconclusive;
   kept.seconds = static_cast<double>(monotonic_ns() - began) / 1e9;
   take_over(kept, report);
-  if (folder) ROSE_CHECK(keep_runs(kept, *folder, config, options.redact, report));
+  if (folder) ROSE_CHECK(keep_runs(kept, folder, config, report));
   report.written = out;
   ROSE_CHECK(write_file(out, report::explanation_markdown(report)));
   if (folder) {
-    ROSE_CHECK(write_file(*folder / "explanation.md", report::explanation_markdown(report)));
-    ROSE_CHECK(write_file(*folder / "explanation.json", report::explanation_json(report)));
+    ROSE_CHECK(folder.write("explanation.md", report::explanation_markdown(report)));
+    ROSE_CHECK(folder.write("explanation.json", report::explanation_json(report)));
     report::PageContext context = page_context(config.node_names());
     context.environment.emplace_back("Schedule", options.schedule);
     add_deployment(context, config, options.config);
-    ROSE_CHECK(write_file(*folder / "report.html", report::explanation_html(report, context)));
-    log::info("report: {}", (*folder / "report.html").string());
+    ROSE_CHECK(folder.write_page("report.html", report::explanation_html(report, context)));
+    log::info("report: {}", folder.file("report.html").string());
   }
   print(common.json ? report::explanation_json(report) : report::explanation_text(report));
   return exit_code_of(report.explanation.verdict);
@@ -506,8 +507,9 @@ Command explain_command() {
                .completes = Completes::folder},
               {.names = "--redact",
                .slot = &options->redact,
-               .help = "With --report: replace host names, addresses, user names and long tokens in the runs that are "
-                       "kept, the same ones alike"},
+               .help =
+                   "With --report: keep neither record nor traces, and replace host names, addresses, user names and "
+                   "long tokens in what is kept, the same ones alike"},
               {.names = "--without",
                .slot = &options->without,
                .value = "FEATURE",

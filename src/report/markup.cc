@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/utf8.h"
 
@@ -58,6 +59,47 @@ std::string shorten(std::string_view text, std::size_t most) {
     end += length;
   }
   return std::string(text.substr(0, end)) + "...";
+}
+
+namespace {
+
+// An element's tag, with the redacted values of attributes that people read.
+std::string redacted_tag(std::string_view tag, Redactor& redactor) {
+  std::string out(tag);
+  for (const std::string_view attribute : {" title=\"", " aria-label=\"", " href=\""}) {
+    const std::size_t begin = out.find(attribute);
+    if (begin == std::string::npos) continue;
+    const std::size_t value = begin + attribute.size(), end = out.find('"', value);
+    if (end == std::string::npos) continue;
+    out.replace(value, end - value, redactor(std::string_view(out).substr(value, end - value)));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string redacted(std::string_view html, Redactor& redactor) {
+  std::string out;
+  out.reserve(html.size());
+  for (std::size_t at = 0; at < html.size();) {
+    std::size_t end = std::min(html.find('<', at), html.size());
+    out += redactor(html.substr(at, end - at));
+    at = end;
+    if (at == html.size()) break;
+    end = html.find('>', at);
+    if (end == std::string_view::npos) break;  // no page of rose's
+    const std::string_view tag = html.substr(at, end + 1 - at);
+    out += redacted_tag(tag, redactor);
+    at = end + 1;
+    for (const auto& [begins, ends] : {std::pair<std::string_view, std::string_view>{"<style", "</style>"},
+                                       std::pair<std::string_view, std::string_view>{"<script", "</script>"}}) {
+      if (!tag.starts_with(begins)) continue;
+      end = std::min(html.find(ends, at), html.size());
+      out += html.substr(at, end - at);
+      at = end;
+    }
+  }
+  return out;
 }
 
 }  // namespace rose::report

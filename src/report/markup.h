@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/redact.h"
+
 namespace rose::report {
 
 // Markup characters become entities. Control characters, bytes that are not UTF-8, characters that XML 1.0 forbids and
@@ -13,5 +15,9 @@ namespace rose::report {
 
 // Cuts to at most `most` bytes at a character boundary and appends "...". Call it before escape().
 [[nodiscard]] std::string shorten(std::string_view text, std::size_t most);
+
+// A page without what the redactor replaces, in its text and in what its elements are called for people (`title`,
+// `aria-label`); styles and scripts, which are rose's own, stay. `html` must be a page that rose wrote.
+[[nodiscard]] std::string redacted(std::string_view html, Redactor& redactor);
 
 }  // namespace rose::report

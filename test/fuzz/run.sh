@@ -26,9 +26,9 @@ mkdir -p "$found"
 fuzz() {
   local name=$1 corpus=${CORPUS:-$seeds/corpus}/$1 status=0
   mkdir -p "$corpus" "$seeds/$name"
-  "build/fuzz/test/fuzz/fuzz_$name" -seed="${SEED:-1}" -max_total_time="$seconds" -timeout=25 -rss_limit_mb=2048 -verbosity=0 \
-    -print_final_stats=1 \
-    -artifact_prefix="$found/$name-" "$corpus" "$seeds/$name" >"$seeds/$name.out" 2>&1 || status=$?
+  "build/fuzz/test/fuzz/fuzz_$name" -seed="${SEED:-1}" -max_total_time="$seconds" -timeout=25 -rss_limit_mb=2048 \
+    -verbosity=0 -print_final_stats=1 -artifact_prefix="$found/$name-" "$corpus" "$seeds/$name" \
+    >"$seeds/$name.out" 2>&1 || status=$?
   if [ $status -ne 0 ]; then
     echo "fuzz_$name: exit status $status"
     tail -40 "$seeds/$name.out"

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# `--report DIR --redact`: what lies in DIR afterwards names no host, address, user or token of production or of this
+# machine, and still says what must happen. `diagnose` and `explain`.
+. "$(dirname "$0")/common.bash"
+export TMPDIR=$work
+cd "$work"
+
+# A node that loses its work when it is killed. It says so in a line with secrets.
+secret=4f9a7c1e88d2b3a65f0e
+cat > node.sh <<SH2
+#!/bin/sh
+if [ -e begun ]; then
+  echo "lost everything, says db-7.prod.example at 10.9.8.7 to /home/alice with $secret"
+fi
+touch begun
+echo up
+exec sleep 600
+SH2
+chmod +x node.sh
+cat > rose.toml <<TOML
+name = "redacted"
+[[node]]
+name = "n1"
+command = ["$work/node.sh"]
+ready = { log = "up" }
+restart = { delay = "10ms", max = 3 }
+[workload]
+command = ["sh", "-c", "for i in \$(seq 20); do grep -q lost n1/stdout.log && break; sleep 0.1; done"]
+[oracle]
+command = ["grep", "lost", "n1/stdout.log"]
+[diagnose]
+confirm_runs = 3
+max_runs = 30
+jobs = 2
+[trace]
+network_delay = "1s"
+TOML
+cat > events.jsonl <<'JSON'
+{"meta":{"version":1,"node":"db-7.prod.example","host":"db-7.prod.example","workload_ts":1763755200000000000}}
+{"ts":1763755200500000000,"node":"db-7.prod.example","type":"ps","pid":41,"state":"crashed","signal":"SIGKILL","exit_code":null,"duration_ms":null,"planned":false}
+{"ts":1763755201000000000,"node":"db-7.prod.example","type":"scf","pid":44,"tid":44,"syscall":"connect","errno":"ECONNREFUSED","fd":3,"path":null,"peer":"10.9.8.7:2380"}
+JSON
+expect 0 "$rose" dump import events.jsonl -o dump.bin
+expect 0 "$rose" profile -c rose.toml -o profile.json --runs 1
+
+secrets="db-7|prod\.example|10\.9\.8\.7|alice|$secret|(^|[^-.[:alnum:]])$(hostname | sed 's/[.]/[.]/g')([^-.[:alnum:]]|$)"
+# told FOLDER: files in it that have a secret, with the first one.
+told() {
+  local file
+  find "$1" -type f | while read -r file; do
+    case $file in
+      *.runs) tail -c +$(($(head -1 "$file" | wc -c) + 1)) "$file" | zstd -dc 2>/dev/null ;;
+      *) cat "$file" ;;
+    esac | grep -aoE "$secrets" | head -1 | sed "s|^|$file: |"
+  done
+}
+
+# Without --redact they are there, so that the search below would find them.
+expect 0 "$rose" diagnose --trace dump.bin --map db-7.prod.example=n1 -c rose.toml --profile profile.json \
+  -o schedule.toml --report plain
+[ -n "$(told plain)" ] || fail "the plain report has no secret: the test cannot fail"
+[ -e plain/record.jsonl ] || fail "no record"
+
+expect 0 "$rose" diagnose --trace dump.bin --map db-7.prod.example=n1 -c rose.toml --profile profile.json \
+  -o schedule.toml --report shown --redact
+[ -z "$(told shown)" ] || fail "told to strangers: $(told shown)"
+[ "$(ls shown | tr '\n' ' ')" = "diagnosis.json diagnosis.txt report.html " ] || fail "in the folder: $(ls shown)"
+grep -q 'kill n1' shown/report.html || fail "the report no longer says what must happen"
+grep -q 'host-1' shown/report.html || fail "the report names no host at all"
+python3 -c 'import json, sys; sys.exit(json.load(open("shown/diagnosis.json"))["verdict"] != "reproduced")' ||
+  fail "diagnosis.json is damaged"
+[ -z "$(find "$work" -maxdepth 1 -name 'rose-report-*')" ] || fail "left: $(ls -d rose-report-*)"
+
+expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --report told --redact -o explanation.md
+[ -z "$(told told)" ] || fail "told to strangers by explain: $(told told)"
+[ ! -e told/record.jsonl ] && [ ! -e told/traces ] || fail "explain kept its record: $(ls told)"
+expect 0 "$rose" explain --from told
+
+# What cannot be kept together is refused.
+expect 2 "$rose" diagnose --trace dump.bin -c rose.toml --redact
+says err "no --report"
+expect 2 "$rose" diagnose --trace dump.bin -c rose.toml --report shown --redact --resume
+says err "does not go with it"
+expect 2 "$rose" diagnose --trace dump.bin --map db-7.prod.example=n1 -c rose.toml --report plain --redact
+says err "not redacted"
