@@ -12,7 +12,6 @@
 #include "config/config_reader.h"
 #include "config/subnet.h"
 #include "kernel/noise.h"
-#include "kernel/syscalls.h"
 #include "knowledge/meanings.h"
 #include "logs/line/time_form.h"
 #include "logs/line/times.h"
@@ -37,7 +36,7 @@ Result<Config> ConfigReader::read() {
   read_oracle();
   read_options();
   read_log_forms();
-  read_meanings();
+  read_meanings(root_, config_.meanings);
   if (!config_.nodes.empty()) check_named_nodes();
   root_.finish();
   ROSE_CHECK(problems_.result());
@@ -326,55 +325,6 @@ void ConfigReader::read_log_forms() {
   }
 }
 
-// The form of the entries in src/knowledge. What an entry does not need must not be there, because it would be ignored.
-void ConfigReader::read_meanings() {
-  const std::vector<std::string> names = knowledge::says_names();
-  for (toml::Table& table : root_.tables("meaning", "a list of tables ([[meaning]])")) {
-    knowledge::Entry entry;
-    std::size_t says = 0;
-    table.require("says", fmt::format("what such a message means: one of {}", fmt::join(names, ", ")));
-    table.require("words", "the words of the message, such as \"disk|volume .. stalled\"");
-    const bool known = table.one_of("says", names, says);
-    entry.says = static_cast<knowledge::Says>(says);
-    table.string("words", entry.words);
-    table.string("example", entry.example);
-    table.string("source", entry.source);
-    table.boolean("vague", entry.vague);
-    const auto belongs = [&](std::string_view key, knowledge::Says to) {
-      const bool there = table.get(key) != nullptr;
-      if (!known || (entry.says == to) == there) return entry.says == to;
-      if (entry.says == to) table.require(key);
-      else
-        table.wrong(key, fmt::format("'{}' belongs to says = \"{}\", and this says \"{}\"", key, knowledge::name_of(to),
-                                     knowledge::name_of(entry.says)));
-      return false;
-    };
-    std::string error;
-    if (belongs("error", knowledge::Says::error) && table.string("error", error)) {
-      entry.number = kernel::errno_number(error).value_or(0);
-      if (entry.number <= 0)
-        table.wrong("error", fmt::format("{} is not the name of an error", toml::quoted(error)), "such as \"EIO\"");
-    }
-    for (const auto& [key, to] :
-         {std::pair{"operation", knowledge::Says::operation}, std::pair{"clock", knowledge::Says::clock}}) {
-      if (!belongs(key, to)) continue;
-      std::vector<std::string> choices;  // as the built-in entries use them
-      for (const knowledge::Entry& one : knowledge::Meanings::built_in().entries())
-        if (one.says == to && std::find(choices.begin(), choices.end(), one.name) == choices.end())
-          choices.push_back(one.name);
-      std::sort(choices.begin(), choices.end());
-      if (std::size_t chosen = 0; table.one_of(key, choices, chosen)) entry.name = choices[chosen];
-    }
-    if (!entry.words.empty())
-      if (const std::string problem = knowledge::Meanings::problem(entry); !problem.empty()) {
-        const std::string key = problem.substr(0, problem.find(':'));
-        table.wrong(key, problem.substr(key.size() + 2), "configs/rose-toml.md has the form of patterns");
-      }
-    table.finish();
-    config_.meanings.push_back(std::move(entry));
-  }
-}
-
 const Node* Config::find(std::string_view node) const {
   const auto it = std::find_if(nodes.begin(), nodes.end(), [&](const Node& one) { return one.name == node; });
   return it == nodes.end() ? nullptr : &*it;
@@ -396,6 +346,7 @@ Result<Config> read_config(const std::filesystem::path& path) {
   if (!text) return Unexpected(std::move(text).error());
   ROSE_TRY(Config config, parse_config(*text, path.string(), path.parent_path()));
   config.file = path;
+  ROSE_CHECK(read_knowledge(config.directory / kKnowledgeFolder, config.meanings));
   knowledge::Meanings::use(config.meanings);
   return config;
 }

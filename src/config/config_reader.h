@@ -25,6 +25,12 @@ inline constexpr std::int64_t kDay = 24 * kHour;
 // "" if the option of a container's volume is valid, else "the option 'x', accepted are ...".
 [[nodiscard]] std::string volume_option_problem(std::string_view option);
 
+// Adds the [[meaning]] tables of a file.
+void read_meanings(toml::Table& root, std::vector<knowledge::Entry>& into);
+// The same of every *.toml in a folder, by name; nothing if there is none. A file there has only such tables.
+inline constexpr std::string_view kKnowledgeFolder = "knowledge";
+[[nodiscard]] Result<void> read_knowledge(const std::filesystem::path& folder, std::vector<knowledge::Entry>& into);
+
 struct ComposeChoice;
 
 class ConfigReader {
@@ -75,7 +81,6 @@ class ConfigReader {
   void read_oracle();
   void read_options();
   void read_log_forms();
-  void read_meanings();
 
   Config config_;
   toml::Problems problems_;

@@ -210,8 +210,31 @@ Result<void> Refinement::decide(Found& end, const Lead& found) {
   d_.interval = end.lead.interval;
   d_.rate_runs = d_.tally.runs();
   if (!end.lead.accepted) d_.simplify_runs -= d_.rate_runs;
-  // A test that accepts although it saw misses was lucky more often than not: its own rate would flatter the schedule.
-  if (end.lead.accepted && end.lead.tally.not_reproduced > 0) return measure(end, found);
+  if (end.lead.accepted && end.lead.tally.not_reproduced > 0) return measure_accepted(end);
+  return {};
+}
+
+// A test that accepts although it saw misses stopped where its runs looked best, so their rate flatters the schedule.
+// Further runs, whose number does not depend on how they end, are added to them: the schedule reaches the target only
+// if all of them together do.
+Result<void> Refinement::measure_accepted(Found& end) {
+  Lead& lead = end.lead;
+  const int until = lead.tally.conclusive() + options_.confirm_runs;
+  while (lead.tally.conclusive() < until && lab_.left() > 0 && lead.tally.inconclusive < kMostInconclusive) {
+    const int batch = std::min({lab_.jobs(), lab_.left(), until - lead.tally.conclusive()});
+    runs_.expect_more(lead, until - lead.tally.conclusive() - batch, [](std::size_t, std::vector<Schedule>&) {});
+    ROSE_CHECK(runs_.repeat(lead, batch,
+                            fmt::format("measuring its replay rate, run {} of {}", lead.tally.conclusive() + 1, until),
+                            lead.series));
+    lead.tally = lead.series.tally();
+  }
+  d_.tally = lead.tally;
+  d_.interval = lead.interval = lead.tally.interval();
+  d_.rate_runs = lead.tally.runs();
+  if (lead.tally.rate() >= options_.target_rate) return {};
+  lead.accepted = false;
+  d_.tried[lead.tried].note += fmt::format("; below the target: in {} of {} runs made to measure its rate",
+                                           lead.tally.reproduced, lead.tally.conclusive());
   return {};
 }
 

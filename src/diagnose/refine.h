@@ -50,6 +50,8 @@ class Refinement {
   [[nodiscard]] Result<void> try_rival(const Schedule& schedule, int level, std::string why, int until);
   [[nodiscard]] Result<void> decide(Found& end, const Lead& found);
   [[nodiscard]] Result<void> measure(Found& end, const Lead& found);
+  // The same of what a test accepted although it missed; may take that back.
+  [[nodiscard]] Result<void> measure_accepted(Found& end);
 
   const Inputs& inputs_;
   const config::DiagnoseOptions& options_;

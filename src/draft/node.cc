@@ -229,6 +229,7 @@ void mask_words(Making& making, std::vector<std::string>& words, Secrets& secret
 
 // Lays a folder over itself: what the node changes in it stays in the run, through restarts. The layers of an overlay
 // must not be inside of what it covers: if the run's folder is, they are in memory, and the run's folder is put back.
+// -c, because mount would make a path of "..", and that path leads into the overlay.
 constexpr std::string_view kLayOver =
     "lay_over() {\n"
     "  layers=$PWD/over$1.layers; mkdir -p \"$layers\"\n"
@@ -236,7 +237,7 @@ constexpr std::string_view kLayOver =
     "  mkdir -p \"$layers/changes\" \"$layers/work\"\n"
     "  chown --reference=\"$1\" \"$layers/changes\"; chmod --reference=\"$1\" \"$layers/changes\"\n"
     "  mount -t overlay -o \"lowerdir=$1,upperdir=$layers/changes,workdir=$layers/work\" overlay \"$1\"\n"
-    "  case $PWD/ in \"$1\"/*) mount --rbind .. \"${PWD%/*}\";; esac\n"
+    "  case $PWD/ in \"$1\"/*) mount -c --rbind .. \"${PWD%/*}\";; esac\n"
     "}\n";
 
 // Runs the command with mounts over what the running system uses: the folders that it works in over themselves, empty

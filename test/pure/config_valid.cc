@@ -1,8 +1,13 @@
 // rose.toml files that are accepted, and the configuration they give.
 #include <catch2/catch.hpp>
+#include <cerrno>
+#include <filesystem>
 #include <string>
 
+#include "base/file.h"
 #include "config/config.h"
+#include "folder.h"
+#include "knowledge/meanings.h"
 
 using namespace rose;
 using config::parse_config;
@@ -243,4 +248,41 @@ TEST_CASE("a node with an image is a container, its command being optional") {
   CHECK(node.ip == "10.77.0.1");
   CHECK(node.container->volumes ==
         std::vector<std::string>{"${dir}/data:/data", "/srv/kv/kv.conf:/etc/kv.conf:ro", "cache:/var/cache"});
+}
+
+TEST_CASE("what messages mean is read from the file and from the folder beside it") {
+  const test::Folder folder;
+  std::filesystem::create_directory(folder / "knowledge");
+  const std::string bent = "[[meaning]]\nsays = \"error\"\nerror = \"EIO\"\nwords = \"platter .. bent\"\n";
+  REQUIRE(write_file(folder / "rose.toml", kOneNode + bent + "vague = true\n"));
+  REQUIRE(write_file(folder / "knowledge/b.toml", "[[meaning]]\nsays = \"lost\"\nwords = \"walked out\"\n"));
+  REQUIRE(write_file(folder / "knowledge/a.toml",
+                     "[[meaning]]\nsays = \"operation\"\noperation = \"write\"\nwords = \"engrave*\"\n"));
+  REQUIRE(write_file(folder / "knowledge/notes.md", "no table"));
+  const auto config = config::read_config(folder / "rose.toml");
+  REQUIRE(config);
+  REQUIRE(config->meanings.size() == 3);
+  CHECK((config->meanings[0].says == knowledge::Says::error && config->meanings[0].number == EIO));
+  CHECK(config->meanings[0].vague);
+  CHECK((config->meanings[1].says == knowledge::Says::operation && config->meanings[1].name == "write"));
+  CHECK(config->meanings[2].says == knowledge::Says::lost);
+  const auto says = [](const char* text) {
+    const knowledge::Sentence sentence(text);
+    return knowledge::Meanings::in_use().read(sentence).size();
+  };
+  CHECK(says("the platter is bent") == 1);
+  CHECK(says("n2 walked out") == 1);
+
+  // One without such tables is rid of them.
+  std::filesystem::remove_all(folder / "knowledge");
+  REQUIRE(write_file(folder / "rose.toml", kOneNode));
+  REQUIRE(config::read_config(folder / "rose.toml"));
+  CHECK(says("the platter is bent") == 0);
+
+  // Nothing else may stand in such a file, and it is named.
+  std::filesystem::create_directory(folder / "knowledge");
+  REQUIRE(write_file(folder / "knowledge/a.toml", kOneNode));
+  const auto wrong = config::read_config(folder / "rose.toml");
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.error().message.find("knowledge/a.toml:1:3: unknown key 'node'") != std::string::npos);
 }

@@ -309,7 +309,8 @@ TEST_CASE("what misses now and then whatever it waits for costs few runs to lear
   }
   INFO(all / kSearches << " runs on average");
   CHECK(accepted >= 0.85 * kSearches);
-  CHECK(all / kSearches <= 62);  // with the runs that measure a rate below the target
+  // With the runs that measure a rate below the target, and those after a test that accepted although it missed.
+  CHECK(all / kSearches <= 70);
 }
 
 TEST_CASE(
