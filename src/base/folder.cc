@@ -27,7 +27,7 @@ constexpr std::uint64_t kSameMount = kNoLinks | RESOLVE_NO_XDEV;
 constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr int kMostLinks = 16;   // from name to name, as the kernel's limit of 40 in spirit
 constexpr int kDeepest = 64;     // levels that are open at once: descriptors are few, and a user may nest without end
-constexpr int kMostRounds = 16;  // for somebody who goes on filling what is emptied
+constexpr int kMostRounds = 64;  // for somebody who goes on filling what is emptied
 constexpr unsigned kMostMoved = 10'000;
 
 Fd open_at(int folder, const std::string& name, int flags, std::uint64_t resolve, mode_t mode = 0) {
@@ -58,7 +58,37 @@ bool is_borrowed(const struct stat& file, const struct stat& folder) {
 }
 
 Unexpected cannot(std::string_view what, const fs::path& path) {
-  return fail_errno(ErrorKind::environment, fmt::format("cannot {} {}", what, path.string()), errno);
+  const int error = errno;
+  return fail_errno(ErrorKind::environment, fmt::format("cannot {} {}", what, printable(path.string())), error);
+}
+
+// Nobody but this user can put something into the folder, or exchange what is in it.
+bool is_private(int folder) {
+  struct stat status{};
+  return ::fstat(folder, &status) == 0 && status.st_uid == ::geteuid() && (status.st_mode & 0022) == 0;
+}
+
+// Times of files come from this clock.
+timespec file_time() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  return now;
+}
+
+bool earlier(const statx_timestamp& a, const timespec& b) {
+  return a.tv_sec < b.tv_sec || (a.tv_sec == b.tv_sec && static_cast<long>(a.tv_nsec) < b.tv_nsec);
+}
+
+// What cannot be made and opened in one step (folders, links, pipes) is opened by its name. In a folder that somebody
+// else may write, something older of this user's may have been put there meanwhile, and would be given away. What was
+// just made has no earlier time than `since` (file_time() before it was made), and only its owner can set these times.
+bool was_just_made(int fd, mode_t type, const timespec& since) {
+  struct statx status{};
+  if (::statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &status) != 0) return false;
+  if (status.stx_uid != ::geteuid() || (status.stx_mode & S_IFMT) != type || earlier(status.stx_mtime, since))
+    return false;
+  if ((status.stx_mask & STATX_BTIME) != 0 && earlier(status.stx_btime, since)) return false;
+  return type != S_IFDIR || ((status.stx_mode & 0777) == 0700 && status.stx_nlink <= 2);
 }
 
 struct CloseDir {
@@ -108,24 +138,26 @@ class Remover {
   }
 
   int clear(int folder, int depth, const std::function<bool(const std::string&)>& keep) {
-    int error = 0;
-    for (int round = 0; round < kMostRounds; ++round) {
+    for (;;) {
       std::vector<std::string> names = names_of(folder);
       if (keep) std::erase_if(names, keep);
       if (names.empty()) return 0;
       const unsigned before = moved_;
-      error = 0;
+      int error = 0;
       for (const std::string& name : names)
-        if (const int one = remove(folder, name, depth); one != 0 && error == 0) error = one;
+        if (const int one = remove(folder, name, depth); one != 0 && (error == 0 || error == ENOTEMPTY)) error = one;
       // What was moved up has come to the top.
-      if (folder == top_ && moved_ != before && moved_ < kMostMoved) round = 0;
+      if (folder == top_ && moved_ != before && moved_ < kMostMoved) continue;
+      // Again only where somebody fills what is emptied. Other errors stay, however often it is tried; and what is tried
+      // again at each level of a tree would take exponentially long.
+      if ((error != 0 && error != ENOTEMPTY) || ++rounds_ > kMostRounds) return error != 0 ? error : ENOTEMPTY;
     }
-    return error != 0 ? error : ENOTEMPTY;
   }
 
  private:
   const int top_;
   unsigned moved_ = 0;
+  int rounds_ = 0;  // at all levels together
 };
 
 // --- Copying ---
@@ -188,12 +220,14 @@ void copy_times(int to, const struct stat& status) {
 // By descriptors on both sides: nothing in either folder leads out of it, whatever their users do meanwhile.
 class Copier {
  public:
-  Copier(const OpenFolder& from, const OpenFolder& to) : from_(from), to_(to) {}
+  Copier(const OpenFolder& from, const OpenFolder& to, const OpenFolder::Copied& told)
+      : from_(from), to_(to), told_(told) {}
 
   Result<void> run() {
     folder(from_.fd(), to_.fd(), {}, 0);
     if (error_ == 0) return {};
-    return fail_errno(ErrorKind::environment, fmt::format("cannot copy {}", (from_.path() / where_).string()), error_);
+    return fail_errno(ErrorKind::environment,
+                      fmt::format("cannot copy {}", printable((from_.path() / where_).string())), error_);
   }
 
  private:
@@ -216,12 +250,16 @@ class Copier {
     if (!found) return errno == ENOENT || errno == EXDEV ? 0 : errno;  // gone meanwhile, or another file system
     if (::fstat(found.get(), &status) != 0) return errno;
     const bool linked = !S_ISDIR(status.st_mode) && status.st_nlink > 1;
-    if (linked && link_again(status, to, name)) return 0;
+    if (linked && link_again(status, to, name)) {
+      if (told_ && S_ISREG(status.st_mode)) told_(path, status);
+      return 0;
+    }
     int error = 0;
     if (S_ISDIR(status.st_mode)) error = inner_folder(found, status, to, name, path, depth);
     else if (S_ISREG(status.st_mode)) error = regular(found, status, to, name);
     else error = special(found, status, to, name);
     if (error == 0 && linked) remember(status, to, name, path);
+    if (error == 0 && told_ && S_ISREG(status.st_mode)) told_(path, status);
     return error;
   }
 
@@ -230,11 +268,11 @@ class Copier {
     if (depth >= kDeepest) return ENAMETOOLONG;
     const Fd from = reopen(found, O_RDONLY | O_DIRECTORY);
     if (!from) return errno;
+    const timespec since = file_time();
     if (::mkdirat(to, name.c_str(), 0700) != 0) return errno;
     const Fd made = open_at(to, name, kFolder, kSameMount);
-    struct stat own{};
-    if (!made || ::fstat(made.get(), &own) != 0) return errno;
-    if (own.st_uid != ::geteuid()) return EPERM;  // exchanged meanwhile
+    if (!made) return errno;
+    if (!is_private(to) && !was_just_made(made.get(), S_IFDIR, since)) return EPERM;  // exchanged meanwhile
     folder(from.get(), made.get(), path, depth + 1);
     if (::fchown(made.get(), status.st_uid, status.st_gid) != 0 || ::fchmod(made.get(), status.st_mode & 07777) != 0)
       return errno;
@@ -258,6 +296,7 @@ class Copier {
 
   // Symbolic links, pipes, sockets and devices (which only root can have made).
   int special(const Fd& found, const struct stat& status, int to, const std::string& name) {
+    const timespec since = file_time();
     if (S_ISLNK(status.st_mode)) {
       char target[4096];
       const ssize_t size = ::readlinkat(found.get(), "", target, sizeof target - 1);
@@ -268,9 +307,8 @@ class Copier {
       return errno;
     }
     const Fd made = open_at(to, name, O_PATH | O_NOFOLLOW, kInside | RESOLVE_NO_XDEV);
-    struct stat own{};
-    if (!made || ::fstat(made.get(), &own) != 0) return errno;
-    if (own.st_uid != ::geteuid() || (own.st_mode & S_IFMT) != (status.st_mode & S_IFMT)) return EPERM;
+    if (!made) return errno;
+    if (!is_private(to) && !was_just_made(made.get(), status.st_mode & S_IFMT, since)) return EPERM;
     if (::fchownat(made.get(), "", status.st_uid, status.st_gid, AT_EMPTY_PATH) != 0) return errno;
     if (!S_ISLNK(status.st_mode) && ::chmod(own_path(made.get()).c_str(), status.st_mode & 07777) != 0) return errno;
     return 0;
@@ -298,6 +336,7 @@ class Copier {
   };
   const OpenFolder& from_;
   const OpenFolder& to_;
+  const OpenFolder::Copied& told_;
   std::map<std::pair<dev_t, ino_t>, Copied> copied_;
   int error_ = 0;
   fs::path where_;
@@ -325,10 +364,12 @@ fs::path part_below(const fs::path& folder, const fs::path& file) {
   return below.empty() || *below.begin() == ".." ? fs::path() : below;
 }
 
-bool may_write(const struct stat& folder, const UserGroups& user) {
+bool may_write(const fs::path& path, const struct stat& folder, const UserGroups& user) {
   if (folder.st_uid == user.uid) return true;  // the owner may give the right to itself
   if ((folder.st_mode & S_IWOTH) != 0) return true;
-  return (folder.st_mode & S_IWGRP) != 0 &&
+  if ((folder.st_mode & S_IWGRP) == 0) return false;
+  // With an access list these bits are the most that anybody in the list may do, whoever that is.
+  return ::getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0 ||
          std::find(user.groups.begin(), user.groups.end(), folder.st_gid) != user.groups.end();
 }
 
@@ -362,15 +403,20 @@ Result<OpenFolder> OpenFolder::make(const fs::path& inside, const std::optional<
     if (name.empty() || name == ".") continue;
     if (!is_name(name))
       return fail(ErrorKind::input, fmt::format("{} leads out of its folder", (path_ / inside).string()));
+    const bool ours = is_private(at.fd());
+    const timespec since = file_time();
     const bool made = ::mkdirat(at.fd(), name.c_str(), 0700) == 0;
     if (!made && errno != EEXIST) return cannot("make", at.path() / part);
     ROSE_TRY(OpenFolder inner, at.enter(part));
     ROSE_TRY(const struct stat status, inner.status());
-    const bool trusted = status.st_uid == ::geteuid() || (!made && owner && status.st_uid == owner->uid);
+    const bool trusted = made ? ours || was_just_made(inner.fd(), S_IFDIR, since)
+                              : status.st_uid == ::geteuid() || (owner && status.st_uid == owner->uid);
     if (!trusted)
-      return fail(ErrorKind::environment, fmt::format("{} belongs to user {}", inner.path().string(), status.st_uid));
-    const mode_t wanted = made ? mode : status.st_mode & 07777;
-    ROSE_CHECK(inner.give(owner.value_or(Owner{status.st_uid, status.st_gid}), wanted));
+      return fail(ErrorKind::environment,
+                  made ? fmt::format("{} was exchanged while it was made", printable(inner.path().string()))
+                       : fmt::format("{} belongs to user {}", printable(inner.path().string()), status.st_uid));
+    if (made || ours)
+      ROSE_CHECK(inner.give(owner.value_or(Owner{status.st_uid, status.st_gid}), made ? mode : status.st_mode & 07777));
     at = std::move(inner);
   }
   return at;
@@ -485,7 +531,9 @@ Result<void> OpenFolder::rename(const std::string& name, const OpenFolder& into,
   return {};
 }
 
-Result<void> OpenFolder::copy_into(const OpenFolder& to) const { return Copier(*this, to).run(); }
+Result<void> OpenFolder::copy_into(const OpenFolder& to, const Copied& copied) const {
+  return Copier(*this, to, copied).run();
+}
 
 Fd open_inside(const fs::path& folder, const fs::path& file) {
   if (folder.empty()) return open_regular(file);
@@ -530,13 +578,40 @@ bool is_own_folder(const fs::path& folder) {
 
 std::optional<fs::path> exchangeable_by(const UserGroups& user, const fs::path& folder) {
   if (user.uid == 0) return std::nullopt;
-  for (fs::path at = folder; at != at.root_path(); at = at.parent_path()) {
-    const fs::path parent = at.parent_path();
+  std::error_code error;
+  fs::path at = "/";  // has no link and no ".." in it
+  std::vector<fs::path> rest;  // parts that are still to be followed, the next one last
+  const auto follow = [&rest](const fs::path& path) {
+    std::vector<fs::path> parts(path.begin(), path.end());
+    rest.insert(rest.end(), parts.rbegin(), parts.rend());
+  };
+  follow(fs::absolute(folder, error));
+  for (int links = 0; !rest.empty();) {
+    const fs::path part = std::move(rest.back());
+    rest.pop_back();
+    if (part.empty() || part == ".") continue;
+    if (part == "/") {
+      at = "/";
+      continue;
+    }
+    if (part == "..") {
+      at = at.parent_path();
+      continue;
+    }
+    const fs::path next = at / part;
     struct stat entry{}, above{};
-    if (::lstat(at.c_str(), &entry) != 0 || ::stat(parent.c_str(), &above) != 0) return parent;
-    if (!may_write(above, user)) continue;
-    const bool sticky = (above.st_mode & S_ISVTX) != 0;
-    if (!sticky || above.st_uid == user.uid || entry.st_uid == user.uid) return parent;
+    if (::lstat(next.c_str(), &entry) != 0 || ::stat(at.c_str(), &above) != 0) return at;
+    if (may_write(at, above, user)) {
+      const bool sticky = (above.st_mode & S_ISVTX) != 0;
+      if (!sticky || above.st_uid == user.uid || entry.st_uid == user.uid) return at;
+    }
+    if (S_ISLNK(entry.st_mode)) {
+      const fs::path target = fs::read_symlink(next, error);
+      if (error || ++links > kMostLinks) return at;
+      follow(target);
+    } else {
+      at = next;
+    }
   }
   return std::nullopt;
 }

@@ -42,8 +42,8 @@ class OpenFolder {
 
   // A folder in it; `inside` may have several parts, or none: the folder itself.
   [[nodiscard]] Result<OpenFolder> enter(const std::filesystem::path& inside) const;
-  // The same, making what is missing. What is made belongs to `owner`, if there is one; what was there keeps its mode,
-  // and must belong to the owner or to this user.
+  // The same, making what is missing. What is made belongs to `owner`, if there is one. What was there keeps its mode,
+  // and must belong to the owner or to this user; it is given to the owner only if nobody else could have put it there.
   [[nodiscard]] Result<OpenFolder> make(const std::filesystem::path& inside, const std::optional<Owner>& owner,
                                         mode_t mode = 0755) const;
   [[nodiscard]] Result<void> give(const Owner& owner, mode_t mode) const;
@@ -81,8 +81,9 @@ class OpenFolder {
 
   // All that is in it, with owners, modes, times, links, extended attributes of users and access lists, into `to`,
   // which has nothing of these names; nothing of other file systems that are mounted in it. Goes on after an error and
-  // reports the first one. Files with holes keep them.
-  [[nodiscard]] Result<void> copy_into(const OpenFolder& to) const;
+  // reports the first one. Files with holes keep them. `copied`: called for each regular file, with what was read.
+  using Copied = std::function<void(const std::filesystem::path& inside, const struct stat& source)>;
+  [[nodiscard]] Result<void> copy_into(const OpenFolder& to, const Copied& copied = {}) const;
   // Is another file system, or a file of another place, mounted under this name?
   [[nodiscard]] bool is_mounted_on(const std::string& name) const;
 
@@ -112,7 +113,8 @@ void remove_tree(const std::filesystem::path& folder);
 // Whether only this user may put something there: it is no link, belongs to this user, and others may not write to it.
 [[nodiscard]] bool is_own_folder(const std::filesystem::path& folder);
 
-// The first folder above `folder` in which `user` may exchange what leads to it; none when the path can be trusted.
+// The first folder above `folder` in which `user` may exchange what leads to it, through all links on the way; none when
+// the path can be trusted.
 struct UserGroups {
   uid_t uid = 0;
   std::vector<gid_t> groups;

@@ -87,16 +87,28 @@ std::map<std::string, FileState> files_of(const OpenFolder& folder) {
   return all;
 }
 
-// Some of the sectors in which `whole` differs from what is on the disk. True when there were any to write.
-bool tear(const Fd& from, const Fd& to, const Torn& torn) {
-  struct stat info{};
-  if (!from || !to || ::fstat(from.get(), &info) != 0) return false;
-  const std::uint64_t size = std::min(static_cast<std::uint64_t>(info.st_size), kMostTorn);
+// Some of the sectors in which `from` (a copy of `source`) differs from what is on the disk. True when there were any to
+// write. Only the same file is written to: under its name may now be another one, perhaps root's, whose name the node
+// exchanged. Who owned it is compared as well, because the number of a removed file is used again.
+bool tear(const Fd& from, const struct stat& source, const Fd& to, const Torn& torn) {
+  struct stat info{}, target{};
+  if (!from || !to || ::fstat(from.get(), &info) != 0 || ::fstat(to.get(), &target) != 0) return false;
+  if (target.st_ino != source.st_ino || target.st_uid != source.st_uid || target.st_gid != source.st_gid ||
+      ((target.st_mode | source.st_mode) & (S_ISUID | S_ISGID)) != 0)
+    return false;
+  const auto size = static_cast<off_t>(std::min(static_cast<std::uint64_t>(info.st_size), kMostTorn));
   std::vector<std::uint64_t> differ;
   char written[kSector], there[kSector];
-  for (std::uint64_t at = 0; at < size; at += kSector) {
-    const std::size_t n = read_at(from.get(), written, kSector, at);
-    if (read_at(to.get(), there, kSector, at) < n || std::memcmp(written, there, n) != 0) differ.push_back(at);
+  for (off_t begin = 0; begin < size;) {  // without the holes, which may be far larger than the disk
+    begin = ::lseek(from.get(), begin, SEEK_DATA);
+    if (begin < 0 || begin >= size) break;
+    const off_t hole = ::lseek(from.get(), begin, SEEK_HOLE);
+    const off_t end = hole < 0 ? size : std::min(hole, size);
+    for (begin -= begin % static_cast<off_t>(kSector); begin < end; begin += static_cast<off_t>(kSector)) {
+      const auto at = static_cast<std::uint64_t>(begin);
+      const std::size_t n = read_at(from.get(), written, kSector, at);
+      if (read_at(to.get(), there, kSector, at) < n || std::memcmp(written, there, n) != 0) differ.push_back(at);
+    }
   }
   const double share = torn.share;
   const auto kept = [&](std::size_t count) {
@@ -197,6 +209,7 @@ Result<void> Disk::mount(const std::function<Result<void>(const OpenFolder& top)
   if (::syncfs(top.fd()) != 0)
     return fail_errno(ErrorKind::environment, fmt::format("cannot sync the file system at {}", folder().string()),
                       errno);
+  ROSE_CHECK(volume::mark(at_, id_));
   ROSE_CHECK(volume::attach(mount.get(), at_.fd()).map_error(in));
   top_.emplace(std::move(top));
   for (std::size_t i = 0; i < outside_.size(); ++i) {
@@ -218,10 +231,12 @@ Result<PowerLoss> Disk::lose(const Torn& torn) {
     ~Remove() { (void)own.remove(name); }
   } const remove{own_, name};
   std::optional<OpenFolder> whole;
+  std::map<std::string, struct stat> sources;
   if (torn.share > 0) {
     ROSE_CHECK(own_.remove(name));
     ROSE_TRY(whole, own_.make(name, {}, 0700));
-    ROSE_CHECK(top_->copy_into(*whole));
+    ROSE_CHECK(top_->copy_into(
+        *whole, [&](const fs::path& inside, const struct stat& source) { sources.emplace(inside.string(), source); }));
   }
   std::uint32_t how = kNoFlush;
   if (::ioctl(top_->fd(), kShutdown, &how) != 0)
@@ -233,7 +248,10 @@ Result<PowerLoss> Disk::lose(const Torn& torn) {
   PowerLoss loss;
   ROSE_CHECK(mount([&](const OpenFolder& top) -> Result<void> {
     for (const auto& [file, state] : before) {
-      if (whole && tear(whole->file_to_change(file), top.file_to_change(file), torn)) ++loss.torn;
+      if (const auto source = sources.find(file);
+          source != sources.end() &&
+          tear(whole->file_to_change(file), source->second, top.file_to_change(file), torn))
+        ++loss.torn;
       const Fd found = top.at(file);
       struct stat info{};
       if (!found || ::fstat(found.get(), &info) != 0 || !S_ISREG(info.st_mode)) {

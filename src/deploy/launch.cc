@@ -29,12 +29,17 @@
 #include <cstring>
 #include <utility>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/folder.h"
 #include "kernel/capability_sets.h"
+#include "kernel/processes.h"
 
 namespace rose::deploy {
+
+static constexpr std::int64_t kContinueEvery = 100'000'000;  // ns
+static constexpr int kMostStops = 100;                       // of a child that is being started
 
 // Shared with the child. Between installing its filter and execve, the child may make no system call, because any could
 // be a notified one, so they synchronise through memory.
@@ -457,11 +462,21 @@ int Launch::clone_child(const Plan& plan, int cgroup_fd) {
   return 0;
 }
 
-// The child wakes this thread if it may make the call. If the child is frozen, waits until it is thawed or killed.
+// The child wakes this thread if it may make the call. If the child is frozen, waits until it is thawed or killed. Once
+// it has become another user, that user's processes may stop it: it is continued again and again, and ended when that
+// does not help for long, or when the command is interrupted.
 void Launch::await_child() {
+  std::int64_t continued = monotonic_ns();
+  int stopped = 0;
   while (__atomic_load_n(&meeting_->state, __ATOMIC_ACQUIRE) == kPreparing && !ended(pidfd_.get())) {
     const timespec nap{0, 1'000'000};
     ::syscall(SYS_futex, &meeting_->state, FUTEX_WAIT, kPreparing, &nap, nullptr, 0);
+    const std::int64_t now = monotonic_ns();
+    if (now - continued < kContinueEvery) continue;
+    continued = now;
+    const auto stat = kernel::process_stat(pid_);
+    if (stat && stat->state == 'T') ++stopped;
+    (void)kernel::pidfd_signal(pidfd_.get(), cancel::requested() || stopped > kMostStops ? SIGKILL : SIGCONT);
   }
 }
 
@@ -480,8 +495,8 @@ Result<Fd> Launch::release() {
   // notified execve, or the node may be frozen. An execve that fails later appears as an end with status 127.
   pollfd p{executed_.get(), POLLIN, 0};
   const std::int64_t until = monotonic_ns() + 10'000'000'000;
-  while (::poll(&p, 1, 100) == 0 && monotonic_ns() < until) {
-  }
+  while (::poll(&p, 1, 100) == 0 && monotonic_ns() < until && !cancel::requested())
+    (void)kernel::pidfd_signal(pidfd_.get(), SIGCONT);  // as in await_child()
   if (const int err = __atomic_load_n(&meeting_->error, __ATOMIC_ACQUIRE); err != 0) {
     std::string hint;
     if (err == ENOEXEC) hint = "a script needs a first line such as #!/bin/sh";

@@ -8,11 +8,13 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -26,7 +28,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kFillRounds = 1000;  // whoever writes meanwhile makes it larger than was looked up
-constexpr int kFindRounds = 1000;  // somebody may rename what leads to a mount while it is looked for
+constexpr int kFindRounds = 50;  // somebody may rename what leads to a mount while it is looked for
+constexpr std::size_t kPathPart = 2048;  // bytes: the kernel takes no longer path than 4096 at once
+constexpr const char* kMark = "trusted.rose";
 
 Unexpected cannot(std::string_view what) {
   return fail_errno(ErrorKind::environment, std::string("cannot ") + std::string(what), errno);
@@ -98,6 +102,19 @@ Fd open_without_links(int folder, const std::string& path, int flags, std::uint6
   return Fd(static_cast<int>(::syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how)));
 }
 
+// The same of an absolute path of any length: whoever may rename folders makes it longer than the kernel takes.
+Fd open_folder(const std::string& path) {
+  Fd at(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  for (std::size_t begin = 1; at && begin < path.size();) {
+    std::size_t end = path.size();
+    if (end - begin > kPathPart) end = path.rfind('/', begin + kPathPart);
+    if (end == std::string::npos || end <= begin) return {};
+    at = open_without_links(at.get(), path.substr(begin, end - begin), O_PATH | O_DIRECTORY, 0);
+    begin = end + 1;
+  }
+  return at ? Fd(::open(own_path(at.get()).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) : Fd();
+}
+
 // The root of the mount of this number, and its name in the folder above. The path that the kernel tells may be
 // another's by the time it is opened: the number is what counts.
 struct Root {
@@ -111,15 +128,16 @@ Result<std::optional<Root>> root_of(std::uint64_t number) {
     const auto line = all.find(number);
     if (line == all.end()) return std::nullopt;
     point = line->second.point;
-    Fd fd = open_without_links(AT_FDCWD, point.string(), O_RDONLY | O_DIRECTORY, 0);
+    Fd fd = open_folder(point.string());
     if (fd && mount_number(fd.get()) == number) return Root{std::move(fd), point.filename().string()};
   }
   return fail(ErrorKind::environment, fmt::format("cannot reach the file system at {}", point.string()),
               "something else is mounted over it, or what leads to it is renamed again and again");
 }
 
-// What a mount hides. While it is there, nobody can rename or remove the folder that it is mounted on; a copy of the
-// tree above it, without what is mounted in there, leads to that folder.
+// What a mount hides: a copy of the tree above it, without what is mounted in there, leads to that folder. In this mount
+// namespace nobody can rename or remove it meanwhile, but in another one, which does not have the mount, the user of the
+// node can: see is_marked().
 Result<OpenFolder> folder_below(const Root& root, const fs::path& point) {
   const Fd above = open_without_links(root.fd.get(), "..", O_PATH | O_DIRECTORY, 0);
   if (!above) return cannot(fmt::format("open the folder above {}", point.string()));
@@ -130,7 +148,24 @@ Result<OpenFolder> folder_below(const Root& root, const fs::path& point) {
   return parent.enter(root.name);
 }
 
+bool is_marked(const OpenFolder& folder, const std::string& id) {
+  char value[256];
+  const ssize_t size = ::getxattr(own_path(folder.fd()).c_str(), kMark, value, sizeof value);
+  return size > 0 && std::string_view(value, static_cast<std::size_t>(size)) == id;
+}
+
 }  // namespace
+
+Result<void> volume::mark(const OpenFolder& folder, const std::string& id) {
+  if (::setxattr(own_path(folder.fd()).c_str(), kMark, id.data(), id.size(), 0) == 0) return {};
+  const int error = errno;
+  ROSE_TRY(const struct stat status, folder.status());
+  if (status.st_uid == ::geteuid()) return {};  // who owns it could do everything without it
+  return fail(ErrorKind::environment,
+              fmt::format("cannot mark {} as rose's: {}", printable(folder.path().string()), std::strerror(error)),
+              "nodes of other users need run folders on a file system with trusted attributes (ext4, xfs, btrfs, tmpfs): "
+              "set TMPDIR or --report");
+}
 
 Result<Fd> volume::make_detached(const std::string& type, const std::string& source, const std::string& options) {
   const Fd context(::fsopen(type.c_str(), FSOPEN_CLOEXEC));
@@ -172,6 +207,7 @@ Result<Volume> Volume::make(const OpenFolder& at, const std::string& id, const s
   made.folder_ = at.path();
   const auto in = [&](Error error) { return std::move(error).in(fmt::format("a tmpfs at {}", at.path().string())); };
   ROSE_TRY(made.mount_, volume::make_detached("tmpfs", id, all).map_error(in));
+  ROSE_CHECK(volume::mark(at, id));
   ROSE_CHECK(volume::attach(made.mount_.get(), at.fd()).map_error(in));
   return made;
 }
@@ -254,7 +290,7 @@ std::vector<volume::Mounted> volume::of(const std::string& id) {
   std::vector<std::pair<int, Mounted>> found;
   for (const auto& [number, line] : all)
     if ((line.type == "tmpfs" && line.source == id) || (line.type == "ext4" && is_disk_of(line.source, id)))
-      found.emplace_back(depth(line), Mounted{number, line.point});
+      found.emplace_back(depth(line), Mounted{number, line.point, id});
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<Mounted> mounted;
   for (auto& one : found) mounted.push_back(std::move(one.second));
@@ -267,6 +303,13 @@ Result<void> volume::dissolve(const Mounted& mounted) {
   ROSE_TRY(const OpenFolder below, folder_below(*root, mounted.point));
   const OpenFolder files(std::move(root->fd), mounted.point);
   ROSE_TRY(const struct stat top, files.status());
+  if (top.st_uid != ::geteuid() && !is_marked(below, mounted.id)) {
+    ROSE_CHECK(detach(files.fd()));
+    return fail(ErrorKind::environment,
+                fmt::format("{} was exchanged while a file system of rose was mounted on it: the files of that file "
+                            "system are lost",
+                            printable(mounted.point.string())));
+  }
   // What stayed outside of a disk (deploy/disk.h) is mounted on the names of what is below.
   Result<void> copied = below.clear([&](const std::string& name) { return files.is_mounted_on(name); });
   // What could be copied is worth having, whatever is missing.
@@ -274,6 +317,7 @@ Result<void> volume::dissolve(const Mounted& mounted) {
   if (auto given = below.give({top.st_uid, top.st_gid}, top.st_mode & 07777); !given && copied)
     copied = std::move(given);
   ROSE_CHECK(detach(files.fd()));
+  (void)::removexattr(own_path(below.fd()).c_str(), kMark);
   return copied;
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/units.h"
 #include "symbols/elf.h"
 #include "symbols/frame_names.h"
@@ -313,9 +314,10 @@ class Unwinder {
       if (const auto file = ElfFile::open(module.map->file); file) module.debug_file = file->debug_path();
     }
     if (module.debug_file.empty()) return -1;
-    const int fd = ::open(module.debug_file.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) *file_name = ::strdup(module.debug_file.c_str());
-    return fd;
+    // It may have been exchanged for a pipe, whose reader would wait.
+    Fd fd = open_regular(module.debug_file);
+    if (fd) *file_name = ::strdup(module.debug_file.c_str());
+    return fd.release();
   }
   static int no_section(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, GElf_Word, const GElf_Shdr*,
                         Dwarf_Addr*) {

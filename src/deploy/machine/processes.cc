@@ -1,5 +1,6 @@
 #include "deploy/machine/processes.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -129,6 +130,23 @@ Result<void> check_alone(const Attached& attached) {
           attached.cgroup.string(), kOwnCgroup));
 }
 
+namespace {
+
+// A node of another user may write any number into a file of its folder: faults must not reach a process that its user
+// may not signal itself.
+Result<void> check_writer(const std::filesystem::path& run_dir, const std::filesystem::path& inside, pid_t pid) {
+  const auto file = status_inside(run_dir, inside);
+  if (!file || file->st_uid == ::geteuid()) return {};
+  struct stat process{};
+  if (::stat(fmt::format("/proc/{}", pid).c_str(), &process) != 0 || process.st_uid == file->st_uid) return {};
+  return fail(ErrorKind::inconclusive,
+              fmt::format("pid file {}: user {} wrote it, and process {} belongs to user {}", (run_dir / inside).string(),
+                          file->st_uid, pid, process.st_uid),
+              "let setup write the pid file, or let the process run as the user who writes it");
+}
+
+}  // namespace
+
 Result<Attached> find_attached(const config::Attach& attach, const std::filesystem::path& run_dir) {
   if (attach.pid_file) {
     const std::filesystem::path path = run_dir / *attach.pid_file;
@@ -143,6 +161,7 @@ Result<Attached> find_attached(const config::Attach& attach, const std::filesyst
     if (!pid || *pid <= 1)
       return fail(ErrorKind::inconclusive, fmt::format("pid file {} contains '{}', a process id is needed",
                                                        path.string(), content->substr(0, 40)));
+    if (of_run) ROSE_CHECK(check_writer(run_dir, inside, *pid));
     return from_pid(*pid).map_error([&](Error error) { return std::move(error).in("pid file " + path.string()); });
   }
   ROSE_TRY(const std::filesystem::path mount, kernel::cgroup2_mount());
