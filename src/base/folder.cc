@@ -64,7 +64,7 @@ Unexpected cannot(std::string_view what, const fs::path& path) {
 
 // Nobody but this user can put something into the folder, or exchange what is in it.
 bool is_private(int folder) {
-  struct stat status{};
+  struct stat status {};
   return ::fstat(folder, &status) == 0 && status.st_uid == ::geteuid() && (status.st_mode & 0022) == 0;
 }
 
@@ -83,7 +83,7 @@ bool earlier(const statx_timestamp& a, const timespec& b) {
 // else may write, something older of this user's may have been put there meanwhile, and would be given away. What was
 // just made has no earlier time than `since` (file_time() before it was made), and only its owner can set these times.
 bool was_just_made(int fd, mode_t type, const timespec& since) {
-  struct statx status{};
+  struct statx status {};
   if (::statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &status) != 0) return false;
   if (status.stx_uid != ::geteuid() || (status.stx_mode & S_IFMT) != type || earlier(status.stx_mtime, since))
     return false;
@@ -138,19 +138,21 @@ class Remover {
   }
 
   int clear(int folder, int depth, const std::function<bool(const std::string&)>& keep) {
-    for (;;) {
+    int error = 0;
+    for (bool again = false;; again = true) {
       std::vector<std::string> names = names_of(folder);
       if (keep) std::erase_if(names, keep);
       if (names.empty()) return 0;
+      // Again only where somebody fills what is emptied. Other errors stay, however often it is tried; and what is
+      // tried again at each level of a tree would take exponentially long.
+      if (again && ((error != 0 && error != ENOTEMPTY) || ++rounds_ > kMostRounds))
+        return error != 0 ? error : ENOTEMPTY;
       const unsigned before = moved_;
-      int error = 0;
+      error = 0;
       for (const std::string& name : names)
         if (const int one = remove(folder, name, depth); one != 0 && (error == 0 || error == ENOTEMPTY)) error = one;
       // What was moved up has come to the top.
-      if (folder == top_ && moved_ != before && moved_ < kMostMoved) continue;
-      // Again only where somebody fills what is emptied. Other errors stay, however often it is tried; and what is tried
-      // again at each level of a tree would take exponentially long.
-      if ((error != 0 && error != ENOTEMPTY) || ++rounds_ > kMostRounds) return error != 0 ? error : ENOTEMPTY;
+      if (folder == top_ && moved_ != before && moved_ < kMostMoved) rounds_ = 0, error = 0;
     }
   }
 
@@ -368,7 +370,7 @@ bool may_write(const fs::path& path, const struct stat& folder, const UserGroups
   if (folder.st_uid == user.uid) return true;  // the owner may give the right to itself
   if ((folder.st_mode & S_IWOTH) != 0) return true;
   if ((folder.st_mode & S_IWGRP) == 0) return false;
-  // With an access list these bits are the most that anybody in the list may do, whoever that is.
+  // With an access list these bits are the most that anybody in the list may do.
   return ::getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0 ||
          std::find(user.groups.begin(), user.groups.end(), folder.st_gid) != user.groups.end();
 }
@@ -579,7 +581,7 @@ bool is_own_folder(const fs::path& folder) {
 std::optional<fs::path> exchangeable_by(const UserGroups& user, const fs::path& folder) {
   if (user.uid == 0) return std::nullopt;
   std::error_code error;
-  fs::path at = "/";  // has no link and no ".." in it
+  fs::path at = "/";           // has no link and no ".." in it
   std::vector<fs::path> rest;  // parts that are still to be followed, the next one last
   const auto follow = [&rest](const fs::path& path) {
     std::vector<fs::path> parts(path.begin(), path.end());

@@ -113,8 +113,8 @@ void remove_tree(const std::filesystem::path& folder);
 // Whether only this user may put something there: it is no link, belongs to this user, and others may not write to it.
 [[nodiscard]] bool is_own_folder(const std::filesystem::path& folder);
 
-// The first folder above `folder` in which `user` may exchange what leads to it, through all links on the way; none when
-// the path can be trusted.
+// The first folder above `folder` in which `user` may exchange what leads to it, through all links on the way; none
+// when the path can be trusted.
 struct UserGroups {
   uid_t uid = 0;
   std::vector<gid_t> groups;

@@ -61,6 +61,7 @@ std::string usage(const Program& program, const Command& command, const std::vec
   for (const std::string& way : synopsis_of(command)) {
     const std::string start = fmt::format("{} {} ", text.empty() ? "Usage:" : "      ", full_name(program, words));
     const std::string indent(start.size(), ' ');
+    if (way.empty()) text += fmt::format("Usage: {}\n", full_name(program, words));
     bool first = true;
     for (const std::string& line : wrapped_synopsis(way, kWidth - start.size())) {
       text += (first ? start : indent) + line + "\n";

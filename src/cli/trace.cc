@@ -208,8 +208,9 @@ Result<int> trace_running(const TraceOptions& options, const Common& common) {
   ROSE_CHECK(give_up_privileges(*tracer, options.recording, command.has_value(), !sources->empty()));
   ROSE_TRY(const std::unique_ptr<Recording> recording,
            Recording::start(options.recording, observe::default_control_socket(), triggers, *tracer, std::move(files)));
-  log::info("tracing {} {}; ready: SIGUSR1 or 'rose dump' writes the window, Ctrl-C writes {} and ends", targets.size(),
-            targets.size() == 1 ? "node" : "nodes", options.recording.out);
+  log::info("tracing {} {}; ready: SIGUSR1{} writes the window, Ctrl-C writes {} and ends", targets.size(),
+            targets.size() == 1 ? "node" : "nodes", recording->has_socket() ? " or 'rose dump'" : "",
+            options.recording.out);
   if (command) ROSE_CHECK(command->release());
 
   bool ended = false;

@@ -87,11 +87,12 @@ std::map<std::string, FileState> files_of(const OpenFolder& folder) {
   return all;
 }
 
-// Some of the sectors in which `from` (a copy of `source`) differs from what is on the disk. True when there were any to
-// write. Only the same file is written to: under its name may now be another one, perhaps root's, whose name the node
-// exchanged. Who owned it is compared as well, because the number of a removed file is used again.
+// Some of the sectors in which `from` (a copy of `source`) differs from what is on the disk. True when there were any
+// to write. Only the same file is written to: under its name may now be another one, perhaps root's, whose name the
+// node exchanged. Who owned it is compared as well, because the number of a removed file is used again.
 bool tear(const Fd& from, const struct stat& source, const Fd& to, const Torn& torn) {
-  struct stat info{}, target{};
+  struct stat info {
+  }, target{};
   if (!from || !to || ::fstat(from.get(), &info) != 0 || ::fstat(to.get(), &target) != 0) return false;
   if (target.st_ino != source.st_ino || target.st_uid != source.st_uid || target.st_gid != source.st_gid ||
       ((target.st_mode | source.st_mode) & (S_ISUID | S_ISGID)) != 0)
@@ -249,8 +250,7 @@ Result<PowerLoss> Disk::lose(const Torn& torn) {
   ROSE_CHECK(mount([&](const OpenFolder& top) -> Result<void> {
     for (const auto& [file, state] : before) {
       if (const auto source = sources.find(file);
-          source != sources.end() &&
-          tear(whole->file_to_change(file), source->second, top.file_to_change(file), torn))
+          source != sources.end() && tear(whole->file_to_change(file), source->second, top.file_to_change(file), torn))
         ++loss.torn;
       const Fd found = top.at(file);
       struct stat info{};

@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kFillRounds = 1000;  // whoever writes meanwhile makes it larger than was looked up
-constexpr int kFindRounds = 50;  // somebody may rename what leads to a mount while it is looked for
+constexpr int kFindRounds = 50;    // somebody may rename what leads to a mount while it is looked for
 constexpr std::size_t kPathPart = 2048;  // bytes: the kernel takes no longer path than 4096 at once
 constexpr const char* kMark = "trusted.rose";
 
@@ -102,7 +102,7 @@ Fd open_without_links(int folder, const std::string& path, int flags, std::uint6
   return Fd(static_cast<int>(::syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how)));
 }
 
-// The same of an absolute path of any length: whoever may rename folders makes it longer than the kernel takes.
+// The same of an absolute path of any length: who may rename folders can make it longer than the kernel takes.
 Fd open_folder(const std::string& path) {
   Fd at(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   for (std::size_t begin = 1; at && begin < path.size();) {
@@ -135,9 +135,9 @@ Result<std::optional<Root>> root_of(std::uint64_t number) {
               "something else is mounted over it, or what leads to it is renamed again and again");
 }
 
-// What a mount hides: a copy of the tree above it, without what is mounted in there, leads to that folder. In this mount
-// namespace nobody can rename or remove it meanwhile, but in another one, which does not have the mount, the user of the
-// node can: see is_marked().
+// What a mount hides: a copy of the tree above it, without what is mounted in there, leads to that folder. In this
+// mount namespace nobody can rename or remove it meanwhile, but in another one, which does not have the mount, the user
+// of the node can: see is_marked().
 Result<OpenFolder> folder_below(const Root& root, const fs::path& point) {
   const Fd above = open_without_links(root.fd.get(), "..", O_PATH | O_DIRECTORY, 0);
   if (!above) return cannot(fmt::format("open the folder above {}", point.string()));
@@ -161,10 +161,11 @@ Result<void> volume::mark(const OpenFolder& folder, const std::string& id) {
   const int error = errno;
   ROSE_TRY(const struct stat status, folder.status());
   if (status.st_uid == ::geteuid()) return {};  // who owns it could do everything without it
-  return fail(ErrorKind::environment,
-              fmt::format("cannot mark {} as rose's: {}", printable(folder.path().string()), std::strerror(error)),
-              "nodes of other users need run folders on a file system with trusted attributes (ext4, xfs, btrfs, tmpfs): "
-              "set TMPDIR or --report");
+  return fail(
+      ErrorKind::environment,
+      fmt::format("cannot mark {} as rose's: {}", printable(folder.path().string()), std::strerror(error)),
+      "nodes of other users need run folders on a file system with trusted attributes (ext4, xfs, btrfs, tmpfs): "
+      "set TMPDIR or --report");
 }
 
 Result<Fd> volume::make_detached(const std::string& type, const std::string& source, const std::string& options) {

@@ -50,9 +50,9 @@ namespace volume {
 
 // A file system that is not in the tree of files yet. `source`: of mount(8); `options`: separated by commas.
 [[nodiscard]] Result<Fd> make_detached(const std::string& type, const std::string& source, const std::string& options);
-// Marks a folder on which a file system of this deployment will be mounted, so that dissolve() does not take another one
-// for it that somebody has put in its place. An error where the file system knows no such marks and the folder belongs
-// to somebody else.
+// Marks a folder on which a file system of this deployment will be mounted, so that dissolve() does not take another
+// one for it that somebody has put in its place. An error where the file system knows no such marks and the folder
+// belongs to somebody else.
 [[nodiscard]] Result<void> mark(const OpenFolder& folder, const std::string& id);
 // On the folder or file that `at` is open on, whatever its name is by now.
 [[nodiscard]] Result<void> attach(int mount, int at);
@@ -70,7 +70,8 @@ struct Mounted {
 };
 [[nodiscard]] std::vector<Mounted> of(const std::string& id);
 // Plain files in a plain folder instead, whoever has some of them open; the file system goes. Nothing when it is gone.
-// After an error it may still be mounted. Its files are lost, which is an error, where the folder is not the marked one.
+// After an error it may still be mounted. Its files are lost, which is an error, where the folder is not the marked
+// one.
 [[nodiscard]] Result<void> dissolve(const Mounted& mounted);
 
 }  // namespace volume

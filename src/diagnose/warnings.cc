@@ -79,7 +79,8 @@ void idle_end(const config::Config& config, const profile::WorkloadUse& use, std
 
 // What failed in production, and is never done here.
 void never_called(const World& world, std::vector<std::string>& warnings) {
-  if (!world.survey.made) return;
+  // Of the calls that a message may mean most are never made, and that says nothing.
+  if (!world.survey.made || world.inputs->only_logs()) return;
   std::vector<std::string> never;
   for (const Candidate* c : likeliest(world.plan)) {
     if (!hits_by_count(c->kind)) continue;
@@ -128,7 +129,8 @@ std::vector<std::string> warnings_of_plan(const Inputs& inputs, const Plan& plan
   std::vector<std::string> warnings;
   const profile::WorkloadUse* use = inputs.profile && inputs.profile->workload ? &*inputs.profile->workload : nullptr;
   if (workload_ns <= 0 && use != nullptr) workload_ns = use->longest_ms * kMillisecond;
-  after_the_end(plan, workload_ns, warnings);
+  // When a workload began that only logs tell of is a guess.
+  if (!inputs.only_logs()) after_the_end(plan, workload_ns, warnings);
   if (use == nullptr) return warnings;
   oracle_that_hits(*use, warnings);
   idle_end(*inputs.config, *use, warnings);

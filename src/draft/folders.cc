@@ -180,9 +180,14 @@ Moved find_places(const Seen& seen, const Words& words, const Variables& variabl
       own.emplace(path, named);
   }
   for (const auto& [path, named] : own) {
-    if (!new_place(path, moved).empty()) continue;
     const auto fact = seen.paths.find(named.path);
     const bool folder = fact != seen.paths.end() && fact->second.folder;
+    if (const std::string place = new_place(path, moved); !place.empty()) {
+      // Below another one, which is empty in each run.
+      constexpr std::string_view kDir = "${dir}/";
+      if (folder && place.starts_with(kDir)) moved.folders.push_back(place.substr(kDir.size()));
+      continue;
+    }
     const std::string leaf = leaf_for(path, moved);
     moved.places[path] = "${dir}/" + leaf;
     if (folder) moved.folders.push_back(leaf);

@@ -92,6 +92,65 @@ keep = 0.5"
   done
 fi
 
+# --- a crash with torn writes: the node has exchanged names of files of root's in its folder before the crash (no race)
+if [ -n "$disks" ]; then
+  cat > setup.sh <<SH
+#!/bin/sh
+head -c 4096 /dev/zero | tr '\\0' R > n1/data/secret
+chmod 600 n1/data/secret
+head -c 65536 /dev/zero | tr '\\0' R > n1/data/tool
+chmod 4755 n1/data/tool
+SH
+  chmod +x setup.sh
+  config "[ -e been ] && { echo up; exec sleep 100; }
+touch been
+sync -f data
+mv data/secret data/was; head -c 4096 /dev/zero | tr '\\0' E > data/secret
+mv data/tool data/wastool; head -c 65536 /dev/zero | tr '\\0' E > data/tool
+# Holes cost no time, however large the files are.
+for i in 1 2 3 4; do truncate -s 4G data/hole\$i; done
+echo up
+exec sleep 100"
+  sed -i "s|^network = .*|&\nsetup = [\"$work/setup.sh\"]|" rose.toml
+  for lose in torn scattered; do
+    schedule "kind = \"crash\"
+path = \"data\"
+lose = \"$lose\"
+keep = 0.9"
+    rm -rf report
+    replay --report report
+    says out 'SIGKILL to 1 process of n1'
+    for file in secret tool; do
+      [ "$(stat -c %U $n1/data/$file)" = root ] || continue
+      ! grep -q E $n1/data/$file || fail "$lose: the node's bytes are in root's $file"
+    done
+  done
+  rm setup.sh
+fi
+
+# --- a pid file that the node writes names a process of root's
+sleep 300 &
+roots_process=$!
+config "echo $roots_process > app.pid; echo up; exec sleep 100"
+printf '[[node]]\nname = "n2"\nattach = { pid_file = "n1/app.pid" }\n' >> rose.toml
+printf 'version = 1\n[[fault]]\nid = "f"\nnode = "n2"\nkind = "crash"\n' > schedule.toml
+rm -rf report
+replay --report report --allow-attached
+says out 'belongs to user 0'
+kill -0 $roots_process || fail "a process of root's was ended"
+kill $roots_process
+
+# --- the folder of runs is reached through a link of the node's user
+mkdir -m 755 linked linked/real
+chown nobody linked
+ln -s "$work/linked/real" linked/way
+ln -s linked/way way
+config 'echo up; exec sleep 100'
+schedule 'kind = "pause"
+duration = "10ms"'
+TMPDIR=$work/way expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1
+says err "its user nobody may exchange what is in .*linked"
+
 # --- links where rose will create folders, mount file systems and put images
 config 'echo up; exec sleep 100'
 kinds='kind = "disk-full"'

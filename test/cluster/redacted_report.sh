@@ -43,7 +43,8 @@ JSON
 expect 0 "$rose" dump import events.jsonl -o dump.bin
 expect 0 "$rose" profile -c rose.toml -o profile.json --runs 1
 
-secrets="db-7|prod\.example|10\.9\.8\.7|alice|$secret|(^|[^-.[:alnum:]])$(hostname | sed 's/[.]/[.]/g')([^-.[:alnum:]]|$)"
+machine=$(hostname | sed 's/[.]/[.]/g')
+secrets="db-7|prod\.example|10\.9\.8\.7|alice|$secret|(^|[^-.[:alnum:]])$machine([^-.[:alnum:]]|$)"
 # told FOLDER: files in it that have a secret, with the first one.
 told() {
   local file

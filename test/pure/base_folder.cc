@@ -12,11 +12,13 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cerrno>
+#include <chrono>
 #include <string>
 #include <thread>
 
 #include "base/file.h"
 #include "folder.h"
+#include "skip.h"
 
 using namespace rose;
 namespace fs = std::filesystem;
@@ -259,4 +261,71 @@ TEST_CASE("users who could replace the path to a folder", "[base]") {
   CHECK_FALSE(exchangeable_by(user, top / "a/b"));
   REQUIRE(::chmod((top / "a").c_str(), 0777) == 0);
   CHECK(exchangeable_by(user, top / "a/b") == top / "a");
+}
+
+TEST_CASE("users who could replace a link on the way to a folder, or are in its access list", "[base]") {
+  if (!is_root()) return;
+  const test::Folder top;
+  REQUIRE(::chmod(top.path.c_str(), 0755) == 0);
+  const UserGroups user{kStranger, {7}};
+  fs::create_directories(top / "real/b");
+  fs::create_directories(top / "theirs");
+  REQUIRE(::chown((top / "theirs").c_str(), kStranger, 0) == 0);
+  fs::create_symlink(top / "real", top / "theirs/link");
+  fs::create_symlink("theirs/link", top / "way");
+  CHECK_FALSE(exchangeable_by(user, top / "real/b"));
+  CHECK(exchangeable_by(user, top / "way/b") == top / "theirs");
+  CHECK(exchangeable_by(user, top / "real/../way/b") == top / "theirs");
+  fs::create_symlink("loop", top / "loop");
+  CHECK(exchangeable_by(user, top / "loop/b"));
+
+  // An access list: root may read and write, user 12345 as well, everybody else may read.
+  struct Entry {
+    std::uint16_t tag, rights;
+    std::uint32_t id;
+  };
+  struct {
+    std::uint32_t version = 2;
+    Entry entries[5] = {{1, 7, ~0U}, {2, 7, kStranger}, {4, 5, ~0U}, {16, 7, ~0U}, {32, 5, ~0U}};
+  } const list;
+  if (::setxattr((top / "real").c_str(), "system.posix_acl_access", &list, sizeof list, 0) != 0)
+    test::skip_case("this file system has no access lists");
+  CHECK(exchangeable_by(user, top / "real/b") == top / "real");
+}
+
+TEST_CASE("what is put in the place of a folder that is being copied is not given away", "[base]") {
+  if (!is_root()) return;
+  const test::Folder top;
+  constexpr int kFolders = 300;
+  for (int i = 0; i < kFolders; ++i) {
+    const fs::path one = top / "from" / std::to_string(i);
+    fs::create_directories(one);
+    REQUIRE(::chown(one.c_str(), kStranger, 0) == 0);
+  }
+  for (int round = 0; round < 10; ++round) {
+    const fs::path to = top / "to";
+    fs::create_directories(to / "keys");
+    REQUIRE(::chown(to.c_str(), kStranger, 0) == 0);
+    REQUIRE(::chmod((to / "keys").c_str(), 0700) == 0);
+    const Fd keys(::open((to / "keys").c_str(), O_PATH | O_CLOEXEC));
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));  // so that it is older than what is made, by its times
+    std::atomic<bool> stop{false};
+    std::thread attacker([&] {
+      for (int next = 0; !stop && next < kFolders;) {
+        const std::string name = std::to_string(next);
+        if (::renameat2(AT_FDCWD, (to / name).c_str(), AT_FDCWD, (to / "keys").c_str(), RENAME_EXCHANGE) != 0) continue;
+        (void)::renameat2(AT_FDCWD, (to / name).c_str(), AT_FDCWD, (to / "keys").c_str(), RENAME_EXCHANGE);
+        ++next;
+      }
+    });
+    const auto copied = opened(top / "from").copy_into(opened(to));
+    stop = true;
+    attacker.join();
+    struct stat status {};
+    REQUIRE(::fstatat(keys.get(), "", &status, AT_EMPTY_PATH) == 0);
+    CHECK(status.st_uid == 0);
+    CHECK((status.st_mode & 0777) == 0700);
+    (void)copied;  // an error where it noticed
+    fs::remove_all(to);
+  }
 }

@@ -137,11 +137,11 @@ namespace {
 Result<void> check_writer(const std::filesystem::path& run_dir, const std::filesystem::path& inside, pid_t pid) {
   const auto file = status_inside(run_dir, inside);
   if (!file || file->st_uid == ::geteuid()) return {};
-  struct stat process{};
+  struct stat process {};
   if (::stat(fmt::format("/proc/{}", pid).c_str(), &process) != 0 || process.st_uid == file->st_uid) return {};
   return fail(ErrorKind::inconclusive,
-              fmt::format("pid file {}: user {} wrote it, and process {} belongs to user {}", (run_dir / inside).string(),
-                          file->st_uid, pid, process.st_uid),
+              fmt::format("pid file {}: user {} wrote it, and process {} belongs to user {}",
+                          (run_dir / inside).string(), file->st_uid, pid, process.st_uid),
               "let setup write the pid file, or let the process run as the user who writes it");
 }
 
