@@ -13,7 +13,7 @@
 namespace rose::config {
 namespace {
 
-constexpr std::size_t kMostFiles = 1000;
+constexpr std::size_t kMostKnowledgeFiles = 1000;
 
 }  // namespace
 
@@ -70,7 +70,7 @@ Result<void> read_knowledge(const std::filesystem::path& folder, std::vector<kno
   std::error_code error;
   std::vector<std::filesystem::path> files;
   for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-    if (it->path().extension() == ".toml" && files.size() < kMostFiles) files.push_back(it->path());
+    if (it->path().extension() == ".toml" && files.size() < kMostKnowledgeFiles) files.push_back(it->path());
   std::sort(files.begin(), files.end());
   for (const std::filesystem::path& file : files) {
     ROSE_TRY(const std::string text, read_file(file, toml::kMostBytes));
