@@ -274,13 +274,30 @@ class SocketServer final : public ControlServer {
 
 constexpr std::string_view kStartOne = "start one with 'rose trace', or name its socket with --control";
 
+// Sockets of other tracers, where services have them (configs/rose-trace@.service): "; others listen at ...".
+std::string others_than(const std::filesystem::path& socket) {
+  constexpr std::size_t kMostNamed = 5;
+  std::vector<std::string> found;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it("/run", error), end; !error && it != end; it.increment(error)) {
+    const std::filesystem::path other = it->path() / "trace.sock";
+    std::error_code unreadable;
+    if (it->path().filename().string().starts_with("rose") && other != socket &&
+        std::filesystem::is_socket(other, unreadable) && found.size() < kMostNamed)
+      found.push_back(other.string());
+  }
+  if (found.empty()) return {};
+  std::sort(found.begin(), found.end());
+  return fmt::format("; there is {}", fmt::join(found, ", "));
+}
+
 Result<Fd> connect_or_say(const std::filesystem::path& socket) {
   std::error_code unreadable;
   if (const auto folder = socket.parent_path();
       !folder.empty() && !std::filesystem::exists(folder, unreadable) && !unreadable)
     return fail(ErrorKind::usage,
                 fmt::format("no tracer is listening at '{}': the folder does not exist", socket.string()),
-                std::string(kStartOne));
+                std::string(kStartOne) + others_than(socket));
   ROSE_TRY(const auto address, socket_address(socket));
   int error = 0;
   Fd fd = connect_to(address, error);
@@ -291,7 +308,7 @@ Result<Fd> connect_or_say(const std::filesystem::path& socket) {
   }
   return fail(ErrorKind::usage,
               fmt::format("no tracer is listening at '{}': {}", socket.string(), std::strerror(error)),
-              std::string(kStartOne));
+              std::string(kStartOne) + others_than(socket));
 }
 
 Result<std::size_t> receive(int fd, char* bytes, std::size_t most) {
