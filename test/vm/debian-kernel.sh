@@ -1,16 +1,23 @@
 #!/bin/sh
-# Gets the kernel that Debian 12 itself runs (6.1, as it is packaged: nothing is built) for run.sh --packaged. Nothing
-# is downloaded when the newest one is there already.
+# Gets a kernel as Debian packages it (nothing is built) for run.sh --kernel: 5.10 of Debian 11, 6.1 of 12, 6.12 of 13.
+# Nothing is downloaded when it is there already; remove its folder to get the newest one.
 #
-#   debian-kernel.sh
+#   debian-kernel.sh 5.10|6.1|6.12
 #
-# The kernel and its modules come to ${XDG_CACHE_HOME:-~/.cache}/rose/vm/debian; needs root once, to install the
-# packages.
+# The kernel and its modules come to ${XDG_CACHE_HOME:-~/.cache}/rose/vm/VERSION, the lists of packages to apt/ beside
+# it: the machine's own sources of apt stay as they are. Needs root once, to install the packages that run.sh needs.
 set -eu
 
+version=${1:-}
+case $version in
+  5.10) suite=bullseye ;;
+  6.1) suite=bookworm ;;
+  6.12) suite=trixie ;;
+  *) sed -n '2,8p' "$0" >&2; exit 2 ;;
+esac
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/rose/vm
 missing=
-for package in busybox-static cpio dpkg kmod qemu-system-x86; do
+for package in busybox-static cpio debian-archive-keyring dpkg kmod qemu-system-x86 xz-utils; do
   dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing="$missing $package"
 done
 if [ -n "$missing" ]; then
@@ -19,25 +26,48 @@ if [ -n "$missing" ]; then
   apt-get install -y -qq --no-install-recommends $missing >&2
 fi
 
-package=$(apt-cache depends linux-image-amd64 | sed -n 's/^ *Depends: \(linux-image-6\.1\.[^ ]*\)$/\1/p' | head -n 1)
-[ -n "$package" ] || { echo "vm: no packaged Linux 6.1 is to be had: linux-image-amd64 of Debian 12 is" >&2; exit 1; }
-release=${package#linux-image-}
 mkdir -p "$cache"
 exec 9>"$cache/debian.lock"
 flock 9
-if [ "$(cat "$cache/debian/release" 2>/dev/null)" = "$release" ]; then exit 0; fi
-rm -rf "$cache/debian" "$cache/debian.new"
-mkdir -p "$cache/debian.new"
+if [ -s "$cache/$version/release" ]; then exit 0; fi
+
+# The mirror that apt on this machine uses.
+# shellcheck disable=SC2016
+mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
+  sed -n '\,/debian/*$,{p;q;}')
+lists=$cache/apt/$suite
+mkdir -p "$lists/lists/partial" "$lists/cache/archives/partial"
+echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${mirror:-http://deb.debian.org/debian/} $suite main" \
+  >"$lists/sources.list"
+of_suite() {
+  command=$1
+  shift
+  "$command" -o Dir::Etc::sourcelist="$lists/sources.list" -o Dir::Etc::sourceparts=- -o Acquire::Languages=none \
+    -o APT::Sandbox::User=root \
+    -o Dir::State::Lists="$lists/lists" -o Dir::Cache="$lists/cache" "$@"
+}
+of_suite apt-get -qq update >&2
+package=$(of_suite apt-cache depends linux-image-amd64 |
+  sed -n 's/^ *Depends: \(linux-image-'"$version"'\.[^ ]*\)$/\1/p' | head -n 1)
+[ -n "$package" ] || { echo "vm: no packaged Linux $version is to be had: $suite at $mirror has none" >&2; exit 1; }
+release=${package#linux-image-}
+new=$cache/$version.new
+rm -rf "${cache:?}/$version" "$new"
+mkdir -p "$new"
 (
-  cd "$cache/debian.new"
-  apt-get download -qq "$package" >&2
+  cd "$new"
+  of_suite apt-get download -qq "$package" >&2
   dpkg-deb -x ./*.deb tree
   mv "tree/boot/vmlinuz-$release" vmlinuz
   mkdir -p modules/lib/modules
-  mv "tree/lib/modules/$release" modules/lib/modules/
+  modules=tree/lib/modules
+  [ -d "$modules/$release" ] || modules=tree/usr/lib/modules
+  mv "$modules/$release" modules/lib/modules/
   rm -rf tree ./*.deb
+  # busybox, which inserts the first ones, reads no compressed modules.
+  find modules -name '*.ko.xz' -exec xz -d {} +
   /sbin/depmod -b modules "$release"
   echo "$release" >release
 )
-mv "$cache/debian.new" "$cache/debian"
-echo "vm: Debian's Linux $release is in $cache/debian" >&2
+mv "$new" "$cache/$version"
+echo "vm: Debian's Linux $release is in $cache/$version" >&2

@@ -3,12 +3,12 @@
 # the host's, shared read-only, with everything that is written kept in the guest's memory. With KVM where the machine
 # has it, else emulated (about ten times slower).
 #
-#   run.sh [--packaged] [--build DIR] [--timeout SECONDS] [--memory MB] [--processors N] [--kvm] [TEST...]
+#   run.sh [--kernel VERSION] [--build DIR] [--timeout SECONDS] [--memory MB] [--processors N] [--kvm] [TEST...]
 #
-# --packaged takes the kernel as Debian 12 ships it (debian-kernel.sh): nothing is built, and it cannot override
-# returns. A TEST is a command for sh, run in the build's test folder; the default is the `kernel` tests of injection
-# with each backend. The guest's output comes to stdout; the exit status is 0 when all tests ended with 0 or 77
-# (skipped), 3 when the machine did not start or did not end in time.
+# --kernel takes a kernel as Debian ships it (debian-kernel.sh): 5.10, 6.1 (also called --packaged) or 6.12. Nothing is
+# built, and it cannot override returns. A TEST is a command for sh, run in the build's test folder; the default is the
+# `kernel` tests of injection with each backend. The guest's output comes to stdout; the exit status is 0 when all tests
+# ended with 0 or 77 (skipped), 3 when the machine did not start or did not end in time.
 set -eu
 
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
@@ -18,7 +18,7 @@ timeout=1800
 memory=3072
 processors=2
 kvm=no
-packaged=no
+packaged=
 while [ $# -gt 0 ]; do
   case $1 in
     --build) build=$2; shift 2 ;;
@@ -26,16 +26,17 @@ while [ $# -gt 0 ]; do
     --memory) memory=$2; shift 2 ;;
     --processors) processors=$2; shift 2 ;;
     --kvm) kvm=yes; shift ;;
-    --packaged) packaged=yes; shift ;;
+    --kernel) packaged=$2; shift 2 ;;
+    --packaged) packaged=6.1; shift ;;
     -*) sed -n '2,11p' "$0" >&2; exit 2 ;;
     *) break ;;
   esac
 done
 build=$(CDPATH= cd -- "$build" && pwd)
-if [ "$packaged" = yes ]; then
+if [ -n "$packaged" ]; then
   [ $# -gt 0 ] || set -- "./kernel_inject" "./kernel_kernel"
-  "$here/debian-kernel.sh"
-  kernel=$cache/debian/vmlinuz
+  "$here/debian-kernel.sh" "$packaged"
+  kernel=$cache/$packaged/vmlinuz
 else
   [ $# -gt 0 ] || set -- "ROSE_TEST_BACKEND=override ./kernel_inject" \
     "ROSE_TEST_BACKEND=override ./kernel_replay '[conditions]'" "./kernel_inject" "./kernel_kernel"
@@ -70,12 +71,12 @@ mkdir -p "$work/out" "$work/root/bin"
 cp /bin/busybox "$work/root/bin/busybox"
 # A packaged kernel has as modules what it needs to reach the host's root, each after those that it needs.
 shared=
-if [ "$packaged" = yes ]; then
-  release=$(cat "$cache/debian/release")
-  shared=$cache/debian/modules/lib/modules
+if [ -n "$packaged" ]; then
+  release=$(cat "$cache/$packaged/release")
+  shared=$cache/$packaged/modules/lib/modules
   mkdir -p "$work/root/modules"
   for module in virtio_pci 9pnet_virtio 9p overlay; do
-    /sbin/modprobe -d "$cache/debian/modules" -S "$release" --show-depends "$module" |
+    /sbin/modprobe -d "$cache/$packaged/modules" -S "$release" --show-depends "$module" |
       sed -n 's/^insmod \([^ ]*\).*/\1/p'
   done | awk '!seen[$0]++' | while read -r file; do
     cp "$file" "$work/root/modules/"
