@@ -25,7 +25,7 @@ struct {
 } rose_exchanges SEC(".maps");
 
 /* The depth of the commands' cgroups. Fixed before loading. */
-const volatile __u32 rose_command_level;
+ROSE_FIXED __u32 rose_command_level;
 
 enum { TCP = 6, UDP = 17, UDP_HEADER = 8, IPV6_HEADER = 40 };
 

@@ -8,6 +8,10 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
+/* io_uring_complete: (ring, request, completion) since Linux 6.11; 1: (ring, request, user data, result, ...) since
+ * 5.19; 2: (ring, user data, result, ...) before, which does not tell the request. */
+ROSE_FIXED __u8 rose_uring_form = 0;
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -123,12 +127,19 @@ static __always_inline long current_node(struct rose_settings *set)
 	__u64 id = bpf_get_current_cgroup_id();
 	__u32 *node = bpf_map_lookup_elem(&rose_cgroups, &id);
 	int i;
+#ifdef ROSE_OLD
+	struct cgroup *cgroup = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), cgroups, dfl_cgrp);
+#endif
 
 	/* A node's processes may have created cgroups below the node's own. */
 	for (i = 0; !node && i < 4; i++) {
 		if (!set->levels[i])
 			break;
+#ifdef ROSE_OLD /* tracing programs cannot call it before Linux 5.16 (commit 95b861a7935b) */
+		id = rose_ancestor_id(cgroup, set->levels[i]);
+#else
 		id = bpf_get_current_ancestor_cgroup_id(set->levels[i]);
+#endif
 		if (id)
 			node = bpf_map_lookup_elem(&rose_cgroups, &id);
 	}
@@ -142,7 +153,7 @@ static __always_inline void ring(__u32 chain, __u32 what, __u64 now)
 	bpf_ringbuf_output(&rose_notices, &notice, sizeof(notice), BPF_RB_FORCE_WAKEUP);
 }
 
-static __always_inline void ring_changed(__u32 chain, __u32 tid, __u32 syscall, __u64 now)
+static __always_inline __attribute__((unused)) void ring_changed(__u32 chain, __u32 tid, __u32 syscall, __u64 now)
 {
 	struct rose_notice notice = { .chain = chain, .what = ROSE_CHANGED, .ns = now, .tid = tid, .syscall = syscall };
 
@@ -157,6 +168,25 @@ struct opening {
 	__u64 now;
 };
 
+#ifdef ROSE_OLD
+__noinline int rose_open_one(__u32 key, __u64 now)
+{
+	struct rose_word *index = bpf_map_lookup_elem(&rose_edges, &key);
+	struct rose_chain *chain;
+
+	if (!index)
+		return 1;
+	key = index->value;
+	chain = bpf_map_lookup_elem(&rose_chains, &key);
+	if (chain)
+		rose_open(chain, now);
+	return 0;
+}
+static long open_one(__u32 i, struct opening *opening)
+{
+	return rose_open_one(opening->first + i, opening->now);
+}
+#else
 static long open_one(__u32 i, void *data)
 {
 	struct opening *opening = data;
@@ -172,6 +202,7 @@ static long open_one(__u32 i, void *data)
 		rose_open(chain, opening->now);
 	return 0;
 }
+#endif
 
 /* Fires a chain for this thread and opens the chains that come after it. */
 static __always_inline int fire(struct rose_chain *chain, __u32 index, __u64 now)
@@ -188,7 +219,7 @@ static __always_inline int fire(struct rose_chain *chain, __u32 index, __u64 now
 	if (!rose_fire(chain, index, group ? &group->value : 0, pid_tid >> 32, (__u32)pid_tid, now))
 		return 0;
 	opening.first = chain->first_edge;
-	bpf_loop(chain->edges, open_one, &opening, 0);
+	rose_loop(chain->edges, ROSE_MAX_CHAINS, open_one, &opening);
 	return 1;
 }
 
@@ -243,6 +274,59 @@ struct visit {
 	__u32 roles;		/* the thread's node took a role */
 	__u32 hit[2];		/* chains that affect the thread, as index + 1 */
 };
+
+#ifdef ROSE_OLD
+/* Old verifiers check a function once, and not each time it is called, only if its arguments are numbers. So a visit is
+ * in a room of the processor, which no other program takes meanwhile: none of them runs in an interrupt. */
+struct java_visit {
+	struct visit visit;
+	__u64 entries;
+	__u32 throws, ordered;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct java_visit);
+} rose_rooms SEC(".maps");
+
+static __always_inline struct java_visit *room(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&rose_rooms, &zero);
+}
+
+static __always_inline struct java_visit *clear_room(void)
+{
+	struct java_visit *visit = room();
+
+	if (visit)
+		__builtin_memset(visit, 0, sizeof(*visit));
+	return visit;
+}
+
+/* The steps of a schedule are taken one at a time, here and in user space. */
+static __noinline int rose_lock(struct rose_settings *set)
+{
+	int i;
+
+	for (i = 0; i < 1024; i++) {
+		if (rose_try(&set->lock))
+			return 1;
+	}
+	__sync_fetch_and_add(&set->contended, 1);
+	return 0;
+}
+#define rose_unlock(set, locked)                                                     \
+	do {                                                                         \
+		if (locked)                                                          \
+			rose_leave(&(set)->lock);                                    \
+	} while (0)
+#else
+#define rose_lock(set) 0
+#define rose_unlock(set, locked) ((void)(locked))
+#endif
 
 /* The stack is taken at the end of the program, when nothing of the visit is on the BPF stack any more. */
 static __always_inline void note_hit(struct visit *visit, __u32 index)
@@ -323,8 +407,7 @@ static __always_inline int is_there(__u32 where, __u32 node)
 	return role && ROSE_READ(role->holder) == node + 1;
 }
 
-/* Not static, so that the verifier checks it once instead of along each path through its callers. */
-__noinline int rose_visit_condition(struct visit *visit, __u32 id)
+static __always_inline int visit_condition(struct visit *visit, __u32 id)
 {
 	struct rose_condition *condition, *before;
 	struct rose_chain *chain;
@@ -332,8 +415,6 @@ __noinline int rose_visit_condition(struct visit *visit, __u32 id)
 	__u32 key = id;
 	int step;
 
-	if (!visit)
-		return 0;
 	condition = bpf_map_lookup_elem(&rose_conds, &key);
 	if (!condition || !is_there(condition->node, visit->node))
 		return 0;
@@ -373,6 +454,22 @@ __noinline int rose_visit_condition(struct visit *visit, __u32 id)
 	return 0;
 }
 
+#ifdef ROSE_OLD
+__noinline int rose_visit_condition_at(__u32 id)
+{
+	struct java_visit *java = room();
+
+	return java ? visit_condition(&java->visit, id) : 0;
+}
+#define rose_visit_condition(visit, id) rose_visit_condition_at(id)
+#else
+/* Not static, so that the verifier checks it once instead of along each path through its callers. */
+__noinline int rose_visit_condition(struct visit *visit, __u32 id)
+{
+	return visit ? visit_condition(visit, id) : 0;
+}
+#endif
+
 static long visit_pending(__u32 i, void *data)
 {
 	struct visit *visit = data;
@@ -385,20 +482,18 @@ static long visit_pending(__u32 i, void *data)
 	return 0;
 }
 
-/* A thread has reached the location of a block. Not static, so that the verifier checks it once. */
-__noinline int rose_visit_block(struct visit *visit, __u32 index)
+/* A thread has reached the location of a block. */
+static __always_inline int visit_block(struct visit *visit, __u32 index)
 {
 	struct rose_chain *chain;
 
-	if (!visit)
-		return 0;
 	chain = bpf_map_lookup_elem(&rose_chains, &index);
 	if (!chain || rose_chain_node(chain) != visit->node + 1 || ROSE_READ(chain->state) != ROSE_ARMED)
 		return 0;
 	/* The thread that armed the chain does not count as the one to wait. */
 	if (ROSE_READ(chain->armed_ns) == visit->now || ROSE_READ(chain->opened_ns) == visit->now)
 		return 0;
-	if (__sync_fetch_and_add(&chain->seen, 1) + 1 != chain->count)
+	if (ROSE_ADD(&chain->seen, 1) + 1 != chain->count)
 		return 0;
 	if (!fire(chain, index, visit->now)) {
 		ring(index, 1, visit->now);
@@ -409,6 +504,22 @@ __noinline int rose_visit_block(struct visit *visit, __u32 index)
 	ring(index, 3, visit->now);
 	return 0;
 }
+
+#ifdef ROSE_OLD
+__noinline int rose_visit_block_at(__u32 index)
+{
+	struct java_visit *java = room();
+
+	return java ? visit_block(&java->visit, index) : 0;
+}
+#define rose_visit_block(visit, index) rose_visit_block_at(index)
+#else
+/* Not static, so that the verifier checks it once. */
+__noinline int rose_visit_block(struct visit *visit, __u32 index)
+{
+	return visit ? visit_block(visit, index) : 0;
+}
+#endif
 
 /* An element of a location's list: a condition, a role or a block. */
 static __always_inline void visit_listed(struct visit *visit, __u32 id)
@@ -444,6 +555,25 @@ static long visit_site(__u32 i, void *data)
 	return 0;
 }
 
+#ifdef ROSE_OLD
+__noinline int rose_visit_site(__u32 i, __u32 count)
+{
+	struct java_visit *java = room();
+
+	return !java || i >= count || visit_site(i, &java->visit);
+}
+
+__noinline int rose_visit_pending(__u32 i, __u32 count)
+{
+	struct java_visit *java = room();
+
+	return !java || i >= count || visit_pending(i, &java->visit);
+}
+#define visit_all(count, step, visit) rose_long_loop(count, ROSE_MAX_LIST, rose_##step)
+#else
+#define visit_all(count, step, visit) bpf_loop(count, step, visit, 0)
+#endif
+
 static long forget_further(__u32 i, void *data)
 {
 	__u64 key = ROSE_PENDING_KEY(*(__u32 *)data, i + 1);
@@ -458,7 +588,7 @@ static __always_inline void forget_pending(struct rose_settings *set, __u32 tid,
 	__u64 key = ROSE_PENDING_KEY(tid, 0);
 
 	if (count > ROSE_MAX_PENDING)
-		bpf_loop((count - 1) / ROSE_MAX_PENDING, forget_further, &tid, 0);
+		rose_loop((count - 1) / ROSE_MAX_PENDING, ROSE_MAX_LIST / ROSE_MAX_PENDING, forget_further, &tid);
 	if (!bpf_map_delete_elem(&rose_pending, &key))
 		__sync_fetch_and_add(&set->pending, -1);
 }
@@ -474,6 +604,12 @@ enum {
 	NR_NONE = -1,			/* rt_sigreturn leaves no number */
 };
 
+#ifdef ROSE_OLD
+#define ROSE_VISIT(name) struct visit *name = (struct visit *)clear_room()
+#else
+#define ROSE_VISIT(name) struct visit name##_ = {}, *name = &name##_
+#endif
+
 SEC("raw_tp/sys_exit")
 int rose_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -481,55 +617,55 @@ int rose_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 	struct pt_regs *regs = (void *)ctx->args[0];
 	struct rose_restart *known = 0, fresh = {};
 	struct rose_pending *pending;
-	struct visit visit = {};
-	int interrupted, number;
+	ROSE_VISIT(visit);
+	int interrupted, number, locked;
 	__u32 count;
 	__u64 ip, key;
 	long node;
 
-	if (!set)
+	if (!set || !visit)
 		return 0;
-	visit.result = (long)ctx->args[1];
-	interrupted = visit.result <= -512 && visit.result >= -516;
+	visit->result = (long)ctx->args[1];
+	interrupted = visit->result <= -512 && visit->result >= -516;
 	if (!interrupted && !ROSE_READ(set->pending) && !ROSE_READ(set->restarts))
 		return 0;
-	visit.tid = (__u32)bpf_get_current_pid_tgid();
+	visit->tid = (__u32)bpf_get_current_pid_tgid();
 	number = BPF_CORE_READ(regs, orig_ax);
 	ip = BPF_CORE_READ(regs, ip);
 	if (interrupted) {
 		if (number == NR_RESTART_SYSCALL || current_node(set) < 0)
 			return 0;
-		known = bpf_map_lookup_elem(&rose_restarts, &visit.tid);
+		known = bpf_map_lookup_elem(&rose_restarts, &visit->tid);
 		/* Repeated by the override backend; it has not been counted yet. */
 		if (known && known->since_ns && known->ip == ip && known->syscall == (__u32)number)
 			return 0;
 		fresh.ip = ip;
 		fresh.syscall = number;
 		__sync_fetch_and_add(&set->restarts, 1);
-		if (bpf_map_update_elem(&rose_restarts, &visit.tid, &fresh, BPF_NOEXIST)) {
+		if (bpf_map_update_elem(&rose_restarts, &visit->tid, &fresh, BPF_NOEXIST)) {
 			__sync_fetch_and_add(&set->restarts, -1);
-			bpf_map_update_elem(&rose_restarts, &visit.tid, &fresh, BPF_EXIST);
+			bpf_map_update_elem(&rose_restarts, &visit->tid, &fresh, BPF_EXIST);
 		}
 		return 0;
 	}
 	if (ROSE_READ(set->restarts)) {
-		known = bpf_map_lookup_elem(&rose_restarts, &visit.tid);
+		known = bpf_map_lookup_elem(&rose_restarts, &visit->tid);
 		if (known && number == NR_NONE) {
 			/* Return from a signal handler: to the call (2 bytes before), after it with EINTR, or
 			 * elsewhere. */
 			if (ip != known->ip)
 				return 0;
 			number = known->syscall;
-			visit.result = -4;
-			forget_restart(set, visit.tid);
+			visit->result = -4;
+			forget_restart(set, visit->tid);
 		} else if (known && number == NR_RESTART_SYSCALL) {
 			number = known->syscall;
-			forget_restart(set, visit.tid);
+			forget_restart(set, visit->tid);
 		} else if (known && known->syscall == (__u32)number && known->ip == ip) {
-			forget_restart(set, visit.tid);
+			forget_restart(set, visit->tid);
 		}
 	}
-	key = ROSE_PENDING_KEY(visit.tid, 0);
+	key = ROSE_PENDING_KEY(visit->tid, 0);
 	pending = bpf_map_lookup_elem(&rose_pending, &key);
 	if (!pending || number == NR_NONE)
 		return 0;
@@ -539,11 +675,13 @@ int rose_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 	 * one. */
 	if (node < 0 || pending->syscall != (__u32)number)
 		return 0;
-	visit.node = node;
-	visit.now = bpf_ktime_get_ns();
-	bpf_loop(count, visit_pending, &visit, 0);
-	forget_pending(set, visit.tid, count);
-	take_stacks(&visit);
+	visit->node = node;
+	visit->now = bpf_ktime_get_ns();
+	locked = rose_lock(set);
+	visit_all(count, visit_pending, visit);
+	rose_unlock(set, locked);
+	forget_pending(set, visit->tid, count);
+	take_stacks(visit);
 	return 0;
 }
 
@@ -551,13 +689,14 @@ SEC("uprobe")
 int rose_probe(void *ctx)
 {
 	struct rose_settings *set = settings();
-	struct visit visit = {};
 	struct rose_site *site;
-	__u32 key = bpf_get_attach_cookie(ctx);
+	ROSE_VISIT(visit);
+	__u32 key = rose_cookie(ctx);
 	__u32 count;
+	int locked;
 	long node;
 
-	if (!set)
+	if (!set || !visit)
 		return 0;
 	node = current_node(set);
 	if (node < 0)
@@ -565,15 +704,17 @@ int rose_probe(void *ctx)
 	site = bpf_map_lookup_elem(&rose_sites, &key);
 	if (!site)
 		return 0;
-	visit.first = site->first;
+	visit->first = site->first;
 	count = site->count;
-	visit.tid = (__u32)bpf_get_current_pid_tgid();
-	visit.node = node;
-	visit.now = bpf_ktime_get_ns();
-	bpf_loop(count, visit_site, &visit, 0);
-	if (visit.roles)
-		ring(0, 4, visit.now);
-	take_stacks(&visit);
+	visit->tid = (__u32)bpf_get_current_pid_tgid();
+	visit->node = node;
+	visit->now = bpf_ktime_get_ns();
+	locked = rose_lock(set);
+	visit_all(count, visit_site, visit);
+	rose_unlock(set, locked);
+	if (visit->roles)
+		ring(0, 4, visit->now);
+	take_stacks(visit);
 	return 0;
 }
 

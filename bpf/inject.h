@@ -236,6 +236,11 @@ struct rose_settings {
 	__u32 stacks;			/* stacks taken for each fault; 0: none */
 	__u32 stack_slots;		/* in rose_stacks */
 	__u32 holder;			/* the process that traces threads in order to hold them */
+	/* Old kernels, whose atomic additions return nothing: taken around each step by exchanging 0 for 1, given back by
+	 * subtracting 1. */
+	__u64 lock;
+	__u32 locks;			/* user space takes it, too */
+	__u32 reserved;
 };
 
 /* ---- the override backend: what rose_call matches calls against, and what it does ---- */
@@ -465,7 +470,7 @@ ROSE_SIZE(rose_site, 8);
 ROSE_SIZE(rose_throw, 24);
 ROSE_SIZE(rose_word, 8);
 ROSE_SIZE(rose_notice, 24);
-ROSE_SIZE(rose_settings, 56);
+ROSE_SIZE(rose_settings, 72);
 ROSE_SIZE(rose_glob, 256);
 ROSE_SIZE(rose_wanted_call, 160);
 ROSE_SIZE(rose_call_arguments, 8);
@@ -492,7 +497,13 @@ ROSE_SIZE(rose_endpoint, 20);
 #define ROSE_READ(x) (*(const volatile __typeof__(x) *)&(x))
 #define ROSE_WRITE(x, value) (*(volatile __typeof__(x) *)&(x) = (value))
 #endif
+#ifdef ROSE_OLD /* under rose_settings.lock */
+#define ROSE_CAS(pointer, expected, value) rose_replace(pointer, expected, value)
+#define ROSE_ADD(pointer, change) rose_add(pointer, change)
+#else
 #define ROSE_CAS(pointer, expected, value) __sync_val_compare_and_swap(pointer, expected, value)
+#define ROSE_ADD(pointer, change) __sync_fetch_and_add(pointer, change)
+#endif
 #ifndef ROSE_INLINE
 #define ROSE_INLINE static inline __attribute__((always_inline))
 #endif
@@ -614,7 +625,7 @@ ROSE_INLINE int rose_open(struct rose_chain *chain, __u64 now)
 		__sync_fetch_and_add(&chain->after_left, -1);
 		return 0;
 	}
-	if (__sync_fetch_and_add(&chain->after_left, -1) != 1)
+	if (ROSE_ADD(&chain->after_left, -1) != 1)
 		return 0;
 	ROSE_WRITE(chain->opened_ns, now);
 	if (!chain->conditions && (chain->flags & ROSE_WAITS_FOR_CALL) && rose_chain_node(chain))

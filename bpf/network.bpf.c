@@ -103,7 +103,7 @@ struct {
 	__type(value, struct rose_link);
 } rose_links SEC(".maps");
 /* Whether there are bad links. Fixed before loading, so that without them the verifier skips their code. */
-const volatile bool rose_has_links;
+ROSE_FIXED bool rose_has_links;
 
 /* Connections that a rule has numbered. */
 struct {
@@ -156,14 +156,39 @@ static long try_rule(__u32 i, void *data)
 	return 1;
 }
 
+#ifdef ROSE_OLD
+__noinline int rose_try_rule(__u32 slot, __u32 i)
+{
+	struct rose_room *room = bpf_map_lookup_elem(&rose_rooms, &slot);
+
+	return !room || try_rule(i, &room->packet);
+}
+#endif
+
 /* Tries all rules. First makes the packet unknown to the verifier: before Linux 6.7, the verifier checks a callback
  * once per state of its caller, considers states equal that differ in constants on the stack, and removes code that the
  * first one could not reach (seen on 6.1: packets that a node sent were never dropped). */
 static __always_inline void try_rules(const struct rose_settings *set, struct packet *packet)
 {
 	packet->now = bpf_ktime_get_ns();
+#ifdef ROSE_OLD
+	__u32 slot, i, rules = set->rules;
+	struct rose_room *room = take_room(&slot);
+
+	if (!room)
+		return;
+	room->packet = *packet;
+	for (i = 0; i < ROSE_MAX_RULES; i++) {
+		if (i >= rules || rose_try_rule(slot, i))
+			break;
+	}
+	packet->stop = room->packet.stop;
+	packet->rule = room->packet.rule;
+	rose_leave(&room->busy);
+#else
 	if (!bpf_probe_read_kernel(packet, sizeof(*packet), packet))
 		bpf_loop(set->rules, try_rule, packet, 0);
+#endif
 }
 
 /* ---- netns deployments ---- */
@@ -376,7 +401,13 @@ static __always_inline int on_host(struct __sk_buff *skb, __u32 way, int arrives
 	return over_links(skb, set, &packet, 0, arrives ? BPF_F_INGRESS : 0, way);
 }
 
-static __always_inline __u32 way_of(__u32 ifindex, __u32 received)
+#ifdef ROSE_OLD /* global, so that the verifier does not go on with each possible result */
+#define way_of rose_way_of
+__noinline
+#else
+static __always_inline
+#endif
+__u32 way_of(__u32 ifindex, __u32 received)
 {
 	__u32 i;
 

@@ -256,6 +256,19 @@ struct vm_area_struct {
 	unsigned long vm_pgoff;
 	struct file *vm_file;
 };
+/* Until commit 763ecb035029 (Linux 6.1). */
+struct rb_node {
+	struct rb_node *rb_right, *rb_left;
+};
+struct rb_root {
+	struct rb_node *rb_node;
+};
+struct vm_area_struct___tree {
+	struct rb_node vm_rb;
+};
+struct mm_struct___tree {
+	struct rb_root mm_rb;
+};
 struct fdtable {
 	unsigned int max_fds;
 	struct file **fd;
@@ -352,6 +365,15 @@ struct list_head {
 	struct list_head *next, *prev;
 };
 struct completion;
+struct trace_uprobe {
+	const char *filename;
+};
+struct uprobe_dispatch_data {
+	struct trace_uprobe *tu;
+};
+struct uprobe_task {
+	unsigned long vaddr;
+};
 struct mm_struct {
 	struct file *exe_file;
 };
@@ -415,6 +437,12 @@ struct task_struct {
 	struct files_struct *files;
 	struct signal_struct *signal;
 	struct css_set *cgroups;
+	void *stack;
+	struct uprobe_task *utask;
+};
+/* Before commit 2f064a59a11f (Linux 5.14). */
+struct task_struct___state {
+	volatile long state;
 };
 
 struct io_kiocb {
@@ -473,6 +501,8 @@ static __always_inline long rose_read_user_text(void *to, __u32 room, __u64 addr
 	return n;
 }
 
+#include "rose_old.h"
+
 /* Argument `n` of the system call with these registers; also valid at its exit (x86-64). */
 static __always_inline __u64 rose_argument(const struct pt_regs *regs, int n)
 {
@@ -485,6 +515,30 @@ static __always_inline __u64 rose_argument(const struct pt_regs *regs, int n)
 	case 5: return BPF_CORE_READ(regs, r9);
 	}
 	return 0;
+}
+
+/* The id of the cgroup's ancestor at a level, including itself; 0 if the cgroup is above that level. */
+static __always_inline __u64 rose_ancestor_id(struct cgroup *cgroup, __u32 level)
+{
+	__u64 id = 0;
+
+	if (!cgroup || (__s32)level > BPF_CORE_READ(cgroup, level))
+		return 0;
+	if (bpf_core_field_exists(cgroup->ancestors)) {
+		struct cgroup *ancestor = NULL;
+
+#ifdef ROSE_OLD
+		barrier_var(cgroup);
+#endif
+		bpf_probe_read_kernel(&ancestor, sizeof(ancestor),
+				      (void *)cgroup + bpf_core_field_offset(struct cgroup, ancestors) + level * 8);
+		return ancestor ? BPF_CORE_READ(ancestor, kn, id) : 0;
+	}
+	/* Otherwise the compiler computes both addresses before the condition. */
+	barrier_var(cgroup);
+	bpf_probe_read_kernel(&id, sizeof(id),
+			      (void *)cgroup + bpf_core_field_offset(struct cgroup___ids, ancestor_ids) + level * 8);
+	return id;
 }
 
 /* The open file of a descriptor of the current task, or NULL. The table cannot shrink, and this runs in an RCU section,

@@ -231,6 +231,10 @@ struct rose_value {
 ROSE_SIZE(struct rose_value, 104);
 /* The cookie of a location: its number, the index of its first fetch from bit 16, and their number from bit 32. */
 
+/* io_uring_complete: (ring, request, completion) since Linux 6.11; (ring, request, user data, result, ...) since 5.19;
+ * (ring, user data, result, ...) before, which does not tell the request. */
+enum rose_uring_form { ROSE_URING_COMPLETION = 0, ROSE_URING_RESULT = 1, ROSE_URING_DATA = 2 };
+
 enum rose_process_flag {
 	ROSE_MAIN = 1,
 	ROSE_PLANNED = 2,
@@ -312,6 +316,24 @@ struct rose_place {
 	rose_u32 place;
 };
 ROSE_SIZE(struct rose_place, 8);
+
+/* Before Linux 5.16 (commit c86216bc96aa) a key has at most 512 bytes: two sums stand for the path. */
+struct rose_place_sums {
+	rose_u64 words[2];
+};
+ROSE_SIZE(struct rose_place_sums, 16);
+static inline struct rose_place_sums rose_sums_of(const rose_u64 *padded)
+{
+	struct rose_place_sums sums = {{0, 0}};
+
+	for (int i = 0; i < ROSE_CGROUP_PATH / 8; i++) {
+		sums.words[0] = (sums.words[0] ^ padded[i]) * 0x9e3779b97f4a7c15ull;
+		sums.words[0] ^= sums.words[0] >> 32;
+		sums.words[1] = (sums.words[1] + padded[i]) * 0xff51afd7ed558ccdull;
+		sums.words[1] ^= sums.words[1] >> 29;
+	}
+	return sums;
+}
 
 /* ---- network: one direction between two hosts, for one service port ---- */
 struct rose_pair {

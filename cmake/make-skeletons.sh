@@ -25,6 +25,23 @@ for source in "${sources[@]}"; do
   "$bpftool" gen skeleton "$work/$name.o" name "rose_$name" > "$work/$name.skel.h"
   mv "$work/$name.skel.h" "skel/$name.skel.h"
   echo "skel/$name.skel.h"
+  # The same for kernels before 5.17 (bpf/rose_old.h): only the object, which the skeleton above opens.
+  case $name in
+    tracer|inject|network) ;;
+    *) continue ;;
+  esac
+  "$clang" -g -O2 -target bpf -mcpu=$cpu -DROSE_OLD -D__TARGET_ARCH_x86 -Ibpf -ffile-prefix-map="$PWD"=. -Wall -Wextra \
+    -Wno-unused-parameter -Werror \
+    -c "$source" -o "$work/$name.raw.o"
+  "$bpftool" gen object "$work/$name.o" "$work/$name.raw.o"
+  {
+    printf '/* SPDX-License-Identifier: (LGPL-2.1 OR BSD-2-Clause) */\n/* %s.bpf.c for kernels before 5.17 */\n' "$name"
+    printf '#pragma once\n\n#include <stddef.h>\n\n'
+    "$bpftool" gen skeleton "$work/$name.o" name "rose_${name}_old" |
+      sed -n "/^static inline const void \*rose_${name}_old__elf_bytes(size_t \*sz)$/,/^}/p"
+  } > "$work/$name.old.skel.h"
+  mv "$work/$name.old.skel.h" "skel/$name.old.skel.h"
+  echo "skel/$name.old.skel.h"
 done
 [ $# -eq 0 ] || exit 0
 cmake/skeleton-digest.sh > "$work/DIGEST"

@@ -77,7 +77,9 @@ struct call_scratch {
 };
 
 /* Filled before loading. */
-const volatile struct rose_call_arguments rose_signatures[ROSE_SYSCALLS] = {};
+ROSE_FIXED struct rose_call_arguments rose_signatures[ROSE_SYSCALLS] = {};
+
+#ifndef ROSE_OLD
 
 static __always_inline void push(struct call_scratch *scratch, __u8 c)
 {
@@ -621,5 +623,7 @@ static __always_inline void read_process(struct call_scratch *scratch)
 	scratch->process.at = AT_PROCESS;
 	scratch->process.length = n > 1 ? n - 1 : 0;
 }
+
+#endif
 
 #endif

@@ -14,23 +14,22 @@ struct {
 	__type(value, struct rose_throw);
 } rose_throws SEC(".maps");
 
+#ifndef ROSE_OLD
 struct java_visit {
 	struct visit visit;
 	__u64 entries;
 	__u32 throws;		/* exceptions of this location so far */
 	__u32 ordered;		/* index + 1 of the ordered one; 0: none */
 };
+#endif
 
-/* Not static, so that the verifier checks it once. */
-__noinline int rose_visit_throw(struct java_visit *java, __u32 index)
+static __always_inline int visit_throw(struct java_visit *java, __u32 index)
 {
 	struct rose_throw *thrown = bpf_map_lookup_elem(&rose_throws, &index);
 	__u64 now, seen;
 	struct rose_chain *chain;
 	__u32 key, state;
 
-	if (!java)
-		return 0;
 	now = java->visit.now;
 	java->throws++;
 	/* At most one exception per visit; another one applies to the next thread. */
@@ -46,7 +45,7 @@ __noinline int rose_visit_throw(struct java_visit *java, __u32 index)
 	/* The thread that armed the chain does not count as one that reaches the location. */
 	if (ROSE_READ(chain->armed_ns) == now || ROSE_READ(chain->opened_ns) == now)
 		return 0;
-	seen = __sync_fetch_and_add(&chain->seen, 1) + 1;
+	seen = ROSE_ADD(&chain->seen, 1) + 1;
 	if (seen < thrown->count || (thrown->times >= 0 && seen >= thrown->count + thrown->times))
 		return 0;
 	if (seen == thrown->count) {
@@ -64,6 +63,22 @@ __noinline int rose_visit_throw(struct java_visit *java, __u32 index)
 	java->ordered = java->throws;
 	return 0;
 }
+
+#ifdef ROSE_OLD
+__noinline int rose_visit_throw_at(__u32 index)
+{
+	struct java_visit *java = room();
+
+	return java ? visit_throw(java, index) : 0;
+}
+#define rose_visit_throw(java, index) rose_visit_throw_at(index)
+#else
+/* Not static, so that the verifier checks it once. */
+__noinline int rose_visit_throw(struct java_visit *java, __u32 index)
+{
+	return java ? visit_throw(java, index) : 0;
+}
+#endif
 
 static long visit_entry(__u32 i, struct java_visit *java)
 {
@@ -83,37 +98,53 @@ static long visit_entry(__u32 i, struct java_visit *java)
 	return 0;
 }
 
+#ifdef ROSE_OLD
+__noinline int rose_visit_entry(__u32 i, __u32 count)
+{
+	struct java_visit *java = room();
+
+	return !java || i >= count || visit_entry(i, java);
+}
+#endif
+
 SEC("uprobe")
 int rose_java(void *ctx)
 {
 	struct rose_settings *set = settings();
 	struct pt_regs *regs = ctx;
-	struct java_visit java = {};
+#ifdef ROSE_OLD
+	struct java_visit *java = clear_room();
+#else
+	struct java_visit here = {}, *java = &here;
+#endif
 	__u32 count, number;
+	int locked;
 	long node;
 
-	if (!set)
+	if (!set || !java)
 		return 0;
 	node = current_node(set);
 	if (node < 0)
 		return 0;
-	java.entries = BPF_CORE_READ(regs, di);
+	java->entries = BPF_CORE_READ(regs, di);
 	count = BPF_CORE_READ(regs, si);
 	number = BPF_CORE_READ(regs, dx);
 	if (count > ROSE_MAX_LIST)
 		count = ROSE_MAX_LIST;
-	java.visit.tid = (__u32)bpf_get_current_pid_tgid();
-	java.visit.node = node;
-	java.visit.now = bpf_ktime_get_ns();
-	bpf_loop(count, visit_entry, &java, 0);
-	if (java.visit.roles)
-		ring(0, 4, java.visit.now);
+	java->visit.tid = (__u32)bpf_get_current_pid_tgid();
+	java->visit.node = node;
+	java->visit.now = bpf_ktime_get_ns();
+	locked = rose_lock(set);
+	visit_all(count, visit_entry, java);
+	rose_unlock(set, locked);
+	if (java->visit.roles)
+		ring(0, 4, java->visit.now);
 	for (__u32 i = 0; i < ROSE_MAX_THROWS; i++) {
-		if (i >= java.ordered)
+		if (i >= java->ordered)
 			break;
 		bpf_send_signal_thread(number);
 	}
-	take_stacks(&java.visit);
+	take_stacks(&java->visit);
 	return 0;
 }
 

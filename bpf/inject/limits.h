@@ -14,10 +14,6 @@ struct {
 	__type(value, __u64);
 } rose_full_disks SEC(".maps");
 
-/* io_uring_complete: (data, ring, request, user data, result, ...) before Linux 6.11, (data, ring, request,
- * completion) since. Fixed before loading. */
-const volatile __u8 rose_uring_result;
-
 enum {
 	LACKS_ROOM = -28,		/* ENOSPC */
 	LACKS_DESCRIPTOR = -24,		/* EMFILE */
@@ -138,7 +134,9 @@ int rose_ring_met(struct bpf_raw_tracepoint_args *ctx)
 	__u32 device;
 	__s32 result;
 
-	if (rose_uring_result)
+	if (rose_uring_form == 2)
+		result = (__s32)ctx->args[2];
+	else if (rose_uring_form)
 		result = (__s32)ctx->args[3];
 	else
 		result = BPF_CORE_READ((struct io_uring_cqe *)ctx->args[2], res);
@@ -151,7 +149,7 @@ int rose_ring_met(struct bpf_raw_tracepoint_args *ctx)
 		__sync_fetch_and_add(&state->descriptors_lacked, 1);
 		return 0;
 	}
-	file = BPF_CORE_READ(request, file);
+	file = rose_uring_form == 2 ? 0 : BPF_CORE_READ(request, file);
 	if (!file) {
 		__sync_fetch_and_add(&state->room_lacked, 1);
 		return 0;

@@ -114,6 +114,42 @@ static long path_name(__u32 i, struct taking *t)
 	return 0;
 }
 
+#ifdef ROSE_OLD
+/* What the functions below need that take only numbers, for which old verifiers check them once. `at` is the stack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct taking);
+} rose_takings SEC(".maps");
+
+static __always_inline struct taking *taking(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&rose_takings, &zero);
+}
+
+__noinline int rose_name_map(__u32 n, __u64 mnt, __u64 dentry)
+{
+	struct taking *room = taking();
+	struct taking t = {.at = ROSE_STACK_PATH};
+
+	if (!room || n >= ROSE_STACK_MAPS)
+		return 0;
+	t.stack = bpf_map_lookup_elem(&rose_stacks, &room->at);
+	if (!t.stack)
+		return 0;
+	t.map = &t.stack->maps[n];
+	t.path = room->path;
+	t.path.mnt = (void *)mnt;
+	t.path.dentry = (void *)dentry;
+	rose_loop(FILE_DEPTH, FILE_DEPTH, path_name, &t);
+	t.map->at = t.at;
+	return 0;
+}
+#endif
+
 /* `address` is in the area, and no map begins there. */
 static long same_area(__u32 i, struct taking *t)
 {
@@ -140,7 +176,7 @@ static long note_area(struct task_struct *task, struct vm_area_struct *area, str
 	if (!(BPF_CORE_READ(area, vm_flags) & VM_EXEC_))
 		return 0;
 	t->address = start;
-	bpf_loop(ROSE_STACK_MAPS, same_area, t, 0);
+	rose_loop(ROSE_STACK_MAPS, ROSE_STACK_MAPS, same_area, t);
 	if (!t->address)
 		return 0;
 	n = rose_unknown(stack->map_count);
@@ -163,15 +199,19 @@ static long note_area(struct task_struct *task, struct vm_area_struct *area, str
 	t->at = ROSE_STACK_PATH;
 	t->path.mnt = BPF_CORE_READ(file, f_path.mnt);
 	t->path.dentry = BPF_CORE_READ(file, f_path.dentry);
+#ifdef ROSE_OLD
+	rose_name_map(n, (__u64)t->path.mnt, (__u64)t->path.dentry);
+#else
 	bpf_loop(FILE_DEPTH, path_name, t, 0);
 	map->at = t->at;
+#endif
 	return 0;
 }
 
 /* Another thread may be changing the memory map (as when a thread starts), which takes microseconds. */
 static long try_find(__u32 i, struct taking *t)
 {
-	t->err = bpf_find_vma(bpf_get_current_task_btf(), t->wanted, note_area, t, 0);
+	t->err = rose_find_area(rose_current_btf(), t->wanted, note_area, t);
 	if (t->err != -16)		/* EBUSY */
 		return 1;
 	if (!t->busy_ns)
@@ -197,7 +237,7 @@ static __always_inline long look_up(struct taking *t, __u64 address)
 	range->start = address & ~(STACK_PAGE - 1ULL);
 	range->end = range->start + STACK_PAGE;
 	t->wanted = address;
-	bpf_loop(BUSY_TRIES, try_find, t, 0);
+	rose_loop(BUSY_TRIES, 1, try_find, t); /* old kernels find it without a lock */
 	if (t->err == -16) {
 		stack->unknown++;
 		range->end = 0;
@@ -220,36 +260,67 @@ static long scan_word(__u32 i, struct taking *t)
 	return look_up(t, word);
 }
 
+#ifdef ROSE_OLD
+/* Old verifiers check it once, because its argument is a number; the rest is in the room. */
+__noinline int rose_scan_word(__u32 i)
+{
+	struct taking *room = taking();
+	struct taking t = {};
+	long done;
+
+	if (!room)
+		return 1;
+	t.stack = bpf_map_lookup_elem(&rose_stacks, &room->at);
+	if (!t.stack)
+		return 1;
+	t.path = room->path;
+	t.sp = room->sp;
+	t.lookups = room->lookups;
+	done = scan_word(i, &t);
+	room->lookups = t.lookups;
+	return done;
+}
+#define scan_word(i, t) rose_scan_word(i)
+#endif
+
 /* For a chain that fires on the current thread, the first few times. */
 __noinline int rose_take_stack(__u32 index)
 {
 	struct rose_settings *set = settings();
 	struct rose_chain *chain = bpf_map_lookup_elem(&rose_chains, &index);
-	struct taking t = {};
+	struct taking here = {}, *t = &here;
 	struct pt_regs *regs;
 	__u64 id = bpf_get_current_pid_tgid();
 	__u32 n, key;
 
 	if (!set || !chain || chain->stacks >= set->stacks)
 		return 0;
-	n = __sync_fetch_and_add(&chain->stacks, 1);
+	n = rose_add(&chain->stacks, 1);
 	key = index * set->stacks + n;
 	if (n >= set->stacks || key >= set->stack_slots)
 		return 0;
-	t.stack = bpf_map_lookup_elem(&rose_stacks, &key);
-	if (!t.stack)
+	t->stack = bpf_map_lookup_elem(&rose_stacks, &key);
+	if (!t->stack)
 		return 0;
-	regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	copy_registers(t.stack->registers, regs);
-	t.sp = t.stack->registers[7];
-	t.stack->at_ns = bpf_ktime_get_ns();
-	t.stack->pid = id >> 32;
-	t.stack->tid = (__u32)id;
-	bpf_get_current_comm(t.stack->thread, sizeof(t.stack->thread));
-	bpf_loop(sizeof(t.stack->words) / STACK_CHUNK + 1, copy_chunk, &t, 0);
-	rose_path_root(&t.path, (void *)bpf_get_current_task());
-	bpf_loop(ROSE_STACK_WORDS + 1, scan_word, &t, 0);
-	ROSE_WRITE(t.stack->ready, 1);
+	regs = rose_task_regs(rose_current_btf());
+	copy_registers(t->stack->registers, regs);
+	t->sp = t->stack->registers[7];
+	t->stack->at_ns = bpf_ktime_get_ns();
+	t->stack->pid = id >> 32;
+	t->stack->tid = (__u32)id;
+	bpf_get_current_comm(t->stack->thread, sizeof(t->stack->thread));
+	rose_loop(sizeof(t->stack->words) / STACK_CHUNK + 1, sizeof(t->stack->words) / STACK_CHUNK + 1, copy_chunk, t);
+	rose_path_root(&t->path, (void *)bpf_get_current_task());
+#ifdef ROSE_OLD
+	struct taking *room = taking();
+
+	if (!room)
+		return 0;
+	*room = *t;
+	room->at = key;
+#endif
+	rose_loop(ROSE_STACK_WORDS + 1, ROSE_STACK_WORDS + 1, scan_word, t);
+	ROSE_WRITE(t->stack->ready, 1);
 	return 0;
 }
 
@@ -262,7 +333,7 @@ int rose_registers(struct bpf_iter__task *ctx)
 
 	if (!task)
 		return 0;
-	copy_registers(registers, (void *)bpf_task_pt_regs(task));
+	copy_registers(registers, rose_task_regs(task));
 	bpf_seq_write(ctx->meta->seq, registers, sizeof(registers));
 	return 0;
 }

@@ -175,7 +175,12 @@ static __always_inline int answer6(struct __sk_buff *skb, struct packet *packet)
 }
 
 /* Handles a packet that a rule drops. `back`: how to redirect it to its sender. */
-static __always_inline int stop(struct __sk_buff *skb, struct packet *packet, __u64 back)
+#ifdef ROSE_OLD /* the stack of rose_cut and of the function that tries links would be too large together */
+static __noinline
+#else
+static __always_inline
+#endif
+int stop(struct __sk_buff *skb, struct packet *packet, __u64 back)
 {
 	__u32 key = packet->rule;
 	struct rose_rule *rule;

@@ -21,6 +21,7 @@ struct over {
 	__u32 to_side;		/* towards the rule's side instead of away from it */
 	__u32 acts;
 	__u32 where;		/* random number: which bit is inverted */
+	__u32 slot, index;	/* old kernels: the room, and the rule that is tried */
 };
 
 struct look {
@@ -39,7 +40,49 @@ struct search {
 	__u32 at;		/* offset of the chunk in the packet */
 	__u32 size;		/* remaining bytes */
 	__u32 found;
+	__u32 slot;
 };
+
+#ifdef ROSE_OLD
+struct rose_room {
+	__u64 busy;
+	struct packet packet;
+	struct over over;	/* without the pointers */
+	struct {
+		__u32 rule, at, size, found;
+	} searching;
+};
+/* Per processor: programs that a packet in an interrupt interrupts each have a room. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 3);
+	__type(key, __u32);
+	__type(value, struct rose_room);
+} rose_rooms SEC(".maps");
+
+static __always_inline struct rose_room *try_room(__u32 slot)
+{
+	struct rose_room *room = bpf_map_lookup_elem(&rose_rooms, &slot);
+
+	return room && rose_try(&room->busy) ? room : 0;
+}
+
+static __always_inline struct rose_room *take_room(__u32 *slot)
+{
+	struct rose_room *room = try_room(0);
+
+	*slot = 0;
+	if (!room) {
+		*slot = 1;
+		room = try_room(1);
+	}
+	if (!room) {
+		*slot = 2;
+		room = try_room(2);
+	}
+	return room;
+}
+#endif
 
 static long look_here(__u32 i, void *data)
 {
@@ -50,6 +93,9 @@ static long look_here(__u32 i, void *data)
 
 	if (!look || i >= CHUNK)
 		return 1;
+#ifdef ROSE_OLD
+	i = rose_unknown(i) & (CHUNK - 1);
+#endif
 	for (k = 0; k < ROSE_PAYLOAD_BYTES; k++) {
 		if (k >= link->payload_length)
 			break;
@@ -60,10 +106,32 @@ static long look_here(__u32 i, void *data)
 	return 1;
 }
 
+#ifdef ROSE_OLD
+/* Old verifiers check a function once if it takes only numbers and the packet; the rest is in the room. */
+__noinline int rose_look_here(__u32 slot, __u32 i)
+{
+	struct rose_room *room = bpf_map_lookup_elem(&rose_rooms, &slot);
+	struct search search = {};
+	int done;
+
+	if (!room)
+		return 1;
+	search.link = bpf_map_lookup_elem(&rose_links, &room->searching.rule);
+	if (!search.link)
+		return 1;
+	done = look_here(i, &search);
+	room->searching.found = search.found;
+	return done;
+}
+#endif
+
 static long look_in_chunk(__u32 i, void *data)
 {
 	struct search *search = data;
 	__u32 zero = 0, length = search->link->payload_length, size, at = search->at + i * CHUNK, more, starts;
+#ifdef ROSE_OLD
+	__u32 k;
+#endif
 	struct look *look = bpf_map_lookup_elem(&rose_payload, &zero);
 
 	if (!look || i * CHUNK >= search->size || length == 0 || length > ROSE_PAYLOAD_BYTES)
@@ -79,13 +147,39 @@ static long look_in_chunk(__u32 i, void *data)
 	if (bpf_skb_load_bytes(search->skb, at, look->bytes, more + 1))
 		return 1;
 	starts = more + 1 - length + 1;
+#ifdef ROSE_OLD
+	for (k = 0; k < CHUNK; k++) {
+		if (k >= starts || rose_look_here(search->slot, k))
+			break;
+	}
+#else
 	bpf_loop(starts < CHUNK ? starts : CHUNK, look_here, search, 0);
+#endif
 	return search->found;
 }
 
-/* True if the packet's payload contains the link's bytes. */
-static __always_inline int has_payload(struct __sk_buff *skb, const struct packet *packet, const struct rose_link *link)
+#ifdef ROSE_OLD
+__noinline int rose_look_in_chunk(struct __sk_buff *skb, __u32 slot, __u32 i)
 {
+	struct rose_room *room = bpf_map_lookup_elem(&rose_rooms, &slot);
+	struct search search = { .skb = skb, .slot = slot };
+
+	if (!room)
+		return 1;
+	search.link = bpf_map_lookup_elem(&rose_links, &room->searching.rule);
+	if (!search.link)
+		return 1;
+	search.at = room->searching.at;
+	search.size = room->searching.size;
+	return look_in_chunk(i, &search) || room->searching.found;
+}
+#endif
+
+/* True if the packet's payload contains the link's bytes. */
+static __always_inline int has_payload(const struct over *over, const struct rose_link *link)
+{
+	struct __sk_buff *skb = over->skb;
+	const struct packet *packet = over->packet;
 	struct search search = { .skb = skb, .link = link };
 	__u32 header = 8;
 	__u8 offset = 0;
@@ -101,8 +195,24 @@ static __always_inline int has_payload(struct __sk_buff *skb, const struct packe
 	if (skb->len <= search.at)
 		return 0;
 	search.size = skb->len - search.at;
+#ifdef ROSE_OLD
+	struct rose_room *room = bpf_map_lookup_elem(&rose_rooms, &over->slot);
+
+	if (!room)
+		return 0;
+	room->searching.rule = over->index;
+	room->searching.at = search.at;
+	room->searching.size = search.size;
+	room->searching.found = 0;
+	for (__u32 i = 0; i < MOST_PAYLOAD / CHUNK + 1; i++) {
+		if (rose_look_in_chunk(skb, over->slot, i))
+			break;
+	}
+	return room->searching.found;
+#else
 	bpf_loop(MOST_PAYLOAD / CHUNK + 1, look_in_chunk, &search, 0);
 	return search.found;
+#endif
 }
 
 /* Reverses the flow in place, because a second one would exceed the BPF stack. */
@@ -151,7 +261,7 @@ static __always_inline __u64 connection_of(struct __sk_buff *skb, const struct p
 				return known->number;
 			turn(&flow);
 		}
-		fresh.number = __sync_fetch_and_add(&link->opened, 1) + 1;
+		fresh.number = rose_add(&link->opened, 1) + 1;
 		bpf_map_update_elem(&rose_flows, &flow, &fresh, BPF_ANY);
 		return fresh.number;
 	}
@@ -189,10 +299,10 @@ static long try_link(__u32 i, void *data)
 	meant = is_meant(rule, chain, index, packet);
 	if (!meant)
 		return 0;
-	if (link->payload_length && !has_payload(over->skb, packet, link))
+	if (link->payload_length && !has_payload(over, link))
 		return 0;
 	number = link->connections ? connection_of(over->skb, packet, link, index) : 0;
-	n = __sync_fetch_and_add(&link->matched, 1) + 1;
+	n = rose_add(&link->matched, 1) + 1;
 	if (!link->connections)
 		number = n;
 	if (number < link->count || (link->times >= 0 && number >= link->count + link->times))
@@ -225,6 +335,31 @@ static long try_link(__u32 i, void *data)
 	return !!link->hold;
 }
 
+#ifdef ROSE_OLD
+__noinline int rose_try_link(struct __sk_buff *skb, __u32 slot, __u32 i)
+{
+	struct rose_room *room = bpf_map_lookup_elem(&rose_rooms, &slot);
+	struct over over = { .skb = skb, .slot = slot };
+	int done;
+
+	if (!room)
+		return 1;
+	over.packet = &room->packet;
+	over.from = room->over.from;
+	over.index = over.from + i;
+	over.acts = room->over.acts;
+	over.rule = room->over.rule;
+	over.to_side = room->over.to_side;
+	over.where = room->over.where;
+	done = try_link(i, &over);
+	room->over.acts = over.acts;
+	room->over.rule = over.rule;
+	room->over.to_side = over.to_side;
+	room->over.where = over.where;
+	return done;
+}
+#endif
+
 /* After the IP header, where a checksum detects it. */
 static __always_inline void turn_a_bit(struct __sk_buff *skb, const struct packet *packet, __u32 where)
 {
@@ -250,10 +385,30 @@ static __always_inline int over_links(struct __sk_buff *skb, const struct rose_s
 	if (skb->mark == COPY)
 		return TCX_NEXT;
 	packet->now = bpf_ktime_get_ns();
+#ifdef ROSE_OLD
+	__u32 slot, i, rules = set->rules;
+	struct rose_room *room = take_room(&slot);
+
+	if (!room)
+		return TCX_NEXT;
+	room->packet = *packet;
+	room->over.from = first;
+	room->over.acts = 0;
+	for (i = 0; i < ROSE_MAX_RULES; i++) {
+		if (i >= rules || rose_try_link(skb, slot, i))
+			break;
+	}
+	over.acts = room->over.acts;
+	over.rule = room->over.rule;
+	over.to_side = room->over.to_side;
+	over.where = room->over.where;
+	rose_leave(&room->busy);
+#else
 	/* As in try_rules. */
 	if (bpf_probe_read_kernel(packet, sizeof(*packet), packet))
 		return TCX_NEXT;
 	bpf_loop(set->rules, try_link, &over, 0);
+#endif
 	if (over.acts & DO_LOSE)
 		return TC_ACT_SHOT;
 	if (over.acts & DO_CORRUPT)

@@ -287,7 +287,9 @@ int rose_uring(struct bpf_raw_tracepoint_args *ctx)
 	struct file *file;
 	__s32 result, node;
 
-	if (rose_uring_result)
+	if (rose_uring_form == ROSE_URING_DATA)
+		result = (__s32)ctx->args[2];
+	else if (rose_uring_form == ROSE_URING_RESULT)
 		result = (__s32)ctx->args[3];
 	else
 		result = BPF_CORE_READ((struct io_uring_cqe *)ctx->args[2], res);
@@ -309,13 +311,13 @@ int rose_uring(struct bpf_raw_tracepoint_args *ctx)
 	fill_head(&call->head, ROSE_FAILED, 0, node);
 	call->result = result;
 	call->nr = IO_URING_ENTER;
-	call->operation = BPF_CORE_READ(request, opcode);
+	call->operation = rose_uring_form == ROSE_URING_DATA ? 0 : BPF_CORE_READ(request, opcode);
 	call->flags = call_state((void *)bpf_get_current_task());
 	call->fd = -1;
 	call->open_flags = 0;
 	call->requested = 0;
 	s->size = sizeof(*call);
-	file = BPF_CORE_READ(request, file);
+	file = rose_uring_form == ROSE_URING_DATA ? NULL : BPF_CORE_READ(request, file);
 	if (file)
 		put_file(s, file);
 	emit_call(s, node);
@@ -327,13 +329,13 @@ int rose_uring(struct bpf_raw_tracepoint_args *ctx)
 SEC("tp_btf/sys_exit")
 int BPF_PROG(rose_sys_count, struct pt_regs *regs, long ret)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = rose_current_btf();
 	unsigned long nr = regs->orig_ax;
 	__s32 node;
 	__u64 *count;
 	__u32 key;
 
-	if (nr >= ROSE_SYSCALLS || (task->thread_info.status & TS_COMPAT))
+	if (nr >= ROSE_SYSCALLS || (BPF_CORE_READ(task, thread_info.status) & TS_COMPAT))
 		return 0;
 	node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);
 	if (node < 0)

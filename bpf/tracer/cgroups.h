@@ -31,7 +31,13 @@ int BPF_PROG(rose_cgroup_mkdir, struct cgroup *cgroup, const char *path)
 	for (__u32 i = 0; i < ROSE_CGROUP_PATH; i += sizeof(__u64))
 		*(__u64 *)&s->record[i] = 0;
 	bpf_probe_read_kernel_str(s->record, ROSE_CGROUP_PATH, path);
+#ifdef ROSE_OLD
+	struct rose_place_sums sums = rose_sums_of((const rose_u64 *)s->record);
+
+	place = bpf_map_lookup_elem(&rose_places, &sums);
+#else
 	place = bpf_map_lookup_elem(&rose_places, s->record);
+#endif
 	give_back(s);
 	if (!place)
 		return 0;

@@ -20,7 +20,7 @@ static __always_inline __s32 count_entry(__u32 function)
 SEC("uprobe")
 int rose_function(void *ctx)
 {
-	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u64 cookie = rose_cookie(ctx);
 	__s32 node = count_entry((__u32)cookie);
 	struct rose_entered record = {};
 
@@ -67,7 +67,7 @@ int rose_method(void *ctx)
 SEC("uprobe")
 int rose_function_count(void *ctx)
 {
-	count_entry((__u32)bpf_get_attach_cookie(ctx));
+	count_entry((__u32)rose_cookie(ctx));
 	return 0;
 }
 

@@ -8,21 +8,21 @@
 #include "tracer.h"
 
 /* ---- set before loading ---- */
-const volatile __u64 rose_changing[ROSE_SYSCALLS / 64]; /* calls whose success can be an event */
-const volatile __u8 rose_classes[ROSE_SYSCALLS]; /* rose_call_class */
-const volatile struct rose_call_signature rose_signatures[ROSE_SYSCALLS];
-const volatile __u64 rose_noise[ROSE_SYSCALLS * ROSE_NOISE_WORDS]; /* expected failures */
-const volatile __u32 rose_levels[ROSE_MOST_LEVELS]; /* depths of the target cgroups, deepest first */
-const volatile __u32 rose_level_count;
-const volatile __u32 rose_node_count;
-const volatile __u64 rose_pause_ns;
-const volatile __u64 rose_wakeup_bytes; /* wake the reader when this many bytes are waiting */
-const volatile __u64 rose_ring_limit; /* above this, only records that must not be missed are sent */
-const volatile struct rose_network_settings rose_network;
-const volatile __u32 rose_victim_task; /* mark_victim passes the task, not its id (since Linux 6.9) */
-const volatile __u32 rose_uring_result; /* the tracepoint passes the result, not the completion (before Linux 6.11) */
+ROSE_FIXED __u64 rose_changing[ROSE_SYSCALLS / 64] = {}; /* calls whose success can be an event */
+ROSE_FIXED __u8 rose_classes[ROSE_SYSCALLS] = {}; /* rose_call_class */
+ROSE_FIXED struct rose_call_signature rose_signatures[ROSE_SYSCALLS] = {};
+ROSE_FIXED __u64 rose_noise[ROSE_SYSCALLS * ROSE_NOISE_WORDS] = {}; /* expected failures */
+ROSE_FIXED __u32 rose_levels[ROSE_MOST_LEVELS] = {}; /* depths of the target cgroups, deepest first */
+ROSE_FIXED __u32 rose_level_count = 0;
+ROSE_FIXED __u32 rose_node_count = 0;
+ROSE_FIXED __u64 rose_pause_ns = 0;
+ROSE_FIXED __u64 rose_wakeup_bytes = 0; /* wake the reader when this many bytes are waiting */
+ROSE_FIXED __u64 rose_ring_limit = 0; /* above this, only records that must not be missed are sent */
+ROSE_FIXED struct rose_network_settings rose_network = {};
+ROSE_FIXED __u32 rose_victim_task = 0; /* mark_victim passes the task, not its id (since Linux 6.9) */
+ROSE_FIXED __u32 rose_uring_form = 0; /* rose_uring_form of the tracepoint */
 
-const volatile __u32 rose_storm_slots; /* a power of two */
+ROSE_FIXED __u32 rose_storm_slots = 0; /* a power of two */
 
 /* ---- maps ---- */
 struct {
@@ -61,7 +61,11 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 1024);
+#ifdef ROSE_OLD
+	__type(key, struct rose_place_sums);
+#else
 	__type(key, struct rose_cgroup_path);
+#endif
 	__type(value, struct rose_place);
 } rose_places SEC(".maps");
 
@@ -280,6 +284,8 @@ struct {
 
 /* ---- nodes, counters, the ring ---- */
 
+static __always_inline __s32 node_of_cgroup(struct cgroup *cgroup);
+
 /* The node the current task belongs to, or -1. */
 static __always_inline __s32 node_of_current(__u32 tgid, bool *is_main)
 {
@@ -294,6 +300,9 @@ static __always_inline __s32 node_of_current(__u32 tgid, bool *is_main)
 			*is_main = *value & ROSE_PROC_MAIN;
 		return node;
 	}
+#ifdef ROSE_OLD /* tracing programs cannot call it before Linux 5.16 (commit 95b861a7935b) */
+	return node_of_cgroup(BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), cgroups, dfl_cgrp));
+#else
 	for (__u32 i = 0; i < ROSE_MOST_LEVELS; i++) {
 		if (i >= rose_level_count)
 			break;
@@ -303,6 +312,7 @@ static __always_inline __s32 node_of_current(__u32 tgid, bool *is_main)
 			return *value;
 	}
 	return -1;
+#endif
 }
 
 /* A container's runtime runs inside the container's cgroup at each start and exec until it executes the program. Its
@@ -317,27 +327,6 @@ static __always_inline bool is_container_setup(struct task_struct *task)
 	       !__builtin_memcmp(name, "crun", 5);
 }
 
-/* The id of the cgroup's ancestor at a level, including itself; 0 if the cgroup is above that level. */
-static __always_inline __u64 ancestor_id(struct cgroup *cgroup, __u32 level)
-{
-	__u64 id = 0;
-
-	if (!cgroup || (__s32)level > BPF_CORE_READ(cgroup, level))
-		return 0;
-	if (bpf_core_field_exists(cgroup->ancestors)) {
-		struct cgroup *ancestor = NULL;
-
-		bpf_probe_read_kernel(&ancestor, sizeof(ancestor),
-				      (void *)cgroup + bpf_core_field_offset(struct cgroup, ancestors) + level * 8);
-		return ancestor ? BPF_CORE_READ(ancestor, kn, id) : 0;
-	}
-	/* Otherwise the compiler computes both addresses before the condition. */
-	barrier_var(cgroup);
-	bpf_probe_read_kernel(&id, sizeof(id),
-			      (void *)cgroup + bpf_core_field_offset(struct cgroup___ids, ancestor_ids) + level * 8);
-	return id;
-}
-
 /* The node whose cgroup holds this one, or -1. */
 static __always_inline __s32 node_of_cgroup(struct cgroup *cgroup)
 {
@@ -347,7 +336,7 @@ static __always_inline __s32 node_of_cgroup(struct cgroup *cgroup)
 
 		if (i >= rose_level_count)
 			break;
-		id = ancestor_id(cgroup, rose_levels[i]);
+		id = rose_ancestor_id(cgroup, rose_levels[i]);
 		if (id && (value = bpf_map_lookup_elem(&rose_cgroups, &id)))
 			return *value;
 	}

@@ -88,7 +88,7 @@ static __always_inline void carry_open(struct rose_pair_state *from, struct rose
 	__s64 open = from->open;
 
 	if (open < ROSE_MOVED / 2 && open != ROSE_MOVED &&
-	    __sync_val_compare_and_swap(&from->open, open, ROSE_MOVED) == open)
+	    rose_replace(&from->open, open, ROSE_MOVED) == open)
 		__sync_fetch_and_add(&to->open, open - ROSE_MOVED);
 }
 
@@ -97,7 +97,7 @@ static __noinline int count_open(struct rose_connection *conn, struct rose_pair_
 	struct rose_pair_state *settled;
 	struct rose_pair pair = {};
 
-	if (__sync_fetch_and_add(&state->open, change) >= ROSE_MOVED / 2)
+	if (rose_add(&state->open, change) >= ROSE_MOVED / 2)
 		return 0;
 	make_pair(&pair, conn, node, IPPROTO_TCP);
 	settled = bpf_map_lookup_elem(&rose_pairs, &pair);
@@ -132,7 +132,7 @@ static __noinline int follow_connection(struct rose_connection *conn, struct ros
 		__s64 open = pair->open;
 
 		if (open <= 0 && !has_moved(pair)) /* its pair was evicted and has been created again */
-			__sync_val_compare_and_swap(&pair->open, open, 1);
+			rose_replace(&pair->open, open, 1);
 		return 0;
 	}
 	/* Late packets of an ended connection do not reopen it; a SYN does. */
@@ -246,7 +246,7 @@ static __noinline int settle_pair(struct rose_pair *pair, struct rose_pair_state
 
 	if (!has_moved(state))
 		state->first_ns = bpf_ktime_get_ns(); /* from here on: when it moved */
-	open = __sync_lock_test_and_set(&state->open, ROSE_MOVED);
+	open = rose_exchange(&state->open, ROSE_MOVED);
 	if (open < ROSE_MOVED / 2) {
 		/* It had already moved; carry over what was counted in addition. */
 		__sync_fetch_and_add(&state->open, open - ROSE_MOVED);
@@ -329,7 +329,7 @@ static __noinline int saw_packet(struct packet *p, __u32 node, struct __sk_buff 
 	gap = now > last ? now - last : 0;
 	if (gap > 1000000) {
 		/* If packets on two CPUs end a silence, only one reports it. */
-		gap = __sync_val_compare_and_swap(&state->last_ns, last, now) == last ? gap : 0;
+		gap = rose_replace(&state->last_ns, last, now) == last ? gap : 0;
 		if (gap >= rose_network.delay_ns) {
 			end_silence(&pair, state, now, gap);
 		} else if (gap) {
@@ -372,6 +372,9 @@ static __noinline int saw_packet(struct packet *p, __u32 node, struct __sk_buff 
 
 static __always_inline long load(void *ctx, __u32 off, void *to, __u32 size, bool xdp)
 {
+#ifdef ROSE_OLD /* it needs Linux 5.18; xdp_reads_packets() in src/kernel asks for it */
+	return xdp ? -1 : bpf_skb_load_bytes(ctx, off, to, size);
+#endif
 	return xdp ? bpf_xdp_load_bytes(ctx, off, to, size) : bpf_skb_load_bytes(ctx, off, to, size);
 }
 
@@ -456,12 +459,12 @@ static __always_inline bool parse(void *ctx, __u32 off, bool xdp, struct packet 
 
 /* Reads addresses and ports of the packet whose IP header is at `off` into *p, which is zeroed. Returns 0 if it is not
  * relevant. Not static, so that the verifier checks callers once instead of for each path through this function. */
-__noinline int rose_parse(struct __sk_buff *skb, __u32 off, struct packet *p)
+ROSE_ONCE int rose_parse(struct __sk_buff *skb, __u32 off, struct packet *p)
 {
 	return p && parse(skb, off, false, p);
 }
 
-__noinline int rose_parse_xdp(struct xdp_md *ctx, __u32 off, struct packet *p)
+ROSE_ONCE int rose_parse_xdp(struct xdp_md *ctx, __u32 off, struct packet *p)
 {
 	return p && parse(ctx, off, true, p);
 }
@@ -555,12 +558,14 @@ int rose_socket(struct bpf_sock *sk)
 	return 1;
 }
 
-/* The same for sockets that were created before tracing began. */
+/* The same for sockets that were created before tracing began. Not on old kernels, whose iterators cannot reach the
+ * storage of sockets. */
 SEC("iter/task_file")
 int rose_socket_scan(struct bpf_iter__task_file *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct file *file = ctx->file;
+#ifndef ROSE_OLD
 	struct socket *socket;
 	__u32 *value, tgid;
 	struct sock *sk;
@@ -578,7 +583,8 @@ int rose_socket_scan(struct bpf_iter__task_file *ctx)
 
 		bpf_sk_storage_get(&rose_sockets, sk, &node, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	}
-	return 0;
+#endif
+	return task && file ? 0 : 0;
 }
 
 static __always_inline __u32 heard_jiffies(struct sock *sk, __u32 now)
@@ -600,15 +606,13 @@ int rose_connections(struct bpf_iter__task_file *ctx)
 	struct file *file = ctx->file;
 	struct rose_tcp tcp = {};
 	bool is_main = false;
-	struct socket *socket;
 	__u32 now, tgid;
 	struct sock *sk;
 	__s32 node;
 
 	if (!task || !file)
 		return 0;
-	socket = bpf_sock_from_file(file);
-	sk = socket ? socket->sk : NULL;
+	sk = rose_sock_of(file);
 	if (!sk || BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
 		return 0;
 	tcp.state = BPF_CORE_READ(sk, __sk_common.skc_state);
@@ -681,17 +685,23 @@ int rose_xdp(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
+#ifdef ROSE_OLD
+#define rose_read_sock(sk, field) BPF_CORE_READ(sk, __sk_common.field)
+#else
+#define rose_read_sock(sk, field) ((sk)->__sk_common.field)
+#endif
+
 static __always_inline bool connection_of(const struct sock *sk, struct rose_connection *conn)
 {
-	__u16 family = sk->__sk_common.skc_family;
+	__u16 family = rose_read_sock(sk, skc_family);
 
-	conn->remote_port = bpf_ntohs(sk->__sk_common.skc_dport);
-	conn->local_port = sk->__sk_common.skc_num;
+	conn->remote_port = bpf_ntohs(rose_read_sock(sk, skc_dport));
+	conn->local_port = rose_read_sock(sk, skc_num);
 	/* A port chosen by the kernel is released when the socket closes, before this program runs. */
 	if (!conn->local_port)
 		conn->local_port = bpf_ntohs(BPF_CORE_READ((struct inet_sock *)sk, inet_sport));
 	if (family == AF_INET) {
-		__be32 remote = sk->__sk_common.skc_daddr, local = sk->__sk_common.skc_rcv_saddr;
+		__be32 remote = rose_read_sock(sk, skc_daddr), local = rose_read_sock(sk, skc_rcv_saddr);
 
 		conn->remote[10] = conn->remote[11] = conn->local[10] = conn->local[11] = 0xff;
 		__builtin_memcpy(&conn->remote[12], &remote, 4);

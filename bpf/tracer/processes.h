@@ -126,7 +126,7 @@ static __always_inline void end_pause(__u64 key, __u64 now)
 	if (!pause)
 		return;
 	/* Taken atomically, so that two simultaneous SIGCONTs do not report it twice. */
-	since = __sync_lock_test_and_set(&pause->since_ns, 0);
+	since = rose_exchange(&pause->since_ns, 0);
 	node = pause->node;
 	if (since && now > since && now - since >= rose_pause_ns) {
 		process.head.size = sizeof(process);
@@ -308,7 +308,7 @@ static long put_mapping(struct task_struct *task, struct vm_area_struct *vma, st
 static __noinline int note_bus_error(struct kernel_siginfo *info)
 {
 	enum { BUS_ADRALN = 1, MMAP = 9 };
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = rose_current_btf();
 	struct mapping mapping = {};
 	__u64 address;
 	__s32 node;
@@ -323,7 +323,7 @@ static __noinline int note_bus_error(struct kernel_siginfo *info)
 		return 0;
 	begin_silent(mapping.s, node, MMAP, ROSE_BUS);
 	address = (__u64)BPF_CORE_READ(info, _sifields._sigfault._addr);
-	bpf_find_vma(task, address, put_mapping, &mapping, 0);
+	rose_find_area(task, address, put_mapping, &mapping);
 	emit_call(mapping.s, node);
 	give_back(mapping.s);
 	return 0;
@@ -368,7 +368,7 @@ static __always_inline void note_interrupted(struct k_sigaction *action)
 
 	if ((unsigned long)BPF_CORE_READ(action, sa.sa_handler) <= 1)
 		return; /* SIG_DFL, SIG_IGN */
-	regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	regs = rose_task_regs(rose_current_btf());
 	if ((long)BPF_CORE_READ(regs, orig_ax) == -1)
 		return; /* not in a call */
 	left = BPF_CORE_READ(regs, ax);
@@ -499,7 +499,7 @@ int rose_waits(struct bpf_iter__task *ctx)
 
 	if (!task)
 		return 0;
-	state = task->__state;
+	state = rose_state_of(task);
 	if (!(state & (TASK_UNINTERRUPTIBLE | TASK_STOPPED_BIT)) || (state & TASK_NOLOAD) || (task->flags & PF_KTHREAD))
 		return 0;
 	tgid = task->tgid;

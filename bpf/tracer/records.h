@@ -11,7 +11,7 @@ static __always_inline struct scratch *try_scratch(__u32 i)
 {
 	struct scratch *s = bpf_map_lookup_elem(&rose_scratch, &i);
 
-	return s && __sync_lock_test_and_set(&s->busy, 1) == 0 ? s : NULL;
+	return s && rose_try(&s->busy) ? s : NULL;
 }
 
 /* Programs may interrupt one another on a CPU (and are preempted on some kernels), so the buffer must be claimed.
@@ -34,7 +34,7 @@ static __always_inline struct scratch *take_scratch(__u32 node)
 
 static __always_inline void give_back(struct scratch *s)
 {
-	__sync_lock_test_and_set(&s->busy, 0);
+	rose_leave(&s->busy);
 }
 
 static __always_inline void put_head(struct scratch *s, __u32 off, __u8 kind, __u8 flags, __u32 length)
@@ -96,7 +96,7 @@ static __noinline int put_user_path(struct scratch *s, __u64 address, __u8 kind)
 	if (n == ROSE_PATH_BYTES) {
 		struct tail_search search = {.address = address, .length = ROSE_PATH_BYTES - 1, .s = s, .off = off};
 
-		bpf_loop(16, tail_step, &search, 0);
+		rose_loop(16, 16, tail_step, &search);
 		if (search.length > ROSE_PATH_BYTES - 1)
 			flags = ROSE_CUT;
 		n = rose_read_user_text(&s->record[off + sizeof(struct rose_piece)], ROSE_PATH_BYTES,
@@ -109,6 +109,11 @@ static __noinline int put_user_path(struct scratch *s, __u64 address, __u8 kind)
 }
 
 /* Walks from a file to the task's root and appends names, leaf first. */
+#ifdef ROSE_OLD
+enum { ROSE_STEPS_UP = 64 };
+#else
+enum { ROSE_STEPS_UP = 511 };
+#endif
 struct walk {
 	struct scratch *s;
 	struct rose_path path;
@@ -135,7 +140,7 @@ static long walk_step(__u32 i, struct walk *walk)
 		if (n <= 0)
 			return 1;
 		s->size = off + n;
-		if (i == 510)
+		if (i == ROSE_STEPS_UP - 1)
 			walk->cut = 1;
 	}
 	walk->path.dentry = path.dentry;
@@ -154,7 +159,7 @@ static __noinline int put_fragments(struct scratch *s, struct vfsmount *mnt, str
 	walk.begin = off + sizeof(struct rose_piece);
 	rose_path_root(&walk.path, task);
 	s->size = walk.begin;
-	bpf_loop(511, walk_step, &walk, 0);
+	rose_loop(ROSE_STEPS_UP, ROSE_STEPS_UP, walk_step, &walk);
 	put_head(s, off, kind_flags & 0xff, (kind_flags >> 8) | (walk.cut ? ROSE_CUT : 0), s->size - walk.begin);
 	return 0;
 }

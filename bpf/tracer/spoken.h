@@ -265,7 +265,7 @@ static __noinline int look_at_spoken(struct pt_regs *regs, __u64 nr, __u64 count
 		speaking.headers = rose_argument(regs, 1);
 		if (speaking.count > ROSE_SPOKEN_AT_ONCE)
 			left_out(speaking.node);
-		bpf_loop(ROSE_SPOKEN_AT_ONCE, tell_one_of, &speaking, 0);
+		rose_loop(ROSE_SPOKEN_AT_ONCE, ROSE_SPOKEN_AT_ONCE, tell_one_of, &speaking);
 	} else {
 		tell_spoken(&speaking, nr == NR_SENDMSG || nr == NR_RECVMSG ? rose_argument(regs, 1) : 0, count);
 	}

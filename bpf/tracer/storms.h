@@ -39,7 +39,7 @@ static __always_inline __u64 key_of(struct scratch *s, __u32 size)
 	walk.key ^= (__u64)call->operation << 56 ^ (__u64)call->flags << 40 ^ call->open_flags;
 	walk.key *= 0x9e3779b97f4a7c15ull;
 	/* Masked, because clang leaves the upper half of the register undefined and the verifier compares all of it. */
-	bpf_loop((size - sizeof(*call)) / 8 & 0xfff, key_step, &walk, 0);
+	rose_loop((size - sizeof(*call)) / 8 & 0xfff, 1024, key_step, &walk);
 	return walk.key ? walk.key : 1;
 }
 
@@ -68,7 +68,7 @@ static __noinline bool tell_counted(struct rose_storm *storm)
 /* Sends the record that has been built, or counts it. Returns false if it is lost. Not static, so that the verifier
  * checks it once per program instead of once for each state in which it is called; the same holds for the other
  * non-static functions. */
-__noinline bool emit_keyed(struct scratch *s, __u32 node, __u64 key, bool vital)
+ROSE_ONCE bool emit_keyed(struct scratch *s, __u32 node, __u64 key, bool vital)
 {
 	struct rose_storm *storm, *other;
 	struct rose_storm_mark *mark;
@@ -93,7 +93,7 @@ __noinline bool emit_keyed(struct scratch *s, __u32 node, __u64 key, bool vital)
 		goto plain;
 	if (storm->key != key && (other->key == key || is_raging(storm, now)))
 		storm = other;
-	if (__sync_lock_test_and_set(&storm->busy, 1))
+	if (!rose_try(&storm->busy))
 		goto plain;
 	if (storm->key != key) {
 		if (is_raging(storm, now) || (storm->pending && !tell_counted(storm)))
@@ -130,7 +130,7 @@ __noinline bool emit_keyed(struct scratch *s, __u32 node, __u64 key, bool vital)
 		if (send(s->record, size + sizeof(struct rose_piece) + sizeof(*mark), vital)) {
 			storm->told = 1;
 			storm->pending = 0;
-			__sync_lock_test_and_set(&storm->busy, 0);
+			rose_leave(&storm->busy);
 			return true;
 		}
 		head->size = size;
@@ -141,11 +141,11 @@ __noinline bool emit_keyed(struct scratch *s, __u32 node, __u64 key, bool vital)
 	storm->node = node;
 	storm->tgid = head->tgid;
 	storm->tid = head->tid;
-	__sync_lock_test_and_set(&storm->busy, 0);
+	rose_leave(&storm->busy);
 	return true;
 
 leave:
-	__sync_lock_test_and_set(&storm->busy, 0);
+	rose_leave(&storm->busy);
 plain:
 	return emit(node, s->record, size, vital);
 }
@@ -164,7 +164,7 @@ static __always_inline void emit_call(struct scratch *s, __u32 node)
 
 /* A main process is reported whenever it starts or ends; helpers, of which there may be thousands per second, are
  * treated like calls. Returns false if it is lost. */
-__noinline bool emit_process(struct rose_process *process, bool vital)
+ROSE_ONCE bool emit_process(struct rose_process *process, bool vital)
 {
 	struct scratch *s;
 	__u32 node;

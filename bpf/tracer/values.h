@@ -104,29 +104,41 @@ struct fetching {
 	__s32 node;
 	__u32 pad;
 };
-static long fetch_step(__u32 i, struct fetching *f)
+static __always_inline int fetch_at(struct pt_regs *regs, __u32 key, __u32 node, __u64 ts_ns)
 {
-	__u32 key = f->first + i;
-	struct rose_fetch *how;
+	struct rose_fetch *how = bpf_map_lookup_elem(&rose_fetches, &key);
 	struct rose_value value = {};
 
-	if (i >= f->count)
-		return 1;
-	how = bpf_map_lookup_elem(&rose_fetches, &key);
 	if (!how)
 		return 1;
-	fill_head(&value.head, ROSE_VALUE, sizeof(value), f->node);
-	value.head.ts_ns = f->ts_ns; /* all values read at one location have the same time */
+	fill_head(&value.head, ROSE_VALUE, sizeof(value), node);
+	value.head.ts_ns = ts_ns; /* all values read at one location have the same time */
 	value.fetch = key;
-	value.failed = fetch_value(f->regs, how, &value);
-	emit(f->node, &value, sizeof(value), false);
+	value.failed = fetch_value(regs, how, &value);
+	emit(node, &value, sizeof(value), false);
 	return 0;
+}
+
+#ifdef ROSE_OLD
+/* Old verifiers check a function once, too, if its arguments are numbers. */
+__noinline int rose_fetch_at(__u32 key, __u32 node, __u64 ts_ns)
+{
+	return fetch_at(rose_task_regs(rose_current_btf()), key, node, ts_ns);
+}
+#define fetch_at(regs, key, node, ts_ns) rose_fetch_at(key, node, ts_ns)
+#endif
+
+static long fetch_step(__u32 i, struct fetching *f)
+{
+	if (i >= f->count)
+		return 1;
+	return fetch_at(f->regs, f->first + i, f->node, f->ts_ns);
 }
 
 SEC("uprobe")
 int rose_value(struct pt_regs *ctx)
 {
-	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u64 cookie = rose_cookie(ctx);
 	__s32 node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);
 	__u32 key = (cookie & 0xffff) * (rose_node_count + 1) + (node < 0 ? rose_node_count : (__u32)node);
 	struct fetching f = {.regs = ctx, .first = (cookie >> 16) & 0xffff, .count = cookie >> 32, .node = node};
@@ -137,7 +149,7 @@ int rose_value(struct pt_regs *ctx)
 	if (node < 0)
 		return 0;
 	f.ts_ns = bpf_ktime_get_ns();
-	bpf_loop(ROSE_FETCHES_AT_ONCE, fetch_step, &f, 0);
+	rose_loop(ROSE_FETCHES_AT_ONCE, ROSE_FETCHES_AT_ONCE, fetch_step, &f);
 	return 0;
 }
 

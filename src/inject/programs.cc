@@ -28,10 +28,12 @@
 #include "jvm/agent_file.h"
 #include "kernel/attach.h"
 #include "kernel/cgroup2.h"
-#include "kernel/core_types.h"
 #include "kernel/net_attach.h"
+#include "kernel/old_kernel.h"
 #include "kernel/probe.h"
+#include "skel/inject.old.skel.h"
 #include "skel/inject.skel.h"
+#include "skel/network.old.skel.h"
 #include "skel/network.skel.h"
 #include "symbols/symbols.h"
 
@@ -111,8 +113,7 @@ class LoadedPrograms final : public Programs {
   Result<void> load() {
     kernel::route_libbpf_log();
     ROSE_TRY(cgroup_root_, kernel::cgroup2_mount());
-    LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = kernel::core_types(rose_inject__elf_bytes));
-    inject_ = rose_inject__open_opts(&options);
+    inject_ = kernel::open_skeleton(rose_inject__create_skeleton, rose_inject_old__elf_bytes);
     if (inject_ == nullptr) return kernel::bpf_failure("cannot open the injection programs", errno);
     std::size_t listed = 0;
     for (const auto& site : plan_.sites) listed += site.conditions.size();
@@ -127,7 +128,7 @@ class LoadedPrograms final : public Programs {
     for (bpf_program* program :
          {inject_->progs.rose_limit_met, inject_->progs.rose_ring_met, inject_->progs.rose_bus_error})
       bpf_program__set_autoload(program, plan_.lacks());
-    inject_->rodata->rose_uring_result = kernel::tracepoint_arguments("io_uring_complete") > 4 ? 1 : 0;
+    inject_->rodata->rose_uring_form = static_cast<__u8>(kernel::uring_form());
     bpf_map__set_max_entries(inject_->maps.rose_stacks, std::max<std::uint32_t>(1, plan_.stack_slots()));
     prepare_calls();
     if (!plan_.sites.empty()) kernel::prepare_uprobe(inject_->progs.rose_probe);
@@ -146,6 +147,7 @@ class LoadedPrograms final : public Programs {
     ROSE_CHECK(roles_.map(inject_->maps.rose_roles));
     ROSE_CHECK(stacks_.map(inject_->maps.rose_stacks));
     settings_.as<rose_settings>()->stacks = plan_.stacks;
+    settings_.as<rose_settings>()->locks = kernel::is_old() ? 1 : 0;
     settings_.as<rose_settings>()->stack_slots = plan_.stack_slots();
     ring_ = ring_buffer__new(bpf_map__fd(inject_->maps.rose_notices), on_notice, &heard_, nullptr);
     if (ring_ == nullptr) return kernel::bpf_failure("cannot open the ring buffer", errno);
@@ -162,8 +164,7 @@ class LoadedPrograms final : public Programs {
     ROSE_CHECK(fill_calls());
     if (plan_.rules.empty()) return {};
 
-    options.btf_custom_path = kernel::core_types(rose_network__elf_bytes);
-    network_ = rose_network__open_opts(&options);
+    network_ = kernel::open_skeleton(rose_network__create_skeleton, rose_network_old__elf_bytes);
     if (network_ == nullptr) return kernel::bpf_failure("cannot open the partition programs", errno);
     if (bpf_map__reuse_fd(network_->maps.rose_chains, bpf_map__fd(inject_->maps.rose_chains)) != 0 ||
         bpf_map__reuse_fd(network_->maps.rose_settings, bpf_map__fd(inject_->maps.rose_settings)) != 0 ||

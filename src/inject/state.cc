@@ -1,5 +1,7 @@
 #include "inject/state.h"
 
+#include <sched.h>
+
 namespace rose::inject {
 
 State::State(const Plan& plan, SharedArrays arrays) : arrays_(arrays), chains_(plan.chains.size()) {
@@ -28,6 +30,27 @@ std::optional<std::uint64_t> State::current_since(std::size_t condition) const {
   return met == 0 ? std::nullopt : std::optional(met);
 }
 
+namespace {
+
+// Programs on old kernels have no atomic operation that says what was there before: they take each step under this
+// lock, and so does user space. A program does not wait long; it counts a step without the lock as contended.
+class Step {
+ public:
+  explicit Step(rose_settings& settings) : settings_(settings.locks != 0 ? &settings : nullptr) {
+    while (settings_ != nullptr && !__sync_bool_compare_and_swap(&settings_->lock, 0, 1)) ::sched_yield();
+  }
+  ~Step() {
+    if (settings_ != nullptr) __sync_fetch_and_sub(&settings_->lock, 1);
+  }
+  Step(const Step&) = delete;
+  Step& operator=(const Step&) = delete;
+
+ private:
+  rose_settings* settings_;
+};
+
+}  // namespace
+
 std::size_t State::node_of(std::size_t chain) const {
   const auto known = node(chain);
   ROSE_ASSERT(known > 0);
@@ -43,10 +66,12 @@ bool State::is_there(std::uint32_t where, std::size_t node) const {
 
 bool State::settle(std::size_t index, std::uint32_t pid, std::uint32_t tid, std::uint64_t now) {
   auto& chain = arrays_.chains[index];
-  if (rose_bind(&chain, chain.node < ROSE_ROLE_NODES ? nullptr : &arrays_.roles[chain.node - ROSE_ROLE_NODES]) == 0)
-    return false;
   if ((chain.flags & ROSE_WAITS_FOR_CALL) == 0) return fire(index, pid, tid, now);
-  rose_arm(&chain, now);
+  {
+    const Step step(*arrays_.settings);
+    if (!bind(chain)) return false;
+    rose_arm(&chain, now);
+  }
   if (ring_) ring_();
   return true;
 }
@@ -54,7 +79,11 @@ bool State::settle(std::size_t index, std::uint32_t pid, std::uint32_t tid, std:
 bool State::count(std::size_t condition, std::uint32_t pid, std::uint32_t tid, std::uint64_t now, std::uint32_t node) {
   auto& data = arrays_.conditions[condition];
   auto& chain = arrays_.chains[data.chain];
-  const int step = rose_count(&chain, &data, arrays_.settings, pid, tid, now);
+  int step = ROSE_NOTHING;
+  {
+    const Step lock(*arrays_.settings);
+    step = rose_count(&chain, &data, arrays_.settings, pid, tid, now);
+  }
   if (step >= ROSE_MET) data.met_node = node + 1;
   if (step == ROSE_COMPLETE) settle(data.chain, pid, tid, now);
   if (step >= ROSE_MET && ring_) ring_();
@@ -63,21 +92,29 @@ bool State::count(std::size_t condition, std::uint32_t pid, std::uint32_t tid, s
 
 bool State::fire(std::size_t index, std::uint32_t pid, std::uint32_t tid, std::uint64_t now) {
   auto& chain = arrays_.chains[index];
-  if (rose_bind(&chain, chain.node < ROSE_ROLE_NODES ? nullptr : &arrays_.roles[chain.node - ROSE_ROLE_NODES]) == 0)
-    return false;
-  std::uint32_t* group = chain.group != 0 ? &arrays_.groups[chain.group].value : nullptr;
-  const bool mine = rose_fire(&chain, static_cast<std::uint32_t>(index), group, pid, tid, now);
-  if (mine) {
-    if (chain.kind == ROSE_CHAIN_END) end(chain.target, now);
-    for (std::uint32_t e = 0; e < chain.edges; ++e) {
-      rose_open(&arrays_.chains[arrays_.edges[chain.first_edge + e].value], now);
+  bool mine = false;
+  {
+    const Step step(*arrays_.settings);
+    if (!bind(chain)) return false;
+    std::uint32_t* group = chain.group != 0 ? &arrays_.groups[chain.group].value : nullptr;
+    mine = rose_fire(&chain, static_cast<std::uint32_t>(index), group, pid, tid, now);
+    if (mine) {
+      if (chain.kind == ROSE_CHAIN_END) end(chain.target, now);
+      for (std::uint32_t e = 0; e < chain.edges; ++e) {
+        rose_open(&arrays_.chains[arrays_.edges[chain.first_edge + e].value], now);
+      }
     }
   }
   if (ring_) ring_();
   return mine;
 }
 
+bool State::bind(rose_chain& chain) const {
+  return rose_bind(&chain, chain.node < ROSE_ROLE_NODES ? nullptr : &arrays_.roles[chain.node - ROSE_ROLE_NODES]) != 0;
+}
+
 void State::begin(std::uint64_t now) {
+  const Step step(*arrays_.settings);
   for (std::size_t i = 0; i < chains_; ++i) {
     if (arrays_.chains[i].flags & ROSE_AT_WORKLOAD) rose_open(&arrays_.chains[i], now);
   }

@@ -87,6 +87,7 @@ class State {
   [[nodiscard]] bool lost(std::size_t chain) const;
 
  private:
+  bool bind(rose_chain& chain) const;
   template <typename T>
   static T load(const T& word) {
     return __atomic_load_n(&word, __ATOMIC_ACQUIRE);

@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "kernel/link_create.h"
 #include "kernel/maps.h"
+#include "kernel/old_kernel.h"
 #include "kernel/privilege.h"
 #include "kernel/probe.h"
 
@@ -67,7 +68,7 @@ double time_probe() {
 }
 
 bool try_uprobe_multi() {
-  if (masked("uprobe_multi")) return false;
+  if (masked("uprobe_multi") || is_old()) return false;
   route_libbpf_log();
   // r0 = 0; exit
   const bpf_insn program[] = {
@@ -94,6 +95,14 @@ bool try_uprobe_multi() {
   static std::future<void> closing;
   closing = std::async(std::launch::async, [made] { ::close(made); });
   return true;
+}
+
+// Another spelling of the path, from which the program reads the cookie (rose_cookie_of in bpf/rose_old.h): before
+// Linux 5.15 a perf event has no other place for it that programs can read.
+std::string with_cookie(std::uint64_t cookie, const std::string& path) {
+  std::string out;
+  for (int bit = 0; bit < 64; ++bit) out += (cookie >> bit & 1) != 0 ? "/." : "//";
+  return out + path;
 }
 
 // Lets a short-lived process hold these descriptors. Closing them here then costs nothing, because the process has
@@ -278,8 +287,9 @@ Result<FunctionLink> attach_functions(const bpf_program* program, const std::fil
   }
   for (const auto& point : points) {
     LIBBPF_OPTS(bpf_uprobe_opts, options);
-    options.bpf_cookie = point.cookie;
-    bpf_link* one = bpf_program__attach_uprobe_opts(program, -1, path.c_str(), point.offset, &options);
+    if (!is_old()) options.bpf_cookie = point.cookie;
+    const std::string given = is_old() ? with_cookie(point.cookie, path) : path;
+    bpf_link* one = bpf_program__attach_uprobe_opts(program, -1, given.c_str(), point.offset, &options);
     if (one == nullptr) return bpf_failure(what(), errno);
     link.single_.push_back(one);
   }
@@ -319,7 +329,7 @@ bool try_files() {
   route_libbpf_log();
   const int type = libbpf_find_vmlinux_btf_id("task_file", BPF_TRACE_ITER);
   if (type <= 0) return false;
-  // if (ctx->file) bpf_sock_from_file(ctx->file); return 0;
+  // if (ctx->file) bpf_sock_from_file(ctx->file); return 0; the objects for old kernels do without that call
   constexpr std::int16_t kFile = 24;  // in struct bpf_iter__task_file
   const bpf_insn program[] = {
       {.code = BPF_LDX | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_1, .off = kFile, .imm = 0},
@@ -330,7 +340,9 @@ bool try_files() {
   LIBBPF_OPTS(bpf_prog_load_opts, options);
   options.expected_attach_type = BPF_TRACE_ITER;
   options.attach_btf_id = static_cast<std::uint32_t>(type);
-  const Fd loaded(bpf_prog_load(BPF_PROG_TYPE_TRACING, "rose_probe", "GPL", program, std::size(program), &options));
+  const std::size_t first = is_old() ? 3 : 0;
+  const Fd loaded(
+      bpf_prog_load(BPF_PROG_TYPE_TRACING, "rose_probe", "GPL", program + first, std::size(program) - first, &options));
   if (!loaded) return false;
   LinkCreate attr;
   attr.prog_fd = static_cast<std::uint32_t>(loaded.get());
@@ -365,6 +377,32 @@ Result<Fd> attach_xdp(const bpf_program* program, int ifindex) {
     return bpf_failure(fmt::format("cannot attach {} to interface {}", bpf_program__name(program), ifindex), -fd);
   }
   return Fd(fd);
+}
+
+bool tracepoint_passes_pointer(const std::string& tracepoint, int index) {
+  btf* kernel = btf__load_vmlinux_btf();
+  if (kernel == nullptr) return false;
+  const auto id = btf__find_by_name_kind(kernel, ("btf_trace_" + tracepoint).c_str(), BTF_KIND_TYPEDEF);
+  const btf_type* type =
+      id <= 0 ? nullptr : btf__type_by_id(kernel, btf__type_by_id(kernel, static_cast<std::uint32_t>(id))->type);
+  if (type != nullptr && btf_is_ptr(type)) type = btf__type_by_id(kernel, type->type);
+  bool pointer = false;
+  if (type != nullptr && btf_is_func_proto(type) && index < btf_vlen(type)) {
+    const auto* value = btf__type_by_id(kernel, btf_params(type)[index].type);
+    pointer = value != nullptr && btf_is_ptr(value);
+  }
+  btf__free(kernel);
+  return pointer;
+}
+
+std::uint32_t uring_form() {
+  static const std::uint32_t form = [] {
+    constexpr int kRequest = 2;
+    if (tracepoint_arguments("io_uring_complete") == 0) return 0U;
+    if (!tracepoint_passes_pointer("io_uring_complete", kRequest)) return 2U;
+    return tracepoint_arguments("io_uring_complete") > 4 ? 1U : 0U;
+  }();
+  return form;
 }
 
 int tracepoint_arguments(const std::string& tracepoint) {

@@ -15,6 +15,7 @@
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "kernel/attach.h"
+#include "kernel/old_kernel.h"
 #include "kernel/privilege.h"
 #include "kernel/probes.h"
 
@@ -107,7 +108,7 @@ struct Probe {
   const char* remedy;   // what to change in the kernel or system, if privilege is not what is missing
 };
 
-constexpr const char* kTooOld = "use Linux 5.17 or newer with CONFIG_BPF_SYSCALL";
+constexpr const char* kTooOld = "use Linux 5.10 or newer with CONFIG_BPF_SYSCALL";
 
 constexpr Probe kProbes[] = {
     {"root", probe_root, false, "", "most commands need root; --help, dump and diagnose --plan do not",
@@ -135,6 +136,10 @@ constexpr Probe kProbes[] = {
      "use a kernel with CONFIG_IO_URING; if it is switched off: sysctl kernel.io_uring_disabled=0"},
     {"ring_buffer", probe_ring_buffer, true, "events reach the tracer", "events cannot reach the tracer",
      "use Linux 5.8 or newer"},
+    {"bpf_loop", probe_loop, false, "",
+     "programs for Linux 5.10 to 5.16 are used: of deep paths only the last 64 parts are recorded, network delays are "
+     "not seen on sockets that were open before, io_uring's failures do not name the file",
+     "use Linux 5.17 or newer"},
     {"uprobe", probe_uprobe, false, "functions are traced",
      "application functions cannot be traced or used as conditions", "use a kernel with CONFIG_UPROBE_EVENTS=y"},
     {"uprobe_multi", probe_uprobe_multi, false, "thousands of functions are attached at once",
@@ -225,6 +230,15 @@ bool masked(std::string_view name) {
   if (mask == nullptr) return false;
   const std::vector<std::string> names = split(mask, ',');
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool is_old() {
+  static const bool answer = [] {
+    const Capability loop = probe("bpf_loop");
+    // Without privilege nothing is known, and nothing can be loaded.
+    return !loop.ok && (masked("bpf_loop") || missing_capabilities(false).empty());
+  }();
+  return answer;
 }
 
 std::vector<std::string> probe_names() {

@@ -87,6 +87,15 @@ Code clock_in_units(int shift) {
   return {call(BPF_FUNC_ktime_get_ns), insn(BPF_ALU64 | BPF_RSH | BPF_K, BPF_REG_0, 0, 0, shift), exit_program()};
 }
 
+Code loop_once() {
+  Code code = {move(BPF_REG_1, 1)};
+  set64(code, BPF_REG_2, BPF_PSEUDO_FUNC, kLoopStep - 2);  // counted from the second half of this instruction
+  const Code rest = {move(BPF_REG_3, 0), move(BPF_REG_4, 0), call(BPF_FUNC_loop), move(BPF_REG_0, 0),
+                     exit_program(),     move(BPF_REG_0, 0), exit_program()};
+  code.insert(code.end(), rest.begin(), rest.end());
+  return code;
+}
+
 Code send_kill() { return {move(BPF_REG_1, SIGKILL), call(BPF_FUNC_send_signal), move(BPF_REG_0, 0), exit_program()}; }
 
 Code output_to_ring(int ring_fd, std::uint64_t record) {

@@ -45,7 +45,9 @@ using Code = std::vector<bpf_insn>;
                                   // counts only events of that process, by the process ids that BPF programs see
                                   pid_t pid);
 [[nodiscard]] Code clock_in_units(int shift);  // bpf_ktime_get_ns() >> shift
-[[nodiscard]] Code send_kill();                // bpf_send_signal(SIGKILL)
+inline constexpr std::uint32_t kLoopStep = 8;
+[[nodiscard]] Code loop_once();  // bpf_loop over a callback, which begins at kLoopStep
+[[nodiscard]] Code send_kill();  // bpf_send_signal(SIGKILL)
 [[nodiscard]] Code output_to_ring(int ring_fd, std::uint64_t record);
 // For the entry of an x86-64 system call wrapper: returns -`err` if the first argument is `argument`.
 [[nodiscard]] Code override_when(std::uint64_t argument, int err);

@@ -1,5 +1,6 @@
 // Probes for tracing programs: tracepoints, probes on functions, and the helpers that such programs need.
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <fmt/format.h>
 #include <linux/io_uring.h>
@@ -12,9 +13,12 @@
 #include <csignal>
 #include <cstring>
 #include <functional>
+#include <iterator>
+#include <memory>
 
 #include "base/clock.h"
 #include "kernel/maps.h"
+#include "kernel/old_kernel.h"
 #include "kernel/probe_child.h"
 #include "kernel/probes.h"
 
@@ -154,6 +158,27 @@ Finding probe_ring_buffer() {
   if (error != 0) return no_errno("attaching to sys_exit", error);
   if (seen != kRecord) return no("no record arrived");
   return yes("records arrive");
+}
+
+Finding probe_loop() {
+  // The kernel wants to know the types of a program with callbacks.
+  const std::unique_ptr<btf, decltype(&btf__free)> types(btf__new_empty(), btf__free);
+  const int number = btf__add_int(types.get(), "int", 4, BTF_INT_SIGNED);
+  const int signature = btf__add_func_proto(types.get(), number);
+  const int caller = btf__add_func(types.get(), "rose_probe", BTF_FUNC_GLOBAL, signature);
+  const int step = btf__add_func(types.get(), "rose_step", BTF_FUNC_STATIC, signature);
+  if (const int failed = btf__load_into_kernel(types.get()); failed != 0)
+    return no_errno("loading the types of a program", -failed);
+  const Code code = loop_once();
+  const bpf_func_info functions[] = {{0, static_cast<__u32>(caller)}, {kLoopStep, static_cast<__u32>(step)}};
+  LIBBPF_OPTS(bpf_prog_load_opts, options, .prog_btf_fd = static_cast<__u32>(btf__fd(types.get())));
+  options.func_info = functions;
+  options.func_info_cnt = std::size(functions);
+  options.func_info_rec_size = sizeof functions[0];
+  const Fd program(
+      bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "rose_probe", "GPL", code.data(), code.size(), &options));
+  if (program.get() < 0) return no_errno("loading a program that calls bpf_loop", errno);
+  return yes("a program may call bpf_loop");
 }
 
 namespace {

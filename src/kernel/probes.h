@@ -14,6 +14,7 @@ inline constexpr int kPatienceMs = 1000;  // for one answer of the kernel or of 
 [[nodiscard]] Finding probe_process_tracepoints();
 [[nodiscard]] Finding probe_io_uring_tracepoints();
 [[nodiscard]] Finding probe_ring_buffer();
+[[nodiscard]] Finding probe_loop();
 [[nodiscard]] Finding probe_uprobe();
 [[nodiscard]] Finding probe_uprobe_multi();
 [[nodiscard]] Finding probe_send_signal();

@@ -13,7 +13,7 @@
 #include "exchanged.h"
 #include "kernel/attach.h"
 #include "kernel/cgroup2.h"
-#include "kernel/core_types.h"
+#include "kernel/old_kernel.h"
 #include "skel/exchange.skel.h"
 
 namespace rose::observe {
@@ -40,8 +40,7 @@ class CountedExchange final : public Exchange {
   Result<void> begin(const std::filesystem::path& commands, const std::vector<std::string>& addresses) {
     kernel::route_libbpf_log();
     ROSE_TRY(const kernel::Cgroup cgroup, kernel::find_cgroup(commands));
-    LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = kernel::core_types(rose_exchange__elf_bytes));
-    programs_ = rose_exchange__open_opts(&options);
+    programs_ = kernel::open_skeleton(rose_exchange__create_skeleton);
     if (programs_ == nullptr) return kernel::bpf_failure("cannot open the programs that count packets", errno);
     programs_->rodata->rose_command_level = cgroup.level + 1;
     if (const int err = rose_exchange__load(programs_); err != 0)

@@ -58,7 +58,7 @@ void Storms::fetch(rose_storm& storm, bool all, bool reset, std::int64_t now_ns,
   if (!all && now_ns - static_cast<std::int64_t>(begin) < static_cast<std::int64_t>(ROSE_STORM_NS)) return;
   // A BPF program holds this lock for less than a microsecond and cannot be preempted meanwhile.
   std::atomic_ref busy(storm.busy);
-  while (busy.exchange(1, std::memory_order_acquire) != 0) ::usleep(1);
+  for (std::uint64_t none = 0; !busy.compare_exchange_weak(none, 1, std::memory_order_acquire); none = 0) ::usleep(1);
   const rose_storm was = storm;
   storm.pending = 0;
   if (reset) {
@@ -66,7 +66,7 @@ void Storms::fetch(rose_storm& storm, bool all, bool reset, std::int64_t now_ns,
     storm.seen = 0;
     storm.told = 0;
   }
-  busy.store(0, std::memory_order_release);
+  busy.fetch_sub(1, std::memory_order_release);  // programs on old kernels add to it for a moment (rose_try)
   if (was.pending == 0) return;
   Decoded counted;
   counted.storm = was.key;

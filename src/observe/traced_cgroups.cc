@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "kernel/attach.h"
+#include "kernel/old_kernel.h"
 
 namespace rose::observe {
 
@@ -41,7 +42,11 @@ Result<void> TracedCgroups::fill(int cgroups, int freezable, int places) {
     char name[ROSE_CGROUP_PATH] = {};
     std::memcpy(name, cgroup.name.c_str(), cgroup.name.size());
     const rose_place value{node, static_cast<std::uint32_t>(i)};
-    if (bpf_map_update_elem(places, name, &value, BPF_ANY) != 0) return many();
+    std::uint64_t words[ROSE_CGROUP_PATH / 8];
+    std::memcpy(words, name, sizeof words);
+    const rose_place_sums sums = rose_sums_of(words);
+    const void* key = kernel::is_old() ? static_cast<const void*>(&sums) : name;
+    if (bpf_map_update_elem(places, key, &value, BPF_ANY) != 0) return many();
     // Read the id only now: the kernel reports cgroups that are created from here on. Read it a second time in case the
     // cgroup was removed between the first reading and its entry.
     const std::uint64_t id = cgroup_id(cgroup.path);

@@ -17,12 +17,13 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "kernel/core_types.h"
 #include "kernel/lru.h"
+#include "kernel/old_kernel.h"
 #include "kernel/privilege.h"
 #include "kernel/probe.h"
 #include "observe/call_signatures.h"
 #include "observe/kernel_tracer.h"
+#include "skel/tracer.old.skel.h"
 
 namespace rose::observe {
 namespace {
@@ -33,9 +34,6 @@ constexpr std::uint64_t kLeastMemory = std::uint64_t{2} << 20;
 
 // The arguments of some tracepoints differ between kernel versions.
 struct TracepointForms {
-  // io_uring_complete: (data, ring, request, user data, result, ...) before Linux 6.11, (data, ring, request,
-  // completion) since.
-  bool uring_result = false;
   // mark_victim: (data, thread id) before Linux 6.9 (commit 72ba14deb40a), (data, task, user id) since.
   bool victim_task = false;
 };
@@ -51,7 +49,6 @@ TracepointForms tracepoint_forms() {
       if (type != nullptr && btf_is_ptr(type)) type = btf__type_by_id(kernel, type->type);
       return type != nullptr && btf_is_func_proto(type) ? type : nullptr;
     };
-    forms.uring_result = kernel::tracepoint_arguments("io_uring_complete") > 4;
     if (const auto* form = arguments("btf_trace_mark_victim"); form != nullptr && btf_vlen(form) >= 2) {
       const auto* type = btf__type_by_id(kernel, btf_params(form)[1].type);
       forms.victim_task = type != nullptr && btf_is_ptr(type);
@@ -117,8 +114,7 @@ Result<void> KernelTracer::find_targets() {
 
 Result<void> KernelTracer::load() {
   kernel::route_libbpf_log();
-  LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = kernel::core_types(rose_tracer__elf_bytes));
-  skeleton_.reset(rose_tracer__open_opts(&options));
+  skeleton_.reset(kernel::open_skeleton(rose_tracer__create_skeleton, rose_tracer_old__elf_bytes));
   if (!skeleton_) return kernel::bpf_failure("cannot open the tracer's programs", errno);
   ROSE_CHECK(set_constants());
   ROSE_CHECK(share_memory());
@@ -148,7 +144,7 @@ Result<void> KernelTracer::set_constants() {
   fixed.rose_node_count = static_cast<std::uint32_t>(targets_.size());
   fixed.rose_pause_ns = static_cast<std::uint64_t>(options_.pause_ns);
   const auto forms = tracepoint_forms();
-  fixed.rose_uring_result = forms.uring_result ? 1 : 0;
+  fixed.rose_uring_form = kernel::uring_form();
   fixed.rose_victim_task = forms.victim_task ? 1 : 0;
   return {};
 }

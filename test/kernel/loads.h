@@ -2,32 +2,67 @@
 // all of them, including those that are rarely used.
 #pragma once
 
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+#include <cstdio>
+#include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "kernel/attach.h"
-#include "kernel/core_types.h"
+#include "kernel/old_kernel.h"
 
 namespace rose::test {
 
+// One of the objects, as kernel::open_skeleton takes it.
+template <typename Skeleton>
+struct Object {
+  int (*create)(Skeleton*);
+  const void* (*old_bytes)(std::size_t*);
+};
+
+// Called with the name, and what the kernel said; empty: it accepts the program.
+using Told = std::function<void(const std::string&, const std::string&)>;
+
+// The end of the verifier's log says why; the last line counts instructions.
+inline std::string reason(int error, const std::string& log) {
+  std::string text = std::strerror(-error);
+  std::size_t end = log.find_last_not_of('\n');
+  for (int line = 0; line < 3 && end != std::string::npos; ++line) {
+    const std::size_t begin = log.rfind('\n', end);
+    const std::string one = log.substr(begin == std::string::npos ? 0 : begin + 1, end - begin);
+    if (!one.starts_with("processed ") && !one.empty() && one[0] != '\n')
+      return text + ": " + one.substr(0, one.find('\n'));
+    if (begin == std::string::npos) break;
+    end = begin == 0 ? std::string::npos : begin - 1;
+  }
+  return text;
+}
+
 // `prepare` sets what must be fixed before loading, and decides whether the program of that name is loaded here.
 template <typename Skeleton>
-void load_each(const std::function<bool(Skeleton&, const std::string&)>& prepare) {
+void load_each(const Object<Skeleton>& object, const std::function<bool(Skeleton&, const std::string&)>& prepare,
+               const Told& told = {}) {
   kernel::route_libbpf_log();
   for (int chosen = 0;; ++chosen) {
-    LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = kernel::core_types(Skeleton::elf_bytes));
-    const std::unique_ptr<Skeleton, void (*)(Skeleton*)> skeleton(Skeleton::open(&options), Skeleton::destroy);
+    const std::unique_ptr<Skeleton, void (*)(Skeleton*)> skeleton(
+        kernel::open_skeleton(object.create, object.old_bytes), Skeleton::destroy);
     REQUIRE(skeleton);
+    bpf_program* the_one = nullptr;
     std::string name;
     int i = 0;
     bpf_program* program = nullptr;
     bpf_object__for_each_program(program, skeleton->obj) {
       bpf_program__set_autoload(program, i == chosen);
-      if (i++ == chosen) name = bpf_program__name(program);
+      if (i++ != chosen) continue;
+      name = bpf_program__name(program);
+      the_one = program;
     }
     if (name.empty()) {
       CHECK(chosen > 0);
@@ -35,7 +70,62 @@ void load_each(const std::function<bool(Skeleton&, const std::string&)>& prepare
     }
     if (!prepare(*skeleton, name)) continue;
     INFO(name);
-    CHECK(Skeleton::load(skeleton.get()) == 0);
+    std::string log(told ? 1 << 24 : 0, '\0');
+    constexpr std::uint32_t kReason = 4;  // BPF_LOG_STATS: without a line for each instruction
+    if (told) bpf_program__set_log_buf(the_one, log.data(), log.size());
+    if (told) bpf_program__set_log_level(the_one, kReason);
+    const int error = Skeleton::load(skeleton.get());
+    CHECK(error == 0);
+    if (told) told(name, error == 0 ? "" : reason(error, log.c_str()));
+  }
+}
+
+// The place of each variable in .rodata and .bss, which the skeletons' structures repeat.
+inline std::map<std::string, std::pair<std::uint32_t, std::uint32_t>> variables(const void* (*bytes)(std::size_t*)) {
+  std::map<std::string, std::pair<std::uint32_t, std::uint32_t>> out;
+  std::size_t size = 0;
+  const void* elf = bytes(&size);
+  const std::unique_ptr<bpf_object, decltype(&bpf_object__close)> object(bpf_object__open_mem(elf, size, nullptr),
+                                                                         bpf_object__close);
+  REQUIRE(object);
+  const btf* types = bpf_object__btf(object.get());
+  for (const char* section : {".rodata", ".bss"}) {
+    const int id = btf__find_by_name_kind(types, section, BTF_KIND_DATASEC);
+    if (id <= 0) continue;
+    const btf_type* type = btf__type_by_id(types, static_cast<std::uint32_t>(id));
+    for (std::uint32_t i = 0; i < btf_vlen(type); ++i) {
+      const auto& one = btf_var_secinfos(type)[i];
+      const char* name = btf__name_by_offset(types, btf__type_by_id(types, one.type)->name_off);
+      out[section + std::string(" ") + name] = {one.offset, one.size};
+    }
+  }
+  return out;
+}
+
+// One skeleton opens both objects: what user space writes into one must be at the same place in the other.
+inline void check_alike(const void* (*now)(std::size_t*), const void* (*old)(std::size_t*)) {
+  const auto here = variables(now), there = variables(old);
+  for (const auto& [name, place] : here) {
+    INFO(name);
+    const bool own = name.rfind('.') != name.find('.');  // a constant of a function
+    if (!own) CHECK((there.contains(name) && there.at(name) == place));
+  }
+}
+
+// Prints one line for each program.
+inline Told table(const std::string& object) {
+  return [object](const std::string& name, const std::string& why) {
+    fmt::print("{:<24} {:<20} {}\n", object, name, why.empty() ? "loaded" : why);
+    std::fflush(stdout);
+  };
+}
+
+// Without uprobe_multi links and with them, if the kernel has them.
+template <typename Skeleton>
+void prepare_uprobes(Skeleton& skeleton, bool multi) {
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, skeleton.obj) {
+    if (multi && std::string(bpf_program__section_name(program)) == "uprobe") kernel::prepare_uprobe(program);
   }
 }
 

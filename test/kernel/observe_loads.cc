@@ -10,22 +10,24 @@
 #include "loads.h"
 #include "observe_support.h"
 #include "skel/exchange.skel.h"
+#include "skel/tracer.old.skel.h"
 
 TEST_CASE("the kernel takes every program of the tracer, however many nodes and levels there are", "[loads]") {
   const auto [nodes, levels] =
       GENERATE(table<std::uint32_t, std::uint32_t>({{1, 0}, {3, 1}, {ROSE_MOST_NODES, ROSE_MOST_LEVELS}}));
   CAPTURE(nodes, levels);
-  rose::test::load_each<rose_tracer>([&](rose_tracer& skeleton, const std::string&) {
-    auto& fixed = *skeleton.rodata;
-    std::fill(std::begin(fixed.rose_changing), std::end(fixed.rose_changing), ~0ull);
-    std::fill(std::begin(fixed.rose_classes), std::end(fixed.rose_classes), ROSE_SIZED);
-    fixed.rose_node_count = nodes;
-    fixed.rose_level_count = levels;
-    for (std::uint32_t i = 0; i < levels; ++i) fixed.rose_levels[i] = levels - i;
-    fixed.rose_storm_slots = 64;
-    fixed.rose_ring_limit = 1 << 20;
-    return true;
-  });
+  rose::test::load_each<rose_tracer>(
+      {rose_tracer__create_skeleton, rose_tracer_old__elf_bytes}, [&](rose_tracer& skeleton, const std::string&) {
+        auto& fixed = *skeleton.rodata;
+        std::fill(std::begin(fixed.rose_changing), std::end(fixed.rose_changing), ~0ull);
+        std::fill(std::begin(fixed.rose_classes), std::end(fixed.rose_classes), ROSE_SIZED);
+        fixed.rose_node_count = nodes;
+        fixed.rose_level_count = levels;
+        for (std::uint32_t i = 0; i < levels; ++i) fixed.rose_levels[i] = levels - i;
+        fixed.rose_storm_slots = 64;
+        fixed.rose_ring_limit = 1 << 20;
+        return true;
+      });
 }
 
 namespace {
@@ -71,8 +73,9 @@ TEST_CASE("the types that CO-RE is given are the kernel's own, and few", "[loads
 }
 
 TEST_CASE("the kernel takes the programs that count what commands exchange", "[loads]") {
-  rose::test::load_each<rose_exchange>([](rose_exchange& skeleton, const std::string&) {
-    skeleton.rodata->rose_command_level = 3;
-    return true;
-  });
+  rose::test::load_each<rose_exchange>({rose_exchange__create_skeleton, nullptr},
+                                       [](rose_exchange& skeleton, const std::string&) {
+                                         skeleton.rodata->rose_command_level = 3;
+                                         return true;
+                                       });
 }
