@@ -240,7 +240,7 @@ struct rose_settings {
 	 * subtracting 1. */
 	__u64 lock;
 	__u32 locks;			/* user space takes it, too */
-	__u32 reserved;
+	__u32 wanted;			/* the thread that rose_registers reports, where iterators take no parameters */
 };
 
 /* ---- the override backend: what rose_call matches calls against, and what it does ---- */

@@ -333,6 +333,12 @@ int rose_registers(struct bpf_iter__task *ctx)
 
 	if (!task)
 		return 0;
+#ifdef ROSE_OLD /* before Linux 6.1 (commit f0d74c4da1f0) an iterator visits all threads */
+	struct rose_settings *set = settings();
+
+	if (!set || (__u32)task->pid != ROSE_READ(set->wanted))
+		return 0;
+#endif
 	copy_registers(registers, rose_task_regs(task));
 	bpf_seq_write(ctx->meta->seq, registers, sizeof(registers));
 	return 0;

@@ -411,7 +411,15 @@ class LoadedPrograms final : public Programs {
     bpf_iter_link_info about{};
     about.task.tid = static_cast<__u32>(tid);
     LIBBPF_OPTS(bpf_link_create_opts, options, .iter_info = &about, .iter_info_len = sizeof about);
-    const Fd link(bpf_link_create(bpf_program__fd(inject_->progs.rose_registers), 0, BPF_TRACE_ITER, &options));
+    // Programs on old kernels look for the thread themselves, for one caller at a time.
+    std::unique_lock<std::mutex> one(registers_mutex_, std::defer_lock);
+    if (kernel::is_old()) {
+      one.lock();
+      auto& wanted = settings_.as<rose_settings>()->wanted;
+      __atomic_store_n(&wanted, static_cast<std::uint32_t>(tid), __ATOMIC_RELEASE);
+    }
+    const Fd link(bpf_link_create(bpf_program__fd(inject_->progs.rose_registers), 0, BPF_TRACE_ITER,
+                                  kernel::is_old() ? nullptr : &options));
     if (!link) return kernel::bpf_failure("cannot read a thread's registers", errno);
     const Fd iterator(bpf_iter_create(link.get()));
     std::array<std::uint64_t, 17> registers{};
@@ -672,6 +680,7 @@ class LoadedPrograms final : public Programs {
   bool left_ = false;   // the programs for sockets that stayed in that cgroup are attached
   Fd client_netns_;
   mutable Heard heard_;
+  mutable std::mutex registers_mutex_;
   std::mutex mutex_;  // protects links and cgroups: nodes may start while others are detached
   bool detached_ = false;
   CallTables calls_;
