@@ -1,6 +1,9 @@
 // Where calls fail and change things: every path, socket and ring that a victim uses, compared call by call with the
 // victim's own list (test/programs/trace_places.c). No call may be missing, wrong or extra.
+#include <algorithm>
+
 #include "base/text.h"
+#include "kernel/attach.h"
 #include "kernel/open_flags.h"
 #include "kernel/uring.h"
 #include "observe_support.h"
@@ -70,6 +73,9 @@ bool compare(const std::string& mode, TracerOptions options = {}) {
     REQUIRE(at < seen.size());
     if (wanted[2] == "?") wanted[2] = seen[at][2];
     if (wanted[3] == "*") wanted[3] = seen[at][3];
+    // Before Linux 5.19 a completion does not tell its request, and so neither file nor operation.
+    if (wanted[1] == "io_uring_enter" && rose::kernel::uring_form() == ROSE_URING_DATA)
+      std::fill(wanted.begin() + 3, wanted.end(), "");
     INFO("seen           " << joined(seen[at]));
     CHECK(wanted == seen[at]);
     ++at;
