@@ -65,8 +65,8 @@ static __always_inline struct sock *rose_sock_of(struct file *file)
 		}                                                                    \
 	} while (0)
 
-/* Additions are atomic, but return nothing: whoever finds 1 afterwards was the first. Two at a time may both fail. User
- * space takes it by exchanging 0 for 1 and gives it back by subtracting. */
+/* Additions are atomic, but return nothing: the program that finds 1 afterwards was the first. Two at a time may both
+ * fail. User space takes it by exchanging 0 for 1 and gives it back by subtracting. */
 static __always_inline bool rose_try(__u64 *word)
 {
 	__sync_fetch_and_add(word, 1);
