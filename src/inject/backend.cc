@@ -74,10 +74,10 @@ Result<BackendChoice> choose_backend(const Plan& plan, config::Backend wanted) {
     kind = ErrorKind::input;
   } else if (wanted != config::Backend::override_return && plan.holds_calls()) {
     lacks = "a call of an event that comes before its turn waits in user space";
-  } else if (kernel::is_old()) {
-    lacks = "it needs bpf_loop (Linux 5.17)";
   } else if (const auto found = kernel::probe("override_return"); !found.ok) {
     lacks = fmt::format("this machine has no bpf_override_return ({})", found.detail);
+  } else if (kernel::is_old()) {
+    lacks = "programs for Linux before 5.17 do not match calls";
   }
   if (!lacks) {
     return BackendChoice{CallBackend::override_return, wanted == config::Backend::override_return
