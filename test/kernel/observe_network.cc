@@ -1,5 +1,8 @@
 // Silences: found when they end and while they last; orderly ends and rare use are no silences.
+#include "kernel/attach.h"
+#include "kernel/probe.h"
 #include "observe_network.h"
+#include "skip.h"
 
 using namespace rose;
 using namespace rose::observe;
@@ -201,6 +204,8 @@ TEST_CASE("whole interfaces: silences of the nodes' addresses, by TCX or by XDP"
   REQUIRE(!neither);
   CHECK(neither.error().kind == ErrorKind::environment);
   CHECK(neither.error().hint.find("Linux 5.18") != std::string::npos);
+  if (!rose::kernel::xdp_reads_packets() && (masked || !rose::kernel::probe("tcx").ok))
+    ::rose::test::skip_case("needs TCX links (Linux 6.6) or XDP programs that read packets (5.18)");
   REQUIRE(!refused);
   CHECK(refused.error().kind == ErrorKind::usage);
   REQUIRE(started);
