@@ -83,10 +83,12 @@ bool earlier(const statx_timestamp& a, const timespec& b) {
 // else may write, something older of this user's may have been put there meanwhile, and would be given away. What was
 // just made has no earlier time than `since` (file_time() before it was made), and only its owner can set these times.
 bool was_just_made(int fd, mode_t type, const timespec& since) {
+  const timespec now = file_time();
   struct statx status {};
   if (::statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &status) != 0) return false;
   if (status.stx_uid != ::geteuid() || (status.stx_mode & S_IFMT) != type || earlier(status.stx_mtime, since))
     return false;
+  if (status.stx_mtime.tv_sec > now.tv_sec + 1) return false;  // set to the future
   if ((status.stx_mask & STATX_BTIME) != 0 && earlier(status.stx_btime, since)) return false;
   return type != S_IFDIR || ((status.stx_mode & 0777) == 0700 && status.stx_nlink <= 2);
 }
@@ -117,7 +119,7 @@ bool is_name(const std::string& name) {
 // Of what lies deeper than descriptors reach, the way to the top of what is removed.
 class Remover {
  public:
-  explicit Remover(int top) : top_(top) {}
+  explicit Remover(int top, const std::optional<uid_t>& only = std::nullopt) : top_(top), only_(only) {}
 
   // 0, or errno.
   int remove(int folder, const std::string& name, int depth) {
@@ -131,6 +133,8 @@ class Remover {
     {
       const Fd inner = open_at(folder, name, kFolder, kSameMount);
       if (!inner) return errno == ENOTDIR || errno == ELOOP ? cannot_unlink : errno;
+      struct stat status {};
+      if (only_ && (::fstat(inner.get(), &status) != 0 || status.st_uid != *only_)) return EPERM;
       if (const int error = clear(inner.get(), depth + 1, {}); error != 0) return error;
     }
     if (::unlinkat(folder, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return 0;
@@ -158,6 +162,7 @@ class Remover {
 
  private:
   const int top_;
+  const std::optional<uid_t> only_;
   unsigned moved_ = 0;
   int rounds_ = 0;  // at all levels together
 };
@@ -219,6 +224,21 @@ void copy_times(int to, const struct stat& status) {
   (void)::futimens(to, times);
 }
 
+// What this thread makes meanwhile belongs to that user, who must be allowed to make it.
+class AsOwner {
+ public:
+  AsOwner(uid_t uid, gid_t gid) {
+    ::syscall(SYS_setfsgid, gid);
+    ::syscall(SYS_setfsuid, uid);  // away from 0 it drops the capabilities over files, back to 0 it takes them again
+  }
+  AsOwner(const AsOwner&) = delete;
+  AsOwner& operator=(const AsOwner&) = delete;
+  ~AsOwner() {
+    ::syscall(SYS_setfsuid, ::geteuid());
+    ::syscall(SYS_setfsgid, ::getegid());
+  }
+};
+
 // By descriptors on both sides: nothing in either folder leads out of it, whatever their users do meanwhile.
 class Copier {
  public:
@@ -252,16 +272,12 @@ class Copier {
     if (!found) return errno == ENOENT || errno == EXDEV ? 0 : errno;  // gone meanwhile, or another file system
     if (::fstat(found.get(), &status) != 0) return errno;
     const bool linked = !S_ISDIR(status.st_mode) && status.st_nlink > 1;
-    if (linked && link_again(status, to, name)) {
-      if (told_ && S_ISREG(status.st_mode)) told_(path, status);
-      return 0;
-    }
+    if (linked && link_again(status, to, name)) return 0;
     int error = 0;
     if (S_ISDIR(status.st_mode)) error = inner_folder(found, status, to, name, path, depth);
-    else if (S_ISREG(status.st_mode)) error = regular(found, status, to, name);
+    else if (S_ISREG(status.st_mode)) error = regular(found, status, to, name, path);
     else error = special(found, status, to, name);
     if (error == 0 && linked) remember(status, to, name, path);
-    if (error == 0 && told_ && S_ISREG(status.st_mode)) told_(path, status);
     return error;
   }
 
@@ -283,7 +299,7 @@ class Copier {
     return 0;
   }
 
-  int regular(const Fd& found, const struct stat& status, int to, const std::string& name) {
+  int regular(const Fd& found, const struct stat& status, int to, const std::string& name, const fs::path& path) {
     const Fd from = reopen(found, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     if (!from) return errno;
     const Fd made = open_at(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, kSameMount, 0600);
@@ -293,26 +309,29 @@ class Copier {
       error = error != 0 ? error : errno;
     copy_attributes(from.get(), made.get());
     copy_times(made.get(), status);
+    if (error == 0 && told_) told_(path, status, from.get());
     return error;
   }
 
-  // Symbolic links, pipes, sockets and devices (which only root can have made).
+  // Symbolic links, pipes, sockets and devices (which only root can have made). In a folder that others may write they
+  // are made as the user to whom they belong, so that nothing has to be given away by a name; devices are not made.
   int special(const Fd& found, const struct stat& status, int to, const std::string& name) {
-    const timespec since = file_time();
-    if (S_ISLNK(status.st_mode)) {
-      char target[4096];
-      const ssize_t size = ::readlinkat(found.get(), "", target, sizeof target - 1);
-      if (size < 0) return errno;
-      target[size] = '\0';
-      if (::symlinkat(target, to, name.c_str()) != 0) return errno;
-    } else if (::mknodat(to, name.c_str(), (status.st_mode & S_IFMT) | 0600, status.st_rdev) != 0) {
-      return errno;
+    const bool link = S_ISLNK(status.st_mode);
+    const bool by_owner = !is_private(to);
+    if (by_owner && (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode))) return EPERM;
+    char target[4096] = {};
+    if (link && ::readlinkat(found.get(), "", target, sizeof target - 1) < 0) return errno;
+    int error = 0;
+    {
+      const AsOwner owner(by_owner ? status.st_uid : ::geteuid(), by_owner ? status.st_gid : ::getegid());
+      const int made = link ? ::symlinkat(target, to, name.c_str())
+                            : ::mknodat(to, name.c_str(), status.st_mode & (S_IFMT | 0777), status.st_rdev);
+      if (made != 0) error = errno;
     }
+    if (error != 0 || by_owner) return error;
     const Fd made = open_at(to, name, O_PATH | O_NOFOLLOW, kInside | RESOLVE_NO_XDEV);
-    if (!made) return errno;
-    if (!is_private(to) && !was_just_made(made.get(), status.st_mode & S_IFMT, since)) return EPERM;
-    if (::fchownat(made.get(), "", status.st_uid, status.st_gid, AT_EMPTY_PATH) != 0) return errno;
-    if (!S_ISLNK(status.st_mode) && ::chmod(own_path(made.get()).c_str(), status.st_mode & 07777) != 0) return errno;
+    if (!made || ::fchownat(made.get(), "", status.st_uid, status.st_gid, AT_EMPTY_PATH) != 0) return errno;
+    if (!link && ::chmod(own_path(made.get()).c_str(), status.st_mode & 07777) != 0) return errno;
     return 0;
   }
 
@@ -521,8 +540,9 @@ Result<void> OpenFolder::remove(const std::string& name) const {
   return {};
 }
 
-Result<void> OpenFolder::clear(const std::function<bool(const std::string&)>& keep) const {
-  if (errno = Remover(fd_.get()).clear(fd_.get(), 0, keep); errno != 0) return cannot("empty", path_);
+Result<void> OpenFolder::clear(const std::function<bool(const std::string&)>& keep,
+                               const std::optional<uid_t>& only) const {
+  if (errno = Remover(fd_.get(), only).clear(fd_.get(), 0, keep); errno != 0) return cannot("empty", path_);
   return {};
 }
 

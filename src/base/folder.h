@@ -74,15 +74,17 @@ class OpenFolder {
 
   // With all that is in it, on this file system. Nothing when there is none.
   [[nodiscard]] Result<void> remove(const std::string& name) const;
-  // All that is in it, but for `keep`.
-  [[nodiscard]] Result<void> clear(const std::function<bool(const std::string& name)>& keep = {}) const;
+  // All that is in it, but for `keep`. `only`: what is in folders of other users stays.
+  [[nodiscard]] Result<void> clear(const std::function<bool(const std::string& name)>& keep = {},
+                                   const std::optional<uid_t>& only = std::nullopt) const;
   // Within one file system; `to` is not there yet.
   [[nodiscard]] Result<void> rename(const std::string& name, const OpenFolder& into, const std::string& to) const;
 
   // All that is in it, with owners, modes, times, links, extended attributes of users and access lists, into `to`,
   // which has nothing of these names; nothing of other file systems that are mounted in it. Goes on after an error and
-  // reports the first one. Files with holes keep them. `copied`: called for each regular file, with what was read.
-  using Copied = std::function<void(const std::filesystem::path& inside, const struct stat& source)>;
+  // reports the first one. Files with holes keep them. `copied`: called for each regular file, with what was read (of
+  // one with several names, once).
+  using Copied = std::function<void(const std::filesystem::path& inside, const struct stat& source, int fd)>;
   [[nodiscard]] Result<void> copy_into(const OpenFolder& to, const Copied& copied = {}) const;
   // Is another file system, or a file of another place, mounted under this name?
   [[nodiscard]] bool is_mounted_on(const std::string& name) const;

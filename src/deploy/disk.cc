@@ -1,6 +1,7 @@
 #include "deploy/disk.h"
 
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/loop.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -87,16 +88,34 @@ std::map<std::string, FileState> files_of(const OpenFolder& folder) {
   return all;
 }
 
+// Which file it is, and whose.
+struct TornFile {
+  ino_t number = 0;
+  int generation = 0;  // random, of each use of a number
+  uid_t uid = 0;
+  gid_t gid = 0;
+  mode_t mode = 0;
+  bool operator==(const TornFile&) const = default;
+};
+std::optional<TornFile> torn_file_of(int fd) {
+  struct stat info {};
+  TornFile source;
+  if (::fstat(fd, &info) != 0 || ::ioctl(fd, FS_IOC_GETVERSION, &source.generation) != 0) return std::nullopt;
+  source.number = info.st_ino;
+  source.uid = info.st_uid;
+  source.gid = info.st_gid;
+  source.mode = info.st_mode;
+  return source;
+}
+
 // Some of the sectors in which `from` (a copy of `source`) differs from what is on the disk. True when there were any
 // to write. Only the same file is written to: under its name may now be another one, perhaps root's, whose name the
-// node exchanged. Who owned it is compared as well, because the number of a removed file is used again.
-bool tear(const Fd& from, const struct stat& source, const Fd& to, const Torn& torn) {
-  struct stat info {
-  }, target{};
-  if (!from || !to || ::fstat(from.get(), &info) != 0 || ::fstat(to.get(), &target) != 0) return false;
-  if (target.st_ino != source.st_ino || target.st_uid != source.st_uid || target.st_gid != source.st_gid ||
-      ((target.st_mode | source.st_mode) & (S_ISUID | S_ISGID)) != 0)
-    return false;
+// node exchanged. The number of a removed file is used again, but not with its generation.
+bool tear(const Fd& from, const TornFile& source, const Fd& to, const Torn& torn) {
+  struct stat info {};
+  if (!from || !to || ::fstat(from.get(), &info) != 0) return false;
+  const std::optional<TornFile> target = torn_file_of(to.get());
+  if (!target || *target != source || (source.mode & (S_ISUID | S_ISGID)) != 0) return false;
   const auto size = static_cast<off_t>(std::min(static_cast<std::uint64_t>(info.st_size), kMostTorn));
   std::vector<std::uint64_t> differ;
   char written[kSector], there[kSector];
@@ -201,7 +220,8 @@ Result<void> Disk::mount(const std::function<Result<void>(const OpenFolder& top)
     Fd point = top.at(one.name);
     struct stat info{};
     if (!point || ::fstat(point.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-      ROSE_CHECK(top.remove(one.name));
+      // What the node has put there, perhaps a folder of root's, stays under another name.
+      if (point) ROSE_CHECK(top.rename(one.name, top, fmt::format("{}.{}", one.name, id_)));
       ROSE_TRY([[maybe_unused]] const Fd made, top.create(one.name, {}, 0644));
       point = top.at(one.name);
     }
@@ -232,12 +252,13 @@ Result<PowerLoss> Disk::lose(const Torn& torn) {
     ~Remove() { (void)own.remove(name); }
   } const remove{own_, name};
   std::optional<OpenFolder> whole;
-  std::map<std::string, struct stat> sources;
+  std::map<std::string, TornFile> sources;
   if (torn.share > 0) {
     ROSE_CHECK(own_.remove(name));
     ROSE_TRY(whole, own_.make(name, {}, 0700));
-    ROSE_CHECK(top_->copy_into(
-        *whole, [&](const fs::path& inside, const struct stat& source) { sources.emplace(inside.string(), source); }));
+    ROSE_CHECK(top_->copy_into(*whole, [&](const fs::path& inside, const struct stat&, int fd) {
+      if (const auto source = torn_file_of(fd)) sources.emplace(inside.string(), *source);
+    }));
   }
   std::uint32_t how = kNoFlush;
   if (::ioctl(top_->fd(), kShutdown, &how) != 0)

@@ -312,7 +312,9 @@ Result<void> volume::dissolve(const Mounted& mounted) {
                             printable(mounted.point.string())));
   }
   // What stayed outside of a disk (deploy/disk.h) is mounted on the names of what is below.
-  Result<void> copied = below.clear([&](const std::string& name) { return files.is_mounted_on(name); });
+  // It was empty, so what others own in there was put there meanwhile, and stays.
+  const auto only = top.st_uid != ::geteuid() ? std::optional(top.st_uid) : std::nullopt;
+  Result<void> copied = below.clear([&](const std::string& name) { return files.is_mounted_on(name); }, only);
   // What could be copied is worth having, whatever is missing.
   if (auto done = files.copy_into(below); !done && copied) copied = std::move(done);
   if (auto given = below.give({top.st_uid, top.st_gid}, top.st_mode & 07777); !given && copied)

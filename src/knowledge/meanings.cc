@@ -247,7 +247,7 @@ void Meanings::use(const std::vector<Entry>& entries) {
   }
   // Not freed: statements point to its entries. A process reads one configuration, perhaps several times.
   static std::mutex mutex;
-  static std::map<std::vector<std::string>, const Meanings*> made;
+  static auto& made = *new std::map<std::vector<std::string>, const Meanings*>;
   std::vector<std::string> key;
   for (const Entry& one : entries)
     key.push_back(fmt::format("{}\n{}\n{}\n{}\n{}", name_of(one.says), one.number, one.name, one.vague, one.words));

@@ -101,7 +101,7 @@ std::optional<Dwarf_Die> in_scopes(Dwarf_Die* scopes, int count, const std::stri
 
 std::unique_ptr<DebugInfo> DebugInfo::open(const ElfFile& file) {
   for (Elf* elf : {file.debug_handle(), file.handle()}) {
-    if (elf == nullptr || !strings_end(elf)) continue;
+    if (elf == nullptr || !is_safe_to_read(elf)) continue;
     Dwarf* dwarf = dwarf_begin_elf(elf, DWARF_C_READ, nullptr);
     if (dwarf == nullptr) continue;
     Dwarf_CU* unit = nullptr;

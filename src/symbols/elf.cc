@@ -193,7 +193,7 @@ class SourceWalk {
 
 // `without_go`: skip Go's units, because Go's own table has already supplied their sources.
 void add_sources(Elf* elf, bool without_go, std::map<std::uint64_t, std::string>& found) {
-  if (!strings_end(elf)) return;
+  if (!is_safe_to_read(elf)) return;
   const std::unique_ptr<Dwarf, decltype(&dwarf_end)> dwarf(dwarf_begin_elf(elf, DWARF_C_READ, nullptr), dwarf_end);
   if (!dwarf) return;
   SourceWalk walk(found);
@@ -216,7 +216,7 @@ void add_sources(Elf* elf, bool without_go, std::map<std::uint64_t, std::string>
 
 // libdw 0.188 searches for the end of a string without checking the end of the section. In a damaged file without a
 // final zero byte it would read beyond its memory.
-bool strings_end(Elf* elf) {
+bool is_safe_to_read(Elf* elf) {
   std::size_t names = 0;
   if (elf_getshdrstrndx(elf, &names) != 0) return false;
   Elf_Scn* section = nullptr;
@@ -226,6 +226,13 @@ bool strings_end(Elf* elf) {
     const char* name = elf_strptr(elf, names, header.sh_name);
     if (name == nullptr) continue;
     const std::string_view text = name;
+    if (text == ".gnu_debugaltlink" || text == ".debug_sup") {
+      // A pipe in its place would be waited for, and whatever it names is opened as root.
+      const auto bytes = bytes_of(section);
+      const std::string_view link(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      const std::string_view file = link.substr(0, link.find('\0'));
+      if (!file.starts_with("/usr/lib/debug/") || file.find("..") != std::string_view::npos) return false;
+    }
     const bool strings = text.ends_with("_str") || text.ends_with("_str.dwo");
     if (!strings || !(text.starts_with(".debug") || text.starts_with(".zdebug"))) continue;
     if ((header.sh_flags & SHF_COMPRESSED) != 0 && elf_compress(section, 0, 0) < 0) return false;

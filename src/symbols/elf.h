@@ -94,8 +94,9 @@ class ElfFile {
   std::vector<GoFunction> go_;
 };
 
-// True if libdw may read the strings of this file. libdw does not check for the end of the section.
-[[nodiscard]] bool strings_end(Elf* elf);
+// True if libdw may read this file's debug information: its strings end, and libdw, which opens an alternate file by
+// itself, would open none but those of the distribution.
+[[nodiscard]] bool is_safe_to_read(Elf* elf);
 
 // The paths at which the debug file may be, best first. `link` is from .gnu_debuglink and may be "".
 [[nodiscard]] std::vector<std::filesystem::path> debug_candidates(const std::filesystem::path& binary,

@@ -105,7 +105,7 @@ int line_of_call(Dwarf_Die* inlined) {
 std::vector<StackFrame> by_dwarf(Dwfl_Module* module, std::uint64_t pc) {
   Dwarf_Addr bias = 0;
   Dwarf* dwarf = dwfl_module_getdwarf(module, &bias);
-  if (dwarf == nullptr || !strings_end(dwarf_getelf(dwarf))) return {};
+  if (dwarf == nullptr || !is_safe_to_read(dwarf_getelf(dwarf))) return {};
   auto unit = unit_at(module, pc, bias);
   if (!unit) return {};
   std::string file;

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 
 #include "base/file.h"
 #include "base/folder.h"
@@ -39,6 +41,7 @@ Result<Attached> from_pid(pid_t pid) {
   return attached;
 }
 
+constexpr uid_t kAnybody = static_cast<uid_t>(-2);
 constexpr const char* kOwnCgroup =
     "start the node in its own cgroup: from `setup` (rose gives it one), as a systemd unit, or in a container";
 
@@ -132,17 +135,44 @@ Result<void> check_alone(const Attached& attached) {
 
 namespace {
 
-// A node of another user may write any number into a file of its folder: faults must not reach a process that its user
-// may not signal itself.
-Result<void> check_writer(const std::filesystem::path& run_dir, const std::filesystem::path& inside, pid_t pid) {
-  const auto file = status_inside(run_dir, inside);
-  if (!file || file->st_uid == ::geteuid()) return {};
+// The content of a pid file in the run's folder, and the user who could have chosen it: the owner of the file, or of a
+// folder on the way whose names he may exchange. Read without links, and from one descriptor.
+struct PidFile {
+  std::string content;
+  std::optional<uid_t> writer;  // none: only this user could
+};
+Result<PidFile> read_pid_file(const std::filesystem::path& run_dir, const std::filesystem::path& inside) {
+  PidFile read;
+  const auto may_choose = [&read](const struct stat& status) {
+    if (status.st_uid != ::geteuid()) read.writer = status.st_uid;
+    else if ((status.st_mode & 0022) != 0) read.writer = kAnybody;
+  };
+  ROSE_TRY(OpenFolder at, OpenFolder::open(run_dir));
+  for (const std::filesystem::path& part : inside.parent_path()) {
+    ROSE_TRY(at, at.enter(part));
+    ROSE_TRY(const struct stat status, at.status());
+    may_choose(status);
+  }
+  const Fd file = at.file(inside.filename());
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0)
+    return fail(ErrorKind::environment,
+                fmt::format("cannot open {}: {}", (run_dir / inside).string(), std::strerror(errno)));
+  may_choose(status);
+  char text[64] = {};
+  const ssize_t size = ::pread(file.get(), text, sizeof text - 1, 0);
+  read.content.assign(text, static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  return read;
+}
+
+// Faults must not reach a process that the writer of the number may not signal itself.
+Result<void> check_writer(const std::filesystem::path& path, uid_t writer, pid_t pid) {
   struct stat process {};
-  if (::stat(fmt::format("/proc/{}", pid).c_str(), &process) != 0 || process.st_uid == file->st_uid) return {};
+  if (::stat(fmt::format("/proc/{}", pid).c_str(), &process) != 0 || process.st_uid == writer) return {};
   return fail(ErrorKind::inconclusive,
-              fmt::format("pid file {}: user {} wrote it, and process {} belongs to user {}",
-                          (run_dir / inside).string(), file->st_uid, pid, process.st_uid),
-              "let setup write the pid file, or let the process run as the user who writes it");
+              fmt::format("pid file {}: {} may have written it, and process {} belongs to user {}", path.string(),
+                          writer == kAnybody ? "anybody" : fmt::format("user {}", writer), pid, process.st_uid),
+              "let setup write the pid file in the run's folder, outside of nodes' folders");
 }
 
 }  // namespace
@@ -153,7 +183,13 @@ Result<Attached> find_attached(const config::Attach& attach, const std::filesyst
     // A node may have written it, and its folder is the node's.
     const std::filesystem::path inside = path.lexically_normal().lexically_relative(run_dir.lexically_normal());
     const bool of_run = !inside.empty() && *inside.begin() != "..";
-    const auto content = of_run ? read_inside(run_dir, inside, 4096) : read_file(path, 4096);
+    std::optional<uid_t> writer;
+    Result<std::string> content = of_run ? std::string() : read_file(path, 4096);
+    if (of_run) {
+      Result<PidFile> read = read_pid_file(run_dir, inside);
+      if (read) content = std::move(read->content), writer = read->writer;
+      else content = Unexpected(std::move(read).error());
+    }
     if (!content)
       return fail(ErrorKind::inconclusive, fmt::format("pid file: {}", content.error().message),
                   "the setup command must write it; a relative path is relative to the run directory");
@@ -161,7 +197,7 @@ Result<Attached> find_attached(const config::Attach& attach, const std::filesyst
     if (!pid || *pid <= 1)
       return fail(ErrorKind::inconclusive, fmt::format("pid file {} contains '{}', a process id is needed",
                                                        path.string(), content->substr(0, 40)));
-    if (of_run) ROSE_CHECK(check_writer(run_dir, inside, *pid));
+    if (writer) ROSE_CHECK(check_writer(path, *writer, *pid));
     return from_pid(*pid).map_error([&](Error error) { return std::move(error).in("pid file " + path.string()); });
   }
   ROSE_TRY(const std::filesystem::path mount, kernel::cgroup2_mount());
