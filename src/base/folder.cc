@@ -51,21 +51,21 @@ Fd refused(int error) {
   return {};
 }
 
+// Nobody but this user can put something into the folder, or exchange what is in it.
+bool is_private(const struct stat& folder) { return folder.st_uid == ::geteuid() && (folder.st_mode & 0022) == 0; }
+bool is_private(int folder) {
+  struct stat status {};
+  return ::fstat(folder, &status) == 0 && is_private(status);
+}
+
 // A further name of a file of somebody else's: who may write to a folder may link there what is not theirs to read.
 bool is_borrowed(const struct stat& file, const struct stat& folder) {
-  if (file.st_nlink <= 1 || file.st_uid == folder.st_uid) return false;
-  return folder.st_uid != ::geteuid() || (folder.st_mode & 0022) != 0;
+  return file.st_nlink > 1 && file.st_uid != folder.st_uid && !is_private(folder);
 }
 
 Unexpected cannot(std::string_view what, const fs::path& path) {
   const int error = errno;
   return fail_errno(ErrorKind::environment, fmt::format("cannot {} {}", what, printable(path.string())), error);
-}
-
-// Nobody but this user can put something into the folder, or exchange what is in it.
-bool is_private(int folder) {
-  struct stat status {};
-  return ::fstat(folder, &status) == 0 && status.st_uid == ::geteuid() && (status.st_mode & 0022) == 0;
 }
 
 // Times of files come from this clock.
@@ -79,18 +79,17 @@ bool earlier(const statx_timestamp& a, const timespec& b) {
   return a.tv_sec < b.tv_sec || (a.tv_sec == b.tv_sec && static_cast<long>(a.tv_nsec) < b.tv_nsec);
 }
 
-// What cannot be made and opened in one step (folders, links, pipes) is opened by its name. In a folder that somebody
-// else may write, something older of this user's may have been put there meanwhile, and would be given away. What was
-// just made has no earlier time than `since` (file_time() before it was made), and only its owner can set these times.
-bool was_just_made(int fd, mode_t type, const timespec& since) {
+// A folder cannot be made and opened in one step, so it is opened by its name. In a folder that somebody else may
+// write, an older one of this user's may have been put there meanwhile, and would be given away. What was just made has
+// no earlier time than `since` (file_time() before it was made), and only its owner can set these times.
+bool was_just_made(int folder, const timespec& since) {
   const timespec now = file_time();
   struct statx status {};
-  if (::statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &status) != 0) return false;
-  if (status.stx_uid != ::geteuid() || (status.stx_mode & S_IFMT) != type || earlier(status.stx_mtime, since))
-    return false;
+  if (::statx(folder, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &status) != 0) return false;
+  if (status.stx_uid != ::geteuid() || earlier(status.stx_mtime, since)) return false;
   if (status.stx_mtime.tv_sec > now.tv_sec + 1) return false;  // set to the future
   if ((status.stx_mask & STATX_BTIME) != 0 && earlier(status.stx_btime, since)) return false;
-  return type != S_IFDIR || ((status.stx_mode & 0777) == 0700 && status.stx_nlink <= 2);
+  return (status.stx_mode & 0777) == 0700 && status.stx_nlink <= 2;
 }
 
 struct CloseDir {
@@ -290,7 +289,7 @@ class Copier {
     if (::mkdirat(to, name.c_str(), 0700) != 0) return errno;
     const Fd made = open_at(to, name, kFolder, kSameMount);
     if (!made) return errno;
-    if (!is_private(to) && !was_just_made(made.get(), S_IFDIR, since)) return EPERM;  // exchanged meanwhile
+    if (!is_private(to) && !was_just_made(made.get(), since)) return EPERM;  // exchanged meanwhile
     folder(from.get(), made.get(), path, depth + 1);
     if (::fchown(made.get(), status.st_uid, status.st_gid) != 0 || ::fchmod(made.get(), status.st_mode & 07777) != 0)
       return errno;
@@ -309,7 +308,7 @@ class Copier {
       error = error != 0 ? error : errno;
     copy_attributes(from.get(), made.get());
     copy_times(made.get(), status);
-    if (error == 0 && told_) told_(path, status, from.get());
+    if (error == 0 && told_) told_(path, from.get());
     return error;
   }
 
@@ -430,7 +429,7 @@ Result<OpenFolder> OpenFolder::make(const fs::path& inside, const std::optional<
     if (!made && errno != EEXIST) return cannot("make", at.path() / part);
     ROSE_TRY(OpenFolder inner, at.enter(part));
     ROSE_TRY(const struct stat status, inner.status());
-    const bool trusted = made ? ours || was_just_made(inner.fd(), S_IFDIR, since)
+    const bool trusted = made ? ours || was_just_made(inner.fd(), since)
                               : status.st_uid == ::geteuid() || (owner && status.st_uid == owner->uid);
     if (!trusted)
       return fail(ErrorKind::environment,
@@ -594,8 +593,7 @@ Result<void> make_own_folder(const fs::path& folder, mode_t mode) {
 
 bool is_own_folder(const fs::path& folder) {
   struct stat info{};
-  return ::lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() &&
-         (info.st_mode & 0022) == 0;
+  return ::lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && is_private(info);
 }
 
 std::optional<fs::path> exchangeable_by(const UserGroups& user, const fs::path& folder) {

@@ -84,7 +84,7 @@ class OpenFolder {
   // which has nothing of these names; nothing of other file systems that are mounted in it. Goes on after an error and
   // reports the first one. Files with holes keep them. `copied`: called for each regular file, with what was read (of
   // one with several names, once).
-  using Copied = std::function<void(const std::filesystem::path& inside, const struct stat& source, int fd)>;
+  using Copied = std::function<void(const std::filesystem::path& inside, int fd)>;
   [[nodiscard]] Result<void> copy_into(const OpenFolder& to, const Copied& copied = {}) const;
   // Is another file system, or a file of another place, mounted under this name?
   [[nodiscard]] bool is_mounted_on(const std::string& name) const;

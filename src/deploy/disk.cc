@@ -256,7 +256,7 @@ Result<PowerLoss> Disk::lose(const Torn& torn) {
   if (torn.share > 0) {
     ROSE_CHECK(own_.remove(name));
     ROSE_TRY(whole, own_.make(name, {}, 0700));
-    ROSE_CHECK(top_->copy_into(*whole, [&](const fs::path& inside, const struct stat&, int fd) {
+    ROSE_CHECK(top_->copy_into(*whole, [&](const fs::path& inside, int fd) {
       if (const auto source = torn_file_of(fd)) sources.emplace(inside.string(), *source);
     }));
   }

@@ -136,7 +136,7 @@ Result<void> check_alone(const Attached& attached) {
 namespace {
 
 // The content of a pid file in the run's folder, and the user who could have chosen it: the owner of the file, or of a
-// folder on the way whose names he may exchange. Read without links, and from one descriptor.
+// folder on the way, who may exchange names in it. No link out of its folder is followed.
 struct PidFile {
   std::string content;
   std::optional<uid_t> writer;  // none: only this user could
@@ -183,21 +183,18 @@ Result<Attached> find_attached(const config::Attach& attach, const std::filesyst
     // A node may have written it, and its folder is the node's.
     const std::filesystem::path inside = path.lexically_normal().lexically_relative(run_dir.lexically_normal());
     const bool of_run = !inside.empty() && *inside.begin() != "..";
-    std::optional<uid_t> writer;
-    Result<std::string> content = of_run ? std::string() : read_file(path, 4096);
-    if (of_run) {
-      Result<PidFile> read = read_pid_file(run_dir, inside);
-      if (read) content = std::move(read->content), writer = read->writer;
-      else content = Unexpected(std::move(read).error());
-    }
-    if (!content)
-      return fail(ErrorKind::inconclusive, fmt::format("pid file: {}", content.error().message),
+    const Result<PidFile> read =
+        of_run ? read_pid_file(run_dir, inside) : read_file(path, 4096).map([](std::string content) {
+          return PidFile{std::move(content), {}};
+        });
+    if (!read)
+      return fail(ErrorKind::inconclusive, fmt::format("pid file: {}", read.error().message),
                   "the setup command must write it; a relative path is relative to the run directory");
-    const auto pid = number<pid_t>(*content);
+    const auto pid = number<pid_t>(read->content);
     if (!pid || *pid <= 1)
       return fail(ErrorKind::inconclusive, fmt::format("pid file {} contains '{}', a process id is needed",
-                                                       path.string(), content->substr(0, 40)));
-    if (writer) ROSE_CHECK(check_writer(path, *writer, *pid));
+                                                       path.string(), read->content.substr(0, 40)));
+    if (read->writer) ROSE_CHECK(check_writer(path, *read->writer, *pid));
     return from_pid(*pid).map_error([&](Error error) { return std::move(error).in("pid file " + path.string()); });
   }
   ROSE_TRY(const std::filesystem::path mount, kernel::cgroup2_mount());
