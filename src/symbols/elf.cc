@@ -215,7 +215,7 @@ void add_sources(Elf* elf, bool without_go, std::map<std::uint64_t, std::string>
 }  // namespace
 
 // libdw 0.188 searches for the end of a string without checking the end of the section. In a damaged file without a
-// final zero byte it would read beyond its memory.
+// final zero byte it would read beyond its memory. It also opens an alternate file, wherever the file says.
 bool is_safe_to_read(Elf* elf) {
   std::size_t names = 0;
   if (elf_getshdrstrndx(elf, &names) != 0) return false;

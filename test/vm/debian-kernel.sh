@@ -37,8 +37,8 @@ mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/d
   sed -n '\,/debian/*$,{p;q;}')
 lists=$cache/apt/$suite
 mkdir -p "$lists/lists/partial" "$lists/cache/archives/partial"
-echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${mirror:-http://deb.debian.org/debian/} $suite main" \
-  >"$lists/sources.list"
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+echo "deb [signed-by=$keyring] ${mirror:-http://deb.debian.org/debian/} $suite main" >"$lists/sources.list"
 of_suite() {
   command=$1
   shift
