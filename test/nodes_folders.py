@@ -75,7 +75,7 @@ BESIDE = {
     "deploy/machine/processes.cc": (2, "cgroups; a pid file outside of the run's folder"),
     "deploy/monitor.cc": (4, "pid files in the run's folder, which is root's"),
     "deploy/ready.cc": (1, "logs of commands, in the run's folder, which is root's"),
-    "deploy/volumes.cc": (3, "mountinfo; mounts that hold files of the machine; the root"),
+    "deploy/volumes.cc": (4, "mountinfo; mounts that hold files of the machine; the root; the top of a mount"),
     "engine/fleet.cc": (1, "files of the configuration"),
     "engine/worker.cc": (8, "the worker's own folder"),
     "jvm/session.cc": (5, "a folder of rose's own in the run's, which is root's"),

@@ -31,6 +31,7 @@ namespace rose::deploy {
 
 inline constexpr const char* kEnterFolders = ".rose-enter";  // in the run's folder: one folder per container
 inline constexpr const char* kOwnFolder = ".rose";           // in the run's folder: only root may enter it
+inline constexpr const char* kRescueFolder = ".rescued";     // as well; see volume::rescue()
 constexpr std::int64_t kAttachTimeout = 10 * kSecond;        // for a node to be found, or started, without a `ready`
 constexpr std::int64_t kKillTimeout = 10 * kSecond;          // from SIGKILL to the end
 

@@ -336,15 +336,36 @@ Result<Disk*> Cluster::add_disk(std::size_t node, const std::filesystem::path& i
 }
 
 // They are found by the deployment's id, wherever nodes have moved them and even if they were only partly created.
+// What a user of the node unmounted or exchanged meanwhile is still in the file system as long as it is held.
 void Cluster::dissolve_volumes() {
   if (!std::exchange(mounts_, false)) return;
-  for (const auto& volume : volumes_) volume->release();
-  for (const auto& disk : disks_) disk->release();
-  for (const volume::Mounted& mounted : volume::of(identity_.id())) undo(volume::dissolve(mounted));
+  std::vector<OpenFolder> held;
+  for (const auto& volume : volumes_) held.push_back(volume->release());
+  for (const auto& disk : disks_)
+    if (auto top = disk->release()) held.push_back(std::move(*top));
   disks_.clear();
   volumes_.clear();
+  for (const volume::Mounted& mounted : volume::of(identity_.id())) {
+    const auto dissolved = volume::dissolve(mounted);
+    if (!dissolved) log::warning(dissolved.error().message);
+    else if (*dissolved == volume::Dissolved::put_back)
+      std::erase_if(held, [&](const OpenFolder& top) { return volume::number(top) == mounted.number; });
+  }
+  for (const OpenFolder& top : held) {
+    const auto rescued = volume::rescue(top, run_dir_ / kRescueFolder);
+    const std::string where = printable(top.path().string());
+    const std::string why = "a process of the node's user may have unmounted it or exchanged its folder";
+    if (rescued)
+      log::warning("the files of the file system that rose mounted at {} are in {} ({})", where, rescued->string(),
+                   why);
+    else
+      log::warning("files of the file system that rose mounted at {} are lost ({}): {}", where, why,
+                   rescued.error().message);
+  }
+  held.clear();
   for (const volume::Mounted& mounted : volume::of(identity_.id()))
-    undo(fail(ErrorKind::environment, fmt::format("the file system at {} is still mounted", mounted.point.string())));
+    undo(fail(ErrorKind::environment,
+              fmt::format("the file system at {} is still mounted", printable(mounted.point.string()))));
   remove_tree(run_dir_ / kOwnFolder);
 }
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/fd.h"
@@ -53,8 +54,8 @@ class Disk {
   // The power goes and comes back. Nobody may be using it any more: who has files of it open gets EIO from now on.
   [[nodiscard]] Result<PowerLoss> lose(const Torn& torn);
 
-  // Nothing of it is used any more: as long as it is held, its loop device is.
-  void release() { top_.reset(); }
+  // Its top; none after a power loss that failed. Its loop device is held as long as the result is.
+  [[nodiscard]] std::optional<OpenFolder> release() { return std::exchange(top_, std::nullopt); }
 
  private:
   Disk(OpenFolder at, OpenFolder own, std::string id) : at_(std::move(at)), own_(std::move(own)), id_(std::move(id)) {}

@@ -299,10 +299,13 @@ class Healer {
   // Wherever they are by now: nodes may have renamed what leads to them.
   void volumes(const std::string& id) {
     for (const volume::Mounted& mounted : volume::of(id)) {
-      if (auto plain = volume::dissolve(mounted); !plain) healed.failed.push_back(plain.error().message);
-      else
-        healed.undone.push_back(
-            fmt::format("file system at {}: unmounted, its files put back", mounted.point.string()));
+      const std::string where = fmt::format("file system at {}", printable(mounted.point.string()));
+      const auto dissolved = volume::dissolve(mounted);
+      if (!dissolved) healed.failed.push_back(dissolved.error().message);
+      else if (*dissolved == volume::Dissolved::put_back)
+        healed.undone.push_back(where + ": unmounted, its files put back");
+      else if (*dissolved == volume::Dissolved::exchanged)
+        healed.failed.push_back(where + ": unmounted; its files are lost, because somebody exchanged the folder");
     }
   }
 

@@ -213,6 +213,12 @@ Result<Volume> Volume::make(const OpenFolder& at, const std::string& id, const s
   return made;
 }
 
+OpenFolder Volume::release() {
+  Fd top(::openat(mount_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  mount_.reset();
+  return {std::move(top), folder_};
+}
+
 Result<Volume::Room> Volume::room() const {
   struct statfs status{};
   if (::fstatfs(mount_.get(), &status) != 0)
@@ -298,18 +304,15 @@ std::vector<volume::Mounted> volume::of(const std::string& id) {
   return mounted;
 }
 
-Result<void> volume::dissolve(const Mounted& mounted) {
+Result<volume::Dissolved> volume::dissolve(const Mounted& mounted) {
   ROSE_TRY(std::optional<Root> root, root_of(mounted.number));
-  if (!root) return {};
+  if (!root) return Dissolved::gone;
   ROSE_TRY(const OpenFolder below, folder_below(*root, mounted.point));
   const OpenFolder files(std::move(root->fd), mounted.point);
   ROSE_TRY(const struct stat top, files.status());
   if (top.st_uid != ::geteuid() && !is_marked(below, mounted.id)) {
     ROSE_CHECK(detach(files.fd()));
-    return fail(ErrorKind::environment,
-                fmt::format("{} was exchanged while a file system of rose was mounted on it: the files of that file "
-                            "system are lost",
-                            printable(mounted.point.string())));
+    return Dissolved::exchanged;
   }
   // What stayed outside of a disk (deploy/disk.h) is mounted on the names of what is below.
   // It was empty, so what others own in there was put there meanwhile, and stays.
@@ -321,7 +324,22 @@ Result<void> volume::dissolve(const Mounted& mounted) {
     copied = std::move(given);
   ROSE_CHECK(detach(files.fd()));
   (void)::removexattr(own_path(below.fd()).c_str(), kMark);
-  return copied;
+  ROSE_CHECK(copied);
+  return Dissolved::put_back;
 }
+
+Result<fs::path> volume::rescue(const OpenFolder& top, const fs::path& into) {
+  if (!OpenFolder::open(into)) ROSE_CHECK(make_own_folder(into, 0700));
+  ROSE_TRY(const OpenFolder all, OpenFolder::open(into));
+  std::string name;
+  for (int number = 0; name.empty() || all.at(name); ++number) name = std::to_string(number);
+  ROSE_TRY(const OpenFolder to, all.make(name, {}, 0700));
+  const Result<void> copied = top.copy_into(to);
+  (void)::umount2(own_path(top.fd()).c_str(), MNT_DETACH);  // an error: somebody has done it
+  ROSE_CHECK(copied);
+  return to.path();
+}
+
+std::optional<std::uint64_t> volume::number(const OpenFolder& folder) { return mount_number(folder.fd()); }
 
 }  // namespace rose::deploy

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,8 +38,8 @@ class Volume {
   [[nodiscard]] Result<void> resize(std::uint64_t bytes) const;
   // Of the file system, as in stat(2).
   [[nodiscard]] Result<dev_t> device() const;
-  // Nobody changes its size any more: as long as it is held, its memory is.
-  void release() { mount_.reset(); }
+  // Its top. Nobody changes its size any more; its memory is held as long as the result is.
+  [[nodiscard]] OpenFolder release();
 
  private:
   Volume() = default;
@@ -69,10 +70,19 @@ struct Mounted {
   std::string id;               // of the deployment
 };
 [[nodiscard]] std::vector<Mounted> of(const std::string& id);
-// Plain files in a plain folder instead, whoever has some of them open; the file system goes. Nothing when it is gone.
-// After an error it may still be mounted. Its files are lost, which is an error, where the folder is not the marked
-// one.
-[[nodiscard]] Result<void> dissolve(const Mounted& mounted);
+// Plain files in a plain folder instead, whoever has some of them open; the file system goes. After an error it may
+// still be mounted.
+enum class Dissolved {
+  put_back,
+  gone,       // somebody else has unmounted it: a user of the node can, in a mount namespace that does not have it
+  exchanged,  // unmounted, but what was below it is no longer the marked folder
+};
+[[nodiscard]] Result<Dissolved> dissolve(const Mounted& mounted);
+// For files that cannot go back where they were: copies what `top` holds to a new folder in `into`, which is made when
+// it is not there and which only root may enter, and unmounts it. The new folder.
+[[nodiscard]] Result<std::filesystem::path> rescue(const OpenFolder& top, const std::filesystem::path& into);
+// The kernel's number of the mount that this is on.
+[[nodiscard]] std::optional<std::uint64_t> number(const OpenFolder& folder);
 
 }  // namespace volume
 }  // namespace rose::deploy

@@ -58,8 +58,8 @@ std::optional<CallerRights> rights_in(const std::string& process) {
     std::string key;
     words >> key;
     std::uint64_t skipped = 0;
-    if (key == "Uid:") found += static_cast<bool>(words >> skipped >> skipped >> skipped >> rights.fsuid) ? 1 : 0;
-    if (key == "Gid:") found += static_cast<bool>(words >> skipped >> skipped >> skipped >> rights.fsgid) ? 1 : 0;
+    if (key == "Uid:") found += static_cast<bool>(words >> rights.uid >> skipped >> skipped >> rights.fsuid) ? 1 : 0;
+    if (key == "Gid:") found += static_cast<bool>(words >> rights.gid >> skipped >> skipped >> rights.fsgid) ? 1 : 0;
     if (key == "Groups:")
       for (gid_t group = 0; words >> group;) rights.groups.push_back(group);
     if (key == "CapEff:") found += static_cast<bool>(words >> std::hex >> rights.capabilities) ? 1 : 0;
@@ -75,8 +75,8 @@ std::optional<CallerRights> rights_of(pid_t tid) { return rights_in(fmt::format(
 
 std::optional<CallerRights> own_rights() { return rights_in("/proc/thread-self"); }
 
-AsCaller::AsCaller(const CallerRights& rights, const CallerRights& own) : own_(own) {
-  ok_ = take_on(rights);
+AsCaller::AsCaller(const CallerRights& rights, const CallerRights& own, std::uint64_t kept) : own_(own) {
+  ok_ = take_on(rights, kept);
   if (!ok_) give_back();
 }
 
@@ -84,10 +84,10 @@ AsCaller::~AsCaller() {
   if (ok_) give_back();
 }
 
-bool AsCaller::take_on(const CallerRights& rights) {
+bool AsCaller::take_on(const CallerRights& rights, std::uint64_t kept) {
   // Changing the user drops capabilities, so they are set last.
   return set_groups(rights.groups) && set_fsgid(rights.fsgid) && set_fsuid(rights.fsuid) &&
-         set_effective(rights.capabilities & own_.capabilities);
+         set_effective((rights.capabilities | kept) & own_.capabilities);
 }
 
 void AsCaller::give_back() {

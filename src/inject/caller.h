@@ -14,6 +14,8 @@
 namespace rose::inject {
 
 struct CallerRights {
+  uid_t uid = 0;  // the real ones, which others see of it
+  gid_t gid = 0;
   uid_t fsuid = 0;
   gid_t fsgid = 0;
   std::vector<gid_t> groups;
@@ -25,10 +27,10 @@ struct CallerRights {
 [[nodiscard]] std::optional<CallerRights> own_rights();
 
 // While this object lives, the calling thread, whose own rights are `own`, has these rights as far as it has them
-// itself.
+// itself, and the capabilities `kept` besides.
 class AsCaller {
  public:
-  AsCaller(const CallerRights& rights, const CallerRights& own);
+  AsCaller(const CallerRights& rights, const CallerRights& own, std::uint64_t kept = 0);
   AsCaller(const AsCaller&) = delete;
   AsCaller& operator=(const AsCaller&) = delete;
   ~AsCaller();
@@ -37,7 +39,7 @@ class AsCaller {
   [[nodiscard]] bool ok() const { return ok_; }
 
  private:
-  bool take_on(const CallerRights& rights);
+  bool take_on(const CallerRights& rights, std::uint64_t kept);
   void give_back();
 
   bool ok_ = false;

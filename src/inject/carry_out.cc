@@ -1,6 +1,7 @@
 #include "inject/carry_out.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -158,8 +159,12 @@ class CarriedCall {
     pthread_sigmask(SIG_BLOCK, &pipe_signal, nullptr);
     may_wait_ = !is_quick(call_) && (::fcntl(fd_.get(), F_GETFL) & O_NONBLOCK) == 0;
     std::int64_t result = -EPERM;
+    // The kernel tells who receives from a Unix socket which process and user sent it: rose's, unless rose names
+    // another, which takes these capabilities.
+    if (sends_to_unix()) sender_ = ucred{call_.tgid(), rights->uid, rights->gid};
+    const std::uint64_t kept = sender_ ? bit(CAP_SYS_ADMIN) | bit(CAP_SETUID) | bit(CAP_SETGID) : 0;
     const auto act = [&] {
-      if (const AsCaller caller(*rights, *own); caller.ok()) result = carry();
+      if (const AsCaller caller(*rights, *own, kept); caller.ok()) result = carry();
     };
     // A path must be resolved in the caller's view: its folder, its root, its mounts.
     if (view_) return with_view(*view_, act) ? result : -EPERM;
@@ -175,6 +180,42 @@ class CarriedCall {
   [[nodiscard]] off_t offset(int index) const { return static_cast<off_t>(call_.argument(index)); }
 
   [[nodiscard]] bool reads() const { return call_.number() == SYS_read || call_.number() == SYS_pread64; }
+
+  static std::uint64_t bit(int capability) { return std::uint64_t{1} << capability; }
+
+  [[nodiscard]] bool sends_to_unix() const {
+    switch (call_.number()) {
+      case SYS_write:
+      case SYS_writev:
+      case SYS_sendto: break;
+      default: return false;
+    }
+    int domain = 0;
+    socklen_t size = sizeof domain;
+    return ::getsockopt(fd_.get(), SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX;
+  }
+
+  // As the caller's process.
+  std::int64_t send_as_caller(const char* from, std::size_t left) {
+    iovec part{const_cast<char*>(from), left};
+    alignas(cmsghdr) char room[CMSG_SPACE(sizeof(ucred))]{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = room;
+    message.msg_controllen = sizeof room;
+    if (address_size_ > 0) {
+      message.msg_name = &address_;
+      message.msg_namelen = address_size_;
+    }
+    cmsghdr* head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_CREDENTIALS;
+    head->cmsg_len = CMSG_LEN(sizeof(ucred));
+    std::memcpy(CMSG_DATA(head), &*sender_, sizeof(ucred));
+    const int flags = call_.number() == SYS_sendto ? static_cast<int>(call_.argument(3)) : 0;
+    return result_of(::sendmsg(fd_.get(), &message, flags | MSG_NOSIGNAL | (may_wait_ ? MSG_DONTWAIT : 0)));
+  }
 
   // With rose's own rights again.
   std::int64_t hand_over(std::int64_t got) {
@@ -234,6 +275,7 @@ class CarriedCall {
   }
 
   std::int64_t write_once(const char* from, std::size_t left, std::size_t done) {
+    if (sender_) return send_as_caller(from, left);
     switch (call_.number()) {
       case SYS_pwrite64:
       case SYS_pwritev: return result_of(::pwrite(fd_.get(), from, left, offset(3) + static_cast<off_t>(done)));
@@ -289,6 +331,7 @@ class CarriedCall {
   sockaddr_storage address_{};
   socklen_t address_size_ = 0;
   std::optional<CallerView> view_;
+  std::optional<ucred> sender_;
   bool may_wait_ = false;
 };
 

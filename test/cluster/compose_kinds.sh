@@ -51,6 +51,8 @@ TOML
   no_containers "after $name"
 }
 # wait_for FILE PATTERN: for workloads.
+# wait_for_up NODE: as well; a node is paused for a moment in these runs.
+wait_for_up() { printf 'until rose node status %s | grep " up "; do sleep 0.05; done\n' "$1"; }
 wait_for() { printf 'until grep -q "%s" %s; do sleep 0.05; done\n' "$2" "$1"; }
 # logged FILE PATTERN
 logged() { grep -qE -- "$2" "$run/$1" || { fail "no '$2' in $1:"; head -30 "$run/$1" | sed 's/^/  /' >&2; }; }
@@ -103,14 +105,14 @@ kind dotenv-comments "$(wait_for app/stdout.log APP_TEXT=two)"
 for line in APP_PORT=8080 APP_URL=http://db:5432 APP_NAME=spaced APP_TEXT=two; do logged app/stdout.log "^$line\$"; done
 
 # Further words are $0 and $1 of the shell, so this check always fails: nobody waits for it, and the service runs.
-kind cmd-shell-words 'rose node status db'
+kind cmd-shell-words "$(wait_for_up db)"
 logged workload.log up
 says err 'node db is not healthy'
 kind image-healthcheck 'podman exec "$ROSE_CONTAINER_app" id'
 logged workload.log '^uid=0'
 logged health-db.log localhost
 
-kind shell-operators "$(wait_for app/stdout.log started) && rose node status log"
+kind shell-operators "$(wait_for app/stdout.log started) && $(wait_for_up log)"
 logged app/stdout.log '^started$'
 logged workload.log up
 

@@ -128,6 +128,38 @@ keep = 0.9"
   rm setup.sh
 fi
 
+# --- a process of the node's user unmounts a file system of rose: it removes the folder in a mount namespace that does
+# not have the mount
+cat > setup.sh <<SH
+#!/bin/sh
+echo roots > n1/data/secret
+chmod 600 n1/data/secret
+SH
+chmod +x setup.sh
+config "echo mine > data/own; touch begun; echo up; exec sleep 100"
+sed -i -e "s|^network = .*|&\nsetup = [\"$work/setup.sh\"]|" \
+  -e "s|^command = ..bin/sleep.*|command = [\"/bin/sh\", \"-c\", \"until [ -e n1/removed ]; do sleep 0.02; done\"]|" \
+  rose.toml
+schedule 'kind = "disk-full"
+path = "data"'
+rm -rf report
+unshare --mount --propagation private setpriv --reuid nobody --clear-groups --inh-caps=-all sh -c "
+  for i in \$(seq 2400); do
+    [ ! -e $n1/begun ] || { rmdir $n1/data && touch $n1/removed; exit; }
+    sleep 0.05
+  done" &
+remover=$!
+replay --report report
+wait $remover || fail "the folder below the file system could not be removed"
+says err 'files of the file system that rose mounted at .*n1/data are in .*/\.rescued/0'
+rescued=report/runs/run-0001/.rescued
+[ "$(stat -c '%U %a' $rescued)" = "root 700" ] || fail "not root's alone: $(stat -c '%U %a' $rescued)"
+[ "$(cat $rescued/0/own $rescued/0/secret | tr '\n' ' ')" = "mine roots " ] || fail "rescued: $(ls -l $rescued/0)"
+[ "$(stat -c '%U %a' $rescued/0/secret)" = "root 600" ] || fail "root's file: $(stat -c '%U %a' $rescued/0/secret)"
+unmounted "a file system that was unmounted"
+unharmed "a file system that was unmounted"
+rm setup.sh
+
 # --- a pid file that the node writes names a process of root's
 sleep 300 &
 roots_process=$!

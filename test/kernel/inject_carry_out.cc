@@ -109,10 +109,13 @@ result = 2
   CHECK(write_file(rig.path("after"), "").has_value());
 }
 
-TEST_CASE("names of sockets are the caller's: its folder, its root, its mounts") {
+TEST_CASE("sockets are the caller's: names in its folder, its root, its mounts, and it is the sender") {
   if (Rig::overriding()) return;
   Rig rig;
-  rig.add({"udgram", "here.sock", "near", "print", "done"});
+  auto& near = rig.add({"udgram", "here.sock", "near", "print", "done"});
+  near.user = "nobody";
+  std::filesystem::copy(kVictim, rig.path("victim"));  // the victim's user may not have access to the build folder
+  near.command[0] = rig.path("victim");
   auto& mounted = rig.add({});
   mounted.command = {
       "/usr/bin/unshare",
@@ -131,8 +134,8 @@ TEST_CASE("names of sockets are the caller's: its folder, its root, its mounts")
         name, name);
   rig.start(schedule);
   for (std::size_t node = 0; node < 2; ++node) rig.wait_said("done", node);
-  CHECK(rig.out(0) == "udgram = ECONNREFUSED\narrived near = 4\ndone\n");
-  CHECK(rig.out(1) == "udgram = ECONNREFUSED\narrived far = 3\ndone\n");
+  CHECK(rig.out(0) == "udgram = ECONNREFUSED\narrived near from itself = 4\ndone\n");
+  CHECK(rig.out(1) == "udgram = ECONNREFUSED\narrived far from itself = 3\ndone\n");
   rig.finish_fired();
 }
 

@@ -7,13 +7,19 @@
 //   repeat N STEP...;      the steps up to ";" N times
 //   threads N M STEP...;   N threads, each does the steps M times (one descriptor each)
 //   fork STEP...;          a child does the steps, then exits; the parent waits
-//   interrupted N again|eintr   a pipe read that N signals interrupt before its byte comes, with or without SA_RESTART
-//   sleep MS | print TEXT | time (seconds since 1970) | exit N | gate F (until file F exists) | call (enters
-//   step_function) server PORT            TCP accept loop: answers each byte with it (in the background) udp PORT UDP
-//   echo (in the background); server6 and udp6: on IPv6 addresses use N                  writes to N MiB of fresh
-//   memory and keeps them | spin: to the end of time cold F                 opens F, whose name stands in memory that
-//   nothing has touched yet unix F | uconnect F    listens at, connects to, a socket in the file system | connect6 PORT
-//   to ::1 udgram F TEXT          sends a datagram to a socket of its own at F, and says what arrived | fchmod OCTAL
+//   interrupted N again|eintr
+//                          a pipe read that N signals interrupt before its byte comes, with or without SA_RESTART
+//   sleep MS | print TEXT | time (seconds since 1970) | exit N | gate F (until file F exists)
+//   call                   enters step_function
+//   server PORT            TCP accept loop: answers each byte with it (in the background)
+//   udp PORT               UDP echo (in the background); server6 and udp6: on IPv6 addresses
+//   use N                  writes to N MiB of fresh memory and keeps them
+//   spin                   to the end of time
+//   cold F                 opens F, whose name stands in memory that nothing has touched yet
+//   unix F | uconnect F    listens at, connects to, a socket in the file system
+//   connect6 PORT          to ::1
+//   udgram F TEXT          sends a datagram to a socket of its own at F, and says what arrived and from whom
+//   fchmod OCTAL
 //   connect HOST PORT | listen PORT | accept | send TEXT | recv N
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -183,12 +189,27 @@ void run(const Steps& steps, int fd) {
       const auto& text = next();
       const int receiver = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
       const int sender = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+      const int on = 1;
+      ::setsockopt(receiver, SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
       ::unlink(address.sun_path);
       ::bind(receiver, reinterpret_cast<sockaddr*>(&address), sizeof address);
       say(step, ::syscall(SYS_sendto, sender, text.data(), text.size(), 0, &address, sizeof address));
       char data[64];
-      const auto got = ::recv(receiver, data, sizeof data, MSG_DONTWAIT);
-      say("arrived " + std::string(data, got > 0 ? static_cast<std::size_t>(got) : 0), got);
+      iovec part{data, sizeof data};
+      alignas(cmsghdr) char room[CMSG_SPACE(sizeof(ucred))]{};
+      msghdr message{};
+      message.msg_iov = &part;
+      message.msg_iovlen = 1;
+      message.msg_control = room;
+      message.msg_controllen = sizeof room;
+      const auto got = ::recvmsg(receiver, &message, MSG_DONTWAIT);
+      ucred from{};
+      for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr; head = CMSG_NXTHDR(&message, head))
+        if (head->cmsg_type == SCM_CREDENTIALS) std::memcpy(&from, CMSG_DATA(head), sizeof from);
+      const bool itself = from.pid == ::getpid() && from.uid == ::getuid() && from.gid == ::getgid();
+      say("arrived " + std::string(data, got > 0 ? static_cast<std::size_t>(got) : 0) +
+              (itself ? " from itself" : " from another"),
+          got);
       ::close(receiver);
       ::close(sender);
     } else if (step == "connect6") {
