@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <unordered_map>
 
 #include "base/ascii.h"
@@ -265,6 +266,18 @@ std::string counted(const Difference& d, std::size_t failing, std::size_t sound,
   return out;
 }
 
+// A trace of Python has the last part of a function's name and its file: "put" in "/srv/store.py". The watched function
+// of this name is "store.Store.put". The frame's own name where none or several would do.
+std::string watched_name(const Kinds& kinds, const schedule::Frame& frame) {
+  if (!frame.file.ends_with(".py")) return frame.function;
+  const std::string module = std::filesystem::path(frame.file).stem().string() + ".", last = "." + frame.function;
+  std::set<std::string> found;
+  for (std::uint32_t id = 0; id < kinds.size(); ++id)
+    if (const std::string& function = kinds[id].function; function.starts_with(module) && function.ends_with(last))
+      found.insert(function);
+  return found.size() == 1 ? *found.begin() : frame.function;
+}
+
 // A stack trace in a message that tells the runs apart: the program says itself where it was.
 void from_trace(const Input& input, const Difference& d, double weight, const std::string& runs, Evidences& out) {
   const std::int64_t cut = input.runs[input.story_run].cut_ns;
@@ -277,7 +290,7 @@ void from_trace(const Input& input, const Difference& d, double weight, const st
   for (const schedule::Frame& frame : line->frames) {
     if (is_library(frame)) continue;
     if (told++ == kMostFrames) break;
-    Evidence& evidence = out[frame.function];
+    Evidence& evidence = out[watched_name(input.kinds, frame)];
     if (evidence.file.empty()) evidence.file = frame.file, evidence.line = frame.line;
     evidence.features.raise(Feature::traced, weight);
     evidence.tell(weight, line->node,

@@ -15,8 +15,8 @@ std::string key_of(std::string function) {
 }
 
 bool is_base(std::string_view function) {
-  return function == "main" || function == "main.main" || function.ends_with("::main") ||
-         function.starts_with("_start");
+  return function == "main" || function.ends_with(".main") || function.ends_with("::main") ||
+         function.ends_with(".<module>") || function.starts_with("_start");
 }
 
 std::string at_place(const schedule::Frame& frame) {

@@ -74,9 +74,11 @@ std::string process_words(const trace::Event& e) {
 // No step: the fault itself, or what the schedule's own means bring about.
 bool is_injected(const trace::Event& e) { return (e.flags & trace::kInjected) != 0; }
 
-// Nor what the agent does that tells Java's frames: only runs with a fault have it.
+// Nor what the agents do that tell frames of Java and Python.
 bool is_agents(const trace::Trace& trace, const trace::Event& e) {
-  return e.path != 0 && trace.str(e.path).find("/rose.jvm/") != std::string_view::npos;
+  if (e.path == 0) return false;
+  const std::string_view path = trace.str(e.path);
+  return path.find("/rose.jvm/") != std::string_view::npos || path.find("/rose.python/") != std::string_view::npos;
 }
 // "sends n2 "put <*>" (port 7000)", "takes n1's "put <*>" (port 7000)"
 std::string exchange_words(const Exchanged& one, bool taken) {

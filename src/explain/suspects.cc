@@ -28,6 +28,10 @@ bool is_library(const schedule::Frame& frame) {
     return std::any_of(with.begin(), with.end(), [&](std::string_view one) { return text.starts_with(one); });
   };
   if (frame.module == "[vdso]" || frame.module == "[vsyscall]" || schedule::of_jdk(frame)) return true;
+  const std::string& file = frame.file;
+  if (file.ends_with(".py") &&
+      (file.find("lib/python") != std::string::npos || file.find("-packages/") != std::string::npos))
+    return true;
   const std::string_view module = frame.module;
   if (begins(module, {"/usr/lib/jvm/", "/opt/java/"})) return true;  // the JVM and what starts it
   if (symbols::interprets(module)) return true;

@@ -124,6 +124,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
     return {};
   }
 
+  void connect(const python::Session& python) override { stacks_->connect(python); }
+
   void workload_began(std::int64_t zero_ns) override {
     // Search again: a socket that was created before its process moved to the node, and bound afterwards, is known by
     // now.

@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "deploy/deployment.h"
 #include "jvm/session.h"
+#include "python/session.h"
 #include "schedule/outcome.h"
 #include "schedule/schedule.h"
 
@@ -57,6 +58,8 @@ class Injector : public deploy::NodeObserver {
   // Attaches programs to the deployment, which must be created but not started. Counting begins here. Requests to the
   // nodes' JVMs are added to the session, which the caller then writes, and which must outlive the injector.
   [[nodiscard]] virtual Result<void> arm(deploy::Deployment& deployment, jvm::Session* jvms = nullptr) = 0;
+  // Where to learn in which functions of Python threads are. Before nodes start; it must last until disarm().
+  virtual void connect(const python::Session& python) = 0;
   // Time zero of `elapsed` (CLOCK_MONOTONIC). Process and network faults without conditions fire now.
   virtual void workload_began(std::int64_t zero_ns) = 0;
   // Returns when everything that is due by now has been carried out, however busy the machine is. A short workload may

@@ -136,6 +136,14 @@ void put_java(std::vector<schedule::Frame>& frames, const std::vector<jvm::JavaF
   for (const jvm::JavaFrame& one : java) frames.push_back({one.function, one.file, one.line, {}, 0});
 }
 
+// Functions of Python replace the frames of its interpreter.
+void put_python(std::vector<schedule::Frame>& frames, std::vector<python::Frame> python) {
+  const auto begin = std::find_if(frames.begin(), frames.end(),
+                                  [](const auto& frame) { return symbols::language_run_by(frame.module) == "Python"; });
+  frames.erase(begin, frames.end());
+  for (python::Frame& one : python) frames.push_back({std::move(one.function), std::move(one.file), one.line, {}, 0});
+}
+
 // The language of frames that only its runtime can name; "" if there are none.
 std::string_view language_of(const std::vector<schedule::Frame>& frames) {
   for (const auto& frame : frames) {
@@ -230,8 +238,16 @@ void Stacks::take(std::size_t chain, pid_t pid, pid_t tid, const std::string& wh
     note_maps(maps, taken);
     if (!stopped) ask_java(tid, maps, taken);
   }
+  ask_python(taken);
   const std::lock_guard lock(mutex_);
   taken_[chain].push_back(std::move(taken));
+}
+
+void Stacks::ask_python(TakenStack& taken) const {
+  if (python_ == nullptr) return;
+  const pid_t tid = kernel::own_number(taken.tid);
+  for (std::size_t i = 0; i < plan_.nodes.size() && taken.python.empty(); ++i)
+    taken.python = python_->stack_of(plan_.nodes[i], tid);
 }
 
 void Stacks::ask_java(pid_t tid, std::string_view maps, TakenStack& taken) {
@@ -276,6 +292,7 @@ void Stacks::take_running(std::size_t chain, Process& process, pid_t tid, const 
     process.killed = false;
   }
   if (!wanted(chain)) return;
+  ask_python(taken);
   taken.missing =
       taken.java.frames.empty()
           ? "the thread was running when the fault fired: only a condition inside the process would show where"
@@ -339,6 +356,7 @@ schedule::Stack Stacks::tell_one(TakenStack taken, std::size_t node, const std::
     return stack;
   }
   if (taken.snapshot.registers.back() == 0) {
+    if (!taken.python.empty()) put_python(stack.frames, std::move(taken.python)), stack.incomplete.clear();
     if (!taken.java.frames.empty())
       put_java(stack.frames, taken.java.frames), stack.incomplete = std::move(taken.java.missing);
     return stack;
@@ -352,6 +370,11 @@ schedule::Stack Stacks::tell_one(TakenStack taken, std::size_t node, const std::
     add_reason(stack.incomplete, fmt::format("{} was removed or replaced", lost.front()));
   add_reason(stack.incomplete, unwound.incomplete);
   const std::string_view language = language_of(stack.frames);
+  if (!taken.python.empty() && language == "Python") {
+    put_python(stack.frames, std::move(taken.python));
+    stack.incomplete.clear();  // missing frames of the interpreter do not matter
+    return stack;
+  }
   if (!taken.java.frames.empty()) {
     put_java(stack.frames, taken.java.frames);
     stack.incomplete = std::move(taken.java.missing);  // missing native frames inside the JVM do not matter
@@ -394,6 +417,8 @@ Stacks::Told Stacks::tell(const std::vector<std::vector<pid_t>>& living,
       auto taken = read_stack(*stack);
       taken.why = why(chain);
       java_of(node_of(chain), taken);
+      // A thread that lives has gone on since.
+      if (!kernel::process_exists(taken.pid)) ask_python(taken);
       tell(chain, std::move(taken));
     }
     if (const auto own = taken_.find(chain); own != taken_.end()) {

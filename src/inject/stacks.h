@@ -19,6 +19,7 @@
 #include "inject/programs.h"
 #include "jvm/session.h"
 #include "jvm/stacks.h"
+#include "python/session.h"
 #include "schedule/outcome.h"
 #include "symbols/unwind.h"
 
@@ -34,6 +35,7 @@ struct TakenStack {
   std::vector<std::uint64_t> inodes;  // in parallel to the maps
   std::string missing;                // what could not be copied
   jvm::JavaStack java;                // what a JVM's agent reported
+  std::vector<python::Frame> python;  // what a process of Python noted
 };
 
 // Reads what a BPF program recorded. It may be damaged and is not trusted.
@@ -47,6 +49,8 @@ class Stacks {
   Stacks(const Plan& plan, Programs& programs);
   // The source of the JVM agents' files. `jvms` must outlive it.
   void connect(const jvm::Session& jvms) { jvms_ = &jvms; }
+  // The source of the functions of Python in which threads are. `python` must outlive it.
+  void connect(const python::Session& python) { python_ = &python; }
 
   // For a thread that is in the kernel: held in a call, or stopped. Thread-safe.
   void take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why);
@@ -79,6 +83,7 @@ class Stacks {
   void take_running(std::size_t chain, Process& process, pid_t tid, const std::string& why);
   // True if more stacks of this fault are wanted.
   [[nodiscard]] bool more_of(std::size_t chain);
+  void ask_python(TakenStack& taken) const;
   void ask_java(pid_t tid, std::string_view maps, TakenStack& taken);
   [[nodiscard]] schedule::Stack tell_one(TakenStack taken, std::size_t node, const std::vector<pid_t>& living,
                                          std::int64_t limit_ns) const;
@@ -86,6 +91,7 @@ class Stacks {
   const Plan& plan_;
   Programs& programs_;
   const jvm::Session* jvms_ = nullptr;
+  const python::Session* python_ = nullptr;
   std::mutex asking_;
   mutable std::mutex mutex_;
   std::map<std::size_t, std::size_t> begun_;  // by chain

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "jvm/application.h"
 #include "jvm/node.h"
+#include "python/session.h"
 #include "replay/repeat.h"
 #include "replay/watchable.h"
 
@@ -65,7 +66,15 @@ void take(config::Node& node, const std::vector<Program>& programs, const std::f
     node.binaries = std::move(binaries);
     return;
   }
-  if (methods.empty()) return;
+  if (methods.empty()) {
+    for (const Program& program : programs) {
+      if (!stays(program.file, run_dir) || !python::is_python(program.file)) continue;
+      log::info("{}: it runs {}; functions of Python are watched", node.name, program.file);
+      node.binaries = {program.file};
+      return;
+    }
+    return;
+  }
   std::vector<std::string> before = std::move(node.functions);
   node.functions = methods;
   // The agent reaches only JVMs that rose knows of. Class names without a package do not indicate Java.

@@ -25,6 +25,7 @@
 #include "jvm/session.h"
 #include "jvm/state.h"
 #include "kernel/cgroup2.h"
+#include "python/session.h"
 #include "replay/injected.h"
 
 namespace rose::replay {
@@ -45,10 +46,15 @@ class Observers final : public deploy::NodeObserver {
   void connect(inject::Injector* injector) { injector_ = injector; }
   void connect(observe::Tracer* tracer) { tracer_ = tracer; }
   void connect(const jvm::Session* jvms) { jvms_ = jvms; }
+  void connect(const python::Session* python) { python_ = python; }
 
   std::map<std::string, std::string> environment(std::size_t node,
                                                  const std::map<std::string, std::string>& own) override {
-    return jvms_ != nullptr ? jvms_->environment(config_.nodes[node].name, own) : std::map<std::string, std::string>{};
+    const std::string& name = config_.nodes[node].name;
+    std::map<std::string, std::string> all;
+    if (jvms_ != nullptr) all = jvms_->environment(name, own);
+    if (python_ != nullptr) all.merge(python_->environment(name, own));
+    return all;
   }
 
   std::vector<int> notified_syscalls(std::size_t node) override {
@@ -80,6 +86,7 @@ class Observers final : public deploy::NodeObserver {
   inject::Injector* injector_ = nullptr;
   observe::Tracer* tracer_ = nullptr;
   const jvm::Session* jvms_ = nullptr;
+  const python::Session* python_ = nullptr;
   std::vector<std::pair<std::size_t, deploy::EndInfo>> ends_;
 };
 
@@ -233,9 +240,11 @@ class OneRun {
   Result<void> drive() {
     ROSE_CHECK(cancel::check());
     ROSE_TRY(deployment_, deploy::Deployment::create(config_, options_.run_dir, options_.number, &observers_));
+    ROSE_CHECK(watch_python());
     if (!schedule_.faults.empty() || !schedule_.order.empty()) {
       ROSE_TRY(injector_, inject::Injector::create(schedule_, config_, options_.allow_attached, options_.stacks));
       observers_.connect(injector_.get());
+      if (python_) injector_->connect(*python_);
       if (injector_->needs_jvms()) ROSE_CHECK(open_jvms());
       ROSE_CHECK(injector_->arm(*deployment_, jvms_.get()));
       using Part = inject::Injector::StepPart;
@@ -248,6 +257,7 @@ class OneRun {
     if (options_.trace) {
       observe::TracerOptions tracer = options_.tracer;
       ROSE_CHECK(watch_methods(tracer));
+      if (python_) tracer.method_agents.push_back(python_->agent());
       if (options_.asked != nullptr) {
         tracer.values = options_.asked->places;
         if (!options_.asked->java.empty()) ROSE_CHECK(ask_jvms(tracer));
@@ -264,6 +274,19 @@ class OneRun {
     if (options_.nodes_ready) options_.nodes_ready(*deployment_);
     if (tracer_ && options_.tracer_ready) options_.tracer_ready(*tracer_, options_.run_dir);
     return work();
+  }
+
+  // For nodes whose functions of Python are watched.
+  Result<void> watch_python() {
+    for (const config::Node& node : config_.nodes) {
+      if (!node.python) continue;
+      if (!python_) {
+        ROSE_TRY(python_, python::Session::open(deployment_->run_dir()));
+        observers_.connect(python_.get());
+      }
+      ROSE_CHECK(python_->watch(node.name));
+    }
+    return {};
   }
 
   // For nodes whose methods are watched or named in the schedule.
@@ -555,6 +578,7 @@ class OneRun {
   const RunOptions& options_;
   Observers observers_;
   std::unique_ptr<jvm::Session> jvms_;
+  std::unique_ptr<python::Session> python_;
   std::vector<std::string> watched_;  // nodes whose methods are watched
   std::vector<std::string> traced_;   // the tracer's targets
   std::unique_ptr<inject::Injector> injector_;

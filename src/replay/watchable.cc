@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "jvm/application.h"
 #include "jvm/node.h"
+#include "python/session.h"
 #include "symbols/go_library.h"
 #include "symbols/interpreters.h"
 #include "symbols/symbols.h"
@@ -133,16 +134,25 @@ bool shows_functions(const std::string& binary) {
   return own && !own->empty();
 }
 
+bool runs_python(const config::Node& node) {
+  return std::any_of(node.binaries.begin(), node.binaries.end(), [](const std::string& binary) {
+    std::error_code error;
+    const std::filesystem::path file = std::filesystem::canonical(binary, error);
+    return !error && python::is_python(file.native());
+  });
+}
+
 bool shows_no_function(const config::Node& node) {
   if (!node.functions.empty() || !node.sources.empty() || node.attach || node.container || !jvm::is_launcher(node))
     return false;
-  return std::none_of(node.binaries.begin(), node.binaries.end(), shows_functions);
+  return !runs_python(node) && std::none_of(node.binaries.begin(), node.binaries.end(), shows_functions);
 }
 
 Result<Watchable> watchable_functions(const config::Config& config) {
   Watchable out;
   out.config = config;
   for (config::Node& node : out.config.nodes) {
+    node.python = !node.container && !node.attach && runs_python(node);
     if (node.functions.empty() && node.sources.empty() && !node.attach && !node.container)
       node.functions = methods_by_command(node, config.directory);
     if (const jvm::Names methods = jvm::methods_of(node); !methods.functions.empty() || !methods.sources.empty())
@@ -167,7 +177,7 @@ Result<Watchable> watchable_functions(const config::Config& config) {
       continue;  // Java methods: the agent watches those that are named
     }
     if (functions.empty()) {
-      out.unseen.push_back(why_none(node));
+      if (!node.python) out.unseen.push_back(why_none(node));
       continue;
     }
     if (functions.size() > kMostWatched) {

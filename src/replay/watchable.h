@@ -28,6 +28,8 @@ struct Watchable {
 [[nodiscard]] bool is_systems(const std::string& binary);
 // True if the program has functions of its own that can be watched.
 [[nodiscard]] bool shows_functions(const std::string& binary);
+// True if a program of the node is CPython: its functions of Python can be watched.
+[[nodiscard]] bool runs_python(const config::Node& node);
 // True if the node names no functions, its program has none of its own, and it may launch another program.
 [[nodiscard]] bool shows_no_function(const config::Node& node);
 

@@ -1,0 +1,228 @@
+// Goes into processes of Python (see site.py) and reports the entries of the application's functions: a BPF program is
+// attached to rose_jvm_enter. Also notes in which functions each thread is (python/stacks_layout.h). Uses only
+// functions that every CPython from 3.6 on exports, and the C library of the process. All calls of Python hold the
+// interpreter's lock; processes that were forked share the file.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "python/stacks_layout.h"
+
+extern "C" {
+struct PyObject;
+using Profile = int (*)(PyObject*, PyObject* frame, int what, PyObject*);
+void PyEval_SetProfile(Profile, PyObject*);
+PyObject* PyObject_GetAttrString(PyObject*, const char*);
+const char* PyUnicode_AsUTF8(PyObject*);
+long PyLong_AsLong(PyObject*);
+void PyErr_Clear();
+void Py_IncRef(PyObject*);
+void Py_DecRef(PyObject*);
+__attribute__((weak)) PyObject* PyFrame_GetCode(PyObject* frame);  // from 3.9 on
+
+// `let_go` 1: the next entries of it are not reported.
+__attribute__((noinline, visibility("default"))) void rose_jvm_enter(const char*, std::uint32_t /*let_go*/) {
+  __asm__ volatile("nop" ::: "memory");
+}
+}
+
+namespace rose::python {
+namespace {
+
+constexpr int kCall = 0, kReturn = 3;  // PyTrace_CALL, PyTrace_RETURN
+constexpr std::uint32_t kCodes = 1 << 15;
+constexpr std::uint32_t kForeign = 0xffffffff;
+// What a function may report: so many entries at once, and on average one in so long a time.
+constexpr std::uint32_t kBurst = 1000;
+constexpr std::int64_t kEntryNs = 10'000'000;
+
+StacksFile* stacks = nullptr;
+std::uint32_t forks = 0;  // from the first process to this one
+
+struct Code {
+  PyObject* code;          // with a reference, so that no other one gets its address
+  std::uint32_t function;  // its number; 0: there are too many; kForeign: not the application's
+  std::uint32_t reported;  // of kBurst
+  std::int64_t paid_ns;    // entries up to here are paid for
+  bool silent;             // it has been reported that the next ones are not
+};
+Code codes[kCodes];
+std::uint32_t known = 0;
+
+std::int64_t now_ns() {
+  timespec now;
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
+
+// The end of a text counts most: it is what tells files apart.
+void copy(char* to, std::size_t room, const char* from) {
+  const std::size_t size = std::strlen(from);
+  if (size >= room) from += size - (room - 1);
+  std::strncpy(to, from, room - 1);
+  to[room - 1] = 0;
+}
+
+void append(char* to, std::size_t room, const char* from) {
+  const std::size_t used = std::strlen(to);
+  std::strncpy(to + used, from, room - used - 1);
+  to[room - 1] = 0;
+}
+
+// The standard library, installed packages, and code that is in no file.
+bool is_foreign(const char* file) {
+  return file[0] == '<' || std::strstr(file, "lib/python") != nullptr || std::strstr(file, "lib64/python") != nullptr ||
+         std::strstr(file, "-packages/") != nullptr || std::strstr(file, "/rose.python/") != nullptr;
+}
+
+// "store" of "/srv/store.py", "store/__init__.py" and "store/__main__.py".
+void put_module(char* to, std::size_t room, const char* file) {
+  char path[512];
+  copy(path, sizeof path, file);
+  const auto cut = [&](const char* end) {
+    const std::size_t size = std::strlen(path), tail = std::strlen(end);
+    if (size > tail && std::strcmp(path + size - tail, end) == 0) path[size - tail] = 0;
+  };
+  cut(".py");
+  cut("/__init__");
+  cut("/__main__");
+  const char* slash = std::strrchr(path, '/');
+  copy(to, room, slash != nullptr ? slash + 1 : path);
+}
+
+// A text attribute, for as long as the object lives; null without it.
+const char* text_of(PyObject* code, const char* attribute) {
+  PyObject* value = PyObject_GetAttrString(code, attribute);
+  const char* text = value != nullptr ? PyUnicode_AsUTF8(value) : nullptr;
+  if (text == nullptr) PyErr_Clear();
+  if (value != nullptr) Py_DecRef(value);
+  return text;
+}
+
+std::uint32_t make_function(PyObject* code) {
+  const char* file = text_of(code, "co_filename");
+  const char* name = text_of(code, "co_qualname");  // from 3.11 on
+  if (name == nullptr) name = text_of(code, "co_name");
+  if (file == nullptr || name == nullptr || is_foreign(file)) return kForeign;
+  if (__atomic_load_n(&stacks->functions, __ATOMIC_RELAXED) >= kMostFunctions) return 0;
+  const std::uint32_t number = __atomic_fetch_add(&stacks->functions, 1, __ATOMIC_RELAXED);
+  if (number == 0 || number >= kMostFunctions) return 0;
+  StackFunction& function = stacks->function[number];
+  put_module(function.name, sizeof function.name, file);
+  append(function.name, sizeof function.name, ".");
+  // "outer.<locals>.inner"
+  for (const char* part = name; *part != 0;) {
+    constexpr const char* kLocals = "<locals>.";
+    if (std::strncmp(part, kLocals, std::strlen(kLocals)) == 0) {
+      part += std::strlen(kLocals);
+      continue;
+    }
+    const char one[2] = {*part++, 0};
+    append(function.name, sizeof function.name, one);
+  }
+  copy(function.file, sizeof function.file, file);
+  PyObject* line = PyObject_GetAttrString(code, "co_firstlineno");
+  if (line != nullptr) {
+    function.line = static_cast<std::uint32_t>(PyLong_AsLong(line));
+    Py_DecRef(line);
+  } else {
+    PyErr_Clear();
+  }
+  return number;
+}
+
+Code* find(PyObject* code) {
+  auto at = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(code) >> 4) * 2654435761u % kCodes;
+  for (;; at = (at + 1) % kCodes) {
+    if (codes[at].code == code) return &codes[at];
+    if (codes[at].code != nullptr) continue;
+    if (known >= kCodes / 2) return nullptr;
+    ++known;
+    Py_IncRef(code);
+    codes[at].code = code;
+    codes[at].function = make_function(code);
+    return &codes[at];
+  }
+}
+
+StackThread& thread_of() {
+  static __thread std::uint32_t own = 0, own_forks = 0;
+  if (own == 0 || own_forks != forks) own = static_cast<std::uint32_t>(::syscall(SYS_gettid)), own_forks = forks;
+  StackThread& thread = stacks->thread[own % kThreads];
+  if (thread.tid != own) thread.tid = own, thread.depth = 0;
+  return thread;
+}
+
+void report(Code& code) {
+  const char* name = stacks->function[code.function].name;
+  const std::int64_t now = now_ns();
+  if (code.reported == 0) code.paid_ns = now;
+  const auto paid = static_cast<std::uint64_t>((now - code.paid_ns) / kEntryNs);
+  if (paid > 0) {
+    code.reported = code.reported > paid ? code.reported - static_cast<std::uint32_t>(paid) : 0;
+    code.paid_ns = now;
+    code.silent = false;
+  }
+  if (code.silent) return;
+  code.silent = ++code.reported >= kBurst;
+  rose_jvm_enter(name, code.silent ? 1 : 0);
+}
+
+int profile(PyObject*, PyObject* frame, int what, PyObject*) {
+  if (what != kCall && what != kReturn) return 0;
+  PyObject* object = PyFrame_GetCode != nullptr ? PyFrame_GetCode(frame) : PyObject_GetAttrString(frame, "f_code");
+  if (object == nullptr) {
+    PyErr_Clear();
+    return 0;
+  }
+  Code* code = find(object);
+  Py_DecRef(object);
+  if (code == nullptr || code->function == kForeign || code->function == 0) return 0;
+  StackThread& thread = thread_of();
+  if (what == kCall) {
+    if (thread.depth < kFrames) thread.functions[thread.depth] = code->function;
+    ++thread.depth;
+    report(*code);
+  } else if (thread.depth > kFrames || (thread.depth > 0 && thread.functions[thread.depth - 1] == code->function)) {
+    --thread.depth;  // others were entered before the thread was watched
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace rose::python
+
+using namespace rose::python;
+
+extern "C" {
+
+// `path`: of the file. Returns 0, or -1 if it cannot be made.
+__attribute__((visibility("default"))) int rose_python_begin(const char* path) {
+  if (stacks != nullptr) return 0;
+  const int fd = ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return -1;
+  void* memory = MAP_FAILED;
+  if (::ftruncate(fd, sizeof(StacksFile)) == 0)
+    memory = ::mmap(nullptr, sizeof(StacksFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  ::close(fd);
+  if (memory == MAP_FAILED) return -1;
+  stacks = static_cast<StacksFile*>(memory);
+  stacks->functions = 1;
+  std::memcpy(stacks->magic, kStacksMagic, sizeof kStacksMagic);
+  return 0;
+}
+
+// This process has just been forked.
+__attribute__((visibility("default"))) void rose_python_forked() { ++forks; }
+
+// The calling thread's functions are reported from now on.
+__attribute__((visibility("default"))) void rose_python_thread() {
+  if (stacks != nullptr) PyEval_SetProfile(profile, nullptr);
+}
+
+}  // extern "C"

@@ -1,0 +1,11 @@
+// The files that go into processes of Python, as bytes of this program.
+#pragma once
+
+#include <string_view>
+
+namespace rose::python {
+
+[[nodiscard]] std::string_view agent_bytes();
+[[nodiscard]] std::string_view site_bytes();
+
+}  // namespace rose::python

@@ -1,0 +1,109 @@
+#include "python/session.h"
+
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "base/file.h"
+#include "base/folder.h"
+#include "base/text.h"
+#include "python/agent_file.h"
+#include "python/stacks_layout.h"
+
+namespace rose::python {
+namespace {
+
+constexpr std::size_t kMostFiles = 1000;  // of a node
+
+// A text that may not end.
+std::string text_of(const char* text, std::size_t room) { return printable(std::string(text, ::strnlen(text, room))); }
+
+}  // namespace
+
+bool is_python(std::string_view program) {
+  std::string_view name = program.substr(program.rfind('/') + 1);
+  if (!name.starts_with("python")) return false;
+  name.remove_prefix(std::strlen("python"));
+  return name.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& run_dir) {
+  auto session = std::unique_ptr<Session>(new Session);
+  session->run_dir_ = run_dir;
+  session->folder_ = run_dir / "rose.python";
+  session->agent_ = session->folder_ / "rose-python.so";
+  struct statvfs system {};
+  if (::statvfs(run_dir.c_str(), &system) == 0 && (system.f_flag & ST_NOEXEC) != 0)
+    return fail(
+        ErrorKind::environment,
+        fmt::format("Python cannot load rose's agent from {}: its file system is mounted noexec", run_dir.string()),
+        "set TMPDIR to a folder on another file system");
+  // Nodes may run as other users, so they must be able to read these.
+  ROSE_CHECK(make_own_folder(session->folder_, 0755));
+  ROSE_CHECK(make_own_folder(session->folder_ / "site", 0755));
+  ROSE_CHECK(write_file(session->agent_, agent_bytes(), 0755));
+  ROSE_CHECK(write_file(session->folder_ / "site" / "sitecustomize.py", site_bytes(), 0644));
+  return session;
+}
+
+Result<void> Session::watch(const std::string& node) {
+  std::optional<Owner> owner;
+  if (const Result<OpenFolder> own = OpenFolder::open(run_dir_ / node)) {
+    ROSE_TRY(const struct stat status, own->status());
+    if (status.st_uid != 0) owner = Owner{status.st_uid, status.st_gid};
+  }
+  ROSE_TRY(const OpenFolder folder, OpenFolder::open(folder_));
+  ROSE_TRY([[maybe_unused]] const OpenFolder made, folder.make(node, owner, 0700));
+  watched_.insert(node);
+  return {};
+}
+
+Session::Variables Session::environment(const std::string& node, const Variables& own) const {
+  if (!watched_.contains(node)) return {};
+  std::string path = (folder_ / "site").string();
+  if (const auto before = own.find("PYTHONPATH"); before != own.end() && !before->second.empty())
+    path += ":" + before->second;
+  return {
+      {"PYTHONPATH", path}, {"ROSE_PYTHON_AGENT", agent_.string()}, {"ROSE_PYTHON_STATE", (folder_ / node).string()}};
+}
+
+std::vector<Frame> parse_stack(std::string_view bytes, std::uint32_t tid) {
+  std::vector<Frame> frames;
+  if (bytes.size() < sizeof(StacksFile) || std::memcmp(bytes.data(), kStacksMagic, sizeof kStacksMagic) != 0)
+    return frames;
+  const auto read = [&](auto& to, std::size_t at) { std::memcpy(&to, bytes.data() + at, sizeof to); };
+  StackThread thread;
+  read(thread, offsetof(StacksFile, thread) + tid % kThreads * sizeof thread);
+  if (thread.tid != tid) return frames;
+  for (std::uint32_t i = std::min(thread.depth, kFrames); i-- > 0;) {
+    if (thread.functions[i] == 0 || thread.functions[i] >= kMostFunctions) continue;
+    StackFunction function;
+    read(function, offsetof(StacksFile, function) + thread.functions[i] * sizeof function);
+    frames.push_back({text_of(function.name, sizeof function.name), text_of(function.file, sizeof function.file),
+                      static_cast<int>(std::min(function.line, 0x7fffffffu))});
+  }
+  return frames;
+}
+
+std::vector<Frame> Session::stack_of(const std::string& node, pid_t tid) const {
+  if (!watched_.contains(node)) return {};
+  const Result<OpenFolder> folder = OpenFolder::open(folder_ / node);
+  if (!folder) return {};
+  std::vector<std::string> names = folder->names();
+  names.resize(std::min(names.size(), kMostFiles));
+  // First the file of a process with only this thread, or with its number.
+  std::stable_partition(names.begin(), names.end(),
+                        [&](const std::string& name) { return name == fmt::format("{}.stacks", tid); });
+  for (const std::string& name : names) {
+    const Result<std::string> bytes = folder->read(name, sizeof(StacksFile));
+    if (!bytes) continue;
+    if (std::vector<Frame> frames = parse_stack(*bytes, static_cast<std::uint32_t>(tid)); !frames.empty())
+      return frames;
+  }
+  return {};
+}
+
+}  // namespace rose::python

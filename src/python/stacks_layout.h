@@ -1,0 +1,33 @@
+// The file in which a process of Python keeps the functions that its threads are in: RUN/rose.python/NODE/PID.stacks.
+// Shared memory, so that it can be read when the process has been killed. The process may write anything into it.
+#pragma once
+
+#include <cstdint>
+
+namespace rose::python {
+
+inline constexpr char kStacksMagic[8] = {'R', 'O', 'S', 'E', 'P', 'Y', '1', 0};
+inline constexpr std::uint32_t kMostFunctions = 4096;  // numbers of functions; 0 is none
+inline constexpr std::uint32_t kThreads = 1024;        // a thread's place is its number modulo this
+inline constexpr std::uint32_t kFrames = 30;           // kept of a thread's stack, outermost first
+
+struct StackFunction {
+  char name[160];  // "spool.Spool.compact"; cut to fit
+  char file[92];
+  std::uint32_t line;  // where it begins
+};
+struct StackThread {
+  std::uint32_t tid;
+  std::uint32_t depth;  // may be larger than kFrames
+  std::uint32_t functions[kFrames];
+};
+struct StacksFile {
+  char magic[8];
+  std::uint32_t functions;  // next number
+  std::uint32_t pad;
+  StackFunction function[kMostFunctions];
+  StackThread thread[kThreads];
+};
+static_assert(sizeof(StackFunction) == 256 && sizeof(StackThread) == 128);
+
+}  // namespace rose::python
