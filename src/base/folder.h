@@ -42,8 +42,9 @@ class OpenFolder {
 
   // A folder in it; `inside` may have several parts, or none: the folder itself.
   [[nodiscard]] Result<OpenFolder> enter(const std::filesystem::path& inside) const;
-  // The same, making what is missing. What is made belongs to `owner`, if there is one. What was there keeps its mode,
-  // and must belong to the owner or to this user; it is given to the owner only if nobody else could have put it there.
+  // The same, making the folders that are missing. What is made belongs to `owner`, if there is one. What exists keeps
+  // its mode, and must belong to the owner or to this user; it is given to the owner only if no other user could have
+  // put it there.
   [[nodiscard]] Result<OpenFolder> make(const std::filesystem::path& inside, const std::optional<Owner>& owner,
                                         mode_t mode = 0755) const;
   [[nodiscard]] Result<void> give(const Owner& owner, mode_t mode) const;
@@ -72,7 +73,7 @@ class OpenFolder {
   // in it. Stops when it returns false.
   void each(const std::function<bool(const Entry&)>& visit) const;
 
-  // With all that is in it, on this file system. Nothing when there is none.
+  // Removes it with all that is in it, on this file system. Succeeds if it does not exist.
   [[nodiscard]] Result<void> remove(const std::string& name) const;
   // All that is in it, but for `keep`. `only`: what is in folders of other users stays.
   [[nodiscard]] Result<void> clear(const std::function<bool(const std::string& name)>& keep = {},
@@ -103,7 +104,7 @@ class OpenFolder {
 [[nodiscard]] Fd open_inside(const std::filesystem::path& folder, const std::filesystem::path& file);
 [[nodiscard]] Result<std::string> read_inside(const std::filesystem::path& folder, const std::filesystem::path& file,
                                               std::size_t most);
-// Of a regular file; none when open_inside() would open none.
+// The status of a regular file; nothing when open_inside() would refuse it.
 [[nodiscard]] std::optional<struct stat> status_inside(const std::filesystem::path& folder,
                                                        const std::filesystem::path& file);
 

@@ -36,7 +36,7 @@ class Volume {
   // Made no larger than what it holds, down to a page; whoever writes gets ENOSPC, root too. Verified.
   [[nodiscard]] Result<Room> fill() const;
   [[nodiscard]] Result<void> resize(std::uint64_t bytes) const;
-  // Of the file system, as in stat(2).
+  // The device of the file system, as in stat(2).
   [[nodiscard]] Result<dev_t> device() const;
   // Its top. Nobody changes its size any more; its memory is held as long as the result is.
   [[nodiscard]] OpenFolder release();
@@ -51,13 +51,13 @@ namespace volume {
 
 // A file system that is not in the tree of files yet. `source`: of mount(8); `options`: separated by commas.
 [[nodiscard]] Result<Fd> make_detached(const std::string& type, const std::string& source, const std::string& options);
-// Marks a folder on which a file system of this deployment will be mounted, so that dissolve() does not take another
-// one for it that somebody has put in its place. An error where the file system knows no such marks and the folder
-// belongs to somebody else.
+// Marks a folder on which a file system of this deployment will be mounted, so that dissolve() does not mistake another
+// folder for it that a user has put in its place. An error if the file system does not support such marks and the
+// folder belongs to another user.
 [[nodiscard]] Result<void> mark(const OpenFolder& folder, const std::string& id);
 // On the folder or file that `at` is open on, whatever its name is by now.
 [[nodiscard]] Result<void> attach(int mount, int at);
-// With all that is mounted in it. What has files of it open keeps them.
+// Unmounts it together with all that is mounted in it. Processes that have files of it open keep them.
 [[nodiscard]] Result<void> detach(int mount);
 
 // Where the file system that holds `path` is mounted.

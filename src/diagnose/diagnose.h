@@ -172,7 +172,7 @@ struct Candidate {
   double said = 1;                  // how plainly the evidence says it: less than one of what only logs tell
   bool guessed = false;             // nothing says it: it is only near what logs say
   Known known = Known::seen;
-  double weight = 0;               // believed chance that it is (part of) the cause; those of a plan add up to one
+  double weight = 0;               // probability that it is (part of) the cause; those of a plan add up to one
   std::vector<std::string> nodes;  // all that the fault touches; set by make_plan()
   std::vector<Feature> features;   // what its rank can rest on; set by make_plan()
 };
@@ -232,8 +232,7 @@ class Runner {
   }
   // So many runs at once are worth asking for, where [diagnose] jobs names no number. May change from call to call.
   [[nodiscard]] virtual int side_by_side() const { return 1; }
-  // Of what the search will likely ask for after the next runs, so much is of use to a runner that makes runs ahead; 0:
-  // none is.
+  // A runner that makes runs ahead can use this many of the runs that the search will probably ask for next; 0: none.
   [[nodiscard]] virtual int room() const { return 0; }
   // That, the likeliest first. Before run() or run_all().
   virtual void expect(std::vector<schedule::Schedule> next) { static_cast<void>(next); }

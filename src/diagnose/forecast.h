@@ -1,5 +1,5 @@
 // What the search will likely ask for next: it is played on, with copies of what it goes by, as if runs showed what
-// they mostly show. Changes nothing of the search itself. Inside this room.
+// they mostly show. Changes nothing of the search itself. Private to diagnose.
 #pragma once
 
 #include <cstddef>

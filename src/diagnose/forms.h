@@ -1,5 +1,5 @@
 // How a schedule says what production showed: globs in the place of paths, times without the noise between machines.
-// Pure. Inside this room.
+// Pure. Private to diagnose.
 #pragma once
 
 #include <cstdint>

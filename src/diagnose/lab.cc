@@ -39,7 +39,7 @@ Result<std::vector<Lab::Made>> Lab::run(const std::vector<std::size_t>& tried, c
 Result<std::vector<Lab::Made>> Lab::run_judged(const std::vector<std::size_t>& tried, const std::string& doing,
                                                const std::set<std::size_t>& once) {
   ROSE_TRY(std::vector<Made> all, run(tried, doing));
-  // What shows the bug comes first.
+  // Runs that reproduced the bug come first.
   if (std::any_of(all.begin(), all.end(),
                   [](const Made& made) { return made.result.oracle == schedule::OracleAnswer::hit; }))
     return all;

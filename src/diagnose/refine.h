@@ -1,5 +1,5 @@
 // What was found, made simpler by runs; what else reproduces the bug; then the test that decides whether the schedule
-// that is reported reaches the target, whose runs chose nothing and tell its rate. Inside this room.
+// that is reported reaches the target, whose runs chose nothing and tell its rate. Private to diagnose.
 #pragma once
 
 #include <cstddef>

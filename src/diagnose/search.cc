@@ -105,7 +105,7 @@ class Search {
   // True when it reaches the target then.
   Result<bool> settle() {
     Lead best = leads_.back();
-    as_found_ = Found{.lead = best};  // reported if somebody does not want to wait for something surer or simpler
+    as_found_ = Found{.lead = best};  // reported if the user does not want to wait for a more certain or simpler one
     ROSE_CHECK(refinement_.prefer_certain(best));
     as_found_ = Found{.lead = best};
     ROSE_CHECK(more_alike(best));
@@ -143,7 +143,7 @@ class Search {
     return {};
   }
 
-  // Somebody does not want to wait any longer: what is known by then, if anything is.
+  // True if the user does not want to wait any longer. What is known by then is reported.
   bool interrupted() {
     d_.interrupted = true;
     if (as_found_) {  // told already
@@ -345,7 +345,7 @@ class Search {
         if (tested(std::move(resumed), false)) return true;
         continue;
       }
-      // Whatever shows the bug now is not tested any more.
+      // What reproduces the bug from now on is not tested any more.
       if (confirmation_.tests() >= kMostTests) return false;
       std::vector<Trial> batch = pick();
       if (batch.empty() && doubted_.empty()) return false;
@@ -679,7 +679,7 @@ class Search {
   }
 
   void remember_miss(const Trial& trial, double observables) {
-    // Not asked again yet, for another one showed the bug.
+    // Not repeated yet, because another one reproduced the bug.
     const bool unclear = trial.armed && !trial.what.many && trial.result.oracle == OracleAnswer::unknown &&
                          d_.tried[trial.tried].tally.runs() == 1;
     if ((trial.result.verdict != Verdict::not_reproduced && !unclear) || trial.what.look || trial.what.again) return;
@@ -786,7 +786,7 @@ class Search {
     return false;
   }
 
-  // What shows the bug too rarely is the best start there is.
+  // A schedule that reproduces the bug too rarely is the best starting point.
   void go_on_from(const Lead& lead) {
     for (const Fault& fault : lead.schedule.faults) {
       lead_belief_[fault.id] = kLeadBelief;
@@ -925,7 +925,7 @@ class Search {
   std::vector<RestartRuns::Hit> restart_hits_;
   std::set<std::string> tested_;  // moments
   std::map<std::set<std::string>, int> tests_alike_;
-  std::set<std::string> moved_from_time_;  // faults that showed the bug at a time, and were moved on to calls
+  std::set<std::string> moved_from_time_;  // faults that reproduced the bug at a time, and were moved to calls
   std::map<std::string, double> lead_belief_;
   bool looked_for_surer_ = false;
   Purpose purpose_ = Purpose::reach;

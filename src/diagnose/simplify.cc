@@ -64,7 +64,7 @@ std::string words_of(const Condition& c) {
   return {};
 }
 
-// 12.7 s says more than anybody knows: whole seconds from 2 s up, halves below.
+// 12.7 s would suggest a precision that nobody has: whole seconds from 2 s on, half seconds below.
 std::int64_t readable(std::int64_t ns) {
   const std::int64_t step = ns >= 60 * kSecond   ? 10 * kSecond
                             : ns >= 20 * kSecond ? 5 * kSecond

@@ -30,8 +30,8 @@ class Simplifier {
              std::set<std::string> certain = {});
 
   // The next simpler form of the schedule accepted last; nothing when there is none left. Then current() has its
-  // margins: a fault that has been made as short as shows the bug lasts a third longer again, which needs no run:
-  // longer ones showed it before.
+  // margins: a fault that was made as short as still reproduces the bug lasts a third longer again, which needs no run,
+  // because longer ones reproduced it before.
   [[nodiscard]] std::optional<Idea> next();
   // Does the last one still reproduce? True makes it the one to go on from.
   void learn(bool reproduces);
@@ -71,7 +71,7 @@ class Simplifier {
   bool faults_only_ = false;
   bool detailed_ = false;                     // plan_details() was called
   std::map<std::string, std::int64_t> seen_;  // how long a fault or group lasted before it was made shorter
-  std::set<std::string> edges_;               // of those: still shorter, it did not show the bug
+  std::set<std::string> edges_;               // of those: shortened further, it did not reproduce the bug
 };
 
 // The same without one fault: what waited for it waits for what it waited for, as long in all.

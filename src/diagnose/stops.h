@@ -20,7 +20,7 @@ struct Stop {
 
 class Stops {
  public:
-  // Of one kind of call, after the context was met.
+  // Calls of one kind after the context was met.
   struct Seen {
     std::uint64_t times = 0;
     std::int64_t after_ns = 0;  // the first one

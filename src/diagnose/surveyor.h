@@ -1,5 +1,5 @@
 // The run that makes a survey: what the moves may want to know is asked for, counted in one fault-free run, and read.
-// Inside this room.
+// Private to diagnose.
 #pragma once
 
 #include <optional>

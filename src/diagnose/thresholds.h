@@ -10,7 +10,7 @@
 
 namespace rose::diagnose {
 
-// Of each point of the workload, where nothing says when the first fault came.
+// The share of each point of the workload, if it is unknown when the first fault happened.
 inline double point_share(std::size_t point) {
   return point == 0 ? kPointFirst : point == 1 ? kPointSecond : kPointThird;
 }

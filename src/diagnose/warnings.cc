@@ -30,7 +30,7 @@ std::string what(const Candidate& c) {
   return fmt::format("{}({}) on {}", c.syscall, on, c.node);
 }
 
-// Those that are believed in, the likeliest first.
+// Candidates with a considerable weight, the likeliest first.
 std::vector<const Candidate*> likeliest(const Plan& plan) {
   std::vector<const Candidate*> all = by_weight(plan);
   std::erase_if(all, [](const Candidate* c) { return c->symptom || c->ordinariness > 1 || c->guessed; });

@@ -1,4 +1,4 @@
-// Warns of what will likely make runs vain, before they are made, each time with the remedy. Inside this room.
+// Warns of what will likely make runs vain, before they are made, each time with the remedy. Private to diagnose.
 #pragma once
 
 #include <string>

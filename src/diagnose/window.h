@@ -1,7 +1,7 @@
 // A window of alternatives (ANDURIL, SOSP'24, section 5.2.5): once a run fired nothing, the next tries of which the
 // survey does not say that they come by are armed together, as one group; the first that comes fires, and the others
 // are withdrawn. It doubles with each run that fired nothing, so that of n such tries few runs more than log n are
-// lost. What surely comes has its run to itself. Inside this room.
+// lost. What surely comes has its run to itself. Private to diagnose.
 #pragma once
 
 #include <cstddef>

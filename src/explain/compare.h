@@ -15,7 +15,7 @@ namespace rose::explain {
 inline constexpr double kMostChance = 0.02;
 // How often chance alone makes a difference between that many failing runs and as many others, if there is no noise.
 [[nodiscard]] double least_chance(int runs);
-// With fewer of each, no difference is significant.
+// The number of runs of each side below which no difference is significant.
 [[nodiscard]] int fewest_runs();
 
 enum class Nearness { same_thread, same_node, elsewhere };

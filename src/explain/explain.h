@@ -141,7 +141,7 @@ inline constexpr std::size_t kMostSuspects = 60;
 inline constexpr std::size_t kMostTold = 60;
 inline constexpr std::size_t kMostStoryLines = 16;
 
-// Of at least one failing run. Aligns the runs first.
+// Explains at least one failing run. Aligns the runs first.
 [[nodiscard]] Explanation explain(Input& input);
 
 // Whether all that differs may be noise, and a few more runs of each side could tell. Of at least one failing run.
@@ -165,17 +165,17 @@ void drop_silent_values(Explanation& explanation, const std::vector<std::string>
 // Suspects that only failing runs enter, best first, at most `most`: whoever calls one does what it does not do
 // otherwise.
 [[nodiscard]] std::vector<std::string> fresh_functions(const Explanation& explanation, std::size_t most);
-// Who called what from the first fault on, of a run that was asked about callers. `queries`: "store:callers", by
-// question.
+// Which function called which from the first fault on, in a run that was asked about callers. `queries`:
+// "store:callers", by question.
 [[nodiscard]] std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<std::string>& queries);
-// Makes suspects of those who call fresh ones, and notes who decided: of the callers those who do not only come with
-// the bug. Gives the calls that come of the first decision.
+// Makes suspects of the callers of new suspects, and notes which of them made the decision: callers that are also
+// entered without the bug. Returns the calls that follow from the first decision.
 std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls);
 // A wrong clock arrives at no step: it may be read further out than where it was decided with. Whose callers to ask
 // for, then: of `decided` those on nodes whose clock the schedule sets.
 [[nodiscard]] std::vector<std::string> decided_by_clock(const schedule::Schedule& schedule,
                                                         const std::vector<Call>& decided);
-// Makes suspects of those who call them.
+// Makes suspects of the callers of these functions.
 void add_outer_callers(Explanation& explanation, const std::vector<std::string>& functions, std::vector<Call> calls);
 // "enters store only behind n2: enters take"
 [[nodiscard]] std::string order_words(const Input& input, const Swapped& swap);

@@ -192,7 +192,7 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
   return known;
 }
 
-// A limit of memory hits who wants the page that is one too many, when it wants it.
+// A limit of memory hits the process that needs the first page beyond it, whenever that is.
 const Step* killed_by(const Input& input, const Run& run, const schedule::FaultOutcome& fault) {
   const schedule::Fault* planned = input.schedule.find(fault.id);
   if (planned == nullptr || planned->kind != schedule::FaultKind::memory) return nullptr;
@@ -292,7 +292,7 @@ std::set<std::uint32_t> outermost_left(const Input& input) {
   std::set<std::uint32_t> out;
   for (const Run& run : input.runs) {
     if (run.group != Group::failing) continue;
-    std::map<std::int32_t, const Step*> last;  // by thread: who was left last, where that was by an exception
+    std::map<std::int32_t, const Step*> last;  // by thread: the method that was left last, if an exception left it
     for (const Step& step : run.steps) {
       const Kind& kind = input.kinds[step.kind];
       if (step.tid == 0 || step.ts_ns <= run.cut_ns || kind.what == StepKind::message) continue;

@@ -33,7 +33,7 @@ struct Kept {
   std::vector<std::string> limits;
 
   Input input;  // as explain() takes it
-  // Of --deepen: the input is that of the last round that could be compared.
+  // With --deepen: the input is that of the last round that could be compared.
   bool deepened = false;
   std::vector<std::string> own_questions;  // that the user asked
   std::vector<Round> rounds;

@@ -22,8 +22,8 @@ struct RecordedMessage {
 inline constexpr std::size_t kMostRecorded =
     20'000;  // of one node in one run: later ones are left out, and that is told
 
-// With patterns for what differs from run to run, or its size: "SET <*>", "at most 32 bytes, the first 6d". Of bytes
-// whatever they are.
+// Describes arbitrary bytes, with patterns for what differs from run to run, or with their size: "SET <*>", "at most 32
+// bytes, the first 6d".
 [[nodiscard]] std::string recorded_words(std::string_view data);
 
 struct RecordedDivergence {
@@ -38,9 +38,9 @@ struct RecordedDivergence {
   double chance =
       1;  // at most: that among as many keys that differ from run to run one tells the sides apart by accident
 };
-// Of each node at most one: the earliest message that all failing runs took and no sound run did, after the same
-// messages of the same key; not where chance would do that in more than a fifth of all cases. The runs must be aligned.
-// `words`: why something could not be told, a sentence each.
+// For each node at most one divergence: the earliest message that all failing runs received and no correct run did,
+// after the same messages of the same key; none if chance alone would produce that in more than a fifth of all cases.
+// The runs must be aligned. `words`: why something could not be determined, a sentence each.
 [[nodiscard]] std::vector<RecordedDivergence> recorded_divergences(const Input& input, std::vector<std::string>& words);
 
 // "n1 takes ..." in a sentence.

@@ -55,11 +55,11 @@ struct Kind {
   std::string words;     // "enters f", "write fails with ENOSPC (*/log)"; of a message its number
   std::uint32_t message = 0;   // message: its template
   std::uint32_t question = 0;  // value: which was asked
-  std::string callee = {};     // value of a question about calls: who is called
+  std::string callee = {};     // value of a question about calls: the function that is called
   std::string lookup =
       {};  // failed_call: a file was not there; the call, and what files of this kind are called (".class"); else ""
   bool out_of_memory = false;  // process: the kernel ended it for its memory
-  bool unsure = false;         // not all of it is known: that it is missing, or there, says nothing
+  bool unsure = false;         // not all of it is known, so its presence or absence is no evidence
   bool sampled =
       false;  // function: not all entries of it are known in some run; where it comes among others says nothing
   std::string peer = {};            // sent, taken: the other node, the second word of `words`; "": whichever
@@ -109,7 +109,7 @@ struct Run {
   std::vector<std::string> talkative;     // nodes of which not all of that is known
 };
 
-// Without the steps that are the fault itself.
+// The run without the steps that are the fault itself.
 [[nodiscard]] Run condense(const schedule::RunResult& result, const std::vector<LogLine>& lines, Group group,
                            Kinds& kinds);
 

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kNextSteps = 3;  // that a faulted thread made, told whether or not others make them, too
 constexpr std::size_t kMostSends =
     3;  // of a node that a fault hits: what it tells others next, told whether or not sound runs do so, too
-constexpr std::size_t kMostReactions = 2;  // what the thread that took a message does then
+constexpr std::size_t kMostReactions = 2;  // what the thread that received it does next
 constexpr std::int64_t kReactionNs = 1'000'000'000;
 constexpr std::size_t kMostMessageBytes = 200;
 constexpr std::size_t kToldFrames = 3;

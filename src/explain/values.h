@@ -14,10 +14,10 @@ namespace rose::explain {
 
 struct Question {
   std::string text;  // "store(len)"
-  // "store:calls": its values are who is called, and where: "write@plt (store.c:71)".
+  // "store:calls": its values are the functions that it calls, and where: "write@plt (store.c:71)".
   [[nodiscard]] bool about_calls() const { return text.ends_with(":calls"); }
-  // "store:callers": who calls it, and where: "request (store.c:71)"; of Java "org.x.C.request (line 71)",
-  // of a long name its last 64 bytes.
+  // "store:callers": its values are the callers, and where: "request (store.c:71)"; of Java "org.x.C.request (line
+  // 71)", of a long name its last 64 bytes.
   [[nodiscard]] bool about_callers() const { return text.ends_with(":callers"); }
   std::string function, type;        // "" not known
   std::string refused;               // why it could not be seen; "" when it could
@@ -53,7 +53,7 @@ struct ValueTable {
 };
 
 inline constexpr std::size_t kMostCounts = 12;
-inline constexpr std::size_t kFewValues = 16;  // of one question, in all runs; beyond, they are told in sorts
+inline constexpr std::size_t kFewValues = 16;  // of one question, in all runs; beyond that, they are reported in groups
 
 // How the values of each question are told: each by itself, or in sorts.
 class ValueSorts {

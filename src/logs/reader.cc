@@ -29,7 +29,7 @@ constexpr std::size_t kMostNodesOfFile =
     15;  // whose lines stand in one file; those of further ones belong to no known node
 constexpr std::int64_t kSameMoment =
     kSecond;                                  // of two files' times of one message: one of them may count whole seconds
-constexpr std::size_t kMostHosts = 4096;      // that the lines of one file name
+constexpr std::size_t kMostHosts = 4096;      // that the lines of one file may name
 constexpr std::size_t kLongestHost = 64;      // of a name that is printed
 constexpr std::size_t kLongestHeading = 120;  // of a line that says whose part of a file follows
 constexpr std::size_t kWordsOfHeading = 5;
@@ -681,8 +681,8 @@ void order(Logs& logs) {
 
 std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
-// Two files may have the same message (a program's log and its output, its log and syslog's): the node said it once.
-// Kept are the words of who says more (a stack's lines behind it, say), at the time of who counts it finer. Messages
+// Two files may have the same message (a program's log and its output, its log and syslog's), which the node wrote
+// once. The longer copy is kept (with the lines of its stack, for example), with the finer of the two times. Messages
 // are in order.
 void drop_copies(Logs& logs) {
   for (NodeLog& node : logs.nodes) {

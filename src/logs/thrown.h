@@ -48,7 +48,7 @@ using StackTrace = std::vector<Thrown>;
 // How an exception's class reads: what is to be made of one.
 enum class ThrownKind : std::uint8_t {
   outside,   // something outside the program: a disk, a format, a time that ran out
-  network,   // a connection that ended: mostly somebody else's doing
+  network,   // a connection that ended: usually caused by the other side
   stopping,  // of threads that are asked to end
   program,   // the program's own mistake: what comes of a cause, hardly the cause
 };

@@ -223,7 +223,7 @@ TEST_CASE("what fails in a process that is being ended is a consequence, never a
   CHECK(calls == std::vector<std::string>{"openat EMFILE"});
   CHECK(accounted(plan) == plan.failures);
 
-  // Who was asked to end, and does it in order, still needs its disk.
+  // A process that was asked to end, and ends in order, still needs its disk.
   Dump asked;
   asked.scf(5.1, "n1", "futex", EPERM);
   asked.scf(5.2, "n1", "fsync", EIO, "/data/n1/wal");
@@ -740,7 +740,7 @@ TEST_CASE("nodes that share one address are distinguished by their service ports
   CHECK(plan.candidates[0].fault.ports == std::vector<std::uint16_t>{7002, 7003});
   CHECK(discarded(plan, "share one address") == 1);
 
-  Dump served;  // n1's service fell silent: who sent is unknown
+  Dump served;  // n1's service fell silent; the sender is unknown
   trace::Event& e = served.silence(5, 15, "n1", "127.0.0.1", "127.0.0.1");
   e.sport = 40000;
   e.dport = 7001;

@@ -205,7 +205,7 @@ TEST_CASE("nonsense on the socket is answered or dropped, and the server lives o
 
 TEST_CASE("a lock by another user on the socket's folder does not hold up a tracer that starts") {
   const Folder folder;
-  // /run/rose may be opened, and so locked, by everybody.
+  // Any user may open /run/rose, and so lock it.
   const Fd stranger(::open(folder.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   REQUIRE(::flock(stranger.get(), LOCK_EX) == 0);
   std::atomic<bool> done = false;

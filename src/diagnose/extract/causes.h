@@ -1,4 +1,4 @@
-// What explains what comes after it: ends and pauses of processes, and cuts of the network. Inside this room only.
+// What explains what comes after it: ends and pauses of processes, and cuts of the network. Private to diagnose.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,7 @@ class Causes {
   [[nodiscard]] Causes with(const std::vector<Cause>& more) const;
 
   [[nodiscard]] const std::vector<Cause>& list() const { return causes_; }
-  // Of a failed call of `node`, to another one or to who knows whom; nullptr: none.
+  // The cause of a failed call of `node`, to another node or to an unknown peer; nullptr if there is none.
   [[nodiscard]] const Cause* explaining(const Event& event, int node, int peer_node, bool peer_known) const;
   // Did it fail while its node was ending?
   [[nodiscard]] bool last_breath(const Event& event, int node) const;

@@ -52,7 +52,7 @@ std::vector<Fault> further(const Given& given, const Cut& cut, const Fault& base
     shapes.push_back(std::move(both));
   }
   if (!cut.silent && cut.direction == schedule::Direction::both && cut.failed_at == std::vector<int>{cut.node}) {
-    Fault out = base;  // nobody else says that he could not reach it
+    Fault out = base;  // no other node reports that it could not reach it
     out.direction = schedule::Direction::out;
     shapes.push_back(std::move(out));
   }

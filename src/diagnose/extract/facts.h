@@ -1,5 +1,5 @@
-// What the dumps hold besides calls, as they hold it, and which time they are of: read in one walk. Inside this room
-// only.
+// What the dumps hold besides calls, as they hold it, and which time they are of: read in one walk. Private to
+// diagnose.
 #pragma once
 
 #include <cstddef>

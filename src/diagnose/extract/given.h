@@ -1,4 +1,4 @@
-// What extraction is given, and reads in all of its stages. Inside this room only.
+// What extraction is given, and reads in all of its stages. Private to diagnose.
 #pragma once
 
 #include <algorithm>

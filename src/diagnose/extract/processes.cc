@@ -57,8 +57,8 @@ bool orderly(const ProcessEvent& p) {
          (p.exit_code == 0 || p.exit_code == 128 + 15 || p.exit_code == 128 + 2);
 }
 
-// When somebody stopped all nodes, before the dump was written perhaps: each of them (two at least) ended in order
-// within a short time, at least one by a signal, and none came back. kNever: nobody did.
+// The time at which all nodes were stopped, for example before the dump was written: each of them (at least two) ended
+// in order within a short time, at least one by a signal, and none was started again. kNever if that did not happen.
 std::int64_t all_stopped(const Given& given, const Facts& facts) {
   std::vector<std::int64_t> last(static_cast<std::size_t>(given.nodes.count()), -1);
   bool signalled = false;

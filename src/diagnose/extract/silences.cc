@@ -51,7 +51,7 @@ Between between(std::size_t s, const Event& event, const Given& given) {
   found.dst = event.dst == 0 ? NodeMap::kNone : given.nodes.of_address(dst);
   if (found.dst == NodeMap::kShared || (event.dst == 0 && receiver >= 0)) found.dst = receiver;
   if (found.src == NodeMap::kShared) {
-    // One address for all: the port of a service tells who is meant.
+    // All nodes have one address, so the port of a service identifies the node.
     const int sender = owner_of_port(event.sport, given);
     if (sender >= 0 && sender != found.dst && found.dst >= 0) {
       found.src = sender;

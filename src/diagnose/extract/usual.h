@@ -1,4 +1,4 @@
-// What goes on all the time, and the deployment lives with it. Inside this room only.
+// What goes on all the time, and the deployment lives with it. Private to diagnose.
 #pragma once
 
 #include <cstddef>

@@ -160,8 +160,8 @@ class FromLogs {
     });
   }
 
-  // One supervisor starts all nodes anew, after as long as it always takes: not longer than the shortest time from a
-  // last message to the first one of the next life. Who said nothing for longer before it began again was still there.
+  // One supervisor starts all nodes anew, always after the same time: at most the shortest time from a last message to
+  // the first one of the next life. A node that was silent for longer before it began again was still running at first.
   void read_down_times() {
     std::set<std::string> ended;
     std::int64_t shortest = 0;
@@ -181,8 +181,8 @@ class FromLogs {
 
   // --- what messages say
 
-  // Who failed: a peer's error comes along with its path, and with its name besides ("peer=n2 error="write
-  // /srv/n2/data/x: ..."").
+  // The node that failed: a peer's error comes with its path and its name ("peer=n2 error="write /srv/n2/data/x:
+  // ..."").
   [[nodiscard]] std::string whose(const Hint& hint) const {
     const std::string own = case_.node_of(hint.node);
     const auto in_path = [&](const std::string& name) {
@@ -289,7 +289,7 @@ class FromLogs {
     });
   }
 
-  // Who says nothing any more has ended or stands still. What would have been started again would have said so.
+  // A node that logs nothing any more has ended or is paused. A node that is restarted would have logged its start.
   void fell_silent(const Hint& hint, const std::string& node, double weight) {
     const config::Node* known = inputs_.config->find(node);
     const bool hangs =

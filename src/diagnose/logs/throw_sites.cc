@@ -72,7 +72,7 @@ class Sites {
       add(thrown, frame, std::nullopt);
       return;
     }
-    // The method threw it itself, on a line that nobody comes to without a reason.
+    // The method threw it itself, on a line that is executed only if something is wrong.
     add(thrown, frame, std::nullopt);
     if (inside > 1 && thrown.frames[1].line != 0 && possible(thrown.frames[1]))
       add(thrown, thrown.frames[1], thrown.frames[1].line);

@@ -70,8 +70,8 @@ class ContextMove final : public Move {
     if (under_way_) return nullptr;
     skip_what_is_known();
     if (!hit_.empty())
-      spread(std::exchange(hit_,
-                           {}));  // it showed the bug, too rarely: the next run may have given the role to another node
+      spread(std::exchange(
+          hit_, {}));  // it reproduced the bug too rarely: the next run may have given the role to another node
     if (step_ != Step::spread && done()) return nullptr;
     const bool anywhere = amplified_ || step_ == Step::amplify || step_ == Step::spread;
     Try t;
@@ -422,7 +422,7 @@ class ContextMove final : public Move {
   bool in_order_ = false;
   Step step_ = Step::one;
   std::vector<Condition> spread_;
-  std::vector<Condition> hit_;     // of a schedule that showed the bug on this node
+  std::vector<Condition> hit_;     // of a schedule that reproduced the bug on this node
   std::set<std::string> moments_;  // that were tried, as the survey names them
   std::set<std::string> places_;   // moments from which level 3 goes on
   Offspring offspring_;
@@ -483,7 +483,7 @@ const Schedule* base_of(const World& world, const std::string& id, bool alone) {
   return best;
 }
 
-// Whether the other faults of the schedule belong to it: what is believed far less has hardly to do with it, too.
+// Whether the other faults of the schedule belong to it: a fault with a far lower weight hardly has to do with it.
 double others_count(const World& world, const Candidate& c, const Schedule& base) {
   double least = c.weight;
   for (const Fault& fault : base.faults)

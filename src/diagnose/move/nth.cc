@@ -1,5 +1,6 @@
-// Level 2: another call of the kind than the first. One that counts among many is found by failing ranges: a range that
-// shows the bug is halved by the search. Where failing more than the one hides the bug, single calls are failed.
+// Level 2: another call of the kind than the first. One call that matters among many is found by failing ranges: a
+// range that reproduces the bug is halved by the search. If failing more than the one hides the bug, single calls are
+// failed.
 #include <algorithm>
 #include <cmath>
 #include <map>

@@ -17,7 +17,7 @@ constexpr std::size_t kMostWider = 4;       // cuts that are also tried wider, a
 constexpr std::size_t kMostMixed = 16;      // calls also tried together with the other faults
 constexpr std::size_t kMostPaired = 4;      // calls also tried two by two
 constexpr std::size_t kMostCalls = 1000;    // the likeliest; what is behind them is not reached
-constexpr std::size_t kMostIncidents = 64;  // that get schedules of their own
+constexpr std::size_t kMostIncidents = 64;  // the likeliest; later ones are not considered
 
 bool call(const Candidate& c) { return hits_by_count(c.kind); }
 
@@ -79,7 +79,7 @@ class Builder {
     for (std::size_t i = 0; i < incidents.size() && i < kMostIncidents; ++i)
       incident(incidents[incidents.size() - 1 - i], incidents.size());  // the last ones first
     others_together(incidents);
-    if (incidents.size() > 1)  // those of before are needed, too, as far as they are believed at all
+    if (incidents.size() > 1)  // those of the earlier incident are needed, too, if they have any weight at all
       propose(sequence(last_of(timed), starts(*timed.front()).front()),
               kShareTogether *
                   std::min(weight_of(incidents.back()), kFarLess * (weight_of(timed) - weight_of(incidents.back()))),
@@ -174,7 +174,7 @@ class Builder {
                   : fmt::format("{}; {} after the workload began", why, format_duration(when[i])));
   }
 
-  // A message may be read in two ways: who says nothing any more has ended or stands still. One of them happened.
+  // Two readings of one message: a node that logs nothing any more has ended or is paused. One of them is right.
   struct Readings {
     List likelier, other;
   };
@@ -405,7 +405,7 @@ class Builder {
     for (const Candidate* c : calls)
       if (kernel::resource_error(c->fault.error) && !c->profiled && !c->symptom) left.push_back(c);
     const auto one = [](const Candidate& c, const Candidate& head) {
-      // What nobody tells of says nothing of when it began.
+      // A candidate without any message about it has no known beginning.
       return c.node == head.node && c.fault.error == head.fault.error && c.guessed == head.guessed &&
              std::abs(c.first_ts - head.first_ts) <= kOneRootCause;
     };

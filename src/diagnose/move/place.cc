@@ -1,7 +1,7 @@
-// Level 3: where after the context? Crashes and pauses that a context could place, or that showed the bug at a time,
-// but too rarely, are moved on in two ways, by turns: to the places inside the last function of the context (system
-// calls first, then other calls, then the rest), and to the 1st, 2nd, ... call that follows the last event of the
-// context, which needs no symbols and so works for interpreted and stripped programs too.
+// Level 3: where after the context? Crashes and pauses that a context could place, or that reproduced the bug at a
+// time, but too rarely, are moved in two ways, alternately: to the places inside the last function of the context
+// (system calls first, then other calls, then the rest), and to the 1st, 2nd, ... call that follows the last event of
+// the context. The second needs no symbols, so it works for interpreted and stripped programs too.
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -431,7 +431,7 @@ class PlaceMove final : public Move {
   const World& world_;
   const Schedule base_;  // as level 2 reached it
   double belief_;
-  std::set<std::string> moved_;    // faults of it that are moved on: alternatives of one
+  std::set<std::string> moved_;    // faults of it that are moved: alternatives of one fault
   std::string function_;           // the last one of its context; "" none
   std::vector<CodePlace> places_;  // best first
   std::string blind_;

@@ -85,7 +85,7 @@ bool opens_again(const Findings& found, const NodeLog& here, std::size_t i) {
   return false;
 }
 
-// A panic, or an exception that nobody caught: who logs one goes on, and says so as an error.
+// A panic, or an exception that was not caught. A program that survives an exception logs it as an error and continues.
 bool dies_of(const Findings& found, const Message& message, bool is_last) {
   const Meaning said = found.meaning(message);
   return said.panic || said.gave_up ||

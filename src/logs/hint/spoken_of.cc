@@ -180,7 +180,7 @@ std::vector<NodeName> with_own_names(std::vector<NodeName> names, const Logs& lo
 
 std::string spoken_of(const std::vector<NodeName>& names, std::string_view by, const Meaning& meaning,
                       std::string_view text) {
-  // Redis Sentinel names, behind this, the master of whom it speaks.
+  // Behind " @ ", Redis Sentinel names the master of the group, which the message is not about.
   const std::size_t master =
       text.find("+sdown") != std::string_view::npos || text.find("+odown") != std::string_view::npos
           ? text.find(" @ ")

@@ -1,6 +1,6 @@
 // What the replicated lists have in common and neither of their bugs is in: the members, the list, what of it the
-// others have, and the clients that wait until enough members have their value. Who leads, who counts, and when lists
-// are copied is each case's own. C++, on serve.h.
+// others have, and the clients that wait until enough members have their value. Which member leads, which members
+// count, and when lists are copied differs between the cases. C++, on serve.h.
 #pragma once
 
 #include <algorithm>
