@@ -1,6 +1,8 @@
-/* What the workload exchanges with the nodes: bytes behind the headers of TCP and UDP, by cgroup of the command and
- * address of the node. Attached to the cgroup of a run's commands. Handshakes and resets do not count, so a workload
- * that reached no node exchanged no data. SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the workload exchanges with the nodes: bytes behind the headers of TCP and UDP, by cgroup of the command and
+ * address of the node. Attached to the cgroup of a run's commands. Handshakes and resets count as nothing: a workload
+ * that found nobody exchanged no data.
+ * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #include "rose_core.h"
 #include "exchanged.h"
 

@@ -276,8 +276,8 @@ struct visit {
 };
 
 #ifdef ROSE_OLD
-/* Old verifiers check a function once, instead of at each call, only if its arguments are numbers. A visit is
- * therefore stored in a per-processor map, where no other program overwrites it: none of them runs in an interrupt. */
+/* Old verifiers check a function once, and not each time it is called, only if its arguments are numbers. So a visit is
+ * in a room of the processor, which no other program takes meanwhile: none of them runs in an interrupt. */
 struct java_visit {
 	struct visit visit;
 	__u64 entries;

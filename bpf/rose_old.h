@@ -16,7 +16,7 @@
 #define ROSE_ONCE __noinline
 /* `most` is how far old kernels come. */
 #define rose_loop(count, most, step, context) bpf_loop(count, step, context, 0)
-/* A lock that is only tried: nothing waits for it. */
+/* A lock that nobody waits for. */
 #define rose_try(word) (__sync_lock_test_and_set(word, 1) == 0)
 #define rose_leave(word) ((void)__sync_lock_test_and_set(word, 0))
 #define rose_exchange(pointer, value) __sync_lock_test_and_set(pointer, value)

@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kFillRounds = 1000;  // whoever writes meanwhile makes it larger than was looked up
+constexpr int kFillRounds = 1000;  // a writer makes it larger between looking it up and setting it
 constexpr int kFindRounds = 50;    // another process may rename what leads to a mount while it is searched for
 constexpr std::size_t kPathPart = 2048;  // bytes: the kernel takes no longer path than 4096 at once
 constexpr const char* kMark = "trusted.rose";

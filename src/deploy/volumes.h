@@ -33,7 +33,7 @@ class Volume {
     std::uint64_t used = 0;
   };
   [[nodiscard]] Result<Room> room() const;
-  // Made no larger than what it holds, down to a page; whoever writes gets ENOSPC, root too. Verified.
+  // Made no larger than what it holds, down to a page. All writers get ENOSPC, root too. Verified.
   [[nodiscard]] Result<Room> fill() const;
   [[nodiscard]] Result<void> resize(std::uint64_t bytes) const;
   // The device of the file system, as in stat(2).

@@ -22,7 +22,7 @@ class Conclusion {
 
   // The evidence has no candidate.
   void nothing_to_try();
-  // `end`: what was found, if anything was; it may be told again when more is known of it.
+  // `end`: what was found, if anything was. It may be reported again when more is known about it.
   void conclude(const std::optional<Found>& end);
 
  private:

@@ -243,7 +243,7 @@ struct Tried {
   int level = 1;
   schedule::Tally tally;
   std::string note;                      // why it was tried and what it showed
-  std::set<std::string> brought_back{};  // of the evidence's observables, by runs that showed the bug
+  std::set<std::string> brought_back{};  // of the evidence's observables, by runs that reproduced the bug
   bool traced = false;                   // some of them were, so that of dumps' observables some could come back
   std::int64_t longest_hit_ns = 0;       // of those runs' workloads; 0: not known
 };

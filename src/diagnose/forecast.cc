@@ -53,7 +53,7 @@ schedule::RunResult plain_miss(const Schedule& schedule) {
 
 namespace {
 
-// `take`: the next schedule, and the try that it is of (null: another run of what missed); false: enough.
+// `take`: the next schedule, and the trial that it is of (null: another run of what missed); false: enough.
 template <class Take>
 void play_on(const World& world, const Lab& lab, const Moves& moves, const std::vector<UnderWay>& under_way,
              const std::vector<Retry>& retries, int again, std::size_t rounds, Take take) {

@@ -23,7 +23,7 @@ struct UnderWay {
   const Move* move = nullptr;
   const Try* what = nullptr;
 };
-// After misses: the next tries of the moves. `again`: so many may be run once more.
+// After misses: the next trials of the moves. `again`: so many may be run once more.
 [[nodiscard]] std::vector<schedule::Schedule> forecast_misses(const World& world, const Lab& lab, const Moves& moves,
                                                               const std::vector<UnderWay>& under_way,
                                                               const std::vector<Retry>& retries, int again,

@@ -63,7 +63,7 @@ struct Shown {
   double observables = 0;                       // share of the dump's observables that came back
 };
 
-// Shared, as the scheduler compares all moves' next tries before each run, and a look's schedule is long.
+// Shared, as the scheduler compares all moves' next trials before each run, and a look's schedule is long.
 using NextTry = std::shared_ptr<const Try>;
 
 class Move {
@@ -73,7 +73,7 @@ class Move {
   [[nodiscard]] virtual NextTry peek() = 0;
   // The one that peek() gave is made.
   virtual void take() = 0;
-  // The best tries that do not hang by one another, so that any of them may be taken next: as peek() gives them.
+  // The best trials that do not hang by one another, so that any of them may be taken next: as peek() gives them.
   [[nodiscard]] virtual std::vector<NextTry> peek_all() {
     NextTry next = peek();
     return next == nullptr ? std::vector<NextTry>{} : std::vector<NextTry>{std::move(next)};
@@ -86,7 +86,7 @@ class Move {
     take();
     return true;
   }
-  // Told of all that take() was called for, in that order.
+  // Receives the outcome of all that take() was called for, in that order.
   virtual void learn(const Try& tried, const Shown& shown) = 0;
   // Further moves that what was learnt gives rise to; each is given once.
   [[nodiscard]] virtual std::vector<std::unique_ptr<Move>> offspring() { return {}; }

@@ -224,7 +224,8 @@ void match_names(const Inputs& inputs, const std::vector<std::string>& names,
   }
 }
 
-// By elimination, when there is no choice; then by what they do, as many hosts may play one node. The rest is told.
+// By elimination, if there is no choice; then by their behaviour, since many hosts may play one node. The rest is
+// reported.
 void match_left(const Inputs& inputs, const std::vector<std::string>& names, const Spoken& spoken, ByText& by_name,
                 std::vector<std::string>& notes, std::set<std::vector<int>>& replicas, std::string& unmatched) {
   std::vector<std::string> left;

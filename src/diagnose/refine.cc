@@ -125,9 +125,9 @@ Result<void> Refinement::try_rival(const Schedule& schedule, int level, std::str
   return {};
 }
 
-// What else the evidence has that may have been the cause: what simplification left out, where it is less certain than
-// what stayed; and what is about as likely as what was found, and was not tried. Both are hypotheses
-// about the same failure, and whoever reads the result has to know that runs do not tell them apart.
+// Other possible causes in the evidence: what simplification left out, if it is less certain than what stayed; and what
+// is about as likely as what was found, and was not tried. Both are hypotheses about the same failure, and the reader
+// of the result has to know that runs do not distinguish them.
 Result<void> Refinement::try_rivals(const Lead& end, const Lead& found) {
   if (!world_.uses("rivals")) return {};
   const int until = d_.runs + std::max(0, std::min(kMostRivalRuns, runs_.left_for(found) - kLeastDeciding));

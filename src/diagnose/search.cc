@@ -1,5 +1,5 @@
-// The search: a control run, a survey (surveyor.h), then the best try of all moves, again and again; hits are narrowed
-// down and tested (confirm.h), those below the target are gone on from, what is found is made simpler and its rate
+// The search: a control run, a survey (surveyor.h), then the best trial of all moves, again and again; hits are
+// narrowed down and tested (confirm.h), those below the target are refined, what is found is made simpler and its rate
 // measured (refine.h).
 #include <algorithm>
 #include <cmath>
@@ -146,7 +146,7 @@ class Search {
   // True if the user does not want to wait any longer. What is known by then is reported.
   bool interrupted() {
     d_.interrupted = true;
-    if (as_found_) {  // told already
+    if (as_found_) {  // reported already
       const std::optional<Found> simpler = simpler_by_then();
       conclusion_.conclude(simpler ? simpler : as_found_);
       d_.verdict = Verdict::reproduced;  // as where the search was to end at the first reproduction
@@ -243,7 +243,7 @@ class Search {
     return true;
   }
 
-  // What comes after the runs without faults, as far as it can be told ahead of them.
+  // The schedules after the runs without faults, as far as they can be foreseen.
   Result<std::vector<Schedule>> after_controls(std::size_t room) const {
     World guess = world_;
     ROSE_CHECK(look_at_production(guess, d_.plan));
@@ -395,7 +395,7 @@ class Search {
     return confirmation_.hope(lead) / std::max(1, schedule::kMostTestRuns - lead.tally.conclusive());
   }
 
-  // The best tries of all moves, as many as may run side by side, and what need not run again among them.
+  // The best trials of all moves, as many as may run side by side, and what need not run again among them.
   std::vector<Trial> pick() {
     std::vector<Trial> batch;
     std::set<const Move*> in_window;  // their tries are under way, and not taken yet
@@ -516,7 +516,7 @@ class Search {
     for (std::unique_ptr<Move>& child : move.offspring()) moves_.push_back(std::move(child));
   }
 
-  // The best try and the next ones, where it is not known that they come by; nothing: it is made alone.
+  // The best trial and the next ones, if it is not known that they are reached; nothing if the best one runs alone.
   std::optional<Trial> window_of(Move& best, std::set<const Move*>& in_window) {
     if (window_.size() < 2 || purpose_ == Purpose::surer || !world_.uses("window")) return std::nullopt;
     const NextTry first = best.peek();
@@ -692,7 +692,7 @@ class Search {
                 trial.what.yield * kAgain * (1 + kAgainSigns * observables));
   }
 
-  // --- a schedule that showed the bug
+  // --- a schedule that reproduced the bug
 
   // The run brought nothing back that logs tell, where they are all there is, or kept the workload from its work; or no
   // node ended itself, as one did in the dump: it may have been another failure. For some runs others come first, and

@@ -1,6 +1,6 @@
 // Simpler forms of a schedule that reproduces: fewer faults, fewer conditions, shorter, rounder, wider. Proposes one at
-// a time, as many changes at once as are likely to hold, and goes on from what the runs made of it; knows nothing of
-// runs.
+// a time, with as many changes at once as will probably hold, and continues according to the outcome of the runs. Knows
+// nothing of runs.
 #pragma once
 
 #include <deque>
@@ -33,7 +33,7 @@ class Simplifier {
   // margins: a fault that was made as short as still reproduces the bug lasts a third longer again, which needs no run,
   // because longer ones reproduced it before.
   [[nodiscard]] std::optional<Idea> next();
-  // Does the last one still reproduce? True makes it the one to go on from.
+  // Does the last one still reproduce? True makes it the one to continue from.
   void learn(bool reproduces);
 
   [[nodiscard]] const schedule::Schedule& current() const { return current_; }

@@ -19,7 +19,7 @@ constexpr std::size_t kMostNameBytes = 64;  // of a value's text
 constexpr std::size_t kMostCallers = 3;     // of one function
 constexpr std::size_t kMostDecisions = 3;   // later ones come of them
 
-// Of a long name of Java's the end was told.
+// Of a long name of Java only the end was recorded.
 std::string whole_name(const Explanation& explanation, const std::string& told) {
   if (told.size() != kMostNameBytes) return told;
   for (const std::string& function : explanation.path)

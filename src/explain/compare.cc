@@ -15,10 +15,10 @@ constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t kMostPairs = 20'000;  // successions of one run
 constexpr double kLeastWeight = 0.25;
 constexpr double kLeastContrast =
-    0.6;  // of the shares of failing and of sound runs: one run of five has many a thing by chance
+    0.6;  // of the shares of failing and of correct runs: one run of five has many a thing by chance
 constexpr double kNeedless = 0.5;  // what the bug shows without, where the fault lasts less
 constexpr double kSame = 0.25;     // of shares of runs, so close: by chance
-// What sound runs do, too, only earlier: a start, for one, that a crash brings once more; and when it does so without
+// What correct runs do, too, only earlier: a start, for one, that a crash brings once more; and when it does so without
 // harm as well.
 constexpr double kNothingNew = 0.6, kHarmless = 0.35;
 
@@ -100,7 +100,7 @@ struct Groups {
   std::vector<const Firsts*> later_sound,
       later_near;  // what comes only when all is over that may have come ahead of the cut of failing runs
   std::vector<const Firsts*>
-      ahead;  // of failing runs: what comes shortly before the cut, and may come behind that of sound runs
+      ahead;  // of failing runs: what comes shortly before the cut, and may come behind that of correct runs
   std::int64_t shortest_failing = kNever;  // from the cut to the end
 };
 
@@ -120,8 +120,8 @@ double binomial(std::size_t n, std::size_t k) {
   return out;
 }
 
-// Of what varies among equal runs, how likely is it that something has all failing runs on one side and all sound ones
-// on the other? What is present in k of n runs by chance does so in one of binomial(n, k) ways; what always comes
+// Of what varies among equal runs, how likely is it that something has all failing runs on one side and all correct
+// ones on the other? What is present in k of n runs by chance does so in one of binomial(n, k) ways; what always comes
 // together counts once.
 class Noise {
  public:
@@ -165,7 +165,7 @@ Difference measure(const Groups& groups, Key key) {
   d.near = share(groups.near, key, kNever);
   d.missing = d.failing < d.sound;
   // What comes after a failing run is over is not missing in it. Nor is what came shortly before its cut, but for what
-  // sound runs do again later.
+  // correct runs do again later.
   if (d.missing) {
     std::size_t have = 0;
     for (std::size_t i = 0; i < groups.failing.size(); ++i)
@@ -229,7 +229,7 @@ bool of_bug_alone(const std::vector<Difference>& differences) {
 
 Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merged& merged) {
   Comparison out;
-  std::vector<std::unordered_set<std::uint32_t>> before;  // of sound runs
+  std::vector<std::unordered_set<std::uint32_t>> before;  // of correct runs
   std::vector<Firsts> firsts, ahead, later;
   for (std::vector<Firsts>* of_runs : {&firsts, &ahead, &later}) of_runs->reserve(runs.size());
   std::unordered_set<std::uint32_t> unknown;  // functions that a run was not seen to enter, but may have

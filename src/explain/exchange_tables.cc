@@ -65,7 +65,7 @@ std::string amount_words(const ExchangeCount& count) {
 std::vector<ExchangeTable> exchange_tables(const std::vector<Run>& runs) {
   const bool found =
       std::all_of(runs.begin(), runs.end(), [](const Run& run) { return run.group != Group::sound || run.found_cut; });
-  // Where sound runs were cut, which may be earlier than the fault.
+  // Where correct runs were cut, which may be earlier than the fault.
   const auto begin_of = [&](const Run& run) {
     return found && run.known_ns > 0 && !fired(run).empty() ? run.known_ns : run.cut_ns;
   };

@@ -124,7 +124,7 @@ std::string_view verdict_name(Verdict verdict) {
 
 namespace {
 
-// Of threads that are in no function of the application one is told, and only where all are.
+// Of threads that are in no function of the application one is reported, and only if all are.
 void tell_stacks(const schedule::FaultOutcome& outcome, std::vector<Explanation::StackOf>& out) {
   const std::size_t had = out.size();
   for (const schedule::Stack& stack : outcome.stacks)

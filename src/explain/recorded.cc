@@ -81,7 +81,7 @@ std::string recorded_words(std::string_view data) {
     while (!masked.empty() && (masked.back() == '\n' || masked.back() == '\r')) masked.pop_back();
     return "\"" + printable(masked.substr(0, kMostWordsBytes)) + "\"";
   }
-  // What a number in it is cannot be told: its beginning often says what kind of message it is. Sizes by their power of
+  // What a number in it means is unknown. Its beginning often identifies the kind of message. Sizes by their power of
   // two.
   std::size_t size = 8;
   while (size < data.size()) size *= 2;
@@ -125,7 +125,7 @@ std::vector<RecordedDivergence> recorded_divergences(const Input& input, std::ve
         if (nearest == nullptr || n > common || (n == common && theirs.size() > nearest->size())) nearest = &theirs;
         common = std::max(common, n);
       }
-      if (common == messages.size()) continue;  // some sound run took all that, too
+      if (common == messages.size()) continue;  // some correct run took all that, too
       const bool all_failing = std::all_of(failing.begin(), failing.end(), [&](const Taken& other) {
         return alike(messages, of_key(other, key)) > common;
       });

@@ -18,8 +18,8 @@
 
 namespace rose::explain {
 
-// What is kept of one run: beyond it, entries of busy functions are thinned out. What is too much all the same is left
-// out at the end, and told.
+// What is kept of one run: beyond it, entries of busy functions are thinned out. If that is not enough, the last steps
+// are left out, which is reported.
 inline constexpr std::size_t kMostSteps = 300'000;
 
 enum class Group {
@@ -94,7 +94,7 @@ struct Run {
   std::int64_t end_ns = 0;   // when it ended, or the oracle found the bug
   std::int64_t cut_ns = 0;   // the first fault, or the moment that corresponds to it: see align()
   std::int64_t known_ns =
-      0;  // with a fault: what comes between here and the cut comes behind the cut of sound runs; see align()
+      0;  // with a fault: what comes between here and the cut comes behind the cut of correct runs; see align()
   bool found_cut =
       true;  // of runs without a fault: the cut is the same step as in failing runs, not only about the same time
   std::vector<schedule::FaultOutcome> faults;
@@ -120,8 +120,8 @@ struct Run {
 // merge_nodes().
 void doubt_exchanges(const std::vector<Run>& runs, Kinds& kinds);
 
-// Files of one kind that sound runs look for in vain, again and again under other names (class files, modules,
-// catalogues): which they are says when something is loaded, and nothing of what the program decides.
+// Files of one kind that correct runs look for in vain, again and again under other names (class files, modules,
+// catalogues): which of them are looked for depends on when something is loaded, not on decisions of the program.
 void doubt_lookups(const std::vector<Run>& runs, Kinds& kinds);
 
 // Which kind the steps of each are taken for.

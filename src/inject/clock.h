@@ -50,7 +50,7 @@ class NodeClocks {
   // Can the vDSO of this kernel be hooked? ErrorKind::environment says why not.
   [[nodiscard]] static Result<void> check();
 
-  // Told the first times that a process of the node reads a clock that the fault has made wrong: before anything else
+  // Called the first times that a process of the node reads a clock that the fault has made wrong: before anything else
   // is called, and from any thread.
   void on_read(std::function<void(std::size_t fault)> told) { on_read_ = std::move(told); }
 

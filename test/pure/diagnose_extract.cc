@@ -900,7 +900,7 @@ TEST_CASE("connection errors that a fault of the other side explains are symptom
   dump.crashed(10, "n1");
   dump.scf(2, "n2", "connect", ECONNREFUSED, {}, "10.77.0.3:7000");  // before anything happened
   dump.scf(10.5, "n2", "connect", ECONNREFUSED, {}, "10.77.0.1:7000");
-  dump.scf(11, "n3", "write", EPIPE);                                 // whose peer can't be told
+  dump.scf(11, "n3", "write", EPIPE);                                 // whose peer cannot be determined
   dump.scf(12, "n2", "connect", ECONNREFUSED, {}, "10.77.0.3:7000");  // to a node that lives
   const auto config = deployment();
   const Plan plan = plan_of(config, dump);

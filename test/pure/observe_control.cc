@@ -105,7 +105,8 @@ TEST_CASE("the wait before a dump blocks nobody else") {
   });
   REQUIRE(server);
   const Fd silent = dial(socket);  // a client that never asks
-  // Whoever waits less is answered first. On a busy machine it may not come to ask in that time: then longer ones.
+  // The request that waits less is answered first. On a busy machine it may not be sent in that time: then use longer
+  // times.
   for (std::int64_t wait_ns = 400'000'000;; wait_ns *= 4) {
     REQUIRE(wait_ns < 1000'000'000'000);
     asked = 0;

@@ -102,7 +102,7 @@ class Raft {
   };
 
   void recover();
-  // raft_record.cc: all that a replay needs to go on from here.
+  // raft_record.cc: all that a replay needs to continue from here.
   std::string recorded_state();
   std::string progress() const;
   // Locks in the recorded order; what the node has done until then is compared.

@@ -65,7 +65,7 @@ std::int64_t all_stopped(const Given& given, const Facts& facts) {
   for (const ProcessEvent& p : facts.processes) {
     if (p.main_known && !p.main) continue;
     if (p.event->state != ProcessState::crashed && p.event->state != ProcessState::exited) continue;
-    last[static_cast<std::size_t>(p.node)] = orderly(p) ? p.event->ts_ns : -1;  // they come by time
+    last[static_cast<std::size_t>(p.node)] = orderly(p) ? p.event->ts_ns : -1;  // they are in the order of time
     signalled = signalled || (orderly(p) && p.signal != 0);
   }
   std::int64_t first = kNever;

@@ -1,5 +1,5 @@
-// Causes before consequences: candidates in the order of the paper, how much is believed of each, and their ranks.
-// Pure. Private to diagnose.
+// Causes before consequences: candidates in the order of the paper, their weights and their ranks. Pure. Private to
+// diagnose.
 #pragma once
 
 #include <cstdint>

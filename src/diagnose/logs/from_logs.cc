@@ -142,7 +142,7 @@ class FromLogs {
     return left;
   }
 
-  // Nothing in the dumps is worth a try by itself.
+  // Nothing in the dumps is worth a trial by itself.
   void read_plan() {
     const Result<Plan> plan = make_plan(inputs_);
     dumps_tell_nothing_ =

@@ -249,7 +249,7 @@ class ContextMove final : public Move {
     }
   }
 
-  // What was reached on this node is tried on every node, then the context goes on from there.
+  // What was reached on this node is tried on every node; then the context continues from there.
   void spread(std::vector<Condition> when) {
     spread_ = std::move(when);
     step_ = Step::spread;
@@ -351,7 +351,7 @@ class ContextMove final : public Move {
                                     last.key, times);
   }
 
-  // Level 3 goes on from where the fault came and the bug did not.
+  // Level 3 continues from where the fault came and the bug did not.
   void reached_place(const Schedule& schedule, const Fault& fired, bool in_order, const Shown& shown) {
     if (!world_.level(3) || (fired.kind != FaultKind::crash && fired.kind != FaultKind::pause)) return;
     const std::string moment = came_at(fired, *shown.result);

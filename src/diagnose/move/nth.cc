@@ -214,7 +214,7 @@ Moves nth_moves(const World& world) {
       fault.count = 1;
       fault.times = 1;
       if (!places.insert(schedule::fingerprint(base)).second) continue;
-      // What comes by as often as another of its places are likely the same visits.
+      // A place that is reached as often as another one probably belongs to the same visits.
       if (const Answer* answer = world.survey.find({fault.node, {}, visit_condition(fault)});
           answer != nullptr && !counts.insert(answer->times).second)
         belief *= kNextStep;

@@ -21,7 +21,7 @@ constexpr std::size_t kMostPlaces = 96;   // tries inside one function
 constexpr std::size_t kMostRest = 32;     // of them at what is no call: until the next call nothing of it shows outside
 constexpr std::size_t kLook = 32;         // places of a function that are looked at in one run
 constexpr std::size_t kFewPlaces = 3;     // so few more are tried without another look
-constexpr std::uint64_t kMostPasses = 4;  // times that a loop comes by one place
+constexpr std::uint64_t kMostPasses = 4;  // times that a loop passes one place
 
 bool movable(const Fault& fault) {
   return (fault.kind == FaultKind::crash || fault.kind == FaultKind::pause) && !fault.before && !fault.when.empty();
@@ -407,14 +407,14 @@ class PlaceMove final : public Move {
     for (const std::size_t place : chunk_) {
       if (!countable(places_[place])) continue;
       const std::uint64_t seen = passes("p", place).value_or(0);
-      // A loop comes by more often than the function is entered.
+      // A loop passes a place more often than the function is entered.
       times[place] = seen == 0 ? 0 : std::clamp<std::uint64_t>(seen / (entries + 1), 1, kMostPasses);
     }
     plan_steps(times);
   }
 
   // How to go through the chunk: by kind, all first passes before any second one. `times`: how often one call of the
-  // function comes by, where that is known.
+  // function passes a place, if that is known.
   void plan_steps(const std::map<std::size_t, std::uint64_t>& times) {
     std::vector<std::tuple<PlaceKind, std::uint64_t, std::size_t>> order;
     for (const std::size_t place : chunk_) {

@@ -1,6 +1,6 @@
 // Level 1 and 2: shapes of a fault that the evidence only hints at: a slow disk, a call of which a part was done, a
-// crash with which the power went, a link that lost packets or held them up, a cut that healed when something happened,
-// whoever had a role.
+// crash with power loss, a link that lost or delayed packets, a partition that healed when something happened, a node
+// that had a role.
 #include <algorithm>
 #include <cmath>
 #include <csignal>
@@ -283,8 +283,8 @@ std::vector<Try> call_context_tries(const World& world) {
     if (number == world.node_numbers.end()) continue;
     if (++calls > kCalls) break;
     double share = kShareCallContext;
-    // What the survey says: a call that never comes is not failed after anything, and the first one after what had come
-    // by then is the first one of all, which is tried as that.
+    // What the survey says: a call that is never made is not failed after anything, and the first call after what had
+    // happened by then is the first one of all, which is tried as that.
     const Answer* answer = world.survey.find({c.node, {}, call_condition(c.fault.call)});
     if (answer != nullptr && answer->times == 0) continue;
     const trace::Trace& usual = world.survey.trace;

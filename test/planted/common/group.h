@@ -73,7 +73,7 @@ inline void confirm(bool (*stored)(size_t place)) {
   waiting.swap(still);
 }
 
-// Nobody is known to have anything of our list, and nobody is told that his value is stored.
+// No member is known to have anything of our list, and no client gets the answer that its value is stored.
 inline void forget_copies(const char* why) {
   for (Member& member : members) member.stored = 0;
   for (const Waiting& w : waiting) answer(w.client, "error %s", why);
