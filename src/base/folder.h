@@ -3,8 +3,9 @@
 // descriptors: a name is looked up once, without leaving the folder, and what was found is what is read, written, given
 // away, mounted on or removed.
 //
-// Links: what changes something follows none. What reads follows those that stay inside, because servers keep links
-// such as `current.log`. Every error names the path and is of ErrorKind::environment unless it says otherwise.
+// Links: functions that change something follow none. Functions that read follow links that stay inside, because
+// servers keep links such as `current.log`. Every error names the path and is of ErrorKind::environment unless it says
+// otherwise.
 #pragma once
 
 #include <sys/stat.h>
@@ -108,7 +109,7 @@ class OpenFolder {
 [[nodiscard]] std::optional<struct stat> status_inside(const std::filesystem::path& folder,
                                                        const std::filesystem::path& file);
 
-// A folder that is this user's own, with all that is in it; what cannot be removed stays.
+// Removes a folder that is this user's own, with all that is in it. What cannot be removed stays.
 void remove_tree(const std::filesystem::path& folder);
 
 // Makes a new folder for this user alone but for `mode` (0700: nobody else enters it). An error when the name is taken.

@@ -98,11 +98,11 @@ class Doings {
   [[nodiscard]] bool known(std::uint32_t doing) const { return doing < nodes_.size(); }
   // Which nodes do it.
   [[nodiscard]] const std::vector<bool>& nodes(std::uint32_t doing) const { return nodes_[doing]; }
-  // What few nodes do tells them apart.
+  // Behaviour that few nodes share distinguishes them best.
   static double weight(const std::vector<bool>& by) {
     return 1.0 / static_cast<double>(std::max<std::ptrdiff_t>(1, std::count(by.begin(), by.end(), true)));
   }
-  // Of all that a node does.
+  // The weight of all that a node does.
   [[nodiscard]] double all(std::size_t node) const { return all_[node]; }
 
  private:
@@ -209,7 +209,7 @@ std::map<std::string, Host, std::less<>> doings_of_hosts(const Inputs& inputs, c
   return hosts;
 }
 
-// Of what a host does, what a node does too; and of what that does, what the host does.
+// How much of what a host does the node does too, and how much of what the node does the host does.
 struct Likeness {
   double share = 0, covered = 0;
   [[nodiscard]] double both() const {
@@ -222,8 +222,8 @@ std::vector<int> nodes_like(const std::vector<Likeness>& nodes, const std::vecto
   double best = 0;
   for (const Likeness& node : nodes) best = std::max(best, node.share);
   if (best < kAlikeEnough) return {};
-  // Of those that do all that the host does, the ones that do least besides: a follower serves as its leader does, and
-  // connects, too.
+  // Of the nodes that do all that the host does, those that do least in addition: a follower serves clients as its
+  // leader does, and also connects to the leader.
   double most = 0;
   for (const Likeness& node : nodes)
     if (node.share >= best - kAsAlike) most = std::max(most, node.covered);

@@ -19,7 +19,7 @@ using schedule::Tally;
 using schedule::Verdict;
 
 namespace {
-// Of its runs, enough could be judged.
+// True if at least half of its runs were conclusive.
 bool judged(const Lead& lead) { return 2 * lead.tally.conclusive() >= lead.tally.runs(); }
 }  // namespace
 

@@ -33,7 +33,7 @@ class Confirmation {
   [[nodiscard]] int left_for(const Lead& lead) const;
   // How likely it reaches the target, after what its test showed.
   [[nodiscard]] double hope(const Lead& lead) const;
-  // So many schedules were tested.
+  // The number of schedules that were tested.
   [[nodiscard]] int tests() const { return tests_; }
 
   // Further runs of it.

@@ -40,7 +40,7 @@ struct Observable {
   std::string words{};  // of a message that tells of something that went wrong: where it stands, and its text; else ""
 };
 
-// What is known of events that stand for messages of logs.
+// What is known of events that were made from messages of logs.
 struct Said {
   struct Of {
     double weight = 0;          // 0..1: how plainly the logs say it
@@ -230,7 +230,8 @@ class Runner {
     for (const schedule::Schedule* schedule : schedules) results.push_back(run(*schedule));
     return results;
   }
-  // So many runs at once are worth asking for, where [diagnose] jobs names no number. May change from call to call.
+  // The number of runs that are worth asking for at once if `jobs` in [diagnose] is no number. May change from call to
+  // call.
   [[nodiscard]] virtual int side_by_side() const { return 1; }
   // A runner that makes runs ahead can use this many of the runs that the search will probably ask for next; 0: none.
   [[nodiscard]] virtual int room() const { return 0; }
@@ -259,7 +260,7 @@ struct Rival {
   std::string test;              // one observation that tells whether it happened
 };
 
-// What a search whose runs were used up would have gone on with.
+// What a search that has used up its runs would have tried next.
 struct NotTried {
   schedule::Schedule schedule;
   int level = 1;

@@ -163,7 +163,7 @@ class Reader {
   }
 
  private:
-  // What the strings of one dump mean, each looked at once.
+  // The meanings of the strings of one dump, each determined once.
   class Texts {
    public:
     Texts(Reader& reader, const trace::Trace& trace)

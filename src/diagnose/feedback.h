@@ -1,6 +1,6 @@
-// What runs show besides the oracle's word. Observables of the evidence that come back in a miss are not what is
-// missing: they are wanted less, and so are candidates whose traces they are; those that never came back are wanted
-// more (ANDURIL, section 5.2, algorithm 2).
+// What runs show besides the oracle's answer. Observables of the evidence that come back in a miss are not what is
+// missing: their weight falls, and so does that of candidates whose traces they are; the weight of those that never
+// came back rises (ANDURIL, section 5.2, algorithm 2).
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace rose::diagnose {
 
-// What of the kinds that observables name a run shows; what was injected does not count.
+// Which of the kinds that observables name occur in a run. What was injected does not count.
 [[nodiscard]] std::set<std::string> signs_of(const trace::Trace& trace);
 [[nodiscard]] std::string sign_of_call(std::string_view node, std::string_view syscall, std::string_view error);
 [[nodiscard]] std::string sign_of_end(std::string_view node);

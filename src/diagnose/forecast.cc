@@ -115,7 +115,7 @@ void play_on(const World& world, const Lab& lab, const Moves& moves, const std::
       if (!take(tried.schedule, &tried)) return;
       if (!tried.look) missed.push_back({tried.schedule, tried.yield * kAgain, 1});
     }
-    // What a look will tell can't be known.
+    // The outcome of a look cannot be foreseen.
     if (!tried.look) learn(*played[best], tried);
     peeks[best] = peek(*played[best]);
     for (std::unique_ptr<Move>& child : played[best]->offspring()) adopt(std::move(child));

@@ -80,7 +80,7 @@ Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> resul
     return made;
   }
   ++d_.runs;
-  // What came of a workload that did not work, or of a full disk, is no evidence either way.
+  // A run whose workload did not work, or whose disk was full, is no evidence either way.
   if (!result->doubt.empty()) result->oracle = schedule::OracleAnswer::unknown;
   armed_any_ = armed_any_ || !entry.schedule.faults.empty();
   for (auto* sum : {&seconds_[ids_of(entry.schedule)], &all_seconds_}) {

@@ -60,7 +60,7 @@ class Lab {
     if (!d_.first) d_.first = tried;
   }
 
-  // What the progress tells besides.
+  // What the progress also reports.
   int level = 1;
   double best_rate = 0;
   double testing_rate = 0;  // of what is under test, as far as its runs tell

@@ -21,7 +21,7 @@
 
 namespace rose::diagnose {
 
-// What all moves may look at. What runs teach is added by the search; the rest stays as it is.
+// What all moves may read. The search adds what runs teach; the rest does not change.
 struct World {
   const Inputs* inputs = nullptr;
   const config::Config* config = nullptr;
@@ -56,7 +56,7 @@ struct Try {
   std::string moment;  // at which it is expected to come; "" unknown
 };
 
-// What a run showed, as far as moves learn from it.
+// The outcome of a run, as far as moves learn from it.
 struct Shown {
   const schedule::RunResult* result = nullptr;  // its trace is there only when the run was made just now
   bool fresh = true;                            // false: it was made before, for another move
@@ -98,7 +98,7 @@ class Move {
 
 using Moves = std::vector<std::unique_ptr<Move>>;
 
-// What offspring() gives. Not of a copy: they are the original's to give.
+// The result of offspring(). A copy of a move has none: only the original returns them.
 struct Offspring {
   Moves moves;
   Offspring() = default;

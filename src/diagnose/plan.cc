@@ -58,7 +58,7 @@ Result<void> check_ruled_out(const World& world) {
   return {};
 }
 
-// What the user has checked and found not to have happened is no candidate any more.
+// Removes the candidates that the user has checked and ruled out.
 void leave_out_ruled_out(const Inputs& inputs, Plan& plan) {
   double left = 0;
   std::uint64_t events = 0;

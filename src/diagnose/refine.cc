@@ -37,11 +37,11 @@ void Refinement::drop_needless(Found& end, const Lead& found) {
 }
 
 Result<void> Refinement::simplify(Found& end, const Lead& found) {
-  // Of what misses at times, a simpler form would have to be run often to see that it misses no more often.
+  // If the schedule misses at times, a simpler form would need many runs to show that it misses no more often.
   const bool faults_only = !(found.promising || found.accepted) || found.tally.rate() < kSureRate;
   Simplifier simplifier(end.lead.schedule, end.lead.fired, faults_only, certain_faults(d_.plan, end.lead.schedule));
   const int before = d_.runs;
-  // What is left for the test that decides, or for the rate of what stays below the target.
+  // The runs that are left for the final test, or for the rate of a schedule that stays below the target.
   const int left =
       found.promising || found.accepted ? runs_.left_for(found) - kLeastDeciding : lab_.left() - options_.confirm_runs;
   const int most = std::clamp(left, 0, kMostSimplifying);
@@ -188,8 +188,8 @@ Result<void> Refinement::decide(Found& end, const Lead& found) {
   add({.lead = found});
   const Found* best = nullptr;
   for (Found& way : ways) {
-    // What was found has passed its screening: it gets the runs that a schedule needs which never misses, whatever the
-    // forms that were refuted have used up.
+    // The schedule as it was found has passed its screening, so it gets as many runs as a schedule that never misses
+    // needs, however many the refuted forms have used up.
     const bool last = &way == &ways.back();
     const int strictest = RateTest(options_.target_rate, 3).perfect();
     const int left = runs_.left_for(found);

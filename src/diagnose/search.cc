@@ -128,7 +128,7 @@ class Search {
     return false;
   }
 
-  // What reaches the target and misses all the same, by something surer where that is found, and holds.
+  // Replaces a schedule that reaches the target but misses at times by a more reliable one, if there is one.
   Result<void> replace_by_surer() {
     const Found before = *final_;
     const auto [tested, tally, interval] = std::tuple(d_.tested, d_.tally, d_.interval);
@@ -182,7 +182,7 @@ class Search {
     return true;
   }
 
-  // What simplification had reached, where runs of the very schedule speak for it.
+  // The simplest form so far, if runs of that very schedule support it.
   std::optional<Found> simpler_by_then() const {
     if (!final_ || final_->lead.tried == as_found_->lead.tried) return std::nullopt;
     const schedule::Tally& tally = d_.tried[final_->lead.tried].tally;
@@ -266,7 +266,7 @@ class Search {
     return {};
   }
 
-  // What the nodes did in production, and what the test deployment does; then all moves.
+  // Determines what the nodes did in production and what the test deployment does; then creates all moves.
   Result<void> prepare() {
     ROSE_CHECK(look_at_production(world_, d_.plan));
     feedback_.emplace(d_.plan, world_.survey.trace);
@@ -415,7 +415,7 @@ class Search {
       const auto running = [&](std::size_t tried) {
         return std::any_of(batch.begin(), batch.end(), [&](const Trial& one) { return one.tried == tried; });
       };
-      // What missed is no surer than what was accepted.
+      // A schedule that missed is no more reliable than the accepted one.
       Misses::Missed* missed =
           again_ < kMostAgain && purpose_ != Purpose::surer ? misses_.best(d_.tried, running) : nullptr;
       if (missed != nullptr &&
@@ -450,7 +450,7 @@ class Search {
       trial.schedules = d_.schedules;
       runs += trial.runs ? 1 : 0;
       batch.push_back(std::move(trial));
-      // What is known already may change what comes next.
+      // An outcome that is known already may change what comes next.
       if (!batch.back().runs) {
         learn(batch.back());
         batch.pop_back();
@@ -504,7 +504,7 @@ class Search {
     return last - first <= longest_workload(*inputs_.config);
   }
 
-  // What the user has ruled out is not run. To its move it is a miss.
+  // A schedule that the user has ruled out is not run. For its move it counts as a miss.
   void pass_over(Move& move) {
     const Try t = *move.peek();
     move.take();
@@ -547,8 +547,8 @@ class Search {
     return trial;
   }
 
-  // What came first is what was tried, as if it had been alone; what waited in vain would have, too; what was withdrawn
-  // is not tried yet.
+  // The alternative that fired first counts as tried alone; those that waited in vain count as missed; those that were
+  // withdrawn are not tried yet.
   void take_first(Trial& trial) {
     const std::vector<Alternative> all = std::exchange(trial.alternatives, {});
     const std::size_t first = first_of(all, trial.result);
@@ -560,8 +560,8 @@ class Search {
       d_.tried[entry].note +=
           first < all.size() ? fmt::format("; it was reached first of {} alternatives: {}", all.size(), known.reason)
                              : fmt::format("; it was not reached, as one of {} alternatives", all.size());
-      // What it would try now may be something else, by what others have learnt meanwhile: then it finds this when its
-      // turn comes.
+      // The move may prefer another schedule by now, because of what others have learnt. Then the outcome is kept until
+      // the move asks for it.
       const bool same = all[i].move->take_one(t);
       if (i == first) {
         known.trace = std::move(trial.result.trace);
@@ -819,8 +819,8 @@ class Search {
     }
   }
 
-  // What was accepted may be another failure: a node ended itself in production, and in no run of it. One in which it
-  // does is looked for.
+  // The accepted schedule may reproduce another failure: in production a node ended by itself, and in none of its runs.
+  // Looks for a schedule in which the node does.
   Result<void> more_alike(Lead& found) {
     const auto alike = [&](const Lead& lead) { return looks_alike(inputs_, d_, d_.tried[lead.tried]); };
     if (!world_.uses("doubt") || inputs_.only_logs() || alike(found)) return {};
@@ -830,9 +830,9 @@ class Search {
                     alike, ", but it may be another failure: then one was found that is closer to production");
   }
 
-  // What was accepted although it missed at times hangs by a moment that its times do not always hit, and hits more
-  // rarely where the machine is busier or slower. Waiting for what happens there, or for nothing, is surer: that is
-  // looked for.
+  // An accepted schedule that misses at times depends on an injection point that its times do not always hit, and less
+  // often on a busier or slower machine. A schedule that waits for an event at that point, or for nothing, is more
+  // reliable: looks for one.
   Result<void> surer(Lead& found) {
     if (!world_.uses("surer") || inputs_.stop_after != StopAfter::minimised) return {};
     if (std::exchange(looked_for_surer_, true)) return {};

@@ -37,7 +37,7 @@ class Simplifier {
   void learn(bool reproduces);
 
   [[nodiscard]] const schedule::Schedule& current() const { return current_; }
-  // What was accepted, faults taken away apart.
+  // The accepted changes, without removed faults.
   [[nodiscard]] const std::vector<std::string>& changes() const { return changes_; }
 
  private:
@@ -58,7 +58,7 @@ class Simplifier {
   void plan_drops(const std::set<std::string>& fired);
   void plan_details();
   void leave_margins();
-  // What the batch makes of the current schedule; steps that change nothing leave it.
+  // The result of the batch for the current schedule; steps that change nothing are dropped.
   [[nodiscard]] std::optional<Idea> apply(Batch& batch, std::vector<std::string>& words) const;
 
   schedule::Schedule current_;

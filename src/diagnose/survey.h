@@ -53,7 +53,7 @@ struct Survey {
 // The fault that asks. It waits for what never comes, so nothing is done; is_counter() knows such faults.
 [[nodiscard]] schedule::Fault counter_for(const Question& question, std::string id);
 [[nodiscard]] bool is_counter(const schedule::Fault& fault);
-// What the run said; nothing when it says nothing of this fault.
+// The answer of the run; nothing if it says nothing about this fault.
 [[nodiscard]] std::optional<Answer> read_answer(const Question& question, const schedule::FaultOutcome& outcome);
 
 // Where conditions that a trace can show (functions, state-changing calls, times) would have been met in that run, as

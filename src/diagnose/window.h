@@ -31,7 +31,7 @@ struct Alternative {
 [[nodiscard]] Try in_one(const std::vector<Alternative>& alternatives, const std::string& name);
 // Which of them came; as many as there are: none.
 [[nodiscard]] std::size_t first_of(const std::vector<Alternative>& alternatives, const RunResult& result);
-// What the run of them shows of this one, as if it had been alone; without the trace.
+// The outcome of the common run for this alternative, as if it had been alone; without the trace.
 [[nodiscard]] RunResult as_if_alone(const std::vector<Alternative>& alternatives, std::size_t which,
                                     const RunResult& result);
 

@@ -27,7 +27,7 @@ std::string whole_name(const Explanation& explanation, const std::string& told) 
   return told;
 }
 
-// What a value of "store:callers" says.
+// Parses a value of "store:callers".
 Call read_call(const std::string& query, const schedule::Value& value) {
   Call call;
   call.function = query.substr(0, query.rfind(':'));
@@ -43,7 +43,7 @@ Call read_call(const std::string& query, const schedule::Value& value) {
   return call;
 }
 
-// Of the function's name, where the call is made.
+// The frame of the function at the place of the call.
 schedule::Frame frame_at(const Call& call, const std::string& function) {
   schedule::Frame frame;
   frame.function = function;

@@ -114,7 +114,7 @@ std::vector<ExchangeTable> exchange_tables(const std::vector<Run>& runs) {
   if (kFarApartByChance * (static_cast<double>(varying) / 3 + 0.5) * 2 / splits(amount[0] + amount[1], amount[0]) >
       kMostChance)
     for (ExchangeTable& table : out) table.differs.clear();
-  // What differs first, then what there is most of.
+  // Differing rows first, then those with the most messages.
   std::stable_sort(out.begin(), out.end(), [](const ExchangeTable& a, const ExchangeTable& b) {
     return std::tuple(a.differs.empty(), std::max(b.failing.most, b.sound.most)) <
            std::tuple(b.differs.empty(), std::max(a.failing.most, a.sound.most));

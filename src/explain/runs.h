@@ -116,7 +116,7 @@ struct Run {
 // The faults that fired, the first one first.
 [[nodiscard]] std::vector<const schedule::FaultOutcome*> fired(const Run& run);
 
-// What nodes exchange of which not all is known in some run: that it is missing, or there, says nothing. Before
+// Marks messages that are not completely known in some run: their presence or absence is no evidence. Before
 // merge_nodes().
 void doubt_exchanges(const std::vector<Run>& runs, Kinds& kinds);
 

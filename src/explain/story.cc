@@ -116,7 +116,7 @@ class Teller {
                                then.empty() ? "" : fmt::format(": its thread {} {}", one.taken_tid, then));
   }
 
-  // What the thread that took it does then, up to the next that it takes.
+  // What the thread that received it does next, up to the next message that it receives.
   [[nodiscard]] std::string reaction(const Exchanged& one) const {
     std::string out;
     std::size_t told = 0;
@@ -199,7 +199,7 @@ class Teller {
     }
   }
 
-  // What a node that a fault hits tells each of the others first, the faulted thread before others.
+  // What a node that a fault hits sends first to each of the others, the faulted thread before others.
   void sends() {
     std::set<std::string> nodes;
     for (const schedule::FaultOutcome* outcome : fired(run_)) {

@@ -32,7 +32,7 @@ struct ValueCount {
   std::size_t before = 0;  // times before it
 };
 
-// What one question was answered on one node.
+// The answers to one question on one node.
 struct ValueTable {
   std::uint32_t question = 0;
   std::string query, function, type;

@@ -34,7 +34,7 @@ const Calls& calls_of(Operation operation) {
   return i < all.size() ? all[i] : none;
 }
 
-// What returns the error where the message names no call.
+// The calls that return the error, for messages that name no call.
 Calls calls_by_error(int error) {
   switch (error) {
     case ENOSPC:

@@ -191,7 +191,7 @@ class JumpFinder {
     one.file = file;
     one.from = step.message;
     one.to = to;
-    // What a log says next is likelier what comes of it than what it said last is what it came with.
+    // The first message after the jump is more likely its consequence than the last message before it.
     one.jump = {
         file.node,
         std::max(time(file, step.message - 1), time(file, step.message) - change),
@@ -238,7 +238,7 @@ class JumpFinder {
     }
   }
 
-  // What several files of a node say of one jump is said once: by the first.
+  // A jump that several files of a node show is reported once: from the first file.
   std::vector<ClockJump> told() {
     std::stable_sort(found_.begin(), found_.end(),
                      [](const Found& a, const Found& b) { return a.jump.at_ns < b.jump.at_ns; });

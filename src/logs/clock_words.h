@@ -1,5 +1,5 @@
-// What a message says of a clock that is wrong: by how much, and whether it is the clock of the node that logs it. The
-// words are those of src/knowledge/clocks.toml; what names no amount stays unsaid. Pure.
+// What a message says about a clock that is wrong: by how much, and whether it is the clock of the node that logs it.
+// The words are those of src/knowledge/clocks.toml; messages that name no amount are ignored. Pure.
 #pragma once
 
 #include <cstdint>

@@ -73,7 +73,7 @@ bool any_control(std::string_view text) {
   });
 }
 
-// What one file gave, with kinds and streams of its own.
+// The contents of one file, with kinds and streams of its own.
 struct FileResult {
   Source source;
   Templates kinds;
@@ -83,7 +83,7 @@ struct FileResult {
   Logs::Texts texts;
 };
 
-// What is kept of one file so far, whosever lines they are.
+// What is kept of one file so far, whichever nodes wrote its lines.
 struct Kept {
   std::size_t messages = 0, text = 0;
 };
@@ -286,7 +286,7 @@ class Sink {
       if (source.first_ns == kNoTime || one.ts_ns < source.first_ns) source.first_ns = one.ts_ns;
       if (source.last_ns == kNoTime || one.ts_ns > source.last_ns) source.last_ns = one.ts_ns;
     }
-    // What stands before the first time belongs to that moment.
+    // Lines before the first time get that time.
     for (Message& one : out_.messages) {
       if (one.ts_ns != kNoTime) break;
       one.ts_ns = source.first_ns;
@@ -690,7 +690,7 @@ void drop_copies(Logs& logs) {
       return logs.sources[one.source].log != logs.sources[node.messages[0].source].log;
     };
     if (std::none_of(node.messages.begin(), node.messages.end(), other_log)) continue;
-    // By what is said: messages of the last moment that no other log has yet, all of one log.
+    // By text: messages of the last moment that no other log has yet, all of one log.
     std::unordered_map<std::string_view, std::deque<std::size_t>> alone;
     std::vector<bool> dropped(node.messages.size());
     std::size_t past = 0;

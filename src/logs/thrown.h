@@ -30,7 +30,8 @@ struct Thrown {
   std::string class_name;     // "java.io.IOException"
   std::string message;        // one line; "" none
   std::vector<Frame> frames;  // the innermost first
-  // So many of them, the last ones, are those of the exception that this one became: it was caught inside of these.
+  // The number of frames, at the end, that this exception shares with the one that it became: it was caught inside of
+  // these.
   std::size_t common = 0;
   // A peer threw it, and sent it along in its answer (Hadoop's RemoteException): the frames are that one's.
   bool elsewhere = false;

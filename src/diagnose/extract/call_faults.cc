@@ -125,7 +125,7 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
     shape(1, often);
     shape(1, !often);
   }
-  // Of what only logs tell this was said already, and what works again they do not tell.
+  // For events from logs alone this was decided above; logs do not show which calls work again.
   const bool lasts =
       given.said(*group.first) == nullptr && !group.recovered && (lasting_error(group.err) || group.err == EACCES);
   if ((for_good(group, times) || lasts) && fault.times > 0) shape(-1, often);

@@ -1,4 +1,4 @@
-// What explains what comes after it: ends and pauses of processes, and cuts of the network. Private to diagnose.
+// Events that explain later ones: ends and pauses of processes, and partitions. Private to diagnose.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +47,7 @@ class Lasting {
   std::vector<std::int64_t> latest_;  // a tree: the latest end below each
 };
 
-// By time, and asked by calls what may be behind their failures.
+// Possible causes, by time. Finds the one that may be behind a failed call.
 class Causes {
  public:
   Causes(std::vector<Cause> causes, int nodes);

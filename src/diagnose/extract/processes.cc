@@ -15,7 +15,8 @@
 namespace rose::diagnose {
 namespace {
 
-// What the profile tells apart: node, state, status or signal, whether it is the main process.
+// The properties by which the profile distinguishes ends: node, state, status or signal, whether it is the main
+// process.
 using Manner = std::tuple<int, int, int, int>;
 using InDump = std::map<Manner, std::uint64_t>;
 
@@ -50,7 +51,7 @@ bool profiled(const ProcessEvent& p, const InDump& in_dump, const Given& given, 
          static_cast<double>(in_dump.at(manner_of(p))) <= expected * (expected >= kManyEnds ? kMoreByChance : 1);
 }
 
-// What `systemctl stop` and its like make of a process.
+// True if the process ended as after `systemctl stop`.
 bool orderly(const ProcessEvent& p) {
   if (p.event->state == ProcessState::crashed) return p.signal == 15 || p.signal == 2;
   return p.event->state == ProcessState::exited &&

@@ -419,8 +419,8 @@ class FromLogs {
     return files;
   }
 
-  // What else may have happened is as likely as before: an exception is the cause, or tells of one. What a peer threw
-  // and sent along was thrown by some other node. The survey shows which: it counts the nodes that reach that code.
+  // The likelihoods of other causes stay the same: the exception is the cause, or a symptom of one. An exception that a
+  // peer threw and sent was thrown by another node; the survey shows which nodes reach that code.
   void said_thrown(const Hint& hint, const std::string& node) {
     const bool sent =
         std::any_of(hint.trace.begin(), hint.trace.end(), [](const logs::Thrown& one) { return one.elsewhere; });

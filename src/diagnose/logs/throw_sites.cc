@@ -35,7 +35,7 @@ class Sites {
   }
 
   std::vector<ThrowSite> find(const logs::StackTrace& trace, bool elsewhere) {
-    // What was caught and became another exception had its effect inside of where that happened; outside of it, only
+    // An exception that was caught and became another one had its effect inside the catching method; further out, only
     // the other one did.
     for (auto thrown = trace.rbegin(); thrown != trace.rend() && sites_.size() < kMostSites; ++thrown)
       if (thrown->elsewhere == elsewhere) of(*thrown);

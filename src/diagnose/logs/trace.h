@@ -25,7 +25,7 @@ class LogTrace {
   void put(const trace::Event& event, Said::Of said);
   // Is there a failed call already of this node and kind, with this error, of such a file and peer?
   [[nodiscard]] bool tells(const trace::Event& failed) const { return failed_.contains(key_of(failed)); }
-  // What only helps to read the others.
+  // Adds an event that only helps to interpret the others.
   void put_beside(const trace::Event& event) { made_.push_back({event, {}}); }
   // Adds a silence: nothing was sent from one to the other in either direction.
   void put_silence(const std::string& node, const std::string& peer, std::int64_t begin, std::int64_t end,

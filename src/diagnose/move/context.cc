@@ -286,7 +286,7 @@ class ContextMove final : public Move {
     return outcome == nullptr || outcome->conditions.empty() || !outcome->conditions.front().met;
   }
 
-  // What the node did in earlier runs it did not do at all in this one: it has the role in some runs only.
+  // True if this run lacks what the node did in all earlier runs: it has the role in some runs only.
   bool role_elsewhere(const RunResult& result) const {
     if (context_.empty() || result.trace.events.empty()) return false;
     const std::string& home = base_.faults[fault_].node;
@@ -318,7 +318,7 @@ class ContextMove final : public Move {
     for (const std::size_t i : context_) wanted.insert(events_[i].key);
     std::map<std::string, const Condition*> known;
     for (const ContextEvent& event : events_) known.emplace(event.key, &event.condition);
-    // What made it fire came last, whether the tracer could still note it or not.
+    // The event that made it fire came last, whether or not the tracer could still record it.
     std::set<std::string> last{events_[context_.empty() ? at_ : context_.front()].key};
     bool any = false;
     int looked_at = 0;
@@ -356,7 +356,7 @@ class ContextMove final : public Move {
     if (!world_.level(3) || (fired.kind != FaultKind::crash && fired.kind != FaultKind::pause)) return;
     const std::string moment = came_at(fired, *shown.result);
     if (!moment.empty() && !places_.insert(moment).second) return;
-    // What the dump shows after the fault came back: this is the moment.
+    // What the dump shows after the fault came back in this run, so this is the right point.
     const double belief = belief_ / kShareContext * kSharePlace *
                           std::pow(open_ ? kOpenStep : kNextPlaceOfContext, offspring_made_) *
                           (in_order || open_ ? 1 : kOtherOrder) * (1 + 3 * shown.observables);
@@ -442,8 +442,8 @@ std::vector<ContextEvent> events_before(const World& world, const std::string& n
              : world.contexts->before(it->second, since, until, kMostEvents);
 }
 
-// Of a span that logs leave open: its kinds of events, the rarest first, each at one of its times; then each at another
-// one. What a program does seldom changes its state in ways of which a crash in the middle is seen (the paper's
+// For a span that logs leave open: its kinds of events, the rarest first, each at one of its times; then each at
+// another one. Rare actions of a program change its state in ways that make a crash in the middle visible (the paper's
 // infrequent functions).
 std::vector<ContextEvent> moments_between(const World& world, const Candidate& c) {
   std::vector<std::vector<ContextEvent>> kinds;  // each by time, the latest first
@@ -638,7 +638,7 @@ std::vector<Try> elsewhere_tries(const World& world, const Schedule* lead) {
   return tries;
 }
 
-// What a place move would ask in the contexts that come first.
+// The questions that a place move would ask in the first contexts.
 std::vector<Question> place_questions_ahead(const World& world) {
   std::vector<Question> questions;
   std::size_t faults = 0;

@@ -103,7 +103,7 @@ class LimitTries {
     tries_.push_back(std::move(t));
   }
 
-  // Of what was seen: so much for the limit behind it.
+  // The weight of the limit behind what was seen.
   [[nodiscard]] double belief(double share, double weight) const {
     return lead_ != nullptr ? kLead * kShareLimitBehind : share * weight;
   }

@@ -77,7 +77,7 @@ class NthMove final : public Move {
       return;
     }
     unjudged_ = 0;
-    // So many calls were failed before the node made no more of them.
+    // After this many calls were failed, the node made no more of them.
     if (range && outcome->injected > 0 &&
         asked_.first + static_cast<int>(std::min<std::uint64_t>(outcome->injected, 1'000'000)) - 1 < asked_.last &&
         shown.result->oracle == OracleAnswer::miss)

@@ -54,7 +54,7 @@ Condition entry_condition(const std::string& function) {
 // In a hot loop, counting would take longer than all the rest of the run; system calls have their price anyway.
 bool countable(const CodePlace& place) { return place.kind == PlaceKind::syscall || !place.loop; }
 
-// Of the places from `known` on, those that are looked at next.
+// The next chunk of places, from `known` on.
 std::vector<std::size_t> chunk_of(const std::vector<CodePlace>& places, std::size_t& known, bool rest) {
   std::vector<std::size_t> chunk;
   while (known < places.size() && chunk.size() < kLook && (rest || places[known].kind != PlaceKind::other))
@@ -302,7 +302,7 @@ class PlaceMove final : public Move {
     return fmt::format("{}-look-{}{}", fault, what, i + 1);
   }
 
-  // Of all moved faults, by the id of the counter that asks.
+  // The questions of all moved faults, by the id of the counter that asks.
   std::vector<std::pair<std::string, Question>> all_questions() const {
     std::vector<std::pair<std::string, Question>> all;
     const bool calls = look_at_ == Look::both || calls_of_look_;

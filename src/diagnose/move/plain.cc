@@ -122,7 +122,7 @@ class PlainMove final : public Move {
     });
   }
 
-  // So many at once that nothing was left to judge: fewer of them.
+  // With so many faults at once nothing was left to judge: try fewer of them.
   void halve(const Try& tried) {
     const std::vector<Fault>& faults = tried.schedule.faults;
     if (!tried.many || faults.size() <= kFewTogether) return;

@@ -1,5 +1,5 @@
-// What the finders of hints share: the logs, what was found so far, and its weight. They run in turn; a
-// later one may weigh anew what an earlier one found.
+// Shared by the finders of hints: the logs, what was found so far, and its weight. They run one after the other; a
+// later one may change the weight of what an earlier one found.
 #pragma once
 
 #include <cstddef>
@@ -96,7 +96,7 @@ struct Findings {
 // Finds each end of node `n`, and each time when it was paused.
 void find_ends(Findings& found, std::size_t n);
 void find_gaps(Findings& found, std::size_t n);
-// What its messages say, and which exceptions they have.
+// Finds what its messages say, and their exceptions.
 void find_sayings(Findings& found, std::size_t n);
 void find_thrown(Findings& found, std::size_t n);
 // Compares all nodes: finds a node that was paused while the others missed it, and a role that moved from one node to

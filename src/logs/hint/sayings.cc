@@ -40,7 +40,7 @@ struct Said : Repeated {
 
 using FailedCall = std::tuple<int, std::string, std::string>;  // error, path, peer
 
-// What runs without faults say, too, neither begins nor prolongs what only the failure says.
+// A message that runs without faults also have neither begins nor prolongs what only the failure reports.
 void put(Said& said, const Message& message, const Meaning& meaning, double weight) {
   if (weight * kOutweighs <= said.weight) return;
   if (weight >= said.weight * kOutweighs) said = {};
@@ -282,7 +282,7 @@ void Sayings::keep_missing(const Message& message, const Kind& kind, double weig
   if (!kind.other.empty())
     put((kind.meaning.error == ECONNREFUSED ? refusing_ : peers_)[kind.other], message, kind.meaning, weight);
   else if (kind.meaning.peer.empty() && !here_.node.empty() && (names.size() == 2 || kind.meaning.lost))
-    // Of more than two nodes any may be meant.
+    // With more than two nodes, any other may be meant.
     for (const NodeName& other : names)
       if (other.node != here_.node)
         put(unnamed_[other.node], message, kind.meaning, weight * (names.size() == 2 ? kNobodyNamed : kAnyOfSeveral));

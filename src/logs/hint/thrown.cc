@@ -19,7 +19,7 @@ constexpr double kThrownByProgram = 0.2;  // the program's own mistake: somethin
 constexpr double kThrownInStopping = 0.1;
 constexpr std::uint64_t kTracesOfKind = 4;  // of messages of one kind: they may come from several places
 
-// What was thrown in one place.
+// Exceptions that were thrown in one place.
 struct Traced : Repeated {
   StackTrace trace;
 };

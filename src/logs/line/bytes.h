@@ -39,7 +39,7 @@ class Bytes {
   // When the file was last written, wall-clock ns; 0: not known.
   [[nodiscard]] std::int64_t modified_ns() const;
 
-  // What packs and unpacks; public for bytes.cc alone.
+  // The decompressors; public for bytes.cc alone.
   struct Inner;
 
  private:
