@@ -38,7 +38,7 @@ class Volume {
   [[nodiscard]] Result<void> resize(std::uint64_t bytes) const;
   // The device of the file system, as in stat(2).
   [[nodiscard]] Result<dev_t> device() const;
-  // Its top. Nobody changes its size any more; its memory is held as long as the result is.
+  // Its top. The size cannot be changed any more; the memory is held as long as the result is.
   [[nodiscard]] OpenFolder release();
 
  private:
@@ -70,11 +70,11 @@ struct Mounted {
   std::string id;               // of the deployment
 };
 [[nodiscard]] std::vector<Mounted> of(const std::string& id);
-// Plain files in a plain folder instead, whoever has some of them open; the file system goes. After an error it may
-// still be mounted.
+// Puts plain files in a plain folder in its place, even if processes have some of them open, and removes the file
+// system. After an error it may still be mounted.
 enum class Dissolved {
   put_back,
-  gone,       // somebody else has unmounted it: a user of the node can, in a mount namespace that does not have it
+  gone,       // unmounted by another process: the node's user can do that in a mount namespace without this mount
   exchanged,  // unmounted, but what was below it is no longer the marked folder
 };
 [[nodiscard]] Result<Dissolved> dissolve(const Mounted& mounted);

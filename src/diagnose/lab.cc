@@ -68,7 +68,7 @@ Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> resul
     entry.tally.add(schedule::Verdict::inconclusive);
     if (entry.note.find(result.error().message) == std::string::npos)
       entry.note += fmt::format("; {}", result.error().message);
-    // A path that the search does not take for a reason of this machine changes what it finds.
+    // If runs cannot be made on this machine, the search takes another course and may find less.
     std::vector<std::string>& warnings = d_.plan.warnings;
     const std::string warning =
         fmt::format("runs that cannot be made are left out of the search: {}", result.error().message);

@@ -328,7 +328,8 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
   const auto sent_key = [](std::uint32_t kind, bool missing) { return std::uint64_t{kind} << 1 | (missing ? 1 : 0); };
   for (const Difference& d : out.differences)
     if (kinds[d.kind].what == StepKind::sent) sent.insert(sent_key(d.kind, d.missing));
-  // One run of many may be out of the ordinary. It is one more thing that may differ by chance, too.
+  // One run of many may be an exception. Such differences occur by chance as well, so the limit for them is half of the
+  // usual one.
   const bool but_for_one = std::any_of(out.differences.begin(), out.differences.end(), [&](const Difference& d) {
     return d.odd == 1 && d.next == kNoKind && !is_value(d) && !is_exchanged(d);
   });

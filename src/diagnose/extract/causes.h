@@ -19,7 +19,7 @@ struct Cause {
   int node = -1;
   std::vector<int> peers;  // cut: empty means all
   std::int64_t start = 0;
-  std::int64_t end = 0;   // of its direct effect: back again, resumed, healed
+  std::int64_t end = 0;   // of its direct effect: the process runs again, or the partition has healed
   std::string words;      // "n1 was killed"
   bool partly = false;    // other processes of the node lived on
   std::int64_t gone = 0;  // it ended itself: when what decides had ended, after others
