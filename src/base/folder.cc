@@ -27,7 +27,7 @@ constexpr std::uint64_t kSameMount = kNoLinks | RESOLVE_NO_XDEV;
 constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr int kMostLinks = 16;   // from name to name, as the kernel's limit of 40 in spirit
 constexpr int kDeepest = 64;     // levels that are open at once: descriptors are few, and a user may nest without end
-constexpr int kMostRounds = 64;  // for somebody who goes on filling what is emptied
+constexpr int kMostRounds = 64;  // a limit for a writer that keeps filling what is emptied
 constexpr unsigned kMostMoved = 10'000;
 
 Fd open_at(int folder, const std::string& name, int flags, std::uint64_t resolve, mode_t mode = 0) {
@@ -51,14 +51,15 @@ Fd refused(int error) {
   return {};
 }
 
-// Nobody but this user can put something into the folder, or exchange what is in it.
+// True if only this user can put something into the folder, or exchange what is in it.
 bool is_private(const struct stat& folder) { return folder.st_uid == ::geteuid() && (folder.st_mode & 0022) == 0; }
 bool is_private(int folder) {
   struct stat status {};
   return ::fstat(folder, &status) == 0 && is_private(status);
 }
 
-// A further name of a file of somebody else's: who may write to a folder may link there what is not theirs to read.
+// True if it is a hard link to another user's file: a user who may write to a folder may link a file there that he may
+// not read.
 bool is_borrowed(const struct stat& file, const struct stat& folder) {
   return file.st_nlink > 1 && file.st_uid != folder.st_uid && !is_private(folder);
 }
@@ -79,9 +80,9 @@ bool earlier(const statx_timestamp& a, const timespec& b) {
   return a.tv_sec < b.tv_sec || (a.tv_sec == b.tv_sec && static_cast<long>(a.tv_nsec) < b.tv_nsec);
 }
 
-// A folder cannot be made and opened in one step, so it is opened by its name. In a folder that somebody else may
-// write, an older one of this user's may have been put there meanwhile, and would be given away. What was just made has
-// no earlier time than `since` (file_time() before it was made), and only its owner can set these times.
+// A folder cannot be made and opened in one step, so it is opened by its name. In a folder that other users may write
+// to, an older folder of this user may have been put there in between, and would be given away. A folder that was just
+// made has no time before `since` (file_time() before it was made), and only its owner can set these times.
 bool was_just_made(int folder, const timespec& since) {
   const timespec now = file_time();
   struct statx status {};
@@ -146,8 +147,8 @@ class Remover {
       std::vector<std::string> names = names_of(folder);
       if (keep) std::erase_if(names, keep);
       if (names.empty()) return 0;
-      // Again only where somebody fills what is emptied. Other errors stay, however often it is tried; and what is
-      // tried again at each level of a tree would take exponentially long.
+      // Repeat only if another process fills what is emptied. Other errors persist, however often it is tried, and
+      // repeating at each level of a tree would take exponentially long.
       if (again && ((error != 0 && error != ENOTEMPTY) || ++rounds_ > kMostRounds))
         return error != 0 ? error : ENOTEMPTY;
       const unsigned before = moved_;
@@ -223,7 +224,7 @@ void copy_times(int to, const struct stat& status) {
   (void)::futimens(to, times);
 }
 
-// What this thread makes meanwhile belongs to that user, who must be allowed to make it.
+// What this thread makes meanwhile belongs to that user, who needs the permission to make it.
 class AsOwner {
  public:
   AsOwner(uid_t uid, gid_t gid) {

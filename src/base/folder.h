@@ -3,8 +3,9 @@
 // descriptors: a name is looked up once, without leaving the folder, and what was found is what is read, written, given
 // away, mounted on or removed.
 //
-// Links: what changes something follows none. What reads follows those that stay inside, because servers keep links
-// such as `current.log`. Every error names the path and is of ErrorKind::environment unless it says otherwise.
+// Links: functions that change something follow none. Functions that read follow links that stay inside, because
+// servers keep links such as `current.log`. Every error names the path and is of ErrorKind::environment unless it says
+// otherwise.
 #pragma once
 
 #include <sys/stat.h>
@@ -42,8 +43,9 @@ class OpenFolder {
 
   // A folder in it; `inside` may have several parts, or none: the folder itself.
   [[nodiscard]] Result<OpenFolder> enter(const std::filesystem::path& inside) const;
-  // The same, making what is missing. What is made belongs to `owner`, if there is one. What was there keeps its mode,
-  // and must belong to the owner or to this user; it is given to the owner only if nobody else could have put it there.
+  // The same, making the folders that are missing. What is made belongs to `owner`, if there is one. What exists keeps
+  // its mode, and must belong to the owner or to this user; it is given to the owner only if no other user could have
+  // put it there.
   [[nodiscard]] Result<OpenFolder> make(const std::filesystem::path& inside, const std::optional<Owner>& owner,
                                         mode_t mode = 0755) const;
   [[nodiscard]] Result<void> give(const Owner& owner, mode_t mode) const;
@@ -72,7 +74,7 @@ class OpenFolder {
   // in it. Stops when it returns false.
   void each(const std::function<bool(const Entry&)>& visit) const;
 
-  // With all that is in it, on this file system. Nothing when there is none.
+  // Removes it with all that is in it, on this file system. Succeeds if it does not exist.
   [[nodiscard]] Result<void> remove(const std::string& name) const;
   // All that is in it, but for `keep`. `only`: what is in folders of other users stays.
   [[nodiscard]] Result<void> clear(const std::function<bool(const std::string& name)>& keep = {},
@@ -103,11 +105,11 @@ class OpenFolder {
 [[nodiscard]] Fd open_inside(const std::filesystem::path& folder, const std::filesystem::path& file);
 [[nodiscard]] Result<std::string> read_inside(const std::filesystem::path& folder, const std::filesystem::path& file,
                                               std::size_t most);
-// Of a regular file; none when open_inside() would open none.
+// The status of a regular file; nothing when open_inside() would refuse it.
 [[nodiscard]] std::optional<struct stat> status_inside(const std::filesystem::path& folder,
                                                        const std::filesystem::path& file);
 
-// A folder that is this user's own, with all that is in it; what cannot be removed stays.
+// Removes a folder that is this user's own, with all that is in it. What cannot be removed stays.
 void remove_tree(const std::filesystem::path& folder);
 
 // Makes a new folder for this user alone but for `mode` (0700: nobody else enters it). An error when the name is taken.

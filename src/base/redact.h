@@ -15,7 +15,7 @@ class Redactor {
   // `hosts`, `users`: names that are replaced wherever they stand as a word.
   Redactor(std::vector<std::string> hosts, std::vector<std::string> users)
       : hosts_(std::move(hosts)), users_(std::move(users)) {}
-  // Of this machine and of who runs rose; root and nobody are no secrets.
+  // Of this machine and of the user who runs rose. The names root and nobody are not secret.
   [[nodiscard]] static Redactor of_this_machine();
 
   // Another name that is replaced; "" and "localhost" are none.

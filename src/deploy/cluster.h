@@ -166,7 +166,7 @@ class Cluster final : public Deployment {
   Result<void> await_completed(std::size_t node);
   [[nodiscard]] std::vector<std::size_t> start_order() const;
   void settle_health(std::size_t node, const Image& image);
-  // Of its container, if that is what shows that it is ready.
+  // The health check of its container, if that is what decides whether it is ready.
   [[nodiscard]] const config::Health* health_of(std::size_t node) const;
   [[nodiscard]] std::int64_t ready_timeout(std::size_t node, bool strict) const;
   [[nodiscard]] bool has_ready(std::size_t node) const {

@@ -200,9 +200,9 @@ struct Healed {
 };
 // `forget`: what only a container engine could remove, but cannot, is reported and no longer noted.
 [[nodiscard]] Result<Healed> heal(const std::vector<std::string>& names = {}, bool forget = false);
-// Of all runs of this process, which has ended, what does harm while it lasts: stopped and frozen processes go on,
-// limits and mounts are undone, nodes whose filtered calls nobody answers end. The rest is heal()'s, of this and other
-// processes; no other lock is touched, nor that of `except`.
+// For all runs of this process, which has ended, undoes what does harm while it lasts: stopped and frozen processes
+// continue, limits and mounts are undone, and nodes whose filtered calls are no longer answered are ended. heal() does
+// the rest, for this and other processes. No other lock is touched, nor that of `except`.
 [[nodiscard]] Healed relieve_after(pid_t owner, const std::string& except);
 
 }  // namespace rose::deploy

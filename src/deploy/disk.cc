@@ -27,8 +27,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the kernel would write of its own accord is left out as far as it lets us: the journal is written when somebody
-// syncs, and a rename syncs nothing. (Other file systems promise no more.) Dirty pages older than
+// Disables what the kernel would write by itself, as far as that is possible: the journal is written only when a
+// program syncs, and a rename syncs nothing. (Other file systems promise no more.) Dirty pages older than
 // vm.dirty_expire_centisecs are still written.
 constexpr const char* kMountOptions = "commit=3600,noauto_da_alloc,noinit_itable";
 constexpr off_t kImageBytes = off_t{8} << 30;  // sparse
@@ -208,7 +208,7 @@ Result<Fd> Disk::outside_file(const std::string& name, const struct stat& folder
   return fd;
 }
 
-// `prepare`: while nobody but rose can reach it.
+// `prepare` is called while only rose can reach the file system.
 Result<void> Disk::mount(const std::function<Result<void>(const OpenFolder& top)>& prepare) {
   ROSE_TRY(const LoopDevice device, attach_loop(paced_ ? paced_->fd() : image_.get(), id_, paced_ != nullptr));
   const auto in = [&](Error error) { return std::move(error).in(fmt::format("a disk at {}", folder().string())); };
@@ -266,7 +266,7 @@ Result<PowerLoss> Disk::lose(const Torn& torn) {
                       errno);
   ROSE_CHECK(volume::detach(top_->fd()));
   top_.reset();
-  // On another device: to the kernel, the old one is in use as long as somebody has a file of it open.
+  // Mount it on another loop device: for the kernel, the old one is in use as long as a process has a file of it open.
   PowerLoss loss;
   ROSE_CHECK(mount([&](const OpenFolder& top) -> Result<void> {
     for (const auto& [file, state] : before) {

@@ -51,7 +51,8 @@ class Disk {
   // Controls its speed; null if it was not created with `paced`.
   [[nodiscard]] PacedFile* pace() const { return paced_.get(); }
 
-  // The power goes and comes back. Nobody may be using it any more: who has files of it open gets EIO from now on.
+  // Power is lost and returns. The node must have ended; processes that still have files of it open get EIO from now
+  // on.
   [[nodiscard]] Result<PowerLoss> lose(const Torn& torn);
 
   // Its top; none after a power loss that failed. Its loop device is held as long as the result is.

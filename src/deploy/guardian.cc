@@ -159,7 +159,8 @@ bool leave_folder(const std::filesystem::path& folder) {
 
 void tell(const Healed& healed, const std::string& owner) {
   pollfd out{STDERR_FILENO, POLLOUT, 0};
-  if (::poll(&out, 1, 0) <= 0 || (out.revents & POLLOUT) == 0) return;  // nobody reads: nothing may wait for that
+  if (::poll(&out, 1, 0) <= 0 || (out.revents & POLLOUT) == 0)
+    return;  // there is no reader, and nothing may wait for one
   for (const std::string& line : healed.undone) log::warning("rose {} has died: {}", owner, line);
   for (const std::string& line : healed.failed)
     log::warning("rose {} has died, and 'rose heal' must try again: {}", owner, line);

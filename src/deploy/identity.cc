@@ -129,7 +129,7 @@ void Identity::release() {
 
 namespace {
 
-// With an owner: of those that have it, and no others are touched.
+// All registrations; with `owner`, only its own, and no others are touched.
 std::vector<Registration> look_up(std::optional<pid_t> owner, std::string_view except) {
   std::vector<Registration> found;
   std::error_code error;

@@ -59,7 +59,7 @@ struct Registration {
 // Sorted by id. Unreadable files are skipped; incomplete files of a killed rose are removed. Waits for another process
 // that is undoing what a killed rose left.
 [[nodiscard]] std::vector<Registration> registrations();
-// Those of this owner, which has ended, without `except`. The locks of others are not touched.
+// The registrations of this owner, which has ended, without `except`. The locks of others are not touched.
 [[nodiscard]] std::vector<Registration> registrations_of(pid_t owner, std::string_view except);
 // The one with this id, at most one, whether or not it is locked.
 [[nodiscard]] std::vector<Registration> registrations(std::string_view id);

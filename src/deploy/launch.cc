@@ -147,7 +147,7 @@ ROSE_CHILD void Launch::run_child(const Plan& plan, Meeting* meeting) {
     meeting->stage = stage;
     __atomic_store_n(&meeting->error, errno, __ATOMIC_RELEASE);
     ::syscall(SYS_exit_group, 127);
-    // exit_group may be notified while nobody is left to answer.
+    // exit_group may be notified when no process is left to answer.
     __builtin_trap();
   };
 

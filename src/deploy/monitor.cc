@@ -61,7 +61,7 @@ void Cluster::on_monitor(const std::function<void()>& task) {
     return;
   }
   std::unique_lock lock(mutex_);
-  if (quit_) return;  // nobody is left to run it, and the caller will find that the run is ending
+  if (quit_) return;  // nothing runs it any more, and the caller will find that the run is ending
   bool done = false;
   tasks_.push_back([&] {
     task();
@@ -202,7 +202,8 @@ Result<void> Cluster::launch(std::size_t node) {
   return let_run(node, Launch::prepare(state.spec));
 }
 
-// Determines which calls are notified. Without rose nobody answers them, so the node is noted as one that has to end.
+// Determines which calls are notified. Without rose they are never answered, so the node is noted as one that has to
+// end.
 Result<void> Cluster::ask_calls(std::size_t node) {
   LaunchSpec& spec = states_[node]->spec;
   spec.notified_syscalls = observer_ != nullptr ? observer_->notified_syscalls(node) : std::vector<int>{};
@@ -278,7 +279,7 @@ Result<void> Cluster::attach(std::size_t node) {
   if (const Result<void> fit = alone ? check_apart(node, found.cgroup) : alone; !fit) {
     Error error = Error(fit.error()).in("node " + info.name);
     std::lock_guard lock(mutex_);
-    // The node is running again but cannot be attached. Nobody waits for its readiness now, so report it here.
+    // The node is running again but cannot be attached. Nothing waits for its readiness now, so report it here.
     if (state.starts > 0 && (!state.unattached || state.unattached->message != error.message))
       log::warning("{}", error.message);
     return Unexpected(std::move(error));

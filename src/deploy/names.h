@@ -40,7 +40,7 @@ inline constexpr const char* kNoNameServer = "# Names of this run are in /etc/ho
 // The run's folder as a mount of its own that namespaces share: what is mounted in it, by rose or by a command, is
 // mounted for all. Unmounted with `leave_shared`.
 [[nodiscard]] Result<void> share_folder(const std::filesystem::path& folder);
-// With what is still mounted in it. Succeeds when it is no mount.
+// Unmounts it together with what is still mounted in it. Succeeds when it is no mount.
 [[nodiscard]] Result<void> leave_shared(const std::filesystem::path& folder);
 
 // A mount namespace in which `hosts`, a file, is /etc/hosts, and `resolver`, unless empty, /etc/resolv.conf. It lasts

@@ -15,7 +15,7 @@ namespace rose::deploy {
 // socket, /proc, /run), which containers get as it is.
 [[nodiscard]] bool is_data(const std::filesystem::path& source);
 
-// Those that are inside of no other, sorted.
+// The folders that are inside of no other one in the list, sorted.
 [[nodiscard]] std::vector<std::filesystem::path> outermost(std::vector<std::filesystem::path> sources);
 
 // Behind the name of what is shown: the folder of an overlay's layers. It must not be inside of `source`; a file system

@@ -27,8 +27,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kFillRounds = 1000;  // whoever writes meanwhile makes it larger than was looked up
-constexpr int kFindRounds = 50;    // somebody may rename what leads to a mount while it is looked for
+constexpr int kFillRounds = 1000;  // a writer makes it larger between looking it up and setting it
+constexpr int kFindRounds = 50;    // another process may rename what leads to a mount while it is searched for
 constexpr std::size_t kPathPart = 2048;  // bytes: the kernel takes no longer path than 4096 at once
 constexpr const char* kMark = "trusted.rose";
 
@@ -102,7 +102,8 @@ Fd open_without_links(int folder, const std::string& path, int flags, std::uint6
   return Fd(static_cast<int>(::syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how)));
 }
 
-// The same of an absolute path of any length: who may rename folders can make it longer than the kernel takes.
+// The same for an absolute path of any length: a user who may rename folders can make it longer than the kernel
+// accepts.
 Fd open_folder(const std::string& path) {
   Fd at(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   for (std::size_t begin = 1; at && begin < path.size();) {
@@ -160,7 +161,7 @@ Result<void> volume::mark(const OpenFolder& folder, const std::string& id) {
   if (::setxattr(own_path(folder.fd()).c_str(), kMark, id.data(), id.size(), 0) == 0) return {};
   const int error = errno;
   ROSE_TRY(const struct stat status, folder.status());
-  if (status.st_uid == ::geteuid()) return {};  // who owns it could do everything without it
+  if (status.st_uid == ::geteuid()) return {};  // its owner has the same rights without the mark
   return fail(
       ErrorKind::environment,
       fmt::format("cannot mark {} as rose's: {}", printable(folder.path().string()), std::strerror(error)),

@@ -33,12 +33,12 @@ class Volume {
     std::uint64_t used = 0;
   };
   [[nodiscard]] Result<Room> room() const;
-  // Made no larger than what it holds, down to a page; whoever writes gets ENOSPC, root too. Verified.
+  // Made no larger than what it holds, down to a page. All writers get ENOSPC, root too. Verified.
   [[nodiscard]] Result<Room> fill() const;
   [[nodiscard]] Result<void> resize(std::uint64_t bytes) const;
-  // Of the file system, as in stat(2).
+  // The device of the file system, as in stat(2).
   [[nodiscard]] Result<dev_t> device() const;
-  // Its top. Nobody changes its size any more; its memory is held as long as the result is.
+  // Its top. The size cannot be changed any more; the memory is held as long as the result is.
   [[nodiscard]] OpenFolder release();
 
  private:
@@ -51,13 +51,13 @@ namespace volume {
 
 // A file system that is not in the tree of files yet. `source`: of mount(8); `options`: separated by commas.
 [[nodiscard]] Result<Fd> make_detached(const std::string& type, const std::string& source, const std::string& options);
-// Marks a folder on which a file system of this deployment will be mounted, so that dissolve() does not take another
-// one for it that somebody has put in its place. An error where the file system knows no such marks and the folder
-// belongs to somebody else.
+// Marks a folder on which a file system of this deployment will be mounted, so that dissolve() does not mistake another
+// folder for it that a user has put in its place. An error if the file system does not support such marks and the
+// folder belongs to another user.
 [[nodiscard]] Result<void> mark(const OpenFolder& folder, const std::string& id);
 // On the folder or file that `at` is open on, whatever its name is by now.
 [[nodiscard]] Result<void> attach(int mount, int at);
-// With all that is mounted in it. What has files of it open keeps them.
+// Unmounts it together with all that is mounted in it. Processes that have files of it open keep them.
 [[nodiscard]] Result<void> detach(int mount);
 
 // Where the file system that holds `path` is mounted.
@@ -70,11 +70,11 @@ struct Mounted {
   std::string id;               // of the deployment
 };
 [[nodiscard]] std::vector<Mounted> of(const std::string& id);
-// Plain files in a plain folder instead, whoever has some of them open; the file system goes. After an error it may
-// still be mounted.
+// Puts plain files in a plain folder in its place, even if processes have some of them open, and removes the file
+// system. After an error it may still be mounted.
 enum class Dissolved {
   put_back,
-  gone,       // somebody else has unmounted it: a user of the node can, in a mount namespace that does not have it
+  gone,       // unmounted by another process: the node's user can do that in a mount namespace without this mount
   exchanged,  // unmounted, but what was below it is no longer the marked folder
 };
 [[nodiscard]] Result<Dissolved> dissolve(const Mounted& mounted);

@@ -23,8 +23,8 @@ std::string doing_of_call(std::string_view syscall, std::string_view path) {
   return fmt::format("{} {}", syscall, path.empty() ? std::string{} : profile::tail_pattern(path, 1));
 }
 
-// Whom a call is made to, among those that belong together: who leads is known by who comes to whom. Ports of clients
-// are chance.
+// A call together with the host that it is made to: which node leads can be recognised from the connections to it.
+// Ports of clients are random and are left out.
 std::string doing_to(std::string_view syscall, int port) {
   return port > 0 && port < kFirstClientPort ? fmt::format("{} to one of them at port {}", syscall, port)
                                              : fmt::format("{} to one of them", syscall);
@@ -32,7 +32,7 @@ std::string doing_to(std::string_view syscall, int port) {
 // And what is done to the other one.
 std::string doing_by(std::string_view syscall, int port) { return doing_to(syscall, port) + ", done to it"; }
 
-// Who has which address; what several have is nobody's.
+// Which host has which address. An address that several hosts have belongs to none of them.
 class Addresses {
  public:
   static constexpr int kNobody = -1;
@@ -86,7 +86,7 @@ class Doings {
     all_.resize(inputs.config->nodes.size());
     for (const std::vector<bool>& by : nodes_)
       for (std::size_t i = 0; i < all_.size(); ++i) all_[i] += by[i] ? weight(by) : 0;
-    // What nobody entered without faults tells all the same whose it is, once somebody does.
+    // A function that no node entered without faults still identifies its node when one enters it.
     done_ = nodes_.size();
     for (const profile::FunctionRate& rate : inputs.profile->functions)
       if (rate.count == 0) each(rate.node, rate.function + "()", true);
@@ -98,11 +98,11 @@ class Doings {
   [[nodiscard]] bool known(std::uint32_t doing) const { return doing < nodes_.size(); }
   // Which nodes do it.
   [[nodiscard]] const std::vector<bool>& nodes(std::uint32_t doing) const { return nodes_[doing]; }
-  // What few nodes do tells them apart.
+  // Behaviour that few nodes share distinguishes them best.
   static double weight(const std::vector<bool>& by) {
     return 1.0 / static_cast<double>(std::max<std::ptrdiff_t>(1, std::count(by.begin(), by.end(), true)));
   }
-  // Of all that a node does.
+  // The weight of all that a node does.
   [[nodiscard]] double all(std::size_t node) const { return all_[node]; }
 
  private:
@@ -112,7 +112,7 @@ class Doings {
   std::vector<double> all_;
 };
 
-// What hosts of the dump do to each other, by host, and who does so to whom.
+// What the hosts of the dump do to each other: by host, what it does and to which other host.
 struct Among {
   std::map<std::string, std::set<std::string>, std::less<>> doings;
   std::map<std::string, std::set<std::string>, std::less<>> mates;
@@ -201,7 +201,7 @@ std::map<std::string, Host, std::less<>> doings_of_hosts(const Inputs& inputs, c
         number->second = doings.of(call ? doing_of_call(kernel::syscall_name(event.syscall), trace.str(event.path))
                                         : std::string(trace.str(event.function)) + "()");
       const std::uint32_t doing = number->second;
-      // On a busy host of production hundreds of kinds of calls fail, and they are nobody's doing.
+      // On a busy host of production hundreds of kinds of calls fail, and they are typical of no node.
       if (failed && !doings.known(doing)) continue;
       does(*host, doing);
     }
@@ -209,7 +209,7 @@ std::map<std::string, Host, std::less<>> doings_of_hosts(const Inputs& inputs, c
   return hosts;
 }
 
-// Of what a host does, what a node does too; and of what that does, what the host does.
+// How much of what a host does the node does too, and how much of what the node does the host does.
 struct Likeness {
   double share = 0, covered = 0;
   [[nodiscard]] double both() const {
@@ -222,8 +222,8 @@ std::vector<int> nodes_like(const std::vector<Likeness>& nodes, const std::vecto
   double best = 0;
   for (const Likeness& node : nodes) best = std::max(best, node.share);
   if (best < kAlikeEnough) return {};
-  // Of those that do all that the host does, the ones that do least besides: a follower serves as its leader does, and
-  // connects, too.
+  // Of the nodes that do all that the host does, those that do least in addition: a follower serves clients as its
+  // leader does, and also connects to the leader.
   double most = 0;
   for (const Likeness& node : nodes)
     if (node.share >= best - kAsAlike) most = std::max(most, node.covered);
@@ -232,8 +232,8 @@ std::vector<int> nodes_like(const std::vector<Likeness>& nodes, const std::vecto
     if (nodes[i].share >= best - kAsAlike && nodes[i].covered >= most - kAsAlike) like.push_back(static_cast<int>(i));
     if (nodes[i].share >= kAlikeEnough && !of_mate[i]) apart.push_back(static_cast<int>(i));
   }
-  // Who connects to a host is another node than that. A follower that took over does what its leader did, and has a
-  // place of its own: then it is the one that is nearest to what it does, all in all.
+  // A host that connects to another one is a different node. A follower that took over does what its leader did and
+  // still is a node of its own: the one that its whole behaviour resembles most.
   const auto at = [](int node) { return static_cast<std::size_t>(node); };
   if (apart.empty() || std::any_of(like.begin(), like.end(), [&](int node) { return !of_mate[at(node)]; })) return like;
   return {*std::max_element(apart.begin(), apart.end(),
@@ -262,7 +262,7 @@ std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::strin
     std::size_t told = 0;
     for (const std::uint32_t doing : host.doings) {
       if (!doings.known(doing)) {
-        all += 1.0 / static_cast<double>(nodes);  // of nobody here: another program
+        all += 1.0 / static_cast<double>(nodes);  // typical of no node here: another program
         continue;
       }
       ++told;
@@ -294,8 +294,8 @@ std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::strin
   std::vector<std::string> strangers;
   for (const auto& [most, name] : order)
     if (!match(name, kFewDoings, false)) strangers.push_back(name);
-  // Of some programs there is little to tell. Then a host is taken for a node that nobody else plays, the last
-  // incident's first.
+  // Some programs have few recognisable calls. Then a host is taken for a node that no other host plays, starting with
+  // the node of the last incident.
   std::erase_if(strangers, [&](const std::string& name) { return match(name, 1, true); });
   // And a window that begins late holds little of any host: what fails there is left out only where it does what no
   // node does.

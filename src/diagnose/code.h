@@ -18,7 +18,7 @@ struct CodePlace {
   std::uint64_t offset = 0;  // bytes from the function's entry
   PlaceKind kind = PlaceKind::other;
   std::string name;   // "write@plt", "Log::append", "ret"
-  bool loop = false;  // one call of the function may come by very often
+  bool loop = false;  // one call of the function may reach it very often
 };
 
 class CodeMap {
@@ -29,8 +29,8 @@ class CodeMap {
   [[nodiscard]] virtual Result<std::vector<CodePlace>> places(std::string_view node, std::string_view function) = 0;
 };
 
-// What stands at the offsets that the schedule names, a sentence each: "store+0x4f is where it calls write@plt."; none
-// of those that nothing is known of. `code` may be nullptr.
+// Describes the offsets that the schedule names, a sentence each: "store+0x4f is where it calls write@plt."; unknown
+// offsets are left out. `code` may be nullptr.
 [[nodiscard]] std::vector<std::string> places_in_words(const schedule::Schedule& schedule, CodeMap* code);
 
 }  // namespace rose::diagnose

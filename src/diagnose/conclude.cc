@@ -14,7 +14,7 @@ using schedule::Tally;
 using schedule::Verdict;
 
 namespace {
-constexpr std::size_t kMostMissing = 3;  // messages that are told
+constexpr std::size_t kMostMissing = 3;  // messages that are reported
 }  // namespace
 
 bool workload_broke_off(const Diagnosis& diagnosis, const Tried& tried) {

@@ -1,4 +1,4 @@
-// What a search came to: verdict, reason and remarks. Inside this room.
+// What a search came to: verdict, reason and remarks. Private to diagnose.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,8 @@
 
 namespace rose::diagnose {
 
-// It showed the bug only in runs whose workload was over far sooner than without faults, and than the incident lasted.
+// True if it reproduced the bug only in runs whose workload was over far sooner than without faults, and than the
+// incident lasted.
 [[nodiscard]] bool workload_broke_off(const Diagnosis& diagnosis, const Tried& tried);
 
 // As far as the evidence tells, it is the failure that it is about, and not another one that the oracle takes for it.
@@ -21,7 +22,7 @@ class Conclusion {
 
   // The evidence has no candidate.
   void nothing_to_try();
-  // `end`: what was found, if anything was; it may be told again when more is known of it.
+  // `end`: what was found, if anything was. It may be reported again when more is known about it.
   void conclude(const std::optional<Found>& end);
 
  private:

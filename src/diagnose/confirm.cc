@@ -19,7 +19,7 @@ using schedule::Tally;
 using schedule::Verdict;
 
 namespace {
-// Of its runs, enough could be judged.
+// True if at least half of its runs were conclusive.
 bool judged(const Lead& lead) { return 2 * lead.tally.conclusive() >= lead.tally.runs(); }
 }  // namespace
 
@@ -156,7 +156,7 @@ Result<void> Confirmation::compare_with_controls(Lead& lead) {
   return {};
 }
 
-// How it will be made simpler, where each idea takes so many runs that hit; then its rate is told.
+// How it will be made simpler, where each idea takes so many runs that hit; then its rate is reported.
 void Confirmation::forecast_end(const Simplifier& simplifier, const Tally& found, std::size_t room,
                                 std::vector<Schedule>& next) const {
   const int gate = static_cast<int>(std::ceil(kAsGood / -std::log(kWorseShare)));

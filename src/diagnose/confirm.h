@@ -1,5 +1,5 @@
 // Runs of a schedule that reproduced the bug: it is narrowed down to the faults that count, and tested against the
-// target rate and against runs without faults. Inside this room.
+// target rate and against runs without faults. Private to diagnose.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@ class Confirmation {
   Confirmation(const Inputs& inputs, Lab& lab, Diagnosis& diagnosis)
       : inputs_(inputs), options_(inputs.config->diagnose), lab_(lab), d_(diagnosis) {}
 
-  // Of many faults, or many calls, those that count: by halves, a run each. `doubts`: a part that shows another
-  // failure, as far as the evidence tells, is gone on from only where no part shows this one.
+  // Reduces many faults, or many calls, to those that matter: by halves, one run for each. `doubts`: a part that seems
+  // to reproduce another failure is refined only if no part reproduces this one.
   [[nodiscard]] Result<void> narrow(Lead& lead, bool doubts);
   // Is it worth being minimised? Fresh runs, until RateTest::screening() knows; the run in which it was found does not
   // count. `may_wait`: where there is little hope left, it waits, and the rest follows when it is screened again.
@@ -33,7 +33,7 @@ class Confirmation {
   [[nodiscard]] int left_for(const Lead& lead) const;
   // How likely it reaches the target, after what its test showed.
   [[nodiscard]] double hope(const Lead& lead) const;
-  // So many schedules were tested.
+  // The number of schedules that were tested.
   [[nodiscard]] int tests() const { return tests_; }
 
   // Further runs of it.

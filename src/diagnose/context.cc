@@ -23,7 +23,7 @@ constexpr int kFirstEphemeralPort = 32768;
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 constexpr std::uint64_t kFewEvents = 8;  // so many are never called frequent, however short the dump is
 
-// Of an open, only these make it an event.
+// An open is an event only with one of these flags.
 constexpr std::uint32_t kMakes = O_CREAT | O_TRUNC;
 
 // Where an open has its flags; nothing for other calls.

@@ -40,7 +40,7 @@ struct Observable {
   std::string words{};  // of a message that tells of something that went wrong: where it stands, and its text; else ""
 };
 
-// What is known of events that stand for messages of logs.
+// What is known of events that were made from messages of logs.
 struct Said {
   struct Of {
     double weight = 0;          // 0..1: how plainly the logs say it
@@ -172,7 +172,7 @@ struct Candidate {
   double said = 1;                  // how plainly the evidence says it: less than one of what only logs tell
   bool guessed = false;             // nothing says it: it is only near what logs say
   Known known = Known::seen;
-  double weight = 0;               // believed chance that it is (part of) the cause; those of a plan add up to one
+  double weight = 0;               // probability that it is (part of) the cause; those of a plan add up to one
   std::vector<std::string> nodes;  // all that the fault touches; set by make_plan()
   std::vector<Feature> features;   // what its rank can rest on; set by make_plan()
 };
@@ -230,10 +230,10 @@ class Runner {
     for (const schedule::Schedule* schedule : schedules) results.push_back(run(*schedule));
     return results;
   }
-  // So many runs at once are worth asking for, where [diagnose] jobs names no number. May change from call to call.
+  // The number of runs that are worth asking for at once if `jobs` in [diagnose] is no number. May change from call to
+  // call.
   [[nodiscard]] virtual int side_by_side() const { return 1; }
-  // Of what the search will likely ask for after the next runs, so much is of use to a runner that makes runs ahead; 0:
-  // none is.
+  // A runner that makes runs ahead can use this many of the runs that the search will probably ask for next; 0: none.
   [[nodiscard]] virtual int room() const { return 0; }
   // That, the likeliest first. Before run() or run_all().
   virtual void expect(std::vector<schedule::Schedule> next) { static_cast<void>(next); }
@@ -244,7 +244,7 @@ struct Tried {
   int level = 1;
   schedule::Tally tally;
   std::string note;                      // why it was tried and what it showed
-  std::set<std::string> brought_back{};  // of the evidence's observables, by runs that showed the bug
+  std::set<std::string> brought_back{};  // of the evidence's observables, by runs that reproduced the bug
   bool traced = false;                   // some of them were, so that of dumps' observables some could come back
   std::int64_t longest_hit_ns = 0;       // of those runs' workloads; 0: not known
 };
@@ -260,7 +260,7 @@ struct Rival {
   std::string test;              // one observation that tells whether it happened
 };
 
-// What a search whose runs were used up would have gone on with.
+// What a search that has used up its runs would have tried next.
 struct NotTried {
   schedule::Schedule schedule;
   int level = 1;

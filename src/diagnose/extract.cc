@@ -19,7 +19,7 @@ namespace rose::diagnose {
 
 namespace {
 
-// By node. Those that came back only after the dump's end are none.
+// By node. Restarts after the dump's end do not count.
 std::vector<RestartSeen> restarts_of(const Given& given, const Facts& facts, const std::vector<Candidate>& candidates) {
   std::map<int, RestartSeen> seen;
   std::int64_t first = kNever;

@@ -59,7 +59,7 @@ struct ScfHash {
   }
 };
 
-// Calls that are told apart by what they do it to: a path pattern, or the socket that accepts.
+// Calls that are distinguished by what they do it to: a path pattern, or the socket that accepts.
 using SameCall = std::tuple<int, std::int16_t, std::uint32_t, std::int32_t, std::int32_t>;
 
 struct SameCallHash {
@@ -163,7 +163,7 @@ class Reader {
   }
 
  private:
-  // What the strings of one dump mean, each looked at once.
+  // The meanings of the strings of one dump, each determined once.
   class Texts {
    public:
     Texts(Reader& reader, const trace::Trace& trace)
@@ -336,7 +336,7 @@ class Reader {
     }
     peer.address = std::string(endpoint.address);
     peer.node = given_.nodes.of_address(endpoint.address);
-    // Linux takes ephemeral ports from 32768 up unless it is told otherwise.
+    // Linux uses ephemeral ports from 32768 up by default.
     if (endpoint.port < 32768 || service_ports_.contains(static_cast<std::uint16_t>(endpoint.port)))
       peer.port = endpoint.port;
     peer.id = peer_texts_.id(fmt::format("{}:{}", peer.node >= 0 ? given_.name(peer.node) : peer.address, peer.port));

@@ -1,5 +1,5 @@
-// Failed calls of all dumps, in groups: those that are told apart by nothing but their time; and what calls that
-// succeeded tell of them. Inside this room only.
+// Failed calls of all dumps, grouped: calls that differ only in their time; and what successful calls show about them.
+// Private to diagnose.
 #pragma once
 
 #include <cstdint>

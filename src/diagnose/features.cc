@@ -22,7 +22,7 @@ using schedule::FaultKind;
 
 bool is_call_candidate(const Candidate& c) { return c.kind == FaultKind::syscall || c.kind == FaultKind::exception; }
 
-// Of calls the kind is meant, whenever it failed; of all else what happened at that time.
+// For a call, its kind, whenever it failed; for anything else, what happened at that time.
 std::string id_of(const Candidate& c) {
   std::string name = fmt::format("{}-{}", schedule::kind_name(c.kind), c.node);
   if (!c.syscall.empty()) name += fmt::format("-{}-{}", c.syscall, c.error.empty() ? "short" : c.error);

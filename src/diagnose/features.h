@@ -1,5 +1,5 @@
-// What the rank of a candidate can rest on, as named numbers: for people who ask why, and for fits of other weights on
-// recorded cases. And what a candidate is called, and which nodes it touches.
+// The named numbers on which the rank of a candidate is based: for users who ask why, and for fitting other weights on
+// recorded cases. Also what a candidate is called, and which nodes it touches.
 #pragma once
 
 #include "config/config.h"

@@ -48,8 +48,8 @@ MissingMessages messages_missing(const std::vector<Observable>& of_logs, const D
     of_node[one->node] |= back;
   }
   const std::size_t back = missing.of - missing.words.size();
-  // Whom the failed calls hit said something in production, and nothing of it here: others say the same of many a
-  // failure.
+  // In production the node that the failed calls hit logged something, and here it logged nothing of that. (Other nodes
+  // log the same after many kinds of failures.)
   const bool silent =
       std::any_of(tried.schedule.faults.begin(), tried.schedule.faults.end(), [&](const schedule::Fault& fault) {
         const auto own = of_node.find(fault.node);

@@ -1,6 +1,6 @@
-// What runs show besides the oracle's word. Observables of the evidence that come back in a miss are not what is
-// missing: they are wanted less, and so are candidates whose traces they are; those that never came back are wanted
-// more (ANDURIL, section 5.2, algorithm 2).
+// What runs show besides the oracle's answer. Observables of the evidence that come back in a miss are not what is
+// missing: their weight falls, and so does that of candidates whose traces they are; the weight of those that never
+// came back rises (ANDURIL, section 5.2, algorithm 2).
 #pragma once
 
 #include <map>
@@ -12,14 +12,14 @@
 
 namespace rose::diagnose {
 
-// What of the kinds that observables name a run shows; what was injected does not count.
+// Which of the kinds that observables name occur in a run. What was injected does not count.
 [[nodiscard]] std::set<std::string> signs_of(const trace::Trace& trace);
 [[nodiscard]] std::string sign_of_call(std::string_view node, std::string_view syscall, std::string_view error);
 [[nodiscard]] std::string sign_of_end(std::string_view node);
 
-// Of the messages that tell what went wrong, and that only the failure's logs have, those that runs which showed the
-// bug did not bring back. What runs without faults say, too, and what was said before the workload began, tells nothing
-// of it.
+// Messages that say what went wrong, are unique to the failure's logs, and did not come back in runs that reproduced
+// the bug. Messages that runs without faults have, too, or that were logged before the workload began, are no evidence
+// and are left out.
 struct MissingMessages {
   std::vector<std::string> words;  // empty where enough came back, or there are none
   std::size_t of = 0;
@@ -27,8 +27,8 @@ struct MissingMessages {
 [[nodiscard]] MissingMessages messages_missing(const std::vector<Observable>& of_logs, const Diagnosis& diagnosis,
                                                const Tried& tried);
 
-// Of the nodes that ended themselves in production, in words; nothing where one did so in runs that showed the bug, or
-// it is not known.
+// The nodes that ended by themselves in production, in words; empty if one did so in runs that reproduced the bug, or
+// if it is not known.
 [[nodiscard]] std::vector<std::string> ends_missing(const Plan& plan, const Tried& tried);
 
 class Feedback {
@@ -38,9 +38,9 @@ class Feedback {
 
   // The share of the observables that the run brought back, each as much as it is wanted.
   [[nodiscard]] double share(const std::set<std::string>& signs) const;
-  // The run had these faults and did not show the bug.
+  // The run had these faults and did not reproduce the bug.
   void missed(const schedule::Schedule& schedule, const std::set<std::string>& signs);
-  // How the belief in each candidate changed, by its fault's id.
+  // The factor by which the weight of each candidate changed, by its fault's id.
   [[nodiscard]] std::map<std::string, double, std::less<>> belief() const;
 
  private:

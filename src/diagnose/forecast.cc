@@ -53,7 +53,7 @@ schedule::RunResult plain_miss(const Schedule& schedule) {
 
 namespace {
 
-// `take`: the next schedule, and the try that it is of (null: another run of what missed); false: enough.
+// `take`: the next schedule, and the trial that it is of (null: another run of what missed); false: enough.
 template <class Take>
 void play_on(const World& world, const Lab& lab, const Moves& moves, const std::vector<UnderWay>& under_way,
              const std::vector<Retry>& retries, int again, std::size_t rounds, Take take) {
@@ -115,7 +115,7 @@ void play_on(const World& world, const Lab& lab, const Moves& moves, const std::
       if (!take(tried.schedule, &tried)) return;
       if (!tried.look) missed.push_back({tried.schedule, tried.yield * kAgain, 1});
     }
-    // What a look will tell can't be known.
+    // The outcome of a look cannot be foreseen.
     if (!tried.look) learn(*played[best], tried);
     peeks[best] = peek(*played[best]);
     for (std::unique_ptr<Move>& child : played[best]->offspring()) adopt(std::move(child));

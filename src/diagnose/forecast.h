@@ -1,5 +1,5 @@
-// What the search will likely ask for next: it is played on, with copies of what it goes by, as if runs showed what
-// they mostly show. Changes nothing of the search itself. Inside this room.
+// What the search will probably ask for next: copies of its parts are run ahead, with the most frequent outcome for
+// each run. Changes nothing in the search itself. Private to diagnose.
 #pragma once
 
 #include <cstddef>
@@ -18,17 +18,17 @@ struct Retry {
   double yield = 0;
   int runs = 1;
 };
-// What a move gave that is under way.
+// A schedule of a move that is being run.
 struct UnderWay {
   const Move* move = nullptr;
   const Try* what = nullptr;
 };
-// After misses: the next tries of the moves. `again`: so many may be run once more.
+// After misses: the next trials of the moves. `again`: so many may be run once more.
 [[nodiscard]] std::vector<schedule::Schedule> forecast_misses(const World& world, const Lab& lab, const Moves& moves,
                                                               const std::vector<UnderWay>& under_way,
                                                               const std::vector<Retry>& retries, int again,
                                                               std::size_t room);
-// What the moves would try next that was not tried yet; of a search that has no more runs to make.
+// For a search that has no runs left: what the moves would try next and have not tried yet.
 [[nodiscard]] std::vector<NotTried> next_ideas(const World& world, const Lab& lab, const Moves& moves,
                                                std::size_t most);
 // After either answer, and those after that.

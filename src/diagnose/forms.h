@@ -1,5 +1,5 @@
 // How a schedule says what production showed: globs in the place of paths, times without the noise between machines.
-// Pure. Inside this room.
+// Pure. Private to diagnose.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace rose::diagnose {
 inline constexpr std::int64_t kTimeStep = 100'000'000;
 [[nodiscard]] std::int64_t rounded(std::int64_t ns);
 
-// So long after the workload began.
+// A condition that is met at this time after the workload began.
 [[nodiscard]] schedule::Condition elapsed(std::int64_t ns);
 // Since the workload began, or since the faults that it comes after began; none where that is no time.
 [[nodiscard]] std::vector<schedule::Condition> after_ns(std::int64_t ns);

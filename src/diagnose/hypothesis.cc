@@ -30,7 +30,8 @@ bool contains(const Hypothesis& whole, const Hypothesis& part) {
   return std::includes(whole.begin(), whole.end(), part.begin(), part.end());
 }
 
-// What fails for want of the same thing on the same node, or that want itself: one cause, seen in two ways.
+// True if both are about the same lack on the same node (a call that fails for it, or the lack itself): one cause, seen
+// in two ways.
 bool same_cause(const Fault& a, const Fault& b) {
   if (a.node != b.node) return false;
   if (a.kind == FaultKind::syscall && b.kind == FaultKind::syscall)

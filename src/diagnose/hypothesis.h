@@ -1,5 +1,5 @@
 // Which candidates a schedule stands for. Two schedules with the same candidates are one hypothesis about what happened
-// in production, whatever times, shapes and conditions they try it with. Inside this room.
+// in production, whatever times, shapes and conditions they try it with. Private to diagnose.
 #pragma once
 
 #include <set>
@@ -18,11 +18,11 @@ using Hypothesis = std::set<std::string>;
 // The candidate that the fault stands for; nullptr: it is a guess of the search.
 [[nodiscard]] const Candidate* candidate_for(const Plan& plan, const Fault& fault);
 
-// The kernel saw it happen, and it is no consequence of anything that it saw before: somebody sent a signal, a call
-// failed as calls of this system do not usually fail, packets stayed unanswered. A silence that was not over when the
-// dump was written is not certain: a connection that nobody uses looks the same.
+// True if the kernel saw it happen and nothing that it saw before explains it: a signal was sent, a call failed as
+// calls of this system do not usually fail, packets stayed unanswered. A silence that was not over when the dump was
+// written is not certain, because an unused connection looks the same.
 [[nodiscard]] bool is_certain(const Candidate& candidate);
-// Of the schedule's faults, the ids of those that stand for such a candidate.
+// The ids of those of the schedule's faults whose candidates are certain.
 [[nodiscard]] std::set<std::string> certain_faults(const Plan& plan, const Schedule& schedule);
 
 // The user has checked that this hypothesis, or a candidate in it, did not happen (Inputs::ruled_out).

@@ -39,7 +39,7 @@ Result<std::vector<Lab::Made>> Lab::run(const std::vector<std::size_t>& tried, c
 Result<std::vector<Lab::Made>> Lab::run_judged(const std::vector<std::size_t>& tried, const std::string& doing,
                                                const std::set<std::size_t>& once) {
   ROSE_TRY(std::vector<Made> all, run(tried, doing));
-  // What shows the bug comes first.
+  // Runs that reproduced the bug come first.
   if (std::any_of(all.begin(), all.end(),
                   [](const Made& made) { return made.result.oracle == schedule::OracleAnswer::hit; }))
     return all;
@@ -68,7 +68,7 @@ Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> resul
     entry.tally.add(schedule::Verdict::inconclusive);
     if (entry.note.find(result.error().message) == std::string::npos)
       entry.note += fmt::format("; {}", result.error().message);
-    // A path that the search does not take for a reason of this machine changes what it finds.
+    // If runs cannot be made on this machine, the search takes another course and may find less.
     std::vector<std::string>& warnings = d_.plan.warnings;
     const std::string warning =
         fmt::format("runs that cannot be made are left out of the search: {}", result.error().message);
@@ -80,7 +80,7 @@ Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> resul
     return made;
   }
   ++d_.runs;
-  // What came of a workload that did not work, or of a full disk, is no evidence either way.
+  // A run whose workload did not work, or whose disk was full, is no evidence either way.
   if (!result->doubt.empty()) result->oracle = schedule::OracleAnswer::unknown;
   armed_any_ = armed_any_ || !entry.schedule.faults.empty();
   for (auto* sum : {&seconds_[ids_of(entry.schedule)], &all_seconds_}) {

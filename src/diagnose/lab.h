@@ -1,5 +1,5 @@
 // Where runs are made: keeps the budget, the record of what was tried, and the runs without faults; tells the progress.
-// Inside this room.
+// Private to diagnose.
 #pragma once
 
 #include <functional>
@@ -31,7 +31,7 @@ class Lab {
   };
   // One run of each, in parallel; no more than left(). Errors end the diagnosis.
   [[nodiscard]] Result<std::vector<Made>> run(const std::vector<std::size_t>& tried, const std::string& doing);
-  // The same, and once more where the oracle could not tell, unless another of them shows the bug, or it is one of
+  // The same, and once more if the oracle could not decide, unless another of them reproduces the bug, or it is one of
   // `once`.
   [[nodiscard]] Result<std::vector<Made>> run_judged(const std::vector<std::size_t>& tried, const std::string& doing,
                                                      const std::set<std::size_t>& once);
@@ -60,7 +60,7 @@ class Lab {
     if (!d_.first) d_.first = tried;
   }
 
-  // What the progress tells besides.
+  // What the progress also reports.
   int level = 1;
   double best_rate = 0;
   double testing_rate = 0;  // of what is under test, as far as its runs tell

@@ -1,4 +1,4 @@
-// A schedule that reproduced the bug, and what testing it said. Inside this room.
+// A schedule that reproduced the bug, and what testing it said. Private to diagnose.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ struct Lead {
     const bool reproduced = result.verdict == schedule::Verdict::reproduced;
     for (const FaultOutcome& outcome : result.faults) {
       if (outcome.effective() && reproduced) fired.insert(outcome.id);
-      // Of alternatives it may be another's turn the next time.
+      // Of alternatives, another one may fire the next time.
       const Fault* fault = schedule.find(outcome.id);
       if (!outcome.effective() && fault != nullptr && fault->group.empty())
         (reproduced ? spared : missed).insert(outcome.id);
@@ -57,7 +57,7 @@ struct Lead {
   }
 };
 
-// Does it show the bug more surely?
+// True if `a` reproduces the bug more reliably.
 inline bool better(const Lead& a, const Lead& b) {
   const auto [a_low, a_high] = a.tally.interval();
   const auto [b_low, b_high] = b.tally.interval();

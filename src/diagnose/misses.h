@@ -1,5 +1,5 @@
 // Schedules that missed. A miss is no proof, for chance may have missed the bug: they may be run again, by turns with
-// what is new; how much that promises falls with each. Inside this room.
+// what is new; how much that promises falls with each. Private to diagnose.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,8 @@ class Misses {
 
   // Runs at one moment are runs of one schedule, whatever that waited for. `moment`: where its faults came.
   void add(std::string moment, std::size_t tried, int level, double yield);
-  // The one that promises most; null: none. Not what is `running`, or showed the bug meanwhile.
+  // The one with the highest expected yield; null if there is none. It is not one of `running`, and has not reproduced
+  // the bug meanwhile.
   [[nodiscard]] Missed* best(const std::vector<Tried>& tried, const std::function<bool(std::size_t)>& running);
   // It is run again.
   static void take(Missed& missed);

@@ -1,6 +1,6 @@
-// A move is one way to go on with some candidates: fail the nth call, wait for a context, stop at a place, arm many at
-// once. It says what it would try next and how likely that is to show the bug; the scheduler compares. Inside this
-// room.
+// A move is one way to refine some candidates: fail the nth call, wait for a context, stop at a place, arm many at
+// once. It proposes its next trial and estimates how likely that reproduces the bug; the scheduler compares. Private to
+// diagnose.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@
 
 namespace rose::diagnose {
 
-// What all moves may look at. What runs teach is added by the search; the rest stays as it is.
+// What all moves may read. The search adds what runs teach; the rest does not change.
 struct World {
   const Inputs* inputs = nullptr;
   const config::Config* config = nullptr;
@@ -34,10 +34,10 @@ struct World {
 
   std::set<std::string, std::less<>> in_vain;  // faults that came among many in a run that showed nothing
 
-  // What runs have changed of the belief in a candidate, by its fault's id; 1 where nothing stands.
+  // The factor by which runs have changed the weight of a candidate, by its fault's id; 1 where there is no entry.
   std::map<std::string, double, std::less<>> belief;
 
-  // Of the schedule's faults, on average.
+  // The average of the schedule's faults.
   [[nodiscard]] double believed(const schedule::Schedule& schedule) const;
   [[nodiscard]] bool uses(std::string_view part) const { return !inputs->without.contains(std::string(part)); }
   [[nodiscard]] bool level(int level) const;
@@ -48,21 +48,22 @@ struct Try {
   schedule::Schedule schedule;
   std::string why;  // "all process and network faults, as they were seen"
   int level = 1;
-  double yield = 0;  // believed chance that the run shows the bug, were the belief in its candidates not changed since
+  double yield = 0;    // estimated probability that the run reproduces the bug, with the weights of its candidates as
+                       // they were at first
   bool again = false;  // another run of a schedule that missed: a miss is no proof
   bool look = false;   // it only counts; that its faults do not fire is meant so
   bool many = false;   // its faults need not belong together: a hit is narrowed down before it is confirmed
   std::string moment;  // at which it is expected to come; "" unknown
 };
 
-// What a run showed, as far as moves learn from it.
+// The outcome of a run, as far as moves learn from it.
 struct Shown {
   const schedule::RunResult* result = nullptr;  // its trace is there only when the run was made just now
   bool fresh = true;                            // false: it was made before, for another move
   double observables = 0;                       // share of the dump's observables that came back
 };
 
-// Shared, as the scheduler compares all moves' next tries before each run, and a look's schedule is long.
+// Shared, as the scheduler compares all moves' next trials before each run, and a look's schedule is long.
 using NextTry = std::shared_ptr<const Try>;
 
 class Move {
@@ -72,7 +73,7 @@ class Move {
   [[nodiscard]] virtual NextTry peek() = 0;
   // The one that peek() gave is made.
   virtual void take() = 0;
-  // The best tries that do not hang by one another, so that any of them may be taken next: as peek() gives them.
+  // The best trials that do not hang by one another, so that any of them may be taken next: as peek() gives them.
   [[nodiscard]] virtual std::vector<NextTry> peek_all() {
     NextTry next = peek();
     return next == nullptr ? std::vector<NextTry>{} : std::vector<NextTry>{std::move(next)};
@@ -85,11 +86,11 @@ class Move {
     take();
     return true;
   }
-  // Told of all that take() was called for, in that order.
+  // Receives the outcome of all that take() was called for, in that order.
   virtual void learn(const Try& tried, const Shown& shown) = 0;
   // Further moves that what was learnt gives rise to; each is given once.
   [[nodiscard]] virtual std::vector<std::unique_ptr<Move>> offspring() { return {}; }
-  // One like this, to play with: what it learns teaches nobody else.
+  // A copy for planning ahead. What the copy learns does not affect this one.
   [[nodiscard]] virtual std::unique_ptr<Move> clone() const = 0;
   // What the move left out in this search; "" when nothing.
   [[nodiscard]] virtual std::string left_out() const { return {}; }
@@ -97,7 +98,7 @@ class Move {
 
 using Moves = std::vector<std::unique_ptr<Move>>;
 
-// What offspring() gives. Not of a copy: they are the original's to give.
+// The result of offspring(). A copy of a move has none: only the original returns them.
 struct Offspring {
   Moves moves;
   Offspring() = default;
@@ -113,8 +114,8 @@ struct Offspring {
 [[nodiscard]] std::unique_ptr<Move> plain_move(const World& world, std::vector<Try> tries);
 // When a fault may come of which nothing says when it came, since the workload began: the likeliest first.
 [[nodiscard]] std::vector<std::int64_t> points_of_workload(std::int64_t length_ns);
-// A schedule that showed the bug too rarely, and begins at a time: at the other points of the workload. At a time when
-// a slow machine is not ready yet, or is done already, the same faults meet something else.
+// For a schedule that reproduced the bug too rarely and begins at a time: the same at other points of the workload. On
+// a slow machine the system may not be ready yet at that time, or may already be done.
 [[nodiscard]] std::vector<Try> other_times(const World& world, const schedule::Schedule& lead);
 // The same with pauses and cuts longer whose length only logs tell, or leave open.
 [[nodiscard]] std::vector<Try> other_lengths(const World& world, const schedule::Schedule& lead);
@@ -130,11 +131,12 @@ struct Offspring {
                                              double belief, std::string why);
 // Levels 1 and 2: shapes that the evidence only hints at.
 [[nodiscard]] std::vector<Try> rare_tries(const World& world);
-// Level 1: the real limits behind calls that fail for want of something, ends for want of memory, and waits for disks.
-// `lead`: a schedule that showed the bug, but too rarely; with it only those behind its faults, in their place.
+// Level 1: the real limits behind calls that fail for lack of a resource, ends for lack of memory, and waits for disks.
+// `lead`: a schedule that reproduced the bug, but too rarely; with it, only the limits behind its faults are tried, in
+// their place.
 [[nodiscard]] std::vector<Try> limit_tries(const World& world, const schedule::Schedule* lead = nullptr);
-// Level 2: what happened before, and on level 3 where after that. `lead`: a schedule that showed the bug, but too
-// rarely; with it only its faults are gone on from.
+// Level 2: what happened before the fault, and on level 3 where after that. `lead`: a schedule that reproduced the bug,
+// but too rarely; with it, only its faults are refined.
 [[nodiscard]] Moves context_moves(const World& world, const schedule::Schedule* lead = nullptr);
 // Levels 1 and 2: what no log tells came before what one tells.
 [[nodiscard]] Moves before_moves(const World& world);

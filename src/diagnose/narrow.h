@@ -1,5 +1,5 @@
-// Of many faults that showed the bug together, or a range of calls, the few that count: by halves, and where halves
-// fail by ever smaller parts (A. Zeller, R. Hildebrandt, IEEE TSE 28, 2002). Knows nothing of runs.
+// Reduces many faults that reproduced the bug together, or a range of calls, to the few that matter: by halves, and
+// where halves fail by ever smaller parts (A. Zeller, R. Hildebrandt, IEEE TSE 28, 2002). Knows nothing of runs.
 #pragma once
 
 #include <map>
@@ -18,14 +18,14 @@ class Narrower {
     schedule::Schedule schedule;
     std::string what;
   };
-  // `fired`: ids of those that fired in the run that showed the bug. `believed`: how much, by id; where several show
-  // it, the likeliest is told.
+  // `fired`: ids of the faults that fired in the run that reproduced the bug. `believed`: their weights, by id; if
+  // several reproduce it, the likeliest is reported.
   Narrower(schedule::Schedule schedule, const std::set<std::string>& fired,
            const std::map<std::string, double>& believed = {});
 
   // The next part to run; nothing when it is narrow enough.
   [[nodiscard]] std::optional<Part> next();
-  // Did it show the bug, and with which faults?
+  // Takes the outcome of a run: whether it reproduced the bug, and which faults fired.
   void learn(bool shows, const std::set<std::string>& fired);
 
  private:
@@ -35,8 +35,9 @@ class Narrower {
   void plan_parts();
 
   schedule::Schedule whole_;
-  Units sure_;  // showed the bug together
-  // First by halves alone: where the first half does not show it, the second is believed to, and seen at the end.
+  Units sure_;  // reproduced the bug together
+  // At first by halves alone: if the first half does not reproduce it, the second is assumed to; that is checked at the
+  // end.
   Units believed_;
   bool halving_ = true;
   // Then as delta debugging has it.
@@ -46,7 +47,7 @@ class Narrower {
   // The range of calls of the one that is left.
   bool ranging_ = false;
   bool ended_ = false;
-  int first_ = 0, last_ = 0;  // believed
+  int first_ = 0, last_ = 0;  // assumed range
   int sure_first_ = 0, sure_last_ = 0;
   int asked_last_ = 0;
 };

@@ -17,7 +17,7 @@ constexpr std::size_t kMostConnections = 16;  // of one pair that are compared
 struct Cluster {
   std::int64_t start = 0;
   std::int64_t end = 0;
-  // Of silences whose beginning is an interval: what they have in common. The cut began in it.
+  // The intersection of the intervals in which silences began. The partition began in it.
   std::int64_t begins = 0;
   std::int64_t begins_by = INT64_MAX;
   std::vector<Silence> silences;

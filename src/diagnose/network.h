@@ -15,8 +15,8 @@ struct Silence {
   int dst = -1;
   std::int64_t start = 0;
   std::int64_t end = 0;
-  // What made it silent began so long after `start` at most, and ended so long before `end`; -1: the dump does not
-  // tell.
+  // The cause of the silence began at most so long after `start`, and ended at most so long before `end`; -1 if the
+  // dump does not say.
   std::int64_t begin_within = -1;
   std::int64_t end_within = -1;
   bool idle = false;          // nothing was unanswered at this end; something was at the other

@@ -73,13 +73,13 @@ namespace {
 
 using ByText = std::map<std::string, int, std::less<>>;
 
-// What the dumps speak of.
+// Names and addresses that occur in the dumps.
 struct Spoken {
   std::set<std::string> names;  // of nodes and hosts
   std::set<std::string> addresses;
 };
 
-// Of events without a node.
+// The name for events without a node.
 std::string default_name_of(const trace::Meta& meta) {
   if (!meta.node.empty()) return meta.node;
   if (!meta.host.empty()) return meta.host;
@@ -111,7 +111,7 @@ void speak(const trace::Trace& trace, Spoken& spoken) {
   }
 }
 
-// What the user says holds.
+// An assignment by the user (--map) is always kept.
 Result<void> take_said(const Inputs& inputs, const std::vector<std::string>& names, const Spoken& spoken,
                        ByText& by_name, ByText& by_address) {
   std::vector<std::string> known(spoken.names.begin(), spoken.names.end());
@@ -145,7 +145,7 @@ Result<void> take_said(const Inputs& inputs, const std::vector<std::string>& nam
       if (of_trace.size() == 1) by_name[of_trace[0]] = index;
       taken = true;
     }
-    if (taken || !inputs.said.empty()) continue;  // lines of logs may name it: who reads them tells
+    if (taken || !inputs.said.empty()) continue;  // lines of logs may name it; the reader of logs decides
     std::vector<std::string> words = known;
     words.insert(words.end(), spoken.addresses.begin(), spoken.addresses.end());
     const std::string slip = did_you_mean(host, words);
@@ -157,8 +157,8 @@ Result<void> take_said(const Inputs& inputs, const std::vector<std::string>& nam
   return {};
 }
 
-// By the unit, service, pod or container that a host's tracer saw, where one of them is called like a node, and no
-// other host has one of that name.
+// Matches by the unit, service, pod or container that a host's tracer saw, if one of them has the name of a node, and
+// no other host has one of that name.
 void match_labels(const Inputs& inputs, const std::vector<std::string>& names, const Spoken& spoken, ByText& by_name,
                   std::vector<std::string>& notes) {
   static constexpr std::array<std::string_view, 4> kNaming = {"service", "pod", "name",
@@ -190,8 +190,8 @@ void match_labels(const Inputs& inputs, const std::vector<std::string>& names, c
   }
 }
 
-// By name; then by the address that the dump's header gives; then by what the host is called otherwise; then by the
-// first label of the name.
+// Matches by name; then by the address in the dump's header; then by the host's other names; then by the first label of
+// the name.
 void match_names(const Inputs& inputs, const std::vector<std::string>& names,
                  const std::vector<std::string>& test_addresses, const Spoken& spoken, ByText& by_name,
                  std::vector<std::string>& notes) {
@@ -224,7 +224,8 @@ void match_names(const Inputs& inputs, const std::vector<std::string>& names,
   }
 }
 
-// By elimination, when there is no choice; then by what they do, as many hosts may play one node. The rest is told.
+// Matches by elimination, if there is no choice; then by behaviour, since many hosts may play one node. The rest is
+// reported.
 void match_left(const Inputs& inputs, const std::vector<std::string>& names, const Spoken& spoken, ByText& by_name,
                 std::vector<std::string>& notes, std::set<std::vector<int>>& replicas, std::string& unmatched) {
   std::vector<std::string> left;

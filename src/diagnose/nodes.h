@@ -27,11 +27,11 @@ class NodeMap {
     return test_addresses_[static_cast<std::size_t>(node)];
   }
 
-  // Of an event of inputs.traces[source].
+  // The node of an event of inputs.traces[source].
   [[nodiscard]] int of(std::size_t source, const trace::Event& event) const;
   // The event's node as the dump names it.
   [[nodiscard]] std::string dump_name(std::size_t source, const trace::Event& event) const;
-  // Of an address (no port) or a name, as it stands in src, dst and peer.
+  // The node of an address (without port) or a name, as it is in src, dst and peer.
   [[nodiscard]] int of_address(std::string_view address) const;
   // Was this node watched by a tracer? Silences towards unwatched nodes go unseen.
   [[nodiscard]] bool watched(int node) const { return watched_[static_cast<std::size_t>(node)]; }

@@ -19,7 +19,7 @@ bool may_be_step(const trace::Event& event) {
          lookup_call(kernel::syscall_name(event.syscall));
 }
 
-// What a thread looks for.
+// What a thread is searching for.
 struct Looking {
   std::string_view name;
   std::int64_t last_ns = 0;

@@ -8,9 +8,9 @@
 
 namespace rose::diagnose {
 
-// By event: whether it is a failed step of such a search. That a folder does not have the name, or may not be looked
-// into, is no fault then. A search passes a folder of the system; where an application looks for its own file on each
-// of its disks, that fails indeed.
+// By event: whether it is a failed step of a search along a path. Then it is no fault that a folder does not have the
+// name, or may not be read. Such a search contains a folder of the system; an application that looks for its own file
+// on each of its disks really fails.
 [[nodiscard]] std::vector<bool> search_steps(const trace::Trace& trace);
 
 // The path's last component.

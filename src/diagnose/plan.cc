@@ -40,7 +40,7 @@ std::set<std::string> guessed_ids(const World& world) {
   return ids;
 }
 
-// Every part of every id names something, or a typing error would let what was ruled out be tried.
+// Every part of every id must exist. Otherwise a typing error would silently let the search try what was ruled out.
 Result<void> check_ruled_out(const World& world) {
   std::set<std::string> known;
   for (const Candidate& c : world.plan.candidates) known.insert(c.id);
@@ -58,7 +58,7 @@ Result<void> check_ruled_out(const World& world) {
   return {};
 }
 
-// What the user has checked and found not to have happened is no candidate any more.
+// Removes the candidates that the user has checked and ruled out.
 void leave_out_ruled_out(const Inputs& inputs, Plan& plan) {
   double left = 0;
   std::uint64_t events = 0;

@@ -37,11 +37,11 @@ void Refinement::drop_needless(Found& end, const Lead& found) {
 }
 
 Result<void> Refinement::simplify(Found& end, const Lead& found) {
-  // Of what misses at times, a simpler form would have to be run often to see that it misses no more often.
+  // If the schedule misses at times, a simpler form would need many runs to show that it misses no more often.
   const bool faults_only = !(found.promising || found.accepted) || found.tally.rate() < kSureRate;
   Simplifier simplifier(end.lead.schedule, end.lead.fired, faults_only, certain_faults(d_.plan, end.lead.schedule));
   const int before = d_.runs;
-  // What is left for the test that decides, or for the rate of what stays below the target.
+  // The runs that are left for the final test, or for the rate of a schedule that stays below the target.
   const int left =
       found.promising || found.accepted ? runs_.left_for(found) - kLeastDeciding : lab_.left() - options_.confirm_runs;
   const int most = std::clamp(left, 0, kMostSimplifying);
@@ -76,10 +76,9 @@ Result<void> Refinement::simplify(Found& end, const Lead& found) {
   return {};
 }
 
-// Does it show the bug as often as the found one, or clearly more rarely? A sequential test, and a short one: the test
-// that decides is made of the last form with fresh runs, so a form that is worse and passes here is refuted there, and
-// what it was made from is tested instead. The burden of proof lies with faults: what has nothing to do with the
-// failure must not stay.
+// Does it reproduce the bug as often as the found one, or clearly more rarely? A short sequential test: the final test
+// uses the last form with fresh runs, so a form that is worse and passes here is refuted there, and the form before it
+// is tested instead. A fault has to prove that it is needed: one that has nothing to do with the failure must not stay.
 Result<bool> Refinement::as_good(Lead& simpler, const Tally& found, bool drops_faults, int until,
                                  const Simplifier& simplifier) {
   const double rate = (found.reproduced + 1.0) / (found.conclusive() + 2.0);
@@ -116,7 +115,8 @@ Result<void> Refinement::try_rival(const Schedule& schedule, int level, std::str
   const Lab::Entry entry = lab_.enter(schedule, level, std::move(why));
   const auto& tally = [&]() -> const Tally& { return d_.tried[entry.index].tally; };
   const std::string doing = fmt::format("another hypothesis: {}", short_words(schedule));
-  // One miss ends it unless it showed the bug before: a rival has to reproduce as well, and rarely counts no more.
+  // One miss ends it unless it reproduced the bug before: a rival has to reproduce as well as the schedule, and one
+  // that does so rarely does not count.
   while (d_.runs < until && lab_.left() > 0 && tally().runs() < kMostOfRival &&
          tally().reproduced >= tally().not_reproduced + tally().inconclusive) {
     ROSE_TRY(const std::vector<Lab::Made> made, lab_.run({entry.index}, doing));
@@ -125,9 +125,9 @@ Result<void> Refinement::try_rival(const Schedule& schedule, int level, std::str
   return {};
 }
 
-// What else the evidence has that may have been the cause: what simplification left out, where it is less certain than
-// what stayed; and what is about as likely as what was found, and was not tried. Both are hypotheses
-// about the same failure, and whoever reads the result has to know that runs do not tell them apart.
+// Other possible causes in the evidence: what simplification left out, if it is less certain than what stayed; and what
+// is about as likely as what was found, and was not tried. Both are hypotheses about the same failure, and the reader
+// of the result has to know that runs do not distinguish them.
 Result<void> Refinement::try_rivals(const Lead& end, const Lead& found) {
   if (!world_.uses("rivals")) return {};
   const int until = d_.runs + std::max(0, std::min(kMostRivalRuns, runs_.left_for(found) - kLeastDeciding));
@@ -169,9 +169,9 @@ Result<void> Refinement::prefer_certain(Lead& found) {
   return {};
 }
 
-// The last form first; where it is refuted, the one with all its conditions if runs are left for that, then the one
-// that was found. Each has a test of fresh runs and its own ticket, as each may err. None of the runs that led to a
-// form, or screened it, counts: they chose it.
+// The last form first; if it is refuted, the one with all its conditions if runs are left for that, then the one that
+// was found. Each is tested with fresh runs and counts as a test of its own, because each test may err. The runs that
+// led to a form, or screened it, do not count: the form was chosen because of them.
 Result<void> Refinement::decide(Found& end, const Lead& found) {
   std::vector<Found> ways;
   const auto add = [&](Found way) {
@@ -188,8 +188,8 @@ Result<void> Refinement::decide(Found& end, const Lead& found) {
   add({.lead = found});
   const Found* best = nullptr;
   for (Found& way : ways) {
-    // What was found has passed its screening: it gets the runs that a schedule needs which never misses, whatever the
-    // forms that were refuted have used up.
+    // The schedule as it was found has passed its screening, so it gets as many runs as a schedule that never misses
+    // needs, however many the refuted forms have used up.
     const bool last = &way == &ways.back();
     const int strictest = RateTest(options_.target_rate, 3).perfect();
     const int left = runs_.left_for(found);

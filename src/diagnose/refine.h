@@ -1,5 +1,5 @@
-// What was found, made simpler by runs; what else reproduces the bug; then the test that decides whether the schedule
-// that is reported reaches the target, whose runs chose nothing and tell its rate. Inside this room.
+// Simplifies the found schedule by runs, tries its rivals, and then makes the final test: does the reported schedule
+// reach the target? The runs of that test influenced no choice, so they give its rate. Private to diagnose.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,8 @@ class Refinement {
 
   // `end` is `found` at first. Where `found` was promising, or is accepted already, `end` is what was decided on.
   [[nodiscard]] Result<void> refine(Found& end, const Lead& found);
-  // What was found rests on nothing that is certain, and something that is certain was not tried: that, alone. Where it
-  // reproduces the bug as well, it takes the place of `found`, and what was found becomes its rival.
+  // If the found schedule is based on nothing that is certain, and something certain was not tried, tries that alone.
+  // If that reproduces the bug as well, it takes the place of `found`, and what was found becomes its rival.
   [[nodiscard]] Result<void> prefer_certain(Lead& found);
 
  private:

@@ -1,4 +1,4 @@
-// What was found, as lines for people.
+// The result of a search, as lines for users.
 #include <algorithm>
 
 #include "diagnose/diagnose.h"

@@ -1,5 +1,5 @@
 // What follows a restart in the test deployment, where the evidence contains one and the profile does not say: runs
-// with a planned restart are made before anything is tried. Inside this room.
+// with a planned restart are made before anything is tried. Private to diagnose.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The search: a control run, a survey (surveyor.h), then the best try of all moves, again and again; hits are narrowed
-// down and tested (confirm.h), those below the target are gone on from, what is found is made simpler and its rate
+// The search: a control run, a survey (surveyor.h), then the best trial of all moves, again and again; hits are
+// narrowed down and tested (confirm.h), those below the target are refined, what is found is made simpler and its rate
 // measured (refine.h).
 #include <algorithm>
 #include <cmath>
@@ -105,7 +105,7 @@ class Search {
   // True when it reaches the target then.
   Result<bool> settle() {
     Lead best = leads_.back();
-    as_found_ = Found{.lead = best};  // reported if somebody does not want to wait for something surer or simpler
+    as_found_ = Found{.lead = best};  // reported if the user does not want to wait for a more certain or simpler one
     ROSE_CHECK(refinement_.prefer_certain(best));
     as_found_ = Found{.lead = best};
     ROSE_CHECK(more_alike(best));
@@ -128,7 +128,7 @@ class Search {
     return false;
   }
 
-  // What reaches the target and misses all the same, by something surer where that is found, and holds.
+  // Replaces a schedule that reaches the target but misses at times by a more reliable one, if there is one.
   Result<void> replace_by_surer() {
     const Found before = *final_;
     const auto [tested, tally, interval] = std::tuple(d_.tested, d_.tally, d_.interval);
@@ -143,10 +143,10 @@ class Search {
     return {};
   }
 
-  // Somebody does not want to wait any longer: what is known by then, if anything is.
+  // True if the user does not want to wait any longer. What is known by then is reported.
   bool interrupted() {
     d_.interrupted = true;
-    if (as_found_) {  // told already
+    if (as_found_) {  // reported already
       const std::optional<Found> simpler = simpler_by_then();
       conclusion_.conclude(simpler ? simpler : as_found_);
       d_.verdict = Verdict::reproduced;  // as where the search was to end at the first reproduction
@@ -182,7 +182,7 @@ class Search {
     return true;
   }
 
-  // What simplification had reached, where runs of the very schedule speak for it.
+  // The simplest form so far, if runs of that very schedule support it.
   std::optional<Found> simpler_by_then() const {
     if (!final_ || final_->lead.tried == as_found_->lead.tried) return std::nullopt;
     const schedule::Tally& tally = d_.tried[final_->lead.tried].tally;
@@ -243,7 +243,7 @@ class Search {
     return true;
   }
 
-  // What comes after the runs without faults, as far as it can be told ahead of them.
+  // The schedules after the runs without faults, as far as they can be foreseen.
   Result<std::vector<Schedule>> after_controls(std::size_t room) const {
     World guess = world_;
     ROSE_CHECK(look_at_production(guess, d_.plan));
@@ -266,7 +266,7 @@ class Search {
     return {};
   }
 
-  // What the nodes did in production, and what the test deployment does; then all moves.
+  // Determines what the nodes did in production and what the test deployment does; then creates all moves.
   Result<void> prepare() {
     ROSE_CHECK(look_at_production(world_, d_.plan));
     feedback_.emplace(d_.plan, world_.survey.trace);
@@ -345,7 +345,7 @@ class Search {
         if (tested(std::move(resumed), false)) return true;
         continue;
       }
-      // Whatever shows the bug now is not tested any more.
+      // What reproduces the bug from now on is not tested any more.
       if (confirmation_.tests() >= kMostTests) return false;
       std::vector<Trial> batch = pick();
       if (batch.empty() && doubted_.empty()) return false;
@@ -395,7 +395,7 @@ class Search {
     return confirmation_.hope(lead) / std::max(1, schedule::kMostTestRuns - lead.tally.conclusive());
   }
 
-  // The best tries of all moves, as many as may run side by side, and what need not run again among them.
+  // The best trials of all moves, as many as may run side by side, and what need not run again among them.
   std::vector<Trial> pick() {
     std::vector<Trial> batch;
     std::set<const Move*> in_window;  // their tries are under way, and not taken yet
@@ -415,7 +415,7 @@ class Search {
       const auto running = [&](std::size_t tried) {
         return std::any_of(batch.begin(), batch.end(), [&](const Trial& one) { return one.tried == tried; });
       };
-      // What missed is no surer than what was accepted.
+      // A schedule that missed is no more reliable than the accepted one.
       Misses::Missed* missed =
           again_ < kMostAgain && purpose_ != Purpose::surer ? misses_.best(d_.tried, running) : nullptr;
       if (missed != nullptr &&
@@ -450,7 +450,7 @@ class Search {
       trial.schedules = d_.schedules;
       runs += trial.runs ? 1 : 0;
       batch.push_back(std::move(trial));
-      // What is known already may change what comes next.
+      // An outcome that is known already may change what comes next.
       if (!batch.back().runs) {
         learn(batch.back());
         batch.pop_back();
@@ -504,7 +504,7 @@ class Search {
     return last - first <= longest_workload(*inputs_.config);
   }
 
-  // What the user has ruled out is not run. To its move it is a miss.
+  // A schedule that the user has ruled out is not run. For its move it counts as a miss.
   void pass_over(Move& move) {
     const Try t = *move.peek();
     move.take();
@@ -516,7 +516,7 @@ class Search {
     for (std::unique_ptr<Move>& child : move.offspring()) moves_.push_back(std::move(child));
   }
 
-  // The best try and the next ones, where it is not known that they come by; nothing: it is made alone.
+  // The best trial and the next ones, if it is not known that they are reached; nothing if the best one runs alone.
   std::optional<Trial> window_of(Move& best, std::set<const Move*>& in_window) {
     if (window_.size() < 2 || purpose_ == Purpose::surer || !world_.uses("window")) return std::nullopt;
     const NextTry first = best.peek();
@@ -547,8 +547,8 @@ class Search {
     return trial;
   }
 
-  // What came first is what was tried, as if it had been alone; what waited in vain would have, too; what was withdrawn
-  // is not tried yet.
+  // The alternative that fired first counts as tried alone; those that waited in vain count as missed; those that were
+  // withdrawn are not tried yet.
   void take_first(Trial& trial) {
     const std::vector<Alternative> all = std::exchange(trial.alternatives, {});
     const std::size_t first = first_of(all, trial.result);
@@ -560,8 +560,8 @@ class Search {
       d_.tried[entry].note +=
           first < all.size() ? fmt::format("; it was reached first of {} alternatives: {}", all.size(), known.reason)
                              : fmt::format("; it was not reached, as one of {} alternatives", all.size());
-      // What it would try now may be something else, by what others have learnt meanwhile: then it finds this when its
-      // turn comes.
+      // The move may prefer another schedule by now, because of what others have learnt. Then the outcome is kept until
+      // the move asks for it.
       const bool same = all[i].move->take_one(t);
       if (i == first) {
         known.trace = std::move(trial.result.trace);
@@ -679,7 +679,7 @@ class Search {
   }
 
   void remember_miss(const Trial& trial, double observables) {
-    // Not asked again yet, for another one showed the bug.
+    // Not repeated yet, because another one reproduced the bug.
     const bool unclear = trial.armed && !trial.what.many && trial.result.oracle == OracleAnswer::unknown &&
                          d_.tried[trial.tried].tally.runs() == 1;
     if ((trial.result.verdict != Verdict::not_reproduced && !unclear) || trial.what.look || trial.what.again) return;
@@ -692,7 +692,7 @@ class Search {
                 trial.what.yield * kAgain * (1 + kAgainSigns * observables));
   }
 
-  // --- a schedule that showed the bug
+  // --- a schedule that reproduced the bug
 
   // The run brought nothing back that logs tell, where they are all there is, or kept the workload from its work; or no
   // node ended itself, as one did in the dump: it may have been another failure. For some runs others come first, and
@@ -786,7 +786,7 @@ class Search {
     return false;
   }
 
-  // What shows the bug too rarely is the best start there is.
+  // A schedule that reproduces the bug too rarely is the best starting point.
   void go_on_from(const Lead& lead) {
     for (const Fault& fault : lead.schedule.faults) {
       lead_belief_[fault.id] = kLeadBelief;
@@ -819,8 +819,8 @@ class Search {
     }
   }
 
-  // What was accepted may be another failure: a node ended itself in production, and in no run of it. One in which it
-  // does is looked for.
+  // The accepted schedule may reproduce another failure: in production a node ended by itself, and in none of its runs.
+  // Looks for a schedule in which the node does.
   Result<void> more_alike(Lead& found) {
     const auto alike = [&](const Lead& lead) { return looks_alike(inputs_, d_, d_.tried[lead.tried]); };
     if (!world_.uses("doubt") || inputs_.only_logs() || alike(found)) return {};
@@ -830,9 +830,9 @@ class Search {
                     alike, ", but it may be another failure: then one was found that is closer to production");
   }
 
-  // What was accepted although it missed at times hangs by a moment that its times do not always hit, and hits more
-  // rarely where the machine is busier or slower. Waiting for what happens there, or for nothing, is surer: that is
-  // looked for.
+  // An accepted schedule that misses at times depends on an injection point that its times do not always hit, and less
+  // often on a busier or slower machine. A schedule that waits for an event at that point, or for nothing, is more
+  // reliable: looks for one.
   Result<void> surer(Lead& found) {
     if (!world_.uses("surer") || inputs_.stop_after != StopAfter::minimised) return {};
     if (std::exchange(looked_for_surer_, true)) return {};
@@ -925,7 +925,7 @@ class Search {
   std::vector<RestartRuns::Hit> restart_hits_;
   std::set<std::string> tested_;  // moments
   std::map<std::set<std::string>, int> tests_alike_;
-  std::set<std::string> moved_from_time_;  // faults that showed the bug at a time, and were moved on to calls
+  std::set<std::string> moved_from_time_;  // faults that reproduced the bug at a time, and were moved to calls
   std::map<std::string, double> lead_belief_;
   bool looked_for_surer_ = false;
   Purpose purpose_ = Purpose::reach;

@@ -13,7 +13,7 @@ namespace {
 
 // Pauses and partitions are not made shorter than this: a reader of the schedule gains nothing by it.
 constexpr std::int64_t kShortest = 2 * kSecond;
-// What is just long enough here is too short on a machine that is slower or busier.
+// A time that is just long enough here is too short on a slower or busier machine.
 constexpr std::int64_t kMarginNumerator = 4, kMarginDenominator = 3;
 
 bool same_unit(const Fault& fault, const std::string& unit) {
@@ -64,7 +64,7 @@ std::string words_of(const Condition& c) {
   return {};
 }
 
-// 12.7 s says more than anybody knows: whole seconds from 2 s up, halves below.
+// 12.7 s would suggest a precision that nobody has: whole seconds from 2 s on, half seconds below.
 std::int64_t readable(std::int64_t ns) {
   const std::int64_t step = ns >= 60 * kSecond   ? 10 * kSecond
                             : ns >= 20 * kSecond ? 5 * kSecond
@@ -177,7 +177,7 @@ void Simplifier::plan_drops(const std::set<std::string>& fired) {
   // From the last to the first: later ones are likelier consequences. Many at once first.
   std::vector<std::string> units = units_of(current_);
   std::reverse(units.begin(), units.end());
-  // What is not certain goes first, all of it at once; so far what is certain explains the failure alone.
+  // All that is not certain is left out first, at once: perhaps what is certain explains the failure alone.
   std::vector<std::string> unsure;
   for (const std::string& unit : units)
     if (!sure(current_, unit)) unsure.push_back(unit);
@@ -231,8 +231,8 @@ void Simplifier::plan_details() {
       if (i + 1 < first.when.size()) likely.push_back(std::move(step));
       else unlikely.push_back(std::move(step));
     }
-    // Of a count the first occurrence: where that does as well, the count says nothing of the failure. Otherwise half
-    // of it, so that a reader sees about how many it takes.
+    // Tries the first occurrence: if that does as well, the count does not matter. Otherwise tries half of it, so that
+    // a reader sees about how many occurrences are needed.
     for (const bool halve : {false, true}) {
       const auto lower = [halve](int& count) {
         const int less = halve ? (count + 1) / 2 : 1;
@@ -309,7 +309,7 @@ void Simplifier::plan_details() {
     }
     return changed;
   }});
-  // What may fail is tried first: were it accepted, there is less to round.
+  // Changes that will probably fail are tried first: if one is accepted, there is less to round.
   for (Step& step : unlikely) batches_.push_back({std::move(step)});
   batches_.push_back(std::move(likely));
 }

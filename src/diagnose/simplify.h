@@ -1,6 +1,6 @@
 // Simpler forms of a schedule that reproduces: fewer faults, fewer conditions, shorter, rounder, wider. Proposes one at
-// a time, as many changes at once as are likely to hold, and goes on from what the runs made of it; knows nothing of
-// runs.
+// a time, with as many changes at once as will probably hold, and continues according to the outcome of the runs. Knows
+// nothing of runs.
 #pragma once
 
 #include <deque>
@@ -30,14 +30,14 @@ class Simplifier {
              std::set<std::string> certain = {});
 
   // The next simpler form of the schedule accepted last; nothing when there is none left. Then current() has its
-  // margins: a fault that has been made as short as shows the bug lasts a third longer again, which needs no run:
-  // longer ones showed it before.
+  // margins: a fault that was made as short as still reproduces the bug lasts a third longer again, which needs no run,
+  // because longer ones reproduced it before.
   [[nodiscard]] std::optional<Idea> next();
-  // Does the last one still reproduce? True makes it the one to go on from.
+  // Does the last one still reproduce? True makes it the one to continue from.
   void learn(bool reproduces);
 
   [[nodiscard]] const schedule::Schedule& current() const { return current_; }
-  // What was accepted, faults taken away apart.
+  // The accepted changes, without removed faults.
   [[nodiscard]] const std::vector<std::string>& changes() const { return changes_; }
 
  private:
@@ -58,7 +58,7 @@ class Simplifier {
   void plan_drops(const std::set<std::string>& fired);
   void plan_details();
   void leave_margins();
-  // What the batch makes of the current schedule; steps that change nothing leave it.
+  // The result of the batch for the current schedule; steps that change nothing are dropped.
   [[nodiscard]] std::optional<Idea> apply(Batch& batch, std::vector<std::string>& words) const;
 
   schedule::Schedule current_;
@@ -71,7 +71,7 @@ class Simplifier {
   bool faults_only_ = false;
   bool detailed_ = false;                     // plan_details() was called
   std::map<std::string, std::int64_t> seen_;  // how long a fault or group lasted before it was made shorter
-  std::set<std::string> edges_;               // of those: still shorter, it did not show the bug
+  std::set<std::string> edges_;               // of those: shortened further, it did not reproduce the bug
 };
 
 // The same without one fault: what waited for it waits for what it waited for, as long in all.

@@ -71,7 +71,7 @@ std::vector<Stop> general_stops() {
           {call_of("pwrite64"), 1}, {call_of("pwrite64"), 2}, {call_of("write"), 3}};
 }
 
-// Of what is kept when the node is gone.
+// True for calls whose effect remains when the node has ended.
 bool lasting(std::string_view syscall) {
   return syscall.find("write") != std::string_view::npos || syscall == "rename*" || syscall == "unlink*" ||
          syscall == "ftruncate";
@@ -83,7 +83,7 @@ bool same(const Stop& a, const Stop& b) { return a.call == b.call && a.count == 
 
 Stops::Stops(const trace::Trace* control, const Fault& moved) {
   if (control != nullptr) known_ = calls_after(*control, moved.node, moved.when);
-  // What is written to the file that was just made or cut is what a crash tears.
+  // A crash tears what is written to the file that was just created or truncated.
   for (auto it = moved.when.rbegin(); it != moved.when.rend() && own_ < 3 * kOwnFiles; ++it) {
     if (it->kind != ConditionKind::syscall || !it->call.path) continue;
     for (const char* syscall : {"write", "pwrite64", "writev"}) {

@@ -20,7 +20,7 @@ struct Stop {
 
 class Stops {
  public:
-  // Of one kind of call, after the context was met.
+  // Calls of one kind after the context was met.
   struct Seen {
     std::uint64_t times = 0;
     std::int64_t after_ns = 0;  // the first one
@@ -30,9 +30,9 @@ class Stops {
   // `control`: of a run without faults; may be null.
   Stops(const trace::Trace* control, const schedule::Fault& moved);
 
-  // What a look is to count.
+  // The calls that a look is to count.
   [[nodiscard]] const std::vector<schedule::CallMatch>& kinds() const { return kinds_; }
-  // What it counted: one for each of kinds().
+  // Takes the counts of a look: one for each of kinds().
   void looked(const std::vector<Seen>& seen);
 
   // The next one; nullptr when there is none.

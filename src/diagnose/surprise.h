@@ -9,7 +9,7 @@ namespace rose::diagnose {
 // A file system or resource that fails, or may: besides kernel::resource_error() EACCES, ENOBUFS, ... which may mean
 // something else.
 [[nodiscard]] bool resource_error(int err);
-// What does not go by before somebody makes room: a full disk, no descriptors left.
+// True for errors that last until an administrator frees something: a full disk, no descriptors left.
 [[nodiscard]] bool lasting_error(int err);
 // ECONNREFUSED, EPIPE, ...: what the other side's trouble looks like from here.
 [[nodiscard]] bool connection_error(int err, std::string_view syscall, bool has_peer);

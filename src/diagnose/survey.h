@@ -40,20 +40,20 @@ struct Survey {
 
 [[nodiscard]] std::string key_of(const Question& question);
 
-// Nodes make the first such call, or come by there, ahead of the workload, and others later. What failed in production,
-// long after its start, was hardly the first one.
+// True if nodes make the first such call, or reach the place, before the workload begins, and others later. What failed
+// in production, long after its start, was hardly the first one.
 [[nodiscard]] bool comes_at_start(const Survey& survey, const schedule::Fault& fault);
 
 // A call, as something to be counted.
 [[nodiscard]] schedule::Condition call_condition(const schedule::CallMatch& call);
 
-// What comes by where a fault hits that hits by count, as something to be counted.
+// A condition that counts how often the injection point of a counted fault is reached.
 [[nodiscard]] schedule::Condition visit_condition(const schedule::Fault& fault);
 
 // The fault that asks. It waits for what never comes, so nothing is done; is_counter() knows such faults.
 [[nodiscard]] schedule::Fault counter_for(const Question& question, std::string id);
 [[nodiscard]] bool is_counter(const schedule::Fault& fault);
-// What the run said; nothing when it says nothing of this fault.
+// The answer of the run; nothing if it says nothing about this fault.
 [[nodiscard]] std::optional<Answer> read_answer(const Question& question, const schedule::FaultOutcome& outcome);
 
 // Where conditions that a trace can show (functions, state-changing calls, times) would have been met in that run, as

@@ -1,5 +1,5 @@
 // The run that makes a survey: what the moves may want to know is asked for, counted in one fault-free run, and read.
-// Inside this room.
+// Private to diagnose.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace rose::diagnose {
 
-// One fault-free run in which all that the moves may want to know is counted; where the deployment cannot count places,
-// calls alone.
+// Makes a fault-free run that counts all that the moves may want to know; only calls if the deployment cannot count
+// places.
 [[nodiscard]] Result<void> make_survey(World& world, Lab& lab);
 // The run that it asks for first, as it is without a run that was made before; nothing when nothing is asked.
 [[nodiscard]] std::optional<schedule::Schedule> survey_schedule(const World& world);

@@ -10,7 +10,7 @@
 
 namespace rose::diagnose {
 
-// Of each point of the workload, where nothing says when the first fault came.
+// The share of each point of the workload, if it is unknown when the first fault happened.
 inline double point_share(std::size_t point) {
   return point == 0 ? kPointFirst : point == 1 ? kPointSecond : kPointThird;
 }
@@ -32,13 +32,13 @@ inline constexpr std::size_t kMostQuestions = 1500;  // the kernel programs hold
 inline constexpr std::size_t kMostSurveyed = 4;      // process faults whose contexts are looked into ahead
 inline constexpr double kTooBusy = 2000;             // calls a second: counting them would slow the node down
 
-// --- confirmation, and what is told
+// --- confirmation, and what is reported
 inline constexpr int kMostInconclusive = 8;  // runs of one schedule, before it is given up
 inline constexpr int kMostControls = 12;     // runs without faults, made for that
 inline constexpr int kMostTests = 12;        // schedules screened or tested in one search
 inline constexpr int kMostTestsAlike =
     8;  // of them with the same faults: so many errors still add up to less than a tenth
-inline constexpr std::size_t kMostNext = 5;  // schedules told of what would be tried next
+inline constexpr std::size_t kMostNext = 5;  // schedules that are reported as those that would be tried next
 inline constexpr int kMostUnarmable =
     10;  // schedules in a row that can't be armed, before any could: it is not for them
 

@@ -30,7 +30,7 @@ std::string what(const Candidate& c) {
   return fmt::format("{}({}) on {}", c.syscall, on, c.node);
 }
 
-// Those that are believed in, the likeliest first.
+// Candidates with a considerable weight, the likeliest first.
 std::vector<const Candidate*> likeliest(const Plan& plan) {
   std::vector<const Candidate*> all = by_weight(plan);
   std::erase_if(all, [](const Candidate* c) { return c->symptom || c->ordinariness > 1 || c->guessed; });
@@ -77,9 +77,9 @@ void idle_end(const config::Config& config, const profile::WorkloadUse& use, std
       format_duration(rounded(idle_ns)), format_duration(config.trace.network_delay_ns)));
 }
 
-// What failed in production, and is never done here.
+// Warns of calls that failed in production and are never made here.
 void never_called(const World& world, std::vector<std::string>& warnings) {
-  // Of the calls that a message may mean most are never made, and that says nothing.
+  // A message may mean many calls, most of which are never made: that is no reason to warn.
   if (!world.survey.made || world.inputs->only_logs()) return;
   std::vector<std::string> never;
   for (const Candidate* c : likeliest(world.plan)) {
@@ -97,7 +97,7 @@ void never_called(const World& world, std::vector<std::string>& warnings) {
                   some_of(never)));
 }
 
-// What a node did right before it ended, paused or was cut off, and no node does here.
+// Warns of what a node did right before it ended, paused or was partitioned, if no node does that here.
 void never_done(const World& world, std::vector<std::string>& warnings) {
   const trace::Trace& usual = world.survey.trace;
   if (!world.contexts || usual.events.empty()) return;

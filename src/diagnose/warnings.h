@@ -1,4 +1,4 @@
-// Warns of what will likely make runs vain, before they are made, each time with the remedy. Inside this room.
+// Warns of what will likely make runs vain, before they are made, each time with the remedy. Private to diagnose.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace rose::diagnose {
 
-// By the evidence and the profile. `workload_ns`: how long the workload takes here; 0: as the profile says, if it does.
+// Warnings from the evidence and the profile. `workload_ns`: how long the workload takes here; 0: as the profile says,
+// if it does.
 [[nodiscard]] std::vector<std::string> warnings_of_plan(const Inputs& inputs, const Plan& plan,
                                                         std::int64_t workload_ns);
-// By what the test deployment was seen to do.
+// Warnings from what the test deployment was seen to do.
 [[nodiscard]] std::vector<std::string> warnings_of_survey(const World& world);
 
 }  // namespace rose::diagnose

@@ -45,7 +45,7 @@ constexpr double kMostNanoseconds = 86'400e9;
 
 bool whole(const Entry& entry) { return !std::holds_alternative<double*>(entry.value); }
 
-// What it must be, in words; "" when `value` is so.
+// Describes the values that are accepted; "" if `value` is one.
 std::string wanted(const Entry& entry, double value) {
   const bool integral = !whole(entry) || value == std::floor(value);
   switch (entry.unit) {

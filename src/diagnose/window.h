@@ -1,7 +1,7 @@
-// A window of alternatives (ANDURIL, SOSP'24, section 5.2.5): once a run fired nothing, the next tries of which the
-// survey does not say that they come by are armed together, as one group; the first that comes fires, and the others
-// are withdrawn. It doubles with each run that fired nothing, so that of n such tries few runs more than log n are
-// lost. What surely comes has its run to itself. Inside this room.
+// A window of alternatives (ANDURIL, SOSP'24, section 5.2.5): after a run in which nothing fired, the next trials that
+// the survey does not expect to be reached are armed together, as one group; the first that is reached fires, and the
+// others are withdrawn. The window doubles with each run in which nothing fired, so that of n such trials few runs more
+// than log n are lost. A trial that is certainly reached has a run of its own. Private to diagnose.
 #pragma once
 
 #include <cstddef>
@@ -25,13 +25,13 @@ struct Alternative {
   Try what;
 };
 
-// One fault, of which the survey says that without faults it does not come by, or not so often.
+// True if, by the survey, the injection point of one of the faults is not reached without faults, or not so often.
 [[nodiscard]] bool unsure(const World& world, const Try& t);
 // All in one schedule; the level is that of the first.
 [[nodiscard]] Try in_one(const std::vector<Alternative>& alternatives, const std::string& name);
 // Which of them came; as many as there are: none.
 [[nodiscard]] std::size_t first_of(const std::vector<Alternative>& alternatives, const RunResult& result);
-// What the run of them shows of this one, as if it had been alone; without the trace.
+// The outcome of the common run for this alternative, as if it had been alone; without the trace.
 [[nodiscard]] RunResult as_if_alone(const std::vector<Alternative>& alternatives, std::size_t which,
                                     const RunResult& result);
 

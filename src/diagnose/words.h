@@ -1,4 +1,4 @@
-// The words of schedules and runs that this room speaks in. Inside this room.
+// The words of schedules and runs of this folder. Private to diagnose.
 #pragma once
 
 #include <string>

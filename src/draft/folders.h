@@ -34,9 +34,9 @@ struct Covers {
 [[nodiscard]] Covers find_covers(const Seen& seen, const Words& words, const Moved& moved,
                                  const std::vector<std::string>& homes = {});
 
-// The folders in which it works: its working directory and those that its command line enters (--chdir). What it reads
-// there by relative names is needed in a run, so they are laid over themselves. `left`: those for which that is
-// impossible, because many programs share them.
+// The folders in which it works: its working directory and those that its command line enters (--chdir). A run needs
+// the files that it reads there by relative names, so each folder gets an overlay of itself. `left`: folders for which
+// that is impossible, because many programs share them.
 struct Homes {
   std::vector<std::string> folders;
   std::string begins_in;  // one of them; "" if none

@@ -1,4 +1,4 @@
-// Who calls what only failing runs enter: there it was decided.
+// The callers of what only failing runs enter: the decision was made there.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr std::size_t kMostNameBytes = 64;  // of a value's text
 constexpr std::size_t kMostCallers = 3;     // of one function
 constexpr std::size_t kMostDecisions = 3;   // later ones come of them
 
-// Of a long name of Java's the end was told.
+// Of a long name of Java only the end was recorded.
 std::string whole_name(const Explanation& explanation, const std::string& told) {
   if (told.size() != kMostNameBytes) return told;
   for (const std::string& function : explanation.path)
@@ -27,7 +27,7 @@ std::string whole_name(const Explanation& explanation, const std::string& told) 
   return told;
 }
 
-// What a value of "store:callers" says.
+// Parses a value of "store:callers".
 Call read_call(const std::string& query, const schedule::Value& value) {
   Call call;
   call.function = query.substr(0, query.rfind(':'));
@@ -43,7 +43,7 @@ Call read_call(const std::string& query, const schedule::Value& value) {
   return call;
 }
 
-// Of the function's name, where the call is made.
+// The frame of the function at the place of the call.
 schedule::Frame frame_at(const Call& call, const std::string& function) {
   schedule::Frame frame;
   frame.function = function;
@@ -57,13 +57,14 @@ std::vector<Suspect>::iterator find_suspect(std::vector<Suspect>& suspects, cons
                       [key = key_of(function)](const Suspect& one) { return key_of(one.function) == key; });
 }
 
-// Whether who calls a suspect can be one, too: it has a name, is of the application, and another function.
+// Whether the caller of a suspect can be a suspect, too: it has a name, belongs to the application, and is another
+// function.
 bool may_be_suspect(const Call& call) {
   return !call.caller.empty() && call.caller != symbols::kOutsideFile && key_of(call.caller) != key_of(call.function) &&
          !is_library(frame_at(call, call.caller));
 }
 
-// Who calls a suspect; `may_add`: whoever is no suspect yet becomes one.
+// Adds the feature to the caller of a suspect. `may_add`: a caller that is no suspect yet becomes one.
 void accuse(std::vector<Suspect>& suspects, const Call& call, Feature feature, bool may_add, const std::string& why) {
   auto caller = find_suspect(suspects, call.caller);
   if (caller == suspects.end()) {
@@ -105,7 +106,7 @@ std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls)
   std::vector<Suspect>& suspects = explanation.suspects;
   struct Callers {
     std::vector<const Call*> told;
-    bool outside = false;  // somebody who does not only come with the bug
+    bool outside = false;  // a caller that is also entered without the bug
   };
   std::map<std::string, Callers> callers;  // by key of the callee
   for (const Call& call : calls) {

@@ -15,11 +15,11 @@ constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t kMostPairs = 20'000;  // successions of one run
 constexpr double kLeastWeight = 0.25;
 constexpr double kLeastContrast =
-    0.6;  // of the shares of failing and of sound runs: one run of five has many a thing by chance
+    0.6;  // of the shares of failing and of correct runs: one run of five has many a thing by chance
 constexpr double kNeedless = 0.5;  // what the bug shows without, where the fault lasts less
 constexpr double kSame = 0.25;     // of shares of runs, so close: by chance
-// What sound runs do, too, only earlier: a start, for one, that a crash brings once more; and when it does so without
-// harm as well.
+// Factors for what correct runs also do, only earlier (a start, for example, that a crash repeats), and for what also
+// happens without harm.
 constexpr double kNothingNew = 0.6, kHarmless = 0.35;
 
 // Half a source of noise that was not seen, so that few runs are never taken for proof.
@@ -100,7 +100,7 @@ struct Groups {
   std::vector<const Firsts*> later_sound,
       later_near;  // what comes only when all is over that may have come ahead of the cut of failing runs
   std::vector<const Firsts*>
-      ahead;  // of failing runs: what comes shortly before the cut, and may come behind that of sound runs
+      ahead;  // of failing runs: what comes shortly before the cut, and may come behind that of correct runs
   std::int64_t shortest_failing = kNever;  // from the cut to the end
 };
 
@@ -120,8 +120,8 @@ double binomial(std::size_t n, std::size_t k) {
   return out;
 }
 
-// Of what varies among equal runs, how likely is it that something has all failing runs on one side and all sound ones
-// on the other? What is present in k of n runs by chance does so in one of binomial(n, k) ways; what always comes
+// How likely is it that something that varies among equal runs has all failing runs on one side and all correct ones on
+// the other? What is present in k of n runs by chance does so in one of binomial(n, k) ways; what always occurs
 // together counts once.
 class Noise {
  public:
@@ -164,8 +164,8 @@ Difference measure(const Groups& groups, Key key) {
   d.sound = share(groups.sound, key, kNever);
   d.near = share(groups.near, key, kNever);
   d.missing = d.failing < d.sound;
-  // What comes after a failing run is over is not missing in it. Nor is what came shortly before its cut, but for what
-  // sound runs do again later.
+  // What happens after a failing run is over is not missing in it. Neither is what happened shortly before its cut,
+  // except for what correct runs do again later.
   if (d.missing) {
     std::size_t have = 0;
     for (std::size_t i = 0; i < groups.failing.size(); ++i)
@@ -229,7 +229,7 @@ bool of_bug_alone(const std::vector<Difference>& differences) {
 
 Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merged& merged) {
   Comparison out;
-  std::vector<std::unordered_set<std::uint32_t>> before;  // of sound runs
+  std::vector<std::unordered_set<std::uint32_t>> before;  // of correct runs
   std::vector<Firsts> firsts, ahead, later;
   for (std::vector<Firsts>* of_runs : {&firsts, &ahead, &later}) of_runs->reserve(runs.size());
   std::unordered_set<std::uint32_t> unknown;  // functions that a run was not seen to enter, but may have
@@ -305,7 +305,7 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
     const double known = d.harmless ? kHarmless : kNothingNew;
     d.strength = d.ochiai * (1 - d.noise) * weight_of(d.nearness) * (1 - (1 - kNeedless) * d.needless);
     d.weight = d.strength * (1 - (1 - known) * d.earlier);
-    // What tells little may still tell them apart.
+    // A difference with little weight may still distinguish the sides.
     if ((d.weight >= kLeastWeight || d.odd <= 1) && std::abs(d.failing - d.sound) >= kLeastContrast - 1e-9)
       out.differences.push_back(d);
   }
@@ -323,12 +323,13 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
   const bool believed_exchanges = out.exchange_chance <= kMostChance / 2 &&
                                   std::any_of(out.differences.begin(), out.differences.end(),
                                               [&](const Difference& d) { return d.clean && is_exchanged(d); });
-  // What is sent on one side only is taken on that side only.
+  // A message that is sent on one side only is received on that side only.
   std::unordered_set<std::uint64_t> sent;
   const auto sent_key = [](std::uint32_t kind, bool missing) { return std::uint64_t{kind} << 1 | (missing ? 1 : 0); };
   for (const Difference& d : out.differences)
     if (kinds[d.kind].what == StepKind::sent) sent.insert(sent_key(d.kind, d.missing));
-  // One run of many may be out of the ordinary. It is one more thing that may differ by chance, too.
+  // One run of many may be an exception. Such differences occur by chance as well, so the limit for them is half of the
+  // usual one.
   const bool but_for_one = std::any_of(out.differences.begin(), out.differences.end(), [&](const Difference& d) {
     return d.odd == 1 && d.next == kNoKind && !is_value(d) && !is_exchanged(d);
   });

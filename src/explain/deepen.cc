@@ -1,4 +1,4 @@
-// What to ask next, and the whole of an explanation in a few sentences.
+// Chooses the next questions, and summarises an explanation in a few sentences.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -65,7 +65,7 @@ std::string amount_words(const ExchangeCount& count) {
 std::vector<ExchangeTable> exchange_tables(const std::vector<Run>& runs) {
   const bool found =
       std::all_of(runs.begin(), runs.end(), [](const Run& run) { return run.group != Group::sound || run.found_cut; });
-  // Where sound runs were cut, which may be earlier than the fault.
+  // Where correct runs were cut, which may be earlier than the fault.
   const auto begin_of = [&](const Run& run) {
     return found && run.known_ns > 0 && !fired(run).empty() ? run.known_ns : run.cut_ns;
   };
@@ -114,7 +114,7 @@ std::vector<ExchangeTable> exchange_tables(const std::vector<Run>& runs) {
   if (kFarApartByChance * (static_cast<double>(varying) / 3 + 0.5) * 2 / splits(amount[0] + amount[1], amount[0]) >
       kMostChance)
     for (ExchangeTable& table : out) table.differs.clear();
-  // What differs first, then what there is most of.
+  // Differing rows first, then those with the most messages.
   std::stable_sort(out.begin(), out.end(), [](const ExchangeTable& a, const ExchangeTable& b) {
     return std::tuple(a.differs.empty(), std::max(b.failing.most, b.sound.most)) <
            std::tuple(b.differs.empty(), std::max(a.failing.most, a.sound.most));

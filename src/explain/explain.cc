@@ -124,7 +124,7 @@ std::string_view verdict_name(Verdict verdict) {
 
 namespace {
 
-// Of threads that are in no function of the application one is told, and only where all are.
+// Of threads that are in no function of the application one is reported, and only if all are.
 void tell_stacks(const schedule::FaultOutcome& outcome, std::vector<Explanation::StackOf>& out) {
   const std::size_t had = out.size();
   for (const schedule::Stack& stack : outcome.stacks)
@@ -133,8 +133,8 @@ void tell_stacks(const schedule::FaultOutcome& outcome, std::vector<Explanation:
   if (out.size() > had) out.back().others = outcome.stacks.size() - (out.size() - had);
 }
 
-// Who takes over may be decided by chance: where no node by itself differs, or only as the fault makes it without the
-// bug, too, whichever node does so is looked at.
+// Which node takes over may be decided by chance. If no node differs by itself, or only in what the fault also causes
+// without the bug, nodes that may take each other's part are compared together.
 Comparison compare_all(Input& input, Merged& merged) {
   std::vector<Run>& runs = input.runs;
   doubt_exchanges(runs, input.kinds);
@@ -220,7 +220,7 @@ Explanation explain(Input& input) {
       fmt::format("{} failing and {} sound runs{}", out.failing, out.sound,
                   out.near > 0 ? fmt::format(", {} with the fault but without the bug", out.near) : "");
   if (comparison.none()) {
-    // What was entered, or what was being done when the fault came, accuses nobody by itself.
+    // A function that was entered, or was executing when the fault arrived, is no suspect for that reason alone.
     out.suspects.clear();
     for (ExchangeTable& table : out.exchanges) table.differs.clear();
     out.verdict = Verdict::nothing_found;

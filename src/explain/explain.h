@@ -1,5 +1,5 @@
-// From runs of a schedule that reproduces, and sound runs beside them, to what the program made of the fault: suspects,
-// and the story from the fault to the symptom. Pure: makes no runs, reads no files.
+// From runs of a schedule that reproduces, and correct runs beside them, to what the program made of the fault:
+// suspects, and the story from the fault to the symptom. Pure: makes no runs, reads no files.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace rose::explain {
 
 enum class Verdict {
   explained,
-  nothing_found,   // the bug showed, and failing runs differ from sound ones no more than equal runs do
+  nothing_found,   // the bug showed, and failing runs differ from correct ones no more than equal runs do
   not_reproduced,  // the bug did not show
   inconclusive,    // it could not be seen whether it shows, or it shows without faults
 };
@@ -56,11 +56,11 @@ struct Told {
 struct StoryLine {
   enum class Kind { fault, thread, difference, missing, message, process, symptom };
   Kind kind = Kind::difference;
-  std::int64_t ts_ns = 0;  // wall clock, in the run that is told
+  std::int64_t ts_ns = 0;  // wall clock, in the run whose story is reported
   std::int64_t at_ns = 0;  // since the workload began
   std::string node, text;
-  std::string evidence;      // "event 412", "n1/stderr.log:17", "3 of 3 failing runs, 0 of 3 sound ones"
-  bool first_wrong = false;  // the first difference that all failing runs have and no sound run
+  std::string evidence;      // "event 412", "n1/stderr.log:17", "3 of 3 failing runs, 0 of 3 correct ones"
+  bool first_wrong = false;  // the first difference that all failing runs have and no correct run
 };
 
 // What a function is known as beside its name.
@@ -75,7 +75,7 @@ struct Input {
   std::vector<Run> runs;  // condensed
   Kinds kinds;
   std::function<std::string(std::uint32_t)> message;  // the words of a template
-  // The run that is told: one that failed, with its trace and lines. Its condensed form is runs[story_run].
+  // The run whose story is reported: one that failed, with its trace and lines. Its condensed form is runs[story_run].
   schedule::RunResult story;
   std::vector<LogLine> lines;
   std::size_t story_run = 0;
@@ -105,7 +105,8 @@ struct ExchangeTable {
 // One round of questions that explain asked by itself.
 struct Round {
   std::vector<std::string> functions;    // that it asked about
-  std::size_t asked = 0, differing = 0;  // questions; those that tell failing from sound runs, and were not known to
+  std::size_t asked = 0,
+              differing = 0;  // questions; those that distinguish failing from correct runs, and were not known to
   int runs = 0;
   double seconds = 0;
   double share = 0;  // of the time of its runs, that reading values took
@@ -125,13 +126,13 @@ struct Explanation {
   std::vector<Suspect> suspects;  // best first
   std::vector<Told> differences;  // heaviest first
   std::vector<StoryLine> story;
-  std::vector<std::string>
-      path;  // functions that the run that is told enters from the fault to the symptom, the nearest to either first
+  std::vector<std::string> path;  // functions that the run whose story is reported enters from the fault to the
+                                  // symptom, the nearest to either first
   std::vector<Round> rounds;                 // of --deepen
-  std::vector<RecordedDivergence> recorded;  // where recordings of failing and sound runs part, earliest first
+  std::vector<RecordedDivergence> recorded;  // where recordings of failing and correct runs part, earliest first
   std::vector<ValueTable> values;            // what was asked for, in the order of the questions
   std::vector<ExchangeTable> exchanges;      // between nodes; those that differ first
-  std::vector<std::string> limits;           // what could not be told, and why
+  std::vector<std::string> limits;           // what could not be determined, and why
   std::size_t failing = 0, sound = 0, near = 0, shorter = 0;  // runs that were compared
   double chance = 1;
   std::string symptom;
@@ -141,7 +142,7 @@ inline constexpr std::size_t kMostSuspects = 60;
 inline constexpr std::size_t kMostTold = 60;
 inline constexpr std::size_t kMostStoryLines = 16;
 
-// Of at least one failing run. Aligns the runs first.
+// Explains at least one failing run. Aligns the runs first.
 [[nodiscard]] Explanation explain(Input& input);
 
 // Whether all that differs may be noise, and a few more runs of each side could tell. Of at least one failing run.
@@ -162,20 +163,20 @@ inline constexpr std::size_t kMostStoryLines = 16;
 // Leaves out tables of values that do not tell the runs apart, but for those that `asked` has.
 void drop_silent_values(Explanation& explanation, const std::vector<std::string>& asked);
 
-// Suspects that only failing runs enter, best first, at most `most`: whoever calls one does what it does not do
-// otherwise.
+// Suspects that only failing runs enter, best first, at most `most`: the caller of one takes another way than in
+// correct runs.
 [[nodiscard]] std::vector<std::string> fresh_functions(const Explanation& explanation, std::size_t most);
-// Who called what from the first fault on, of a run that was asked about callers. `queries`: "store:callers", by
-// question.
+// Which function called which from the first fault on, in a run that was asked about callers. `queries`:
+// "store:callers", by question.
 [[nodiscard]] std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<std::string>& queries);
-// Makes suspects of those who call fresh ones, and notes who decided: of the callers those who do not only come with
-// the bug. Gives the calls that come of the first decision.
+// Makes suspects of the callers of new suspects, and notes which of them made the decision: callers that are also
+// entered without the bug. Returns the calls that follow from the first decision.
 std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls);
 // A wrong clock arrives at no step: it may be read further out than where it was decided with. Whose callers to ask
 // for, then: of `decided` those on nodes whose clock the schedule sets.
 [[nodiscard]] std::vector<std::string> decided_by_clock(const schedule::Schedule& schedule,
                                                         const std::vector<Call>& decided);
-// Makes suspects of those who call them.
+// Makes suspects of the callers of these functions.
 void add_outer_callers(Explanation& explanation, const std::vector<std::string>& functions, std::vector<Call> calls);
 // "enters store only behind n2: enters take"
 [[nodiscard]] std::string order_words(const Input& input, const Swapped& swap);

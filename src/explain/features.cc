@@ -17,7 +17,8 @@ namespace rose::explain {
 namespace {
 
 constexpr std::size_t kMostEntered = 4, kMostFrames = 12;
-// Of functions that the thread entered before the fault: each one further back, and where the fault came at its time.
+// For functions that the thread entered before the fault: a factor for each one further back, and one for a fault that
+// was injected at a time.
 constexpr double kEnteredBefore = 0.75, kByChance = 0.3;
 constexpr double kOnce = 0.5;  // of what one run of so many was doing when a fault came at its time
 constexpr std::size_t kMany = 4;
@@ -121,11 +122,11 @@ struct OnStack {
   std::string node, why, called;
 };
 
-// What a stack of a failing run says of its functions.
+// The feature that a stack of a failing run gives its functions.
 Feature said_by(const Input& input, const schedule::FaultOutcome& fault, const schedule::Stack& stack) {
   const schedule::Fault* planned = input.schedule.find(fault.id);
   if (planned != nullptr && planned->kind == schedule::FaultKind::partition) return Feature::waiting;
-  // Of a process that is hit as a whole, threads that only wait, too.
+  // If a process is hit as a whole, its waiting threads count, too.
   if (waits(stack) && (comes_by_time(input, fault.id) || (stack.tid != 0 && stack.tid != thread_of(fault))))
     return Feature::waiting;
   return breaks_off(input, fault, stack) ? Feature::interrupted : Feature::arrived;
@@ -178,12 +179,13 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
             : fmt::format("it was being executed when the fault arrived, in {} failing runs", times(on.runs, failing));
     if (on.innermost != on.runs && !on.called.empty()) reason += fmt::format(": it had called {}", on.called);
     if (!on.why.empty()) reason += fmt::format(" ({})", on.why);
-    // What one run of many was doing when a fault came at its time: in the others the bug occurs without it.
+    // If a fault was injected at a time, what only one run of many was doing counts little: in the others the bug
+    // occurs without it.
     const double once = on.by_time && on.runs == 1 && failing >= kMany ? kOnce : 1;
     Evidence& evidence = out[function];
     double weight = 0;
     for (const auto& [feature, value] : on.values) {
-      // Of a process that only waited when it was killed, nothing says what that interrupted.
+      // If a process only waited when it was killed, it is unknown what that interrupted.
       const std::size_t of = feature == Feature::interrupted ? std::max(known, kFewestBrokenOff) : failing;
       evidence.features.raise(feature, once * value / static_cast<double>(of));
       weight = std::max(weight, (feature == Feature::waiting ? 0.3 : 1) * evidence.features[feature]);
@@ -193,7 +195,7 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
   return known;
 }
 
-// A limit of memory hits who wants the page that is one too many, when it wants it.
+// A limit of memory hits the process that needs the first page beyond it, whenever that is.
 const Step* killed_by(const Input& input, const Run& run, const schedule::FaultOutcome& fault) {
   const schedule::Fault* planned = input.schedule.find(fault.id);
   if (planned == nullptr || planned->kind != schedule::FaultKind::memory) return nullptr;
@@ -300,12 +302,12 @@ void from_trace(const Input& input, const Difference& d, double weight, const st
   }
 }
 
-// Of methods of Java that one exception leaves, the outermost: what was left as a whole, and may be half done.
+// Of Java methods that one exception leaves, the outermost: it was left as a whole, and may be half done.
 std::set<std::uint32_t> outermost_left(const Input& input) {
   std::set<std::uint32_t> out;
   for (const Run& run : input.runs) {
     if (run.group != Group::failing) continue;
-    std::map<std::int32_t, const Step*> last;  // by thread: who was left last, where that was by an exception
+    std::map<std::int32_t, const Step*> last;  // by thread: the method that was left last, if an exception left it
     for (const Step& step : run.steps) {
       const Kind& kind = input.kinds[step.kind];
       if (step.tid == 0 || step.ts_ns <= run.cut_ns || kind.what == StepKind::message) continue;

@@ -64,7 +64,7 @@ struct Evidence {
 // Every function of the application about which anything is known, by key_of().
 [[nodiscard]] std::map<std::string, Evidence> evidence_of(const Input& input, const Comparison& comparison);
 
-// What a name says: `helper` and `base`.
+// Adds what the name alone shows: `helper` and `base`.
 void add_name(const std::string& function, Features& into);
 
 }  // namespace rose::explain

@@ -1,4 +1,4 @@
-// Names of functions as stacks, symbols and agents have them. Private to this room.
+// Names of functions as stacks, symbols and agents have them. Private to explain.
 #pragma once
 
 #include <string>

@@ -343,7 +343,7 @@ void further(std::int64_t& source, std::int64_t by) {
     throw Damaged{"a step stands nowhere"};
 }
 
-// Of version 1: each step by itself, with times in nanoseconds.
+// Reads version 1: each step by itself, with times in nanoseconds.
 void steps_of_1(Reader& a, std::vector<Step>& v) {
   std::int64_t ts = 0, source = 0;
   list(a, v, [&](Step& one) {

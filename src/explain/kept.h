@@ -33,7 +33,7 @@ struct Kept {
   std::vector<std::string> limits;
 
   Input input;  // as explain() takes it
-  // Of --deepen: the input is that of the last round that could be compared.
+  // With --deepen: the input is that of the last round that could be compared.
   bool deepened = false;
   std::vector<std::string> own_questions;  // that the user asked
   std::vector<Round> rounds;
@@ -43,7 +43,7 @@ struct Kept {
   std::vector<std::string> outer;
   std::vector<std::string> caller_limits;
 
-  // What `input` needs besides, of one that was unpacked.
+  // The texts that an unpacked `input` refers to.
   struct Texts {
     std::set<std::string, std::less<>> pool;
     std::map<std::uint32_t, std::string> messages;
@@ -52,7 +52,7 @@ struct Kept {
   std::shared_ptr<Texts> texts = std::make_shared<Texts>();
 };
 
-// What of its texts is replaced.
+// Which of its texts are replaced.
 struct Scrub {
   std::vector<std::pair<std::string, std::string>> prefixes;  // folders of this machine, and what stands for them
   Redactor* redact = nullptr;
@@ -61,7 +61,7 @@ struct Scrub {
 [[nodiscard]] Result<std::string> pack(const Kept& kept, const Scrub& scrub);
 // Errors (input): a foreign or damaged file, an unknown version.
 [[nodiscard]] Result<Kept> unpack(std::string_view bytes, std::string_view name);
-// What is packed in a file, for the fuzzer; and of a file.
+// The values of a file without packing and checksum: the fuzzer changes these and unpacks them again.
 struct Plain {
   std::uint32_t version = kKeptVersion;
   std::string bytes;

@@ -12,7 +12,7 @@ namespace rose::explain {
 namespace {
 
 constexpr std::uint16_t kFirstEphemeral = 32768;
-constexpr std::int64_t kUnderWay = 30'000'000'000;  // ns: a datagram that nobody had by then is lost
+constexpr std::int64_t kUnderWay = 30'000'000'000;  // ns: a datagram that was not received by then is lost
 constexpr std::size_t kMostUnderWay = 256;          // equal datagrams that are looked through
 constexpr std::int64_t kEarlier =
     50'000'000;  // ns that a call which took something may return ahead of the one that sent it
@@ -22,7 +22,8 @@ using End = std::pair<std::string, std::uint16_t>;  // address and port
 // The number behind a difference of sequence numbers, which wrap around.
 bool reached(std::uint32_t taken, std::uint32_t wanted) { return static_cast<std::int32_t>(taken - wanted) >= 0; }
 
-// Who is at the other end: by the sockets that are seen, for nodes that share an address; else by address.
+// Which node is at the other end: for nodes that share an address, known from the sockets that are seen; otherwise by
+// address.
 class Ends {
  public:
   Ends(const std::vector<schedule::Message>& messages, const std::map<std::string, std::string>& nodes)
@@ -107,7 +108,7 @@ std::vector<Exchanged> exchanged(const std::vector<schedule::Message>& messages,
     else datagrams[{to, one.peer_port, one.bytes, one.data}].push_back(out.size());
     out.push_back(std::move(sent));
   }
-  std::map<std::pair<End, End>, std::size_t> next;  // of each stream, the first that nobody took yet
+  std::map<std::pair<End, End>, std::size_t> next;  // of each stream, the first that was not received yet
   const auto take = [&](std::size_t i, const schedule::Message& one) {
     out[i].taken_ns = std::max(one.ts_ns, out[i].ts_ns);
     out[i].taken_pid = one.pid;

@@ -1,5 +1,5 @@
-// What went between nodes in one run: which bytes one handed to a connection, and which thread of the other one took
-// them when. Pure.
+// Messages between nodes in one run: which bytes one node sent, and which thread of the other one received them when.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ struct Exchanged {
 
 inline constexpr std::size_t kMostExchanged = 40'000;  // of one run
 
-// What is said, of which `data` has the beginning.
+// Describes a message of which `data` has the beginning.
 [[nodiscard]] std::string spoken_words(std::string_view data, std::uint32_t bytes);
 
 // By the time they were sent. Sends and receives of TCP belong together by the numbers of their bytes, those of UDP by
-// what they hold, in their order. `nodes`: names by address. Messages of a node with itself, and with who is no node,
-// are left out.
+// their contents, in their order. `nodes`: names by address. Messages of a node with itself, and with peers that are no
+// nodes, are left out.
 [[nodiscard]] std::vector<Exchanged> exchanged(const std::vector<schedule::Message>& messages,
                                                const std::map<std::string, std::string>& nodes);
 

@@ -17,7 +17,8 @@ struct Suspect;
 [[nodiscard]] double weight(Feature feature);
 // The sum of weight times value.
 [[nodiscard]] double strength(const Features& features);
-// What a feature adds to the strength; those that add nothing are left out. The largest either way first.
+// The contribution of a feature to the score; features that contribute nothing are left out. The largest in either
+// direction first.
 struct Contribution {
   std::string_view name;  // of the feature
   double value = 0;       // weight times value

@@ -14,8 +14,8 @@ namespace {
 constexpr std::size_t kFewestRuns = 4;          // of each side: with fewer the order of anything may be chance
 constexpr std::size_t kMostOfNode = 40;         // steps of a node that are looked at, the earliest ones
 constexpr std::int64_t kLeastGap = 20'000'000;  // ns; log lines have times to some milliseconds
-// Of what varies by chance and happens to be in order, so much keeps that far apart: a fifth where there are two usual
-// times, next to nothing where there is one (simulated).
+// Something that varies by chance may happen to be in order. This threshold is passed by a fifth of such cases if there
+// are two usual times, by next to none if there is one (simulated).
 constexpr double kFarApart = 0.25;
 constexpr double kFullWeight = 0.6;  // each step for itself is nothing new
 
@@ -57,7 +57,7 @@ std::int64_t middle_of(const std::vector<Order>& runs, std::uint32_t kind) {
   return times[times.size() / 2];
 }
 
-// What comes in all runs of both sides, the earliest of each node.
+// Steps that occur in all runs of both sides, the earliest of each node.
 std::vector<std::uint32_t> common(const OrderSides& sides, const Kinds& kinds) {
   std::map<std::string, std::vector<std::pair<std::int64_t, std::uint32_t>>> of_node;
   for (const auto& [kind, seen] : sides.failing.front()) {

@@ -1,5 +1,5 @@
-// What comes in another order in failing runs than in sound ones: a thread that stood still, or was late, is overtaken
-// by another node or thread although each of them does what it always does. Pure.
+// What comes in another order in failing runs than in correct ones: a thread that stood still, or was late, is
+// overtaken by another node or thread although each of them does what it always does. Pure.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ constexpr std::size_t kLeastRuns = 2;  // of each side: what two runs differ in 
 constexpr double kMostAccident = 0.2;
 constexpr std::int64_t kCoarse = 10'000'000;  // by which recorded times may be behind
 
-// Of one run and node: what each key took from the fault on, in its order.
+// For one run and node: what each key received from the fault on, in order.
 using Taken = std::map<std::string_view, std::vector<const RecordedMessage*>>;
 
 Taken taken_by(const Run& run, const std::string& node) {
@@ -43,7 +43,7 @@ std::size_t alike(const std::vector<const RecordedMessage*>& a, const std::vecto
   return n;
 }
 
-// Of all ways to call as many of the runs failing, one is this one.
+// One over the number of ways to choose so many of the runs as failing.
 double split_chance(std::size_t failing, std::size_t sound) {
   double ways = 1;
   for (std::size_t i = 1; i <= failing; ++i) ways = ways * static_cast<double>(sound + i) / static_cast<double>(i);
@@ -81,7 +81,7 @@ std::string recorded_words(std::string_view data) {
     while (!masked.empty() && (masked.back() == '\n' || masked.back() == '\r')) masked.pop_back();
     return "\"" + printable(masked.substr(0, kMostWordsBytes)) + "\"";
   }
-  // What a number in it is cannot be told: its beginning often says what kind of message it is. Sizes by their power of
+  // What a number in it means is unknown. Its beginning often identifies the kind of message. Sizes by their power of
   // two.
   std::size_t size = 8;
   while (size < data.size()) size *= 2;
@@ -125,7 +125,7 @@ std::vector<RecordedDivergence> recorded_divergences(const Input& input, std::ve
         if (nearest == nullptr || n > common || (n == common && theirs.size() > nearest->size())) nearest = &theirs;
         common = std::max(common, n);
       }
-      if (common == messages.size()) continue;  // some sound run took all that, too
+      if (common == messages.size()) continue;  // some correct run took all that, too
       const bool all_failing = std::all_of(failing.begin(), failing.end(), [&](const Taken& other) {
         return alike(messages, of_key(other, key)) > common;
       });

@@ -1,5 +1,5 @@
-// What nodes recorded of themselves (librose-rr) in failing and sound runs: where the messages that a failing run took
-// stop being such as a sound run took, too. Pure.
+// What nodes recorded of themselves (librose-rr) in failing and correct runs: where the messages that a failing run
+// took stop being such as a correct run took, too. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace rose::explain {
 
 struct Input;
 
-// A message that a node took, or a chance or time that it was told. There are many: whoever makes them keeps the words.
+// A message, a random number or a time that a node received. There are many, so the caller keeps the words.
 struct RecordedMessage {
   std::int64_t ts_ns = 0;  // wall clock, to some milliseconds
   std::string_view node, key;
@@ -20,27 +20,27 @@ struct RecordedMessage {
   std::string_view file;     // "n1/recording.1.rr"
 };
 inline constexpr std::size_t kMostRecorded =
-    20'000;  // of one node in one run: later ones are left out, and that is told
+    20'000;  // of one node in one run: later ones are left out, and that is reported
 
-// With patterns for what differs from run to run, or its size: "SET <*>", "at most 32 bytes, the first 6d". Of bytes
-// whatever they are.
+// Describes arbitrary bytes, with patterns for what differs from run to run, or with their size: "SET <*>", "at most 32
+// bytes, the first 6d".
 [[nodiscard]] std::string recorded_words(std::string_view data);
 
 struct RecordedDivergence {
   std::string node, key;
   std::string what;          // that failing runs take there
-  std::string instead;       // what the sound run that goes along longest takes there; "" nothing
-  std::uint64_t alike = 0;   // messages of this key, from the fault on, that a sound run has taken just so
-  std::uint64_t record = 0;  // of `what`, in the run that is told
+  std::string instead;       // what the correct run that goes along longest takes there; "" nothing
+  std::uint64_t alike = 0;   // messages of this key, from the fault on, that a correct run has taken just so
+  std::uint64_t record = 0;  // of `what`, in the run whose story is reported
   std::string file;
   std::int64_t at_ns = 0;              // since the workload began
   std::size_t failing = 0, sound = 0;  // runs that were compared
   double chance =
       1;  // at most: that among as many keys that differ from run to run one tells the sides apart by accident
 };
-// Of each node at most one: the earliest message that all failing runs took and no sound run did, after the same
-// messages of the same key; not where chance would do that in more than a fifth of all cases. The runs must be aligned.
-// `words`: why something could not be told, a sentence each.
+// For each node at most one divergence: the earliest message that all failing runs received and no correct run did,
+// after the same messages of the same key; none if chance alone would produce that in more than a fifth of all cases.
+// The runs must be aligned. `words`: why something could not be determined, a sentence each.
 [[nodiscard]] std::vector<RecordedDivergence> recorded_divergences(const Input& input, std::vector<std::string>& words);
 
 // "n1 takes ..." in a sentence.

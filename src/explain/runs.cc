@@ -74,7 +74,7 @@ std::string process_words(const trace::Event& e) {
 // No step: the fault itself, or what the schedule's own means bring about.
 bool is_injected(const trace::Event& e) { return (e.flags & trace::kInjected) != 0; }
 
-// Nor what the agents do that tell frames of Java and Python.
+// True for calls of the agents that report functions of Java and Python.
 bool is_agents(const trace::Trace& trace, const trace::Event& e) {
   if (e.path == 0) return false;
   const std::string_view path = trace.str(e.path);
@@ -136,7 +136,7 @@ class WatchedFunctions {
   std::int64_t apart_ns_ = 0;
 };
 
-// Of a watched function's entry, or of one that it is left by.
+// The kind of a watched function's entry, or of its exit by an exception.
 Kind kind_of_entry(std::string_view function) {
   Kind kind;
   if (const Leaving leaving = leaving_of(function); !leaving.exception.empty()) {
@@ -151,7 +151,7 @@ Kind kind_of_entry(std::string_view function) {
   return kind;
 }
 
-// Of any other event; nothing: it is of no interest.
+// The kind of any other event; nothing if it is not compared.
 std::optional<Kind> kind_of(const trace::Trace& trace, const trace::Event& e,
                             const std::map<std::string, std::string>& nodes) {
   Kind kind;

@@ -18,8 +18,8 @@
 
 namespace rose::explain {
 
-// What is kept of one run: beyond it, entries of busy functions are thinned out. What is too much all the same is left
-// out at the end, and told.
+// What is kept of one run: beyond it, entries of busy functions are thinned out. If that is not enough, the last steps
+// are left out, which is reported.
 inline constexpr std::size_t kMostSteps = 300'000;
 
 enum class Group {
@@ -55,11 +55,11 @@ struct Kind {
   std::string words;     // "enters f", "write fails with ENOSPC (*/log)"; of a message its number
   std::uint32_t message = 0;   // message: its template
   std::uint32_t question = 0;  // value: which was asked
-  std::string callee = {};     // value of a question about calls: who is called
+  std::string callee = {};     // value of a question about calls: the function that is called
   std::string lookup =
       {};  // failed_call: a file was not there; the call, and what files of this kind are called (".class"); else ""
   bool out_of_memory = false;  // process: the kernel ended it for its memory
-  bool unsure = false;         // not all of it is known: that it is missing, or there, says nothing
+  bool unsure = false;         // not all of it is known, so its presence or absence is no evidence
   bool sampled =
       false;  // function: not all entries of it are known in some run; where it comes among others says nothing
   std::string peer = {};            // sent, taken: the other node, the second word of `words`; "": whichever
@@ -94,7 +94,7 @@ struct Run {
   std::int64_t end_ns = 0;   // when it ended, or the oracle found the bug
   std::int64_t cut_ns = 0;   // the first fault, or the moment that corresponds to it: see align()
   std::int64_t known_ns =
-      0;  // with a fault: what comes between here and the cut comes behind the cut of sound runs; see align()
+      0;  // with a fault: what comes between here and the cut comes behind the cut of correct runs; see align()
   bool found_cut =
       true;  // of runs without a fault: the cut is the same step as in failing runs, not only about the same time
   std::vector<schedule::FaultOutcome> faults;
@@ -109,19 +109,19 @@ struct Run {
   std::vector<std::string> talkative;     // nodes of which not all of that is known
 };
 
-// Without the steps that are the fault itself.
+// The run without the steps that are the fault itself.
 [[nodiscard]] Run condense(const schedule::RunResult& result, const std::vector<LogLine>& lines, Group group,
                            Kinds& kinds);
 
 // The faults that fired, the first one first.
 [[nodiscard]] std::vector<const schedule::FaultOutcome*> fired(const Run& run);
 
-// What nodes exchange of which not all is known in some run: that it is missing, or there, says nothing. Before
+// Marks messages that are not completely known in some run: their presence or absence is no evidence. Before
 // merge_nodes().
 void doubt_exchanges(const std::vector<Run>& runs, Kinds& kinds);
 
-// Files of one kind that sound runs look for in vain, again and again under other names (class files, modules,
-// catalogues): which they are says when something is loaded, and nothing of what the program decides.
+// Files of one kind that correct runs look for in vain, again and again under other names (class files, modules,
+// catalogues): which of them are looked for depends on when something is loaded, not on decisions of the program.
 void doubt_lookups(const std::vector<Run>& runs, Kinds& kinds);
 
 // Which kind the steps of each are taken for.

@@ -13,17 +13,17 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kNextSteps = 3;  // that a faulted thread made, told whether or not others make them, too
+constexpr std::size_t kNextSteps = 3;  // that a faulted thread made, reported whether or not others make them, too
 constexpr std::size_t kMostSends =
-    3;  // of a node that a fault hits: what it tells others next, told whether or not sound runs do so, too
-constexpr std::size_t kMostReactions = 2;  // what the thread that took a message does then
+    3;  // of a node that a fault hits: what it tells others next, told whether or not correct runs do so, too
+constexpr std::size_t kMostReactions = 2;  // what the thread that received it does next
 constexpr std::int64_t kReactionNs = 1'000'000'000;
 constexpr std::size_t kMostMessageBytes = 200;
 constexpr std::size_t kToldFrames = 3;
 constexpr std::size_t kMostMissing = 4,
                       kMostMissingOfDead = 2;  // of one node; one whose process ends no longer does anything
 constexpr std::size_t kMostUsual =
-    2;  // of one node: what sound runs do before, and the fault brings once more, harm or not
+    2;  // of one node: what correct runs do before, and the fault brings once more, harm or not
 constexpr double kUsual = 0.5;
 constexpr std::string_view kOnlyBug = ": only when the bug shows", kOnlyFault = ": only with the fault";
 
@@ -116,7 +116,7 @@ class Teller {
                                then.empty() ? "" : fmt::format(": its thread {} {}", one.taken_tid, then));
   }
 
-  // What the thread that took it does then, up to the next that it takes.
+  // What the thread that received it does next, up to the next message that it receives.
   [[nodiscard]] std::string reaction(const Exchanged& one) const {
     std::string out;
     std::size_t told = 0;
@@ -192,14 +192,14 @@ class Teller {
           continue;
         if (!seen.insert(step.kind).second) continue;
         if (++count > kNextSteps) break;
-        if (difference(step) != nullptr) continue;  // told as such
+        if (difference(step) != nullptr) continue;  // reported as such
         add(420 - static_cast<double>(count), StoryLine::Kind::thread, step.ts_ns, node_of(step),
             fmt::format("the same thread: {}", words_of(step)), evidence_of(step));
       }
     }
   }
 
-  // What a node that a fault hits tells each of the others first, the faulted thread before others.
+  // What a node that a fault hits sends first to each of the others, the faulted thread before others.
   void sends() {
     std::set<std::string> nodes;
     for (const schedule::FaultOutcome* outcome : fired(run_)) {
@@ -217,7 +217,7 @@ class Teller {
       std::size_t count = 0;
       for (const auto& [to, step] : first) {
         if (++count > kMostSends) break;
-        if (difference(*step) != nullptr) continue;  // told as such
+        if (difference(*step) != nullptr) continue;  // reported as such
         add(405 - static_cast<double>(count), StoryLine::Kind::thread, step->ts_ns, node_of(*step), words_of(*step),
             evidence_of(*step));
       }
@@ -359,7 +359,7 @@ class Teller {
   }
 
   // The earliest difference that all failing runs have and no other; one that only the bug has goes before those that
-  // the fault brings, harm or not. What sound runs do at another time is none.
+  // the fault brings, harm or not. What correct runs do at another time is none.
   void mark_first_wrong(std::vector<StoryLine>& lines) const {
     const bool harmless =
         std::any_of(input_.runs.begin(), input_.runs.end(), [](const Run& run) { return run.group == Group::near; });

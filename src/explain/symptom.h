@@ -1,4 +1,4 @@
-// What the symptom's own words say about functions. Private to this room.
+// What the symptom's own words say about functions. Private to explain.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// Values that were asked for in the runs that are compared: as steps among the others, so that they are scored and told
-// like them, and as a table for each question. Pure.
+// Values that were asked for in the compared runs: as steps among the others, so that they are scored and reported in
+// the same way, and as a table for each question. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace rose::explain {
 
 struct Question {
   std::string text;  // "store(len)"
-  // "store:calls": its values are who is called, and where: "write@plt (store.c:71)".
+  // "store:calls": its values are the functions that it calls, and where: "write@plt (store.c:71)".
   [[nodiscard]] bool about_calls() const { return text.ends_with(":calls"); }
-  // "store:callers": who calls it, and where: "request (store.c:71)"; of Java "org.x.C.request (line 71)",
-  // of a long name its last 64 bytes.
+  // "store:callers": its values are the callers, and where: "request (store.c:71)"; of Java "org.x.C.request (line
+  // 71)", of a long name its last 64 bytes.
   [[nodiscard]] bool about_callers() const { return text.ends_with(":callers"); }
   std::string function, type;        // "" not known
   std::string refused;               // why it could not be seen; "" when it could
@@ -32,7 +32,7 @@ struct ValueCount {
   std::size_t before = 0;  // times before it
 };
 
-// What one question was answered on one node.
+// The answers to one question on one node.
 struct ValueTable {
   std::uint32_t question = 0;
   std::string query, function, type;
@@ -47,15 +47,15 @@ struct ValueTable {
     std::int32_t tid = 0;
     std::int64_t at_ns = 0;  // since the workload began
   };
-  std::optional<First> first;  // the first time it differs, in the run that is told
+  std::optional<First> first;  // the first time it differs, in the run whose story is reported
   std::string refused;
   std::vector<std::string> remarks;
 };
 
 inline constexpr std::size_t kMostCounts = 12;
-inline constexpr std::size_t kFewValues = 16;  // of one question, in all runs; beyond, they are told in sorts
+inline constexpr std::size_t kFewValues = 16;  // of one question, in all runs; beyond that, they are reported in groups
 
-// How the values of each question are told: each by itself, or in sorts.
+// How the values of each question are reported: each by itself, or in groups.
 class ValueSorts {
  public:
   ValueSorts(const std::vector<Run>& runs, std::size_t questions);
@@ -68,7 +68,8 @@ class ValueSorts {
 // Makes steps of them. Before merge_nodes().
 void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, const ValueSorts& sorts, Kinds& kinds);
 
-// After compare(). `story`: the run that is told. A question that is answered nowhere has one table, without a node.
+// After compare(). `story`: the run whose story is reported. A question that is answered nowhere has one table, without
+// a node.
 [[nodiscard]] std::vector<ValueTable> value_tables(const std::vector<Run>& runs, const std::vector<Question>& questions,
                                                    const ValueSorts& sorts, const Kinds& kinds,
                                                    const Comparison& comparison, const Run& story, bool merged);

@@ -23,7 +23,7 @@ struct CallerRights {
 };
 // Returns nothing if the thread has ended.
 [[nodiscard]] std::optional<CallerRights> rights_of(pid_t tid);
-// Those of the calling thread. Call it before its view is changed, because the caller's /proc may not show it.
+// The rights of the calling thread. Call it before its view is changed, because the caller's /proc may not show it.
 [[nodiscard]] std::optional<CallerRights> own_rights();
 
 // While this object lives, the calling thread, whose own rights are `own`, has these rights as far as it has them

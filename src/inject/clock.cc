@@ -342,7 +342,7 @@ void NodeClocks::hook(pid_t pid) {
   (void)write_shifts(memory.get(), block, now_, announced());
 }
 
-// Groups of clocks that faults have made wrong, and of which nobody knows yet whether they are read: a bit each.
+// Groups of clocks that faults have made wrong and that no process is known to have read yet: a bit each.
 unsigned long NodeClocks::announced() const {
   unsigned long groups = 0;
   for (std::size_t group = 0; group < ROSE_CLOCK_GROUPS; ++group)

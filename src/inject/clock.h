@@ -29,7 +29,7 @@ class ClockSum {
   using Now = std::array<std::int64_t, ROSE_CLOCK_GROUPS>;
   void begin(std::size_t fault, const schedule::ClockChange& change, const Now& now);
   void end(std::size_t fault) { active_.erase(fault); }
-  // Those in force that change this group of clocks.
+  // The faults in force that change this group of clocks.
   [[nodiscard]] std::vector<std::size_t> of_group(std::size_t group) const;
   [[nodiscard]] std::array<rose_clock_shift, ROSE_CLOCK_GROUPS> shifts(const Now& now) const;
 
@@ -50,7 +50,7 @@ class NodeClocks {
   // Can the vDSO of this kernel be hooked? ErrorKind::environment says why not.
   [[nodiscard]] static Result<void> check();
 
-  // Told the first times that a process of the node reads a clock that the fault has made wrong: before anything else
+  // Called the first times that a process of the node reads a clock that the fault has made wrong: before anything else
   // is called, and from any thread.
   void on_read(std::function<void(std::size_t fault)> told) { on_read_ = std::move(told); }
 
@@ -84,7 +84,7 @@ class NodeClocks {
   mutable std::mutex mutex_;
   ClockSum sum_;
   std::array<rose_clock_shift, ROSE_CLOCK_GROUPS> now_{};
-  std::set<std::size_t> read_;  // faults whose wrong clock somebody has read
+  std::set<std::size_t> read_;  // faults whose wrong clock was read
   std::function<void(std::size_t)> on_read_;
 };
 

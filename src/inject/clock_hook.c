@@ -22,8 +22,8 @@ _Static_assert(sizeof(struct rose_clock_parameters) == 144, "as many bytes as th
 extern struct rose_clock_parameters rose_clock_block __attribute__((visibility("hidden")));
 extern long rose_clock_rest(int clock, struct moment *to) __attribute__((visibility("hidden")));
 
-/* No process can count what it reads: the page is not writable for it. So the first reading is told by a call, and rose
- * takes the bit back. */
+/* No process can count what it reads: the page is not writable for it. So the first reading is reported by a call, and
+ * rose takes the bit back. */
 static inline __attribute__((always_inline)) void announce(int group)
 {
 	long result;

@@ -44,7 +44,7 @@ class Limits {
 
   // A description, and the number of affected processes or how often the limit took effect.
   [[nodiscard]] std::pair<std::string, std::uint64_t> told(std::size_t fault) const;
-  // Why it changed nothing; "": it had an effect, or nobody can know.
+  // Why it changed nothing; "" if it had an effect, or if that cannot be known.
   [[nodiscard]] std::string no_effect(std::size_t fault) const;
 
  private:

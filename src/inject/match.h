@@ -21,7 +21,7 @@ class CallFacts {
  public:
   virtual ~CallFacts() = default;
   [[nodiscard]] virtual int number() const = 0;
-  // Of openat2, argument 2 is the flags in its struct open_how.
+  // The argument with this number. Argument 2 of openat2 is the flags in its struct open_how.
   [[nodiscard]] virtual std::uint64_t argument(int index) const = 0;
   // Full paths of the call: one, two (rename) or none. For a call without a path argument, that of its descriptor.
   virtual const std::vector<std::string>& paths() = 0;

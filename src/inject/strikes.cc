@@ -64,7 +64,8 @@ void Strikes::on_end(std::size_t node) {
     if (state_.state(i) == ROSE_FIRED && state_.node_of(i) == node && !follows_[i].nobody) lose_power(i);
 }
 
-// Ahead of the signal, or right after the kernel has sent it. Who ignores it may end for reasons of its own.
+// Called before the signal, or right after the kernel has sent it. A process that ignores it may end for reasons of its
+// own.
 void Strikes::watch_end(std::size_t i, pid_t pid, int signal) {
   if (signal != SIGKILL && kernel::ignores(pid, signal)) return;
   Fd pidfd = kernel::open_pidfd(pid);

@@ -60,7 +60,7 @@ class Strikes {
 
   // Looks which of the signalled processes have ended: once, before the nodes are ended in any case.
   void look();
-  // Of a crash: some process ended by it. Not every signal ends a process.
+  // For a crash: true if some process was ended by it. Not every signal ends a process.
   [[nodiscard]] bool ended_some(std::size_t chain) const;
 
  private:

@@ -210,7 +210,7 @@ class Supervisor::Listener {
     response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
     send(response);
   }
-  // True: the caller is told so, or waits for it.
+  // True: the caller gets this answer, or waits for it.
   bool answer(seccomp_notif_resp response, std::int64_t delay_ns) {
     if (delay_ns <= 0) return send(response);
     const bool waits = alive(response.id);

@@ -37,7 +37,7 @@ struct CallSite {
   std::string callee;
 };
 
-// Without line numbers, which are in another table.
+// The call sites, without line numbers, which are in another table.
 [[nodiscard]] std::vector<CallSite> call_sites(Code code, const ConstantPool& pool);
 
 }  // namespace rose::jvm

@@ -29,7 +29,7 @@ struct Names {
   std::vector<std::string> functions, sources;
 };
 [[nodiscard]] Names native_of(const config::Node& node);
-// Those of its JVM; empty if it runs none.
+// The methods of its JVM that are watched; empty if it runs none.
 [[nodiscard]] Names methods_of(const config::Node& node);
 
 }  // namespace rose::jvm

@@ -34,7 +34,7 @@ const Calls& calls_of(Operation operation) {
   return i < all.size() ? all[i] : none;
 }
 
-// What returns the error where the message names no call.
+// The calls that return the error, for messages that name no call.
 Calls calls_by_error(int error) {
   switch (error) {
     case ENOSPC:
@@ -110,7 +110,8 @@ std::vector<std::string_view> calls_that_fail(int error, Operation operation, bo
   Calls by_error = calls_by_error(error);
   const Calls& by_word = calls_of(operation);
   if (by_word.empty()) return by_error;
-  // Both agree on some, mostly; those first. "save" may have failed in its open.
+  // Calls that both name come first, then the others of the word. Those of the error follow, because "save" may have
+  // failed in its open.
   Calls all;
   const auto add = [&](std::string_view call) {
     if (can_return(call, error) && std::find(all.begin(), all.end(), call) == all.end()) all.push_back(call);

@@ -17,7 +17,7 @@ constexpr std::int64_t kLeastForward = 10 * kSecond;  // less is a quiet moment
 constexpr std::int64_t kEndTogether = 30 * kSecond;   // logs of one incident end within this of each other
 constexpr std::size_t kMostJumps = 64;                // of one file: one that jumps more often is no record of a clock
 constexpr std::size_t kMoreThanFarewell = 4;          // messages
-constexpr std::size_t kTalks = 8;                     // messages of who says more than that it is there
+constexpr std::size_t kTalks = 8;                     // messages of a node that writes more than its start
 constexpr double kThereAndBack = 1, kOneWay = 0.9, kAmidOthers = 0.8, kAloneLater = 0.4;
 
 // Messages [begin, end) of a node, all of one file.
@@ -143,7 +143,7 @@ class JumpFinder {
         if (const std::int64_t ts = time(other, i); ts != kNoTime && ts > before && ts <= end + kEndTogether)
           ++meanwhile;
     }
-    // By less, it is who was stopped last.
+    // If the margin is smaller, it is the node that was stopped last.
     if (last == kNoTime || time(file, step.message) - last < step.hi / 2 || before > last + kEndTogether ||
         std::abs(last - end) > kEndTogether)
       return 0;
@@ -157,7 +157,8 @@ class JumpFinder {
                : 0;
   }
 
-  // Had it gone on for so long: who says little, or is quiet for as long anyway, ends its log at any moment.
+  // Whether the node would have written something if it had continued for so long. The log of a node that writes
+  // little, or that pauses for as long anyway, may end at any time.
   bool would_have_spoken(const OneFile& file, std::int64_t longer) {
     std::int64_t before = kNoTime, quiet = 0;
     std::size_t said = 0;
@@ -190,7 +191,7 @@ class JumpFinder {
     one.file = file;
     one.from = step.message;
     one.to = to;
-    // What a log says next is likelier what comes of it than what it said last is what it came with.
+    // The first message after the jump is more likely its consequence than the last message before it.
     one.jump = {
         file.node,
         std::max(time(file, step.message - 1), time(file, step.message) - change),
@@ -237,7 +238,7 @@ class JumpFinder {
     }
   }
 
-  // What several files of a node say of one jump is said once: by the first.
+  // A jump that several files of a node show is reported once: from the first file.
   std::vector<ClockJump> told() {
     std::stable_sort(found_.begin(), found_.end(),
                      [](const Found& a, const Found& b) { return a.jump.at_ns < b.jump.at_ns; });

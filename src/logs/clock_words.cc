@@ -27,8 +27,8 @@ bool is_limit(std::string_view before) {
   return any_of_words(before, {"max", "allow", "toler", "limit", "thresh", "bound"});
 }
 
-// Of a difference from a peer's clock the sign alone says nothing: some write their own less the other's, and some the
-// other way about.
+// The sign of a difference from a peer's clock is ambiguous: some programs subtract the other's time from their own,
+// and some the other way round.
 int sign_of(std::string_view low, std::size_t number, std::size_t end, bool own) {
   if (own && low[number - 1] == '+') return 1;
   if (own && low[number - 1] == '-' && !is_name_char(low[number - 2])) return -1;

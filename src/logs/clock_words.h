@@ -1,5 +1,5 @@
-// What a message says of a clock that is wrong: by how much, and whether it is the clock of the node that logs it. The
-// words are those of src/knowledge/clocks.toml; what names no amount stays unsaid. Pure.
+// What a message says about a clock that is wrong: by how much, and whether it is the clock of the node that logs it.
+// The words are those of src/knowledge/clocks.toml; messages that name no amount are ignored. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace rose::logs {
 
 struct ClockWords {
   std::int64_t off_ns = 0;  // negative: it is behind, or was set back
-  bool either_way = false;  // nobody says whether it is ahead or behind
+  bool either_way = false;  // it is unknown whether it is ahead or behind
   bool own = false;         // of the node that logs it; else of one that the message may name
   bool stepped = false;     // it was set while the program ran; else it may have been wrong all along
 };

@@ -31,7 +31,7 @@ std::vector<Matched> ascending(std::vector<Matched> pairs) {
   return chain;
 }
 
-// The nth message of a kind here is the nth there: what is left when Myers would take too long.
+// Matches the nth message of a kind here with the nth there: the fallback if Myers would take too long.
 std::vector<Matched> by_occurrence(std::span<const TemplateId> failure, std::span<const TemplateId> normal) {
   std::unordered_map<TemplateId, std::vector<std::uint32_t>> places;
   for (std::uint32_t i = 0; i < normal.size(); ++i) places[normal[i]].push_back(i);

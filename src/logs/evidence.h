@@ -21,7 +21,7 @@ struct Evidence {
   std::vector<Hint> hints;  // heaviest first
 };
 
-// What runs show of an evidence's observables. Safe to use from several runs at once.
+// Compares runs with an evidence's observables. Safe to use from several runs at once.
 class Judge {
  public:
   // Both must outlive it. Kinds of runs are added to `kinds`.

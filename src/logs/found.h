@@ -10,7 +10,7 @@
 
 namespace rose::logs {
 
-// What names the error, and where.
+// The words that name the error, and their position.
 struct Found {
   int error = 0;
   std::size_t at = std::string_view::npos;

@@ -136,7 +136,7 @@ Found MessageReader::find_error() const {
     std::size_t place = 0;
     const int number = number_behind(low(), words, &place);
     if (number <= 0 || number >= 134) continue;
-    // What the number says in words may follow: "[Errno 28] No space left on device".
+    // The words for the number may follow: "[Errno 28] No space left on device".
     std::size_t end = low().find_first_of("0123456789", place);
     for (const Statement& one : said_)
       if (one.entry->says == Says::error && one.entry->number == number && one.begin >= end && one.begin - end < 8)
@@ -151,7 +151,7 @@ Found MessageReader::find_error() const {
   return error_said(true);
 }
 
-// Of the words before the error the nearest; else the first behind it.
+// The nearest of the words before the error; if there is none, the first word behind it.
 Operation MessageReader::find_operation(std::size_t from, const Found& error) const {
   const Statement* best = nullptr;
   bool before = false;

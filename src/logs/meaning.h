@@ -47,7 +47,7 @@ struct Meaning {
   bool ended = false;      // a process was ended, or ends itself, by `signal` or `exit_code` or in a panic
   bool helper = false;     // ended: a process that the one that writes had started
   bool panic = false;      // the one that writes ends: a panic, an abort, an uncaught exception
-  bool traceback = false;  // Python's, of an exception: if nobody caught it, that was the last thing that was said
+  bool traceback = false;  // Python's, of an exception: if it was not caught, this was the last output
   bool out_of_memory = false;
   bool lost = false;          // a peer is gone, silent or refuses
   std::size_t lost_at = 0;    // lost: behind the words that say so; 0: an error does

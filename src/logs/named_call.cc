@@ -33,7 +33,7 @@ Operation operation_of_call(std::string_view name) {
   return Operation::unknown;
 }
 
-// What the JDK's native methods call.
+// The system call behind a native method of the JDK.
 std::string_view call_of_native(std::string_view method) {
   constexpr std::array kNatives =
       std::to_array<std::pair<std::string_view, std::string_view>>({{"pwrite0", "pwrite64"},

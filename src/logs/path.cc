@@ -50,7 +50,7 @@ std::size_t quoted_path_end(std::string_view text, std::size_t begin) {
   return plain ? end : std::string_view::npos;
 }
 
-// What stands before a path that a client asked for.
+// True for text that precedes a path requested by a client.
 bool is_request(std::string_view before) {
   for (const std::string_view verb : {"GET ", "PUT ", "POST ", "HEAD ", "PATCH ", "DELETE ", "OPTIONS "})
     if (before.ends_with(verb)) return true;

@@ -49,8 +49,7 @@ std::string told_in(std::string_view text) {
   for (std::size_t i = 1; i < lines.size(); ++i)
     if (lines[i].starts_with("Traceback (most recent call last)"))
       return cut_to(lines[0], kQuoted) + " / " + cut_to(exception_of(lines), kQuoted);
-  // What was written without a time of its own ("open /x: permission denied" before it ends) came to the message
-  // before.
+  // A line without a time of its own ("open /x: permission denied" before it ends) belongs to the message before.
   if (read_meaning(lines[0]).error == 0)
     for (std::size_t i = 1; i < std::min(lines.size(), kLooked); ++i)
       if (!lines[i].starts_with("at ") && read_meaning(lines[i]).error != 0)

@@ -29,7 +29,7 @@ constexpr std::size_t kMostNodesOfFile =
     15;  // whose lines stand in one file; those of further ones belong to no known node
 constexpr std::int64_t kSameMoment =
     kSecond;                                  // of two files' times of one message: one of them may count whole seconds
-constexpr std::size_t kMostHosts = 4096;      // that the lines of one file name
+constexpr std::size_t kMostHosts = 4096;      // that the lines of one file may name
 constexpr std::size_t kLongestHost = 64;      // of a name that is printed
 constexpr std::size_t kLongestHeading = 120;  // of a line that says whose part of a file follows
 constexpr std::size_t kWordsOfHeading = 5;
@@ -73,7 +73,7 @@ bool any_control(std::string_view text) {
   });
 }
 
-// What one file gave, with kinds and streams of its own.
+// The contents of one file, with kinds and streams of its own.
 struct FileResult {
   Source source;
   Templates kinds;
@@ -83,7 +83,7 @@ struct FileResult {
   Logs::Texts texts;
 };
 
-// What is kept of one file so far, whosever lines they are.
+// What is kept of one file so far, whichever nodes wrote its lines.
 struct Kept {
   std::size_t messages = 0, text = 0;
 };
@@ -286,7 +286,7 @@ class Sink {
       if (source.first_ns == kNoTime || one.ts_ns < source.first_ns) source.first_ns = one.ts_ns;
       if (source.last_ns == kNoTime || one.ts_ns > source.last_ns) source.last_ns = one.ts_ns;
     }
-    // What stands before the first time belongs to that moment.
+    // Lines before the first time get that time.
     for (Message& one : out_.messages) {
       if (one.ts_ns != kNoTime) break;
       one.ts_ns = source.first_ns;
@@ -681,8 +681,8 @@ void order(Logs& logs) {
 
 std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
-// Two files may have the same message (a program's log and its output, its log and syslog's): the node said it once.
-// Kept are the words of who says more (a stack's lines behind it, say), at the time of who counts it finer. Messages
+// Two files may have the same message (a program's log and its output, its log and syslog's), which the node wrote
+// once. The longer copy is kept (with the lines of its stack, for example), with the finer of the two times. Messages
 // are in order.
 void drop_copies(Logs& logs) {
   for (NodeLog& node : logs.nodes) {
@@ -690,7 +690,7 @@ void drop_copies(Logs& logs) {
       return logs.sources[one.source].log != logs.sources[node.messages[0].source].log;
     };
     if (std::none_of(node.messages.begin(), node.messages.end(), other_log)) continue;
-    // By what is said: messages of the last moment that no other log has yet, all of one log.
+    // By text: messages of the last moment that no other log has yet, all of one log.
     std::unordered_map<std::string_view, std::deque<std::size_t>> alone;
     std::vector<bool> dropped(node.messages.size());
     std::size_t past = 0;

@@ -1,6 +1,6 @@
 // Log files in, timed messages out: each message has its kind (template), its stream (thread, else logger, else none)
-// and, within a budget, its own words. How each file was read is told. Bounded whatever the files hold: memory by the
-// budgets below, time by the files' size.
+// and, within a budget, its own words. How each file was read is reported. Bounded whatever the files hold: memory by
+// the budgets below, time by the files' size.
 #pragma once
 
 #include <cstdint>

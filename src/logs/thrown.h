@@ -30,7 +30,8 @@ struct Thrown {
   std::string class_name;     // "java.io.IOException"
   std::string message;        // one line; "" none
   std::vector<Frame> frames;  // the innermost first
-  // So many of them, the last ones, are those of the exception that this one became: it was caught inside of these.
+  // The number of frames, at the end, that this exception shares with the one that it became: it was caught inside of
+  // these.
   std::size_t common = 0;
   // A peer threw it, and sent it along in its answer (Hadoop's RemoteException): the frames are that one's.
   bool elsewhere = false;
@@ -48,7 +49,7 @@ using StackTrace = std::vector<Thrown>;
 // How an exception's class reads: what is to be made of one.
 enum class ThrownKind : std::uint8_t {
   outside,   // something outside the program: a disk, a format, a time that ran out
-  network,   // a connection that ended: mostly somebody else's doing
+  network,   // a connection that ended: usually caused by the other side
   stopping,  // of threads that are asked to end
   program,   // the program's own mistake: what comes of a cause, hardly the cause
 };

@@ -1,4 +1,5 @@
-// What the times of a file leave out, a year or a date: told by the order of its lines and by when it was written.
+// What the times of a file leave out, a year or a date: derived from the order of its lines and from when it was
+// written.
 #pragma once
 
 #include <cstdint>

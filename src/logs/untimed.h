@@ -29,7 +29,7 @@ class Watch {
 
   // `files`: which there are by now; asked again and again, since they come one by one.
   explicit Watch(std::function<std::vector<Input>()> files);
-  // What another one, elsewhere, has seen.
+  // Takes over what a Watch elsewhere has seen.
   explicit Watch(Growth growth) : marks_(std::move(growth)) {}
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;

@@ -41,7 +41,7 @@ struct Beside {
 enum class ContrastRun { schedule, sound, beside, shorter };
 
 struct ContrastOptions {
-  int wanted = 5;  // reproducing runs, and as many sound ones
+  int wanted = 5;  // reproducing runs, and as many correct ones
   int jobs = 1;
   std::size_t besides = 6;  // variants, one run each
   RunOptions run;           // its number is that of the first run

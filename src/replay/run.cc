@@ -34,7 +34,7 @@ namespace {
 // A pause or partition that is about to end at the end of the workload is allowed to end, so that the oracle sees the
 // healed system as it did in production. Longer ones are not waited for.
 constexpr std::int64_t kLongestRunOutNs = 10 * kSecond;
-// Of one question: nobody reads more, and one that writes without end would fill the disk.
+// For one question. No reader needs more, and an oracle that writes without end would fill the disk.
 constexpr std::uint64_t kMostOracleOutput = 64 << 20;
 
 // Forwards the deployment's events to the injector and the tracer. The injector comes first, because it must have its
@@ -463,7 +463,7 @@ class OneRun {
     std::int64_t next = monotonic_ns() + (polls ? config_.oracle->every_ns : 0);
     std::int64_t next_look = monotonic_ns() + kLook;
     while (!workload.finished()) {
-      // Who only waits for its end finds out there.
+      // A caller that only waits for the end of the workload finds out there.
       if (Result<void> go_on = cancel::check(); !go_on)
         return polls ? Result<bool>(Unexpected(std::move(go_on).error())) : Result<bool>(false);
       if (monotonic_ns() - began_ns_ > config_.workload->timeout_ns) return false;

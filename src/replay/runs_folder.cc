@@ -95,7 +95,7 @@ Result<RunsFolder> made_in_own(const fs::path& parent) {
   }
 }
 
-// Could somebody else rename what is in it, or give rose another folder of its name?
+// True if another user could rename what is in it, or replace rose's folder by another one of that name.
 bool is_anybodys(const fs::path& temporary) {
   struct stat info{};
   return ::stat(temporary.c_str(), &info) == 0 && (info.st_mode & S_IWOTH) != 0 && (info.st_mode & S_ISVTX) == 0;

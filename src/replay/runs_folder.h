@@ -12,7 +12,8 @@
 namespace rose::replay {
 
 // What is kept of earlier runs of a command: the newest folders, all that were requested, none older than this; and all
-// in use. Another command removes none of them: who reads what a diagnosis kept may well replay its schedule meanwhile.
+// in use. Another command removes none of them: a user who reads what a diagnosis kept may well replay its schedule
+// meanwhile.
 inline constexpr std::size_t kKeptFolders = 5;
 inline constexpr int kKeptDays = 7;
 
@@ -26,16 +27,16 @@ struct RunsFolder {
 [[nodiscard]] Result<RunsFolder> make_runs_folder(const std::filesystem::path& temporary,
                                                   std::string_view command = {});
 
-// `prefix` and ten random digits: nobody can have created a link of that name beforehand. Digits, because tools that
-// replace numbers in paths then see the same path in all runs.
+// `prefix` and ten random digits, so that no link of that name can have been created beforehand. Digits, because tools
+// that replace numbers in paths then see the same path in all runs.
 [[nodiscard]] std::string unforeseen_name(std::string_view prefix);
 
 // Leaves the folder to later runs of this command. `asked_for`: it is kept until that age, however many newer ones
 // there are.
 void keep_runs_folder(const std::filesystem::path& folder, bool asked_for, std::string_view command = {});
 
-// Removes the folder of a run that nobody makes any more. A process that was killed during a run may have left the
-// folder mounted on itself (deploy/names.h), and its guardian may not have come to it yet.
+// Removes the folder of a run that has ended. A process that was killed during a run may have left the folder mounted
+// on itself (deploy/names.h), and its guardian may not have reached it yet.
 void remove_run(const std::filesystem::path& run);
 // The same of a folder with runs in it.
 void remove_runs(const std::filesystem::path& folder);

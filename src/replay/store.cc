@@ -54,7 +54,7 @@ Result<RunStore> RunStore::open(const std::optional<fs::path>& report, bool keep
     if (error)
       return fail(ErrorKind::input,
                   fmt::format("cannot create the report folder {}: {}", report->string(), error.message()));
-    // Names of runs in it are predictable, so nobody else may create something there.
+    // Names of runs in it are predictable, so no other user may create something there.
     if (Result<OpenFolder> runs = OpenFolder::open(store.folder_)) {
       ROSE_TRY(const struct stat status, runs->status());
       if (status.st_uid == ::geteuid() && (status.st_mode & 0022) != 0)
@@ -274,7 +274,7 @@ Result<std::vector<RunStore::Jobs>> RunStore::recorded_jobs() const {
 trace::Trace RunStore::recorded_trace(int number) const {
   if (!report_) return {};
   const fs::path file = trace_name(*report_, number);
-  // A pipe that somebody put there would be waited for.
+  // A pipe that another user put there would block rose.
   if (!open_regular(file)) {
     log::warning("the record has no trace of run {}: {} is no file", number, file.string());
     return {};

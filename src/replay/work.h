@@ -27,10 +27,10 @@ struct Work {
 [[nodiscard]] bool exchanged_data(const observe::Exchanged& exchanged,
                                   const std::optional<profile::WorkloadUse>& usual);
 
-// Why a run with planned faults says nothing about the bug; "": nothing speaks against it. A workload that failed
-// before any fault fired had no need of faults to fail; one that exchanged no data with the nodes, although it does in
-// fault-free runs, has not driven the system. Where nobody knows what fault-free runs do, neither has one that failed
-// and exchanged nothing; but then a bug that showed has shown.
+// Why a run with planned faults does not count; "" if it does. A workload that failed before any fault fired did not
+// need faults to fail. One that exchanged no data with the nodes, although it does in fault-free runs, did not exercise
+// the system. If it is unknown what fault-free runs do, a workload that failed and exchanged nothing does not count
+// either, unless the bug was reproduced.
 [[nodiscard]] std::string doubt_of(const Work& work, const std::optional<profile::WorkloadUse>& usual,
                                    const schedule::Schedule& schedule, const schedule::RunResult& result);
 

@@ -60,9 +60,10 @@ class RateTest {
   enum class Answer { open, accepted, rejected };
   struct Strictness;
 
-  // `ticket`: the number of this schedule among those that the search tests, from 1. `most`: of so many runs the last
-  // one decides, at most kMostTestRuns. The fewer, the higher the rate that is then asked for, so that a schedule of
-  // the lower rate is accepted no more often; one at the target is accepted more rarely.
+  // `ticket`: the number of this schedule among those that the search tests, from 1; later ones are tested more
+  // strictly, because each test may err. `most`: the limit on its runs, at most kMostTestRuns. The fewer, the higher
+  // the rate that is then required, so that a schedule of the lower rate is accepted no more often; one at the target
+  // is accepted more rarely.
   explicit RateTest(double target, int ticket = 1, int most = kMostTestRuns);
   // Decides only whether a schedule is worth being minimised and tested: three hits in a row, or as much evidence. It
   // accepts a schedule of 0.6 in 37 % of all cases and one of 0.3 in 3 %, and rejects one of 0.8 in 6 %. Its runs
@@ -81,10 +82,10 @@ class RateTest {
   [[nodiscard]] int perfect() const { return perfect_; }
   // The exact probability that a schedule with this true rate is accepted.
   [[nodiscard]] double acceptance(double rate) const;
-  // The exact 95 % interval of the rate after a test that ended with this tally. That the number of runs depended on
-  // what they showed is accounted for: the limits are the rates at which a test that ends with as high, or as low, a
-  // share of hits has a probability of 2.5 % (order by the sample mean: S. S. Emerson, T. R. Fleming, Biometrika 77,
-  // 1990). A tally that ends no test, because runs went side by side or somebody interrupted it, has the interval of
+  // The exact 95 % interval of the rate after a test that ended with this tally. It accounts for the fact that the
+  // number of runs depended on their outcome: the limits are the rates at which a test that ends with as high, or as
+  // low, a share of hits has a probability of 2.5 % (order by the sample mean: S. S. Emerson, T. R. Fleming, Biometrika
+  // 77, 1990). A tally that ends no test, because runs were made in parallel or were interrupted, has the interval of
   // Tally.
   [[nodiscard]] std::pair<double, double> interval(const Tally& tally) const;
 

@@ -342,7 +342,7 @@ class Rust {
       back_reference([this] { constant(); });
     } else {
       const char tag = next();
-      if (basic(tag).empty()) fail();  // structured constants, which nobody would write by hand
+      if (basic(tag).empty()) fail();  // structured constants do not occur in names that people write
       const bool negative = eat('n');
       const std::size_t start = at_;
       while (!failed_ && peek() != '_') next();

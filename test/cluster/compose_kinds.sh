@@ -68,7 +68,7 @@ logged beta/stdout.log '^10\.77\.0\.2 *$'
 logged beta/stdout.log '^10\.77\.0\.1 +.*box-one'
 logged workload.log '^10\.77\.0\.2 +.*box-two\.lab\.test'
 
-# This machine says that kafka is itself.
+# /etc/hosts of this machine maps kafka to 127.0.0.1.
 printf '127.0.0.1 localhost\n127.0.0.1 kafka\n127.0.0.1 vm\n' > hosts
 sed "s|^\[containers\]|&\nbase_hosts_file = \"$work/hosts\"|" "$CONTAINERS_CONF" > "$store/leak.conf"
 CONTAINERS_CONF=$store/leak.conf kind host-hosts-leak "$(wait_for client/stdout.log 'localhost')"

@@ -234,7 +234,7 @@ def check_sizes(browser, name):
         wide = browser.js("[...document.querySelectorAll('svg.tl')].map(s => s.getBoundingClientRect().right - "
                           "innerWidth).filter(o => o > 0).length")
         check(wide == 0, f"at {width} px a chart goes beyond the window")
-        # Labels keep out of each other's way and inside.
+        # Labels do not overlap and stay inside the chart.
         cut = browser.js("""[...document.querySelectorAll('.tl .fault text')].filter(t => { const c = t.closest('svg').getBoundingClientRect(), b = t.getBoundingClientRect();
             return b.width > 0 && getComputedStyle(t).display !== 'none' && (b.right > c.right + 2 || b.left < c.left - 2); }).map(t => t.textContent)""")
         check(not cut, f"at {width} px these labels are cut off: {cut}")

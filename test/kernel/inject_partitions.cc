@@ -1,4 +1,5 @@
-// Partitions in network namespaces and on one host: who is cut off, who is not, and how the cut heals.
+// Partitions in network namespaces and on one host: which nodes are partitioned, which are not, and how the partition
+// heals.
 #include <cstdlib>
 
 #include "inject_ping.h"

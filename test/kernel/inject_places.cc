@@ -176,7 +176,7 @@ TEST_CASE("a schedule with the attributes that a tracer reports matches the same
           "1000000000\n",
           in_order.size(), one.call);
       if (!path.empty()) schedule += "path = " + quoted((one.truncated ? "*" : "") + path) + "\n";
-      // Where a socket listens is its own address. Who will be accepted is not known when the call begins.
+      // A listening socket has its own address. The peer that will be accepted is not known when the call begins.
       const bool own = one.call == "bind" || one.call == "listen";
       if (!one.peer.empty() && !one.call.starts_with("accept"))
         schedule += (own ? "local = " : "peer = ") + quoted(one.peer) + "\n";

@@ -1,4 +1,4 @@
-// Processes: followed from their first instruction, forgotten when they end, and their ends and pauses told apart
+// Processes: followed from their first instruction, forgotten when they end, and their ends and pauses distinguished
 // (test/programs/trace_lives.c).
 #include <bpf/bpf.h>
 #include <dirent.h>

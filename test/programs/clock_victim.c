@@ -24,7 +24,7 @@
 
 static int64_t ns_of(const struct timespec* at) { return at->tv_sec * 1000000000LL + at->tv_nsec; }
 
-/* The real-time clock as those see it who may set it: no fault changes that. */
+/* The real-time clock as read with the privilege to set it: no fault changes that. */
 static int64_t reference(void) {
   struct timex now = {0};
   adjtimex(&now);

@@ -62,7 +62,7 @@ APART int update(int fd, int data, const char* text) {
   return sum;
 }
 
-// The last call is a jump where the compiler is told to optimise.
+// The last call is a jump if the compiler optimises.
 APART int commit(int fd) { return ftruncate(fd, only_computes(fd)); }
 
 APART int looped(int fd, int n) {

@@ -187,7 +187,7 @@ static int blocked(void) {
   if (ioctl(page.fd, UFFDIO_REGISTER, &range) != 0) return 91;
   pthread_t id;
   if (pthread_create(&id, 0, bring, &page) != 0) return 91;
-  /* Read by the kernel on somebody's behalf, the wait for the page ignores signals. */
+  /* Read by the kernel for another process, the wait for the page ignores signals. */
   struct iovec to = {&byte, 1}, from = {area, 1};
   if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != 1) return 92;
   pthread_join(id, 0);

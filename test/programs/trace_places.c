@@ -298,7 +298,7 @@ static int sockets(const char *dir) {
   fd = (int)MUST(socket(AF_INET6, SOCK_DGRAM, 0));
   b.sin6_port = htons(12);
   FAILS("sendto", "EMSGSIZE", "", "", "[::1]:12", "", sendto(fd, big, sizeof big, 0, (void *)&b, sizeof b));
-  /* an IPv4 address in an IPv6 socket is told as IPv4 */
+  /* an IPv4 address in an IPv6 socket is reported as IPv4 */
   MUST(inet_pton(AF_INET6, "::ffff:127.0.0.1", &b.sin6_addr));
   FAILS("sendto", "EMSGSIZE", "", "", peer4(12), "", sendto(fd, big, sizeof big, 0, (void *)&b, sizeof b));
 

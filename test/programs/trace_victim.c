@@ -271,7 +271,7 @@ static void serve(void) {
   printf("tcp6 %d\n", ntohs(b.sin6_port));
   fds[count++] = (struct pollfd){s, POLLIN, 0};
   s = socket(AF_INET, SOCK_DGRAM, 0);
-  /* Without handshakes, a service is told by a port that clients are not given. */
+  /* Without handshakes, a service is recognised by a port that clients are not given. */
   for (int port = 20000 + getpid() % 10000;; port++) {
     a = v4(port);
     if (bind(s, (void *)&a, sizeof a) == 0) break;

@@ -108,7 +108,7 @@ int main(int argc, char** argv) {
     if (one != 0) return 1;
   std::printf("done %d\n", in_all);
   std::fflush(stdout);
-  // Until told otherwise: whoever watched may go first.
+  // Wait until the test continues it: the watcher may begin first.
   std::fgets(word, 3, stdin);
   return work(0, 10) != 0;
 }

@@ -223,7 +223,7 @@ TEST_CASE("what fails in a process that is being ended is a consequence, never a
   CHECK(calls == std::vector<std::string>{"openat EMFILE"});
   CHECK(accounted(plan) == plan.failures);
 
-  // Who was asked to end, and does it in order, still needs its disk.
+  // A process that was asked to end, and ends in order, still needs its disk.
   Dump asked;
   asked.scf(5.1, "n1", "futex", EPERM);
   asked.scf(5.2, "n1", "fsync", EIO, "/data/n1/wal");
@@ -740,7 +740,7 @@ TEST_CASE("nodes that share one address are distinguished by their service ports
   CHECK(plan.candidates[0].fault.ports == std::vector<std::uint16_t>{7002, 7003});
   CHECK(discarded(plan, "share one address") == 1);
 
-  Dump served;  // n1's service fell silent: who sent is unknown
+  Dump served;  // n1's service fell silent; the sender is unknown
   trace::Event& e = served.silence(5, 15, "n1", "127.0.0.1", "127.0.0.1");
   e.sport = 40000;
   e.dport = 7001;
@@ -900,7 +900,7 @@ TEST_CASE("connection errors that a fault of the other side explains are symptom
   dump.crashed(10, "n1");
   dump.scf(2, "n2", "connect", ECONNREFUSED, {}, "10.77.0.3:7000");  // before anything happened
   dump.scf(10.5, "n2", "connect", ECONNREFUSED, {}, "10.77.0.1:7000");
-  dump.scf(11, "n3", "write", EPIPE);                                 // whose peer can't be told
+  dump.scf(11, "n3", "write", EPIPE);                                 // whose peer cannot be determined
   dump.scf(12, "n2", "connect", ECONNREFUSED, {}, "10.77.0.3:7000");  // to a node that lives
   const auto config = deployment();
   const Plan plan = plan_of(config, dump);

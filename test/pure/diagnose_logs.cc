@@ -851,7 +851,7 @@ TEST_CASE("a node that writes nothing any more may be paused; one that would be 
   REQUIRE(hangs);
   REQUIRE(ends);
   CHECK(hangs->weight > ends->weight);
-  CHECK(hangs->other_length);                // nobody knows how long
+  CHECK(hangs->other_length);                // for an unknown time
   missed = "n2: connection closed by peer";  // the machine of the node answers
   REQUIRE(candidate(FaultKind::pause));
   CHECK(candidate(FaultKind::pause)->weight < candidate(FaultKind::crash)->weight);
@@ -968,9 +968,8 @@ TEST_CASE(
   for (int n = 0; n < 3; ++n)
     for (int second = 0; second <= 40; ++second) {
       usual[n] += tick(second, "as always");
-      const bool quiet =
-          (n == 0 && second > 10 && second < 30) ||
-          (n == 2 && second > 14 && second < 30);  // it has nobody to speak with; and all is done by another one
+      const bool quiet = (n == 0 && second > 10 && second < 30) ||
+                         (n == 2 && second > 14 && second < 30);  // it has no peer; all work is done by another one
       if (!quiet) ticks[n] += tick(second, "as always");
       if (second == 2 && n == 0)
         ticks[n] += line(2.1, "becoming the active controller"),

@@ -313,7 +313,7 @@ TEST_CASE("a better schedule found later wins over a flaky earlier one") {
   CHECK(d.target_reached);
   CHECK(d.found->faults.at(0).node == "n2");
   CHECK(d.tally.rate() == 1.0);
-  CHECK(d.schedules <= 12);  // the flaky one was gone on from first
+  CHECK(d.schedules <= 12);  // the flaky one was refined first
 }
 
 TEST_CASE("a fault that never fires ends its branch") {

@@ -138,7 +138,7 @@ TEST_CASE("durations are halved while that works, and keep a margin") {
   s.faults = {fault("cut", FaultKind::partition, "n1", {elapsed(5)})};
   SECTION("short is enough") {
     const Simplified r = simplify(s, [](const Schedule& t) { return !t.faults[0].when.empty(); });
-    CHECK(r.schedule.faults[0].duration_ns == 3 * kSecond);  // still shorter tells nobody more
+    CHECK(r.schedule.faults[0].duration_ns == 3 * kSecond);  // shortening it further tells nothing more
     CHECK(r.changes == std::vector<std::string>{"cut lasts 3s instead of 12s"});
   }
   SECTION("five seconds are needed: six are too few where all is slower") {

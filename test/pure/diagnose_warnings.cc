@@ -1,5 +1,5 @@
-// What is told before runs are spent: that they will be vain, and what to do about it. And how schedules are told apart
-// while they are tried.
+// Warnings before runs are spent: that they will be in vain, and what to do about it. And how schedules are
+// distinguished while they are tried.
 #include <catch2/catch.hpp>
 
 #include "diagnose/words.h"

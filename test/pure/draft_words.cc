@@ -149,7 +149,7 @@ TEST_CASE("the kernel's tables of sockets and addresses") {
                        socket));
   CHECK(socket.address == "::1");
   CHECK(socket.port == 80);
-  // What came by IPv4 to an IPv6 socket.
+  // IPv4 traffic to an IPv6 socket.
   REQUIRE(
       read_socket_line("   1: 0000000000000000FFFF00000100007F:0050 00000000000000000000000000000000:0000 0A "
                        "00000000:00000000 00:00000000 00000000 0 0 12 1",

@@ -52,7 +52,7 @@ TEST_CASE("steps that only failing runs make after the fault are reported", "[ex
 }
 
 TEST_CASE("what comes before the fault in every run is no difference", "[explain]") {
-  // The fault comes at another time in each run; sound runs are cut at the same step.
+  // The fault comes at another time in each run; correct runs are cut at the same step.
   Case one;
   for (int i = 0; i < 4; ++i) {
     const int at = 100 + 150 * i;
@@ -202,7 +202,7 @@ TEST_CASE("functions that were detached are not reported as missing", "[explain]
 
 TEST_CASE("a step that only failing runs make is reported even if it is so frequent that it was detached",
           "[explain]") {
-  const auto with = [](int unseen) {  // sound runs in which it is let go of before the fault, and not seen behind it
+  const auto with = [](int unseen) {  // correct runs in which it is let go of before the fault, and not seen behind it
     Case one;
     for (int i = 0; i < 5; ++i) {
       one.add(Group::failing,

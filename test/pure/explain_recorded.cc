@@ -1,4 +1,4 @@
-// Where the recordings of failing and sound runs begin to differ.
+// Where the recordings of failing and correct runs begin to differ.
 #include <catch2/catch.hpp>
 
 #include "base/units.h"
@@ -65,7 +65,7 @@ TEST_CASE("recordings that show nothing, or too little, are reported as such") {
   CHECK(words ==
         std::vector<std::string>{"recordings of n1: no message distinguishes all failing from all sound runs"});
   words.clear();
-  // One sound run took it, too.
+  // One correct run took it, too.
   Input input = input_of(3, 3, "MOVE <*>");
   input.runs.back().recorded.back().what = "MOVE <*>";
   CHECK(recorded_divergences(input, words).empty());

@@ -145,7 +145,8 @@ TEST_CASE(
     const explain::Explanation e = one.explain();
     std::vector<std::string> out;
     for (const explain::Suspect& suspect : e.suspects) out.push_back(suspect.function);
-    CHECK(explain::fresh_functions(e, 9).empty() == by_time);  // nobody is asked who calls what comes of any crash
+    CHECK(explain::fresh_functions(e, 9).empty() ==
+          by_time);  // callers of what follows from any crash are not asked for
     return out;
   };
   CHECK(ranks(true) == std::vector<std::string>{"weigh", "locate", "loop", "closeStream", "redial"});
@@ -605,8 +606,8 @@ TEST_CASE("frames of runtimes are distinguished from those of the application", 
   CHECK(explain::is_library(frame("io/ioutil.ReadFile", "io/ioutil/ioutil.go")));
   CHECK(explain::is_library(frame("encoding/json.(*Decoder).Decode", "/opt/go/src/encoding/json/stream.go")));
   CHECK(explain::is_library(frame("os/signal.signal_recv", "runtime/sigqueue.go")));
-  CHECK(
-      explain::is_library(frame("sort.insertionSort_func", "")));  // who calls a suspect may be known by its name alone
+  CHECK(explain::is_library(
+      frame("sort.insertionSort_func", "")));  // the caller of a suspect may be known by its name alone
   CHECK(explain::is_library(frame("encoding/json.(*Decoder).Decode", "")));
   CHECK_FALSE(explain::is_library(frame("sort.constprop.0", "")));
   CHECK_FALSE(explain::is_library(frame("sort.Rows", "sort/rows.py")));

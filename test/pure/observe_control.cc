@@ -105,7 +105,8 @@ TEST_CASE("the wait before a dump blocks nobody else") {
   });
   REQUIRE(server);
   const Fd silent = dial(socket);  // a client that never asks
-  // Whoever waits less is answered first. On a busy machine it may not come to ask in that time: then longer ones.
+  // The request that waits less is answered first. On a busy machine it may not be sent in that time: then use longer
+  // times.
   for (std::int64_t wait_ns = 400'000'000;; wait_ns *= 4) {
     REQUIRE(wait_ns < 1000'000'000'000);
     asked = 0;
@@ -205,7 +206,7 @@ TEST_CASE("nonsense on the socket is answered or dropped, and the server lives o
 
 TEST_CASE("a lock by another user on the socket's folder does not hold up a tracer that starts") {
   const Folder folder;
-  // /run/rose may be opened, and so locked, by everybody.
+  // Any user may open /run/rose, and so lock it.
   const Fd stranger(::open(folder.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   REQUIRE(::flock(stranger.get(), LOCK_EX) == 0);
   std::atomic<bool> done = false;

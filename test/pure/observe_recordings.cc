@@ -183,7 +183,7 @@ TEST_CASE("a tracer hands recordings over on request") {
   REQUIRE(got);
   CHECK(got->words == std::vector<std::string>{"a word"});
   REQUIRE(got->all.size() == 4);
-  fs::remove_all(folder / "own");  // who has them open has them
+  fs::remove_all(folder / "own");  // an open descriptor keeps them
   REQUIRE(plain_dump(folder / "dump.bin", {}));
   const auto copied = copy_recordings(std::move(*got), folder / "dump.bin");
   CHECK(copied.words == std::vector<std::string>{"a word"});

@@ -308,7 +308,7 @@ TEST_CASE("tcp silences: who connects again in vain is still cut off, another co
   CHECK(watch.ended[0].outstanding);
   CHECK(watch.ended[0].begin_ns >= s(9.7));
 
-  // Whom nobody has ever heard is not silent: that is a failed connect.
+  // A peer that never answered is not silent: that is a failed connect.
   Socket never;
   never.id = 3;
   never.conn = ends(9, 7000, 41003);

@@ -149,7 +149,7 @@ TEST_CASE("the screening lets through what is worth a test, and together they ar
   CHECK(screening.acceptance(0.3) == Approx(0.03).margin(0.005));
   CHECK(screening.acceptance(0.6) == Approx(0.37).margin(0.01));
   CHECK(screening.acceptance(0.8) == Approx(0.94).margin(0.01));
-  // Their runs are independent. What was found may be tested in three forms, each with a ticket of its own.
+  // Their runs are independent. The found schedule may be tested in three forms, each counted as a test.
   double wrong = 0;
   for (int ticket = 1; ticket <= 24; ++ticket)
     wrong += screening.acceptance(0.6) * RateTest(0.8, ticket).acceptance(0.6);

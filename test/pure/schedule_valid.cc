@@ -594,7 +594,7 @@ TEST_CASE("alternatives on several nodes are one step") {
         "1. on whichever of n1, n2 and n3 gets there first: kill it (all its processes), once it has entered flush_log "
         "for the 2nd time\n"
         "2. pause n1 (all its processes) for 2s, as soon as step 1 has begun");
-  // Different ones can be told apart by their descriptions.
+  // Different ones can be distinguished by their descriptions.
   CHECK(in_words(parse("version = 1\n" + crash("a", "n1", when.c_str()) +
                        crash("b", "n2", "when = [ { elapsed = \"3s\" } ]\n"))) ==
         "1. kill n1 (all its processes), once n1 has entered flush_log for the 2nd time (this or step 2, whichever "

@@ -24,8 +24,8 @@ struct Entry {
 // Everything but sync() is called under one mutex, Raft's. A log that can't be written is fatal.
 class Log {
  public:
-  // Reads the file, or makes an empty one. A torn record at the end (a crash while appending) is cut
-  // off: nobody was told that it is safe.
+  // Reads the file, or makes an empty one. A torn record at the end (a crash while appending) is cut off: it was never
+  // acknowledged.
   void open(const std::filesystem::path& path);
 
   // As if it had been opened with this in its file, which is written.

@@ -412,7 +412,7 @@ void Raft::sync_log(std::unique_lock<std::mutex>& lock, const std::string& calle
   lock.lock();
   rr::record(key.c_str(), durable);
   --syncing_;
-  // In another term those entries may have been replaced; then the one who did that syncs.
+  // In another term those entries may have been replaced. The thread that replaced them then syncs them.
   if (ballot_.term == term) durable_ = std::max(durable_, std::min(durable, log_.last()));
 }
 

@@ -40,7 +40,7 @@ struct Outcome {
   enum class Kind { done, not_leader, unknown };  // unknown: it may or may not happen yet
   Kind kind = Kind::unknown;
   std::string value;  // done: what the command returned
-  int leader = 0;     // not_leader: who may be; 0 unknown
+  int leader = 0;     // with not_leader: the node that may be the leader; 0 if unknown
 };
 
 struct Report {
@@ -61,8 +61,8 @@ class Raft {
   // Orderly: what is in memory is on disk afterwards, and the log is short for the next start.
   void stop();
 
-  // For clients. A command is agreed on, applied and its result returned. `caller` names who waits for it, see
-  // record.h.
+  // For clients. A command is agreed on, applied and its result returned. `caller` names the client that waits for it,
+  // see record.h.
   Outcome propose(const std::string& command, Millis timeout, const std::string& caller = {});
   // Whether `key` has this value as far as this leader knows, and nothing under way that would change it.
   bool holds(const std::string& key, const std::string& value, const std::string& caller = {});
@@ -76,7 +76,7 @@ class Raft {
 
   // Replaying: what peers answered, and the signal, as record.h has them.
   void take_recorded_reply(std::string_view key, std::string_view bytes);
-  // Who takes a message up is inside until its last record is made.
+  // A thread that handles a message stays inside until it has made its last record.
   Gate& gate() { return gate_; }
 
  private:
@@ -102,7 +102,7 @@ class Raft {
   };
 
   void recover();
-  // raft_record.cc: all that a replay needs to go on from here.
+  // raft_record.cc: all that a replay needs to continue from here.
   std::string recorded_state();
   std::string progress() const;
   // Locks in the recorded order; what the node has done until then is compared.

@@ -37,7 +37,7 @@ class Gate {
  public:
   void enter();
   void leave();
-  // Until open(), nobody comes in; returns when nobody is left inside.
+  // Until open(), no thread can enter. Returns when the last thread inside has left.
   void close();
   void open();
 

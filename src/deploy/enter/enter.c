@@ -71,7 +71,7 @@ static unsigned long length_of(const char *text) {
 
 static _Noreturn void leave(int status) {
   CALL(__NR_exit_group, status, 0, 0);
-  /* The exit may be notified while nobody is left to answer. */
+  /* The exit may be notified when no process is left to answer. */
   __builtin_trap();
 }
 

@@ -19,7 +19,7 @@ namespace rose::deploy::cgroup {
 
 [[nodiscard]] Result<void> make(const std::filesystem::path& folder);
 
-// Of the folder and all below it.
+// The processes of the folder and of all folders below it.
 [[nodiscard]] std::vector<pid_t> processes(const std::filesystem::path& folder);
 [[nodiscard]] bool populated(const std::filesystem::path& folder);
 [[nodiscard]] bool frozen(const std::filesystem::path& folder);

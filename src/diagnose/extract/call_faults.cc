@@ -50,8 +50,8 @@ bool hot(const Given& given, int node, const std::string& syscall) {
 bool for_good(const FailedCall& group, const Times& times) {
   const std::int64_t length = times.end - times.begin;
   std::int64_t near_end = std::max(std::min(2 * kSecond, length / 4), length / 10);
-  // Who tries again and again waits longer each time: of a disk that stays full the last failure may be from long
-  // before the end.
+  // A program that retries waits longer each time, so the last failure from a disk that stays full may be long before
+  // the end.
   if (lasting_error(group.err)) near_end = std::max(near_end, 2 * (group.last_ts - group.first_ts));
   return group.count > 1 && !group.recovered && times.end - group.last_ts <= near_end;
 }
@@ -76,8 +76,8 @@ Fault call_fault(const Given& given, const Times& times, const Failure& failure,
     if (std::string glob = path_glob(group.trace->str(group.first->path), node); !glob.empty())
       fault.call.path = std::move(glob);
   if (matches_peer(info) && kernel::names_own_address(failure.syscall)) {
-    // Nobody has come yet: what the dump notes is the address that the node itself listens at.
-    // A program that binds to a port has chosen it, however high it is.
+    // No client has connected yet, so the dump has the address at which the node itself listens. A program that binds
+    // to a port has chosen it, however high it is.
     const int port =
         failure.syscall == "bind" ? parse_endpoint(group.trace->str(group.first->peer)).port : group.peer.port;
     if (group.peer.id != 0 && port != 0) fault.call.local = fmt::format(":{}", port);
@@ -119,13 +119,13 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
   shape(fault.times, often);
   if (with_shapes || shapes.empty()) shape(fault.times, !often);
   if (!with_shapes) return shapes;
-  // A message tells of one failed call; of what lasts in practice, others may have failed with nobody to tell of them.
+  // A message reports one failed call. If the error lasts in practice, others may have failed without a message.
   if (fault.times == 1 && given.said(*group.first) != nullptr && lasting_error(group.err)) shape(-1, true);
   if (fault.times != 1) {
     shape(1, often);
     shape(1, !often);
   }
-  // Of what only logs tell this was said already, and what works again they do not tell.
+  // For events from logs alone this was decided above; logs do not show which calls work again.
   const bool lasts =
       given.said(*group.first) == nullptr && !group.recovered && (lasting_error(group.err) || group.err == EACCES);
   if ((for_good(group, times) || lasts) && fault.times > 0) shape(-1, often);

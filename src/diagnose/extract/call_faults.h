@@ -1,5 +1,5 @@
-// A failed call as a candidate: what it can be matched by, and the shapes in which it may be tried. Inside this room
-// only.
+// A failed call as a candidate: what it can be matched by, and the shapes in which it may be tried. Private to
+// diagnose.
 #pragma once
 
 #include <cstdint>

@@ -115,7 +115,7 @@ std::vector<Failure> unusual(const Given& given, const Facts& facts, const std::
 
 using Moments = std::vector<std::pair<std::int64_t, const Failure*>>;  // by time
 
-// By node, when something failed that is more than everyday.
+// By node, the times at which a call failed with a serious error.
 std::vector<Moments> worse_ones(const std::vector<Failure>& failures, int nodes) {
   std::vector<Moments> worse(static_cast<std::size_t>(nodes));
   for (const Failure& failure : failures)
@@ -140,7 +140,7 @@ bool follows_starts(const FailedCall& group, const std::vector<std::int64_t>& st
          after.size() > 1;
 }
 
-// What it failed right after the last time; nullptr: not each time after something worse.
+// The worse failure that the last call of the group followed; nullptr if not every call followed one.
 const Failure* followed(const FailedCall& group, const Moments& worse) {
   const Failure* last = nullptr;
   const bool always = std::all_of(group.times.begin(), group.times.end(), [&](std::int64_t ts) {

@@ -1,4 +1,4 @@
-// Failed calls: which of them healthy runs have, too, and what the others are. Inside this room only.
+// Failed calls: which of them healthy runs have, too, and what the others are. Private to diagnose.
 #pragma once
 
 #include "diagnose/extract/causes.h"

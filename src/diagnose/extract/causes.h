@@ -1,4 +1,4 @@
-// What explains what comes after it: ends and pauses of processes, and cuts of the network. Inside this room only.
+// Events that explain later ones: ends and pauses of processes, and partitions. Private to diagnose.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct Cause {
   int node = -1;
   std::vector<int> peers;  // cut: empty means all
   std::int64_t start = 0;
-  std::int64_t end = 0;   // of its direct effect: back again, resumed, healed
+  std::int64_t end = 0;   // of its direct effect: the process runs again, or the partition has healed
   std::string words;      // "n1 was killed"
   bool partly = false;    // other processes of the node lived on
   std::int64_t gone = 0;  // it ended itself: when what decides had ended, after others
@@ -47,7 +47,7 @@ class Lasting {
   std::vector<std::int64_t> latest_;  // a tree: the latest end below each
 };
 
-// By time, and asked by calls what may be behind their failures.
+// Possible causes, by time. Finds the one that may be behind a failed call.
 class Causes {
  public:
   Causes(std::vector<Cause> causes, int nodes);
@@ -55,7 +55,7 @@ class Causes {
   [[nodiscard]] Causes with(const std::vector<Cause>& more) const;
 
   [[nodiscard]] const std::vector<Cause>& list() const { return causes_; }
-  // Of a failed call of `node`, to another one or to who knows whom; nullptr: none.
+  // The cause of a failed call of `node`, to another node or to an unknown peer; nullptr if there is none.
   [[nodiscard]] const Cause* explaining(const Event& event, int node, int peer_node, bool peer_known) const;
   // Did it fail while its node was ending?
   [[nodiscard]] bool last_breath(const Event& event, int node) const;

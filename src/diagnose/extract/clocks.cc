@@ -42,7 +42,7 @@ std::vector<DumpsOfHost> hosts_of_dumps(const std::vector<trace::Trace>& traces)
   return hosts;
 }
 
-// `or_all_others`: of two hosts nobody knows whose it is.
+// `or_all_others`: two hosts differ, and it is unknown which of their clocks is wrong.
 Candidate wrong_clock(const Given& given, const Times& times, int node, std::int64_t off_ns, bool or_all_others,
                       Ids& ids) {
   Fault fault;

@@ -1,5 +1,5 @@
 // Clocks that were wrong in production: what the handshakes in the dumps of several hosts say of each other. And clocks
-// that were set: what tracers saw, and logs tell. Inside this room only.
+// that were set: what tracers saw, and logs tell. Private to diagnose.
 #pragma once
 
 #include "diagnose/extract/facts.h"

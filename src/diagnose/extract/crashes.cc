@@ -82,7 +82,7 @@ class Lives {
       of_;  // by process: its first and last event
 };
 
-// What ends at the same moment ended together; who leads decides what it was.
+// Processes that end at the same time ended together. The leading process decides what it was.
 struct Crash {
   std::span<const ProcessEvent> ended;
   const ProcessEvent* lead = nullptr;

@@ -26,8 +26,8 @@ Fault fault_of(const Given& given, const Cut& cut, Ids& ids) {
   return fault;
 }
 
-// Of the message that tells most plainly of a silence across it at that time, and of several the first; nullptr: none
-// does.
+// The message that says most plainly that this partition made a connection silent at that time, the first of several;
+// nullptr if there is none.
 const Said::Of* said_of(const Given& given, const Facts& facts, const Cut& cut) {
   const Said::Of* plainest = nullptr;
   for (const auto& [s, event] : facts.silences) {
@@ -43,7 +43,7 @@ const Said::Of* said_of(const Given& given, const Facts& facts, const Cut& cut) 
   return plainest;
 }
 
-// Only pairs that talk fall silent: the cut may have gone further than the dump can show.
+// Only pairs that communicate fall silent, so the partition may have been wider than the dump can show.
 std::vector<Fault> further(const Given& given, const Cut& cut, const Fault& base) {
   std::vector<Fault> shapes;
   if (cut.direction != schedule::Direction::both) {
@@ -52,7 +52,7 @@ std::vector<Fault> further(const Given& given, const Cut& cut, const Fault& base
     shapes.push_back(std::move(both));
   }
   if (!cut.silent && cut.direction == schedule::Direction::both && cut.failed_at == std::vector<int>{cut.node}) {
-    Fault out = base;  // nobody else says that he could not reach it
+    Fault out = base;  // no other node reports that it could not reach it
     out.direction = schedule::Direction::out;
     shapes.push_back(std::move(out));
   }

@@ -40,7 +40,7 @@ Candidate exception_candidate(const Given& given, const Times& times, const Told
   };
   for (const ThrowSite& site : told.sites) {
     shape(site);
-    // The first visit would have been told of earlier: by the time line it was this one.
+    // The first visit would have been logged earlier, so the time line shows that it was this one.
     if (&site == &told.sites[0] && told.visits > 1 && told.visits <= kMostVisits) {
       shape(site);
       shapes.back().count = static_cast<int>(told.visits);

@@ -1,5 +1,5 @@
-// What the dumps hold besides calls, as they hold it, and which time they are of: read in one walk. Inside this room
-// only.
+// The contents of the dumps except calls, in their form, and the times that they cover: read in one pass. Private to
+// diagnose.
 #pragma once
 
 #include <cstddef>

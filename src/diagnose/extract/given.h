@@ -1,4 +1,4 @@
-// What extraction is given, and reads in all of its stages. Inside this room only.
+// What extraction is given, and reads in all of its stages. Private to diagnose.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ struct Given {
   [[nodiscard]] const Said::Of* said(const Event& event) const;
   // How plainly the evidence says it: 1 of what no log tells, but a dump shows.
   [[nodiscard]] double plainness(const Event& event) const;
-  // What is shorter is not in the dump; where it does not say, the configuration does.
+  // Shorter pauses are not in the dump. If the dump does not say how short, the configuration does.
   [[nodiscard]] std::int64_t pause_threshold() const;
   [[nodiscard]] std::int64_t network_threshold() const;
 };

@@ -49,7 +49,7 @@ Network sift_network(const Given& given, const Facts& facts, const std::vector<C
     }
     return made;
   };
-  // What plainly was a cut explains calls that only may mean one.
+  // Certain partitions explain calls that only may mean one.
   const Causes of_processes(causes, given.nodes.count());
   const std::vector<Contact> between = contacts(given);
   std::vector<Silence> plain = unreachable(given, facts.times, between, of_processes, true);

@@ -1,4 +1,4 @@
-// What the network did: its cuts, from silences and from calls that fail as unreachable. Inside this room only.
+// What the network did: its cuts, from silences and from calls that fail as unreachable. Private to diagnose.
 #pragma once
 
 #include <vector>

@@ -28,7 +28,7 @@ struct Pause {
 Pause pause_of(const ProcessEvent& p, const std::multimap<std::int32_t, std::int64_t>& ends, const Given& given,
                const Times& times) {
   const auto [first, last] = ends.equal_range(p.event->pid);
-  // Who ends as he stands still would have stood so for longer.
+  // A process that ended while it was paused would have been paused for longer.
   const bool ended = p.event->pid != 0 && std::any_of(first, last, [&](const auto& end) {
                        return std::abs(end.second - p.event->ts_ns) <= kEndsStill;
                      });
@@ -87,7 +87,7 @@ Candidate paused(const Given& given, const Times& times, int node, const Pause& 
                       format_duration(rounded(pause.end - pause.start)), times.at(pause.start),
                       pause.open ? ", and as far as the dump shows did not continue" : "");
   if (pause.partly && !pause.blocked && given.nodes.count() > 1) {
-    // The rest of the node went on, and only those whom that process served missed it: as in a cut.
+    // The rest of the node continued, and only the peers that this process served missed it, as in a partition.
     Fault& cut = c.alternatives.emplace_back();
     cut.kind = FaultKind::partition;
     cut.node = c.node;

@@ -1,4 +1,4 @@
-// Ends and pauses of processes as candidates, one for each time. Inside this room only.
+// Ends and pauses of processes as candidates, one for each time. Private to diagnose.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace rose::diagnose {
 
 using ByNode = std::vector<std::vector<ProcessEvent>>;  // each by time
 
-// Of one node.
+// The faults of one node.
 struct ProcessFaults {
   Sifted sifted;
   std::vector<Cause> causes;  // that they are

@@ -15,7 +15,8 @@
 namespace rose::diagnose {
 namespace {
 
-// What the profile tells apart: node, state, status or signal, whether it is the main process.
+// The properties by which the profile distinguishes ends: node, state, status or signal, whether it is the main
+// process.
 using Manner = std::tuple<int, int, int, int>;
 using InDump = std::map<Manner, std::uint64_t>;
 
@@ -50,22 +51,22 @@ bool profiled(const ProcessEvent& p, const InDump& in_dump, const Given& given, 
          static_cast<double>(in_dump.at(manner_of(p))) <= expected * (expected >= kManyEnds ? kMoreByChance : 1);
 }
 
-// What `systemctl stop` and its like make of a process.
+// True if the process ended as after `systemctl stop`.
 bool orderly(const ProcessEvent& p) {
   if (p.event->state == ProcessState::crashed) return p.signal == 15 || p.signal == 2;
   return p.event->state == ProcessState::exited &&
          (p.exit_code == 0 || p.exit_code == 128 + 15 || p.exit_code == 128 + 2);
 }
 
-// When somebody stopped all nodes, before the dump was written perhaps: each of them (two at least) ended in order
-// within a short time, at least one by a signal, and none came back. kNever: nobody did.
+// The time at which all nodes were stopped, for example before the dump was written: each of them (at least two) ended
+// in order within a short time, at least one by a signal, and none was started again. kNever if that did not happen.
 std::int64_t all_stopped(const Given& given, const Facts& facts) {
   std::vector<std::int64_t> last(static_cast<std::size_t>(given.nodes.count()), -1);
   bool signalled = false;
   for (const ProcessEvent& p : facts.processes) {
     if (p.main_known && !p.main) continue;
     if (p.event->state != ProcessState::crashed && p.event->state != ProcessState::exited) continue;
-    last[static_cast<std::size_t>(p.node)] = orderly(p) ? p.event->ts_ns : -1;  // they come by time
+    last[static_cast<std::size_t>(p.node)] = orderly(p) ? p.event->ts_ns : -1;  // they are in the order of time
     signalled = signalled || (orderly(p) && p.signal != 0);
   }
   std::int64_t first = kNever;

@@ -1,4 +1,4 @@
-// What processes did: which of their ends and pauses are faults, and what these explain. Inside this room only.
+// What processes did: which of their ends and pauses are faults, and what these explain. Private to diagnose.
 #pragma once
 
 #include <set>

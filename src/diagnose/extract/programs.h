@@ -1,5 +1,5 @@
 // Which programs the processes in the dumps ran, and whether the test deployment runs them too. A dump of a whole host
-// also has events of package management, cron jobs and other servers. Inside this room only.
+// also has events of package management, cron jobs and other servers. Private to diagnose.
 #pragma once
 
 #include <cstdint>

@@ -130,8 +130,8 @@ double odds(const Candidate& c) {
   return 0;
 }
 
-// A dump is written when something has gone wrong: what is over long before that, counted in what has happened since,
-// is hardly why. The last few are all near; so are those that came in one incident with the last.
+// A dump is written when something has gone wrong, so an event long before that, with many others after it, is hardly
+// the cause. The last few events are all near; so are those of the same incident as the last one.
 void weigh_nearness(std::vector<Candidate>& candidates, std::int64_t longest_ns) {
   std::vector<std::int64_t> times;
   for (const Candidate& c : candidates)

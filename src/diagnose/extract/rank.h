@@ -1,5 +1,5 @@
-// Causes before consequences: candidates in the order of the paper, how much is believed of each, and their ranks.
-// Pure. Inside this room only.
+// Causes before consequences: candidates in the order of the paper, their weights and their ranks. Pure. Private to
+// diagnose.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ namespace rose::diagnose {
 [[nodiscard]] std::vector<Candidate> weighed(std::vector<Candidate> candidates, std::int64_t longest_ns,
                                              const std::set<std::string>& without);
 
-// What tells, when it comes back, that a run was on the right way: whatever may be a consequence.
+// Events and messages that, when they come back in a run, show that it is close: everything that may be a consequence
+// of the fault.
 [[nodiscard]] std::vector<Observable> observables(const Inputs& inputs, const std::vector<Candidate>& candidates);
 
 }  // namespace rose::diagnose

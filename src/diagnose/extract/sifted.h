@@ -1,4 +1,4 @@
-// What a stage of extraction makes of its part of the dumps. Inside this room only.
+// What a stage of extraction makes of its part of the dumps. Private to diagnose.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class Discards {
  public:
   void add(std::string_view why, std::uint64_t events);
   void add(const Discards& others);
-  // Of a host that plays no node; "": nobody says which host.
+  // For events of a host that plays no node; "" if the host is unknown.
   void add_stranger(const std::string& host, std::uint64_t events);
   // The most events first.
   [[nodiscard]] std::vector<Discarded> list() const;
@@ -46,7 +46,7 @@ class Ids {
   std::set<std::string> given_;
 };
 
-// Of the fault's node and kind; all else of it is as plain as can be.
+// A candidate for this fault, whose other properties have their plainest values.
 [[nodiscard]] Candidate candidate_of(schedule::Fault fault, std::uint64_t count, std::int64_t ts);
 // Tells of the message behind a candidate, and believes it as far as the message goes; nullptr: there is none.
 void from_log(Candidate& candidate, const Said::Of* said);

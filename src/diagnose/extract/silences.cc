@@ -17,7 +17,7 @@ constexpr std::uint32_t kRhythm = 10;  // packets that show how often a pair spe
 // How long before its cause a silence may begin: pairs that speak often fall silent at once.
 std::int64_t heartbeat(const Event& event, const Silence& silence, const Times& times) {
   const std::int64_t spoken = silence.start - times.begin;
-  // Only a dump that holds the whole run says how long the packets took that it counted.
+  // How long it took to exchange the counted packets is known only if the dump contains the whole run.
   if (times.workload == 0 || event.packets < kRhythm || spoken <= 0) return kHeartbeat;
   return std::clamp<std::int64_t>(10 * (spoken / event.packets), kSecond / 2, kHeartbeat);
 }
@@ -51,7 +51,7 @@ Between between(std::size_t s, const Event& event, const Given& given) {
   found.dst = event.dst == 0 ? NodeMap::kNone : given.nodes.of_address(dst);
   if (found.dst == NodeMap::kShared || (event.dst == 0 && receiver >= 0)) found.dst = receiver;
   if (found.src == NodeMap::kShared) {
-    // One address for all: the port of a service tells who is meant.
+    // All nodes have one address, so the port of a service identifies the node.
     const int sender = owner_of_port(event.sport, given);
     if (sender >= 0 && sender != found.dst && found.dst >= 0) {
       found.src = sender;
@@ -73,7 +73,8 @@ Between between(std::size_t s, const Event& event, const Given& given) {
   return found;
 }
 
-// What the profile shows between these nodes, on this service: a silence as long, or one that no run saw the end of.
+// What the profile shows between these nodes, on this service: a silence as long, or one that lasted to the end of a
+// run.
 enum class Usual { no, as_long, without_end };
 
 Usual usual_silence(const trace::Trace& trace, const Event& event, const Silence& silence, const Given& given) {
@@ -233,8 +234,8 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
     } else if (usual == Usual::without_end) {
       sorted.idle.push_back(silence);
     } else {
-      // Of a silence that is not over, and of which it is unknown whether anything was unanswered, all else tells:
-      // where the workload has ended, everything ends.
+      // A silence that is not over, and for which it is unknown whether anything was unanswered, is judged by the
+      // others: when the workload has ended, all connections fall silent.
       bool alone = true;
       if (silence.open && (event->flags & (trace::kOutstanding | trace::kIdle)) == 0 && given.said(*event) == nullptr &&
           silence.src >= 0) {

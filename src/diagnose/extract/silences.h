@@ -1,4 +1,4 @@
-// Silences between nodes: which of them are faults of the network, and which something explains. Inside this room only.
+// Silences between nodes: which of them are faults of the network, and which something explains. Private to diagnose.
 #pragma once
 
 #include <cstddef>

@@ -24,7 +24,7 @@ constexpr std::int64_t kShort = 1;         // bytes: less than almost any write 
 // What a node used before it ended, the last thing first.
 struct LastUsed {
   std::vector<std::string> files;  // as globs: those that it changed
-  std::string peer;                // as a glob; "": it connected to nobody
+  std::string peer;                // as a glob; "" if it connected to nothing
 };
 
 LastUsed last_used(const Given& given, int node, std::int64_t until) {

@@ -1,5 +1,5 @@
 // Nodes that ended themselves, where nothing in the dump tells why: what they used last may have failed them in a way
-// that no event shows. Inside this room only.
+// that no event shows. Private to diagnose.
 #pragma once
 
 #include <vector>

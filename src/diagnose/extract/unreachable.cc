@@ -101,8 +101,8 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
     std::int64_t early = 0;  // so long before its first failure, it began
   };
   std::map<std::pair<int, int>, std::vector<Spell>> pairs;
-  // They have reached each other since: itself, or the other one, which may only have named whom its datagrams are to
-  // go to.
+  // They have reached each other since: the node itself, or the other one, which may only have named the receiver of
+  // its datagrams.
   std::set<std::pair<int, int>> over, answered;
   for (const Contact& c : contacts) {
     const std::pair pair{c.from, c.to};

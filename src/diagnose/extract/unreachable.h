@@ -1,5 +1,5 @@
-// A cut that no silence tells of: who was cut off before it had spoken for long, or speaks only now and then, leaves
-// calls to its peers that fail as unreachable. Inside this room only.
+// Partitions that no silence shows: a node that was partitioned before it had communicated for long, or that
+// communicates rarely, leaves calls to its peers that fail as unreachable. Private to diagnose.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// What goes on all the time, and the deployment lives with it. Inside this room only.
+// Events that happen all the time without harm. Private to diagnose.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ namespace rose::diagnose {
 // In several incidents.
 [[nodiscard]] bool all_the_time(std::vector<std::int64_t> times, std::int64_t longest_ns);
 
-// What ends or stands still all the time, and the node lived with it, is one candidate: the last time, which came
-// nearest to the failure. `alike`: which of the candidates are of one kind, by time.
+// Ends or pauses that happen all the time without harm become one candidate: the last one, which is the nearest to the
+// failure. `alike`: which of the candidates are of one kind, by time.
 [[nodiscard]] std::vector<Candidate> fold_usual(std::vector<Candidate> candidates,
                                                 const std::vector<std::vector<std::size_t>>& alike,
                                                 std::string_view did, const Times& times, std::int64_t longest_ns);

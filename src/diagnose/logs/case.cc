@@ -79,7 +79,8 @@ void LogCase::read_times() {
   for (std::size_t n = 0; n < evidence_.difference.nodes.size(); ++n) {
     const logs::NodeDifference& difference = evidence_.difference.nodes[n];
     if (difference.normal == logs::kNoNode) continue;
-    // What the node says in a later life, which the run without faults has not, it said at another time there.
+    // A message from a later life of the node, which the run without faults does not have, was written at another time
+    // there.
     std::uint32_t life = std::numeric_limits<std::uint32_t>::max();
     for (const logs::Hint& hint : evidence_.hints)
       if (hint.kind == logs::Hint::Kind::end && !hint.told && hint.log == n && hint.until_ns != logs::kNoTime)

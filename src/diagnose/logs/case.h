@@ -1,5 +1,5 @@
-// An incident's logs, and the run without faults beside them: which node they mean, and when that was. Inside this room
-// only.
+// An incident's logs, and the run without faults beside them: which node they mean, and when that was. Private to
+// diagnose.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ class LogCase {
   // it.
   [[nodiscard]] std::int64_t there(std::int64_t normal) const { return common_(normal); }
   [[nodiscard]] std::int64_t there(std::string_view node, std::int64_t normal) const;
-  // Of a message without a time: as far into the run as its neighbours are.
+  // The time of a message without one: as far into the run as those of its neighbours.
   [[nodiscard]] std::int64_t time_of(const logs::Hint& hint) const;
   // A process that was killed said its last message before, and not what it says next in a run without faults.
   [[nodiscard]] std::int64_t latest(const logs::Hint& hint, const std::string& node) const;

@@ -142,7 +142,7 @@ class FromLogs {
     return left;
   }
 
-  // Nothing in the dumps is worth a try by itself.
+  // Nothing in the dumps is worth a trial by itself.
   void read_plan() {
     const Result<Plan> plan = make_plan(inputs_);
     dumps_tell_nothing_ =
@@ -160,8 +160,8 @@ class FromLogs {
     });
   }
 
-  // One supervisor starts all nodes anew, after as long as it always takes: not longer than the shortest time from a
-  // last message to the first one of the next life. Who said nothing for longer before it began again was still there.
+  // One supervisor starts all nodes anew, always after the same time: at most the shortest time from a last message to
+  // the first one of the next life. A node that was silent for longer before it began again was still running at first.
   void read_down_times() {
     std::set<std::string> ended;
     std::int64_t shortest = 0;
@@ -181,8 +181,8 @@ class FromLogs {
 
   // --- what messages say
 
-  // Who failed: a peer's error comes along with its path, and with its name besides ("peer=n2 error="write
-  // /srv/n2/data/x: ..."").
+  // The node that failed: a peer's error comes with its path and its name ("peer=n2 error="write /srv/n2/data/x:
+  // ..."").
   [[nodiscard]] std::string whose(const Hint& hint) const {
     const std::string own = case_.node_of(hint.node);
     const auto in_path = [&](const std::string& name) {
@@ -289,7 +289,7 @@ class FromLogs {
     });
   }
 
-  // Who says nothing any more has ended or stands still. What would have been started again would have said so.
+  // A node that logs nothing any more has ended or is paused. A node that is restarted would have logged its start.
   void fell_silent(const Hint& hint, const std::string& node, double weight) {
     const config::Node* known = inputs_.config->find(node);
     const bool hangs =
@@ -419,8 +419,8 @@ class FromLogs {
     return files;
   }
 
-  // What else may have happened is as likely as before: an exception is the cause, or tells of one. What a peer threw
-  // and sent along was thrown by some other node. The survey shows which: it counts the nodes that reach that code.
+  // The likelihoods of other causes stay the same: the exception is the cause, or a symptom of one. An exception that a
+  // peer threw and sent was thrown by another node; the survey shows which nodes reach that code.
   void said_thrown(const Hint& hint, const std::string& node) {
     const bool sent =
         std::any_of(hint.trace.begin(), hint.trace.end(), [](const logs::Thrown& one) { return one.elsewhere; });

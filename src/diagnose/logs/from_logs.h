@@ -1,7 +1,6 @@
-// What logs tell, as a trace: the survey's run without faults on the incident's time line, and in it the failures that
-// messages speak of or that may stand behind them. Sites and instances come from that run (ANDURIL, SOSP'24,
-// section 5.2.3: its log and the failure's are aligned, and what happened between two messages of the one is put
-// between the same two of the other).
+// Logs as a trace: the survey's run without faults on the incident's time line, with the failures that messages report
+// or that may be behind them. Sites and instances come from that run (ANDURIL, SOSP'24, section 5.2.3: its log and the
+// failure's are aligned, and what happened between two messages of the one is put between the same two of the other).
 #pragma once
 
 #include "diagnose/diagnose.h"

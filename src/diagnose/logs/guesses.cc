@@ -100,7 +100,7 @@ void Guesses::near(std::size_t n, const logs::Observed* anchor) {
   end.state = ProcessState::crashed;
   end.signal = 9;
   end.flags = trace::kMain;
-  // Since the message before, or since nobody knows when.
+  // Since the message before; without one, the time is unknown.
   const std::int64_t before_ts = anchor == nullptr ? case_.first()
                                  : index > 0       ? node.messages[index - 1].ts_ns
                                                    : kNoTime;

@@ -1,5 +1,5 @@
-// What no message of an incident's logs says, and may have been all the same. Needs a run without faults. Inside this
-// room only.
+// Faults that may have happened although no message of an incident's logs mentions them. Needs a run without faults.
+// Private to diagnose.
 #pragma once
 
 #include <cstddef>

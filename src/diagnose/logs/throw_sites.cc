@@ -35,7 +35,7 @@ class Sites {
   }
 
   std::vector<ThrowSite> find(const logs::StackTrace& trace, bool elsewhere) {
-    // What was caught and became another exception had its effect inside of where that happened; outside of it, only
+    // An exception that was caught and became another one had its effect inside the catching method; further out, only
     // the other one did.
     for (auto thrown = trace.rbegin(); thrown != trace.rend() && sites_.size() < kMostSites; ++thrown)
       if (thrown->elsewhere == elsewhere) of(*thrown);
@@ -72,7 +72,7 @@ class Sites {
       add(thrown, frame, std::nullopt);
       return;
     }
-    // The method threw it itself, on a line that nobody comes to without a reason.
+    // The method threw it itself, on a line that is executed only if something is wrong.
     add(thrown, frame, std::nullopt);
     if (inside > 1 && thrown.frames[1].line != 0 && possible(thrown.frames[1]))
       add(thrown, thrown.frames[1], thrown.frames[1].line);

@@ -1,5 +1,5 @@
 // The trace that logs become: events that they tell of, or that are guessed, among what the run without faults did.
-// Inside this room only.
+// Private to diagnose.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace rose::diagnose {
 
 class LogTrace {
  public:
-  // With the case's times.
+  // A trace with the case's times.
   explicit LogTrace(const LogCase& log_case);
 
   [[nodiscard]] trace::Event event(trace::EventType type, const std::string& node, std::int64_t ts);
@@ -25,9 +25,9 @@ class LogTrace {
   void put(const trace::Event& event, Said::Of said);
   // Is there a failed call already of this node and kind, with this error, of such a file and peer?
   [[nodiscard]] bool tells(const trace::Event& failed) const { return failed_.contains(key_of(failed)); }
-  // What only helps to read the others.
+  // Adds an event that only helps to interpret the others.
   void put_beside(const trace::Event& event) { made_.push_back({event, {}}); }
-  // Nothing goes from one to the other, nor back.
+  // Adds a silence: nothing was sent from one to the other in either direction.
   void put_silence(const std::string& node, const std::string& peer, std::int64_t begin, std::int64_t end,
                    double weight, const std::string& words, bool inferred = false);
 

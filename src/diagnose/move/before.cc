@@ -147,7 +147,7 @@ class BeforeMove final : public Move {
       }
   }
 
-  // What the told fault's node does from then on, by the key of a condition.
+  // What the node of the given fault does from then on, by the key of a condition.
   std::map<std::string, Doing> doings(const trace::Trace& trace, std::int64_t since) const {
     std::map<std::string, Doing> found;
     for (const trace::Event& event : trace.events) {

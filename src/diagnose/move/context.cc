@@ -70,8 +70,8 @@ class ContextMove final : public Move {
     if (under_way_) return nullptr;
     skip_what_is_known();
     if (!hit_.empty())
-      spread(std::exchange(hit_,
-                           {}));  // it showed the bug, too rarely: the next run may have given the role to another node
+      spread(std::exchange(
+          hit_, {}));  // it reproduced the bug too rarely: the next run may have given the role to another node
     if (step_ != Step::spread && done()) return nullptr;
     const bool anywhere = amplified_ || step_ == Step::amplify || step_ == Step::spread;
     Try t;
@@ -249,7 +249,7 @@ class ContextMove final : public Move {
     }
   }
 
-  // What was reached on this node is tried on every node, then the context goes on from there.
+  // What was reached on this node is tried on every node; then the context continues from there.
   void spread(std::vector<Condition> when) {
     spread_ = std::move(when);
     step_ = Step::spread;
@@ -286,7 +286,7 @@ class ContextMove final : public Move {
     return outcome == nullptr || outcome->conditions.empty() || !outcome->conditions.front().met;
   }
 
-  // What the node did in earlier runs it did not do at all in this one: it has the role in some runs only.
+  // True if this run lacks what the node did in all earlier runs: it has the role in some runs only.
   bool role_elsewhere(const RunResult& result) const {
     if (context_.empty() || result.trace.events.empty()) return false;
     const std::string& home = base_.faults[fault_].node;
@@ -318,7 +318,7 @@ class ContextMove final : public Move {
     for (const std::size_t i : context_) wanted.insert(events_[i].key);
     std::map<std::string, const Condition*> known;
     for (const ContextEvent& event : events_) known.emplace(event.key, &event.condition);
-    // What made it fire came last, whether the tracer could still note it or not.
+    // The event that made it fire came last, whether or not the tracer could still record it.
     std::set<std::string> last{events_[context_.empty() ? at_ : context_.front()].key};
     bool any = false;
     int looked_at = 0;
@@ -351,12 +351,12 @@ class ContextMove final : public Move {
                                     last.key, times);
   }
 
-  // Level 3 goes on from where the fault came and the bug did not.
+  // Level 3 continues from where the fault came and the bug did not.
   void reached_place(const Schedule& schedule, const Fault& fired, bool in_order, const Shown& shown) {
     if (!world_.level(3) || (fired.kind != FaultKind::crash && fired.kind != FaultKind::pause)) return;
     const std::string moment = came_at(fired, *shown.result);
     if (!moment.empty() && !places_.insert(moment).second) return;
-    // What the dump shows after the fault came back: this is the moment.
+    // What the dump shows after the fault came back in this run, so this is the right point.
     const double belief = belief_ / kShareContext * kSharePlace *
                           std::pow(open_ ? kOpenStep : kNextPlaceOfContext, offspring_made_) *
                           (in_order || open_ ? 1 : kOtherOrder) * (1 + 3 * shown.observables);
@@ -422,7 +422,7 @@ class ContextMove final : public Move {
   bool in_order_ = false;
   Step step_ = Step::one;
   std::vector<Condition> spread_;
-  std::vector<Condition> hit_;     // of a schedule that showed the bug on this node
+  std::vector<Condition> hit_;     // of a schedule that reproduced the bug on this node
   std::set<std::string> moments_;  // that were tried, as the survey names them
   std::set<std::string> places_;   // moments from which level 3 goes on
   Offspring offspring_;
@@ -442,8 +442,8 @@ std::vector<ContextEvent> events_before(const World& world, const std::string& n
              : world.contexts->before(it->second, since, until, kMostEvents);
 }
 
-// Of a span that logs leave open: its kinds of events, the rarest first, each at one of its times; then each at another
-// one. What a program does seldom changes its state in ways of which a crash in the middle is seen (the paper's
+// For a span that logs leave open: its kinds of events, the rarest first, each at one of its times; then each at
+// another one. Rare actions of a program change its state in ways that make a crash in the middle visible (the paper's
 // infrequent functions).
 std::vector<ContextEvent> moments_between(const World& world, const Candidate& c) {
   std::vector<std::vector<ContextEvent>> kinds;  // each by time, the latest first
@@ -483,7 +483,7 @@ const Schedule* base_of(const World& world, const std::string& id, bool alone) {
   return best;
 }
 
-// Whether the other faults of the schedule belong to it: what is believed far less has hardly to do with it, too.
+// Whether the other faults of the schedule belong to it: a fault with a far lower weight hardly has to do with it.
 double others_count(const World& world, const Candidate& c, const Schedule& base) {
   double least = c.weight;
   for (const Fault& fault : base.faults)
@@ -638,7 +638,7 @@ std::vector<Try> elsewhere_tries(const World& world, const Schedule* lead) {
   return tries;
 }
 
-// What a place move would ask in the contexts that come first.
+// The questions that a place move would ask in the first contexts.
 std::vector<Question> place_questions_ahead(const World& world) {
   std::vector<Question> questions;
   std::size_t faults = 0;

@@ -37,8 +37,8 @@ FaultKind limit_behind(int error) {
   }
 }
 
-// The folder that all these files lie in, as far as the tails of their paths tell ("*/data/log.*"); "": there is none.
-// Whoever mounts a disk there fills that one, not the node's.
+// The folder that contains all these files, as far as the tails of their paths show ("*/data/log.*"); "" if there is
+// none. A disk that is mounted there is filled instead of the node's.
 std::string common_folder(const std::vector<const Candidate*>& calls) {
   std::string folder;
   for (const Candidate* c : calls) {
@@ -89,7 +89,7 @@ class LimitTries {
     return kind == FaultKind::memory || !node->container;
   }
 
-  // In the place of `instead`, where a schedule is gone on from.
+  // In the place of `instead`, if a schedule is refined.
   void propose(Fault fault, double yield, std::string why, const std::vector<const Candidate*>& instead) {
     Try t;
     if (lead_ != nullptr) {
@@ -103,7 +103,7 @@ class LimitTries {
     tries_.push_back(std::move(t));
   }
 
-  // Of what was seen: so much for the limit behind it.
+  // The weight of the limit behind what was seen.
   [[nodiscard]] double belief(double share, double weight) const {
     return lead_ != nullptr ? kLead * kShareLimitBehind : share * weight;
   }
@@ -214,7 +214,7 @@ class LimitTries {
   }
 
   const World& world_;
-  const Schedule* lead_;  // nullptr: none is gone on from
+  const Schedule* lead_;  // nullptr: no schedule is refined
   std::int64_t limit_ns_ = 0;
   std::vector<Try> tries_;
 };

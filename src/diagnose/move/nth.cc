@@ -1,5 +1,6 @@
-// Level 2: another call of the kind than the first. One that counts among many is found by failing ranges: a range that
-// shows the bug is halved by the search. Where failing more than the one hides the bug, single calls are failed.
+// Level 2: another call of the kind than the first. One call that matters among many is found by failing ranges: a
+// range that reproduces the bug is halved by the search. If failing more than the one hides the bug, single calls are
+// failed.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -76,7 +77,7 @@ class NthMove final : public Move {
       return;
     }
     unjudged_ = 0;
-    // So many calls were failed before the node made no more of them.
+    // After this many calls were failed, the node made no more of them.
     if (range && outcome->injected > 0 &&
         asked_.first + static_cast<int>(std::min<std::uint64_t>(outcome->injected, 1'000'000)) - 1 < asked_.last &&
         shown.result->oracle == OracleAnswer::miss)
@@ -213,7 +214,7 @@ Moves nth_moves(const World& world) {
       fault.count = 1;
       fault.times = 1;
       if (!places.insert(schedule::fingerprint(base)).second) continue;
-      // What comes by as often as another of its places are likely the same visits.
+      // A place that is reached as often as another one probably belongs to the same visits.
       if (const Answer* answer = world.survey.find({fault.node, {}, visit_condition(fault)});
           answer != nullptr && !counts.insert(answer->times).second)
         belief *= kNextStep;

@@ -17,7 +17,7 @@ constexpr std::size_t kMostWider = 4;       // cuts that are also tried wider, a
 constexpr std::size_t kMostMixed = 16;      // calls also tried together with the other faults
 constexpr std::size_t kMostPaired = 4;      // calls also tried two by two
 constexpr std::size_t kMostCalls = 1000;    // the likeliest; what is behind them is not reached
-constexpr std::size_t kMostIncidents = 64;  // that get schedules of their own
+constexpr std::size_t kMostIncidents = 64;  // the likeliest; later ones are not considered
 
 bool call(const Candidate& c) { return hits_by_count(c.kind); }
 
@@ -79,7 +79,7 @@ class Builder {
     for (std::size_t i = 0; i < incidents.size() && i < kMostIncidents; ++i)
       incident(incidents[incidents.size() - 1 - i], incidents.size());  // the last ones first
     others_together(incidents);
-    if (incidents.size() > 1)  // those of before are needed, too, as far as they are believed at all
+    if (incidents.size() > 1)  // those of the earlier incident are needed, too, if they have any weight at all
       propose(sequence(last_of(timed), starts(*timed.front()).front()),
               kShareTogether *
                   std::min(weight_of(incidents.back()), kFarLess * (weight_of(timed) - weight_of(incidents.back()))),
@@ -97,7 +97,7 @@ class Builder {
       if (nearest.empty() || mixed_calls >= kMostMixed || !world_.uses("mixed")) break;
       if (c->symptom) continue;
       ++mixed_calls;
-      // What failed long before, too, may be meant where it failed then.
+      // A call that also failed long before may matter at that time.
       const std::vector<std::int64_t> moments = moments_of(*c);
       const auto near = std::find_if(moments.begin(), moments.end(),
                                      [&](std::int64_t ts) { return ts + limit_ >= nearest.front()->first_ts; });
@@ -144,7 +144,7 @@ class Builder {
     return found;
   }
 
-  // Of too many the last: what came right before the failure is likelier to have caused it.
+  // If there are too many, the last ones: what happened right before the failure more likely caused it.
   static List last_of(const List& list) {
     return list.size() <= kMostTogether ? list
                                         : List(list.end() - static_cast<std::ptrdiff_t>(kMostTogether), list.end());
@@ -174,7 +174,7 @@ class Builder {
                   : fmt::format("{}; {} after the workload began", why, format_duration(when[i])));
   }
 
-  // A message may be read in two ways: who says nothing any more has ended or stands still. One of them happened.
+  // Two readings of one message: a node that logs nothing any more has ended or is paused. One of them is right.
   struct Readings {
     List likelier, other;
   };
@@ -236,7 +236,7 @@ class Builder {
     if (whole.size() < 2 || !world_.uses("parts")) return;
     for (const Candidate* c : whole) at_points({c}, kShareAlone * c->weight, fmt::format("alone: {}", c->why));
     if (list.size() == 3) parts(list, {{0, 1}, {1, 2}, {0, 2}});
-    // What is not needed may well disturb: with halves, one fault of many is found in few runs.
+    // Faults that are not needed may disturb the run: with halves, one fault of many is found in few runs.
     for (std::size_t size = list.size() / 2; list.size() > 3 && size >= 2; size /= 2)
       for (std::size_t from = 0; from < list.size(); from += size) {
         const List part(list.begin() + static_cast<std::ptrdiff_t>(from),
@@ -247,7 +247,7 @@ class Builder {
       }
   }
 
-  // What was not over when the dump was written may have been over soon after, or have lasted.
+  // What was not over when the dump was written may have ended soon after, or may have lasted.
   void still_so(const List& list) {
     std::vector<Candidate> others;
     others.reserve(list.size());
@@ -332,7 +332,7 @@ class Builder {
     std::vector<Fault> faults;
     if (list.empty()) return faults;
     const std::int64_t length = list.back()->first_ts - list.front()->first_ts;
-    // What does not fit at all is made to fit the workload as it is without faults.
+    // If it does not fit at all, it is scaled to the length of the workload without faults.
     const std::int64_t most = first_ns + length > limit_ ? std::min(limit_, first_limit_) : most_ns;
     const std::int64_t room = std::max(kSecond, most * 8 / 10 - first_ns);
     const double squeeze =
@@ -363,7 +363,7 @@ class Builder {
                 "two failed calls together");
   }
 
-  // What the survey says of it: a call that this deployment never makes is hardly failed in it, one that was made
+  // A factor from the survey: a call that this deployment never makes can hardly fail in it, and one that was made
   // before the fault is armed is missed.
   double possible(const Fault& fault) const {
     Question question{fault.node, fault.when, visit_condition(fault)};
@@ -378,7 +378,7 @@ class Builder {
     std::vector<Fault> shapes{c.fault};
     const std::vector<Fault> others = shapes_of(c);
     shapes.insert(shapes.end(), others.begin(), others.end());
-    // Of what failed when all had long begun, the calls of the start are not the first to think of.
+    // For a failure long after the start, the calls of the start are not the first to try.
     if (const std::vector<Condition> seen = when_seen(world_, c);
         !seen.empty() && c.fault.when.empty() && comes_at_start(world_.survey, c.fault)) {
       const auto timed = [](const Fault& fault) { return !fault.when.empty(); };
@@ -405,7 +405,7 @@ class Builder {
     for (const Candidate* c : calls)
       if (kernel::resource_error(c->fault.error) && !c->profiled && !c->symptom) left.push_back(c);
     const auto one = [](const Candidate& c, const Candidate& head) {
-      // What nobody tells of says nothing of when it began.
+      // A candidate without any message about it has no known beginning.
       return c.node == head.node && c.fault.error == head.fault.error && c.guessed == head.guessed &&
              std::abs(c.first_ts - head.first_ts) <= kOneRootCause;
     };

@@ -1,4 +1,4 @@
-// What showed the bug too rarely: at other times of the workload, and for longer.
+// A schedule that reproduced the bug too rarely: at other times of the workload, and for longer.
 #include <algorithm>
 #include <utility>
 

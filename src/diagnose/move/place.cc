@@ -1,7 +1,7 @@
-// Level 3: where after the context? Crashes and pauses that a context could place, or that showed the bug at a time,
-// but too rarely, are moved on in two ways, by turns: to the places inside the last function of the context (system
-// calls first, then other calls, then the rest), and to the 1st, 2nd, ... call that follows the last event of the
-// context, which needs no symbols and so works for interpreted and stripped programs too.
+// Level 3: where after the context? Crashes and pauses that a context could place, or that reproduced the bug at a
+// time, but too rarely, are moved in two ways, alternately: to the places inside the last function of the context
+// (system calls first, then other calls, then the rest), and to the 1st, 2nd, ... call that follows the last event of
+// the context. The second needs no symbols, so it works for interpreted and stripped programs too.
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -21,7 +21,7 @@ constexpr std::size_t kMostPlaces = 96;   // tries inside one function
 constexpr std::size_t kMostRest = 32;     // of them at what is no call: until the next call nothing of it shows outside
 constexpr std::size_t kLook = 32;         // places of a function that are looked at in one run
 constexpr std::size_t kFewPlaces = 3;     // so few more are tried without another look
-constexpr std::uint64_t kMostPasses = 4;  // times that a loop comes by one place
+constexpr std::uint64_t kMostPasses = 4;  // times that a loop passes one place
 
 bool movable(const Fault& fault) {
   return (fault.kind == FaultKind::crash || fault.kind == FaultKind::pause) && !fault.before && !fault.when.empty();
@@ -54,7 +54,7 @@ Condition entry_condition(const std::string& function) {
 // In a hot loop, counting would take longer than all the rest of the run; system calls have their price anyway.
 bool countable(const CodePlace& place) { return place.kind == PlaceKind::syscall || !place.loop; }
 
-// Of the places from `known` on, those that are looked at next.
+// The next chunk of places, from `known` on.
 std::vector<std::size_t> chunk_of(const std::vector<CodePlace>& places, std::size_t& known, bool rest) {
   std::vector<std::size_t> chunk;
   while (known < places.size() && chunk.size() < kLook && (rest || places[known].kind != PlaceKind::other))
@@ -302,7 +302,7 @@ class PlaceMove final : public Move {
     return fmt::format("{}-look-{}{}", fault, what, i + 1);
   }
 
-  // Of all moved faults, by the id of the counter that asks.
+  // The questions of all moved faults, by the id of the counter that asks.
   std::vector<std::pair<std::string, Question>> all_questions() const {
     std::vector<std::pair<std::string, Question>> all;
     const bool calls = look_at_ == Look::both || calls_of_look_;
@@ -407,14 +407,14 @@ class PlaceMove final : public Move {
     for (const std::size_t place : chunk_) {
       if (!countable(places_[place])) continue;
       const std::uint64_t seen = passes("p", place).value_or(0);
-      // A loop comes by more often than the function is entered.
+      // A loop passes a place more often than the function is entered.
       times[place] = seen == 0 ? 0 : std::clamp<std::uint64_t>(seen / (entries + 1), 1, kMostPasses);
     }
     plan_steps(times);
   }
 
   // How to go through the chunk: by kind, all first passes before any second one. `times`: how often one call of the
-  // function comes by, where that is known.
+  // function passes a place, if that is known.
   void plan_steps(const std::map<std::size_t, std::uint64_t>& times) {
     std::vector<std::tuple<PlaceKind, std::uint64_t, std::size_t>> order;
     for (const std::size_t place : chunk_) {
@@ -431,7 +431,7 @@ class PlaceMove final : public Move {
   const World& world_;
   const Schedule base_;  // as level 2 reached it
   double belief_;
-  std::set<std::string> moved_;    // faults of it that are moved on: alternatives of one
+  std::set<std::string> moved_;    // faults of it that are moved: alternatives of one fault
   std::string function_;           // the last one of its context; "" none
   std::vector<CodePlace> places_;  // best first
   std::string blind_;

@@ -106,7 +106,8 @@ class PlainMove final : public Move {
     earlier.yield = std::max(tried.yield, kShareCallShape * worth) * kEarlierYield;
     tries_.push_back(std::move(earlier));
   }
-  // No call met the fault any more; or it came, and nobody wanted what it left too little of, or sent what it stops.
+  // True if no call met the fault any more, or if it came too late to have an effect: nothing used what it had left too
+  // little of, or sent what it stops.
   static bool came_too_late(const Fault& fault, const schedule::RunResult& result) {
     if (fault.when.size() != 1 || fault.when[0].kind != schedule::ConditionKind::elapsed ||
         fault.when[0].elapsed_ns < kSecond)
@@ -121,7 +122,7 @@ class PlainMove final : public Move {
     });
   }
 
-  // So many at once that nothing was left to judge: fewer of them.
+  // With so many faults at once nothing was left to judge: try fewer of them.
   void halve(const Try& tried) {
     const std::vector<Fault>& faults = tried.schedule.faults;
     if (!tried.many || faults.size() <= kFewTogether) return;

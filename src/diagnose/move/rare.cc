@@ -1,6 +1,6 @@
 // Level 1 and 2: shapes of a fault that the evidence only hints at: a slow disk, a call of which a part was done, a
-// crash with which the power went, a link that lost packets or held them up, a cut that healed when something happened,
-// whoever had a role.
+// crash with power loss, a link that lost or delayed packets, a partition that healed when something happened, a node
+// that had a role.
 #include <algorithm>
 #include <cmath>
 #include <csignal>
@@ -20,7 +20,7 @@ constexpr std::int64_t kLongestDelay = 20 * kSecond;  // a call that is held lon
 constexpr double kLeastLoss = 0.3, kMostLoss = 0.9;   // less makes no silence, more is a cut
 constexpr std::int64_t kPartBytes = 512;              // of a write that is done in part
 constexpr std::size_t kMostPowerContexts = 4;         // after which one node's power is cut
-constexpr std::size_t kMostRoles = 2;                 // functions that may say who has a role, for one fault
+constexpr std::size_t kMostRoles = 2;                 // functions that may define a role, for one fault
 
 class Rare {
  public:
@@ -187,7 +187,7 @@ class Rare {
             fmt::format("a link that delays packets: {}", seen));
   }
 
-  // A function that in the test deployment one node alone enters says who has a role; the dump's node had it.
+  // A function that only one node of the test deployment enters may define a role, which the node of the dump had.
   void role_of(const Candidate& c) {
     if (!world_.contexts || world_.config->nodes.size() < 2) return;
     const auto number = world_.node_numbers.find(c.node);
@@ -283,8 +283,8 @@ std::vector<Try> call_context_tries(const World& world) {
     if (number == world.node_numbers.end()) continue;
     if (++calls > kCalls) break;
     double share = kShareCallContext;
-    // What the survey says: a call that never comes is not failed after anything, and the first one after what had come
-    // by then is the first one of all, which is tried as that.
+    // What the survey says: a call that is never made is not failed after anything, and the first call after what had
+    // happened by then is the first one of all, which is tried as that.
     const Answer* answer = world.survey.find({c.node, {}, call_condition(c.fault.call)});
     if (answer != nullptr && answer->times == 0) continue;
     const trace::Trace& usual = world.survey.trace;
@@ -299,8 +299,8 @@ std::vector<Try> call_context_tries(const World& world) {
       }
       return times < occurrence;
     };
-    // A window of days, or of several hosts, counts further than a run does. Nothing before the call makes more of them
-    // here.
+    // A window of days, or of several hosts, contains more occurrences than a run does. Nothing before the call
+    // produces more of them here.
     const auto possible = [&](const ContextEvent& event, std::uint64_t occurrence) {
       if (!world.survey.made || usual.meta.workload_ts == 0) return 1.0;
       std::uint64_t times = 0;

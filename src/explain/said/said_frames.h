@@ -11,7 +11,8 @@ namespace rose::explain {
 
 inline constexpr std::size_t kMostSaidFrames = 64;
 
-// Of the first trace, innermost first; of Java's exceptions the root cause. Empty: the text has none.
+// The frames of the first trace, innermost first; of Java's exceptions those of the root cause. Empty if the text has
+// none.
 [[nodiscard]] std::vector<schedule::Frame> said_frames(std::string_view text);
 
 }  // namespace rose::explain

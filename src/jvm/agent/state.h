@@ -1,5 +1,5 @@
 // Writes the agent's state file (jvm/state_layout.h). Records never move. Without a file they are in ordinary memory
-// that nobody reads. Not thread-safe, except for the counters in the records.
+// that is not read. Not thread-safe, except for the counters in the records.
 #pragma once
 
 #include <string>

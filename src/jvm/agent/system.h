@@ -12,7 +12,7 @@ namespace rose::jvm {
 
 // What this process's time namespace shows more than the machine's monotonic clock, which rose reads (base/clock.h).
 inline std::int64_t time_offset_ns() {
-  static std::int64_t known = INT64_MIN;  // the same whoever finds it out
+  static std::int64_t known = INT64_MIN;  // the same, whichever thread determines it
   std::int64_t offset = __atomic_load_n(&known, __ATOMIC_RELAXED);
   if (offset != INT64_MIN) return offset;
   char text[64];

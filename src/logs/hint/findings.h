@@ -1,5 +1,5 @@
-// What the finders of hints share: the logs, what was found so far, and its weight. They run in turn; a
-// later one may weigh anew what an earlier one found.
+// Shared by the finders of hints: the logs, what was found so far, and its weight. They run one after the other; a
+// later one may change the weight of what an earlier one found.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +15,17 @@
 
 namespace rose::logs {
 
-// How much is believed (0..1), where more than one finder goes by it.
+// Weights (0..1) that more than one finder uses.
 inline constexpr double kPlain = 1.0;   // the failure's own message names the error, or the signal
 inline constexpr double kStood = 0.35;  // a gap
 inline constexpr double kHushed =
     0.3;  // times this: a silence of all nodes, or one that began after a message stated the failure's cause
-inline constexpr double kInPassing = 0.5;  // times this: it is said at a level at which nobody is to look
+inline constexpr double kInPassing = 0.5;  // factor for messages below the level of warnings
 inline constexpr double kEveryday = 0.2;   // times this: it is said throughout the log
 inline constexpr double kUsual = 0.1;      // times this: runs without faults say so, too
 
 inline constexpr std::int64_t kNoticed =
-    8 * kSecond;  // at most so long after somebody stood still or was cut off others say that they miss it
+    8 * kSecond;  // after a node was paused or partitioned, others report that they miss it within this time
 inline constexpr std::int64_t kEarly = 3 * kSecond;  // a log that ends so long before the others' ends early
 
 // One thing, however often it is said.
@@ -40,20 +40,19 @@ struct Findings {
   Findings(const Logs& failed, const Logs& sound, const Difference& between, const std::vector<NodeName>& nodes);
 
   [[nodiscard]] const NodeLog& node(std::size_t n) const { return failure.nodes[n]; }
-  // Null: there is no log of this node.
+  // Null if there is no log of this node.
   [[nodiscard]] const NodeLog* log_of(std::string_view name) const;
   // The same node's in the run without faults; null: there is none.
   [[nodiscard]] const NodeLog* usual(std::size_t n) const;
   [[nodiscard]] Meaning meaning(const Message& message) const { return read_meaning(failure.text(message)); }
-  // Null: messages of this kind are no observable.
+  // Null if messages of this kind are no observable.
   [[nodiscard]] const Observed* observed_as(std::size_t n, TemplateId kind) const;
   // There is a run without faults, and nothing in how the failure differs from it speaks of this kind.
   [[nodiscard]] bool is_usual(std::size_t n, TemplateId kind) const {
     return !normal.nodes.empty() && observed_as(n, kind) == nullptr;
   }
 
-  // There is no run without faults, and messages of this kind are spread over the whole log, from its beginning: they
-  // are everyday ones.
+  // True if there is no run without faults, and messages of this kind occur from the beginning of the log to its end.
   [[nodiscard]] bool is_everyday(std::size_t n, TemplateId kind) const { return everyday_[n].contains(kind); }
 
   // Lines without a time stand behind the message before, whichever program wrote them: a program that ends says so on
@@ -94,13 +93,14 @@ struct Findings {
 // When it began, and could be reached by others, by its own words; kNoTime: its log does not tell.
 [[nodiscard]] std::int64_t serves_from(const Logs& logs, const NodeLog& node);
 
-// Of node `n`: each of its ends, and where it stood still.
+// Finds each end of node `n`, and each time when it was paused.
 void find_ends(Findings& found, std::size_t n);
 void find_gaps(Findings& found, std::size_t n);
-// What its messages say, and which exceptions they have.
+// Finds what its messages say, and their exceptions.
 void find_sayings(Findings& found, std::size_t n);
 void find_thrown(Findings& found, std::size_t n);
-// Of all: who stood still while the others missed it, and a role that went from one node to another.
+// Compares all nodes: finds a node that was paused while the others missed it, and a role that moved from one node to
+// another.
 void find_missed(Findings& found);
 void find_missed_ends(Findings& found);
 void find_lost_roles(Findings& found);
@@ -114,7 +114,7 @@ void find_lost_roles(Findings& found);
 // The stop that they end with, by their times.
 struct Stop {
   std::int64_t since_ns = kNoTime;  // kNoTime: they tell of none
-  bool gave_up = false;             // for what went wrong, by its own words: nobody asked for it
+  bool gave_up = false;             // because of a failure, by its own words: it was not asked to stop
 };
 [[nodiscard]] Stop last_stop(const Logs& logs, const NodeLog& node, std::size_t begin, std::size_t end);
 

@@ -29,14 +29,14 @@ void weigh_echoes(std::vector<Hint>& hints) {
   }
 }
 
-// Where a message names the cause plainly, who says less from then on mostly has less to say.
+// If a message names the cause plainly, a node that logs less from then on usually just has less to log.
 void weigh_silences(std::vector<Hint>& hints, const std::vector<std::size_t>& silences) {
   std::int64_t told = kNoTime;
   for (const Hint& hint : hints)
     if (hint.kind == Hint::Kind::call && hint.weight >= kInPassing && kernel::resource_error(hint.error) &&
         hint.ts_ns != kNoTime && (told == kNoTime || hint.ts_ns < told))
       told = hint.ts_ns;
-  // So does one that there was no route to, and it had nobody to speak with.
+  // The same holds for a node to which there was no route: it had no peer to communicate with.
   std::map<std::string, std::int64_t> apart;
   for (const Hint& hint : hints)
     if (hint.kind == Hint::Kind::silence && hint.no_route && hint.weight >= kInPassing && hint.ts_ns != kNoTime) {

@@ -39,7 +39,7 @@ std::int64_t longest_gap(const NodeLog& node) {
   return longest;
 }
 
-// What a program says once, when it begins: kinds that stand once in a run without faults, near its beginning.
+// The banner of a program: kinds of messages that occur once in a run without faults, near its beginning.
 std::set<TemplateId> banner(const Findings& found, std::size_t n) {
   std::set<TemplateId> kinds;
   const NodeLog* other = found.usual(n);
@@ -51,7 +51,7 @@ std::set<TemplateId> banner(const Findings& found, std::size_t n) {
   return kinds;
 }
 
-// Of a banner, what comes first of all.
+// The first message of a banner.
 TemplateId first_of(const Findings& found, const std::set<TemplateId>& banner, std::size_t n) {
   const NodeLog* other = found.usual(n);
   for (const Message& one : (other != nullptr ? *other : found.node(n)).messages)
@@ -85,7 +85,7 @@ bool opens_again(const Findings& found, const NodeLog& here, std::size_t i) {
   return false;
 }
 
-// A panic, or an exception that nobody caught: who logs one goes on, and says so as an error.
+// A panic, or an exception that was not caught. A program that survives an exception logs it as an error and continues.
 bool dies_of(const Findings& found, const Message& message, bool is_last) {
   const Meaning said = found.meaning(message);
   return said.panic || said.gave_up ||
@@ -104,7 +104,7 @@ bool missed_the_stop(const Findings& found, std::size_t n) {
   });
 }
 
-// How long a node is silent again and again: of its gaps the third longest. What is no longer says nothing of it.
+// The silence that is usual for a node: the third longest of its gaps. A longer one tells nothing about its rhythm.
 std::int64_t beat(const NodeLog& node) {
   std::vector<std::int64_t> gaps;
   for (std::size_t i = 1; i < node.messages.size(); ++i)

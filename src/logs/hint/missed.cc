@@ -27,7 +27,7 @@ bool lives_on(const Findings& found, const std::string& name, std::int64_t ts) {
 
 }  // namespace
 
-// Whom others miss, and of whom no later word is known, may have ended as well as have been cut off.
+// A node that others miss, and that is never mentioned again, may have ended or may have been partitioned.
 void find_missed_ends(Findings& found) {
   std::map<std::string, std::size_t> missed;  // the first hint of each
   for (std::size_t i = 0; i < found.hints.size(); ++i) {
@@ -50,17 +50,17 @@ void find_missed_ends(Findings& found) {
   }
 }
 
-// Whom all others miss, and who says nothing itself meanwhile, may have stood still as well as have been cut off: who
-// is cut off mostly misses the others.
+// A node that all others miss, and that logs nothing itself meanwhile, may have been paused or partitioned. A
+// partitioned node usually misses the others.
 void find_missed(Findings& found) {
-  std::map<std::string, std::map<std::string, std::size_t>> missed;  // by whom: their hints
+  std::map<std::string, std::map<std::string, std::size_t>> missed;  // by the node that misses it: the hints
   for (std::size_t i = 0; i < found.hints.size(); ++i)
     if (const Hint& hint = found.hints[i];
         hint.kind == Hint::Kind::silence && hint.weight >= kStood && hint.ts_ns != kNoTime)
       missed[hint.peer].emplace(hint.node, i);
   for (const auto& [name, by] : missed) {
     if (by.size() + 1 < found.names.size()) continue;
-    // Who stands still can be reached all the same.
+    // A node that is paused can still be reached.
     if (std::any_of(by.begin(), by.end(), [&](const auto& one) { return found.hints[one.second].no_way; })) continue;
     const auto earlier = [&](const auto& a, const auto& b) {
       return found.hints[a.second].ts_ns < found.hints[b.second].ts_ns;
@@ -77,8 +77,8 @@ void find_missed(Findings& found) {
       hint.ts_ns = std::max(earliest, first.ts_ns - kNoticedSoon);
       if (earliest < hint.ts_ns) hint.since_ns = earliest;
     };
-    // Both sides' patience ran out together. Who had stood still would say so when it went on, at whatever moment that
-    // was.
+    // The timeouts of both sides expired together. A node that had been paused would report it when it continued,
+    // whenever that was.
     const bool at_once = next->ts_ns - first.ts_ns < kTogetherMissed;
     const bool misses_others = std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
       return hint.kind == Hint::Kind::silence && hint.node == name && hint.ts_ns >= first.ts_ns - kNoticed &&

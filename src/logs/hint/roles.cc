@@ -12,10 +12,10 @@
 namespace rose::logs {
 namespace {
 
-constexpr double kLostRole = 0.28;     // somebody else has its role: that says that something happened to it, not what
+constexpr double kLostRole = 0.28;     // another node has its role: something happened to it, but it is unknown what
 constexpr std::size_t kMostMoves = 6;  // messages of a role: what is said more often is none
 
-// One that tells who has the role.
+// A message that says which node has the role.
 struct RoleTold {
   std::size_t node = 0;
   std::uint32_t message = 0;
@@ -38,7 +38,7 @@ std::vector<std::uint64_t> numbers_of(std::string_view text) {
   return numbers;
 }
 
-// Whom others miss plainly at that time: how far it was cut off they tell better.
+// True if others clearly miss the node at that time: their messages show better how far it was partitioned.
 bool is_missed(const Findings& found, const std::string& loser, std::int64_t ts) {
   return ts != kNoTime && std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
            return hint.kind == Hint::Kind::silence && hint.weight >= kStood &&
@@ -74,10 +74,10 @@ void find_lost_roles(Findings& found) {
       std::vector<RoleTold>& all = by_kind[found.node(n).messages[i].kind];
       if (all.size() <= kMostMoves) all.push_back({n, i, numbers_of(found.failure.text(found.node(n).messages[i]))});
     }
-  std::map<std::string, std::vector<RoleTold>> next_of;  // by who lost a role: who has it
+  std::map<std::string, std::vector<RoleTold>> next_of;  // by node that lost a role: the nodes that have it
   for (auto& [kind, all] : by_kind) {
     std::uint64_t usually = 0;
-    std::vector<std::string> players;  // who said so in the run without faults
+    std::vector<std::string> players;  // nodes that said so in the run without faults
     for (const NodeLog& other : found.normal.nodes)
       if (const std::uint64_t count = kind < other.counts.size() ? other.counts[kind] : 0; count != 0) {
         usually += count;
@@ -95,7 +95,7 @@ void find_lost_roles(Findings& found) {
     const std::string& loser = by_time ? found.node(all.front().node).node : players.front();
     if (!loser.empty()) next_of[loser].push_back(*next);
   }
-  // What tells of a role comes in several messages; one alone may be said by who happens to be first.
+  // A change of roles is logged in several messages; a single one may come from whichever node logs first.
   std::size_t most = 0;
   for (const auto& [loser, all] : next_of) most = std::max(most, all.size());
   for (const auto& [loser, all] : next_of)

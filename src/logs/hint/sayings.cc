@@ -24,9 +24,10 @@ constexpr double kSaysItStood = 0.6;     // its message tells of a pause of its 
 constexpr double kOwnClock = 0.8;        // it says that its own clock is wrong,
 constexpr double kOneOfTwoClocks = 0.6;  // or that another one's differs
 constexpr double kSpokenOf = 0.6;        // others miss it
-constexpr double kNobodyNamed = 0.4;     // times this: of two nodes one misses somebody; it may be a client
+constexpr double kNobodyNamed = 0.4;     // factor: of two nodes one misses an unnamed peer, which may be a client
 constexpr double kAnyOfSeveral = 0.25;   // times this: the same of more nodes
-constexpr double kRefused = 0.6;  // nobody listens there any more, and the machine answers: mostly the process is gone,
+constexpr double kRefused =
+    0.6;  // no process listens there any more, and the machine answers: usually the process has ended
 constexpr double kSpeaksOn = 0.2;         // times this: but its own log goes on; had it begun again, that would say so
 constexpr double kRefusedByCut = 0.25;    // a rule of a firewall may say so, too
 constexpr double kResourceItself = 0.35;  // an error of a resource, beside the calls that the message may mean
@@ -39,7 +40,7 @@ struct Said : Repeated {
 
 using FailedCall = std::tuple<int, std::string, std::string>;  // error, path, peer
 
-// What runs without faults say, too, neither begins nor prolongs what only the failure says.
+// A message that runs without faults also have neither begins nor prolongs what only the failure reports.
 void put(Said& said, const Message& message, const Meaning& meaning, double weight) {
   if (weight * kOutweighs <= said.weight) return;
   if (weight >= said.weight * kOutweighs) said = {};
@@ -281,7 +282,7 @@ void Sayings::keep_missing(const Message& message, const Kind& kind, double weig
   if (!kind.other.empty())
     put((kind.meaning.error == ECONNREFUSED ? refusing_ : peers_)[kind.other], message, kind.meaning, weight);
   else if (kind.meaning.peer.empty() && !here_.node.empty() && (names.size() == 2 || kind.meaning.lost))
-    // Of more than two nodes any may be meant.
+    // With more than two nodes, any other may be meant.
     for (const NodeName& other : names)
       if (other.node != here_.node)
         put(unnamed_[other.node], message, kind.meaning, weight * (names.size() == 2 ? kNobodyNamed : kAnyOfSeveral));
@@ -356,7 +357,7 @@ void Sayings::add_processes() {
   }
 }
 
-// Who says that another clock differs knows as little as we which of both is right.
+// A node that reports a difference of clocks does not know which of the two is right.
 void Sayings::add_clocks() {
   for (const auto& [other, said] : clocks_) {
     const auto add = [&, &said = said](double weight, const std::string& node, const std::string& peer) -> Hint& {

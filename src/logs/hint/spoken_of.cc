@@ -45,7 +45,7 @@ std::size_t place_in_parts(std::string_view text, std::string_view name) {
   return std::string_view::npos;
 }
 
-// By any of its names.
+// The position of any of its names.
 std::size_t place_of(std::string_view text, const NodeName& one) {
   std::size_t place = std::min(place_of(text, one.node), place_in_parts(text, one.node));
   for (const std::string& name : one.also) place = std::min(place, place_of(text, name));
@@ -147,7 +147,7 @@ std::vector<NamedAddress> ids_before_addresses(std::string_view text) {
   return all;
 }
 
-// What other nodes call this one: an id that stands before no other node's address in any log.
+// Adds the ids by which other nodes call this one: an id that is followed by no other node's address in any log.
 void add_ids_of_addresses(std::vector<NodeName>& names, const Logs& logs) {
   std::map<std::string, std::set<std::size_t>, std::less<>> nodes_of;  // of an id: indices of names
   for (const NodeLog& here : logs.nodes)
@@ -180,7 +180,7 @@ std::vector<NodeName> with_own_names(std::vector<NodeName> names, const Logs& lo
 
 std::string spoken_of(const std::vector<NodeName>& names, std::string_view by, const Meaning& meaning,
                       std::string_view text) {
-  // Redis Sentinel names, behind this, the master of whom it speaks.
+  // Behind " @ ", Redis Sentinel names the master of the group, which the message is not about.
   const std::size_t master =
       text.find("+sdown") != std::string_view::npos || text.find("+odown") != std::string_view::npos
           ? text.find(" @ ")

@@ -14,12 +14,12 @@ namespace {
 constexpr double kThrown = 0.6;  // an exception that no failed call brings about
 constexpr double kThrownOfCall =
     0.1;  // one that a failed call brings about, which is likelier: the call is a hint of its own
-constexpr double kThrownByPeers = 0.25;   // of a connection: mostly it tells of somebody else's end
+constexpr double kThrownByPeers = 0.25;   // of a connection: usually the other side has ended
 constexpr double kThrownByProgram = 0.2;  // the program's own mistake: something else came before
 constexpr double kThrownInStopping = 0.1;
 constexpr std::uint64_t kTracesOfKind = 4;  // of messages of one kind: they may come from several places
 
-// What was thrown in one place.
+// Exceptions that were thrown in one place.
 struct Traced : Repeated {
   StackTrace trace;
 };

@@ -1,5 +1,5 @@
-// The bytes of a log file, as they come: plain, or packed by gzip, xz, zstd or bzip2 (told by their first bytes, not by
-// the name). Damage ends the bytes early and is told; it is never an error of the whole.
+// The bytes of a log file: plain, or packed by gzip, xz, zstd or bzip2 (recognised by their first bytes, not by the
+// name). Damage ends the bytes early and is reported; it is never an error of the whole.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ class Bytes {
   // When the file was last written, wall-clock ns; 0: not known.
   [[nodiscard]] std::int64_t modified_ns() const;
 
-  // What packs and unpacks; public for bytes.cc alone.
+  // The decompressors; public for bytes.cc alone.
   struct Inner;
 
  private:

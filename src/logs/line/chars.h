@@ -17,7 +17,7 @@ namespace rose::logs {
 [[nodiscard]] inline bool is_any(std::string_view key, std::span<const std::string_view> keys) {
   return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
-// Of at most 18 digits; -1: something else stands there.
+// The value of at most 18 digits; -1 if the text is anything else.
 [[nodiscard]] inline std::int64_t number_of(std::string_view digits) {
   std::int64_t value = 0;
   for (const char c : digits.substr(0, 18)) {

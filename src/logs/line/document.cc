@@ -34,7 +34,7 @@ std::string text_of(const Json& value) {
   return json_text(value);
 }
 
-// What describes where records come from: names and values, those of a record itself after those around it.
+// The description of where records come from: names and values, those of a record itself after those around it.
 using Origin = std::vector<std::pair<std::string, std::string>>;
 
 // Scalars below `value`, each under the whole of its name and under the last two parts: "pod.name" is also "pod".

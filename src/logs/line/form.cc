@@ -15,7 +15,7 @@
 namespace rose::logs {
 namespace {
 
-// Of a pattern of rose.toml.
+// The groups of a pattern in rose.toml.
 constexpr std::array kGroups =
     std::to_array<std::string_view>({"time", "level", "thread", "logger", "host", "message"});
 
@@ -238,7 +238,7 @@ bool parse_logfmt(std::string_view line, std::vector<JsonMember>& members, std::
   return members.size() >= 2;
 }
 
-// Of an XML element without content, its attributes: FoundationDB's <Event Severity="40" Time="..." Type="..." />.
+// The attributes of an XML element without content: FoundationDB's <Event Severity="40" Time="..." Type="..." />.
 std::string_view attributes_of(std::string_view line) {
   if (!line.starts_with('<') || !line.ends_with("/>")) return line;
   line.remove_suffix(2);
@@ -309,8 +309,8 @@ struct Form::Inner {
     return true;
   }
 
-  // What put a time before each line (`kubectl logs --timestamps`, `docker logs -t`) left the program's own behind it,
-  // and the level.
+  // Tools that put a time before each line (`kubectl logs --timestamps`, `docker logs -t`) left the program's own time
+  // and level behind it.
   void look_inside(Parts& parts) {
     if (!parts.time || parts.level != Level::none || parts.text.empty()) return;
     Parts inside;
@@ -378,7 +378,7 @@ Took Form::take(std::string_view line, Parts& parts) {
     if (!in.layers[i].take(without_colours(all.text, in.layer_colours[i]), out)) break;
     wrapped = true;
     if (out.nothing) return Took::nothing;
-    // What stands around has the better time: with a date and a zone, of one clock for all that the container says.
+    // The outer layer has the better time: with a date and a zone, and from one clock for all lines of the container.
     if (!all.time) all.time = out.time;
     if (out.level != Level::none) all.level = out.level;
     if (all.host.empty()) all.host = out.host;

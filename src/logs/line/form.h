@@ -52,7 +52,7 @@ enum class Took {
 
 class Form {
  public:
-  // What fits the most of `sample`, the file's first lines. `custom` may be nullptr.
+  // The form that fits most lines of `sample`, the file's first lines. `custom` may be nullptr.
   [[nodiscard]] static Form choose(std::span<const std::string> sample, const CustomForm* custom = nullptr);
   Form(Form&&) noexcept;
   Form& operator=(Form&&) noexcept;

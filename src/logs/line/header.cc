@@ -231,7 +231,7 @@ class Header {
     return false;
   }
 
-  // What stands with the time in one bracket: " INFO  module", ": INFO/MainProcess", " #123".
+  // Text that shares a bracket with the time: " INFO  module", ": INFO/MainProcess", " #123".
   void inside_time(std::string_view rest) {
     while (!rest.empty()) {
       while (!rest.empty() &&
@@ -330,7 +330,7 @@ class Header {
     return end != std::string_view::npos && plain_name(line_.substr(from, end - from)) && line_.substr(end, 3) == " - ";
   }
 
-  // What stands behind the next word: for words that are part of a header only if a level follows.
+  // True if a level is behind the next word: for words that are part of a header only then.
   [[nodiscard]] bool level_follows(std::size_t from) const {
     for (int words = 0; words < 2; ++words) {
       while (from < line_.size() &&

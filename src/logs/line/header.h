@@ -10,8 +10,8 @@
 
 namespace rose::logs {
 
-// false: the line has no such beginning (neither a time nor a level that stands as one). `layout`, unless nullptr, is
-// told what was found: "time [thread] level logger - message".
+// Returns false if the line has no such beginning (neither a time nor a level that stands as one). `layout`, unless
+// nullptr, receives what was found: "time [thread] level logger - message".
 [[nodiscard]] bool read_header(std::string_view line, Parts& parts, std::string* layout = nullptr);
 
 // Lines of an untimed log, or between timed lines: does this one begin something, although it has no header ("panic:

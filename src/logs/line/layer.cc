@@ -175,7 +175,7 @@ bool read_prefix(std::string_view line, Outside& out) {
 constexpr std::array kWholeLineKeys = std::to_array<std::string_view>({"log", "line", "_raw", "textPayload", "Line"});
 constexpr std::array kEnvelopeTimeKeys = std::to_array<std::string_view>(
     {"@timestamp", "timestamp", "time", "ts", "date", "_time", "Time", "receiveTimestamp"});
-// Of the host or pod that wrote a line, the most particular first. "host" alone may be a peer's and counts only in
+// Names of the host or pod that wrote a line, the most specific first. "host" alone may be a peer's and counts only in
 // objects that describe where a line comes from.
 constexpr std::array kHostNames = std::to_array<std::string_view>(
     {"pod_name", "pod", "podName", "k8s.pod.name", "kubernetes.pod_name", "kubernetes.pod.name", "hostname",

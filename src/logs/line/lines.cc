@@ -29,7 +29,7 @@ std::size_t LineReader::read(std::span<char> into) {
   return count;
 }
 
-// What is no document after all, or too large, stays as it is.
+// Text that is no document after all, or is too large, stays as it is.
 void LineReader::unroll() {
   std::string whole(buffer_.data(), end_);
   std::size_t got = 1;
@@ -76,7 +76,7 @@ bool LineReader::next(std::string_view& line) {
         line = line.substr(0, kLongestLine);
       }
       if (newline == nullptr) {
-        // What follows of this line is read over what was just given: keep that where it is.
+        // The rest of this line would be read over what was just returned: keep that where it is.
         char* const rest = buffer_.data() + (line.data() - buffer_.data()) + line.size();
         const std::size_t room = static_cast<std::size_t>(buffer_.data() + buffer_.size() - rest);
         for (bool ended = false; !ended;) {

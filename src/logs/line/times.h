@@ -1,5 +1,5 @@
 // Times as logs write them: any of the usual forms, with or without a year, a date or a time zone. What a form leaves
-// out is said, and filled in by who sees the whole file (time_keeper.h).
+// out is marked, and filled in later from the whole file (time_keeper.h).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // What the replicated lists have in common and neither of their bugs is in: the members, the list, what of it the
-// others have, and the clients that wait until enough members have their value. Who leads, who counts, and when lists
-// are copied is each case's own. C++, on serve.h.
+// others have, and the clients that wait until enough members have their value. Which member leads, which members
+// count, and when lists are copied differs between the cases. C++, on serve.h.
 #pragma once
 
 #include <algorithm>
@@ -73,7 +73,7 @@ inline void confirm(bool (*stored)(size_t place)) {
   waiting.swap(still);
 }
 
-// Nobody is known to have anything of our list, and nobody is told that his value is stored.
+// No member is known to have anything of our list, and no client gets the answer that its value is stored.
 inline void forget_copies(const char* why) {
   for (Member& member : members) member.stored = 0;
   for (const Waiting& w : waiting) answer(w.client, "error %s", why);

@@ -89,7 +89,7 @@ __attribute__((format(printf, 2, 3))) static inline void tell(const char *ip, co
   to.sin_family = AF_INET;
   to.sin_port = htons((uint16_t)serve_udp_port);
   inet_pton(AF_INET, ip, &to.sin_addr);
-  // Datagrams may be lost; whoever needs an answer asks again.
+  // Datagrams may be lost; a node that needs an answer asks again.
   if (sendto(serve_udp, text, (size_t)size, 0, (struct sockaddr *)&to, sizeof to) < 0) return;
 }
 

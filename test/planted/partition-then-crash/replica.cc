@@ -1,6 +1,6 @@
 // A replicated key-value store with a fixed primary, the first address. Clients put to the primary; followers stream
-// its log, of which it keeps only the latest entries: who lags further behind gets a snapshot.
-// Usage: replica OWN-ADDRESS ADDRESSES FOLDER
+// its log, of which it keeps only the latest entries: a follower that lags further behind gets a snapshot. Usage:
+// replica OWN-ADDRESS ADDRESSES FOLDER
 #include <deque>
 #include <map>
 #include <mutex>

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kBlock = 150;
 constexpr int kBeatMs = 30;
 constexpr int kPatienceMs = 250;  // wait of a follower, plus up to as much again by chance
-constexpr int kLeaseMs = 200;     // a leader that hears of nobody for so long is none
+constexpr int kLeaseMs = 200;     // a leader that hears from no other node for so long gives up its role
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;

@@ -63,7 +63,7 @@ static int over_quota(const char *tenant, unsigned used)
 	return used > strtoul(text, NULL, 10);
 }
 
-/* Whoever wants to know how many lines there are runs a collector on this host. */
+/* A collector on this host counts the lines for users who want to know. */
 static void report(void)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -1,6 +1,6 @@
-// A replicated list without disks: three replicas in memory, a value counts as stored when two have it. Who does not
-// hear the leader for a while asks the others to be the next one; a replica agrees to who has at least as much as it
-// has itself.
+// A replicated list without disks: three replicas in memory, a value counts as stored when two have it. A replica that
+// does not hear the leader for a while asks the others to be the next one; it gets the vote of replicas that have no
+// more than it has itself.
 #include "group.h"
 
 namespace {
