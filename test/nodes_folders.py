@@ -82,6 +82,7 @@ BESIDE = {
     "logs/line/bytes.cc": (1, "a log that the user names"),
     "replay/alone.cc": (3, "recordings that the user names"),
     "replay/log_times.cc": (1, "the node's folder itself, by its name in the run's, which is root's"),
+    "replay/watchable.cc": (1, "files of the configuration"),
     "replay/runs_folder.cc": (17, "folders of runs and those above them, which are root's"),
     "cli/log_evidence.cc": (4, "times of logs, in the run's folder, which is root's; what the user names"),
     "cli/explain_runs.cc": (1, "whether a node has a folder"),

@@ -186,6 +186,13 @@ void copy_attributes(int from, int to) {
   }
 }
 
+// What is made in a folder inherits its default access list, which somebody else may have set meanwhile, and a mode
+// that is set afterwards opens what that list grants.
+void drop_access_lists(int fd) {
+  (void)::fremovexattr(fd, "system.posix_acl_access");
+  (void)::fremovexattr(fd, "system.posix_acl_default");
+}
+
 // 0, or errno.
 int copy_bytes(int from, int to, off_t size) {
   std::vector<char> buffer(std::size_t{1} << 18);
@@ -291,6 +298,7 @@ class Copier {
     const Fd made = open_at(to, name, kFolder, kSameMount);
     if (!made) return errno;
     if (!is_private(to) && !was_just_made(made.get(), since)) return EPERM;  // exchanged meanwhile
+    drop_access_lists(made.get());
     folder(from.get(), made.get(), path, depth + 1);
     if (::fchown(made.get(), status.st_uid, status.st_gid) != 0 || ::fchmod(made.get(), status.st_mode & 07777) != 0)
       return errno;
@@ -304,6 +312,7 @@ class Copier {
     if (!from) return errno;
     const Fd made = open_at(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, kSameMount, 0600);
     if (!made) return errno;
+    drop_access_lists(made.get());
     int error = copy_bytes(from.get(), made.get(), status.st_size);
     if (::fchown(made.get(), status.st_uid, status.st_gid) != 0 || ::fchmod(made.get(), status.st_mode & 07777) != 0)
       error = error != 0 ? error : errno;

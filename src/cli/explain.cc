@@ -374,7 +374,11 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   contrast_options.wanted = options.runs.value_or(kWantedRuns);
   ROSE_TRY(contrast_options.jobs, jobs_of(options.jobs, config, options.allow_attached));
   contrast_options.run.allow_attached = options.allow_attached;
-  log::info("{} functions are watched; up to {} runs of the schedule, {} without faults",
+  std::vector<std::string> python;
+  for (const config::Node& node : watchable.config.nodes)
+    if (node.python) python.push_back(node.name);
+  log::info("{}{} functions are watched; up to {} runs of the schedule, {} without faults",
+            python.empty() ? "" : fmt::format("functions of Python in {} and ", fmt::join(python, ", ")),
             watchable.functions.functions.size(), contrast_options.most_tries(), contrast_options.most_sound());
   ComparedRuns runs(config, watchable, report.schedule, contrast_options, store);
   runs.may_add(!options.runs);

@@ -5,6 +5,7 @@
 #include <linux/loop.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -215,24 +216,29 @@ Result<void> Disk::mount(const std::function<Result<void>(const OpenFolder& top)
   ROSE_TRY(const Fd mount, volume::make_detached("ext4", device.path, kMountOptions).map_error(in));
   OpenFolder top(Fd(::openat(mount.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)), folder());
   ROSE_CHECK(prepare(top));
+  // From here on its files can be rescued, whatever fails.
+  const OpenFolder& held = top_.emplace(std::move(top));
   std::vector<Fd> points;  // the files on the disk that those outside of it hide
   for (const Outside& one : outside_) {
-    Fd point = top.at(one.name);
+    Fd point = held.at(one.name);
     struct stat info{};
     if (!point || ::fstat(point.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-      // What the node has put there, perhaps a folder of root's, stays under another name.
-      if (point) ROSE_CHECK(top.rename(one.name, top, fmt::format("{}.{}", one.name, id_)));
-      ROSE_TRY([[maybe_unused]] const Fd made, top.create(one.name, {}, 0644));
-      point = top.at(one.name);
+      // What the node has put there, perhaps a folder of root's, stays under another name, which nobody can foresee.
+      std::uint64_t random = 0;
+      if (::getrandom(&random, sizeof random, 0) != sizeof random)
+        return fail_errno(ErrorKind::environment, "getrandom", errno);
+      const std::string aside = fmt::format("{}.{:016x}", one.name, random);
+      if (point) ROSE_CHECK(held.rename(one.name, held, aside));
+      ROSE_TRY([[maybe_unused]] const Fd made, held.create(one.name, {}, 0644));
+      point = held.at(one.name);
     }
     points.push_back(std::move(point));
   }
-  if (::syncfs(top.fd()) != 0)
+  if (::syncfs(held.fd()) != 0)
     return fail_errno(ErrorKind::environment, fmt::format("cannot sync the file system at {}", folder().string()),
                       errno);
   ROSE_CHECK(volume::mark(at_, id_));
   ROSE_CHECK(volume::attach(mount.get(), at_.fd()).map_error(in));
-  top_.emplace(std::move(top));
   for (std::size_t i = 0; i < outside_.size(); ++i) {
     const Fd file(::open_tree(outside_[i].fd.get(), "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
     if (!file || !volume::attach(file.get(), points[i].get()))
@@ -260,11 +266,16 @@ Result<PowerLoss> Disk::lose(const Torn& torn) {
       if (const auto source = torn_file_of(fd)) sources.emplace(inside.string(), *source);
     }));
   }
+  // Whatever follows, a file system that somebody has unmounted is only rescued, without a power loss.
+  if (!volume::is_mounted(*top_))
+    return fail(ErrorKind::environment,
+                fmt::format("somebody has unmounted the disk at {}", printable(folder().string())));
   std::uint32_t how = kNoFlush;
   if (::ioctl(top_->fd(), kShutdown, &how) != 0)
     return fail_errno(ErrorKind::environment, fmt::format("cannot shut the file system at {} down", folder().string()),
                       errno);
-  ROSE_CHECK(volume::detach(top_->fd()));
+  if (auto detached = volume::detach(top_->fd()); !detached && volume::is_mounted(*top_))
+    return Unexpected(detached.error());
   top_.reset();
   // Mount it on another loop device: for the kernel, the old one is in use as long as a process has a file of it open.
   PowerLoss loss;

@@ -331,8 +331,15 @@ void Cluster::main_ended(std::size_t node) {
     child = !state.adopted && !state.container;
     if (child) {
       siginfo_t info{};
-      if (::waitid(P_PIDFD, static_cast<id_t>(state.pidfd.get()), &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0)
-        return;
+      if (::waitid(P_PIDFD, static_cast<id_t>(state.pidfd.get()), &info, WEXITED | WNOHANG) != 0) return;
+      if (info.si_pid == 0) {
+        const auto stat = kernel::process_stat(state.pid);
+        if (stat && stat->state != 'Z' && stat->state != 'X') return;
+        log::warning("node {}: another process traces it and holds its exit status back; assuming that it was killed",
+                     infos_[node].name);
+        info.si_status = SIGKILL;
+        info.si_code = CLD_KILLED;
+      }
       end.signalled = info.si_code != CLD_EXITED;
       end.code = info.si_status;
     }

@@ -76,6 +76,7 @@ class TcpProbe : public Probe {
 // A line without an end is searched in overlapping pieces.
 constexpr std::size_t kOverlap = 1024;
 constexpr std::size_t kChunk = 65536;
+constexpr std::size_t kMostAtOnce = 256 * kChunk;
 
 class LogProbe : public Probe {
  public:
@@ -104,7 +105,11 @@ class LogProbe : public Probe {
     if (!fd) return false;
     std::vector<char> buffer(kChunk);
     bool more = false;
-    for (;;) {
+    // The rest is searched the next time, so that a node that writes without end delays nobody.
+    for (std::size_t left = kMostAtOnce; left > 0; left -= kChunk) {
+      // Holes may be far larger than the disk.
+      if (const off_t data = ::lseek(fd.get(), static_cast<off_t>(log.offset), SEEK_DATA); data > 0)
+        log.offset = std::max(log.offset, static_cast<std::uint64_t>(data));
       const ssize_t n = ::pread(fd.get(), buffer.data(), buffer.size(), static_cast<off_t>(log.offset));
       if (n <= 0) break;
       more = true;

@@ -341,6 +341,11 @@ Result<fs::path> volume::rescue(const OpenFolder& top, const fs::path& into) {
   return to.path();
 }
 
+bool volume::is_mounted(const OpenFolder& top) {
+  const auto number = mount_number(top.fd());
+  return number && mounts().contains(*number);
+}
+
 std::optional<std::uint64_t> volume::number(const OpenFolder& folder) { return mount_number(folder.fd()); }
 
 }  // namespace rose::deploy

@@ -81,6 +81,8 @@ enum class Dissolved {
 // For files that cannot go back where they were: copies what `top` holds to a new folder in `into`, which is made when
 // it is not there and which only root may enter, and unmounts it. The new folder.
 [[nodiscard]] Result<std::filesystem::path> rescue(const OpenFolder& top, const std::filesystem::path& into);
+// True if the file system that this is in is still somewhere in the tree of files.
+[[nodiscard]] bool is_mounted(const OpenFolder& top);
 // The kernel's number of the mount that this is on.
 [[nodiscard]] std::optional<std::uint64_t> number(const OpenFolder& folder);
 

@@ -14,11 +14,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 
 #include <fmt/format.h>
 
 #include "base/address.h"
 #include "base/path.h"
+#include "kernel/processes.h"
 
 namespace rose::inject {
 namespace {
@@ -41,6 +43,28 @@ std::string read_small(const std::string& path) {
   const auto size = ::read(file.get(), text.data(), text.size());
   text.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
   return text;
+}
+
+// True if the process `in` has a mount of this number.
+bool has_mount(const std::string& in, const std::string& number) {
+  std::ifstream mounts(fmt::format("/proc/{}/mountinfo", in));
+  for (std::string line; std::getline(mounts, line);)
+    if (line.starts_with(number) && line.size() > number.size() && line[number.size()] == ' ') return true;
+  return false;
+}
+
+// True for sockets, pipes, and files whose file system answers. `path`: what /proc says of the descriptor. Nothing is
+// asked of the file itself.
+bool answers(pid_t tid, int fd, const std::string& path) {
+  if (path.empty() || path.starts_with("socket:[") || path.starts_with("pipe:[")) return true;
+  if (!path.starts_with('/')) return false;
+  const std::string info = read_small(fmt::format("/proc/{}/fdinfo/{}", tid, fd));
+  constexpr std::string_view kKey = "mnt_id:\t";
+  const std::size_t at = info.find(kKey);
+  if (at == std::string::npos) return info.empty();  // it has been closed
+  const std::size_t begin = at + kKey.size();
+  const std::string number = info.substr(begin, info.find('\n', begin) - begin);
+  return has_mount("self", number) || (kernel::trusts_mounts_of(tid) && has_mount(std::to_string(tid), number));
 }
 
 }  // namespace
@@ -151,16 +175,20 @@ const std::vector<std::string>& NotifiedCall::paths() {
 
 Fd NotifiedCall::duplicate(int fd, int& err) {
   err = 0;
+  if (!answers(tid_, fd, descriptor_path(fd))) {
+    err = -EXDEV;
+    return {};
+  }
   const auto get = [&](const Fd& pidfd) {
     Fd copy(static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd.get(), fd, 0)));
-    err = copy ? 0 : errno;
+    err = copy ? 0 : -errno;
     return copy;
   };
   // The descriptor table of the thread, which may differ from its process's. Older kernels support only processes.
   if (const Fd thread(static_cast<int>(::syscall(SYS_pidfd_open, tid_, kPidfdThread))); thread) return get(thread);
   const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, tgid(), 0)));
   if (process) return get(process);
-  err = errno;
+  err = -errno;
   return {};
 }
 

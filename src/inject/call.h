@@ -31,7 +31,8 @@ class NotifiedCall final : public CallFacts {
   [[nodiscard]] pid_t tid() const { return tid_; }
   [[nodiscard]] pid_t tgid();  // 0: it has ended
   // A duplicate of the thread's descriptor, which refers to the same open file description. On failure, `err` is
-  // -errno.
+  // -errno; -EXDEV: it is not duplicated, because it is no socket, no pipe, and no file of a file system that can be
+  // trusted to answer (kernel::trusts_mounts_of).
   [[nodiscard]] Fd duplicate(int fd, int& err);
   // Reads up to `size` bytes of its memory; may return fewer.
   [[nodiscard]] std::string read_memory(std::uint64_t address, std::size_t size) const;

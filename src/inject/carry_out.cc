@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -19,11 +20,15 @@
 #include <mutex>
 
 #include "inject/caller.h"
+#include "kernel/processes.h"
 
 namespace rose::inject {
 namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;  // limit for data copied for one call
+// The same for pipes and sockets, of which many may wait at once.
+constexpr std::uint64_t kMostBytesWaiting = std::uint64_t{8} << 20;
+constexpr unsigned kMemoryDevices = 1;  // major number of /dev/null, /dev/zero, /dev/random, ...
 
 std::int64_t result_of(std::int64_t value) { return value < 0 ? -errno : value; }
 
@@ -37,14 +42,15 @@ bool wait_ready(int fd, short events, const std::function<bool()>& alive) {
 }
 
 // Copies the bytes that an iovec array of the thread refers to.
-bool gather(const NotifiedCall& call, std::uint64_t iov, std::uint64_t count, std::int64_t most, std::string& data) {
+bool gather(const NotifiedCall& call, std::uint64_t iov, std::uint64_t count, std::int64_t most, std::uint64_t room,
+            std::string& data) {
   if (count > IOV_MAX) return false;
   const auto raw = call.read_memory(iov, count * sizeof(iovec));
   if (raw.size() != count * sizeof(iovec)) return false;
   for (std::uint64_t i = 0; i < count; ++i) {
     iovec part{};
     std::memcpy(&part, raw.data() + i * sizeof part, sizeof part);
-    std::uint64_t want = std::min<std::uint64_t>(part.iov_len, kMostBytes - data.size());
+    std::uint64_t want = std::min<std::uint64_t>(part.iov_len, room - data.size());
     if (most >= 0) want = std::min<std::uint64_t>(want, static_cast<std::uint64_t>(most) - data.size());
     const auto got = call.read_memory(reinterpret_cast<std::uint64_t>(part.iov_base), want);
     data += got;
@@ -84,12 +90,21 @@ bool can_carry_out(int number) {
   }
 }
 
-bool is_quick(NotifiedCall& call) {
-  int err = 0;
-  const Fd fd = call.duplicate(static_cast<int>(call.argument(0)), err);
+std::optional<CarriedFile> carried_file(NotifiedCall& call) {
+  CarriedFile file;
+  file.fd = call.duplicate(static_cast<int>(call.argument(0)), file.error);
+  if (!file.fd) return file.error == -EXDEV ? std::nullopt : std::optional(std::move(file));
   struct stat status{};
-  return !fd || (::fstat(fd.get(), &status) == 0 &&
-                 (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) || S_ISDIR(status.st_mode)));
+  if (::fstat(file.fd.get(), &status) != 0) return std::nullopt;
+  file.quick = S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) || S_ISDIR(status.st_mode);
+  if (file.quick || S_ISFIFO(status.st_mode) || (S_ISCHR(status.st_mode) && major(status.st_rdev) == kMemoryDevices))
+    return file;
+  int domain = 0;
+  socklen_t size = sizeof domain;
+  if (::getsockopt(file.fd.get(), SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
+      (domain == AF_INET || domain == AF_INET6 || domain == AF_UNIX))
+    return file;
+  return std::nullopt;
 }
 
 namespace {
@@ -139,13 +154,10 @@ class Interruptions {
 // A call being carried out. All of the caller's memory is read before the check that the caller is still in its call.
 class CarriedCall {
  public:
-  CarriedCall(NotifiedCall& call, std::int64_t most, const std::function<bool()>& alive)
-      : call_(call), most_(most), alive_(alive) {}
+  CarriedCall(NotifiedCall& call, const CarriedFile& file, std::int64_t most, const std::function<bool()>& alive)
+      : call_(call), most_(most), alive_(alive), fd_(file.fd), may_wait_(!file.quick) {}
 
   std::int64_t run() {
-    int err = 0;
-    fd_ = call_.duplicate(static_cast<int>(call_.argument(0)), err);
-    if (!fd_) return -err;
     if (const auto problem = take_arguments(); problem != 0) return problem;
     const auto rights = rights_of(call_.tid());
     const auto own = own_rights();
@@ -157,7 +169,8 @@ class CarriedCall {
     sigemptyset(&pipe_signal);
     sigaddset(&pipe_signal, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &pipe_signal, nullptr);
-    may_wait_ = !is_quick(call_) && (::fcntl(fd_.get(), F_GETFL) & O_NONBLOCK) == 0;
+    // The file may be set to blocking or back at any moment, so it never decides whether rose waits.
+    gives_up_ = (::fcntl(fd_.get(), F_GETFL) & O_NONBLOCK) != 0;
     std::int64_t result = -EPERM;
     // The kernel tells who receives from a Unix socket which process and user sent it: rose's, unless rose names
     // another, which takes these capabilities.
@@ -174,9 +187,9 @@ class CarriedCall {
 
  private:
   [[nodiscard]] std::size_t limited(std::uint64_t size) const {
-    return static_cast<std::size_t>(
-        std::min({size, kMostBytes, most_ < 0 ? kMostBytes : static_cast<std::uint64_t>(most_)}));
+    return static_cast<std::size_t>(std::min({size, room(), most_ < 0 ? room() : static_cast<std::uint64_t>(most_)}));
   }
+  [[nodiscard]] std::uint64_t room() const { return may_wait_ ? kMostBytesWaiting : kMostBytes; }
   [[nodiscard]] off_t offset(int index) const { return static_cast<off_t>(call_.argument(index)); }
 
   [[nodiscard]] bool reads() const { return call_.number() == SYS_read || call_.number() == SYS_pread64; }
@@ -228,7 +241,7 @@ class CarriedCall {
   std::int64_t take_arguments() {
     switch (call_.number()) {
       case SYS_writev:
-      case SYS_pwritev: return gather(call_, call_.argument(1), call_.argument(2), most_, data_) ? 0 : -EFAULT;
+      case SYS_pwritev: return gather(call_, call_.argument(1), call_.argument(2), most_, room(), data_) ? 0 : -EFAULT;
       case SYS_write:
       case SYS_pwrite64:
       case SYS_sendto: {
@@ -243,6 +256,7 @@ class CarriedCall {
         const bool named = address_.ss_family == AF_UNIX && raw.size() > offsetof(sockaddr_un, sun_path) &&
                            raw[offsetof(sockaddr_un, sun_path)] != '\0';
         if (!named) return 0;
+        if (!kernel::trusts_mounts_of(call_.tid())) return -EACCES;
         view_ = view_of(call_.tid());
         return view_ ? 0 : -EINTR;
       }
@@ -295,10 +309,11 @@ class CarriedCall {
     if (may_wait_ && !interruptions->ok()) return -EAGAIN;
     std::size_t done = 0;
     do {
-      if (may_wait_ && !wait_ready(fd_.get(), POLLOUT, alive_))
+      if (may_wait_ && !gives_up_ && !wait_ready(fd_.get(), POLLOUT, alive_))
         return done > 0 ? static_cast<std::int64_t>(done) : -EINTR;
       const auto got = write_once(data_.data() + done, data_.size() - done, done);
-      if ((got == -EAGAIN || got == -EINTR) && may_wait_) continue;
+      if (gives_up_ && got == -EINTR) return done > 0 ? static_cast<std::int64_t>(done) : -EAGAIN;
+      if ((got == -EAGAIN || got == -EINTR) && may_wait_ && !gives_up_) continue;
       if (got < 0) return done > 0 ? static_cast<std::int64_t>(done) : got;
       done += static_cast<std::size_t>(got);
       if (got == 0) break;
@@ -312,11 +327,11 @@ class CarriedCall {
     data_.resize(limited(call_.argument(2)));
     std::int64_t got = 0;
     do {
-      if (may_wait_ && !wait_ready(fd_.get(), POLLIN, alive_)) return -EINTR;
+      if (may_wait_ && !gives_up_ && !wait_ready(fd_.get(), POLLIN, alive_)) return -EINTR;
       got = call_.number() == SYS_read ? result_of(::read(fd_.get(), data_.data(), data_.size()))
                                        : result_of(::pread(fd_.get(), data_.data(), data_.size(), offset(3)));
-    } while (may_wait_ && (got == -EINTR || got == -EAGAIN));
-    return got;
+    } while (may_wait_ && !gives_up_ && (got == -EINTR || got == -EAGAIN));
+    return gives_up_ && got == -EINTR ? -EAGAIN : got;
   }
 
   [[nodiscard]] std::unique_ptr<Interruptions> interrupted_when_waiting() const {
@@ -326,19 +341,21 @@ class CarriedCall {
   NotifiedCall& call_;
   const std::int64_t most_;
   const std::function<bool()>& alive_;
-  Fd fd_;
+  const Fd& fd_;
   std::string data_;
   sockaddr_storage address_{};
   socklen_t address_size_ = 0;
   std::optional<CallerView> view_;
   std::optional<ucred> sender_;
-  bool may_wait_ = false;
+  const bool may_wait_;
+  bool gives_up_ = false;  // the thread wants EAGAIN instead of waiting
 };
 
 }  // namespace
 
-std::int64_t carry_out(NotifiedCall& call, std::int64_t most, const std::function<bool()>& alive) {
-  return CarriedCall(call, most, alive).run();
+std::int64_t carry_out(NotifiedCall& call, const CarriedFile& file, std::int64_t most,
+                       const std::function<bool()>& alive) {
+  return file.fd ? CarriedCall(call, file, most, alive).run() : file.error;
 }
 
 }  // namespace rose::inject

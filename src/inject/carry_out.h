@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
+#include "base/fd.h"
 #include "inject/call.h"
 
 namespace rose::inject {
@@ -13,13 +15,22 @@ namespace rose::inject {
 [[nodiscard]] bool can_carry_out(int number);
 [[nodiscard]] bool can_carry_out_partly(int number);
 
-// True for regular files and block devices. Other files may block for a long time.
-[[nodiscard]] bool is_quick(NotifiedCall& call);
+struct CarriedFile {
+  Fd fd;              // a duplicate; invalid: the thread has no such descriptor
+  int error = 0;      // then, -errno
+  bool quick = true;  // regular files and block devices; others may block for a long time
+};
+// What a call acts on. None if rose must not act on it in the thread's place, so that the call has to go on by itself:
+// a file of a file system that another user mounted, whose program could hold rose up for ever, and descriptors that
+// mean something else in another process (signalfd, netlink).
+[[nodiscard]] std::optional<CarriedFile> carried_file(NotifiedCall& call);
 
 // Uses the caller's rights, and resolves socket paths as the caller sees them. Returns what the kernel would have
-// returned (-errno for errors). `most`: maximum number of bytes, -1: all. `alive` tells whether the caller is still in
+// returned (-errno for errors). `most`: maximum number of bytes, -1: all (up to
+// 64 MiB, of pipes and sockets 8 MiB). `alive` tells whether the caller is still in
 // that call; it is checked after all memory of the caller has been read, before anything is written to it, and
 // periodically while the call would block. If it returns false, the result is -EINTR.
-[[nodiscard]] std::int64_t carry_out(NotifiedCall& call, std::int64_t most, const std::function<bool()>& alive);
+[[nodiscard]] std::int64_t carry_out(NotifiedCall& call, const CarriedFile& file, std::int64_t most,
+                                     const std::function<bool()>& alive);
 
 }  // namespace rose::inject

@@ -313,7 +313,7 @@ bool Stacks::take_waiting(std::size_t chain, std::size_t node, pid_t pid, pid_t 
 }
 
 void Stacks::note_root(std::size_t node, pid_t pid) {
-  if (plan_.stacks == 0) return;
+  if (plan_.stacks == 0 || !kernel::trusts_mounts_of(pid)) return;
   Fd root(::open(fmt::format("/proc/{}/root", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root) return;
   const std::lock_guard lock(mutex_);
@@ -322,8 +322,12 @@ void Stacks::note_root(std::size_t node, pid_t pid) {
 
 schedule::Stack Stacks::tell_one(TakenStack taken, std::size_t node, const std::vector<pid_t>& living,
                                  std::int64_t limit_ns) const {
-  std::vector<std::string> roots{fmt::format("/proc/{}/root", taken.pid)};
-  for (std::size_t i = 0; i < living.size() && i < 8; ++i) roots.push_back(fmt::format("/proc/{}/root", living[i]));
+  std::vector<std::string> roots;
+  const auto add_root = [&](pid_t pid) {
+    if (kernel::trusts_mounts_of(pid)) roots.push_back(fmt::format("/proc/{}/root", pid));
+  };
+  add_root(taken.pid);
+  for (std::size_t i = 0; i < living.size() && i < 8; ++i) add_root(living[i]);
   if (const auto kept = roots_.find(node); kept != roots_.end())
     roots.push_back(fmt::format("/proc/self/fd/{}", kept->second.get()));
   roots.emplace_back();

@@ -341,12 +341,21 @@ class Supervisor::Listener {
       respond(decision.chain, fault, *call, id, 0);
       return;
     }
-    const auto work = [this, &fault, call, id, chain = decision.chain] {
+    std::optional<CarriedFile> file = carried_file(*call);
+    if (!file) {
+      log::warning("fault '{}': {} goes on without a fault: it acts on a file that rose keeps away from", fault.id,
+                   call->describe());
+      go_on(id);
+      return;
+    }
+    const bool quick = file->quick;
+    const auto work = [this, &fault, call, id, chain = decision.chain,
+                       file = std::make_shared<CarriedFile>(*std::move(file))] {
       const std::int64_t most = fault.effect == schedule::Effect::bytes ? fault.effect_bytes : -1;
-      const auto done = carry_out(*call, most, [this, id] { return !stop_ && !owner_.disarmed_ && alive(id); });
+      const auto done = carry_out(*call, *file, most, [this, id] { return !stop_ && !owner_.disarmed_ && alive(id); });
       respond(chain, fault, *call, id, done);
     };
-    if (is_quick(*call)) {
+    if (quick) {
       work();
       return;
     }

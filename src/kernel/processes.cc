@@ -1,6 +1,10 @@
 #include "kernel/processes.h"
 
+#include <fcntl.h>
+#include <linux/nsfs.h>
 #include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -112,6 +116,16 @@ pid_t own_number(pid_t pid) {
     return own != 0 ? own : pid;
   }
   return pid;
+}
+
+bool trusts_mounts_of(pid_t pid) {
+  const Fd mounts(::open(fmt::format("/proc/{}/ns/mnt", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd own(::open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC));
+  const Fd owner(mounts ? ::ioctl(mounts.get(), NS_GET_USERNS) : -1);
+  struct stat a {
+  }, b{};
+  return own && owner && ::fstat(own.get(), &a) == 0 && ::fstat(owner.get(), &b) == 0 && a.st_ino == b.st_ino &&
+         a.st_dev == b.st_dev;
 }
 
 Fd open_pidfd(pid_t pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }

@@ -37,6 +37,11 @@ struct ProcessStat {
 // The id of the process or thread in its own PID namespace, or `pid` if that is unknown.
 [[nodiscard]] pid_t own_number(pid_t pid);
 
+// True if only this user namespace decides what is mounted where this process or thread looks. Otherwise the user who
+// made its namespace may have put a file system of their own program (FUSE) there, also below an overlay: opening,
+// reading, even closing a file of it waits for that program, and no signal ends the wait.
+[[nodiscard]] bool trusts_mounts_of(pid_t pid);
+
 // Returns no descriptor and sets errno if the process does not exist.
 [[nodiscard]] Fd open_pidfd(pid_t pid);
 // Returns false and sets errno if the process has ended or may not be signalled.

@@ -55,6 +55,7 @@ bool any_maps(const std::vector<Target>& targets, const std::filesystem::path& f
   if (::stat(file.c_str(), &wanted) != 0) return false;
   for (const Target& target : targets) {
     for (const pid_t pid : processes_of(target)) {
+      if (!kernel::trusts_mounts_of(pid)) continue;
       for (const auto& path : mapped(pid)) {
         struct stat status{};
         if (std::filesystem::path(path).filename() == file.filename() &&
@@ -97,6 +98,7 @@ std::vector<int> Binaries::stand_ins(const Target& target, const std::filesystem
     }
     // A process may be in a container, where its path has another meaning here. Its root directory leads to the file.
     for (const pid_t pid : processes_of(target)) {
+      if (!kernel::trusts_mounts_of(pid)) continue;
       if (const auto program = program_of(pid); program.filename() == wanted.filename())
         take(hold(fmt::format("/proc/{}/exe", pid), program));
       for (const auto& file : mapped(pid)) {
@@ -113,7 +115,7 @@ std::vector<int> Binaries::stand_ins(const Target& target, const std::filesystem
   const auto ourselves = program_of(::getpid());
   for (const pid_t pid : processes_of(target)) {
     if (found.size() >= kMostPrograms) break;
-    if (const auto program = program_of(pid); !program.empty() && program != ourselves)
+    if (const auto program = program_of(pid); !program.empty() && program != ourselves && kernel::trusts_mounts_of(pid))
       take(hold(fmt::format("/proc/{}/exe", pid), program));
   }
   return found;

@@ -145,7 +145,6 @@ class KernelTracer final : public Tracer {
   ValueWatch values_;   // guarded by mutex_ once the reader runs
   SpokenWatch spoken_;  // guarded in the same way
   std::vector<kernel::FunctionLink> method_links_;
-  std::set<std::string> hot_methods_;  // methods that were reported
   FunctionWatch functions_;            // last, because its thread calls back into this object
 };
 

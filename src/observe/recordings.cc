@@ -36,6 +36,7 @@ constexpr std::size_t kPiece = 64 << 10;
 
 // Opens the folder `path` as the process sees it. Links in it cannot lead outside its root directory.
 Fd open_in_root(pid_t pid, const fs::path& path) {
+  if (!kernel::trusts_mounts_of(pid)) return {};
   const Fd root(::open(fmt::format("/proc/{}/root", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root) return {};
   open_how how{};
@@ -152,7 +153,7 @@ void RecordingSources::look_at(const Target& target, pid_t pid) {
   Fd opened;
   if (wanted.is_absolute()) {
     opened = open_in_root(pid, folder);
-  } else {
+  } else if (kernel::trusts_mounts_of(pid)) {
     const Fd own(::open(fmt::format("/proc/{}/cwd", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     opened =
         Fd(own ? ::openat(own.get(), folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1);

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMostFiles = 1000;  // of a node
 
 // A text that may not end.
-std::string text_of(const char* text, std::size_t room) { return printable(std::string(text, ::strnlen(text, room))); }
+std::string text_in(const char* text, std::size_t room) { return printable(std::string(text, ::strnlen(text, room))); }
 
 }  // namespace
 
@@ -82,7 +82,7 @@ std::vector<Frame> parse_stack(std::string_view bytes, std::uint32_t tid) {
     if (thread.functions[i] == 0 || thread.functions[i] >= kMostFunctions) continue;
     StackFunction function;
     read(function, offsetof(StacksFile, function) + thread.functions[i] * sizeof function);
-    frames.push_back({text_of(function.name, sizeof function.name), text_of(function.file, sizeof function.file),
+    frames.push_back({text_in(function.name, sizeof function.name), text_in(function.file, sizeof function.file),
                       static_cast<int>(std::min(function.line, 0x7fffffffu))});
   }
   return frames;

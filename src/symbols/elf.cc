@@ -217,6 +217,14 @@ void add_sources(Elf* elf, bool without_go, std::map<std::uint64_t, std::string>
 // libdw 0.188 searches for the end of a string without checking the end of the section. In a damaged file without a
 // final zero byte it would read beyond its memory. It also opens an alternate file, wherever the file says.
 bool is_safe_to_read(Elf* elf) {
+  constexpr unsigned kMostPacked = 40;
+  constexpr std::uint64_t kUnpackedAnyway = std::uint64_t{16} << 20;  // bytes
+  // libdw unpacks other sections by itself and without a bound, so all of them count. Debug information shrinks to a
+  // third or a tenth; what shrinks to less was made to fill rose's memory.
+  std::size_t size = 0;
+  if (elf_rawfile(elf, &size) == nullptr) return false;
+  const std::uint64_t most = std::uint64_t{kMostPacked} * size + kUnpackedAnyway;
+  std::uint64_t unpacked = 0;
   std::size_t names = 0;
   if (elf_getshdrstrndx(elf, &names) != 0) return false;
   Elf_Scn* section = nullptr;
@@ -235,7 +243,12 @@ bool is_safe_to_read(Elf* elf) {
     }
     const bool strings = text.ends_with("_str") || text.ends_with("_str.dwo");
     if (!strings || !(text.starts_with(".debug") || text.starts_with(".zdebug"))) continue;
-    if ((header.sh_flags & SHF_COMPRESSED) != 0 && elf_compress(section, 0, 0) < 0) return false;
+    if ((header.sh_flags & SHF_COMPRESSED) != 0) {
+      GElf_Chdr packed;
+      if (gelf_getchdr(section, &packed) == nullptr || packed.ch_size > most - unpacked) return false;
+      unpacked += packed.ch_size;
+      if (elf_compress(section, 0, 0) < 0) return false;
+    }
     Elf_Data* data = elf_getdata(section, nullptr);
     if (data == nullptr || data->d_buf == nullptr || data->d_size == 0) return false;
     if (static_cast<const char*>(data->d_buf)[data->d_size - 1] != '\0') return false;

@@ -33,8 +33,8 @@ MAIN = {
     "base": "result.h", "cli": "command.h", "config": "config.h", "deploy": "deployment.h", "diagnose": "diagnose.h",
     "draft": "draft.h", "engine": "fleet.h", "explain": "explain.h", "inject": "injector.h", "jvm": "session.h",
     "kernel": "probe.h", "knowledge": "meanings.h", "logs": "reader.h", "observe": "tracer.h", "profile": "profile.h",
-    "replay": "run.h", "report": "results.h", "rr": "rose_rr.h", "schedule": "schedule.h", "symbols": "symbols.h",
-    "trace": "dump.h",
+    "python": "session.h", "replay": "run.h", "report": "results.h", "rr": "rose_rr.h", "schedule": "schedule.h",
+    "symbols": "symbols.h", "trace": "dump.h",
 }
 
 # Words that only this project used, and what the field calls it. Documents, comments and messages must not have them.

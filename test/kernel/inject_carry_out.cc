@@ -1,11 +1,16 @@
 // Calls that rose makes on behalf of the caller: with the caller's rights and view of files, never writing into another
 // process, and never such that rose itself could wait for ever.
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <thread>
@@ -160,7 +165,9 @@ TEST_CASE("nothing is read from or written to a caller that is gone") {
   int looks = 0;
   REQUIRE(::write(ends[1], "evil", 4) == 4);
   inject::NotifiedCall reading(SYS_read, child, {static_cast<std::uint64_t>(ends[0]), address, 4, 0, 0, 0});
-  CHECK(inject::carry_out(reading, -1, [&] { return ++looks < 2; }) < 0);
+  const auto pipe = inject::carried_file(reading);
+  REQUIRE(pipe);
+  CHECK(inject::carry_out(reading, *pipe, -1, [&] { return ++looks < 2; }) < 0);
   CHECK(looks >= 2);
 
   const std::string file = "/tmp/rose-carry-" + std::to_string(::getpid());
@@ -178,7 +185,9 @@ TEST_CASE("nothing is read from or written to a caller that is gone") {
   }
   REQUIRE(::waitpid(second, nullptr, WUNTRACED) == second);
   inject::NotifiedCall writing(SYS_write, second, {static_cast<std::uint64_t>(out.get()), address, kSize, 0, 0, 0});
-  CHECK(inject::carry_out(writing, -1, [] { return false; }) < 0);
+  const auto target = inject::carried_file(writing);
+  REQUIRE(target);
+  CHECK(inject::carry_out(writing, *target, -1, [] { return false; }) < 0);
   struct stat info{};
   REQUIRE(::fstat(out.get(), &info) == 0);
   CHECK(info.st_size == 0);
@@ -187,4 +196,31 @@ TEST_CASE("nothing is read from or written to a caller that is gone") {
   ::unlink(file.c_str());
   for (const int fd : {ends[0], ends[1], back[0], back[1]}) ::close(fd);
   ::munmap(memory, 4096);
+}
+
+TEST_CASE("rose acts only on descriptors that mean the same in its place") {
+  const auto is_carried = [](int fd) {
+    inject::NotifiedCall call(SYS_write, ::gettid(), {static_cast<std::uint64_t>(fd), 0, 0, 0, 0, 0});
+    const auto file = inject::carried_file(call);
+    return file.has_value() && file->fd;
+  };
+  sigset_t signals;
+  sigemptyset(&signals);
+  int ends[2];
+  REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+  const Fd reader(ends[0]), writer(ends[1]);
+  const Fd null(::open("/dev/null", O_WRONLY | O_CLOEXEC)), folder(::open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Fd tcp(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+      near(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  for (const Fd* fd : {&reader, &writer, &null, &folder, &tcp, &near}) CHECK(is_carried(fd->get()));
+  const Fd own_signals(::signalfd(-1, &signals, SFD_CLOEXEC)), event(::eventfd(0, EFD_CLOEXEC));
+  const Fd kernel(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+  for (const Fd* fd : {&own_signals, &event, &kernel}) {
+    REQUIRE(*fd);
+    CHECK_FALSE(is_carried(fd->get()));
+  }
+  inject::NotifiedCall closed(SYS_write, ::gettid(), {999'999, 0, 0, 0, 0, 0});
+  const auto none = inject::carried_file(closed);
+  REQUIRE(none);
+  CHECK(inject::carry_out(closed, *none, -1, [] { return true; }) == -EBADF);
 }
