@@ -160,6 +160,48 @@ unmounted "a file system that was unmounted"
 unharmed "a file system that was unmounted"
 rm setup.sh
 
+# --- a process of the node's user gives the folder below a file system of rose a default access list, which grants its
+# user everything in files that are copied back
+cat > setup.sh <<SH
+#!/bin/sh
+echo roots > n1/data/secret
+chmod 640 n1/data/secret
+SH
+chmod +x setup.sh
+cat > grant.py <<'PY'
+import os, struct, sys
+def entry(tag, user=0xffffffff):
+    return struct.pack("<HHI", tag, 7, user)
+everything = struct.pack("<I", 2) + entry(1) + entry(2, 65534) + entry(4) + entry(16) + entry(32)
+os.setxattr(sys.argv[1], "system.posix_acl_default", everything)
+PY
+config "touch begun; echo up; exec sleep 100"
+sed -i -e "s|^network = .*|&\nsetup = [\"$work/setup.sh\"]|" \
+  -e "s|^command = ..bin/sleep.*|command = [\"/bin/sh\", \"-c\", \"until [ -e n1/granted ]; do sleep 0.02; done\"]|" \
+  rose.toml
+schedule 'kind = "disk-full"
+path = "data"'
+rm -rf report
+unshare --mount --propagation private setpriv --reuid nobody --clear-groups --inh-caps=-all sh -c "
+  for i in \$(seq 2400); do
+    [ ! -e $n1/begun ] || { python3 grant.py $n1/data && touch $n1/granted; exit; }
+    sleep 0.05
+  done" &
+granter=$!
+replay --report report
+wait $granter || fail "the access list could not be set"
+[ "$(stat -c '%U %a' $n1/data/secret)" = "root 640" ] || fail "root's file: $(stat -c '%U %a' $n1/data/secret)"
+python3 -c "import os; assert not os.listxattr('$n1/data/secret')" || fail "root's file has an access list of the node's"
+rm setup.sh
+
+# --- a log with a hole that is far larger than the disk
+config "truncate -s 10T stdout.log; echo up; exec sleep 100"
+schedule 'kind = "pause"
+duration = "10ms"'
+rm -rf report
+replay --report report
+says out '0 inconclusive'
+
 # --- a pid file that the node writes names a process of root's
 sleep 300 &
 roots_process=$!
