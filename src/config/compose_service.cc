@@ -94,6 +94,7 @@ ComposeReader::Keys ComposeReader::run_keys(Service& service) {
        [this, &node, &container](const Yaml& member, const std::string& key) {
          std::string name = text(member, key);
          if (name.empty()) return;
+         containers_[name] = node.name;
          container.aliases.push_back(std::move(name));
          named_containers_.insert(node.name);
        }},
@@ -250,6 +251,7 @@ void ComposeReader::read_service(const std::string& name, const Yaml& value) {
   service.node.container = Container();
   service.container().service = true;
   each(value, service_keys(service), fmt::format("service '{}'", name));
+  check_own_network(value, name);
   Node& node = service.node;
   Container& container = service.container();
   for (auto& [variable, setting] : service.from_files) node.env.emplace(variable, std::move(setting));
@@ -786,11 +788,30 @@ void ComposeReader::read_network_mode(const Yaml& value, Service& service) {
   } else if (mode == "none") {
     warn(fmt::format("service {} has 'network_mode: none': in a run it is in the run's network like all nodes",
                      service.node.name));
+  } else if (mode.starts_with("service:") || mode.starts_with("container:")) {
+    shared_[service.node.name] = &value;
   } else {
-    refuse(value,
-           fmt::format("'network_mode': '{}' shares the network of another container, but each node has its own", mode),
-           "give it its own network and let it reach the other container by name");
+    refuse(value, fmt::format("'network_mode': '{}' was found", mode),
+           "known are bridge, host, none, service:NAME and container:NAME");
   }
+}
+
+// Whose network it is decides what belongs to a network, as with Compose and the engines.
+void ComposeReader::check_own_network(const Yaml& service, const std::string& name) {
+  const Yaml* mode = service.find("network_mode");
+  if (mode == nullptr || text(*mode, "network_mode").empty()) return;
+  const auto conflict = [&](const char* key, std::string_view hint) {
+    const Yaml* own = service.find(key);
+    const bool empty =
+        own == nullptr || (own->is_scalar() ? own->text.empty() : own->items.empty() && own->members.empty());
+    if (!empty)
+      refuse(*own, fmt::format("service '{}' has both 'network_mode: {}' and '{}'", name, mode->text, key),
+             std::string(hint));
+  };
+  conflict("networks", "Compose accepts only one of them");
+  if (!mode->text.starts_with("service:") && !mode->text.starts_with("container:")) return;
+  for (const char* key : {"ports", "expose", "hostname", "extra_hosts", "links", "mac_address"})
+    conflict(key, "it belongs to the network, so it is set at the service whose network this one shares");
 }
 
 void ComposeReader::read_limits(const Yaml& value, Container& container) {

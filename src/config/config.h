@@ -124,6 +124,8 @@ struct Node {
   std::vector<std::string> record_libc;
   std::optional<Attach> attach;
   std::optional<Container> container;
+  // The node whose network namespace and address it shares, which has its own; "": it has its own.
+  std::string network_of;
   int line = 0;  // line of [[node]], for later messages
 
   // True if rose is present before the node's first instruction, because it starts the node or its processes start
@@ -205,6 +207,10 @@ struct Config {
 
   [[nodiscard]] const Node* find(std::string_view node) const;
   [[nodiscard]] std::vector<std::string> node_names() const;
+  // The index of the node that has the network namespace of `node`, mostly itself.
+  [[nodiscard]] std::size_t network_owner(std::size_t node) const;
+  // The nodes in the network namespace of `node`, itself included, in file order.
+  [[nodiscard]] std::vector<std::size_t> network_members(std::size_t node) const;
 };
 
 [[nodiscard]] Result<Config> read_config(const std::filesystem::path& path);

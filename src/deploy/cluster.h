@@ -81,6 +81,9 @@ struct NodeState {
   std::vector<LogStart> logs;       // of the current incarnation
 };
 
+// True the first time: what is the same in every run is reported once.
+[[nodiscard]] bool said_once(const std::string& what);
+
 class Cluster final : public Deployment {
  public:
   Cluster(const config::Config& config, std::filesystem::path run_dir, int run_number, NodeObserver* observer,

@@ -51,14 +51,6 @@ bool is_read_only(const std::vector<std::string>& parts) {
   return std::find(options.begin(), options.end(), "ro") != options.end();
 }
 
-// True the first time: what is the same in every run is reported once.
-bool said_once(const std::string& what) {
-  static std::mutex mutex;
-  static std::set<std::string> said;
-  const std::lock_guard lock(mutex);
-  return said.insert(what).second;
-}
-
 // Podman runs `--init` with a program of its own, which packages do not always bring along.
 bool has_init_of_podman() {
   for (const char* folder : {"/usr/libexec/podman", "/usr/local/libexec/podman", "/usr/lib/podman",
@@ -79,6 +71,13 @@ Result<int> stop_signal(const std::string& text) {
 }
 
 }  // namespace
+
+bool said_once(const std::string& what) {
+  static std::mutex mutex;
+  static std::set<std::string> said;
+  const std::lock_guard lock(mutex);
+  return said.insert(what).second;
+}
 
 bool Cluster::has_containers() const {
   return std::any_of(config_.nodes.begin(), config_.nodes.end(),
@@ -154,14 +153,17 @@ ContainerSpec Cluster::named_spec(std::size_t node) const {
   spec.image = config.container->image;
   if (!config.working_dir.empty()) spec.options.insert(spec.options.end(), {"--workdir", config.working_dir});
   if (!facts_.host_network) {
-    spec.hostname = config.container->hostname.empty() ? info.name : config.container->hostname;
+    // As with engines, the host name is that of the network.
+    const NodeInfo& owner = infos_[info.network];
+    const std::string& hostname = config_.nodes[owner.index].container->hostname;
+    spec.hostname = hostname.empty() ? owner.name : hostname;
     spec.netns = fmt::format("{}/{}", kNetnsFolder, info.netns);
     // Without a host name of its own, it has the machine's.
     if (config.container->host_name_of_machine) {
       spec.hostname.clear();
       spec.options.insert(spec.options.end(), {"--uts", "host"});
     }
-    if (!engine_->podman) spec.holder = fmt::format("{}-network-of-{}", identity_.id(), info.name);
+    if (!engine_->podman) spec.holder = fmt::format("{}-network-of-{}", identity_.id(), owner.name);
   }
   spec.user = config.user;
   spec.limits = config.container->limits;
@@ -193,7 +195,7 @@ Result<void> Cluster::make_holders(std::vector<Network::Member>& members) {
            ask_engine(holder_image_words(*engine_, archive.string(), image), "create an empty image", kMakeTimeout));
   std::vector<std::size_t> which;
   for (const NodeInfo& info : infos_) {
-    if (!config_.nodes[info.index].container) continue;
+    if (!config_.nodes[info.index].container || info.network != info.index) continue;
     ROSE_CHECK(cancel::check());
     const ContainerSpec spec = named_spec(info.index);
     ROSE_CHECK(place_entry(spec.enter));
@@ -234,7 +236,7 @@ Result<void> Cluster::plan_container(std::size_t node) {
   ContainerSpec& spec = container.spec;
   for (const auto& [name, value] : state.spec.env)
     if (means_something_inside(name) || config.env.contains(name)) spec.env[name] = value;
-  if (spec.holder.empty()) ROSE_CHECK(place_entry(spec.enter));
+  if (spec.holder.empty() || info.network != node) ROSE_CHECK(place_entry(spec.enter));
   ROSE_CHECK(place_names(node));
   ROSE_CHECK(place_folders(node));
 

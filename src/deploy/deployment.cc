@@ -78,12 +78,20 @@ Result<void> Cluster::make() {
   if (netns) {
     std::vector<Network::Member> members;
     ROSE_CHECK(identity_.note("netns", client_netns_));
-    for (const NodeInfo& info : infos_) ROSE_CHECK(identity_.note("netns", info.netns));
-    for (const NodeInfo& info : infos_) members.push_back({info.netns, info.bridge_port, info.ip});
+    for (const NodeInfo& info : infos_)
+      if (info.network == info.index) ROSE_CHECK(identity_.note("netns", info.netns));
+    for (const NodeInfo& info : infos_) {
+      members.push_back({info.netns, info.bridge_port, info.ip});
+      if (info.network != info.index) members.back().of = info.network;
+    }
     ROSE_CHECK(make_holders(members));
     ROSE_TRY(network_, Network::create(client_netns_, config::client_address(config_.deployment),
                                        config::prefix_length(config_.deployment), members));
   }
+  for (const NodeInfo& info : infos_)
+    if (info.network != info.index && said_once("network " + info.name))
+      log::info("node {0} shares the network and the address of {1}: a network fault on {0} or {1} is one on both",
+                info.name, infos_[info.network].name);
   ROSE_CHECK(make_own_names());
   ROSE_CHECK(make_nodes());
   if (!config_.deployment.setup) ROSE_CHECK(check_commands());
@@ -186,14 +194,15 @@ Result<void> Cluster::make_folders() {
     NodeInfo info;
     info.name = node.name;
     info.index = i;
+    info.network = config_.network_owner(i);
     info.ip = node.ip;
     info.dir = run_dir_ / node.name;
     if (node.container) info.container = fmt::format("{}-{}", identity_.id(), node.name);
     if (node.attach && node.attach->container) info.container = *node.attach->container;
     info.pid_file = run_dir_ / fmt::format(".{}.pid", node.name);  // names of nodes do not begin with a dot
     if (netns) {
-      info.netns = fmt::format("{}-{}", identity_.id(), node.name);
-      info.bridge_port = ports[i];
+      info.netns = fmt::format("{}-{}", identity_.id(), names[info.network]);
+      info.bridge_port = ports[info.network];
     }
     auto state = std::make_unique<NodeState>();
     state->config = &node;

@@ -26,6 +26,7 @@ Json node_json(const config::Node& node) {
                          {"entrypoint", or_null(node.container->entrypoint)},
                          {"options", node.container->options},
                          {"limits", node.container->limits}};
+  if (!node.network_of.empty()) json["network_of"] = node.network_of;
   if (node.restart) json["restart"] = {{"delay_ns", node.restart->delay_ns}, {"max", node.restart->max}};
   if (node.attach)
     json["attach"] = {{"pid_file", or_null(node.attach->pid_file)},

@@ -125,8 +125,28 @@ TEST_CASE("what rose cannot do with a Compose file is refused with its line") {
       {"services:\n  a:\n    image: x\nsecrets:\n  s: {environment: NONE}\n",
        "5: secrets 's' is the variable NONE, which is not set"},
       {"services:\n  a:\n    image: ${NONE}\n", "3: 'image' is empty: NONE has no value"},
-      {"services:\n  a:\n    image: x\n    network_mode: service:b\n",
-       "4: 'network_mode': 'service:b' shares the network of another container"},
+      {"services:\n  a:\n    image: x\n    network_mode: service:appp\n  app:\n    image: x\n",
+       "4: 'network_mode': there is no service 'appp'"},
+      {"services:\n  a:\n    image: x\n    network_mode: service:b\n  b:\n    image: x\n    profiles: [p]\n",
+       "4: 'a' shares the network of 'b', which is not started"},
+      {"services:\n  a:\n    image: x\n    network_mode: container:other\n",
+       "4: 'network_mode': 'other' is the container of no service that is started here"},
+      {"services:\n  a:\n    image: x\n    network_mode: container:kv-b-1\n  b: {image: x, container_name: c}\n",
+       "4: 'network_mode': 'kv-b-1' is the container of no service that is started here"},
+      {"services:\n  a:\n    image: x\n    network_mode: service:a\n", "4: 'a' shares its own network"},
+      {"services:\n  a:\n    image: x\n    network_mode: service:b\n  b:\n    image: x\n    network_mode: service:a\n",
+       "4: 'a' shares its own network, through other services"},
+      {"services:\n  a:\n    image: x\n    network_mode: service:b\n    networks: [n]\n  b: {image: x}\nnetworks: {n: "
+       "}\n",
+       "5: service 'a' has both 'network_mode: service:b' and 'networks'"},
+      {"services:\n  a:\n    image: x\n    network_mode: service:b\n    ports: [\"80:80\"]\n  b: {image: x}\n",
+       "5: service 'a' has both 'network_mode: service:b' and 'ports'"},
+      {"services:\n  a:\n    image: x\n    network_mode: service:b\n    hostname: h\n  b: {image: x}\n",
+       "5: service 'a' has both 'network_mode: service:b' and 'hostname'"},
+      {"services:\n  a:\n    image: x\n    network_mode: serv1ce:b\n  b: {image: x}\n",
+       "4: 'network_mode': 'serv1ce:b' was found"},
+      {"services:\n  a:\n    image: x\n    network_mode: service:b\n  b: {image: x, depends_on: [a]}\n",
+       "3: 'a' depends on itself through other services"},
       {"services:\n  a:\n    image: x\n    pid: service:b\n", "4: 'pid': 'service:b' shares that of another container"},
       {"services:\n  a:\n    image: x\n    deploy: {replicas: many}\n",
        "4: 'replicas': 'many' is not a number from 0 to 10000"},
@@ -245,6 +265,36 @@ TEST_CASE("addresses, replicas, links and profiles") {
   CHECK((*nodes)[5].container->after.size() == 3);
   CHECK((said(warnings, "172.26.0.10 of network 'm' is ignored") && said(warnings, "network 'n' is external") &&
          said(warnings, "volume 'v' is external")));
+}
+
+TEST_CASE("services share the network of another one") {
+  const auto nodes = read(
+      "services:\n  probe: {image: x, network_mode: \"container:boss\", ports: []}\n"
+      "  side: {image: x, network_mode: \"service:app\", depends_on: {app: {condition: service_healthy}}}\n"
+      "  app: {image: x, container_name: boss}\n  own: {image: x, network_mode: bridge}\n"
+      "  deep: {image: x, network_mode: \"service:side\"}\n  w: {image: x, scale: 2}\n"
+      "  on-w: {image: x, network_mode: \"service:w\", scale: 2}\n"
+      "  by-name: {image: x, network_mode: \"container:kv-own-1\"}\n");
+  INFO((nodes ? "" : nodes.error().message));
+  REQUIRE(nodes.has_value());
+  std::map<std::string, std::string> whose;
+  for (const Node& node : *nodes) whose[node.name] = node.network_of;
+  CHECK(whose == std::map<std::string, std::string>{{"probe", "app"},
+                                                    {"side", "app"},
+                                                    {"app", ""},
+                                                    {"own", ""},
+                                                    {"deep", "app"},
+                                                    {"w-1", ""},
+                                                    {"w-2", ""},
+                                                    {"on-w-1", "w-1"},
+                                                    {"on-w-2", "w-1"},
+                                                    {"by-name", "own"}});
+  REQUIRE((*nodes)[0].container->after.size() == 1);
+  CHECK((*nodes)[0].container->after[0].node == "app");
+  REQUIRE((*nodes)[1].container->after.size() == 1);
+  CHECK((*nodes)[1].container->after[0].when == Dependency::When::healthy);
+  CHECK(said(words, "service side shares the network and the address of app"));
+  CHECK_FALSE(said(words, "services have different networks"));
 }
 
 TEST_CASE("files extend, include and are put over each other") {
