@@ -98,6 +98,7 @@ class ComposeReader {
   void read_health(const Yaml& value, Container& container);
   void read_restart(const Yaml& value, Node& node);
   void read_build(const Yaml& value, Container& container);
+  static void read_hooks(const Yaml& value, const std::string& key, std::vector<Hook>& hooks);
   void read_networks(const Yaml& value, Service& service);
   void read_network_mode(const Yaml& value, Service& service);
   static void check_own_network(const Yaml& service, const std::string& name);

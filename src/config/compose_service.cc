@@ -79,6 +79,10 @@ ComposeReader::Keys ComposeReader::run_keys(Service& service) {
       {"links", [this, &container](const Yaml& member, const std::string&) { read_links(member, container); }},
       {"healthcheck", [this, &container](const Yaml& member, const std::string&) { read_health(member, container); }},
       {"restart", [this, &node](const Yaml& member, const std::string&) { read_restart(member, node); }},
+      {"post_start",
+       [&container](const Yaml& member, const std::string& key) { read_hooks(member, key, container.post_start); }},
+      {"pre_stop",
+       [&container](const Yaml& member, const std::string& key) { read_hooks(member, key, container.pre_stop); }},
       {"networks", [this, &service](const Yaml& member, const std::string&) { read_networks(member, service); }},
       {"network_mode",
        [this, &service](const Yaml& member, const std::string&) { read_network_mode(member, service); }},
@@ -207,10 +211,6 @@ ComposeReader::Keys ComposeReader::keys_without_effect() {
     return [this, why](const Yaml&, const std::string&) { say(why); };
   };
   const Known fine = [](const Yaml&, const std::string&) {};
-  const Known no_hooks = [](const Yaml& member, const std::string& key) {
-    refuse(member, fmt::format("'{}': commands other than the service's own are not run", key),
-           "run them in the workload or in the service's command");
-  };
   return {
       {"logging", left_out("'logging' has no effect: output goes to the nodes' stdout.log and stderr.log")},
       {"dns", left_out("'dns' has no effect: nodes' names are in /etc/hosts, and a run's network is isolated")},
@@ -239,8 +239,6 @@ ComposeReader::Keys ComposeReader::keys_without_effect() {
        }},
       {"gpus",
        [this](const Yaml&, const std::string&) { warn("'gpus' has no effect: name the devices under 'devices'"); }},
-      {"post_start", no_hooks},
-      {"pre_stop", no_hooks},
   };
 }
 
@@ -643,6 +641,28 @@ void ComposeReader::read_restart(const Yaml& value, Node& node) {
            "known are no, always, unless-stopped and on-failure");
   }
   node.restart = policy;
+}
+
+void ComposeReader::read_hooks(const Yaml& value, const std::string& key, std::vector<Hook>& hooks) {
+  if (!value.is_list()) refuse(value, fmt::format("'{}': a list is needed", key));
+  for (const Yaml& item : value.items) {
+    if (!item.is_map()) refuse(item, fmt::format("one of '{}' is not a map with a 'command'", key));
+    Hook hook;
+    each(item,
+         {{"command", [&](const Yaml& member, const std::string& name) { hook.command = command(member, name); }},
+          {"user", [&](const Yaml& member, const std::string& name) { hook.user = kept(text(member, name)); }},
+          {"privileged", [&](const Yaml& member, const std::string& name) { hook.privileged = truth(member, name); }},
+          {"working_dir",
+           [&](const Yaml& member, const std::string& name) { hook.working_dir = kept(text(member, name)); }},
+          {"environment",
+           [&](const Yaml& member, const std::string& name) {
+             for (const auto& [variable, setting] : pairs(member, name))
+               if (setting) hook.env[variable] = kept(*setting);
+           }}},
+         fmt::format("one of '{}'", key));
+    if (hook.command.empty()) refuse(item, fmt::format("one of '{}' has no 'command'", key));
+    hooks.push_back(std::move(hook));
+  }
 }
 
 void ComposeReader::read_build(const Yaml& value, Container& container) {

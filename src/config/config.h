@@ -61,6 +61,14 @@ struct Dependency {
   int file = 0;           // index of the Compose file
   bool optional = false;  // the dependency does not have to be started
 };
+// A command that Compose runs in the container at a moment of its life.
+struct Hook {
+  Command command;
+  std::string user;  // "": the container's
+  bool privileged = false;
+  std::string working_dir;  // "": the container's
+  std::map<std::string, std::string> env;
+};
 struct HandedFile {
   std::string place;  // path in the container
   std::string content;
@@ -95,6 +103,8 @@ struct Container {
   bool host_name_of_machine = false;  // it shares the UTS namespace of the machine
   std::optional<Health> health;       // of a service: it is ready when this passes, unless its node has a `ready`
   std::vector<Dependency> after;      // dependencies that must be started first
+  std::vector<Hook> post_start;       // after each start, before it counts as started
+  std::vector<Hook> pre_stop;         // before an orderly stop
   std::map<std::string, std::string>
       tmpfs;  // mount options of the named volumes that are held in memory: "size=64m", or ""
   // "SOURCE:TARGET[:OPTIONS]". The source is a folder (absolute after parsing, or with ${dir}) or a named volume of the

@@ -1,4 +1,5 @@
 // Nodes in containers: what the engine is asked to create and remove.
+#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -495,6 +496,7 @@ Result<void> Cluster::await_dependencies(std::size_t node) {
                       "health check",
                       infos_[node].name, one.node, config_.nodes[other].container->image),
           "add 'healthcheck' to the service, or 'ready' to a [[node]] with its name");
+    ROSE_CHECK(await_hooks(other));
     if (one.when == config::Dependency::When::healthy) ROSE_CHECK(await_ready({other}, true));
     if (one.when == config::Dependency::When::completed) ROSE_CHECK(await_completed(other));
   }
@@ -521,6 +523,99 @@ Result<void> Cluster::await_completed(std::size_t node) {
   const std::string note = state.end_note;
   lock.unlock();
   return Unexpected(not_ready(node, note + ", and others wait for its completion"));
+}
+
+// Hooks. They run beside the node as its health check does: in its container, but no fault concerns them, and they are
+// not traced. What they leave running ends with the container.
+
+void Cluster::begin_hooks(std::size_t node) {
+  NodeState& state = *states_[node];
+  if (!state.container || config_.nodes[node].container->post_start.empty()) return;
+  {
+    std::lock_guard lock(mutex_);
+    state.in_hooks = true;
+  }
+  const auto work = [this, node, &state] {
+    auto done = post_start(node);
+    std::lock_guard lock(mutex_);
+    if (!done) state.hook_failure = std::move(done).error();
+    state.in_hooks = false;
+    changed_.notify_all();
+  };
+  if (auto thread = start_thread(work)) state.hooks = *std::move(thread);
+  else work();
+}
+
+// Compose starts a service only when the hooks of those that it depends on are done.
+Result<void> Cluster::await_hooks(std::size_t node) {
+  std::unique_lock lock(mutex_);
+  const NodeState& state = *states_[node];
+  while (state.in_hooks && !cancel::requested()) changed_.wait_for(lock, std::chrono::milliseconds(100));
+  if (state.hook_failure) return Unexpected(*state.hook_failure);
+  lock.unlock();
+  return cancel::check();
+}
+
+void Cluster::end_hooks() {
+  for (const auto& state : states_)
+    if (state->hooks.joinable()) state->hooks.join();
+}
+
+Result<void> Cluster::post_start(std::size_t node) {
+  for (const config::Hook& hook : config_.nodes[node].container->post_start)
+    ROSE_CHECK(run_hook(node, hook, "post_start", kHookTimeout, false));
+  return {};
+}
+
+// Only in a container that runs and can do something.
+Result<void> Cluster::pre_stop(std::size_t node, std::int64_t timeout_ns, bool at_end) {
+  const NodeState& state = *states_[node];
+  if (!state.container) return {};
+  {
+    std::lock_guard lock(mutex_);
+    if (state.pid == 0 || state.ending || state.paused || state.main_paused) return {};
+  }
+  for (const config::Hook& hook : config_.nodes[node].container->pre_stop)
+    ROSE_CHECK(run_hook(node, hook, "pre_stop", timeout_ns, at_end));
+  return {};
+}
+
+// `at_end`: the run is ending, and it runs nevertheless.
+Result<void> Cluster::run_hook(std::size_t node, const config::Hook& hook, const std::string& kind,
+                               std::int64_t timeout_ns, bool at_end) {
+  const NodeInfo& info = infos_[node];
+  config::Command words = engine_->command;
+  words.emplace_back("exec");
+  if (!hook.user.empty()) words.insert(words.end(), {"--user", hook.user});
+  if (hook.privileged) words.emplace_back("--privileged");
+  if (!hook.working_dir.empty()) words.insert(words.end(), {"--workdir", hook.working_dir});
+  for (const auto& [name, value] : hook.env) words.insert(words.end(), {"--env", fmt::format("{}={}", name, value)});
+  words.push_back(states_[node]->container->spec.name);
+  words.insert(words.end(), hook.command.begin(), hook.command.end());
+  const int incarnation = starts(node);
+  const std::string log = fmt::format("{}-{}", kind, info.name);
+  ROSE_TRY(const std::unique_ptr<RunningCommand> running,
+           spawn_as(words, log, {.timeout_ns = timeout_ns, .leave_descendants = true}, nullptr));
+  for (const std::int64_t until = monotonic_ns() + timeout_ns;
+       !running->finished() && !cancel::requested() && monotonic_ns() < until;) {
+    if (stopping_ && !at_end) {
+      running->kill();
+      return fail(ErrorKind::cancelled, "the run is ending");
+    }
+    pollfd waits{running->fd(), POLLIN, 0};
+    (void)::poll(&waits, 1, 50);
+  }
+  const CommandResult result = running->wait();
+  if (result.cancelled) return fail(ErrorKind::cancelled, fmt::format("interrupted during {} of {}", kind, info.name));
+  if (result.ok()) return {};
+  if (main_pid(node) == 0 || starts(node) != incarnation) {
+    log::warning("node {} ended before its {} hook was done", info.name, kind);
+    return {};
+  }
+  const std::string last = tail(run_dir_ / (log + ".log"), 5);
+  return fail(ErrorKind::inconclusive,
+              fmt::format("node {}: its {} hook '{}' {}", info.name, kind, fmt::join(hook.command, " "), result.note),
+              last.empty() ? "" : fmt::format("last lines of {}.log:\n{}", log, last));
 }
 
 // In file order, but each after those that it depends on.

@@ -485,6 +485,7 @@ Result<void> Cluster::start() {
     Result<void> launched;
     on_monitor([&] { launched = launch(i); });
     ROSE_CHECK(launched);
+    begin_hooks(i);
   }
   ROSE_CHECK(run_form());
   return await_ready(all);
@@ -545,12 +546,20 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which, bool st
       pid_t pid = 0;
       int incarnation = 0;
       std::string for_good;  // how it ended, if it will not be restarted
+      bool in_hooks = false;
       {
         std::lock_guard lock(mutex_);
         if (state.failure) return Unexpected(*state.failure);
+        if (state.hook_failure) return Unexpected(*state.hook_failure);
+        in_hooks = state.in_hooks;
         pid = state.pid;
         incarnation = state.starts;
         if (pid == 0 && state.restart_at_ns == 0 && !state.config->attach) for_good = state.end_note;
+      }
+      if (in_hooks) {
+        it->until_ns = monotonic_ns() + ready_timeout(node, strict);
+        ++it;
+        continue;
       }
       bool ready = false;
       if (!has_ready(node)) {
@@ -641,6 +650,20 @@ void Cluster::end_nodes() {
       tell_planned(i, true);
     }
   });
+  // Ctrl-C must end rose.
+  if (!cancel::requested()) {
+    std::vector<std::thread> hooks;
+    for (const std::size_t i : own) {
+      if (!states_[i]->container || config_.nodes[i].container->pre_stop.empty()) continue;
+      const auto work = [this, i] {
+        if (auto done = pre_stop(i, kPlannedStopGrace, true); !done && said_once("pre_stop " + infos_[i].name))
+          log::warning("{}", done.error().message);
+      };
+      if (auto thread = start_thread(work)) hooks.push_back(*std::move(thread));
+      else work();
+    }
+    for (std::thread& thread : hooks) thread.join();
+  }
   for (const std::size_t i : own)
     if (heeds_its_end(i)) terminate(i);
     else if (auto killed = cgroup::kill(infos_[i].cgroup); !killed) log::warning(killed.error().message);
@@ -674,6 +697,7 @@ void Cluster::stop() {
     stopping_ = true;
     changed_.notify_all();
   }
+  end_hooks();
   if (monitor_.joinable()) {
     end_nodes();
     control_.reset();

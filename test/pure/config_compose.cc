@@ -147,6 +147,11 @@ TEST_CASE("what rose cannot do with a Compose file is refused with its line") {
        "4: 'network_mode': 'serv1ce:b' was found"},
       {"services:\n  a:\n    image: x\n    network_mode: service:b\n  b: {image: x, depends_on: [a]}\n",
        "3: 'a' depends on itself through other services"},
+      {"services:\n  a:\n    image: x\n    post_start: [{comand: x}]\n",
+       "4: one of 'post_start': unknown key 'comand'"},
+      {"services:\n  a:\n    image: x\n    pre_stop:\n      - {user: root}\n", "5: one of 'pre_stop' has no 'command'"},
+      {"services:\n  a:\n    image: x\n    pre_stop: {command: x}\n", "4: 'pre_stop': a list is needed"},
+      {"services:\n  a:\n    image: x\n    pre_stop: [x]\n", "4: one of 'pre_stop' is not a map with a 'command'"},
       {"services:\n  a:\n    image: x\n    pid: service:b\n", "4: 'pid': 'service:b' shares that of another container"},
       {"services:\n  a:\n    image: x\n    deploy: {replicas: many}\n",
        "4: 'replicas': 'many' is not a number from 0 to 10000"},
@@ -265,6 +270,23 @@ TEST_CASE("addresses, replicas, links and profiles") {
   CHECK((*nodes)[5].container->after.size() == 3);
   CHECK((said(warnings, "172.26.0.10 of network 'm' is ignored") && said(warnings, "network 'n' is external") &&
          said(warnings, "volume 'v' is external")));
+}
+
+TEST_CASE("hooks are commands with a user, a folder and variables of their own") {
+  const Node node = only(
+      "    image: x\n    post_start:\n      - command: chown -R 'the user' /data\n        user: root\n        "
+      "privileged: "
+      "true\n        working_dir: /data\n        environment: [A=1, \"B=$${C}\"]\n      - command: [echo, \"$${ip}\"]\n"
+      "    pre_stop: [{command: [./flush.sh]}]\n");
+  const Container& container = *node.container;
+  REQUIRE((container.post_start.size() == 2 && container.pre_stop.size() == 1));
+  const Hook& first = container.post_start[0];
+  CHECK(first.command == Command{"chown", "-R", "the user", "/data"});
+  CHECK((first.user == "root" && first.privileged && first.working_dir == "/data"));
+  CHECK(first.env == std::map<std::string, std::string>{{"A", "1"}, {"B", "$${C}"}});
+  // rose replaces nothing in it
+  CHECK(container.post_start[1].command == Command{"echo", "$${ip}"});
+  CHECK((container.pre_stop[0].command == Command{"./flush.sh"} && !container.pre_stop[0].privileged));
 }
 
 TEST_CASE("services share the network of another one") {
