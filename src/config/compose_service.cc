@@ -605,8 +605,11 @@ void ComposeReader::read_blocks(const Yaml& value, Service& service) {
     return [&service, flag = std::move(flag), amount](const Yaml& member, const std::string& key) {
       if (!member.is_list()) refuse(member, fmt::format("'{}': a list is needed", key));
       for (const Yaml& item : member.items) {
-        const std::string path = item.scalar("path");
-        const std::string word = item.scalar(amount);
+        std::string path, word;
+        each(item,
+             {{"path", [&](const Yaml& one, const std::string& of) { path = text(one, of); }},
+              {std::string(amount), [&](const Yaml& one, const std::string& of) { word = text(one, of); }}},
+             fmt::format("one of '{}'", key));
         if (path.empty() || word.empty())
           refuse(item, fmt::format("one of '{}': 'path' and '{}' are needed", key, amount));
         service.option(flag, fmt::format("{}:{}", path, word));
@@ -692,6 +695,9 @@ void ComposeReader::read_build(const Yaml& value, Container& container) {
   const Known none = [this](const Yaml&, const std::string& key) {
     say(fmt::format("'{}' of a build has no effect: the engine has its own cache", key));
   };
+  const Known unsigned_image = [this](const Yaml&, const std::string& key) {
+    say(fmt::format("'{}' of a build has no effect: it is for images that are published", key));
+  };
   each(value,
        {{"context", [&](const Yaml& member, const std::string& key) { context = text(member, key); }},
         {"dockerfile", [&](const Yaml& member, const std::string& key) { dockerfile = text(member, key); }},
@@ -716,25 +722,43 @@ void ComposeReader::read_build(const Yaml& value, Container& container) {
          [&](const Yaml& member, const std::string& key) {
            if (!member.is_list()) refuse(member, fmt::format("'{}': a list is needed", key));
            for (const Yaml& item : member.items) {
-             const std::string source = item.is_scalar() ? item.text : item.scalar("source");
-             const std::string target = item.is_map() ? item.scalar("target") : "";
+             std::string source = item.is_scalar() ? item.text : "";
+             std::string target;
+             const Known unused = [this](const Yaml&, const std::string& of) {
+               say(fmt::format("'{}' of a build's secret has no effect: the RUN that mounts it decides", of));
+             };
+             each(item,
+                  {{"source", [&](const Yaml& at, const std::string& of) { source = text(at, of); }},
+                   {"target", [&](const Yaml& at, const std::string& of) { target = text(at, of); }},
+                   {"uid", unused},
+                   {"gid", unused},
+                   {"mode", unused}},
+                  "a build's secret");
              const auto found = secrets_.find(source);
              if (found == secrets_.end())
                refuse(item, fmt::format("'{}' is not declared", source), "name it under 'secrets:' at the top");
-             if (found->second.file.empty())
-               refuse(item, fmt::format("the secret '{}' of a build is not a file", source), "use 'file: PATH'");
-             add("--secret", fmt::format("id={},src={}", target.empty() ? source : target, found->second.file));
+             const std::string& id = target.empty() ? source : target;
+             if (found->second.content) container.build_secrets.emplace_back(id, *found->second.content);
+             else if (!found->second.file.empty()) add("--secret", fmt::format("id={},src={}", id, found->second.file));
+             else
+               refuse(found->second.external != nullptr ? *found->second.external : item,
+                      fmt::format("the secret '{}' of a build has neither 'file' nor 'environment'", source));
            }
          }},
         {"privileged",
-         [&](const Yaml& member, const std::string& key) {
-           if (truth(member, key))
-             warn("'privileged' of a build has no effect: the engine decides what a build may do");
+         [&](const Yaml& member, const std::string& key) { container.build_privileged = truth(member, key); }},
+        {"entitlements",
+         [this](const Yaml&, const std::string& key) {
+           warn(fmt::format("'{}' of a build has no effect: 'privileged' lets its commands do everything", key));
          }},
-        {"entitlements", none},
-        {"ulimits", none},
-        {"provenance", none},
-        {"sbom", none},
+        {"ulimits",
+         [&](const Yaml& member, const std::string&) {
+           Container limited;
+           read_limits(member, limited);
+           for (std::string& limit : limited.limits) add("--ulimit", std::move(limit));
+         }},
+        {"provenance", unsigned_image},
+        {"sbom", unsigned_image},
         {"no_cache", when_true("--no-cache")},
         {"pull", when_true("--pull")},
         {"tags",

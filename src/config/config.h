@@ -90,6 +90,8 @@ struct Container {
   bool service = false;
   Command build;                    // further arguments for the engine's `build`; empty: the image exists or is pulled
   std::string dockerfile;           // for `build`: the text of one that is no file
+  std::vector<std::pair<std::string, std::string>> build_secrets;  // for `build`: those that are no files, by id
+  bool build_privileged = false;                                   // for `build`: its commands may do everything
   std::vector<std::string> limits;  // "nofile=1024:1024"
   std::string hostname, stop_signal;  // "": the node's name; the image's signal
   std::string domain;                 // completes the host name

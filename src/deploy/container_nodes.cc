@@ -16,6 +16,7 @@
 #include "base/thread.h"
 #include "base/units.h"
 #include "deploy/cluster.h"
+#include "deploy/enter/enter.h"
 #include "deploy/machine/cgroup.h"
 #include "deploy/machine/processes.h"
 #include "deploy/names.h"
@@ -52,7 +53,7 @@ bool is_read_only(const std::vector<std::string>& parts) {
   return std::find(options.begin(), options.end(), "ro") != options.end();
 }
 
-// Podman runs `--init` with a program of its own, which packages do not always bring along.
+// Podman runs `--init` with a program of its own, which packages do not always bring along. Then it is rose's.
 bool has_init_of_podman() {
   for (const char* folder : {"/usr/libexec/podman", "/usr/local/libexec/podman", "/usr/lib/podman",
                              "/usr/local/lib/podman", "/usr/bin", "/usr/libexec/catatonit"})
@@ -145,11 +146,10 @@ ContainerSpec Cluster::named_spec(std::size_t node) const {
   ContainerSpec spec;
   spec.name = info.container;
   spec.options = config.container->options;
-  if (engine_->podman && !has_init_of_podman() && std::erase(spec.options, "--init") > 0 && said_once("--init"))
-    log::warning(
-        "node {}: 'init' has no effect, because podman's catatonit is not installed: its command is the first "
-        "process of the container",
-        info.name);
+  spec.enter = run_dir_ / kEnterFolders / info.name;
+  const bool init = std::find(spec.options.begin(), spec.options.end(), "--init") != spec.options.end();
+  if (init && engine_->podman && !has_init_of_podman())
+    spec.options.insert(spec.options.end(), {"--init-path", (spec.enter / ROSE_ENTER_PROGRAM).string()});
   spec.run = identity_.id();
   spec.image = config.container->image;
   if (!config.working_dir.empty()) spec.options.insert(spec.options.end(), {"--workdir", config.working_dir});
@@ -173,7 +173,6 @@ ContainerSpec Cluster::named_spec(std::size_t node) const {
           return own.substr(0, own.find('=')) == limit.substr(0, limit.find('='));
         }))
       spec.limits.push_back(limit);
-  spec.enter = run_dir_ / kEnterFolders / info.name;
   return spec;
 }
 

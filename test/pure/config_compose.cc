@@ -147,6 +147,10 @@ TEST_CASE("what rose cannot do with a Compose file is refused with its line") {
        "4: 'network_mode': 'serv1ce:b' was found"},
       {"services:\n  a:\n    image: x\n    network_mode: service:b\n  b: {image: x, depends_on: [a]}\n",
        "3: 'a' depends on itself through other services"},
+      {"services:\n  a:\n    image: x\n    blkio_config: {device_read_bps: [{path: /dev/sda, rat: 1}]}\n",
+       "4: one of 'device_read_bps': unknown key 'rat'"},
+      {"services:\n  a:\n    build: {secrets: [{source: s, taget: t}]}\nsecrets: {s: {file: f}}\n",
+       "3: a build's secret: unknown key 'taget'"},
       {"services:\n  a:\n    image: x\n    post_start: [{comand: x}]\n",
        "4: one of 'post_start': unknown key 'comand'"},
       {"services:\n  a:\n    image: x\n    pre_stop:\n      - {user: root}\n", "5: one of 'pre_stop' has no 'command'"},
@@ -459,6 +463,14 @@ TEST_CASE("health checks, devices and builds in their long forms") {
   const Node built = only("    build: {context: ., dockerfile_inline: \"FROM x\", ssh: [default]}\n");
   CHECK(built.container->dockerfile == "FROM x");
   CHECK(built.container->build == Command{"--ssh", "default", "/srv/kv"});
+  const auto secret = read(
+      "services:\n  a:\n    build: {context: ., privileged: true, ulimits: {nofile: {soft: 1, hard: 2}}, secrets: [f, "
+      "{source: e, target: named, uid: 7}]}\nsecrets:\n  f: {file: ./f}\n  e: {environment: TAG}\n");
+  REQUIRE(secret.has_value());
+  const Container& builds = *secret->front().container;
+  CHECK(builds.build == Command{"--ulimit", "nofile=1:2", "--secret", "id=f,src=/srv/kv/f", "/srv/kv"});
+  CHECK(builds.build_secrets == std::vector<std::pair<std::string, std::string>>{{"named", "7"}});
+  CHECK((builds.build_privileged && !built.container->build_privileged));
 }
 
 TEST_CASE("profiles, variables and the file that they come from are kept") {
