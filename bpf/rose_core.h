@@ -177,6 +177,8 @@ enum {
 	TASK_UNINTERRUPTIBLE = 2, /* task_struct.__state */
 	TASK_STOPPED_BIT = 4,
 	TASK_NOLOAD = 0x400, /* a kernel thread that is idle */
+	TASK_FROZEN = 0x8000, /* in the freezer of cgroup v1, since Linux 6.1 */
+	PF_FROZEN = 0x00010000, /* task_struct.flags: the same before; since then only of kernel threads */
 	PF_KTHREAD = 0x00200000, /* task_struct.flags */
 	CGRP_FREEZE_BIT = 1 << 2, /* cgroup.flags: frozen by itself or through an ancestor */
 	PF_FORKNOEXEC = 0x40,  /* task_struct.flags */

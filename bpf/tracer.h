@@ -240,6 +240,7 @@ enum rose_process_flag {
 	ROSE_PLANNED = 2,
 	ROSE_CORE = 4,
 	ROSE_OUT_OF_MEMORY = 8,
+	ROSE_IN_FREEZER = 16, /* of a wait: the freezer of cgroup v1 holds it */
 };
 /* States have the numbers of trace::ProcessState. */
 enum rose_process_state { ROSE_CRASHED = 1, ROSE_EXITED = 2, ROSE_PAUSED = 3, ROSE_STARTED = 4 };
@@ -275,7 +276,7 @@ ROSE_SIZE(struct rose_signalled, 40);
 /* A process that catches a request to end, and ends later than this, ended for another reason. */
 #define ROSE_ASKED_NS 60000000000ull
 
-/* Reported by the iterator over all tasks for each thread of a node that waits uninterruptibly. */
+/* Reported by the iterator over all tasks for each thread of a node that waits uninterruptibly or in the freezer. */
 struct rose_blocked {
 	rose_u64 start_ns;  /* of the thread, because ids are reused */
 	rose_u64 switches;  /* if unchanged, it is still the same wait */

@@ -487,26 +487,29 @@ static __always_inline bool waits_for_vfork(struct task_struct *task)
 }
 
 /* Run by the reader over all tasks each second, because programs at context switches would cost too much. Reports the
- * threads of nodes that wait uninterruptibly, and notes processes as paused that were stopped before tracing began. */
+ * threads of nodes that wait uninterruptibly or are in the freezer of cgroup v1, at which the kernel has no tracepoint,
+ * and notes processes as paused that were stopped before tracing began. */
 SEC("iter/task")
 int rose_waits(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct rose_blocked blocked = {};
-	bool is_main = false;
+	bool is_main = false, frozen;
 	__u32 state, tgid;
 	__s32 node;
 
 	if (!task)
 		return 0;
 	state = rose_state_of(task);
-	if (!(state & (TASK_UNINTERRUPTIBLE | TASK_STOPPED_BIT)) || (state & TASK_NOLOAD) || (task->flags & PF_KTHREAD))
+	frozen = (state & TASK_FROZEN) || (task->flags & PF_FROZEN);
+	if ((!frozen && !(state & (TASK_UNINTERRUPTIBLE | TASK_STOPPED_BIT))) || (state & TASK_NOLOAD) ||
+	    (task->flags & PF_KTHREAD))
 		return 0;
 	tgid = task->tgid;
 	node = node_of_task(task, tgid, &is_main);
 	if (node < 0)
 		return 0;
-	if (state & TASK_STOPPED_BIT) {
+	if (!frozen && (state & TASK_STOPPED_BIT)) {
 		struct rose_pause pause = {.since_ns = bpf_ktime_get_ns(), .node = node, .tgid = tgid, .signal = SIGSTOP_};
 		__u64 key = tgid;
 
@@ -514,7 +517,7 @@ int rose_waits(struct bpf_iter__task *ctx)
 		bpf_map_update_elem(&rose_paused, &key, &pause, BPF_NOEXIST);
 		return 0;
 	}
-	if (waits_for_vfork(task))
+	if (!frozen && waits_for_vfork(task))
 		return 0;
 	blocked.start_ns = task->start_time;
 	blocked.switches = task->nvcsw + task->nivcsw;
@@ -522,6 +525,8 @@ int rose_waits(struct bpf_iter__task *ctx)
 	blocked.tid = task->pid;
 	blocked.node = node;
 	blocked.flags = process_flags(node, tgid, is_main);
+	if (frozen)
+		blocked.flags |= ROSE_IN_FREEZER;
 	bpf_seq_write(ctx->meta->seq, &blocked, sizeof(blocked));
 	return 0;
 }

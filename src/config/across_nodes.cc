@@ -42,8 +42,8 @@ void ConfigReader::check_named_nodes() {
 
 void ConfigReader::assign_addresses() {
   const Subnet subnet = subnet_of(config_.deployment);
-  // attached nodes are not started by rose, so it cannot place them
-  const auto fixed = [](const Node& node) { return node.attach.has_value(); };
+  // Attached nodes are not started by rose, so it cannot place them. Others are at the address of another node.
+  const auto fixed = [](const Node& node) { return node.attach.has_value() || !node.network_of.empty(); };
   std::map<std::uint32_t, const Node*> taken;
   std::size_t wanted = 0;
   for (std::size_t i = 0; i < config_.nodes.size(); ++i) {
@@ -88,6 +88,8 @@ void ConfigReader::assign_addresses() {
     taken.emplace(next, &node);
     node.ip = subnet.text(next);
   }
+  for (std::size_t i = 0; i < config_.nodes.size(); ++i)
+    config_.nodes[i].ip = config_.nodes[config_.network_owner(i)].ip;
 }
 
 }  // namespace rose::config

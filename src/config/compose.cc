@@ -188,6 +188,7 @@ Result<ComposeNodes> ComposeReader::read() {
       if (!replicas_.contains(node.name) && !named_containers_.contains(node.name))
         node.container->aliases.push_back(fmt::format("{}-{}-1", project_.name, node.name));
     }
+    share_networks();
     check_dependencies();
     check_networks();
     make_replicas();
@@ -366,9 +367,65 @@ void ComposeReader::read_handed_of_file(const Yaml& value, const std::string& ki
 // All services together
 
 void ComposeReader::check_networks() {
-  for (std::size_t i = 1; i < networks_.size(); ++i)
-    if (networks_[i] != networks_[0])
+  const std::set<std::string>* first = nullptr;
+  for (std::size_t i = 0; i < networks_.size(); ++i) {
+    if (shared_.contains(found_.nodes[i].name)) continue;
+    if (first == nullptr) first = &networks_[i];
+    if (networks_[i] != *first)
       say("services have different networks: in a run all nodes share one network and can reach each other");
+  }
+}
+
+// By the name that Compose gives it, too. nullptr: none of the services that are started.
+const Node* ComposeReader::service_of_container(const std::string& name) const {
+  const auto given = containers_.find(name);
+  for (const Node& node : found_.nodes)
+    if (given != containers_.end()
+            ? node.name == given->second
+            : !named_containers_.contains(node.name) && name == fmt::format("{}-{}-1", project_.name, node.name))
+      return &node;
+  return nullptr;
+}
+
+// `network_mode: service:X` is also a dependency on X, as with Compose.
+void ComposeReader::share_networks() {
+  std::map<std::string, std::string> whose;  // by service: the one that it names
+  for (const auto& [name, at] : shared_) {
+    const std::string& mode = at->text;
+    const std::string wanted = mode.substr(mode.find(':') + 1);
+    const bool container = mode.starts_with("container:");
+    std::vector<std::string> names;
+    for (const Node& node : found_.nodes) names.push_back(node.name);
+    const bool started = std::find(names.begin(), names.end(), wanted) != names.end();
+    const Node* of_container = container ? service_of_container(wanted) : nullptr;
+    if (container && of_container == nullptr)
+      refuse(*at, fmt::format("'network_mode': '{}' is the container of no service that is started here", wanted),
+             "a run has its own network, without other containers of this machine");
+    if (!container && !started && left_out_.contains(wanted))
+      refuse(*at, fmt::format("'{}' shares the network of '{}', which is not started", name, wanted),
+             "it has no replica, or a profile: compose_profiles selects the services that are started");
+    if (!container && !started)
+      refuse(*at, fmt::format("'network_mode': there is no service '{}'", wanted), did_you_mean(wanted, names));
+    whose[name] = container ? of_container->name : wanted;
+  }
+  for (Node& node : found_.nodes) {
+    const auto direct = whose.find(node.name);
+    if (direct == whose.end()) continue;
+    const Yaml& at = *shared_.at(node.name);
+    std::string owner = direct->second;
+    for (std::size_t steps = 0; whose.contains(owner); ++steps) {
+      if (steps > whose.size() || owner == node.name)
+        refuse(at, fmt::format("'{}' shares its own network{}", node.name,
+                               direct->second == node.name ? "" : ", through other services"));
+      owner = whose.at(owner);
+    }
+    node.network_of = owner;
+    say(fmt::format("service {} shares the network and the address of {}: a fault of that network is one of both",
+                    node.name, owner));
+    std::vector<Dependency>& after = node.container->after;
+    if (std::none_of(after.begin(), after.end(), [&](const Dependency& one) { return one.node == direct->second; }))
+      after.push_back({direct->second, Dependency::When::started, at.line, at.file, false});
+  }
 }
 
 void ComposeReader::check_dependencies() {
@@ -417,6 +474,8 @@ void ComposeReader::make_replicas() {
   if (replicas_.empty()) return;
   std::vector<Node> all;
   for (Node& node : found_.nodes) {
+    // As Compose: the network of the first one.
+    if (replicas_.contains(node.network_of)) node.network_of += "-1";
     std::vector<Dependency> after;
     for (const Dependency& one : node.container->after) {
       const auto many = replicas_.find(one.node);

@@ -65,6 +65,8 @@ class ComposeReader {
   void read_handed_of_file(const Yaml& value, const std::string& kind, std::map<std::string, Handed>& into);
   bool is_started(const std::string& name, const Yaml& value);
   void check_dependencies();
+  void share_networks();
+  [[nodiscard]] const Node* service_of_container(const std::string& name) const;
   void check_networks();
   void make_replicas();
 
@@ -96,8 +98,10 @@ class ComposeReader {
   void read_health(const Yaml& value, Container& container);
   void read_restart(const Yaml& value, Node& node);
   void read_build(const Yaml& value, Container& container);
+  static void read_hooks(const Yaml& value, const std::string& key, std::vector<Hook>& hooks);
   void read_networks(const Yaml& value, Service& service);
   void read_network_mode(const Yaml& value, Service& service);
+  static void check_own_network(const Yaml& service, const std::string& name);
   void read_limits(const Yaml& value, Container& container);
   static void read_hosts(const Yaml& value, Container& container);
   void read_blocks(const Yaml& value, Service& service);
@@ -122,7 +126,9 @@ class ComposeReader {
   std::map<std::string, Handed> secrets_, configs_;
   std::set<std::string> left_out_;               // services that are not started
   std::set<std::string> profiles_;               // theirs
-  std::set<std::string> named_containers_;       // services with a `container_name`
+  std::map<std::string, std::string> containers_;  // services by `container_name`
+  std::set<std::string> named_containers_;         // those services
+  std::map<std::string, const Yaml*> shared_;      // by service: a `network_mode` that names another container
   std::map<std::string, int> replicas_;          // for services with more than one replica
   std::vector<std::set<std::string>> networks_;  // by node
   std::map<std::string, std::vector<std::pair<std::string, std::string>>>

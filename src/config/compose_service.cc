@@ -79,6 +79,10 @@ ComposeReader::Keys ComposeReader::run_keys(Service& service) {
       {"links", [this, &container](const Yaml& member, const std::string&) { read_links(member, container); }},
       {"healthcheck", [this, &container](const Yaml& member, const std::string&) { read_health(member, container); }},
       {"restart", [this, &node](const Yaml& member, const std::string&) { read_restart(member, node); }},
+      {"post_start",
+       [&container](const Yaml& member, const std::string& key) { read_hooks(member, key, container.post_start); }},
+      {"pre_stop",
+       [&container](const Yaml& member, const std::string& key) { read_hooks(member, key, container.pre_stop); }},
       {"networks", [this, &service](const Yaml& member, const std::string&) { read_networks(member, service); }},
       {"network_mode",
        [this, &service](const Yaml& member, const std::string&) { read_network_mode(member, service); }},
@@ -94,6 +98,7 @@ ComposeReader::Keys ComposeReader::run_keys(Service& service) {
        [this, &node, &container](const Yaml& member, const std::string& key) {
          std::string name = text(member, key);
          if (name.empty()) return;
+         containers_[name] = node.name;
          container.aliases.push_back(std::move(name));
          named_containers_.insert(node.name);
        }},
@@ -206,10 +211,6 @@ ComposeReader::Keys ComposeReader::keys_without_effect() {
     return [this, why](const Yaml&, const std::string&) { say(why); };
   };
   const Known fine = [](const Yaml&, const std::string&) {};
-  const Known no_hooks = [](const Yaml& member, const std::string& key) {
-    refuse(member, fmt::format("'{}': commands other than the service's own are not run", key),
-           "run them in the workload or in the service's command");
-  };
   return {
       {"logging", left_out("'logging' has no effect: output goes to the nodes' stdout.log and stderr.log")},
       {"dns", left_out("'dns' has no effect: nodes' names are in /etc/hosts, and a run's network is isolated")},
@@ -238,8 +239,6 @@ ComposeReader::Keys ComposeReader::keys_without_effect() {
        }},
       {"gpus",
        [this](const Yaml&, const std::string&) { warn("'gpus' has no effect: name the devices under 'devices'"); }},
-      {"post_start", no_hooks},
-      {"pre_stop", no_hooks},
   };
 }
 
@@ -250,6 +249,7 @@ void ComposeReader::read_service(const std::string& name, const Yaml& value) {
   service.node.container = Container();
   service.container().service = true;
   each(value, service_keys(service), fmt::format("service '{}'", name));
+  check_own_network(value, name);
   Node& node = service.node;
   Container& container = service.container();
   for (auto& [variable, setting] : service.from_files) node.env.emplace(variable, std::move(setting));
@@ -605,8 +605,11 @@ void ComposeReader::read_blocks(const Yaml& value, Service& service) {
     return [&service, flag = std::move(flag), amount](const Yaml& member, const std::string& key) {
       if (!member.is_list()) refuse(member, fmt::format("'{}': a list is needed", key));
       for (const Yaml& item : member.items) {
-        const std::string path = item.scalar("path");
-        const std::string word = item.scalar(amount);
+        std::string path, word;
+        each(item,
+             {{"path", [&](const Yaml& one, const std::string& of) { path = text(one, of); }},
+              {std::string(amount), [&](const Yaml& one, const std::string& of) { word = text(one, of); }}},
+             fmt::format("one of '{}'", key));
         if (path.empty() || word.empty())
           refuse(item, fmt::format("one of '{}': 'path' and '{}' are needed", key, amount));
         service.option(flag, fmt::format("{}:{}", path, word));
@@ -643,6 +646,28 @@ void ComposeReader::read_restart(const Yaml& value, Node& node) {
   node.restart = policy;
 }
 
+void ComposeReader::read_hooks(const Yaml& value, const std::string& key, std::vector<Hook>& hooks) {
+  if (!value.is_list()) refuse(value, fmt::format("'{}': a list is needed", key));
+  for (const Yaml& item : value.items) {
+    if (!item.is_map()) refuse(item, fmt::format("one of '{}' is not a map with a 'command'", key));
+    Hook hook;
+    each(item,
+         {{"command", [&](const Yaml& member, const std::string& name) { hook.command = command(member, name); }},
+          {"user", [&](const Yaml& member, const std::string& name) { hook.user = kept(text(member, name)); }},
+          {"privileged", [&](const Yaml& member, const std::string& name) { hook.privileged = truth(member, name); }},
+          {"working_dir",
+           [&](const Yaml& member, const std::string& name) { hook.working_dir = kept(text(member, name)); }},
+          {"environment",
+           [&](const Yaml& member, const std::string& name) {
+             for (const auto& [variable, setting] : pairs(member, name))
+               if (setting) hook.env[variable] = kept(*setting);
+           }}},
+         fmt::format("one of '{}'", key));
+    if (hook.command.empty()) refuse(item, fmt::format("one of '{}' has no 'command'", key));
+    hooks.push_back(std::move(hook));
+  }
+}
+
 void ComposeReader::read_build(const Yaml& value, Container& container) {
   std::string context = ".";
   std::string dockerfile;
@@ -670,6 +695,9 @@ void ComposeReader::read_build(const Yaml& value, Container& container) {
   const Known none = [this](const Yaml&, const std::string& key) {
     say(fmt::format("'{}' of a build has no effect: the engine has its own cache", key));
   };
+  const Known unsigned_image = [this](const Yaml&, const std::string& key) {
+    say(fmt::format("'{}' of a build has no effect: it is for images that are published", key));
+  };
   each(value,
        {{"context", [&](const Yaml& member, const std::string& key) { context = text(member, key); }},
         {"dockerfile", [&](const Yaml& member, const std::string& key) { dockerfile = text(member, key); }},
@@ -694,25 +722,43 @@ void ComposeReader::read_build(const Yaml& value, Container& container) {
          [&](const Yaml& member, const std::string& key) {
            if (!member.is_list()) refuse(member, fmt::format("'{}': a list is needed", key));
            for (const Yaml& item : member.items) {
-             const std::string source = item.is_scalar() ? item.text : item.scalar("source");
-             const std::string target = item.is_map() ? item.scalar("target") : "";
+             std::string source = item.is_scalar() ? item.text : "";
+             std::string target;
+             const Known unused = [this](const Yaml&, const std::string& of) {
+               say(fmt::format("'{}' of a build's secret has no effect: the RUN that mounts it decides", of));
+             };
+             each(item,
+                  {{"source", [&](const Yaml& at, const std::string& of) { source = text(at, of); }},
+                   {"target", [&](const Yaml& at, const std::string& of) { target = text(at, of); }},
+                   {"uid", unused},
+                   {"gid", unused},
+                   {"mode", unused}},
+                  "a build's secret");
              const auto found = secrets_.find(source);
              if (found == secrets_.end())
                refuse(item, fmt::format("'{}' is not declared", source), "name it under 'secrets:' at the top");
-             if (found->second.file.empty())
-               refuse(item, fmt::format("the secret '{}' of a build is not a file", source), "use 'file: PATH'");
-             add("--secret", fmt::format("id={},src={}", target.empty() ? source : target, found->second.file));
+             const std::string& id = target.empty() ? source : target;
+             if (found->second.content) container.build_secrets.emplace_back(id, *found->second.content);
+             else if (!found->second.file.empty()) add("--secret", fmt::format("id={},src={}", id, found->second.file));
+             else
+               refuse(found->second.external != nullptr ? *found->second.external : item,
+                      fmt::format("the secret '{}' of a build has neither 'file' nor 'environment'", source));
            }
          }},
         {"privileged",
-         [&](const Yaml& member, const std::string& key) {
-           if (truth(member, key))
-             warn("'privileged' of a build has no effect: the engine decides what a build may do");
+         [&](const Yaml& member, const std::string& key) { container.build_privileged = truth(member, key); }},
+        {"entitlements",
+         [this](const Yaml&, const std::string& key) {
+           warn(fmt::format("'{}' of a build has no effect: 'privileged' lets its commands do everything", key));
          }},
-        {"entitlements", none},
-        {"ulimits", none},
-        {"provenance", none},
-        {"sbom", none},
+        {"ulimits",
+         [&](const Yaml& member, const std::string&) {
+           Container limited;
+           read_limits(member, limited);
+           for (std::string& limit : limited.limits) add("--ulimit", std::move(limit));
+         }},
+        {"provenance", unsigned_image},
+        {"sbom", unsigned_image},
         {"no_cache", when_true("--no-cache")},
         {"pull", when_true("--pull")},
         {"tags",
@@ -786,11 +832,30 @@ void ComposeReader::read_network_mode(const Yaml& value, Service& service) {
   } else if (mode == "none") {
     warn(fmt::format("service {} has 'network_mode: none': in a run it is in the run's network like all nodes",
                      service.node.name));
+  } else if (mode.starts_with("service:") || mode.starts_with("container:")) {
+    shared_[service.node.name] = &value;
   } else {
-    refuse(value,
-           fmt::format("'network_mode': '{}' shares the network of another container, but each node has its own", mode),
-           "give it its own network and let it reach the other container by name");
+    refuse(value, fmt::format("'network_mode': '{}' was found", mode),
+           "known are bridge, host, none, service:NAME and container:NAME");
   }
+}
+
+// Whose network it is decides what belongs to a network, as with Compose and the engines.
+void ComposeReader::check_own_network(const Yaml& service, const std::string& name) {
+  const Yaml* mode = service.find("network_mode");
+  if (mode == nullptr || text(*mode, "network_mode").empty()) return;
+  const auto conflict = [&](const char* key, std::string_view hint) {
+    const Yaml* own = service.find(key);
+    const bool empty =
+        own == nullptr || (own->is_scalar() ? own->text.empty() : own->items.empty() && own->members.empty());
+    if (!empty)
+      refuse(*own, fmt::format("service '{}' has both 'network_mode: {}' and '{}'", name, mode->text, key),
+             std::string(hint));
+  };
+  conflict("networks", "Compose accepts only one of them");
+  if (!mode->text.starts_with("service:") && !mode->text.starts_with("container:")) return;
+  for (const char* key : {"ports", "expose", "hostname", "extra_hosts", "links", "mac_address"})
+    conflict(key, "it belongs to the network, so it is set at the service whose network this one shares");
 }
 
 void ComposeReader::read_limits(const Yaml& value, Container& container) {

@@ -337,6 +337,19 @@ std::vector<std::string> Config::node_names() const {
   return names;
 }
 
+std::size_t Config::network_owner(std::size_t node) const {
+  if (nodes[node].network_of.empty()) return node;
+  const Node* owner = find(nodes[node].network_of);
+  return owner == nullptr ? node : static_cast<std::size_t>(owner - nodes.data());
+}
+
+std::vector<std::size_t> Config::network_members(std::size_t node) const {
+  std::vector<std::size_t> members;
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (network_owner(i) == network_owner(node)) members.push_back(i);
+  return members;
+}
+
 Result<Config> read_config(const std::filesystem::path& path) {
   Result<std::string> text = read_file(path, toml::kMostBytes);
   std::error_code unreadable;

@@ -61,6 +61,14 @@ struct Dependency {
   int file = 0;           // index of the Compose file
   bool optional = false;  // the dependency does not have to be started
 };
+// A command that Compose runs in the container at a moment of its life.
+struct Hook {
+  Command command;
+  std::string user;  // "": the container's
+  bool privileged = false;
+  std::string working_dir;  // "": the container's
+  std::map<std::string, std::string> env;
+};
 struct HandedFile {
   std::string place;  // path in the container
   std::string content;
@@ -82,6 +90,8 @@ struct Container {
   bool service = false;
   Command build;                    // further arguments for the engine's `build`; empty: the image exists or is pulled
   std::string dockerfile;           // for `build`: the text of one that is no file
+  std::vector<std::pair<std::string, std::string>> build_secrets;  // for `build`: those that are no files, by id
+  bool build_privileged = false;                                   // for `build`: its commands may do everything
   std::vector<std::string> limits;  // "nofile=1024:1024"
   std::string hostname, stop_signal;  // "": the node's name; the image's signal
   std::string domain;                 // completes the host name
@@ -95,6 +105,8 @@ struct Container {
   bool host_name_of_machine = false;  // it shares the UTS namespace of the machine
   std::optional<Health> health;       // of a service: it is ready when this passes, unless its node has a `ready`
   std::vector<Dependency> after;      // dependencies that must be started first
+  std::vector<Hook> post_start;       // after each start, before it counts as started
+  std::vector<Hook> pre_stop;         // before an orderly stop
   std::map<std::string, std::string>
       tmpfs;  // mount options of the named volumes that are held in memory: "size=64m", or ""
   // "SOURCE:TARGET[:OPTIONS]". The source is a folder (absolute after parsing, or with ${dir}) or a named volume of the
@@ -124,6 +136,8 @@ struct Node {
   std::vector<std::string> record_libc;
   std::optional<Attach> attach;
   std::optional<Container> container;
+  // The node whose network namespace and address it shares, which has its own; "": it has its own.
+  std::string network_of;
   int line = 0;  // line of [[node]], for later messages
 
   // True if rose is present before the node's first instruction, because it starts the node or its processes start
@@ -205,6 +219,10 @@ struct Config {
 
   [[nodiscard]] const Node* find(std::string_view node) const;
   [[nodiscard]] std::vector<std::string> node_names() const;
+  // The index of the node that has the network namespace of `node`, mostly itself.
+  [[nodiscard]] std::size_t network_owner(std::size_t node) const;
+  // The nodes in the network namespace of `node`, itself included, in file order.
+  [[nodiscard]] std::vector<std::size_t> network_members(std::size_t node) const;
 };
 
 [[nodiscard]] Result<Config> read_config(const std::filesystem::path& path);

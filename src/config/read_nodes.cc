@@ -87,6 +87,9 @@ void ConfigReader::add_to_service(toml::Table& table, Node& node, NodePlaces& pl
     places.ip = table.place("ip");
     if (!parse_address(node.ip))
       table.wrong("ip", fmt::format("{} is not an IP address such as \"10.77.0.1\"", toml::quoted(node.ip)));
+    if (!node.network_of.empty())
+      table.wrong("ip", fmt::format("'{}' shares the network and the address of '{}'", node.name, node.network_of),
+                  fmt::format("set the address of '{}'", node.network_of));
   }
   read_env(table, node);
   read_working_dir(table, node);

@@ -33,6 +33,8 @@ inline constexpr const char* kEnterFolders = ".rose-enter";  // in the run's fol
 inline constexpr const char* kOwnFolder = ".rose";           // in the run's folder: only root may enter it
 inline constexpr const char* kRescueFolder = ".rescued";     // as well; see volume::rescue()
 constexpr std::int64_t kAttachTimeout = 10 * kSecond;        // for a node to be found, or started, without a `ready`
+constexpr std::int64_t kPlannedStopGrace = 10 * kSecond;     // for rose node stop
+constexpr std::int64_t kHookTimeout = 600 * kSecond;         // Compose sets no limit, but a run must end
 constexpr std::int64_t kKillTimeout = 10 * kSecond;          // from SIGKILL to the end
 
 // State of a node in a container.
@@ -58,7 +60,11 @@ struct NodeState {
   // Serialises `rose node` requests.
   std::mutex operation;
 
+  std::thread hooks;  // runs its post_start hooks when the run begins
+
   // Guarded by the deployment's mutex.
+  bool in_hooks = false;              // they are not done
+  std::optional<Error> hook_failure;  // which ends the start of the run
   pid_t pid = 0;                   // 0: down
   Fd pidfd;                        // briefly invalid while it starts
   bool ending = false;             // a container whose main process has ended, but not yet known how
@@ -80,6 +86,9 @@ struct NodeState {
   std::string end_note;             // how it last ended; "" while it runs or is about to
   std::vector<LogStart> logs;       // of the current incarnation
 };
+
+// True the first time: what is the same in every run is reported once.
+[[nodiscard]] bool said_once(const std::string& what);
 
 class Cluster final : public Deployment {
  public:
@@ -164,6 +173,13 @@ class Cluster final : public Deployment {
   void hold_containers();
   Result<void> await_dependencies(std::size_t node);
   Result<void> await_completed(std::size_t node);
+  void begin_hooks(std::size_t node);
+  Result<void> await_hooks(std::size_t node);
+  Result<void> post_start(std::size_t node);
+  Result<void> pre_stop(std::size_t node, std::int64_t timeout_ns, bool at_end);
+  Result<void> run_hook(std::size_t node, const config::Hook& hook, const std::string& kind, std::int64_t timeout_ns,
+                        bool at_end);
+  void end_hooks();
   [[nodiscard]] std::vector<std::size_t> start_order() const;
   void settle_health(std::size_t node, const Image& image);
   // The health check of its container, if that is what decides whether it is ready.
@@ -223,6 +239,7 @@ class Cluster final : public Deployment {
   Result<void> stand_still(std::size_t node, Scope scope, bool wait);
   Result<std::string> request(const std::string& action, const std::string& name);
   Result<std::string> step(const std::string& name, bool done);
+  void set_planned(std::size_t node, bool planned);
   Result<void> stop_node(std::size_t node, int signal);
   Result<void> start_node(std::size_t node);
   std::string status(std::size_t node) const;

@@ -1,4 +1,5 @@
 // Nodes in containers: what the engine is asked to create and remove.
+#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "base/thread.h"
 #include "base/units.h"
 #include "deploy/cluster.h"
+#include "deploy/enter/enter.h"
 #include "deploy/machine/cgroup.h"
 #include "deploy/machine/processes.h"
 #include "deploy/names.h"
@@ -51,15 +53,7 @@ bool is_read_only(const std::vector<std::string>& parts) {
   return std::find(options.begin(), options.end(), "ro") != options.end();
 }
 
-// True the first time: what is the same in every run is reported once.
-bool said_once(const std::string& what) {
-  static std::mutex mutex;
-  static std::set<std::string> said;
-  const std::lock_guard lock(mutex);
-  return said.insert(what).second;
-}
-
-// Podman runs `--init` with a program of its own, which packages do not always bring along.
+// Podman runs `--init` with a program of its own, which packages do not always bring along. Then it is rose's.
 bool has_init_of_podman() {
   for (const char* folder : {"/usr/libexec/podman", "/usr/local/libexec/podman", "/usr/lib/podman",
                              "/usr/local/lib/podman", "/usr/bin", "/usr/libexec/catatonit"})
@@ -79,6 +73,13 @@ Result<int> stop_signal(const std::string& text) {
 }
 
 }  // namespace
+
+bool said_once(const std::string& what) {
+  static std::mutex mutex;
+  static std::set<std::string> said;
+  const std::lock_guard lock(mutex);
+  return said.insert(what).second;
+}
 
 bool Cluster::has_containers() const {
   return std::any_of(config_.nodes.begin(), config_.nodes.end(),
@@ -145,23 +146,25 @@ ContainerSpec Cluster::named_spec(std::size_t node) const {
   ContainerSpec spec;
   spec.name = info.container;
   spec.options = config.container->options;
-  if (engine_->podman && !has_init_of_podman() && std::erase(spec.options, "--init") > 0 && said_once("--init"))
-    log::warning(
-        "node {}: 'init' has no effect, because podman's catatonit is not installed: its command is the first "
-        "process of the container",
-        info.name);
+  spec.enter = run_dir_ / kEnterFolders / info.name;
+  const bool init = std::find(spec.options.begin(), spec.options.end(), "--init") != spec.options.end();
+  if (init && engine_->podman && !has_init_of_podman())
+    spec.options.insert(spec.options.end(), {"--init-path", (spec.enter / ROSE_ENTER_PROGRAM).string()});
   spec.run = identity_.id();
   spec.image = config.container->image;
   if (!config.working_dir.empty()) spec.options.insert(spec.options.end(), {"--workdir", config.working_dir});
   if (!facts_.host_network) {
-    spec.hostname = config.container->hostname.empty() ? info.name : config.container->hostname;
+    // As with engines, the host name is that of the network.
+    const NodeInfo& owner = infos_[info.network];
+    const std::string& hostname = config_.nodes[owner.index].container->hostname;
+    spec.hostname = hostname.empty() ? owner.name : hostname;
     spec.netns = fmt::format("{}/{}", kNetnsFolder, info.netns);
     // Without a host name of its own, it has the machine's.
     if (config.container->host_name_of_machine) {
       spec.hostname.clear();
       spec.options.insert(spec.options.end(), {"--uts", "host"});
     }
-    if (!engine_->podman) spec.holder = fmt::format("{}-network-of-{}", identity_.id(), info.name);
+    if (!engine_->podman) spec.holder = fmt::format("{}-network-of-{}", identity_.id(), owner.name);
   }
   spec.user = config.user;
   spec.limits = config.container->limits;
@@ -170,7 +173,6 @@ ContainerSpec Cluster::named_spec(std::size_t node) const {
           return own.substr(0, own.find('=')) == limit.substr(0, limit.find('='));
         }))
       spec.limits.push_back(limit);
-  spec.enter = run_dir_ / kEnterFolders / info.name;
   return spec;
 }
 
@@ -193,7 +195,7 @@ Result<void> Cluster::make_holders(std::vector<Network::Member>& members) {
            ask_engine(holder_image_words(*engine_, archive.string(), image), "create an empty image", kMakeTimeout));
   std::vector<std::size_t> which;
   for (const NodeInfo& info : infos_) {
-    if (!config_.nodes[info.index].container) continue;
+    if (!config_.nodes[info.index].container || info.network != info.index) continue;
     ROSE_CHECK(cancel::check());
     const ContainerSpec spec = named_spec(info.index);
     ROSE_CHECK(place_entry(spec.enter));
@@ -234,7 +236,7 @@ Result<void> Cluster::plan_container(std::size_t node) {
   ContainerSpec& spec = container.spec;
   for (const auto& [name, value] : state.spec.env)
     if (means_something_inside(name) || config.env.contains(name)) spec.env[name] = value;
-  if (spec.holder.empty()) ROSE_CHECK(place_entry(spec.enter));
+  if (spec.holder.empty() || info.network != node) ROSE_CHECK(place_entry(spec.enter));
   ROSE_CHECK(place_names(node));
   ROSE_CHECK(place_folders(node));
 
@@ -493,6 +495,7 @@ Result<void> Cluster::await_dependencies(std::size_t node) {
                       "health check",
                       infos_[node].name, one.node, config_.nodes[other].container->image),
           "add 'healthcheck' to the service, or 'ready' to a [[node]] with its name");
+    ROSE_CHECK(await_hooks(other));
     if (one.when == config::Dependency::When::healthy) ROSE_CHECK(await_ready({other}, true));
     if (one.when == config::Dependency::When::completed) ROSE_CHECK(await_completed(other));
   }
@@ -519,6 +522,99 @@ Result<void> Cluster::await_completed(std::size_t node) {
   const std::string note = state.end_note;
   lock.unlock();
   return Unexpected(not_ready(node, note + ", and others wait for its completion"));
+}
+
+// Hooks. They run beside the node as its health check does: in its container, but no fault concerns them, and they are
+// not traced. What they leave running ends with the container.
+
+void Cluster::begin_hooks(std::size_t node) {
+  NodeState& state = *states_[node];
+  if (!state.container || config_.nodes[node].container->post_start.empty()) return;
+  {
+    std::lock_guard lock(mutex_);
+    state.in_hooks = true;
+  }
+  const auto work = [this, node, &state] {
+    auto done = post_start(node);
+    std::lock_guard lock(mutex_);
+    if (!done) state.hook_failure = std::move(done).error();
+    state.in_hooks = false;
+    changed_.notify_all();
+  };
+  if (auto thread = start_thread(work)) state.hooks = *std::move(thread);
+  else work();
+}
+
+// Compose starts a service only when the hooks of those that it depends on are done.
+Result<void> Cluster::await_hooks(std::size_t node) {
+  std::unique_lock lock(mutex_);
+  const NodeState& state = *states_[node];
+  while (state.in_hooks && !cancel::requested()) changed_.wait_for(lock, std::chrono::milliseconds(100));
+  if (state.hook_failure) return Unexpected(*state.hook_failure);
+  lock.unlock();
+  return cancel::check();
+}
+
+void Cluster::end_hooks() {
+  for (const auto& state : states_)
+    if (state->hooks.joinable()) state->hooks.join();
+}
+
+Result<void> Cluster::post_start(std::size_t node) {
+  for (const config::Hook& hook : config_.nodes[node].container->post_start)
+    ROSE_CHECK(run_hook(node, hook, "post_start", kHookTimeout, false));
+  return {};
+}
+
+// Only in a container that runs and can do something.
+Result<void> Cluster::pre_stop(std::size_t node, std::int64_t timeout_ns, bool at_end) {
+  const NodeState& state = *states_[node];
+  if (!state.container) return {};
+  {
+    std::lock_guard lock(mutex_);
+    if (state.pid == 0 || state.ending || state.paused || state.main_paused) return {};
+  }
+  for (const config::Hook& hook : config_.nodes[node].container->pre_stop)
+    ROSE_CHECK(run_hook(node, hook, "pre_stop", timeout_ns, at_end));
+  return {};
+}
+
+// `at_end`: the run is ending, and it runs nevertheless.
+Result<void> Cluster::run_hook(std::size_t node, const config::Hook& hook, const std::string& kind,
+                               std::int64_t timeout_ns, bool at_end) {
+  const NodeInfo& info = infos_[node];
+  config::Command words = engine_->command;
+  words.emplace_back("exec");
+  if (!hook.user.empty()) words.insert(words.end(), {"--user", hook.user});
+  if (hook.privileged) words.emplace_back("--privileged");
+  if (!hook.working_dir.empty()) words.insert(words.end(), {"--workdir", hook.working_dir});
+  for (const auto& [name, value] : hook.env) words.insert(words.end(), {"--env", fmt::format("{}={}", name, value)});
+  words.push_back(states_[node]->container->spec.name);
+  words.insert(words.end(), hook.command.begin(), hook.command.end());
+  const int incarnation = starts(node);
+  const std::string log = fmt::format("{}-{}", kind, info.name);
+  ROSE_TRY(const std::unique_ptr<RunningCommand> running,
+           spawn_as(words, log, {.timeout_ns = timeout_ns, .leave_descendants = true}, nullptr));
+  for (const std::int64_t until = monotonic_ns() + timeout_ns;
+       !running->finished() && !cancel::requested() && monotonic_ns() < until;) {
+    if (stopping_ && !at_end) {
+      running->kill();
+      return fail(ErrorKind::cancelled, "the run is ending");
+    }
+    pollfd waits{running->fd(), POLLIN, 0};
+    (void)::poll(&waits, 1, 50);
+  }
+  const CommandResult result = running->wait();
+  if (result.cancelled) return fail(ErrorKind::cancelled, fmt::format("interrupted during {} of {}", kind, info.name));
+  if (result.ok()) return {};
+  if (main_pid(node) == 0 || starts(node) != incarnation) {
+    log::warning("node {} ended before its {} hook was done", info.name, kind);
+    return {};
+  }
+  const std::string last = tail(run_dir_ / (log + ".log"), 5);
+  return fail(ErrorKind::inconclusive,
+              fmt::format("node {}: its {} hook '{}' {}", info.name, kind, fmt::join(hook.command, " "), result.note),
+              last.empty() ? "" : fmt::format("last lines of {}.log:\n{}", log, last));
 }
 
 // In file order, but each after those that it depends on.

@@ -78,12 +78,20 @@ Result<void> Cluster::make() {
   if (netns) {
     std::vector<Network::Member> members;
     ROSE_CHECK(identity_.note("netns", client_netns_));
-    for (const NodeInfo& info : infos_) ROSE_CHECK(identity_.note("netns", info.netns));
-    for (const NodeInfo& info : infos_) members.push_back({info.netns, info.bridge_port, info.ip});
+    for (const NodeInfo& info : infos_)
+      if (info.network == info.index) ROSE_CHECK(identity_.note("netns", info.netns));
+    for (const NodeInfo& info : infos_) {
+      members.push_back({info.netns, info.bridge_port, info.ip});
+      if (info.network != info.index) members.back().of = info.network;
+    }
     ROSE_CHECK(make_holders(members));
     ROSE_TRY(network_, Network::create(client_netns_, config::client_address(config_.deployment),
                                        config::prefix_length(config_.deployment), members));
   }
+  for (const NodeInfo& info : infos_)
+    if (info.network != info.index && said_once("network " + info.name))
+      log::info("node {0} shares the network and the address of {1}: a network fault on {0} or {1} is one on both",
+                info.name, infos_[info.network].name);
   ROSE_CHECK(make_own_names());
   ROSE_CHECK(make_nodes());
   if (!config_.deployment.setup) ROSE_CHECK(check_commands());
@@ -186,14 +194,15 @@ Result<void> Cluster::make_folders() {
     NodeInfo info;
     info.name = node.name;
     info.index = i;
+    info.network = config_.network_owner(i);
     info.ip = node.ip;
     info.dir = run_dir_ / node.name;
     if (node.container) info.container = fmt::format("{}-{}", identity_.id(), node.name);
     if (node.attach && node.attach->container) info.container = *node.attach->container;
     info.pid_file = run_dir_ / fmt::format(".{}.pid", node.name);  // names of nodes do not begin with a dot
     if (netns) {
-      info.netns = fmt::format("{}-{}", identity_.id(), node.name);
-      info.bridge_port = ports[i];
+      info.netns = fmt::format("{}-{}", identity_.id(), names[info.network]);
+      info.bridge_port = ports[info.network];
     }
     auto state = std::make_unique<NodeState>();
     state->config = &node;
@@ -476,6 +485,7 @@ Result<void> Cluster::start() {
     Result<void> launched;
     on_monitor([&] { launched = launch(i); });
     ROSE_CHECK(launched);
+    begin_hooks(i);
   }
   ROSE_CHECK(run_form());
   return await_ready(all);
@@ -536,12 +546,20 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which, bool st
       pid_t pid = 0;
       int incarnation = 0;
       std::string for_good;  // how it ended, if it will not be restarted
+      bool in_hooks = false;
       {
         std::lock_guard lock(mutex_);
         if (state.failure) return Unexpected(*state.failure);
+        if (state.hook_failure) return Unexpected(*state.hook_failure);
+        in_hooks = state.in_hooks;
         pid = state.pid;
         incarnation = state.starts;
         if (pid == 0 && state.restart_at_ns == 0 && !state.config->attach) for_good = state.end_note;
+      }
+      if (in_hooks) {
+        it->until_ns = monotonic_ns() + ready_timeout(node, strict);
+        ++it;
+        continue;
       }
       bool ready = false;
       if (!has_ready(node)) {
@@ -632,6 +650,20 @@ void Cluster::end_nodes() {
       tell_planned(i, true);
     }
   });
+  // Ctrl-C must end rose.
+  if (!cancel::requested()) {
+    std::vector<std::thread> hooks;
+    for (const std::size_t i : own) {
+      if (!states_[i]->container || config_.nodes[i].container->pre_stop.empty()) continue;
+      const auto work = [this, i] {
+        if (auto done = pre_stop(i, kPlannedStopGrace, true); !done && said_once("pre_stop " + infos_[i].name))
+          log::warning("{}", done.error().message);
+      };
+      if (auto thread = start_thread(work)) hooks.push_back(*std::move(thread));
+      else work();
+    }
+    for (std::thread& thread : hooks) thread.join();
+  }
   for (const std::size_t i : own)
     if (heeds_its_end(i)) terminate(i);
     else if (auto killed = cgroup::kill(infos_[i].cgroup); !killed) log::warning(killed.error().message);
@@ -665,6 +697,7 @@ void Cluster::stop() {
     stopping_ = true;
     changed_.notify_all();
   }
+  end_hooks();
   if (monitor_.joinable()) {
     end_nodes();
     control_.reset();

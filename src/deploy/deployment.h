@@ -35,6 +35,7 @@ namespace rose::deploy {
 struct NodeInfo {
   std::string name;
   std::size_t index = 0;
+  std::size_t network = 0;       // the node whose network namespace, address and port it has: mostly itself
   std::string ip;                // "" in host networks without an address
   std::filesystem::path dir;     // run_dir/name
   std::string netns;             // name below /run/netns; "" in host networks

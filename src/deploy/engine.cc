@@ -121,6 +121,20 @@ std::optional<config::Health> health_of(const Json& image, const Json& config) {
   return health;
 }
 
+// What Compose's `privileged` is for each engine. BuildKit gives the rights to commands of the Dockerfile that ask.
+void add_privileges(const Engine& engine, const config::Container& container, std::vector<std::string>& words) {
+  if (!container.build_privileged) return;
+  if (!engine.podman) {
+    words.insert(words.end(), {"--allow", "security.insecure"});
+    return;
+  }
+  words.insert(words.end(),
+               {"--cap-add", "all", "--security-opt", "label=disable", "--security-opt", "seccomp=unconfined"});
+  // Refused where there is none.
+  if (const auto enabled = read_file("/sys/module/apparmor/parameters/enabled"); enabled && enabled->starts_with('Y'))
+    words.insert(words.end(), {"--security-opt", "apparmor=unconfined"});
+}
+
 }  // namespace
 
 Result<std::string> ask_engine(const std::vector<std::string>& words, std::string_view what, std::int64_t timeout_ns) {
@@ -197,13 +211,22 @@ Result<Image> have_image(const Engine& engine, const config::Container& containe
   if (!container.build.empty() && !built.contains(container.image)) {
     log::info("building image '{}'", container.image);
     std::vector<std::string> words = joined(engine.command, {"build", "--tag", container.image});
-    std::optional<TemporaryFolder> text;
-    if (!container.dockerfile.empty()) {
+    std::optional<TemporaryFolder> files;
+    if (!container.dockerfile.empty() || !container.build_secrets.empty()) {
       ROSE_TRY(TemporaryFolder folder, TemporaryFolder::make("rose-dockerfile"));
-      ROSE_CHECK(write_file(folder.path() / "Dockerfile", container.dockerfile));
-      words.insert(words.end(), {"--file", (folder.path() / "Dockerfile").string()});
-      text.emplace(std::move(folder));
+      files.emplace(std::move(folder));
     }
+    if (!container.dockerfile.empty()) {
+      ROSE_CHECK(write_file(files->path() / "Dockerfile", container.dockerfile));
+      words.insert(words.end(), {"--file", (files->path() / "Dockerfile").string()});
+    }
+    for (std::size_t i = 0; i < container.build_secrets.size(); ++i) {
+      const auto& [id, content] = container.build_secrets[i];
+      const std::filesystem::path file = files->path() / fmt::format("secret-{}", i);
+      ROSE_CHECK(write_file(file, content, 0600));
+      words.insert(words.end(), {"--secret", fmt::format("id={},src={}", id, file.string())});
+    }
+    add_privileges(engine, container, words);
     words.insert(words.end(), container.build.begin(), container.build.end());
     auto made = ask_engine(words, fmt::format("build image '{}'", container.image), kPull);
     if (!made)

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "base/folder.h"
 #include "base/text.h"
@@ -88,10 +89,20 @@ std::vector<HostLine> run_names(const config::Config& config, const std::vector<
     }
     lines.push_back(std::move(line));
   }
+  // One line for each address, which begins with the name of the node that has it.
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const std::size_t owner = config.network_owner(nodes[i].index);
+    if (owner == nodes[i].index) continue;
+    const auto at = std::find_if(nodes.begin(), nodes.end(), [&](const NodeInfo& one) { return one.index == owner; });
+    if (at == nodes.end()) continue;
+    for (const std::string& name : std::exchange(lines[i].names, {}))
+      add(lines[static_cast<std::size_t>(at - nodes.begin())].names, name);
+  }
   return lines;
 }
 
 std::string container_hosts(const config::Config& config, const std::vector<NodeInfo>& nodes, std::size_t node) {
+  node = config.network_owner(node);  // as with engines, those who share a network share this file
   const config::Container& container = *config.nodes[node].container;
   std::vector<HostLine> lines = kLocal;
   std::vector<HostLine> others = run_names(config, nodes);

@@ -167,7 +167,13 @@ Result<std::unique_ptr<Network>> Network::create(const std::string& client_netns
   ROSE_TRY(const Address client_address, address_of(client_ip));
   network->names_.push_back(client_netns);
   ROSE_TRY(network->client_, make_netns(client_netns));
-  for (const Member& member : members) {
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const Member& member = members[i];
+    network->of_.push_back(member.of.value_or(i));
+    if (member.of) {
+      network->nodes_.emplace_back();
+      continue;
+    }
     network->names_.push_back(member.netns);
     ROSE_TRY(Fd fd, member.holder > 0 ? adopt_netns(member.netns, member.holder) : make_netns(member.netns));
     network->nodes_.push_back(std::move(fd));
@@ -182,15 +188,18 @@ Result<std::unique_ptr<Network>> Network::create(const std::string& client_netns
       const int bridge = static_cast<int>(::if_nametoindex(kBridge));
       if (const int err = netlink.add_address(bridge, client_address, prefix); err != 0)
         return environment(fmt::format("give {} the address {}", kBridge, client_ip), err);
-      for (std::size_t i = 0; i < members.size(); ++i)
+      for (std::size_t i = 0; i < members.size(); ++i) {
+        if (members[i].of) continue;
         if (const int err = netlink.add_veth(members[i].port, bridge, kNodeLink, network->nodes_[i].get()); err != 0)
           return environment(fmt::format("make veth {}", members[i].port), err);
+      }
       return {};
     }();
   });
   if (!outcome) return Unexpected(std::move(outcome).error());
 
   for (std::size_t i = 0; i < members.size(); ++i) {
+    if (members[i].of) continue;
     ROSE_TRY(const Address address, address_of(members[i].ip));
     in_netns(network->nodes_[i].get(), [&] {
       outcome = [&]() -> Result<void> {

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ class Network {
     std::string port;
     std::string ip;
     pid_t holder = 0;  // the process whose namespace is used; 0: create one
+    // It is in the namespace of this member, and the rest has no meaning.
+    std::optional<std::size_t> of = std::nullopt;
   };
   [[nodiscard]] static Result<std::unique_ptr<Network>> create(const std::string& client_netns,
                                                                const std::string& client_ip, int prefix,
@@ -45,13 +48,14 @@ class Network {
   // Removes every name that can be removed; returns the first error.
   Result<void> remove();
   [[nodiscard]] int client_fd() const { return client_.get(); }
-  [[nodiscard]] int node_fd(std::size_t node) const { return nodes_[node].get(); }
+  [[nodiscard]] int node_fd(std::size_t node) const { return nodes_[of_[node]].get(); }
 
  private:
   Network() = default;
   std::vector<std::string> names_;
   Fd client_;
-  std::vector<Fd> nodes_;
+  std::vector<Fd> nodes_;        // by member; none for those in the namespace of another one
+  std::vector<std::size_t> of_;  // by member: the one whose namespace it is in
 };
 
 }  // namespace rose::deploy

@@ -13,12 +13,6 @@
 #include "kernel/processes.h"
 
 namespace rose::deploy {
-namespace {
-
-constexpr std::int64_t kPlannedStopGrace = 10 * kSecond;  // for rose node stop
-
-}  // namespace
-
 // Signals and pauses
 
 std::vector<pid_t> Cluster::processes(std::size_t node) const {
@@ -161,18 +155,31 @@ void Cluster::terminate(std::size_t node) const {
   cgroup::signal(infos_[node].cgroup, SIGCONT);
 }
 
-Result<void> Cluster::stop_node(std::size_t node, int number) {
+void Cluster::set_planned(std::size_t node, bool planned) {
   NodeState& state = *states_[node];
+  bool tell = false;
+  {
+    std::lock_guard lock(mutex_);
+    tell = std::exchange(state.planned, planned) != planned;
+    if (planned) state.restart_at_ns = 0;
+  }
+  if (tell) tell_planned(node, planned);
+}
+
+Result<void> Cluster::stop_node(std::size_t node, int number) {
+  const NodeState& state = *states_[node];
+  if (number != SIGKILL && state.container && !state.config->container->pre_stop.empty()) {
+    on_monitor([&] { set_planned(node, true); });  // a hook may end it
+    if (auto done = pre_stop(node, kHookTimeout, false); !done) {
+      on_monitor([&] { set_planned(node, false); });
+      Error error = std::move(done).error();
+      error.message += "; as with Compose, it is not stopped";
+      return Unexpected(std::move(error));
+    }
+  }
   Result<void> sent;
   on_monitor([&] {
-    bool tell = false;
-    {
-      std::lock_guard lock(mutex_);
-      tell = !state.planned;
-      state.planned = true;
-      state.restart_at_ns = 0;
-    }
-    if (tell) tell_planned(node, true);
+    set_planned(node, true);
     if (number == SIGKILL) sent = cgroup::kill(infos_[node].cgroup);
     else terminate(node);  // even if it ignores the signal: it is killed below
   });
@@ -192,21 +199,18 @@ Result<void> Cluster::stop_node(std::size_t node, int number) {
 Result<void> Cluster::start_node(std::size_t node) {
   NodeState& state = *states_[node];
   Result<void> launched;
+  bool started = false;  // here, not by the restart policy
   on_monitor([&] {
     {
       std::lock_guard lock(mutex_);
       if (state.pid != 0 || state.ending) return;  // the restart policy was faster
     }
     launched = launch(node);
-    bool tell = false;
-    if (launched) {
-      std::lock_guard lock(mutex_);
-      tell = state.planned;
-      state.planned = false;
-    }
-    if (tell) tell_planned(node, false);
+    started = launched.has_value();
+    if (launched) set_planned(node, false);
   });
   ROSE_CHECK(launched);
+  if (started && state.container) ROSE_CHECK(post_start(node));
   return await_ready({node});
 }
 

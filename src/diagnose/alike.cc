@@ -53,7 +53,8 @@ class Addresses {
 
 Addresses addresses_of_nodes(const config::Config& config) {
   Addresses addresses;
-  for (std::size_t i = 0; i < config.nodes.size(); ++i) addresses.add(config.nodes[i].ip, static_cast<int>(i));
+  for (std::size_t i = 0; i < config.nodes.size(); ++i)
+    addresses.add(config.nodes[i].ip, static_cast<int>(config.network_owner(i)));
   return addresses;
 }
 

@@ -119,7 +119,7 @@ struct Edge {
 };
 
 // Fewest nodes that explain the pairs: again and again the node with most pairs left.
-void cover(const Cluster& cluster, const std::vector<bool>& watched, std::vector<Cut>& cuts) {
+void cover(const Cluster& cluster, const std::vector<bool>& watched, std::size_t networks, std::vector<Cut>& cuts) {
   std::map<std::pair<int, int>, Edge> edges;
   std::map<std::pair<int, int>, std::vector<const Silence*>> echoes;
   // Everything that was still heard from arrived before the cut.
@@ -207,7 +207,7 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::vector
     cut.failed_at.assign(failed_at.begin(), failed_at.end());
     cut.ports.assign(ports.begin(), ports.end());
     if (!unknown_sender) cut.peers.assign(peers.begin(), peers.end());
-    cut.all_others = unknown_sender || peers.size() + 1 == watched.size();
+    cut.all_others = unknown_sender || peers.size() + 1 == networks;
     // One way only when the other way was watched and stayed (mostly) alive: what is sent into a
     // one-way cut is sent again at growing intervals, which shows as short silences too.
     if (unknown_sender) {
@@ -223,9 +223,9 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::vector
 
 }  // namespace
 
-std::vector<Cut> find_cuts(std::vector<Silence> silences, const std::vector<bool>& watched) {
+std::vector<Cut> find_cuts(std::vector<Silence> silences, const std::vector<bool>& watched, std::size_t networks) {
   std::vector<Cut> cuts;
-  for (const Cluster& cluster : cluster_by_time(std::move(silences))) cover(cluster, watched, cuts);
+  for (const Cluster& cluster : cluster_by_time(std::move(silences))) cover(cluster, watched, networks, cuts);
   std::stable_sort(cuts.begin(), cuts.end(),
                    [](const Cut& a, const Cut& b) { return a.start != b.start ? a.start < b.start : a.node < b.node; });
   return cuts;

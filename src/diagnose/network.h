@@ -46,8 +46,9 @@ struct Cut {
   double plain = 0;            // of the plainest
 };
 
-// `watched`: nodes whose arrivals a tracer saw; a direction counts as open only if someone looked.
-// Every silence is accounted to exactly one cut.
-[[nodiscard]] std::vector<Cut> find_cuts(std::vector<Silence> silences, const std::vector<bool>& watched);
+// `watched`: nodes whose arrivals a tracer saw; a direction counts as open only if someone looked. `networks`: how many
+// nodes have a network of their own. Every silence is accounted to exactly one cut.
+[[nodiscard]] std::vector<Cut> find_cuts(std::vector<Silence> silences, const std::vector<bool>& watched,
+                                         std::size_t networks);
 
 }  // namespace rose::diagnose

@@ -281,10 +281,19 @@ Result<NodeMap> NodeMap::make(const Inputs& inputs) {
   const config::Config& config = *inputs.config;
   for (const config::Node& node : config.nodes) map.names_.push_back(node.name);
   map.watched_.assign(map.names_.size(), false);
-  for (const config::Node& node : config.nodes) {
-    const bool shared = std::any_of(config.nodes.begin(), config.nodes.end(),
-                                    [&](const config::Node& other) { return &other != &node && other.ip == node.ip; });
+  for (std::size_t i = 0; i < config.nodes.size(); ++i) {
+    const config::Node& node = config.nodes[i];
+    map.networks_.push_back(static_cast<int>(config.network_owner(i)));
+    const bool shared =
+        !node.network_of.empty() || std::any_of(config.nodes.begin(), config.nodes.end(), [&](const auto& other) {
+          return &other != &node && other.network_of != node.name && other.ip == node.ip;
+        });
     map.test_addresses_.push_back(shared ? std::string{} : node.ip);
+    if (!node.network_of.empty())
+      map.notes_.push_back(
+          fmt::format("'{}' shares the network and the address of '{}': a fault of the network is one "
+                      "of both, and is named after '{}'",
+                      node.name, node.network_of, node.network_of));
   }
   Spoken spoken;
   for (const trace::Trace& trace : inputs.traces) {
@@ -303,8 +312,9 @@ Result<NodeMap> NodeMap::make(const Inputs& inputs) {
   }
 
   // Addresses. An address that two nodes claim tells nothing about either.
-  const auto claim = [&](std::string_view address, int node, bool firm) {
+  const auto claim = [&](std::string_view address, int claimed, bool firm) {
     if (address.empty()) return;
+    const int node = map.network_of(claimed);
     const auto [it, fresh] = map.by_address_.emplace(std::string(address), node);
     if (!fresh && it->second != node && firm) it->second = kShared;
   };
@@ -336,8 +346,9 @@ Result<NodeMap> NodeMap::make(const Inputs& inputs) {
       if (node < 0) continue;
       map.watched_[static_cast<std::size_t>(node)] = true;
       if (event.type != trace::EventType::nd || event.dst == 0) continue;
-      const auto [it, fresh] = learned.emplace(std::string(plain_address(trace.str(event.dst))), node);
-      if (!fresh && it->second != node) it->second = kShared;
+      const int network = map.network_of(node);
+      const auto [it, fresh] = learned.emplace(std::string(plain_address(trace.str(event.dst))), network);
+      if (!fresh && it->second != network) it->second = kShared;
     }
     for (const std::string& name : trace.meta.nodes)
       if (const auto it = map.by_name_.find(name); it != map.by_name_.end())
@@ -360,7 +371,7 @@ std::string NodeMap::dump_name(std::size_t source, const trace::Event& event) co
 
 int NodeMap::of_address(std::string_view address) const {
   address = plain_address(address);
-  if (const auto it = by_address_.find(address); it != by_address_.end()) return it->second;
+  if (const auto it = by_address_.find(address); it != by_address_.end()) return network_of(it->second);
   if (const auto it = by_name_.find(address); it != by_name_.end()) return it->second;
   for (int i = 0; i < count(); ++i)
     if (name(i) == address) return i;

@@ -2,6 +2,7 @@
 // Production and test deployment seldom use the same names; what can't be matched is said.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -31,6 +32,18 @@ class NodeMap {
   [[nodiscard]] int of(std::size_t source, const trace::Event& event) const;
   // The event's node as the dump names it.
   [[nodiscard]] std::string dump_name(std::size_t source, const trace::Event& event) const;
+  // The node that has the network of `node`, mostly itself; negative numbers stay as they are. An address that several
+  // nodes share by design is that node's: what happens to its network happens to all of them.
+  [[nodiscard]] int network_of(int node) const { return node < 0 ? node : networks_[static_cast<std::size_t>(node)]; }
+  [[nodiscard]] const std::vector<int>& networks() const { return networks_; }
+  [[nodiscard]] bool shares_network(int node) const {
+    return node >= 0 && std::count(networks_.begin(), networks_.end(), network_of(node)) > 1;
+  }
+  [[nodiscard]] std::size_t network_count() const {
+    std::size_t own = 0;
+    for (int node = 0; node < count(); ++node) own += network_of(node) == node ? 1 : 0;
+    return own;
+  }
   // The node of an address (without port) or a name, as it is in src, dst and peer.
   [[nodiscard]] int of_address(std::string_view address) const;
   // Was this node watched by a tracer? Silences towards unwatched nodes go unseen.
@@ -52,6 +65,7 @@ class NodeMap {
 
   std::vector<std::string> names_;
   std::vector<std::string> test_addresses_;
+  std::vector<int> networks_;  // by node
   std::vector<Source> sources_;
   std::map<std::string, int, std::less<>> by_name_;  // of the dumps
   std::map<std::string, int, std::less<>> by_address_;

@@ -97,6 +97,12 @@ void Outcomes::tell_target(std::size_t i, const Said& said, schedule::FaultOutco
       if (!out.fired) return;
       std::vector<std::string> side{name_of(i)};
       side.insert(side.end(), fault.side.begin(), fault.side.end());
+      // Those that share the network of one of them.
+      for (const rose_rule& rule : from_.plan.rules)
+        for (std::size_t node = 0; rule.chain == i && node < from_.plan.nodes.size(); ++node)
+          if (const std::string& name = from_.plan.nodes[node]; ((rule.side[node / 64] >> (node % 64)) & 1) != 0 &&
+                                                                std::find(side.begin(), side.end(), name) == side.end())
+            side.push_back(name);
       out.detail = fmt::format("{} partitioned off, {} packets dropped", fmt::join(side, " and "), out.injected);
       if (fault.reject) out.detail += fmt::format(", {} of them answered", stopped.rejected);
       return;

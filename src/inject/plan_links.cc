@@ -81,13 +81,22 @@ Result<rose_rule> Planner::rule(const Fault& fault, std::size_t index) {
   if (!fault.ports.empty()) rule.flags |= ROSE_RULE_PORTS;
   for (const auto port : fault.ports) plan_.rule_ports.push_back({.rule = number, .port = port});
 
-  const auto add = [](__u64* set, std::size_t node) { set[node / 64] |= __u64{1} << (node % 64); };
+  // What happens to the network of one node happens to all that share it.
+  const auto add = [this](__u64* set, std::size_t node) {
+    for (const std::size_t one : config_.network_members(node)) set[one / 64] |= __u64{1} << (one % 64);
+  };
   const auto has = [](const __u64* set, std::size_t node) { return ((set[node / 64] >> (node % 64)) & 1) != 0; };
   std::vector<std::size_t> ends;
   const std::uint32_t own = plan_.chains[index].data.node;
   if (own >= ROSE_ROLE_NODES) {
     rule.flags |= ROSE_RULE_BOUND;
     if (!fault.side.empty()) return refuse(fault, ErrorKind::input, "a role and nodes cannot be on one side");
+    for (const std::size_t node : nodes_at(own))
+      if (const std::size_t owner = config_.network_owner(node); owner != node)
+        return refuse(fault, ErrorKind::input,
+                      fmt::format("'{}' may be '{}', which shares the network of '{}'", fault.node,
+                                  config_.nodes[node].name, config_.nodes[owner].name),
+                      fmt::format("name the network: node = \"{}\"", config_.nodes[owner].name));
   } else {
     add(rule.side, own);
   }
@@ -101,7 +110,8 @@ Result<rose_rule> Planner::rule(const Fault& fault, std::size_t index) {
   // A bad link applies at the port of the packet's sender.
   const bool everywhere = fault.kind == FaultKind::network && netns;
   for (const std::size_t node : everywhere ? nodes_at(ROSE_ANY_NODE) : ends) {
-    if (std::find(plan_.cut.begin(), plan_.cut.end(), node) == plan_.cut.end()) plan_.cut.push_back(node);
+    const std::size_t owner = config_.network_owner(node);
+    if (std::find(plan_.cut.begin(), plan_.cut.end(), owner) == plan_.cut.end()) plan_.cut.push_back(owner);
   }
   std::size_t peers = 0;
   for (const auto& name : fault.peers) {
@@ -126,7 +136,14 @@ Result<rose_rule> Planner::rule(const Fault& fault, std::size_t index) {
     }
     auto peer = node_index(name, true);
     if (!peer) return within(fault, std::move(peer).error().in("`peers`"));
-    if (has(rule.side, *peer)) return refuse(fault, ErrorKind::input, "a node has no link to itself");
+    if (has(rule.side, *peer)) {
+      const bool named =
+          name == fault.node || std::find(fault.side.begin(), fault.side.end(), name) != fault.side.end();
+      if (named) return refuse(fault, ErrorKind::input, "a node has no link to itself");
+      return refuse(
+          fault, ErrorKind::input,
+          fmt::format("'{}' shares the network of a node on the other side, so there is no link between them", name));
+    }
     add(rule.peers, *peer);
     ends.push_back(*peer);
     ++peers;

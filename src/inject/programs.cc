@@ -549,6 +549,7 @@ class LoadedPrograms final : public Programs {
     ROSE_CHECK(put(network_->maps.rose_gate, std::uint32_t{0},
                    static_cast<std::uint32_t>(bpf_program__fd(network_->progs.rose_cut))));
     for (const auto& node : nodes) {
+      if (node.network != node.index) continue;
       ROSE_TRY(const rose_mac mac, mac_of(deployment, node));
       ROSE_CHECK(put(network_->maps.rose_macs, mac, narrow(node.index)));
     }

@@ -27,7 +27,7 @@ trace::Event describe_wait(const Waits::Wait& wait) {
   event.tid = static_cast<std::int32_t>(wait.tid);
   event.duration_ms =
       static_cast<std::int32_t>(std::min<std::int64_t>((wait.end_ns - wait.begin_ns) / 1'000'000, INT32_MAX));
-  event.flags = trace::kBlocked;
+  event.flags = (wait.flags & ROSE_IN_FREEZER) != 0 ? 0 : trace::kBlocked;
   if ((wait.flags & ROSE_MAIN) != 0) event.flags |= trace::kMain;
   if ((wait.flags & ROSE_PLANNED) != 0) event.flags |= trace::kPlanned;
   return event;

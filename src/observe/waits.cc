@@ -6,21 +6,28 @@
 namespace rose::observe {
 namespace {
 
-// Keeps only the longest wait of each process.
+// Keeps only the longest wait of each process, and of what the freezer holds that of each node.
 class Longest {
  public:
   void add(const Waits::Wait& wait) {
-    const auto [it, fresh] = by_process_.emplace(wait.tgid, wait);
-    if (!fresh && wait.begin_ns < it->second.begin_ns) it->second = wait;
+    const bool frozen = (wait.flags & ROSE_IN_FREEZER) != 0;
+    const auto [it, fresh] = longest_.emplace(std::pair(frozen, frozen ? wait.node : wait.tgid), wait);
+    if (fresh) return;
+    const std::uint32_t main = (wait.flags | it->second.flags) & ROSE_MAIN;
+    if (wait.begin_ns < it->second.begin_ns) it->second = wait;
+    if (frozen) it->second.flags |= main;
   }
   [[nodiscard]] std::vector<Waits::Wait> take() const {
     std::vector<Waits::Wait> out;
-    for (const auto& [tgid, wait] : by_process_) out.push_back(wait);
+    for (const auto& [of, wait] : longest_) {
+      out.push_back(wait);
+      if (of.first) out.back().tgid = out.back().tid = 0;
+    }
     return out;
   }
 
  private:
-  std::map<std::uint32_t, Waits::Wait> by_process_;
+  std::map<std::pair<bool, std::uint32_t>, Waits::Wait> longest_;
 };
 
 }  // namespace

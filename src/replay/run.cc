@@ -441,7 +441,7 @@ class OneRun {
   std::unique_ptr<observe::Exchange> count_exchange() const {
     std::vector<std::string> addresses;
     for (const deploy::NodeInfo& node : deployment_->nodes())
-      if (!node.netns.empty() && !node.ip.empty()) addresses.push_back(node.ip);
+      if (!node.netns.empty() && !node.ip.empty() && node.network == node.index) addresses.push_back(node.ip);
     if (addresses.empty()) return nullptr;
     auto exchange = observe::Exchange::start(deployment_->commands_cgroup(), addresses);
     if (exchange) return *std::move(exchange);

@@ -26,6 +26,16 @@ Json node_json(const config::Node& node) {
                          {"entrypoint", or_null(node.container->entrypoint)},
                          {"options", node.container->options},
                          {"limits", node.container->limits}};
+  if (!node.network_of.empty()) json["network_of"] = node.network_of;
+  if (node.container)
+    for (const auto& [key, hooks] :
+         {std::pair("post_start", &node.container->post_start), std::pair("pre_stop", &node.container->pre_stop)})
+      for (const config::Hook& hook : *hooks)
+        json["container"][key].push_back({{"command", hook.command},
+                                          {"user", hook.user},
+                                          {"privileged", hook.privileged},
+                                          {"working_dir", hook.working_dir},
+                                          {"env", hook.env}});
   if (node.restart) json["restart"] = {{"delay_ns", node.restart->delay_ns}, {"max", node.restart->max}};
   if (node.attach)
     json["attach"] = {{"pid_file", or_null(node.attach->pid_file)},

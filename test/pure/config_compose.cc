@@ -125,8 +125,37 @@ TEST_CASE("what rose cannot do with a Compose file is refused with its line") {
       {"services:\n  a:\n    image: x\nsecrets:\n  s: {environment: NONE}\n",
        "5: secrets 's' is the variable NONE, which is not set"},
       {"services:\n  a:\n    image: ${NONE}\n", "3: 'image' is empty: NONE has no value"},
-      {"services:\n  a:\n    image: x\n    network_mode: service:b\n",
-       "4: 'network_mode': 'service:b' shares the network of another container"},
+      {"services:\n  a:\n    image: x\n    network_mode: service:appp\n  app:\n    image: x\n",
+       "4: 'network_mode': there is no service 'appp'"},
+      {"services:\n  a:\n    image: x\n    network_mode: service:b\n  b:\n    image: x\n    profiles: [p]\n",
+       "4: 'a' shares the network of 'b', which is not started"},
+      {"services:\n  a:\n    image: x\n    network_mode: container:other\n",
+       "4: 'network_mode': 'other' is the container of no service that is started here"},
+      {"services:\n  a:\n    image: x\n    network_mode: container:kv-b-1\n  b: {image: x, container_name: c}\n",
+       "4: 'network_mode': 'kv-b-1' is the container of no service that is started here"},
+      {"services:\n  a:\n    image: x\n    network_mode: service:a\n", "4: 'a' shares its own network"},
+      {"services:\n  a:\n    image: x\n    network_mode: service:b\n  b:\n    image: x\n    network_mode: service:a\n",
+       "4: 'a' shares its own network, through other services"},
+      {"services:\n  a:\n    image: x\n    network_mode: service:b\n    networks: [n]\n  b: {image: x}\nnetworks: {n: "
+       "}\n",
+       "5: service 'a' has both 'network_mode: service:b' and 'networks'"},
+      {"services:\n  a:\n    image: x\n    network_mode: service:b\n    ports: [\"80:80\"]\n  b: {image: x}\n",
+       "5: service 'a' has both 'network_mode: service:b' and 'ports'"},
+      {"services:\n  a:\n    image: x\n    network_mode: service:b\n    hostname: h\n  b: {image: x}\n",
+       "5: service 'a' has both 'network_mode: service:b' and 'hostname'"},
+      {"services:\n  a:\n    image: x\n    network_mode: serv1ce:b\n  b: {image: x}\n",
+       "4: 'network_mode': 'serv1ce:b' was found"},
+      {"services:\n  a:\n    image: x\n    network_mode: service:b\n  b: {image: x, depends_on: [a]}\n",
+       "3: 'a' depends on itself through other services"},
+      {"services:\n  a:\n    image: x\n    blkio_config: {device_read_bps: [{path: /dev/sda, rat: 1}]}\n",
+       "4: one of 'device_read_bps': unknown key 'rat'"},
+      {"services:\n  a:\n    build: {secrets: [{source: s, taget: t}]}\nsecrets: {s: {file: f}}\n",
+       "3: a build's secret: unknown key 'taget'"},
+      {"services:\n  a:\n    image: x\n    post_start: [{comand: x}]\n",
+       "4: one of 'post_start': unknown key 'comand'"},
+      {"services:\n  a:\n    image: x\n    pre_stop:\n      - {user: root}\n", "5: one of 'pre_stop' has no 'command'"},
+      {"services:\n  a:\n    image: x\n    pre_stop: {command: x}\n", "4: 'pre_stop': a list is needed"},
+      {"services:\n  a:\n    image: x\n    pre_stop: [x]\n", "4: one of 'pre_stop' is not a map with a 'command'"},
       {"services:\n  a:\n    image: x\n    pid: service:b\n", "4: 'pid': 'service:b' shares that of another container"},
       {"services:\n  a:\n    image: x\n    deploy: {replicas: many}\n",
        "4: 'replicas': 'many' is not a number from 0 to 10000"},
@@ -245,6 +274,53 @@ TEST_CASE("addresses, replicas, links and profiles") {
   CHECK((*nodes)[5].container->after.size() == 3);
   CHECK((said(warnings, "172.26.0.10 of network 'm' is ignored") && said(warnings, "network 'n' is external") &&
          said(warnings, "volume 'v' is external")));
+}
+
+TEST_CASE("hooks are commands with a user, a folder and variables of their own") {
+  const Node node = only(
+      "    image: x\n    post_start:\n      - command: chown -R 'the user' /data\n        user: root\n        "
+      "privileged: "
+      "true\n        working_dir: /data\n        environment: [A=1, \"B=$${C}\"]\n      - command: [echo, \"$${ip}\"]\n"
+      "    pre_stop: [{command: [./flush.sh]}]\n");
+  const Container& container = *node.container;
+  REQUIRE((container.post_start.size() == 2 && container.pre_stop.size() == 1));
+  const Hook& first = container.post_start[0];
+  CHECK(first.command == Command{"chown", "-R", "the user", "/data"});
+  CHECK((first.user == "root" && first.privileged && first.working_dir == "/data"));
+  CHECK(first.env == std::map<std::string, std::string>{{"A", "1"}, {"B", "$${C}"}});
+  // rose replaces nothing in it
+  CHECK(container.post_start[1].command == Command{"echo", "$${ip}"});
+  CHECK((container.pre_stop[0].command == Command{"./flush.sh"} && !container.pre_stop[0].privileged));
+}
+
+TEST_CASE("services share the network of another one") {
+  const auto nodes = read(
+      "services:\n  probe: {image: x, network_mode: \"container:boss\", ports: []}\n"
+      "  side: {image: x, network_mode: \"service:app\", depends_on: {app: {condition: service_healthy}}}\n"
+      "  app: {image: x, container_name: boss}\n  own: {image: x, network_mode: bridge}\n"
+      "  deep: {image: x, network_mode: \"service:side\"}\n  w: {image: x, scale: 2}\n"
+      "  on-w: {image: x, network_mode: \"service:w\", scale: 2}\n"
+      "  by-name: {image: x, network_mode: \"container:kv-own-1\"}\n");
+  INFO((nodes ? "" : nodes.error().message));
+  REQUIRE(nodes.has_value());
+  std::map<std::string, std::string> whose;
+  for (const Node& node : *nodes) whose[node.name] = node.network_of;
+  CHECK(whose == std::map<std::string, std::string>{{"probe", "app"},
+                                                    {"side", "app"},
+                                                    {"app", ""},
+                                                    {"own", ""},
+                                                    {"deep", "app"},
+                                                    {"w-1", ""},
+                                                    {"w-2", ""},
+                                                    {"on-w-1", "w-1"},
+                                                    {"on-w-2", "w-1"},
+                                                    {"by-name", "own"}});
+  REQUIRE((*nodes)[0].container->after.size() == 1);
+  CHECK((*nodes)[0].container->after[0].node == "app");
+  REQUIRE((*nodes)[1].container->after.size() == 1);
+  CHECK((*nodes)[1].container->after[0].when == Dependency::When::healthy);
+  CHECK(said(words, "service side shares the network and the address of app"));
+  CHECK_FALSE(said(words, "services have different networks"));
 }
 
 TEST_CASE("files extend, include and are put over each other") {
@@ -387,6 +463,14 @@ TEST_CASE("health checks, devices and builds in their long forms") {
   const Node built = only("    build: {context: ., dockerfile_inline: \"FROM x\", ssh: [default]}\n");
   CHECK(built.container->dockerfile == "FROM x");
   CHECK(built.container->build == Command{"--ssh", "default", "/srv/kv"});
+  const auto secret = read(
+      "services:\n  a:\n    build: {context: ., privileged: true, ulimits: {nofile: {soft: 1, hard: 2}}, secrets: [f, "
+      "{source: e, target: named, uid: 7}]}\nsecrets:\n  f: {file: ./f}\n  e: {environment: TAG}\n");
+  REQUIRE(secret.has_value());
+  const Container& builds = *secret->front().container;
+  CHECK(builds.build == Command{"--ulimit", "nofile=1:2", "--secret", "id=f,src=/srv/kv/f", "/srv/kv"});
+  CHECK(builds.build_secrets == std::vector<std::pair<std::string, std::string>>{{"named", "7"}});
+  CHECK((builds.build_privileged && !built.container->build_privileged));
 }
 
 TEST_CASE("profiles, variables and the file that they come from are kept") {

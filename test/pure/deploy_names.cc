@@ -59,6 +59,21 @@ TEST_CASE("a host name that another node has as its name is that node's alone") 
   CHECK(container_hosts(config, infos(config), 0).find("10.77.0.1\tbeta alpha") != std::string::npos);
 }
 
+TEST_CASE("who shares a network has its names and its address") {
+  config::Config config = two_boxes();
+  config.nodes[0].network_of = "beta";
+  config.nodes[0].container->hostname.clear();
+  std::vector<NodeInfo> nodes = infos(config);
+  nodes[0].ip = nodes[1].ip;
+  const std::string shared = container_hosts(config, nodes, 1);
+  CHECK(shared.find("::1\tlocalhost ip6-localhost\n"
+                    "10.77.0.2\tbox-two.lab.test box-two beta alpha db shop-alpha-1\n"
+                    "10.77.0.3\tplain\n") != std::string::npos);
+  CHECK(container_hosts(config, nodes, 0) == shared);
+  CHECK(process_hosts(config, nodes, "", "vm").find("10.77.0.2\tbeta box-two.lab.test box-two alpha db") !=
+        std::string::npos);
+}
+
 TEST_CASE("an alias that completes the host name is the full name of a container") {
   config::Config config = two_boxes();
   config.nodes[0].container->hostname.clear();

@@ -1414,3 +1414,43 @@ TEST_CASE("the orderly stop of the whole deployment at the end is no fault") {
     CHECK(discarded(plan_of(config, dump), "stopped in order") == 0);
   }
 }
+
+TEST_CASE("an address that two nodes share by design is that of their network, and a cut of it is one of both") {
+  auto config = deployment(4);
+  config.nodes[3].network_of = "n1";
+  config.nodes[3].ip = config.nodes[0].ip;
+  Dump dump;
+  known_silence(dump, 5, 12, 2, 1, true, 0.2);
+  known_silence(dump, 5, 12, 3, 1, true, 0.2);
+  known_silence(dump, 5, 12, 1, 2, true, 0.2);
+  // Seen by the node that shares it: its tracer knows it by its cgroup.
+  dump.silence(5, 12, "n4", "10.77.0.3", "10.77.0.1").flags = trace::kOutstanding;
+  dump.ends(30);
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(partitions(plan).size() == 1);
+  CHECK(partitions(plan)[0]->node == "n1");
+  CHECK(partitions(plan)[0]->fault.peers.empty());
+  CHECK(partitions(plan)[0]->fault.direction == Direction::both);
+  CHECK(std::any_of(plan.notes.begin(), plan.notes.end(), [](const std::string& note) {
+    return note.find("'n4' shares the network and the address of 'n1'") != std::string::npos;
+  }));
+  CHECK(accounted(plan) == plan.failures);
+}
+
+TEST_CASE("the end of a node explains what fails at the address that it shares") {
+  auto config = deployment(3);
+  config.nodes[2].network_of = "n1";
+  config.nodes[2].ip = config.nodes[0].ip;
+  for (const bool shares : {true, false}) {
+    if (!shares) config.nodes[2].network_of.clear(), config.nodes[2].ip = "10.77.0.3";
+    Dump dump;
+    dump.crashed(5, "n3");
+    for (int i = 0; i < 5; ++i) dump.scf(5.1 + 0.1 * i, "n2", "connect", ECONNREFUSED, {}, "10.77.0.1:9000");
+    dump.ends(30);
+    const Plan plan = plan_of(config, dump);
+    const auto refused = std::find_if(plan.candidates.begin(), plan.candidates.end(),
+                                      [](const Candidate& c) { return c.error == "ECONNREFUSED"; });
+    REQUIRE(refused != plan.candidates.end());
+    CHECK(refused->symptom == shares);
+  }
+}

@@ -51,7 +51,7 @@ TEST_CASE("causes explain what fails while they last, and more of them explain m
   // In no particular order.
   const Causes ends({{CauseKind::killed, 2, {}, at(30), kNever, "the crash of n3"},
                      {CauseKind::killed, 1, {}, at(10), at(12), "the crash of n2"}},
-                    3);
+                    {0, 1, 2});
   CHECK(ends.list().front().node == 1);
   CHECK(ends.explaining(failed(5), 0, 1, true) == nullptr);
   const Cause* cause = ends.explaining(failed(11), 0, 1, true);
@@ -71,6 +71,14 @@ TEST_CASE("causes explain what fails while they last, and more of them explain m
   REQUIRE(all.explaining(failed(22), 1, 0, true) != nullptr);
   CHECK(all.explaining(failed(22), 1, 0, true)->words == "the cut of n1");
   CHECK(all.explaining(failed(22), 2, 0, true) == nullptr);
+
+  // n3 is in the network of n2: what is at that address may have been either.
+  const Causes shared({{CauseKind::killed, 2, {}, at(30), kNever, "the crash of n3"},
+                       {CauseKind::cut, 1, {0}, at(20), at(25), "the cut of n2"}},
+                      {0, 1, 1});
+  CHECK(shared.explaining(failed(31), 0, 1, true) != nullptr);
+  CHECK(shared.explaining(failed(22), 2, 0, true) != nullptr);
+  CHECK_FALSE(shared.last_breath(failed(31), 1));
 }
 
 TEST_CASE("the network's stage knows what processes did, and the calls' stage knows both") {

@@ -93,3 +93,23 @@ TEST_CASE("memory is bounded whatever waits", "[waits]") {
   (void)waits.sample(all, kSecond);
   CHECK(waits.ongoing(2 * kSecond).size() == 16384);
 }
+
+TEST_CASE("what the freezer holds is one pause of its node, with the main process if that is held", "[waits]") {
+  Waits waits(3 * kSecond, kSecond);
+  auto main = thread(10, 10, 5);
+  auto helper = thread(20, 21, 5);
+  auto other = thread(30, 30, 5);
+  auto disk = thread(10, 11, 5);
+  helper.flags = 0;
+  other.flags = 0;
+  other.node = 3;
+  for (rose_blocked* frozen : {&main, &helper, &other}) frozen->flags |= ROSE_IN_FREEZER;
+  for (int second = 1; second <= 4; ++second) CHECK(sample(waits, {helper, main, other, disk}, second).empty());
+  CHECK(waits.ongoing(4 * kSecond).size() == 3);
+  const auto over = sample(waits, {}, 5);
+  REQUIRE(over.size() == 3);
+  CHECK((over[0].tgid == 10 && over[0].tid == 11 && over[0].flags == ROSE_MAIN));
+  CHECK((over[1].tgid == 0 && over[1].tid == 0 && over[1].node == 2 && over[1].flags == (ROSE_MAIN | ROSE_IN_FREEZER)));
+  CHECK((over[2].tgid == 0 && over[2].node == 3 && over[2].flags == ROSE_IN_FREEZER));
+  CHECK(over[1].end_ns - over[1].begin_ns == 4 * kSecond);
+}

@@ -11,8 +11,10 @@
 #include <linux/mman.h>
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
+#include <linux/signal.h>
 #include <linux/stat.h>
 #include <linux/time_types.h>
+#include <linux/wait.h>
 #include <stddef.h>
 
 /* The C library's headers would add inline code. */
@@ -242,6 +244,30 @@ static void await_release(struct rose_enter_page *page, int socket) {
   }
 }
 
+/* What engines start with `init`: the parent of the command and of orphans. Ends with the command, whose signals it
+ * passes on. All are blocked: the kernel discards those for the first process that have no handler, unless they are. */
+static _Noreturn void be_init(char **argv, char **environment) {
+  const unsigned long all = ~0UL;
+  unsigned long before = 0;
+  long child, pid, signal;
+  int status;
+
+  call6(__NR_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof(all), 0, 0);
+  child = call6(__NR_clone, SIGCHLD, 0, 0, 0, 0, 0);
+  if (child < 0) give_up("its init cannot start a process");
+  if (child == 0) {
+    call6(__NR_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof(before), 0, 0);
+    CALL(__NR_execve, argv[0], argv, environment);
+    give_up("its init cannot execute the command");
+  }
+  for (;;) {
+    signal = call6(__NR_rt_sigtimedwait, (long)&all, 0, 0, sizeof(all), 0, 0);
+    if (signal > 0 && signal != SIGCHLD) CALL(__NR_kill, child, signal, 0);
+    while ((pid = call6(__NR_wait4, -1, (long)&status, WNOHANG, 0, 0, 0)) > 0)
+      if (pid == child) leave((status & 0x7f) ? 128 + (status & 0x7f) : (status >> 8) & 0xff);
+  }
+}
+
 __attribute__((used)) static _Noreturn void begin(long *stack) {
   static char file[4096];
   char **own = (char **)(stack + 1 + stack[0] + 1);
@@ -253,6 +279,7 @@ __attribute__((used)) static _Noreturn void begin(long *stack) {
 
   if (stack[0] == 2 && same_text((const char *)stack[2], ROSE_ENTER_HOLD))
     for (;;) CALL(__NR_pause, 0, 0, 0);
+  if (stack[0] > 2 && same_text((const char *)stack[2], ROSE_ENTER_INIT)) be_init((char **)stack + 3, own);
   socket = (int)CALL(__NR_socket, AF_UNIX_, SOCK_SEQPACKET_CLOEXEC, 0);
   if (socket < 0) give_up("no socket can be made");
   size = meet(socket, descriptors);

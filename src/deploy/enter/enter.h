@@ -11,6 +11,8 @@
 #define ROSE_ENTER_SOCKET "sock"
 /* As the only argument: keep the container's network namespace and do nothing else. */
 #define ROSE_ENTER_HOLD "rose:hold"
+/* As the first argument, before a command: start it as the first process of the container does (`init`). */
+#define ROSE_ENTER_INIT "--"
 
 #define ROSE_ENTER_MAGIC 0x6e657372U /* "rsen" */
 #define ROSE_ENTER_VERSION 1

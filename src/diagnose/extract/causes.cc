@@ -44,26 +44,33 @@ std::size_t Lasting::next(std::size_t from, std::int64_t ts) const {
   return std::min(at - leaves_, size_);
 }
 
-Causes::Causes(std::vector<Cause> causes, int nodes)
-    : causes_(by_time(std::move(causes))), of_(static_cast<std::size_t>(nodes)), lasting_(ends_of(causes_)) {
+Causes::Causes(std::vector<Cause> causes, std::vector<int> networks)
+    : causes_(by_time(std::move(causes))),
+      of_(networks.size()),
+      networks_(std::move(networks)),
+      lasting_(ends_of(causes_)) {
   for (std::size_t i = 0; i < causes_.size(); ++i) of_[static_cast<std::size_t>(causes_[i].node)].push_back(i);
 }
 
 Causes Causes::with(const std::vector<Cause>& more) const {
   std::vector<Cause> all = causes_;
   all.insert(all.end(), more.begin(), more.end());
-  return {std::move(all), static_cast<int>(of_.size())};
+  return {std::move(all), networks_};
 }
 
 const Cause* Causes::explaining(const Event& event, int node, int peer_node, bool peer_known) const {
+  const auto network = [this](int one) { return one < 0 ? one : networks_[static_cast<std::size_t>(one)]; };
   const std::int64_t grace = event.err == 110 /* ETIMEDOUT */ ? kConnectTimeout : kAftermath;
   for (std::size_t i = lasting_.next(0, event.ts_ns - grace); i < causes_.size();
        i = lasting_.next(i + 1, event.ts_ns - grace)) {
     const Cause& cause = causes_[i];
     if (event.ts_ns < cause.start - kSecond / 2) break;  // they are in their order
+    // An address names a network: any node in it may have been meant.
+    const bool meant = peer_known && network(cause.node) == network(peer_node);
     if (cause.kind == CauseKind::killed || cause.kind == CauseKind::ended_itself || cause.kind == CauseKind::planned) {
-      if (peer_known ? cause.node == peer_node : cause.node != node) return &cause;
-    } else if (!peer_known || cause.concerns(node, peer_node)) {
+      if (peer_known ? meant : cause.node != node) return &cause;
+    } else if (!peer_known || (cause.kind == CauseKind::cut ? cause.concerns(network(node), network(peer_node))
+                                                            : cause.node == node || meant)) {
       return &cause;
     }
   }

@@ -50,7 +50,8 @@ class Lasting {
 // Possible causes, by time. Finds the one that may be behind a failed call.
 class Causes {
  public:
-  Causes(std::vector<Cause> causes, int nodes);
+  // `networks`: by node, the one that has its network.
+  Causes(std::vector<Cause> causes, std::vector<int> networks);
   // These and more.
   [[nodiscard]] Causes with(const std::vector<Cause>& more) const;
 
@@ -63,6 +64,7 @@ class Causes {
  private:
   std::vector<Cause> causes_;
   std::vector<std::vector<std::size_t>> of_;  // by node
+  std::vector<int> networks_;                 // by node
   Lasting lasting_;
 };
 

@@ -14,7 +14,10 @@ namespace {
 
 std::vector<bool> watched_nodes(const NodeMap& nodes) {
   std::vector<bool> watched;
-  for (int i = 0; i < nodes.count(); ++i) watched.push_back(nodes.watched(i));
+  // By network: silences are between the nodes that have one.
+  for (int i = 0; i < nodes.count(); ++i) watched.push_back(false);
+  for (int i = 0; i < nodes.count(); ++i)
+    if (nodes.watched(i)) watched[static_cast<std::size_t>(nodes.network_of(i))] = true;
   return watched;
 }
 
@@ -22,11 +25,12 @@ std::vector<bool> watched_nodes(const NodeMap& nodes) {
 
 Network sift_network(const Given& given, const Facts& facts, const std::vector<Cause>& causes) {
   const std::vector<bool> watched = watched_nodes(given.nodes);
+  const std::size_t networks = given.nodes.network_count();
   SortedSilences silences = sort_silences(given, facts, causes);
   Ids ids;
   std::vector<Candidate> candidates;
   const auto symptoms = [&](std::vector<Silence> found, const std::string& because) {
-    for (const Cut& cut : find_cuts(std::move(found), watched)) {
+    for (const Cut& cut : find_cuts(std::move(found), watched, networks)) {
       Candidate& c = candidates.emplace_back(cut_candidate(given, facts, cut, ids));
       c.symptom = true;
       c.why += because;
@@ -40,7 +44,7 @@ Network sift_network(const Given& given, const Facts& facts, const std::vector<C
 
   const auto cuts = [&](std::vector<Silence> found) {
     std::vector<Cause> made;
-    for (const Cut& cut : find_cuts(std::move(found), watched)) {
+    for (const Cut& cut : find_cuts(std::move(found), watched, networks)) {
       if (!cut.silent && !believable(cut)) continue;
       const Candidate& c = candidates.emplace_back(cut_candidate(given, facts, cut, ids));
       if (c.said < kHalfSaid) continue;  // too little to explain anything by it
@@ -50,7 +54,7 @@ Network sift_network(const Given& given, const Facts& facts, const std::vector<C
     return made;
   };
   // Certain partitions explain calls that only may mean one.
-  const Causes of_processes(causes, given.nodes.count());
+  const Causes of_processes(causes, given.nodes.networks());
   const std::vector<Contact> between = contacts(given);
   std::vector<Silence> plain = unreachable(given, facts.times, between, of_processes, true);
   std::move(plain.begin(), plain.end(), std::back_inserter(silences.unexplained));

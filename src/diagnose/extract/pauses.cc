@@ -86,7 +86,7 @@ Candidate paused(const Given& given, const Times& times, int node, const Pause& 
                       pause.blocked ? "was blocked in uninterruptible wait (as on a slow disk)" : "was paused",
                       format_duration(rounded(pause.end - pause.start)), times.at(pause.start),
                       pause.open ? ", and as far as the dump shows did not continue" : "");
-  if (pause.partly && !pause.blocked && given.nodes.count() > 1) {
+  if (pause.partly && !pause.blocked && given.nodes.network_count() > 1) {
     // The rest of the node continued, and only the peers that this process served missed it, as in a partition.
     Fault& cut = c.alternatives.emplace_back();
     cut.kind = FaultKind::partition;

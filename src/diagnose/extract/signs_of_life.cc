@@ -24,7 +24,8 @@ TimesByNode spoken(const Given& given, const Facts& facts) {
   TimesByNode spoke(static_cast<std::size_t>(given.nodes.count()));
   for (const auto& [s, event] : facts.silences) {
     const int src = event->src == 0 ? NodeMap::kNone : given.nodes.of_address(given.inputs.traces[s].str(event->src));
-    if (src < 0 || event->duration_ms < 0) continue;
+    // Another node at the address may have sent it.
+    if (src < 0 || event->duration_ms < 0 || given.nodes.shares_network(src)) continue;
     spoke[static_cast<std::size_t>(src)].push_back(
         event->ts_ns - event->duration_ms * kMillisecond);  // its last packet before the silence
     if ((event->flags & trace::kOpen) == 0) spoke[static_cast<std::size_t>(src)].push_back(event->ts_ns);

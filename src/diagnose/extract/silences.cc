@@ -45,10 +45,10 @@ Between between(std::size_t s, const Event& event, const Given& given) {
   const trace::Trace& trace = given.inputs.traces[s];
   const std::string_view src = trace.str(event.src);
   const std::string_view dst = trace.str(event.dst);
-  const int receiver = given.nodes.of(s, event);
+  const int receiver = given.nodes.network_of(given.nodes.of(s, event));
   Between found;
-  found.src = event.src == 0 ? NodeMap::kNone : given.nodes.of_address(src);
-  found.dst = event.dst == 0 ? NodeMap::kNone : given.nodes.of_address(dst);
+  found.src = event.src == 0 ? NodeMap::kNone : given.nodes.network_of(given.nodes.of_address(src));
+  found.dst = event.dst == 0 ? NodeMap::kNone : given.nodes.network_of(given.nodes.of_address(dst));
   if (found.dst == NodeMap::kShared || (event.dst == 0 && receiver >= 0)) found.dst = receiver;
   if (found.src == NodeMap::kShared) {
     // All nodes have one address, so the port of a service identifies the node.
@@ -99,11 +99,11 @@ Usual usual_silence(const trace::Trace& trace, const Event& event, const Silence
 
 // The end or pause of either side that it begins with: then it is no fault of the network. The earliest.
 std::optional<std::size_t> cause_of(const Silence& silence, double said, std::int64_t early,
-                                    const std::vector<Cause>& causes) {
+                                    const std::vector<Cause>& causes, const NodeMap& nodes) {
   std::optional<std::size_t> cause;
   for (std::size_t i = 0; i < causes.size(); ++i) {
     const Cause& c = causes[i];
-    if (c.node != silence.src && c.node != silence.dst) continue;
+    if (const int network = nodes.network_of(c.node); network != silence.src && network != silence.dst) continue;
     if (silence.start < c.start - early || silence.start > (c.end == kNever ? kNever : c.end + kHeartbeat)) continue;
     if (silence.end < c.start) continue;
     // A guess is no reason for what logs do tell.
@@ -183,13 +183,13 @@ class Idle {
   std::map<std::pair<int, int>, Of> pairs_;
 };
 
-// When each node did anything last, apart from silences.
+// When each network's nodes did anything last, apart from silences.
 std::vector<std::int64_t> last_deeds(const Given& given) {
   std::vector<std::int64_t> last(static_cast<std::size_t>(given.nodes.count()), 0);
   for (std::size_t s = 0; s < given.inputs.traces.size(); ++s)
     for (const Event& event : given.inputs.traces[s].events) {
       if (event.type == EventType::nd) continue;
-      if (const int node = given.nodes.of(s, event); node >= 0)
+      if (const int node = given.nodes.network_of(given.nodes.of(s, event)); node >= 0)
         last[static_cast<std::size_t>(node)] = std::max(last[static_cast<std::size_t>(node)], event.ts_ns);
     }
   return last;
@@ -226,7 +226,7 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
       continue;
     }
     const std::optional<std::size_t> cause =
-        cause_of(silence, given.plainness(*event), heartbeat(*event, silence, times), causes);
+        cause_of(silence, given.plainness(*event), heartbeat(*event, silence, times), causes, given.nodes);
     if (cause && causes[*cause].kind == CauseKind::planned) {
       sorted.discards.add("silences that a planned stop explains", weight);
     } else if (cause) {

@@ -71,7 +71,7 @@ std::vector<Contact> contacts(const Given& given) {
         peer = endpoint.address.empty() ? NodeMap::kNone : given.nodes.of_address(endpoint.address);
       }
       contact.to = peer;
-      contact.from = given.nodes.of(s, event);
+      contact.from = given.nodes.network_of(given.nodes.of(s, event));
       if (contact.from < 0 || contact.to < 0 || contact.from == contact.to) continue;
       if (failed && normal && normal->find(trace, event) != nullptr) continue;
       const std::pair descriptor{event.pid, event.fd};

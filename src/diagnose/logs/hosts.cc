@@ -10,7 +10,7 @@ std::string node_of_host(std::string_view host, const config::Config& config,
     if (const auto mapped = host_to_node.find(std::string(name)); mapped != host_to_node.end()) return mapped->second;
     if (config.find(std::string(name)) != nullptr) return std::string(name);
     for (const config::Node& node : config.nodes)
-      if (!node.ip.empty() && node.ip == name) return node.name;
+      if (!node.ip.empty() && node.ip == name && node.network_of.empty()) return node.name;
     return {};
   };
   const std::string_view pod = host.substr(0, host.find('/'));
@@ -30,7 +30,7 @@ std::vector<logs::NodeName> node_names_in_logs(const config::Config& config,
   std::vector<logs::NodeName> names;
   for (const config::Node& node : config.nodes) {
     logs::NodeName name{node.name, {}};
-    if (!node.ip.empty()) name.also.push_back(node.ip);
+    if (!node.ip.empty() && node.network_of.empty()) name.also.push_back(node.ip);
     for (const auto& [host, mapped] : host_to_node)
       if (mapped == node.name) name.also.push_back(host);
     names.push_back(std::move(name));

@@ -118,10 +118,15 @@ class BeforeMove final : public Move {
   // Of the node itself first; of two nodes a cut of one is a cut of the other.
   void guesses(const std::vector<config::Node>& nodes) {
     std::vector<Fault> cuts, pauses;
-    if (nodes.size() > 1) cuts.push_back(guess(FaultKind::partition, told_.node));
+    const config::Node* told = world_.config->find(told_.node);
+    const std::string& network = told == nullptr || told->network_of.empty() ? told_.node : told->network_of;
+    const auto networks =
+        std::count_if(nodes.begin(), nodes.end(), [](const auto& one) { return one.network_of.empty(); });
+    if (networks > 1) cuts.push_back(guess(FaultKind::partition, network));
     for (const config::Node& node : nodes) {
+      if (networks > 2 && node.network_of.empty() && node.name != network)
+        cuts.push_back(guess(FaultKind::partition, node.name));
       if (node.name == told_.node) continue;
-      if (nodes.size() > 2) cuts.push_back(guess(FaultKind::partition, node.name));
       pauses.push_back(guess(FaultKind::pause, node.name));
     }
     double yield = kShareBefore * belief_;
